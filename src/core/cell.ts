@@ -1,0 +1,31 @@
+import { z } from 'zod';
+
+/** What one execution said. The last four say nothing about the patch being right and are told apart in reports. */
+export const CellOutcome = z.enum([
+  'solved',
+  'not-solved',
+  /** The script ended in another way than its protocol allows, or its proof (the nonce) is missing. */
+  'crashed',
+  'timed-out',
+  'out-of-memory',
+  'out-of-disk',
+]);
+export type CellOutcome = z.infer<typeof CellOutcome>;
+
+/** One line of `matrix.jsonl`: a generated test, or the regression set, on base or on one candidate. */
+export const Cell = z.object({
+  instance_id: z.string(),
+  candidate_id: z.string().nullable().describe('null = base, the repository without any patch'),
+  suite: z.enum(['reproduction', 'regression']),
+  test_id: z.string(),
+  outcome: CellOutcome,
+  exit_code: z.int().nullable(),
+  duration_ms: z.number().min(0),
+  /** Regression only: stable base passes that passed here, of how many, and which did not. */
+  passed: z.int().nullable(),
+  total: z.int().nullable(),
+  lost: z.array(z.string()),
+  /** End of the output, at most 4,000 characters, for people to read. */
+  log_tail: z.string(),
+});
+export type Cell = z.infer<typeof Cell>;

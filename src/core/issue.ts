@@ -1,0 +1,31 @@
+import { z } from 'zod';
+
+/** Where an instance's repository lives and how its existing tests are run. */
+export const Environment = z.strictObject({
+  image: z.string().min(1),
+  workdir: z.string().startsWith('/', 'must be an absolute path').default('/testbed'),
+  /** Commit to check out before history is stripped; null = the image's own HEAD. */
+  base_commit: z
+    .string()
+    .regex(/^[0-9a-f]{7,64}$/i, 'must be a commit hash')
+    .nullish()
+    .transform((commit) => commit ?? null),
+  /** Shell command; `{files}` is replaced by the quoted regression files. */
+  regression_command: z
+    .string()
+    .min(1)
+    .nullish()
+    .transform((command) => command ?? null),
+  regression_files: z.array(z.string().min(1)).default([]),
+  /** Limit in seconds of one test, and of one run of the regression command. */
+  test_timeout_s: z.number().positive().max(86_400).default(300),
+});
+export type Environment = z.infer<typeof Environment>;
+
+/** One instance: a problem statement and the environment in which a patch for it is verified. */
+export const Issue = z.object({
+  instance_id: z.string().min(1).max(512),
+  problem_statement: z.string(),
+  environment: Environment,
+});
+export type Issue = z.infer<typeof Issue>;

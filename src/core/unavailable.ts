@@ -1,0 +1,89 @@
+import { UnavailableError } from './errors.js';
+
+/** The container engine does not answer, or stopped answering while it worked for us. */
+export class EngineUnavailableError extends UnavailableError {
+  readonly code = 'engine-unavailable';
+  readonly retryable = true;
+
+  constructor(detail: string, options?: ErrorOptions) {
+    super(
+      `The container engine is not available: ${detail}`,
+      'Start Docker (or set DOCKER_HOST), then run `bestk doctor`.',
+      options,
+    );
+  }
+}
+
+/** The image is not on the engine; bestk never pulls behind the user's back. */
+export class ImageMissingError extends UnavailableError {
+  readonly code = 'image-missing';
+  readonly retryable = false;
+  readonly image: string;
+
+  constructor(image: string) {
+    super(`Image "${image}" is not present on the container engine.`, `Pull or build it first: docker pull ${image}`);
+    this.image = image;
+  }
+}
+
+/** The engine itself ran out of disk; unlike a test that fills its own quota this is nobody's verdict. */
+export class EngineDiskFullError extends UnavailableError {
+  readonly code = 'engine-disk-full';
+  readonly retryable = false;
+
+  constructor(detail: string, options?: ErrorOptions) {
+    super(
+      `The container engine has no space left: ${detail}`,
+      'Free disk space (`docker system df`), then run the same command again.',
+      options,
+    );
+  }
+}
+
+/** The container ended under us for a reason that is not the command's (removed, engine restarted). */
+export class SandboxLostError extends UnavailableError {
+  readonly code = 'sandbox-lost';
+  readonly retryable = true;
+
+  constructor(detail: string, options?: ErrorOptions) {
+    super(`A sandbox was lost: ${detail}`, 'Nothing to do: the work is repeated in a fresh container.', options);
+  }
+}
+
+/** The model endpoint does not answer, or kept failing after the retries. */
+export class ModelUnavailableError extends UnavailableError {
+  readonly code = 'model-unavailable';
+  readonly retryable: boolean;
+
+  constructor(detail: string, options?: ErrorOptions & { retryable?: boolean }) {
+    super(
+      `The model is not available: ${detail}`,
+      'Check OPENAI_BASE_URL, OPENAI_API_KEY and the model name, then run `bestk doctor`.',
+      options,
+    );
+    this.retryable = options?.retryable ?? false;
+  }
+}
+
+/** A replay was asked for a call that its recording does not hold. */
+export class RecordingMissError extends UnavailableError {
+  readonly code = 'recording-miss';
+  readonly retryable = false;
+
+  constructor(recording: string, key: string) {
+    super(
+      `Recording "${recording}" does not hold the call ${key}.`,
+      'Record again with BESTK_RECORD, or unset BESTK_REPLAY to call the model.',
+    );
+  }
+}
+
+/** The store does not open or does not take a write. */
+export class StoreUnavailableError extends UnavailableError {
+  readonly code = 'store-unavailable';
+  readonly retryable = true;
+
+  constructor(detail: string, options?: ErrorOptions) {
+    super(`The store is not available: ${detail}`, 'Check DATABASE_URL, free space and permissions.', options);
+  }
+}

@@ -1,0 +1,42 @@
+import { z } from 'zod';
+
+/** What a verdict measures; the hybrid's stages name these. */
+export const Measure = z.enum(['execution_free', 'regression', 'reproduction']);
+export type Measure = z.infer<typeof Measure>;
+
+export const AbstainReason = z.enum([
+  'not-verifiable',
+  'no-tests',
+  'unreadable-answer',
+  'low-mass',
+  'model-unavailable',
+  'infrastructure',
+]);
+export type AbstainReason = z.infer<typeof AbstainReason>;
+
+const Evidence = z.record(z.string(), z.json());
+
+/**
+ * One verifier's word on one candidate: a score in the measure's own unit (`execution_free`: probability 0..1;
+ * `regression` and `reproduction`: a count from 0 to `out_of`), or an abstention with its reason. Never NaN, never a
+ * zero that stands for "could not judge".
+ */
+export const Verdict = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('scored'),
+    candidate_id: z.string(),
+    measure: Measure,
+    score: z.number().min(0),
+    out_of: z.number().positive(),
+    evidence: Evidence,
+  }),
+  z.object({
+    kind: z.literal('abstained'),
+    candidate_id: z.string(),
+    measure: Measure,
+    reason: AbstainReason,
+    detail: z.string(),
+    evidence: Evidence,
+  }),
+]);
+export type Verdict = z.infer<typeof Verdict>;

@@ -1,0 +1,21 @@
+import type { Candidate } from './candidate.js';
+import type { GeneratedTest } from './generated-test.js';
+import type { Issue } from './issue.js';
+import type { Measure, Verdict } from './verdict.js';
+
+/** What verifiers are given. Labels have no place here, by type. */
+export interface VerificationTask {
+  readonly issue: Issue;
+  readonly candidates: readonly Candidate[];
+  readonly tests: readonly GeneratedTest[];
+}
+
+/**
+ * Scores the whole candidate set at once, so that a tournament, a matrix and a pointwise judge share one contract.
+ * Gives at least one verdict for every candidate and declared measure; throws only for errors that end the run.
+ */
+export interface Verifier {
+  readonly name: string;
+  readonly measures: readonly Measure[];
+  verify(task: VerificationTask, signal: AbortSignal): Promise<readonly Verdict[]>;
+}

@@ -1,0 +1,15 @@
+import type { Message } from './llm-client.js';
+
+export interface RenderedPrompt {
+  readonly messages: readonly Message[];
+  /** SHA-256 of the template files, not of the data. */
+  readonly templateHash: string;
+}
+
+/** Prompts as files. Data given to a template is never interpreted as template. */
+export abstract class PromptLibrary {
+  /** @throws Error for an unknown prompt or a variable the template names and `variables` lacks: a programming error. */
+  abstract render(name: string, variables: Readonly<Record<string, unknown>>): Promise<RenderedPrompt>;
+  /** Template hash by prompt name, for `run.json`. */
+  abstract hashes(): Promise<Readonly<Record<string, string>>>;
+}

@@ -1,0 +1,10 @@
+/**
+ * Results by the hash of everything they depend on. What is stored here is never computed, and never paid for, again.
+ * Values are JSON; callers parse what they read.
+ */
+export abstract class ResultStore {
+  /** @throws StoreUnavailableError */
+  abstract get(key: string): Promise<unknown>;
+  /** First write wins; writing the same key again is harmless. @throws StoreUnavailableError */
+  abstract put(key: string, kind: string, value: unknown): Promise<void>;
+}

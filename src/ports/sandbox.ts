@@ -1,0 +1,92 @@
+/** Limits of one sandbox; the adapter enforces all of them. */
+export interface SandboxLimits {
+  readonly cpus: number;
+  readonly memoryMb: number;
+  readonly diskMb: number;
+  readonly pids: number;
+  /** Bytes kept of stdout and of stderr each; the rest is counted and dropped. */
+  readonly outputBytes: number;
+}
+
+export interface SandboxSpec {
+  readonly image: string;
+  /** Absolute path of the repository in the image. */
+  readonly workdir: string;
+  /** Checked out before history is stripped; null = the image's HEAD. */
+  readonly baseCommit: string | null;
+  /** Shown in the container's labels, so that a person sees whose it is. */
+  readonly purpose: string;
+}
+
+export interface SandboxFile {
+  /** Absolute path; parent directories are made. */
+  readonly path: string;
+  readonly content: string | Uint8Array;
+  /** Unix mode bits, e.g. 0o644. */
+  readonly mode?: number;
+}
+
+export interface ExecRequest {
+  /** Program and arguments; never interpreted by a shell. */
+  readonly argv: readonly string[];
+  /** Defaults to the session's workdir. */
+  readonly cwd?: string;
+  /** Added to the image's own environment; nothing of the host's is inherited. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stdin?: string;
+  readonly deadlineS: number;
+}
+
+interface Output {
+  readonly stdout: string;
+  readonly stderr: string;
+  /** True when either stream passed `outputBytes`; its end is missing. */
+  readonly truncated: boolean;
+  readonly durationMs: number;
+}
+
+/**
+ * How a command ended. A non-zero exit, a deadline, and a quota are results about the command; a dead engine is not a
+ * result and is thrown. After any kind but `exited` the session is closed: open a fresh one.
+ */
+export type ExecOutcome =
+  | (Output & { readonly kind: 'exited'; readonly exitCode: number })
+  | (Output & { readonly kind: 'timed-out' })
+  | (Output & { readonly kind: 'out-of-memory' })
+  | (Output & { readonly kind: 'out-of-disk' });
+
+/** One container. Closing it removes the container and everything that still runs in it; closing twice is harmless. */
+export interface SandboxSession extends AsyncDisposable {
+  /** @throws SandboxLostError, EngineUnavailableError; also when the exit code is unknown. */
+  exec(request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome>;
+  /** @throws SandboxLostError, EngineUnavailableError, EngineDiskFullError */
+  writeFiles(files: readonly SandboxFile[], signal: AbortSignal): Promise<void>;
+  /** First `maxBytes` of a regular file, or null when there is none (a symlink or directory counts as none). */
+  readFile(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | null>;
+  close(): Promise<void>;
+}
+
+export interface ImageDescription {
+  /** Content id of the image, e.g. `sha256:…`; part of every cache key. */
+  readonly id: string;
+}
+
+/** Containers in our own words. The adapter owns concurrency: callers open as many as they like and wait. */
+export abstract class Sandbox {
+  /** Limits the adapter enforces; part of every cache key. */
+  abstract readonly limits: SandboxLimits;
+  /** @throws ImageMissingError, EngineUnavailableError */
+  abstract describeImage(image: string, signal: AbortSignal): Promise<ImageDescription>;
+  /**
+   * A fresh container with the repository at its base as one orphan commit: no other history, remotes, tags, reflog.
+   * @throws ImageMissingError, EngineUnavailableError, EngineDiskFullError, SandboxLostError, BadInputError (workdir or
+   * base commit not in the image)
+   */
+  abstract open(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxSession>;
+  /** Removes expired and orphaned containers this program made, and only those; returns how many. */
+  abstract sweep(): Promise<number>;
+  /** Engine name and version for `doctor`. @throws EngineUnavailableError */
+  abstract engineVersion(): Promise<string>;
+  /** Removes every container this process still has open. */
+  abstract closeAll(): Promise<void>;
+}

@@ -1,0 +1,26 @@
+import { z } from 'zod';
+
+/**
+ * A candidate as the hybrid's stages see it: scores and plain facts, no patch text and no label. `null` = abstained or
+ * unknown, which is never better than a known value and never the same as zero.
+ */
+export const Entry = z.object({
+  id: z.string(),
+  /** P(resolved) by the execution-free verifier, 0..1. */
+  execution_free: z.number().nullable(),
+  /** Stable base passes that still pass, a count. */
+  regression: z.number().nullable(),
+  /** Admitted generated tests solved, a count. */
+  reproduction: z.number().nullable(),
+  /** Added plus removed lines of the source hunks; null when unknown. */
+  patch_size: z.number().nullable(),
+  /** Equal for candidates whose normalised source patches are equal; null when unknown. */
+  fingerprint: z.string().nullable(),
+  /** False when the patch changes no source file. */
+  has_source_change: z.boolean(),
+  /** False when the patch does not apply at base or was refused; null when nobody tried. */
+  applies: z.boolean().nullable(),
+  /** False when the agent hit a limit instead of submitting; null when unknown. */
+  finished: z.boolean().nullable(),
+});
+export type Entry = z.infer<typeof Entry>;
