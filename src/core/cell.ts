@@ -16,6 +16,8 @@ export type CellOutcome = z.infer<typeof CellOutcome>;
 export const Cell = z.object({
   instance_id: z.string(),
   candidate_id: z.string().nullable().describe('null = base, the repository without any patch'),
+  /** The candidate whose run this is, when it was not this one's: equal patches are executed once. */
+  same_as: z.string().nullable(),
   suite: z.enum(['reproduction', 'regression']),
   test_id: z.string(),
   outcome: CellOutcome,

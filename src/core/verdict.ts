@@ -5,7 +5,9 @@ export const Measure = z.enum(['execution_free', 'regression', 'reproduction']);
 export type Measure = z.infer<typeof Measure>;
 
 export const AbstainReason = z.enum([
-  'not-verifiable',
+  'no-source-change',
+  'refused-patch',
+  'does-not-apply',
   'no-tests',
   'unreadable-answer',
   'low-mass',

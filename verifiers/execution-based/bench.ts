@@ -1,0 +1,23 @@
+import type { Issue } from '../../src/core/issue.js';
+import type { ResultStore } from '../../src/ports/result-store.js';
+import type { Sandbox } from '../../src/ports/sandbox.js';
+
+/** What every execution of one instance shares. */
+export interface Bench {
+  readonly sandbox: Sandbox;
+  readonly results: ResultStore;
+  readonly issue: Issue;
+  /** Content id of the image: a rebuilt image is another bench. */
+  readonly imageId: string;
+  readonly nonce: () => string;
+  readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
+/** The repository at base with a source patch on top; null = base itself. */
+export type Tree = string | null;
+
+/** Everything of the bench that an outcome can depend on; part of each result's key. */
+export function benchKey({ imageId, issue, sandbox }: Bench): Record<string, unknown> {
+  const { workdir, base_commit, test_timeout_s } = issue.environment;
+  return { image: imageId, workdir, base_commit, test_timeout_s, limits: sandbox.limits };
+}

@@ -1,0 +1,47 @@
+import type { Cell } from '../../src/core/cell.js';
+import { SandboxLostError } from '../../src/core/unavailable.js';
+import type { AbstainReason, Measure, Verdict } from '../../src/core/verdict.js';
+import type { Admission } from './admission.js';
+import type { DistinctPatch } from './distinct.js';
+
+/** Told of each result when it exists. */
+export interface Observe {
+  cell(cell: Cell): Promise<void>;
+  admission(admissions: readonly Admission[]): Promise<void>;
+}
+
+/** The same abstention for every candidate of these patches. */
+export function abstained(
+  patches: readonly Pick<DistinctPatch, 'candidateIds'>[],
+  measure: Measure,
+  reason: AbstainReason,
+  detail: string,
+): Verdict[] {
+  return patches.flatMap(({ candidateIds }) =>
+    candidateIds.map(
+      (candidate_id) => ({ kind: 'abstained', candidate_id, measure, reason, detail, evidence: {} }) as const,
+    ),
+  );
+}
+
+/**
+ * Verifies all patches at once. A sandbox that kept being lost under one of them makes that one abstain; a dead engine,
+ * a missing image or a full disk concerns all and ends the run.
+ */
+export async function forEach(
+  patches: readonly DistinctPatch[],
+  measure: Measure,
+  verify: (patch: DistinctPatch) => Promise<readonly Verdict[]>,
+): Promise<readonly Verdict[]> {
+  const verdicts = await Promise.all(
+    patches.map(async (patch) => {
+      try {
+        return await verify(patch);
+      } catch (error) {
+        if (error instanceof SandboxLostError) return abstained([patch], measure, 'infrastructure', error.message);
+        throw error;
+      }
+    }),
+  );
+  return verdicts.flat();
+}

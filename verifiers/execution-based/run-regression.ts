@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import type { Environment } from '../../src/core/issue.js';
+import type { SandboxSession } from '../../src/ports/sandbox.js';
+import { logTail } from './log-tail.js';
+import { PYTHON_SITE_CUSTOMIZE, PYTHON_TEST_PROBE } from './python-test-probe.js';
+import { inInstanceEnvironment } from './suite-environment.js';
+import { scratchDirectory } from './run-test.js';
+
+/** How the regression command ended on one tree: which existing tests passed, by their own ids. */
+export interface RegressionRun {
+  readonly outcome: 'exited' | 'timed-out' | 'out-of-memory' | 'out-of-disk';
+  readonly exit_code: number | null;
+  readonly duration_ms: number;
+  readonly passed: readonly string[];
+  readonly failed: readonly string[];
+  readonly skipped: readonly string[];
+  readonly log_tail: string;
+}
+
+const LARGEST_RECORD = 64 * 1024 * 1024;
+const Note = z.object({ t: z.string().min(1).max(2_000), s: z.enum(['passed', 'failed', 'skipped']) });
+type Status = z.infer<typeof Note>['s'];
+
+/** Later is worse: a test that passed once and failed once has failed, whoever said that it passed. */
+const WORSE: readonly Status[] = ['passed', 'skipped', 'failed'];
+
+/**
+ * Runs the instance's regression command once. `{files}` becomes the quoted regression files; it is the issue's own
+ * shell command and runs in the sandbox's shell, nowhere else.
+ * @throws whatever the session throws: infrastructure, never a verdict
+ */
+export async function runRegression(
+  session: SandboxSession,
+  environment: Environment & { readonly regression_command: string },
+  nonce: () => string,
+  signal: AbortSignal,
+): Promise<RegressionRun> {
+  const directory = scratchDirectory(nonce);
+  const record = `${directory}/record.jsonl`;
+  await session.writeFiles(
+    [
+      { path: `${directory}/bestk_probe.py`, content: PYTHON_TEST_PROBE },
+      { path: `${directory}/sitecustomize.py`, content: PYTHON_SITE_CUSTOMIZE },
+    ],
+    signal,
+  );
+  const ended = await session.exec(
+    inInstanceEnvironment({
+      argv: ['sh', '-c', `export PYTHONPATH="$0\${PYTHONPATH:+:$PYTHONPATH}"; ${commandLine(environment)}`, directory],
+      cwd: environment.workdir,
+      env: { BESTK_PROBE: record, PYTEST_PLUGINS: 'bestk_probe' },
+      deadlineS: environment.test_timeout_s,
+    }),
+    signal,
+  );
+  const exited = ended.kind === 'exited';
+  const bytes = exited ? await session.readFile(record, LARGEST_RECORD, signal) : null;
+  return {
+    outcome: ended.kind,
+    exit_code: exited ? ended.exitCode : null,
+    duration_ms: ended.durationMs,
+    ...byStatus(bytes === null ? '' : new TextDecoder().decode(bytes)),
+    log_tail: logTail(ended),
+  };
+}
+
+function commandLine(environment: Environment & { readonly regression_command: string }): string {
+  const files = environment.regression_files.map((file) => `'${file.replaceAll("'", String.raw`'\''`)}'`).join(' ');
+  return environment.regression_command.replaceAll('{files}', () => files);
+}
+
+function byStatus(record: string): Pick<RegressionRun, 'passed' | 'failed' | 'skipped'> {
+  const statuses = new Map<string, Status>();
+  for (const line of record.split('\n')) {
+    const note = readNote(line);
+    if (note === null) continue;
+    const known = statuses.get(note.t);
+    if (known === undefined || WORSE.indexOf(note.s) > WORSE.indexOf(known)) statuses.set(note.t, note.s);
+  }
+  const having = (status: Status): string[] =>
+    [...statuses]
+      .filter(([, value]) => value === status)
+      .map(([test]) => test)
+      .sort();
+  return { passed: having('passed'), failed: having('failed'), skipped: having('skipped') };
+}
+
+/** A torn or foreign line is no note: its test counts as missing, and missing is never a pass. */
+function readNote(line: string): z.infer<typeof Note> | null {
+  if (line === '') return null;
+  try {
+    const note = Note.safeParse(JSON.parse(line));
+    return note.success ? note.data : null;
+  } catch {
+    return null;
+  }
+}

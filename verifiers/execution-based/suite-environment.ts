@@ -1,0 +1,30 @@
+import type { ExecRequest } from '../../src/ports/sandbox.js';
+
+/** Same for base and every candidate, so that a difference in outcome is the patch's: fixed hash seed, zone, locale. */
+export const SUITE_ENV: Readonly<Record<string, string>> = {
+  PYTHONHASHSEED: '0',
+  TZ: 'UTC',
+  LC_ALL: 'C.UTF-8',
+  // Bytecode goes to scratch memory: tests of one session share it, the repository stays as it is.
+  PYTHONDONTWRITEBYTECODE: '',
+  PYTHONPYCACHEPREFIX: '/tmp/.pycache',
+};
+
+/**
+ * Published SWE images keep the instance's interpreter in an environment that only an interactive shell activates;
+ * these are the places R2E-Gym and SWE-bench use. A directory that is not there changes nothing.
+ */
+const WITH_INSTANCE_PATH = [
+  'for d in /opt/miniconda3/envs/testbed/bin /root/.venv/bin; do [ -d "$d" ] && PATH="$d:$PATH"; done',
+  'export PATH',
+  'exec "$@"',
+].join('; ');
+
+/** The same request, run with the instance's interpreter first on PATH. */
+export function inInstanceEnvironment(request: ExecRequest): ExecRequest {
+  return {
+    ...request,
+    argv: ['sh', '-c', WITH_INSTANCE_PATH, 'sh', ...request.argv],
+    env: { ...SUITE_ENV, ...request.env },
+  };
+}

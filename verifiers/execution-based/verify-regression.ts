@@ -1,0 +1,83 @@
+import type { Cell } from '../../src/core/cell.js';
+import type { Verdict } from '../../src/core/verdict.js';
+import type { Bench } from './bench.js';
+import type { DistinctPatch } from './distinct.js';
+import { abstained, forEach, type Observe } from './outcomes.js';
+import { regressionJob } from './regression-job.js';
+import { heldUp, regressionSet, type RegressionSet } from './regression-set.js';
+import type { RegressionRun } from './run-regression.js';
+import { runSuite } from './run-suite.js';
+
+const MOST_NAMED = 50;
+
+/**
+ * The regression command on base twice and on every distinct patch once, each in a fresh container; scores
+ * |passed on candidate ∩ passed on base twice|.
+ */
+export async function verifyRegression(
+  bench: Bench,
+  patches: readonly DistinctPatch[],
+  observe: Observe,
+  signal: AbortSignal,
+): Promise<readonly Verdict[]> {
+  const { regression_command: command } = bench.issue.environment;
+  if (command === null) {
+    return abstained(patches, 'regression', 'no-tests', 'the issue names no regression_command');
+  }
+  const run = async (tree: string | null, repeat: number): Promise<RegressionRun> => {
+    const job = regressionJob(bench, command, tree, repeat);
+    const result = (await runSuite(bench, tree, [job], signal)).get(job.key);
+    if (result === undefined) throw new Error('a suite gives a result for each of its jobs');
+    return result;
+  };
+  const baseRuns = Promise.all([run(null, 0), run(null, 1)]);
+  const known = baseRuns.then(async (runs) => {
+    const set = regressionSet(runs);
+    for (const base of runs) await observe.cell(cellOf(bench, null, null, set, base));
+    return set;
+  });
+  const verdicts = forEach(patches, 'regression', async (patch) => {
+    // Base failing ends everything, so wait for it first; the candidates' containers run meanwhile.
+    const [set, result] = await Promise.all([known, run(patch.source, 0)]);
+    for (const id of patch.candidateIds) {
+      await observe.cell(cellOf(bench, id, id === patch.representative ? null : patch.representative, set, result));
+    }
+    if (set.missing !== null) return abstained([patch], 'regression', 'no-tests', set.missing);
+    const { passed, lost } = heldUp(set, result);
+    return patch.candidateIds.map((candidate_id): Verdict => ({
+      kind: 'scored',
+      candidate_id,
+      measure: 'regression',
+      score: passed,
+      out_of: set.tests.length,
+      evidence: { outcome: result.outcome, lost: lost.slice(0, MOST_NAMED), verified_as: patch.representative },
+    }));
+  });
+  const [settled] = await Promise.all([verdicts, known]);
+  return settled;
+}
+
+function cellOf(
+  bench: Bench,
+  candidateId: string | null,
+  sameAs: string | null,
+  set: RegressionSet,
+  run: RegressionRun,
+): Cell {
+  const { passed, lost } = heldUp(set, run);
+  return {
+    instance_id: bench.issue.instance_id,
+    candidate_id: candidateId,
+    same_as: sameAs,
+    suite: 'regression',
+    test_id: 'regression',
+    outcome:
+      run.outcome === 'exited' ? (lost.length === 0 && set.tests.length > 0 ? 'solved' : 'not-solved') : run.outcome,
+    exit_code: run.exit_code,
+    duration_ms: run.duration_ms,
+    passed,
+    total: set.tests.length,
+    lost: lost.slice(0, MOST_NAMED),
+    log_tail: run.log_tail,
+  };
+}

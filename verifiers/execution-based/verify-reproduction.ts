@@ -1,0 +1,111 @@
+import type { Cell } from '../../src/core/cell.js';
+import type { GeneratedTest } from '../../src/core/generated-test.js';
+import type { Verdict } from '../../src/core/verdict.js';
+import { admit } from './admission.js';
+import type { Bench, Tree } from './bench.js';
+import type { DistinctPatch } from './distinct.js';
+import { abstained, forEach, type Observe } from './outcomes.js';
+import { runSuite } from './run-suite.js';
+import type { TestRun } from './run-test.js';
+import { testJob } from './test-job.js';
+
+type Runs = ReadonlyMap<string, TestRun>;
+
+/**
+ * The generated tests: on base twice, for admission; the admitted ones on every distinct patch, one fresh container a
+ * patch. Scores the number of admitted tests that a patch solves (R2E-Gym's TestScore, arXiv 2504.07164, equation 1).
+ */
+export async function verifyReproduction(
+  bench: Bench,
+  tests: readonly GeneratedTest[],
+  patches: readonly DistinctPatch[],
+  observe: Observe,
+  signal: AbortSignal,
+): Promise<readonly Verdict[]> {
+  if (tests.length === 0) return abstained(patches, 'reproduction', 'no-tests', 'no generated tests were given');
+  const base = await Promise.all([0, 1].map((repeat) => runAll(bench, null, tests, repeat, signal)));
+  for (const runs of base) await observeAll(bench, null, null, tests, runs, observe);
+  const outcomes = new Map(
+    tests.map(({ test_id }) => [test_id, base.flatMap((runs) => runs.get(test_id)?.outcome ?? [])] as const),
+  );
+  const admissions = admit(tests, outcomes);
+  await observe.admission(admissions);
+  const admittedIds = new Set(admissions.filter(({ admitted }) => admitted).map(({ test_id }) => test_id));
+  const admitted = tests.filter(({ test_id }) => admittedIds.has(test_id));
+  if (admitted.length === 0) {
+    return abstained(patches, 'reproduction', 'no-tests', `none of ${tests.length} generated tests was admitted`);
+  }
+  return forEach(patches, 'reproduction', async (patch) => {
+    const runs = await runAll(bench, patch.source, admitted, 0, signal);
+    for (const id of patch.candidateIds) {
+      await observeAll(bench, id, id === patch.representative ? null : patch.representative, admitted, runs, observe);
+    }
+    return patch.candidateIds.map((id) => scored(id, patch.representative, admitted, runs));
+  });
+}
+
+async function runAll(
+  bench: Bench,
+  tree: Tree,
+  tests: readonly GeneratedTest[],
+  repeat: number,
+  signal: AbortSignal,
+): Promise<Runs> {
+  const jobs = tests.map((test) => ({ id: test.test_id, job: testJob(bench, tree, test, repeat) }));
+  const results = await runSuite(
+    bench,
+    tree,
+    jobs.map(({ job }) => job),
+    signal,
+  );
+  return new Map(
+    jobs.flatMap(({ id, job }) => {
+      const run = results.get(job.key);
+      return run === undefined ? [] : [[id, run] as const];
+    }),
+  );
+}
+
+function scored(id: string, representative: string, tests: readonly GeneratedTest[], runs: Runs): Verdict {
+  const having = (wanted: (outcome: string) => boolean): string[] =>
+    tests.filter(({ test_id }) => wanted(runs.get(test_id)?.outcome ?? 'missing')).map(({ test_id }) => test_id);
+  const solved = having((outcome) => outcome === 'solved');
+  return {
+    kind: 'scored',
+    candidate_id: id,
+    measure: 'reproduction',
+    score: solved.length,
+    out_of: tests.length,
+    evidence: {
+      solved,
+      broken: having((outcome) => outcome !== 'solved' && outcome !== 'not-solved'),
+      verified_as: representative,
+    },
+  };
+}
+
+async function observeAll(
+  bench: Bench,
+  candidateId: string | null,
+  sameAs: string | null,
+  tests: readonly GeneratedTest[],
+  runs: Runs,
+  observe: Observe,
+): Promise<void> {
+  for (const { test_id } of tests) {
+    const run = runs.get(test_id);
+    if (run === undefined) continue;
+    const cell: Cell = {
+      instance_id: bench.issue.instance_id,
+      candidate_id: candidateId,
+      same_as: sameAs,
+      suite: 'reproduction',
+      test_id,
+      ...run,
+      passed: null,
+      total: null,
+      lost: [],
+    };
+    await observe.cell(cell);
+  }
+}
