@@ -1,13 +1,6 @@
 import type { CellOutcome } from '../../src/core/cell.js';
 import type { GeneratedTest } from '../../src/core/generated-test.js';
-
-/** Whether a generated test takes part, and why not. */
-export interface Admission {
-  readonly test_id: string;
-  readonly admitted: boolean;
-  /** Null when admitted. */
-  readonly reason: string | null;
-}
+import type { Admission } from '../../src/core/observe.js';
 
 const REFUSALS: Readonly<Record<Exclude<CellOutcome, 'not-solved'>, string>> = {
   solved: 'says "solved" on base, so it does not reproduce the issue',

@@ -1,4 +1,5 @@
 import type { Candidate } from '../../src/core/candidate.js';
+import type { Observe } from '../../src/core/observe.js';
 import type { Verdict, Measure } from '../../src/core/verdict.js';
 import type { VerificationTask, Verifier } from '../../src/core/verifier.js';
 import type { ResultStore } from '../../src/ports/result-store.js';
@@ -6,7 +7,7 @@ import type { Sandbox } from '../../src/ports/sandbox.js';
 import { applicabilityJob } from './apply-patch.js';
 import type { Bench } from './bench.js';
 import { distinctPatches, type DistinctPatch } from './distinct.js';
-import { abstained, type Observe } from './outcomes.js';
+import { abstained } from './outcomes.js';
 import { runSuite } from './run-suite.js';
 import { verifyRegression } from './verify-regression.js';
 import { verifyReproduction } from './verify-reproduction.js';

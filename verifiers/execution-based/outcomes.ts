@@ -1,14 +1,6 @@
-import type { Cell } from '../../src/core/cell.js';
 import { SandboxLostError } from '../../src/core/unavailable.js';
 import type { AbstainReason, Measure, Verdict } from '../../src/core/verdict.js';
-import type { Admission } from './admission.js';
 import type { DistinctPatch } from './distinct.js';
-
-/** Told of each result when it exists. */
-export interface Observe {
-  cell(cell: Cell): Promise<void>;
-  admission(admissions: readonly Admission[]): Promise<void>;
-}
 
 /** The same abstention for every candidate of these patches. */
 export function abstained(

@@ -7,6 +7,7 @@
  * One JSON line a test is appended to the file named by BESTK_PROBE: `{"t": id, "s": "passed|failed|skipped"}`.
  */
 export const PYTHON_TEST_PROBE = String.raw`
+"""PYTEST_DONT_REWRITE"""
 import json, os, sys
 
 TARGET = os.environ.get('BESTK_PROBE')

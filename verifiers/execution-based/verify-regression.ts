@@ -1,8 +1,9 @@
 import type { Cell } from '../../src/core/cell.js';
+import type { Observe } from '../../src/core/observe.js';
 import type { Verdict } from '../../src/core/verdict.js';
 import type { Bench } from './bench.js';
 import type { DistinctPatch } from './distinct.js';
-import { abstained, forEach, type Observe } from './outcomes.js';
+import { abstained, forEach } from './outcomes.js';
 import { regressionJob } from './regression-job.js';
 import { heldUp, regressionSet, type RegressionSet } from './regression-set.js';
 import type { RegressionRun } from './run-regression.js';

@@ -1,10 +1,11 @@
 import type { Cell } from '../../src/core/cell.js';
 import type { GeneratedTest } from '../../src/core/generated-test.js';
+import type { Observe } from '../../src/core/observe.js';
 import type { Verdict } from '../../src/core/verdict.js';
 import { admit } from './admission.js';
 import type { Bench, Tree } from './bench.js';
 import type { DistinctPatch } from './distinct.js';
-import { abstained, forEach, type Observe } from './outcomes.js';
+import { abstained, forEach } from './outcomes.js';
 import { runSuite } from './run-suite.js';
 import type { TestRun } from './run-test.js';
 import { testJob } from './test-job.js';

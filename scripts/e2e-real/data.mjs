@@ -1,0 +1,56 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+
+/** Folder with the real issues: `issues.jsonl`, `candidates.jsonl`, `tests.jsonl`, `judge.jsonl`, `matrix.jsonl`, `labels.jsonl`. */
+export const SHARED = resolve(process.env.BESTK_REAL_DATA ?? '../shared');
+const ISSUES = resolve(SHARED, 'data/issues');
+
+export function present() {
+  return existsSync(resolve(ISSUES, 'issues.jsonl'));
+}
+
+function rows(file) {
+  return readFileSync(resolve(ISSUES, file), 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+}
+
+const DJANGO = 'cd tests && python3 -W ignore runtests.py --settings=test_sqlite --parallel 1 {files}';
+const SYMPY = 'python3 -W ignore -m pytest -q {files}';
+
+/** Existing tests near the code that the issue names, chosen from issue and repository alone. */
+const REGRESSION = {
+  'django__django-14787': ['decorators', 'utils_tests.test_decorators'],
+  'django__django-14608': ['forms_tests.tests.test_formsets', 'model_formsets', 'inline_formsets'],
+  'django__django-14752': ['admin_views.test_autocomplete_view', 'admin_widgets'],
+  'sympy__sympy-24066': ['sympy/physics/units/tests'],
+};
+
+/** One real issue with all that is known of it; `labels` and `expected` are for the report alone. */
+export function realIssue(id) {
+  const of = (file) => rows(file).filter((row) => row.instance_id === id);
+  const [issue] = of('issues.jsonl');
+  const sympy = id.startsWith('sympy');
+  return {
+    issue: {
+      instance_id: id,
+      problem_statement: issue.problem_statement,
+      environment: {
+        image: sympy ? 'bestk-real/sympy:1.11' : 'bestk-real/django:3.2',
+        workdir: '/testbed',
+        base_commit: null,
+        regression_command: sympy ? SYMPY : DJANGO,
+        regression_files: REGRESSION[id],
+        test_timeout_s: 300,
+      },
+    },
+    candidates: of('candidates.jsonl'),
+    tests: of('tests.jsonl'),
+    judge: new Map(of('judge.jsonl').map((row) => [row.candidate_id, row.p_yes])),
+    labels: new Map(of('labels.jsonl').map((row) => [row.candidate_id, row.resolved])),
+    expected: new Map(of('matrix.jsonl').map((row) => [row.candidate_id, row.exit])),
+  };
+}
+
+export const MIXED = Object.keys(REGRESSION);

@@ -1,0 +1,109 @@
+import type { Candidate } from '../core/candidate.js';
+import { fingerprint, patchSize, readPatch, splitPatch } from '../core/patch.js';
+import type { Measure, Verdict } from '../core/verdict.js';
+import type { Entry } from '../../verifiers/hybrid/entry.js';
+
+/** One candidate as the hybrid sees it, with what a reader should know about it. */
+export interface Described {
+  readonly entry: Entry;
+  readonly flags: readonly string[];
+}
+
+/** Facts of the patches joined with the verdicts, by candidate id; order of the candidates is kept. */
+export function describeCandidates(
+  candidates: readonly Candidate[],
+  verdicts: readonly Verdict[],
+): readonly Described[] {
+  const byCandidate = groupByCandidate(verdicts);
+  const firstWith = new Map<string, string>();
+  return candidates.map((candidate) => {
+    const own = byCandidate.get(candidate.candidate_id) ?? [];
+    const facts = patchFacts(candidate.patch);
+    const twin = facts.fingerprint === null ? undefined : firstWith.get(facts.fingerprint);
+    if (facts.fingerprint !== null && twin === undefined) firstWith.set(facts.fingerprint, candidate.candidate_id);
+    const doesNotApply = own.some((verdict) => verdict.kind === 'abstained' && verdict.reason === 'does-not-apply');
+    const score = (measure: Measure): number | null => scoreOf(own, measure);
+    const finished = finishedOf(candidate);
+    return {
+      entry: {
+        id: candidate.candidate_id,
+        execution_free: score('execution_free'),
+        regression: score('regression'),
+        reproduction: score('reproduction'),
+        patch_size: facts.size,
+        fingerprint: facts.fingerprint,
+        has_source_change: facts.hasSourceChange,
+        applies: facts.refused || doesNotApply ? false : appliedOf(own),
+        finished,
+      },
+      flags: [
+        ...facts.flags,
+        ...(doesNotApply ? ['does-not-apply'] : []),
+        ...(finished === false ? ['not-submitted'] : []),
+        ...(twin === undefined ? [] : [`same-patch-as:${twin}`]),
+        ...own.flatMap((verdict) => (isGap(verdict) ? [`abstained:${verdict.measure}:${verdict.reason}`] : [])),
+      ],
+    };
+  });
+}
+
+function groupByCandidate(verdicts: readonly Verdict[]): ReadonlyMap<string, readonly Verdict[]> {
+  const groups = new Map<string, Verdict[]>();
+  for (const verdict of verdicts) {
+    const group = groups.get(verdict.candidate_id);
+    if (group === undefined) groups.set(verdict.candidate_id, [verdict]);
+    else group.push(verdict);
+  }
+  return groups;
+}
+
+interface PatchFacts {
+  readonly hasSourceChange: boolean;
+  readonly refused: boolean;
+  readonly size: number | null;
+  readonly fingerprint: string | null;
+  readonly flags: readonly string[];
+}
+
+function patchFacts(text: string): PatchFacts {
+  const patch = readPatch(text);
+  const nothing = { hasSourceChange: false, refused: false, size: null, fingerprint: null };
+  if (patch.kind === 'empty') return { ...nothing, flags: ['empty-patch'] };
+  if (patch.kind === 'refused') {
+    return { ...nothing, hasSourceChange: true, refused: true, flags: [`refused-patch:${patch.reason}`] };
+  }
+  const { source, setApart } = splitPatch(patch);
+  const roles = [...new Set(setApart.map(({ role }) => `${role}-files-set-apart`))];
+  if (source === '') return { ...nothing, flags: ['no-source-change', ...roles] };
+  return {
+    hasSourceChange: true,
+    refused: false,
+    size: patchSize(patch),
+    fingerprint: fingerprint(patch),
+    flags: roles,
+  };
+}
+
+function scoreOf(verdicts: readonly Verdict[], measure: Measure): number | null {
+  const verdict = verdicts.find((each) => each.measure === measure);
+  return verdict?.kind === 'scored' ? verdict.score : null;
+}
+
+/** An executed patch applied; one nobody executed is unknown. */
+function appliedOf(verdicts: readonly Verdict[]): boolean | null {
+  return verdicts.some(({ kind, measure }) => kind === 'scored' && measure !== 'execution_free') ? true : null;
+}
+
+/** R2E-Gym calls a trajectory that submitted by itself `agent`; other tools write `Submitted` or `submitted`. */
+function finishedOf({ trajectory }: Candidate): boolean | null {
+  const reason = trajectory?.exit_reason ?? null;
+  return reason === null ? null : ['agent', 'submitted', 'finished'].includes(reason.toLowerCase());
+}
+
+/** Abstentions that are a gap in coverage rather than a fact about the patch. */
+function isGap(verdict: Verdict): verdict is Extract<Verdict, { kind: 'abstained' }> {
+  return (
+    verdict.kind === 'abstained' &&
+    ['infrastructure', 'model-unavailable', 'low-mass', 'unreadable-answer'].includes(verdict.reason)
+  );
+}

@@ -1,0 +1,53 @@
+import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { BadInputError } from '../core/errors.js';
+import type { RunRequest } from '../core/run-request.js';
+import type { RunResult } from '../core/run-result.js';
+
+export interface FinishedRun {
+  readonly id: string;
+  readonly createdAt: string;
+  readonly request: RunRequest;
+  readonly result: RunResult;
+}
+
+/** Fails before any work is done when the folder cannot be made. @throws BadInputError */
+export async function prepareFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true });
+  } catch (error) {
+    throw new BadInputError(`cannot be made: ${(error as Error).message}`, { file: folder, field: '--out' });
+  }
+}
+
+/**
+ * Writes everything of a finished run that is needed to replay its decision without a model or Docker. Each file appears
+ * whole or not at all; `selection.json` comes last, so where it stands the others do.
+ */
+export async function writeRun(folder: string, { id, createdAt, request, result }: FinishedRun): Promise<void> {
+  await prepareFolder(folder);
+  const { selection, verdicts, cells, usage, patch, ...rest } = result;
+  const files: [string, string][] = [
+    ['run.json', json({ id, created_at: createdAt, ...rest, request })],
+    ['verdicts.jsonl', lines(verdicts)],
+    ['matrix.jsonl', lines(cells)],
+    ['usage.json', json(usage)],
+    ['patch.diff', patch ?? ''],
+    ['selection.json', json(selection)],
+  ];
+  for (const [name, content] of files) await writeWhole(join(folder, name), content);
+}
+
+async function writeWhole(path: string, content: string): Promise<void> {
+  const unfinished = `${path}.${process.pid}.part`;
+  await writeFile(unfinished, content);
+  await rename(unfinished, path);
+}
+
+function json(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+function lines(values: readonly unknown[]): string {
+  return values.map((value) => `${JSON.stringify(value)}\n`).join('');
+}
