@@ -1,16 +1,54 @@
 import { z } from 'zod';
 import { Cell } from './cell.js';
+import { Admission } from './observe.js';
 import { Selection } from './selection.js';
 import { Verdict } from './verdict.js';
 
-/** Plain counts of one run's candidates. */
+/** Model calls of one purpose on one model. */
+export const ModelUsage = z.object({
+  purpose: z.string(),
+  model: z.string(),
+  calls: z.int(),
+  /** Answers taken from the store: not paid again. */
+  stored_answers: z.int(),
+  input_tokens: z.int(),
+  cached_input_tokens: z.int(),
+  output_tokens: z.int(),
+  seconds: z.number(),
+});
+export type ModelUsage = z.infer<typeof ModelUsage>;
+
+export const Usage = z.object({
+  models: z.array(ModelUsage),
+  /** Null while no prices are known. */
+  cost_usd: z.number().nullable(),
+  /** Wall seconds by stage. */
+  stages: z.record(z.string(), z.number()),
+});
+export type Usage = z.infer<typeof Usage>;
+
+/** What a decision depended on beside its request; enough to say whether two runs are comparable. */
+export const Provenance = z.object({
+  bestk_version: z.string(),
+  image_id: z.string().nullable(),
+  verifier_model: z.string().nullable(),
+  prompt_hashes: z.record(z.string(), z.string()),
+  preset: z.string(),
+  verifiers: z.array(z.string()),
+  sandbox_limits: z.record(z.string(), z.number()),
+});
+export type Provenance = z.infer<typeof Provenance>;
+
+/** Plain counts of one run's candidates and tests. */
 export const RunStatistics = z.object({
   /** How many candidates were given. */
   k: z.int().min(0),
-  /** How many of their patches differ once normalised. */
+  /** How many of their source patches differ once normalised. */
   distinct_patches: z.int().min(0),
   /** How many candidates got at least one score. */
   verified: z.int().min(0),
+  tests_given: z.int().min(0),
+  tests_admitted: z.int().min(0),
 });
 export type RunStatistics = z.infer<typeof RunStatistics>;
 
@@ -19,10 +57,11 @@ export const RunResult = z.object({
   selection: Selection,
   verdicts: z.array(Verdict),
   cells: z.array(Cell),
+  admissions: z.array(Admission),
   /** The selected patch, a unified git diff; null when none was worth returning. */
   patch: z.string().nullable(),
   statistics: RunStatistics,
-  /** Tokens, cost and seconds by stage. */
-  usage: z.json(),
+  usage: Usage,
+  provenance: Provenance,
 });
 export type RunResult = z.infer<typeof RunResult>;
