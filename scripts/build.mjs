@@ -1,0 +1,20 @@
+// Compiles src/ and verifiers/ into a fresh dist/ and copies the prompts beside them.
+import { spawnSync } from 'node:child_process';
+import { cpSync, rmSync, writeFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { sourcesHash, stampPath } from './setup/compiled.mjs';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const hash = sourcesHash(root);
+
+rmSync(join(root, 'dist'), { recursive: true, force: true });
+const tsc = [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json'];
+const { status } = spawnSync(process.execPath, tsc, { cwd: root, stdio: 'inherit' });
+if (status !== 0) process.exit(status ?? 1);
+
+cpSync(join(root, 'prompts'), join(root, 'dist/prompts'), {
+  recursive: true,
+  filter: (source) => ['', '.md'].includes(extname(source)),
+});
+writeFileSync(stampPath(root), hash);

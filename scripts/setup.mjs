@@ -1,0 +1,61 @@
+// Makes a clean clone ready: npm packages, Docker, the build, the images. Plain Node, for it runs before npm ci.
+//   node scripts/setup.mjs quickstart | test | build
+// Every step is left out when there is nothing to do. Exit 3: the machine lacks something this cannot supply.
+import { fileURLToPath } from 'node:url';
+import { compile, compiledCurrent } from './setup/compiled.mjs';
+import { canInstall, install } from './setup/debian.mjs';
+import { assertMayStart, missingDocker, startEngine } from './setup/docker.mjs';
+import { engineFault } from './setup/engine.mjs';
+import { buildBase, buildExample, buildFixture } from './setup/images.mjs';
+import { installPackages, missingCompilers, packagesCurrent } from './setup/npm-packages.mjs';
+import { CommandFailed, Unavailable } from './setup/run.mjs';
+
+/** The images each goal needs; `build` needs no Docker at all. */
+const GOALS = {
+  quickstart: [buildBase, buildExample],
+  test: [buildBase, buildFixture],
+  build: null,
+};
+
+/** Does what `goal` still needs. Packages and build run beside Docker and images. */
+export async function setUp(goal) {
+  const root = fileURLToPath(new URL('..', import.meta.url));
+  const images = GOALS[goal];
+  const installed = packagesCurrent(root);
+  const fault = images ? await engineFault() : undefined;
+  if (fault) assertMayStart(fault);
+
+  const lacking = [...(installed ? [] : missingCompilers()), ...(fault ? missingDocker() : [])];
+  if (lacking.length > 0 && canInstall()) await install(lacking);
+
+  const program = async () => {
+    if (!installed) await installPackages(root);
+    if (!compiledCurrent(root)) await compile(root);
+  };
+  const containers = async () => {
+    if (fault) await startEngine();
+    for (const build of images ?? []) await build(root);
+  };
+  const failures = (await Promise.allSettled([program(), containers()])).filter(({ status }) => status === 'rejected');
+  if (failures.length > 0) throw new AggregateError(failures.map(({ reason }) => reason));
+}
+
+/** Sets up or ends the process: 3 when the machine lacks something, 1 when it is the program that is at fault. */
+export async function setUpOrExit(goal) {
+  try {
+    await setUp(goal);
+  } catch (error) {
+    const causes = error instanceof AggregateError ? error.errors : [error];
+    for (const cause of causes) console.error(`set-up: ${cause.message}`);
+    process.exit(causes.every((cause) => cause instanceof Unavailable || cause instanceof CommandFailed) ? 3 : 1);
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const goal = process.argv[2] ?? '';
+  if (!Object.hasOwn(GOALS, goal)) {
+    console.error(`usage: node scripts/setup.mjs ${Object.keys(GOALS).join('|')}`);
+    process.exit(2);
+  }
+  await setUpOrExit(goal);
+}

@@ -1,0 +1,70 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { hasProgram } from './debian.mjs';
+import { CommandFailed, run, step, Unavailable } from './run.mjs';
+
+/** Programs that compile better-sqlite3 where no prebuilt binary can be fetched, and the Debian package of each. */
+const COMPILERS = { python3: 'python3', make: 'make', 'g++': 'g++' };
+
+export function missingCompilers() {
+  return Object.keys(COMPILERS)
+    .filter((program) => !hasProgram(program))
+    .map((program) => COMPILERS[program]);
+}
+
+/** Whether node_modules holds what package-lock.json names, and its native addon loads in this Node. */
+export function packagesCurrent(root) {
+  const installed = join(root, 'node_modules/.package-lock.json');
+  if (!existsSync(installed)) return false;
+  return sameVersions(readLock(join(root, 'package-lock.json')), readLock(installed)) && addonLoads(root);
+}
+
+/** npm's record of node_modules leaves out the root and the optional packages of other platforms. */
+function sameVersions(wanted, installed) {
+  for (const [path, entry] of Object.entries(wanted)) {
+    const found = installed[path];
+    if (found === undefined ? path !== '' && !entry.optional : found.version !== entry.version) return false;
+  }
+  return Object.keys(installed).every((path) => path in wanted);
+}
+
+function readLock(path) {
+  return JSON.parse(readFileSync(path, 'utf8')).packages;
+}
+
+function addonLoads(root) {
+  try {
+    const Database = createRequire(join(root, 'package.json'))('better-sqlite3');
+    new Database(':memory:').close();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Installs exactly what package-lock.json names. */
+export async function installPackages(root) {
+  try {
+    await step('npm packages', () =>
+      run('npm', ['ci', '--no-audit', '--no-fund'], { cwd: root, env: { ...process.env, ...nodeHeaders() } }),
+    );
+  } catch (error) {
+    const missing = missingCompilers();
+    if (!(error instanceof CommandFailed) || missing.length === 0) throw error;
+    throw new Unavailable(
+      `${error.message}\n\nnpm ci failed. Missing here: ${missing.join(', ')}. better-sqlite3 is compiled where no prebuilt binary ` +
+        'can be fetched.\nInstall python3, make and g++, or run this as root on Debian or Ubuntu.',
+    );
+  }
+}
+
+/** Points node-gyp at the headers beside this Node, so that it need not download them. */
+function nodeHeaders() {
+  const prefix = dirname(dirname(process.execPath));
+  const header = join(prefix, 'include/node/node_version.h');
+  if (!existsSync(header)) return {};
+  const text = readFileSync(header, 'utf8');
+  const version = ['MAJOR', 'MINOR', 'PATCH'].map((part) => text.match(`#define NODE_${part}_VERSION (\\d+)`)?.[1]);
+  return version.join('.') === process.versions.node ? { npm_config_nodedir: prefix } : {};
+}

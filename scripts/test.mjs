@@ -1,0 +1,27 @@
+// `npm test [-- jest arguments]`: sets the machine up, runs jest, and ends with one plain line: "N passed, N failed".
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { setUpOrExit } from './setup.mjs';
+import { summarise } from './test-summary.mjs';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+await setUpOrExit('test');
+
+const folder = mkdtempSync(join(tmpdir(), 'bestk-test-'));
+const outputFile = join(folder, 'results.json');
+try {
+  const jest = ['node_modules/jest/bin/jest.js', '--json', `--outputFile=${outputFile}`, ...process.argv.slice(2)];
+  const { status } = spawnSync(process.execPath, ['--experimental-vm-modules', '--no-warnings', ...jest], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  const results = existsSync(outputFile) ? JSON.parse(readFileSync(outputFile, 'utf8')) : null;
+  const { line, ran } = summarise(results);
+  console.log(line);
+  process.exitCode = status === 0 && ran === 0 ? 1 : (status ?? 1);
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
