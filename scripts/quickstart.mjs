@@ -1,6 +1,6 @@
 // `npm run quickstart`: sets the machine up, then selects among the eight candidates of examples/quickstart.
 // The judge's answers are replayed from a recording; every test runs for real, in containers.
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,7 +15,7 @@ mkdirSync(join(root, out), { recursive: true });
 
 const inputs = { issue: 'issue.json', candidates: 'candidates.jsonl', tests: 'tests.jsonl', labels: 'labels.jsonl' };
 const options = Object.entries(inputs).flatMap(([name, file]) => [`--${name}`, `${example}/${file}`]);
-const { status, signal } = spawnSync(
+const command = spawn(
   process.execPath,
   ['dist/src/cli.js', 'select', ...options, '--out', out, ...process.argv.slice(2)],
   {
@@ -29,4 +29,9 @@ const { status, signal } = spawnSync(
     },
   },
 );
-process.exitCode = status ?? (signal === 'SIGINT' ? 130 : 1);
+// Ctrl-C reaches the command by itself; this process waits until the command has removed its containers.
+process.on('SIGINT', () => undefined);
+process.on('SIGTERM', () => command.kill('SIGTERM'));
+command.on('close', (code, signal) => {
+  process.exitCode = code ?? (signal === 'SIGINT' ? 130 : 1);
+});
