@@ -1,0 +1,33 @@
+import type { ExecOutcome } from '../ports/sandbox.js';
+import { type Prologue } from './docker-command.js';
+import { type RunningExec } from './docker-exec.js';
+import { decodeOutput } from './docker-output.js';
+
+/** Exit status of "found, but could not be run", as shells have it. */
+const CANNOT_RUN = 126;
+
+export type Ending =
+  | { readonly kind: 'exited'; readonly exitCode: number }
+  | { readonly kind: 'timed-out' | 'out-of-memory' | 'out-of-disk' };
+
+/**
+ * How a command with this exit code ended, leaving memory aside. Codes alone say nothing: a command may itself exit with
+ * 124 or 137, and `timeout` may pass on a code of the command's. So a time-out is an end at or after the deadline, by the
+ * host's clock. A command that never started (an earlier one used up all processes, or broke the shell) cannot have passed.
+ */
+export function endingOf(exitCode: number, prologue: Prologue, deadlineMs: number): Ending {
+  if (prologue.startedAt === null) return { kind: 'exited', exitCode: exitCode === 0 ? CANNOT_RUN : exitCode };
+  if (performance.now() - prologue.startedAt >= deadlineMs) return { kind: 'timed-out' };
+  return { kind: 'exited', exitCode };
+}
+
+/** The ending together with what was said until then; `startedAt` by performance.now(). */
+export function outcomeOf(ending: Ending, { stdout, stderr }: RunningExec, startedAt: number): ExecOutcome {
+  return {
+    ...ending,
+    stdout: decodeOutput(stdout.bytes(), stdout.truncated),
+    stderr: decodeOutput(stderr.bytes(), stderr.truncated),
+    truncated: stdout.truncated || stderr.truncated,
+    durationMs: Math.round(performance.now() - startedAt),
+  };
+}

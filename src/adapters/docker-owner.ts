@@ -1,0 +1,53 @@
+import { readFileSync, readlinkSync } from 'node:fs';
+import { hostname } from 'node:os';
+
+/** Labels every container of ours carries; nothing without `bestk=1` is ever touched. */
+export const LABEL = {
+  mark: 'bestk',
+  purpose: 'bestk.purpose',
+  owner: 'bestk.owner',
+  expires: 'bestk.expires',
+} as const;
+
+/**
+ * Who made a container: `<host>/<pid>/<start>`. A pid alone is reused; with the start time it names one process. A pid
+ * means something only in its own pid namespace on its own boot, so both are part of the host's id: two machines that
+ * happen to share a name and an engine must not take each other's processes for dead.
+ */
+export const OWNER = `${hostId()}/${String(process.pid)}/${startOf(process.pid) ?? '-'}`;
+
+/** True only when the owner ran here and certainly does not any more; strangers are never judged. */
+export function isDeadOwner(owner: string): boolean {
+  const [host, pid, start] = owner.split('/');
+  if (host !== hostId() || pid === undefined || !/^[1-9]\d*$/.test(pid)) return false;
+  return start === '-' ? !isRunning(Number(pid)) : startOf(Number(pid)) !== start;
+}
+
+function hostId(): string {
+  const boot = read(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').slice(0, 8)) ?? '-';
+  const namespace = /\d+/.exec(read(() => readlinkSync('/proc/self/ns/pid')) ?? '')?.[0] ?? '-';
+  return `${hostname().replaceAll('/', '_')}:${boot}:${namespace}`;
+}
+
+/** Start of a living process in clock ticks since boot: field 22 of /proc/<pid>/stat, counted after the name. */
+function startOf(pid: number): string | undefined {
+  const stat = read(() => readFileSync(`/proc/${String(pid)}/stat`, 'utf8'));
+  const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return fields === undefined || fields[0] === 'Z' ? undefined : fields[19];
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+  }
+}
+
+function read(get: () => string): string | undefined {
+  try {
+    return get();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,106 @@
+import type Docker from 'dockerode';
+import { SandboxLostError } from '../core/unavailable.js';
+import type { ExecOutcome, ExecRequest, SandboxLimits } from '../ports/sandbox.js';
+import { commandLine, Prologue, wholeDeadline } from './docker-command.js';
+import { engineCall } from './docker-engine.js';
+import { startExec, type RunningExec } from './docker-exec.js';
+import { guard, type Trip } from './docker-guard.js';
+import { ranOutOfMemory } from './docker-memory.js';
+import { endingOf, outcomeOf, type Ending } from './docker-outcome.js';
+import { type Prepared } from './docker-repository.js';
+
+const MIB = 1024 * 1024;
+/** How much later than the command's own deadline the host acts; `timeout` inside needs two seconds for KILL. */
+const HOST_GRACE_MS = 5_000;
+/** Status of a process killed by signal 9. */
+const KILLED = 137;
+
+/** A container ready for commands. */
+export interface Ground {
+  readonly docker: Docker;
+  readonly container: Docker.Container;
+  readonly limits: SandboxLimits;
+  readonly prepared: Prepared;
+  readonly workdir: string;
+  /** Bytes of the writable layer that preparing the repository took; not the commands' doing. */
+  readonly diskBaseline: number;
+}
+
+interface Attempt {
+  readonly prologue: Prologue;
+  readonly deadlineMs: number;
+  readonly unixMs: number;
+  /** No command ran in this container before, so that a failure to start cannot be a command's doing. */
+  readonly first: boolean;
+}
+
+/**
+ * Runs one request. After anything but an `exited` outcome, and after an error, the caller must remove the container:
+ * processes may still run in it.
+ * @throws the signal's reason, SandboxLostError, EngineUnavailableError, EngineDiskFullError
+ */
+export async function runRequest(
+  ground: Ground,
+  request: ExecRequest,
+  first: boolean,
+  signal: AbortSignal,
+): Promise<ExecOutcome> {
+  const { container, prepared, limits } = ground;
+  const deadlineMs = wholeDeadline(request.deadlineS) * 1000;
+  const attempt: Attempt = { prologue: new Prologue(), deadlineMs, unixMs: Date.now(), first };
+  const asked = performance.now();
+  const running = await startExec(container, {
+    argv: commandLine(request, request.cwd ?? ground.workdir, prepared.timeout),
+    env: request.env,
+    stdin: request.stdin === undefined ? undefined : Buffer.from(request.stdin),
+    outputBytes: limits.outputBytes,
+    tapStderr: attempt.prologue.take,
+  });
+  const watch = guard(container, {
+    deadlineMs: deadlineMs + (prepared.timeout === null ? 0 : HOST_GRACE_MS),
+    diskBytes: ground.diskBaseline + limits.diskMb * MIB,
+    signal,
+  });
+  const ownEnd = ended(ground, running, attempt);
+  ownEnd.catch(() => undefined);
+  try {
+    const end = await Promise.race([ownEnd, watch.tripped]);
+    const ending = typeof end === 'string' ? tripEnding(end, signal) : end;
+    return outcomeOf(ending, running, attempt.prologue.startedAt ?? asked);
+  } finally {
+    watch.stop();
+    running.stop();
+  }
+}
+
+function tripEnding(trip: Trip, signal: AbortSignal): Ending {
+  if (trip === 'aborted') throw signal.reason;
+  return { kind: trip === 'disk' ? 'out-of-disk' : 'timed-out' };
+}
+
+async function ended(ground: Ground, running: RunningExec, attempt: Attempt): Promise<Ending> {
+  const { docker, container } = ground;
+  const { prologue, unixMs } = attempt;
+  const ranOut = (): Promise<boolean> => ranOutOfMemory(docker, container, prologue.oomKills, unixMs);
+  const exitCode = await running.exit.catch(async (error: unknown) => {
+    // The kernel may have picked process 1, and then the whole container is gone.
+    if (error instanceof SandboxLostError && (await ranOut())) return null;
+    throw error;
+  });
+  if (exitCode === null) return { kind: 'out-of-memory' };
+  if (prologue.startedAt === null && attempt.first) {
+    throw new SandboxLostError(`its first command did not start: ${running.stdout.bytes().toString().slice(0, 400)}`);
+  }
+  const ending = endingOf(exitCode, prologue, attempt.deadlineMs);
+  // A command that outlived the kill of a child and chose its own exit code is believed.
+  if (ending.kind !== 'exited' || exitCode !== KILLED) return ending;
+  if (await ranOut()) return { kind: 'out-of-memory' };
+  await assertAlive(container);
+  return ending;
+}
+
+/** A container removed by somebody else kills its commands with 137 too. */
+async function assertAlive(container: Docker.Container): Promise<void> {
+  const { State } = await engineCall({ container: container.id }, (abortSignal) => container.inspect({ abortSignal }));
+  if (!State.Running) throw new SandboxLostError('its container ended');
+}
