@@ -26,13 +26,35 @@ export const Run = z.object({
 });
 export type Run = z.infer<typeof Run>;
 
+/** A run without what can be megabytes. */
+export const RunSummary = Run.omit({ request: true, result: true });
+export type RunSummary = z.infer<typeof RunSummary>;
+
+/** Whether nothing more will happen to a run by itself. */
+export function hasEnded(status: RunStatus): boolean {
+  return status === 'done' || status === 'failed' || status === 'cancelled';
+}
+
+/** Type of the events by which the store itself journals every status, `{status, failure}`; nobody else writes them. */
+export const STATUS_EVENT = 'status';
+
+/** Conditions of a change, checked and made in one step. */
+export interface RunGuard {
+  readonly statuses?: readonly RunStatus[];
+  /** Holds the run's lease, see `claim`. */
+  readonly owner?: string;
+}
+
 export interface RunPage {
-  readonly runs: readonly Run[];
+  readonly runs: readonly RunSummary[];
   /** Give this back as `before` to read on; null at the end. */
   readonly next: string | null;
 }
 
-/** Runs and their journals. Every method may throw StoreUnavailableError. */
+/**
+ * Runs and their journals. Every method may throw StoreUnavailableError. A status and the event that tells it are
+ * written together, so the last event of a run that ended is its last status.
+ */
 export abstract class RunStore {
   /**
    * Creates a run, or gives the one that already has this `key` (an Idempotency-Key, or the hash of a command's
@@ -40,10 +62,25 @@ export abstract class RunStore {
    */
   abstract create(key: string, request: Run['request']): Promise<{ run: Run; created: boolean }>;
   abstract get(id: string): Promise<Run | null>;
+  abstract statusOf(id: string): Promise<RunStatus | null>;
   /** Newest first. */
   abstract list(limit: number, before: string | null): Promise<RunPage>;
-  abstract withStatus(statuses: readonly RunStatus[]): Promise<readonly Run[]>;
-  abstract update(id: string, change: Partial<Pick<Run, 'status' | 'result' | 'failure'>>): Promise<void>;
+  /** Oldest first. */
+  abstract withStatus(statuses: readonly RunStatus[]): Promise<readonly RunSummary[]>;
+  /** @returns false, and changes nothing, when there is no such run or `onlyIf` does not hold. */
+  abstract update(
+    id: string,
+    change: Partial<Pick<Run, 'status' | 'result' | 'failure'>>,
+    onlyIf?: RunGuard,
+  ): Promise<boolean>;
+  /**
+   * Takes the run for `owner`, or extends what `owner` holds: it is `running` and nobody else's for `leaseMs`.
+   * @returns false when another holds it, or it is neither queued nor running
+   */
+  abstract claim(id: string, owner: string, leaseMs: number): Promise<boolean>;
+  /** Gives a run that `owner` still holds back to the queue. */
+  abstract release(id: string, owner: string): Promise<void>;
+  /** @throws InterruptedError when the run has ended or is gone: its journal is closed. */
   abstract append(id: string, type: string, data: RunEvent['data']): Promise<RunEvent>;
   abstract events(id: string, afterSeq: number): Promise<readonly RunEvent[]>;
   abstract delete(id: string): Promise<void>;

@@ -1,0 +1,172 @@
+import type { Kysely, Transaction } from 'kysely';
+import { BadInputError, InterruptedError } from '../core/errors.js';
+import { RunIdSource } from '../core/run-id.js';
+import {
+  STATUS_EVENT,
+  RunStore,
+  type Run,
+  type RunEvent,
+  type RunGuard,
+  type RunPage,
+  type RunStatus,
+  type RunSummary,
+} from '../ports/run-store.js';
+import type { Database, RunsTable, StoreGuard } from './kysely-schema.js';
+import { columnsOf, eventOf, newRow, runOf, SUMMARY_COLUMNS, summaryOf } from './run-rows.js';
+
+const OPEN: readonly RunStatus[] = ['queued', 'running'];
+
+/**
+ * Runs as rows, in any database Kysely speaks to. Every transaction begins with its write, which takes the row (the
+ * file, on SQLite) before anything is read, so that concurrent processes queue instead of deadlocking.
+ */
+export class KyselyRunStore extends RunStore {
+  private readonly ids = new RunIdSource();
+
+  constructor(
+    private readonly db: Kysely<Database>,
+    private readonly guard: StoreGuard,
+  ) {
+    super();
+  }
+
+  override async create(key: string, request: Run['request']): Promise<{ run: Run; created: boolean }> {
+    const row = newRow(this.ids.next(Date.now()), key, request);
+    const created = await this.write(async (trx) => {
+      const inserted = await trx
+        .insertInto('runs')
+        .values(row)
+        .onConflict((conflict) => conflict.column('key').doNothing())
+        .returning('id')
+        .executeTakeFirst();
+      if (inserted !== undefined) await journalStatus(trx, row, { status: 'queued' });
+      return inserted !== undefined;
+    });
+    if (created) return { run: runOf(row), created };
+    const held = await this.guard(() =>
+      this.db.selectFrom('runs').selectAll().where('key', '=', key).executeTakeFirst(),
+    );
+    if (held === undefined) return this.create(key, request);
+    if (held.request_hash === row.request_hash) return { run: runOf(held), created };
+    throw new BadInputError('this key was used for another request', {}, 'Use a new key for a new request.');
+  }
+
+  override async get(id: string): Promise<Run | null> {
+    const row = await this.guard(() => this.db.selectFrom('runs').selectAll().where('id', '=', id).executeTakeFirst());
+    return row === undefined ? null : runOf(row);
+  }
+
+  override async statusOf(id: string): Promise<RunStatus | null> {
+    const row = await this.guard(() =>
+      this.db.selectFrom('runs').select(SUMMARY_COLUMNS).where('id', '=', id).executeTakeFirst(),
+    );
+    return row === undefined ? null : summaryOf(row).status;
+  }
+
+  override async list(limit: number, before: string | null): Promise<RunPage> {
+    let query = this.db.selectFrom('runs').select(SUMMARY_COLUMNS);
+    if (before !== null) query = query.where('id', '<', before);
+    const found = query.orderBy('id', 'desc').limit(limit + 1);
+    const rows = await this.guard(() => found.execute());
+    const runs = rows.slice(0, limit).map(summaryOf);
+    return { runs, next: rows.length > limit ? (runs.at(-1)?.id ?? null) : null };
+  }
+
+  override async withStatus(statuses: readonly RunStatus[]): Promise<readonly RunSummary[]> {
+    const query = this.db.selectFrom('runs').select(SUMMARY_COLUMNS).where('status', 'in', statuses);
+    const rows = await this.guard(() => query.orderBy('id', 'asc').execute());
+    return rows.map(summaryOf);
+  }
+
+  override update(
+    id: string,
+    change: Partial<Pick<Run, 'status' | 'result' | 'failure'>>,
+    onlyIf: RunGuard = {},
+  ): Promise<boolean> {
+    return this.write(async (trx) => {
+      const { status } = change;
+      let query = trx.updateTable('runs').set(columnsOf(change)).where('id', '=', id);
+      if (onlyIf.statuses !== undefined) query = query.where('status', 'in', onlyIf.statuses);
+      if (onlyIf.owner !== undefined) query = query.where('owner', '=', onlyIf.owner);
+      if (status === undefined) return (await query.executeTakeFirst()).numUpdatedRows > 0n;
+      const row = await query
+        .set((eb) => ({ last_seq: eb('last_seq', '+', 1) }))
+        .returning(['id', 'last_seq', 'updated_at'])
+        .executeTakeFirst();
+      if (row !== undefined) await journalStatus(trx, row, { ...change, status });
+      return row !== undefined;
+    });
+  }
+
+  override claim(id: string, owner: string, leaseMs: number): Promise<boolean> {
+    return this.write(async (trx) => {
+      const now = Date.now();
+      const lease = { owner, lease_until: now + leaseMs };
+      const mine = trx.updateTable('runs').set(lease).where('id', '=', id).where('status', '=', 'running');
+      const extended = await mine.where('owner', '=', owner).executeTakeFirst();
+      if (extended.numUpdatedRows > 0n) return true;
+      const row = await trx
+        .updateTable('runs')
+        .set((eb) => ({ ...lease, status: 'running', updated_at: now, last_seq: eb('last_seq', '+', 1) }))
+        .where('id', '=', id)
+        .where('status', 'in', OPEN)
+        .where((eb) => eb.or([eb('owner', 'is', null), eb('lease_until', '<', now)]))
+        .returning(['id', 'last_seq', 'updated_at'])
+        .executeTakeFirst();
+      if (row !== undefined) await journalStatus(trx, row, { status: 'running' });
+      return row !== undefined;
+    });
+  }
+
+  override async release(id: string, owner: string): Promise<void> {
+    await this.update(id, { status: 'queued' }, { owner, statuses: ['running'] });
+  }
+
+  override append(id: string, type: string, data: RunEvent['data']): Promise<RunEvent> {
+    return this.write(async (trx) => {
+      const row = await trx
+        .updateTable('runs')
+        .set((eb) => ({ last_seq: eb('last_seq', '+', 1), updated_at: Date.now() }))
+        .where('id', '=', id)
+        .where('status', 'in', OPEN)
+        .returning(['last_seq', 'updated_at'])
+        .executeTakeFirst();
+      if (row === undefined) throw new InterruptedError(`The run "${id}" has ended.`);
+      const event = { seq: row.last_seq, at: row.updated_at, type, data: JSON.stringify(data) };
+      await trx
+        .insertInto('run_events')
+        .values({ run_id: id, ...event })
+        .execute();
+      return eventOf(event);
+    });
+  }
+
+  override async events(id: string, afterSeq: number): Promise<readonly RunEvent[]> {
+    const query = this.db.selectFrom('run_events').select(['seq', 'at', 'type', 'data']);
+    const found = query.where('run_id', '=', id).where('seq', '>', afterSeq).orderBy('seq', 'asc');
+    return (await this.guard(() => found.execute())).map(eventOf);
+  }
+
+  override async delete(id: string): Promise<void> {
+    await this.write(async (trx) => {
+      await trx.deleteFrom('run_events').where('run_id', '=', id).execute();
+      await trx.deleteFrom('runs').where('id', '=', id).execute();
+    });
+  }
+
+  private write<T>(work: (trx: Transaction<Database>) => Promise<T>): Promise<T> {
+    return this.guard(() => this.db.transaction().execute(work));
+  }
+}
+
+async function journalStatus(
+  trx: Transaction<Database>,
+  row: Pick<RunsTable, 'id' | 'last_seq' | 'updated_at'>,
+  { status, failure = null }: Partial<Run>,
+): Promise<void> {
+  const event = { run_id: row.id, seq: row.last_seq, at: row.updated_at, type: STATUS_EVENT };
+  await trx
+    .insertInto('run_events')
+    .values({ ...event, data: JSON.stringify({ status, failure }) })
+    .execute();
+}

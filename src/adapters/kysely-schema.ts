@@ -1,0 +1,42 @@
+/** Times are milliseconds since 1970; JSON is text. The same tables serve SQLite and PostgreSQL. */
+export interface RunsTable {
+  id: string;
+  /** What makes asking twice one run. */
+  key: string;
+  /** Content key of `request`, to tell whether the same key asks for the same. */
+  request_hash: string;
+  status: string;
+  request: string;
+  result: string | null;
+  failure: string | null;
+  /** Who works on it, and until when nobody else may; null unless running. */
+  owner: string | null;
+  lease_until: number | null;
+  last_seq: number;
+  created_at: number;
+  updated_at: number;
+}
+
+export interface RunEventsTable {
+  run_id: string;
+  seq: number;
+  at: number;
+  type: string;
+  data: string;
+}
+
+export interface ResultsTable {
+  key: string;
+  kind: string;
+  value: string;
+  created_at: number;
+}
+
+export interface Database {
+  runs: RunsTable;
+  run_events: RunEventsTable;
+  results: ResultsTable;
+}
+
+/** Runs a piece of work on the database, and turns the driver's errors into StoreUnavailableError. */
+export type StoreGuard = <T>(work: () => Promise<T>) => Promise<T>;

@@ -1,0 +1,44 @@
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import SqliteDriver from 'better-sqlite3';
+import { Kysely, Migrator, SqliteDialect } from 'kysely';
+import { migrations } from './kysely-migrations.js';
+import type { Database } from './kysely-schema.js';
+
+/** Opens, and creates or migrates when needed, one SQLite file. Everything that is SQLite's own is here. */
+export async function openDatabase(path: string, busyTimeoutMs: number): Promise<Kysely<Database>> {
+  mkdirSync(dirname(path), { recursive: true });
+  const driver = new SqliteDriver(path, { timeout: busyTimeoutMs });
+  try {
+    // Write-ahead log: readers and one writer of other processes at the same time. With NORMAL a killed process
+    // loses nothing; a power cut may lose the last commits, which are computed again.
+    driver.pragma('journal_mode = WAL');
+    driver.pragma('synchronous = NORMAL');
+    driver.pragma('foreign_keys = ON');
+    const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: driver }) });
+    await migrate(db, driver);
+    return db;
+  } catch (error) {
+    driver.close();
+    throw error;
+  }
+}
+
+/** @returns whether the driver refused, as opposed to a mistake of ours */
+export function isDriverError(error: unknown): error is Error {
+  return error instanceof SqliteDriver.SqliteError;
+}
+
+/** Under the write lock: Kysely takes none on SQLite, and two processes may open a new file at the same time. */
+async function migrate(db: Kysely<Database>, driver: SqliteDriver.Database): Promise<void> {
+  driver.exec('BEGIN IMMEDIATE');
+  try {
+    const migrator = new Migrator({ db, provider: migrations, disableTransactions: true });
+    const { error } = await migrator.migrateToLatest();
+    if (error !== undefined) throw error instanceof Error ? error : new Error('the migration failed', { cause: error });
+    driver.exec('COMMIT');
+  } catch (error) {
+    if (driver.inTransaction) driver.exec('ROLLBACK');
+    throw error;
+  }
+}

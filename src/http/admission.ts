@@ -1,0 +1,59 @@
+import {
+  BadRequestException,
+  ForbiddenException,
+  UnauthorizedException,
+  UnsupportedMediaTypeException,
+} from '@nestjs/common';
+import type { NextFunction, Request, Response } from 'express';
+import { isApiKey } from '../core/api-key.js';
+import { isLoopback } from './loopback.js';
+
+const OPEN_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
+
+/**
+ * Lets a request in before anything of its body is read: with one of the API keys, as `Authorization: Bearer` or
+ * `X-Api-Key`; where no keys are set, only under a loopback name, so that no web page can reach the service through a
+ * name of its own.
+ */
+export function admit(apiKeys: readonly string[]) {
+  return (request: Request, _response: Response, next: NextFunction): void => {
+    if (OPEN_PATHS.has(request.path)) next();
+    else if (apiKeys.length === 0) next(refusedHost(request));
+    else
+      next(isApiKey(offeredKey(request), apiKeys) ? undefined : new UnauthorizedException('An API key is required.'));
+  };
+}
+
+/** Refuses bodies that would be passed over in silence. */
+export function requireJson(request: Request, _response: Response, next: NextFunction): void {
+  const hasBody = request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length']) > 0;
+  const isJson = !hasBody || request.is('application/json') !== false;
+  next(isJson ? undefined : new UnsupportedMediaTypeException('Send the body as application/json.'));
+}
+
+/** @throws BadRequestException when the body is not valid UTF-8: a patch must not be changed in silence */
+export function requireUtf8(_request: unknown, _response: unknown, body: Buffer, encoding: string): void {
+  if (encoding !== 'utf-8') return;
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(body);
+  } catch {
+    throw new BadRequestException('The body is not valid UTF-8.');
+  }
+}
+
+export function harden(_request: Request, response: Response, next: NextFunction): void {
+  response.setHeader('X-Content-Type-Options', 'nosniff');
+  response.setHeader('Cache-Control', 'no-store');
+  next();
+}
+
+function offeredKey(request: Request): string {
+  const bearer = /^Bearer +(\S+)$/i.exec(request.get('authorization') ?? '')?.[1];
+  return bearer ?? request.get('x-api-key') ?? '';
+}
+
+function refusedHost(request: Request): ForbiddenException | undefined {
+  const name = (request.get('host') ?? '').replace(/:\d+$/, '');
+  if (isLoopback(name)) return undefined;
+  return new ForbiddenException('Without API keys the service answers on loopback names alone.');
+}

@@ -1,0 +1,25 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter, type LoggerService } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { problemOf } from './problem.js';
+
+const FIRST_SERVER_ERROR = 500;
+
+/** Answers every error as problem+json. Server errors are logged whole; clients never see a stack. */
+@Catch()
+export class ProblemFilter implements ExceptionFilter {
+  constructor(private readonly logger: Pick<LoggerService, 'error'>) {}
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    const request = http.getRequest<Request>();
+    const response = http.getResponse<Response>();
+    const problem = problemOf(error);
+    if (problem.status >= FIRST_SERVER_ERROR) {
+      const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      this.logger.error(`${request.method} ${request.path}: ${reason}`);
+    }
+    // What has begun cannot become an error: cutting the connection tells the client that it is not complete.
+    if (response.headersSent) response.destroy();
+    else response.status(problem.status).type('application/problem+json').send(JSON.stringify(problem));
+  }
+}

@@ -1,0 +1,37 @@
+import { Controller, Get, Headers, Param, Res } from '@nestjs/common';
+import type { Response } from 'express';
+import { BadInputError } from '../core/errors.js';
+import { RunService } from '../pipeline/run-service.js';
+import { sendEvents } from './event-stream.js';
+
+const HEARTBEAT_MS = 15_000;
+
+@Controller('v1/runs')
+export class RunEventsController {
+  constructor(private readonly runs: RunService) {}
+
+  /** Closes when the run has ended; asked again after its last event, answers 204, which ends an EventSource. */
+  @Get(':id/events')
+  async follow(
+    @Param('id') id: string,
+    @Headers('last-event-id') lastEventId: string | undefined,
+    @Res() response: Response,
+  ): Promise<void> {
+    const seq = seqOf(lastEventId);
+    if (await this.runs.isOver(id, seq)) {
+      response.status(204).end();
+      return;
+    }
+    const gone = new AbortController();
+    response.once('close', () => {
+      gone.abort();
+    });
+    await sendEvents(response, this.runs.follow(id, seq, gone.signal), HEARTBEAT_MS);
+  }
+}
+
+/** @throws BadInputError for an id that no event of ours has */
+function seqOf(lastEventId = ''): number {
+  if (!/^\d{0,15}$/.test(lastEventId)) throw new BadInputError('is not a number.', { field: 'Last-Event-ID' });
+  return Number(lastEventId);
+}

@@ -1,0 +1,159 @@
+import { Injectable } from '@nestjs/common';
+import { InterruptedError } from '../core/errors.js';
+import { RunConflictError, RunNotFoundError } from '../core/run-errors.js';
+import { RunQueue } from '../ports/run-queue.js';
+import { hasEnded, type Run, type RunEvent, type RunPage, type RunStatus, RunStore } from '../ports/run-store.js';
+import { RunBell } from './run-bell.js';
+import { RunExecutor } from './run-executor.js';
+import { RunSettings } from './run-settings.js';
+import { RunWorker } from './run-worker.js';
+
+/** Everything that can be asked of runs. Every method may throw StoreUnavailableError. */
+@Injectable()
+export class RunService {
+  private readonly bell = new RunBell();
+  private readonly worker: RunWorker;
+  private sweep: NodeJS.Timeout | null = null;
+  private closing: Promise<void> | null = null;
+
+  constructor(
+    private readonly store: RunStore,
+    executor: RunExecutor,
+    private readonly queue: RunQueue,
+    private readonly settings: RunSettings,
+  ) {
+    this.worker = new RunWorker(store, executor, this.bell, settings);
+    queue.onRun((id) => this.worker.work(id));
+  }
+
+  /**
+   * Accepts a request; the run is worked on as soon as there is room. The same key and request give the same run.
+   * @throws BadInputError when the key was used for another request, InterruptedError while shutting down
+   */
+  async submit(key: string, request: Run['request']): Promise<Run> {
+    if (this.closing !== null) throw new InterruptedError('The service is shutting down.');
+    const { run } = await this.store.create(key, request);
+    if (!hasEnded(run.status)) this.queue.submit(run.id);
+    return run;
+  }
+
+  /** Works again on a run that failed or was cancelled. @throws RunNotFoundError, RunConflictError */
+  async retry(id: string): Promise<void> {
+    const change = { status: 'queued', failure: null } as const;
+    await this.change(id, change, ['failed', 'cancelled']);
+    this.queue.submit(id);
+  }
+
+  /** @throws RunNotFoundError */
+  async get(id: string): Promise<Run> {
+    const run = await this.store.get(id);
+    if (run === null) throw RunNotFoundError.forRun(id);
+    return run;
+  }
+
+  list(limit: number, before: string | null): Promise<RunPage> {
+    return this.store.list(limit, before);
+  }
+
+  /** @throws RunNotFoundError */
+  async events(id: string, afterSeq: number): Promise<readonly RunEvent[]> {
+    await this.statusOf(id);
+    return this.store.events(id, afterSeq);
+  }
+
+  /** Whether the run has ended and nothing comes after `seq`. @throws RunNotFoundError */
+  async isOver(id: string, seq: number): Promise<boolean> {
+    return hasEnded(await this.statusOf(id)) && (await this.store.events(id, seq)).length === 0;
+  }
+
+  /**
+   * The journal after `afterSeq`, then what is added to it, each event once and in order, whichever process works on
+   * the run. Ends when the run has ended or is gone, when `signal` aborts, or when the service shuts down.
+   */
+  async *follow(id: string, afterSeq: number, signal: AbortSignal): AsyncGenerator<RunEvent, void> {
+    let seq = afterSeq;
+    while (!signal.aborted && this.closing === null) {
+      using alarm = this.bell.set(id);
+      const status = await this.store.statusOf(id);
+      const events = await this.store.events(id, seq);
+      for (const event of events) {
+        yield event;
+        seq = event.seq;
+      }
+      if (status === null || hasEnded(status)) return;
+      if (events.length === 0) await alarm.wait(this.settings.pollMs, signal);
+    }
+  }
+
+  /** Stops a run wherever it is; its work is told at once. @throws RunNotFoundError, RunConflictError when it is over */
+  async cancel(id: string): Promise<void> {
+    if ((await this.statusOf(id)) === 'cancelled') return;
+    await this.change(id, { status: 'cancelled' }, ['queued', 'running']);
+    this.worker.stop(id);
+  }
+
+  /** @throws RunNotFoundError, RunConflictError unless it has ended */
+  async delete(id: string): Promise<void> {
+    const status = await this.statusOf(id);
+    if (!hasEnded(status)) throw new RunConflictError(`Run "${id}" is ${status}.`, 'Cancel it first.');
+    await this.store.delete(id);
+  }
+
+  /**
+   * Takes up what dead processes left, now and whenever a lease may have run out; with `only`, that run alone. Runs that
+   * a living process works on stay with it.
+   */
+  async recover(only?: string): Promise<void> {
+    if (this.closing !== null) return;
+    this.sweep ??= setInterval(() => void this.takeUp(only), this.settings.leaseMs).unref();
+    for (const { id } of await this.store.withStatus(['queued', 'running'])) {
+      if (only === undefined || id === only) this.queue.submit(id);
+    }
+  }
+
+  /** Whether the store answers and runs are accepted. @throws StoreUnavailableError, InterruptedError */
+  async checkReady(): Promise<void> {
+    if (this.closing !== null) throw new InterruptedError('The service is shutting down.');
+    await this.store.list(1, null);
+  }
+
+  /** Stops all work and gives it back to the queue for the next start. */
+  shutdown(): Promise<void> {
+    this.closing ??= this.close();
+    return this.closing;
+  }
+
+  private async close(): Promise<void> {
+    if (this.sweep !== null) clearInterval(this.sweep);
+    const ended = this.queue.close();
+    this.worker.stopAll();
+    this.bell.ringAll();
+    await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, this.settings.graceMs).unref())]);
+    await this.worker.releaseAll();
+  }
+
+  private async takeUp(only: string | undefined): Promise<void> {
+    await this.recover(only).catch((error: unknown) => {
+      this.settings.logger.warn(`Looking for abandoned runs failed: ${String(error)}`);
+    });
+  }
+
+  private async statusOf(id: string): Promise<RunStatus> {
+    const status = await this.store.statusOf(id);
+    if (status === null) throw RunNotFoundError.forRun(id);
+    return status;
+  }
+
+  private async change(
+    id: string,
+    change: Partial<Pick<Run, 'status' | 'failure'>>,
+    from: readonly RunStatus[],
+  ): Promise<void> {
+    const changed = await this.store.update(id, change, { statuses: from });
+    if (!changed) {
+      const status = await this.statusOf(id);
+      throw new RunConflictError(`Run "${id}" is ${status}.`, 'Look at the run to see how it ended.');
+    }
+    this.bell.ring(id);
+  }
+}

@@ -1,0 +1,27 @@
+import { type LoggerService } from '@nestjs/common';
+
+/** How runs are worked on; the class is the injection token. */
+export class RunSettings {
+  /** How long a run stays a process's own after its last sign of life. */
+  readonly leaseMs: number;
+  /** How often followers look for what another process journalled. */
+  readonly pollMs: number;
+  /** How long work may go on after it was told to stop by a shutdown. */
+  readonly graceMs: number;
+  readonly logger: Pick<LoggerService, 'warn' | 'error'>;
+
+  constructor(
+    logger: Pick<LoggerService, 'warn' | 'error'>,
+    { leaseMs = 15_000, pollMs = 500, graceMs = 10_000 }: { leaseMs?: number; pollMs?: number; graceMs?: number } = {},
+  ) {
+    this.logger = logger;
+    this.leaseMs = leaseMs;
+    this.pollMs = pollMs;
+    this.graceMs = graceMs;
+  }
+
+  /** Also how long a cancellation by another process may go unnoticed. */
+  get heartbeatMs(): number {
+    return Math.min(this.leaseMs / 3, 2_000);
+  }
+}
