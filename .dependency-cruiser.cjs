@@ -95,7 +95,7 @@ module.exports = {
       from: {
         path: '^src/',
         pathNot:
-          '^src/((core|statistics|ports|agent|pipeline|formats|reports|adapters|http|web|commands)/|(main|cli|app\\.module|config|logger)\\.ts$)',
+          '^src/((core|statistics|ports|agent|pipeline|formats|reports|adapters|http|web|commands)/|(main|cli|app\\.module|config|logger|version)\\.ts$)',
       },
       to: {},
     },

@@ -66,16 +66,22 @@ function bestk(args, env) {
 function summarise(real, folder, seconds) {
   const id = real.issue.instance_id;
   const read = (name) => readFileSync(resolve(folder, name), 'utf8');
-  const lines = (name) => read(name).split('\n').filter(Boolean).map((line) => JSON.parse(line));
+  const lines = (name) =>
+    read(name)
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line));
   const verdicts = lines('verdicts.jsonl');
   const score = (measure) => (candidate) =>
-    verdicts.find((each) => each.candidate_id === candidate && each.measure === measure && each.kind === 'scored')?.score;
+    verdicts.find((each) => each.candidate_id === candidate && each.measure === measure && each.kind === 'scored')
+      ?.score;
   const [judge, regression, tests] = ['execution_free', 'regression', 'reproduction'].map(score);
   const ids = real.candidates.map((candidate) => candidate.candidate_id);
   const selected = JSON.parse(read('selection.json'));
   const { same, differences } = compare(real, lines('matrix.jsonl'));
   const right = ids.filter((candidate) => real.labels.get(candidate)).length;
-  if (real.labels.get(selected.candidate_id) !== true) problems.push(`${id}: the hybrid picked ${selected.candidate_id}, which is wrong`);
+  if (real.labels.get(selected.candidate_id) !== true)
+    problems.push(`${id}: the hybrid picked ${selected.candidate_id}, which is wrong`);
   for (const difference of differences) problems.push(`${id}: ${difference}`);
   return {
     id,
@@ -102,16 +108,36 @@ function compare(real, cells) {
     if (exit === undefined) continue;
     const wanted = OUTCOME_OF_EXIT[exit] ?? 'crashed';
     if (cell.outcome === wanted) same += 1;
-    else differences.push(`${cell.test_id} on ${cell.candidate_id ?? 'base'} is ${cell.outcome} (exit ${cell.exit_code}), the saved matrix has exit ${exit}`);
+    else
+      differences.push(
+        `${cell.test_id} on ${cell.candidate_id ?? 'base'} is ${cell.outcome} (exit ${cell.exit_code}), the saved matrix has exit ${exit}`,
+      );
   }
-  const expected = [...real.expected.values()].flatMap((row) => Object.keys(row)).length + Object.keys(real.expected.get('base')).length;
-  if (same + differences.length !== expected) differences.push(`${same + differences.length} cells compared, ${expected} expected`);
+  const expected =
+    [...real.expected.values()].flatMap((row) => Object.keys(row)).length +
+    Object.keys(real.expected.get('base')).length;
+  if (same + differences.length !== expected)
+    differences.push(`${same + differences.length} cells compared, ${expected} expected`);
   return { same, differences };
 }
 
 function printTable(list) {
-  const columns = ['id', 'k', 'right', 'random', 'regression', 'tests', 'judge', 'hybrid', 'oracle', 'stage', 'cells', 'seconds'];
-  const text = (value) => (value === undefined ? '-' : Number.isInteger(value) || typeof value === 'string' ? String(value) : value.toFixed(2));
+  const columns = [
+    'id',
+    'k',
+    'right',
+    'random',
+    'regression',
+    'tests',
+    'judge',
+    'hybrid',
+    'oracle',
+    'stage',
+    'cells',
+    'seconds',
+  ];
+  const text = (value) =>
+    value === undefined ? '-' : Number.isInteger(value) || typeof value === 'string' ? String(value) : value.toFixed(2);
   console.log(`\n| ${columns.join(' | ')} |\n|${'---|'.repeat(columns.length)}`);
   for (const row of list) console.log(`| ${columns.map((column) => text(row[column])).join(' | ')} |`);
 }

@@ -110,5 +110,9 @@ function describeProblem(error: z.ZodError): BadInputError {
   const [first, ...others] = error.issues;
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
   const name = first?.path.join('.') ?? '';
-  return new BadInputError(`${first?.message ?? 'is wrong'}${more}`, { file: 'environment', field: name }, `Correct or unset ${name}.`);
+  return new BadInputError(
+    `${first?.message ?? 'is wrong'}${more}`,
+    { file: 'environment', field: name },
+    `Correct or unset ${name}.`,
+  );
 }

@@ -16,5 +16,12 @@ export function nestLogger(logger: Logger): LoggerService {
     (message: unknown, ...details: unknown[]): void => {
       logger[level]({ details }, String(message));
     };
-  return { log: at('debug'), verbose: at('debug'), debug: at('debug'), warn: at('warn'), error: at('error'), fatal: at('fatal') };
+  return {
+    log: at('debug'),
+    verbose: at('debug'),
+    debug: at('debug'),
+    warn: at('warn'),
+    error: at('error'),
+    fatal: at('fatal'),
+  };
 }

@@ -27,7 +27,10 @@ export async function serveJudgements(candidates, probability) {
     });
   });
   await new Promise((ready) => server.listen(0, '127.0.0.1', ready));
-  return { url: `http://127.0.0.1:${server.address().port}/v1`, close: () => new Promise((done) => server.close(done)) };
+  return {
+    url: `http://127.0.0.1:${server.address().port}/v1`,
+    close: () => new Promise((done) => server.close(done)),
+  };
 }
 
 function answer(model, yes) {

@@ -1,14 +1,19 @@
 import type { RunService } from '../pipeline/run-service.js';
-import type { Sandbox } from '../ports/sandbox.js';
 import type { LlmClient } from '../ports/llm-client.js';
+import type { Sandbox } from '../ports/sandbox.js';
 
 /** What a command needs of the composed application. */
 export interface App {
   readonly runs: RunService;
   readonly sandbox: Sandbox;
   readonly llm: LlmClient;
-  readonly close: () => Promise<void>;
+  readonly storePath: string;
+  readonly verifierModel: string | null;
+  /** Model calls are answered from a recording. */
+  readonly replaying: boolean;
+  /** Hands unfinished runs back, removes this process's containers, closes the store. */
+  close(): Promise<void>;
 }
 
-/** Composes the application when a command needs it; bad settings stop it with their name. */
+/** Composes the application when a command needs it. @throws BadInputError for a bad setting, StoreUnavailableError */
 export type OpenApp = () => Promise<App>;

@@ -60,12 +60,16 @@ async function select(options: SelectOptions, openApp: OpenApp): Promise<number>
   const finished = await runToEnd(await openApp(), `select:${contentKey(request)}`, request);
   await writeRun(options.out, finished);
   const { result } = finished;
-  if (options.json === true) printJson({ ...result.selection, statistics: result.statistics, usage: result.usage, out: options.out });
+  if (options.json === true)
+    printJson({ ...result.selection, statistics: result.statistics, usage: result.usage, out: options.out });
   else await printSummary(options, finished.result);
   return result.selection.candidate_id === null ? EXIT.noPatch : EXIT.done;
 }
 
-async function printSummary(options: SelectOptions, result: Parameters<typeof import('../reports/select-summary.js').selectSummary>[0]): Promise<void> {
+async function printSummary(
+  options: SelectOptions,
+  result: Parameters<typeof import('../reports/select-summary.js').selectSummary>[0],
+): Promise<void> {
   const { selectSummary } = await import('../reports/select-summary.js');
   const { readLabels } = await import('../reports/read-labels.js');
   const labels = options.labels === undefined ? null : await readLabels(options.labels, result.selection.instance_id);

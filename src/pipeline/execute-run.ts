@@ -38,9 +38,14 @@ export class PipelineExecutor extends RunExecutor {
     const candidates = request.candidates;
     const record = new Record(emit);
     const set = this.tools.verifierFactory.create(record);
-    await emit('started', { instance_id: issue.instance_id, k: candidates.length, verifiers: names, preset: presetName });
+    await emit('started', {
+      instance_id: issue.instance_id,
+      k: candidates.length,
+      verifiers: names,
+      preset: presetName,
+    });
 
-    const task = { issue, candidates, tests: request.tests };
+    const task = { issue, candidates, tests: request.tests ?? [] };
     const { verdicts, seconds } = await score(
       names.map((name) => set.verifiers[name]),
       task,
@@ -49,7 +54,12 @@ export class PipelineExecutor extends RunExecutor {
     );
     const described = describeCandidates(candidates, verdicts);
     const flags = new Map(described.map(({ entry, flags: own }) => [entry.id, own]));
-    const selection = selectBest(issue.instance_id, described.map(({ entry }) => entry), preset, flags);
+    const selection = selectBest(
+      issue.instance_id,
+      described.map(({ entry }) => entry),
+      preset,
+      flags,
+    );
     await emit('selected', { candidate_id: selection.candidate_id, deciding_stage: selection.deciding_stage });
     return {
       selection,
@@ -109,7 +119,10 @@ class Record implements Observe {
 
   async admission(admissions: readonly Admission[]): Promise<void> {
     this.admissions = admissions;
-    await this.emit('admission', admissions.map((admission) => ({ ...admission })));
+    await this.emit(
+      'admission',
+      admissions.map((admission) => ({ ...admission })),
+    );
   }
 }
 

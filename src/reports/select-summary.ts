@@ -12,7 +12,9 @@ export function selectSummary(result: RunResult, labels: Labels | null, folder: 
   return [
     selectionTable(result, labels),
     '',
-    ...refused.map(({ test_id, reason }) => `Test ${printable(test_id)} was not admitted: it ${reason ?? 'was refused'}`),
+    ...refused.map(
+      ({ test_id, reason }) => `Test ${printable(test_id)} was not admitted: it ${reason ?? 'was refused'}`,
+    ),
     `K = ${statistics.k}, ${statistics.distinct_patches} distinct patches, ${statistics.verified} verified, ${statistics.tests_admitted} of ${statistics.tests_given} tests admitted`,
     ...(labels === null ? [] : [passLine(result, labels)]),
     chosen,

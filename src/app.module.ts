@@ -1,0 +1,148 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Inject, Module, type OnApplicationBootstrap, type OnApplicationShutdown, type Provider } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { DockerSandbox } from './adapters/docker-sandbox.js';
+import { InProcessRunQueue } from './adapters/in-process-run-queue.js';
+import { MarkdownPromptLibrary } from './adapters/markdown-prompt-library.js';
+import { createLlmClient, endpointName } from './adapters/llm-clients.js';
+import { openSqliteStore, type OpenStore } from './adapters/sqlite-store.js';
+import { StoredLlmClient } from './adapters/stored-llm-client.js';
+import type { App } from './commands/app.js';
+import { CONFIG, loadConfig, type Config } from './config.js';
+import type { Observe } from './core/observe.js';
+import { createLogger, nestLogger } from './logger.js';
+import { PipelineExecutor } from './pipeline/execute-run.js';
+import { RunExecutor } from './pipeline/run-executor.js';
+import { RunService } from './pipeline/run-service.js';
+import { RunSettings } from './pipeline/run-settings.js';
+import { VerifierFactory, type VerifierName, type VerifierSet } from './pipeline/verifier-set.js';
+import { LlmClient } from './ports/llm-client.js';
+import { PromptLibrary } from './ports/prompt-library.js';
+import { ResultStore } from './ports/result-store.js';
+import { RunQueue } from './ports/run-queue.js';
+import { RunStore } from './ports/run-store.js';
+import { Sandbox } from './ports/sandbox.js';
+import { VERSION } from './version.js';
+import { createVerifiers } from '../verifiers/index.js';
+
+const STORE = Symbol('OpenStore');
+const OUTPUT_BYTES = 1024 * 1024;
+const RUNS_AT_ONCE = 4;
+const SWEEP_EVERY_MS = 60_000;
+/** How long the work of a killed process waits before another takes it up. */
+const LEASE_MS = 6_000;
+
+/** The verifiers of one run, with an account of its own for what they ask models. */
+class ConfiguredVerifiers extends VerifierFactory {
+  readonly verifierModel: string | null;
+  readonly defaults: readonly VerifierName[];
+
+  constructor(
+    private readonly config: Config,
+    private readonly sandbox: Sandbox,
+    private readonly llm: LlmClient,
+    private readonly prompts: PromptLibrary,
+    private readonly results: ResultStore,
+  ) {
+    super();
+    this.verifierModel = config.llm.verifierModel ?? null;
+    this.defaults = this.verifierModel === null ? ['eb'] : ['ef', 'eb'];
+  }
+
+  override create(observe: Observe): VerifierSet {
+    const llm = new StoredLlmClient(this.llm, this.results, endpointName(this.config.llm));
+    const verifiers = createVerifiers({
+      executionFree: { llm, prompts: this.prompts, model: this.verifierModel ?? '' },
+      executionBased: {
+        sandbox: this.sandbox,
+        results: this.results,
+        observe,
+        nonce: () => randomBytes(24).toString('hex'),
+        pause: async (ms, signal) => {
+          await sleep(ms, undefined, { signal });
+        },
+      },
+    });
+    return { verifiers, usage: () => llm.usage() };
+  }
+}
+
+const providers: Provider[] = [
+  { provide: CONFIG, useFactory: () => loadConfig() },
+  { provide: STORE, useFactory: (config: Config) => openSqliteStore(config.storePath), inject: [CONFIG] },
+  { provide: RunStore, useFactory: (store: OpenStore) => store.runs, inject: [STORE] },
+  { provide: ResultStore, useFactory: (store: OpenStore) => store.results, inject: [STORE] },
+  { provide: PromptLibrary, useFactory: () => new MarkdownPromptLibrary() },
+  { provide: LlmClient, useFactory: (config: Config) => createLlmClient(config.llm), inject: [CONFIG] },
+  { provide: RunQueue, useFactory: () => new InProcessRunQueue(RUNS_AT_ONCE) },
+  {
+    provide: Sandbox,
+    useFactory: ({ sandbox: { dockerHost, concurrency, ttlS, ...limits } }: Config) =>
+      new DockerSandbox({
+        ...(dockerHost === undefined ? {} : { dockerHost }),
+        concurrency,
+        ttlS,
+        limits: { ...limits, outputBytes: OUTPUT_BYTES },
+      }),
+    inject: [CONFIG],
+  },
+  {
+    provide: VerifierFactory,
+    useFactory: (...parts: ConstructorParameters<typeof ConfiguredVerifiers>) => new ConfiguredVerifiers(...parts),
+    inject: [CONFIG, Sandbox, LlmClient, PromptLibrary, ResultStore],
+  },
+  {
+    provide: RunExecutor,
+    useFactory: (verifierFactory: VerifierFactory, sandbox: Sandbox, prompts: PromptLibrary) =>
+      new PipelineExecutor({ verifierFactory, sandbox, prompts, version: VERSION }),
+    inject: [VerifierFactory, Sandbox, PromptLibrary],
+  },
+  {
+    provide: RunSettings,
+    useFactory: (config: Config) => new RunSettings(nestLogger(createLogger(config.logLevel)), { leaseMs: LEASE_MS }),
+    inject: [CONFIG],
+  },
+  RunService,
+];
+
+/** The composition root: binds every port to its adapter. */
+@Module({ providers, exports: [RunService, Sandbox, LlmClient, CONFIG] })
+export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown {
+  private sweeping: NodeJS.Timeout | null = null;
+
+  constructor(
+    @Inject(STORE) private readonly store: OpenStore,
+    private readonly sandbox: Sandbox,
+    private readonly runs: RunService,
+  ) {}
+
+  /** What dead processes left goes at the start and then every minute; without an engine there is nothing to sweep. */
+  onApplicationBootstrap(): void {
+    const sweep = (): void => void this.sandbox.sweep().catch(() => 0);
+    sweep();
+    this.sweeping = setInterval(sweep, SWEEP_EVERY_MS).unref();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    if (this.sweeping !== null) clearInterval(this.sweeping);
+    await this.runs.shutdown();
+    await this.sandbox.closeAll();
+    await this.store.close();
+  }
+}
+
+/** The application without a server, for one command. @throws BadInputError for a bad setting, StoreUnavailableError */
+export async function openApplication(): Promise<App> {
+  const context = await NestFactory.createApplicationContext(AppModule, { logger: false, abortOnError: false });
+  const config = context.get<Config>(CONFIG);
+  return {
+    runs: context.get(RunService),
+    sandbox: context.get(Sandbox),
+    llm: context.get(LlmClient),
+    storePath: config.storePath,
+    verifierModel: config.llm.verifierModel ?? null,
+    replaying: config.llm.replay !== undefined,
+    close: () => context.close(),
+  };
+}

@@ -1,0 +1,37 @@
+#!/usr/bin/env node
+import 'reflect-metadata';
+import { Command, CommanderError } from 'commander';
+import { printFailure } from './commands/answer.js';
+import type { App } from './commands/app.js';
+import { registerDoctor } from './commands/doctor.js';
+import { registerSelect } from './commands/select.js';
+import { registerServe } from './commands/serve.js';
+import { registerSweep } from './commands/sweep.js';
+import { EXIT } from './core/errors.js';
+import { VERSION } from './version.js';
+
+async function openApp(): Promise<App> {
+  const { openApplication } = await import('./app.module.js');
+  return openApplication();
+}
+
+const program = new Command('bestk')
+  .description('Picks the best of K patches for a GitHub issue, with the evidence for it.')
+  .version(VERSION)
+  .showHelpAfterError('(bestk --help, or bestk <command> --help)')
+  .configureOutput({ writeErr: (text) => process.stderr.write(text) })
+  .exitOverride();
+registerSelect(program, openApp);
+registerServe(program, async (options) => {
+  const { serve } = await import('./main.js');
+  await serve(options);
+});
+registerDoctor(program, openApp);
+registerSweep(program, openApp);
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? EXIT.done : EXIT.badInput;
+  else process.exitCode = printFailure(error, process.argv.includes('--json'));
+}

@@ -1,0 +1,77 @@
+import type { Command } from 'commander';
+import { BestkError, EXIT } from '../core/errors.js';
+import { printJson, printText } from './answer.js';
+import type { App, OpenApp } from './app.js';
+
+interface Check {
+  readonly name: string;
+  readonly ok: boolean;
+  /** What was found, or what was tried and what to do. */
+  readonly detail: string;
+}
+
+const EXAMPLE = `
+Example:
+  $ bestk doctor --image my/sympy:1.11
+
+Exit: 0 all is well, 3 something is not available.`;
+
+/** `bestk doctor`: settings, store, Docker, image and model, each with what to do when it fails. */
+export function registerDoctor(program: Command, openApp: OpenApp): void {
+  program
+    .command('doctor')
+    .description('check settings, store, Docker, image and model endpoint')
+    .option('--image <name>', 'also check that this image is present')
+    .option('--json', 'one JSON document on stdout')
+    .addHelpText('after', EXAMPLE)
+    .action(async ({ image, json }: { image?: string; json?: true }) => {
+      const app = await openApp();
+      const checks = await examine(app, image).finally(() => app.close());
+      if (json === true) printJson({ checks });
+      else for (const { name, ok, detail } of checks) printText(`${ok ? 'ok    ' : 'FAILED'} ${name}: ${detail}`);
+      process.exitCode = checks.every(({ ok }) => ok) ? EXIT.done : EXIT.unavailable;
+    });
+}
+
+async function examine(app: App, image: string | undefined): Promise<readonly Check[]> {
+  const signal = AbortSignal.timeout(30_000);
+  return [
+    await check('store', async () => {
+      await app.runs.checkReady();
+      return app.storePath;
+    }),
+    await check('engine', () => app.sandbox.engineVersion()),
+    ...(image === undefined
+      ? []
+      : [await check('image', async () => (await app.sandbox.describeImage(image, signal)).id)]),
+    app.verifierModel === null
+      ? { name: 'model', ok: true, detail: 'none configured (BESTK_VERIFIER_MODEL): execution-based verification only' }
+      : await check('model', () => ask(app, app.verifierModel ?? '', signal)),
+  ];
+}
+
+async function ask(app: App, model: string, signal: AbortSignal): Promise<string> {
+  if (app.replaying) return `${model}, answered from a recording`;
+  const { logprobs } = await app.llm.complete(
+    {
+      model,
+      messages: [{ role: 'user', content: 'Answer with the one word YES.' }],
+      temperature: 1,
+      maxTokens: 4,
+      topLogprobs: 5,
+      sample: 0,
+      purpose: 'doctor',
+    },
+    signal,
+  );
+  return `${model} answers, ${logprobs === null ? 'WITHOUT log-probabilities: the execution-free verifier will abstain' : 'with log-probabilities'}`;
+}
+
+async function check(name: string, probe: () => Promise<string>): Promise<Check> {
+  try {
+    return { name, ok: true, detail: await probe() };
+  } catch (error) {
+    if (!(error instanceof BestkError)) throw error;
+    return { name, ok: false, detail: `${error.message} ${error.next}` };
+  }
+}

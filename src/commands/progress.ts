@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import type { RunEvent } from '../ports/run-store.js';
+import { printable } from '../reports/selection-table.js';
+
+const Started = z.object({ instance_id: z.string(), k: z.int(), verifiers: z.array(z.string()), preset: z.string() });
+const Told = z.object({
+  candidate_id: z.string().nullable(),
+  suite: z.string(),
+  test_id: z.string(),
+  outcome: z.string(),
+  duration_ms: z.number(),
+  passed: z.number().nullable(),
+  total: z.number().nullable(),
+});
+const Admitted = z.array(z.object({ test_id: z.string(), admitted: z.boolean() }));
+
+/** One line of progress for people, or null when an event is not worth one. */
+export function progressLine({ type, data }: RunEvent): string | null {
+  if (type === 'started') {
+    const { instance_id, k, verifiers, preset } = Started.parse(data);
+    return `${printable(instance_id)}: ${k} candidates, verifiers ${verifiers.join(' and ')}, preset ${printable(preset)}`;
+  }
+  if (type === 'admission') {
+    const admissions = Admitted.parse(data);
+    return `tests: ${admissions.filter(({ admitted }) => admitted).length} of ${admissions.length} admitted`;
+  }
+  if (type !== 'cell') return null;
+  const { candidate_id, suite, test_id, outcome, duration_ms, passed, total } = Told.parse(data);
+  const who = printable(candidate_id ?? 'base');
+  const what = suite === 'regression' ? `regression ${passed ?? 0}/${total ?? 0}` : `test ${printable(test_id)}`;
+  return `${who}: ${what} ${outcome} (${(duration_ms / 1000).toFixed(1)} s)`;
+}

@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { BestkError, EXIT, InterruptedError } from '../core/errors.js';
+import type { RunRequest } from '../core/run-request.js';
+import { RunResult } from '../core/run-result.js';
+import type { RunService } from '../pipeline/run-service.js';
+import { hasEnded, type Run, type RunEvent } from '../ports/run-store.js';
+import type { FinishedRun } from '../reports/write-run.js';
+import { printProgress } from './answer.js';
+import type { App } from './app.js';
+import { progressLine } from './progress.js';
+
+/**
+ * Runs a request and waits for its end, telling progress on stderr. A run of the same request that was left unfinished
+ * is taken up where it stopped; one that ended is done again from its stored results. SIGINT and SIGTERM hand the run
+ * back and remove its containers.
+ * @throws the run's own failure, InterruptedError
+ */
+export async function runToEnd(app: App, key: string, request: RunRequest): Promise<FinishedRun> {
+  const interrupted = new AbortController();
+  const interrupt = (): void => {
+    printProgress('Interrupted: removing containers. The same command goes on where it stopped.');
+    interrupted.abort(new InterruptedError());
+  };
+  process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
+  try {
+    const run = await startOrResume(app.runs, key, request);
+    await app.runs.recover();
+    for await (const event of app.runs.follow(run.id, 0, interrupted.signal)) tell(event);
+    const ended = await app.runs.get(run.id);
+    if (ended.failure !== null) throw new RunFailure(ended.failure);
+    if (ended.status !== 'done') throw new InterruptedError();
+    return { id: run.id, createdAt: ended.created_at, request, result: RunResult.parse(ended.result) };
+  } finally {
+    process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
+    await app.close();
+  }
+}
+
+/** An ended run keeps its place in the store; doing the same again is a further one, which starts from stored results. */
+async function startOrResume(runs: RunService, key: string, request: RunRequest): Promise<Run> {
+  for (let time = 1; ; time += 1) {
+    const run = await runs.submit(`${key}#${time}`, z.json().parse(request));
+    if (run.status === 'done') continue;
+    if (hasEnded(run.status)) await runs.retry(run.id);
+    return run;
+  }
+}
+
+function tell(event: RunEvent): void {
+  const line = progressLine(event);
+  if (line !== null) printProgress(line);
+}
+
+/** A stored failure, thrown again where the command ends. */
+class RunFailure extends BestkError {
+  readonly code: string;
+  readonly exitCode: number;
+
+  constructor({ code, message, next }: { code: string; message: string; next: string }) {
+    super(message, next);
+    this.code = code;
+    this.exitCode = code === 'bad-input' ? EXIT.badInput : EXIT.unavailable;
+  }
+}

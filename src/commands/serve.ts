@@ -1,0 +1,30 @@
+import { type Command, InvalidArgumentError } from 'commander';
+
+export interface ServeOptions {
+  readonly host: string;
+  readonly port: number;
+}
+
+const EXAMPLE = `
+Example:
+  $ bestk serve --port 8080
+  $ curl -s localhost:8080/healthz
+
+Off loopback BESTK_API_KEYS is required.`;
+
+/** `bestk serve`: the HTTP service. */
+export function registerServe(program: Command, serve: (options: ServeOptions) => Promise<void>): void {
+  program
+    .command('serve')
+    .description('run the HTTP service')
+    .option('--host <address>', 'address to listen on', '127.0.0.1')
+    .option('--port <number>', 'port to listen on, 0 for any free one', readPort, 8080)
+    .addHelpText('after', EXAMPLE)
+    .action((options: ServeOptions) => serve(options));
+}
+
+function readPort(text: string): number {
+  const port = Number(text);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new InvalidArgumentError('must be 0 to 65535.');
+  return port;
+}

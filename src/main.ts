@@ -1,0 +1,34 @@
+import 'reflect-metadata';
+import { Module } from '@nestjs/common';
+import { AppModule } from './app.module.js';
+import { printFailure } from './commands/answer.js';
+import type { ServeOptions } from './commands/serve.js';
+import { loadConfig } from './config.js';
+import { httpControllers } from './http/http-controllers.js';
+import { startHttp } from './http/serve.js';
+import { createLogger, nestLogger } from './logger.js';
+
+const DEFAULTS: ServeOptions = { host: '127.0.0.1', port: 8080 };
+
+@Module({ imports: [AppModule], controllers: httpControllers })
+class ServerModule {}
+
+/**
+ * Serves HTTP until SIGINT or SIGTERM, then hands unfinished runs back and removes its containers.
+ * @throws BadInputError for a bad setting or an unguarded address, StoreUnavailableError, ListenError
+ */
+export async function serve({ host, port }: ServeOptions): Promise<void> {
+  const config = loadConfig();
+  const logger = createLogger(config.logLevel);
+  const server = await startHttp(ServerModule, { host, port, apiKeys: config.apiKeys, logger: nestLogger(logger) });
+  logger.info({ url: server.url }, 'listening');
+  await new Promise((stop) => process.once('SIGINT', stop).once('SIGTERM', stop));
+  logger.info('stopping');
+  await server.close();
+}
+
+if (import.meta.filename === process.argv[1]) {
+  serve(DEFAULTS).catch((error: unknown) => {
+    process.exitCode = printFailure(error, false);
+  });
+}

@@ -1,0 +1,20 @@
+import type { Cell } from '../../src/core/cell.js';
+import type { Admission, Observe } from '../../src/core/observe.js';
+
+/** Keeps what a verifier tells while it works. */
+export class Observing implements Observe {
+  readonly cells: Cell[] = [];
+  admissions: readonly Admission[] = [];
+
+  async cell(cell: Cell): Promise<void> {
+    this.cells.push(cell);
+  }
+
+  async admission(admissions: readonly Admission[]): Promise<void> {
+    this.admissions = admissions;
+  }
+
+  outcome(candidateId: string | null, testId: string): string | undefined {
+    return this.cells.find((cell) => cell.candidate_id === candidateId && cell.test_id === testId)?.outcome;
+  }
+}

@@ -1,0 +1,126 @@
+import { randomBytes } from 'node:crypto';
+import { DockerSandbox } from '../../../src/adapters/docker-sandbox.js';
+import type { Candidate } from '../../../src/core/candidate.js';
+import type { GeneratedTest } from '../../../src/core/generated-test.js';
+import type { Verdict } from '../../../src/core/verdict.js';
+import { createExecutionBasedVerifier } from '../../../verifiers/execution-based/execution-based.js';
+import { MemoryResultStore } from '../../fakes/memory-result-store.js';
+import { Observing } from '../../fakes/observing.js';
+import { calcPatch, calcTest, calculatorIssue, candidate, RIGHT, WRONG } from '../../fixtures/calculator.js';
+
+const LIMITS = { cpus: 1, memoryMb: 512, diskMb: 256, pids: 64, outputBytes: 65_536 };
+const sandbox = new DockerSandbox({ concurrency: 2, limits: LIMITS, ttlS: 600 });
+const TESTS: readonly GeneratedTest[] = [calcTest('sum', 'add(2, 3) == 5'), calcTest('negative', 'add(-2, 3) == 1')];
+
+async function verify(
+  candidates: readonly Candidate[],
+  tests: readonly GeneratedTest[] = TESTS,
+): Promise<{ verdicts: readonly Verdict[]; observed: Observing }> {
+  const observed = new Observing();
+  const verifier = createExecutionBasedVerifier({
+    sandbox,
+    results: new MemoryResultStore(),
+    observe: observed,
+    nonce: () => randomBytes(24).toString('hex'),
+    pause: async () => undefined,
+  });
+  const task = { issue: calculatorIssue, candidates, tests };
+  return { verdicts: await verifier.verify(task, new AbortController().signal), observed };
+}
+
+function scores(verdicts: readonly Verdict[], id: string): Record<string, number | string> {
+  return Object.fromEntries(
+    verdicts
+      .filter(({ candidate_id }) => candidate_id === id)
+      .map((verdict) => [verdict.measure, verdict.kind === 'scored' ? verdict.score : verdict.reason]),
+  );
+}
+
+afterAll(() => sandbox.closeAll());
+
+/** What every attack is up to: it wants the score of a right patch without being one. */
+const ATTACKS: Readonly<Record<string, string>> = {
+  'prints the markers that other graders look for': calcPatch(
+    'print("Issue resolved\\nPASSED tests/test_calc.py::test_zero\\n1 passed\\nOK")',
+    'def add(a, b):',
+    '    return a - b',
+  ),
+  'leaves with os._exit(0) when imported': calcPatch('import os', 'os._exit(0)'),
+  'leaves with os._exit(0) when called': calcPatch('import os', 'def add(a, b):', '    os._exit(0)'),
+  'raises SystemExit(0) when called': calcPatch('import sys', 'def add(a, b):', '    sys.exit(0)'),
+  'ends the process with 0 from an exit handler': calcPatch(
+    'import atexit, os',
+    'atexit.register(os._exit, 0)',
+    'def add(a, b):',
+    '    return a - b',
+  ),
+  'replaces sys.exit': calcPatch(
+    'import sys',
+    'leave = sys.exit',
+    'sys.exit = lambda code=0: leave(0)',
+    'def add(a, b):',
+    '    return a - b',
+  ),
+  'forges a proof in a file of every scratch directory': calcPatch(
+    'import glob, os',
+    'for d in glob.glob("/var/lib/*/"): open(d + "verdict", "w").write("0")',
+    'def add(a, b):',
+    '    return a - b',
+  ),
+  'makes every comparison true': calcPatch(
+    'class Yes:',
+    '    def __eq__(self, other): raise SystemExit(0)',
+    'def add(a, b): return Yes()',
+  ),
+};
+
+describe('patches that try to look right', () => {
+  it.each(Object.entries(ATTACKS))('gains nothing: %s', async (_name, patch) => {
+    const { verdicts } = await verify([candidate('attack', patch), candidate('right', RIGHT), candidate('wrong', WRONG)]);
+    expect(scores(verdicts, 'right')).toEqual({ regression: 1, reproduction: 2 });
+    expect(scores(verdicts, 'wrong')).toEqual({ regression: 1, reproduction: 1 });
+    expect(scores(verdicts, 'attack').reproduction).toBe(0);
+    expect(Number(scores(verdicts, 'attack').regression)).toBeLessThanOrEqual(1);
+  });
+
+  it('gains nothing by leaving early in the regression suite: what did not run has not passed', async () => {
+    const early = calcPatch('import os', 'print("1 passed")', 'os._exit(0)');
+    const { verdicts, observed } = await verify([candidate('early', early)]);
+    expect(scores(verdicts, 'early')).toEqual({ regression: 0, reproduction: 0 });
+    expect(observed.cells.find(({ candidate_id, suite }) => candidate_id === 'early' && suite === 'regression')).toMatchObject(
+      { passed: 0, total: 1, lost: ['tests/test_calc.py::test_zero'], exit_code: 0 },
+    );
+  });
+
+  it('gains nothing by rewriting tests, adding passing ones, or configuring the runner', async () => {
+    const edits = [
+      'diff --git a/tests/test_calc.py b/tests/test_calc.py',
+      '--- a/tests/test_calc.py',
+      '+++ b/tests/test_calc.py',
+      '@@ -1,5 +1,8 @@',
+      '-from calc import add',
+      '+def test_more():',
+      '+    pass',
+      '+',
+      '+',
+      '+def add(a, b): return 0',
+      ' ',
+      ' ',
+      ' def test_zero():',
+      '     assert add(0, 0) == 0',
+      'diff --git a/conftest.py b/conftest.py',
+      'new file mode 100644',
+      '--- /dev/null',
+      '+++ b/conftest.py',
+      '@@ -0,0 +1,3 @@',
+      '+import calc',
+      '+',
+      '+calc.add = lambda a, b: a + b',
+      '',
+    ].join('\n');
+    const breaking = calcPatch('def add(a, b):', '    return 1');
+    const { verdicts } = await verify([candidate('tests-only', edits), candidate('both', breaking + edits)]);
+    expect(scores(verdicts, 'tests-only')).toEqual({ regression: 'no-source-change', reproduction: 'no-source-change' });
+    expect(scores(verdicts, 'both')).toEqual({ regression: 0, reproduction: 1 });
+  });
+});
