@@ -1,0 +1,31 @@
+/** Work was stopped because its time was up, not because anybody asked for it. */
+export class DeadlineError extends Error {}
+
+/**
+ * Runs `work` under a signal that aborts with `signal` or after `ms`, whichever comes first.
+ * @throws DeadlineError when the time was up; whatever `work` throws otherwise
+ */
+export async function withDeadline<T>(
+  ms: number,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const expired = new DeadlineError(`no complete answer within ${ms / 1000} s`);
+  const stop = new AbortController();
+  const abort = (): void => {
+    stop.abort(signal.reason);
+  };
+  if (signal.aborted) abort();
+  signal.addEventListener('abort', abort, { once: true });
+  const timer = setTimeout(() => {
+    stop.abort(expired);
+  }, ms);
+  try {
+    return await work(stop.signal);
+  } catch (error) {
+    throw stop.signal.reason === expired ? expired : error;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', abort);
+  }
+}

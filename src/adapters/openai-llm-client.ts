@@ -1,0 +1,96 @@
+import type OpenAI from 'openai';
+import pLimit, { type LimitFunction } from 'p-limit';
+import { ModelUnavailableError } from '../core/unavailable.js';
+import { type Completion, type CompletionRequest, LlmClient } from '../ports/llm-client.js';
+import { abortable } from './abortable.js';
+import { withDeadline } from './deadline.js';
+import { connect, type OpenAiEndpoint } from './openai-connection.js';
+import { describeFailure, type Failure } from './openai-failure.js';
+import { readReply } from './openai-reply.js';
+import { backOffMs, pause } from './retry.js';
+
+export interface OpenAiOptions extends OpenAiEndpoint {
+  /** Calls under way at once; one that waits before a retry does not count. */
+  readonly concurrency: number;
+  /** Limit of one attempt, from sending to the last byte of the answer. */
+  readonly timeoutS: number;
+  /** Further attempts after a failure that may pass. */
+  readonly maxRetries: number;
+  readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly random?: () => number;
+}
+
+/** Any server that speaks Chat Completions: OpenAI, vLLM, SGLang, llama.cpp. */
+export class OpenAiLlmClient extends LlmClient {
+  readonly #options: OpenAiOptions;
+  readonly #limit: LimitFunction;
+  readonly #secrets: readonly string[];
+  #connection: Promise<OpenAI> | undefined;
+
+  constructor(options: OpenAiOptions) {
+    super();
+    this.#options = options;
+    this.#limit = pLimit(options.concurrency);
+    this.#secrets = secretsOf(options);
+  }
+
+  async complete(request: CompletionRequest, signal: AbortSignal): Promise<Completion> {
+    for (let attempt = 0; ; attempt += 1) {
+      signal.throwIfAborted();
+      const outcome = await abortable(
+        this.#limit(() => this.#attempt(request, signal)),
+        signal,
+      );
+      if ('completion' in outcome) return outcome.completion;
+      const { failure } = outcome;
+      if (!failure.retryable || attempt >= this.#options.maxRetries) throw this.#unavailable(failure, attempt + 1);
+      const wait = backOffMs(attempt, failure.retryAfterMs, this.#options.random ?? Math.random);
+      await (this.#options.pause ?? pause)(wait, signal);
+    }
+  }
+
+  async #attempt(
+    request: CompletionRequest,
+    signal: AbortSignal,
+  ): Promise<{ completion: Completion } | { failure: Failure }> {
+    signal.throwIfAborted();
+    const timeoutMs = this.#options.timeoutS * 1000;
+    this.#connection ??= connect(this.#options, timeoutMs);
+    const client = await this.#connection;
+    try {
+      const raw = await withDeadline(timeoutMs, signal, async (both) =>
+        client.chat.completions.create(onTheWire(request), { signal: both }),
+      );
+      return { completion: readReply(raw, request.model) };
+    } catch (error) {
+      signal.throwIfAborted();
+      return { failure: describeFailure(error, this.#secrets, Date.now()) };
+    }
+  }
+
+  #unavailable({ detail, retryable }: Failure, attempts: number): ModelUnavailableError {
+    const tries = attempts === 1 ? '' : ` (${attempts} attempts)`;
+    return new ModelUnavailableError(`${this.#endpoint()} said: ${detail}${tries}`, { retryable });
+  }
+
+  #endpoint(): string {
+    const { baseUrl } = this.#options;
+    return baseUrl === undefined ? 'api.openai.com' : new URL(baseUrl).host;
+  }
+}
+
+function onTheWire(request: CompletionRequest): OpenAI.ChatCompletionCreateParamsNonStreaming {
+  return {
+    model: request.model,
+    messages: request.messages.map(({ role, content }) => ({ role, content })),
+    temperature: request.temperature,
+    // eslint-disable-next-line @typescript-eslint/no-deprecated -- its successor is unknown to many local servers
+    max_tokens: request.maxTokens,
+    ...(request.topLogprobs === undefined ? {} : { logprobs: true, top_logprobs: request.topLogprobs }),
+  };
+}
+
+function secretsOf({ apiKey, baseUrl }: OpenAiEndpoint): readonly string[] {
+  const password = baseUrl === undefined ? '' : decodeURIComponent(new URL(baseUrl).password);
+  return [apiKey ?? '', password].filter((secret) => secret !== '');
+}

@@ -1,0 +1,27 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const BASE_MS = 500;
+const CAP_MS = 30_000;
+/** A server may ask for more; a run is not stopped for longer than this by one header. */
+const MAX_ASKED_MS = 120_000;
+
+/**
+ * How long to wait before trying again: what the server asked for, bounded, plus up to half a second so that those it
+ * turned away do not come back at once; else exponential back-off with full jitter.
+ * @param attempt failed attempts before this one, from 0
+ * @param random uniform in [0, 1)
+ */
+export function backOffMs(attempt: number, askedMs: number | null, random: () => number): number {
+  if (askedMs !== null) return Math.min(askedMs, MAX_ASKED_MS) + random() * BASE_MS;
+  return random() * Math.min(CAP_MS, BASE_MS * 2 ** attempt);
+}
+
+/** Waits, or throws the signal's reason. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  try {
+    await sleep(ms, undefined, { signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  }
+}

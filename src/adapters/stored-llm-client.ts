@@ -1,0 +1,56 @@
+import { contentKey } from '../core/fingerprint.js';
+import type { ModelUsage } from '../core/run-result.js';
+import { Completion, type CompletionRequest, LlmClient } from '../ports/llm-client.js';
+import type { ResultStore } from '../ports/result-store.js';
+import { wireRequest } from './request-key.js';
+import { SharedFlights } from './shared-flights.js';
+import { UsageLedger } from './usage-ledger.js';
+
+/**
+ * Asks the store before the model and stores every answer the moment it exists. Equal calls under way share one
+ * answer. Counts what was asked through it; make one per run to have the run's own account.
+ */
+export class StoredLlmClient extends LlmClient {
+  readonly #inner: LlmClient;
+  readonly #results: ResultStore;
+  readonly #endpoint: string;
+  readonly #flights = new SharedFlights<{ completion: Completion; stored: boolean; seconds: number }>();
+  readonly #ledger = new UsageLedger();
+
+  /** @param endpoint names who answers (a base URL, a recording): equal calls to another one are other calls */
+  constructor(inner: LlmClient, results: ResultStore, endpoint: string) {
+    super();
+    this.#inner = inner;
+    this.#results = results;
+    this.#endpoint = endpoint;
+  }
+
+  async complete(request: CompletionRequest, signal: AbortSignal): Promise<Completion> {
+    const key = contentKey({ kind: 'completion', endpoint: this.#endpoint, request: wireRequest(request) });
+    const joined = this.#flights.has(key);
+    const { completion, stored, seconds } = await this.#flights.join(key, signal, (both) =>
+      this.#fetch(key, request, both),
+    );
+    if (stored || joined) this.#ledger.addStored(request);
+    else this.#ledger.addCall(request, completion.usage, seconds);
+    return completion;
+  }
+
+  usage(): readonly ModelUsage[] {
+    return this.#ledger.entries();
+  }
+
+  async #fetch(
+    key: string,
+    request: CompletionRequest,
+    signal: AbortSignal,
+  ): Promise<{ completion: Completion; stored: boolean; seconds: number }> {
+    const known = Completion.safeParse(await this.#results.get(key));
+    if (known.success) return { completion: known.data, stored: true, seconds: 0 };
+    const start = performance.now();
+    const completion = await this.#inner.complete(request, signal);
+    const seconds = (performance.now() - start) / 1000;
+    await this.#results.put(key, 'completion', completion);
+    return { completion, stored: false, seconds };
+  }
+}

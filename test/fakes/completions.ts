@@ -1,0 +1,28 @@
+import { readReply } from '../../src/adapters/openai-reply.js';
+import type { Completion, CompletionRequest } from '../../src/ports/llm-client.js';
+import { chatReply, judgementReply, type ReplyToken } from './chat-reply.js';
+
+/** What the real adapter makes of the reply {@link judgementReply}. */
+export function judgementCompletion(yes: number): Completion {
+  return readReply(judgementReply(yes), 'judge');
+}
+
+export function completionOf(tokens: readonly ReplyToken[]): Completion {
+  return readReply(chatReply(tokens), 'judge');
+}
+
+export function completionRequest(overrides: Partial<CompletionRequest> = {}): CompletionRequest {
+  return {
+    model: 'judge',
+    messages: [
+      { role: 'system', content: 'Judge.' },
+      { role: 'user', content: 'Is it right?' },
+    ],
+    temperature: 1,
+    maxTokens: 16,
+    topLogprobs: 20,
+    sample: 0,
+    purpose: 'judge',
+    ...overrides,
+  };
+}

@@ -1,0 +1,15 @@
+import { ResultStore } from '../../src/ports/result-store.js';
+
+/** Results as JSON texts in memory, so that nobody shares objects with the store. */
+export class MemoryResultStore extends ResultStore {
+  private readonly values = new Map<string, string>();
+
+  override async get(key: string): Promise<unknown> {
+    const text = this.values.get(key);
+    return text === undefined ? undefined : JSON.parse(text);
+  }
+
+  override async put(key: string, _kind: string, value: unknown): Promise<void> {
+    if (!this.values.has(key)) this.values.set(key, JSON.stringify(value));
+  }
+}
