@@ -1,5 +1,6 @@
 import type { Candidate } from '../core/candidate.js';
-import { fingerprint, patchSize, readPatch, splitPatch } from '../core/patch.js';
+import { patchSize, readPatch, splitPatch } from '../core/patch.js';
+import { fingerprint } from '../core/patch-fingerprint.js';
 import type { Measure, Verdict } from '../core/verdict.js';
 import type { Entry } from '../../verifiers/hybrid/entry.js';
 

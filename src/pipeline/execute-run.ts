@@ -41,7 +41,7 @@ export class PipelineExecutor extends RunExecutor {
     await emit('started', {
       instance_id: issue.instance_id,
       k: candidates.length,
-      verifiers: names,
+      verifiers: [...names],
       preset: presetName,
     });
 

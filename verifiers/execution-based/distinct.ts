@@ -1,5 +1,6 @@
 import type { Candidate } from '../../src/core/candidate.js';
-import { fingerprint, readPatch, splitPatch } from '../../src/core/patch.js';
+import { readPatch, splitPatch } from '../../src/core/patch.js';
+import { fingerprint } from '../../src/core/patch-fingerprint.js';
 
 /** Candidates whose normalised source patches are equal: verified once, under the first one's id. */
 export interface DistinctPatch {

@@ -75,21 +75,30 @@ const ATTACKS: Readonly<Record<string, string>> = {
 };
 
 describe('patches that try to look right', () => {
-  it.each(Object.entries(ATTACKS))('gains nothing: %s', async (_name, patch) => {
-    const { verdicts } = await verify([candidate('attack', patch), candidate('right', RIGHT), candidate('wrong', WRONG)]);
-    expect(scores(verdicts, 'right')).toEqual({ regression: 1, reproduction: 2 });
-    expect(scores(verdicts, 'wrong')).toEqual({ regression: 1, reproduction: 1 });
-    expect(scores(verdicts, 'attack').reproduction).toBe(0);
-    expect(Number(scores(verdicts, 'attack').regression)).toBeLessThanOrEqual(1);
+  let all: readonly Verdict[] = [];
+
+  beforeAll(async () => {
+    const attacks = Object.entries(ATTACKS).map(([name, patch]) => candidate(name, patch));
+    all = (await verify([...attacks, candidate('right', RIGHT), candidate('wrong', WRONG)])).verdicts;
+  }, 120_000);
+
+  it('stand beside a right and a wrong patch that get what they deserve', () => {
+    expect(scores(all, 'right')).toEqual({ regression: 1, reproduction: 2 });
+    expect(scores(all, 'wrong')).toEqual({ regression: 1, reproduction: 1 });
+  });
+
+  it.each(Object.keys(ATTACKS))('gains nothing: %s', (name) => {
+    expect(scores(all, name).reproduction).toBe(0);
+    expect(Number(scores(all, name).regression)).toBeLessThanOrEqual(1);
   });
 
   it('gains nothing by leaving early in the regression suite: what did not run has not passed', async () => {
     const early = calcPatch('import os', 'print("1 passed")', 'os._exit(0)');
     const { verdicts, observed } = await verify([candidate('early', early)]);
     expect(scores(verdicts, 'early')).toEqual({ regression: 0, reproduction: 0 });
-    expect(observed.cells.find(({ candidate_id, suite }) => candidate_id === 'early' && suite === 'regression')).toMatchObject(
-      { passed: 0, total: 1, lost: ['tests/test_calc.py::test_zero'], exit_code: 0 },
-    );
+    expect(
+      observed.cells.find(({ candidate_id, suite }) => candidate_id === 'early' && suite === 'regression'),
+    ).toMatchObject({ passed: 0, total: 1, lost: ['tests/test_calc.py::test_zero'], exit_code: 0 });
   });
 
   it('gains nothing by rewriting tests, adding passing ones, or configuring the runner', async () => {
@@ -97,7 +106,7 @@ describe('patches that try to look right', () => {
       'diff --git a/tests/test_calc.py b/tests/test_calc.py',
       '--- a/tests/test_calc.py',
       '+++ b/tests/test_calc.py',
-      '@@ -1,5 +1,8 @@',
+      '@@ -1,5 +1,9 @@',
       '-from calc import add',
       '+def test_more():',
       '+    pass',
@@ -120,7 +129,10 @@ describe('patches that try to look right', () => {
     ].join('\n');
     const breaking = calcPatch('def add(a, b):', '    return 1');
     const { verdicts } = await verify([candidate('tests-only', edits), candidate('both', breaking + edits)]);
-    expect(scores(verdicts, 'tests-only')).toEqual({ regression: 'no-source-change', reproduction: 'no-source-change' });
+    expect(scores(verdicts, 'tests-only')).toEqual({
+      regression: 'no-source-change',
+      reproduction: 'no-source-change',
+    });
     expect(scores(verdicts, 'both')).toEqual({ regression: 0, reproduction: 1 });
   });
 });

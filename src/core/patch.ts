@@ -1,0 +1,105 @@
+import { parsePatch, type StructuredPatch } from 'diff';
+import { refusalOf, type Refusal, type RefusalReason } from './patch-refusal.js';
+import { roleOf, type FileRole } from './patch-roles.js';
+import { fileSections, UnreadablePatch } from './patch-sections.js';
+
+/** Largest patch that is read, in UTF-16 units; real ones are far below. */
+const MAX_PATCH_LENGTH = 10 * 1024 * 1024;
+
+/** One file of a patch. */
+export interface PatchFile {
+  /** Path in the repository: the new one, or the old one of a deleted file. */
+  readonly path: string;
+  readonly role: FileRole;
+  /** Its part of the patch, byte for byte, ending in a line feed. */
+  readonly text: string;
+  readonly parsed: StructuredPatch;
+}
+
+export type ParsedPatch =
+  | { readonly kind: 'empty' }
+  | ({ readonly kind: 'refused' } & { readonly reason: RefusalReason; readonly detail: string })
+  | { readonly kind: 'ok'; readonly files: readonly PatchFile[] };
+
+export type ReadablePatch = Extract<ParsedPatch, { kind: 'ok' }>;
+
+/**
+ * Reads a unified git diff from anywhere. Never throws. Refuses what must not be applied (paths out of the tree, git's
+ * own files, links out of the tree, submodules) and what cannot be read; a missing last line feed is repaired.
+ */
+export function readPatch(text: string): ParsedPatch {
+  if (text.length > MAX_PATCH_LENGTH) {
+    return { kind: 'refused', reason: 'too-large', detail: `${text.length} characters, ${MAX_PATCH_LENGTH} at most` };
+  }
+  if (text.trim() === '') return { kind: 'empty' };
+  try {
+    const sections = fileSections(text.endsWith('\n') ? text : `${text}\n`);
+    const files: PatchFile[] = [];
+    for (const section of sections) {
+      const file = readFile(section);
+      if ('reason' in file) return { kind: 'refused', ...file };
+      files.push(file);
+    }
+    return { kind: 'ok', files };
+  } catch (error) {
+    if (!(error instanceof UnreadablePatch)) throw error;
+    return { kind: 'refused', reason: 'unparsable', detail: error.message };
+  }
+}
+
+function readFile(text: string): PatchFile | Refusal {
+  const parsed = structured(text);
+  const old = repositoryPath(parsed.oldFileName, 'a/');
+  const next = repositoryPath(parsed.newFileName, 'b/');
+  const paths = [old, next].filter((path) => path !== null);
+  const path = next ?? old;
+  if (path === null) return { reason: 'unparsable', detail: 'a file has no name' };
+  const refusal = refusalOf(paths, parsed);
+  if (refusal !== null) return refusal;
+  // A test renamed to source, or the reverse, is set apart: the safe side.
+  const role = paths.map(roleOf).find((each) => each !== 'source') ?? 'source';
+  return { path, role, text, parsed };
+}
+
+function structured(text: string): StructuredPatch {
+  // Tools strip trailing blanks: an empty line inside a hunk is an empty context line, as git reads it.
+  const [headers, ...hunks] = text.split(/^(?=@@ )/m);
+  const filled = hunks.map((hunk) => hunk.slice(0, -1).replace(/^\r?$/gm, ' $&') + hunk.slice(-1));
+  try {
+    const [file, ...more] = parsePatch([headers, ...filled].join(''));
+    if (file === undefined || more.length > 0) throw new UnreadablePatch('a file section holds more than one file');
+    return file;
+  } catch (error) {
+    if (error instanceof UnreadablePatch) throw error;
+    throw new UnreadablePatch(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** Git's `a/` and `b/` are taken off; `/dev/null` is no file. */
+function repositoryPath(name: string | undefined, prefix: string): string | null {
+  if (name === undefined || name === '/dev/null') return null;
+  return name.startsWith(prefix) ? name.slice(prefix.length) : name;
+}
+
+export interface SetApartFile {
+  readonly path: string;
+  readonly role: Exclude<FileRole, 'source'>;
+}
+
+/** What verification applies, and what it does not: tests and runner configuration stay as they are at base. */
+export function splitPatch({ files }: ReadablePatch): {
+  readonly source: string;
+  readonly setApart: readonly SetApartFile[];
+} {
+  const source = files.filter(({ role }) => role === 'source').map(({ text }) => text);
+  const setApart = files.flatMap(({ path, role }) => (role === 'source' ? [] : [{ path, role }]));
+  return { source: source.join(''), setApart };
+}
+
+/** Added plus removed lines of the source files. */
+export function patchSize({ files }: ReadablePatch): number {
+  const lines = files
+    .filter(({ role }) => role === 'source')
+    .flatMap(({ parsed }) => parsed.hunks.flatMap((hunk) => hunk.lines));
+  return lines.filter((line) => line.startsWith('+') || line.startsWith('-')).length;
+}
