@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import { BadInputError } from '../core/errors.js';
+import { Environment, Issue } from '../core/issue.js';
+import { parseRecord, readRecords, type Located } from './records.js';
+
+const Row = z.object({
+  instance_id: z.string().min(1),
+  problem_statement: z.string(),
+  environment: z.json().optional(),
+});
+const NAMED = 5;
+
+export interface IssueOptions {
+  /** Which instance, where the file holds several. */
+  readonly instanceId?: string | undefined;
+  /** Image of the instance, where the row names none; wins over the row's. */
+  readonly image?: string | undefined;
+}
+
+/**
+ * Reads one issue: bestk's own form, or a SWE-bench row with `image`. Of a row only the id and the statement are taken:
+ * what tells the answer (gold patch, tests, hints) goes nowhere.
+ * @throws BadInputError naming file, line and field
+ */
+export async function readIssue(file: string, { instanceId, image }: IssueOptions = {}): Promise<Issue> {
+  const ids: string[] = [];
+  let wanted: Located | null = null;
+  for await (const record of readRecords(file)) {
+    const { instance_id } = parseRecord(Row, record);
+    ids.push(instance_id);
+    if (instanceId === undefined || instance_id === instanceId) wanted ??= record;
+  }
+  if (instanceId === undefined && ids.length > 1) {
+    throw new BadInputError(`holds ${ids.length} instances.`, { file }, `Choose one with --instance: ${some(ids)}`);
+  }
+  if (wanted === null) {
+    throw new BadInputError(`holds no instance "${instanceId ?? ''}".`, { file }, `It holds: ${some(ids)}`);
+  }
+  return asIssue(wanted, image);
+}
+
+function asIssue(record: Located, image: string | undefined): Issue {
+  const { instance_id, problem_statement, environment } = parseRecord(Row, record);
+  const given =
+    typeof environment === 'object' && environment !== null && !Array.isArray(environment) ? environment : {};
+  if (environment !== undefined && given !== environment) {
+    throw new BadInputError('must be an object', { file: record.file, line: record.line, field: 'environment' });
+  }
+  const named = image === undefined ? given : { ...given, image };
+  if (!('image' in named)) {
+    throw new BadInputError(
+      'is missing',
+      { file: record.file, line: record.line, field: 'environment.image' },
+      'Name the container image of the instance in the issue, or pass --image.',
+    );
+  }
+  return {
+    instance_id,
+    problem_statement,
+    environment: parseRecord(Environment, { ...record, value: named }, 'environment'),
+  };
+}
+
+function some(ids: readonly string[]): string {
+  return `${ids.slice(0, NAMED).join(', ')}${ids.length > NAMED ? `, and ${ids.length - NAMED} more` : ''}`;
+}

@@ -1,0 +1,21 @@
+import { BadInputError } from '../core/errors.js';
+import { GeneratedTest } from '../core/generated-test.js';
+import { parseRecord, readRecords } from './records.js';
+import { UniqueRecords } from './unique-records.js';
+
+/**
+ * The saved generated tests of one instance.
+ * @throws BadInputError naming file, line and field; also when the instance has none
+ */
+export async function readTests(file: string, instanceId: string): Promise<GeneratedTest[]> {
+  const tests: GeneratedTest[] = [];
+  const unique = new UniqueRecords('test_id');
+  for await (const record of readRecords(file)) {
+    const test = parseRecord(GeneratedTest, record);
+    if (test.instance_id !== instanceId) continue;
+    unique.add(test.test_id, record);
+    tests.push(test);
+  }
+  if (tests.length === 0) throw new BadInputError(`holds no test of instance "${instanceId}".`, { file });
+  return tests;
+}

@@ -1,0 +1,147 @@
+import { createReadStream, type ReadStream } from 'node:fs';
+import type { z } from 'zod';
+import { BadInputError } from '../core/errors.js';
+
+/** One JSON value of a file and where it stands: a line of JSONL, or the index or key of a whole document. */
+export interface Located {
+  readonly value: unknown;
+  readonly file: string;
+  readonly line?: number;
+  /** Key it was filed under in an object, e.g. an instance id in `preds.json`. */
+  readonly key?: string;
+}
+
+const LONGEST_LINE = 64 * 1024 * 1024;
+const LARGEST_DOCUMENT = 512 * 1024 * 1024;
+
+/**
+ * The records of a JSON or JSONL file, whichever it is: a stream of lines, the elements of a list, the members of an
+ * object of objects, or one object. Lines are read one at a time; blank lines, a byte-order mark and CRLF are harmless.
+ * @throws BadInputError naming file and line: missing, a folder, not UTF-8, not JSON, over-long, without any record
+ */
+export async function* readRecords(file: string): AsyncGenerator<Located> {
+  let first: { text: string; line: number } | null = null;
+  let found = 0;
+  for await (const { text, line } of linesOf(file)) {
+    found += 1;
+    const value = tryParse(text);
+    if (value !== undefined && first === null) {
+      yield* spread(value, file, line);
+    } else if (found === 1) {
+      // A document over several lines rather than a line: read it whole.
+      first = { text, line };
+      break;
+    } else {
+      throw new BadInputError(`is not JSON: ${parseError(text)}`, { file, line });
+    }
+  }
+  if (first !== null) yield* readDocument(file, first.text);
+  if (found === 0) throw new BadInputError('holds no record.', { file }, 'Give a file with at least one record.');
+}
+
+async function* readDocument(file: string, firstLine: string): AsyncGenerator<Located> {
+  const parts: string[] = [];
+  let length = 0;
+  for await (const { text } of linesOf(file)) {
+    parts.push(text);
+    length += text.length;
+    if (length > LARGEST_DOCUMENT) throw new BadInputError('is too large for one JSON document; use JSONL.', { file });
+  }
+  const whole = parts.join('\n');
+  const value = tryParse(whole);
+  if (value === undefined) {
+    const problem = firstLine.trimEnd().match(/^[[{]$/) === null ? parseError(firstLine) : parseError(whole);
+    throw new BadInputError(`is neither JSON nor JSONL: ${problem}`, { file, line: 1 });
+  }
+  yield* spread(value, file);
+}
+
+function* spread(value: unknown, file: string, line?: number): Generator<Located> {
+  const at = { file, ...(line === undefined ? {} : { line }) };
+  if (Array.isArray(value)) {
+    for (const element of value) yield { ...at, value: element };
+  } else if (isObjectOfObjects(value)) {
+    for (const [key, member] of Object.entries(value)) yield { ...at, key, value: member };
+  } else {
+    yield { ...at, value };
+  }
+}
+
+/** `preds.json` files records under ids; a single record has at least one plain value of its own. */
+function isObjectOfObjects(value: unknown): value is Record<string, object> {
+  if (typeof value !== 'object' || value === null) return false;
+  const members = Object.values(value);
+  return (
+    members.length > 0 &&
+    members.every((member) => typeof member === 'object' && member !== null && !Array.isArray(member))
+  );
+}
+
+async function* linesOf(file: string): AsyncGenerator<{ text: string; line: number }> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  let pending: Buffer[] = [];
+  let pendingLength = 0;
+  let line = 1;
+  const decode = (bytes: Buffer): string => {
+    try {
+      return decoder.decode(bytes);
+    } catch {
+      throw new BadInputError('is not valid UTF-8.', { file, line }, 'Save the file as UTF-8.');
+    }
+  };
+  for await (const chunk of chunksOf(file)) {
+    let start = 0;
+    for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, start)) {
+      const text = decode(Buffer.concat([...pending, chunk.subarray(start, end)]));
+      if (text.trim() !== '') yield { text, line };
+      [pending, pendingLength, start, line] = [[], 0, end + 1, line + 1];
+    }
+    pending.push(chunk.subarray(start));
+    pendingLength += chunk.length - start;
+    if (pendingLength > LONGEST_LINE) throw new BadInputError('is longer than 64 MB.', { file, line });
+  }
+  const last = decode(Buffer.concat(pending));
+  if (last.trim() !== '') yield { text: last, line };
+}
+
+async function* chunksOf(file: string): AsyncGenerator<Buffer> {
+  const stream: ReadStream = createReadStream(file, { highWaterMark: 1024 * 1024 });
+  try {
+    for await (const chunk of stream) yield chunk as Buffer;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const reasons: Record<string, string> = {
+      ENOENT: 'does not exist.',
+      EISDIR: 'is a folder, not a file.',
+      EACCES: 'may not be read.',
+    };
+    throw new BadInputError(reasons[code ?? ''] ?? `cannot be read: ${message}`, { file });
+  }
+}
+
+function tryParse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function parseError(text: string): string {
+  try {
+    JSON.parse(text);
+    return 'it ends too early';
+  } catch (error) {
+    return (error as Error).message.slice(0, 200);
+  }
+}
+
+/** The record as its schema says. @throws BadInputError naming file, line and the first wrong field */
+export function parseRecord<T>(schema: z.ZodType<T>, { value, file, line }: Located, within = ''): T {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [first, ...others] = parsed.error.issues;
+  const field = [within, ...(first?.path.map(String) ?? [])].filter((part) => part !== '').join('.');
+  const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
+  throw new BadInputError(`${first?.message ?? 'is wrong'}${more}`, { file, line, field });
+}
