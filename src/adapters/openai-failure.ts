@@ -30,7 +30,12 @@ export function describeFailure(error: unknown, secrets: readonly string[], now:
 
 // Read by shape, not by class: the SDK is loaded late, and its errors wrap those of fetch and of the socket.
 const StatusError = z.object({ status: z.number(), headers: z.custom<Headers>().optional() });
-const Thrown = z.object({ name: z.string(), message: z.string(), code: z.unknown().optional(), cause: z.unknown().optional() });
+const Thrown = z.object({
+  name: z.string(),
+  message: z.string(),
+  code: z.unknown().optional(),
+  cause: z.unknown().optional(),
+});
 
 function statusOf(error: unknown): { status?: number | undefined; headers?: Headers | undefined } {
   return StatusError.safeParse(error).data ?? {};
