@@ -24,9 +24,9 @@ export async function openDatabase(path: string, busyTimeoutMs: number): Promise
   }
 }
 
-/** @returns whether the driver refused, as opposed to a mistake of ours */
-export function isDriverError(error: unknown): error is Error {
-  return error instanceof SqliteDriver.SqliteError;
+/** Whether the driver refused, as opposed to a mistake of ours. By its code: its class may be loaded more than once. */
+export function isDriverError(error: unknown): boolean {
+  return String((error as { code?: unknown } | null)?.code).startsWith('SQLITE_');
 }
 
 /** Under the write lock: Kysely takes none on SQLite, and two processes may open a new file at the same time. */

@@ -47,6 +47,6 @@ export async function openSqliteStore(path: string, busyTimeoutMs = BUSY_TIMEOUT
 }
 
 function unavailable(path: string, error: unknown): StoreUnavailableError {
-  const detail = error instanceof Error ? error.message : String(error);
+  const detail = (error as Partial<Error> | null)?.message ?? String(error);
   return new StoreUnavailableError(`${path}: ${detail}`, { cause: error });
 }

@@ -1,9 +1,4 @@
-import {
-  BadRequestException,
-  ForbiddenException,
-  UnauthorizedException,
-  UnsupportedMediaTypeException,
-} from '@nestjs/common';
+import { ForbiddenException, UnauthorizedException, UnsupportedMediaTypeException } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
 import { isApiKey } from '../core/api-key.js';
 import { isLoopback } from './loopback.js';
@@ -29,16 +24,6 @@ export function requireJson(request: Request, _response: Response, next: NextFun
   const hasBody = request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length']) > 0;
   const isJson = !hasBody || request.is('application/json') !== false;
   next(isJson ? undefined : new UnsupportedMediaTypeException('Send the body as application/json.'));
-}
-
-/** @throws BadRequestException when the body is not valid UTF-8: a patch must not be changed in silence */
-export function requireUtf8(_request: unknown, _response: unknown, body: Buffer, encoding: string): void {
-  if (encoding !== 'utf-8') return;
-  try {
-    new TextDecoder('utf-8', { fatal: true }).decode(body);
-  } catch {
-    throw new BadRequestException('The body is not valid UTF-8.');
-  }
 }
 
 export function harden(_request: Request, response: Response, next: NextFunction): void {

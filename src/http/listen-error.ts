@@ -7,7 +7,7 @@ export class ListenError extends UnavailableError {
 
   constructor(host: string, port: number, cause: unknown) {
     super(
-      `Cannot listen on ${host}:${port}: ${cause instanceof Error ? cause.message : String(cause)}`,
+      `Cannot listen on ${host}:${port}: ${String(cause)}`,
       'Choose another host or port, or stop what listens there.',
       { cause },
     );

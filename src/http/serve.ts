@@ -2,15 +2,18 @@ import { type DynamicModule, type LoggerService, StandardSchemaValidationPipe, t
 import { type NestApplication, NestFactory } from '@nestjs/core';
 import { BadInputError } from '../core/errors.js';
 import { RunService } from '../pipeline/run-service.js';
-import { admit, harden, requireJson, requireUtf8 } from './admission.js';
+import { admit, harden, requireJson } from './admission.js';
 import { InvalidRequestError } from './invalid-request.js';
 import { ListenError } from './listen-error.js';
 import { isLoopback } from './loopback.js';
 import { ProblemFilter } from './problem.filter.js';
+import { requireReadable } from './readable-body.js';
 
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 /** How long answers under way may take after the service stopped listening. */
 const DRAIN_MS = 1_000;
+/** How soon a connection whose last answer has ended is closed then. */
+const IDLE_CHECK_MS = 20;
 
 export interface ServeOptions {
   readonly host: string;
@@ -58,7 +61,7 @@ export async function startHttp(module: Type | DynamicModule, options: ServeOpti
 
 function prepare(app: NestApplication, { apiKeys, logger }: ServeOptions): void {
   for (const step of [harden, admit(apiKeys), requireJson]) app.use(step);
-  app.useBodyParser('json', { limit: MAX_BODY_BYTES, verify: requireUtf8 });
+  app.useBodyParser('json', { limit: MAX_BODY_BYTES, verify: requireReadable });
   app.useGlobalPipes(
     new StandardSchemaValidationPipe({ exceptionFactory: (issues) => new InvalidRequestError(issues) }),
   );
@@ -72,13 +75,16 @@ async function close(app: NestApplication, runs: RunService): Promise<void> {
       resolve();
     });
   });
-  server.closeIdleConnections();
   await runs.shutdown();
-  const timer = setTimeout(() => {
+  const idle = setInterval(() => {
+    server.closeIdleConnections();
+  }, IDLE_CHECK_MS);
+  const late = setTimeout(() => {
     server.closeAllConnections();
   }, DRAIN_MS);
   await closed;
-  clearTimeout(timer);
+  clearInterval(idle);
+  clearTimeout(late);
   await app.close();
 }
 
@@ -95,8 +101,8 @@ function urlOf(app: NestApplication, host: string): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
+/** By its fields: an error of another realm is no instance of ours. */
 function isListenFailure(error: unknown): boolean {
-  return (
-    error instanceof Error && 'syscall' in error && (error.syscall === 'listen' || error.syscall === 'getaddrinfo')
-  );
+  const call = (error as { syscall?: unknown } | null)?.syscall;
+  return call === 'listen' || call === 'getaddrinfo';
 }

@@ -5,6 +5,9 @@ export type Emit = (type: string, data: RunEvent['data']) => Promise<void>;
 
 /** Does the work of a run. Doing it again after an interruption is cheap, because what was finished is stored. */
 export abstract class RunExecutor {
+  /** Refuses, before it is accepted, what could never be done. @throws BadInputError */
+  check?(request: Run['request']): void;
+
   /**
    * @returns what the finished run answers
    * @throws BestkError with what the user can do; anything else is a defect

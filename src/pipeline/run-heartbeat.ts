@@ -7,7 +7,7 @@ export class RunHeartbeat {
   constructor(everyMs: number, beat: () => Promise<void>) {
     this.timer = setInterval(() => {
       this.last = Promise.all([this.last, beat()]).then(() => undefined);
-    }, everyMs);
+    }, everyMs).unref();
   }
 
   async stop(): Promise<void> {

@@ -18,7 +18,7 @@ export class RunService {
 
   constructor(
     private readonly store: RunStore,
-    executor: RunExecutor,
+    private readonly executor: RunExecutor,
     private readonly queue: RunQueue,
     private readonly settings: RunSettings,
   ) {
@@ -28,10 +28,11 @@ export class RunService {
 
   /**
    * Accepts a request; the run is worked on as soon as there is room. The same key and request give the same run.
-   * @throws BadInputError when the key was used for another request, InterruptedError while shutting down
+   * @throws BadInputError for what cannot be done or a key of another request, InterruptedError while shutting down
    */
   async submit(key: string, request: Run['request']): Promise<Run> {
     if (this.closing !== null) throw new InterruptedError('The service is shutting down.');
+    this.executor.check?.(request);
     const { run } = await this.store.create(key, request);
     if (!hasEnded(run.status)) this.queue.submit(run.id);
     return run;

@@ -1,0 +1,113 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import SqliteDriver from 'better-sqlite3';
+import { openSqliteStore, type OpenStore } from '../../src/adapters/sqlite-store.js';
+import { StoreUnavailableError } from '../../src/core/unavailable.js';
+import { resultStoreContract } from '../contracts/result-store.contract.js';
+import { runStoreContract } from '../contracts/run-store.contract.js';
+
+let folder: string;
+let count = 0;
+const opened: OpenStore[] = [];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'bestk-store-'));
+});
+afterAll(async () => {
+  await Promise.all(opened.map((store) => store.close()));
+  await rm(folder, { recursive: true });
+});
+
+function newPath(): string {
+  count += 1;
+  return join(folder, 'made', 'when needed', `${count}.sqlite`);
+}
+
+async function open(path = newPath(), busyTimeoutMs?: number): Promise<OpenStore> {
+  const store = await openSqliteStore(path, busyTimeoutMs);
+  opened.push(store);
+  return store;
+}
+
+runStoreContract('SQLite', async () => (await open()).runs);
+resultStoreContract('SQLite', async () => (await open()).results);
+
+describe('openSqliteStore', () => {
+  it('keeps everything across a reopening', async () => {
+    const path = newPath();
+    const first = await open(path);
+    const { run } = await first.runs.create('key', { a: 1 });
+    await first.runs.append(run.id, 'step', [1, 2]);
+    await first.results.put('k', 'cell', 'kept');
+    const before = [await first.runs.get(run.id), await first.runs.events(run.id, 0)];
+    await first.close();
+    const second = await open(path);
+    expect([await second.runs.get(run.id), await second.runs.events(run.id, 0)]).toEqual(before);
+    expect(await second.results.get('k')).toBe('kept');
+    expect((await second.runs.append(run.id, 'step', 3)).seq).toBe(3);
+  });
+
+  it('shows one opening what another wrote', async () => {
+    const path = newPath();
+    const [a, b] = [await open(path), await open(path)];
+    const { run } = await a.runs.create('key', 1);
+    expect(await b.runs.claim(run.id, 'b', 60_000)).toBe(true);
+    expect(await a.runs.claim(run.id, 'a', 60_000)).toBe(false);
+    expect(await a.runs.statusOf(run.id)).toBe('running');
+  });
+
+  it.each([
+    ['a file that is not a database', async (path: string) => writeFile(path, 'not a database\n'.repeat(100))],
+    ['a folder', async (path: string) => mkdir(path)],
+  ])('names %s', async (_what, prepare) => {
+    const path = join(folder, `wrong ${++count}`);
+    await prepare(path);
+    await expectUnavailable(openSqliteStore(path), path);
+  });
+
+  it('names a path below a file', async () => {
+    const file = join(folder, 'plain file');
+    await writeFile(file, '');
+    await expectUnavailable(openSqliteStore(join(file, 'store.sqlite')), file);
+  });
+
+  it('names a store that another process keeps locked, when opening and when writing', async () => {
+    const path = newPath();
+    const store = await open(path, 50);
+    const locker = new SqliteDriver(path);
+    locker.exec('BEGIN EXCLUSIVE');
+    await expectUnavailable(openSqliteStore(path, 50), path);
+    await expectUnavailable(store.results.put('k', 'cell', 1), path);
+    locker.exec('COMMIT');
+    locker.close();
+    await store.results.put('k', 'cell', 2);
+    expect(await store.results.get('k')).toBe(2);
+  });
+
+  it('names a store written by a later version', async () => {
+    const path = newPath();
+    await (await open(path)).close();
+    const driver = new SqliteDriver(path);
+    driver.exec("INSERT INTO kysely_migration VALUES ('9999_from_the_future', '2100-01-01T00:00:00.000Z')");
+    driver.close();
+    await expectUnavailable(openSqliteStore(path), path);
+  });
+
+  it('refuses to work after it was closed', async () => {
+    const path = newPath();
+    const store = await open(path);
+    await store.close();
+    await expectUnavailable(store.results.get('k'), path);
+    await expectUnavailable(store.runs.create('key', 1), path);
+  });
+});
+
+async function expectUnavailable(attempt: Promise<unknown>, path: string): Promise<void> {
+  const error: unknown = await attempt.then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(StoreUnavailableError);
+  expect((error as Error).message).toContain(path);
+}

@@ -1,0 +1,175 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { BadInputError, InterruptedError } from '../../src/core/errors.js';
+import { Run, RunEvent, type RunStore } from '../../src/ports/run-store.js';
+
+const REQUEST = { issue: 'it\u0000 breaks', patches: ['a', 'ü'], nested: { b: 1, a: 2 } };
+
+/** What every RunStore promises. `open` gives an empty one. */
+export function runStoreContract(name: string, open: () => Promise<RunStore>): void {
+  describe(`RunStore: ${name}`, () => {
+    it('creates a queued run that reads back whole', async () => {
+      const store = await open();
+      const { run, created } = await store.create('key', REQUEST);
+      expect(created).toBe(true);
+      expect(Run.parse(run)).toMatchObject({ status: 'queued', request: REQUEST, result: null, failure: null });
+      expect(await store.get(run.id)).toEqual(run);
+      expect(await store.statusOf(run.id)).toBe('queued');
+    });
+
+    it('gives one run for one key, also when asked many times at once', async () => {
+      const store = await open();
+      const answers = await Promise.all(Array.from({ length: 10 }, () => store.create('key', REQUEST)));
+      expect(new Set(answers.map(({ run }) => run.id)).size).toBe(1);
+      expect(answers.filter(({ created }) => created)).toHaveLength(1);
+      const reordered = { nested: { a: 2, b: 1 }, patches: ['a', 'ü'], issue: 'it\u0000 breaks' };
+      expect((await store.create('key', reordered)).created).toBe(false);
+    });
+
+    it('refuses a key that another request holds', async () => {
+      const store = await open();
+      await store.create('key', REQUEST);
+      await expect(store.create('key', { ...REQUEST, patches: [] })).rejects.toThrow(BadInputError);
+    });
+
+    it('knows nothing of runs that do not exist', async () => {
+      const store = await open();
+      expect(await store.get("x' OR '1'='1")).toBeNull();
+      expect(await store.statusOf('x')).toBeNull();
+      expect(await store.update('x', { status: 'done' })).toBe(false);
+      expect(await store.claim('x', 'me', 1_000)).toBe(false);
+      expect(await store.events('x', 0)).toEqual([]);
+      await expect(store.append('x', 'note', 1)).rejects.toThrow(InterruptedError);
+      await expect(store.delete('x')).resolves.toBeUndefined();
+    });
+
+    it('lists newest first, in pages that neither repeat nor skip', async () => {
+      const store = await open();
+      const ids: string[] = [];
+      for (let n = 0; n < 7; n += 1) ids.push((await store.create(`key ${n}`, n)).run.id);
+      const seen: string[] = [];
+      let before: string | null = null;
+      do {
+        const page = await store.list(3, before);
+        seen.push(...page.runs.map(({ id }) => id));
+        if (seen.length === 3) {
+          await store.create('newer', 'x');
+          await store.delete(ids[4] ?? '');
+        }
+        before = page.next;
+      } while (before !== null);
+      expect(seen).toEqual(ids.toReversed());
+      expect((await store.list(100, null)).next).toBeNull();
+    });
+
+    it('finds runs by status, oldest first', async () => {
+      const store = await open();
+      const [a, b, c] = await Promise.all(['a', 'b', 'c'].map(async (key) => (await store.create(key, key)).run.id));
+      await store.update(b ?? '', { status: 'done', result: { answer: 42 } });
+      expect((await store.withStatus(['queued', 'running'])).map(({ id }) => id)).toEqual([a, c]);
+      expect((await store.withStatus(['done'])).map(({ id }) => id)).toEqual([b]);
+    });
+
+    it('changes a run only while the guard holds', async () => {
+      const store = await open();
+      const { id } = (await store.create('key', 1)).run;
+      expect(await store.update(id, { status: 'done' }, { statuses: ['running'] })).toBe(false);
+      expect(await store.update(id, { status: 'cancelled' }, { statuses: ['queued', 'running'] })).toBe(true);
+      expect(await store.update(id, { status: 'done' }, { owner: 'me' })).toBe(false);
+      expect(await store.statusOf(id)).toBe('cancelled');
+    });
+
+    it('keeps result and failure', async () => {
+      const store = await open();
+      const { id } = (await store.create('key', 1)).run;
+      const failure = { code: 'engine-unavailable', message: 'no Docker', next: 'start it' };
+      await store.update(id, { status: 'failed', failure });
+      expect(await store.get(id)).toMatchObject({ status: 'failed', failure, result: null });
+      await store.update(id, { status: 'queued', failure: null });
+      await store.update(id, { status: 'done', result: { patch: null } });
+      expect(await store.get(id)).toMatchObject({ status: 'done', failure: null, result: { patch: null } });
+    });
+
+    it('numbers a journal from 1 without holes, however many write at once', async () => {
+      const store = await open();
+      const { id } = (await store.create('key', 1)).run;
+      const events = await Promise.all(Array.from({ length: 50 }, (_, n) => store.append(id, 'step', { n })));
+      const journal = await store.events(id, 0);
+      expect(journal.map(({ seq }) => seq)).toEqual(Array.from({ length: 51 }, (_, n) => n + 1));
+      expect(journal.map((event) => RunEvent.parse(event))).toEqual(expect.arrayContaining(events));
+      expect(await store.events(id, 49)).toEqual(journal.slice(49));
+    });
+
+    it('journals every status with the change, and closes the journal at the end', async () => {
+      const store = await open();
+      const { id } = (await store.create('key', 1)).run;
+      const failure = { code: 'c', message: 'm', next: 'n' };
+      await store.claim(id, 'me', 1_000);
+      await store.append(id, 'step', 'one');
+      await store.update(id, { status: 'failed', failure });
+      await expect(store.append(id, 'step', 'late')).rejects.toThrow(InterruptedError);
+      expect((await store.events(id, 0)).map(({ type, data }) => [type, data])).toEqual([
+        ['status', { status: 'queued', failure: null }],
+        ['status', { status: 'running', failure: null }],
+        ['step', 'one'],
+        ['status', { status: 'failed', failure }],
+      ]);
+    });
+
+    it('deletes a run with its journal and frees its key', async () => {
+      const store = await open();
+      const { id } = (await store.create('key', 1)).run;
+      await store.append(id, 'step', 1);
+      await store.delete(id);
+      expect(await store.get(id)).toBeNull();
+      expect(await store.events(id, 0)).toEqual([]);
+      expect((await store.create('key', 'other')).created).toBe(true);
+    });
+
+    leases(open);
+  });
+}
+
+function leases(open: () => Promise<RunStore>): void {
+  it('gives a run to one of many', async () => {
+    const store = await open();
+    const { id } = (await store.create('key', 1)).run;
+    const owners = Array.from({ length: 20 }, (_, n) => `owner ${n}`);
+    const won = await Promise.all(owners.map((owner) => store.claim(id, owner, 60_000)));
+    expect(won.filter(Boolean)).toHaveLength(1);
+    expect(await store.statusOf(id)).toBe('running');
+  });
+
+  it('extends a lease for its owner, without another status event, and lends it again when it ran out', async () => {
+    const store = await open();
+    const { id } = (await store.create('key', 1)).run;
+    expect(await store.claim(id, 'me', 60_000)).toBe(true);
+    expect(await store.claim(id, 'me', 20)).toBe(true);
+    expect(await store.events(id, 0)).toHaveLength(2);
+    await sleep(40);
+    expect(await store.claim(id, 'other', 60_000)).toBe(true);
+    expect(await store.claim(id, 'me', 60_000)).toBe(false);
+    expect(await store.update(id, { status: 'done' }, { owner: 'me' })).toBe(false);
+    expect(await store.update(id, { status: 'done' }, { owner: 'other' })).toBe(true);
+  });
+
+  it('takes a run back from its owner alone', async () => {
+    const store = await open();
+    const { id } = (await store.create('key', 1)).run;
+    await store.claim(id, 'me', 60_000);
+    await store.release(id, 'other');
+    expect(await store.statusOf(id)).toBe('running');
+    await store.release(id, 'me');
+    expect(await store.statusOf(id)).toBe('queued');
+    expect(await store.claim(id, 'other', 60_000)).toBe(true);
+  });
+
+  it('never lends or takes back a run that ended', async () => {
+    const store = await open();
+    const { id } = (await store.create('key', 1)).run;
+    await store.claim(id, 'me', 60_000);
+    await store.update(id, { status: 'cancelled' });
+    expect(await store.claim(id, 'me', 60_000)).toBe(false);
+    await store.release(id, 'me');
+    expect(await store.statusOf(id)).toBe('cancelled');
+  });
+}

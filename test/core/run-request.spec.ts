@@ -1,0 +1,45 @@
+import { RunIdSource } from '../../src/core/run-id.js';
+import { RunRequest } from '../../src/core/run-request.js';
+import { givenRequest } from '../fixtures/runs.js';
+
+describe('RunRequest', () => {
+  it('fills in what may be left out, and reads its own answer back unchanged', () => {
+    const read = RunRequest.parse({ ...givenRequest(), tests: [{ test_id: 't', path: 't.py', content: 'x' }] });
+    expect(read).toMatchObject({ k: null, preset: 'deepswe', tests: [{ instance_id: 'demo-1', author: null }] });
+    expect(read.candidates.map(({ instance_id }) => instance_id)).toEqual(['demo-1', 'demo-1']);
+    expect(read.candidates[0]?.trajectory).toBeNull();
+    expect(RunRequest.parse(JSON.parse(JSON.stringify(read)))).toEqual(read);
+  });
+
+  it('drops labels that came with a candidate', () => {
+    const { candidates, ...rest } = givenRequest();
+    const leaking = candidates.map((candidate) => ({ ...candidate, resolved: true, gold_patch: 'x' }));
+    expect(JSON.stringify(RunRequest.parse({ ...rest, candidates: leaking }))).not.toMatch(/resolved|gold/);
+  });
+
+  it.each([
+    ['no candidate', { candidates: [] }, 'candidates'],
+    ['no verifier', { verifiers: [] }, 'verifiers'],
+    ['an unknown verifier', { verifiers: ['ef', 'xx'] }, 'verifiers.1'],
+    [
+      'a test of another issue',
+      { tests: [{ instance_id: 'o', test_id: 't', path: 'p', content: '' }] },
+      'tests.0.instance_id',
+    ],
+    ['another number of candidates', { k: 3 }, 'k'],
+    ['half a candidate', { k: 1.5 }, 'k'],
+  ])('refuses %s', (_what, change, path) => {
+    const problems = RunRequest.safeParse({ ...givenRequest(), ...change }).error?.issues;
+    expect(problems?.map((problem) => problem.path.join('.'))).toEqual([path]);
+  });
+});
+
+describe('RunIdSource', () => {
+  it('makes ids that ascend, though the clock stands still or steps back', () => {
+    const source = new RunIdSource();
+    const now = Date.UTC(2026, 0, 1);
+    const ids = [now, now, now - 5_000, now + 1, now + 10 * 365 * 86_400_000].map((at) => source.next(at));
+    expect(ids).toEqual(ids.toSorted());
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+});

@@ -1,0 +1,134 @@
+import { BadInputError, InterruptedError } from '../../src/core/errors.js';
+import { contentKey } from '../../src/core/fingerprint.js';
+import { RunIdSource } from '../../src/core/run-id.js';
+import {
+  hasEnded,
+  RunStore,
+  STATUS_EVENT,
+  type Run,
+  type RunEvent,
+  type RunGuard,
+  type RunPage,
+  type RunStatus,
+  type RunSummary,
+} from '../../src/ports/run-store.js';
+
+interface Entry {
+  readonly key: string;
+  run: Run;
+  readonly events: RunEvent[];
+  owner: string | null;
+  leaseUntil: number;
+}
+
+/** Runs in memory, with the same promises as a database; nothing is shared with the caller. */
+export class MemoryRunStore extends RunStore {
+  private readonly entries = new Map<string, Entry>();
+  private readonly ids = new RunIdSource();
+
+  override async create(key: string, request: Run['request']): Promise<{ run: Run; created: boolean }> {
+    const held = [...this.entries.values()].find((entry) => entry.key === key);
+    if (held !== undefined) {
+      if (contentKey(held.run.request) === contentKey(request)) return copy({ run: held.run, created: false });
+      throw new BadInputError('this key was used for another request');
+    }
+    const now = Date.now();
+    const at = new Date(now).toISOString();
+    const id = this.ids.next(now);
+    const run: Run = { id, status: 'queued', created_at: at, updated_at: at, request, result: null, failure: null };
+    const entry: Entry = { key, run: copy(run), events: [], owner: null, leaseUntil: 0 };
+    this.entries.set(id, entry);
+    this.journal(entry, STATUS_EVENT, { status: 'queued', failure: null });
+    return copy({ run, created: true });
+  }
+
+  override async get(id: string): Promise<Run | null> {
+    return copy(this.entries.get(id)?.run ?? null);
+  }
+
+  override async statusOf(id: string): Promise<RunStatus | null> {
+    return this.entries.get(id)?.run.status ?? null;
+  }
+
+  override async list(limit: number, before: string | null): Promise<RunPage> {
+    const all = this.summaries().reverse();
+    const rest = before === null ? all : all.filter(({ id }) => id < before);
+    const runs = rest.slice(0, limit);
+    return { runs, next: rest.length > limit ? (runs.at(-1)?.id ?? null) : null };
+  }
+
+  override async withStatus(statuses: readonly RunStatus[]): Promise<readonly RunSummary[]> {
+    return this.summaries().filter(({ status }) => statuses.includes(status));
+  }
+
+  override async update(id: string, change: Partial<Run>, onlyIf: RunGuard = {}): Promise<boolean> {
+    const entry = this.entries.get(id);
+    if (entry === undefined || !holds(onlyIf, entry)) return false;
+    const { status, result, failure } = change;
+    entry.run = {
+      ...entry.run,
+      updated_at: new Date().toISOString(),
+      ...(status === undefined ? {} : { status }),
+      ...(result === undefined ? {} : { result: copy(result) }),
+      ...(failure === undefined ? {} : { failure }),
+    };
+    if (status === undefined) return true;
+    if (status !== 'running') entry.owner = null;
+    this.journal(entry, STATUS_EVENT, { status, failure: failure ?? null });
+    return true;
+  }
+
+  override async claim(id: string, owner: string, leaseMs: number): Promise<boolean> {
+    const entry = this.entries.get(id);
+    if (entry === undefined || hasEnded(entry.run.status)) return false;
+    const mine = entry.owner === owner && entry.run.status === 'running';
+    if (!mine && entry.owner !== null && entry.leaseUntil >= Date.now()) return false;
+    entry.owner = owner;
+    entry.leaseUntil = Date.now() + leaseMs;
+    if (!mine) await this.update(id, { status: 'running' });
+    return true;
+  }
+
+  override async release(id: string, owner: string): Promise<void> {
+    await this.update(id, { status: 'queued' }, { owner, statuses: ['running'] });
+  }
+
+  override async append(id: string, type: string, data: RunEvent['data']): Promise<RunEvent> {
+    const entry = this.entries.get(id);
+    if (entry === undefined || hasEnded(entry.run.status)) throw new InterruptedError(`The run "${id}" has ended.`);
+    return copy(this.journal(entry, type, copy(data)));
+  }
+
+  override async events(id: string, afterSeq: number): Promise<readonly RunEvent[]> {
+    return copy(this.entries.get(id)?.events.filter(({ seq }) => seq > afterSeq) ?? []);
+  }
+
+  override async delete(id: string): Promise<void> {
+    this.entries.delete(id);
+  }
+
+  private journal({ events }: Entry, type: string, data: RunEvent['data']): RunEvent {
+    const event = { seq: events.length + 1, at: new Date().toISOString(), type, data };
+    events.push(event);
+    return event;
+  }
+
+  private summaries(): RunSummary[] {
+    return [...this.entries.values()].map(({ run: { id, status, created_at, updated_at, failure } }) => ({
+      id,
+      status,
+      created_at,
+      updated_at,
+      failure,
+    }));
+  }
+}
+
+function holds({ statuses, owner }: RunGuard, entry: Entry): boolean {
+  if (statuses !== undefined && !statuses.includes(entry.run.status)) return false;
+  return owner === undefined || owner === entry.owner;
+}
+
+function copy<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T;
+}
