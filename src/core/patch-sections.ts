@@ -1,71 +1,96 @@
 /** Thrown inside the reader; becomes a refusal with its message. */
 export class UnreadablePatch extends Error {}
 
+/** One file's part of a patch. */
+export interface FileSection {
+  /** Its bytes as they came: what is applied. */
+  readonly text: string;
+  /**
+   * The same for a strict parser: empty lines inside a hunk are the empty context lines that git takes them for, and what
+   * stands behind a hunk without belonging to the patch (blank lines, a mail's signature) is left out, as git does.
+   */
+  readonly strict: string;
+}
+
 const HUNK = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;
 
 /**
- * Cuts a patch into the texts of its files, in order, without changing a byte of them. Linear; hunks are skipped by
- * their counts, so that a removed line `-- a/x` is never taken for a header.
+ * Cuts a patch into the parts of its files, in order. Linear; hunks are read by their counts, so that a removed line
+ * `-- a/x` is never taken for a header.
  * @throws UnreadablePatch when a hunk is cut off or holds a line that no hunk can hold
  */
-export function fileSections(text: string): readonly string[] {
+export function fileSections(text: string): readonly FileSection[] {
   const scan = new Scan();
   let offset = 0;
   while (offset < text.length) {
     const end = text.indexOf('\n', offset);
     const next = end === -1 ? text.length : end + 1;
-    const line = text.slice(offset, end === -1 ? text.length : end);
-    scan.line(line, text.startsWith('+++ ', next), offset);
+    scan.line(text.slice(offset, end === -1 ? text.length : end), text.startsWith('+++ ', next), offset);
     offset = next;
   }
-  scan.end();
-  return scan.starts.map((start, index) => text.slice(start, scan.starts[index + 1] ?? text.length));
+  return scan.end().map(({ start, strict }, index, all) => ({
+    text: text.slice(start, all[index + 1]?.start ?? text.length),
+    strict: `${strict.join('\n')}\n`,
+  }));
+}
+
+interface Begun {
+  readonly start: number;
+  readonly strict: string[];
 }
 
 class Scan {
-  /** Offsets at which files begin. */
-  readonly starts: number[] = [];
-  private inGitHeader = false;
+  private readonly sections: Begun[] = [];
+  /** Between a file's first header line and its first hunk, where every line belongs to it. */
+  private inHeader = false;
+  private namesSeen = false;
   private oldLeft = 0;
   private newLeft = 0;
 
   line(line: string, plusFollows: boolean, offset: number): void {
     if (this.oldLeft > 0 || this.newLeft > 0) this.hunkLine(line);
-    else if (line.startsWith('diff --git ')) this.begin(offset, true);
-    else if (line.startsWith('--- ') && plusFollows) {
-      if (this.inGitHeader) this.inGitHeader = false;
-      else this.begin(offset, false);
-    } else this.hunkHeader(line);
+    else if (line.startsWith('diff --git ')) this.begin(offset, line, false);
+    else if (line.startsWith('--- ') && plusFollows && (!this.inHeader || this.namesSeen))
+      this.begin(offset, line, true);
+    else if (HUNK.test(line)) this.hunkHeader(line);
+    else if (this.inHeader || line.startsWith('\\')) this.keep(line);
   }
 
-  end(): void {
+  end(): readonly Begun[] {
     if (this.oldLeft > 0 || this.newLeft > 0) throw new UnreadablePatch('the last hunk is cut off');
-    if (this.starts.length === 0) throw new UnreadablePatch('no "diff --git" or "---"/"+++" header was found');
+    if (this.sections.length === 0) throw new UnreadablePatch('no "diff --git" or "---"/"+++" header was found');
+    return this.sections;
   }
 
-  private begin(offset: number, git: boolean): void {
-    // What stands before the first header (a mail's head, say) is nobody's.
-    this.starts.push(offset);
-    this.inGitHeader = git;
+  private begin(offset: number, line: string, namesSeen: boolean): void {
+    this.sections.push({ start: offset, strict: [line] });
+    this.inHeader = true;
+    this.namesSeen = namesSeen;
+  }
+
+  private keep(line: string): void {
+    this.sections.at(-1)?.strict.push(line);
+    if (line.startsWith('--- ')) this.namesSeen = true;
   }
 
   private hunkHeader(line: string): void {
     const counts = HUNK.exec(line);
-    if (counts === null) return;
-    if (this.starts.length === 0) throw new UnreadablePatch('a hunk stands before any file header');
-    this.inGitHeader = false;
-    this.oldLeft = Number(counts[1] ?? 1);
-    this.newLeft = Number(counts[2] ?? 1);
+    if (this.sections.length === 0) throw new UnreadablePatch('a hunk stands before any file header');
+    this.keep(line);
+    this.inHeader = false;
+    this.oldLeft = Number(counts?.[1] ?? 1);
+    this.newLeft = Number(counts?.[2] ?? 1);
   }
 
   private hunkLine(line: string): void {
-    const kind = line[0] ?? ' ';
-    if (kind === '\\') return;
-    if (kind !== ' ' && kind !== '-' && kind !== '+' && line !== '\r') {
+    const whole = line === '' || line === '\r' ? ` ${line}` : line;
+    const kind = whole[0] ?? '';
+    if (kind !== ' ' && kind !== '-' && kind !== '+' && kind !== '\\') {
       throw new UnreadablePatch(`a hunk holds the line "${line.slice(0, 80)}" or is cut off before it`);
     }
-    if (kind !== '+') this.oldLeft -= 1;
-    if (kind !== '-') this.newLeft -= 1;
+    this.keep(whole);
+    if (kind === ' ' || kind === '-') this.oldLeft -= 1;
+    if (kind === ' ' || kind === '+') this.newLeft -= 1;
     if (this.oldLeft < 0 || this.newLeft < 0) throw new UnreadablePatch('a hunk holds more lines than it says');
   }
 }

@@ -1,7 +1,7 @@
 import { parsePatch, type StructuredPatch } from 'diff';
 import { refusalOf, type Refusal, type RefusalReason } from './patch-refusal.js';
 import { roleOf, type FileRole } from './patch-roles.js';
-import { fileSections, UnreadablePatch } from './patch-sections.js';
+import { fileSections, UnreadablePatch, type FileSection } from './patch-sections.js';
 
 /** Largest patch that is read, in UTF-16 units; real ones are far below. */
 const MAX_PATCH_LENGTH = 10 * 1024 * 1024;
@@ -47,8 +47,8 @@ export function readPatch(text: string): ParsedPatch {
   }
 }
 
-function readFile(text: string): PatchFile | Refusal {
-  const parsed = structured(text);
+function readFile({ text, strict }: FileSection): PatchFile | Refusal {
+  const parsed = structured(strict);
   const old = repositoryPath(parsed.oldFileName, 'a/');
   const next = repositoryPath(parsed.newFileName, 'b/');
   const paths = [old, next].filter((path) => path !== null);
@@ -62,16 +62,12 @@ function readFile(text: string): PatchFile | Refusal {
 }
 
 function structured(text: string): StructuredPatch {
-  // Tools strip trailing blanks: an empty line inside a hunk is an empty context line, as git reads it.
-  const [headers, ...hunks] = text.split(/^(?=@@ )/m);
-  const filled = hunks.map((hunk) => hunk.slice(0, -1).replace(/^\r?$/gm, ' $&') + hunk.slice(-1));
   try {
-    const [file, ...more] = parsePatch([headers, ...filled].join(''));
+    const [file, ...more] = parsePatch(text);
     if (file === undefined || more.length > 0) throw new UnreadablePatch('a file section holds more than one file');
     return file;
   } catch (error) {
-    if (error instanceof UnreadablePatch) throw error;
-    throw new UnreadablePatch(error instanceof Error ? error.message : String(error));
+    throw error instanceof UnreadablePatch ? error : new UnreadablePatch((error as Error).message);
   }
 }
 
