@@ -4,7 +4,7 @@ import type { SandboxSession } from '../../src/ports/sandbox.js';
 import { logTail } from './log-tail.js';
 import { PYTHON_SITE_CUSTOMIZE, PYTHON_TEST_PROBE } from './python-test-probe.js';
 import { inInstanceEnvironment } from './suite-environment.js';
-import { scratchDirectory } from './run-test.js';
+import { scratchDirectory } from './scratch.js';
 
 /** How the regression command ended on one tree: which existing tests passed, by their own ids. */
 export interface RegressionRun {

@@ -3,12 +3,11 @@ import type { GeneratedTest } from '../../src/core/generated-test.js';
 import type { Observe } from '../../src/core/observe.js';
 import type { Verdict } from '../../src/core/verdict.js';
 import { admit } from './admission.js';
-import type { Bench, Tree } from './bench.js';
+import type { Bench } from './bench.js';
 import type { DistinctPatch } from './distinct.js';
 import { abstained, forEach } from './outcomes.js';
-import { runSuite } from './run-suite.js';
-import type { TestRun } from './run-test.js';
-import { testJob } from './test-job.js';
+import type { TestRun } from './run-batch.js';
+import { runTests } from './run-tests.js';
 
 type Runs = ReadonlyMap<string, TestRun>;
 
@@ -24,7 +23,7 @@ export async function verifyReproduction(
   signal: AbortSignal,
 ): Promise<readonly Verdict[]> {
   if (tests.length === 0) return abstained(patches, 'reproduction', 'no-tests', 'no generated tests were given');
-  const base = await Promise.all([0, 1].map((repeat) => runAll(bench, null, tests, repeat, signal)));
+  const base = await Promise.all([0, 1].map((repeat) => runTests(bench, null, tests, repeat, signal)));
   for (const runs of base) await observeAll(bench, null, null, tests, runs, observe);
   const outcomes = new Map(
     tests.map(({ test_id }) => [test_id, base.flatMap((runs) => runs.get(test_id)?.outcome ?? [])] as const),
@@ -37,34 +36,12 @@ export async function verifyReproduction(
     return abstained(patches, 'reproduction', 'no-tests', `none of ${tests.length} generated tests was admitted`);
   }
   return forEach(patches, 'reproduction', async (patch) => {
-    const runs = await runAll(bench, patch.source, admitted, 0, signal);
+    const runs = await runTests(bench, patch.source, admitted, 0, signal);
     for (const id of patch.candidateIds) {
       await observeAll(bench, id, id === patch.representative ? null : patch.representative, admitted, runs, observe);
     }
     return patch.candidateIds.map((id) => scored(id, patch.representative, admitted, runs));
   });
-}
-
-async function runAll(
-  bench: Bench,
-  tree: Tree,
-  tests: readonly GeneratedTest[],
-  repeat: number,
-  signal: AbortSignal,
-): Promise<Runs> {
-  const jobs = tests.map((test) => ({ id: test.test_id, job: testJob(bench, tree, test, repeat) }));
-  const results = await runSuite(
-    bench,
-    tree,
-    jobs.map(({ job }) => job),
-    signal,
-  );
-  return new Map(
-    jobs.flatMap(({ id, job }) => {
-      const run = results.get(job.key);
-      return run === undefined ? [] : [[id, run] as const];
-    }),
-  );
 }
 
 function scored(id: string, representative: string, tests: readonly GeneratedTest[], runs: Runs): Verdict {

@@ -63,7 +63,8 @@ const ATTACKS: Readonly<Record<string, string>> = {
   ),
   'forges a proof in a file of every scratch directory': calcPatch(
     'import glob, os',
-    'for d in glob.glob("/var/lib/*/"): open(d + "verdict", "w").write("0")',
+    'for d in glob.glob("/var/lib/*/"):',
+    '    for i in range(9): open(d + str(i) + ".verdict", "w").write("0")',
     'def add(a, b):',
     '    return a - b',
   ),
@@ -73,6 +74,22 @@ const ATTACKS: Readonly<Record<string, string>> = {
     'def add(a, b): return Yes()',
   ),
 };
+
+/** Modules of the standard library's names, waiting for bestk's own code to import them. */
+const SHADOWS = ['json.py', 'select.py', 'traceback.py', 'types.py']
+  .map((name) =>
+    [
+      `diff --git a/${name} b/${name}`,
+      'new file mode 100644',
+      '--- /dev/null',
+      `+++ b/${name}`,
+      '@@ -0,0 +1,2 @@',
+      '+import os',
+      '+os._exit(0)',
+      '',
+    ].join('\n'),
+  )
+  .join('');
 
 describe('patches that try to look right', () => {
   let all: readonly Verdict[] = [];
@@ -99,6 +116,12 @@ describe('patches that try to look right', () => {
     expect(
       observed.cells.find(({ candidate_id, suite }) => candidate_id === 'early' && suite === 'regression'),
     ).toMatchObject({ passed: 0, total: 1, lost: ['tests/test_calc.py::test_zero'], exit_code: 0 });
+  });
+
+  it('gains nothing by standing in the way of the standard library', async () => {
+    const { verdicts } = await verify([candidate('shadows', SHADOWS), candidate('right', RIGHT)]);
+    expect(scores(verdicts, 'right')).toEqual({ regression: 1, reproduction: 2 });
+    expect(scores(verdicts, 'shadows')).toEqual({ regression: 0, reproduction: 0 });
   });
 
   it('gains nothing by rewriting tests, adding passing ones, or configuring the runner', async () => {

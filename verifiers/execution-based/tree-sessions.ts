@@ -1,0 +1,62 @@
+import { UnavailableError } from '../../src/core/errors.js';
+import type { SandboxSession } from '../../src/ports/sandbox.js';
+import { applyPatch } from './apply-patch.js';
+import type { Bench, Tree } from './bench.js';
+
+const ATTEMPTS = 3;
+const FIRST_PAUSE_MS = 500;
+
+/** At most one open session on a patched tree, opened when first needed and replaced when it was spoilt. */
+export class TreeSessions implements AsyncDisposable {
+  private session: SandboxSession | null = null;
+
+  constructor(
+    private readonly bench: Bench,
+    private readonly tree: Tree,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  /**
+   * Does some work in the session. Infrastructure failures repeat it in a fresh container, at most three times.
+   * @throws UnavailableError when the infrastructure kept failing
+   */
+  async use<R>(work: (session: SandboxSession) => Promise<R>): Promise<R> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await work(await this.current());
+      } catch (error) {
+        await this.discard();
+        this.signal.throwIfAborted();
+        if (!(error instanceof UnavailableError) || !error.retryable || attempt === ATTEMPTS) throw error;
+        await this.bench.pause(FIRST_PAUSE_MS * 4 ** (attempt - 1), this.signal);
+      }
+    }
+  }
+
+  /** What comes next gets a fresh container. */
+  async discard(): Promise<void> {
+    const session = this.session;
+    this.session = null;
+    await session?.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.discard();
+  }
+
+  private async current(): Promise<SandboxSession> {
+    if (this.session !== null) return this.session;
+    const { environment, instance_id } = this.bench.issue;
+    this.session = await this.bench.sandbox.open(
+      {
+        image: environment.image,
+        workdir: environment.workdir,
+        baseCommit: environment.base_commit,
+        purpose: `verify ${instance_id}`,
+      },
+      this.signal,
+    );
+    await applyPatch(this.session, this.tree, this.signal);
+    return this.session;
+  }
+}
