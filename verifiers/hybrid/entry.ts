@@ -22,5 +22,15 @@ export const Entry = z.object({
   applies: z.boolean().nullable(),
   /** False when the agent hit a limit instead of submitting; null when unknown. */
   finished: z.boolean().nullable(),
+  /** What `regression` counts up to; the presets that add rates need it. */
+  regression_out_of: z.number().positive().nullish(),
+  /** What `reproduction` counts up to. */
+  reproduction_out_of: z.number().positive().nullish(),
+  /** Steps of the agent's trajectory. */
+  steps: z.number().nullish(),
+  /** Equal for candidates that solved exactly the same generated tests. */
+  behaviour: z.string().nullish(),
+  /** P(resolved) by a learned combiner, 0..1. */
+  learned: z.number().min(0).max(1).nullish(),
 });
 export type Entry = z.infer<typeof Entry>;

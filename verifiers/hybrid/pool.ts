@@ -1,0 +1,46 @@
+import type { Entry } from './entry.js';
+import type { StageMeasure, Term } from './stage.js';
+
+/** The K candidates a selection is made from; what depends on the whole of them is counted here, once. */
+export interface Pool {
+  readonly instanceId: string;
+  /** K, before any filter. */
+  readonly size: number;
+  readonly clusters: ReadonlyMap<string, number>;
+  readonly behaviours: ReadonlyMap<string, number>;
+}
+
+export function poolOf(instanceId: string, entries: readonly Entry[]): Pool {
+  return {
+    instanceId,
+    size: entries.length,
+    clusters: countBy(entries.map(({ fingerprint }) => fingerprint)),
+    behaviours: countBy(entries.map(({ behaviour }) => behaviour ?? null)),
+  };
+}
+
+/** An entry's value in the measure's own unit; null when unknown. */
+export function measure(pool: Pool, entry: Entry, by: StageMeasure): number | null {
+  if (by === 'dual_agreement') return dualAgreement(pool, entry);
+  if (by !== 'cluster_size') return entry[by] ?? null;
+  return entry.fingerprint === null ? null : (pool.clusters.get(entry.fingerprint) ?? null);
+}
+
+/** A term's value, 0..1 before its weight; null when the count or what it counts up to is unknown. */
+export function rate(entry: Entry, { by }: Term): number | null {
+  const value = entry[by];
+  const outOf = by === 'execution_free' ? 1 : (entry[`${by}_out_of`] ?? null);
+  return value === null || outOf === null ? null : value / outOf;
+}
+
+/** Chen et al. 2022 (CodeT): tests solved × √(group that solves exactly these). */
+function dualAgreement({ behaviours }: Pool, { behaviour, reproduction }: Entry): number | null {
+  if (reproduction === null || behaviour === null || behaviour === undefined) return null;
+  return reproduction * Math.sqrt(behaviours.get(behaviour) ?? 1);
+}
+
+function countBy(keys: readonly (string | null)[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const key of keys) if (key !== null) counts.set(key, (counts.get(key) ?? 0) + 1);
+  return counts;
+}

@@ -1,0 +1,137 @@
+import { BadInputError } from '../../src/core/errors.js';
+import type { RankedCandidate, Selection, StageTrace } from '../../src/core/selection.js';
+import type { Entry } from './entry.js';
+import { measure, poolOf, type Pool } from './pool.js';
+import { compareBy, compareIds, type Compare } from './rank-key.js';
+import { runStage } from './run-stage.js';
+import { stageName, type Preset, type Stage } from './stage.js';
+
+/**
+ * The best of a pool by a preset's stages, with everything the decision rests on. Pure, and the order of `entries` does
+ * not matter.
+ * @param flags what a reader should know about a candidate, by id; changes nothing in the choice
+ * @throws BadInputError when two candidates share an id
+ */
+export function selectBest(
+  instanceId: string,
+  entries: readonly Entry[],
+  preset: Preset,
+  flags: ReadonlyMap<string, readonly string[]>,
+): Selection {
+  refuseTwins(instanceId, entries);
+  const pool = poolOf(instanceId, entries);
+  const sorted = entries.toSorted(compareIds);
+  const { ranking, stages, decidingStage, kept } = runStages(preset, pool, sorted);
+  const winner = kept[0] ?? null;
+  return {
+    instance_id: instanceId,
+    candidate_id: winner?.id ?? null,
+    basis: winner === null ? 'none' : tookPart(preset.stages, kept, ranking) ? 'hybrid' : 'fallback',
+    deciding_stage: winner === null ? null : decidingStage,
+    confidence: winner !== null && usesLearned(preset.stages) ? (winner.learned ?? null) : null,
+    ranking: ranking.map((entry, index) => ranked(pool, entry, index + 1, flags.get(entry.id) ?? [])),
+    stages,
+  };
+}
+
+interface Finished {
+  /** One candidate, or none. */
+  readonly kept: readonly Entry[];
+  /** All candidates, best first: dropped later is better, then the dropping stage's own order. */
+  readonly ranking: readonly Entry[];
+  readonly stages: StageTrace[];
+  readonly decidingStage: string | null;
+}
+
+function runStages(preset: Preset, pool: Pool, entries: readonly Entry[]): Finished {
+  const stages: readonly Stage[] = [...preset.stages, { stage: 'lowest-id' }];
+  const traces: StageTrace[] = [];
+  let left = entries;
+  let ranking: readonly Entry[] = [];
+  let decidingStage: string | null = null;
+  for (const [index, stage] of stages.entries()) {
+    const wroteItself = index < preset.stages.length;
+    if (left.length === 0 || (left.length === 1 && !wroteItself)) break;
+    const order = orderFrom(stages.slice(index), pool, left);
+    const { kept, skipped } = runStage(stage, pool, left, order);
+    const dropped = left.filter((entry) => !kept.includes(entry)).toSorted(order);
+    if (decidingStage === null && !onePatch(left) && onePatch(kept)) decidingStage = stageName(stage);
+    traces.push({
+      name: stageName(stage),
+      kept: kept.map(({ id }) => id),
+      dropped: dropped.map(({ id }) => id),
+      skipped,
+    });
+    ranking = [...dropped, ...ranking];
+    left = kept;
+  }
+  return { kept: left, ranking: [...left, ...ranking], stages: traces, decidingStage };
+}
+
+/** The order of the first stage, then of those after it; the lowest id settles the rest. */
+function orderFrom(stages: readonly Stage[], pool: Pool, entries: readonly Entry[]): Compare {
+  const compares = stages.map((stage) => compareBy(stage, pool, entries));
+  return (a, b) => {
+    for (const compare of compares) {
+      const order = compare(a, b);
+      if (order !== 0) return order;
+    }
+    return compareIds(a, b);
+  };
+}
+
+/** One candidate, or several that all made the same change. */
+function onePatch(entries: readonly Entry[]): boolean {
+  const first = entries[0];
+  if (first === undefined) return false;
+  return (
+    entries.length === 1 || entries.every((each) => each.fingerprint !== null && each.fingerprint === first.fingerprint)
+  );
+}
+
+/** Whether a verdict was there for the stages to use, on the winner or on somebody it was compared with. */
+function tookPart(stages: readonly Stage[], kept: readonly Entry[], ranking: readonly Entry[]): boolean {
+  const compared = [...kept, ...ranking].filter((entry) => entry.has_source_change && entry.applies !== false);
+  return verdictsUsed(stages).some((by) => compared.some((entry) => (entry[by] ?? null) !== null));
+}
+
+const VERDICTS = ['execution_free', 'regression', 'reproduction', 'learned'] as const;
+
+function verdictsUsed(stages: readonly Stage[]): readonly (typeof VERDICTS)[number][] {
+  const used = stages.flatMap((stage) => {
+    if (stage.stage === 'weighted') return stage.of.map(({ by }) => by);
+    if (!('by' in stage)) return [];
+    return stage.by === 'dual_agreement' ? ['reproduction'] : [stage.by];
+  });
+  return VERDICTS.filter((by) => used.includes(by));
+}
+
+function usesLearned(stages: readonly Stage[]): boolean {
+  return verdictsUsed(stages).includes('learned');
+}
+
+function ranked(pool: Pool, entry: Entry, rank: number, flags: readonly string[]): RankedCandidate {
+  return {
+    candidate_id: entry.id,
+    rank,
+    scores: {
+      execution_free: entry.execution_free,
+      regression: entry.regression,
+      reproduction: entry.reproduction,
+      patch_size: entry.patch_size,
+      cluster_size: measure(pool, entry, 'cluster_size'),
+      ...(entry.learned === undefined ? {} : { learned: entry.learned }),
+    },
+    flags: [...flags],
+  };
+}
+
+function refuseTwins(instanceId: string, entries: readonly Entry[]): void {
+  const seen = new Set<string>();
+  for (const { id } of entries) {
+    if (seen.has(id)) {
+      throw new BadInputError(`${instanceId} has two candidates "${id}".`, { field: 'candidate_id' });
+    }
+    seen.add(id);
+  }
+}

@@ -1,0 +1,83 @@
+import { z } from 'zod';
+
+/**
+ * What a stage can measure. `cluster_size`: candidates of the pool with the same fingerprint. `dual_agreement`:
+ * tests solved × √(candidates that solved the same tests), CodeT's score. `learned`: P(resolved) of a combiner.
+ */
+export const StageMeasure = z.enum([
+  'execution_free',
+  'regression',
+  'reproduction',
+  'patch_size',
+  'cluster_size',
+  'steps',
+  'dual_agreement',
+  'learned',
+]);
+export type StageMeasure = z.infer<typeof StageMeasure>;
+
+export const Condition = z.enum(['has-source-change', 'applies', 'finished']);
+export type Condition = z.infer<typeof Condition>;
+
+/** How many `top` keeps of K candidates: `deepswe` = max(3, ⌊K/2⌋), `half` = max(1, ⌊K/2⌋), or a number. */
+export const TopCount = z.union([z.enum(['deepswe', 'half']), z.int().positive()]);
+export type TopCount = z.infer<typeof TopCount>;
+
+/** A measure divided by what it counts up to, times a weight. */
+export const Term = z.strictObject({
+  by: z.enum(['regression', 'reproduction', 'execution_free']),
+  weight: z.number().positive(),
+});
+export type Term = z.infer<typeof Term>;
+
+/**
+ * One step of a selection rule, as data. Filters: `keep`, `above`. Rankers keep the best and everyone tied with it:
+ * `max`, `min`, `weighted`; `top` keeps the n best, ties broken by the stages that follow it. `lowest-id` and `random`
+ * leave one. Where a measure is unknown for everybody the stage is skipped.
+ */
+export const Stage = z.discriminatedUnion('stage', [
+  z.strictObject({ stage: z.literal('keep'), where: Condition }),
+  z.strictObject({
+    stage: z.literal('above'),
+    by: StageMeasure,
+    than: z.number(),
+    /** What to do when nobody is above: keep them all, or return no patch. */
+    otherwise: z.enum(['keep-all', 'none']).default('keep-all'),
+  }),
+  z.strictObject({ stage: z.literal('top'), by: StageMeasure, n: TopCount }),
+  z.strictObject({ stage: z.literal('max'), by: StageMeasure }),
+  z.strictObject({ stage: z.literal('min'), by: StageMeasure }),
+  z.strictObject({
+    stage: z.literal('weighted'),
+    of: z.array(Term).min(1),
+    /** Sums this close to the best are tied with it. */
+    within: z.number().min(0).default(0),
+  }),
+  z.strictObject({ stage: z.literal('random'), seed: z.int().default(0) }),
+  z.strictObject({ stage: z.literal('lowest-id') }),
+]);
+export type Stage = z.infer<typeof Stage>;
+
+/** A selection rule: stages in order. Whatever is still tied after the last one goes to the lowest id. */
+export const Preset = z.strictObject({ name: z.string().min(1).max(64), stages: z.array(Stage).min(1).max(32) });
+export type Preset = z.infer<typeof Preset>;
+
+/** The stage's name in a report. */
+export function stageName(stage: Stage): string {
+  switch (stage.stage) {
+    case 'keep':
+      return stage.where;
+    case 'above':
+      return `${stage.by} above ${stage.than}`;
+    case 'top':
+      return `top ${stage.by}`;
+    case 'max':
+    case 'min':
+      return `${stage.stage} ${stage.by}`;
+    case 'weighted':
+      return `weighted ${stage.of.map(({ by }) => by).join(' + ')}`;
+    case 'random':
+    case 'lowest-id':
+      return stage.stage;
+  }
+}
