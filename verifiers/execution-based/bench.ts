@@ -1,3 +1,4 @@
+import type { Bytecode } from './bytecode.js';
 import type { Issue } from '../../src/core/issue.js';
 import type { ResultStore } from '../../src/ports/result-store.js';
 import type { Sandbox } from '../../src/ports/sandbox.js';
@@ -9,6 +10,7 @@ export interface Bench {
   readonly issue: Issue;
   /** Content id of the image: a rebuilt image is another bench. */
   readonly imageId: string;
+  readonly bytecode: Bytecode;
   readonly nonce: () => string;
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
 }

@@ -1,4 +1,5 @@
 import type { Candidate } from '../../src/core/candidate.js';
+import type { Verdict } from '../../src/core/verdict.js';
 import { readPatch, splitPatch } from '../../src/core/patch.js';
 import { fingerprint } from '../../src/core/patch-fingerprint.js';
 
@@ -8,6 +9,12 @@ export interface DistinctPatch {
   readonly candidateIds: readonly string[];
   /** What is applied for verification: source hunks alone, tests and runner configuration set apart. */
   readonly source: string;
+}
+
+/** Patches that apply at base, and what is said of the others. */
+export interface Applicable {
+  readonly patches: readonly DistinctPatch[];
+  readonly rejected: readonly Verdict[];
 }
 
 export interface Unverifiable {

@@ -1,14 +1,13 @@
-import type { Candidate } from '../../src/core/candidate.js';
 import type { Observe } from '../../src/core/observe.js';
-import type { Verdict, Measure } from '../../src/core/verdict.js';
+import type { Measure, Verdict } from '../../src/core/verdict.js';
 import type { VerificationTask, Verifier } from '../../src/core/verifier.js';
 import type { ResultStore } from '../../src/ports/result-store.js';
 import type { Sandbox } from '../../src/ports/sandbox.js';
-import { applicabilityJob } from './apply-patch.js';
+import { applicability } from './applicability.js';
 import type { Bench } from './bench.js';
-import { distinctPatches, type DistinctPatch } from './distinct.js';
+import { Bytecode } from './bytecode.js';
+import { distinctPatches, type Applicable, type DistinctPatch } from './distinct.js';
 import { abstained } from './outcomes.js';
-import { runSuite } from './run-suite.js';
 import { verifyRegression } from './verify-regression.js';
 import { verifyReproduction } from './verify-reproduction.js';
 
@@ -16,7 +15,7 @@ export interface ExecutionBasedOptions {
   readonly sandbox: Sandbox;
   readonly results: ResultStore;
   readonly observe: Observe;
-  /** Unguessable text of at least 32 lower-case letters and digits, new at every call. */
+  /** Unguessable text of 48 lower-case letters and digits, new at every call. */
   readonly nonce: () => string;
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
 }
@@ -42,38 +41,40 @@ async function verify(
 ): Promise<readonly Verdict[]> {
   const { observe, ...tools } = options;
   const { id: imageId } = await options.sandbox.describeImage(task.issue.environment.image, signal);
-  const bench: Bench = { ...tools, issue: task.issue, imageId };
-  const { patches, abstentions } = await applicable(bench, task.candidates, signal);
-  const scores = await Promise.all([
-    verifyReproduction(bench, task.tests, patches, observe, signal),
-    verifyRegression(bench, patches, observe, signal),
+  const bench: Bench = { ...tools, issue: task.issue, imageId, bytecode: new Bytecode(options.nonce) };
+  const { patches, unverifiable } = distinctPatches(task.candidates);
+  if (patches.length === 0) return unverifiable.flatMap(abstainOnBoth);
+  // Base needs no answer about the patches, so both begin at once; base's regression run goes first, for it warms the rest.
+  const applicable = split(bench, patches, signal);
+  const [{ rejected }, ...scores] = await Promise.all([
+    applicable,
+    verifyRegression(bench, applicable, observe, signal),
+    verifyReproduction(bench, { tests: task.tests, applicable }, observe, signal),
   ]);
-  return [...abstentions, ...scores.flat()];
+  return [...unverifiable.flatMap(abstainOnBoth), ...rejected, ...scores.flat()];
 }
 
-async function applicable(
-  bench: Bench,
-  candidates: readonly Candidate[],
-  signal: AbortSignal,
-): Promise<{ patches: readonly DistinctPatch[]; abstentions: readonly Verdict[] }> {
-  const { patches, unverifiable } = distinctPatches(candidates);
-  const jobs = patches.map((patch) => ({ patch, job: applicabilityJob(bench, patch.source) }));
-  const answers = await runSuite(
+async function split(bench: Bench, patches: readonly DistinctPatch[], signal: AbortSignal): Promise<Applicable> {
+  const answers = await applicability(
     bench,
-    null,
-    jobs.map(({ job }) => job),
+    patches.map(({ source }) => source),
     signal,
   );
-  const refused = jobs.flatMap(({ patch, job }) => {
-    const answer = answers.get(job.key);
-    return answer === undefined || answer.applies ? [] : [{ patch, detail: answer.detail }];
-  });
-  const rejected = new Set(refused.map(({ patch }) => patch));
-  const abstentions = MEASURES.flatMap((measure) => [
-    ...unverifiable.flatMap(({ candidateId, reason, detail }) =>
-      abstained([{ candidateIds: [candidateId] }], measure, reason, detail),
-    ),
-    ...refused.flatMap(({ patch, detail }) => abstained([patch], measure, 'does-not-apply', detail)),
-  ]);
-  return { patches: patches.filter((patch) => !rejected.has(patch)), abstentions };
+  const applies = ({ source }: DistinctPatch): boolean => answers.get(source)?.applies === true;
+  const rejected = patches
+    .filter((patch) => !applies(patch))
+    .flatMap((patch) =>
+      MEASURES.flatMap((measure) =>
+        abstained([patch], measure, 'does-not-apply', answers.get(patch.source)?.detail ?? ''),
+      ),
+    );
+  return { patches: patches.filter(applies), rejected };
+}
+
+function abstainOnBoth({
+  candidateId,
+  reason,
+  detail,
+}: ReturnType<typeof distinctPatches>['unverifiable'][number]): Verdict[] {
+  return MEASURES.flatMap((measure) => abstained([{ candidateIds: [candidateId] }], measure, reason, detail));
 }

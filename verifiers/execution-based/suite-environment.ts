@@ -1,3 +1,4 @@
+import { BYTECODE_FOLDER } from './bytecode.js';
 import type { ExecRequest } from '../../src/ports/sandbox.js';
 
 /** Same for base and every candidate, so that a difference in outcome is the patch's: fixed hash seed, zone, locale. */
@@ -5,9 +6,8 @@ export const SUITE_ENV: Readonly<Record<string, string>> = {
   PYTHONHASHSEED: '0',
   TZ: 'UTC',
   LC_ALL: 'C.UTF-8',
-  // Bytecode goes to scratch memory: tests of one session share it, the repository stays as it is.
   PYTHONDONTWRITEBYTECODE: '',
-  PYTHONPYCACHEPREFIX: '/tmp/.pycache',
+  PYTHONPYCACHEPREFIX: BYTECODE_FOLDER,
 };
 
 /**

@@ -57,6 +57,7 @@ export class TreeSessions implements AsyncDisposable {
       this.signal,
     );
     await applyPatch(this.session, this.tree, this.signal);
+    await this.bench.bytecode.giveTo(this.session, this.signal);
     return this.session;
   }
 }

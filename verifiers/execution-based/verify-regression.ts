@@ -1,13 +1,12 @@
 import type { Cell } from '../../src/core/cell.js';
 import type { Observe } from '../../src/core/observe.js';
 import type { Verdict } from '../../src/core/verdict.js';
-import type { Bench } from './bench.js';
-import type { DistinctPatch } from './distinct.js';
+import type { Bench, Tree } from './bench.js';
+import type { Applicable } from './distinct.js';
 import { abstained, forEach } from './outcomes.js';
-import { regressionJob } from './regression-job.js';
+import { regressionOn } from './regression-on.js';
 import { heldUp, regressionSet, type RegressionSet } from './regression-set.js';
 import type { RegressionRun } from './run-regression.js';
-import { runSuite } from './run-suite.js';
 
 const MOST_NAMED = 50;
 
@@ -17,28 +16,26 @@ const MOST_NAMED = 50;
  */
 export async function verifyRegression(
   bench: Bench,
-  patches: readonly DistinctPatch[],
+  applicable: Promise<Applicable>,
   observe: Observe,
   signal: AbortSignal,
 ): Promise<readonly Verdict[]> {
   const { regression_command: command } = bench.issue.environment;
   if (command === null) {
+    const { patches } = await applicable;
     return abstained(patches, 'regression', 'no-tests', 'the issue names no regression_command');
   }
-  const run = async (tree: string | null, repeat: number): Promise<RegressionRun> => {
-    const job = regressionJob(bench, command, tree, repeat);
-    const result = (await runSuite(bench, tree, [job], signal)).get(job.key);
-    if (result === undefined) throw new Error('a suite gives a result for each of its jobs');
-    return result;
-  };
-  const baseRuns = Promise.all([run(null, 0), run(null, 1)]);
-  const known = baseRuns.then(async (runs) => {
+  const run = (tree: Tree, repeat: number): Promise<RegressionRun> =>
+    regressionOn(bench, command, { tree, repeat }, signal);
+  const known = Promise.all([run(null, 0), run(null, 1)]).then(async (runs) => {
     const set = regressionSet(runs);
     for (const base of runs) await observe.cell(cellOf(bench, null, null, set, base));
     return set;
   });
+  // Waited for below, where the candidates need it; until then its failure is nobody's yet.
+  known.catch(() => undefined);
+  const { patches } = await applicable;
   const verdicts = forEach(patches, 'regression', async (patch) => {
-    // Base failing ends everything, so wait for it first; the candidates' containers run meanwhile.
     const [set, result] = await Promise.all([known, run(patch.source, 0)]);
     for (const id of patch.candidateIds) {
       await observe.cell(cellOf(bench, id, id === patch.representative ? null : patch.representative, set, result));

@@ -4,7 +4,7 @@ import type { Observe } from '../../src/core/observe.js';
 import type { Verdict } from '../../src/core/verdict.js';
 import { admit } from './admission.js';
 import type { Bench } from './bench.js';
-import type { DistinctPatch } from './distinct.js';
+import type { Applicable } from './distinct.js';
 import { abstained, forEach } from './outcomes.js';
 import type { TestRun } from './run-batch.js';
 import { runTests } from './run-tests.js';
@@ -17,12 +17,13 @@ type Runs = ReadonlyMap<string, TestRun>;
  */
 export async function verifyReproduction(
   bench: Bench,
-  tests: readonly GeneratedTest[],
-  patches: readonly DistinctPatch[],
+  { tests, applicable }: { readonly tests: readonly GeneratedTest[]; readonly applicable: Promise<Applicable> },
   observe: Observe,
   signal: AbortSignal,
 ): Promise<readonly Verdict[]> {
-  if (tests.length === 0) return abstained(patches, 'reproduction', 'no-tests', 'no generated tests were given');
+  if (tests.length === 0) {
+    return abstained((await applicable).patches, 'reproduction', 'no-tests', 'no generated tests were given');
+  }
   const base = await Promise.all([0, 1].map((repeat) => runTests(bench, null, tests, repeat, signal)));
   for (const runs of base) await observeAll(bench, null, null, tests, runs, observe);
   const outcomes = new Map(
@@ -32,6 +33,7 @@ export async function verifyReproduction(
   await observe.admission(admissions);
   const admittedIds = new Set(admissions.filter(({ admitted }) => admitted).map(({ test_id }) => test_id));
   const admitted = tests.filter(({ test_id }) => admittedIds.has(test_id));
+  const { patches } = await applicable;
   if (admitted.length === 0) {
     return abstained(patches, 'reproduction', 'no-tests', `none of ${tests.length} generated tests was admitted`);
   }

@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import { contentKey, sha256 } from '../../src/core/fingerprint.js';
+import { benchKey, type Bench, type Tree } from './bench.js';
+import { PYTHON_SITE_CUSTOMIZE, PYTHON_TEST_PROBE } from './python-test-probe.js';
+import { runRegression, type RegressionRun } from './run-regression.js';
+import { SUITE_ENV } from './suite-environment.js';
+import { TreeSessions } from './tree-sessions.js';
+
+const StoredRegressionRun = z.object({
+  outcome: z.enum(['exited', 'timed-out', 'out-of-memory', 'out-of-disk']),
+  exit_code: z.int().nullable(),
+  duration_ms: z.number(),
+  passed: z.array(z.string()),
+  failed: z.array(z.string()),
+  skipped: z.array(z.string()),
+  log_tail: z.string(),
+});
+const PROBE = sha256(PYTHON_TEST_PROBE + PYTHON_SITE_CUSTOMIZE);
+
+/**
+ * The regression command on one tree, in a fresh container, or its stored result.
+ * @param repeat separates the two runs on base; the first of them gives its bytecode to what comes after
+ * @throws UnavailableError when the infrastructure kept failing
+ */
+export async function regressionOn(
+  bench: Bench,
+  command: string,
+  { tree, repeat }: { readonly tree: Tree; readonly repeat: number },
+  signal: AbortSignal,
+): Promise<RegressionRun> {
+  const environment = { ...bench.issue.environment, regression_command: command };
+  const key = contentKey({
+    kind: 'regression',
+    ...benchKey(bench),
+    probe: PROBE,
+    env: SUITE_ENV,
+    tree,
+    command,
+    files: environment.regression_files,
+    repeat,
+  });
+  const stored = StoredRegressionRun.safeParse(await bench.results.get(key));
+  if (stored.success) return stored.data;
+  await using sessions = new TreeSessions(bench, tree, signal);
+  const run = await sessions.use((session) => runRegression(session, environment, bench.nonce, signal));
+  await bench.results.put(key, 'regression', run);
+  if (tree === null && repeat === 0 && run.outcome === 'exited') {
+    await sessions.use((session) => bench.bytecode.takeFrom(session, signal));
+  }
+  return run;
+}
