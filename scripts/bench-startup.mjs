@@ -11,7 +11,10 @@ if (!existsSync(`${OUT}/store.sqlite`)) {
   console.error('bench:startup needs the store of a finished `npm run quickstart`');
   process.exit(3);
 }
-const inputs = ['issue.json', 'candidates.jsonl', 'tests.jsonl'].flatMap((file) => [`--${file.split('.')[0]}`, `${EXAMPLE}/${file}`]);
+const inputs = ['issue.json', 'candidates.jsonl', 'tests.jsonl'].flatMap((file) => [
+  `--${file.split('.')[0]}`,
+  `${EXAMPLE}/${file}`,
+]);
 const env = {
   ...process.env,
   BESTK_REPLAY: `${EXAMPLE}/recording.jsonl`,

@@ -27,11 +27,20 @@ import { VERSION } from './version.js';
 import { createVerifiers } from '../verifiers/index.js';
 
 const STORE = Symbol('OpenStore');
+const PORTS = Symbol('Ports');
 const OUTPUT_BYTES = 1024 * 1024;
+const NONCE_BYTES = 24;
 const RUNS_AT_ONCE = 4;
 const SWEEP_EVERY_MS = 60_000;
 /** How long the work of a killed process waits before another takes it up. */
 const LEASE_MS = 6_000;
+
+interface Ports {
+  readonly sandbox: Sandbox;
+  readonly llm: LlmClient;
+  readonly prompts: PromptLibrary;
+  readonly results: ResultStore;
+}
 
 /** The verifiers of one run, with an account of its own for what they ask models. */
 class ConfiguredVerifiers extends VerifierFactory {
@@ -39,26 +48,24 @@ class ConfiguredVerifiers extends VerifierFactory {
   readonly defaults: readonly VerifierName[];
 
   constructor(
-    private readonly config: Config,
-    private readonly sandbox: Sandbox,
-    private readonly llm: LlmClient,
-    private readonly prompts: PromptLibrary,
-    private readonly results: ResultStore,
+    private readonly settings: Config['llm'],
+    private readonly ports: Ports,
   ) {
     super();
-    this.verifierModel = config.llm.verifierModel ?? null;
+    this.verifierModel = settings.verifierModel ?? null;
     this.defaults = this.verifierModel === null ? ['eb'] : ['ef', 'eb'];
   }
 
   override create(observe: Observe): VerifierSet {
-    const llm = new StoredLlmClient(this.llm, this.results, endpointName(this.config.llm));
+    const { sandbox, prompts, results } = this.ports;
+    const llm = new StoredLlmClient(this.ports.llm, results, endpointName(this.settings));
     const verifiers = createVerifiers({
-      executionFree: { llm, prompts: this.prompts, model: this.verifierModel ?? '' },
+      executionFree: { llm, prompts, model: this.verifierModel ?? '' },
       executionBased: {
-        sandbox: this.sandbox,
-        results: this.results,
+        sandbox,
+        results,
         observe,
-        nonce: () => randomBytes(24).toString('hex'),
+        nonce: () => randomBytes(NONCE_BYTES).toString('hex'),
         pause: async (ms, signal) => {
           await sleep(ms, undefined, { signal });
         },
@@ -88,9 +95,19 @@ const providers: Provider[] = [
     inject: [CONFIG],
   },
   {
+    provide: PORTS,
+    useFactory: (sandbox: Sandbox, llm: LlmClient, prompts: PromptLibrary, results: ResultStore): Ports => ({
+      sandbox,
+      llm,
+      prompts,
+      results,
+    }),
+    inject: [Sandbox, LlmClient, PromptLibrary, ResultStore],
+  },
+  {
     provide: VerifierFactory,
-    useFactory: (...parts: ConstructorParameters<typeof ConfiguredVerifiers>) => new ConfiguredVerifiers(...parts),
-    inject: [CONFIG, Sandbox, LlmClient, PromptLibrary, ResultStore],
+    useFactory: (config: Config, ports: Ports) => new ConfiguredVerifiers(config.llm, ports),
+    inject: [CONFIG, PORTS],
   },
   {
     provide: RunExecutor,
@@ -134,6 +151,7 @@ export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown 
 
 /** The application without a server, for one command. @throws BadInputError for a bad setting, StoreUnavailableError */
 export async function openApplication(): Promise<App> {
+  // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- Nest's options are a class in name only
   const context = await NestFactory.createApplicationContext(AppModule, { logger: false, abortOnError: false });
   const config = context.get<Config>(CONFIG);
   return {

@@ -1,3 +1,5 @@
+import { statSync } from 'node:fs';
+import { resolve } from 'node:path';
 import type { LlmClient } from '../ports/llm-client.js';
 import { OpenAiLlmClient } from './openai-llm-client.js';
 import { RecordingLlmClient } from './recording-llm-client.js';
@@ -28,7 +30,12 @@ export function createLlmClient(settings: LlmSettings): LlmClient {
   return record === undefined ? model : new RecordingLlmClient(model, record);
 }
 
-/** Who answers, as part of the key of stored answers: a replay's answers are never taken for a model's. */
+/**
+ * Who answers, as part of the key of stored answers: a replay's answers are never taken for a model's, nor those of a
+ * recording for those of another.
+ */
 export function endpointName({ baseUrl, replay }: LlmSettings): string {
-  return replay === undefined ? (baseUrl ?? 'https://api.openai.com/v1') : `replay:${replay}`;
+  if (replay === undefined) return baseUrl ?? 'https://api.openai.com/v1';
+  const file = statSync(replay, { throwIfNoEntry: false });
+  return `replay:${resolve(replay)}:${file?.size ?? 0}:${file?.mtimeMs ?? 0}`;
 }

@@ -24,7 +24,7 @@ export async function runToEnd(app: App, key: string, request: RunRequest): Prom
   process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
   try {
     const run = await startOrResume(app.runs, key, request);
-    await app.runs.recover();
+    await app.runs.recover(run.id);
     for await (const event of app.runs.follow(run.id, 0, interrupted.signal)) tell(event);
     const ended = await app.runs.get(run.id);
     if (ended.failure !== null) throw new RunFailure(ended.failure);

@@ -6,6 +6,10 @@ import { readCandidates } from '../formats/read-candidates.js';
 import { readIssue } from '../formats/read-issue.js';
 import { readTests } from '../formats/read-tests.js';
 import { findPreset } from '../../verifiers/hybrid/presets.js';
+import { readLabels } from '../reports/read-labels.js';
+import { selectSummary } from '../reports/select-summary.js';
+import type { Labels } from '../reports/selection-table.js';
+import { prepareFolder, writeRun } from '../reports/write-run.js';
 import { printJson, printText } from './answer.js';
 import type { OpenApp } from './app.js';
 import { runToEnd } from './run-to-end.js';
@@ -55,25 +59,20 @@ export function registerSelect(program: Command, openApp: OpenApp): void {
 
 async function select(options: SelectOptions, openApp: OpenApp): Promise<number> {
   const request = await readRequest(options);
-  const { prepareFolder, writeRun } = await import('../reports/write-run.js');
   await prepareFolder(options.out);
+  const labels = await readLabelsOf(options, request.issue.instance_id);
   const finished = await runToEnd(await openApp(), `select:${contentKey(request)}`, request);
   await writeRun(options.out, finished);
   const { result } = finished;
   if (options.json === true)
     printJson({ ...result.selection, statistics: result.statistics, usage: result.usage, out: options.out });
-  else await printSummary(options, finished.result);
+  else printText(selectSummary(result, labels, options.out));
   return result.selection.candidate_id === null ? EXIT.noPatch : EXIT.done;
 }
 
-async function printSummary(
-  options: SelectOptions,
-  result: Parameters<typeof import('../reports/select-summary.js').selectSummary>[0],
-): Promise<void> {
-  const { selectSummary } = await import('../reports/select-summary.js');
-  const { readLabels } = await import('../reports/read-labels.js');
-  const labels = options.labels === undefined ? null : await readLabels(options.labels, result.selection.instance_id);
-  printText(selectSummary(result, labels, options.out));
+/** Read before the work, so that a wrong file is told at once; used after it, and only to be shown. */
+async function readLabelsOf({ labels }: SelectOptions, instanceId: string): Promise<Labels | null> {
+  return labels === undefined ? null : readLabels(labels, instanceId);
 }
 
 async function readRequest(options: SelectOptions): Promise<RunRequest> {

@@ -29,6 +29,13 @@ export class PipelineExecutor extends RunExecutor {
     super();
   }
 
+  /** @throws BadInputError for an unknown preset, or a verifier that needs a model where none is configured */
+  override check(request: Run['request']): void {
+    const { preset, verifiers } = RunRequest.parse(request);
+    findPreset(preset);
+    this.chosenVerifiers(verifiers);
+  }
+
   /** @throws BadInputError, UnavailableError, and the signal's reason */
   override async execute(run: Run, emit: Emit, signal: AbortSignal): Promise<RunResult> {
     const request = RunRequest.parse(run.request);

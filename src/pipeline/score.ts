@@ -1,3 +1,4 @@
+import { ModelUnavailableError } from '../core/unavailable.js';
 import type { Verdict } from '../core/verdict.js';
 import type { VerificationTask, Verifier } from '../core/verifier.js';
 
@@ -5,6 +6,7 @@ import type { VerificationTask, Verifier } from '../core/verifier.js';
  * Runs the verifiers at once and hands on each one's verdicts as they exist. When one fails the others are stopped:
  * nothing goes on in the background of a failed run.
  * @returns verdicts of all verifiers, and each verifier's wall seconds by name
+ * @throws what a verifier throws; ModelUnavailableError when the model answered for no candidate at all
  */
 export async function score(
   verifiers: readonly Verifier[],
@@ -23,10 +25,21 @@ export async function score(
     return verdicts;
   });
   try {
-    return { verdicts: (await Promise.all(running)).flat(), seconds };
+    const verdicts = (await Promise.all(running)).flat();
+    refuseSilence(verdicts);
+    return { verdicts, seconds };
   } catch (error) {
     stop.abort(error);
     await Promise.allSettled(running);
     throw error;
+  }
+}
+
+/** One candidate that a model did not answer for is a gap; all of them are a model that is down. */
+function refuseSilence(verdicts: readonly Verdict[]): void {
+  const judged = verdicts.filter(({ measure }) => measure === 'execution_free');
+  const silent = judged.find((verdict) => verdict.kind === 'abstained' && verdict.reason === 'model-unavailable');
+  if (silent?.kind === 'abstained' && !judged.some(({ kind }) => kind === 'scored')) {
+    throw new ModelUnavailableError(`it answered for no candidate; the last words were: ${silent.detail}`);
   }
 }

@@ -10,6 +10,11 @@ const REFUSALS: Readonly<Record<Exclude<CellOutcome, 'not-solved'>, string>> = {
   'out-of-disk': 'exceeds the disk limit on base',
 };
 
+/** Whether there is a driver for its language. */
+export function isRunnable({ path }: GeneratedTest): boolean {
+  return path.endsWith('.py');
+}
+
 /**
  * A test is admitted when it says "not solved" on base, twice. Needs no label.
  * @param outcomes the two base outcomes by test id
@@ -18,8 +23,9 @@ export function admit(
   tests: readonly GeneratedTest[],
   outcomes: ReadonlyMap<string, readonly CellOutcome[]>,
 ): readonly Admission[] {
-  return tests.map(({ test_id }) => {
-    const reason = refusal(outcomes.get(test_id) ?? []);
+  return tests.map((test) => {
+    const { test_id } = test;
+    const reason = isRunnable(test) ? refusal(outcomes.get(test_id) ?? []) : 'is not a Python script (*.py)';
     return { test_id, admitted: reason === null, reason };
   });
 }

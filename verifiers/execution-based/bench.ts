@@ -18,6 +18,12 @@ export interface Bench {
 /** The repository at base with a source patch on top; null = base itself. */
 export type Tree = string | null;
 
+/** A tree, and which of the equal runs on it: base is run twice, as 0 and 1, a candidate once, as 0. */
+export interface TreeRun {
+  readonly tree: Tree;
+  readonly repeat: number;
+}
+
 /** Everything of the bench that an outcome can depend on; part of each result's key. */
 export function benchKey({ imageId, issue, sandbox }: Bench): Record<string, unknown> {
   const { workdir, base_commit, test_timeout_s } = issue.environment;

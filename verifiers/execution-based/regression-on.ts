@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { contentKey, sha256 } from '../../src/core/fingerprint.js';
-import { benchKey, type Bench, type Tree } from './bench.js';
+import { benchKey, type Bench, type TreeRun } from './bench.js';
 import { PYTHON_SITE_CUSTOMIZE, PYTHON_TEST_PROBE } from './python-test-probe.js';
 import { runRegression, type RegressionRun } from './run-regression.js';
 import { SUITE_ENV } from './suite-environment.js';
@@ -19,13 +19,13 @@ const PROBE = sha256(PYTHON_TEST_PROBE + PYTHON_SITE_CUSTOMIZE);
 
 /**
  * The regression command on one tree, in a fresh container, or its stored result.
- * @param repeat separates the two runs on base; the first of them gives its bytecode to what comes after
+ * The first run on base gives its bytecode to what comes after.
  * @throws UnavailableError when the infrastructure kept failing
  */
 export async function regressionOn(
   bench: Bench,
   command: string,
-  { tree, repeat }: { readonly tree: Tree; readonly repeat: number },
+  { tree, repeat }: TreeRun,
   signal: AbortSignal,
 ): Promise<RegressionRun> {
   const environment = { ...bench.issue.environment, regression_command: command };

@@ -1,6 +1,6 @@
 import { contentKey, sha256 } from '../../src/core/fingerprint.js';
 import type { GeneratedTest } from '../../src/core/generated-test.js';
-import { benchKey, type Bench, type Tree } from './bench.js';
+import { benchKey, type Bench, type TreeRun } from './bench.js';
 import { PYTHON_SUITE_DRIVER } from './python-suite-driver.js';
 import { runBatch, TestRun } from './run-batch.js';
 import { SUITE_ENV } from './suite-environment.js';
@@ -11,32 +11,30 @@ const DRIVER = sha256(PYTHON_SUITE_DRIVER);
 /**
  * Runs generated tests on one tree, in order, in one fresh container, or more where a test spoils it. Stored results cost
  * nothing; when all are stored no container is started.
- * @param repeat separates the two runs on base
  * @returns runs by test id
  * @throws UnavailableError when the infrastructure kept failing
  */
 export async function runTests(
   bench: Bench,
-  tree: Tree,
+  place: TreeRun,
   tests: readonly GeneratedTest[],
-  repeat: number,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, TestRun>> {
   const runs = new Map<string, TestRun>();
   let waiting: GeneratedTest[] = [];
   for (const test of tests) {
-    const stored = TestRun.safeParse(await bench.results.get(testKey(bench, tree, test, repeat)));
+    const stored = TestRun.safeParse(await bench.results.get(testKey(bench, place, test)));
     if (stored.success) runs.set(test.test_id, stored.data);
     else waiting.push(test);
   }
-  await using sessions = new TreeSessions(bench, tree, signal);
+  await using sessions = new TreeSessions(bench, place.tree, signal);
   while (waiting.length > 0) {
     const asked = waiting;
     const batch = await sessions.use((session) => runBatch(session, bench, asked, signal));
     for (const [index, run] of batch.runs.entries()) {
       const test = asked[index];
       if (test === undefined) continue;
-      await bench.results.put(testKey(bench, tree, test, repeat), 'test', run);
+      await bench.results.put(testKey(bench, place, test), 'test', run);
       runs.set(test.test_id, run);
     }
     if (batch.spoilt) await sessions.discard();
@@ -45,7 +43,7 @@ export async function runTests(
   return runs;
 }
 
-function testKey(bench: Bench, tree: Tree, test: GeneratedTest, repeat: number): string {
+function testKey(bench: Bench, { tree, repeat }: TreeRun, test: GeneratedTest): string {
   return contentKey({
     kind: 'test',
     ...benchKey(bench),

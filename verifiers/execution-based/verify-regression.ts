@@ -2,6 +2,7 @@ import type { Cell } from '../../src/core/cell.js';
 import type { Observe } from '../../src/core/observe.js';
 import type { Verdict } from '../../src/core/verdict.js';
 import type { Bench, Tree } from './bench.js';
+import { cellsOf } from './cells.js';
 import type { Applicable } from './distinct.js';
 import { abstained, forEach } from './outcomes.js';
 import { regressionOn } from './regression-on.js';
@@ -29,7 +30,7 @@ export async function verifyRegression(
     regressionOn(bench, command, { tree, repeat }, signal);
   const known = Promise.all([run(null, 0), run(null, 1)]).then(async (runs) => {
     const set = regressionSet(runs);
-    for (const base of runs) await observe.cell(cellOf(bench, null, null, set, base));
+    for (const base of runs) await tell(observe, cellsOf(bench, null, measuredBy(set, base)));
     return set;
   });
   // Waited for below, where the candidates need it; until then its failure is nobody's yet.
@@ -37,9 +38,7 @@ export async function verifyRegression(
   const { patches } = await applicable;
   const verdicts = forEach(patches, 'regression', async (patch) => {
     const [set, result] = await Promise.all([known, run(patch.source, 0)]);
-    for (const id of patch.candidateIds) {
-      await observe.cell(cellOf(bench, id, id === patch.representative ? null : patch.representative, set, result));
-    }
+    await tell(observe, cellsOf(bench, patch, measuredBy(set, result)));
     if (set.missing !== null) return abstained([patch], 'regression', 'no-tests', set.missing);
     const { passed, lost } = heldUp(set, result);
     return patch.candidateIds.map((candidate_id): Verdict => ({
@@ -55,22 +54,17 @@ export async function verifyRegression(
   return settled;
 }
 
-function cellOf(
-  bench: Bench,
-  candidateId: string | null,
-  sameAs: string | null,
-  set: RegressionSet,
-  run: RegressionRun,
-): Cell {
+async function tell(observe: Observe, cells: readonly Cell[]): Promise<void> {
+  for (const cell of cells) await observe.cell(cell);
+}
+
+function measuredBy(set: RegressionSet, run: RegressionRun): Parameters<typeof cellsOf>[2] {
   const { passed, lost } = heldUp(set, run);
+  const whole = set.tests.length > 0 && lost.length === 0;
   return {
-    instance_id: bench.issue.instance_id,
-    candidate_id: candidateId,
-    same_as: sameAs,
     suite: 'regression',
     test_id: 'regression',
-    outcome:
-      run.outcome === 'exited' ? (lost.length === 0 && set.tests.length > 0 ? 'solved' : 'not-solved') : run.outcome,
+    outcome: run.outcome === 'exited' ? (whole ? 'solved' : 'not-solved') : run.outcome,
     exit_code: run.exit_code,
     duration_ms: run.duration_ms,
     passed,

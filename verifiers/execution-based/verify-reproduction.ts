@@ -2,9 +2,10 @@ import type { Cell } from '../../src/core/cell.js';
 import type { GeneratedTest } from '../../src/core/generated-test.js';
 import type { Observe } from '../../src/core/observe.js';
 import type { Verdict } from '../../src/core/verdict.js';
-import { admit } from './admission.js';
+import { admit, isRunnable } from './admission.js';
 import type { Bench } from './bench.js';
-import type { Applicable } from './distinct.js';
+import { cellsOf } from './cells.js';
+import type { Applicable, DistinctPatch } from './distinct.js';
 import { abstained, forEach } from './outcomes.js';
 import type { TestRun } from './run-batch.js';
 import { runTests } from './run-tests.js';
@@ -24,8 +25,9 @@ export async function verifyReproduction(
   if (tests.length === 0) {
     return abstained((await applicable).patches, 'reproduction', 'no-tests', 'no generated tests were given');
   }
-  const base = await Promise.all([0, 1].map((repeat) => runTests(bench, null, tests, repeat, signal)));
-  for (const runs of base) await observeAll(bench, null, null, tests, runs, observe);
+  const runnable = tests.filter(isRunnable);
+  const base = await Promise.all([0, 1].map((repeat) => runTests(bench, { tree: null, repeat }, runnable, signal)));
+  for (const runs of base) await tell(observe, cells(bench, null, runnable, runs));
   const outcomes = new Map(
     tests.map(({ test_id }) => [test_id, base.flatMap((runs) => runs.get(test_id)?.outcome ?? [])] as const),
   );
@@ -38,10 +40,8 @@ export async function verifyReproduction(
     return abstained(patches, 'reproduction', 'no-tests', `none of ${tests.length} generated tests was admitted`);
   }
   return forEach(patches, 'reproduction', async (patch) => {
-    const runs = await runTests(bench, patch.source, admitted, 0, signal);
-    for (const id of patch.candidateIds) {
-      await observeAll(bench, id, id === patch.representative ? null : patch.representative, admitted, runs, observe);
-    }
+    const runs = await runTests(bench, { tree: patch.source, repeat: 0 }, admitted, signal);
+    await tell(observe, cells(bench, patch, admitted, runs));
     return patch.candidateIds.map((id) => scored(id, patch.representative, admitted, runs));
   });
 }
@@ -64,28 +64,19 @@ function scored(id: string, representative: string, tests: readonly GeneratedTes
   };
 }
 
-async function observeAll(
+function cells(
   bench: Bench,
-  candidateId: string | null,
-  sameAs: string | null,
+  patch: DistinctPatch | null,
   tests: readonly GeneratedTest[],
   runs: Runs,
-  observe: Observe,
-): Promise<void> {
-  for (const { test_id } of tests) {
+): readonly Cell[] {
+  return tests.flatMap(({ test_id }) => {
     const run = runs.get(test_id);
-    if (run === undefined) continue;
-    const cell: Cell = {
-      instance_id: bench.issue.instance_id,
-      candidate_id: candidateId,
-      same_as: sameAs,
-      suite: 'reproduction',
-      test_id,
-      ...run,
-      passed: null,
-      total: null,
-      lost: [],
-    };
-    await observe.cell(cell);
-  }
+    if (run === undefined) return [];
+    return cellsOf(bench, patch, { suite: 'reproduction', test_id, ...run, passed: null, total: null, lost: [] });
+  });
+}
+
+async function tell(observe: Observe, told: readonly Cell[]): Promise<void> {
+  for (const cell of told) await observe.cell(cell);
 }
