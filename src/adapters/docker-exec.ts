@@ -19,6 +19,7 @@ export interface ExecPlan {
   readonly env?: Readonly<Record<string, string>> | undefined;
   readonly stdin?: Uint8Array | undefined;
   readonly outputBytes: number;
+  readonly onStdout?: ((chunk: Buffer) => void) | undefined;
   /** Sees stderr before it is kept and returns what is to be kept. */
   readonly tapStderr?: (chunk: Buffer) => Buffer;
 }
@@ -67,12 +68,13 @@ interface Listening {
   readonly lastByteAt: () => number;
 }
 
-function listen(stream: Duplex, { outputBytes, tapStderr }: ExecPlan): Listening {
+function listen(stream: Duplex, { outputBytes, onStdout, tapStderr }: ExecPlan): Listening {
   const stdout = new CappedBytes(outputBytes);
   const stderr = new CappedBytes(outputBytes);
   const frames = new FrameReader(
     (chunk) => {
       stdout.push(chunk);
+      onStdout?.(chunk);
     },
     (chunk) => {
       stderr.push(tapStderr === undefined ? chunk : tapStderr(chunk));

@@ -54,6 +54,7 @@ export async function runRequest(
     env: request.env,
     stdin: request.stdin === undefined ? undefined : Buffer.from(request.stdin),
     outputBytes: limits.outputBytes,
+    onStdout: request.onStdout,
     tapStderr: attempt.prologue.take,
   });
   const watch = guard(container, {

@@ -34,6 +34,8 @@ export interface ExecRequest {
   /** Added to the image's own environment; nothing of the host's is inherited. */
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string;
+  /** Sees stdout as it comes, before it is capped, in pieces of any size; must not throw. */
+  readonly onStdout?: (piece: Uint8Array) => void;
   readonly deadlineS: number;
 }
 

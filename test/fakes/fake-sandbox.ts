@@ -92,12 +92,7 @@ export class FakeSandbox extends Sandbox {
     if (fault !== undefined) throw fault;
     await this.describeImage(spec.image, signal);
     const image = this.options.images?.[spec.image];
-    if (image !== undefined && !image.workdirs.includes(spec.workdir)) {
-      throw new BadInputError(`no directory ${spec.workdir}`, { field: 'environment.workdir' });
-    }
-    if (image !== undefined && spec.baseCommit !== null && !image.commits?.includes(spec.baseCommit)) {
-      throw new BadInputError(`no commit ${spec.baseCommit}`, { field: 'environment.base_commit' });
-    }
+    if (image !== undefined) assertHolds(image, spec);
     const files = Object.entries(image?.files ?? {}).map(([path, text]): [string, Uint8Array] => [path, encode(text)]);
     const session = new FakeSession(this, spec, new Map(files), () => this.#sessions.delete(session));
     this.#sessions.add(session);
@@ -153,6 +148,7 @@ class FakeSession implements SandboxSession, FakeSessionView {
     try {
       if (fault !== undefined) throw fault;
       const outcome = await Promise.race([this.#play(request), aborted]);
+      request.onStdout?.(encode(outcome.stdout));
       if (outcome.kind !== 'exited') await this.close();
       return outcome;
     } catch (error) {
@@ -191,6 +187,15 @@ class FakeSession implements SandboxSession, FakeSessionView {
   #assertOpen(signal: AbortSignal): void {
     signal.throwIfAborted();
     if (this.#closed) throw new SandboxLostError('the session is closed');
+  }
+}
+
+function assertHolds(image: FakeImage, { workdir, baseCommit }: SandboxSpec): void {
+  if (!image.workdirs.includes(workdir)) {
+    throw new BadInputError(`no directory ${workdir}`, { field: 'environment.workdir' });
+  }
+  if (baseCommit !== null && !image.commits?.includes(baseCommit)) {
+    throw new BadInputError(`no commit ${baseCommit}`, { field: 'environment.base_commit' });
   }
 }
 

@@ -3,6 +3,7 @@ import { CellOutcome } from '../../src/core/cell.js';
 import type { GeneratedTest } from '../../src/core/generated-test.js';
 import type { ExecOutcome, SandboxSession } from '../../src/ports/sandbox.js';
 import type { Bench } from './bench.js';
+import { DriverReports, type DriverReport } from './driver-reports.js';
 import { logTail } from './log-tail.js';
 import { NO_PROCESS_LEFT, PYTHON_SUITE_DRIVER } from './python-suite-driver.js';
 import { scratchDirectory } from './scratch.js';
@@ -18,23 +19,8 @@ export const TestRun = z.object({
 });
 export type TestRun = z.infer<typeof TestRun>;
 
-export interface Batch {
-  /** Of the first tests of the batch, in order; at least one, and fewer than asked for when the session was spoilt. */
-  readonly runs: readonly TestRun[];
-  /** The rest needs a fresh container. */
-  readonly spoilt: boolean;
-}
-
-const Report = z.object({
-  i: z.int(),
-  status: z.int(),
-  proof: z.string().nullable(),
-  timed_out: z.boolean(),
-  out_of_memory: z.boolean(),
-  ms: z.number().min(0),
-  log: z.string(),
-});
-type Report = z.infer<typeof Report>;
+/** Takes each run when its test has ended; in the order of the tests. */
+export type Keep = (test: GeneratedTest, run: TestRun) => Promise<void>;
 
 const SOLVED = 0;
 const NOT_SOLVED = 2;
@@ -44,18 +30,30 @@ const PER_TEST_SLACK_S = 5;
 
 /**
  * Runs generated tests (exit 0 solved, 2 not solved, anything else broken) in one session, by the exit-code-and-nonce
- * protocol: solved and not solved both need the proof that the script's own end was reached.
- * @throws whatever the session throws: infrastructure, never a verdict
+ * protocol: solved and not solved both need the proof that the script's own end was reached. At least the first test
+ * gets a run.
+ * @returns whether the session may be used on; if not, the tests without a run need a fresh one
+ * @throws whatever the session or `keep` throws: infrastructure, never a verdict
  */
 export async function runBatch(
   session: SandboxSession,
-  bench: Bench,
-  tests: readonly GeneratedTest[],
+  { bench, tests }: { readonly bench: Bench; readonly tests: readonly GeneratedTest[] },
+  keep: Keep,
   signal: AbortSignal,
-): Promise<Batch> {
-  const { workdir, test_timeout_s } = bench.issue.environment;
+): Promise<{ readonly reusable: boolean }> {
   const folder = scratchDirectory(bench.nonce);
   const nonces = tests.map(() => bench.nonce());
+  const kept: Promise<void>[] = [];
+  const take = (index: number, run: TestRun): void => {
+    const test = tests[index];
+    if (test === undefined) return;
+    const keeping = keep(test, run);
+    keeping.catch(() => undefined);
+    kept.push(keeping);
+  };
+  const reports = new DriverReports(tests.length, (report) => {
+    take(report.i, runOf(report, nonces[report.i] ?? ''));
+  });
   await session.writeFiles(
     [
       { path: `${folder}/driver.py`, content: PYTHON_SUITE_DRIVER },
@@ -63,39 +61,36 @@ export async function runBatch(
     ],
     signal,
   );
-  const hide = 'export BESTK_PYTHONPATH="$PYTHONPATH"; unset PYTHONPATH; exec "$@"';
-  const driver = ['python3', '-W', 'ignore', `${folder}/driver.py`, folder, workdir];
   const ended = await session.exec(
-    inInstanceEnvironment({
-      argv: ['sh', '-c', hide, 'sh', ...driver, String(test_timeout_s), String(tests.length)],
-      cwd: workdir,
+    {
+      ...driverCall(bench, folder, tests.length),
       stdin: nonces.map((nonce) => `${nonce}\n`).join(''),
-      deadlineS: tests.length * (test_timeout_s + PER_TEST_SLACK_S) + SLACK_S,
-    }),
+      onStdout: (piece) => {
+        reports.push(piece);
+      },
+    },
     signal,
   );
-  return batchOf(ended, nonces);
+  const { count, stopped } = reports;
+  if (count < tests.length && !stopped && !isInnocent(ended, count)) take(count, culprit(ended));
+  await Promise.all(kept);
+  return { reusable: ended.kind === 'exited' && count === tests.length && !stopped };
 }
 
-function batchOf(ended: ExecOutcome, nonces: readonly string[]): Batch {
-  const reports = readReports(ended.stdout, nonces.length);
-  const runs = reports.map((report): TestRun => ({
-    outcome: outcomeOf(report, nonces[report.i] ?? ''),
-    exit_code: report.status,
-    duration_ms: report.ms,
-    log_tail: report.log,
-  }));
-  const complete = runs.length === nonces.length;
-  const stopped = reports.at(-1)?.timed_out === true;
-  const innocent =
-    stopped || (ended.kind === 'exited' && runs.length > 0 && isInnocent(ended.exitCode, ended.truncated));
-  if (!complete && !innocent) runs.push(culprit(ended));
-  return { runs, spoilt: ended.kind !== 'exited' || stopped || !complete };
+function driverCall(bench: Bench, folder: string, count: number): Parameters<SandboxSession['exec']>[0] {
+  const { workdir, test_timeout_s: seconds } = bench.issue.environment;
+  const hide = 'export BESTK_PYTHONPATH="$PYTHONPATH"; unset PYTHONPATH; exec "$@"';
+  const driver = ['python3', '-W', 'ignore', `${folder}/driver.py`, folder, workdir, String(seconds), String(count)];
+  return inInstanceEnvironment({
+    argv: ['sh', '-c', hide, 'sh', ...driver],
+    cwd: workdir,
+    deadlineS: count * (seconds + PER_TEST_SLACK_S) + SLACK_S,
+  });
 }
 
-/** Whether the driver ended early for what earlier tests did, and not for the test it was about to run. */
-function isInnocent(exitCode: number, truncated: boolean): boolean {
-  return exitCode === NO_PROCESS_LEFT || (exitCode === 0 && truncated);
+/** Whether the driver ended early for what earlier tests left behind, and not for the test it was about to run. */
+function isInnocent(ended: ExecOutcome, reported: number): boolean {
+  return ended.kind === 'exited' && ended.exitCode === NO_PROCESS_LEFT && reported > 0;
 }
 
 /** The driver reports each test when it ends; where it died, the first one that it did not report was running. */
@@ -108,26 +103,16 @@ function culprit(ended: ExecOutcome): TestRun {
   };
 }
 
-/** Reports in the order of the tests; whatever else stands on the driver's output is nobody's report. */
-function readReports(stdout: string, count: number): readonly Report[] {
-  const reports: Report[] = [];
-  for (const line of stdout.split('\n')) {
-    const report = readReport(line);
-    if (report?.i === reports.length && reports.length < count) reports.push(report);
-  }
-  return reports;
+function runOf(report: DriverReport, nonce: string): TestRun {
+  return {
+    outcome: outcomeOf(report, nonce),
+    exit_code: report.status,
+    duration_ms: report.ms,
+    log_tail: report.log,
+  };
 }
 
-function readReport(line: string): Report | null {
-  if (!line.startsWith('{')) return null;
-  try {
-    return Report.safeParse(JSON.parse(line)).data ?? null;
-  } catch {
-    return null;
-  }
-}
-
-function outcomeOf({ status, proof, timed_out, out_of_memory }: Report, nonce: string): CellOutcome {
+function outcomeOf({ status, proof, timed_out, out_of_memory }: DriverReport, nonce: string): CellOutcome {
   if (timed_out) return 'timed-out';
   if (out_of_memory) return 'out-of-memory';
   if (proof !== `${nonce} ${String(status)}`) return 'crashed';

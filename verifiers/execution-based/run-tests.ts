@@ -2,7 +2,7 @@ import { contentKey, sha256 } from '../../src/core/fingerprint.js';
 import type { GeneratedTest } from '../../src/core/generated-test.js';
 import { benchKey, type Bench, type TreeRun } from './bench.js';
 import { PYTHON_SUITE_DRIVER } from './python-suite-driver.js';
-import { runBatch, TestRun } from './run-batch.js';
+import { runBatch, TestRun, type Keep } from './run-batch.js';
 import { SUITE_ENV } from './suite-environment.js';
 import { TreeSessions } from './tree-sessions.js';
 
@@ -10,7 +10,7 @@ const DRIVER = sha256(PYTHON_SUITE_DRIVER);
 
 /**
  * Runs generated tests on one tree, in order, in one fresh container, or more where a test spoils it. Stored results cost
- * nothing; when all are stored no container is started.
+ * nothing; when all are stored no container is started. Each run is stored when its test has ended.
  * @returns runs by test id
  * @throws UnavailableError when the infrastructure kept failing
  */
@@ -21,24 +21,19 @@ export async function runTests(
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, TestRun>> {
   const runs = new Map<string, TestRun>();
-  let waiting: GeneratedTest[] = [];
   for (const test of tests) {
     const stored = TestRun.safeParse(await bench.results.get(testKey(bench, place, test)));
     if (stored.success) runs.set(test.test_id, stored.data);
-    else waiting.push(test);
   }
+  const keep: Keep = async (test, run) => {
+    runs.set(test.test_id, run);
+    await bench.results.put(testKey(bench, place, test), 'test', run);
+  };
+  const waiting = (): GeneratedTest[] => tests.filter(({ test_id }) => !runs.has(test_id));
   await using sessions = new TreeSessions(bench, place.tree, signal);
-  while (waiting.length > 0) {
-    const asked = waiting;
-    const batch = await sessions.use((session) => runBatch(session, bench, asked, signal));
-    for (const [index, run] of batch.runs.entries()) {
-      const test = asked[index];
-      if (test === undefined) continue;
-      await bench.results.put(testKey(bench, place, test), 'test', run);
-      runs.set(test.test_id, run);
-    }
-    if (batch.spoilt) await sessions.discard();
-    waiting = asked.slice(batch.runs.length);
+  while (waiting().length > 0) {
+    const { reusable } = await sessions.use((session) => runBatch(session, { bench, tests: waiting() }, keep, signal));
+    if (!reusable) await sessions.discard();
   }
   return runs;
 }
