@@ -1,0 +1,97 @@
+import type { Preset } from '../../verifiers/hybrid/stage.js';
+import { bestOfOrder } from './best-of-order.js';
+import { bestOfTop } from './best-of-top.js';
+import { choose, LARGEST_TABLE } from './binomial.js';
+import { exactPlan, type ExactPlan } from './exact-plan.js';
+import { meanLabels, sortedBy } from './key-order.js';
+import { requireCount } from './pass-at-k.js';
+import { seededRandom } from './random.js';
+import type { ScoredIssue } from './scored-issue.js';
+import { stepsOf, type PoolScorer } from './steps.js';
+import { meanOverAll, meanOverDraws } from './subsets.js';
+import { SubsetRule } from './subset-rule.js';
+
+/** How a value was found; `exact` is a closed form, `enumerated` the mean over every subset. */
+export type Method = 'exact' | 'enumerated' | 'monte-carlo';
+
+export interface BestOptions {
+  /** All subsets are gone through when there are at most so many. */
+  readonly enumerateUpTo: number;
+  /** Random subsets where there are more. */
+  readonly draws: number;
+  readonly seed: number;
+  /** Fills the measure `learned` for a subset; without it the entries' own values are used. */
+  readonly learned?: PoolScorer | undefined;
+}
+
+export const DEFAULT_BEST: BestOptions = { enumerateUpTo: 20_000, draws: 1000, seed: 1 };
+
+export interface BestCurve {
+  /** Chance that the preset returns a right patch of k random candidates, by k as asked. */
+  readonly values: Float64Array;
+  /** Variance of each value where it is estimated, else 0. */
+  readonly variances: Float64Array;
+  /** The least exact method any k needed. */
+  readonly method: Method;
+}
+
+/**
+ * Best@k of one preset on one issue, ties averaged: the expected label of the selected patch over all k-subsets of the
+ * issue's candidates. A k above their number is taken as their number; without candidates all is 0.
+ * @throws BadInputError for a k that is not a whole number from 1
+ */
+export function bestAtK(
+  { instanceId, candidates }: ScoredIssue,
+  { stages }: Preset,
+  ks: readonly number[],
+  options: BestOptions = DEFAULT_BEST,
+): BestCurve {
+  for (const k of ks) requireCount('k', k, 1, Number.MAX_SAFE_INTEGER);
+  const n = candidates.length;
+  const variances = new Float64Array(ks.length);
+  if (n === 0) return { values: new Float64Array(ks.length), variances, method: 'exact' };
+  const labels = Float64Array.from(candidates, ({ resolved }) => (resolved === true ? 1 : 0));
+  const steps = stepsOf(
+    candidates.map(({ entry }) => entry),
+    stages,
+    options.learned,
+  );
+  const capped = ks.map((k) => Math.min(k, n));
+  const values = exactly(exactPlan(steps, labels), capped);
+  if (values !== null) return { values, variances, method: 'exact' };
+  return bySubsets(new SubsetRule(steps, labels), n, capped, { ...options, seed: seedOf(instanceId, options.seed) });
+}
+
+function exactly(plan: ExactPlan | null, ks: readonly number[]): Float64Array | null {
+  if (plan === null) return null;
+  if (plan.top !== null) return plan.labels.length > LARGEST_TABLE ? null : bestOfTop(plan, ks);
+  const order = sortedBy(plan.before, plan.labels.length);
+  const means = meanLabels(plan.before, order, plan.labels);
+  return Float64Array.from(ks, (k) => bestOfOrder(means, k));
+}
+
+function bySubsets(rule: SubsetRule, n: number, ks: readonly number[], options: BestOptions): BestCurve {
+  const value = (drawn: Int32Array, k: number): number => rule.chance(drawn, k);
+  const values = new Float64Array(ks.length);
+  const variances = new Float64Array(ks.length);
+  const large: number[] = [];
+  for (const [index, k] of ks.entries()) {
+    if (choose(n, k) <= options.enumerateUpTo) values[index] = meanOverAll(n, k, value);
+    else large.push(index);
+  }
+  if (large.length === 0) return { values, variances, method: 'enumerated' };
+  const sampling = { draws: options.draws, random: seededRandom(options.seed) };
+  const drawnKs = large.map((index) => ks[index] ?? 1);
+  for (const [at, { mean, variance }] of meanOverDraws(n, drawnKs, sampling, value).entries()) {
+    values[large[at] ?? 0] = mean;
+    variances[large[at] ?? 0] = variance;
+  }
+  return { values, variances, method: 'monte-carlo' };
+}
+
+/** Draws of an issue do not depend on where it stands in the file (FNV-1a of its id). */
+function seedOf(instanceId: string, seed: number): number {
+  let hash = 0x811c9dc5 ^ seed;
+  for (let i = 0; i < instanceId.length; i += 1) hash = Math.imul(hash ^ instanceId.charCodeAt(i), 0x01000193);
+  return hash >>> 0;
+}

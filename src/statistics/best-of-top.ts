@@ -1,0 +1,48 @@
+import { topCount } from '../../verifiers/hybrid/run-stage.js';
+import { binomials } from './binomial.js';
+import { real, whole } from './cells.js';
+import type { ExactPlan } from './exact-plan.js';
+import { compareKeys, groupsTied, meanLabels, sortedBy, type Keys } from './key-order.js';
+import { WinsOfClass } from './wins-of-class.js';
+
+/**
+ * Exact Best@k of "the best class, its top m by one order, the best of these by another", for all ks at once; null when
+ * two candidates tie for the second order alone and differ in label. Derived in docs/exact-best-at-k.md.
+ * @param ks each from 1 to n; n at most LARGEST_TABLE
+ */
+export function bestOfTop(plan: ExactPlan, ks: readonly number[]): Float64Array | null {
+  const { before, top, after, labels } = plan;
+  if (top === null) return null;
+  const n = labels.length;
+  const keys = [...before, top.values, ...after];
+  const order = sortedBy(keys, n);
+  const means = meanLabels(keys, order, labels);
+  const draws = {
+    ks: Int32Array.from(ks),
+    sizes: Int32Array.from(ks, (k) => Math.min(k, topCount(top.n, k))),
+  };
+  const sums = new Float64Array(ks.length);
+  for (const [start, end] of groupsTied(before, order)) {
+    const members = order.subarray(start, end);
+    const own = means.subarray(start, end);
+    const ranks = ranksBy(after, members, own);
+    if (ranks === null) return null;
+    new WinsOfClass({ labels: own, ranks, worse: n - end }, draws).addTo(sums);
+  }
+  const { width, cells } = binomials(n);
+  return sums.map((sum, index) => sum / real(cells, n * width + whole(draws.ks, index)));
+}
+
+/** Each member's position in the second order, from 0 = best; null when a tie there mixes labels. */
+function ranksBy(after: Keys, members: Int32Array, labels: Float64Array): Int32Array | null {
+  const compare = (p: number, q: number): number => compareKeys(after, whole(members, p), whole(members, q));
+  const positions = Int32Array.from(members, (_, index) => index).sort((p, q) => compare(p, q) || p - q);
+  const ranks = new Int32Array(members.length);
+  for (let rank = 0; rank < positions.length; rank += 1) {
+    const here = whole(positions, rank);
+    const last = rank === 0 ? here : whole(positions, rank - 1);
+    if (real(labels, last) !== real(labels, here) && compare(last, here) === 0) return null;
+    ranks[here] = rank;
+  }
+  return ranks;
+}
