@@ -13,6 +13,7 @@ export function passAtK(n: number, c: number, k: number): number {
   requireCount('c', c, 0, n);
   requireCount('k', k, 1, n);
   if (c > n - k) return 1;
+  if (c === 0) return 0;
   const [drawn, others] = c < k ? [c, k] : [k, c];
   let logMiss = 0;
   for (let j = 0; j < drawn; j += 1) logMiss += Math.log1p(-others / (n - j));

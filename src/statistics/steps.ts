@@ -53,12 +53,12 @@ export type Step =
 export function stepsOf(entries: readonly Entry[], stages: readonly Stage[], learned?: PoolScorer): readonly Step[] {
   const pool: StepPool = { ...poolOf('', entries), learned };
   const steps: Step[] = [];
-  const tolerant = stages.some((stage) => stage.stage === 'weighted' && stage.within > 0);
+  const mayCut = ordersAndFiltersDiffer(stages);
   for (const stage of stages) {
     if (stage.stage === 'random' || stage.stage === 'lowest-id') break;
     const step = stepOf(stage, pool, entries);
-    const mayCut = step.op === 'top' && tolerant;
-    if (mayCut || step.values.kind !== 'fixed' || !isIdle(step, step.values.values)) steps.push(step);
+    if ((step.op === 'top' && mayCut) || step.values.kind !== 'fixed' || !isIdle(step, step.values.values))
+      steps.push(step);
   }
   return steps;
 }
@@ -88,6 +88,15 @@ function stepOf(stage: DecidingStage, pool: StepPool, entries: readonly Entry[])
     case 'weighted':
       return { op: 'best', values: summed(stage.of, entries), within: stage.within, mayEmpty: false };
   }
+}
+
+/**
+ * A `top` that cannot tell anybody apart cuts by the order of the stages after it. That changes nothing as long as each
+ * of those keeps the best of its own order, which a second `top` and a tolerance do not.
+ */
+function ordersAndFiltersDiffer(stages: readonly Stage[]): boolean {
+  const tolerant = stages.some((stage) => stage.stage === 'weighted' && stage.within > 0);
+  return tolerant || stages.filter(({ stage }) => stage === 'top').length > 1;
 }
 
 /** Nobody is told apart, and nobody fails a filter that may leave none. */

@@ -21,9 +21,9 @@ export interface Draws {
 export class WinsOfClass {
   private readonly table: Binomials;
   private readonly seen: PrefixInOrder;
-  /** The distinct sizes, and which of them each k has. */
-  private readonly sizes: Int32Array;
-  private readonly slots: Int32Array;
+  /** Sums by size m, from 0 to the largest any k has. */
+  private readonly wins: Float64Array;
+  private readonly others: Int32Array;
 
   constructor(
     private readonly own: RankedClass,
@@ -31,47 +31,67 @@ export class WinsOfClass {
   ) {
     this.table = binomials(own.labels.length + own.worse);
     this.seen = new PrefixInOrder(own.labels.length);
-    this.sizes = Int32Array.from(new Set(draws.sizes));
-    this.slots = draws.sizes.map((size) => this.sizes.indexOf(size));
+    this.wins = new Float64Array(Math.max(...draws.sizes) + 1);
+    this.others = draws.ks.map((k, index) => k - whole(draws.sizes, index));
   }
 
   /** Adds this class's counts by k. */
   addTo(sums: Float64Array): void {
     const { labels, ranks, worse } = this.own;
-    const wins = new Float64Array(this.sizes.length);
     for (let p = 0; p < labels.length; p += 1) {
       const better = this.seen.betterThan(whole(ranks, p));
-      this.countWins(p, better, wins);
+      this.countLast(p, better);
+      this.countBetter(p, better);
       this.seen.insert(better, whole(ranks, p), real(labels, p));
-      this.addLast(worse + labels.length - 1 - p, wins, sums);
+      this.addLast(worse + labels.length - 1 - p, sums);
     }
     if (worse > 0) this.addSmallDraws(sums);
   }
 
-  /** For each size m: over the (m−1)-subsets of the first p, the label of the best of subset and p, summed. */
-  private countWins(p: number, better: number, wins: Float64Array): void {
-    const { sizes, seen } = this;
+  /** Candidate p wins over the m − 1 before it that are drawn when all of them are worse. */
+  private countLast(p: number, better: number): void {
+    const { wins } = this;
     const { width, cells } = this.table;
     const label = real(this.own.labels, p);
-    for (let t = 0; t < sizes.length; t += 1) wins[t] = label * real(cells, (p - better) * width + whole(sizes, t) - 1);
-    for (let j = 0; j < better; j += 1) {
-      const winner = seen.label(j);
-      if (winner === 0) continue;
-      const row = (p - 1 - j) * width - 2;
-      for (let t = 0; t < sizes.length; t += 1) {
-        const m = whole(sizes, t);
-        if (m > 1) wins[t] = real(wins, t) + winner * real(cells, row + m);
+    const row = (p - better) * width - 1;
+    for (let m = 1; m < wins.length; m += 1) wins[m] = label * real(cells, row + m);
+  }
+
+  /**
+   * One before p that is better wins when it is drawn and the other m − 2 are worse than it. Four at a time, which
+   * halves the time of the loop that all of Best@k is spent in; a binomial of nothing is 0.
+   */
+  private countBetter(p: number, better: number): void {
+    const { wins, seen } = this;
+    const { width, cells } = this.table;
+    const last = (p - 1) * width - 2;
+    for (let j = 0; j < better; j += 4) {
+      const a = seen.label(j);
+      const b = j + 1 < better ? seen.label(j + 1) : 0;
+      const c = j + 2 < better ? seen.label(j + 2) : 0;
+      const d = j + 3 < better ? seen.label(j + 3) : 0;
+      if (a + b + c + d === 0) continue;
+      const rowA = last - j * width;
+      const rowB = b === 0 ? rowA : rowA - width;
+      const rowC = c === 0 ? rowA : rowA - 2 * width;
+      const rowD = d === 0 ? rowA : rowA - 3 * width;
+      const largest = Math.min(wins.length - 1, p + 1 - j);
+      for (let m = 2; m <= largest; m += 1) {
+        const ab = a * real(cells, rowA + m) + b * real(cells, rowB + m);
+        wins[m] = real(wins, m) + ab + c * real(cells, rowC + m) + d * real(cells, rowD + m);
       }
     }
   }
 
   /** Candidate p is the last that `top` keeps; the k − m others come from the `later` ones after it. */
-  private addLast(later: number, wins: Float64Array, sums: Float64Array): void {
+  private addLast(later: number, sums: Float64Array): void {
+    const { wins, others } = this;
     const { width, cells } = this.table;
-    const { ks, sizes } = this.draws;
-    for (let index = 0; index < ks.length; index += 1) {
-      const others = whole(ks, index) - whole(sizes, index);
-      sums[index] = real(sums, index) + real(wins, whole(this.slots, index)) * real(cells, later * width + others);
+    const { sizes } = this.draws;
+    const row = later * width;
+    for (let index = 0; index < sums.length; index += 1) {
+      const ways = real(cells, row + whole(others, index));
+      sums[index] = real(sums, index) + real(wins, whole(sizes, index)) * ways;
     }
   }
 
@@ -80,14 +100,14 @@ export class WinsOfClass {
     const { width, cells } = this.table;
     const { ks, sizes } = this.draws;
     const size = this.own.labels.length;
-    const largest = Math.min(size, Math.max(...sizes) - 1);
+    const largest = Math.min(size, this.wins.length - 2);
     for (let e = 1; e <= largest; e += 1) {
       let wins = 0;
       for (let j = 0; j < size; j += 1) wins += this.seen.label(j) * real(cells, (size - 1 - j) * width + e - 1);
       for (let index = 0; index < ks.length; index += 1) {
         if (e >= whole(sizes, index)) continue;
-        const others = whole(ks, index) - e;
-        sums[index] = real(sums, index) + wins * real(cells, this.own.worse * width + others);
+        const rest = whole(ks, index) - e;
+        sums[index] = real(sums, index) + wins * real(cells, this.own.worse * width + rest);
       }
     }
   }

@@ -21,6 +21,7 @@ const twoTops = parsePreset({
     { stage: 'top', by: 'cluster_size', n: 2 },
     { stage: 'above', by: 'cluster_size', than: 1 },
     { stage: 'max', by: 'reproduction' },
+    { stage: 'max', by: 'execution_free' },
   ],
 });
 const presets = [...PRESET_NAMES.map((name) => findPreset(name)), topThenRegression, twoTops];

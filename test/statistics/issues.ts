@@ -54,7 +54,8 @@ export function subsetsOf<T>(items: readonly T[], k: number): T[][] {
 
 /**
  * Best@k by going through every subset with the selection itself. Ties that only the id breaks are averaged: candidates
- * equal in all stages share their mean label, and so do those left when the ids decide.
+ * equal in all stages share their mean label, and so do those left when the ids decide. (Right for presets whose stages
+ * after a `top` order by what the `top` ordered by, or have no tie there.)
  */
 export function bestByEnumeration(issue: ScoredIssue, preset: Preset, k: number): number {
   const chances = subsetsOf(issue.candidates, k).map((subset) => {
