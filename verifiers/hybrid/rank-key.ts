@@ -81,9 +81,16 @@ function byValue(value: (entry: Entry) => number | null): Compare {
   };
 }
 
+/** Lowest first; a value is worked out once. */
 function byText(value: (entry: Entry) => string): Compare {
+  const texts = new Map<Entry, string>();
+  const text = (entry: Entry): string => {
+    const known = texts.get(entry) ?? value(entry);
+    texts.set(entry, known);
+    return known;
+  };
   return (a, b) => {
-    const [x, y] = [value(a), value(b)];
+    const [x, y] = [text(a), text(b)];
     return x === y ? 0 : x < y ? -1 : 1;
   };
 }

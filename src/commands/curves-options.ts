@@ -1,0 +1,64 @@
+import { BadInputError } from '../core/errors.js';
+import { findPreset, parsePreset, PRESET_NAMES } from '../../verifiers/hybrid/presets.js';
+import type { Preset } from '../../verifiers/hybrid/stage.js';
+import { readYaml } from '../formats/read-yaml.js';
+import type { Axis } from '../statistics/axis-curve.js';
+
+/** Largest k there is a curve for. */
+const LARGEST_K = 100_000;
+/** Points of a curve. */
+const MOST_KS = 10_000;
+
+/** `1..26`, `1,2,4,8` or `1..8,16,32` as rising numbers. @throws BadInputError */
+export function parseKs(text: string): number[] {
+  const ks = new Set(text.split(',').flatMap(rangeOf));
+  if (ks.size > MOST_KS) throw new BadInputError(`asks for more than ${MOST_KS} points.`, { field: '--k' });
+  return [...ks].sort((a, b) => a - b);
+}
+
+function rangeOf(part: string): number[] {
+  const [, first = '0', last = first] = /^\s*(\d{1,6})(?:\.\.(\d{1,6}))?\s*$/.exec(part) ?? [];
+  const [from, to] = [Number(first), Number(last)];
+  if (from < 1 || to < from || to - from >= MOST_KS || to > LARGEST_K) {
+    throw new BadInputError(`"${part}" is not a k or a range of them.`, { field: '--k' }, 'Write e.g. --k 1..26.');
+  }
+  return Array.from({ length: to - from + 1 }, (_, index) => from + index);
+}
+
+/** Presets by name, `all`, or files of a user's own (.yaml, .yml, .json). @throws BadInputError */
+export async function choosePresets(text: string): Promise<Preset[]> {
+  const given = text.split(',').map((name) => name.trim());
+  const names = given.flatMap((name): readonly string[] => (name === 'all' ? PRESET_NAMES : [name]));
+  const presets: Preset[] = [];
+  for (const name of new Set(names)) {
+    const preset = /\.(ya?ml|json)$/i.test(name) ? parsePreset(await readYaml(name), name) : findPreset(name);
+    if (presets.some((other) => other.name === preset.name)) {
+      throw new BadInputError(`two presets are called "${preset.name}".`, { field: '--presets' });
+    }
+    presets.push(preset);
+  }
+  return presets;
+}
+
+/** `steps:10,20,40` as an axis. @throws BadInputError */
+export function parseAxis(text: string): Axis {
+  const [name = '', limits = ''] = text.split(':');
+  const numbers = limits.split(',').map(Number);
+  if (!/^[A-Za-z_]\w{0,63}$/.test(name) || limits === '' || !numbers.every(Number.isFinite)) {
+    throw new BadInputError(
+      `"${text}" is not a column and its limits.`,
+      { field: '--axis' },
+      'Write e.g. --axis context_tokens:16384,32768.',
+    );
+  }
+  return { name, limits: [...new Set(numbers)].sort((a, b) => a - b) };
+}
+
+/** A whole number of an option. @throws BadInputError */
+export function parseCount(option: string, text: string, most: number): number {
+  const value = Number(text);
+  if (text.trim() === '' || !Number.isSafeInteger(value) || value < 0 || value > most) {
+    throw new BadInputError(`"${text}" is not a whole number from 0 to ${most}.`, { field: option });
+  }
+  return value;
+}

@@ -1,0 +1,85 @@
+import { BadInputError } from '../core/errors.js';
+import { parsePythonList } from './python-list.js';
+
+/** Where a row stands, for messages. */
+export interface RowPlace {
+  readonly file: string;
+  readonly line?: number | undefined;
+}
+
+/** One row of a score matrix: its columns by name, each checked when it is asked for. */
+export class ScoreColumns {
+  constructor(
+    private readonly row: Readonly<Record<string, unknown>>,
+    private readonly place: RowPlace,
+  ) {}
+
+  /** The first of these names that the row has. */
+  nameOf(names: readonly string[]): string | undefined {
+    return names.find((name) => this.row[name] !== undefined && this.row[name] !== null);
+  }
+
+  text(names: readonly string[]): string | undefined {
+    const name = this.nameOf(names);
+    if (name === undefined) return undefined;
+    const value = this.row[name];
+    if (typeof value !== 'string' || value === '') throw this.error('is not a text', name);
+    return value;
+  }
+
+  /** Numbers or null (abstained); undefined when the row has no such column. */
+  numbers(names: readonly string[], { least, most }: { least: number; most: number }): (number | null)[] | undefined {
+    return this.list(names)?.map(({ value, field }) => {
+      if (value === null) return null;
+      if (typeof value === 'boolean') return Number(value);
+      if (typeof value !== 'number') throw this.error(`is ${describe(value)} where a number belongs`, field);
+      if (!Number.isFinite(value)) throw this.error(`is ${value}; write null where there is no score`, field);
+      if (value < least || value > most) throw this.error(`is ${value}, outside ${least} to ${most}`, field);
+      return value;
+    });
+  }
+
+  /** Labels: 1 or true, 0 or false, null = not graded. */
+  labels(names: readonly string[]): (boolean | null)[] | undefined {
+    return this.list(names)?.map(({ value, field }) => {
+      if (value === null || typeof value === 'boolean') return value;
+      if (value === 0 || value === 1) return value === 1;
+      throw this.error(`is ${describe(value)}; a label is 0, 1 or null`, field);
+    });
+  }
+
+  texts(names: readonly string[]): (string | null)[] | undefined {
+    return this.list(names)?.map(({ value, field }) => {
+      if (value === null || typeof value === 'string') return value;
+      if (typeof value === 'number' && Number.isFinite(value)) return String(value);
+      throw this.error(`is ${describe(value)} where a text belongs`, field);
+    });
+  }
+
+  /** One number for all candidates, or one each. */
+  shared(name: string, n: number): (number | null)[] | undefined {
+    const value = this.row[name];
+    if (typeof value !== 'number') return this.numbers([name], { least: 0, most: Infinity });
+    if (!Number.isFinite(value) || value <= 0) throw this.error(`is ${value}, not above 0`, name);
+    return Array.from({ length: n }, () => value);
+  }
+
+  error(message: string, field: string): BadInputError {
+    return new BadInputError(`${message}.`, { ...this.place, field });
+  }
+
+  private list(names: readonly string[]): { value: unknown; field: string }[] | undefined {
+    const name = this.nameOf(names);
+    if (name === undefined) return undefined;
+    const given = this.row[name];
+    const list = typeof given === 'string' ? parsePythonList(given) : given;
+    if (!Array.isArray(list)) throw this.error(`is ${describe(given)} where a list belongs`, name);
+    return list.map((value: unknown, index) => ({ value, field: `${name}.${index}` }));
+  }
+}
+
+function describe(value: unknown): string {
+  if (typeof value === 'string') return `the text ${JSON.stringify(value.slice(0, 40))}`;
+  if (Array.isArray(value)) return 'a list';
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : 'an object';
+}

@@ -1,0 +1,112 @@
+import type { Estimated } from '../statistics/curve-table.js';
+import type { CurvesReport } from '../statistics/curves-report.js';
+import { printable, table } from './selection-table.js';
+
+/** What `bestk curves` prints for people. Rates are percentages; in brackets the 95 % interval over issues. */
+export function curvesTable(report: CurvesReport): string {
+  const { coverage, settings } = report;
+  return [
+    curveRows(report),
+    '',
+    presetRows(report),
+    '',
+    ...(report.comparisons.length === 0 ? [] : [comparisonRows(report), '']),
+    ...(report.verifiers.length === 0 ? [] : [verifierRows(report), '']),
+    ...report.axes.flatMap((axis) => [axisRows(axis), '']),
+    `Coverage: ${coverage.issues} issues of ${coverage.repos} repositories, ${coverage.candidates} candidates; ` +
+      `${coverage.issues_without_candidates} issues without candidates, ${coverage.issues_below_largest_k} with fewer than ` +
+      `${settings.ks.at(-1) ?? 1}, ${coverage.ungraded_candidates} candidates not graded (counted as not resolved)`,
+    `Selector-sensitive issues: ${report.selector_sensitive.issues} (${percent(report.selector_sensitive.share)} %)`,
+    settings.interval === 'bootstrap'
+      ? `Intervals: 95 %, ${settings.resamples} bootstrap resamples of issues, seed ${settings.seed}`
+      : 'Intervals: 95 %, normal approximation over issues',
+  ].join('\n');
+}
+
+function curveRows({ settings, pass_at_k, presets }: CurvesReport): string {
+  const shown = spread(settings.ks);
+  const columns = [
+    { name: 'Pass@k', byK: pass_at_k },
+    ...presets.map((each) => ({ name: each.preset, byK: each.best_at_k })),
+  ];
+  return table([
+    ['k', ...columns.map(({ name }) => printable(name))],
+    ...shown.map((k) => [String(k), ...columns.map(({ byK }) => estimate(byK[String(k)]))]),
+  ]);
+}
+
+/** At most 16 of the ks: the first and the last, and the rest evenly between. */
+function spread(ks: readonly number[]): readonly number[] {
+  if (ks.length <= 16) return ks;
+  const step = (ks.length - 1) / 15;
+  return [...new Set(Array.from({ length: 16 }, (_, index) => ks[Math.round(index * step)] ?? 1))];
+}
+
+function presetRows({ presets }: CurvesReport): string {
+  return table([
+    ['preset', 'method', 'returned right', 'recovered head-room', 'where it matters', 'no data for'],
+    ...presets.map((each) => [
+      printable(each.preset),
+      each.monte_carlo_error === null ? each.method : `${each.method} (±${percent(each.monte_carlo_error)})`,
+      `${each.picked.resolved}/${each.picked.issues} [${percent(each.picked.low)}, ${percent(each.picked.high)}]`,
+      each.recovered_headroom === null ? '-' : each.recovered_headroom.value.toFixed(2),
+      each.best_where_sensitive === null ? '-' : percent(each.best_where_sensitive),
+      each.stages_without_data.join(', '),
+    ]),
+  ]);
+}
+
+function comparisonRows({ comparisons }: CurvesReport): string {
+  return table([
+    ['all candidates', 'difference', 'only first right', 'only second', 'p (McNemar)', 'p (Holm)', 'detectable'],
+    ...comparisons.map((each) => [
+      `${printable(each.a)} − ${printable(each.b)}`,
+      estimate(each.difference),
+      String(each.only_a),
+      String(each.only_b),
+      each.p.toPrecision(2),
+      each.p_holm.toPrecision(2),
+      percent(each.minimum_detectable),
+    ]),
+  ]);
+}
+
+function verifierRows({ verifiers }: CurvesReport): string {
+  const number = (value: number | null): string => (value === null ? '-' : value.toFixed(3));
+  return table([
+    ['verifier', 'scored', 'abstained', 'AUC in issue', 'AUC', 'Brier', 'ECE'],
+    ...verifiers.map((each) => [
+      each.verifier,
+      String(each.scored),
+      String(each.abstained),
+      number(each.auc_within_issue),
+      number(each.auc),
+      number(each.brier),
+      number(each.ece),
+    ]),
+  ]);
+}
+
+function axisRows({ axis, k, rows }: CurvesReport['axes'][number]): string {
+  const presets = rows[0]?.presets.map(({ preset }) => printable(preset)) ?? [];
+  return table([
+    [`${axis} ≤`, 'within', 'Pass@1', `Pass@${k}`, ...presets],
+    ...rows.map((row) => [
+      String(row.limit),
+      percent(row.within),
+      percent(row.pass_at_1),
+      percent(row.pass_at_k),
+      ...row.presets.map(({ best_at_k }) => percent(best_at_k)),
+    ]),
+  ]);
+}
+
+function estimate(given: Estimated | undefined): string {
+  if (given === undefined) return '-';
+  const interval = given.low === null || given.high === null ? '' : ` [${percent(given.low)}, ${percent(given.high)}]`;
+  return `${percent(given.value)}${interval}`;
+}
+
+function percent(rate: number): string {
+  return (100 * rate).toFixed(1);
+}
