@@ -26,7 +26,6 @@ export function refusalOf(paths: readonly string[], file: StructuredPatch): Refu
 function pathRefusal(path: string): Refusal | null {
   const parts = path.split('/');
   const shown = path.slice(0, 200);
-  // eslint-disable-next-line no-control-regex -- a control character in a path is what this looks for
   if (path === '' || path.length > LONGEST_PATH || /[\u0000-\u001f\u007f\\]/.test(path)) {
     return { reason: 'unsafe-path', detail: `"${shown}" is no plain path` };
   }

@@ -50,8 +50,7 @@ class Scan {
   line(line: string, plusFollows: boolean, offset: number): void {
     if (this.oldLeft > 0 || this.newLeft > 0) this.hunkLine(line);
     else if (line.startsWith('diff --git ')) this.begin(offset, line, false);
-    else if (line.startsWith('--- ') && plusFollows && (!this.inHeader || this.namesSeen))
-      this.begin(offset, line, true);
+    else if (plusFollows && this.beginsPlainFile(line)) this.begin(offset, line, true);
     else if (HUNK.test(line)) this.hunkHeader(line);
     else if (this.inHeader || line.startsWith('\\')) this.keep(line);
   }
@@ -60,6 +59,11 @@ class Scan {
     if (this.oldLeft > 0 || this.newLeft > 0) throw new UnreadablePatch('the last hunk is cut off');
     if (this.sections.length === 0) throw new UnreadablePatch('no "diff --git" or "---"/"+++" header was found');
     return this.sections;
+  }
+
+  /** A `---` that is not the one of the git header it stands in. */
+  private beginsPlainFile(line: string): boolean {
+    return line.startsWith('--- ') && (!this.inHeader || this.namesSeen);
   }
 
   private begin(offset: number, line: string, namesSeen: boolean): void {
@@ -84,13 +88,13 @@ class Scan {
 
   private hunkLine(line: string): void {
     const whole = line === '' || line === '\r' ? ` ${line}` : line;
-    const kind = whole[0] ?? '';
-    if (kind !== ' ' && kind !== '-' && kind !== '+' && kind !== '\\') {
+    const [inOld, inNew] = [/^[ -]/.test(whole), /^[ +]/.test(whole)];
+    if (!inOld && !inNew && !whole.startsWith('\\')) {
       throw new UnreadablePatch(`a hunk holds the line "${line.slice(0, 80)}" or is cut off before it`);
     }
     this.keep(whole);
-    if (kind === ' ' || kind === '-') this.oldLeft -= 1;
-    if (kind === ' ' || kind === '+') this.newLeft -= 1;
+    this.oldLeft -= Number(inOld);
+    this.newLeft -= Number(inNew);
     if (this.oldLeft < 0 || this.newLeft < 0) throw new UnreadablePatch('a hunk holds more lines than it says');
   }
 }

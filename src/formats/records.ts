@@ -20,22 +20,20 @@ const LARGEST_DOCUMENT = 512 * 1024 * 1024;
  * @throws BadInputError naming file and line: missing, a folder, not UTF-8, not JSON, over-long, without any record
  */
 export async function* readRecords(file: string): AsyncGenerator<Located> {
-  let first: { text: string; line: number } | null = null;
   let found = 0;
   for await (const { text, line } of linesOf(file)) {
     found += 1;
     const value = tryParse(text);
-    if (value !== undefined && first === null) {
+    if (value !== undefined) {
       yield* spread(value, file, line);
     } else if (found === 1) {
-      // A document over several lines rather than a line: read it whole.
-      first = { text, line };
-      break;
+      // Not a line of JSONL, so perhaps the first line of one document.
+      yield* readDocument(file, text);
+      return;
     } else {
       throw new BadInputError(`is not JSON: ${parseError(text)}`, { file, line });
     }
   }
-  if (first !== null) yield* readDocument(file, first.text);
   if (found === 0) throw new BadInputError('holds no record.', { file }, 'Give a file with at least one record.');
 }
 

@@ -39,7 +39,6 @@ export function table(rows: readonly (readonly string[])[]): string {
 
 /** Text from outside without control characters, so that it cannot steer a terminal. */
 export function printable(text: string): string {
-  // eslint-disable-next-line no-control-regex -- control characters are what this removes
   return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, '?');
 }
 
