@@ -1,3 +1,4 @@
+import { choose, LARGEST_TABLE } from './binomial.js';
 import { requireCount } from './pass-at-k.js';
 import { Z95 } from './wilson.js';
 
@@ -9,13 +10,21 @@ export function mcnemar(onlyA: number, onlyB: number): number {
   requireCount('onlyA', onlyA, 0, Number.MAX_SAFE_INTEGER);
   requireCount('onlyB', onlyB, 0, Number.MAX_SAFE_INTEGER);
   const n = onlyA + onlyB;
-  let log = -n * Math.LN2;
-  let tail = Math.exp(log);
-  for (let i = 1; i <= Math.min(onlyA, onlyB); i += 1) {
-    log += Math.log(n - i + 1) - Math.log(i);
-    tail += Math.exp(log);
-  }
+  let tail = 0;
+  for (let i = 0; i <= Math.min(onlyA, onlyB); i += 1) tail += coins(n, i);
   return Math.min(1, 2 * tail);
+}
+
+/** P(i heads in n tosses), by logarithms where the binomials do not fit a double. */
+function coins(n: number, i: number): number {
+  if (n <= LARGEST_TABLE) return choose(n, i) * 2 ** -n;
+  return Math.exp(logFactorial(n) - logFactorial(i) - logFactorial(n - i) - n * Math.LN2);
+}
+
+/** Stirling's series to 1/n³; exact sums below 20. */
+function logFactorial(n: number): number {
+  if (n < 20) return Array.from({ length: n }, (_, i) => Math.log(i + 1)).reduce((sum, log) => sum + log, 0);
+  return n * Math.log(n) - n + Math.log(2 * Math.PI * n) / 2 + 1 / (12 * n) - 1 / (360 * n ** 3);
 }
 
 /** Holm's step-down adjustment: p-values that hold for all comparisons together, in the order given. */
