@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type Docker from 'dockerode';
-import { engineCall } from './docker-engine.js';
+import { isLayerOver } from './docker-disk.js';
 
 /** Between two looks at the writable layer; what is written in between is the overshoot. */
 const DISK_POLL_MS = 500;
@@ -13,15 +13,6 @@ export interface Bounds {
   /** Bytes the writable layer may hold. */
   readonly diskBytes: number;
   readonly signal: AbortSignal;
-}
-
-/** Bytes in the container's writable layer; memory file systems do not count. */
-export async function layerBytes(container: Docker.Container): Promise<number> {
-  const info = await engineCall({ container: container.id }, (abortSignal) =>
-    container.inspect({ size: true, abortSignal } as Docker.ContainerInspectOptions),
-  );
-  // The client's types know neither the option nor its answer.
-  return (info as { SizeRw?: number }).SizeRw ?? 0;
 }
 
 /**
@@ -55,7 +46,7 @@ async function watchDisk(container: Docker.Container, bound: number, over: Abort
   try {
     for (;;) {
       await sleep(DISK_POLL_MS, undefined, { signal: over });
-      if ((await layerBytes(container)) > bound) return !over.aborted;
+      if (await isLayerOver(container, bound)) return !over.aborted;
     }
   } catch {
     // Whoever waits for the command meets the same trouble and reports it.

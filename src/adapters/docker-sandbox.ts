@@ -9,7 +9,7 @@ import {
 } from '../ports/sandbox.js';
 import { containerOptions } from './docker-container.js';
 import { connectDocker, engineCall } from './docker-engine.js';
-import { layerBytes } from './docker-guard.js';
+import { layerBytes } from './docker-disk.js';
 import { removeContainer, sweepContainers } from './docker-removal.js';
 import { prepareCommand, readPrepared, type Prepared } from './docker-repository.js';
 import { runPlain } from './docker-run-plain.js';

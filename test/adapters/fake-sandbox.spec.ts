@@ -1,36 +1,36 @@
 import { EngineUnavailableError, SandboxLostError } from '../../src/core/unavailable.js';
 import { type ExecOutcome, type ExecRequest, type SandboxSpec } from '../../src/ports/sandbox.js';
 import { sandboxContract } from '../contracts/sandbox.contract.js';
-import { ended, exited, FakeSandbox, type FakeSessionView } from '../fakes/fake-sandbox.js';
+import { ended, exited, FakeSandbox, type FakeHandler, type FakeSessionView } from '../fakes/fake-sandbox.js';
 
 const COMMIT = 'a'.repeat(40);
 const go = new AbortController().signal;
 const spec: SandboxSpec = { image: 'any', workdir: '/testbed', baseCommit: null, purpose: 'test' };
 
+type Program = (
+  args: readonly string[],
+  request: ExecRequest,
+  session: FakeSessionView,
+) => ExecOutcome | Promise<ExecOutcome>;
+
 /** The few programs the contract uses. */
-async function play(request: ExecRequest, session: FakeSessionView): Promise<ExecOutcome> {
-  const [program, ...args] = request.argv;
-  switch (program) {
-    case 'echo':
-      return exited(0, `${args.join(' ')}\n`);
-    case 'pwd':
-      return exited(0, `${request.cwd ?? session.spec.workdir}\n`);
-    case 'printenv':
-      return exited(0, `${request.env?.[args[0] ?? ''] ?? ''}\n`);
-    case 'cat':
-      return exited(
-        0,
-        args[0] === undefined ? request.stdin : Buffer.from(session.files.get(args[0]) ?? []).toString(),
-      );
-    case 'sleep':
-      await new Promise((resolve) => setTimeout(resolve, Math.min(Number(args[0]), request.deadlineS) * 1000).unref());
-      return Number(args[0]) >= request.deadlineS ? ended('timed-out') : exited(0);
-    case 'sh':
-      return args[1]?.startsWith('exit ') === true ? exited(Number(args[1].slice(5))) : exited(0, '', 'oops\n');
-    default:
-      return exited(127, '', `${program ?? ''}: not found\n`);
-  }
-}
+const programs: Readonly<Record<string, Program>> = {
+  echo: (args) => exited(0, `${args.join(' ')}\n`),
+  pwd: (_, { cwd }, { spec: { workdir } }) => exited(0, `${cwd ?? workdir}\n`),
+  printenv: ([name = ''], { env }) => exited(0, `${env?.[name] ?? ''}\n`),
+  cat: ([path], { stdin }, { files }) =>
+    exited(0, path === undefined ? stdin : Buffer.from(files.get(path) ?? []).toString()),
+  sleep: async ([seconds], { deadlineS }) => {
+    await new Promise((resolve) => setTimeout(resolve, Math.min(Number(seconds), deadlineS) * 1000).unref());
+    return Number(seconds) >= deadlineS ? ended('timed-out') : exited(0);
+  },
+  sh: ([, script = '']) => (script.startsWith('exit ') ? exited(Number(script.slice(5))) : exited(0, '', 'oops\n')),
+};
+
+const play: FakeHandler = (request, session) => {
+  const [name = '', ...args] = request.argv;
+  return programs[name]?.(args, request, session) ?? exited(127, '', `${name}: not found\n`);
+};
 
 sandboxContract('FakeSandbox', () => ({
   sandbox: new FakeSandbox(play, { images: { 'fake:1': { workdirs: ['/testbed'], commits: [COMMIT] } } }),
