@@ -11,6 +11,10 @@ interface CurvesOptions {
   readonly bootstrap: string;
   readonly seed: string;
   readonly draws: string;
+  readonly learn?: true;
+  readonly combiner?: string;
+  readonly saveCombiner?: string;
+  readonly abstainBelow?: string;
   readonly json?: true;
 }
 
@@ -37,6 +41,10 @@ export function registerCurves(program: Command): void {
     .option('--bootstrap <n>', 'resamples for the intervals; 0 = normal approximation', '2000')
     .option('--seed <n>', 'of resamples and random subsets', '1')
     .option('--draws <n>', 'random subsets where neither a closed form nor enumeration will do', '1000')
+    .option('--learn', 'train a combiner, cross-fitted by repository, and add its preset "learned"')
+    .option('--abstain-below <p>', 'with --learn: return no patch at or below this confidence, 0..1')
+    .option('--save-combiner <file>', 'with --learn: write the combiner made from all issues')
+    .option('--combiner <file>', 'add the preset "learned" by a saved combiner')
     .option('--json', 'one JSON document on stdout')
     .addHelpText('after', EXAMPLE)
     .action(async (options: CurvesOptions) => {
@@ -49,6 +57,7 @@ export function registerCurves(program: Command): void {
 
 async function curves(options: CurvesOptions): Promise<CurvesReport> {
   const { choosePresets, parseAxis, parseCount, parseKs } = await import('./curves-options.js');
+  const { withLearned } = await import('./curves-learned.js');
   const { readScoreMatrix } = await import('../formats/read-score-matrix.js');
   const { Curves } = await import('../statistics/curves.js');
   const { DEFAULT_BEST } = await import('../statistics/best-at-k.js');
@@ -58,15 +67,19 @@ async function curves(options: CurvesOptions): Promise<CurvesReport> {
     seed: parseCount('--seed', options.seed, 2 ** 32 - 1),
     draws: Math.max(1, parseCount('--draws', options.draws, 10_000_000)),
   };
-  const resamples = parseCount('--bootstrap', options.bootstrap, 1_000_000);
+  const resamples = parseCount('--bootstrap', options.bootstrap, 100_000);
   const presets = await choosePresets(options.presets);
   const ks = options.k === undefined ? await everyK(options.scores) : parseKs(options.k);
-  const all = new Curves({ ks, presets, axes, resamples, best });
-  for await (const issue of readScoreMatrix(
-    options.scores,
-    axes.map(({ name }) => name),
-  ))
-    all.add(issue);
+  const names = axes.map(({ name }) => name);
+  const learned = await withLearned(options, readScoreMatrix(options.scores, names), presets);
+  const all = new Curves({
+    ks,
+    presets: learned.presets,
+    axes,
+    resamples,
+    best: { ...best, learned: learned.scorerOf },
+  });
+  for await (const issue of learned.issues) all.add(issue);
   return all.report();
 }
 

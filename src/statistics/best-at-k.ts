@@ -20,8 +20,8 @@ export interface BestOptions {
   /** Random subsets where there are more. */
   readonly draws: number;
   readonly seed: number;
-  /** Fills the measure `learned` for a subset; without it the entries' own values are used. */
-  readonly learned?: PoolScorer | undefined;
+  /** Scores subsets by a combiner, by instance id; without it the entries' own `learned` is used for every subset. */
+  readonly learned?: ((instanceId: string) => PoolScorer | undefined) | undefined;
 }
 
 export const DEFAULT_BEST: BestOptions = { enumerateUpTo: 20_000, draws: 1000, seed: 1 };
@@ -54,7 +54,7 @@ export function bestAtK(
   const steps = stepsOf(
     candidates.map(({ entry }) => entry),
     stages,
-    options.learned,
+    options.learned?.(instanceId),
   );
   const capped = ks.map((k) => Math.min(k, n));
   const values = exactly(exactPlan(steps, labels), capped);

@@ -30,8 +30,8 @@ export interface SumValues {
 /** Scores of the first `k` of `drawn`, written to `scores` by candidate; higher is better, −∞ = unknown. */
 export type SubsetScorer = (drawn: Int32Array, k: number, scores: Float64Array) => void;
 
-/** Prepares the scores of one issue's subsets, for a measure that looks at the whole pool. */
-export type PoolScorer = (entries: readonly Entry[]) => SubsetScorer;
+/** Prepares the scores of one issue's subsets, for measures of a combiner that looks at the whole pool. */
+export type PoolScorer = (entries: readonly Entry[], by: 'learned' | 'confidence') => SubsetScorer;
 
 export interface ScoredValues {
   readonly kind: 'scored';
@@ -116,7 +116,9 @@ function fixed(values: Float64Array): FixedValues {
 }
 
 function measured(by: StageMeasure, sign: number, pool: StepPool, entries: readonly Entry[]): StepValues {
-  if (by === 'learned' && pool.learned !== undefined) return { kind: 'scored', score: pool.learned(entries) };
+  if ((by === 'learned' || by === 'confidence') && pool.learned !== undefined) {
+    return { kind: 'scored', score: pool.learned(entries, by) };
+  }
   const known = Float64Array.from(entries, (entry) => sign * (measure(pool, entry, by) ?? -sign * Infinity));
   if (by === 'cluster_size' && hasGroups(pool.clusters)) {
     return { kind: 'group', ...codesOf(entries.map(({ fingerprint }) => fingerprint)), sign, weights: null };

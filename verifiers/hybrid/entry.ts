@@ -32,5 +32,7 @@ export const Entry = z.object({
   behaviour: z.string().nullish(),
   /** P(resolved) by a learned combiner, 0..1. */
   learned: z.number().min(0).max(1).nullish(),
+  /** P(resolved) if this is the candidate that is returned, by the same combiner. */
+  confidence: z.number().min(0).max(1).nullish(),
 });
 export type Entry = z.infer<typeof Entry>;

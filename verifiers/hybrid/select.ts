@@ -28,7 +28,7 @@ export function selectBest(
     candidate_id: winner?.id ?? null,
     basis: winner === null ? 'none' : tookPart(preset.stages, kept, ranking) ? 'hybrid' : 'fallback',
     deciding_stage: winner === null ? null : decidingStage,
-    confidence: winner !== null && usesLearned(preset.stages) ? (winner.learned ?? null) : null,
+    confidence: winner === null ? null : confidenceIn(winner, preset.stages),
     ranking: ranking.map((entry, index) => ranked(pool, entry, index + 1, flags.get(entry.id) ?? [])),
     stages,
   };
@@ -106,8 +106,9 @@ function verdictsUsed(stages: readonly Stage[]): readonly (typeof VERDICTS)[numb
   return VERDICTS.filter((by) => used.includes(by));
 }
 
-function usesLearned(stages: readonly Stage[]): boolean {
-  return verdictsUsed(stages).includes('learned');
+/** Only a preset that goes by the combiner can speak of its probability. */
+function confidenceIn(winner: Entry, stages: readonly Stage[]): number | null {
+  return verdictsUsed(stages).includes('learned') ? (winner.confidence ?? winner.learned ?? null) : null;
 }
 
 function ranked(pool: Pool, entry: Entry, rank: number, flags: readonly string[]): RankedCandidate {

@@ -2,7 +2,8 @@ import { z } from 'zod';
 
 /**
  * What a stage can measure. `cluster_size`: candidates of the pool with the same fingerprint. `dual_agreement`:
- * tests solved × √(candidates that solved the same tests), CodeT's score. `learned`: P(resolved) of a combiner.
+ * tests solved × √(candidates that solved the same tests), CodeT's score. `learned`: P(resolved) by a combiner, `confidence`: the
+ * same if this is the one returned.
  */
 export const StageMeasure = z.enum([
   'execution_free',
@@ -13,6 +14,7 @@ export const StageMeasure = z.enum([
   'steps',
   'dual_agreement',
   'learned',
+  'confidence',
 ]);
 export type StageMeasure = z.infer<typeof StageMeasure>;
 

@@ -1,0 +1,104 @@
+import { writeFile } from 'node:fs/promises';
+import { BadInputError } from '../core/errors.js';
+import { Combiner, learnedPreset, withCombiner } from '../../verifiers/hybrid/combiner.js';
+import type { Preset } from '../../verifiers/hybrid/stage.js';
+import { readYaml } from '../formats/read-yaml.js';
+import type { BestOptions } from '../statistics/best-at-k.js';
+import type { ScoredIssue } from '../statistics/scored-issue.js';
+import { subsetScorer } from '../statistics/subset-scorer.js';
+import { trainCombiner } from '../statistics/train-combiner.js';
+
+export interface LearnedOptions {
+  readonly learn?: true;
+  readonly combiner?: string;
+  readonly saveCombiner?: string;
+  readonly abstainBelow?: string;
+}
+
+type Issues = AsyncIterable<ScoredIssue> | Iterable<ScoredIssue>;
+
+interface WithLearned {
+  readonly issues: Issues;
+  readonly presets: readonly Preset[];
+  readonly scorerOf: BestOptions['learned'];
+}
+
+/**
+ * Adds a combiner's probabilities and the preset `learned`: trained here and cross-fitted, or read from a file.
+ * Training holds all issues in memory; without it they go by one at a time.
+ * @throws BadInputError
+ */
+export async function withLearned(
+  options: LearnedOptions,
+  issues: AsyncIterable<ScoredIssue>,
+  presets: readonly Preset[],
+): Promise<WithLearned> {
+  if (options.learn === true) return train(options, issues, presets);
+  if (options.saveCombiner !== undefined || options.abstainBelow !== undefined) {
+    throw new BadInputError('needs --learn.', {
+      field: options.saveCombiner === undefined ? '--abstain-below' : '--save-combiner',
+    });
+  }
+  if (options.combiner === undefined) return { issues, presets, scorerOf: undefined };
+  const combiner = await readCombiner(options.combiner);
+  const scorer = subsetScorer(combiner);
+  return {
+    issues: scoredBy(combiner, issues),
+    presets: adding(learnedPreset(combiner), presets),
+    scorerOf: () => scorer,
+  };
+}
+
+/** A saved combiner. @throws BadInputError naming file and field */
+export async function readCombiner(file: string): Promise<Combiner> {
+  const parsed = Combiner.safeParse(await readYaml(file));
+  if (parsed.success) return parsed.data;
+  const problem = parsed.error.issues[0];
+  throw new BadInputError(problem?.message ?? 'is not a combiner', { file, field: problem?.path.join('.') });
+}
+
+async function train(
+  options: LearnedOptions,
+  issues: AsyncIterable<ScoredIssue>,
+  presets: readonly Preset[],
+): Promise<WithLearned> {
+  if (options.combiner !== undefined) throw new BadInputError('cannot be given with --learn.', { field: '--combiner' });
+  const all: ScoredIssue[] = [];
+  for await (const issue of issues) all.push(issue);
+  const { combiner, heldOut, scorerOf } = trainCombiner(all, threshold(options.abstainBelow));
+  if (options.saveCombiner !== undefined) await write(options.saveCombiner, combiner);
+  return { issues: heldOut, presets: adding(learnedPreset(combiner), presets), scorerOf };
+}
+
+async function write(file: string, combiner: Combiner): Promise<void> {
+  try {
+    await writeFile(file, `${JSON.stringify(combiner, null, 2)}\n`);
+  } catch (error) {
+    throw new BadInputError(`cannot be written: ${(error as Error).message}`, { file, field: '--save-combiner' });
+  }
+}
+
+function threshold(text: string | undefined): number | null {
+  if (text === undefined) return null;
+  const value = Number(text);
+  if (text.trim() !== '' && value >= 0 && value <= 1) return value;
+  throw new BadInputError(`"${text}" is not a probability from 0 to 1.`, { field: '--abstain-below' });
+}
+
+function adding(preset: Preset, presets: readonly Preset[]): readonly Preset[] {
+  return [...presets.filter(({ name }) => name !== preset.name), preset];
+}
+
+async function* scoredBy(combiner: Combiner, issues: AsyncIterable<ScoredIssue>): AsyncGenerator<ScoredIssue> {
+  for await (const issue of issues) {
+    const entries = withCombiner(
+      issue.candidates.map(({ entry }) => entry),
+      combiner,
+    );
+    const byId = new Map(entries.map((entry) => [entry.id, entry]));
+    yield {
+      ...issue,
+      candidates: issue.candidates.map((each) => ({ ...each, entry: byId.get(each.entry.id) ?? each.entry })),
+    };
+  }
+}
