@@ -1,0 +1,57 @@
+import type { ExecRequest, ExecOutcome } from '../../src/ports/sandbox.js';
+import { exited, type FakeHandler, type FakeSessionView } from './fake-sandbox.js';
+
+/** How the played repository answers; trees are named by the source patch applied to them, null = base. */
+export interface Played {
+  /** Exit status of a generated test, known by its content; it always proves its end. */
+  readonly test?: (tree: string | null, content: string) => number;
+  /** Statuses of the existing tests by id. */
+  readonly regression?: (tree: string | null) => Readonly<Record<string, string>>;
+  readonly applies?: (patch: string) => boolean;
+}
+
+/** Plays a container that speaks the protocols of the execution-based verifier. */
+export function playSuite({ test = () => 2, regression = () => ({}), applies = () => true }: Played): FakeHandler {
+  const trees = new WeakMap<FakeSessionView, string>();
+  return (request, session) => {
+    const tree = trees.get(session) ?? null;
+    const line = request.argv.join(' ');
+    if (line.includes('--check')) return checkEach(request, session, applies);
+    if (request.argv.includes('apply')) {
+      trees.set(session, request.stdin ?? '');
+      return exited(0);
+    }
+    if (request.env?.BESTK_PROBE !== undefined) return note(request.env.BESTK_PROBE, session, regression(tree));
+    if (line.includes('driver.py')) return drive(request, session, (content) => test(tree, content));
+    return exited(0);
+  };
+}
+
+function text(session: FakeSessionView, path: string): string {
+  return new TextDecoder().decode(session.files.get(path));
+}
+
+function checkEach(request: ExecRequest, session: FakeSessionView, applies: (patch: string) => boolean): ExecOutcome {
+  const [folder = '', count = '0'] = request.argv.slice(4);
+  const statuses = Array.from({ length: Number(count) }, (_, index) =>
+    applies(text(session, `${folder}/${index}`)) ? 0 : 1,
+  );
+  return exited(0, statuses.map((status) => `${status}\n`).join(''));
+}
+
+function note(path: string, session: FakeSessionView, statuses: Readonly<Record<string, string>>): ExecOutcome {
+  const lines = Object.entries(statuses).map(([t, s]) => `${JSON.stringify({ t, s })}\n`);
+  session.files.set(path, new TextEncoder().encode(lines.join('')));
+  return exited(0);
+}
+
+function drive(request: ExecRequest, session: FakeSessionView, status: (content: string) => number): ExecOutcome {
+  const folder = request.argv.find((word) => word.endsWith('/driver.py'))?.slice(0, -'/driver.py'.length) ?? '';
+  const nonces = (request.stdin ?? '').split('\n').filter(Boolean);
+  const reports = nonces.map((nonce, i) => {
+    const code = status(text(session, `${folder}/${i}.py`));
+    const proof = `${nonce} ${code}`;
+    return `${JSON.stringify({ i, status: code, proof, timed_out: false, out_of_memory: false, ms: 1, log: '' })}\n`;
+  });
+  return exited(0, reports.join(''));
+}
