@@ -26,7 +26,7 @@ const Settings = z.object({
   BESTK_SANDBOX_TTL_S: Positive.min(60).default(3 * 3600),
   DOCKER_HOST: z
     .string()
-    .regex(/^(unix|tcp|http|https|ssh|npipe):\/\/.+/, 'must look like unix:///var/run/docker.sock or tcp://host:2375')
+    .regex(/^(unix|tcp|http|https):\/\/.+/, 'must look like unix:///var/run/docker.sock or tcp://host:2375')
     .optional(),
   DATABASE_URL: z
     .string()

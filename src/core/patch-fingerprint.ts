@@ -21,12 +21,11 @@ function describe({ path, text, parsed }: PatchFile): [string, ...unknown[]] {
 
 function changes({ hunks }: StructuredPatch): unknown[] {
   const found: [number, string][] = [];
-  for (const { oldStart, oldLines, lines } of hunks) {
-    // With no old lines the hunk's start names the line before the insertion.
-    let at = oldLines === 0 ? oldStart + 1 : oldStart;
+  for (const { oldStart, lines } of hunks) {
+    // For a hunk without old lines the parser has already moved the start behind the line that git names.
+    let at = oldStart;
     for (const line of lines) {
-      if (line.startsWith('+') || line.startsWith('\\')) found.push([at, line]);
-      else if (line.startsWith('-')) found.push([at, line]);
+      if (!line.startsWith(' ')) found.push([at, line]);
       if (line.startsWith(' ') || line.startsWith('-')) at += 1;
     }
   }
