@@ -29,30 +29,30 @@ export class ScoreColumns {
 
   /** Numbers or null (abstained); undefined when the row has no such column. */
   numbers(names: readonly string[], { least, most }: { least: number; most: number }): (number | null)[] | undefined {
-    return this.list(names)?.map(({ value, field }) => {
+    return this.list(names, (value, refuse) => {
       if (value === null) return null;
       if (typeof value === 'boolean') return Number(value);
-      if (typeof value !== 'number') throw this.error(`is ${describe(value)} where a number belongs`, field);
-      if (!Number.isFinite(value)) throw this.error(`is ${value}; write null where there is no score`, field);
-      if (value < least || value > most) throw this.error(`is ${value}, outside ${least} to ${most}`, field);
+      if (typeof value !== 'number') throw refuse(`is ${describe(value)} where a number belongs`);
+      if (!Number.isFinite(value)) throw refuse(`is ${value}; write null where there is no score`);
+      if (value < least || value > most) throw refuse(`is ${value}, outside ${least} to ${most}`);
       return value;
     });
   }
 
   /** Labels: 1 or true, 0 or false, null = not graded. */
   labels(names: readonly string[]): (boolean | null)[] | undefined {
-    return this.list(names)?.map(({ value, field }) => {
+    return this.list(names, (value, refuse) => {
       if (value === null || typeof value === 'boolean') return value;
       if (value === 0 || value === 1) return value === 1;
-      throw this.error(`is ${describe(value)}; a label is 0, 1 or null`, field);
+      throw refuse(`is ${describe(value)}; a label is 0, 1 or null`);
     });
   }
 
   texts(names: readonly string[]): (string | null)[] | undefined {
-    return this.list(names)?.map(({ value, field }) => {
+    return this.list(names, (value, refuse) => {
       if (value === null || typeof value === 'string') return value;
       if (typeof value === 'number' && Number.isFinite(value)) return String(value);
-      throw this.error(`is ${describe(value)} where a text belongs`, field);
+      throw refuse(`is ${describe(value)} where a text belongs`);
     });
   }
 
@@ -68,15 +68,22 @@ export class ScoreColumns {
     return new BadInputError(`${message}.`, { ...this.place, field });
   }
 
-  private list(names: readonly string[]): { value: unknown; field: string }[] | undefined {
+  private list<T>(names: readonly string[], check: (value: unknown, refuse: Refuse) => T): T[] | undefined {
     const name = this.nameOf(names);
     if (name === undefined) return undefined;
     const given = this.row[name];
     const list = typeof given === 'string' ? parsePythonList(given) : given;
     if (!Array.isArray(list)) throw this.error(`is ${describe(given)} where a list belongs`, name);
-    return list.map((value: unknown, index) => ({ value, field: `${name}.${index}` }));
+    let at = 0;
+    const refuse: Refuse = (message) => this.error(message, `${name}.${at}`);
+    return list.map((value: unknown, index) => {
+      at = index;
+      return check(value, refuse);
+    });
   }
 }
+
+type Refuse = (message: string) => BadInputError;
 
 function describe(value: unknown): string {
   if (typeof value === 'string') return `the text ${JSON.stringify(value.slice(0, 40))}`;

@@ -7,7 +7,9 @@ import { meanLabels, sortedBy } from './key-order.js';
 import { requireCount } from './pass-at-k.js';
 import { seededRandom } from './random.js';
 import type { ScoredIssue } from './scored-issue.js';
-import { stepsOf, type PoolScorer } from './steps.js';
+import type { PoolScorer } from './step-values.js';
+import { IssueColumns } from './issue-columns.js';
+import { stepsOf } from './steps.js';
 import { meanOverAll, meanOverDraws } from './subsets.js';
 import { SubsetRule } from './subset-rule.js';
 
@@ -50,12 +52,8 @@ export function bestAtK(
   const n = candidates.length;
   const variances = new Float64Array(ks.length);
   if (n === 0) return { values: new Float64Array(ks.length), variances, method: 'exact' };
-  const labels = Float64Array.from(candidates, ({ resolved }) => (resolved === true ? 1 : 0));
-  const steps = stepsOf(
-    candidates.map(({ entry }) => entry),
-    stages,
-    options.learned?.(instanceId),
-  );
+  const { columns, labels } = numbersOf(candidates);
+  const steps = stepsOf(columns, stages, options.learned?.(instanceId));
   const capped = ks.map((k) => Math.min(k, n));
   const values = exactly(exactPlan(steps, labels), capped);
   if (values !== null) return { values, variances, method: 'exact' };
@@ -66,8 +64,27 @@ function exactly(plan: ExactPlan | null, ks: readonly number[]): Float64Array | 
   if (plan === null) return null;
   if (plan.top !== null) return plan.labels.length > LARGEST_TABLE ? null : bestOfTop(plan, ks);
   const order = sortedBy(plan.before, plan.labels.length);
-  const means = meanLabels(plan.before, order, plan.labels);
-  return Float64Array.from(ks, (k) => bestOfOrder(means, k));
+  return bestOfOrder(meanLabels(plan.before, order, plan.labels), ks);
+}
+
+interface Numbers {
+  readonly columns: IssueColumns;
+  readonly labels: Float64Array;
+}
+
+/** Columns of issues still in use, so that presets of one issue share them. */
+const made = new WeakMap<ScoredIssue['candidates'], Numbers>();
+
+function numbersOf(candidates: ScoredIssue['candidates']): Numbers {
+  let numbers = made.get(candidates);
+  if (numbers === undefined) {
+    numbers = {
+      columns: new IssueColumns(candidates.map(({ entry }) => entry)),
+      labels: Float64Array.from(candidates, ({ resolved }) => (resolved === true ? 1 : 0)),
+    };
+    made.set(candidates, numbers);
+  }
+  return numbers;
 }
 
 function bySubsets(rule: SubsetRule, n: number, ks: readonly number[], options: BestOptions): BestCurve {

@@ -2,7 +2,7 @@ import { topCount } from '../../verifiers/hybrid/run-stage.js';
 import { binomials } from './binomial.js';
 import { real, whole } from './cells.js';
 import type { ExactPlan } from './exact-plan.js';
-import { compareKeys, groupsTied, meanLabels, sortedBy, type Keys } from './key-order.js';
+import { compareKeys, groupStarts, meanLabels, sortedBy, sortRange, type Keys } from './key-order.js';
 import { WinsOfClass } from './wins-of-class.js';
 
 /**
@@ -22,7 +22,9 @@ export function bestOfTop(plan: ExactPlan, ks: readonly number[]): Float64Array 
     sizes: Int32Array.from(ks, (k) => Math.min(k, topCount(top.n, k))),
   };
   const sums = new Float64Array(ks.length);
-  for (const [start, end] of groupsTied(before, order)) {
+  const starts = before.length === 0 ? [0, n] : groupStarts(before, order);
+  for (let group = 0; group + 1 < starts.length; group += 1) {
+    const [start = 0, end = n] = starts.slice(group, group + 2);
     const members = order.subarray(start, end);
     const own = means.subarray(start, end);
     const ranks = ranksBy(after, members, own);
@@ -36,7 +38,7 @@ export function bestOfTop(plan: ExactPlan, ks: readonly number[]): Float64Array 
 /** Each member's position in the second order, from 0 = best; null when a tie there mixes labels. */
 function ranksBy(after: Keys, members: Int32Array, labels: Float64Array): Int32Array | null {
   const compare = (p: number, q: number): number => compareKeys(after, whole(members, p), whole(members, q));
-  const positions = Int32Array.from(members, (_, index) => index).sort((p, q) => compare(p, q) || p - q);
+  const positions = sortRange(members.length, compare);
   const ranks = new Int32Array(members.length);
   for (let rank = 0; rank < positions.length; rank += 1) {
     const here = whole(positions, rank);

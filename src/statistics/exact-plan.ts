@@ -1,5 +1,6 @@
 import type { TopCount } from '../../verifiers/hybrid/stage.js';
-import { groupsTied, sortedBy, type Keys } from './key-order.js';
+import { real, whole } from './cells.js';
+import { compareKeys, sortedBy, type Keys } from './key-order.js';
 import type { Step } from './steps.js';
 
 /** An issue's candidates ready for a closed form: what the preset orders them by, and labels averaged over ties. */
@@ -48,11 +49,11 @@ function isFixed(step: Step): step is FixedStep {
 /** Whatever decides among candidates tied in these keys, it cannot change the label. */
 function allTiesAgree(keys: Keys, labels: Float64Array): boolean {
   const order = sortedBy(keys, labels.length);
-  return groupsTied(keys, order).every(([start, end]) => {
-    const first = labels[order[start] ?? 0];
-    for (let i = start; i < end; i += 1) if (labels[order[i] ?? 0] !== first) return false;
-    return true;
-  });
+  for (let i = 1; i < order.length; i += 1) {
+    const [last, here] = [whole(order, i - 1), whole(order, i)];
+    if (real(labels, last) !== real(labels, here) && compareKeys(keys, last, here) === 0) return false;
+  }
+  return true;
 }
 
 function zeroFailing(flags: Float64Array, labels: Float64Array): void {

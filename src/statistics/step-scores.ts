@@ -1,5 +1,6 @@
 import { real, whole } from './cells.js';
-import type { GroupValues, Step, StepValues, SumValues } from './steps.js';
+import type { GroupValues, StepValues, SumValues } from './step-values.js';
+import type { Step } from './steps.js';
 
 /** The values each step goes by, for one draw of candidates after the other. */
 export class StepScores {

@@ -1,6 +1,6 @@
 import { calibrated, logisticScore, type Combiner } from '../../verifiers/hybrid/combiner.js';
 import { featuresOf } from '../../verifiers/hybrid/features.js';
-import type { PoolScorer } from './steps.js';
+import type { PoolScorer } from './step-values.js';
 
 /** A combiner that sees, of each subset, the subset alone: its class sizes, its best counts, its sizes. */
 export function subsetScorer(combiner: Combiner): PoolScorer {

@@ -14,7 +14,7 @@ import { fitLogistic, type TrainingSet } from './fit-logistic.js';
 import { ProbabilityQuality } from './ranking-quality.js';
 import { foldsByRepo } from './repo-folds.js';
 import type { ScoredIssue } from './scored-issue.js';
-import type { PoolScorer } from './steps.js';
+import type { PoolScorer } from './step-values.js';
 import { subsetScorer } from './subset-scorer.js';
 
 export interface Trained {
