@@ -23,7 +23,7 @@ function select({ issue = ISSUE, candidates = GOOD, tests, more = ['--verifiers'
 
 const twice = GOOD + GOOD;
 const test = JSON.stringify(calcTest('t', 'True'));
-const { image: _image, ...imageless } = calculatorIssue.environment;
+const imageless = { ...calculatorIssue.environment, image: undefined };
 
 /** Each is told with exit 2 before Docker is asked for anything, in words that name the place. */
 const CASES: Readonly<Record<string, [Inputs, RegExp]>> = {

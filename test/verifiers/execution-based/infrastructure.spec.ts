@@ -121,7 +121,7 @@ describe('infrastructure under the execution-based verifier', () => {
     await verify({
       sandbox: more,
       results,
-      candidates: [...CANDIDATES, candidate('new', `${WRONG.replace('abs(a) + b', 'b')}`)],
+      candidates: [...CANDIDATES, candidate('new', WRONG.replace('abs(a) + b', 'b'))],
     });
     expect(more.opens).toBe(3);
   });

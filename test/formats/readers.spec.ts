@@ -1,0 +1,174 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readCandidates } from '../../src/formats/read-candidates.js';
+import { readIssue } from '../../src/formats/read-issue.js';
+import { readTests } from '../../src/formats/read-tests.js';
+import { readLabels } from '../../src/reports/read-labels.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'bestk-readers-'));
+let files = 0;
+
+function file(content: string | Uint8Array): string {
+  const path = join(folder, `input-${(files += 1)}`);
+  writeFileSync(path, content);
+  return path;
+}
+
+const json = (value: unknown): string => JSON.stringify(value);
+const lines = (...values: unknown[]): string => values.map((value) => `${json(value)}\n`).join('');
+
+describe('readIssue', () => {
+  const own = { instance_id: 'a', problem_statement: 'p', environment: { image: 'i:1' } };
+  const row = {
+    instance_id: 'r',
+    problem_statement: 'p',
+    base_commit: 'abc',
+    patch: 'CANARY',
+    test_patch: 'CANARY',
+    FAIL_TO_PASS: 'CANARY',
+    PASS_TO_PASS: 'CANARY',
+    hints_text: 'CANARY',
+  };
+
+  it('reads its own form, on one line or over many, and fills what is not said', async () => {
+    const issue = await readIssue(file(json(own)));
+    expect(issue).toEqual({
+      instance_id: 'a',
+      problem_statement: 'p',
+      environment: {
+        image: 'i:1',
+        workdir: '/testbed',
+        base_commit: null,
+        regression_command: null,
+        regression_files: [],
+        test_timeout_s: 300,
+      },
+    });
+    expect(await readIssue(file(JSON.stringify(own, null, 2)))).toEqual(issue);
+    expect(await readIssue(file(`\ufeff${json(own)}\r\n`))).toEqual(issue);
+    expect(await readIssue(file(json([own, row])), { instanceId: 'a' })).toEqual(issue);
+  });
+
+  it('takes a SWE-bench row with an image, and nothing of it that tells the answer', async () => {
+    const issue = await readIssue(file(lines(own, row)), { instanceId: 'r', image: 'x:2' });
+    expect(issue.environment).toMatchObject({ image: 'x:2', base_commit: null });
+    expect(json(issue)).not.toContain('CANARY');
+  });
+
+  it.each([
+    ['a row without an image', json(row), {}, /field "environment\.image": is missing/],
+    ['several instances', lines(own, row), {}, /holds 2 instances/],
+    ['an unknown instance', lines(own), { instanceId: 'zz' }, /holds no instance "zz"/],
+    [
+      'a relative workdir',
+      json({ ...own, environment: { image: 'i', workdir: 'x' } }),
+      {},
+      /field "environment\.workdir"/,
+    ],
+    ['an unknown field of the environment', json({ ...own, environment: { image: 'i', imgae: 'x' } }), {}, /imgae/],
+    ['an environment that is a text', json({ ...own, environment: 'i' }), {}, /field "environment": must be an object/],
+  ])('refuses %s', async (_name, content, options, words) => {
+    await expect(readIssue(file(content), options)).rejects.toThrow(words);
+  });
+});
+
+describe('readCandidates', () => {
+  const ids = async (content: string): Promise<string[]> =>
+    (await readCandidates(file(content), 'a')).map(({ candidate_id }) => candidate_id);
+
+  it('reads the three shapes of SWE-bench predictions and names what has no name', async () => {
+    const one = { instance_id: 'a', model_name_or_path: 'm', model_patch: 'x' };
+    const other = { instance_id: 'b', model_name_or_path: 'm', model_patch: 'y' };
+    expect(await ids(lines(one, other, one, { ...one, candidate_id: 'mine' }))).toEqual(['m', 'm#2', 'mine']);
+    expect(await ids(json([one, other]))).toEqual(['m']);
+    expect(await ids(json({ a: { model_name_or_path: 'm', model_patch: 'x' }, b: other }))).toEqual(['m']);
+    expect(await ids(JSON.stringify({ a: one, b: other }, null, 1))).toEqual(['m']);
+    expect((await readCandidates(file(json({ ...one, model_patch: null })), 'a'))[0]?.patch).toBe('');
+  });
+
+  it('keeps of a trajectory what a selector may see', async () => {
+    const trajectory = {
+      reward: 1,
+      test_output: 'CANARY',
+      exit_reason: 'agent',
+      steps: [{ thought: 't', reward: 'CANARY' }],
+    };
+    const content = lines({ instance_id: 'a', candidate_id: 'c', patch: '', resolved: 'CANARY', trajectory });
+    const [candidate] = await readCandidates(file(content), 'a');
+    expect(candidate?.trajectory).toEqual({
+      exit_reason: 'agent',
+      steps: [{ thought: 't', action: '', observation: '' }],
+    });
+    expect(json(candidate)).not.toContain('CANARY');
+  });
+
+  it.each([
+    [
+      'names the line of a duplicate',
+      lines({ instance_id: 'a', candidate_id: 'c', patch: '' }, { instance_id: 'a', candidate_id: 'c', patch: '' }),
+      /line 2, field "candidate_id": "c" stands already on line 1/,
+    ],
+    [
+      'names the field of a wrong type',
+      lines({ instance_id: 'a', candidate_id: 'c', patch: 5 }),
+      /line 1, field "patch"/,
+    ],
+    ['names a record without an instance', lines({ candidate_id: 'c', patch: '' }), /line 1, field "instance_id"/],
+    [
+      'tells which instances there are',
+      lines({ instance_id: 'b', candidate_id: 'c', patch: '' }),
+      /no candidate of instance "a"\. It holds: b/,
+    ],
+    [
+      'survives an instance called __proto__',
+      lines({ instance_id: '__proto__', candidate_id: 'c', patch: '' }),
+      /It holds: __proto__/,
+    ],
+  ])('%s', async (_name, content, words) => {
+    await expect(readCandidates(file(content), 'a')).rejects.toThrow(words);
+  });
+});
+
+describe('every reader', () => {
+  it.each([
+    ['a missing file', () => join(folder, 'nope'), /nope: does not exist/],
+    ['a folder', () => folder, /is a folder/],
+    ['an empty file', () => file(''), /holds no record/],
+    ['blank lines alone', () => file('\n \n'), /holds no record/],
+    [
+      'a damaged line',
+      () => file(`${lines({ instance_id: 'a', test_id: 't', path: 't.py', content: '' })}{oops\n`),
+      /line 2: is not JSON/,
+    ],
+    ['bytes that are no UTF-8', () => file(Buffer.from([0x7b, 0xc3, 0x28, 0x0a])), /line 1: is not valid UTF-8/],
+  ])('refuses %s', async (_name, path, words) => {
+    await expect(readTests(path(), 'a')).rejects.toThrow(words);
+  });
+
+  it('reads a line over many chunks, and characters across their borders', async () => {
+    const content = 'é'.repeat(3_000_001);
+    const tests = await readTests(file(lines({ instance_id: 'a', test_id: 't', path: 't.py', content })), 'a');
+    expect(tests[0]?.content).toBe(content);
+  });
+});
+
+describe('readLabels', () => {
+  it('reads true, false, 1 and 0 of the instance at hand', async () => {
+    const label = (candidate_id: string, resolved: unknown, instance_id = 'a'): unknown => ({
+      instance_id,
+      candidate_id,
+      resolved,
+    });
+    const labels = await readLabels(
+      file(lines(label('x', true), label('y', 0), label('z', 1), label('w', true, 'b'))),
+      'a',
+    );
+    expect([...labels]).toEqual([
+      ['x', true],
+      ['y', false],
+      ['z', true],
+    ]);
+    await expect(readLabels(file(lines(label('x', 2))), 'a')).rejects.toThrow(/line 1, field "resolved"/);
+  });
+});

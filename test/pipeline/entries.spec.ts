@@ -1,0 +1,84 @@
+import type { Verdict } from '../../src/core/verdict.js';
+import { describeCandidates } from '../../src/pipeline/entries.js';
+import { score } from '../../src/pipeline/score.js';
+import { ModelUnavailableError } from '../../src/core/unavailable.js';
+import type { Verifier } from '../../src/core/verifier.js';
+import { calculatorIssue, candidate, RIGHT, WRONG } from '../fixtures/calculator.js';
+
+function scored(candidate_id: string, measure: Verdict['measure'], value: number): Verdict {
+  return { kind: 'scored', candidate_id, measure, score: value, out_of: 10, evidence: {} };
+}
+
+function abstained(
+  candidate_id: string,
+  measure: Verdict['measure'],
+  reason: 'model-unavailable' | 'does-not-apply',
+): Verdict {
+  return { kind: 'abstained', candidate_id, measure, reason, detail: 'because', evidence: {} };
+}
+
+describe('candidates as the hybrid sees them', () => {
+  it('joins verdicts by id, whatever their order, and knows unknown from zero', () => {
+    const candidates = [candidate('a', RIGHT), candidate('b', WRONG), candidate('c', RIGHT), candidate('d', '')];
+    const verdicts = [
+      scored('b', 'regression', 0),
+      scored('a', 'execution_free', 0.9),
+      abstained('b', 'execution_free', 'model-unavailable'),
+    ];
+    const described = describeCandidates(candidates, verdicts);
+    expect(described.map(({ entry }) => [entry.id, entry.execution_free, entry.regression, entry.applies])).toEqual([
+      ['a', 0.9, null, null],
+      ['b', null, 0, true],
+      ['c', null, null, null],
+      ['d', null, null, null],
+    ]);
+    expect(described.map(({ flags }) => flags)).toEqual([
+      [],
+      ['abstained:execution_free:model-unavailable'],
+      ['same-patch-as:a'],
+      ['empty-patch'],
+    ]);
+    expect(described[0]?.entry.fingerprint).toBe(described[2]?.entry.fingerprint);
+  });
+
+  it('reads how the agent ended', () => {
+    const ending = (exit_reason: string | null): boolean | null | undefined =>
+      describeCandidates([{ ...candidate('a', RIGHT), trajectory: { steps: [], exit_reason } }], [])[0]?.entry.finished;
+    expect(['agent', 'Submitted', 'max_step_limit', null].map(ending)).toEqual([true, true, false, null]);
+  });
+});
+
+describe('scoring', () => {
+  const task = { issue: calculatorIssue, candidates: [candidate('a', RIGHT)], tests: [] };
+  const verifier = (verdicts: () => Promise<readonly Verdict[]>): Verifier => ({
+    name: 'played',
+    measures: ['execution_free'],
+    verify: verdicts,
+  });
+
+  it('ends the run when the model answered for nobody', async () => {
+    const silent = verifier(async () => [abstained('a', 'execution_free', 'model-unavailable')]);
+    await expect(score([silent], task, async () => undefined, new AbortController().signal)).rejects.toThrow(
+      ModelUnavailableError,
+    );
+  });
+
+  it('stops the others when one fails, and waits until they have stopped', async () => {
+    let stopped = false;
+    const failing = verifier(async () => Promise.reject(new Error('broken')));
+    const slow: Verifier = {
+      ...verifier(async () => []),
+      verify: (_task, signal) =>
+        new Promise((_, reject) => {
+          signal.addEventListener('abort', () => {
+            stopped = true;
+            reject(signal.reason as Error);
+          });
+        }),
+    };
+    await expect(score([slow, failing], task, async () => undefined, new AbortController().signal)).rejects.toThrow(
+      'broken',
+    );
+    expect(stopped).toBe(true);
+  });
+});
