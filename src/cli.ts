@@ -3,6 +3,7 @@ import 'reflect-metadata';
 import { Command, CommanderError } from 'commander';
 import { printFailure } from './commands/answer.js';
 import type { App } from './commands/app.js';
+import { registerCurves } from './commands/curves.js';
 import { registerDoctor } from './commands/doctor.js';
 import { registerSelect } from './commands/select.js';
 import { registerServe } from './commands/serve.js';
@@ -22,6 +23,7 @@ const program = new Command('bestk')
   .configureOutput({ writeErr: (text) => process.stderr.write(text) })
   .exitOverride();
 registerSelect(program, openApp);
+registerCurves(program);
 registerServe(program, async (options) => {
   const { serve } = await import('./main.js');
   await serve(options);
