@@ -1,3 +1,4 @@
+import type { Entry } from '../../verifiers/hybrid/entry.js';
 import type { Preset } from '../../verifiers/hybrid/stage.js';
 import { bestOfOrder } from './best-of-order.js';
 import { bestOfTop } from './best-of-top.js';
@@ -48,16 +49,25 @@ export function bestAtK(
   ks: readonly number[],
   options: BestOptions = DEFAULT_BEST,
 ): BestCurve {
-  for (const k of ks) requireCount('k', k, 1, Number.MAX_SAFE_INTEGER);
+  const largest = largestOf(ks);
   const n = candidates.length;
   const variances = new Float64Array(ks.length);
   if (n === 0) return { values: new Float64Array(ks.length), variances, method: 'exact' };
   const { columns, labels } = numbersOf(candidates);
   const steps = stepsOf(columns, stages, options.learned?.(instanceId));
-  const capped = ks.map((k) => Math.min(k, n));
+  const capped = largest <= n ? ks : ks.map((k) => Math.min(k, n));
   const values = exactly(exactPlan(steps, labels), capped);
   if (values !== null) return { values, variances, method: 'exact' };
   return bySubsets(new SubsetRule(steps, labels), n, capped, { ...options, seed: seedOf(instanceId, options.seed) });
+}
+
+function largestOf(ks: readonly number[]): number {
+  let largest = 0;
+  for (const k of ks) {
+    requireCount('k', k, 1, Number.MAX_SAFE_INTEGER);
+    if (k > largest) largest = k;
+  }
+  return largest;
 }
 
 function exactly(plan: ExactPlan | null, ks: readonly number[]): Float64Array | null {
@@ -78,10 +88,13 @@ const made = new WeakMap<ScoredIssue['candidates'], Numbers>();
 function numbersOf(candidates: ScoredIssue['candidates']): Numbers {
   let numbers = made.get(candidates);
   if (numbers === undefined) {
-    numbers = {
-      columns: new IssueColumns(candidates.map(({ entry }) => entry)),
-      labels: Float64Array.from(candidates, ({ resolved }) => (resolved === true ? 1 : 0)),
-    };
+    const labels = new Float64Array(candidates.length);
+    const entries: Entry[] = [];
+    for (const { entry, resolved } of candidates) {
+      labels[entries.length] = resolved === true ? 1 : 0;
+      entries.push(entry);
+    }
+    numbers = { columns: new IssueColumns(entries), labels };
     made.set(candidates, numbers);
   }
   return numbers;

@@ -5,7 +5,8 @@ export type Keys = readonly Float64Array[];
 
 /** Negative when candidate `a` comes before `b`, 0 when all keys are equal. */
 export function compareKeys(keys: Keys, a: number, b: number): number {
-  for (const column of keys) {
+  for (let key = 0; key < keys.length; key += 1) {
+    const column = keys[key] as Float64Array;
     const x = real(column, a);
     const y = real(column, b);
     if (x !== y) return x > y ? -1 : 1;

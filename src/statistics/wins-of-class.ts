@@ -13,8 +13,11 @@ export interface RankedClass {
 
 export interface Draws {
   readonly ks: Int32Array;
-  /** How many `top` keeps, by k. */
+  /** How many `top` keeps, by k, and k less that. */
   readonly sizes: Int32Array;
+  readonly others: Int32Array;
+  /** The largest of the sizes. */
+  readonly largest: number;
 }
 
 /** Counts the k-subsets whose best class is this one, each times the label of its winner; docs/exact-best-at-k.md. */
@@ -23,7 +26,6 @@ export class WinsOfClass {
   private readonly seen: PrefixInOrder;
   /** Sums by size m, from 0 to the largest any k has. */
   private readonly wins: Float64Array;
-  private readonly others: Int32Array;
 
   constructor(
     private readonly own: RankedClass,
@@ -31,8 +33,7 @@ export class WinsOfClass {
   ) {
     this.table = binomials(own.labels.length + own.worse);
     this.seen = new PrefixInOrder(own.labels.length);
-    this.wins = new Float64Array(Math.max(...draws.sizes) + 1);
-    this.others = draws.ks.map((k, index) => k - whole(draws.sizes, index));
+    this.wins = new Float64Array(draws.largest + 1);
   }
 
   /** Adds this class's counts by k. */
@@ -85,9 +86,9 @@ export class WinsOfClass {
 
   /** Candidate p is the last that `top` keeps; the k − m others come from the `later` ones after it. */
   private addLast(later: number, sums: Float64Array): void {
-    const { wins, others } = this;
+    const { wins } = this;
     const { width, cells } = this.table;
-    const { sizes } = this.draws;
+    const { sizes, others } = this.draws;
     const row = later * width;
     for (let index = 0; index < sums.length; index += 1) {
       const ways = real(cells, row + whole(others, index));

@@ -14,8 +14,8 @@ export function poolOf(instanceId: string, entries: readonly Entry[]): Pool {
   return {
     instanceId,
     size: entries.length,
-    clusters: countBy(entries.map(({ fingerprint }) => fingerprint)),
-    behaviours: countBy(entries.map(({ behaviour }) => behaviour ?? null)),
+    clusters: countBy(entries, 'fingerprint'),
+    behaviours: countBy(entries, 'behaviour'),
   };
 }
 
@@ -39,8 +39,11 @@ function dualAgreement({ behaviours }: Pool, { behaviour, reproduction }: Entry)
   return reproduction * Math.sqrt(behaviours.get(behaviour) ?? 1);
 }
 
-function countBy(keys: readonly (string | null)[]): ReadonlyMap<string, number> {
+function countBy(entries: readonly Entry[], field: 'fingerprint' | 'behaviour'): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
-  for (const key of keys) if (key !== null) counts.set(key, (counts.get(key) ?? 0) + 1);
+  for (const entry of entries) {
+    const key = entry[field] ?? null;
+    if (key !== null) counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
   return counts;
 }
