@@ -1,7 +1,7 @@
 // Runs `bestk select` on real issues with real candidates in real containers and checks what it says:
 // `npm run e2e:real [instance…]`. Needs the folder with the real issues; skips loudly without it.
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { chance } from './e2e-real/best-at-k.mjs';
 import { MIXED, present, realIssue, SHARED } from './e2e-real/data.mjs';
@@ -48,17 +48,22 @@ async function verify(real) {
       BESTK_VERIFIER_MODEL: 'saved-judgements',
       DATABASE_URL: `file:${resolve(folder, 'store.sqlite')}`,
     },
+    resolve(folder, 'progress.log'),
   );
   await server.close();
-  if (code !== 0) problems.push(`${id}: bestk select ended with exit ${code}`);
+  if (code !== 0) {
+    const words = readFileSync(resolve(folder, 'progress.log'), 'utf8').trim().split('\n').slice(-5).join('\n');
+    problems.push(`${id}: bestk select ended with exit ${code}:\n${words}`);
+  }
   const seconds = Math.round((performance.now() - started) / 1000);
   return code === 0 ? summarise(real, resolve(folder, 'run'), seconds) : { id, seconds };
 }
 
-function bestk(args, env) {
+/** Runs bestk with its progress in a file. */
+function bestk(args, env, log) {
   const child = spawn(process.execPath, ['dist/src/cli.js', ...args], {
     env: { ...process.env, ...env, BESTK_LOG_LEVEL: 'warn' },
-    stdio: ['ignore', 'ignore', 'inherit'],
+    stdio: ['ignore', 'ignore', openSync(log, 'w')],
   });
   return new Promise((done) => child.on('close', done));
 }
