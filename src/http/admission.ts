@@ -27,6 +27,7 @@ export function requireJson(request: Request, _response: Response, next: NextFun
 }
 
 export function harden(_request: Request, response: Response, next: NextFunction): void {
+  response.removeHeader('X-Powered-By');
   response.setHeader('X-Content-Type-Options', 'nosniff');
   response.setHeader('Cache-Control', 'no-store');
   next();
