@@ -10,7 +10,7 @@ import { seededRandom } from './random.js';
 import type { ScoredIssue } from './scored-issue.js';
 import type { PoolScorer } from './step-values.js';
 import { IssueColumns } from './issue-columns.js';
-import { stepsOf } from './steps.js';
+import { stepsOf, type Step } from './steps.js';
 import { meanOverAll, meanOverDraws } from './subsets.js';
 import { SubsetRule } from './subset-rule.js';
 
@@ -54,11 +54,20 @@ export function bestAtK(
   const variances = new Float64Array(ks.length);
   if (n === 0) return { values: new Float64Array(ks.length), variances, method: 'exact' };
   const { columns, labels } = numbersOf(candidates);
+  if (!labels.includes(1)) return { values: new Float64Array(ks.length), variances, method: 'exact' };
   const steps = stepsOf(columns, stages, options.learned?.(instanceId));
+  if (!labels.includes(0) && alwaysReturns(steps)) {
+    return { values: new Float64Array(ks.length).fill(1), variances, method: 'exact' };
+  }
   const capped = largest <= n ? ks : ks.map((k) => Math.min(k, n));
   const values = exactly(exactPlan(steps, labels), capped);
   if (values !== null) return { values, variances, method: 'exact' };
   return bySubsets(new SubsetRule(steps, labels), n, capped, { ...options, seed: seedOf(instanceId, options.seed) });
+}
+
+/** No filter of the steps can leave nobody. */
+function alwaysReturns(steps: readonly Step[]): boolean {
+  return steps.every((step) => step.op === 'top' || !step.mayEmpty);
 }
 
 function largestOf(ks: readonly number[]): number {
@@ -78,26 +87,24 @@ function exactly(plan: ExactPlan | null, ks: readonly number[]): Float64Array | 
 }
 
 interface Numbers {
+  readonly candidates: ScoredIssue['candidates'];
   readonly columns: IssueColumns;
   readonly labels: Float64Array;
 }
 
-/** Columns of issues still in use, so that presets of one issue share them. */
-const made = new WeakMap<ScoredIssue['candidates'], Numbers>();
+/** Of the last issue asked about, so that its presets share the columns. */
+let last: Numbers | null = null;
 
 function numbersOf(candidates: ScoredIssue['candidates']): Numbers {
-  let numbers = made.get(candidates);
-  if (numbers === undefined) {
-    const labels = new Float64Array(candidates.length);
-    const entries: Entry[] = [];
-    for (const { entry, resolved } of candidates) {
-      labels[entries.length] = resolved === true ? 1 : 0;
-      entries.push(entry);
-    }
-    numbers = { columns: new IssueColumns(entries), labels };
-    made.set(candidates, numbers);
+  if (last?.candidates === candidates) return last;
+  const labels = new Float64Array(candidates.length);
+  const entries: Entry[] = [];
+  for (const { entry, resolved } of candidates) {
+    labels[entries.length] = resolved === true ? 1 : 0;
+    entries.push(entry);
   }
-  return numbers;
+  last = { candidates, columns: new IssueColumns(entries), labels };
+  return last;
 }
 
 function bySubsets(rule: SubsetRule, n: number, ks: readonly number[], options: BestOptions): BestCurve {

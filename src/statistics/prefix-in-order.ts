@@ -24,8 +24,10 @@ export class PrefixInOrder {
   }
 
   insert(position: number, rank: number, label: number): void {
-    this.ranks.copyWithin(position + 1, position, this.size);
-    this.labels.copyWithin(position + 1, position, this.size);
+    for (let at = this.size; at > position; at -= 1) {
+      this.ranks[at] = whole(this.ranks, at - 1);
+      this.labels[at] = real(this.labels, at - 1);
+    }
     this.ranks[position] = rank;
     this.labels[position] = label;
     this.size += 1;

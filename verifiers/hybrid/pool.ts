@@ -21,10 +21,20 @@ export function poolOf(instanceId: string, entries: readonly Entry[]): Pool {
 
 /** An entry's value in the measure's own unit; null when unknown. */
 export function measure(pool: Pool, entry: Entry, by: StageMeasure): number | null {
-  if (by === 'dual_agreement') return dualAgreement(pool, entry);
-  if (by !== 'cluster_size') return entry[by] ?? null;
-  return entry.fingerprint === null ? null : (pool.clusters.get(entry.fingerprint) ?? null);
+  return READ[by](entry, pool);
 }
+
+const READ: Readonly<Record<StageMeasure, (entry: Entry, pool: Pool) => number | null>> = {
+  execution_free: (entry) => entry.execution_free,
+  regression: (entry) => entry.regression,
+  reproduction: (entry) => entry.reproduction,
+  patch_size: (entry) => entry.patch_size,
+  steps: (entry) => entry.steps ?? null,
+  learned: (entry) => entry.learned ?? null,
+  confidence: (entry) => entry.confidence ?? null,
+  cluster_size: ({ fingerprint }, pool) => (fingerprint === null ? null : (pool.clusters.get(fingerprint) ?? null)),
+  dual_agreement: dualAgreement,
+};
 
 /** A term's value, 0..1 before its weight; null when the count or what it counts up to is unknown. */
 export function rate(entry: Entry, { by }: Term): number | null {
@@ -34,7 +44,7 @@ export function rate(entry: Entry, { by }: Term): number | null {
 }
 
 /** Chen et al. 2022 (CodeT): tests solved × √(group that solves exactly these). */
-function dualAgreement({ behaviours }: Pool, { behaviour, reproduction }: Entry): number | null {
+function dualAgreement({ behaviour, reproduction }: Entry, { behaviours }: Pool): number | null {
   if (reproduction === null || behaviour === null || behaviour === undefined) return null;
   return reproduction * Math.sqrt(behaviours.get(behaviour) ?? 1);
 }

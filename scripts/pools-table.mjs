@@ -1,0 +1,211 @@
+// Tables for docs/benchmarks-statistics.md: what the label-free presets make of pools of real labelled patches, and of the
+// 24-model matrix. Run after a build: node scripts/pools-table.mjs DIR, where DIR holds pools/ and matrices/.
+import { createReadStream, existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { describeCandidates } from '../dist/src/pipeline/entries.js';
+import { DEFAULT_BEST } from '../dist/src/statistics/best-at-k.js';
+import { Curves } from '../dist/src/statistics/curves.js';
+import { trainCombiner } from '../dist/src/statistics/train-combiner.js';
+import { learnedPreset } from '../dist/verifiers/hybrid/combiner.js';
+import { findPreset, parsePreset } from '../dist/verifiers/hybrid/presets.js';
+
+const folder = process.argv[2];
+if (folder === undefined || !existsSync(folder)) {
+  console.error('pools-table: name the folder that holds pools/ and matrices/.');
+  process.exit(2);
+}
+
+const percent = (rate) => (rate === null ? '' : (100 * rate).toFixed(1));
+const interval = ({ value, low, high }) => `${percent(value)} [${percent(low)}, ${percent(high)}]`;
+const row = (cells) => `| ${cells.join(' | ')} |`;
+const tableOf = (header, rows) => [row(header), row(header.map(() => '---')), ...rows.map(row)].join('\n');
+
+async function* lines(file) {
+  for await (const line of createInterface({ input: createReadStream(file) }))
+    if (line.trim() !== '') yield JSON.parse(line);
+}
+
+function repoOf(instanceId) {
+  return instanceId.replace(/-[^-]+$/, '').replace('__', '/');
+}
+
+/** Issues of a pool: facts of the patches, and the suite of tests that passed before the fix as regression. */
+async function pool(name) {
+  const labels = new Map();
+  for await (const label of lines(join(folder, 'pools', `${name}.labels.jsonl`))) {
+    labels.set(`${label.instance_id}\n${label.candidate_id}`, label);
+  }
+  const byIssue = new Map();
+  for await (const candidate of lines(join(folder, 'pools', `${name}.candidates.jsonl`))) {
+    byIssue.set(candidate.instance_id, [
+      ...(byIssue.get(candidate.instance_id) ?? []),
+      { trajectory: null, ...candidate },
+    ]);
+  }
+  return [...byIssue].map(([instanceId, candidates]) => ({
+    instanceId,
+    repo: repoOf(instanceId),
+    candidates: describeCandidates(candidates, []).map(({ entry }) => {
+      const label = labels.get(`${instanceId}\n${entry.id}`);
+      const [passed, total] = label.p2p ?? [null, null];
+      const known = total > 0;
+      return {
+        entry: { ...entry, regression: known ? passed : null, regression_out_of: known ? total : null },
+        resolved: label.resolved,
+        cost: null,
+        axes: {},
+      };
+    }),
+  }));
+}
+
+function reportOf(issues, presets, ks, learned) {
+  const curves = new Curves({ ks, presets, axes: [], resamples: 10_000, best: { ...DEFAULT_BEST, learned } });
+  for (const issue of issues) curves.add(issue);
+  return curves.report();
+}
+
+function presetTable(report) {
+  const last = String(report.settings.ks.at(-1));
+  const byPair = new Map(report.comparisons.filter(({ a }) => a === 'random').map((each) => [each.b, each]));
+  return tableOf(
+    [
+      'preset',
+      'Best@all, %',
+      'by repository',
+      'over random, points',
+      'p (McNemar)',
+      'p (Holm)',
+      'head-room',
+      'sensitive, %',
+    ],
+    report.presets.map((each) => {
+      const best = each.best_at_k[last];
+      const pair = byPair.get(each.preset);
+      const over =
+        pair === undefined
+          ? ''
+          : interval({ value: -pair.difference.value, low: -pair.difference.high, high: -pair.difference.low });
+      return [
+        each.preset,
+        interval(best),
+        `[${percent(best.repo_low)}, ${percent(best.repo_high)}]`,
+        over,
+        pair?.p.toPrecision(2) ?? '',
+        pair?.p_holm.toPrecision(2) ?? '',
+        each.recovered_headroom?.value.toFixed(2) ?? '',
+        percent(each.best_where_sensitive),
+      ];
+    }),
+  );
+}
+
+function describePool(name, report) {
+  const { coverage, selector_sensitive: sensitive } = report;
+  const last = String(report.settings.ks.at(-1));
+  return [
+    `### ${name}`,
+    '',
+    `${coverage.issues} issues of ${coverage.repos} repositories, ${coverage.candidates} patches (${coverage.without_patch} without a source change); regression known for ${coverage.known.regression}. ` +
+      `Pass@1 ${interval(report.pass_at_k['1'])}, Pass@all ${interval(report.pass_at_k[last])}. ` +
+      `Right and wrong candidates on ${sensitive.issues} issues (${percent(sensitive.share)} %), where random picks are right in ${percent(sensitive.pass_at_1)} %.`,
+    '',
+    presetTable(report),
+    '',
+    `Smallest true difference to random that would show: ${percent(Math.max(...report.comparisons.filter(({ a }) => a === 'random').map((each) => each.minimum_detectable)))} points.`,
+    '',
+  ].join('\n');
+}
+
+function distinctTable(report) {
+  return tableOf(
+    ['distinct patches', 'issues', 'Pass@1, %', 'majority right, %'],
+    report.distinct_patches.map(({ distinct, issues, pass_at_1, picked }) => {
+      const { rate, low, high } = picked.find(({ preset }) => preset === 'majority');
+      return [distinct, issues, percent(pass_at_1), interval({ value: rate, low, high })];
+    }),
+  );
+}
+
+function cardLine({ auc, brier, ece, picked_right, mean_confidence, folds }) {
+  return `Learned combiner on repositories it had not seen (${folds} folds): AUC ${auc.toFixed(3)}, Brier ${brier.toFixed(3)}, ECE ${ece.toFixed(3)}; its picks are right in ${percent(picked_right)} %, and it said ${percent(mean_confidence)} %.`;
+}
+
+async function poolTables() {
+  const pools = { 'Lite pool': await pool('lite_pool'), 'Verified pool': await pool('verified_pool') };
+  for (const [name, issues] of Object.entries(pools)) {
+    const { heldOut, combiner } = trainCombiner(issues, null);
+    const most = Math.max(...issues.map(({ candidates }) => candidates.length));
+    const presets = [
+      ...['random', 'shortest', 'majority', 'eb-only', 'agentless'].map(findPreset),
+      learnedPreset(combiner),
+    ];
+    const report = reportOf(heldOut, presets, [1, most], undefined);
+    console.log(describePool(name, report));
+    console.log(`${cardLine(combiner.data_card)}\n`);
+    if (name === 'Lite pool') console.log(`${distinctTable(report)}\n`);
+  }
+}
+
+/** The matrix as K = 24: what a run costs and how many calls it took are all a selector sees. */
+function matrixIssues() {
+  const [header, ...rows] = readFileSync(join(folder, 'matrices', 'mini_swe_agent_verified_matrix.csv'), 'utf8')
+    .trim()
+    .split('\n');
+  const models = header.split(',').slice(1, 25);
+  return rows.map((text) => {
+    const [instanceId, ...cells] = text.split(',');
+    const number = (at) => (cells[at] === '' ? null : Number(cells[at]));
+    return {
+      instanceId,
+      repo: repoOf(instanceId),
+      candidates: models.map((id, at) => ({
+        entry: {
+          id,
+          execution_free: null,
+          regression: null,
+          reproduction: null,
+          patch_size: null,
+          fingerprint: null,
+          has_source_change: true,
+          applies: null,
+          finished: null,
+          steps: number(48 + at),
+        },
+        resolved: number(at) === null ? null : number(at) === 1,
+        cost: number(24 + at),
+        axes: {},
+      })),
+    };
+  });
+}
+
+function matrixTable() {
+  const fewest = parsePreset({ name: 'fewest-calls', stages: [{ stage: 'min', by: 'steps' }] });
+  const most = parsePreset({ name: 'most-calls', stages: [{ stage: 'max', by: 'steps' }] });
+  const ks = [1, 2, 3, 4, 6, 8, 12, 16, 20, 24];
+  const report = reportOf(matrixIssues(), [findPreset('random'), fewest, most], ks);
+  console.log('### 24 models as K = 24\n');
+  console.log(
+    tableOf(
+      ['k', 'Pass@k, %', 'by repository', ...report.presets.map(({ preset }) => `${preset}, %`)],
+      ks.map((k) => {
+        const pass = report.pass_at_k[k];
+        return [
+          k,
+          interval(pass),
+          `[${percent(pass.repo_low)}, ${percent(pass.repo_high)}]`,
+          ...report.presets.map(({ best_at_k }) => interval(best_at_k[k])),
+        ];
+      }),
+    ),
+  );
+  const { issues, share } = report.selector_sensitive;
+  console.log(
+    `\nRight and wrong candidates on ${issues} of ${report.issues} issues (${percent(share)} %); a candidate costs $${report.equal_best.mean_candidate_cost.toFixed(3)} on average. ${report.coverage.ungraded_candidates} candidates not graded.\n`,
+  );
+}
+
+await poolTables();
+matrixTable();
