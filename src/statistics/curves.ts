@@ -109,12 +109,10 @@ export class Curves {
   private presetCurve(preset: number, table: ResampledTable): Pick<PresetReport, 'best_at_k' | 'recovered_headroom'> {
     const { ks } = this.request;
     const last = ks.length - 1;
-    const [best, any] = [this.columns.best(preset, last), this.columns.pass(last)];
-    const one = ks[0] === 1 ? this.columns.pass(0) : null;
+    const [best, any, one] = [this.columns.best(preset, last), this.columns.pass(last), this.columns.passOne()];
     return {
       best_at_k: byK(ks, table, (index) => this.columns.best(preset, index)),
-      recovered_headroom:
-        one === null ? null : table.statistic((mean) => (mean(best) - mean(one)) / (mean(any) - mean(one))),
+      recovered_headroom: table.statistic((mean) => (mean(best) - mean(one)) / (mean(any) - mean(one))),
     };
   }
 

@@ -34,7 +34,7 @@ export function numbersOf(
   return { n, right: countRight(issue), curves, full, picks };
 }
 
-/** Columns: Pass@k by k; for each preset, Best@k by k; for each pair of presets, the difference of their Best@n. */
+/** Columns: Pass@k by k; by preset, Best@k by k; by pair of presets, the difference of their Best@n; Pass@1. */
 export class Columns {
   private readonly pairs: readonly (readonly [number, number])[];
 
@@ -46,7 +46,7 @@ export class Columns {
   }
 
   get width(): number {
-    return this.ks.length * (1 + this.presets) + this.pairs.length;
+    return this.ks.length * (1 + this.presets) + this.pairs.length + 1;
   }
 
   pass(kIndex: number): number {
@@ -61,12 +61,18 @@ export class Columns {
     return this.ks.length * (1 + this.presets) + pair;
   }
 
+  /** Pass@1, whether it was asked for or not. */
+  passOne(): number {
+    return this.width - 1;
+  }
+
   row({ n, right, curves, full }: IssueNumbers): Float64Array {
     const row = new Float64Array(this.width);
     for (const [index, k] of this.ks.entries()) {
       row[this.pass(index)] = n === 0 ? 0 : passAtK(n, right, Math.min(k, n));
       for (const [preset, { values }] of curves.entries()) row[this.best(preset, index)] = real(values, index);
     }
+    row[this.passOne()] = n === 0 ? 0 : right / n;
     for (const [pair, [a, b]] of this.pairs.entries()) row[this.difference(pair)] = (full[a] ?? 0) - (full[b] ?? 0);
     return row;
   }

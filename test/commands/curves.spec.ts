@@ -96,6 +96,17 @@ describe('bestk curves', () => {
     expect(learned).toMatchObject({ preset: 'learned', picked: { resolved: 12 } });
   });
 
+  it('tells the rules of the shipped example apart', async () => {
+    const [example, careful] = [here('../../examples/curves/scores.jsonl'), here('../../examples/curves/careful.yaml')];
+    const { stdout } = await bestk('--scores', example, '--k', '8', '--presets', `random,deepswe,${careful}`, '--json');
+    const report = JSON.parse(stdout) as CurvesReport;
+    const recovered = report.presets.map(({ recovered_headroom }) => recovered_headroom?.value ?? NaN);
+    expect(recovered[0]).toBeCloseTo(0, 10);
+    expect(recovered[1]).toBeGreaterThan(0.7);
+    expect(recovered[2]).toBeGreaterThan(0.7);
+    expect(report.comparisons.find(({ b }) => b === 'deepswe')?.p_holm).toBeLessThan(0.001);
+  });
+
   it.each<[string, string[], RegExp]>([
     ['a k above all candidates', ['--k', '1..9'], /field "k": k = 9, but no issue has more than 4 candidates/],
     ['a k of 0', ['--k', '0'], /"0" is not a k/],
