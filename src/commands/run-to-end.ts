@@ -11,8 +11,8 @@ import { progressLine } from './progress.js';
 
 /**
  * Runs a request and waits for its end, telling progress on stderr. A run of the same request that was left unfinished
- * is taken up where it stopped; one that ended is done again from its stored results. SIGINT and SIGTERM hand the run
- * back and remove its containers.
+ * is taken up where it stopped; one that ended is done again from its stored results. SIGINT and SIGTERM cancel the run
+ * and remove its containers.
  * @throws the run's own failure, InterruptedError
  */
 export async function runToEnd(app: App, key: string, request: RunRequest): Promise<FinishedRun> {
@@ -26,6 +26,11 @@ export async function runToEnd(app: App, key: string, request: RunRequest): Prom
     const run = await startOrResume(app.runs, key, request);
     await app.runs.recover(run.id);
     for await (const event of app.runs.follow(run.id, 0, interrupted.signal)) tell(event);
+    if (interrupted.signal.aborted) {
+      // Cancelled rather than handed back: a service on the same store would go on with it.
+      await app.runs.cancel(run.id).catch(() => undefined);
+      throw new InterruptedError();
+    }
     const ended = await app.runs.get(run.id);
     if (ended.failure !== null) throw new RunFailure(ended.failure);
     if (ended.status !== 'done') throw new InterruptedError();

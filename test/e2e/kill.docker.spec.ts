@@ -59,7 +59,7 @@ describe('a run that is stopped', () => {
     expect(cells.length).toBeGreaterThanOrEqual(4);
     for (const cell of cells) expect(second.stderr).toContain(cell);
     expect(containersOf(victim.pid ?? 0)).toEqual([]);
-  }, 90_000);
+  }, 180_000);
 
   it('by SIGINT removes its containers, exits 130, and goes on with the same command', async () => {
     const { cli, args } = setUp();
@@ -74,7 +74,7 @@ describe('a run that is stopped', () => {
 
     expect((await cli.run(args)).code).toBe(0);
     expect(cli.readJson('out/selection.json')).toMatchObject({ candidate_id: 'right' });
-  }, 90_000);
+  }, 180_000);
 
   it('leaves nothing for sweep to find but what is nobody’s any more', async () => {
     const { cli, args } = setUp();
@@ -86,5 +86,5 @@ describe('a run that is stopped', () => {
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toHaveProperty('removed');
     expect(containersOf(victim.pid ?? 0)).toEqual([]);
-  }, 90_000);
+  }, 180_000);
 });
