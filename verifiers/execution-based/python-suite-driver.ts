@@ -113,7 +113,7 @@ def watch(pid, output, deadline):
         elif select.select([output], [], [], pause)[0]:
             chunk = os.read(output, 65536)
             if chunk:
-                log = (log + chunk)[-LOG:]
+                log = chunk[-LOG:] if len(chunk) >= LOG else (log + chunk)[-LOG:]
             else:
                 os.close(output)
                 output = None
