@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import SqliteDriver from 'better-sqlite3';
 import { Kysely, Migrator, SqliteDialect } from 'kysely';
@@ -7,7 +7,7 @@ import type { Database } from './kysely-schema.js';
 
 /** Opens, and creates or migrates when needed, one SQLite file. Everything that is SQLite's own is here. */
 export async function openDatabase(path: string, busyTimeoutMs: number): Promise<Kysely<Database>> {
-  mkdirSync(dirname(path), { recursive: true });
+  makeFolder(dirname(path));
   const driver = new SqliteDriver(path, { timeout: busyTimeoutMs });
   try {
     // Write-ahead log: readers and one writer of other processes at the same time. With NORMAL a killed process
@@ -41,4 +41,11 @@ async function migrate(db: Kysely<Database>, driver: SqliteDriver.Database): Pro
     if (driver.inTransaction) driver.exec('ROLLBACK');
     throw error;
   }
+}
+
+/** Node's own recursive mkdir never returns where the system takes no folders, as below /proc. */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return;
+  makeFolder(dirname(path));
+  mkdirSync(path);
 }

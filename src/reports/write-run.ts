@@ -1,5 +1,6 @@
+import { existsSync } from 'node:fs';
 import { mkdir, rename, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { BadInputError } from '../core/errors.js';
 import type { RunRequest } from '../core/run-request.js';
 import type { RunResult } from '../core/run-result.js';
@@ -14,7 +15,7 @@ export interface FinishedRun {
 /** Fails before any work is done when the folder cannot be made. @throws BadInputError */
 export async function prepareFolder(folder: string): Promise<void> {
   try {
-    await mkdir(folder, { recursive: true });
+    await makeFolder(resolve(folder));
   } catch (error) {
     throw new BadInputError(`cannot be made: ${(error as Error).message}`, { file: folder, field: '--out' });
   }
@@ -36,6 +37,13 @@ export async function writeRun(folder: string, { id, createdAt, request, result 
     ['selection.json', json(selection)],
   ];
   for (const [name, content] of files) await writeWhole(join(folder, name), content);
+}
+
+/** Node's own recursive mkdir never returns where the system takes no folders, as below /proc. */
+async function makeFolder(path: string): Promise<void> {
+  if (existsSync(path)) return;
+  await makeFolder(dirname(path));
+  await mkdir(path);
 }
 
 async function writeWhole(path: string, content: string): Promise<void> {

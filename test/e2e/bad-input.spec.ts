@@ -82,6 +82,15 @@ describe('bad input', () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   });
 
+  it('folders that cannot be made are told, not waited for', async () => {
+    const store = await cli.run(['doctor'], { DATABASE_URL: 'file:/proc/x/store.sqlite' });
+    expect(store).toMatchObject({ code: 3 });
+    expect(store.stderr).toContain('/proc/x/store.sqlite');
+    const out = await select({ more: ['--verifiers', 'eb', '--out', '/proc/x/y'] });
+    expect(out).toMatchObject({ code: 2 });
+    expect(out.stderr).toContain('/proc/x/y');
+  });
+
   it('a bad setting is told by its name', async () => {
     const { code, stderr } = await cli.run(['doctor'], { BESTK_SANDBOX_CONCURRENCY: 'many' });
     expect(stderr).toContain('BESTK_SANDBOX_CONCURRENCY');
