@@ -2,8 +2,9 @@ import { Resamples } from './bootstrap.js';
 import { real } from './cells.js';
 import { Z95, type Interval } from './wilson.js';
 
-/** Numbers kept of single issues (64 MB); beyond it, intervals over issues use the normal approximation. */
+/** Numbers (64 MB) and issues kept apart; beyond either, intervals over issues use the normal approximation. */
 const LARGEST_ROWS = 8_000_000;
+const MOST_ISSUES = 50_000;
 /** Repositories kept apart; beyond it there is no interval over repositories. */
 const MOST_REPOS = 5_000;
 
@@ -44,7 +45,7 @@ export class CurveTable {
       this.squares[column] = real(this.squares, column) + value * value;
     }
     this.rows?.push(row);
-    if (this.rows !== null && this.rows.length * this.width > LARGEST_ROWS) this.rows = null;
+    if (this.issues > Math.min(MOST_ISSUES, LARGEST_ROWS / this.width)) this.rows = null;
     this.addToRepo(repo, row);
   }
 
