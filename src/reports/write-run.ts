@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { BadInputError } from '../core/errors.js';
@@ -41,9 +41,13 @@ export async function writeRun(folder: string, { id, createdAt, request, result 
 
 /** Node's own recursive mkdir never returns where the system takes no folders, as below /proc. */
 async function makeFolder(path: string): Promise<void> {
-  if (existsSync(path)) return;
-  await makeFolder(dirname(path));
-  await mkdir(path);
+  if (!existsSync(dirname(path))) await makeFolder(dirname(path));
+  try {
+    await mkdir(path);
+  } catch (error) {
+    // It may be there before us; a file of that name is no folder.
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
+  }
 }
 
 async function writeWhole(path: string, content: string): Promise<void> {
