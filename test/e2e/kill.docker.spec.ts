@@ -1,6 +1,7 @@
-import { execFileSync } from 'node:child_process';
+import { openSqliteStore } from '../../src/adapters/sqlite-store.js';
 import { CommandLine, ended } from '../fixtures/command-line.js';
 import { calcPatch, calcTest, calculatorIssue, candidate, RIGHT, script } from '../fixtures/calculator.js';
+import { containersOf } from '../fixtures/containers.js';
 
 const TESTS = [
   calcTest('sum', 'add(2, 3) == 5'),
@@ -23,42 +24,58 @@ function setUp(): { cli: CommandLine; args: string[] } {
   return { cli, args };
 }
 
-/** Containers of one process: others' tests may run beside this one. */
-function containersOf(pid: number): string[] {
-  const format = '{{.ID}} {{.Label "bestk.owner"}}';
-  const lines = execFileSync('docker', ['ps', '-a', '--filter', 'label=bestk', '--format', format], {
-    encoding: 'utf8',
-  });
-  return lines.split('\n').filter((line) => new RegExp(`\\b${pid}\\b`).test(line));
-}
-
-/** Resolves with what was told so far, once `pattern` is in it. */
-function told(child: ReturnType<CommandLine['start']>, pattern: RegExp): Promise<string> {
-  return new Promise((resolve) => {
+/** Resolves once `pattern` was told, and fails when the program ends before. */
+function told(child: ReturnType<CommandLine['start']>, pattern: RegExp): Promise<void> {
+  return new Promise((resolve, reject) => {
     let text = '';
     child.stderr?.on('data', (chunk: Buffer) => {
       text += chunk.toString();
-      if (pattern.test(text)) resolve(text);
+      if (pattern.test(text)) resolve();
+    });
+    child.once('close', (code) => {
+      reject(new Error(`ended with ${code} before it told ${pattern}: ${text}`));
     });
   });
+}
+
+type Row = Record<string, unknown>;
+
+/** What one execution is known by, and how long it took, to the millisecond. */
+function measured({ candidate_id, suite, test_id, duration_ms }: Row): unknown[] {
+  return [candidate_id, suite, test_id, duration_ms];
+}
+
+/** Cells in the journal of the store's only run. */
+async function journal(cli: CommandLine): Promise<unknown[][]> {
+  const store = await openSqliteStore(cli.path('store.sqlite'));
+  try {
+    const [run] = (await store.runs.list(1, null)).runs;
+    const events = await store.runs.events(run?.id ?? '', 0);
+    return events.filter(({ type }) => type === 'cell').map(({ data }) => measured(data as Row));
+  } finally {
+    await store.close();
+  }
 }
 
 describe('a run that is stopped', () => {
   it('by SIGKILL goes on where it stopped, runs nothing twice, and leaves no container', async () => {
     const { cli, args } = setUp();
     const victim = cli.start(args);
-    const before = await told(victim, /tests: 2 of 2 admitted/);
+    await told(victim, /^(right|b|c): /m);
     victim.kill('SIGKILL');
     await ended(victim);
+    const before = await journal(cli);
+    // Base twice, two tests and the regression suite; and at least one cell of a candidate, but not all of them.
+    expect(before.length).toBeGreaterThan(6);
+    expect(before.length).toBeLessThan(6 + 3 * 3);
 
     const second = await cli.run(args);
     expect(second.code).toBe(0);
     expect(cli.readJson('out/selection.json')).toMatchObject({ candidate_id: 'right' });
-    // What was told before the kill is told again as it was measured then, to the millisecond.
-    const cells = before.split('\n').filter((line) => /^(base|right|b|c): (test|regression)/.test(line));
-    expect(cells.length).toBeGreaterThanOrEqual(4);
-    for (const cell of cells) expect(second.stderr).toContain(cell);
-    expect(containersOf(victim.pid ?? 0)).toEqual([]);
+    const cells = cli.readLines('out/matrix.jsonl').map(measured);
+    expect(cells).toHaveLength(6 + 3 * 3);
+    expect(cells).toEqual(expect.arrayContaining(before));
+    expect(containersOf(victim.pid)).toEqual([]);
   }, 180_000);
 
   it('by SIGINT removes its containers, exits 130, and goes on with the same command', async () => {
@@ -70,7 +87,7 @@ describe('a run that is stopped', () => {
     child.kill('SIGINT');
     expect((await end).code).toBe(130);
     expect(performance.now() - asked).toBeLessThan(5_000);
-    expect(containersOf(child.pid ?? 0)).toEqual([]);
+    expect(containersOf(child.pid)).toEqual([]);
 
     expect((await cli.run(args)).code).toBe(0);
     expect(cli.readJson('out/selection.json')).toMatchObject({ candidate_id: 'right' });
@@ -85,6 +102,6 @@ describe('a run that is stopped', () => {
     const { code, stdout } = await cli.run(['sweep', '--json']);
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toHaveProperty('removed');
-    expect(containersOf(victim.pid ?? 0)).toEqual([]);
+    expect(containersOf(victim.pid)).toEqual([]);
   }, 180_000);
 });

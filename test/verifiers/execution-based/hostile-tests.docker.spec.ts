@@ -5,6 +5,7 @@ import { createExecutionBasedVerifier } from '../../../verifiers/execution-based
 import { MemoryResultStore } from '../../fakes/memory-result-store.js';
 import { Observing } from '../../fakes/observing.js';
 import { calcTest, calculatorIssue, candidate, RIGHT, script, WRONG } from '../../fixtures/calculator.js';
+import { containersOf } from '../../fixtures/containers.js';
 
 /** Misbehaves only where the bug is gone, so that it is admitted and runs on both candidates. */
 function onceFixed(id: string, ...lines: readonly string[]): ReturnType<typeof script> {
@@ -47,6 +48,7 @@ const TESTS = [
   script('exits 0 at once', 'import sys', 'sys.exit(0)'),
   script('no syntax', 'def ('),
   script('no import', 'import nothing_of_that_name'),
+  script('eats all at once', 'kept = [bytearray(10**7) for _ in range(1000)]'),
   { ...calcTest('not python', 'True'), path: 'test.js' },
   calcTest('last', 'add(-2, 3) == 1'),
 ];
@@ -81,6 +83,7 @@ describe('generated tests that misbehave', () => {
     ['no syntax', /breaks on base/],
     ['no import', /breaks on base/],
     ['not python', /is not a Python script/],
+    ['eats all at once', /exceeds the memory limit on base/],
   ])('is refused when it %s', (id, reason) => {
     expect(observed.admissions.find(({ test_id }) => test_id === id)).toMatchObject({
       admitted: false,
@@ -111,6 +114,10 @@ describe('generated tests that misbehave', () => {
       verdicts.find(({ candidate_id, measure }) => candidate_id === id && measure === 'reproduction')?.evidence.solved;
     expect(solved('right')).toEqual(['first', 'prints 1 GB', 'opens a socket', 'leaves a daemon', 'bytes', 'last']);
     expect(solved('wrong')).toEqual(['first', 'prints 1 GB', 'opens a socket', 'leaves a daemon', 'bytes']);
+  });
+
+  it('leaves no container', () => {
+    expect(containersOf(process.pid)).toEqual([]);
   });
 
   it('keeps no more than the end of what is printed', () => {
