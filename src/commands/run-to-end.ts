@@ -56,6 +56,12 @@ function tell(event: RunEvent): void {
   if (line !== null) printProgress(line);
 }
 
+const EXIT_BY_CODE: Readonly<Record<string, number>> = {
+  'bad-input': EXIT.badInput,
+  interrupted: EXIT.interrupted,
+  internal: 1,
+};
+
 /** A stored failure, thrown again where the command ends. */
 class RunFailure extends BestkError {
   readonly code: string;
@@ -64,6 +70,6 @@ class RunFailure extends BestkError {
   constructor({ code, message, next }: { code: string; message: string; next: string }) {
     super(message, next);
     this.code = code;
-    this.exitCode = code === 'bad-input' ? EXIT.badInput : EXIT.unavailable;
+    this.exitCode = EXIT_BY_CODE[code] ?? EXIT.unavailable;
   }
 }

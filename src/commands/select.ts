@@ -45,7 +45,7 @@ export function registerSelect(program: Command, openApp: OpenApp): void {
     .requiredOption('--candidates <file>', 'candidates.jsonl or SWE-bench predictions')
     .requiredOption('--out <dir>', 'folder for the report')
     .option('--tests <file>', 'saved generated tests, instead of none')
-    .option('--labels <file>', 'labels, read after the selection and shown beside it')
+    .option('--labels <file>', 'labels, shown beside the selection; no verifier and no stage can see them')
     .option('--image <name>', 'container image of the instance, when the issue names none')
     .option('--instance <id>', 'which instance, when a file holds several')
     .option('--verifiers <list>', 'ef (execution-free), eb (execution-based), or both: ef,eb')

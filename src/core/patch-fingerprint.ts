@@ -3,9 +3,10 @@ import { contentKey } from './fingerprint.js';
 import type { PatchFile, ReadablePatch } from './patch.js';
 
 /**
- * SHA-256 of what a patch's source files do: for each file, by path, its kind of change and every removed and added
- * line with the old line number it stands at. Equal for patches that differ only in context width, hunk cutting, index
- * lines or the order of files; two patches with equal fingerprints make the same tree, so one is verified for both.
+ * SHA-256 of what a patch's source files do: for each file, by path, its kind of change and every line of its hunks with
+ * the old line number it stands at. Context counts, since it decides whether and where git applies a hunk. Equal for
+ * patches that differ only in index lines, hunk cutting or the order of files: git does the same with them, so one is
+ * verified for all.
  */
 export function fingerprint({ files }: ReadablePatch): string {
   const source = files.filter(({ role }) => role === 'source').map(describe);
@@ -25,7 +26,7 @@ function changes({ hunks }: StructuredPatch): unknown[] {
     // For a hunk without old lines the parser has already moved the start behind the line that git names.
     let at = oldStart;
     for (const line of lines) {
-      if (!line.startsWith(' ')) found.push([at, line]);
+      found.push([at, line]);
       if (line.startsWith(' ') || line.startsWith('-')) at += 1;
     }
   }

@@ -16,7 +16,6 @@ const RUNNER_CONFIG = [
   /^pyproject\.toml$/,
   /^package\.json$/,
   /^noxfile\.py$/,
-  /^(site|user)customize\.py$/,
   /\.pth$/,
   /^\.coveragerc$/,
   /^(jest|vitest|karma|playwright)\.config\.[cm]?[jt]s(on)?$/,
@@ -32,9 +31,16 @@ export function roleOf(path: string): FileRole {
   const parts = path.split('/');
   const name = parts.at(-1) ?? '';
   const directories = parts.slice(0, -1);
-  if (RUNNER_CONFIG.some((pattern) => pattern.test(name)) || isContinuousIntegration(path)) return 'runner-config';
+  if (RUNNER_CONFIG.some((pattern) => pattern.test(name)) || isContinuousIntegration(path) || parts.some(isStartUp)) {
+    return 'runner-config';
+  }
   if (directories[0] === 'test' || directories.some((directory) => TEST_DIRECTORIES.has(directory))) return 'test';
   return TEST_FILES.some((pattern) => pattern.test(name)) ? 'test' : 'source';
+}
+
+/** What Python runs at every start, or a package tells pytest to load, and modules that stand in for the runner's own. */
+function isStartUp(part: string): boolean {
+  return /^(site|user)customize(\.|$)|\.(egg|dist)-info$|^(pytest|_pytest|unittest)(\.py)?$/.test(part);
 }
 
 function isContinuousIntegration(path: string): boolean {

@@ -49,8 +49,8 @@ export function readPatch(text: string): ParsedPatch {
 
 function readFile({ text, strict }: FileSection): PatchFile | Refusal {
   const parsed = structured(strict);
-  const old = repositoryPath(parsed.oldFileName, 'a/');
-  const next = repositoryPath(parsed.newFileName, 'b/');
+  const old = repositoryPath(parsed.oldFileName, parsed);
+  const next = repositoryPath(parsed.newFileName, parsed);
   const paths = [old, next].filter((path) => path !== null);
   const path = next ?? old;
   if (path === null) return { reason: 'unparsable', detail: 'a file has no name' };
@@ -71,10 +71,16 @@ function structured(text: string): StructuredPatch {
   }
 }
 
-/** Git's `a/` and `b/` are taken off; `/dev/null` is no file. */
-function repositoryPath(name: string | undefined, prefix: string): string | null {
+/** The first folders that git writes before a path, and that `git apply` takes off whatever they are. */
+const PREFIX = /^(a|b|c|i|o|w)\//;
+
+/** The path that `git apply` would write; `/dev/null` is no file. @throws UnreadablePatch for one it reads otherwise */
+function repositoryPath(name: string | undefined, { isRename, isCopy, hunks }: StructuredPatch): string | null {
   if (name === undefined || name === '/dev/null') return null;
-  return name.startsWith(prefix) ? name.slice(prefix.length) : name;
+  if (name.startsWith('/')) return name;
+  if (PREFIX.test(name)) return name.replace(PREFIX, '');
+  if ((isRename === true || isCopy === true) && hunks.length === 0) return name;
+  throw new UnreadablePatch(`"${name.slice(0, 200)}" does not begin with a/ or b/`);
 }
 
 export interface SetApartFile {

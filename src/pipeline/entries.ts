@@ -22,30 +22,35 @@ export function describeCandidates(
     const facts = patchFacts(candidate.patch);
     const twin = facts.fingerprint === null ? undefined : firstWith.get(facts.fingerprint);
     if (facts.fingerprint !== null && twin === undefined) firstWith.set(facts.fingerprint, candidate.candidate_id);
-    const doesNotApply = own.some((verdict) => verdict.kind === 'abstained' && verdict.reason === 'does-not-apply');
-    const score = (measure: Measure): number | null => scoreOf(own, measure);
-    const finished = finishedOf(candidate);
+    const entry = entryOf(candidate, facts, own);
     return {
-      entry: {
-        id: candidate.candidate_id,
-        execution_free: score('execution_free'),
-        regression: score('regression'),
-        reproduction: score('reproduction'),
-        patch_size: facts.size,
-        fingerprint: facts.fingerprint,
-        has_source_change: facts.hasSourceChange,
-        applies: facts.refused || doesNotApply ? false : appliedOf(own),
-        finished,
-      },
+      entry,
       flags: [
         ...facts.flags,
-        ...(doesNotApply ? ['does-not-apply'] : []),
-        ...(finished === false ? ['not-submitted'] : []),
+        ...(doesNotApply(own) ? ['does-not-apply'] : []),
+        ...(entry.finished === false ? ['not-submitted'] : []),
         ...(twin === undefined ? [] : [`same-patch-as:${twin}`]),
         ...own.flatMap((verdict) => (isGap(verdict) ? [`abstained:${verdict.measure}:${verdict.reason}`] : [])),
       ],
     };
   });
+}
+
+function entryOf(candidate: Candidate, facts: PatchFacts, own: readonly Verdict[]): Entry {
+  return {
+    id: candidate.candidate_id,
+    ...measured(own),
+    patch_size: facts.size,
+    fingerprint: facts.fingerprint,
+    has_source_change: facts.hasSourceChange,
+    applies: facts.refused || doesNotApply(own) ? false : appliedOf(own),
+    finished: finishedOf(candidate),
+    steps: candidate.trajectory?.steps.length ?? null,
+  };
+}
+
+function doesNotApply(verdicts: readonly Verdict[]): boolean {
+  return verdicts.some((verdict) => verdict.kind === 'abstained' && verdict.reason === 'does-not-apply');
 }
 
 function groupByCandidate(verdicts: readonly Verdict[]): ReadonlyMap<string, readonly Verdict[]> {
@@ -88,6 +93,33 @@ function patchFacts(text: string): PatchFacts {
 function scoreOf(verdicts: readonly Verdict[], measure: Measure): number | null {
   const verdict = verdicts.find((each) => each.measure === measure);
   return verdict?.kind === 'scored' ? verdict.score : null;
+}
+
+type Measured = Pick<
+  Entry,
+  'execution_free' | 'regression' | 'reproduction' | 'regression_out_of' | 'reproduction_out_of' | 'behaviour'
+>;
+
+function measured(verdicts: readonly Verdict[]): Measured {
+  return {
+    execution_free: scoreOf(verdicts, 'execution_free'),
+    regression: scoreOf(verdicts, 'regression'),
+    reproduction: scoreOf(verdicts, 'reproduction'),
+    regression_out_of: outOf(verdicts, 'regression'),
+    reproduction_out_of: outOf(verdicts, 'reproduction'),
+    behaviour: behaviourOf(verdicts),
+  };
+}
+
+function outOf(verdicts: readonly Verdict[], measure: Measure): number | null {
+  const verdict = verdicts.find((each) => each.measure === measure);
+  return verdict?.kind === 'scored' ? verdict.out_of : null;
+}
+
+/** Equal for candidates that solved exactly the same generated tests. */
+function behaviourOf(verdicts: readonly Verdict[]): string | null {
+  const verdict = verdicts.find(({ kind, measure }) => kind === 'scored' && measure === 'reproduction');
+  return verdict === undefined ? null : JSON.stringify(verdict.evidence.solved ?? null);
 }
 
 /** An executed patch applied; one nobody executed is unknown. */

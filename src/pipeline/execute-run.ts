@@ -33,6 +33,13 @@ export class PipelineExecutor extends RunExecutor {
   override check(request: Run['request']): void {
     const { preset, verifiers } = RunRequest.parse(request);
     findPreset(preset);
+    if (preset === 'learned') {
+      throw new BadInputError(
+        'the preset "learned" needs a trained combiner.',
+        { field: 'preset' },
+        'It is used by `bestk curves`.',
+      );
+    }
     this.chosenVerifiers(verifiers);
   }
 
@@ -74,7 +81,7 @@ export class PipelineExecutor extends RunExecutor {
       verdicts: [...verdicts],
       cells: record.cells,
       admissions: [...record.admissions],
-      statistics: statistics(described, verdicts, record.admissions),
+      statistics: { ...statistics(described, verdicts, record.admissions), tests_given: task.tests.length },
       usage: { models: [...set.usage()], cost_usd: null, stages: seconds },
       provenance: await this.provenance(request, names, signal),
     };
@@ -141,14 +148,13 @@ function statistics(
   described: readonly Described[],
   verdicts: readonly Verdict[],
   admissions: readonly Admission[],
-): RunResult['statistics'] {
+): Omit<RunResult['statistics'], 'tests_given'> {
   const fingerprints = described.flatMap(({ entry }) => entry.fingerprint ?? []);
   const scored = verdicts.filter(({ kind }) => kind === 'scored').map(({ candidate_id }) => candidate_id);
   return {
     k: described.length,
     distinct_patches: new Set(fingerprints).size,
     verified: new Set(scored).size,
-    tests_given: admissions.length,
     tests_admitted: admissions.filter(({ admitted }) => admitted).length,
   };
 }

@@ -3,7 +3,7 @@ import type { Verdict } from '../core/verdict.js';
 import type { VerificationTask, Verifier } from '../core/verifier.js';
 
 /**
- * Runs the verifiers at once and hands on each one's verdicts as they exist. When one fails the others are stopped:
+ * Runs the verifiers at once and hands on each one's verdicts when it has ended. When one fails the others are stopped:
  * nothing goes on in the background of a failed run.
  * @returns verdicts of all verifiers, and each verifier's wall seconds by name
  * @throws what a verifier throws; ModelUnavailableError when the model answered for no candidate at all
@@ -37,9 +37,15 @@ export async function score(
 
 /** One candidate that a model did not answer for is a gap; all of them are a model that is down. */
 function refuseSilence(verdicts: readonly Verdict[]): void {
-  const judged = verdicts.filter(({ measure }) => measure === 'execution_free');
-  const silent = judged.find((verdict) => verdict.kind === 'abstained' && verdict.reason === 'model-unavailable');
-  if (silent?.kind === 'abstained' && !judged.some(({ kind }) => kind === 'scored')) {
-    throw new ModelUnavailableError(`it answered for no candidate; the last words were: ${silent.detail}`);
+  const asked = verdicts.filter(
+    (verdict) =>
+      verdict.measure === 'execution_free' &&
+      !(verdict.kind === 'abstained' && ['no-source-change', 'refused-patch'].includes(verdict.reason)),
+  );
+  const silent = asked.flatMap((each) =>
+    each.kind === 'abstained' && each.reason === 'model-unavailable' ? [each] : [],
+  );
+  if (silent[0] !== undefined && silent.length === asked.length) {
+    throw new ModelUnavailableError(`it answered for no candidate; the first words were: ${silent[0].detail}`);
   }
 }

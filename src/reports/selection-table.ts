@@ -37,9 +37,9 @@ export function table(rows: readonly (readonly string[])[]): string {
     .join('\n');
 }
 
-/** Text from outside without control characters, so that it cannot steer a terminal. */
+/** Text from outside without control, direction and zero-width characters: it can neither steer a terminal nor mislead. */
 export function printable(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, '?');
+  return text.replace(/[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, '?');
 }
 
 function number(candidate: RankedCandidate, measure: string, digits: number): string {

@@ -1,5 +1,5 @@
 import { existsSync, statSync } from 'node:fs';
-import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { BadInputError } from '../core/errors.js';
 import type { RunRequest } from '../core/run-request.js';
@@ -16,6 +16,8 @@ export interface FinishedRun {
 export async function prepareFolder(folder: string): Promise<void> {
   try {
     await makeFolder(resolve(folder));
+    // An earlier run's decision must not stand beside this one's evidence.
+    await rm(join(folder, 'selection.json'), { force: true });
   } catch (error) {
     throw new BadInputError(`cannot be made: ${(error as Error).message}`, { file: folder, field: '--out' });
   }

@@ -88,6 +88,8 @@ describe('reading a patch', () => {
     ['unsafe-path', EDIT.replaceAll('x.py', '../x.py')],
     ['unsafe-path', EDIT.replaceAll('a/x.py', '/etc/x.py').replaceAll('b/x.py', '/etc/x.py')],
     ['unsafe-path', EDIT.replaceAll('x.py', 'a/./x.py')],
+    ['unparsable', EDIT.replaceAll('a/x.py', 'zz/x.py')],
+    ['unparsable', EDIT.slice(EDIT.indexOf('---')).replaceAll('a/x.py', 'x.py').replaceAll('b/x.py', 'x.py')],
     ['git-internals', EDIT.replaceAll('x.py', '.git/hooks/pre-commit')],
     ['git-internals', EDIT.replaceAll('x.py', 'sub/.GIT/config')],
     ['git-internals', EDIT.replaceAll('x.py', 'git~1/config')],
@@ -114,11 +116,11 @@ function link(target: string): string {
 describe('the fingerprint of a patch', () => {
   const print = (given: string): string => fingerprint(readable(given));
 
-  it('does not see context, index lines or the order of files', () => {
+  it('does not see index lines or the order of files', () => {
     fc.assert(
-      fc.property(text, text, fc.nat(10), fc.nat(10), (before, after, one, other) => {
+      fc.property(text, text, fc.nat(10), (before, after, context) => {
         fc.pre(before !== after);
-        const [a, b] = [diff('a.py', before, after, one), diff('a.py', before, after, other)];
+        const [a, b] = [diff('a.py', before, after, context), diff('a.py', before, after, context)];
         expect(print(a)).toBe(print(b.replace('index 1..2', 'index 3..4')));
         expect(print(a + EDIT)).toBe(print(EDIT + b));
       }),
@@ -134,6 +136,8 @@ describe('the fingerprint of a patch', () => {
       }),
     );
     expect(print(EDIT)).not.toBe(print(EDIT.replace('+TWO', '+ TWO')));
+    // Other context: git may apply one and refuse the other.
+    expect(print(EDIT)).not.toBe(print(EDIT.replace(' one', ' uno')));
     expect(print(EDIT)).not.toBe(print(EDIT.replaceAll('x.py', 'y.py')));
     expect(print(EDIT)).not.toBe(print(EDIT.replace('@@ -1,3 +1,3 @@', '@@ -11,3 +11,3 @@')));
   });
@@ -161,6 +165,10 @@ describe('what a file is to verification', () => {
     ['setup.cfg', 'runner-config'],
     ['pyproject.toml', 'runner-config'],
     ['sitecustomize.py', 'runner-config'],
+    ['usercustomize/__init__.py', 'runner-config'],
+    ['pkg.egg-info/entry_points.txt', 'runner-config'],
+    ['pytest/__init__.py', 'runner-config'],
+    ['src/pytest_plugin.py', 'source'],
     ['x.pth', 'runner-config'],
     ['.gitattributes', 'runner-config'],
     ['.github/workflows/ci.yml', 'runner-config'],

@@ -40,8 +40,9 @@ function checkEach(request: ExecRequest, session: FakeSessionView, applies: (pat
 }
 
 function note(path: string, session: FakeSessionView, statuses: Readonly<Record<string, string>>): ExecOutcome {
-  const lines = Object.entries(statuses).map(([t, s]) => `${JSON.stringify({ t, s })}\n`);
-  session.files.set(path, new TextEncoder().encode(lines.join('')));
+  const [file = '', k] = path.split('|');
+  const lines = Object.entries(statuses).map(([t, s]) => `${JSON.stringify({ t, s, k })}\n`);
+  session.files.set(file, new TextEncoder().encode(lines.join('')));
   return exited(0);
 }
 

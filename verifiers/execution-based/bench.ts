@@ -24,8 +24,11 @@ export interface TreeRun {
   readonly repeat: number;
 }
 
+/** Raise this when what is run around a test or a patch, or how its outcome is read, changes: stored results are then stale. */
+const PROTOCOL = 2;
+
 /** Everything of the bench that an outcome can depend on; part of each result's key. */
 export function benchKey({ imageId, issue, sandbox }: Bench): Record<string, unknown> {
   const { workdir, base_commit, test_timeout_s } = issue.environment;
-  return { image: imageId, workdir, base_commit, test_timeout_s, limits: sandbox.limits };
+  return { protocol: PROTOCOL, image: imageId, workdir, base_commit, test_timeout_s, limits: sandbox.limits };
 }

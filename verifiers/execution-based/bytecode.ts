@@ -4,7 +4,8 @@ import { scratchDirectory } from './scratch.js';
 /** Where Python keeps compiled modules in a sandbox: scratch memory, the repository stays as it is. */
 export const BYTECODE_FOLDER = '/tmp/.pycache';
 
-const LARGEST_ARCHIVE = 128 * 1024 * 1024;
+/** Unpacked it counts against a sandbox's memory. */
+const LARGEST_ARCHIVE = 64 * 1024 * 1024;
 const DEADLINE_S = 60;
 
 /**
@@ -26,12 +27,17 @@ export class Bytecode {
     if (archive !== null && archive.length <= LARGEST_ARCHIVE) this.archive = archive;
   }
 
-  /** Gives a fresh session what was taken before, if anything. A failure costs time and changes no outcome. */
-  async giveTo(session: SandboxSession, signal: AbortSignal): Promise<void> {
-    if (this.archive === null) return;
+  /**
+   * Gives a fresh session what was taken before, if anything.
+   * @returns false when the session did not survive it; the archive is given up, and a further session goes without
+   */
+  async giveTo(session: SandboxSession, signal: AbortSignal): Promise<boolean> {
+    if (this.archive === null) return true;
     const path = `${scratchDirectory(this.nonce)}.tar`;
     await session.writeFiles([{ path, content: this.archive }], signal);
-    await session.exec(shell('mkdir -p "$2" && tar -xf "$1" -C "$2"; rm -f "$1"', path), signal);
+    const { kind } = await session.exec(shell('mkdir -p "$2" && tar -xf "$1" -C "$2"; rm -f "$1"', path), signal);
+    if (kind !== 'exited') this.archive = null;
+    return kind === 'exited';
   }
 }
 

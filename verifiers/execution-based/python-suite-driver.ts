@@ -14,7 +14,7 @@
  * restored in the tests' processes. It stops after a test that exceeded its time, since what that left may still run.
  */
 export const PYTHON_SUITE_DRIVER = String.raw`
-import json, os, select, signal, sys, time, traceback, types
+import builtins, json, os, select, signal, sys, time, traceback, types
 
 LOG = 2000
 NONCE = 48
@@ -28,6 +28,9 @@ def raised_by_repository(stop, root, script, realpath=os.path.realpath, separato
             return name
         frame = frame.tb_next
     return None
+
+def exits(module=sys, builtin=builtins):
+    return [getattr(module, 'exit', None)] + [getattr(builtin, name, None) for name in ('SystemExit', 'exit', 'quit')]
 
 def leave(status, quit=os._exit):
     for stream in (sys.stdout, sys.stderr):
@@ -55,13 +58,15 @@ def run_script(script, root, verdict, nonce):
         os.environ['PYTHONPATH'] = path
     sys.path[:1] = [root] + [entry for entry in path.split(os.pathsep) if entry]
     show, system_exit, check, finish, certify = traceback.print_exc, SystemExit, raised_by_repository, leave, prove
-    status = 0
+    status, as_they_were, look = 0, exits(), exits
     try:
         exec(compile(source, script, 'exec'), module.__dict__)
     except system_exit as stop:
         culprit = check(stop, root, script)
         if culprit is not None:
             print('bestk: the exit was raised by the repository, not by the test: ' + culprit, file=sys.stderr)
+            finish(70)
+        if type(stop) is not system_exit:
             finish(70)
         status = 0 if stop.code is None else stop.code
         if not isinstance(status, int):
@@ -70,6 +75,9 @@ def run_script(script, root, verdict, nonce):
     except BaseException:
         show()
         finish(1)
+    if any(now is not then for now, then in zip(look(), as_they_were)):
+        print('bestk: sys.exit or SystemExit was replaced', file=sys.stderr)
+        finish(70)
     certify(verdict, nonce + ' ' + str(int(status)))
     finish(int(status))
 

@@ -4,20 +4,22 @@
  * a plug-in, to pytest. Nothing is read from the output, where a patch can print what it likes; a test that is not
  * noted has not passed.
  *
- * One JSON line a test is appended to the file named by BESTK_PROBE: `{"t": id, "s": "passed|failed|skipped"}`.
+ * One JSON line a test is appended to the file that BESTK_PROBE names: `{"t": id, "s": "passed|failed|skipped", "k": key}`.
+ * File and key leave the environment when a process starts, before any code of the repository runs in it; a note without
+ * the key is nobody's.
  */
 export const PYTHON_TEST_PROBE = String.raw`
 """PYTEST_DONT_REWRITE"""
 import json, os, sys
 
-TARGET = os.environ.get('BESTK_PROBE')
+TARGET, _, KEY = os.environ.pop('BESTK_PROBE', '').partition('|')
 
-def note(test, status, opening=os.open, writing=os.write, closing=os.close,
+def note(test, status, target=TARGET, key=KEY, opening=os.open, writing=os.write, closing=os.close,
          flags=os.O_WRONLY | os.O_CREAT | os.O_APPEND, dump=json.dumps):
-    if not TARGET:
+    if not target:
         return
-    handle = opening(TARGET, flags, 0o600)
-    writing(handle, (dump({'t': str(test), 's': status}) + '\n').encode())
+    handle = opening(target, flags, 0o600)
+    writing(handle, (dump({'t': str(test), 's': status, 'k': key}) + '\n').encode())
     closing(handle)
 
 def pytest_runtest_logreport(report):

@@ -44,8 +44,6 @@ export async function regressionOn(
   await using sessions = new TreeSessions(bench, tree, signal);
   const run = await sessions.use((session) => runRegression(session, environment, bench.nonce, signal));
   await bench.results.put(key, 'regression', run);
-  if (tree === null && repeat === 0 && run.outcome === 'exited') {
-    await sessions.use((session) => bench.bytecode.takeFrom(session, signal));
-  }
+  if (tree === null && repeat === 0 && run.outcome === 'exited') await sessions.giveBytecode();
   return run;
 }

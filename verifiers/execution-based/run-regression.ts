@@ -18,7 +18,11 @@ export interface RegressionRun {
 }
 
 const LARGEST_RECORD = 64 * 1024 * 1024;
-const Note = z.object({ t: z.string().min(1).max(2_000), s: z.enum(['passed', 'failed', 'skipped']) });
+const Note = z.object({
+  t: z.string().min(1).max(2_000),
+  s: z.enum(['passed', 'failed', 'skipped']),
+  k: z.string(),
+});
 type Status = z.infer<typeof Note>['s'];
 
 /** Later is worse: a test that passed once and failed once has failed, whoever said that it passed. */
@@ -37,6 +41,7 @@ export async function runRegression(
 ): Promise<RegressionRun> {
   const directory = scratchDirectory(nonce);
   const record = `${directory}/record.jsonl`;
+  const key = nonce();
   await session.writeFiles(
     [
       { path: `${directory}/bestk_probe.py`, content: PYTHON_TEST_PROBE },
@@ -48,7 +53,7 @@ export async function runRegression(
     inInstanceEnvironment({
       argv: ['sh', '-c', `export PYTHONPATH="$0\${PYTHONPATH:+:$PYTHONPATH}"; ${commandLine(environment)}`, directory],
       cwd: environment.workdir,
-      env: { BESTK_PROBE: record, PYTEST_PLUGINS: 'bestk_probe' },
+      env: { BESTK_PROBE: `${record}|${key}`, PYTEST_PLUGINS: 'bestk_probe' },
       deadlineS: environment.test_timeout_s,
     }),
     signal,
@@ -59,7 +64,7 @@ export async function runRegression(
     outcome: ended.kind,
     exit_code: exited ? ended.exitCode : null,
     duration_ms: ended.durationMs,
-    ...byStatus(bytes === null ? '' : new TextDecoder().decode(bytes)),
+    ...byStatus(bytes === null ? '' : new TextDecoder().decode(bytes), key),
     log_tail: logTail(ended),
   };
 }
@@ -69,11 +74,11 @@ function commandLine(environment: Environment & { readonly regression_command: s
   return environment.regression_command.replaceAll('{files}', () => files);
 }
 
-function byStatus(record: string): Pick<RegressionRun, 'passed' | 'failed' | 'skipped'> {
+function byStatus(record: string, key: string): Pick<RegressionRun, 'passed' | 'failed' | 'skipped'> {
   const statuses = new Map<string, Status>();
   for (const line of record.split('\n')) {
     const note = readNote(line);
-    if (note === null) continue;
+    if (note?.k !== key) continue;
     const known = statuses.get(note.t);
     if (known === undefined || WORSE.indexOf(note.s) > WORSE.indexOf(known)) statuses.set(note.t, note.s);
   }

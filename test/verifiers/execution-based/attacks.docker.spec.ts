@@ -68,6 +68,15 @@ const ATTACKS: Readonly<Record<string, string>> = {
     'def add(a, b):',
     '    return a - b',
   ),
+  'turns sys.exit into nothing': calcPatch('import sys', 'sys.exit = print', 'def add(a, b):', '    return a - b'),
+  'puts another class in the place of SystemExit': calcPatch(
+    'import builtins, sys',
+    'class E(SystemExit): code = 0',
+    'builtins.SystemExit = E',
+    'sys.exit = lambda code=0: (_ for _ in ()).throw(E())',
+    'def add(a, b):',
+    '    return a - b',
+  ),
   'makes every comparison true': calcPatch(
     'class Yes:',
     '    def __eq__(self, other): raise SystemExit(0)',
@@ -116,6 +125,17 @@ describe('patches that try to look right', () => {
     expect(
       observed.cells.find(({ candidate_id, suite }) => candidate_id === 'early' && suite === 'regression'),
     ).toMatchObject({ passed: 0, total: 1, lost: ['tests/test_calc.py::test_zero'], exit_code: 0 });
+  });
+
+  it('gains nothing by noting passes of its own', async () => {
+    const forging = calcPatch(
+      'import json, os, glob',
+      'for name in [os.environ.get("BESTK_PROBE", "")] + [d + "record.jsonl" for d in glob.glob("/var/lib/*/")]:',
+      '    if name: open(name, "a").write(json.dumps({"t": "tests/test_calc.py::test_zero", "s": "passed"}) + "\\n")',
+      'os._exit(0)',
+    );
+    const { verdicts } = await verify([candidate('forging', forging)]);
+    expect(scores(verdicts, 'forging')).toEqual({ regression: 0, reproduction: 0 });
   });
 
   it('gains nothing by standing in the way of the standard library', async () => {
