@@ -26,7 +26,7 @@ export function refusalOf(paths: readonly string[], file: StructuredPatch): Refu
 function pathRefusal(path: string): Refusal | null {
   const parts = path.split('/');
   const shown = path.slice(0, 200);
-  if (path === '' || path.length > LONGEST_PATH || /[\u0000-\u001f\u007f\\]/.test(path)) {
+  if (path === '' || path.length > LONGEST_PATH || /[\u0000-\u001f\u007f\ufffd\\]/.test(path)) {
     return { reason: 'unsafe-path', detail: `"${shown}" is no plain path` };
   }
   if (path.startsWith('/') || /^[a-z]:/i.test(path)) return { reason: 'unsafe-path', detail: `"${shown}" is absolute` };
@@ -40,8 +40,12 @@ function pathRefusal(path: string): Refusal | null {
   return null;
 }
 
-/** A new link is judged by where it points; of one that stays or goes nothing can be written through it. */
+/**
+ * A link is judged by where it newly points; through one that stays or goes nothing can be written. A link that the
+ * repository already has and that a patch changes without naming its mode looks like a file: only git can tell.
+ */
 function symlinkRefusal(path: string, file: StructuredPatch): Refusal | null {
+  if (file.isBinary === true) return { reason: 'symlink', detail: `"${path}" does not say in text where it points` };
   const added = file.hunks.flatMap(({ lines }) => lines.filter((line) => line.startsWith('+')));
   const target = added.map((line) => line.slice(1)).join('\n');
   if (added.length === 0) return null;

@@ -31,16 +31,26 @@ export function roleOf(path: string): FileRole {
   const parts = path.split('/');
   const name = parts.at(-1) ?? '';
   const directories = parts.slice(0, -1);
-  if (RUNNER_CONFIG.some((pattern) => pattern.test(name)) || isContinuousIntegration(path) || parts.some(isStartUp)) {
+  if (
+    RUNNER_CONFIG.some((pattern) => pattern.test(name)) ||
+    isContinuousIntegration(path) ||
+    parts.some(isStartUp) ||
+    standsForRunner(parts)
+  ) {
     return 'runner-config';
   }
   if (directories[0] === 'test' || directories.some((directory) => TEST_DIRECTORIES.has(directory))) return 'test';
   return TEST_FILES.some((pattern) => pattern.test(name)) ? 'test' : 'source';
 }
 
-/** What Python runs at every start, or a package tells pytest to load, and modules that stand in for the runner's own. */
+/** What Python runs at every start, or a package tells pytest to load. */
 function isStartUp(part: string): boolean {
-  return /^(site|user)customize(\.|$)|\.(egg|dist)-info$|^(pytest|_pytest|unittest)(\.py)?$/.test(part);
+  return /^(site|user)customize(\.|$)|\.(egg|dist)-info$/.test(part);
+}
+
+/** A module beside the repository's root that would be imported in the runner's place; pytest's own is in `src/`. */
+function standsForRunner([first = '']: readonly string[]): boolean {
+  return /^(pytest|_pytest|unittest)(\.py)?$/.test(first);
 }
 
 function isContinuousIntegration(path: string): boolean {

@@ -1,13 +1,14 @@
-/** Thrown inside the reader; becomes a refusal with its message. */
-export class UnreadablePatch extends Error {}
+import { checkName, extendedHeader, isExtendedHeader, UnreadablePatch } from './patch-header.js';
+
+export { UnreadablePatch } from './patch-header.js';
 
 /** One file's part of a patch. */
 export interface FileSection {
   /** Its bytes as they came: what is applied. */
   readonly text: string;
   /**
-   * The same for a strict parser: empty lines inside a hunk are the empty context lines that git takes them for, and what
-   * stands behind a hunk without belonging to the patch (blank lines, a mail's signature) is left out, as git does.
+   * The same for a strict parser, as git understands it: empty lines inside a hunk are empty context lines, header lines
+   * are spelled in one way, and what belongs to no header and no hunk (blank lines, a mail's signature) is left out.
    */
   readonly strict: string;
 }
@@ -17,7 +18,8 @@ const HUNK = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;
 /**
  * Cuts a patch into the parts of its files, in order. Linear; hunks are read by their counts, so that a removed line
  * `-- a/x` is never taken for a header.
- * @throws UnreadablePatch when a hunk is cut off or holds a line that no hunk can hold
+ * @throws UnreadablePatch when a hunk is cut off or stands apart, holds a line that no hunk can hold, or when git could
+ *   read a header in another way
  */
 export function fileSections(text: string): readonly FileSection[] {
   const scan = new Scan();
@@ -39,20 +41,24 @@ interface Begun {
   readonly strict: string[];
 }
 
+/** Where the scan stands: what belongs to the section that was begun last. */
+type Place = 'nothing' | 'git-header' | 'plus-name' | 'before-hunk' | 'after-hunk';
+
 class Scan {
   private readonly sections: Begun[] = [];
-  /** Between a file's first header line and its first hunk, where every line belongs to it. */
-  private inHeader = false;
-  private namesSeen = false;
+  private place: Place = 'nothing';
+  private plain = false;
   private oldLeft = 0;
   private newLeft = 0;
 
   line(line: string, plusFollows: boolean, offset: number): void {
     if (this.oldLeft > 0 || this.newLeft > 0) this.hunkLine(line);
     else if (line.startsWith('diff --git ')) this.begin(offset, line, false);
-    else if (plusFollows && this.beginsPlainFile(line)) this.begin(offset, line, true);
-    else if (HUNK.test(line)) this.hunkHeader(line);
-    else if (this.inHeader || line.startsWith('\\')) this.keep(line);
+    else if (line.startsWith('@@')) this.hunkHeader(line);
+    else if (this.place === 'plus-name') this.name(line, 'before-hunk');
+    else if (plusFollows && line.startsWith('--- ')) this.minusName(line, offset);
+    else if (this.place === 'git-header') this.headerLine(line);
+    else this.otherLine(line);
   }
 
   end(): readonly Begun[] {
@@ -61,38 +67,59 @@ class Scan {
     return this.sections;
   }
 
-  /** A `---` that is not the one of the git header it stands in. */
-  private beginsPlainFile(line: string): boolean {
-    return line.startsWith('--- ') && (!this.inHeader || this.namesSeen);
+  private begin(offset: number, line: string, plain: boolean): void {
+    this.sections.push({ start: offset, strict: [] });
+    this.plain = plain;
+    if (!plain) this.keep(line, 'git-header');
   }
 
-  private begin(offset: number, line: string, namesSeen: boolean): void {
-    this.sections.push({ start: offset, strict: [line] });
-    this.inHeader = true;
-    this.namesSeen = namesSeen;
-  }
-
-  private keep(line: string): void {
+  private keep(line: string, place: Place): void {
     this.sections.at(-1)?.strict.push(line);
-    if (line.startsWith('--- ')) this.namesSeen = true;
+    this.place = place;
+  }
+
+  /** Belongs to the git header it stands in, or begins a file without one. */
+  private minusName(line: string, offset: number): void {
+    if (this.place !== 'git-header') this.begin(offset, line, true);
+    this.name(line, 'plus-name');
+  }
+
+  private name(line: string, next: Place): void {
+    checkName(line, this.plain);
+    this.keep(line, next);
+  }
+
+  private headerLine(line: string): void {
+    if (/^(---|\+\+\+) /.test(line)) throw new UnreadablePatch('a file header names one side alone');
+    const strict = extendedHeader(line);
+    if (strict === null) this.place = 'nothing';
+    else this.keep(strict, strict.startsWith('Binary') ? 'nothing' : 'git-header');
+  }
+
+  private otherLine(line: string): void {
+    if (this.place === 'before-hunk' && !this.plain && isExtendedHeader(line)) {
+      throw new UnreadablePatch('a header line stands behind the names of its file');
+    }
+    if (this.place === 'after-hunk' && line.startsWith('\\')) this.keep(line, 'after-hunk');
+    else this.place = 'nothing';
   }
 
   private hunkHeader(line: string): void {
     const counts = HUNK.exec(line);
-    if (this.sections.length === 0) throw new UnreadablePatch('a hunk stands before any file header');
-    this.keep(line);
-    this.inHeader = false;
-    this.oldLeft = Number(counts?.[1] ?? 1);
-    this.newLeft = Number(counts?.[2] ?? 1);
+    if (counts === null) throw new UnreadablePatch(`"${line.slice(0, 80)}" is no hunk header`);
+    if (this.place === 'nothing') throw new UnreadablePatch('a hunk stands apart from any file header');
+    this.keep(line, 'after-hunk');
+    this.oldLeft = Number(counts[1] ?? 1);
+    this.newLeft = Number(counts[2] ?? 1);
   }
 
   private hunkLine(line: string): void {
-    const whole = line === '' || line === '\r' ? ` ${line}` : line;
+    const whole = line === '' ? ' ' : line;
     const [inOld, inNew] = [/^[ -]/.test(whole), /^[ +]/.test(whole)];
     if (!inOld && !inNew && !whole.startsWith('\\')) {
       throw new UnreadablePatch(`a hunk holds the line "${line.slice(0, 80)}" or is cut off before it`);
     }
-    this.keep(whole);
+    this.keep(whole, 'after-hunk');
     this.oldLeft -= Number(inOld);
     this.newLeft -= Number(inNew);
     if (this.oldLeft < 0 || this.newLeft < 0) throw new UnreadablePatch('a hunk holds more lines than it says');

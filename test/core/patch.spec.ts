@@ -169,6 +169,7 @@ describe('what a file is to verification', () => {
     ['pkg.egg-info/entry_points.txt', 'runner-config'],
     ['pytest/__init__.py', 'runner-config'],
     ['src/pytest_plugin.py', 'source'],
+    ['src/_pytest/mark.py', 'source'],
     ['x.pth', 'runner-config'],
     ['.gitattributes', 'runner-config'],
     ['.github/workflows/ci.yml', 'runner-config'],
