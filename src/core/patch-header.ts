@@ -18,18 +18,20 @@ export function extendedHeader(given: string): string | null {
   if (line === 'GIT binary patch' || /^(Binary files|Files) /.test(line)) return 'Binary files differ';
   if (!isExtendedHeader(line)) return null;
   // Some line ends are none to git.
-  if (line.startsWith('rename old ') || line.startsWith('rename new ') || /[\r\u2028\u2029]/.test(line)) {
-    throw unreadable(line);
-  }
+  if (/^rename (old|new) |[\r\u2028\u2029]/.test(line)) throw unreadable(line);
+  return withItsMode(line);
+}
+
+function withItsMode(line: string): string {
   const mode = MODE.exec(line)?.[2];
   if (mode !== undefined) {
     checkMode(mode, line);
     return line;
   }
   const ofIndex = INDEX.exec(line)?.[1];
-  // Git writes the mode of a link or submodule that changes nowhere but here.
   if (ofIndex === undefined) return line;
   checkMode(ofIndex, line);
+  // Git writes the mode of a link or submodule that changes nowhere but here.
   return ofIndex.startsWith('100') ? line : `old mode ${ofIndex}`;
 }
 
