@@ -1,12 +1,12 @@
 /** Thrown inside the reader; becomes a refusal with its message. */
 export class UnreadablePatch extends Error {}
 
-const MODE = /^(old mode|new mode|new file mode|deleted file mode) (.*)$/;
-const INDEX = /^index \S*(?: (.*))?$/;
+const BINARY = /^(GIT binary patch$|Binary files |Files )/;
 const KNOWN =
   /^((old|new|new file|deleted file) mode|(rename|copy) (from|to)|rename (old|new)|(dis)?similarity index|index) /;
+const WITH_MODE = /^(?:(?:old|new|new file|deleted file) mode|index \S*) (.*)$/;
 /** File, link, submodule, spelled as git writes them; git itself also reads other spellings of the same. */
-const PLAIN_MODE = /^(100[0-7]{3}|120000|160000)$/;
+const MODE = /^(100[0-7]{3}|120000|160000)$/;
 
 /**
  * An extended header line of a git diff as a parser that knows fewer of them must see it, or null for a line that no
@@ -15,32 +15,19 @@ const PLAIN_MODE = /^(100[0-7]{3}|120000|160000)$/;
  */
 export function extendedHeader(given: string): string | null {
   const line = given.endsWith('\r') ? given.slice(0, -1) : given;
-  if (line === 'GIT binary patch' || /^(Binary files|Files) /.test(line)) return 'Binary files differ';
+  if (BINARY.test(line)) return 'Binary files differ';
   if (!isExtendedHeader(line)) return null;
-  // Some line ends are none to git.
+  // `rename old` is git's other word for `rename from`; the line ends that JavaScript knows are part of a name to git.
   if (/^rename (old|new) |[\r\u2028\u2029]/.test(line)) throw unreadable(line);
-  return withItsMode(line);
-}
-
-function withItsMode(line: string): string {
-  const mode = MODE.exec(line)?.[2];
-  if (mode !== undefined) {
-    checkMode(mode, line);
-    return line;
-  }
-  const ofIndex = INDEX.exec(line)?.[1];
-  if (ofIndex === undefined) return line;
-  checkMode(ofIndex, line);
-  // Git writes the mode of a link or submodule that changes nowhere but here.
-  return ofIndex.startsWith('100') ? line : `old mode ${ofIndex}`;
+  const mode = WITH_MODE.exec(line)?.[1];
+  if (mode === undefined) return line;
+  if (!MODE.test(mode)) throw unreadable(line);
+  // Of a link or submodule that stays one, git writes the mode nowhere else.
+  return line.startsWith('index ') && !mode.startsWith('100') ? `old mode ${mode}` : line;
 }
 
 export function isExtendedHeader(line: string): boolean {
   return KNOWN.test(line);
-}
-
-function checkMode(mode: string, line: string): void {
-  if (!PLAIN_MODE.test(mode)) throw unreadable(line);
 }
 
 /**

@@ -14,6 +14,7 @@ export interface FileSection {
 }
 
 const HUNK = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;
+const NAME = /^(---|\+\+\+) /;
 
 /**
  * Cuts a patch into the parts of its files, in order. Linear; hunks are read by their counts, so that a removed line
@@ -80,6 +81,7 @@ class Scan {
 
   /** Belongs to the git header it stands in, or begins a file without one. */
   private minusName(line: string, offset: number): void {
+    if (this.place === 'before-hunk') throw new UnreadablePatch('a file header names its file twice');
     if (this.place !== 'git-header') this.begin(offset, line, true);
     this.name(line, 'plus-name');
   }
@@ -90,14 +92,14 @@ class Scan {
   }
 
   private headerLine(line: string): void {
-    if (/^(---|\+\+\+) /.test(line)) throw new UnreadablePatch('a file header names one side alone');
+    if (NAME.test(line)) throw new UnreadablePatch('a file header names one side alone');
     const strict = extendedHeader(line);
     if (strict === null) this.place = 'nothing';
     else this.keep(strict, strict.startsWith('Binary') ? 'nothing' : 'git-header');
   }
 
   private otherLine(line: string): void {
-    if (this.place === 'before-hunk' && !this.plain && isExtendedHeader(line)) {
+    if (this.place === 'before-hunk' && (NAME.test(line) || isExtendedHeader(line))) {
       throw new UnreadablePatch('a header line stands behind the names of its file');
     }
     if (this.place === 'after-hunk' && line.startsWith('\\')) this.keep(line, 'after-hunk');

@@ -40,10 +40,24 @@ export function readPatch(text: string): ParsedPatch {
       if ('reason' in file) return { kind: 'refused', ...file };
       files.push(file);
     }
+    checkSplit(files);
     return { kind: 'ok', files };
   } catch (error) {
     if (!(error instanceof UnreadablePatch)) throw error;
     return { kind: 'refused', reason: 'unparsable', detail: error.message };
+  }
+}
+
+/**
+ * Leaving files out must not make others mean something else, as where a header's last line then stands before another's
+ * first.
+ */
+function checkSplit(files: readonly PatchFile[]): void {
+  const source = files.filter(({ role }) => role === 'source').map(({ text }) => text);
+  if (source.length === 0 || source.length === files.length) return;
+  const again = fileSections(source.join('')).map(({ text }) => text);
+  if (again.length !== source.length || again.some((text, index) => text !== source[index])) {
+    throw new UnreadablePatch('its files cannot be told apart without one another');
   }
 }
 

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { Candidate } from '../core/candidate.js';
 import { BadInputError } from '../core/errors.js';
-import { parseRecord, readRecords, type Located } from './records.js';
+import { parseRecord, placeOf, readRecords, type Located } from './records.js';
 import { UniqueRecords } from './unique-records.js';
 
 /** A SWE-bench prediction; in `preds.json` the key names the instance. */
 const Prediction = z.object({
   instance_id: z.string().min(1).optional(),
   candidate_id: z.string().min(1).max(256).optional(),
-  model_name_or_path: z.string().default('candidate'),
+  model_name_or_path: z.string().nullish(),
   model_patch: z.string().nullish(),
 });
 const Named = z.object({ instance_id: z.string().optional() });
@@ -42,7 +42,7 @@ export async function readCandidates(file: string, instanceId: string): Promise<
 function instanceOf(record: Located): string {
   const id = parseRecord(Named, record).instance_id ?? record.key;
   if (id === undefined) {
-    throw new BadInputError('is missing', { file: record.file, line: record.line, field: 'instance_id' });
+    throw new BadInputError('is missing', placeOf(record, 'instance_id'));
   }
   return id;
 }
@@ -53,7 +53,7 @@ function asCandidate(record: Located, instance_id: string, unique: UniqueRecords
   const { candidate_id, model_name_or_path, model_patch } = parseRecord(Prediction, record);
   return {
     instance_id,
-    candidate_id: candidate_id ?? freeName(model_name_or_path, unique),
+    candidate_id: candidate_id ?? freeName(model_name_or_path?.trim() || 'candidate', unique),
     patch: model_patch ?? '',
     trajectory: null,
   };

@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { BadInputError } from '../core/errors.js';
 import { Environment, Issue } from '../core/issue.js';
-import { parseRecord, readRecords, type Located } from './records.js';
+import { parseRecord, placeOf, readRecords, type Located } from './records.js';
+import { UniqueRecords } from './unique-records.js';
 
 const Row = z.object({
-  instance_id: z.string().min(1),
+  instance_id: Issue.shape.instance_id,
   problem_statement: z.string(),
   environment: z.json().optional(),
 });
@@ -24,11 +25,14 @@ export interface IssueOptions {
  */
 export async function readIssue(file: string, { instanceId, image }: IssueOptions = {}): Promise<Issue> {
   const ids: string[] = [];
+  const unique = new UniqueRecords('instance_id');
   let wanted: Located | null = null;
   for await (const record of readRecords(file)) {
     const { instance_id } = parseRecord(Row, record);
     ids.push(instance_id);
-    if (instanceId === undefined || instance_id === instanceId) wanted ??= record;
+    if (instanceId !== undefined && instance_id !== instanceId) continue;
+    unique.add(instance_id, record);
+    wanted ??= record;
   }
   if (instanceId === undefined && ids.length > 1) {
     throw new BadInputError(`holds ${ids.length} instances.`, { file }, `Choose one with --instance: ${some(ids)}`);
@@ -44,13 +48,13 @@ function asIssue(record: Located, image: string | undefined): Issue {
   const given =
     typeof environment === 'object' && environment !== null && !Array.isArray(environment) ? environment : {};
   if (environment !== undefined && given !== environment) {
-    throw new BadInputError('must be an object', { file: record.file, line: record.line, field: 'environment' });
+    throw new BadInputError('must be an object', placeOf(record, 'environment'));
   }
   const named = image === undefined ? given : { ...given, image };
   if (!('image' in named)) {
     throw new BadInputError(
       'is missing',
-      { file: record.file, line: record.line, field: 'environment.image' },
+      placeOf(record, 'environment.image'),
       'Name the container image of the instance in the issue, or pass --image.',
     );
   }

@@ -1,18 +1,21 @@
 import { createReadStream, type ReadStream } from 'node:fs';
 import type { z } from 'zod';
-import { BadInputError } from '../core/errors.js';
+import { BadInputError, type InputPlace } from '../core/errors.js';
+import { flawOf, parseError, tryParse, type Line } from './json-flaw.js';
 
 /** One JSON value of a file and where it stands: a line of JSONL, or the index or key of a whole document. */
 export interface Located {
   readonly value: unknown;
   readonly file: string;
   readonly line?: number;
+  /** Position in a list, from 0. */
+  readonly index?: number;
   /** Key it was filed under in an object, e.g. an instance id in `preds.json`. */
   readonly key?: string;
 }
 
 const LONGEST_LINE = 64 * 1024 * 1024;
-const LARGEST_DOCUMENT = 512 * 1024 * 1024;
+const LARGEST_DOCUMENT = 256 * 1024 * 1024;
 
 /**
  * The records of a JSON or JSONL file, whichever it is: a stream of lines, the elements of a list, the members of an
@@ -28,7 +31,7 @@ export async function* readRecords(file: string): AsyncGenerator<Located> {
       yield* spread(value, file, line);
     } else if (found === 1) {
       // Not a line of JSONL, so perhaps the first line of one document.
-      yield* readDocument(file, text);
+      yield* readDocument(file);
       return;
     } else {
       throw new BadInputError(`is not JSON: ${parseError(text)}`, { file, line });
@@ -37,19 +40,19 @@ export async function* readRecords(file: string): AsyncGenerator<Located> {
   if (found === 0) throw new BadInputError('holds no record.', { file }, 'Give a file with at least one record.');
 }
 
-async function* readDocument(file: string, firstLine: string): AsyncGenerator<Located> {
-  const parts: string[] = [];
+async function* readDocument(file: string): AsyncGenerator<Located> {
+  const lines: Line[] = [];
   let length = 0;
-  for await (const { text } of linesOf(file)) {
-    parts.push(text);
-    length += text.length;
+  for await (const each of linesOf(file)) {
+    lines.push(each);
+    length += each.text.length + 1;
     if (length > LARGEST_DOCUMENT) throw new BadInputError('is too large for one JSON document; use JSONL.', { file });
   }
-  const whole = parts.join('\n');
+  const whole = lines.map(({ text }) => text).join('\n');
   const value = tryParse(whole);
   if (value === undefined) {
-    const problem = firstLine.trimEnd().match(/^[[{]$/) === null ? parseError(firstLine) : parseError(whole);
-    throw new BadInputError(`is neither JSON nor JSONL: ${problem}`, { file, line: 1 });
+    const { problem, line } = flawOf(lines);
+    throw new BadInputError(`is neither JSON nor JSONL: ${problem}`, { file, line });
   }
   yield* spread(value, file);
 }
@@ -57,7 +60,7 @@ async function* readDocument(file: string, firstLine: string): AsyncGenerator<Lo
 function* spread(value: unknown, file: string, line?: number): Generator<Located> {
   const at = { file, ...(line === undefined ? {} : { line }) };
   if (Array.isArray(value)) {
-    for (const element of value) yield { ...at, value: element };
+    for (const [index, element] of value.entries()) yield { ...at, index, value: element as unknown };
   } else if (isObjectOfObjects(value)) {
     for (const [key, member] of Object.entries(value)) yield { ...at, key, value: member };
   } else {
@@ -75,7 +78,7 @@ function isObjectOfObjects(value: unknown): value is Record<string, object> {
   );
 }
 
-async function* linesOf(file: string): AsyncGenerator<{ text: string; line: number }> {
+async function* linesOf(file: string): AsyncGenerator<Line> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let pending: Buffer[] = [];
   let pendingLength = 0;
@@ -117,29 +120,18 @@ async function* chunksOf(file: string): AsyncGenerator<Buffer> {
   }
 }
 
-function tryParse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function parseError(text: string): string {
-  try {
-    JSON.parse(text);
-    return 'it ends too early';
-  } catch (error) {
-    return (error as Error).message.slice(0, 200);
-  }
+/** Where a field of a record stands. */
+export function placeOf({ file, line, key, index }: Located, field: string): InputPlace {
+  const member = key ?? (index === undefined ? '' : `[${index}]`);
+  return { file, line, field: [member, field].filter((part) => part !== '').join('.') };
 }
 
 /** The record as its schema says. @throws BadInputError naming file, line and the first wrong field */
-export function parseRecord<T>(schema: z.ZodType<T>, { value, file, line }: Located, within = ''): T {
-  const parsed = schema.safeParse(value);
+export function parseRecord<T>(schema: z.ZodType<T>, record: Located, within = ''): T {
+  const parsed = schema.safeParse(record.value);
   if (parsed.success) return parsed.data;
   const [first, ...others] = parsed.error.issues;
   const field = [within, ...(first?.path.map(String) ?? [])].filter((part) => part !== '').join('.');
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
-  throw new BadInputError(`${first?.message ?? 'is wrong'}${more}`, { file, line, field });
+  throw new BadInputError(`${first?.message ?? 'is wrong'}${more}`, placeOf(record, field));
 }

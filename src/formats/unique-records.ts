@@ -1,9 +1,9 @@
 import { BadInputError } from '../core/errors.js';
-import type { Located } from './records.js';
+import { placeOf, type Located } from './records.js';
 
 /** Refuses the second record of an id, naming both places. */
 export class UniqueRecords {
-  private readonly seen = new Map<string, Located>();
+  private readonly seen = new Map<string, number | undefined>();
 
   constructor(private readonly field: string) {}
 
@@ -13,15 +13,15 @@ export class UniqueRecords {
 
   /** @throws BadInputError when the id was added before */
   add(id: string, record: Located): void {
-    const earlier = this.seen.get(id);
-    if (earlier !== undefined) {
-      const where = earlier.line === undefined ? 'earlier in the file' : `on line ${earlier.line}`;
+    if (this.seen.has(id)) {
+      const line = this.seen.get(id);
+      const where = line === undefined ? 'earlier in the file' : `on line ${line}`;
       throw new BadInputError(
         `"${id}" stands already ${where}.`,
-        { file: record.file, line: record.line, field: this.field },
+        placeOf(record, this.field),
         'Give every record of an instance an id of its own.',
       );
     }
-    this.seen.set(id, record);
+    this.seen.set(id, record.line);
   }
 }

@@ -76,6 +76,18 @@ describe('reading a patch', () => {
       'diff --git "a/\\303\\251.py" "b/\\303\\251.py"\n--- "a/\\303\\251.py"\n+++ "b/\\303\\251.py"\n@@ -1 +1 @@\n-a\n+b\n',
       'ok',
     ],
+    ['a copy', 'diff --git a/x.py b/y.py\nsimilarity index 100%\ncopy from x.py\ncopy to y.py\n', 'ok'],
+    [
+      'a deletion',
+      'diff --git a/x.py b/x.py\ndeleted file mode 100644\n--- a/x.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n',
+      'ok',
+    ],
+    ['binary contents', 'diff --git a/x b/x\nindex 1..2 100644\nGIT binary patch\nliteral 3\nKcmb=\n\n', 'ok'],
+    ['binary files without contents', 'diff --git a/x b/x\nindex 1..2\nBinary files a/x and b/x differ\n', 'ok'],
+    ['a text that is CRLF throughout', EDIT.replaceAll('\n', '\r\n'), 'ok'],
+    ['dates behind the names', EDIT.slice(EDIT.indexOf('---')).replaceAll('.py\n', '.py\t2020-01-01 00:00:00\n'), 'ok'],
+    ['a byte-order mark before it', `\ufeff${EDIT}`, 'ok'],
+    ['a fence around it', `\`\`\`diff\n${EDIT}\`\`\`\n`, 'ok'],
     ['prose', 'I would change the sign.', 'refused'],
     ['a hunk that is cut off', EDIT.slice(0, -8), 'refused'],
     ['a hunk with too many lines', `${HEAD}@@ -1 +1 @@\n-a\n+b\n+c\n`, 'ok'],
@@ -187,6 +199,16 @@ describe('what a file is to verification', () => {
       ],
     });
     expect(patchSize(patch)).toBe(2);
+  });
+
+  it('sees where a file without hunks stands', () => {
+    const moved = 'diff --git a/x.py b/y.py\nsimilarity index 100%\nrename from x.py\nrename to y.py\n';
+    const quoted = EDIT.replaceAll('a/x.py', '"a/\\303\\251.py"').replaceAll('b/x.py', '"b/\\303\\251.py"');
+    const gone = 'diff --git a/g.py b/g.py\ndeleted file mode 100644\n--- a/g.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n';
+    const binary = 'diff --git a/b.bin b/b.bin\nGIT binary patch\nliteral 3\nKcmb=\n\n';
+    const { files } = readable(moved + quoted + binary + gone + EDIT);
+    expect(files.map(({ path }) => path)).toEqual(['y.py', 'é.py', 'b.bin', 'g.py', 'x.py']);
+    expect(files.map(({ text }) => text)).toEqual([moved, quoted, binary, gone, EDIT]);
   });
 
   it('sets apart a test that becomes source', () => {

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { readCandidates } from '../../src/formats/read-candidates.js';
 import { readIssue } from '../../src/formats/read-issue.js';
 import { readTests } from '../../src/formats/read-tests.js';
-import { readLabels } from '../../src/reports/read-labels.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'bestk-readers-'));
 let files = 0;
@@ -56,6 +55,20 @@ describe('readIssue', () => {
     expect(json(issue)).not.toContain('CANARY');
   });
 
+  it('names the instances it holds', async () => {
+    const many = lines(...[1, 2, 3, 4, 5, 6, 7].map((n) => ({ ...own, instance_id: `i${n}` })));
+    await expect(readIssue(file(many), { instanceId: 'zz' })).rejects.toMatchObject({
+      next: 'It holds: i1, i2, i3, i4, i5, and 2 more',
+    });
+    await expect(readIssue(file(many))).rejects.toMatchObject({
+      next: 'Choose one with --instance: i1, i2, i3, i4, i5, and 2 more',
+    });
+  });
+
+  it('prefers the image it is told to that of the file', async () => {
+    expect((await readIssue(file(json(own)), { image: 'x:2' })).environment.image).toBe('x:2');
+  });
+
   it.each([
     ['a row without an image', json(row), {}, /field "environment\.image": is missing/],
     ['several instances', lines(own, row), {}, /holds 2 instances/],
@@ -67,6 +80,29 @@ describe('readIssue', () => {
       /field "environment\.workdir"/,
     ],
     ['an unknown field of the environment', json({ ...own, environment: { image: 'i', imgae: 'x' } }), {}, /imgae/],
+    [
+      'an instance that stands there twice',
+      lines(own, row, own),
+      { instanceId: 'a' },
+      /line 3, field "instance_id": "a" stands already on line 1/,
+    ],
+    ['the same instance twice', lines(row, row), {}, /line 2, field "instance_id": "r" stands already on line 1/],
+    ['no statement', json({ ...own, problem_statement: undefined }), {}, /line 1, field "problem_statement"/],
+    ['a statement that is a number', json({ ...own, problem_statement: 5 }), {}, /line 1, field "problem_statement"/],
+    ['an id without end', json({ ...own, instance_id: 'x'.repeat(600) }), {}, /line 1, field "instance_id"/],
+    ['no object', 'null', {}, /line 1: .*expected object/],
+    [
+      'a wrong member of a list',
+      JSON.stringify([own, { instance_id: 'b' }], null, 1),
+      {},
+      /field "\[1\]\.problem_statement"/,
+    ],
+    [
+      'a commit that is an option',
+      json({ ...own, environment: { image: 'i', base_commit: '--help' } }),
+      {},
+      /environment\.base_commit/,
+    ],
     ['an environment that is a text', json({ ...own, environment: 'i' }), {}, /field "environment": must be an object/],
   ])('refuses %s', async (_name, content, options, words) => {
     await expect(readIssue(file(content), options)).rejects.toThrow(words);
@@ -85,6 +121,25 @@ describe('readCandidates', () => {
     expect(await ids(json({ a: { model_name_or_path: 'm', model_patch: 'x' }, b: other }))).toEqual(['m']);
     expect(await ids(JSON.stringify({ a: one, b: other }, null, 1))).toEqual(['m']);
     expect((await readCandidates(file(json({ ...one, model_patch: null })), 'a'))[0]?.patch).toBe('');
+  });
+
+  it('reads one candidate in a file of its own, and instances of any name', async () => {
+    expect(await ids(JSON.stringify({ instance_id: 'a', candidate_id: 'c', patch: '' }, null, 2))).toEqual(['c']);
+    const odd = '{"__proto__": {"model_name_or_path": "m", "model_patch": "x"}}';
+    expect(await readCandidates(file(odd), '__proto__')).toMatchObject([{ instance_id: '__proto__', patch: 'x' }]);
+  });
+
+  it.each([
+    ['no model', undefined],
+    ['a null model', null],
+    ['an empty model', ''],
+  ])('names a prediction of %s', async (_name, model_name_or_path) => {
+    expect(await ids(json({ instance_id: 'a', model_name_or_path, model_patch: 'x' }))).toEqual(['candidate']);
+  });
+
+  it('cuts the name of a model that would be no id', async () => {
+    const one = { instance_id: 'a', model_name_or_path: 'm'.repeat(1000), model_patch: 'x' };
+    expect((await ids(lines(one, one))).map((id) => id.length)).toEqual([200, 202]);
   });
 
   it('keeps of a trajectory what a selector may see', async () => {
@@ -114,6 +169,31 @@ describe('readCandidates', () => {
       lines({ instance_id: 'a', candidate_id: 'c', patch: 5 }),
       /line 1, field "patch"/,
     ],
+    [
+      'names the member of a document',
+      JSON.stringify([{ instance_id: 'a', candidate_id: 'c' }], null, 1),
+      /field "\[0\]\.patch"/,
+    ],
+    ['names the key of a document', json({ a: { model_patch: 5 } }), /line 1, field "a\.model_patch"/],
+    [
+      'names a duplicate in a document',
+      JSON.stringify(
+        [
+          { instance_id: 'a', candidate_id: 'c', patch: '' },
+          { instance_id: 'a', candidate_id: 'c', patch: '' },
+        ],
+        null,
+        1,
+      ),
+      /field "\[1\]\.candidate_id": "c" stands already earlier in the file/,
+    ],
+    ['names an empty id', lines({ instance_id: 'a', candidate_id: '', patch: '' }), /line 1, field "candidate_id"/],
+    [
+      'names a step of a trajectory',
+      lines({ instance_id: 'a', candidate_id: 'c', patch: '', trajectory: { steps: [{ action: 5 }] } }),
+      /field "trajectory\.steps\.0\.action"/,
+    ],
+    ['names a record that is no object', lines('x'), /line 1: .*expected object/],
     ['names a record without an instance', lines({ candidate_id: 'c', patch: '' }), /line 1, field "instance_id"/],
     [
       'tells which instances there are',
@@ -127,6 +207,26 @@ describe('readCandidates', () => {
     ],
   ])('%s', async (_name, content, words) => {
     await expect(readCandidates(file(content), 'a')).rejects.toThrow(words);
+  });
+});
+
+describe('readTests', () => {
+  const test = (test_id: string, instance_id = 'a'): unknown => ({ instance_id, test_id, path: 't.py', content: '' });
+
+  it('reads those of the instance at hand', async () => {
+    const tests = await readTests(file(lines(test('x'), test('y', 'b'), test('z'))), 'a');
+    expect(tests.map(({ test_id, author }) => [test_id, author])).toEqual([
+      ['x', null],
+      ['z', null],
+    ]);
+  });
+
+  it.each([
+    ['a duplicate', lines(test('x'), test('x')), /line 2, field "test_id": "x" stands already on line 1/],
+    ['tests of others', lines(test('x', 'b'), test('x', 'c')), /no test of instance "a"\. It holds: b, c/],
+    ['a missing script', lines({ instance_id: 'a', test_id: 't', path: 't.py' }), /line 1, field "content"/],
+  ])('refuses %s', async (_name, content, words) => {
+    await expect(readTests(file(content), 'a')).rejects.toThrow(words);
   });
 });
 
@@ -150,25 +250,5 @@ describe('every reader', () => {
     const content = 'é'.repeat(3_000_001);
     const tests = await readTests(file(lines({ instance_id: 'a', test_id: 't', path: 't.py', content })), 'a');
     expect(tests[0]?.content).toBe(content);
-  });
-});
-
-describe('readLabels', () => {
-  it('reads true, false, 1 and 0 of the instance at hand', async () => {
-    const label = (candidate_id: string, resolved: unknown, instance_id = 'a'): unknown => ({
-      instance_id,
-      candidate_id,
-      resolved,
-    });
-    const labels = await readLabels(
-      file(lines(label('x', true), label('y', 0), label('z', 1), label('w', true, 'b'))),
-      'a',
-    );
-    expect([...labels]).toEqual([
-      ['x', true],
-      ['y', false],
-      ['z', true],
-    ]);
-    await expect(readLabels(file(lines(label('x', 2))), 'a')).rejects.toThrow(/line 1, field "resolved"/);
   });
 });
