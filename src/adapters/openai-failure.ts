@@ -8,9 +8,14 @@ export interface Failure {
   readonly retryable: boolean;
   /** What the server asked us to wait; null when it did not say. */
   readonly retryAfterMs: number | null;
+  /** The prompt and the answer asked for do not fit into the model's context. */
+  readonly tooLong: boolean;
 }
 
 const RETRYABLE_STATUS = new Set([408, 409, 429]);
+/** How OpenAI, vLLM, SGLang, TGI and llama.cpp say it; there is no common code. */
+const TOO_LONG =
+  /context_length_exceeded|(maximum|max) (context|model) length|exceeds? the (available|maximum|model'?s) (allowed |context )|longer than the model'?s context|must (be <=|have less than) .{0,40}(tokens|max_)/i;
 const MAX_DETAIL = 500;
 
 /**
@@ -25,6 +30,7 @@ export function describeFailure(error: unknown, secrets: readonly string[], now:
     detail: detail.length > MAX_DETAIL ? `${detail.slice(0, MAX_DETAIL)}…` : detail,
     retryable: status === undefined || status >= 500 || RETRYABLE_STATUS.has(status),
     retryAfterMs: headers === undefined ? null : retryAfter(headers, now),
+    tooLong: status !== undefined && [400, 413, 422].includes(status) && TOO_LONG.test(detail),
   };
 }
 

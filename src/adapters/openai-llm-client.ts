@@ -1,12 +1,14 @@
 import type OpenAI from 'openai';
 import pLimit, { type LimitFunction } from 'p-limit';
-import { ModelUnavailableError } from '../core/unavailable.js';
+import { ContextTooLongError, ModelUnavailableError } from '../core/unavailable.js';
 import { type Completion, type CompletionRequest, LlmClient } from '../ports/llm-client.js';
+import type { UnavailableError } from '../core/errors.js';
 import { abortable } from './abortable.js';
 import { withDeadline } from './deadline.js';
 import { connect, type OpenAiEndpoint } from './openai-connection.js';
 import { describeFailure, type Failure } from './openai-failure.js';
 import { readReply } from './openai-reply.js';
+import { onTheWire } from './openai-request.js';
 import { backOffMs, pause } from './retry.js';
 
 export interface OpenAiOptions extends OpenAiEndpoint {
@@ -68,7 +70,8 @@ export class OpenAiLlmClient extends LlmClient {
     }
   }
 
-  #unavailable({ detail, retryable }: Failure, attempts: number): ModelUnavailableError {
+  #unavailable({ detail, retryable, tooLong }: Failure, attempts: number): UnavailableError {
+    if (tooLong) return new ContextTooLongError(`${this.#endpoint()} said: ${detail}`);
     const tries = attempts === 1 ? '' : ` (${attempts} attempts)`;
     return new ModelUnavailableError(`${this.#endpoint()} said: ${detail}${tries}`, { retryable });
   }
@@ -77,17 +80,6 @@ export class OpenAiLlmClient extends LlmClient {
     const { baseUrl } = this.#options;
     return baseUrl === undefined ? 'api.openai.com' : new URL(baseUrl).host;
   }
-}
-
-function onTheWire(request: CompletionRequest): OpenAI.ChatCompletionCreateParamsNonStreaming {
-  return {
-    model: request.model,
-    messages: request.messages.map(({ role, content }) => ({ role, content })),
-    temperature: request.temperature,
-    // eslint-disable-next-line @typescript-eslint/no-deprecated -- its successor is unknown to many local servers
-    max_tokens: request.maxTokens,
-    ...(request.topLogprobs === undefined ? {} : { logprobs: true, top_logprobs: request.topLogprobs }),
-  };
 }
 
 function secretsOf({ apiKey, baseUrl }: OpenAiEndpoint): readonly string[] {

@@ -14,8 +14,15 @@ const Position = z.object({
 });
 const Alternative = z.object({ token: z.string(), logprob: z.number() });
 
+const Call = z.object({ id: z.string().nullish(), function: z.object({ name: z.string(), arguments: z.string() }) });
 const Choice = z.object({
-  message: z.object({ content: z.string().nullish() }),
+  message: z.object({
+    content: z.string().nullish(),
+    // The same thing by two names.
+    reasoning_content: z.string().nullish().catch(null),
+    reasoning: z.string().nullish().catch(null),
+    tool_calls: z.array(Call).nullish(),
+  }),
   finish_reason: z.string().nullish(),
   logprobs: z
     .object({ content: z.array(Position).nullish() })
@@ -44,11 +51,22 @@ export function readReply(raw: unknown, requestedModel: string): Completion {
   const { model, choices, usage } = parsed.data;
   const [choice] = choices;
   return {
-    text: choice.message.content ?? '',
+    ...readMessage(choice.message),
     logprobs: choice.logprobs?.content?.map(readPosition) ?? null,
     finish_reason: choice.finish_reason ?? 'unknown',
     usage: readUsage(usage),
     model: model ?? requestedModel,
+  };
+}
+
+function readMessage(
+  message: z.infer<typeof Choice>['message'],
+): Pick<Completion, 'text' | 'reasoning' | 'tool_calls'> {
+  const calls = message.tool_calls ?? [];
+  return {
+    text: message.content ?? '',
+    reasoning: message.reasoning_content ?? message.reasoning ?? '',
+    tool_calls: calls.map(({ id, function: called }, index) => ({ id: id ?? `call_${index}`, ...called })),
   };
 }
 

@@ -2,7 +2,8 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { BadInputError } from '../core/errors.js';
-import { Completion, type CompletionRequest, Message } from '../ports/llm-client.js';
+import { Completion, type CompletionRequest, Message, ResponseSchema, ToolSpec } from '../ports/llm-client.js';
+import { contentKey } from '../core/fingerprint.js';
 import { requestKey, wireRequest } from './request-key.js';
 
 const RecordedRequest = z.strictObject({
@@ -11,6 +12,10 @@ const RecordedRequest = z.strictObject({
   temperature: z.number(),
   max_tokens: z.int(),
   top_logprobs: z.int().optional(),
+  tools: z.array(ToolSpec).optional(),
+  response_schema: ResponseSchema.optional(),
+  stop: z.array(z.string()).optional(),
+  continue_final: z.boolean().optional(),
   sample: z.int().min(0),
   purpose: z.string(),
 });
@@ -56,9 +61,8 @@ function readLine(text: string, place: { file: string; line: number }): z.infer<
     throw new BadInputError(issue?.message ?? 'is wrong', { ...place, field: issue?.path.join('.') });
   }
   const { key, request } = parsed.data;
-  const { max_tokens: maxTokens, top_logprobs: topLogprobs, ...rest } = request;
-  const known = { ...rest, maxTokens, ...(topLogprobs === undefined ? {} : { topLogprobs }) };
-  if (requestKey(known) !== key) throw new BadInputError('is not the key of its request', { ...place, field: 'key' });
+  if (contentKey({ ...request, purpose: undefined }) !== key)
+    throw new BadInputError('is not the key of its request', { ...place, field: 'key' });
   return parsed.data;
 }
 

@@ -65,6 +65,20 @@ export class ModelUnavailableError extends UnavailableError {
   }
 }
 
+/** The prompt is longer than the model's context; a shorter one may do. */
+export class ContextTooLongError extends UnavailableError {
+  readonly code = 'context-too-long';
+  readonly retryable = false;
+
+  constructor(detail: string, options?: ErrorOptions) {
+    super(
+      `The prompt does not fit into the model's context: ${detail}`,
+      'Lower the token limit of the prompt, or serve the model with a longer context.',
+      options,
+    );
+  }
+}
+
 /** A replay was asked for a call that its recording does not hold. */
 export class RecordingMissError extends UnavailableError {
   readonly code = 'recording-miss';

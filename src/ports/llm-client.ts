@@ -1,7 +1,30 @@
 import { z } from 'zod';
 
-export const Message = z.object({ role: z.enum(['system', 'user', 'assistant']), content: z.string() });
+/** A function call that the model asked for; `arguments` is what it wrote, JSON or not. */
+export const ToolCall = z.object({ id: z.string(), name: z.string(), arguments: z.string() });
+export type ToolCall = z.infer<typeof ToolCall>;
+
+export const Message = z.object({
+  role: z.enum(['system', 'user', 'assistant', 'tool']),
+  content: z.string(),
+  /** Calls of an assistant's turn. */
+  tool_calls: z.array(ToolCall).optional(),
+  /** The call that a `tool` message answers. */
+  tool_call_id: z.string().optional(),
+});
 export type Message = z.infer<typeof Message>;
+
+/** A function the model may call; `parameters` is a JSON schema. */
+export const ToolSpec = z.object({
+  name: z.string(),
+  description: z.string(),
+  parameters: z.record(z.string(), z.json()),
+});
+export type ToolSpec = z.infer<typeof ToolSpec>;
+
+/** A JSON schema that the answer's text must follow. */
+export const ResponseSchema = z.object({ name: z.string(), schema: z.record(z.string(), z.json()) });
+export type ResponseSchema = z.infer<typeof ResponseSchema>;
 
 /** One model call, in the words of Chat Completions. */
 export interface CompletionRequest {
@@ -11,6 +34,12 @@ export interface CompletionRequest {
   readonly maxTokens: number;
   /** How many alternatives to return at each position, 1..20; absent = no log-probabilities asked for. */
   readonly topLogprobs?: number;
+  readonly tools?: readonly ToolSpec[];
+  readonly responseSchema?: ResponseSchema;
+  /** Texts that end the answer; they are not part of it. */
+  readonly stop?: readonly string[];
+  /** The last message is the beginning of an assistant's turn, which the server goes on with (vLLM, SGLang). */
+  readonly continueFinal?: boolean;
   /** n-th independent sample of otherwise equal requests, from 0; separates their records and stored answers. */
   readonly sample: number;
   /** Who asks, for accounting: `judge`, `test-writer`, `agent`. */
@@ -36,6 +65,9 @@ export type CompletionUsage = z.infer<typeof CompletionUsage>;
 
 export const Completion = z.object({
   text: z.string(),
+  /** What a reasoning model thought before it answered, where the server sets that apart; empty otherwise. */
+  reasoning: z.string().default(''),
+  tool_calls: z.array(ToolCall).default([]),
   /** One entry per generated token, in order; null when the server gives none. */
   logprobs: z.array(TokenLogprob).nullable(),
   finish_reason: z.string(),
@@ -48,6 +80,6 @@ export type Completion = z.infer<typeof Completion>;
 
 /** Model calls in our own words. The adapter owns concurrency, retries and time-outs. */
 export abstract class LlmClient {
-  /** @throws ModelUnavailableError, RecordingMissError */
+  /** @throws ModelUnavailableError, ContextTooLongError, RecordingMissError, BudgetSpentError */
   abstract complete(request: CompletionRequest, signal: AbortSignal): Promise<Completion>;
 }

@@ -216,6 +216,8 @@ it('keeps tokens whose number is missing and drops such alternatives', async () 
   const client = await clientOf(() => ({ json: { ...reply, choices, usage: { prompt_tokens: 'many' } } }));
   expect(await client.complete(completionRequest(), signal)).toEqual({
     text: '',
+    reasoning: 'hm',
+    tool_calls: [],
     logprobs: [
       { token: 'A', logprob: -9999, top: [{ token: 'C', logprob: -1 }] },
       { token: 'D', logprob: -0.5, top: [] },
