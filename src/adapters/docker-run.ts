@@ -34,9 +34,14 @@ interface Attempt {
   readonly first: boolean;
 }
 
+export interface Ran {
+  readonly outcome: ExecOutcome;
+  /** The caller must remove the container: processes may still run in it. */
+  readonly isOver: boolean;
+}
+
 /**
- * Runs one request. After anything but an `exited` outcome, and after an error, the caller must remove the container:
- * processes may still run in it.
+ * Runs one request. After an error, too, the caller must remove the container.
  * @throws the signal's reason, SandboxLostError, EngineUnavailableError, EngineDiskFullError
  */
 export async function runRequest(
@@ -44,7 +49,7 @@ export async function runRequest(
   request: ExecRequest,
   first: boolean,
   signal: AbortSignal,
-): Promise<ExecOutcome> {
+): Promise<Ran> {
   const { container, prepared, limits } = ground;
   const deadlineMs = wholeDeadline(request.deadlineS) * 1000;
   const attempt: Attempt = { prologue: new Prologue(), deadlineMs, unixMs: Date.now(), first };
@@ -66,8 +71,11 @@ export async function runRequest(
   ownEnd.catch(() => undefined);
   try {
     const end = await Promise.race([ownEnd, watch.tripped]);
-    const ending = typeof end === 'string' ? tripEnding(end, signal) : end;
-    return outcomeOf(ending, running, attempt.prologue.startedAt ?? asked);
+    const endedByItself = typeof end !== 'string';
+    const ending = endedByItself ? end : tripEnding(end, signal);
+    const survived = ending.kind === 'timed-out' && endedByItself && request.survivesTimeout === true;
+    const outcome = outcomeOf(ending, running, attempt.prologue.startedAt ?? asked);
+    return { outcome, isOver: ending.kind !== 'exited' && !survived };
   } finally {
     watch.stop();
     running.stop();

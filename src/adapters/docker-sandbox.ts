@@ -13,16 +13,27 @@ import { layerBytes } from './docker-disk.js';
 import { removeContainer, sweepContainers } from './docker-removal.js';
 import { prepareCommand, readPrepared, type Prepared } from './docker-repository.js';
 import { runPlain } from './docker-run-plain.js';
-import { DockerSession } from './docker-session.js';
+import { DockerSession, type Room } from './docker-session.js';
 import { Slots } from './docker-slots.js';
 
 const PREPARE_TIMEOUT_MS = 300_000;
+const IDLE_SESSIONS = 64;
+/** The session has its slot already. */
+const ALWAYS: Room = { take: () => Promise.resolve(() => undefined) };
+
+/** What a session holds, and what its commands wait for. */
+interface Place {
+  readonly room: Room;
+  readonly release: () => void;
+}
 
 export interface DockerSandboxOptions {
   /** As in DOCKER_HOST; the default socket when absent. */
   readonly dockerHost?: string;
-  /** Sessions open at the same time; further callers wait. */
+  /** Sessions that compute all the time and commands of those that do not, together; further callers wait. */
   readonly concurrency: number;
+  /** Sessions open at the same time that take room only for their commands. */
+  readonly idleSessions?: number;
   readonly limits: SandboxLimits;
   /** Seconds after which a container ends by itself, whatever became of this process. */
   readonly ttlS: number;
@@ -33,6 +44,7 @@ export class DockerSandbox extends Sandbox {
   readonly limits: SandboxLimits;
   readonly #docker: Docker;
   readonly #slots: Slots;
+  readonly #idle: Slots;
   readonly #ttlS: number;
   readonly #open = new Set<DockerSession>();
   readonly #opening = new Set<Promise<unknown>>();
@@ -40,11 +52,12 @@ export class DockerSandbox extends Sandbox {
   readonly #single = new Set<string>();
   #shutdown = new AbortController();
 
-  constructor({ dockerHost, concurrency, limits, ttlS }: DockerSandboxOptions) {
+  constructor({ dockerHost, concurrency, idleSessions = IDLE_SESSIONS, limits, ttlS }: DockerSandboxOptions) {
     super();
     this.limits = limits;
     this.#docker = connectDocker(dockerHost);
     this.#slots = new Slots(concurrency);
+    this.#idle = new Slots(idleSessions);
     this.#ttlS = ttlS;
   }
 
@@ -83,13 +96,31 @@ export class DockerSandbox extends Sandbox {
   }
 
   async #openIn(spec: SandboxSpec, signal: AbortSignal): Promise<DockerSession> {
-    const release = await this.#slots.take(signal);
+    if (spec.occupies !== 'command') {
+      const release = await this.#slots.take(signal);
+      return this.#start(spec, { room: ALWAYS, release }, signal);
+    }
+    // Always in this order, and no command is waited for while one runs, so that nobody waits in a circle.
+    const release = await this.#idle.take(signal);
+    const started = await this.#slots.take(signal).catch((error: unknown) => {
+      release();
+      throw error;
+    });
+    try {
+      return await this.#start(spec, { room: this.#slots, release }, signal);
+    } finally {
+      started();
+    }
+  }
+
+  /** Opens a session that gives `release` back when it ends, or before it throws. */
+  async #start(spec: SandboxSpec, { room, release }: Place, signal: AbortSignal): Promise<DockerSession> {
     let container: Docker.Container | null = null;
     try {
       const { id } = await this.describeImage(spec.image, signal);
-      container = await this.#start(spec, signal);
+      container = await this.#create(spec, signal);
       const prepared = await this.#prepare(container, spec, id, signal);
-      return await this.#session(container, spec, prepared, release);
+      return await this.#session(container, spec, prepared, { room, release });
     } catch (error) {
       if (container !== null) await removeContainer(container).catch(() => undefined);
       release();
@@ -101,12 +132,12 @@ export class DockerSandbox extends Sandbox {
     container: Docker.Container,
     spec: SandboxSpec,
     prepared: Prepared,
-    release: () => void,
+    { room, release }: Place,
   ): Promise<DockerSession> {
     const diskBaseline = prepared.wasSingle ? 0 : await layerBytes(container);
     const { limits } = this;
     const ground = { docker: this.#docker, container, limits, prepared, workdir: spec.workdir, diskBaseline };
-    const session: DockerSession = new DockerSession(ground, async () => {
+    const session: DockerSession = new DockerSession(ground, room, async () => {
       // An engine that does not answer now leaves the container to its own expiry and to the next sweep.
       await removeContainer(container).catch(() => undefined);
       this.#open.delete(session);
@@ -117,7 +148,7 @@ export class DockerSandbox extends Sandbox {
   }
 
   /** The name is ours, so that a container the engine made without our hearing of it can be removed all the same. */
-  async #start({ image, purpose }: SandboxSpec, signal: AbortSignal): Promise<Docker.Container> {
+  async #create({ image, purpose }: SandboxSpec, signal: AbortSignal): Promise<Docker.Container> {
     const options = containerOptions({ image, purpose, limits: this.limits, ttlS: this.#ttlS });
     try {
       const made = await engineCall({ image }, (abortSignal) =>

@@ -8,23 +8,36 @@ import { runRequest, type Ground } from './docker-run.js';
 const READ_FILE = '[ -f "$1" ] && [ ! -L "$1" ] || exit 3; exec head -c "$2" "$1"';
 const NOT_A_FILE = 3;
 
+/** Where a command waits for its turn. */
+export interface Room {
+  take(signal: AbortSignal): Promise<() => void>;
+}
+
 /** One container with a prepared repository. */
 export class DockerSession implements SandboxSession {
   #closing: Promise<void> | null = null;
   #execs = 0;
 
-  /** `dispose` removes the container and gives its slot back; it never throws. */
+  /**
+   * `room` is what every command waits for; `dispose` removes the container and gives its slot back, and never throws.
+   */
   constructor(
     private readonly ground: Ground,
+    private readonly room: Room,
     private readonly dispose: () => Promise<void>,
   ) {}
 
   async exec(request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
     this.#assertOpen(signal);
     const first = this.#execs++ === 0;
-    const outcome = await this.#orClose(runRequest(this.ground, request, first, signal));
-    if (outcome.kind !== 'exited') await this.close();
-    return outcome;
+    const release = await this.room.take(signal);
+    try {
+      const { outcome, isOver } = await this.#orClose(runRequest(this.ground, request, first, signal));
+      if (isOver) await this.close();
+      return outcome;
+    } finally {
+      release();
+    }
   }
 
   async writeFiles(files: readonly SandboxFile[], signal: AbortSignal): Promise<void> {

@@ -79,6 +79,16 @@ export class ContextTooLongError extends UnavailableError {
   }
 }
 
+/** The run's budget has no room for another model call. */
+export class BudgetSpentError extends UnavailableError {
+  readonly code = 'budget-spent';
+  readonly retryable = false;
+
+  constructor(detail: string) {
+    super(`The budget is spent: ${detail}`, 'Give a larger budget; what was done is stored and not paid again.');
+  }
+}
+
 /** A replay was asked for a call that its recording does not hold. */
 export class RecordingMissError extends UnavailableError {
   readonly code = 'recording-miss';

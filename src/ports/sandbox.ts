@@ -16,6 +16,11 @@ export interface SandboxSpec {
   readonly baseCommit: string | null;
   /** Shown in the container's labels, so that a person sees whose it is. */
   readonly purpose: string;
+  /**
+   * What the session needs room for: `session` (the default) from its opening to its end, for work that computes all
+   * the time; `command` while a command runs, for an agent that mostly waits for its model.
+   */
+  readonly occupies?: 'session' | 'command';
 }
 
 export interface SandboxFile {
@@ -33,10 +38,15 @@ export interface ExecRequest {
   readonly cwd?: string;
   /** Added to the image's own environment; nothing of the host's is inherited. */
   readonly env?: Readonly<Record<string, string>>;
-  readonly stdin?: string;
+  readonly stdin?: string | Uint8Array;
   /** Sees stdout as it comes, before it is capped, in pieces of any size; must not throw. */
   readonly onStdout?: (piece: Uint8Array) => void;
   readonly deadlineS: number;
+  /**
+   * Keep the session after a time-out where the command could be killed inside; what left its process group may still
+   * run. Only for sessions whose later output proves nothing.
+   */
+  readonly survivesTimeout?: boolean;
 }
 
 interface Output {
@@ -49,7 +59,8 @@ interface Output {
 
 /**
  * How a command ended. A non-zero exit, a deadline, and a quota are results about the command; a dead engine is not a
- * result and is thrown. After any kind but `exited` the session is closed: open a fresh one.
+ * result and is thrown. After any kind but `exited` the session is closed: open a fresh one. A time-out that the request
+ * wanted to survive closes it only when the command could not be killed.
  */
 export type ExecOutcome =
   | (Output & { readonly kind: 'exited'; readonly exitCode: number })

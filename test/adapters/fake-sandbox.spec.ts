@@ -19,7 +19,7 @@ const programs: Readonly<Record<string, Program>> = {
   pwd: (_, { cwd }, { spec: { workdir } }) => exited(0, `${cwd ?? workdir}\n`),
   printenv: ([name = ''], { env }) => exited(0, `${env?.[name] ?? ''}\n`),
   cat: ([path], { stdin }, { files }) =>
-    exited(0, path === undefined ? stdin : Buffer.from(files.get(path) ?? []).toString()),
+    exited(0, path === undefined ? Buffer.from(stdin ?? '').toString() : Buffer.from(files.get(path) ?? []).toString()),
   sleep: async ([seconds], { deadlineS }) => {
     await new Promise((resolve) => setTimeout(resolve, Math.min(Number(seconds), deadlineS) * 1000).unref());
     return Number(seconds) >= deadlineS ? ended('timed-out') : exited(0);

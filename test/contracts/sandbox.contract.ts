@@ -111,6 +111,33 @@ export function sandboxContract(name: string, makeHarness: () => SandboxHarness 
       });
     });
 
+    describe('sessions of an agent', () => {
+      const idle = (): Promise<SandboxSession> => harness.sandbox.open({ ...spec, occupies: 'command' }, go);
+
+      it('go on after a time-out that they were told to survive', async () => {
+        await using session = await idle();
+        const late = await session.exec({ argv: ['sleep', '60'], deadlineS: 1, survivesTimeout: true }, go);
+        expect(late.kind).toBe('timed-out');
+        expect(await run(session, 'echo', 'again')).toMatchObject({ kind: 'exited', stdout: 'again\n' });
+      });
+
+      it('leave room for others while they wait', async () => {
+        const sessions = await Promise.all([idle(), idle(), idle(), idle()]);
+        await using other = await open();
+        expect((await run(other, 'echo', 'room')).stdout).toBe('room\n');
+        await other.close();
+        const said = await Promise.all(sessions.map((session, index) => run(session, 'echo', String(index))));
+        expect(said.map(({ stdout }) => stdout)).toEqual(['0\n', '1\n', '2\n', '3\n']);
+        await Promise.all(sessions.map((session) => session.close()));
+      });
+
+      it('take bytes on stdin', async () => {
+        await using session = await idle();
+        const said = await session.exec({ argv: ['cat'], stdin: Buffer.from('ä'), deadlineS: 20 }, go);
+        expect(said.stdout).toBe('ä');
+      });
+    });
+
     describe('files', () => {
       it('come back as they were written, from any depth', async () => {
         await using session = await open();

@@ -149,7 +149,8 @@ class FakeSession implements SandboxSession, FakeSessionView {
       if (fault !== undefined) throw fault;
       const outcome = await Promise.race([this.#play(request), aborted]);
       request.onStdout?.(encode(outcome.stdout));
-      if (outcome.kind !== 'exited') await this.close();
+      const survived = outcome.kind === 'timed-out' && request.survivesTimeout === true;
+      if (outcome.kind !== 'exited' && !survived) await this.close();
       return outcome;
     } catch (error) {
       await this.close();

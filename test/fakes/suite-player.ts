@@ -18,13 +18,17 @@ export function playSuite({ test = () => 2, regression = () => ({}), applies = (
     const line = request.argv.join(' ');
     if (line.includes('--check')) return checkEach(request, session, applies);
     if (request.argv.includes('apply')) {
-      trees.set(session, request.stdin ?? '');
+      trees.set(session, stdinOf(request));
       return exited(0);
     }
     if (request.env?.BESTK_PROBE !== undefined) return note(request.env.BESTK_PROBE, session, regression(tree));
     if (line.includes('driver.py')) return drive(request, session, (content) => test(tree, content));
     return exited(0);
   };
+}
+
+function stdinOf({ stdin = '' }: ExecRequest): string {
+  return Buffer.from(stdin).toString();
 }
 
 function text(session: FakeSessionView, path: string): string {
@@ -48,7 +52,7 @@ function note(path: string, session: FakeSessionView, statuses: Readonly<Record<
 
 function drive(request: ExecRequest, session: FakeSessionView, status: (content: string) => number): ExecOutcome {
   const folder = request.argv.find((word) => word.endsWith('/driver.py'))?.slice(0, -'/driver.py'.length) ?? '';
-  const nonces = (request.stdin ?? '').split('\n').filter(Boolean);
+  const nonces = stdinOf(request).split('\n').filter(Boolean);
   const reports = nonces.map((nonce, i) => {
     const code = status(text(session, `${folder}/${i}.py`));
     const proof = `${nonce} ${code}`;

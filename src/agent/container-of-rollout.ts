@@ -1,0 +1,61 @@
+import { UnavailableError } from '../core/errors.js';
+import type { Sandbox } from '../ports/sandbox.js';
+import type { Action } from './action.js';
+import { perform } from './perform.js';
+import { Workspace, type WorkspaceOptions } from './workspace.js';
+
+/** Containers that may be lost under one piece of work before that is nobody's bad luck any more. */
+const ATTEMPTS = 4;
+
+/**
+ * The container of one rollout, opened when it is first needed and rebuilt from the actions so far whenever it is gone:
+ * after a restart of this process, after the engine lost it, after a command took it with it.
+ */
+export class ContainerOfRollout implements AsyncDisposable {
+  private workspace: Workspace | null = null;
+
+  /** @param done the actions whose effects the container must show, in order; read at every rebuild */
+  constructor(
+    private readonly sandbox: Sandbox,
+    private readonly options: WorkspaceOptions,
+    private readonly done: () => readonly Action[],
+  ) {}
+
+  /**
+   * Works in the container; again in a fresh one when it is lost meanwhile.
+   * @throws EngineUnavailableError and other UnavailableErrors once they persist, and what `work` throws
+   */
+  async use<T>(work: (workspace: Workspace) => Promise<T>, signal: AbortSignal): Promise<T> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        this.workspace ??= await this.rebuild(signal);
+        return await work(this.workspace);
+      } catch (error) {
+        await this.drop();
+        signal.throwIfAborted();
+        if (!(error instanceof UnavailableError) || !error.retryable || attempt === ATTEMPTS) throw error;
+      }
+    }
+  }
+
+  async drop(): Promise<void> {
+    const { workspace } = this;
+    this.workspace = null;
+    await workspace?.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.drop();
+  }
+
+  private async rebuild(signal: AbortSignal): Promise<Workspace> {
+    const workspace = await Workspace.open(this.sandbox, this.options, signal);
+    try {
+      for (const action of this.done()) await perform(action, workspace, signal);
+      return workspace;
+    } catch (error) {
+      await workspace.close();
+      throw error;
+    }
+  }
+}

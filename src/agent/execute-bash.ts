@@ -1,0 +1,41 @@
+import type { ExecOutcome } from '../ports/sandbox.js';
+import { clipOutput } from './observation.js';
+import type { ToolOutcome } from './tool-outcome.js';
+import type { Workspace } from './workspace.js';
+
+/** Bash where the image has it, or what it calls `sh`; the command is an argument, never part of this script. */
+const SHELL = 'b=$(command -v bash) || b=/bin/sh; exec "$b" -c "$1"';
+
+/** Runs a command of the agent's. Its exit code and its limits are results. @throws what the session throws */
+export async function executeBash(command: string, workspace: Workspace, signal: AbortSignal): Promise<ToolOutcome> {
+  if (command.includes('\0')) return { text: 'The command holds a NUL byte and was not run.', repeat: false };
+  const outcome = await workspace.exec(['/bin/sh', '-c', SHELL, 'sh', command], signal);
+  const output = outputOf(outcome);
+  switch (outcome.kind) {
+    case 'exited':
+      return { text: output, exitCode: outcome.exitCode, repeat: true };
+    case 'timed-out':
+      return {
+        text: `The command did not end within ${workspace.actionS} s and was stopped. Until then:\n${output}`,
+        exitCode: TIMED_OUT,
+        repeat: false,
+      };
+    case 'out-of-memory':
+      return lost('used more memory than there is', output);
+    case 'out-of-disk':
+      return lost('wrote more than the disk holds', output);
+  }
+}
+
+/** What `timeout` exits with. */
+const TIMED_OUT = 124;
+
+function lost(what: string, output: string): ToolOutcome {
+  const text = `The command ${what} and was stopped; every file is as it was before it. Until then:\n${output}`;
+  return { text, repeat: false, lost: true };
+}
+
+function outputOf({ stdout, stderr, truncated }: ExecOutcome): string {
+  const cut = truncated ? '\n[… the end of the output was not kept …]' : '';
+  return `[STDOUT]\n\n${clipOutput(stdout)}${cut}\n\n[STDERR]\n\n${clipOutput(stderr)}`;
+}

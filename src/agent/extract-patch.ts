@@ -1,0 +1,71 @@
+import type { LeftOut } from '../core/rollout.js';
+import { leftOutReason } from './scratch-files.js';
+import { gitOutput, PatchLostError, type GitTask } from './git-output.js';
+import type { Workspace } from './workspace.js';
+
+export interface ExtractedPatch {
+  /** A git diff against the base; empty when nothing that counts has changed. */
+  readonly patch: string;
+  readonly leftOut: readonly LeftOut[];
+}
+
+/**
+ * What the agent changed: the difference between the recorded base and the work tree, files it added included, whatever
+ * it did with commits, branches and the index. Files by rule no part of a fix are left out and named.
+ * @throws PatchLostError, and what the session throws
+ */
+export async function extractPatch(workspace: Workspace, signal: AbortSignal): Promise<ExtractedPatch> {
+  const git = (what: GitTask, stdin?: string): Promise<Uint8Array> => gitOutput({ what, stdin }, workspace, signal);
+  const changes = readRaw(await git('list'));
+  const leftOut = changes.flatMap(({ path, mode, status }): LeftOut[] => {
+    const reason = status === 'A' ? leftOutReason(path, mode) : null;
+    return reason === null ? [] : [{ path, reason }];
+  });
+  const dropped = new Set(leftOut.map(({ path }) => path));
+  if (dropped.size > 0) {
+    await git('drop', [...dropped].map((path) => `${path}\0`).join(''));
+  }
+  const kept = changes.filter(({ path }) => !dropped.has(path));
+  if (kept.length === 0) return { patch: '', leftOut };
+  const bytes = await git('diff');
+  const patch = decode(bytes) ?? decode(await git('binary', asBinary(bytes, kept)));
+  if (patch === null) throw new PatchLostError('its difference is no text');
+  return { patch, leftOut };
+}
+
+/**
+ * Attributes under which a file that is neither UTF-8 nor binary to git goes as a binary one, or its bytes would be lost
+ * in a text. The files' parts of a difference come in the order of the list.
+ */
+function asBinary(bytes: Uint8Array, changes: readonly Change[]): string {
+  const sections = Buffer.from(bytes)
+    .toString('latin1')
+    .split(/^(?=diff --git )/m);
+  const paths = changes.filter((_, index) => decode(Buffer.from(sections[index] ?? '', 'latin1')) === null);
+  return paths.map(({ path }) => `${JSON.stringify(path)} -diff\n`).join('');
+}
+
+interface Change {
+  readonly mode: string;
+  readonly status: string;
+  readonly path: string;
+}
+
+/** `:oldmode newmode oldid newid status NUL path NUL` */
+function readRaw(bytes: Uint8Array): Change[] {
+  const fields = Buffer.from(bytes).toString('utf8').split('\0');
+  const changes: Change[] = [];
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const [, mode = '', , , status = ''] = (fields[at] ?? '').split(' ');
+    changes.push({ mode, status: status.charAt(0), path: fields[at + 1] ?? '' });
+  }
+  return changes;
+}
+
+function decode(bytes: Uint8Array): string | null {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,40 @@
+import type { FileEdit } from './action.js';
+import { createFile, insertIntoFile, replaceInFile, undoEdit } from './change-file.js';
+import { told, type ToolOutcome } from './tool-outcome.js';
+import { view } from './view.js';
+import type { Workspace } from './workspace.js';
+
+/** The `file_editor` tool. Everything happens on our side: the image needs no editor. @throws what the session throws */
+export async function fileEditor(edit: FileEdit, workspace: Workspace, signal: AbortSignal): Promise<ToolOutcome> {
+  const path = workspace.resolve(edit.path);
+  const problem = pathProblem(path);
+  if (problem !== null) return told(problem);
+  switch (edit.command) {
+    case 'view':
+      return view(path, edit, workspace, signal);
+    case 'undo_edit':
+      return undoEdit(path, workspace, signal);
+    case 'create':
+    case 'str_replace':
+    case 'insert':
+      return change(path, edit, workspace, signal);
+  }
+}
+
+async function change(path: string, edit: FileEdit, workspace: Workspace, signal: AbortSignal): Promise<ToolOutcome> {
+  const { command, file_text: text, old_str: old, new_str: replacement, insert_line: line } = edit;
+  if (command === 'create') {
+    return text == null ? told('create needs file_text.') : createFile(path, text, workspace, signal);
+  }
+  if (command === 'str_replace') {
+    if (old == null) return told('str_replace needs old_str.');
+    return replaceInFile(path, { old, replacement: replacement ?? '' }, workspace, signal);
+  }
+  if (line == null || replacement == null) return told('insert needs insert_line and new_str.');
+  return insertIntoFile(path, { line, added: replacement }, workspace, signal);
+}
+
+function pathProblem(path: string): string | null {
+  if (path.includes('\0')) return 'The path holds a NUL byte.';
+  return path.split('/').includes('..') ? 'Write the path without "..".' : null;
+}

@@ -1,0 +1,167 @@
+import { BudgetSpentError, ContextTooLongError } from '../core/unavailable.js';
+import type { Rollout } from '../core/rollout.js';
+import type { Completion, CompletionRequest } from '../ports/llm-client.js';
+import { readAction, type Action } from './action.js';
+import { submittedWith, type ExitReason } from './agent-limits.js';
+import { ContainerOfRollout } from './container-of-rollout.js';
+import { Conversation } from './conversation.js';
+import { extractPatch, type ExtractedPatch } from './extract-patch.js';
+import { PatchLostError } from './git-output.js';
+import { stepsLeft } from './instance-prompt.js';
+import { describeOutcome, perform } from './perform.js';
+import type { StepRecord } from './rollout-journal.js';
+import type { RolloutParts } from './rollout-task.js';
+import { asRollout } from './rollout-record.js';
+
+/** The loop of one rollout: ask, act, observe, store. */
+export class RolloutRun implements AsyncDisposable {
+  private readonly steps: StepRecord[] = [];
+  /** The actions that made the container what it is. */
+  private readonly done: Action[] = [];
+  private readonly conversation: Conversation;
+  private readonly container: ContainerOfRollout;
+
+  constructor(private readonly parts: RolloutParts) {
+    const { tools, spec, prompt, format } = parts;
+    const { action_s: actionS } = tools.settings.limits;
+    this.conversation = new Conversation(prompt, format, tools.tokenizer);
+    this.container = new ContainerOfRollout(tools.sandbox, { spec, actionS }, () => this.done);
+  }
+
+  async toEnd(signal: AbortSignal): Promise<Rollout> {
+    const { journal } = this.parts;
+    for (const step of await journal.steps()) this.remember(step);
+    let reason = this.exitReason();
+    while (reason === null) {
+      reason = (await this.step(signal)) ?? this.exitReason();
+    }
+    const patch = await this.patch(signal);
+    const rollout = asRollout(this.parts, this.steps, { reason, ...patch });
+    // A budget is this run's: another with more of it goes on from here.
+    if (reason !== 'budget_limit') await journal.finish(rollout);
+    return rollout;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.container[Symbol.asyncDispose]();
+  }
+
+  /** One step, or why none can follow. */
+  private async step(signal: AbortSignal): Promise<ExitReason | null> {
+    const { tools, task, format, journal } = this.parts;
+    const { limits } = tools.settings;
+    if (limits.condense_at !== null) await this.conversation.condense(limits.condense_at);
+    const asked = performance.now();
+    const completion = await this.ask(signal);
+    if (typeof completion === 'string') return completion;
+    const answered = performance.now();
+    const acted = await this.act(completion, signal);
+    const step: StepRecord = {
+      completion: { ...completion, logprobs: null },
+      ...acted,
+      llm_s: seconds(answered - asked),
+      env_s: seconds(performance.now() - answered),
+    };
+    await journal.add(this.steps.length, step);
+    this.remember(step);
+    const { exit_code, llm_s, env_s } = step;
+    const tool = format.read(completion).call?.name ?? null;
+    await task.onStep({ candidate_id: task.candidateId, step: this.steps.length, tool, exit_code, llm_s, env_s });
+    return null;
+  }
+
+  private async ask(signal: AbortSignal): Promise<Completion | ExitReason> {
+    const { tools, task, format } = this.parts;
+    const { model, temperature, limits } = tools.settings;
+    const room = limits.max_tokens - (await this.conversation.tokens());
+    if (room <= 0) return 'token_limit';
+    const request: CompletionRequest = {
+      model,
+      messages: this.conversation.messages(),
+      temperature,
+      maxTokens: Math.min(limits.max_answer_tokens, room),
+      ...(format.tools === undefined ? {} : { tools: format.tools }),
+      sample: task.sample,
+      purpose: 'agent',
+    };
+    const deadline = AbortSignal.timeout(Math.ceil(limits.model_call_s * 1000));
+    try {
+      const call = (): Promise<Completion> => tools.llm.complete(request, AbortSignal.any([signal, deadline]));
+      return await (this.steps.length === 0 ? task.warm.turn(call) : call());
+    } catch (error) {
+      signal.throwIfAborted();
+      if (deadline.aborted) return 'llm_query_error';
+      if (error instanceof ContextTooLongError) return 'token_limit';
+      if (error instanceof BudgetSpentError) return 'budget_limit';
+      throw error;
+    }
+  }
+
+  private async act(
+    completion: Completion,
+    signal: AbortSignal,
+  ): Promise<Pick<StepRecord, 'observation' | 'exit_code' | 'repeat' | 'malformed'>> {
+    const turn = this.parts.format.read(completion);
+    const read = turn.call === null ? { problem: turn.problem ?? '' } : readAction(turn.call);
+    if ('problem' in read) {
+      const cut = completion.finish_reason === 'length' ? ' Your answer was cut off because it was too long.' : '';
+      return { observation: `${read.problem}${cut}`, exit_code: null, repeat: false, malformed: true };
+    }
+    const { action } = read;
+    const outcome = await this.container.use((workspace) => perform(action, workspace, signal), signal);
+    if (outcome.lost === true) await this.container.drop();
+    const one = turn.more ? '\nYour answer held more than one call; only the first was carried out.' : '';
+    return {
+      observation: describeOutcome(action, outcome) + one,
+      exit_code: outcome.exitCode ?? null,
+      repeat: outcome.repeat,
+      malformed: false,
+    };
+  }
+
+  /** Takes a done step into account, whoever did it. */
+  private remember(step: StepRecord): void {
+    this.steps.push(step);
+    const action = this.actionOf(step);
+    if (step.repeat && action !== null) this.done.push(action);
+    const left = stepsLeft(this.remaining());
+    this.conversation.add(step.completion, `${step.observation}\n${left}`);
+  }
+
+  private actionOf(step: StepRecord): Action | null {
+    const { call } = this.parts.format.read(step.completion);
+    const read = call === null ? null : readAction(call);
+    return read !== null && 'action' in read ? read.action : null;
+  }
+
+  private remaining(): number {
+    return this.parts.tools.settings.limits.max_steps - this.steps.length;
+  }
+
+  /** Why the rollout is over, or null while it is not. Submitting comes first, then limits in R2E-Gym's order. */
+  private exitReason(): ExitReason | null {
+    const { limits } = this.parts.tools.settings;
+    const last = this.steps.at(-1);
+    if (last !== undefined && this.actionOf(last)?.tool === 'finish') return submittedWith(this.remaining());
+    if (this.steps.length >= limits.max_steps_absolute) return 'abs_step_limit';
+    const spent = this.steps.reduce((sum, { llm_s, env_s }) => sum + llm_s + env_s, 0);
+    return spent >= limits.trajectory_s ? 'traj_time_limit' : null;
+  }
+
+  /** What a limit leaves is kept as well. */
+  private async patch(signal: AbortSignal): Promise<ExtractedPatch & { problem: string | null }> {
+    const acted = this.steps.some(({ repeat, exit_code }) => repeat || exit_code !== null);
+    if (!acted) return { patch: '', leftOut: [], problem: null };
+    try {
+      const found = await this.container.use((workspace) => extractPatch(workspace, signal), signal);
+      return { ...found, problem: null };
+    } catch (error) {
+      if (!(error instanceof PatchLostError)) throw error;
+      return { patch: '', leftOut: [], problem: error.message };
+    }
+  }
+}
+
+function seconds(ms: number): number {
+  return Math.round(ms) / 1000;
+}

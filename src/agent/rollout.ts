@@ -1,0 +1,42 @@
+import type { Rollout } from '../core/rollout.js';
+import type { SandboxSpec } from '../ports/sandbox.js';
+import { ACTION_FORMATS } from './action-formats.js';
+import { instancePrompt } from './instance-prompt.js';
+import { RolloutJournal } from './rollout-journal.js';
+import { RolloutRun } from './rollout-run.js';
+import type { AgentTools, RolloutTask } from './rollout-task.js';
+
+/** Raised when what the agent says or does comes to mean something else, so that stored steps are not taken up. */
+const PROTOCOL = 1;
+
+/**
+ * One try of the agent at an issue, from the first prompt to the patch. What was done before, by whichever process, is
+ * not done or paid again: the journal is read, the container rebuilt, and the rollout goes on with its next step.
+ * @throws ModelUnavailableError, sandbox errors and StoreUnavailableError when the try could not be made; the signal's
+ * reason. None of these is a fact about the agent.
+ */
+export async function rollout(tools: AgentTools, task: RolloutTask, signal: AbortSignal): Promise<Rollout> {
+  const { sandbox, results, settings } = tools;
+  const { environment } = task.issue;
+  const { id: image } = await sandbox.describeImage(environment.image, signal);
+  const format = ACTION_FORMATS[settings.format];
+  const prompt = await instancePrompt(tools.prompts, format, task.issue, settings.limits);
+  const { workdir, base_commit: baseCommit } = environment;
+  const identity = {
+    protocol: PROTOCOL,
+    image,
+    workdir,
+    baseCommit,
+    prompt,
+    settings,
+    sandbox_limits: sandbox.limits,
+    sample: task.sample,
+  };
+  const journal = RolloutJournal.of(results, identity);
+  const known = await journal.finished();
+  // The name of a candidate is this run's, the try may be an earlier one's.
+  if (known !== null) return { ...known, instance_id: task.issue.instance_id, candidate_id: task.candidateId };
+  const spec: SandboxSpec = { image: environment.image, workdir, baseCommit, purpose: 'agent', occupies: 'command' };
+  await using run = new RolloutRun({ tools, task, format, prompt, journal, spec });
+  return await run.toEnd(signal);
+}

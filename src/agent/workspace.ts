@@ -1,0 +1,74 @@
+import type { ExecOutcome, Sandbox, SandboxSession, SandboxSpec } from '../ports/sandbox.js';
+
+/** After an exec of ours, which is short, the container is in trouble rather than busy. */
+const OWN_DEADLINE_S = 60;
+const HEAD = ['git', '-c', 'safe.directory=*', 'rev-parse', 'HEAD'];
+
+export interface WorkspaceOptions {
+  readonly spec: SandboxSpec;
+  /** Seconds of one command. */
+  readonly actionS: number;
+}
+
+/**
+ * The agent's container, opened at the first use. What its commands printed is not evidence of anything: patches are
+ * verified elsewhere, in fresh containers.
+ */
+export class Workspace implements AsyncDisposable {
+  readonly workdir: string;
+  readonly actionS: number;
+  /** Contents before each change of the file editor, newest last, by path; null = there was no file. */
+  readonly undo = new Map<string, (Uint8Array | null)[]>();
+  private constructor(
+    private readonly session: SandboxSession,
+    /** The commit that the patch is a difference to. */
+    readonly base: string,
+    { spec, actionS }: WorkspaceOptions,
+  ) {
+    this.workdir = spec.workdir;
+    this.actionS = actionS;
+  }
+
+  /** @throws what Sandbox.open and exec throw */
+  static async open(sandbox: Sandbox, options: WorkspaceOptions, signal: AbortSignal): Promise<Workspace> {
+    const session = await sandbox.open(options.spec, signal);
+    try {
+      const head = await session.exec({ argv: HEAD, deadlineS: OWN_DEADLINE_S }, signal);
+      return new Workspace(session, head.stdout.trim(), options);
+    } catch (error) {
+      await session.close();
+      throw error;
+    }
+  }
+
+  /** A command of the agent's; one that takes too long is stopped and the container stays. */
+  exec(argv: readonly string[], signal: AbortSignal): Promise<ExecOutcome> {
+    return this.session.exec({ argv, deadlineS: this.actionS, survivesTimeout: true }, signal);
+  }
+
+  /** A command of ours in the agent's container. */
+  run(
+    argv: readonly string[],
+    options: { stdin?: string | Uint8Array; onStdout?: (piece: Uint8Array) => void },
+    signal: AbortSignal,
+  ): Promise<ExecOutcome> {
+    return this.session.exec({ argv, ...options, deadlineS: OWN_DEADLINE_S }, signal);
+  }
+
+  read(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | null> {
+    return this.session.readFile(path, maxBytes, signal);
+  }
+
+  /** A path of the model's: relative ones start at the working directory. */
+  resolve(path: string): string {
+    return path.startsWith('/') ? path : `${this.workdir}/${path}`;
+  }
+
+  async close(): Promise<void> {
+    await this.session.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}

@@ -1,0 +1,44 @@
+import { z } from 'zod';
+
+/** What a run may take, agent, test writer and judges together; null = no limit. */
+export const Budget = z.strictObject({
+  /** Input and output tokens. */
+  tokens: z.int().positive().nullable().default(null),
+  usd: z.number().positive().nullable().default(null),
+  /** Wall seconds of the run. */
+  seconds: z.number().positive().nullable().default(null),
+});
+export type Budget = z.infer<typeof Budget>;
+
+/** US dollars per million tokens. */
+export const Price = z.strictObject({
+  input: z.number().min(0),
+  /** Input that the server answered from its prefix cache; as `input` when absent. */
+  cached_input: z.number().min(0).optional(),
+  output: z.number().min(0),
+});
+export type Price = z.infer<typeof Price>;
+
+/** Prices by model name; `*` is any other. */
+export const PriceTable = z.record(z.string(), Price);
+export type PriceTable = z.infer<typeof PriceTable>;
+
+export interface TokenCounts {
+  readonly input_tokens: number;
+  readonly cached_input_tokens: number;
+  readonly output_tokens: number;
+}
+
+/** @returns US dollars, or null when the table has no price for the model */
+export function costOf(model: string, tokens: TokenCounts, prices: PriceTable): number | null {
+  const price = priceOf(model, prices);
+  if (price === null) return null;
+  const fresh = tokens.input_tokens - tokens.cached_input_tokens;
+  const input = fresh * price.input + tokens.cached_input_tokens * (price.cached_input ?? price.input);
+  return (input + tokens.output_tokens * price.output) / 1e6;
+}
+
+export function priceOf(model: string, prices: PriceTable): Price | null {
+  if (Object.hasOwn(prices, model)) return prices[model] ?? null;
+  return Object.hasOwn(prices, '*') ? (prices['*'] ?? null) : null;
+}
