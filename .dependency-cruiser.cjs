@@ -43,7 +43,10 @@ module.exports = {
     {
       name: 'only-the-composition-root-loads-verifiers',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(app\\.module|cli)\\.ts$|^src/(statistics|pipeline|reports|commands)/' },
+      from: {
+        path: '^src/',
+        pathNot: '^src/(app\\.module|run-kits|cli)\\.ts$|^src/(statistics|pipeline|reports|commands)/',
+      },
       to: { path: '^verifiers/' },
     },
     {
@@ -63,7 +66,11 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/pipeline/' },
       to: {
-        pathNot: ['^src/(pipeline|ports|core|reports)/', '^verifiers/hybrid/', '^node_modules/(@nestjs/common|zod)/'],
+        pathNot: [
+          '^src/(pipeline|agent|ports|core|reports)/',
+          '^verifiers/hybrid/',
+          '^node_modules/(@nestjs/common|zod)/',
+        ],
       },
     },
     {
@@ -95,7 +102,7 @@ module.exports = {
       from: {
         path: '^src/',
         pathNot:
-          '^src/((core|statistics|ports|agent|pipeline|formats|reports|adapters|http|web|commands)/|(main|cli|app\\.module|config|logger|version)\\.ts$)',
+          '^src/((core|statistics|ports|agent|pipeline|formats|reports|adapters|http|web|commands)/|(main|cli|app\\.module|run-kits|config|logger|version)\\.ts$)',
       },
       to: {},
     },

@@ -1,14 +1,16 @@
 // Runs every candidate of examples/quickstart for real and compares with labels.jsonl: the repository's own tests,
 // the hidden test, and each generated test by plain exit code, without bestk's protection against spoofing.
-// Needs Docker. `node scripts/check-example.mjs` prints the matrix; exit 1 when a label is wrong
+// Needs Docker. `node scripts/check-example.mjs [CANDIDATES LABELS]` prints the matrix; exit 1 when a label is wrong; the
+// defaults are those of the example, and candidates.jsonl of a quickstart goes with rollout-labels.jsonl.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { buildBase, buildExample } from './setup/images.mjs';
 
 const example = fileURLToPath(new URL('../examples/quickstart/', import.meta.url));
+const [candidatesFile = `${example}candidates.jsonl`, labelsFile = `${example}labels.jsonl`] = process.argv.slice(2);
 const rows = (file) =>
-  readFileSync(`${example}${file}`, 'utf8')
+  readFileSync(file, 'utf8')
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line));
@@ -52,8 +54,8 @@ print(json.dumps({name: outcomes(patch) for name, patch in given["patches"].item
 const root = fileURLToPath(new URL('..', import.meta.url));
 await buildBase(root);
 await buildExample(root);
-const candidates = rows('candidates.jsonl');
-const tests = rows('tests.jsonl');
+const candidates = rows(candidatesFile);
+const tests = rows(`${example}tests.jsonl`);
 const input = JSON.stringify({
   hidden: readFileSync(`${example}hidden_test.py`, 'utf8'),
   patches: { base: '', ...Object.fromEntries(candidates.map((row) => [row.candidate_id, row.patch])) },
@@ -62,7 +64,7 @@ const input = JSON.stringify({
 const container = ['run', '--rm', '-i', '--network', 'none', 'bestk/example:1', 'python3', '-c', DRIVER];
 const outcomes = JSON.parse(execFileSync('docker', container, { input, encoding: 'utf8' }));
 
-const labels = new Map(rows('labels.jsonl').map((row) => [row.candidate_id, row.resolved]));
+const labels = new Map(rows(labelsFile).map((row) => [row.candidate_id, row.resolved]));
 console.log(['', 'apply', 'suite', 'hidden', ...tests.map((row) => row.test_id), 'label'].join('\t'));
 for (const [name, outcome] of Object.entries(outcomes)) {
   const cells = tests.map((row) => outcome.tests?.[row.test_id] ?? '-');
@@ -72,7 +74,7 @@ for (const [name, outcome] of Object.entries(outcomes)) {
     [name, outcome.applies, outcome.regression ?? '-', outcome.hidden ?? '-', ...cells, label ?? '-'].join('\t'),
   );
   if (label !== undefined && label !== right) {
-    console.error(`labels.jsonl: ${name} should be ${right}`);
+    console.error(`${labelsFile}: ${name} should be ${right}`);
     process.exitCode = 1;
   }
 }

@@ -1,33 +1,37 @@
-// Makes examples/quickstart/recording.jsonl: runs the example against a loopback server that answers with the
-// probabilities of judge.json (written by hand, not by a model), with BESTK_RECORD on. Run it after changing a prompt,
-// the issue, a candidate or a trajectory: `node scripts/record-example.mjs`.
+// Makes examples/quickstart/recording.jsonl: samples, judges and selects on the example, and judges its given candidates,
+// against a loopback server that answers with rollouts/*.md and judge.json (written by hand, not by a model), with
+// BESTK_RECORD on. Needs Docker and the example's image. Run it after changing a prompt, the issue, an answer, a candidate
+// or a trajectory: `node scripts/record-example.mjs`.
 import { spawn } from 'node:child_process';
-import { readFileSync, rmSync } from 'node:fs';
-import { serveJudgements } from './e2e-real/judge-server.mjs';
+import { once } from 'node:events';
+import { renameSync, rmSync } from 'node:fs';
+import { EXAMPLE, exampleEnvironment } from './example-environment.mjs';
+import { serveExample } from './example-model.mjs';
 
-const EXAMPLE = 'examples/quickstart';
 const OUT = 'bestk-out/record-example';
+const RECORDING = `${OUT}/recording.jsonl`;
 
-const lines = readFileSync(`${EXAMPLE}/candidates.jsonl`, 'utf8').split('\n').filter(Boolean);
-const candidates = lines.map((line) => JSON.parse(line)).filter(({ patch }) => patch !== '');
-const { p_yes: probabilities } = JSON.parse(readFileSync(`${EXAMPLE}/judge.json`, 'utf8'));
-const server = await serveJudgements(candidates, new Map(Object.entries(probabilities)));
-rmSync(`${EXAMPLE}/recording.jsonl`, { force: true });
+async function bestk(server, out, ...args) {
+  const child = spawn(process.execPath, ['dist/src/cli.js', ...args, '--out', `${OUT}/${out}`], {
+    stdio: 'inherit',
+    env: {
+      ...process.env,
+      ...exampleEnvironment(`${OUT}/${out}`),
+      OPENAI_BASE_URL: server.url,
+      OPENAI_API_KEY: 'example',
+      BESTK_RECORD: RECORDING,
+      // One call at a time, and one rollout at a time (--k0 1), so that the n-th rollout gets the n-th script.
+      BESTK_LLM_CONCURRENCY: '1',
+    },
+  });
+  const [code] = await once(child, 'close');
+  if (code !== 0) process.exit(code ?? 1);
+}
+
 rmSync(OUT, { recursive: true, force: true });
-
-const args = ['select', '--issue', `${EXAMPLE}/issue.json`, '--candidates', `${EXAMPLE}/candidates.jsonl`];
-const child = spawn(process.execPath, ['dist/src/cli.js', ...args, '--verifiers', 'ef', '--out', OUT], {
-  stdio: 'inherit',
-  env: {
-    ...process.env,
-    OPENAI_BASE_URL: server.url,
-    OPENAI_API_KEY: 'example',
-    BESTK_RECORD: `${EXAMPLE}/recording.jsonl`,
-    BESTK_VERIFIER_MODEL: 'bestk-example-judge',
-    DATABASE_URL: `file:${OUT}/store.sqlite`,
-  },
-});
-child.on('close', async (code) => {
-  await server.close();
-  process.exitCode = code ?? 1;
-});
+const server = await serveExample();
+const given = ['--issue', `${EXAMPLE}/issue.json`];
+await bestk(server, 'solve', 'solve', ...given, '-k', '8', '--k0', '1', '--tests', `${EXAMPLE}/tests.jsonl`);
+await bestk(server, 'select', 'select', ...given, '--candidates', `${EXAMPLE}/candidates.jsonl`, '--verifiers', 'ef');
+await server.close();
+renameSync(RECORDING, `${EXAMPLE}/recording.jsonl`);

@@ -1,79 +1,39 @@
-import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Module, type OnApplicationBootstrap, type OnApplicationShutdown, type Provider } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DockerSandbox } from './adapters/docker-sandbox.js';
+import { GptTokenizer } from './adapters/gpt-tokenizer.js';
 import { InProcessRunQueue } from './adapters/in-process-run-queue.js';
 import { MarkdownPromptLibrary } from './adapters/markdown-prompt-library.js';
-import { createLlmClient, endpointName } from './adapters/llm-clients.js';
+import { createLlmClient } from './adapters/llm-clients.js';
 import { openSqliteStore, type OpenStore } from './adapters/sqlite-store.js';
-import { StoredLlmClient } from './adapters/stored-llm-client.js';
 import type { App } from './commands/app.js';
 import { CONFIG, loadConfig, type Config } from './config.js';
-import type { Observe } from './core/observe.js';
+import { readPrices } from './formats/read-prices.js';
 import { createLogger, nestLogger } from './logger.js';
 import { PipelineExecutor } from './pipeline/execute-run.js';
 import { RunExecutor } from './pipeline/run-executor.js';
 import { RunService } from './pipeline/run-service.js';
 import { RunSettings } from './pipeline/run-settings.js';
-import { VerifierFactory, type VerifierName, type VerifierSet } from './pipeline/verifier-set.js';
+import { RunKitFactory } from './pipeline/run-kit.js';
 import { LlmClient } from './ports/llm-client.js';
 import { PromptLibrary } from './ports/prompt-library.js';
 import { ResultStore } from './ports/result-store.js';
 import { RunQueue } from './ports/run-queue.js';
 import { RunStore } from './ports/run-store.js';
 import { Sandbox } from './ports/sandbox.js';
+import { Tokenizer } from './ports/tokenizer.js';
+import { ConfiguredKits, type KitPorts } from './run-kits.js';
 import { VERSION } from './version.js';
-import { createVerifiers } from '../verifiers/index.js';
 
 const STORE = Symbol('OpenStore');
-const PORTS = Symbol('Ports');
+const PORTS = Symbol('KitPorts');
 const OUTPUT_BYTES = 1024 * 1024;
-const NONCE_BYTES = 24;
 const RUNS_AT_ONCE = 4;
 const SWEEP_EVERY_MS = 60_000;
 /** How long the work of a killed process waits before another takes it up. */
 const LEASE_MS = 6_000;
 
-interface Ports {
-  readonly sandbox: Sandbox;
-  readonly llm: LlmClient;
-  readonly prompts: PromptLibrary;
-  readonly results: ResultStore;
-}
-
-/** The verifiers of one run, with an account of its own for what they ask models. */
-class ConfiguredVerifiers extends VerifierFactory {
-  readonly verifierModel: string | null;
-  readonly defaults: readonly VerifierName[];
-
-  constructor(
-    private readonly settings: Config['llm'],
-    private readonly ports: Ports,
-  ) {
-    super();
-    this.verifierModel = settings.verifierModel ?? null;
-    this.defaults = this.verifierModel === null ? ['eb'] : ['ef', 'eb'];
-  }
-
-  override create(observe: Observe): VerifierSet {
-    const { sandbox, prompts, results } = this.ports;
-    const llm = new StoredLlmClient(this.ports.llm, results, endpointName(this.settings));
-    const verifiers = createVerifiers({
-      executionFree: { llm, prompts, model: this.verifierModel ?? '' },
-      executionBased: {
-        sandbox,
-        results,
-        observe,
-        nonce: () => randomBytes(NONCE_BYTES).toString('hex'),
-        pause: async (ms, signal) => {
-          await sleep(ms, undefined, { signal });
-        },
-      },
-    });
-    return { verifiers, usage: () => llm.usage() };
-  }
-}
+type PortsInOrder = [Sandbox, LlmClient, PromptLibrary, ResultStore, Tokenizer];
 
 const providers: Provider[] = [
   { provide: CONFIG, useFactory: () => loadConfig() },
@@ -85,35 +45,39 @@ const providers: Provider[] = [
   { provide: RunQueue, useFactory: () => new InProcessRunQueue(RUNS_AT_ONCE) },
   {
     provide: Sandbox,
-    useFactory: ({ sandbox: { dockerHost, concurrency, ttlS, ...limits } }: Config) =>
+    useFactory: ({ sandbox: { dockerHost, concurrency, idleSessions, ttlS, ...limits } }: Config) =>
       new DockerSandbox({
         ...(dockerHost === undefined ? {} : { dockerHost }),
         concurrency,
+        idleSessions,
         ttlS,
         limits: { ...limits, outputBytes: OUTPUT_BYTES },
       }),
     inject: [CONFIG],
   },
+  { provide: Tokenizer, useFactory: () => new GptTokenizer() },
   {
     provide: PORTS,
-    useFactory: (sandbox: Sandbox, llm: LlmClient, prompts: PromptLibrary, results: ResultStore): Ports => ({
+    useFactory: (...[sandbox, llm, prompts, results, tokenizer]: PortsInOrder): KitPorts => ({
       sandbox,
       llm,
       prompts,
       results,
+      tokenizer,
     }),
-    inject: [Sandbox, LlmClient, PromptLibrary, ResultStore],
+    inject: [Sandbox, LlmClient, PromptLibrary, ResultStore, Tokenizer],
   },
   {
-    provide: VerifierFactory,
-    useFactory: (config: Config, ports: Ports) => new ConfiguredVerifiers(config.llm, ports),
+    provide: RunKitFactory,
+    useFactory: async (config: Config, ports: KitPorts) =>
+      new ConfiguredKits(config, config.prices === undefined ? {} : await readPrices(config.prices), ports),
     inject: [CONFIG, PORTS],
   },
   {
     provide: RunExecutor,
-    useFactory: (verifierFactory: VerifierFactory, sandbox: Sandbox, prompts: PromptLibrary) =>
-      new PipelineExecutor({ verifierFactory, sandbox, prompts, version: VERSION }),
-    inject: [VerifierFactory, Sandbox, PromptLibrary],
+    useFactory: (kits: RunKitFactory, sandbox: Sandbox, prompts: PromptLibrary) =>
+      new PipelineExecutor({ kits, sandbox, prompts, version: VERSION }),
+    inject: [RunKitFactory, Sandbox, PromptLibrary],
   },
   {
     provide: RunSettings,
@@ -160,6 +124,7 @@ export async function openApplication(): Promise<App> {
     llm: context.get(LlmClient),
     storePath: config.storePath,
     verifierModel: config.llm.verifierModel ?? null,
+    agentModel: config.agent.model ?? null,
     replaying: config.llm.replay !== undefined,
     close: () => context.close(),
   };

@@ -7,6 +7,7 @@ import { registerCurves } from './commands/curves.js';
 import { registerDoctor } from './commands/doctor.js';
 import { registerSelect } from './commands/select.js';
 import { registerServe } from './commands/serve.js';
+import { registerSolve } from './commands/solve.js';
 import { registerSweep } from './commands/sweep.js';
 import { EXIT } from './core/errors.js';
 import { VERSION } from './version.js';
@@ -23,6 +24,7 @@ const program = new Command('bestk')
   .configureOutput({ writeErr: (text) => process.stderr.write(text) })
   .exitOverride();
 registerSelect(program, openApp);
+registerSolve(program, openApp);
 registerCurves(program);
 registerServe(program, async (options) => {
   const { serve } = await import('./main.js');

@@ -23,7 +23,7 @@ export async function serveJudgements(candidates, probability) {
         response.end(JSON.stringify({ error: { message: 'no saved judgement for this prompt' } }));
         return;
       }
-      response.end(JSON.stringify(answer(body.model, probability.get(match.id))));
+      response.end(JSON.stringify(judgement(body.model, probability.get(match.id))));
     });
   });
   await new Promise((ready) => server.listen(0, '127.0.0.1', ready));
@@ -33,7 +33,8 @@ export async function serveJudgements(candidates, probability) {
   };
 }
 
-function answer(model, yes) {
+/** A completion that says YES with probability `yes`, as a server with log-probabilities sends it. */
+export function judgement(model, yes) {
   const verdict = yes >= 0.5 ? 'YES' : 'NO';
   const certain = (token) => ({ token, logprob: 0, top_logprobs: [{ token, logprob: 0 }] });
   const both = [
@@ -61,5 +62,19 @@ function answer(model, yes) {
       },
     ],
     usage: { prompt_tokens: 0, completion_tokens: 6, total_tokens: 6 },
+  };
+}
+
+/** A completion that says `content`; tokens are counted as a quarter of the characters. */
+export function reply(model, messages, content) {
+  const length = messages.reduce((sum, message) => sum + message.content.length, 0);
+  const [prompt_tokens, completion_tokens] = [length, content.length].map((characters) => Math.ceil(characters / 4));
+  return {
+    id: 'saved',
+    object: 'chat.completion',
+    created: 0,
+    model,
+    choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content } }],
+    usage: { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
   };
 }

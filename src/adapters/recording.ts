@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { BadInputError } from '../core/errors.js';
 import { Completion, type CompletionRequest, Message, ResponseSchema, ToolSpec } from '../ports/llm-client.js';
 import { contentKey } from '../core/fingerprint.js';
-import { requestKey, wireRequest } from './request-key.js';
+import { maskedKey, requestKey, turnKey, wireRequest } from './request-key.js';
 
 const RecordedRequest = z.strictObject({
   model: z.string(),
@@ -22,6 +22,7 @@ const RecordedRequest = z.strictObject({
 
 /** One line of a recording: a model call and its answer. `key` is the content key of `request` without `purpose`. */
 export const RecordedCall = z.object({ key: z.string(), request: RecordedRequest, completion: Completion });
+export type RecordedCall = z.infer<typeof RecordedCall>;
 
 /** The line that records an answer, with its end of line. */
 export function recordingLine(request: CompletionRequest, completion: Completion): string {
@@ -29,21 +30,52 @@ export function recordingLine(request: CompletionRequest, completion: Completion
   return `${JSON.stringify({ key: requestKey(request), request: { ...wireRequest(request), purpose }, completion })}\n`;
 }
 
+/** What a recording answers to a call; null when it does not hold it. */
+export class Recording {
+  private readonly exact = new Map<string, Completion>();
+  private readonly turns = new Map<string, Completion>();
+  /** Null where calls with different answers look alike. */
+  private readonly masked = new Map<string, Completion | null>();
+
+  /** Of two answers to one call the first counts. */
+  add({ key, request, completion }: RecordedCall): void {
+    if (this.exact.has(key)) return;
+    this.exact.set(key, completion);
+    if (request.purpose === 'agent') {
+      const turn = turnKey(request);
+      if (!this.turns.has(turn)) this.turns.set(turn, completion);
+      return;
+    }
+    const masked = maskedKey(request);
+    this.masked.set(masked, this.masked.has(masked) ? null : completion);
+  }
+
+  keys(): Iterable<string> {
+    return this.exact.keys();
+  }
+
+  /** The same call, or the same but for what differs from one execution to the next. */
+  answer(request: CompletionRequest): Completion | null {
+    const wire = wireRequest(request);
+    const exact = this.exact.get(requestKey(request));
+    if (exact !== undefined) return exact;
+    return (request.purpose === 'agent' ? this.turns.get(turnKey(wire)) : this.masked.get(maskedKey(wire))) ?? null;
+  }
+}
+
 /**
- * Answers by call key; of two answers to one call the first counts. Only the answers are held in memory.
+ * Only the answers are held in memory.
  * @throws BadInputError with file and line for a damaged line or a key that is not its request's; with the file when
  * it cannot be read
  */
-export async function readRecording(file: string): Promise<Map<string, Completion>> {
-  const answers = new Map<string, Completion>();
+export async function readRecording(file: string): Promise<Recording> {
+  const recording = new Recording();
   const stream = createReadStream(file);
   let line = 0;
   try {
     for await (const text of createInterface({ input: stream, crlfDelay: Infinity })) {
       line += 1;
-      if (text.trim() === '') continue;
-      const { key, completion } = readLine(text, { file, line });
-      if (!answers.has(key)) answers.set(key, completion);
+      if (text.trim() !== '') recording.add(readLine(text, { file, line }));
     }
   } catch (error) {
     if (error instanceof BadInputError) throw error;
@@ -51,10 +83,10 @@ export async function readRecording(file: string): Promise<Map<string, Completio
   } finally {
     stream.destroy();
   }
-  return answers;
+  return recording;
 }
 
-function readLine(text: string, place: { file: string; line: number }): z.infer<typeof RecordedCall> {
+function readLine(text: string, place: { file: string; line: number }): RecordedCall {
   const parsed = RecordedCall.safeParse(parseJson(text, place));
   if (!parsed.success) {
     const [issue] = parsed.error.issues;

@@ -33,7 +33,10 @@ export function asRollout(
   };
 }
 
-function asStep({ completion, observation, exit_code, llm_s, env_s }: StepRecord, format: ActionFormat): RolloutStep {
+export function asStep(
+  { completion, observation, exit_code, llm_s, env_s }: StepRecord,
+  format: ActionFormat,
+): RolloutStep {
   const { thought, action } = format.read(completion);
   const { usage } = completion;
   return {

@@ -1,5 +1,5 @@
 import { BudgetSpentError, ContextTooLongError } from '../core/unavailable.js';
-import type { Rollout } from '../core/rollout.js';
+import { tokensOf, type Rollout } from '../core/rollout.js';
 import type { Completion, CompletionRequest } from '../ports/llm-client.js';
 import { readAction, type Action } from './action.js';
 import { submittedWith, type ExitReason } from './agent-limits.js';
@@ -11,7 +11,7 @@ import { stepsLeft } from './instance-prompt.js';
 import { describeOutcome, perform } from './perform.js';
 import type { StepRecord } from './rollout-journal.js';
 import type { RolloutParts } from './rollout-task.js';
-import { asRollout } from './rollout-record.js';
+import { asRollout, asStep } from './rollout-record.js';
 
 /** The loop of one rollout: ask, act, observe, store. */
 export class RolloutRun implements AsyncDisposable {
@@ -29,8 +29,9 @@ export class RolloutRun implements AsyncDisposable {
   }
 
   async toEnd(signal: AbortSignal): Promise<Rollout> {
-    const { journal } = this.parts;
+    const { tools, journal, task, format } = this.parts;
     for (const step of await journal.steps()) this.remember(step);
+    task.onKnown(tools.settings.model, tokensOf(this.steps.map((step) => asStep(step, format))));
     let reason = this.exitReason();
     while (reason === null) {
       reason = (await this.step(signal)) ?? this.exitReason();
@@ -84,15 +85,27 @@ export class RolloutRun implements AsyncDisposable {
       sample: task.sample,
       purpose: 'agent',
     };
-    const deadline = AbortSignal.timeout(Math.ceil(limits.model_call_s * 1000));
+    return this.withinLimits((both) => {
+      const call = (): Promise<Completion> => tools.llm.complete(request, both);
+      return this.steps.length === 0 ? task.warm.turn(call) : call();
+    }, signal);
+  }
+
+  /** A model call, or the limit that ended it. */
+  private async withinLimits(
+    call: (signal: AbortSignal) => Promise<Completion>,
+    signal: AbortSignal,
+  ): Promise<Completion | ExitReason> {
+    const { tools, task } = this.parts;
+    const deadline = AbortSignal.timeout(Math.ceil(tools.settings.limits.model_call_s * 1000));
+    const stops = [signal, deadline, ...(task.stopAt === null ? [] : [task.stopAt])];
     try {
-      const call = (): Promise<Completion> => tools.llm.complete(request, AbortSignal.any([signal, deadline]));
-      return await (this.steps.length === 0 ? task.warm.turn(call) : call());
+      return await call(AbortSignal.any(stops));
     } catch (error) {
       signal.throwIfAborted();
+      if (task.stopAt?.aborted === true || error instanceof BudgetSpentError) return 'budget_limit';
       if (deadline.aborted) return 'llm_query_error';
       if (error instanceof ContextTooLongError) return 'token_limit';
-      if (error instanceof BudgetSpentError) return 'budget_limit';
       throw error;
     }
   }

@@ -1,3 +1,4 @@
+import type { TokenCounts } from '../core/budget.js';
 import type { Issue } from '../core/issue.js';
 import type { LlmClient, Message } from '../ports/llm-client.js';
 import type { PromptLibrary } from '../ports/prompt-library.js';
@@ -35,8 +36,12 @@ export interface RolloutTask {
   readonly sample: number;
   /** Shared by rollouts of one prompt. */
   readonly warm: WarmStart;
+  /** When it aborts, the rollout ends with what it has. */
+  readonly stopAt: AbortSignal | null;
   /** Told of each step that is done now, not of those done earlier. */
   readonly onStep: (step: StepTold) => Promise<void>;
+  /** Told, before anything else, what the steps that were done earlier came to. */
+  readonly onKnown: (model: string, spent: TokenCounts) => void;
 }
 
 export interface StepTold {

@@ -1,4 +1,4 @@
-import type { Rollout } from '../core/rollout.js';
+import { tokensOf, type Rollout } from '../core/rollout.js';
 import type { SandboxSpec } from '../ports/sandbox.js';
 import { ACTION_FORMATS } from './action-formats.js';
 import { instancePrompt } from './instance-prompt.js';
@@ -34,6 +34,7 @@ export async function rollout(tools: AgentTools, task: RolloutTask, signal: Abor
   };
   const journal = RolloutJournal.of(results, identity);
   const known = await journal.finished();
+  if (known !== null) task.onKnown(settings.model, tokensOf(known.steps));
   // The name of a candidate is this run's, the try may be an earlier one's.
   if (known !== null) return { ...known, instance_id: task.issue.instance_id, candidate_id: task.candidateId };
   const spec: SandboxSpec = { image: environment.image, workdir, baseCommit, purpose: 'agent', occupies: 'command' };

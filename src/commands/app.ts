@@ -9,6 +9,7 @@ export interface App {
   readonly llm: LlmClient;
   readonly storePath: string;
   readonly verifierModel: string | null;
+  readonly agentModel: string | null;
   /** Model calls are answered from a recording. */
   readonly replaying: boolean;
   /** Hands unfinished runs back, removes this process's containers, closes the store. */

@@ -12,6 +12,21 @@ const Told = z.object({
   passed: z.number().nullable(),
   total: z.number().nullable(),
 });
+const RolledOut = z.object({
+  candidate_id: z.string(),
+  exit_reason: z.string(),
+  steps: z.int(),
+  patch_lines: z.int(),
+  tokens: z.int(),
+  seconds: z.number(),
+});
+const Sampled = z.object({
+  asked: z.int(),
+  sampled: z.int(),
+  stopped: z.string(),
+  detail: z.string(),
+  failed: z.array(z.object({ candidate_id: z.string(), message: z.string() })),
+});
 const Admitted = z.array(z.object({ test_id: z.string(), admitted: z.boolean() }));
 
 /** One line of progress for people, or null when an event is not worth one. */
@@ -24,9 +39,29 @@ export function progressLine({ type, data }: RunEvent): string | null {
     const admissions = Admitted.parse(data);
     return `tests: ${admissions.filter(({ admitted }) => admitted).length} of ${admissions.length} admitted`;
   }
+  if (type === 'rollout') return rolloutLine(RolledOut.parse(data));
+  if (type === 'sampled') {
+    const { sampled, detail, failed } = Sampled.parse(data);
+    const lost = failed.map(
+      ({ candidate_id, message }) => `\n${candidate_id} could not be sampled: ${printable(message)}`,
+    );
+    return `sampled ${sampled}: ${detail}${lost.join('')}`;
+  }
   if (type !== 'cell') return null;
   const { candidate_id, suite, test_id, outcome, duration_ms, passed, total } = Told.parse(data);
   const who = printable(candidate_id ?? 'base');
   const what = suite === 'regression' ? `regression ${passed ?? 0}/${total ?? 0}` : `test ${printable(test_id)}`;
   return `${who}: ${what} ${outcome} (${(duration_ms / 1000).toFixed(1)} s)`;
+}
+
+function rolloutLine({
+  candidate_id,
+  exit_reason,
+  steps,
+  patch_lines,
+  tokens,
+  seconds,
+}: z.infer<typeof RolledOut>): string {
+  const patch = patch_lines === 0 ? 'no patch' : `patch of ${patch_lines} lines`;
+  return `${printable(candidate_id)}: ${exit_reason} after ${steps} steps, ${patch}, ${tokens.toLocaleString('en')} tokens, ${seconds} s`;
 }

@@ -1,12 +1,16 @@
 import { z } from 'zod';
 
+function limit(schema: z.ZodType<number>) {
+  return schema.nullish().transform((value) => value ?? null);
+}
+
 /** What a run may take, agent, test writer and judges together; null = no limit. */
 export const Budget = z.strictObject({
-  /** Input and output tokens. */
-  tokens: z.int().positive().nullable().default(null),
-  usd: z.number().positive().nullable().default(null),
-  /** Wall seconds of the run. */
-  seconds: z.number().positive().nullable().default(null),
+  /** Input and output tokens; what was paid earlier and is stored counts as well. */
+  tokens: limit(z.int().positive()),
+  usd: limit(z.number().positive()),
+  /** Wall seconds of one execution of the run. */
+  seconds: limit(z.number().positive()),
 });
 export type Budget = z.infer<typeof Budget>;
 

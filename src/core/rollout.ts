@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { TokenCounts } from './budget.js';
 import type { Candidate } from './candidate.js';
 
 /** One step of a sampled trajectory. Tokens are the server's count, null where it gave none; seconds are wall time. */
@@ -41,6 +42,17 @@ export const Rollout = z.object({
   instance_prompt: z.string(),
 });
 export type Rollout = z.infer<typeof Rollout>;
+
+/** What the steps' model calls came to; those that the server did not count are missing. */
+export function tokensOf(steps: readonly RolloutStep[]): TokenCounts {
+  const sum = (pick: (step: RolloutStep) => number | null): number =>
+    steps.reduce((total, step) => total + (pick(step) ?? 0), 0);
+  return {
+    input_tokens: sum((step) => step.input_tokens),
+    cached_input_tokens: sum((step) => step.cached_input_tokens),
+    output_tokens: sum((step) => step.output_tokens),
+  };
+}
 
 /** The rollout as verifiers see it. */
 export function candidateOf({ instance_id, candidate_id, patch, steps, exit_reason }: Rollout): Candidate {

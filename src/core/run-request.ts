@@ -1,11 +1,19 @@
 import { z } from 'zod';
+import { Budget } from './budget.js';
 import { Candidate } from './candidate.js';
 import { GeneratedTest } from './generated-test.js';
 import { Issue } from './issue.js';
 
 const MAX_CANDIDATES = 1_024;
 const MAX_TESTS = 1_024;
-const NO_SAMPLING = 'sampling candidates is not available in this version; give them as `candidates`';
+/** How many trajectories are sampled when a request says neither. */
+const DEFAULT_K = 8;
+const MAX_SAMPLES = 256;
+
+/** Absent and null are the same on the wire. */
+function optional<T extends z.ZodType>(schema: T) {
+  return schema.nullish().transform((value) => value ?? null);
+}
 
 const optionalId = Issue.shape.instance_id.optional();
 const GivenCandidate = Candidate.extend({ instance_id: optionalId });
@@ -18,26 +26,20 @@ const Verifiers = z
 
 const GivenRequest = z.strictObject({
   issue: Issue,
-  /** How many candidates there are; only a check, the candidates say it themselves. Null = not said. */
-  k: z
-    .int()
-    .min(1)
-    .max(MAX_CANDIDATES)
-    .nullish()
-    .transform((k) => k ?? null),
-  candidates: z
-    .array(GivenCandidate, { error: ({ input }) => (input === undefined ? NO_SAMPLING : undefined) })
-    .min(1)
-    .max(MAX_CANDIDATES),
+  /** How many trajectories to sample; with `candidates` only a check, since they say it themselves. Null = not said. */
+  k: optional(z.int().min(1).max(MAX_CANDIDATES)),
+  /** Null = sample them. */
+  candidates: optional(z.array(GivenCandidate).min(1).max(MAX_CANDIDATES)),
+  /** Sample this many first, then more until enough agree or `k` is reached; null = all `k` at once. */
+  k0: optional(z.int().min(1).max(MAX_SAMPLES)),
+  /** Another number samples other trajectories. */
+  seed: z.int().min(0).max(1_000_000).default(0),
   /** Saved generated tests to use instead of writing new ones; null = write new ones. */
-  tests: z
-    .array(GivenTest)
-    .max(MAX_TESTS)
-    .nullish()
-    .transform((tests) => tests ?? null),
+  tests: optional(z.array(GivenTest).max(MAX_TESTS)),
   /** Null = the service's default: execution-based, and execution-free where a verifier model is configured. */
-  verifiers: Verifiers.nullish().transform((names) => names ?? null),
+  verifiers: optional(Verifiers),
   preset: z.string().min(1).max(256).default('deepswe'),
+  budget: optional(Budget),
 });
 type GivenRequest = z.infer<typeof GivenRequest>;
 
@@ -47,9 +49,10 @@ type GivenRequest = z.infer<typeof GivenRequest>;
  */
 export const RunRequest = GivenRequest.check(({ value, issues }) => {
   for (const { path, message } of contradictions(value)) issues.push({ code: 'custom', input: value, path, message });
-}).transform(({ candidates, tests, ...request }) => ({
+}).transform(({ candidates, tests, k, ...request }) => ({
   ...request,
-  candidates: candidates.map((candidate) => ({ ...candidate, instance_id: request.issue.instance_id })),
+  k: k ?? candidates?.length ?? DEFAULT_K,
+  candidates: candidates?.map((candidate) => ({ ...candidate, instance_id: request.issue.instance_id })) ?? null,
   tests: tests === null ? null : tests.map((test) => ({ ...test, instance_id: request.issue.instance_id })),
 }));
 export type RunRequest = z.infer<typeof RunRequest>;
@@ -59,14 +62,14 @@ interface Contradiction {
   readonly message: string;
 }
 
-function contradictions({ issue, k, candidates, tests }: GivenRequest): Contradiction[] {
+function contradictions({ issue, k, k0, candidates, tests }: GivenRequest): Contradiction[] {
   const found = [
-    ...strangers('candidates', candidates, issue.instance_id),
+    ...strangers('candidates', candidates ?? [], issue.instance_id),
     ...strangers('tests', tests ?? [], issue.instance_id),
     ...repeated(
       'candidates',
       'candidate_id',
-      candidates.map(({ candidate_id }) => candidate_id),
+      (candidates ?? []).map(({ candidate_id }) => candidate_id),
     ),
     ...repeated(
       'tests',
@@ -74,10 +77,17 @@ function contradictions({ issue, k, candidates, tests }: GivenRequest): Contradi
       (tests ?? []).map(({ test_id }) => test_id),
     ),
   ];
-  if (k !== null && k !== candidates.length) {
-    found.push({ path: ['k'], message: `says ${k}, but ${candidates.length} candidates are given` });
+  return [...found, ...wrongCounts(k, k0, candidates?.length ?? null)];
+}
+
+function wrongCounts(k: number | null, k0: number | null, given: number | null): Contradiction[] {
+  if (given !== null) {
+    if (k0 !== null) return [{ path: ['k0'], message: 'is for sampling, but candidates are given' }];
+    return k === null || k === given ? [] : [{ path: ['k'], message: `says ${k}, but ${given} candidates are given` }];
   }
-  return found;
+  const wanted = k ?? DEFAULT_K;
+  if (wanted > MAX_SAMPLES) return [{ path: ['k'], message: `at most ${MAX_SAMPLES} are sampled in one run` }];
+  return k0 !== null && k0 > wanted ? [{ path: ['k0'], message: 'is larger than k' }] : [];
 }
 
 function strangers(list: string, items: readonly { instance_id?: string | undefined }[], id: string): Contradiction[] {

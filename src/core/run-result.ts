@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Cell } from './cell.js';
 import { Admission } from './observe.js';
+import { Rollout } from './rollout.js';
 import { Selection } from './selection.js';
 import { Verdict } from './verdict.js';
 
@@ -27,11 +28,23 @@ export const Usage = z.object({
 });
 export type Usage = z.infer<typeof Usage>;
 
+/** The agent of a run: its limits by their names in `src/agent/agent-limits.ts`. */
+export const AgentDescription = z.object({
+  model: z.string(),
+  endpoint: z.string(),
+  format: z.string(),
+  temperature: z.number(),
+  limits: z.record(z.string(), z.number().nullable()),
+});
+export type AgentDescription = z.infer<typeof AgentDescription>;
+
 /** What a decision depended on beside its request; enough to say whether two runs are comparable. */
 export const Provenance = z.object({
   bestk_version: z.string(),
   image_id: z.string().nullable(),
   verifier_model: z.string().nullable(),
+  /** Null when candidates were given. */
+  agent: AgentDescription.nullable().default(null),
   prompt_hashes: z.record(z.string(), z.string()),
   preset: z.string(),
   verifiers: z.array(z.string()),
@@ -52,6 +65,18 @@ export const RunStatistics = z.object({
 });
 export type RunStatistics = z.infer<typeof RunStatistics>;
 
+/** How sampling went. */
+export const Sampling = z.object({
+  asked: z.int(),
+  sampled: z.int(),
+  /** Why no more were sampled. */
+  stopped: z.enum(['all', 'agreement', 'budget']),
+  detail: z.string(),
+  /** Tries that could not be made: a failure of the model or the engine, no fact about the agent. */
+  failed: z.array(z.object({ candidate_id: z.string(), code: z.string(), message: z.string() })),
+});
+export type Sampling = z.infer<typeof Sampling>;
+
 /** What a finished run answers, as it is stored. */
 export const RunResult = z.object({
   selection: Selection,
@@ -63,5 +88,9 @@ export const RunResult = z.object({
   statistics: RunStatistics,
   usage: Usage,
   provenance: Provenance,
+  /** The trajectories that bestk sampled; empty when candidates were given. */
+  rollouts: z.array(Rollout).default([]),
+  /** Null when candidates were given. */
+  sampling: Sampling.nullable().default(null),
 });
 export type RunResult = z.infer<typeof RunResult>;

@@ -12,6 +12,7 @@ export const AbstainReason = z.enum([
   'unreadable-answer',
   'low-mass',
   'model-unavailable',
+  'budget-spent',
   'infrastructure',
 ]);
 export type AbstainReason = z.infer<typeof AbstainReason>;

@@ -1,6 +1,7 @@
 import { type Candidate } from '../core/candidate.js';
 import { type Cell } from '../core/cell.js';
 import { RunConflictError, RunNotFoundError } from '../core/run-errors.js';
+import { candidateOf } from '../core/rollout.js';
 import { RunRequest } from '../core/run-request.js';
 import { RunResult } from '../core/run-result.js';
 import { type Verdict } from '../core/verdict.js';
@@ -44,8 +45,9 @@ export function runView(run: Run, events: readonly RunEvent[]): RunView {
 
 /** @throws RunNotFoundError when the run has no such candidate */
 export function candidateView(run: Run, candidateId: string): CandidateView {
-  const { candidates } = RunRequest.parse(run.request);
-  const candidate = candidates.find(({ candidate_id }) => candidate_id === candidateId);
+  const result = resultOf(run);
+  const candidates = RunRequest.parse(run.request).candidates ?? result?.rollouts.map(candidateOf);
+  const candidate = candidates?.find(({ candidate_id }) => candidate_id === candidateId);
   if (candidate === undefined) {
     throw new RunNotFoundError(
       `Run "${run.id}" has no candidate "${candidateId}".`,
@@ -53,7 +55,6 @@ export function candidateView(run: Run, candidateId: string): CandidateView {
     );
   }
   const { candidate_id, patch, trajectory } = candidate;
-  const result = resultOf(run);
   const isIts = (of: { candidate_id: string | null }): boolean => of.candidate_id === candidate_id;
   return {
     candidate_id,

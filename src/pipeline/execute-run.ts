@@ -1,9 +1,9 @@
 import type { Candidate } from '../core/candidate.js';
 import type { Cell } from '../core/cell.js';
-import { BadInputError } from '../core/errors.js';
 import type { Admission, Observe } from '../core/observe.js';
+import { candidateOf, type Rollout } from '../core/rollout.js';
 import { RunRequest } from '../core/run-request.js';
-import type { Provenance, RunResult } from '../core/run-result.js';
+import type { Provenance, RunResult, Sampling } from '../core/run-result.js';
 import type { Selection } from '../core/selection.js';
 import type { Verdict } from '../core/verdict.js';
 import type { PromptLibrary } from '../ports/prompt-library.js';
@@ -11,69 +11,72 @@ import type { Run } from '../ports/run-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
 import { findPreset } from '../../verifiers/hybrid/presets.js';
 import { selectBest } from '../../verifiers/hybrid/select.js';
+import { originFlags } from './candidate-flags.js';
+import { checkRequest } from './check-request.js';
+import { collect } from './collect.js';
 import { describeCandidates, type Described } from './entries.js';
 import { RunExecutor, type Emit } from './run-executor.js';
 import { score } from './score.js';
-import type { VerifierFactory, VerifierName } from './verifier-set.js';
+import { TimeBudget } from './time-budget.js';
+import type { RunKit, RunKitFactory, VerifierName } from './run-kit.js';
 
 export interface PipelineTools {
-  readonly verifierFactory: VerifierFactory;
+  readonly kits: RunKitFactory;
   readonly sandbox: Sandbox;
   readonly prompts: PromptLibrary;
   readonly version: string;
 }
 
-/** collect (given) → score → select: one run, from its request to its result. */
+/** The candidates of a run and where they come from; `seconds` is wall time by stage. */
+interface Given {
+  readonly candidates: readonly Candidate[];
+  readonly rollouts: readonly Rollout[];
+  readonly sampling: Sampling | null;
+  readonly seconds: Readonly<{ agent?: number }>;
+}
+
+/** collect → score → select: one run, from its request to its result. */
 export class PipelineExecutor extends RunExecutor {
   constructor(private readonly tools: PipelineTools) {
     super();
   }
 
-  /** @throws BadInputError for an unknown preset, or a verifier that needs a model where none is configured */
+  /** @throws BadInputError for an unknown preset, or a model or price that the request needs and the settings lack */
   override check(request: Run['request']): void {
-    const { preset, verifiers } = RunRequest.parse(request);
-    findPreset(preset);
-    if (preset === 'learned') {
-      throw new BadInputError(
-        'the preset "learned" needs a trained combiner.',
-        { field: 'preset' },
-        'It is used by `bestk curves`.',
-      );
-    }
-    this.chosenVerifiers(verifiers);
+    checkRequest(RunRequest.parse(request), this.tools.kits);
   }
 
   /** @throws BadInputError, UnavailableError, and the signal's reason */
   override async execute(run: Run, emit: Emit, signal: AbortSignal): Promise<RunResult> {
     const request = RunRequest.parse(run.request);
-    const { issue, preset: presetName } = request;
-    const preset = findPreset(presetName);
-    const names = this.chosenVerifiers(request.verifiers);
-    const candidates = request.candidates;
+    const { issue, preset } = request;
+    const names = checkRequest(request, this.tools.kits);
     const record = new Record(emit);
-    const set = this.tools.verifierFactory.create(record);
-    await emit('started', {
-      instance_id: issue.instance_id,
-      k: candidates.length,
-      verifiers: [...names],
-      preset: presetName,
-    });
+    const kit = this.tools.kits.create(record, request.budget);
+    using time = new TimeBudget(request.budget?.seconds ?? null);
+    const { instance_id } = issue;
+    await emit('started', { instance_id, k: request.k, verifiers: [...names], preset });
 
+    const {
+      candidates,
+      rollouts,
+      sampling,
+      seconds: sampled,
+    } = await this.candidates(request, kit, { emit, time }, signal);
     const task = { issue, candidates, tests: request.tests ?? [] };
     const { verdicts, seconds } = await score(
-      names.map((name) => set.verifiers[name]),
+      names.map((name) => kit.verifiers[name]),
       task,
-      (verdict) => emit('verdict', { ...verdict, evidence: {} }),
+      { emit: (verdict) => emit('verdict', { ...verdict, evidence: {} }), outOfTime: time.over },
       signal,
     );
     const described = describeCandidates(candidates, verdicts);
-    const flags = new Map(described.map(({ entry, flags: own }) => [entry.id, own]));
-    const selection = selectBest(
-      issue.instance_id,
-      described.map(({ entry }) => entry),
-      preset,
-      flags,
+    const origins = originFlags(candidates, rollouts);
+    const flags = new Map(
+      described.map(({ entry, flags: own }) => [entry.id, [...own, ...(origins.get(entry.id) ?? [])]]),
     );
+    const entries = described.map(({ entry }) => entry);
+    const selection = selectBest(instance_id, entries, findPreset(preset), flags);
     await emit('selected', { candidate_id: selection.candidate_id, deciding_stage: selection.deciding_stage });
     return {
       selection,
@@ -82,21 +85,27 @@ export class PipelineExecutor extends RunExecutor {
       cells: record.cells,
       admissions: [...record.admissions],
       statistics: { ...statistics(described, verdicts, record.admissions), tests_given: task.tests.length },
-      usage: { models: [...set.usage()], cost_usd: null, stages: seconds },
+      usage: { models: [...kit.usage()], cost_usd: kit.ledger.spent().usd, stages: { ...sampled, ...seconds } },
       provenance: await this.provenance(request, names, signal),
+      rollouts: [...rollouts],
+      sampling,
     };
   }
 
-  private chosenVerifiers(asked: RunRequest['verifiers']): readonly VerifierName[] {
-    const names = asked ?? this.tools.verifierFactory.defaults;
-    if (names.includes('ef') && this.tools.verifierFactory.verifierModel === null) {
-      throw new BadInputError(
-        'the execution-free verifier needs a model, and BESTK_VERIFIER_MODEL is not set.',
-        { field: 'verifiers' },
-        'Set BESTK_VERIFIER_MODEL (and OPENAI_BASE_URL), or ask for the verifiers "eb" alone.',
-      );
-    }
-    return names;
+  /** Those of the request, or sampled ones. */
+  private async candidates(
+    { issue, k, k0, seed, candidates }: RunRequest,
+    { sampler, ledger }: RunKit,
+    { emit, time }: { readonly emit: Emit; readonly time: TimeBudget },
+    signal: AbortSignal,
+  ): Promise<Given> {
+    if (candidates !== null) return { candidates, rollouts: [], sampling: null, seconds: {} };
+    if (sampler === null) throw new Error('A request without an agent model was let through.');
+    const start = performance.now();
+    const plan = { issue, k, k0, seed, ledger, stopAt: time.samplingOver };
+    const { rollouts, sampling } = await collect(sampler, plan, emit, signal);
+    const seconds = { agent: Math.round(performance.now() - start) / 1000 };
+    return { candidates: rollouts.map(candidateOf), rollouts, sampling, seconds };
   }
 
   private async provenance(
@@ -104,12 +113,14 @@ export class PipelineExecutor extends RunExecutor {
     names: readonly VerifierName[],
     signal: AbortSignal,
   ): Promise<Provenance> {
-    const { sandbox, prompts, verifierFactory, version } = this.tools;
-    const executes = names.includes('eb');
+    const { sandbox, prompts, kits, version } = this.tools;
+    const samples = request.candidates === null;
+    const executes = samples || names.includes('eb');
     return {
       bestk_version: version,
       image_id: executes ? (await sandbox.describeImage(request.issue.environment.image, signal)).id : null,
-      verifier_model: names.includes('ef') ? verifierFactory.verifierModel : null,
+      verifier_model: names.includes('ef') ? kits.verifierModel : null,
+      agent: samples ? kits.agent : null,
       prompt_hashes: { ...(await prompts.hashes()) },
       preset: request.preset,
       verifiers: [...names],

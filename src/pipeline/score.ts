@@ -2,6 +2,12 @@ import { ModelUnavailableError } from '../core/unavailable.js';
 import type { Verdict } from '../core/verdict.js';
 import type { VerificationTask, Verifier } from '../core/verifier.js';
 
+export interface ScoreOptions {
+  readonly emit: (verdict: Verdict) => Promise<void>;
+  /** When it aborts, a verifier that has not ended abstains; null = it may take as long as it likes. */
+  readonly outOfTime: AbortSignal | null;
+}
+
 /**
  * Runs the verifiers at once and hands on each one's verdicts when it has ended. When one fails the others are stopped:
  * nothing goes on in the background of a failed run.
@@ -11,7 +17,7 @@ import type { VerificationTask, Verifier } from '../core/verifier.js';
 export async function score(
   verifiers: readonly Verifier[],
   task: VerificationTask,
-  emit: (verdict: Verdict) => Promise<void>,
+  { emit, outOfTime }: ScoreOptions,
   signal: AbortSignal,
 ): Promise<{ verdicts: readonly Verdict[]; seconds: Readonly<Record<string, number>> }> {
   const stop = new AbortController();
@@ -19,7 +25,7 @@ export async function score(
   const seconds: Record<string, number> = {};
   const running = verifiers.map(async (verifier) => {
     const start = performance.now();
-    const verdicts = await verifier.verify(task, both);
+    const verdicts = await inTime(verifier, task, outOfTime, both);
     seconds[verifier.name] = Math.round(performance.now() - start) / 1000;
     for (const verdict of verdicts) await emit(verdict);
     return verdicts;
@@ -32,6 +38,27 @@ export async function score(
     stop.abort(error);
     await Promise.allSettled(running);
     throw error;
+  }
+}
+
+async function inTime(
+  verifier: Verifier,
+  task: VerificationTask,
+  outOfTime: AbortSignal | null,
+  signal: AbortSignal,
+): Promise<readonly Verdict[]> {
+  if (outOfTime === null) return verifier.verify(task, signal);
+  try {
+    return await verifier.verify(task, AbortSignal.any([signal, outOfTime]));
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!outOfTime.aborted) throw error;
+    return task.candidates.flatMap(({ candidate_id }) =>
+      verifier.measures.map((measure): Verdict => {
+        const detail = 'the time of the run was over';
+        return { kind: 'abstained', candidate_id, measure, reason: 'budget-spent', detail, evidence: {} };
+      }),
+    );
   }
 }
 

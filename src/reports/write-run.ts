@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { BadInputError } from '../core/errors.js';
 import type { RunRequest } from '../core/run-request.js';
 import type { RunResult } from '../core/run-result.js';
+import { rolloutFiles } from './rollout-files.js';
 
 export interface FinishedRun {
   readonly id: string;
@@ -29,13 +30,14 @@ export async function prepareFolder(folder: string): Promise<void> {
  */
 export async function writeRun(folder: string, { id, createdAt, request, result }: FinishedRun): Promise<void> {
   await prepareFolder(folder);
-  const { selection, verdicts, cells, usage, patch, ...rest } = result;
+  const { selection, verdicts, cells, usage, patch, statistics, provenance, admissions, sampling } = result;
   const files: [string, string][] = [
-    ['run.json', json({ id, created_at: createdAt, ...rest, request })],
+    ['run.json', json({ id, created_at: createdAt, statistics, provenance, sampling, admissions, request })],
     ['verdicts.jsonl', lines(verdicts)],
     ['matrix.jsonl', lines(cells)],
     ['usage.json', json(usage)],
     ['patch.diff', patch ?? ''],
+    ...rolloutFiles(request.issue, result),
     ['selection.json', json(selection)],
   ];
   for (const [name, content] of files) await writeWhole(join(folder, name), content);

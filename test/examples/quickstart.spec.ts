@@ -29,8 +29,10 @@ describe('the quickstart example', () => {
   it('labels and judges exactly the candidates it has', () => {
     const candidateIds = rows('candidates.jsonl').map((row) => Candidate.parse(row).candidate_id);
     const labels = rows('labels.jsonl') as { candidate_id: string }[];
-    const judge = JSON.parse(readFileSync(`${EXAMPLE}/judge.json`, 'utf8')) as { p_yes: Record<string, number> };
+    const judge = JSON.parse(readFileSync(`${EXAMPLE}/judge.json`, 'utf8')) as {
+      p_yes: { candidates: Record<string, number> };
+    };
     expect(labels.map((label) => label.candidate_id)).toEqual(candidateIds);
-    expect(Object.keys(judge.p_yes)).toEqual(candidateIds);
+    expect(Object.keys(judge.p_yes.candidates)).toEqual(candidateIds);
   });
 });

@@ -56,11 +56,29 @@ describe('scoring', () => {
     verify: verdicts,
   });
 
+  const quiet = { emit: async () => undefined, outOfTime: null };
+
   it('ends the run when the model answered for nobody', async () => {
     const silent = verifier(async () => [abstained('a', 'execution_free', 'model-unavailable')]);
-    await expect(score([silent], task, async () => undefined, new AbortController().signal)).rejects.toThrow(
-      ModelUnavailableError,
+    await expect(score([silent], task, quiet, new AbortController().signal)).rejects.toThrow(ModelUnavailableError);
+  });
+
+  it('takes a verifier that the time of the run cuts off for one that abstained', async () => {
+    const slow: Verifier = {
+      ...verifier(async () => []),
+      verify: (_task, signal) =>
+        new Promise((_, reject) => {
+          signal.addEventListener('abort', () => {
+            reject(signal.reason as Error);
+          });
+        }),
+    };
+    const over = AbortSignal.timeout(20);
+    const { verdicts } = await score([slow], task, { ...quiet, outOfTime: over }, new AbortController().signal);
+    expect(verdicts.map(({ kind, candidate_id }) => [kind, candidate_id])).toEqual(
+      task.candidates.map(({ candidate_id }) => ['abstained', candidate_id]),
     );
+    expect(verdicts[0]).toMatchObject({ reason: 'budget-spent' });
   });
 
   it('stops the others when one fails, and waits until they have stopped', async () => {
@@ -76,9 +94,7 @@ describe('scoring', () => {
           });
         }),
     };
-    await expect(score([slow, failing], task, async () => undefined, new AbortController().signal)).rejects.toThrow(
-      'broken',
-    );
+    await expect(score([slow, failing], task, quiet, new AbortController().signal)).rejects.toThrow('broken');
     expect(stopped).toBe(true);
   });
 });

@@ -1,0 +1,115 @@
+import { InvalidArgumentError, type Command } from 'commander';
+import { BadInputError, EXIT } from '../core/errors.js';
+import { contentKey } from '../core/fingerprint.js';
+import { RunRequest } from '../core/run-request.js';
+import { readIssue } from '../formats/read-issue.js';
+import { readTests } from '../formats/read-tests.js';
+import { readLabels } from '../reports/read-labels.js';
+import { selectSummary } from '../reports/select-summary.js';
+import { prepareFolder, writeRun } from '../reports/write-run.js';
+import { printJson, printText } from './answer.js';
+import type { OpenApp } from './app.js';
+import { runToEnd } from './run-to-end.js';
+
+interface SolveOptions {
+  readonly issue: string;
+  readonly k: number;
+  readonly k0?: number;
+  readonly seed: number;
+  readonly out: string;
+  readonly tests?: string;
+  readonly labels?: string;
+  readonly image?: string;
+  readonly instance?: string;
+  readonly verifiers?: string;
+  readonly preset: string;
+  readonly budgetTokens?: number;
+  readonly budgetUsd?: number;
+  readonly budgetSeconds?: number;
+  readonly json?: true;
+}
+
+const EXAMPLE = `
+Example:
+  $ export OPENAI_BASE_URL=http://localhost:8000/v1 BESTK_AGENT_MODEL=agentica-org/DeepSWE-Preview
+  $ bestk solve --issue issue.json -k 8 --out out/
+  $ bestk solve --issue rows.jsonl --instance sympy__sympy-24066 --image my/sympy:1.11 \\
+      -k 16 --k0 4 --budget-tokens 20000000 --out out/
+
+The folder also gets candidates.jsonl, trajectories.jsonl (R2E-Gym) and predictions.jsonl (SWE-bench).
+
+Exit: 0 a patch was selected, 2 bad input, 3 Docker or the model is not available, 4 no patch is worth returning,
+130 interrupted (the same command goes on where it stopped, and asks no model twice).`;
+
+/** `bestk solve`: sample K trajectories of one instance, verify and select. */
+export function registerSolve(program: Command, openApp: OpenApp): void {
+  program
+    .command('solve')
+    .description('sample K trajectories of an issue with an agent in containers, verify them, and select the best')
+    .requiredOption('--issue <file>', 'the issue: JSON, or JSONL with --instance; a SWE-bench row with --image')
+    .requiredOption('--out <dir>', 'folder for the report')
+    .option('-k <number>', 'how many trajectories', count, 8)
+    .option('--k0 <number>', 'sample this many first, and more only while they disagree', count)
+    .option('--seed <number>', 'another number samples other trajectories', natural, 0)
+    .option('--tests <file>', 'saved generated tests')
+    .option('--labels <file>', 'labels, shown beside the selection; no verifier and no stage can see them')
+    .option('--image <name>', 'container image of the instance, when the issue names none')
+    .option('--instance <id>', 'which instance, when a file holds several')
+    .option('--verifiers <list>', 'ef (execution-free), eb (execution-based), or both: ef,eb')
+    .option('--preset <name>', 'how the verdicts are combined', 'deepswe')
+    .option('--budget-tokens <number>', 'tokens that agent and judge may use together', count)
+    .option('--budget-usd <number>', 'US dollars, by the price table BESTK_PRICES', positive)
+    .option('--budget-seconds <number>', 'wall seconds of the run', positive)
+    .option('--json', 'one JSON document on stdout')
+    .addHelpText('after', EXAMPLE)
+    .action(async (options: SolveOptions) => {
+      process.exitCode = await solve(options, openApp);
+    });
+}
+
+async function solve(options: SolveOptions, openApp: OpenApp): Promise<number> {
+  const request = await readRequest(options);
+  await prepareFolder(options.out);
+  const labels = options.labels === undefined ? null : await readLabels(options.labels, request.issue.instance_id);
+  const finished = await runToEnd(await openApp(), `solve:${contentKey(request)}`, request);
+  await writeRun(options.out, finished);
+  const { selection, statistics, usage, sampling } = finished.result;
+  if (options.json === true) printJson({ ...selection, statistics, sampling, usage, out: options.out });
+  else printText(selectSummary(finished.result, labels, options.out));
+  return selection.candidate_id === null ? EXIT.noPatch : EXIT.done;
+}
+
+async function readRequest(options: SolveOptions): Promise<RunRequest> {
+  const issue = await readIssue(options.issue, { image: options.image, instanceId: options.instance });
+  const tests = options.tests === undefined ? [] : await readTests(options.tests, issue.instance_id);
+  const { k, k0, seed, preset } = options;
+  const parsed = RunRequest.safeParse({
+    issue,
+    k,
+    k0,
+    seed,
+    tests,
+    preset,
+    verifiers: options.verifiers?.split(',').map((name) => name.trim()),
+    budget: { tokens: options.budgetTokens, usd: options.budgetUsd, seconds: options.budgetSeconds },
+  });
+  if (parsed.success) return parsed.data;
+  const [problem] = parsed.error.issues;
+  throw new BadInputError(problem?.message ?? 'is not a valid request', { field: problem?.path.join('.') ?? '' });
+}
+
+function natural(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
+  return Number(text);
+}
+
+function count(text: string): number {
+  if (natural(text) === 0) throw new InvalidArgumentError('It must be at least 1.');
+  return Number(text);
+}
+
+function positive(text: string): number {
+  const value = Number(text);
+  if (!(value > 0 && Number.isFinite(value))) throw new InvalidArgumentError('It must be a number above 0.');
+  return value;
+}

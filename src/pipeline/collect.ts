@@ -1,0 +1,124 @@
+import type { Sampler } from '../agent/sampler.js';
+import type { TokenCounts } from '../core/budget.js';
+import type { BudgetLedger } from '../core/budget-ledger.js';
+import { UnavailableError } from '../core/errors.js';
+import type { Issue } from '../core/issue.js';
+import { tokensOf, type Rollout } from '../core/rollout.js';
+import type { Sampling } from '../core/run-result.js';
+import { stopReason } from './adaptive-k.js';
+import type { Emit } from './run-executor.js';
+
+export interface SamplingPlan {
+  readonly issue: Issue;
+  readonly k: number;
+  /** Size of the first wave and of each further one; null = all at once. */
+  readonly k0: number | null;
+  readonly seed: number;
+  readonly ledger: BudgetLedger;
+  /** When it aborts, rollouts end with what they have and no further ones are started. */
+  readonly stopAt: AbortSignal | null;
+}
+
+export interface Collected {
+  readonly rollouts: readonly Rollout[];
+  readonly sampling: Sampling;
+}
+
+/** Samples of one seed stay apart from those of the next. */
+const SAMPLES_PER_SEED = 1_000;
+
+/**
+ * Samples up to K rollouts, in waves when `k0` is given: no more once more than K/2 of them are the same patch (then a
+ * majority is certain) or the budget would not cover another. Adaptive K: field notes in `docs/sampling.md`.
+ * @throws the first failure when no rollout could be made at all, and the signal's reason
+ */
+export async function collect(
+  sampler: Sampler,
+  plan: SamplingPlan,
+  emit: Emit,
+  signal: AbortSignal,
+): Promise<Collected> {
+  const rollouts: Rollout[] = [];
+  const failures: { candidate_id: string; error: UnavailableError }[] = [];
+  let started = 0;
+  for (;;) {
+    const wave = Math.min(plan.k0 ?? plan.k, plan.k - started);
+    const numbers = Array.from({ length: wave }, (_, index) => started + index + 1);
+    const settled = await sampleWave({ sampler, plan, emit }, numbers, signal);
+    rollouts.push(...settled.rollouts);
+    failures.push(...settled.failures);
+    started += wave;
+    const stop = stopReason(rollouts, { ...plan, started });
+    if (stop === null) continue;
+    const [first] = failures;
+    if (rollouts.length === 0 && first !== undefined) throw first.error;
+    const failed = failures.map(({ candidate_id, error: { code, message } }) => ({ candidate_id, code, message }));
+    const sampling = { asked: plan.k, sampled: rollouts.length, ...stop, failed };
+    await emit('sampled', sampling);
+    return { rollouts, sampling };
+  }
+}
+
+interface Sampled {
+  readonly sampler: Sampler;
+  readonly plan: SamplingPlan;
+  readonly emit: Emit;
+}
+
+async function sampleWave(
+  work: Sampled,
+  numbers: readonly number[],
+  signal: AbortSignal,
+): Promise<{ rollouts: Rollout[]; failures: { candidate_id: string; error: UnavailableError }[] }> {
+  const stop = new AbortController();
+  const both = AbortSignal.any([signal, stop.signal]);
+  const tries = numbers.map(async (number) => {
+    try {
+      return await sampleOne(work, number, both);
+    } catch (error) {
+      // What is wrong for one is wrong for all of them: a missing image, a refused key, a wrong commit.
+      if (!(error instanceof UnavailableError) || !error.retryable) stop.abort(error);
+      throw error;
+    }
+  });
+  const settled = await Promise.allSettled(tries);
+  both.throwIfAborted();
+  const rollouts: Rollout[] = [];
+  const failures: { candidate_id: string; error: UnavailableError }[] = [];
+  for (const [index, result] of settled.entries()) {
+    if (result.status === 'fulfilled') rollouts.push(result.value);
+    else failures.push({ candidate_id: nameOf(numbers[index] ?? 0), error: result.reason as UnavailableError });
+  }
+  return { rollouts, failures };
+}
+
+async function sampleOne({ sampler, plan, emit }: Sampled, number: number, signal: AbortSignal): Promise<Rollout> {
+  const { issue, seed, ledger, stopAt } = plan;
+  const task = {
+    issue,
+    candidateId: nameOf(number),
+    sample: seed * SAMPLES_PER_SEED + number - 1,
+    stopAt,
+    onStep: (step: object) => emit('step', { ...step }),
+    onKnown: (model: string, spent: TokenCounts) => {
+      ledger.charge(model, spent);
+    },
+  };
+  const rollout = await sampler.sample(task, signal);
+  const { candidate_id, exit_reason, steps, patch, malformed } = rollout;
+  const tokens = tokensOf(steps);
+  await emit('rollout', {
+    candidate_id,
+    exit_reason,
+    steps: steps.length,
+    malformed,
+    patch_lines: patch === '' ? 0 : patch.split('\n').length - 1,
+    tokens: tokens.input_tokens + tokens.output_tokens,
+    seconds: Math.round(steps.reduce((sum, { llm_s, env_s }) => sum + llm_s + env_s, 0) * 10) / 10,
+  });
+  return rollout;
+}
+
+function nameOf(number: number): string {
+  return `rollout-${number}`;
+}

@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { BudgetedLlmClient } from './adapters/budgeted-llm-client.js';
+import { endpointName } from './adapters/llm-clients.js';
+import { StoredLlmClient } from './adapters/stored-llm-client.js';
+import { createSampler, type Sampler } from './agent/sampler.js';
+import type { AgentSettings } from './agent/rollout-task.js';
+import type { Config } from './config.js';
+import type { Budget, PriceTable } from './core/budget.js';
+import { BudgetLedger } from './core/budget-ledger.js';
+import type { Observe } from './core/observe.js';
+import type { AgentDescription } from './core/run-result.js';
+import { RunKitFactory, type RunKit, type VerifierName } from './pipeline/run-kit.js';
+import type { LlmClient } from './ports/llm-client.js';
+import type { PromptLibrary } from './ports/prompt-library.js';
+import type { ResultStore } from './ports/result-store.js';
+import type { Sandbox } from './ports/sandbox.js';
+import type { Tokenizer } from './ports/tokenizer.js';
+import { createVerifiers } from '../verifiers/index.js';
+
+const NONCE_BYTES = 24;
+/** Part of a budget that the agent leaves to a judge. */
+const JUDGE_SHARE = 0.2;
+/** Temperature 1: K equal answers would be one try (field guide of DeepSWE's test-time scaling). */
+const AGENT_TEMPERATURE = 1;
+
+export interface KitPorts {
+  readonly sandbox: Sandbox;
+  readonly llm: LlmClient;
+  readonly prompts: PromptLibrary;
+  readonly results: ResultStore;
+  readonly tokenizer: Tokenizer;
+}
+
+/** Kits as the settings say: the verifiers, the agent, and an account of what they ask models. */
+export class ConfiguredKits extends RunKitFactory {
+  readonly verifierModel: string | null;
+  readonly defaults: readonly VerifierName[];
+  readonly agent: AgentDescription | null;
+  private readonly agentSettings: AgentSettings | null;
+
+  constructor(
+    private readonly config: Config,
+    readonly prices: PriceTable,
+    private readonly ports: KitPorts,
+  ) {
+    super();
+    this.verifierModel = config.llm.verifierModel ?? null;
+    this.defaults = this.verifierModel === null ? ['eb'] : ['ef', 'eb'];
+    this.agentSettings = agentSettings(config);
+    this.agent = this.agentSettings === null ? null : { ...this.agentSettings };
+  }
+
+  override modelsOf(verifiers: readonly VerifierName[], sampling: boolean): readonly string[] {
+    const judge = verifiers.includes('ef') ? [this.verifierModel] : [];
+    const agent = sampling ? [this.agentSettings?.model ?? null] : [];
+    return [...judge, ...agent].filter((model) => model !== null);
+  }
+
+  override create(observe: Observe, budget: Budget | null): RunKit {
+    const { sandbox, prompts, results } = this.ports;
+    const agentShare = this.verifierModel === null ? 1 : 1 - JUDGE_SHARE;
+    const ledger = new BudgetLedger(budget ?? { tokens: null, usd: null, seconds: null }, this.prices, agentShare);
+    const stored = new StoredLlmClient(this.ports.llm, results, endpointName(this.config.llm));
+    const llm = new BudgetedLlmClient(stored, ledger);
+    const verifiers = createVerifiers({
+      executionFree: { llm, prompts, model: this.verifierModel ?? '' },
+      executionBased: {
+        sandbox,
+        results,
+        observe,
+        nonce: () => randomBytes(NONCE_BYTES).toString('hex'),
+        pause: async (ms, signal) => {
+          await sleep(ms, undefined, { signal });
+        },
+      },
+    });
+    return { verifiers, sampler: this.sampler(llm), ledger, usage: () => stored.usage() };
+  }
+
+  private sampler(llm: LlmClient): Sampler | null {
+    return this.agentSettings === null ? null : createSampler({ ...this.ports, llm, settings: this.agentSettings });
+  }
+}
+
+function agentSettings({ llm, agent }: Config): AgentSettings | null {
+  const { model, format, limits } = agent;
+  if (model === undefined) return null;
+  return { model, endpoint: endpointName(llm), format, temperature: AGENT_TEMPERATURE, limits };
+}
