@@ -45,5 +45,5 @@ export function turnKey({ messages, ...request }: WireRequest): string {
  */
 export function maskedKey({ messages, ...request }: WireRequest): string {
   const masked = messages.map(({ role, content }) => [role, content.replace(/\b[0-9a-f]{8,}\b|\d+(\.\d+)?/g, '#')]);
-  return contentKey({ masked, ...request, max_tokens: undefined, purpose: undefined });
+  return contentKey({ masked, ...request, purpose: undefined });
 }

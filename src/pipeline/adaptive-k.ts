@@ -1,3 +1,4 @@
+import { submitted } from '../core/candidate.js';
 import type { BudgetLedger, Spent } from '../core/budget-ledger.js';
 import { readPatch } from '../core/patch.js';
 import { fingerprint } from '../core/patch-fingerprint.js';
@@ -39,14 +40,12 @@ function largestAgreement(rollouts: readonly Rollout[]): number {
   const votes = new Map<string, number>();
   for (const { patch, exit_reason } of rollouts) {
     const read = readPatch(patch);
-    if (read.kind !== 'ok' || !SUBMITTED.has(exit_reason)) continue;
+    if (read.kind !== 'ok' || !submitted(exit_reason)) continue;
     const key = fingerprint(read);
     votes.set(key, (votes.get(key) ?? 0) + 1);
   }
   return Math.max(0, ...votes.values());
 }
-
-const SUBMITTED: ReadonlySet<string> = new Set(['agent', 'max_step_limit', 'agent_max_step_limit']);
 
 /** What the dearest rollout so far came to: another may be as dear. */
 function dearest(rollouts: readonly Rollout[], ledger: BudgetLedger): Spent {

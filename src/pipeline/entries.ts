@@ -1,4 +1,4 @@
-import type { Candidate } from '../core/candidate.js';
+import { submitted, type Candidate } from '../core/candidate.js';
 import { patchSize, readPatch, splitPatch } from '../core/patch.js';
 import { fingerprint } from '../core/patch-fingerprint.js';
 import type { Measure, Verdict } from '../core/verdict.js';
@@ -127,10 +127,9 @@ function appliedOf(verdicts: readonly Verdict[]): boolean | null {
   return verdicts.some(({ kind, measure }) => kind === 'scored' && measure !== 'execution_free') ? true : null;
 }
 
-/** R2E-Gym calls a trajectory that submitted by itself `agent`; other tools write `Submitted` or `submitted`. */
 function finishedOf({ trajectory }: Candidate): boolean | null {
   const reason = trajectory?.exit_reason ?? null;
-  return reason === null ? null : ['agent', 'submitted', 'finished'].includes(reason.toLowerCase());
+  return reason === null ? null : submitted(reason);
 }
 
 /** Abstentions that are a gap in coverage rather than a fact about the patch. */
