@@ -88,7 +88,7 @@ const providers: Provider[] = [
 ];
 
 /** The composition root: binds every port to its adapter. */
-@Module({ providers, exports: [RunService, Sandbox, LlmClient, CONFIG] })
+@Module({ providers, exports: [RunService, Sandbox, LlmClient, RunKitFactory, CONFIG] })
 export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown {
   private sweeping: NodeJS.Timeout | null = null;
 
@@ -121,6 +121,7 @@ export async function openApplication(): Promise<App> {
   return {
     runs: context.get(RunService),
     sandbox: context.get(Sandbox),
+    kits: context.get(RunKitFactory),
     llm: context.get(LlmClient),
     storePath: config.storePath,
     verifierModel: config.llm.verifierModel ?? null,

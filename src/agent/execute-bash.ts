@@ -1,5 +1,6 @@
 import type { ExecOutcome } from '../ports/sandbox.js';
 import { clipOutput } from './observation.js';
+import { OutputTail } from './output-tail.js';
 import type { ToolOutcome } from './tool-outcome.js';
 import type { Workspace } from './workspace.js';
 
@@ -9,8 +10,9 @@ const SHELL = 'b=$(command -v bash) || b=/bin/sh; exec "$b" -c "$1"';
 /** Runs a command of the agent's. Its exit code and its limits are results. @throws what the session throws */
 export async function executeBash(command: string, workspace: Workspace, signal: AbortSignal): Promise<ToolOutcome> {
   if (command.includes('\0')) return { text: 'The command holds a NUL byte and was not run.', repeat: false };
-  const outcome = await workspace.exec(['/bin/sh', '-c', SHELL, 'sh', command], signal);
-  const output = outputOf(outcome);
+  const tail = new OutputTail();
+  const outcome = await workspace.exec(['/bin/sh', '-c', SHELL, 'sh', command], signal, tail.take);
+  const output = outputOf(outcome, tail);
   switch (outcome.kind) {
     case 'exited':
       return { text: output, exitCode: outcome.exitCode, repeat: true };
@@ -35,7 +37,7 @@ function lost(what: string, output: string): ToolOutcome {
   return { text, repeat: false, lost: true };
 }
 
-function outputOf({ stdout, stderr, truncated }: ExecOutcome): string {
-  const cut = truncated ? '\n[… the end of the output was not kept …]' : '';
-  return `[STDOUT]\n\n${clipOutput(stdout)}${cut}\n\n[STDERR]\n\n${clipOutput(stderr)}`;
+function outputOf({ stdout, stderr, truncated }: ExecOutcome, tail: OutputTail): string {
+  const whole = truncated ? tail.behind(stdout) : stdout;
+  return `[STDOUT]\n\n${clipOutput(whole)}\n\n[STDERR]\n\n${clipOutput(stderr)}`;
 }

@@ -14,7 +14,8 @@ term=$1 path=$2
 g() { git -c grep.fallbackToNoIndex=true -c core.quotePath=false grep --no-color -I -F "$@"; }
 if [ -d "$path" ]; then
   cd "$path" || exit 3
-  g --no-index -c -e "$term" -- '*.py' ':(exclude,glob)**/.*/**' || g --no-index -c -e "$term" -- . ':(exclude,glob)**/.*/**'
+  set -- ':(exclude,glob)**/.*/**' ':(exclude,glob)**/.*'
+  g --no-index -c -e "$term" -- '*.py' "$@" || g --no-index -c -e "$term" -- . "$@"
 else
   g --no-index -h -n -e "$term" -- "$path"
 fi`;

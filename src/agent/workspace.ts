@@ -42,8 +42,9 @@ export class Workspace implements AsyncDisposable {
   }
 
   /** A command of the agent's; one that takes too long is stopped and the container stays. */
-  exec(argv: readonly string[], signal: AbortSignal): Promise<ExecOutcome> {
-    return this.session.exec({ argv, deadlineS: this.actionS, survivesTimeout: true }, signal);
+  exec(argv: readonly string[], signal: AbortSignal, onStdout?: (piece: Uint8Array) => void): Promise<ExecOutcome> {
+    const request = { argv, deadlineS: this.actionS, survivesTimeout: true };
+    return this.session.exec(onStdout === undefined ? request : { ...request, onStdout }, signal);
   }
 
   /** A command of ours in the agent's container. */

@@ -1,3 +1,4 @@
+import type { RunKitFactory } from '../pipeline/run-kit.js';
 import type { RunService } from '../pipeline/run-service.js';
 import type { LlmClient } from '../ports/llm-client.js';
 import type { Sandbox } from '../ports/sandbox.js';
@@ -6,6 +7,8 @@ import type { Sandbox } from '../ports/sandbox.js';
 export interface App {
   readonly runs: RunService;
   readonly sandbox: Sandbox;
+  /** What runs work with under the present settings. */
+  readonly kits: RunKitFactory;
   readonly llm: LlmClient;
   readonly storePath: string;
   readonly verifierModel: string | null;

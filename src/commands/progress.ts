@@ -2,7 +2,14 @@ import { z } from 'zod';
 import type { RunEvent } from '../ports/run-store.js';
 import { printable } from '../reports/selection-table.js';
 
-const Started = z.object({ instance_id: z.string(), k: z.int(), verifiers: z.array(z.string()), preset: z.string() });
+const AtMost = z.object({ model_calls: z.number(), tokens: z.number(), usd: z.number().nullable() });
+const Started = z.object({
+  instance_id: z.string(),
+  k: z.int(),
+  verifiers: z.array(z.string()),
+  preset: z.string(),
+  at_most: AtMost,
+});
 const Told = z.object({
   candidate_id: z.string().nullable(),
   suite: z.string(),
@@ -32,8 +39,9 @@ const Admitted = z.array(z.object({ test_id: z.string(), admitted: z.boolean() }
 /** One line of progress for people, or null when an event is not worth one. */
 export function progressLine({ type, data }: RunEvent): string | null {
   if (type === 'started') {
-    const { instance_id, k, verifiers, preset } = Started.parse(data);
-    return `${printable(instance_id)}: ${k} candidates, verifiers ${verifiers.join(' and ')}, preset ${printable(preset)}`;
+    const { instance_id, k, verifiers, preset, at_most } = Started.parse(data);
+    const plan = `${k} candidates, verifiers ${verifiers.join(' and ')}, preset ${printable(preset)}`;
+    return `${printable(instance_id)}: ${plan}; ${estimateLine(at_most)}`;
   }
   if (type === 'admission') {
     const admissions = Admitted.parse(data);
@@ -52,6 +60,12 @@ export function progressLine({ type, data }: RunEvent): string | null {
   const who = printable(candidate_id ?? 'base');
   const what = suite === 'regression' ? `regression ${passed ?? 0}/${total ?? 0}` : `test ${printable(test_id)}`;
   return `${who}: ${what} ${outcome} (${(duration_ms / 1000).toFixed(1)} s)`;
+}
+
+/** What a run can come to, in words. */
+export function estimateLine({ model_calls, tokens, usd }: z.infer<typeof AtMost>): string {
+  const money = usd === null ? '' : ` and ${usd.toFixed(2)} USD`;
+  return `at most ${model_calls.toLocaleString('en')} model calls of ${tokens.toLocaleString('en')} tokens${money}`;
 }
 
 function rolloutLine({

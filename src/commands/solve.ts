@@ -4,11 +4,14 @@ import { contentKey } from '../core/fingerprint.js';
 import { RunRequest } from '../core/run-request.js';
 import { readIssue } from '../formats/read-issue.js';
 import { readTests } from '../formats/read-tests.js';
+import { checkRequest } from '../pipeline/check-request.js';
+import { estimate } from '../pipeline/estimate.js';
 import { readLabels } from '../reports/read-labels.js';
 import { selectSummary } from '../reports/select-summary.js';
 import { prepareFolder, writeRun } from '../reports/write-run.js';
 import { printJson, printText } from './answer.js';
-import type { OpenApp } from './app.js';
+import type { App, OpenApp } from './app.js';
+import { estimateLine } from './progress.js';
 import { runToEnd } from './run-to-end.js';
 
 interface SolveOptions {
@@ -26,6 +29,7 @@ interface SolveOptions {
   readonly budgetTokens?: number;
   readonly budgetUsd?: number;
   readonly budgetSeconds?: number;
+  readonly estimate?: true;
   readonly json?: true;
 }
 
@@ -60,6 +64,7 @@ export function registerSolve(program: Command, openApp: OpenApp): void {
     .option('--budget-tokens <number>', 'tokens that agent and judge may use together', count)
     .option('--budget-usd <number>', 'US dollars, by the price table BESTK_PRICES', positive)
     .option('--budget-seconds <number>', 'wall seconds of the run', positive)
+    .option('--estimate', 'say what the run can come to at most, and do nothing')
     .option('--json', 'one JSON document on stdout')
     .addHelpText('after', EXAMPLE)
     .action(async (options: SolveOptions) => {
@@ -69,6 +74,7 @@ export function registerSolve(program: Command, openApp: OpenApp): void {
 
 async function solve(options: SolveOptions, openApp: OpenApp): Promise<number> {
   const request = await readRequest(options);
+  if (options.estimate === true) return tellEstimate(await openApp(), request, options.json === true);
   await prepareFolder(options.out);
   const labels = options.labels === undefined ? null : await readLabels(options.labels, request.issue.instance_id);
   const finished = await runToEnd(await openApp(), `solve:${contentKey(request)}`, request);
@@ -77,6 +83,17 @@ async function solve(options: SolveOptions, openApp: OpenApp): Promise<number> {
   if (options.json === true) printJson({ ...selection, statistics, sampling, usage, out: options.out });
   else printText(selectSummary(finished.result, labels, options.out));
   return selection.candidate_id === null ? EXIT.noPatch : EXIT.done;
+}
+
+async function tellEstimate(app: App, request: RunRequest, asJson: boolean): Promise<number> {
+  try {
+    const atMost = estimate(request, checkRequest(request, app.kits), app.kits);
+    if (asJson) printJson({ at_most: atMost });
+    else printText(`${estimateLine(atMost)}. Limit it with --budget-tokens, --budget-usd or --budget-seconds.`);
+    return EXIT.done;
+  } finally {
+    await app.close();
+  }
 }
 
 async function readRequest(options: SolveOptions): Promise<RunRequest> {

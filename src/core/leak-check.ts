@@ -9,17 +9,35 @@ export type Leak = 'git-history' | 'package-download' | 'upstream';
 const SIGNS: readonly (readonly [Leak, RegExp])[] = [
   [
     'git-history',
-    /\bgit\b[^\n;&|]*\s(reflog|fsck|cherry-pick|bisect|unpack-objects|verify-pack)\b|\bgit\b[^\n;&|]*\slog\b[^\n;&|]*\s(--all|--reflog|-g\b|origin|upstream|--grep|-S|-G)|\bgit\b[^\n;&|]*\sstash\s+(list|show)|\bgit\b[^\n;&|]*\s(show|checkout|diff)\s+[^\n;&|]*\b(origin|upstream)\//,
+    command(
+      String.raw`git\b[^\n;&|]*\s(reflog|fsck|cherry-pick|bisect|unpack-objects|verify-pack|stash\s+(list|show))\b`,
+      String.raw`git\b[^\n;&|]*\slog\b[^\n;&|]*\s(--all|--reflog|-g\b|origin|upstream|--grep|-S|-G)`,
+      String.raw`git\b[^\n;&|]*\s(show|checkout|diff)\s[^\n;&|]*\b(origin|upstream)/`,
+    ),
   ],
   [
     'upstream',
-    /\bgit\b[^\n;&|]*\s(fetch|pull|clone|ls-remote|remote\s+(add|set-url|update))\b|\b(curl|wget)\b[^\n;|&]*(github|gitlab|bitbucket|raw\.githubusercontent)|\bgh\s+(pr|issue|api|repo)\b/,
+    command(
+      String.raw`git\b[^\n;&|]*\s(fetch|pull|clone|ls-remote|remote\s+(add|set-url|update))\b`,
+      String.raw`(curl|wget)\b[^\n;|&]*(github|gitlab|bitbucket)`,
+      String.raw`gh\s+(pr|issue|api|repo)\b`,
+    ),
   ],
   [
     'package-download',
-    /\bpip3?\s+(download|install)\b(?![^\n;&|]*(\s-e\b|\s\.(\s|$)|-r\s))|\b(curl|wget)\b[^\n;|&]*(pypi\.org|pythonhosted|npmjs|crates\.io)|\bconda\s+install\b|\bnpm\s+(install|i|view|pack)\s+[a-z@]/,
+    command(
+      String.raw`(\S*python[0-9.]*\s+-m\s+)?pip[0-9.]*\s+(download|install)\b(?![^\n;&|]*(\s-e\b|\s\.(\s|$)|\s-r\s))`,
+      String.raw`(curl|wget)\b[^\n;|&]*(pypi\.org|pythonhosted|npmjs|crates\.io)`,
+      String.raw`conda\s+install\b`,
+      String.raw`npm\s+(install|i|view|pack)\s+[a-z@]`,
+    ),
   ],
 ];
+
+/** Where a shell reads a command's name: a word in an argument, as of `grep`, is none. */
+function command(...patterns: readonly string[]): RegExp {
+  return new RegExp(String.raw`(?:^|[;&|(>\n\`]|-c\s+["'])[ \t]*(?:sudo\s+)?(?:${patterns.join('|')})`, 'm');
+}
 
 /** Longer actions are looked at only so far. */
 const LONGEST = 20_000;

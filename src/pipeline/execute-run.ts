@@ -15,6 +15,7 @@ import { originFlags } from './candidate-flags.js';
 import { checkRequest } from './check-request.js';
 import { collect } from './collect.js';
 import { describeCandidates, type Described } from './entries.js';
+import { estimate } from './estimate.js';
 import { RunExecutor, type Emit } from './run-executor.js';
 import { score } from './score.js';
 import { TimeBudget } from './time-budget.js';
@@ -55,7 +56,8 @@ export class PipelineExecutor extends RunExecutor {
     const kit = this.tools.kits.create(record, request.budget);
     using time = new TimeBudget(request.budget?.seconds ?? null);
     const { instance_id } = issue;
-    await emit('started', { instance_id, k: request.k, verifiers: [...names], preset });
+    const atMost = { ...estimate(request, names, this.tools.kits) };
+    await emit('started', { instance_id, k: request.k, verifiers: [...names], preset, at_most: atMost });
 
     const {
       candidates,

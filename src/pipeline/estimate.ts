@@ -1,0 +1,50 @@
+import { costOf } from '../core/budget.js';
+import type { RunRequest } from '../core/run-request.js';
+import type { RunKitFactory, VerifierName } from './run-kit.js';
+
+/** What a run can come to at most; real runs stay far below, since few trajectories use all steps and all context. */
+export interface Estimate {
+  readonly model_calls: number;
+  readonly tokens: number;
+  /** Null when the table has no price for a model that is called. */
+  readonly usd: number | null;
+}
+
+/** Tokens of one judge's prompt, and its calls for each candidate. */
+const JUDGE_TOKENS = 65_536;
+
+/**
+ * An upper bound from the limits: every trajectory takes all its steps, every call fills the context, nothing comes from
+ * a prefix cache. Writing tests is not in it.
+ */
+export function estimate({ k, candidates }: RunRequest, names: readonly VerifierName[], kits: RunKitFactory): Estimate {
+  const agent = candidates === null ? agentPart(k, kits) : NOTHING;
+  const judge = names.includes('ef')
+    ? part(kits, kits.verifierModel, k, { context: JUDGE_TOKENS, answer: 0 })
+    : NOTHING;
+  return {
+    model_calls: agent.model_calls + judge.model_calls,
+    tokens: agent.tokens + judge.tokens,
+    usd: agent.usd === null || judge.usd === null ? null : agent.usd + judge.usd,
+  };
+}
+
+const NOTHING: Estimate = { model_calls: 0, tokens: 0, usd: 0 };
+
+function agentPart(k: number, kits: RunKitFactory): Estimate {
+  if (kits.agent === null) return NOTHING;
+  const { model, limits } = kits.agent;
+  const { max_steps_absolute: steps, max_tokens: context, max_answer_tokens: answer } = limits;
+  return part(kits, model, k * (steps ?? 0), { context: context ?? 0, answer: answer ?? 0 });
+}
+
+function part(
+  { prices }: RunKitFactory,
+  model: string | null,
+  calls: number,
+  { context, answer }: { context: number; answer: number },
+): Estimate {
+  const output_tokens = calls * answer;
+  const counts = { input_tokens: calls * context - output_tokens, cached_input_tokens: 0, output_tokens };
+  return { model_calls: calls, tokens: calls * context, usd: costOf(model ?? '', counts, prices) };
+}
