@@ -1,23 +1,22 @@
 // Makes examples/quickstart/recording.jsonl: samples, judges and selects on the example, and judges its given candidates,
-// against a loopback server that answers with rollouts/*.md and judge.json (written by hand, not by a model), with
+// against `npm run model-server`, which answers with rollouts/*.md and judge.json (written by hand, not by a model), with
 // BESTK_RECORD on. Needs Docker and the example's image. Run it after changing a prompt, the issue, an answer, a candidate
 // or a trajectory: `node scripts/record-example.mjs`.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { renameSync, rmSync } from 'node:fs';
 import { EXAMPLE, exampleEnvironment } from './example-environment.mjs';
-import { serveExample } from './example-model.mjs';
 
 const OUT = 'bestk-out/record-example';
 const RECORDING = `${OUT}/recording.jsonl`;
 
-async function bestk(server, out, ...args) {
+async function bestk(url, out, ...args) {
   const child = spawn(process.execPath, ['dist/src/cli.js', ...args, '--out', `${OUT}/${out}`], {
     stdio: 'inherit',
     env: {
       ...process.env,
       ...exampleEnvironment(`${OUT}/${out}`),
-      OPENAI_BASE_URL: server.url,
+      OPENAI_BASE_URL: url,
       OPENAI_API_KEY: 'example',
       BESTK_RECORD: RECORDING,
       // One call at a time, and one rollout at a time (--k0 1), so that the n-th rollout gets the n-th script.
@@ -25,13 +24,19 @@ async function bestk(server, out, ...args) {
     },
   });
   const [code] = await once(child, 'close');
-  if (code !== 0) process.exit(code ?? 1);
+  if (code === 0) return;
+  process.kill(-server.pid);
+  process.exit(code ?? 1);
 }
 
 rmSync(OUT, { recursive: true, force: true });
-const server = await serveExample();
+const server = spawn('npm', ['run', '--silent', 'model-server', '--', '--port', '0'], {
+  stdio: ['ignore', 'pipe', 'inherit'],
+  detached: true,
+});
+const url = String(await once(server.stdout, 'data').then(([line]) => line)).trim();
 const given = ['--issue', `${EXAMPLE}/issue.json`];
-await bestk(server, 'solve', 'solve', ...given, '-k', '8', '--k0', '1', '--tests', `${EXAMPLE}/tests.jsonl`);
-await bestk(server, 'select', 'select', ...given, '--candidates', `${EXAMPLE}/candidates.jsonl`, '--verifiers', 'ef');
-await server.close();
+await bestk(url, 'solve', 'solve', ...given, '-k', '8', '--k0', '1', '--tests', `${EXAMPLE}/tests.jsonl`);
+await bestk(url, 'select', 'select', ...given, '--candidates', `${EXAMPLE}/candidates.jsonl`, '--verifiers', 'ef');
+process.kill(-server.pid);
 renameSync(RECORDING, `${EXAMPLE}/recording.jsonl`);

@@ -34,7 +34,7 @@ export async function serveJudgements(candidates, probability) {
 }
 
 /** A completion that says YES with probability `yes`, as a server with log-probabilities sends it. */
-export function judgement(model, yes) {
+function judgement(model, yes) {
   const verdict = yes >= 0.5 ? 'YES' : 'NO';
   const certain = (token) => ({ token, logprob: 0, top_logprobs: [{ token, logprob: 0 }] });
   const both = [

@@ -86,7 +86,7 @@ else
 fi
 tidy && [ "$(g rev-list --all --count)" = 1 ] || exit 14
 timeout=$(command -v timeout) && timeout -k 1 9 true >/dev/null 2>&1 || timeout=
-echo "$how $(id -u) $(id -g) $timeout"
+echo "$how $commit $(id -u) $(id -g) $timeout"
 `;
 
 const EXIT_WORKDIR = 10;
@@ -97,6 +97,8 @@ const EXIT_NO_GIT = 12;
 export interface Prepared {
   /** The image's repository was one clean commit to begin with. */
   readonly wasSingle: boolean;
+  /** The orphan commit that now holds the base. */
+  readonly commit: string;
   readonly ids: Ids;
   /** Absolute path of the image's `timeout`, null when it has none that knows `-k`. */
   readonly timeout: string | null;
@@ -109,10 +111,11 @@ export function prepareCommand(spec: SandboxSpec, known: boolean): string[] {
 
 /** @throws BadInputError when the image lacks what the spec names, SandboxLostError when the script was cut off. */
 export function readPrepared(spec: SandboxSpec, exitCode: number, stdout: string, stderr: string): Prepared {
-  const said = /^(single|pack|init) (\d+) (\d+) (\/.*)?\n$/.exec(stdout);
+  const said = /^(single|pack|init) ([0-9a-f]+) (\d+) (\d+) (\/.*)?\n$/.exec(stdout);
   if (exitCode === 0 && said !== null) {
-    const [, how, uid, gid, timeout] = said;
-    return { wasSingle: how === 'single', ids: { uid: Number(uid), gid: Number(gid) }, timeout: timeout ?? null };
+    const [, how, commit = '', uid, gid, timeout] = said;
+    const ids = { uid: Number(uid), gid: Number(gid) };
+    return { wasSingle: how === 'single', commit, ids, timeout: timeout ?? null };
   }
   const image = `image "${spec.image}"`;
   if (exitCode === EXIT_WORKDIR) {

@@ -27,6 +27,10 @@ export class DockerSession implements SandboxSession {
     private readonly dispose: () => Promise<void>,
   ) {}
 
+  get baseCommit(): string {
+    return this.ground.prepared.commit;
+  }
+
   async exec(request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
     this.#assertOpen(signal);
     const first = this.#execs++ === 0;

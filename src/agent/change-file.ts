@@ -7,8 +7,11 @@ import type { Workspace } from './workspace.js';
 
 /** Lines shown around a change. */
 const CONTEXT = 4;
-/** Makes parents, then writes through links and keeps the mode of a file that is there. */
-const WRITE = 'd=${1%/*}; [ -d "${d:-/}" ] || mkdir -p -- "$d" && cat >"$1"';
+/** Writes through links and keeps the mode of the file. */
+const WRITE = 'cat >"$1"';
+const EXISTS = 17;
+/** Makes parents; a dangling link counts as a file that is there. */
+const CREATE = `[ -e "$1" ] || [ -L "$1" ] && exit ${EXISTS}; d=\${1%/*}; [ -d "\${d:-/}" ] || mkdir -p -- "$d" && cat >"$1"`;
 
 /** @throws what the session throws */
 export async function createFile(
@@ -17,9 +20,11 @@ export async function createFile(
   workspace: Workspace,
   signal: AbortSignal,
 ): Promise<ToolOutcome> {
-  const loaded = await loadFile(path, workspace, signal);
-  if (loaded.kind !== 'missing') return told(`${path} already exists. Use str_replace or insert to change a file.`);
-  const failure = await write(path, new TextEncoder().encode(text), workspace, signal);
+  const outcome = await workspace.run(['/bin/sh', '-c', CREATE, 'sh', path], { stdin: text }, signal);
+  if (outcome.kind === 'exited' && outcome.exitCode === EXISTS) {
+    return told(`${path} already exists. Use str_replace or insert to change a file.`);
+  }
+  const failure = ended(outcome);
   if (failure !== null) return told(`${path} was not created: ${failure}`);
   remember(workspace, path, null);
   return changed(`The file ${path} was created:\n${numbered(text, 1, Infinity)}`);

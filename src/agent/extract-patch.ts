@@ -1,6 +1,6 @@
 import type { LeftOut } from '../core/rollout.js';
 import { leftOutReason } from './scratch-files.js';
-import { gitOutput, PatchLostError, type GitTask } from './git-output.js';
+import { gitOutput, PatchLostError, type GitOutput, type GitTask } from './git-output.js';
 import type { Workspace } from './workspace.js';
 
 export interface ExtractedPatch {
@@ -15,20 +15,18 @@ export interface ExtractedPatch {
  * @throws PatchLostError, and what the session throws
  */
 export async function extractPatch(workspace: Workspace, signal: AbortSignal): Promise<ExtractedPatch> {
-  const git = (what: GitTask, stdin?: string): Promise<Uint8Array> => gitOutput({ what, stdin }, workspace, signal);
-  const changes = readRaw(await git('list'));
-  const leftOut = changes.flatMap(({ path, mode, status }): LeftOut[] => {
+  const git = (what: GitTask, stdin?: string): Promise<GitOutput> => gitOutput({ what, stdin }, workspace, signal);
+  let output = await git('all');
+  const leftOut = readList(output.list).flatMap(({ path, mode, status }): LeftOut[] => {
     const reason = status === 'A' ? leftOutReason(path, mode) : null;
     return reason === null ? [] : [{ path, reason }];
   });
-  const dropped = new Set(leftOut.map(({ path }) => path));
-  if (dropped.size > 0) {
-    await git('drop', [...dropped].map((path) => `${path}\0`).join(''));
+  if (leftOut.length > 0) output = await git('without', leftOut.map(({ path }) => `${path}\0`).join(''));
+  let patch = decode(output.difference);
+  if (patch === null) {
+    output = await git('binary', asBinary(output));
+    patch = decode(output.difference);
   }
-  const kept = changes.filter(({ path }) => !dropped.has(path));
-  if (kept.length === 0) return { patch: '', leftOut };
-  const bytes = await git('diff');
-  const patch = decode(bytes) ?? decode(await git('binary', asBinary(bytes, kept)));
   if (patch === null) throw new PatchLostError('its difference is no text');
   return { patch, leftOut };
 }
@@ -37,11 +35,9 @@ export async function extractPatch(workspace: Workspace, signal: AbortSignal): P
  * Attributes under which a file that is neither UTF-8 nor binary to git goes as a binary one, or its bytes would be lost
  * in a text. The files' parts of a difference come in the order of the list.
  */
-function asBinary(bytes: Uint8Array, changes: readonly Change[]): string {
-  const sections = Buffer.from(bytes)
-    .toString('latin1')
-    .split(/^(?=diff --git )/m);
-  const paths = changes.filter((_, index) => decode(Buffer.from(sections[index] ?? '', 'latin1')) === null);
+function asBinary({ list, difference }: GitOutput): string {
+  const sections = difference?.toString('latin1').split(/^(?=diff --git )/m) ?? [];
+  const paths = readList(list).filter((_, index) => decode(Buffer.from(sections[index] ?? '', 'latin1')) === null);
   return paths.map(({ path }) => `${JSON.stringify(path)} -diff\n`).join('');
 }
 
@@ -52,8 +48,8 @@ interface Change {
 }
 
 /** `:oldmode newmode oldid newid status NUL path NUL` */
-function readRaw(bytes: Uint8Array): Change[] {
-  const fields = Buffer.from(bytes).toString('utf8').split('\0');
+function readList(list: string): Change[] {
+  const fields = list.split('\0');
   const changes: Change[] = [];
   for (let at = 0; at + 1 < fields.length; at += 2) {
     const [, mode = '', , , status = ''] = (fields[at] ?? '').split(' ');
@@ -62,7 +58,8 @@ function readRaw(bytes: Uint8Array): Change[] {
   return changes;
 }
 
-function decode(bytes: Uint8Array): string | null {
+function decode(bytes: Uint8Array | null): string | null {
+  if (bytes === null) throw new PatchLostError('it is larger than any fix');
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {

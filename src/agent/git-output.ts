@@ -3,15 +3,15 @@ import type { Workspace } from './workspace.js';
 /** The patch cannot be told: the agent destroyed the repository, or the difference is larger than any fix. */
 export class PatchLostError extends Error {}
 
-export type GitTask = 'list' | 'drop' | 'diff' | 'binary';
+export type GitTask = 'all' | 'without' | 'binary';
 
-/** No fix and no list of changed files is larger. */
+/** No fix is larger. */
 const LARGEST = 16 * 1024 * 1024;
 
 /**
- * Git as far from the agent's settings as can be: its configuration, hooks, attributes and index take no part. `list`
- * puts the work tree into an index of our own and prints what differs from the base; `drop` takes files out of it;
- * `diff` prints the difference; `binary` does so with the given files as binary ones.
+ * Git as far from the agent's settings as can be: its configuration, hooks, attributes and index take no part. `all` puts
+ * the work tree into an index of our own; `without` takes the files named on stdin out of it; `binary` puts attributes
+ * from stdin over it. Each prints the list of what differs from the base, a NUL, and the difference.
  */
 const SCRIPT = String.raw`
 what=$1 base=$2 workdir=$3
@@ -26,22 +26,28 @@ g() {
     -c diff.mnemonicPrefix=false -c diff.orderFile=/dev/null -c diff.interHunkContext=0 -c advice.addEmbeddedRepo=false "$@"
 }
 case $what in
-  list)
+  all)
     rm -f "$GIT_INDEX_FILE" "$GIT_INDEX_FILE.lock" .git/info/attributes
-    g read-tree "$base" && g add -A -- . >&2 && g diff-index --cached --raw -z --no-renames "$base"
-    exit ;;
-  drop) g update-index -z --force-remove --stdin; exit ;;
-  binary) mkdir -p .git/info && cat >.git/info/attributes || exit 11 ;;
-esac
-g diff-index --cached -p --binary --full-index --no-renames --no-ext-diff --no-textconv --unified=3 \
+    g read-tree "$base" && g add -A -- . >&2 ;;
+  without) g update-index -z --force-remove --stdin ;;
+  binary) mkdir -p .git/info && cat >.git/info/attributes ;;
+esac || exit
+g diff-index --cached --raw -z --no-renames "$base" && printf '\0' && g diff-index --cached -p --binary --full-index --no-renames --no-ext-diff --no-textconv --unified=3 \
   --src-prefix=a/ --dst-prefix=b/ "$base"`;
+
+export interface GitOutput {
+  /** The list, as `git diff-index --raw -z` prints it. */
+  readonly list: string;
+  /** Null when it is larger than any fix. */
+  readonly difference: Buffer | null;
+}
 
 /** @throws PatchLostError, and what the session throws */
 export async function gitOutput(
   { what, stdin }: { what: GitTask; stdin: string | undefined },
   workspace: Workspace,
   signal: AbortSignal,
-): Promise<Uint8Array> {
+): Promise<GitOutput> {
   const pieces: Uint8Array[] = [];
   let size = 0;
   const onStdout = (piece: Uint8Array): void => {
@@ -52,6 +58,7 @@ export async function gitOutput(
   const outcome = await workspace.run(argv, { onStdout, ...(stdin === undefined ? {} : { stdin }) }, signal);
   if (outcome.kind !== 'exited') throw new PatchLostError(`reading it ended ${outcome.kind}`);
   if (outcome.exitCode !== 0) throw new PatchLostError(outcome.stderr.trim().slice(-300));
-  if (size > LARGEST) throw new PatchLostError(`it is larger than ${LARGEST} bytes`);
-  return Buffer.concat(pieces);
+  const bytes = Buffer.concat(pieces);
+  const end = bytes[0] === 0 ? 0 : bytes.indexOf('\0\0') + 1;
+  return { list: bytes.toString('utf8', 0, end), difference: size > LARGEST ? null : bytes.subarray(end + 1) };
 }

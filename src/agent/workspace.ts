@@ -2,7 +2,6 @@ import type { ExecOutcome, Sandbox, SandboxSession, SandboxSpec } from '../ports
 
 /** After an exec of ours, which is short, the container is in trouble rather than busy. */
 const OWN_DEADLINE_S = 60;
-const HEAD = ['git', '-c', 'safe.directory=*', 'rev-parse', 'HEAD'];
 
 export interface WorkspaceOptions {
   readonly spec: SandboxSpec;
@@ -21,24 +20,20 @@ export class Workspace implements AsyncDisposable {
   readonly undo = new Map<string, (Uint8Array | null)[]>();
   private constructor(
     private readonly session: SandboxSession,
-    /** The commit that the patch is a difference to. */
-    readonly base: string,
     { spec, actionS }: WorkspaceOptions,
   ) {
     this.workdir = spec.workdir;
     this.actionS = actionS;
   }
 
-  /** @throws what Sandbox.open and exec throw */
+  /** @throws what Sandbox.open throws */
   static async open(sandbox: Sandbox, options: WorkspaceOptions, signal: AbortSignal): Promise<Workspace> {
-    const session = await sandbox.open(options.spec, signal);
-    try {
-      const head = await session.exec({ argv: HEAD, deadlineS: OWN_DEADLINE_S }, signal);
-      return new Workspace(session, head.stdout.trim(), options);
-    } catch (error) {
-      await session.close();
-      throw error;
-    }
+    return new Workspace(await sandbox.open(options.spec, signal), options);
+  }
+
+  /** The commit that the patch is a difference to. */
+  get base(): string {
+    return this.session.baseCommit;
   }
 
   /** A command of the agent's; one that takes too long is stopped and the container stays. */

@@ -70,6 +70,8 @@ export type ExecOutcome =
 
 /** One container. Closing it removes the container and everything that still runs in it; closing twice is harmless. */
 export interface SandboxSession extends AsyncDisposable {
+  /** Id of the one commit that holds the base; what runs in the container may move every ref, but not this id. */
+  readonly baseCommit: string;
   /** @throws SandboxLostError, EngineUnavailableError; also when the exit code is unknown. */
   exec(request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome>;
   /** @throws SandboxLostError, EngineUnavailableError, EngineDiskFullError */

@@ -108,7 +108,7 @@ describe('the patch', () => {
 
   it.each([
     ['without its repository', 'rm -rf .git', /not a git repository|exists/],
-    ['larger than any fix', 'head -c 20000000 /dev/urandom | base64 >big.txt', /larger than/],
+    ['larger than any fix', 'head -c 20000000 /dev/urandom | base64 >big.txt', /larger than any fix/],
   ])('that cannot be told %s is lost, in words', async (_name, command, words) => {
     await using world = await agentWorld();
     await world.bash(command);

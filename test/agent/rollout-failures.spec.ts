@@ -22,7 +22,7 @@ describe('failures', () => {
 
   it('of a container are mended: it is rebuilt from the actions so far', async () => {
     const sandbox = logSandbox();
-    sandbox.failExec(4, new SandboxLostError('gone'));
+    sandbox.failExec(3, new SandboxLostError('gone'));
     const made = await rolloutWorld({}, { sandbox }).run([runs('a'), runs('b'), runs('c'), submits]);
     expect(made.exit_reason).toBe('agent');
     expect(ran(made.patch)).toEqual(['a', 'b', 'c']);

@@ -52,14 +52,15 @@ export function logSandbox(play: PlayCommand = () => null): FakeSandbox {
 }
 
 function answer({ argv }: ExecRequest, log: string[], play: PlayCommand): ExecOutcome {
-  if (argv.includes('rev-parse')) return exited(0, `${'a'.repeat(40)}\n`);
   if (argv[3] === 'sh' && argv.length === 5) {
     const command = argv[4] ?? '';
     log.push(command);
     return play(command) ?? exited(0, `did ${command}\n`);
   }
-  if (argv[4] === 'list') return exited(0, log.length === 0 ? '' : ':000000 100644 0 1 A\0log.py\0');
-  if (argv[4] === 'diff') return exited(0, `diff --git a/log.py b/log.py\n${log.map((line) => `+${line}\n`).join('')}`);
+  if (argv[4] === 'all') {
+    const list = log.length === 0 ? '' : ':000000 100644 0 1 A\0log.py\0';
+    return exited(0, `${list}\0diff --git a/log.py b/log.py\n${log.map((line) => `+${line}\n`).join('')}`);
+  }
   return exited(0);
 }
 

@@ -65,6 +65,12 @@ export function sandboxContract(name: string, makeHarness: () => SandboxHarness 
       });
     });
 
+    it('names the commit of the base, whatever was asked for', async () => {
+      await using first = await open();
+      await using second = await harness.sandbox.open({ ...spec, baseCommit: harness.commit }, go);
+      for (const { baseCommit } of [first, second]) expect(baseCommit).toMatch(/^[0-9a-f]{40,64}$/);
+    });
+
     describe('commands', () => {
       it('tell exit code, stdout, stderr and time', async () => {
         await using session = await open();

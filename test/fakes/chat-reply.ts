@@ -4,8 +4,16 @@ export interface ReplyToken {
   readonly top?: Readonly<Record<string, number>>;
 }
 
-/** A chat completion as an OpenAI-style server sends it; its text is the tokens joined. */
-export function chatReply(tokens: readonly ReplyToken[], model = 'judge'): Record<string, unknown> {
+/**
+ * A chat completion as an OpenAI-style server sends it; its text is the tokens joined. With the messages it answers, its
+ * usage is a quarter of the characters.
+ */
+export function chatReply(
+  tokens: readonly ReplyToken[],
+  model = 'judge',
+  asked?: readonly { readonly content: string }[],
+): Record<string, unknown> {
+  const texts = tokens.map(({ token }) => token);
   return {
     id: 'chatcmpl-1',
     object: 'chat.completion',
@@ -14,12 +22,19 @@ export function chatReply(tokens: readonly ReplyToken[], model = 'judge'): Recor
       {
         index: 0,
         finish_reason: 'stop',
-        message: { role: 'assistant', content: tokens.map(({ token }) => token).join('') },
+        message: { role: 'assistant', content: texts.join('') },
         logprobs: { content: tokens.map(position) },
       },
     ],
-    usage: { prompt_tokens: 100, completion_tokens: tokens.length, prompt_tokens_details: { cached_tokens: 64 } },
+    usage:
+      asked === undefined
+        ? { prompt_tokens: 100, completion_tokens: tokens.length, prompt_tokens_details: { cached_tokens: 64 } }
+        : { prompt_tokens: quarter(asked.map(({ content }) => content)), completion_tokens: quarter(texts) },
   };
+}
+
+function quarter(texts: readonly string[]): number {
+  return Math.ceil(texts.reduce((sum, text) => sum + text.length, 0) / 4);
 }
 
 /** The answer of a judge that says YES with probability `yes` and NO with the rest. */

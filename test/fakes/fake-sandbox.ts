@@ -119,6 +119,7 @@ export class FakeSandbox extends Sandbox {
 }
 
 class FakeSession implements SandboxSession, FakeSessionView {
+  readonly baseCommit = 'b'.repeat(40);
   #closed = false;
 
   constructor(
