@@ -102,7 +102,7 @@ module.exports = {
       from: {
         path: '^src/',
         pathNot:
-          '^src/((core|statistics|ports|agent|pipeline|formats|reports|adapters|http|web|commands)/|(main|cli|app\\.module|run-kits|config|logger|version)\\.ts$)',
+          '^src/((core|statistics|ports|agent|pipeline|formats|reports|adapters|http|web|commands)/|(main|cli|app\\.module|run-kits|config|settings|logger|version)\\.ts$)',
       },
       to: {},
     },

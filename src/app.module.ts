@@ -40,7 +40,11 @@ const providers: Provider[] = [
   { provide: STORE, useFactory: (config: Config) => openSqliteStore(config.storePath), inject: [CONFIG] },
   { provide: RunStore, useFactory: (store: OpenStore) => store.runs, inject: [STORE] },
   { provide: ResultStore, useFactory: (store: OpenStore) => store.results, inject: [STORE] },
-  { provide: PromptLibrary, useFactory: () => new MarkdownPromptLibrary() },
+  {
+    provide: PromptLibrary,
+    useFactory: ({ criteria }: Config) => new MarkdownPromptLibrary(undefined, criteria),
+    inject: [CONFIG],
+  },
   { provide: LlmClient, useFactory: (config: Config) => createLlmClient(config.llm), inject: [CONFIG] },
   { provide: RunQueue, useFactory: () => new InProcessRunQueue(RUNS_AT_ONCE) },
   {

@@ -1,59 +1,11 @@
-import { cpus, homedir } from 'node:os';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { z } from 'zod';
-import { FORMAT_NAMES, type FormatName } from './agent/action-formats.js';
+import type { z } from 'zod';
+import type { FormatName } from './agent/action-formats.js';
 import type { AgentLimits } from './agent/agent-limits.js';
 import { BadInputError } from './core/errors.js';
-
-/** Longest delay of a timer, 2^31 - 1 ms. */
-const LONGEST_TIMER_S = 2_147_483;
-const Positive = z.coerce.number().int().positive();
-const List = z.string().transform((text) =>
-  text
-    .split(',')
-    .map((entry) => entry.trim())
-    .filter((entry) => entry !== ''),
-);
-
-/** Every setting of bestk, with its environment name. The only reader of the environment. */
-const Settings = z.object({
-  OPENAI_BASE_URL: z.url().optional(),
-  OPENAI_API_KEY: z.string().min(1).optional(),
-  BESTK_VERIFIER_MODEL: z.string().min(1).optional(),
-  BESTK_AGENT_MODEL: z.string().min(1).optional(),
-  BESTK_AGENT_FORMAT: z.enum(FORMAT_NAMES).default('xml'),
-  BESTK_AGENT_MAX_STEPS: Positive.default(40),
-  BESTK_AGENT_MAX_STEPS_ABSOLUTE: Positive.default(100),
-  BESTK_AGENT_MAX_TOKENS: Positive.min(1_000).default(65_536),
-  BESTK_AGENT_MAX_ANSWER_TOKENS: Positive.min(16).default(8_192),
-  BESTK_AGENT_ACTION_S: Positive.default(90),
-  BESTK_AGENT_MODEL_CALL_S: Positive.max(LONGEST_TIMER_S).default(7_200),
-  BESTK_AGENT_TRAJECTORY_S: Positive.default(50_000),
-  BESTK_AGENT_CONDENSE_AT: Positive.optional(),
-  BESTK_AGENT_SESSIONS: Positive.max(4096).default(64),
-  BESTK_PRICES: z.string().min(1).optional(),
-  BESTK_LLM_CONCURRENCY: Positive.max(1024).default(16),
-  BESTK_LLM_TIMEOUT_S: Positive.default(600),
-  BESTK_SANDBOX_CONCURRENCY: Positive.max(1024).default(Math.max(1, cpus().length)),
-  BESTK_SANDBOX_CPUS: z.coerce.number().positive().default(1),
-  BESTK_SANDBOX_MEMORY_MB: Positive.min(64).default(4096),
-  BESTK_SANDBOX_DISK_MB: Positive.min(64).default(4096),
-  BESTK_SANDBOX_PIDS: Positive.min(16).default(512),
-  BESTK_SANDBOX_TTL_S: Positive.min(60).default(3 * 3600),
-  DOCKER_HOST: z
-    .string()
-    .regex(/^(unix|tcp|http|https):\/\/.+/, 'must look like unix:///var/run/docker.sock or tcp://host:2375')
-    .optional(),
-  DATABASE_URL: z
-    .string()
-    .regex(/^(file|sqlite):.+/, 'must look like file:/path/to/bestk.sqlite')
-    .optional(),
-  BESTK_API_KEYS: List.default([]),
-  BESTK_REPLAY: z.string().min(1).optional(),
-  BESTK_RECORD: z.string().min(1).optional(),
-  BESTK_LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
-  XDG_STATE_HOME: z.string().startsWith('/').optional(),
-});
+import type { JudgeMethod } from './core/verifier-name.js';
+import { Settings } from './settings.js';
 
 export interface Config {
   readonly llm: {
@@ -70,6 +22,18 @@ export interface Config {
     readonly format: FormatName;
     readonly limits: AgentLimits;
   };
+  readonly judge: {
+    readonly method: JudgeMethod;
+    readonly samples: number;
+    readonly votes: number;
+    readonly promptTokens: number;
+    readonly answerTokens: number;
+    readonly minMass: number;
+    readonly prefill: boolean;
+    readonly secondOpinion: boolean;
+  };
+  /** Folder of criteria to use instead of the shipped ones. */
+  readonly criteria: string | undefined;
   /** File of the price table. */
   readonly prices: string | undefined;
   readonly sandbox: {
@@ -92,7 +56,7 @@ export interface Config {
 /** DI token of {@link Config}. */
 export const CONFIG = Symbol('Config');
 
-/** @throws BadInputError that names the first wrong variable and how many more there are */
+/** The only reader of the environment. @throws BadInputError that names the first wrong variable and how many more there are */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const parsed = Settings.safeParse(present);
@@ -116,6 +80,17 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       format: s.BESTK_AGENT_FORMAT,
       limits: agentLimits(s),
     },
+    judge: {
+      method: s.BESTK_EF_METHOD,
+      samples: s.BESTK_EF_SAMPLES,
+      votes: s.BESTK_EF_VOTES,
+      promptTokens: s.BESTK_EF_PROMPT_TOKENS,
+      answerTokens: s.BESTK_EF_ANSWER_TOKENS,
+      minMass: s.BESTK_EF_MIN_MASS,
+      prefill: s.BESTK_EF_PREFILL,
+      secondOpinion: s.BESTK_EF_SECOND_OPINION,
+    },
+    criteria: s.BESTK_EF_CRITERIA,
     prices: s.BESTK_PRICES,
     sandbox: {
       idleSessions: s.BESTK_AGENT_SESSIONS,
@@ -133,7 +108,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   };
 }
 
-function agentLimits(s: z.infer<typeof Settings>): AgentLimits {
+function agentLimits(s: Settings): AgentLimits {
   if (s.BESTK_AGENT_MAX_STEPS_ABSOLUTE < s.BESTK_AGENT_MAX_STEPS) {
     throw new BadInputError(
       `is less than BESTK_AGENT_MAX_STEPS (${s.BESTK_AGENT_MAX_STEPS}).`,

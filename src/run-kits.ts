@@ -10,7 +10,8 @@ import type { Budget, PriceTable } from './core/budget.js';
 import { BudgetLedger } from './core/budget-ledger.js';
 import type { Observe } from './core/observe.js';
 import type { AgentDescription } from './core/run-result.js';
-import { RunKitFactory, type RunKit, type VerifierName } from './pipeline/run-kit.js';
+import { isJudge, type VerifierName } from './core/verifier-name.js';
+import { RunKitFactory, type RunKit } from './pipeline/run-kit.js';
 import type { LlmClient } from './ports/llm-client.js';
 import type { PromptLibrary } from './ports/prompt-library.js';
 import type { ResultStore } from './ports/result-store.js';
@@ -52,19 +53,20 @@ export class ConfiguredKits extends RunKitFactory {
   }
 
   override modelsOf(verifiers: readonly VerifierName[], sampling: boolean): readonly string[] {
-    const judge = verifiers.includes('ef') ? [this.verifierModel] : [];
+    const judge = verifiers.some(isJudge) ? [this.verifierModel] : [];
     const agent = sampling ? [this.agentSettings?.model ?? null] : [];
     return [...judge, ...agent].filter((model) => model !== null);
   }
 
   override create(observe: Observe, budget: Budget | null): RunKit {
-    const { sandbox, prompts, results } = this.ports;
+    const { sandbox, prompts, results, tokenizer } = this.ports;
+    const { method, ...judge } = this.config.judge;
     const agentShare = this.verifierModel === null ? 1 : 1 - JUDGE_SHARE;
     const ledger = new BudgetLedger(budget ?? { tokens: null, usd: null, seconds: null }, this.prices, agentShare);
     const stored = new StoredLlmClient(this.ports.llm, results, endpointName(this.config.llm));
     const llm = new BudgetedLlmClient(stored, ledger);
     const verifiers = createVerifiers({
-      executionFree: { llm, prompts, model: this.verifierModel ?? '' },
+      executionFree: { ...judge, llm, prompts, tokenizer, model: this.verifierModel ?? '' },
       executionBased: {
         sandbox,
         results,
@@ -75,7 +77,12 @@ export class ConfiguredKits extends RunKitFactory {
         },
       },
     });
-    return { verifiers, sampler: this.sampler(llm), ledger, usage: () => stored.usage() };
+    return {
+      verifiers: { ...verifiers, ef: verifiers[`ef:${method}`] },
+      sampler: this.sampler(llm),
+      ledger,
+      usage: () => stored.usage(),
+    };
   }
 
   private sampler(llm: LlmClient): Sampler | null {

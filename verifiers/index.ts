@@ -1,16 +1,21 @@
 import type { Verifier } from '../src/core/verifier.js';
 import { createExecutionBasedVerifier, type ExecutionBasedOptions } from './execution-based/execution-based.js';
-import { createYesNoVerifier, type YesNoOptions } from './execution-free/yes-no.js';
+import type { JudgeOptions } from './execution-free/judge-options.js';
+import { createPairwiseVerifier } from './execution-free/pairwise.js';
+import { createRubricVerifier } from './execution-free/rubric.js';
+import { createYesNoVerifier } from './execution-free/yes-no.js';
 
 export interface VerifierTools {
-  readonly executionFree: YesNoOptions;
+  readonly executionFree: JudgeOptions;
   readonly executionBased: ExecutionBasedOptions;
 }
 
-/** Every verifier, by its short name on the wire. To add one: a factory in a folder beside, and a line here. */
-export function createVerifiers({ executionFree, executionBased }: VerifierTools): {
-  readonly ef: Verifier;
-  readonly eb: Verifier;
-} {
-  return { ef: createYesNoVerifier(executionFree), eb: createExecutionBasedVerifier(executionBased) };
+/** Every verifier, by its name on the wire. To add one: a factory in a folder beside, and a line here. */
+export function createVerifiers({ executionFree, executionBased }: VerifierTools) {
+  return {
+    'ef:yes-no': createYesNoVerifier(executionFree),
+    'ef:rubric': createRubricVerifier(executionFree),
+    'ef:pairwise': createPairwiseVerifier(executionFree),
+    eb: createExecutionBasedVerifier(executionBased),
+  } satisfies Record<string, Verifier>;
 }

@@ -1,8 +1,10 @@
 import type { Liquid, Template } from 'liquidjs';
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
 import { contentKey } from '../core/fingerprint.js';
-import { PromptLibrary, type RenderedPrompt } from '../ports/prompt-library.js';
+import { type Criterion, PromptLibrary, type RenderedPrompt } from '../ports/prompt-library.js';
+import { readCriteria } from './criterion-files.js';
 import { type PromptFile, readPromptFile } from './prompt-file.js';
 
 const ROLES = ['system', 'user'] as const;
@@ -19,13 +21,24 @@ interface Prompt {
  */
 export class MarkdownPromptLibrary extends PromptLibrary {
   readonly #root: URL;
+  readonly #criteria: string;
+  #read: Promise<readonly Criterion[]> | undefined;
   readonly #prompts = new Map<string, Promise<Prompt>>();
   #engine: Promise<Liquid> | undefined;
 
-  /** @param root folder URL with a slash at its end */
-  constructor(root: URL = new URL('../../prompts/', import.meta.url)) {
+  /**
+   * @param root folder URL with a slash at its end
+   * @param criteria folder of criteria to use instead of the shipped ones
+   */
+  constructor(root: URL = new URL('../../prompts/', import.meta.url), criteria?: string) {
     super();
     this.#root = root;
+    this.#criteria = criteria ?? fileURLToPath(new URL('criteria/', root));
+  }
+
+  criteria(): Promise<readonly Criterion[]> {
+    this.#read ??= readCriteria(this.#criteria);
+    return this.#read;
   }
 
   async render(name: string, variables: Readonly<Record<string, unknown>>): Promise<RenderedPrompt> {
@@ -48,12 +61,12 @@ export class MarkdownPromptLibrary extends PromptLibrary {
   #load(name: string): Promise<Prompt> {
     const known = this.#prompts.get(name);
     if (known !== undefined) return known;
-    const prompt = this.#read(name);
+    const prompt = this.#parse(name);
     this.#prompts.set(name, prompt);
     return prompt;
   }
 
-  async #read(name: string): Promise<Prompt> {
+  async #parse(name: string): Promise<Prompt> {
     const present = ROLES.map((role) => ({ role, url: new URL(`${name}.${role}.md`, this.#root) })).filter(({ url }) =>
       existsSync(url),
     );

@@ -3,6 +3,7 @@ import { Budget } from './budget.js';
 import { Candidate } from './candidate.js';
 import { GeneratedTest } from './generated-test.js';
 import { Issue } from './issue.js';
+import { isJudge, VerifierName } from './verifier-name.js';
 
 const MAX_CANDIDATES = 1_024;
 const MAX_TESTS = 1_024;
@@ -20,9 +21,10 @@ const GivenCandidate = Candidate.extend({ instance_id: optionalId });
 const GivenTest = GeneratedTest.extend({ instance_id: optionalId });
 
 const Verifiers = z
-  .array(z.enum(['ef', 'eb']))
+  .array(VerifierName)
   .min(1)
-  .transform((names) => [...new Set(names)]);
+  .transform((names) => [...new Set(names)])
+  .refine((names) => names.filter(isJudge).length <= 1, 'name one way to judge without execution, not several');
 
 const GivenRequest = z.strictObject({
   issue: Issue,

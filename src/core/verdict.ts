@@ -13,6 +13,7 @@ export const AbstainReason = z.enum([
   'low-mass',
   'model-unavailable',
   'budget-spent',
+  'prompt-too-long',
   'infrastructure',
 ]);
 export type AbstainReason = z.infer<typeof AbstainReason>;

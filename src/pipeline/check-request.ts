@@ -2,7 +2,8 @@ import { priceOf } from '../core/budget.js';
 import { BadInputError } from '../core/errors.js';
 import type { RunRequest } from '../core/run-request.js';
 import { findPreset } from '../../verifiers/hybrid/presets.js';
-import type { RunKitFactory, VerifierName } from './run-kit.js';
+import { isJudge, type VerifierName } from '../core/verifier-name.js';
+import type { RunKitFactory } from './run-kit.js';
 
 /**
  * Refuses what could never be done with these settings.
@@ -12,7 +13,7 @@ import type { RunKitFactory, VerifierName } from './run-kit.js';
 export function checkRequest(request: RunRequest, kits: RunKitFactory): readonly VerifierName[] {
   checkPreset(request.preset);
   const names = request.verifiers ?? kits.defaults;
-  if (names.includes('ef') && kits.verifierModel === null) {
+  if (names.some(isJudge) && kits.verifierModel === null) {
     throw new BadInputError(
       'the execution-free verifier needs a model, and BESTK_VERIFIER_MODEL is not set.',
       { field: 'verifiers' },

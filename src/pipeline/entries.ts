@@ -30,6 +30,7 @@ export function describeCandidates(
         ...(doesNotApply(own) ? ['does-not-apply'] : []),
         ...(entry.finished === false ? ['not-submitted'] : []),
         ...(twin === undefined ? [] : [`same-patch-as:${twin}`]),
+        ...(own.some(({ evidence }) => evidence.disagrees === true) ? ['judge-disagrees-without-thoughts'] : []),
         ...own.flatMap((verdict) => (isGap(verdict) ? [`abstained:${verdict.measure}:${verdict.reason}`] : [])),
       ],
     };
@@ -136,6 +137,13 @@ function finishedOf({ trajectory }: Candidate): boolean | null {
 function isGap(verdict: Verdict): verdict is Extract<Verdict, { kind: 'abstained' }> {
   return (
     verdict.kind === 'abstained' &&
-    ['infrastructure', 'model-unavailable', 'low-mass', 'unreadable-answer'].includes(verdict.reason)
+    [
+      'infrastructure',
+      'model-unavailable',
+      'low-mass',
+      'unreadable-answer',
+      'budget-spent',
+      'prompt-too-long',
+    ].includes(verdict.reason)
   );
 }

@@ -1,6 +1,7 @@
 import { costOf } from '../core/budget.js';
 import type { RunRequest } from '../core/run-request.js';
-import type { RunKitFactory, VerifierName } from './run-kit.js';
+import { isJudge, type VerifierName } from '../core/verifier-name.js';
+import type { RunKitFactory } from './run-kit.js';
 
 /** What a run can come to at most; real runs stay far below, since few trajectories use all steps and all context. */
 export interface Estimate {
@@ -19,9 +20,7 @@ const JUDGE_TOKENS = 65_536;
  */
 export function estimate({ k, candidates }: RunRequest, names: readonly VerifierName[], kits: RunKitFactory): Estimate {
   const agent = candidates === null ? agentPart(k, kits) : NOTHING;
-  const judge = names.includes('ef')
-    ? part(kits, kits.verifierModel, k, { context: JUDGE_TOKENS, answer: 0 })
-    : NOTHING;
+  const judge = names.some(isJudge) ? part(kits, kits.verifierModel, k, { context: JUDGE_TOKENS, answer: 0 }) : NOTHING;
   return {
     model_calls: agent.model_calls + judge.model_calls,
     tokens: agent.tokens + judge.tokens,

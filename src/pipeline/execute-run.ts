@@ -6,6 +6,7 @@ import { RunRequest } from '../core/run-request.js';
 import type { Provenance, RunResult, Sampling } from '../core/run-result.js';
 import type { Selection } from '../core/selection.js';
 import type { Verdict } from '../core/verdict.js';
+import { isJudge, type VerifierName } from '../core/verifier-name.js';
 import type { PromptLibrary } from '../ports/prompt-library.js';
 import type { Run } from '../ports/run-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
@@ -19,7 +20,7 @@ import { estimate } from './estimate.js';
 import { RunExecutor, type Emit } from './run-executor.js';
 import { score } from './score.js';
 import { TimeBudget } from './time-budget.js';
-import type { RunKit, RunKitFactory, VerifierName } from './run-kit.js';
+import type { RunKit, RunKitFactory } from './run-kit.js';
 
 export interface PipelineTools {
   readonly kits: RunKitFactory;
@@ -121,7 +122,7 @@ export class PipelineExecutor extends RunExecutor {
     return {
       bestk_version: version,
       image_id: executes ? (await sandbox.describeImage(request.issue.environment.image, signal)).id : null,
-      verifier_model: names.includes('ef') ? kits.verifierModel : null,
+      verifier_model: names.some(isJudge) ? kits.verifierModel : null,
       agent: samples ? kits.agent : null,
       prompt_hashes: { ...(await prompts.hashes()) },
       preset: request.preset,

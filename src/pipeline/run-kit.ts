@@ -4,6 +4,7 @@ import type { BudgetLedger } from '../core/budget-ledger.js';
 import type { Observe } from '../core/observe.js';
 import type { AgentDescription, ModelUsage } from '../core/run-result.js';
 import type { Verifier } from '../core/verifier.js';
+import type { VerifierName } from '../core/verifier-name.js';
 
 /** What one run works with, and what its model calls came to so far. */
 export interface RunKit {
@@ -13,10 +14,6 @@ export interface RunKit {
   readonly ledger: BudgetLedger;
   usage(): readonly ModelUsage[];
 }
-
-export const VERIFIER_NAMES = ['ef', 'eb'] as const;
-/** Short names of the wire: `ef` execution-free, `eb` execution-based. */
-export type VerifierName = (typeof VERIFIER_NAMES)[number];
 
 /** Makes the kit of one run; bound in the composition root. */
 export abstract class RunKitFactory {

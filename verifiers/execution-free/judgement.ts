@@ -1,8 +1,9 @@
 import type { TokenLogprob } from '../../src/ports/llm-client.js';
-import { verdictPosition } from './verdict-position.js';
+import { readTaggedToken } from './tagged-token.js';
 
+export const JUDGEMENT_TAG = '<judgement>';
 const VERDICTS = ['YES', 'NO'] as const;
-type Verdict = (typeof VERDICTS)[number];
+type Word = (typeof VERDICTS)[number];
 
 /** What one answer says: P(YES) given that it is YES or NO, and how probable it was to be either. */
 export type Judgement =
@@ -11,39 +12,23 @@ export type Judgement =
 
 /**
  * P(YES) / (P(YES) + P(NO)) at the token after `<judgement>`, each summed over its spellings (R2E-Gym, arXiv
- * 2504.07164, C.2, which looks up one spelling at a fixed position). Never NaN: no mass is unreadable.
+ * 2504.07164, C.2, which looks up one spelling at a fixed position).
  */
 export function readJudgement(logprobs: readonly TokenLogprob[] | null): Judgement {
-  if (logprobs === null || logprobs.length === 0) return unreadable('the server gave no log-probabilities');
-  const place = verdictPosition(logprobs.map(({ token }) => token));
-  if (place === null) return unreadable('the answer has no token after <judgement>');
-  const position = logprobs[place.index];
-  const sums = { YES: 0, NO: 0 };
-  for (const { token, logprob } of position === undefined ? [] : alternatives(position)) {
-    const word = readWord(token, place.before);
-    if (word !== null) sums[word] += Math.exp(Math.min(0, logprob));
-  }
-  const total = sums.YES + sums.NO;
-  if (!(total > 0)) return unreadable('neither YES nor NO is among the alternatives of the verdict token');
-  return { kind: 'read', yes: sums.YES / total, mass: Math.min(1, total) };
+  const read = readTaggedToken(logprobs, JUDGEMENT_TAG, readWord);
+  return read.kind === 'read' ? { kind: 'read', yes: read.share.get('YES') ?? 0, mass: read.mass } : read;
 }
 
-function unreadable(detail: string): Judgement {
-  return { kind: 'unreadable', detail };
+/** The verdict that the text of an answer states, or null. Its last one counts; a draft in an unfinished thought does not. */
+export function statedJudgement(text: string): Word | null {
+  const answer = text.slice(text.lastIndexOf('</think>') + 1);
+  if (answer.includes('<think>')) return null;
+  const stated = /<judgement>\s*(YES|NO)\b(?![^]*<judgement>)/i.exec(answer)?.[1]?.toUpperCase();
+  return VERDICTS.find((word) => word === stated) ?? null;
 }
 
-/** The sampled token counts too when it is not among the listed ones. */
-function alternatives({ token, logprob, top }: TokenLogprob): readonly { token: string; logprob: number }[] {
-  return top.some((alternative) => alternative.token === token) ? top : [...top, { token, logprob }];
-}
-
-/**
- * The verdict a token begins: `YES`, ` Yes`, `▁no`, `YES</`, or its first letters when the tokenizer splits it.
- * @param before what of the token belongs to the tag, e.g. `>` when tag and verdict share a token
- */
-function readWord(token: string, before: string): Verdict | null {
-  if (!token.startsWith(before)) return null;
-  const text = token.slice(before.length).replace(/^[\s\u2581\u0120\u010A]+/, '');
+/** The verdict a token begins: `YES`, `Yes`, `no`, `YES</`, or its first letters when the tokenizer splits it. */
+function readWord(text: string): Word | null {
   const match = /^([A-Za-z]+)(?![\p{L}\p{N}_])(.*)$/su.exec(text);
   if (match === null) return null;
   const [, letters = '', rest] = match;

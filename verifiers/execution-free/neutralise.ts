@@ -3,12 +3,16 @@
  * pattern takes linear time on any text.
  */
 const LOOK_ALIKES: readonly (readonly [RegExp, (match: string) => string])[] = [
-  // === END …, === INTERACTION LOG …, === FINAL PATCH …
-  [/(?<![=＝])[=＝]{2,}(?![=＝])(?=\s*(?:BEGIN|END|INTERACTION|FINAL)\b)/gi, (match) => '≡'.repeat(match.length)],
+  // === END …, === INTERACTION LOG …, === FINAL PATCH …, === ATTEMPT A …
+  [
+    /(?<![=＝])[=＝]{2,}(?![=＝])(?=\s*(?:BEGIN|END|INTERACTION|FINAL|ISSUE|ATTEMPT)\b)/gi,
+    (match) => '≡'.repeat(match.length),
+  ],
   // [PATCH], [ / STEP ]; lower case only when closing or alone on its line: `rows[step]` is code.
   [/[[［](?=\s*(?:[/／]\s*)?(?:SYSTEM|USER|ASSISTANT|STEP|PATCH|INST)\s*[\]］])/g, () => '⟦'],
   [/[[［](?=\s*[/／]\s*(?:system|user|assistant|step|patch|inst)\s*[\]］])/gi, () => '⟦'],
   [/[[［](?<=^[ \t+-]*.)(?=\s*(?:system|user|assistant|step|patch|inst)\s*[\]］][ \t]*$)/gim, () => '⟦'],
+  [/[<＜](?=\s*(?:[/／]\s*)?(?:judge?ment|score|better)\s*[>＞])/gi, () => '‹'],
   [/[<＜](?=\s*(?:[/／]\s*)?judge?ment\b)/gi, () => '‹'],
   // Words of chat templates: servers turn them into control tokens wherever they stand.
   [/[<＜](?=[|｜][^\s<>]{1,60}[|｜][>＞])/g, () => '‹'],

@@ -12,10 +12,12 @@ export interface Attempt {
   readonly patch: string;
 }
 
-/** Variables of the prompt `verifier/yes-no`. */
+/** Variables of the prompts. */
 export interface RenderedAttempt {
   /** 16 hex digits: hash of all data, so no data can contain its own. */
   readonly fence: string;
+  /** 16 hex digits: hash of the issue alone, so that prompts about one issue begin alike. */
+  readonly issue_fence: string;
   readonly issue: string;
   readonly steps: string;
   readonly patch: string;
@@ -36,12 +38,15 @@ export function renderAttempt(attempt: Attempt, budget: number): RenderedAttempt
   const whole = neutralise(attempt.issue).trim();
   const issue = excerpt(whole, Math.floor(budget * ISSUE_SHARE));
   const room = budget - patch.length - issue.length;
-  const short = condense(attempt.steps.map(neutraliseStep), room);
-  const steps = renderSteps(short);
+  // What would be cut anyway need not be searched for marks: twice the room leaves it all that may be kept.
+  const rough = condense(attempt.steps, 2 * Math.max(room, 0));
+  const short = condense(rough.steps.map(neutraliseStep), room);
+  const steps = renderSteps({ ...short, dropped: rough.dropped + short.dropped });
   if (steps.length > room) return null;
   const { issue: statement, steps: given, patch: diff } = attempt;
   const fence = contentKey([statement, given, diff]).slice(0, 16);
-  return { fence, issue, steps, patch, condensed: short.condensed || issue !== whole };
+  const issue_fence = contentKey([statement]).slice(0, 16);
+  return { fence, issue_fence, issue, steps, patch, condensed: rough.condensed || short.condensed || issue !== whole };
 }
 
 function neutraliseStep({ thought, action, observation }: TrajectoryStep): TrajectoryStep {

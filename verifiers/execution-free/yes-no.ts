@@ -1,81 +1,76 @@
-import type { Candidate } from '../../src/core/candidate.js';
-import { ModelUnavailableError } from '../../src/core/unavailable.js';
-import type { Verdict } from '../../src/core/verdict.js';
-import type { VerificationTask, Verifier } from '../../src/core/verifier.js';
-import type { CompletionRequest, LlmClient } from '../../src/ports/llm-client.js';
-import type { PromptLibrary } from '../../src/ports/prompt-library.js';
-import { readJudgement } from './judgement.js';
-import { renderAttempt } from './render-trajectory.js';
-import { abstain, type Sample, toVerdict } from './yes-no-verdict.js';
-
-export interface YesNoOptions {
-  readonly llm: LlmClient;
-  readonly prompts: PromptLibrary;
-  readonly model: string;
-  /** Answers to average for each candidate. */
-  readonly samples?: number;
-  /**
-   * Least P(YES) + P(NO), 0..1. Below one half the model was about to say something else, and the ratio of the two
-   * describes what it would hardly have done.
-   */
-  readonly minMass?: number;
-  /** Limit of one answer in tokens; a reasoning model needs room to think, up to 8,192. */
-  readonly maxTokens?: number;
-  /** Limit of one prompt in characters, about 3.5 a token. */
-  readonly maxInputChars?: number;
-}
+import type { Verifier } from '../../src/core/verifier.js';
+import { ask, askWarm, tokensOf, type Asked, type Question } from './ask.js';
+import { betaOfVotes } from './beta-votes.js';
+import { abstained, mean, type Judged } from './judged.js';
+import { JUDGEMENT_TAG, readJudgement, statedJudgement, type Judgement } from './judgement.js';
+import type { JudgeOptions } from './judge-options.js';
+import { numericGrade } from './numeric-grade.js';
+import { pointwiseVerifier } from './pointwise.js';
+import type { RenderedAttempt } from './render-trajectory.js';
 
 const PROMPT = 'verifier/yes-no';
-/** DeepSWE-Verifier's input, 65,536 tokens, at 3.5 characters each. */
-const MAX_INPUT_CHARS = 229_376;
-/** Room for our own words around the data. */
-const PROMPT_CHARS = 4_000;
-/** What OpenAI-style servers allow at most. */
-const TOP_LOGPROBS = 20;
 
 /**
- * The execution-free verifier: asks a model whether the patch resolves the issue and scores P(YES) from the
- * log-probabilities of its verdict, 0..1. An unavailable model makes its candidate abstain; every other error ends
- * the run.
+ * P(YES) that the patch resolves the issue, 0..1: from the log-probabilities of the verdict (SWE-Gym, R2E-Gym, DeepSWE);
+ * without any, from sampled votes; without readable votes, from a numeric grade. `evidence.method` says which.
  */
-export function createYesNoVerifier(options: YesNoOptions): Verifier {
-  return {
-    name: 'execution-free',
-    measures: ['execution_free'],
-    verify: (task, signal) => Promise.all(task.candidates.map((candidate) => judge(options, task, candidate, signal))),
-  };
+export function createYesNoVerifier(options: JudgeOptions): Verifier {
+  return pointwiseVerifier(options, (rendered, signal) => judge(options, rendered, signal));
 }
 
-async function judge(
-  options: YesNoOptions,
-  { issue }: VerificationTask,
-  { candidate_id: id, patch, trajectory }: Candidate,
-  signal: AbortSignal,
-): Promise<Verdict> {
-  if (patch.trim() === '') return abstain(id, 'no-source-change', 'the patch is empty');
-  const attempt = { issue: issue.problem_statement, steps: trajectory?.steps ?? [], patch };
-  const rendered = renderAttempt(attempt, (options.maxInputChars ?? MAX_INPUT_CHARS) - PROMPT_CHARS);
-  if (rendered === null) {
-    return abstain(id, 'refused-patch', `a patch of ${patch.length} characters does not fit into the prompt`);
-  }
+async function judge(options: JudgeOptions, rendered: RenderedAttempt, signal: AbortSignal): Promise<Judged> {
   const { condensed, ...variables } = rendered;
   const { messages, templateHash } = await options.prompts.render(PROMPT, variables);
-  const request = { model: options.model, messages, temperature: 1, purpose: 'judge', topLogprobs: TOP_LOGPROBS };
-  const asked = Array.from({ length: options.samples ?? 1 }, (_, sample) =>
-    ask(options.llm, { ...request, maxTokens: options.maxTokens ?? 16, sample }, signal),
-  );
-  const provenance = { promptHash: templateHash, model: options.model, condensed };
-  return toVerdict(id, await Promise.all(asked), options.minMass ?? 0.5, provenance);
+  const question = (sample: number): Question => ({ messages, prefill: JUDGEMENT_TAG, sample });
+  const samples = Array.from({ length: options.samples }, (_, sample) => question(sample));
+  const asked = await askWarm(options, samples, signal);
+  const evidence = { prompt_hash: templateHash, model: options.model, condensed };
+  const blind = asked.some((each) => each.kind === 'answered' && each.completion.logprobs === null);
+  if (!blind) return byLogprobs(asked, options, evidence);
+  const more = Math.max(0, options.votes - asked.length);
+  const others = Array.from({ length: more }, (_, index) => ask(options, question(asked.length + index), signal));
+  const votes = byVotes([...asked, ...(await Promise.all(others))], options, evidence);
+  return votes ?? numericGrade(options, rendered, signal);
 }
 
-async function ask(llm: LlmClient, request: CompletionRequest, signal: AbortSignal): Promise<Sample> {
-  try {
-    const { logprobs, text } = await llm.complete(request, signal);
-    const judgement = readJudgement(logprobs);
-    if (judgement.kind === 'read') return judgement;
-    return { kind: 'unreadable', detail: `${judgement.detail}; it answered ${JSON.stringify(text.slice(0, 120))}` };
-  } catch (error) {
-    if (error instanceof ModelUnavailableError) return { kind: 'unavailable', detail: error.message };
-    throw error;
+/** Mean P(YES) of the answers with enough mass; those that cannot be read are left out. */
+function byLogprobs(asked: readonly Asked[], options: JudgeOptions, common: Judged['evidence']): Judged {
+  const answers = asked.flatMap((each) => (each.kind === 'answered' ? [each.completion] : []));
+  const read = answers.map((completion) => readJudgement(tokensOf(completion, options.prefill ? JUDGEMENT_TAG : null)));
+  const seen = read.filter((each) => each.kind === 'read');
+  const firm = seen.filter(({ mass }) => mass >= options.minMass);
+  const counted = firm.length > 0 ? firm : seen;
+  const mass = counted.length === 0 ? null : mean(counted.map((each) => each.mass));
+  const evidence = { ...common, method: 'yes-no-logprobs', mass, samples: firm.length };
+  if (firm.length > 0) return { kind: 'scored', score: Math.min(1, mean(firm.map(({ yes }) => yes))), evidence };
+  if (seen.length > 0) {
+    return abstained('low-mass', `YES and NO together have less than ${options.minMass} of the probability`, evidence);
   }
+  return unanswered(asked, read, evidence);
+}
+
+/** The most telling of the reasons: an answer that cannot be read, then no answer at all. */
+function unanswered(asked: readonly Asked[], read: readonly Judgement[], evidence: Judged['evidence']): Judged {
+  const answers = asked.flatMap((each) => (each.kind === 'answered' ? [each.completion.text] : []));
+  for (const [index, each] of read.entries()) {
+    if (each.kind !== 'unreadable') continue;
+    const said = JSON.stringify(answers[index]?.slice(0, 120));
+    return abstained('unreadable-answer', `${each.detail}; it answered ${said}`, evidence);
+  }
+  const failed = asked.find((each) => each.kind === 'failed');
+  return abstained(failed?.reason ?? 'unreadable-answer', failed?.detail ?? 'no sample was asked for', evidence);
+}
+
+/** Null when no answer states a verdict. */
+function byVotes(asked: readonly Asked[], options: JudgeOptions, common: Judged['evidence']): Judged | null {
+  const stated = asked.flatMap((each) => {
+    if (each.kind === 'failed') return [];
+    const text = options.prefill ? `${JUDGEMENT_TAG}${each.completion.text}` : each.completion.text;
+    return statedJudgement(text) ?? [];
+  });
+  if (stated.length === 0) return null;
+  const yes = stated.filter((word) => word === 'YES').length;
+  const { mean: score, low, high } = betaOfVotes(yes, stated.length);
+  const evidence = { ...common, method: 'yes-no-votes', votes: stated.length, yes, low, high };
+  return { kind: 'scored', score, evidence };
 }

@@ -1,10 +1,12 @@
+import { GptTokenizer } from '../../../src/adapters/gpt-tokenizer.js';
 import { MarkdownPromptLibrary } from '../../../src/adapters/markdown-prompt-library.js';
 import { StoredLlmClient } from '../../../src/adapters/stored-llm-client.js';
 import { Candidate } from '../../../src/core/candidate.js';
 import { Issue } from '../../../src/core/issue.js';
 import { ModelUnavailableError, RecordingMissError } from '../../../src/core/unavailable.js';
 import { Verdict } from '../../../src/core/verdict.js';
-import { createYesNoVerifier, type YesNoOptions } from '../../../verifiers/execution-free/yes-no.js';
+import { JUDGE_DEFAULTS, type JudgeOptions } from '../../../verifiers/execution-free/judge-options.js';
+import { createYesNoVerifier } from '../../../verifiers/execution-free/yes-no.js';
 import { completionOf, judgementCompletion } from '../../fakes/completions.js';
 import { FakeLlmClient, type ScriptedCompletion } from '../../fakes/fake-llm-client.js';
 import { MemoryResultStore } from '../../fakes/memory-result-store.js';
@@ -17,11 +19,18 @@ const candidate = (id: string, patch = patchOf(id)): Candidate =>
   Candidate.parse({ instance_id: 'i', candidate_id: id, patch });
 
 async function verify(
-  llm: YesNoOptions['llm'],
+  llm: JudgeOptions['llm'],
   candidates: readonly Candidate[],
-  options: Partial<YesNoOptions> = {},
+  options: Partial<JudgeOptions> = {},
 ): Promise<Record<string, Verdict>> {
-  const verifier = createYesNoVerifier({ llm, prompts, model: 'judge', ...options });
+  const verifier = createYesNoVerifier({
+    ...JUDGE_DEFAULTS,
+    llm,
+    prompts,
+    tokenizer: new GptTokenizer(),
+    model: 'judge',
+    ...options,
+  });
   const verdicts = await verifier.verify({ issue, candidates, tests: [] }, signal);
   expect(verdicts.map((verdict) => Verdict.parse(verdict))).toEqual(verdicts);
   return Object.fromEntries(verdicts.map((verdict) => [verdict.candidate_id, verdict]));
@@ -88,7 +97,6 @@ describe('abstains', () => {
   it.each<[string, ScriptedCompletion, string]>([
     ['low mass', completionOf([tag, { token: 'Hm', top: { Hm: 0.8, YES: 0.15, NO: 0.05 } }]), 'low-mass'],
     ['no tag', completionOf([{ token: 'YES' }]), 'unreadable-answer'],
-    ['no log-probabilities', { ...judgementCompletion(0.9), logprobs: null }, 'unreadable-answer'],
     ['no model', new ModelUnavailableError('gone'), 'model-unavailable'],
   ])('%s; the others go on', async (_name, answer, reason) => {
     const llm = byPatch({ c1: answer, c2: judgementCompletion(0.9) });
@@ -98,9 +106,9 @@ describe('abstains', () => {
   });
 
   it('without asking anybody, for a patch that is empty or does not fit', async () => {
-    const large = `${patchOf('c2')}${'+x\n'.repeat(10_000)}`;
+    const large = `${patchOf('c2')}${'+word word\n'.repeat(10_000)}`;
     const { c1, c2 } = await verify(new FakeLlmClient([]), [candidate('c1', ' \n'), candidate('c2', large)], {
-      maxInputChars: 20_000,
+      promptTokens: 5_000,
     });
     expect(c1).toMatchObject({ kind: 'abstained', reason: 'no-source-change' });
     expect(c2).toMatchObject({ kind: 'abstained', reason: 'refused-patch' });

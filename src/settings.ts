@@ -1,0 +1,68 @@
+import { cpus } from 'node:os';
+import { z } from 'zod';
+import { FORMAT_NAMES } from './agent/action-formats.js';
+import { JUDGE_METHODS } from './core/verifier-name.js';
+
+/** Longest delay of a timer, 2^31 - 1 ms. */
+const LONGEST_TIMER_S = 2_147_483;
+const Positive = z.coerce.number().int().positive();
+const Switch = z
+  .enum(['true', 'false'])
+  .default('false')
+  .transform((word) => word === 'true');
+const List = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== ''),
+);
+
+/** Every setting of bestk, with its environment name. */
+export const Settings = z.object({
+  OPENAI_BASE_URL: z.url().optional(),
+  OPENAI_API_KEY: z.string().min(1).optional(),
+  BESTK_VERIFIER_MODEL: z.string().min(1).optional(),
+  BESTK_AGENT_MODEL: z.string().min(1).optional(),
+  BESTK_AGENT_FORMAT: z.enum(FORMAT_NAMES).default('xml'),
+  BESTK_AGENT_MAX_STEPS: Positive.default(40),
+  BESTK_AGENT_MAX_STEPS_ABSOLUTE: Positive.default(100),
+  BESTK_AGENT_MAX_TOKENS: Positive.min(1_000).default(65_536),
+  BESTK_AGENT_MAX_ANSWER_TOKENS: Positive.min(16).default(8_192),
+  BESTK_AGENT_ACTION_S: Positive.default(90),
+  BESTK_AGENT_MODEL_CALL_S: Positive.max(LONGEST_TIMER_S).default(7_200),
+  BESTK_AGENT_TRAJECTORY_S: Positive.default(50_000),
+  BESTK_AGENT_CONDENSE_AT: Positive.optional(),
+  BESTK_AGENT_SESSIONS: Positive.max(4096).default(64),
+  BESTK_EF_METHOD: z.enum(JUDGE_METHODS).default('yes-no'),
+  BESTK_EF_SAMPLES: Positive.max(64).default(1),
+  BESTK_EF_VOTES: Positive.max(64).default(8),
+  BESTK_EF_PROMPT_TOKENS: Positive.min(2_000).default(65_536),
+  BESTK_EF_ANSWER_TOKENS: Positive.default(16),
+  BESTK_EF_MIN_MASS: z.coerce.number().min(0).max(1).default(0.5),
+  BESTK_EF_PREFILL: Switch,
+  BESTK_EF_SECOND_OPINION: Switch,
+  BESTK_EF_CRITERIA: z.string().min(1).optional(),
+  BESTK_PRICES: z.string().min(1).optional(),
+  BESTK_LLM_CONCURRENCY: Positive.max(1024).default(16),
+  BESTK_LLM_TIMEOUT_S: Positive.default(600),
+  BESTK_SANDBOX_CONCURRENCY: Positive.max(1024).default(Math.max(1, cpus().length)),
+  BESTK_SANDBOX_CPUS: z.coerce.number().positive().default(1),
+  BESTK_SANDBOX_MEMORY_MB: Positive.min(64).default(4096),
+  BESTK_SANDBOX_DISK_MB: Positive.min(64).default(4096),
+  BESTK_SANDBOX_PIDS: Positive.min(16).default(512),
+  BESTK_SANDBOX_TTL_S: Positive.min(60).default(3 * 3600),
+  DOCKER_HOST: z
+    .string()
+    .regex(/^(unix|tcp|http|https):\/\/.+/, 'must look like unix:///var/run/docker.sock or tcp://host:2375')
+    .optional(),
+  DATABASE_URL: z
+    .string()
+    .regex(/^(file|sqlite):.+/, 'must look like file:/path/to/bestk.sqlite')
+    .optional(),
+  BESTK_API_KEYS: List.default([]),
+  BESTK_REPLAY: z.string().min(1).optional(),
+  BESTK_RECORD: z.string().min(1).optional(),
+  BESTK_LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+  XDG_STATE_HOME: z.string().startsWith('/').optional(),
+});
+export type Settings = z.infer<typeof Settings>;

@@ -1,0 +1,47 @@
+import type { Candidate } from '../../src/core/candidate.js';
+import type { VerificationTask, Verifier } from '../../src/core/verifier.js';
+import { abstained, verdictOf, type Judged } from './judged.js';
+import type { JudgeOptions } from './judge-options.js';
+import { judgeFitting } from './prompt-of-attempt.js';
+import type { Attempt, RenderedAttempt } from './render-trajectory.js';
+
+type Judge = (rendered: RenderedAttempt, signal: AbortSignal) => Promise<Judged>;
+
+/** Scores without and with the agent's thoughts that are further apart than this disagree. */
+const DISAGREEMENT = 0.25;
+
+/** A verifier that judges each candidate by itself; with a second opinion, once more without the agent's thoughts. */
+export function pointwiseVerifier(options: JudgeOptions, judge: Judge): Verifier {
+  return {
+    name: 'execution-free',
+    measures: ['execution_free'],
+    verify: (task, signal) =>
+      Promise.all(
+        task.candidates.map(async (candidate) =>
+          verdictOf(candidate.candidate_id, await judgeCandidate(options, judge, attemptOf(task, candidate), signal)),
+        ),
+      ),
+  };
+}
+
+/** All that a judge may see of a candidate. */
+export function attemptOf({ issue }: Pick<VerificationTask, 'issue'>, { patch, trajectory }: Candidate): Attempt {
+  return { issue: issue.problem_statement, steps: trajectory?.steps ?? [], patch };
+}
+
+async function judgeCandidate(
+  options: JudgeOptions,
+  judge: Judge,
+  attempt: Attempt,
+  signal: AbortSignal,
+): Promise<Judged> {
+  if (attempt.patch.trim() === '') return abstained('no-source-change', 'the patch is empty');
+  const first = await judgeFitting(options, attempt, (rendered) => judge(rendered, signal));
+  const hasThoughts = attempt.steps.some(({ thought }) => thought.trim() !== '');
+  if (!options.secondOpinion || first.kind !== 'scored' || !hasThoughts) return first;
+  const steps = attempt.steps.map((step) => ({ ...step, thought: '' }));
+  const second = await judgeFitting(options, { ...attempt, steps }, (rendered) => judge(rendered, signal));
+  if (second.kind !== 'scored') return first;
+  const disagrees = Math.abs(first.score - second.score) > DISAGREEMENT;
+  return { ...first, evidence: { ...first.evidence, without_thoughts: second.score, disagrees } };
+}
