@@ -1,3 +1,5 @@
+import { patient } from './patient-signal.js';
+
 /**
  * The promise, or the signal's reason as soon as it aborts. The work itself must listen to the signal too: this only
  * keeps a caller from waiting for it.
@@ -8,7 +10,7 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<
       reject(signal.reason as Error);
     };
     if (signal.aborted) abort();
-    signal.addEventListener('abort', abort, { once: true });
+    patient(signal).addEventListener('abort', abort, { once: true });
     promise.then(resolve, reject).finally(() => {
       signal.removeEventListener('abort', abort);
     });

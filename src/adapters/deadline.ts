@@ -1,3 +1,5 @@
+import { patient } from './patient-signal.js';
+
 /** Work was stopped because its time was up, not because anybody asked for it. */
 export class DeadlineError extends Error {}
 
@@ -16,7 +18,7 @@ export async function withDeadline<T>(
     stop.abort(signal.reason);
   };
   if (signal.aborted) abort();
-  signal.addEventListener('abort', abort, { once: true });
+  patient(signal).addEventListener('abort', abort, { once: true });
   const timer = setTimeout(() => {
     stop.abort(expired);
   }, ms);

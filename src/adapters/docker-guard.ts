@@ -1,3 +1,4 @@
+import { patient } from './patient-signal.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import { isLayerOver } from './docker-disk.js';
@@ -27,7 +28,7 @@ export function guard(container: Docker.Container, bounds: Bounds): { tripped: P
   const onAbort = (): void => {
     trip('aborted');
   };
-  signal.addEventListener('abort', onAbort, { once: true });
+  patient(signal).addEventListener('abort', onAbort, { once: true });
   if (signal.aborted) onAbort();
   const timer = setTimeout(trip, bounds.deadlineMs, 'deadline');
   void watchDisk(container, bounds.diskBytes, over.signal).then((full) => {

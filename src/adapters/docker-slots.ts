@@ -1,3 +1,4 @@
+import { patient } from './patient-signal.js';
 import pLimit, { type LimitFunction } from 'p-limit';
 
 /** Room for a number of open sessions. A slot is held from before the container exists until after it is gone. */
@@ -15,7 +16,7 @@ export class Slots {
       const onAbort = (): void => {
         reject(signal.reason as Error);
       };
-      signal.addEventListener('abort', onAbort, { once: true });
+      patient(signal).addEventListener('abort', onAbort, { once: true });
       void this.#limit(
         () =>
           new Promise<void>((release) => {

@@ -16,12 +16,26 @@ export function pointwiseVerifier(options: JudgeOptions, judge: Judge): Verifier
     name: 'execution-free',
     measures: ['execution_free'],
     verify: (task, signal) =>
-      Promise.all(
-        task.candidates.map(async (candidate) =>
-          verdictOf(candidate.candidate_id, await judgeCandidate(options, judge, attemptOf(task, candidate), signal)),
-        ),
+      oneByOne(task.candidates, async (candidate) =>
+        verdictOf(candidate.candidate_id, await judgeCandidate(options, judge, attemptOf(task, candidate), signal)),
       ),
   };
+}
+
+/**
+ * Starts the work on each item when the one before has sent its first call: the prompts of a thousand candidates are not
+ * all made before the first is asked about. How many calls are under way is the model adapter's business.
+ */
+async function oneByOne<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<readonly R[]> {
+  const started: Promise<R>[] = [];
+  for (const item of items) {
+    const result = work(item);
+    // Told below, with the others; a failure meanwhile is no unhandled one.
+    result.catch(() => undefined);
+    started.push(result);
+    await new Promise((resolve) => setTimeout(resolve, 0));
+  }
+  return Promise.all(started);
 }
 
 /** All that a judge may see of a candidate. */

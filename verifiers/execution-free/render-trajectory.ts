@@ -27,6 +27,7 @@ export interface RenderedAttempt {
 
 /** An issue longer than this share of the budget is shortened before the steps are. */
 const ISSUE_SHARE = 0.25;
+const SPARE = 1.2;
 
 /**
  * The attempt as the judge reads it, in at most `budget` characters. The patch is never shortened: a judge of half a
@@ -38,8 +39,8 @@ export function renderAttempt(attempt: Attempt, budget: number): RenderedAttempt
   const whole = neutralise(attempt.issue).trim();
   const issue = excerpt(whole, Math.floor(budget * ISSUE_SHARE));
   const room = budget - patch.length - issue.length;
-  // What would be cut anyway need not be searched for marks: twice the room leaves it all that may be kept.
-  const rough = condense(attempt.steps, 2 * Math.max(room, 0));
+  // What would be cut anyway need not be searched for marks; a little more than fits is left for what gets shorter.
+  const rough = condense(attempt.steps, SPARE * Math.max(room, 0));
   const short = condense(rough.steps.map(neutraliseStep), room);
   const steps = renderSteps({ ...short, dropped: rough.dropped + short.dropped });
   if (steps.length > room) return null;

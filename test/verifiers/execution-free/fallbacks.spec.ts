@@ -122,7 +122,7 @@ describe('the token budget', () => {
     const rendered = await fitAttempt(given, tokenizer, 20_000);
     const text = `${rendered?.issue}\n${rendered?.steps}\n${rendered?.patch}`;
     expect(await tokenizer.count(text)).toBeLessThanOrEqual(19_000);
-    expect(await tokenizer.count(text)).toBeGreaterThan(3_000);
+    expect(await tokenizer.count(text)).toBeGreaterThan(2_000);
     expect(rendered).toMatchObject({ issue: 'It fails.', condensed: true });
     expect(rendered?.patch).toContain('+c1');
     expect(rendered?.steps).toContain(`act ${given.steps.length - 1}`);

@@ -26,10 +26,13 @@ export async function judged(
   make: MakeVerifier,
   llm: LlmClient,
   candidates: readonly Candidate[],
-  options: Partial<JudgeOptions> = {},
+  { statement = issue.problem_statement, ...options }: Partial<JudgeOptions> & { statement?: string } = {},
 ): Promise<Record<string, Verdict>> {
   const verifier = make({ ...JUDGE_DEFAULTS, llm, prompts, tokenizer, model: 'judge', ...options });
-  const verdicts = await verifier.verify({ issue, candidates, tests: [] }, signal);
+  const verdicts = await verifier.verify(
+    { issue: { ...issue, problem_statement: statement }, candidates, tests: [] },
+    signal,
+  );
   expect(verdicts.map((verdict) => Verdict.parse(verdict))).toEqual(verdicts);
   expect(verdicts.map(({ candidate_id }) => candidate_id)).toEqual(candidates.map(({ candidate_id }) => candidate_id));
   return Object.fromEntries(verdicts.map((verdict) => [verdict.candidate_id, verdict]));
