@@ -73,6 +73,7 @@ async function ours(baseUrl, k, count) {
     results: store.results,
     prompts: new MarkdownPromptLibrary(),
     tokenizer: new GptTokenizer(),
+    progress: null,
     settings: { model: 'bench', endpoint: baseUrl, format: 'xml', temperature: 1, limits: AgentLimits.parse({}) },
   });
   const tries = Array.from({ length: k }, (_, n) =>

@@ -21,6 +21,9 @@ export interface Config {
     readonly model: string | undefined;
     readonly format: FormatName;
     readonly limits: AgentLimits;
+    /** Steps between two looks of the judge at a running rollout; undefined = none. */
+    readonly checkEvery: number | undefined;
+    readonly stopBelow: number;
   };
   readonly judge: {
     readonly method: JudgeMethod;
@@ -75,21 +78,8 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       replay: s.BESTK_REPLAY,
       record: s.BESTK_RECORD,
     },
-    agent: {
-      model: s.BESTK_AGENT_MODEL,
-      format: s.BESTK_AGENT_FORMAT,
-      limits: agentLimits(s),
-    },
-    judge: {
-      method: s.BESTK_EF_METHOD,
-      samples: s.BESTK_EF_SAMPLES,
-      votes: s.BESTK_EF_VOTES,
-      promptTokens: s.BESTK_EF_PROMPT_TOKENS,
-      answerTokens: s.BESTK_EF_ANSWER_TOKENS,
-      minMass: s.BESTK_EF_MIN_MASS,
-      prefill: s.BESTK_EF_PREFILL,
-      secondOpinion: s.BESTK_EF_SECOND_OPINION,
-    },
+    agent: agentOf(s),
+    judge: judgeOf(s),
     criteria: s.BESTK_EF_CRITERIA,
     prices: s.BESTK_PRICES,
     sandbox: {
@@ -105,6 +95,29 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     storePath: storePath(s.DATABASE_URL, s.XDG_STATE_HOME),
     apiKeys: s.BESTK_API_KEYS,
     logLevel: s.BESTK_LOG_LEVEL,
+  };
+}
+
+function agentOf(s: Settings): Config['agent'] {
+  return {
+    model: s.BESTK_AGENT_MODEL,
+    format: s.BESTK_AGENT_FORMAT,
+    limits: agentLimits(s),
+    checkEvery: s.BESTK_AGENT_CHECK_EVERY,
+    stopBelow: s.BESTK_AGENT_STOP_BELOW,
+  };
+}
+
+function judgeOf(s: Settings): Config['judge'] {
+  return {
+    method: s.BESTK_EF_METHOD,
+    samples: s.BESTK_EF_SAMPLES,
+    votes: s.BESTK_EF_VOTES,
+    promptTokens: s.BESTK_EF_PROMPT_TOKENS,
+    answerTokens: s.BESTK_EF_ANSWER_TOKENS,
+    minMass: s.BESTK_EF_MIN_MASS,
+    prefill: s.BESTK_EF_PREFILL,
+    secondOpinion: s.BESTK_EF_SECOND_OPINION,
   };
 }
 

@@ -4,7 +4,7 @@ import { BudgetedLlmClient } from './adapters/budgeted-llm-client.js';
 import { endpointName } from './adapters/llm-clients.js';
 import { StoredLlmClient } from './adapters/stored-llm-client.js';
 import { createSampler, type Sampler } from './agent/sampler.js';
-import type { AgentSettings } from './agent/rollout-task.js';
+import type { AgentSettings, ProgressCheck } from './agent/rollout-task.js';
 import type { Config } from './config.js';
 import type { Budget, PriceTable } from './core/budget.js';
 import { BudgetLedger } from './core/budget-ledger.js';
@@ -17,7 +17,7 @@ import type { PromptLibrary } from './ports/prompt-library.js';
 import type { ResultStore } from './ports/result-store.js';
 import type { Sandbox } from './ports/sandbox.js';
 import type { Tokenizer } from './ports/tokenizer.js';
-import { createVerifiers } from '../verifiers/index.js';
+import { createProgressJudge, createVerifiers } from '../verifiers/index.js';
 
 const NONCE_BYTES = 24;
 /** Part of a budget that the agent leaves to a judge. */
@@ -65,8 +65,9 @@ export class ConfiguredKits extends RunKitFactory {
     const ledger = new BudgetLedger(budget ?? { tokens: null, usd: null, seconds: null }, this.prices, agentShare);
     const stored = new StoredLlmClient(this.ports.llm, results, endpointName(this.config.llm));
     const llm = new BudgetedLlmClient(stored, ledger);
+    const executionFree = { ...judge, llm, prompts, tokenizer, model: this.verifierModel ?? '' };
     const verifiers = createVerifiers({
-      executionFree: { ...judge, llm, prompts, tokenizer, model: this.verifierModel ?? '' },
+      executionFree,
       executionBased: {
         sandbox,
         results,
@@ -79,14 +80,18 @@ export class ConfiguredKits extends RunKitFactory {
     });
     return {
       verifiers: { ...verifiers, ef: verifiers[`ef:${method}`] },
-      sampler: this.sampler(llm),
+      sampler: this.sampler(llm, createProgressJudge(executionFree)),
       ledger,
       usage: () => stored.usage(),
     };
   }
 
-  private sampler(llm: LlmClient): Sampler | null {
-    return this.agentSettings === null ? null : createSampler({ ...this.ports, llm, settings: this.agentSettings });
+  private sampler(llm: LlmClient, score: ProgressCheck['score']): Sampler | null {
+    const { agentSettings: settings, verifierModel: judge } = this;
+    if (settings === null) return null;
+    const { checkEvery: every, stopBelow: below } = this.config.agent;
+    const progress = every === undefined || judge === null ? null : { every, below, judge, score };
+    return createSampler({ ...this.ports, llm, settings, progress });
   }
 }
 

@@ -32,6 +32,8 @@ export const Settings = z.object({
   BESTK_AGENT_MODEL_CALL_S: Positive.max(LONGEST_TIMER_S).default(7_200),
   BESTK_AGENT_TRAJECTORY_S: Positive.default(50_000),
   BESTK_AGENT_CONDENSE_AT: Positive.optional(),
+  BESTK_AGENT_CHECK_EVERY: Positive.optional(),
+  BESTK_AGENT_STOP_BELOW: z.coerce.number().min(0).max(1).default(0.02),
   BESTK_AGENT_SESSIONS: Positive.max(4096).default(64),
   BESTK_EF_METHOD: z.enum(JUDGE_METHODS).default('yes-no'),
   BESTK_EF_SAMPLES: Positive.max(64).default(1),

@@ -2,8 +2,11 @@ import type { Verifier } from '../src/core/verifier.js';
 import { createExecutionBasedVerifier, type ExecutionBasedOptions } from './execution-based/execution-based.js';
 import type { JudgeOptions } from './execution-free/judge-options.js';
 import { createPairwiseVerifier } from './execution-free/pairwise.js';
+import { createProgressJudge } from './execution-free/progress.js';
 import { createRubricVerifier } from './execution-free/rubric.js';
 import { createYesNoVerifier } from './execution-free/yes-no.js';
+
+export { createProgressJudge };
 
 export interface VerifierTools {
   readonly executionFree: JudgeOptions;

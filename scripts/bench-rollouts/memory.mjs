@@ -44,6 +44,7 @@ const sampler = createSampler({
   results: store.results,
   prompts: new MarkdownPromptLibrary(),
   tokenizer: new GptTokenizer(),
+  progress: null,
   settings: { model: 'bench', endpoint: 'played', format: 'xml', temperature: 1, limits },
 });
 const heap = () => {

@@ -23,7 +23,7 @@ export type AgentLimits = z.infer<typeof AgentLimits>;
 
 /**
  * How a trajectory ended, in R2E-Gym's words (`run/edit.py`): `agent` submitted before the step limit it was told,
- * `max_step_limit` at it, `agent_max_step_limit` after it; the others did not submit. `budget_limit` is ours.
+ * `max_step_limit` at it, `agent_max_step_limit` after it; the others did not submit. `budget_limit` and `stopped_early` are ours.
  */
 export type ExitReason =
   | 'agent'
@@ -33,7 +33,8 @@ export type ExitReason =
   | 'token_limit'
   | 'traj_time_limit'
   | 'llm_query_error'
-  | 'budget_limit';
+  | 'budget_limit'
+  | 'stopped_early';
 
 /** @param remaining steps left of those the model was told of, after this one */
 export function submittedWith(remaining: number): ExitReason {

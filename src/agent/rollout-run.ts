@@ -68,7 +68,17 @@ export class RolloutRun implements AsyncDisposable {
     const { exit_code, llm_s, env_s } = step;
     const tool = format.read(completion).call?.name ?? null;
     await task.onStep({ candidate_id: task.candidateId, step: this.steps.length, tool, exit_code, llm_s, env_s });
-    return null;
+    return tool === 'finish' ? null : this.hopeless(signal);
+  }
+
+  /** Looks at checkpoints whether going on makes sense; what cannot be judged goes on. */
+  private async hopeless(signal: AbortSignal): Promise<ExitReason | null> {
+    const { tools, task, format } = this.parts;
+    const { progress } = tools;
+    if (progress === null || this.steps.length % progress.every !== 0) return null;
+    const steps = this.steps.map((step) => asStep(step, format));
+    const score = await progress.score(task.issue.problem_statement, steps, signal);
+    return score !== null && score < progress.below ? 'stopped_early' : null;
   }
 
   private async ask(signal: AbortSignal): Promise<Completion | ExitReason> {

@@ -1,4 +1,5 @@
 import type { TokenCounts } from '../core/budget.js';
+import type { TrajectoryStep } from '../core/candidate.js';
 import type { Issue } from '../core/issue.js';
 import type { LlmClient, Message } from '../ports/llm-client.js';
 import type { PromptLibrary } from '../ports/prompt-library.js';
@@ -18,6 +19,19 @@ export interface AgentTools {
   readonly prompts: PromptLibrary;
   readonly tokenizer: Tokenizer;
   readonly settings: AgentSettings;
+  /** Looks at a rollout now and then and stops it when it is hopeless; null = never. */
+  readonly progress: ProgressCheck | null;
+}
+
+export interface ProgressCheck {
+  /** Steps between two looks. */
+  readonly every: number;
+  /** Chance to succeed, 0..1, below which the rollout ends. */
+  readonly below: number;
+  /** Who judges, as part of what the rollout depends on. */
+  readonly judge: string;
+  /** Null when it cannot be told. */
+  readonly score: (issue: string, steps: readonly TrajectoryStep[], signal: AbortSignal) => Promise<number | null>;
 }
 
 export interface AgentSettings {

@@ -31,6 +31,7 @@ export async function rollout(tools: AgentTools, task: RolloutTask, signal: Abor
     settings,
     sandbox_limits: sandbox.limits,
     sample: task.sample,
+    ...(tools.progress === null ? {} : { progress: { ...tools.progress, score: undefined } }),
   };
   const journal = RolloutJournal.of(results, identity);
   const known = await journal.finished();

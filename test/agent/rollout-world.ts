@@ -2,7 +2,7 @@ import { GptTokenizer } from '../../src/adapters/gpt-tokenizer.js';
 import { MarkdownPromptLibrary } from '../../src/adapters/markdown-prompt-library.js';
 import { AgentLimits } from '../../src/agent/agent-limits.js';
 import { rollout } from '../../src/agent/rollout.js';
-import type { AgentSettings, RolloutTask, StepTold } from '../../src/agent/rollout-task.js';
+import type { AgentSettings, ProgressCheck, RolloutTask, StepTold } from '../../src/agent/rollout-task.js';
 import { WarmStart } from '../../src/agent/warm-start.js';
 import type { TokenCounts } from '../../src/core/budget.js';
 import type { Rollout } from '../../src/core/rollout.js';
@@ -81,7 +81,11 @@ export interface RolloutWorld {
 
 export function rolloutWorld(
   limits: Partial<AgentLimits> = {},
-  { sandbox = logSandbox(), settings = {} }: { sandbox?: FakeSandbox; settings?: Partial<AgentSettings> } = {},
+  {
+    sandbox = logSandbox(),
+    settings = {},
+    progress = null,
+  }: { sandbox?: FakeSandbox; settings?: Partial<AgentSettings>; progress?: ProgressCheck | null } = {},
 ): RolloutWorld {
   const results = new MemoryResultStore();
   const told: StepTold[] = [];
@@ -92,6 +96,7 @@ export function rolloutWorld(
     results,
     prompts: new MarkdownPromptLibrary(),
     tokenizer: new GptTokenizer(),
+    progress,
     settings: {
       model: 'agent',
       endpoint: 'test',

@@ -171,6 +171,32 @@ describe('limits', () => {
   });
 });
 
+describe('a look at a running rollout', () => {
+  const check = (scores: readonly (number | null)[]) => {
+    const seen: number[] = [];
+    const score = async (_issue: string, steps: readonly unknown[]): Promise<number | null> => {
+      seen.push(steps.length);
+      return scores[seen.length - 1] ?? null;
+    };
+    return { seen, progress: { every: 2, below: 0.1, judge: 'judge', score } };
+  };
+
+  it('stops it when it is hopeless, with the patch so far', async () => {
+    const { seen, progress } = check([0.5, 0.05]);
+    const made = await rolloutWorld({}, { progress }).run(['a', 'b', 'c', 'd', 'e'].map(runs));
+    expect(made.exit_reason).toBe('stopped_early');
+    expect(ran(made.patch)).toEqual(['a', 'b', 'c', 'd']);
+    expect(seen).toEqual([2, 4]);
+  });
+
+  it('lets it go on when that cannot be told, and does not look when it is done', async () => {
+    const { seen, progress } = check([null]);
+    const made = await rolloutWorld({}, { progress }).run([runs('a'), runs('b'), runs('c'), submits]);
+    expect(made.exit_reason).toBe('agent');
+    expect(seen).toEqual([2]);
+  });
+});
+
 describe('answers that are no action', () => {
   it('get an explanation, cost a step, and are counted', async () => {
     const { run, requests, sandbox } = rolloutWorld();

@@ -1,12 +1,15 @@
 import fc from 'fast-check';
-import { BudgetSpentError, ContextTooLongError } from '../../../src/core/unavailable.js';
+import { BudgetSpentError, ContextTooLongError, ModelUnavailableError } from '../../../src/core/unavailable.js';
 import { betaOfVotes } from '../../../verifiers/execution-free/beta-votes.js';
 import { fitAttempt } from '../../../verifiers/execution-free/fit-attempt.js';
+import { JUDGE_DEFAULTS } from '../../../verifiers/execution-free/judge-options.js';
+import { createProgressJudge } from '../../../verifiers/execution-free/progress.js';
 import { createYesNoVerifier } from '../../../verifiers/execution-free/yes-no.js';
 import { completionOf, judgementCompletion } from '../../fakes/completions.js';
 import { FakeLlmClient } from '../../fakes/fake-llm-client.js';
-import { candidate, issue, judged, patchOf, plain, tokenizer } from './judge-world.js';
+import { candidate, issue, judged, patchOf, plain, prompts, tokenizer } from './judge-world.js';
 
+const { signal } = new AbortController();
 const yes = plain('<judgement>YES</judgement>');
 const no = plain('<judgement>NO</judgement>');
 
@@ -70,6 +73,17 @@ it('reads the first token where the server goes on with our beginning, and a who
   const doesNot = new FakeLlmClient(() => judgementCompletion(0.4));
   const all = await judged(createYesNoVerifier, doesNot, [candidate('c1')], { prefill: true });
   expect(all.c1).toMatchObject({ score: expect.closeTo(0.4, 10) as number });
+});
+
+it('judges a running trajectory, and says nothing when it cannot', async () => {
+  const steps = [{ thought: 'I look.', action: 'ls', observation: 'a.py' }];
+  const progress = (llm: FakeLlmClient): Promise<number | null> =>
+    createProgressJudge({ ...JUDGE_DEFAULTS, llm, prompts, tokenizer, model: 'judge' })('It fails.', steps, signal);
+  const llm = new FakeLlmClient(() => judgementCompletion(0.3));
+  expect(await progress(llm)).toBeCloseTo(0.3, 10);
+  expect(llm.requests[0]?.messages[1]?.content).toMatch(/It fails\.[^]*I look\.[^]*may the agent still/i);
+  expect(await progress(new FakeLlmClient(() => plain('YES')))).toBeNull();
+  expect(await progress(new FakeLlmClient(() => new ModelUnavailableError('down')))).toBeNull();
 });
 
 describe('a prompt that is too long for the server', () => {
