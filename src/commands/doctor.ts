@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { Completion } from '../ports/llm-client.js';
 import { BestkError, EXIT } from '../core/errors.js';
 import { printJson, printText } from './answer.js';
 import type { App, OpenApp } from './app.js';
@@ -44,27 +45,50 @@ async function examine(app: App, image: string | undefined): Promise<readonly Ch
     ...(image === undefined
       ? []
       : [await check('image', async () => (await app.sandbox.describeImage(image, signal)).id)]),
-    app.verifierModel === null
-      ? { name: 'model', ok: true, detail: 'none configured (BESTK_VERIFIER_MODEL): execution-based verification only' }
-      : await check('model', () => ask(app, app.verifierModel ?? '', signal)),
+    await checkModel(app, { name: 'agent', model: app.agentModel, without: AGENT_UNSET, tell: () => '' }, signal),
+    await checkModel(app, { name: 'judge', model: app.verifierModel, without: JUDGE_UNSET, tell: logprobsOf }, signal),
   ];
 }
 
-async function ask(app: App, model: string, signal: AbortSignal): Promise<string> {
-  if (app.replaying) return `${model}, answered from a recording`;
-  const { logprobs } = await app.llm.complete(
+const AGENT_UNSET = 'none configured (BESTK_AGENT_MODEL): no sampling';
+const JUDGE_UNSET = 'none configured (BESTK_VERIFIER_MODEL): execution-based verification only';
+
+interface ModelCheck {
+  readonly name: string;
+  readonly model: string | null;
+  /** What it means that none is configured. */
+  readonly without: string;
+  readonly tell: (completion: Completion) => string;
+}
+
+async function checkModel(app: App, { name, model, without, tell }: ModelCheck, signal: AbortSignal): Promise<Check> {
+  if (model === null) return { name, ok: true, detail: without };
+  return check(name, async () => {
+    if (app.replaying) return `${model}, answered from a recording`;
+    return `${model} answers${tell(await ask(app, model, signal))}`;
+  });
+}
+
+function logprobsOf({ logprobs }: Completion): string {
+  if (logprobs === null) return ' WITHOUT log-probabilities: several answers are sampled for each verdict instead';
+  const most = Math.max(0, ...logprobs.map(({ top }) => top.length));
+  const few = most < 10 ? '; so few that YES or NO may be missing, see docs/serving.md' : '';
+  return ` with log-probabilities of ${most} tokens${few}`;
+}
+
+function ask(app: App, model: string, signal: AbortSignal): Promise<Completion> {
+  return app.llm.complete(
     {
       model,
       messages: [{ role: 'user', content: 'Answer with the one word YES.' }],
       temperature: 1,
       maxTokens: 4,
-      topLogprobs: 5,
+      topLogprobs: 20,
       sample: 0,
       purpose: 'doctor',
     },
     signal,
   );
-  return `${model} answers, ${logprobs === null ? 'WITHOUT log-probabilities: the execution-free verifier will abstain' : 'with log-probabilities'}`;
 }
 
 async function check(name: string, probe: () => Promise<string>): Promise<Check> {

@@ -103,7 +103,7 @@ describe('bad input', () => {
     expect(JSON.parse(stdout)).toMatchObject({ error: { code: 'bad-input' } });
   });
 
-  it.each(['select', 'serve', 'doctor', 'sweep'])('%s --help has an example', async (command) => {
+  it.each(['solve', 'select', 'serve', 'doctor', 'sweep'])('%s --help has an example', async (command) => {
     const { code, stdout } = await cli.run([command, '--help']);
     expect(code).toBe(0);
     expect(stdout).toMatch(/Example:\n {2}\$ bestk /);

@@ -94,6 +94,21 @@ it('refuses two ways at once, an unknown one, and a folder that is none', async 
   expect(await words('ef:rubric', { BESTK_EF_CRITERIA: '/nowhere' })).toMatch(/^2 .*\/nowhere.*cannot be read/);
 });
 
+it.each([
+  ['judge', judge, /ok +judge: judge answers with log-probabilities of \d+ tokens/],
+  ['one without log-probabilities', blind, /ok +judge: judge answers WITHOUT log-probabilities: several answers/],
+  [
+    'one that is down',
+    () => ({ status: 400, json: { error: { message: 'no such model' } } }),
+    /FAILED judge: .*no such model/,
+  ],
+] as const)('doctor tells what the judge gives: %s', async (_name, answer, words) => {
+  const cli = await commandLine(answer);
+  const { stdout } = await cli.run(['doctor']);
+  expect(stdout).toMatch(words);
+  expect(stdout).toMatch(/ok +agent: none configured \(BESTK_AGENT_MODEL\): no sampling/);
+});
+
 it('through HTTP', async () => {
   const cli = await commandLine(judge);
   const service = cli.start(['serve', '--port', '0'], { BESTK_LOG_LEVEL: 'info' });
