@@ -48,7 +48,10 @@ export function registerSelect(program: Command, openApp: OpenApp): void {
     .option('--labels <file>', 'labels, shown beside the selection; no verifier and no stage can see them')
     .option('--image <name>', 'container image of the instance, when the issue names none')
     .option('--instance <id>', 'which instance, when a file holds several')
-    .option('--verifiers <list>', 'ef (execution-free), eb (execution-based), or both: ef,eb')
+    .option(
+      '--verifiers <list>',
+      'ef (execution-free; or ef:rubric, ef:pairwise), eb (execution-based), or both: ef,eb',
+    )
     .option('--preset <name>', 'how the verdicts are combined', 'deepswe')
     .option('--json', 'one JSON document on stdout')
     .addHelpText('after', EXAMPLE)

@@ -35,12 +35,11 @@ interface SolveOptions {
 
 const EXAMPLE = `
 Example:
-  $ export OPENAI_BASE_URL=http://localhost:8000/v1 BESTK_AGENT_MODEL=agentica-org/DeepSWE-Preview
   $ bestk solve --issue issue.json -k 8 --out out/
   $ bestk solve --issue rows.jsonl --instance sympy__sympy-24066 --image my/sympy:1.11 \\
       -k 16 --k0 4 --budget-tokens 20000000 --out out/
 
-The folder also gets candidates.jsonl, trajectories.jsonl (R2E-Gym) and predictions.jsonl (SWE-bench).
+OPENAI_BASE_URL and BESTK_AGENT_MODEL name the agent's model, BESTK_VERIFIER_MODEL the judge's. The folder also gets candidates.jsonl, trajectories.jsonl (R2E-Gym) and predictions.jsonl (SWE-bench).
 
 Exit: 0 a patch was selected, 2 bad input, 3 Docker or the model is not available, 4 no patch is worth returning,
 130 interrupted (the same command goes on where it stopped, and asks no model twice).`;
@@ -59,7 +58,10 @@ export function registerSolve(program: Command, openApp: OpenApp): void {
     .option('--labels <file>', 'labels, shown beside the selection; no verifier and no stage can see them')
     .option('--image <name>', 'container image of the instance, when the issue names none')
     .option('--instance <id>', 'which instance, when a file holds several')
-    .option('--verifiers <list>', 'ef (execution-free), eb (execution-based), or both: ef,eb')
+    .option(
+      '--verifiers <list>',
+      'ef (execution-free; or ef:rubric, ef:pairwise), eb (execution-based), or both: ef,eb',
+    )
     .option('--preset <name>', 'how the verdicts are combined', 'deepswe')
     .option('--budget-tokens <number>', 'tokens that agent and judge may use together', count)
     .option('--budget-usd <number>', 'US dollars, by the price table BESTK_PRICES', positive)
