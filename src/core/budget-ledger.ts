@@ -17,7 +17,7 @@ export interface Spent {
 
 /**
  * Tokens and money of one run, whoever spends them. What an answer cost counts whether it is paid now or was paid
- * earlier and stored, so that the same run with the same budget ends the same way.
+ * earlier and stored, so that a run taken up again does not get its budget twice.
  */
 export class BudgetLedger {
   private tokens = 0;

@@ -109,26 +109,34 @@ it.each([
   expect(stdout).toMatch(/ok +agent: none configured \(BESTK_AGENT_MODEL\): no sampling/);
 });
 
-it('through HTTP', async () => {
-  const cli = await commandLine(judge);
+it.each([
+  [
+    'with log-probabilities',
+    judge,
+    { 'ef:yes-no': 'yes-no-logprobs', 'ef:rubric': 'rubric-logprobs', 'ef:pairwise': 'pairwise-tournament' },
+  ],
+  ['without', blind, { 'ef:yes-no': 'yes-no-votes', 'ef:rubric': 'rubric-letters' }],
+  ['that can only fill in a schema', dull, { ef: 'numeric-grade' }],
+] as const)('through HTTP, a judge %s', async (_name, answer, ways) => {
+  const cli = await commandLine(answer);
   const service = cli.start(['serve', '--port', '0'], { BESTK_LOG_LEVEL: 'info' });
   const end = ended(service);
   try {
     const [said] = (await once(service.stderr ?? service, 'data')) as [Buffer];
     const base = /http:\/\/[\d.]+:\d+/.exec(String(said))?.[0] ?? '';
-    const body = JSON.stringify({ issue: calculatorIssue, candidates: CANDIDATES, verifiers: ['ef:pairwise'] });
-    const headers = { 'content-type': 'application/json' };
-    const accepted = await fetch(`${base}/v1/runs`, { method: 'POST', body, headers });
-    expect(accepted.status).toBe(202);
-    const { id } = (await accepted.json()) as { id: string };
-    for (let status = ''; status !== 'done'; await new Promise((resolve) => setTimeout(resolve, 50))) {
-      status = ((await (await fetch(`${base}/v1/runs/${id}`)).json()) as { status: string }).status;
-      expect(['queued', 'running', 'done']).toContain(status);
+    for (const [verifier, method] of Object.entries(ways)) {
+      const body = JSON.stringify({ issue: calculatorIssue, candidates: CANDIDATES, verifiers: [verifier] });
+      const headers = { 'content-type': 'application/json' };
+      const accepted = await fetch(`${base}/v1/runs`, { method: 'POST', body, headers });
+      expect(accepted.status).toBe(202);
+      const { id } = (await accepted.json()) as { id: string };
+      for (let status = ''; status !== 'done'; await new Promise((resolve) => setTimeout(resolve, 50))) {
+        status = ((await (await fetch(`${base}/v1/runs/${id}`)).json()) as { status: string }).status;
+        expect(['queued', 'running', 'done']).toContain(status);
+      }
+      const view = await (await fetch(`${base}/v1/runs/${id}/candidates/right`)).json();
+      expect(view).toMatchObject({ verdicts: [{ kind: 'scored', evidence: { method } }] });
     }
-    const view = await (await fetch(`${base}/v1/runs/${id}/candidates/right`)).json();
-    expect(view).toMatchObject({
-      verdicts: [{ kind: 'scored', evidence: { method: 'pairwise-tournament', rank: 1 } }],
-    });
   } finally {
     service.kill('SIGTERM');
     await end;

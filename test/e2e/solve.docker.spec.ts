@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { calcTest, calculatorIssue } from '../fixtures/calculator.js';
 import { bash, call, finish, playScripts, replace, saidBefore } from '../fixtures/agent-script.js';
 import { CommandLine, ended } from '../fixtures/command-line.js';
@@ -53,7 +54,8 @@ function answered(): { first: number; others: Map<string, number> } {
 }
 
 async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
+  const late = performance.now() + 60_000;
+  while (!condition() && performance.now() < late) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 describe('bestk solve', () => {
@@ -161,6 +163,34 @@ describe('bestk solve', () => {
     const { code, stderr } = await cli.run([...args, ...more], settings);
     expect(`${code} ${stderr.replaceAll('\n', ' ')}`).toMatch(words);
   });
+
+  it('does the same over HTTP', async () => {
+    const { cli } = await setUp(playScripts([RIGHT, WRONG]), 2);
+    const service = cli.start(['serve', '--port', '0'], { BESTK_LOG_LEVEL: 'info' });
+    const end = ended(service);
+    try {
+      const [said] = (await once(service.stderr ?? service, 'data')) as [Buffer];
+      const base = /http:\/\/[\d.]+:\d+/.exec(String(said))?.[0] ?? '';
+      const body = JSON.stringify({ issue: calculatorIssue, k: 2, tests: TESTS, budget: { tokens: 1_000_000 } });
+      const headers = { 'content-type': 'application/json' };
+      const accepted = await fetch(`${base}/v1/runs`, { method: 'POST', body, headers });
+      expect(accepted.status).toBe(202);
+      const { id } = (await accepted.json()) as { id: string };
+      const get = async (path: string): Promise<unknown> => (await fetch(`${base}/v1/runs/${id}${path}`)).json();
+      for (let status = ''; status !== 'done'; await new Promise((resolve) => setTimeout(resolve, 100))) {
+        ({ status } = (await get('')) as { status: string });
+        expect(['queued', 'running', 'done']).toContain(status);
+      }
+      const { selection } = (await get('')) as { selection: { candidate_id: string } };
+      expect(await get(`/candidates/${selection.candidate_id}`)).toMatchObject({
+        patch: expect.stringContaining('+    return a + b') as string,
+        trajectory: { exit_reason: 'max_step_limit', steps: { length: 4 } },
+      });
+    } finally {
+      service.kill('SIGTERM');
+      await end;
+    }
+  }, 60_000);
 
   it('tells a model that is down from an agent that fails', async () => {
     const { cli, args } = await setUp(() => ({ status: 400, json: { error: { message: 'no such model' } } }), 2);
