@@ -35,6 +35,13 @@ export interface Config {
     readonly prefill: boolean;
     readonly secondOpinion: boolean;
   };
+  /** Who writes tests; without a model nobody does. */
+  readonly tests: {
+    readonly model: string | undefined;
+    readonly samples: number;
+    readonly count: number;
+    readonly answerTokens: number;
+  };
   /** Folder of criteria to use instead of the shipped ones. */
   readonly criteria: string | undefined;
   /** File of the price table. */
@@ -80,6 +87,12 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     },
     agent: agentOf(s),
     judge: judgeOf(s),
+    tests: {
+      model: s.BESTK_TEST_MODEL,
+      samples: s.BESTK_TEST_SAMPLES,
+      count: s.BESTK_TEST_COUNT,
+      answerTokens: s.BESTK_TEST_ANSWER_TOKENS,
+    },
     criteria: s.BESTK_EF_CRITERIA,
     prices: s.BESTK_PRICES,
     sandbox: {

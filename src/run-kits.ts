@@ -9,6 +9,7 @@ import type { Config } from './config.js';
 import type { Budget, PriceTable } from './core/budget.js';
 import { BudgetLedger } from './core/budget-ledger.js';
 import type { Observe } from './core/observe.js';
+import type { RunRequest } from './core/run-request.js';
 import type { AgentDescription } from './core/run-result.js';
 import { isJudge, type VerifierName } from './core/verifier-name.js';
 import { RunKitFactory, type RunKit } from './pipeline/run-kit.js';
@@ -17,10 +18,10 @@ import type { PromptLibrary } from './ports/prompt-library.js';
 import type { ResultStore } from './ports/result-store.js';
 import type { Sandbox } from './ports/sandbox.js';
 import type { Tokenizer } from './ports/tokenizer.js';
-import { createProgressJudge, createVerifiers } from '../verifiers/index.js';
+import { createProgressJudge, createTestWriter, createVerifiers } from '../verifiers/index.js';
 
 const NONCE_BYTES = 24;
-/** Part of a budget that the agent leaves to a judge. */
+/** Part of a budget that the agent leaves to the judge and the test writer. */
 const JUDGE_SHARE = 0.2;
 /** Temperature 1: K equal answers would be one try (field guide of DeepSWE's test-time scaling). */
 const AGENT_TEMPERATURE = 1;
@@ -36,6 +37,7 @@ export interface KitPorts {
 /** Kits as the settings say: the verifiers, the agent, and an account of what they ask models. */
 export class ConfiguredKits extends RunKitFactory {
   readonly verifierModel: string | null;
+  readonly testModel: string | null;
   readonly defaults: readonly VerifierName[];
   readonly agent: AgentDescription | null;
   private readonly agentSettings: AgentSettings | null;
@@ -47,21 +49,27 @@ export class ConfiguredKits extends RunKitFactory {
   ) {
     super();
     this.verifierModel = config.llm.verifierModel ?? null;
+    this.testModel = config.tests.model ?? null;
     this.defaults = this.verifierModel === null ? ['eb'] : ['ef', 'eb'];
     this.agentSettings = agentSettings(config);
     this.agent = this.agentSettings === null ? null : { ...this.agentSettings };
   }
 
-  override modelsOf(verifiers: readonly VerifierName[], sampling: boolean): readonly string[] {
+  override modelsOf(
+    { candidates, tests }: Pick<RunRequest, 'candidates' | 'tests'>,
+    verifiers: readonly VerifierName[],
+  ): readonly string[] {
     const judge = verifiers.some(isJudge) ? [this.verifierModel] : [];
-    const agent = sampling ? [this.agentSettings?.model ?? null] : [];
-    return [...judge, ...agent].filter((model) => model !== null);
+    const agent = candidates === null ? [this.agentSettings?.model ?? null] : [];
+    const writer = tests === null && verifiers.includes('eb') ? [this.testModel] : [];
+    return [...judge, ...agent, ...writer].filter((model) => model !== null);
   }
 
   override create(observe: Observe, budget: Budget | null): RunKit {
     const { sandbox, prompts, results, tokenizer } = this.ports;
     const { method, ...judge } = this.config.judge;
-    const agentShare = this.verifierModel === null ? 1 : 1 - JUDGE_SHARE;
+    const { model: testModel, ...howMany } = this.config.tests;
+    const agentShare = this.verifierModel === null && testModel === undefined ? 1 : 1 - JUDGE_SHARE;
     const ledger = new BudgetLedger(budget ?? { tokens: null, usd: null, seconds: null }, this.prices, agentShare);
     const stored = new StoredLlmClient(this.ports.llm, results, endpointName(this.config.llm));
     const llm = new BudgetedLlmClient(stored, ledger);
@@ -78,7 +86,10 @@ export class ConfiguredKits extends RunKitFactory {
         },
       },
     });
+    const testWriter =
+      testModel === undefined ? null : createTestWriter({ ...howMany, llm, prompts, sandbox, model: testModel });
     return {
+      testWriter,
       verifiers: { ...verifiers, ef: verifiers[`ef:${method}`] },
       sampler: this.sampler(llm, createProgressJudge(executionFree)),
       ledger,

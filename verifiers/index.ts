@@ -1,12 +1,13 @@
 import type { Verifier } from '../src/core/verifier.js';
 import { createExecutionBasedVerifier, type ExecutionBasedOptions } from './execution-based/execution-based.js';
+import { createTestWriter } from './execution-based/test-writer.js';
 import type { JudgeOptions } from './execution-free/judge-options.js';
 import { createPairwiseVerifier } from './execution-free/pairwise.js';
 import { createProgressJudge } from './execution-free/progress.js';
 import { createRubricVerifier } from './execution-free/rubric.js';
 import { createYesNoVerifier } from './execution-free/yes-no.js';
 
-export { createProgressJudge };
+export { createProgressJudge, createTestWriter };
 
 export interface VerifierTools {
   readonly executionFree: JudgeOptions;

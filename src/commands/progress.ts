@@ -34,33 +34,43 @@ const Sampled = z.object({
   detail: z.string(),
   failed: z.array(z.object({ candidate_id: z.string(), message: z.string() })),
 });
+const WrittenTests = z.object({ tests: z.int(), unreadable: z.int() });
 const Admitted = z.array(z.object({ test_id: z.string(), admitted: z.boolean() }));
 
 /** One line of progress for people, or null when an event is not worth one. */
 export function progressLine({ type, data }: RunEvent): string | null {
-  if (type === 'started') {
+  return Object.hasOwn(LINES, type) ? (LINES[type]?.(data) ?? null) : null;
+}
+
+const LINES: Readonly<Record<string, (data: RunEvent['data']) => string>> = {
+  started: (data) => {
     const { instance_id, k, verifiers, preset, at_most } = Started.parse(data);
     const plan = `${k} candidates, verifiers ${verifiers.join(' and ')}, preset ${printable(preset)}`;
     return `${printable(instance_id)}: ${plan}; ${estimateLine(at_most)}`;
-  }
-  if (type === 'admission') {
-    const admissions = Admitted.parse(data);
-    return `tests: ${admissions.filter(({ admitted }) => admitted).length} of ${admissions.length} admitted`;
-  }
-  if (type === 'rollout') return rolloutLine(RolledOut.parse(data));
-  if (type === 'sampled') {
+  },
+  rollout: (data) => rolloutLine(RolledOut.parse(data)),
+  sampled: (data) => {
     const { sampled, detail, failed } = Sampled.parse(data);
     const lost = failed.map(
       ({ candidate_id, message }) => `\n${candidate_id} could not be sampled: ${printable(message)}`,
     );
     return `sampled ${sampled}: ${detail}${lost.join('')}`;
-  }
-  if (type !== 'cell') return null;
-  const { candidate_id, suite, test_id, outcome, duration_ms, passed, total } = Told.parse(data);
-  const who = printable(candidate_id ?? 'base');
-  const what = suite === 'regression' ? `regression ${passed ?? 0}/${total ?? 0}` : `test ${printable(test_id)}`;
-  return `${who}: ${what} ${outcome} (${(duration_ms / 1000).toFixed(1)} s)`;
-}
+  },
+  'tests-written': (data) => {
+    const { tests, unreadable } = WrittenTests.parse(data);
+    return `tests: ${tests} written${unreadable === 0 ? '' : `, ${unreadable} answers without any`}`;
+  },
+  admission: (data) => {
+    const admissions = Admitted.parse(data);
+    return `tests: ${admissions.filter(({ admitted }) => admitted).length} of ${admissions.length} admitted`;
+  },
+  cell: (data) => {
+    const { candidate_id, suite, test_id, outcome, duration_ms, passed, total } = Told.parse(data);
+    const who = printable(candidate_id ?? 'base');
+    const what = suite === 'regression' ? `regression ${passed ?? 0}/${total ?? 0}` : `test ${printable(test_id)}`;
+    return `${who}: ${what} ${outcome} (${(duration_ms / 1000).toFixed(1)} s)`;
+  },
+};
 
 /** What a run can come to, in words. */
 export function estimateLine({ model_calls, tokens, usd }: z.infer<typeof AtMost>): string {

@@ -44,7 +44,7 @@ export function registerSelect(program: Command, openApp: OpenApp): void {
     .requiredOption('--issue <file>', 'the issue: JSON, or JSONL with --instance; a SWE-bench row with --image')
     .requiredOption('--candidates <file>', 'candidates.jsonl or SWE-bench predictions')
     .requiredOption('--out <dir>', 'folder for the report')
-    .option('--tests <file>', 'saved generated tests, instead of none')
+    .option('--tests <file>', 'saved generated tests, instead of those that BESTK_TEST_MODEL writes')
     .option('--labels <file>', 'labels, shown beside the selection; no verifier and no stage can see them')
     .option('--image <name>', 'container image of the instance, when the issue names none')
     .option('--instance <id>', 'which instance, when a file holds several')
@@ -82,7 +82,7 @@ async function readRequest(options: SelectOptions): Promise<RunRequest> {
   findPreset(options.preset);
   const issue = await readIssue(options.issue, { image: options.image, instanceId: options.instance });
   const candidates = await readCandidates(options.candidates, issue.instance_id);
-  const tests = options.tests === undefined ? [] : await readTests(options.tests, issue.instance_id);
+  const tests = options.tests === undefined ? null : await readTests(options.tests, issue.instance_id);
   const verifiers = options.verifiers?.split(',').map((name) => name.trim());
   const parsed = RunRequest.safeParse({ issue, candidates, tests, verifiers, preset: options.preset });
   if (parsed.success) return parsed.data;

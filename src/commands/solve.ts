@@ -54,7 +54,7 @@ export function registerSolve(program: Command, openApp: OpenApp): void {
     .option('-k <number>', 'how many trajectories', count, 8)
     .option('--k0 <number>', 'sample this many first, and more only while they disagree', count)
     .option('--seed <number>', 'another number samples other trajectories', natural, 0)
-    .option('--tests <file>', 'saved generated tests')
+    .option('--tests <file>', 'saved generated tests, instead of those that BESTK_TEST_MODEL writes')
     .option('--labels <file>', 'labels, shown beside the selection; no verifier and no stage can see them')
     .option('--image <name>', 'container image of the instance, when the issue names none')
     .option('--instance <id>', 'which instance, when a file holds several')
@@ -100,7 +100,7 @@ async function tellEstimate(app: App, request: RunRequest, asJson: boolean): Pro
 
 async function readRequest(options: SolveOptions): Promise<RunRequest> {
   const issue = await readIssue(options.issue, { image: options.image, instanceId: options.instance });
-  const tests = options.tests === undefined ? [] : await readTests(options.tests, issue.instance_id);
+  const tests = options.tests === undefined ? null : await readTests(options.tests, issue.instance_id);
   const { k, k0, seed, preset } = options;
   const parsed = RunRequest.safeParse({
     issue,

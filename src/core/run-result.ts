@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Cell } from './cell.js';
+import { GeneratedTest } from './generated-test.js';
 import { Admission } from './observe.js';
 import { Rollout } from './rollout.js';
 import { Selection } from './selection.js';
@@ -43,6 +44,8 @@ export const Provenance = z.object({
   bestk_version: z.string(),
   image_id: z.string().nullable(),
   verifier_model: z.string().nullable(),
+  /** Null when no tests were written. */
+  test_model: z.string().nullable().default(null),
   /** Null when candidates were given. */
   agent: AgentDescription.nullable().default(null),
   prompt_hashes: z.record(z.string(), z.string()),
@@ -88,6 +91,8 @@ export const RunResult = z.object({
   statistics: RunStatistics,
   usage: Usage,
   provenance: Provenance,
+  /** The tests that a model wrote for this run; empty when tests were given or nobody writes any. */
+  tests: z.array(GeneratedTest).default([]),
   /** The trajectories that bestk sampled; empty when candidates were given. */
   rollouts: z.array(Rollout).default([]),
   /** Null when candidates were given. */

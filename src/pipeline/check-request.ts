@@ -44,9 +44,7 @@ function checkPreset(preset: string): void {
 /** A limit in money says nothing about calls whose price nobody knows. */
 function checkPrices(request: RunRequest, names: readonly VerifierName[], kits: RunKitFactory): void {
   if ((request.budget?.usd ?? null) === null) return;
-  const unpriced = kits
-    .modelsOf(names, request.candidates === null)
-    .find((model) => priceOf(model, kits.prices) === null);
+  const unpriced = kits.modelsOf(request, names).find((model) => priceOf(model, kits.prices) === null);
   if (unpriced === undefined) return;
   throw new BadInputError(
     `is in US dollars, but the price of the model "${unpriced}" is not known.`,

@@ -20,6 +20,7 @@ import { estimate } from './estimate.js';
 import { RunExecutor, type Emit } from './run-executor.js';
 import { score } from './score.js';
 import { TimeBudget } from './time-budget.js';
+import { writtenTests } from './written-tests.js';
 import type { RunKit, RunKitFactory } from './run-kit.js';
 
 export interface PipelineTools {
@@ -66,7 +67,8 @@ export class PipelineExecutor extends RunExecutor {
       sampling,
       seconds: sampled,
     } = await this.candidates(request, kit, { emit, time }, signal);
-    const task = { issue, candidates, tests: request.tests ?? [] };
+    const written = names.includes('eb') && request.tests === null ? await writtenTests(kit, issue, emit, signal) : [];
+    const task = { issue, candidates, tests: request.tests ?? written };
     const { verdicts, seconds } = await score(
       names.map((name) => kit.verifiers[name]),
       task,
@@ -90,6 +92,7 @@ export class PipelineExecutor extends RunExecutor {
       statistics: { ...statistics(described, verdicts, record.admissions), tests_given: task.tests.length },
       usage: { models: [...kit.usage()], cost_usd: kit.ledger.spent().usd, stages: { ...sampled, ...seconds } },
       provenance: await this.provenance(request, names, signal),
+      tests: [...written],
       rollouts: [...rollouts],
       sampling,
     };
@@ -124,6 +127,7 @@ export class PipelineExecutor extends RunExecutor {
       image_id: executes ? (await sandbox.describeImage(request.issue.environment.image, signal)).id : null,
       verifier_model: names.some(isJudge) ? kits.verifierModel : null,
       agent: samples ? kits.agent : null,
+      test_model: names.includes('eb') && request.tests === null ? kits.testModel : null,
       prompt_hashes: { ...(await prompts.hashes()) },
       preset: request.preset,
       verifiers: [...names],

@@ -2,7 +2,9 @@ import type { Sampler } from '../agent/sampler.js';
 import type { Budget, PriceTable } from '../core/budget.js';
 import type { BudgetLedger } from '../core/budget-ledger.js';
 import type { Observe } from '../core/observe.js';
+import type { RunRequest } from '../core/run-request.js';
 import type { AgentDescription, ModelUsage } from '../core/run-result.js';
+import type { TestWriter } from '../core/test-writer.js';
 import type { Verifier } from '../core/verifier.js';
 import type { VerifierName } from '../core/verifier-name.js';
 
@@ -11,6 +13,8 @@ export interface RunKit {
   readonly verifiers: Readonly<Record<VerifierName, Verifier>>;
   /** Null when no agent model is configured. */
   readonly sampler: Sampler | null;
+  /** Null when no model writes tests. */
+  readonly testWriter: TestWriter | null;
   readonly ledger: BudgetLedger;
   usage(): readonly ModelUsage[];
 }
@@ -22,8 +26,12 @@ export abstract class RunKitFactory {
   abstract readonly verifierModel: string | null;
   /** Model, format and limits of the agent, for `run.json`; null when no agent model is configured. */
   abstract readonly agent: AgentDescription | null;
+  abstract readonly testModel: string | null;
   abstract readonly prices: PriceTable;
-  /** The models that a run with these verifiers may call. */
-  abstract modelsOf(verifiers: readonly VerifierName[], sampling: boolean): readonly string[];
+  /** The models that a run may call. */
+  abstract modelsOf(
+    request: Pick<RunRequest, 'candidates' | 'tests'>,
+    verifiers: readonly VerifierName[],
+  ): readonly string[];
   abstract create(observe: Observe, budget: Budget | null): RunKit;
 }

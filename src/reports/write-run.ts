@@ -37,6 +37,7 @@ export async function writeRun(folder: string, { id, createdAt, request, result 
     ['matrix.jsonl', lines(cells)],
     ['usage.json', json(usage)],
     ['patch.diff', patch ?? ''],
+    ...(result.tests.length === 0 ? [] : [['tests.jsonl', lines(result.tests)] satisfies [string, string]]),
     ...rolloutFiles(request.issue, result),
     ['selection.json', json(selection)],
   ];

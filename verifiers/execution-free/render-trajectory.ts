@@ -2,7 +2,7 @@ import type { TrajectoryStep } from '../../src/core/candidate.js';
 import { contentKey } from '../../src/core/fingerprint.js';
 import { condense, type Condensed } from './condense.js';
 import { excerpt } from './excerpt.js';
-import { neutralise } from './neutralise.js';
+import { neutralise } from '../../src/core/neutralise.js';
 
 /** All that a judge is shown of a candidate. Rewards, hidden tests and ids have no place here, by type. */
 export interface Attempt {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { MarkdownPromptLibrary } from '../../../src/adapters/markdown-prompt-library.js';
-import { neutralise } from '../../../verifiers/execution-free/neutralise.js';
+import { neutralise } from '../../../src/core/neutralise.js';
 import { type Attempt, renderAttempt } from '../../../verifiers/execution-free/render-trajectory.js';
 
 const prompts = new MarkdownPromptLibrary();

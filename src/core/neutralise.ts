@@ -5,7 +5,7 @@
 const LOOK_ALIKES: readonly (readonly [RegExp, (match: string) => string])[] = [
   // === END …, === INTERACTION LOG …, === FINAL PATCH …, === ATTEMPT A …
   [
-    /(?<![=＝])[=＝]{2,}(?![=＝])(?=\s*(?:BEGIN|END|INTERACTION|FINAL|ISSUE|ATTEMPT)\b)/gi,
+    /(?<![=＝])[=＝]{2,}(?![=＝])(?=\s*(?:BEGIN|END|INTERACTION|FINAL|ISSUE|ATTEMPT|SOURCE)\b)/gi,
     (match) => '≡'.repeat(match.length),
   ],
   // [PATCH], [ / STEP ]; lower case only when closing or alone on its line: `rows[step]` is code.

@@ -1,0 +1,80 @@
+import type { Issue } from '../../src/core/issue.js';
+import type { Sandbox } from '../../src/ports/sandbox.js';
+import { issueTerms, namesFile } from './issue-terms.js';
+
+export interface ChosenFile {
+  readonly path: string;
+  /** Whole, or the parts around what the issue names. */
+  readonly text: string;
+}
+
+const MOST_FILES = 5;
+/** Characters of one file; five of them are about 20,000 tokens. */
+const LONGEST = 16_000;
+/** Lines kept around a line that the issue names something of. */
+const AROUND = 25;
+const DEADLINE_S = 120;
+const READ_BYTES = 1024 * 1024;
+
+/** For each line of stdin, a name: `#` and how many Python files hold it, then these. Names stay data. */
+const GREP = String.raw`
+while IFS= read -r term; do
+  printf '#\n'
+  git -c safe.directory='*' -c core.quotePath=false grep -l -I -F -e "$term" -- '*.py' | head -n 200
+done`;
+
+/**
+ * The source files of the base that have most to do with an issue: those that hold the names it mentions, rare names
+ * counting more, those it names itself most of all. No model is asked.
+ * @throws what the sandbox throws
+ */
+export async function chosenFiles(sandbox: Sandbox, issue: Issue, signal: AbortSignal): Promise<readonly ChosenFile[]> {
+  const { image, workdir, base_commit: baseCommit } = issue.environment;
+  await using session = await sandbox.open({ image, workdir, baseCommit, purpose: 'test writer' }, signal);
+  const terms = issueTerms(issue.problem_statement);
+  if (terms.length === 0) return [];
+  const stdin = terms.map((term) => `${term}\n`).join('');
+  const found = await session.exec({ argv: ['/bin/sh', '-c', GREP], stdin, deadlineS: DEADLINE_S }, signal);
+  if (found.kind !== 'exited') return [];
+  const best = rank(found.stdout, issue.problem_statement).slice(0, MOST_FILES);
+  const files: ChosenFile[] = [];
+  for (const path of best) {
+    const bytes = await session.readFile(`${workdir}/${path}`, READ_BYTES, signal);
+    if (bytes !== null) files.push({ path, text: relevant(new TextDecoder().decode(bytes), terms) });
+  }
+  return files;
+}
+
+function rank(output: string, issue: string): readonly string[] {
+  const scores = new Map<string, number>();
+  for (const group of output.split('#\n').slice(1)) {
+    const paths = group.split('\n').filter((path) => path !== '');
+    for (const path of paths) scores.set(path, (scores.get(path) ?? 0) + 1 / paths.length);
+  }
+  const weighed = [...scores].map(([path, score]) => ({ path, score: score * weightOf(path, issue) }));
+  return weighed.sort((a, b) => b.score - a.score || (a.path < b.path ? -1 : 1)).map(({ path }) => path);
+}
+
+/** Tests show how the project is used, but the source is what the issue is about. */
+function weightOf(path: string, issue: string): number {
+  const named = namesFile(issue, path) ? 10 : 1;
+  return /(^|\/)(tests?|testing)\/|(^|\/)test_|_test\.py$/.test(path) ? 0.3 * named : named;
+}
+
+function relevant(text: string, terms: readonly string[]): string {
+  if (text.length <= LONGEST) return text;
+  const lines = text.split('\n');
+  const kept = new Set<number>();
+  for (const [index, line] of lines.entries()) {
+    if (!terms.some((term) => line.includes(term))) continue;
+    for (let near = Math.max(0, index - AROUND); near <= index + AROUND; near += 1) kept.add(near);
+  }
+  const parts: string[] = [];
+  let last = -1;
+  for (const index of [...kept].filter((at) => at < lines.length).sort((a, b) => a - b)) {
+    if (index !== last + 1) parts.push('# …');
+    parts.push(lines[index] ?? '');
+    last = index;
+  }
+  return parts.join('\n').slice(0, LONGEST);
+}
