@@ -19,7 +19,7 @@ interface Exchange {
 /** What the model sees: the prompt, then its answers and what they came to. */
 export class Conversation {
   private readonly exchanges: Exchange[] = [];
-  /** Tokens of prompt and all but the last observation, as the server counted them. */
+  /** Tokens of everything before the last exchange, as the server counted them. */
   private counted: number | null = null;
 
   constructor(
@@ -37,7 +37,8 @@ export class Conversation {
       observed: format.observed(completion, observation),
       tokens: null,
     });
-    this.counted = completion.usage === null ? null : completion.usage.input_tokens + completion.usage.output_tokens;
+    // Not the output: what the model thought is not shown to it again.
+    this.counted = completion.usage?.input_tokens ?? null;
   }
 
   messages(): readonly Message[] {
@@ -48,7 +49,7 @@ export class Conversation {
   async tokens(): Promise<number> {
     const last = this.exchanges.at(-1);
     if (this.counted !== null && last !== undefined) {
-      return this.counted + (await this.tokenizer.count(last.observed.content)) + TOKENS_OF_FRAME;
+      return this.counted + (await this.tokensOf(last));
     }
     let total = 0;
     for (const { content } of this.prompt) total += (await this.tokenizer.count(content)) + TOKENS_OF_FRAME;
