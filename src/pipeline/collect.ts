@@ -48,10 +48,11 @@ export async function collect(
     rollouts.push(...settled.rollouts);
     failures.push(...settled.failures);
     started += wave;
+    const [first] = failures;
+    // What is wrong for a whole wave (a missing image, a refused key) would be wrong for the next.
+    if (rollouts.length === 0 && first !== undefined) throw first.error;
     const stop = stopReason(rollouts, { ...plan, started });
     if (stop === null) continue;
-    const [first] = failures;
-    if (rollouts.length === 0 && first !== undefined) throw first.error;
     const failed = failures.map(({ candidate_id, error: { code, message } }) => ({ candidate_id, code, message }));
     const sampling = { asked: plan.k, sampled: rollouts.length, ...stop, failed };
     await emit('sampled', sampling);
@@ -76,8 +77,8 @@ async function sampleWave(
     try {
       return await sampleOne(work, number, both);
     } catch (error) {
-      // What is wrong for one is wrong for all of them: a missing image, a refused key, a wrong commit.
-      if (!(error instanceof UnavailableError) || !error.retryable) stop.abort(error);
+      // A model that refuses one conversation, or an engine that loses one container, says nothing about the others.
+      if (!(error instanceof UnavailableError)) stop.abort(error);
       throw error;
     }
   });

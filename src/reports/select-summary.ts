@@ -15,6 +15,7 @@ export function selectSummary(result: RunResult, labels: Labels | null, folder: 
     ...refused.map(
       ({ test_id, reason }) => `Test ${printable(test_id)} was not admitted: it ${reason ?? 'was refused'}`,
     ),
+    ...samplingLines(result),
     `K = ${statistics.k}, ${statistics.distinct_patches} distinct patches, ${statistics.verified} verified, ${statistics.tests_admitted} of ${statistics.tests_given} tests admitted`,
     ...(labels === null ? [] : [passLine(result, labels)]),
     chosen,
@@ -22,6 +23,13 @@ export function selectSummary(result: RunResult, labels: Labels | null, folder: 
     '',
     `Report: ${folder}`,
   ].join('\n');
+}
+
+/** Tries that could not be made are a gap in the sample, and said to be one. */
+function samplingLines({ sampling }: RunResult): readonly string[] {
+  if (sampling === null || sampling.failed.length === 0) return [];
+  const names = sampling.failed.map(({ candidate_id, message }) => `${candidate_id} (${printable(message)})`);
+  return [`${sampling.failed.length} of ${sampling.asked} tries could not be made: ${names.join(', ')}`];
 }
 
 /** Pass@1 is the mean label, Pass@K whether any is right; labels are read after the selection and change nothing in it. */

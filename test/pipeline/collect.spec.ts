@@ -2,6 +2,7 @@ import type { Sampler, SampleTask } from '../../src/agent/sampler.js';
 import { BudgetLedger } from '../../src/core/budget-ledger.js';
 import type { Budget } from '../../src/core/budget.js';
 import type { Rollout } from '../../src/core/rollout.js';
+import { BadInputError } from '../../src/core/errors.js';
 import { EngineUnavailableError, ImageMissingError, ModelUnavailableError } from '../../src/core/unavailable.js';
 import { collect, type SamplingPlan } from '../../src/pipeline/collect.js';
 import { calcPatch, calculatorIssue } from '../fixtures/calculator.js';
@@ -29,6 +30,9 @@ function rolloutOf(task: SampleTask, change: Partial<Rollout> = {}): Rollout {
   };
 }
 
+/** Those that rollouts were given, latest first. */
+const signals: AbortSignal[] = [];
+
 interface World {
   readonly asked: SampleTask[];
   readonly events: string[];
@@ -39,8 +43,9 @@ function world(play: (task: SampleTask) => Rollout | Promise<Rollout>): World {
   const asked: SampleTask[] = [];
   const events: string[] = [];
   const sampler: Sampler = {
-    sample: async (task) => {
+    sample: async (task, given) => {
       asked.push(task);
+      signals.unshift(given);
       return play(task);
     },
   };
@@ -114,11 +119,31 @@ it('fails when none could be made', async () => {
   await expect(run({ k: 2 })).rejects.toThrow(ModelUnavailableError);
 });
 
-it('fails at once for what is wrong for all of them', async () => {
-  const { run } = world((task) =>
-    numberOf(task) === 1 ? Promise.reject(new ImageMissingError('x')) : new Promise(() => undefined),
-  );
-  await expect(Promise.race([run({ k: 1 }), new Promise((resolve) => setTimeout(resolve, 1_000))])).rejects.toThrow(
-    ImageMissingError,
-  );
+it('fails after one wave when that is wrong for all of it', async () => {
+  const { asked, run } = world(() => Promise.reject(new ImageMissingError('x')));
+  await expect(run({ k: 8, k0: 2 })).rejects.toThrow(ImageMissingError);
+  expect(asked).toHaveLength(2);
+});
+
+it('does not lose the others to one that the model refuses for good', async () => {
+  const { run } = world((task) => {
+    if (numberOf(task) === 2) throw new ModelUnavailableError('400 no such role');
+    return rolloutOf(task);
+  });
+  expect((await run({ k: 3 })).sampling).toMatchObject({ sampled: 2, failed: [{ candidate_id: 'rollout-2' }] });
+});
+
+it('ends with an error that is nobody’s failure, and stops the others', async () => {
+  let stopped = false;
+  const { run } = world((task) => {
+    if (numberOf(task) === 1) throw new BadInputError('has no directory /x');
+    return new Promise((_, reject) => {
+      signals[0]?.addEventListener('abort', () => {
+        stopped = true;
+        reject(signals[0]?.reason as Error);
+      });
+    });
+  });
+  await expect(run({ k: 2 })).rejects.toThrow(BadInputError);
+  expect(stopped).toBe(true);
 });
