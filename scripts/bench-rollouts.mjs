@@ -68,7 +68,7 @@ async function ours(baseUrl, k, count) {
   const sandbox = new DockerSandbox({ concurrency: CORES, idleSessions: 64, limits: LIMITS, ttlS: 600 });
   const model = new OpenAiLlmClient({ baseUrl, concurrency: 64, timeoutS: 60, maxRetries: 2 });
   const sampler = createSampler({
-    llm: new StoredLlmClient(model, store.results, baseUrl),
+    llm: new StoredLlmClient(model, store.results, () => baseUrl),
     sandbox,
     results: store.results,
     prompts: new MarkdownPromptLibrary(),

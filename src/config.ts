@@ -10,6 +10,8 @@ import { Settings } from './settings.js';
 export interface Config {
   readonly llm: {
     readonly baseUrl: string | undefined;
+    /** Base URLs of models that another server has. */
+    readonly modelUrls: Readonly<Record<string, string>>;
     readonly apiKey: string | undefined;
     readonly verifierModel: string | undefined;
     readonly concurrency: number;
@@ -78,6 +80,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   return {
     llm: {
       baseUrl: s.OPENAI_BASE_URL,
+      modelUrls: s.BESTK_MODEL_URLS,
       apiKey: s.OPENAI_API_KEY,
       verifierModel: s.BESTK_VERIFIER_MODEL,
       concurrency: s.BESTK_LLM_CONCURRENCY,

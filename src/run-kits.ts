@@ -71,7 +71,7 @@ export class ConfiguredKits extends RunKitFactory {
     const { model: testModel, ...howMany } = this.config.tests;
     const agentShare = this.verifierModel === null && testModel === undefined ? 1 : 1 - JUDGE_SHARE;
     const ledger = new BudgetLedger(budget ?? { tokens: null, usd: null, seconds: null }, this.prices, agentShare);
-    const stored = new StoredLlmClient(this.ports.llm, results, endpointName(this.config.llm));
+    const stored = new StoredLlmClient(this.ports.llm, results, (name) => endpointName(this.config.llm, name));
     const llm = new BudgetedLlmClient(stored, ledger);
     const executionFree = { ...judge, llm, prompts, tokenizer, model: this.verifierModel ?? '' };
     const verifiers = createVerifiers({
@@ -109,5 +109,5 @@ export class ConfiguredKits extends RunKitFactory {
 function agentSettings({ llm, agent }: Config): AgentSettings | null {
   const { model, format, limits } = agent;
   if (model === undefined) return null;
-  return { model, endpoint: endpointName(llm), format, temperature: AGENT_TEMPERATURE, limits };
+  return { model, endpoint: endpointName(llm, model), format, temperature: AGENT_TEMPERATURE, limits };
 }

@@ -17,10 +17,27 @@ const List = z.string().transform((text) =>
     .filter((entry) => entry !== ''),
 );
 
+/** `model=url, model=url`; a model's name may hold anything but `=` and commas. */
+const ModelUrls = List.transform((entries, context) => {
+  const pairs = entries.map(
+    (entry) => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)] as const,
+  );
+  for (const [index, [model, url]] of pairs.entries()) {
+    if (model === '' || !z.url().safeParse(url).success || !entries[index]?.includes('=')) {
+      context.addIssue({
+        code: 'custom',
+        message: `must look like model=http://host:port/v1, not "${entries[index] ?? ''}"`,
+      });
+    }
+  }
+  return Object.fromEntries(pairs);
+});
+
 /** Every setting of bestk, with its environment name. */
 export const Settings = z.object({
   OPENAI_BASE_URL: z.url().optional(),
   OPENAI_API_KEY: z.string().min(1).optional(),
+  BESTK_MODEL_URLS: ModelUrls.default({}),
   BESTK_VERIFIER_MODEL: z.string().min(1).optional(),
   BESTK_AGENT_MODEL: z.string().min(1).optional(),
   BESTK_AGENT_FORMAT: z.enum(FORMAT_NAMES).default('xml'),

@@ -4,11 +4,14 @@ import type { LlmClient } from '../ports/llm-client.js';
 import { OpenAiLlmClient } from './openai-llm-client.js';
 import { RecordingLlmClient } from './recording-llm-client.js';
 import { ReplayLlmClient } from './replay-llm-client.js';
+import { RoutedLlmClient } from './routed-llm-client.js';
 
 const MAX_RETRIES = 5;
 
 export interface LlmSettings {
   readonly baseUrl: string | undefined;
+  /** Base URLs of models that another server has. */
+  readonly modelUrls: Readonly<Record<string, string>>;
   readonly apiKey: string | undefined;
   readonly concurrency: number;
   readonly timeoutS: number;
@@ -18,24 +21,29 @@ export interface LlmSettings {
 
 /** The client the settings ask for: a replay, the model, or the model with a recorder around it. */
 export function createLlmClient(settings: LlmSettings): LlmClient {
-  const { baseUrl, apiKey, concurrency, timeoutS, replay, record } = settings;
+  const { baseUrl, modelUrls, replay, record } = settings;
   if (replay !== undefined) return new ReplayLlmClient(replay);
-  const model = new OpenAiLlmClient({
+  const servers = new Map([...new Set(Object.values(modelUrls))].map((url) => [url, serverAt(url, settings)]));
+  const model = new RoutedLlmClient(serverAt(baseUrl, settings), (name) => servers.get(modelUrls[name] ?? ''));
+  return record === undefined ? model : new RecordingLlmClient(model, record);
+}
+
+function serverAt(baseUrl: string | undefined, { apiKey, concurrency, timeoutS }: LlmSettings): LlmClient {
+  return new OpenAiLlmClient({
     ...(baseUrl === undefined ? {} : { baseUrl }),
     ...(apiKey === undefined ? {} : { apiKey }),
     concurrency,
     timeoutS,
     maxRetries: MAX_RETRIES,
   });
-  return record === undefined ? model : new RecordingLlmClient(model, record);
 }
 
 /**
  * Who answers, as part of the key of stored answers: a replay's answers are never taken for a model's, nor those of a
  * recording for those of another.
  */
-export function endpointName({ baseUrl, replay }: LlmSettings): string {
-  if (replay === undefined) return baseUrl ?? 'https://api.openai.com/v1';
+export function endpointName({ baseUrl, modelUrls, replay }: LlmSettings, model: string): string {
+  if (replay === undefined) return modelUrls[model] ?? baseUrl ?? 'https://api.openai.com/v1';
   const file = statSync(replay, { throwIfNoEntry: false });
   return `replay:${resolve(replay)}:${file?.size ?? 0}:${file?.mtimeMs ?? 0}`;
 }

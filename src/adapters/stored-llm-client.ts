@@ -13,20 +13,24 @@ import { UsageLedger } from './usage-ledger.js';
 export class StoredLlmClient extends LlmClient {
   readonly #inner: LlmClient;
   readonly #results: ResultStore;
-  readonly #endpoint: string;
+  readonly #endpointOf: (model: string) => string;
   readonly #flights = new SharedFlights<{ completion: Completion; stored: boolean; seconds: number }>();
   readonly #ledger = new UsageLedger();
 
-  /** @param endpoint names who answers (a base URL, a recording): equal calls to another one are other calls */
-  constructor(inner: LlmClient, results: ResultStore, endpoint: string) {
+  /** @param endpointOf names who answers for a model (a base URL, a recording): equal calls to another one are other calls */
+  constructor(inner: LlmClient, results: ResultStore, endpointOf: (model: string) => string) {
     super();
     this.#inner = inner;
     this.#results = results;
-    this.#endpoint = endpoint;
+    this.#endpointOf = endpointOf;
   }
 
   async complete(request: CompletionRequest, signal: AbortSignal): Promise<Completion> {
-    const key = contentKey({ kind: 'completion', endpoint: this.#endpoint, request: wireRequest(request) });
+    const key = contentKey({
+      kind: 'completion',
+      endpoint: this.#endpointOf(request.model),
+      request: wireRequest(request),
+    });
     const joined = this.#flights.has(key);
     const { completion, stored, seconds } = await this.#flights.join(key, signal, (both) =>
       this.#fetch(key, request, both),

@@ -19,7 +19,7 @@ const nothing = async (): Promise<void> => undefined;
 llmClientContract('fake', async () => ({ client: answering(), close: nothing }));
 
 llmClientContract('stored', async () => ({
-  client: new StoredLlmClient(answering(), new MemoryResultStore(), 'fake'),
+  client: new StoredLlmClient(answering(), new MemoryResultStore(), () => 'fake'),
   close: nothing,
 }));
 

@@ -28,27 +28,27 @@ class HeldLlmClient extends LlmClient {
 it('pays once for equal calls, in this run and in the next', async () => {
   const inner = new FakeLlmClient([judgementCompletion(0.9)]);
   const store = new MemoryResultStore();
-  const first = new StoredLlmClient(inner, store, 'here');
+  const first = new StoredLlmClient(inner, store, () => 'here');
   const answer = await first.complete(completionRequest(), signal);
   expect(await first.complete(completionRequest({ purpose: 'other' }), signal)).toEqual(answer);
-  expect(await new StoredLlmClient(new FakeLlmClient([]), store, 'here').complete(completionRequest(), signal)).toEqual(
-    answer,
-  );
+  expect(
+    await new StoredLlmClient(new FakeLlmClient([]), store, () => 'here').complete(completionRequest(), signal),
+  ).toEqual(answer);
 });
 
 it('takes another endpoint, sample or prompt for another call', async () => {
   const inner = new FakeLlmClient(() => judgementCompletion(0.9));
   const store = new MemoryResultStore();
-  await new StoredLlmClient(inner, store, 'here').complete(completionRequest(), signal);
-  await new StoredLlmClient(inner, store, 'there').complete(completionRequest(), signal);
-  await new StoredLlmClient(inner, store, 'here').complete(completionRequest({ sample: 1 }), signal);
-  await new StoredLlmClient(inner, store, 'here').complete(completionRequest({ messages: [] }), signal);
+  await new StoredLlmClient(inner, store, () => 'here').complete(completionRequest(), signal);
+  await new StoredLlmClient(inner, store, () => 'there').complete(completionRequest(), signal);
+  await new StoredLlmClient(inner, store, () => 'here').complete(completionRequest({ sample: 1 }), signal);
+  await new StoredLlmClient(inner, store, () => 'here').complete(completionRequest({ messages: [] }), signal);
   expect(inner.requests).toHaveLength(4);
 });
 
 it('lets equal calls under way share one answer', async () => {
   const inner = new FakeLlmClient([judgementCompletion(0.9)]);
-  const client = new StoredLlmClient(inner, new MemoryResultStore(), 'here');
+  const client = new StoredLlmClient(inner, new MemoryResultStore(), () => 'here');
   const answers = await Promise.all([1, 2, 3].map(() => client.complete(completionRequest(), signal)));
   expect(inner.requests).toHaveLength(1);
   expect(answers).toEqual([1, 2, 3].map(() => judgementCompletion(0.9)));
@@ -57,7 +57,7 @@ it('lets equal calls under way share one answer', async () => {
 
 it('stops a shared call only when nobody waits for it any more', async () => {
   const inner = new HeldLlmClient();
-  const client = new StoredLlmClient(inner, new MemoryResultStore(), 'here');
+  const client = new StoredLlmClient(inner, new MemoryResultStore(), () => 'here');
   const [one, two] = [new AbortController(), new AbortController()];
   const first = client.complete(completionRequest(), one.signal);
   const second = client.complete(completionRequest(), two.signal);
@@ -77,14 +77,14 @@ it('stops a shared call only when nobody waits for it any more', async () => {
 
 it('stores no failure: the next call asks again', async () => {
   const inner = new FakeLlmClient([new ModelUnavailableError('gone'), judgementCompletion(0.4)]);
-  const client = new StoredLlmClient(inner, new MemoryResultStore(), 'here');
+  const client = new StoredLlmClient(inner, new MemoryResultStore(), () => 'here');
   await expect(client.complete(completionRequest(), signal)).rejects.toThrow('gone');
   await expect(client.complete(completionRequest(), signal)).resolves.toEqual(judgementCompletion(0.4));
 });
 
 it('asks again for a stored value it cannot read', async () => {
   const store = new MemoryResultStore();
-  const client = new StoredLlmClient(new FakeLlmClient([judgementCompletion(0.4)]), store, 'here');
+  const client = new StoredLlmClient(new FakeLlmClient([judgementCompletion(0.4)]), store, () => 'here');
   store.get = async () => ({ text: 'from another version' });
   await expect(client.complete(completionRequest(), signal)).resolves.toEqual(judgementCompletion(0.4));
 });
@@ -92,7 +92,7 @@ it('asks again for a stored value it cannot read', async () => {
 it('accounts by purpose and model', async () => {
   const silent = { ...judgementCompletion(0.5), usage: null };
   const inner = new FakeLlmClient(({ purpose }) => (purpose === 'judge' ? judgementCompletion(0.9) : silent));
-  const client = new StoredLlmClient(inner, new MemoryResultStore(), 'here');
+  const client = new StoredLlmClient(inner, new MemoryResultStore(), () => 'here');
   for (const sample of [0, 1, 1]) await client.complete(completionRequest({ sample }), signal);
   await client.complete(completionRequest({ purpose: 'test-writer', model: 'big' }), signal);
   const zero = { input_tokens: 0, cached_input_tokens: 0, output_tokens: 0 };

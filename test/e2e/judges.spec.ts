@@ -83,6 +83,22 @@ it('takes the way that the settings name', async () => {
   expect(server.calls).toHaveLength(12);
 });
 
+it('asks the server that has the model', async () => {
+  const cli = await commandLine(() => ({ status: 404, json: { error: { message: 'no such model here' } } }));
+  const other = await ModelServer.start(judge);
+  try {
+    const { code, stderr } = await cli.run(select(cli, 'ef'), {
+      BESTK_MODEL_URLS: `judge=${other.baseUrl}, x=${server.baseUrl}`,
+    });
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect([server.calls.length, other.calls.length]).toEqual([0, 2]);
+    const bad = await cli.run(select(cli, 'ef'), { BESTK_MODEL_URLS: 'judge' });
+    expect(`${bad.code} ${bad.stderr}`).toMatch(/^2 .*BESTK_MODEL_URLS.*must look like model=http/);
+  } finally {
+    await other.close();
+  }
+});
+
 it('refuses two ways at once, an unknown one, and a folder that is none', async () => {
   const cli = await commandLine(judge);
   const words = async (verifiers: string, settings = {}): Promise<string> => {

@@ -133,7 +133,7 @@ it('ends the run for a call the recording does not hold, and for errors nobody e
 
 it('pays once for candidates whose prompts are equal', async () => {
   const inner = byPatch({ c1: judgementCompletion(0.9) });
-  const llm = new StoredLlmClient(inner, new MemoryResultStore(), 'here');
+  const llm = new StoredLlmClient(inner, new MemoryResultStore(), () => 'here');
   const { c1, twin } = await verify(llm, [candidate('c1'), candidate('twin', patchOf('c1'))]);
   expect(inner.requests).toHaveLength(1);
   expect([c1, twin]).toMatchObject([{ score: expect.any(Number) as number }, { candidate_id: 'twin', kind: 'scored' }]);
