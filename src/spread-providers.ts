@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import type { Provider } from '@nestjs/common';
 import { openStore } from './adapters/open-store.js';
+import { inRun } from './adapters/run-context.js';
 import type { OpenStore } from './adapters/store.js';
 import { CONFIG, type Config } from './config.js';
 import { RunKitFactory } from './pipeline/run-kit.js';
@@ -45,7 +46,7 @@ export const spreadProviders: Provider[] = [
   {
     provide: UnitWorker,
     useFactory: ({ units, runs }: OpenStore, performer: UnitPerformer, settings: RunSettings) =>
-      new UnitWorker({ units, runs, performer, settings }),
+      new UnitWorker({ units, runs, performer, settings, inRun }),
     inject: [STORE, UnitPerformer, RunSettings],
   },
   {

@@ -128,7 +128,7 @@ export class KyselyUnitStore extends UnitStore {
     return { state, outcome: JSON.parse(row.outcome ?? 'null') as unknown, owner, attempts };
   }
 
-  private claimable({ setups, not }: Wanted) {
+  private claimable({ setups, not, only }: Wanted) {
     const now = this.dialect.now();
     const query = this.db
       .selectFrom('units')
@@ -145,7 +145,8 @@ export class KyselyUnitStore extends UnitStore {
           ]),
         ]),
       );
-    return not.length === 0 ? query : query.where('units.run_id', 'not in', not);
+    const permitted = not.length === 0 ? query : query.where('units.run_id', 'not in', not);
+    return only === null ? permitted : permitted.where('units.run_id', 'in', only);
   }
 
   private next(wanted: Wanted) {

@@ -11,6 +11,7 @@ import {
   type RunStatus,
   RunStore,
 } from '../ports/run-store.js';
+import { atMost } from './departure.js';
 import { RunBell } from './run-bell.js';
 import { RunExecutor } from './run-executor.js';
 import { RunSettings } from './run-settings.js';
@@ -144,11 +145,13 @@ export class RunService {
 
   private async close(): Promise<void> {
     for (const timer of this.timers) clearInterval(timer);
+    const { departure, graceMs } = this.settings;
+    departure.begin();
     const ended = this.queue.close();
     this.bell.ringAll();
-    await atMost(this.settings.drainMs, ended);
+    await departure.waitFor(ended);
     this.worker.stopAll();
-    await atMost(this.settings.graceMs, ended);
+    await atMost(graceMs, ended);
     await this.worker.releaseAll();
   }
 
@@ -182,12 +185,4 @@ export class RunService {
     }
     this.bell.ring(id);
   }
-}
-
-/** Waits for `work`, but no longer than `ms`. */
-async function atMost(ms: number, work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const over = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
-  await Promise.race([work, over]);
-  clearTimeout(timer);
 }

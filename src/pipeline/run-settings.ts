@@ -1,7 +1,11 @@
 import { type LoggerService } from '@nestjs/common';
+import { Departure } from './departure.js';
 import { RunBell } from './run-bell.js';
 
-type RunTimes = Pick<RunSettings, 'leaseMs' | 'pollMs' | 'graceMs' | 'drainMs' | 'process'>;
+type RunTimes = Pick<RunSettings, 'leaseMs' | 'pollMs' | 'graceMs' | 'process'> & {
+  /** How long a shutdown lets work under way finish before it tells it to stop. */
+  readonly drainMs: number;
+};
 
 /** How runs are worked on; the class is the injection token. */
 export class RunSettings {
@@ -11,14 +15,15 @@ export class RunSettings {
   readonly pollMs: number;
   /** How long work may go on after it was told to stop by a shutdown. */
   readonly graceMs: number;
-  /** How long a shutdown lets runs under way finish before it tells them to stop. */
-  readonly drainMs: number;
   readonly logger: Pick<LoggerService, 'warn' | 'error'>;
   /** Names this process in leases and events, for people. */
   readonly process: string;
 
   /** Rings for all that works on runs in this process. */
   readonly bell = new RunBell();
+
+  /** Of this process. */
+  readonly departure: Departure;
 
   constructor(
     logger: Pick<LoggerService, 'warn' | 'error'>,
@@ -29,7 +34,7 @@ export class RunSettings {
     this.leaseMs = leaseMs;
     this.pollMs = pollMs;
     this.graceMs = graceMs;
-    this.drainMs = drainMs;
+    this.departure = new Departure(drainMs);
   }
 
   /** The name under which a part of this process holds leases: no other ever has it. */

@@ -44,20 +44,20 @@ export class UnitDesk {
     const { units, kits, worker, settings } = this.tools;
     const setup = await kits.setupOf(offer.kind);
     const id = unitId(offer);
-    worker.expect(id);
+    worker.expected.expect(id, offer.runId);
     await units.offer({ ...offer, setup, payload: z.json().parse(payload) });
     worker.start();
     settings.bell.ring(UNITS);
     try {
       await this.end(id, signal);
     } catch (error) {
-      worker.forget(id);
+      worker.expected.forget(id);
       worker.stop(id);
       // Told to stop, a run hands its units on as they are; one that goes on without them takes them back.
       if (!(error instanceof InterruptedError)) await units.withdraw(id).catch(() => undefined);
       throw error;
     }
-    worker.forget(id);
+    worker.expected.forget(id);
     return this.outcome(id);
   }
 

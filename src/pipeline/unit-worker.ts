@@ -1,6 +1,8 @@
 import { BestkError, InterruptedError, UnavailableError } from '../core/errors.js';
 import { RunStore } from '../ports/run-store.js';
 import { UnitStore, type Unit, type UnitEnding, type UnitKind } from '../ports/unit-store.js';
+import { atMost } from './departure.js';
+import { ExpectedUnits, type InRun } from './expected-units.js';
 import { RunHeartbeat } from './run-heartbeat.js';
 import { RunSettings } from './run-settings.js';
 import { NotHereError } from './unit-error.js';
@@ -19,6 +21,7 @@ export interface UnitWorkerTools {
   readonly runs: RunStore;
   readonly performer: UnitPerformer;
   readonly settings: RunSettings;
+  readonly inRun: InRun;
 }
 
 interface Active {
@@ -29,15 +32,16 @@ interface Active {
 
 /** Takes units of any run on the store, as many as there is room for, does them, and says how they ended. */
 export class UnitWorker {
+  readonly expected: ExpectedUnits;
   private readonly owner: string;
   private readonly active = new Map<string, Active>();
-  private readonly expected = new Map<string, (begin: () => void) => void>();
   private readonly passedOver = new Map<string, number>();
   private readonly closing = new AbortController();
   private looping: Promise<void> | null = null;
 
   constructor(private readonly tools: UnitWorkerTools) {
     this.owner = tools.settings.newOwner();
+    this.expected = new ExpectedUnits(tools.inRun);
   }
 
   /** Begins to take units; again is harmless. */
@@ -45,34 +49,24 @@ export class UnitWorker {
     if (!this.closing.signal.aborted) this.looping ??= this.loop();
   }
 
-  /**
-   * Has a unit that this process itself waits for done in the context (trace, log) of who calls this; the unit of another
-   * process has none here.
-   */
-  expect(id: string): void {
-    void new Promise<() => void>((grant) => this.expected.set(id, grant)).then((begin) => {
-      begin();
-    });
-  }
-
-  /** Nobody waits for it here any more. */
-  forget(id: string): void {
-    this.expected.delete(id);
-  }
-
   /** Stops the work on a unit, if it is under way here. */
   stop(id: string): void {
     this.active.get(id)?.controller.abort(new InterruptedError());
   }
 
-  /** Takes nothing more, stops what is under way and hands it back. */
+  /** Takes no unit of another's run any more, lets what is under way finish for a while, and hands the rest back. */
   async shutdown(): Promise<void> {
+    const { bell, departure, graceMs } = this.tools.settings;
+    departure.begin();
+    await departure.waitFor(this.allDone());
     this.closing.abort();
     for (const id of this.active.keys()) this.stop(id);
-    this.tools.settings.bell.ring(UNITS);
-    const ended = Promise.all([this.looping, ...[...this.active.values()].map(({ done }) => done)]);
-    const { graceMs } = this.tools.settings;
-    await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, graceMs).unref())]);
+    bell.ring(UNITS);
+    await atMost(graceMs, Promise.all([this.looping, this.allDone()]));
+  }
+
+  private allDone(): Promise<unknown> {
+    return Promise.all([...this.active.values()].map(({ done }) => done));
   }
 
   private async loop(): Promise<void> {
@@ -91,7 +85,9 @@ export class UnitWorker {
       const rooms = await performer.rooms();
       const setups = rooms.filter(({ kind, most }) => this.countOf(kind) < most).map(({ setup }) => setup);
       if (setups.length === 0) return null;
-      return await units.claim(this.owner, { setups, not: this.notNow() }, settings.leaseMs);
+      const only = settings.departure.hasBegun ? this.expected.runs() : null;
+      if (only?.length === 0) return null;
+      return await units.claim(this.owner, { setups, not: this.notNow(), only }, settings.leaseMs);
     } catch (error) {
       settings.logger.warn(`Taking a unit failed: ${String(error)}`);
       return null;
@@ -102,23 +98,14 @@ export class UnitWorker {
     // Its lease ran out while it was under way here, and now it is held again.
     if (this.active.has(unit.id)) return;
     const controller = new AbortController();
-    const done = this.inContext(unit.id, () => this.work(unit, controller)).finally(() => {
-      this.active.delete(unit.id);
-      this.tools.settings.bell.ring(UNITS);
-    });
+    const done = this.expected
+      .within(unit, () => this.work(unit, controller))
+      .finally(() => {
+        this.active.delete(unit.id);
+        this.tools.settings.bell.ring(UNITS);
+      });
     this.active.set(unit.id, { kind: unit.kind, controller, done });
     if (this.closing.signal.aborted) controller.abort(new InterruptedError());
-  }
-
-  private inContext(id: string, work: () => Promise<void>): Promise<void> {
-    const grant = this.expected.get(id);
-    if (grant === undefined) return work();
-    this.expected.delete(id);
-    return new Promise((resolve) => {
-      grant(() => {
-        resolve(work());
-      });
-    });
   }
 
   /** Never rejects. */

@@ -48,6 +48,8 @@ export interface Wanted {
   readonly setups: readonly string[];
   /** Runs whose units this process cannot do. */
   readonly not: readonly string[];
+  /** Runs whose units alone are wanted; null = any. */
+  readonly only: readonly string[] | null;
 }
 
 /**

@@ -7,7 +7,7 @@ interface Stores {
   readonly units: UnitStore;
 }
 
-const ANY = { setups: ['s'], not: [] };
+const ANY = { setups: ['s'], not: [], only: null };
 const LONG_MS = 60_000;
 
 /** What every UnitStore promises. `open` gives an empty one. */
@@ -130,7 +130,9 @@ export function unitStoreContract(name: string, open: () => Promise<Stores>): vo
       const store = await open();
       const run = await running(store, 'a');
       const id = await store.units.offer(spec(run, 'u'));
-      expect(await store.units.claim('w', { setups: ['s'], not: [run] }, LONG_MS)).toBeNull();
+      expect(await store.units.claim('w', { ...ANY, not: [run] }, LONG_MS)).toBeNull();
+      expect(await store.units.claim('w', { ...ANY, only: ['other'] }, LONG_MS)).toBeNull();
+      expect(await store.units.claim('w', { ...ANY, only: [] }, LONG_MS)).toBeNull();
       await take(store, 'w');
       await store.units.offer(spec(run, 'v'));
       await store.runs.release(run, 'owner of a');

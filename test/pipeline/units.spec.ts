@@ -1,6 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { currentRun, inRun } from '../../src/adapters/run-context.js';
 import { openSqliteStore } from '../../src/adapters/sqlite-store.js';
 import type { OpenStore } from '../../src/adapters/store.js';
 import { InterruptedError } from '../../src/core/errors.js';
@@ -33,7 +35,10 @@ afterEach(async () => {
 });
 
 /** A process: what it does with units, and where it puts up its own. */
-function processWith(work: Work, most = 2, setup = 's'): { desk: UnitDesk; worker: UnitWorker } {
+function processWith(
+  work: Work,
+  { most = 2, setup = 's', drainMs = 0 } = {},
+): { desk: UnitDesk; worker: UnitWorker; settings: RunSettings } {
   const performer = {
     rooms: () => Promise.resolve([{ kind: 'cells', setup, most }]),
     perform: async (unit: Unit, emit: Emit, signal: AbortSignal) => ({
@@ -41,11 +46,12 @@ function processWith(work: Work, most = 2, setup = 's'): { desk: UnitDesk; worke
       result: await work(unit, emit, signal),
     }),
   } as unknown as UnitPerformer;
-  const settings = new RunSettings({ warn: () => undefined, error: () => undefined }, TIMES);
+  const settings = new RunSettings({ warn: () => undefined, error: () => undefined }, { ...TIMES, drainMs });
   const { runs, units } = store;
-  const worker = new UnitWorker({ units, runs, performer, settings });
+  const worker = new UnitWorker({ units, runs, performer, settings, inRun });
   workers.push(worker);
-  return { worker, desk: new UnitDesk({ units, kits: { setupOf: () => Promise.resolve('s') }, worker, settings }) };
+  const desk = new UnitDesk({ units, kits: { setupOf: () => Promise.resolve('s') }, worker, settings });
+  return { worker, desk, settings };
 }
 
 async function running(key: string): Promise<string> {
@@ -112,7 +118,7 @@ describe('units of a run', () => {
   });
 
   it('stay with processes of the same settings', async () => {
-    const stranger = processWith(() => Promise.resolve('stranger'), 2, 'other');
+    const stranger = processWith(() => Promise.resolve('stranger'), { setup: 'other' });
     stranger.worker.start();
     const { desk } = processWith(() => Promise.resolve('own'));
     expect((await desk.have(cells(await running('a'), 'u'), quiet)).result).toBe('own');
@@ -128,7 +134,7 @@ describe('units of a run', () => {
       signal.throwIfAborted();
     });
     there.worker.start();
-    const here = processWith(never, 0);
+    const here = processWith(never, { most: 0 });
     const run = await running('a');
     const cancelled = new AbortController();
     const waiting = here.desk.have(cells(run, 'u'), cancelled.signal);
@@ -151,6 +157,45 @@ describe('units of a run', () => {
     await first.worker.shutdown();
     processWith(() => Promise.resolve('second')).worker.start();
     expect(await waiting).toMatchObject({ result: 'second', attempts: 1 });
+  });
+
+  it('of other processes are left alone by one that is leaving, which still does those of its own runs', async () => {
+    const took: string[] = [];
+    const leaving = processWith(({ runId }) => Promise.resolve(took.push(runId)));
+    leaving.worker.start();
+    leaving.settings.departure.begin();
+    const [own, foreign] = [await running('own'), await running('foreign')];
+    const stop = new AbortController();
+    const waiting = processWith(never, { most: 0 }).desk.have(cells(foreign, 'u'), stop.signal);
+    await Promise.all(['u', 'v', 'w'].map((key) => leaving.desk.have(cells(own, key), quiet)));
+    await sleep(5 * TIMES.pollMs);
+    expect(took).toEqual([own, own, own]);
+    stop.abort(new InterruptedError());
+    await expect(waiting).rejects.toThrow(InterruptedError);
+  });
+
+  it('are finished by a process that leaves, where it was given time for that', async () => {
+    let begun = false;
+    const slow: Work = async (_unit, _emit, signal) => {
+      begun = true;
+      return sleep(100, 'finished', { signal });
+    };
+    const leaving = processWith(slow, { drainMs: 5_000 });
+    leaving.worker.start();
+    const { desk } = processWith(never, { most: 0 });
+    const waiting = desk.have(cells(await running('a'), 'u'), quiet);
+    await until(() => begun);
+    await leaving.worker.shutdown();
+    expect(await waiting).toMatchObject({ result: 'finished', attempts: 1 });
+  });
+
+  it('are done in the name of their run, whoever waits for them', async () => {
+    const here = processWith(() => Promise.resolve(currentRun()));
+    const there = processWith(never, { most: 0 });
+    const [a, b] = [await running('a'), await running('b')];
+    const own = await inRun(a, () => here.desk.have(cells(a, 'u'), quiet));
+    const foreign = await inRun(b, () => there.desk.have(cells(b, 'u'), quiet));
+    expect([own.result, foreign.result]).toEqual([a, b]);
   });
 
   it('let their worker write the journal while it holds them', async () => {
