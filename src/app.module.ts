@@ -146,6 +146,7 @@ const providers: Provider[] = [
 @Module({
   providers,
   exports: [
+    STORE,
     RunService,
     UnitWorker,
     RescoreIntake,

@@ -5,7 +5,6 @@ import type { App } from './commands/app.js';
 import { CONFIG, type Config } from './config.js';
 import { RunKitFactory } from './pipeline/run-kit.js';
 import { RunService } from './pipeline/run-service.js';
-import { UnitWorker } from './pipeline/unit-worker.js';
 import { LlmClient } from './ports/llm-client.js';
 import { Sandbox } from './ports/sandbox.js';
 import { STORE } from './spread-providers.js';
@@ -24,10 +23,6 @@ export async function openApplication(): Promise<App> {
     verifierModel: config.llm.verifierModel ?? null,
     agentModel: config.agent.model ?? null,
     replaying: config.llm.replay !== undefined,
-    async work() {
-      context.get(UnitWorker).start();
-      await context.get(RunService).recover();
-    },
     close: () => context.close(),
   };
 }

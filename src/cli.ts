@@ -41,7 +41,10 @@ registerServe(program, async (options) => {
   const { serve } = await import('./main.js');
   await serve(options);
 });
-registerWorker(program, openApp);
+registerWorker(program, async (options) => {
+  const { work } = await import('./worker.js');
+  await work(options);
+});
 registerDoctor(program, openApp);
 registerSweep(program, openApp);
 

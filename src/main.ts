@@ -3,14 +3,11 @@ import { fileURLToPath } from 'node:url';
 import { Module, type OnApplicationBootstrap } from '@nestjs/common';
 import { AppModule } from './app.module.js';
 import { printFailure } from './commands/answer.js';
-import { stopWithin, untilTold } from './commands/stopping.js';
 import type { ServeOptions } from './commands/serve.js';
-import { loadConfig } from './config.js';
-import type { AuditEntry } from './http/audit.js';
+import { Daemon } from './daemon.js';
 import { httpControllers, watchProviders } from './http/http-controllers.js';
 import { startHttp } from './http/serve.js';
 import { UnitWorker } from './pipeline/unit-worker.js';
-import { createLogger, nestLogger } from './logger.js';
 import { VERSION } from './version.js';
 import { MetricsModule } from './watching.js';
 
@@ -32,27 +29,11 @@ class ServerModule implements OnApplicationBootstrap {
  * Serves HTTP until SIGINT or SIGTERM, then hands unfinished runs back and removes its containers, within bounded time.
  * @throws BadInputError for a bad setting or an unguarded address, StoreUnavailableError, ListenError
  */
-export async function serve({ host, port }: ServeOptions): Promise<void> {
-  const config = loadConfig();
-  const logger = createLogger(config.logLevel, config.secrets);
-  const { apiKeys, rateLimit, secrets } = config;
-  const audit = (entry: AuditEntry): void => {
-    logger.info({ audit: entry }, 'audit');
-  };
-  const told = { version: VERSION, logger: nestLogger(logger), audit, web: WEB_ASSETS };
-  const options = { host, port, apiKeys, rateLimit, secrets, ...told };
-  const server = await startHttp(ServerModule, options);
-  logger.info({ url: server.url }, 'listening');
-  const signal = await untilTold();
-  logger.info({ signal }, 'stopping');
-  await stopWithin(
-    config.stop.drainS + config.stop.limitS,
-    () => server.close(),
-    (why) => {
-      logger.error({ why }, 'ending without having stopped');
-    },
-  );
-  logger.info('stopped');
+export async function serve(at: ServeOptions): Promise<void> {
+  const daemon = new Daemon();
+  const server = await startHttp(ServerModule, { ...daemon.listening(at), version: VERSION, web: WEB_ASSETS });
+  daemon.tell({ url: server.url }, 'listening');
+  await daemon.untilTold(() => server.close());
 }
 
 if (import.meta.filename === process.argv[1]) {

@@ -16,8 +16,6 @@ export interface App {
   readonly agentModel: string | null;
   /** Model calls are answered from a recording. */
   readonly replaying: boolean;
-  /** Begins to take the runs of the store, and parts of runs, whoever accepted them. */
-  work(): Promise<void>;
   /** Hands unfinished runs back, removes this process's containers, closes the store. */
   close(): Promise<void>;
 }

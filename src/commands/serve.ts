@@ -1,4 +1,5 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
+import { readPort } from './read-port.js';
 
 export interface ServeOptions {
   readonly host: string;
@@ -22,10 +23,4 @@ export function registerServe(program: Command, serve: (options: ServeOptions) =
     .option('--port <number>', 'port to listen on, 0 for any free one', readPort, 8080)
     .addHelpText('after', EXAMPLE)
     .action((options: ServeOptions) => serve(options));
-}
-
-function readPort(text: string): number {
-  const port = Number(text);
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new InvalidArgumentError('must be 0 to 65535.');
-  return port;
 }

@@ -27,8 +27,8 @@ export interface ServeOptions extends GuardOptions {
   readonly port: number;
   /** What no answer and no log may hold. */
   readonly secrets: readonly string[];
-  /** Of bestk, for the OpenAPI document. */
-  readonly version: string;
+  /** Of bestk, for the OpenAPI document; absent = none is served. */
+  readonly version?: string;
   readonly logger: LoggerService;
   /** Writes down who started, cancelled and deleted what. */
   readonly audit: (entry: AuditEntry) => void;
@@ -43,7 +43,7 @@ export interface HttpServer {
 }
 
 /**
- * Serves `httpControllers` of `module`, which provides RunService, and takes up the runs that were left.
+ * Serves the controllers of `module`, which provides RunService, and takes up the runs that were left.
  * @throws BadInputError off loopback without API keys, ListenError, StoreUnavailableError
  */
 export async function startHttp(module: Type | DynamicModule, options: ServeOptions): Promise<HttpServer> {
@@ -81,7 +81,7 @@ function prepare(app: NestApplication, options: ServeOptions): void {
   );
   app.useGlobalFilters(new ProblemFilter(options.logger, hider(options.secrets)));
   app.useGlobalInterceptors(new AuditInterceptor(options.audit));
-  serveDocument(app, options.version);
+  if (options.version !== undefined) serveDocument(app, options.version);
 }
 
 async function close(app: NestApplication, runs: RunService): Promise<void> {

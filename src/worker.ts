@@ -1,0 +1,46 @@
+import 'reflect-metadata';
+import { Inject, Module, type OnApplicationBootstrap } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type { OpenStore } from './adapters/store.js';
+import { AppModule } from './app.module.js';
+import type { WorkerOptions } from './commands/worker.js';
+import { Daemon } from './daemon.js';
+import { watchControllers, watchProviders } from './http/http-controllers.js';
+import { startHttp } from './http/serve.js';
+import { RunService } from './pipeline/run-service.js';
+import { UnitWorker } from './pipeline/unit-worker.js';
+import { STORE } from './spread-providers.js';
+import { MetricsModule } from './watching.js';
+
+@Module({ imports: [AppModule, MetricsModule], controllers: watchControllers, providers: watchProviders })
+class WorkerModule implements OnApplicationBootstrap {
+  constructor(
+    private readonly worker: UnitWorker,
+    @Inject(STORE) private readonly store: OpenStore,
+    private readonly daemon: Daemon,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.worker.start();
+    this.daemon.tell({ store: this.store.name }, 'working');
+  }
+}
+
+/**
+ * Works on the runs of the store until SIGINT or SIGTERM, then hands back what is unfinished and removes its containers, within
+ * bounded time. With a port it answers /healthz, /readyz and /metrics there, and nothing else.
+ * @throws BadInputError for a bad setting or an unguarded address, StoreUnavailableError, ListenError
+ */
+export async function work({ host, port }: WorkerOptions): Promise<void> {
+  const daemon = new Daemon();
+  const module = { module: WorkerModule, providers: [{ provide: Daemon, useValue: daemon }] };
+  if (port !== undefined) {
+    const server = await startHttp(module, daemon.listening({ host, port }));
+    daemon.tell({ url: server.url }, 'listening');
+    return daemon.untilTold(() => server.close());
+  }
+  // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- Nest's options are a class in name only
+  const context = await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
+  await context.get(RunService).recover();
+  return daemon.untilTold(() => context.close());
+}
