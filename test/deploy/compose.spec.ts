@@ -15,16 +15,17 @@ const Ours = z.object({
   hostname: z.string(),
   environment: z.record(z.string(), z.string()),
   stop_grace_period: z.string().regex(/^\d+s$/),
+  healthcheck: z.object({ test: z.array(z.string()) }),
   depends_on: z.record(z.string(), z.object({ condition: z.literal('service_healthy') })),
 });
 const Compose = z.object({
   services: z.object({
-    bestk: Ours.extend({ healthcheck: z.object({ test: z.array(z.string()) }), ports: z.array(z.string()) }),
+    bestk: Ours.extend({ ports: z.array(z.string()) }),
     'worker-1': Ours,
     'worker-2': Ours,
     postgres: z.object({ image: z.string(), volumes: z.array(z.string()), healthcheck: z.object({}) }),
   }),
-  volumes: z.object({ postgres: z.null() }),
+  volumes: z.object({ postgres: z.null(), work: z.null() }),
 });
 const { services } = Compose.parse(parse(text, { merge: true }));
 const ours = [services.bestk, services['worker-1'], services['worker-2']];

@@ -1,22 +1,14 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
-import { join } from 'node:path';
 import { ModelServer } from '../fakes/model-server.js';
 import { judgementReply } from '../fakes/chat-reply.js';
 import { calcTest, calculatorIssue, RIGHT, WRONG } from '../fixtures/calculator.js';
 import { until } from '../fixtures/run-world.js';
+import { BUILD_MS, buildServiceImage, docker, sandboxesOf, SERVICE_IMAGE } from './service-image.js';
 
-const root = join(import.meta.dirname, '../..');
 const SOCKET = '/var/run/docker.sock';
 const NAME = `bestk-image-test-${process.pid}`;
 const KEY = 'a-key-of-the-test';
-const BUILD_MS = 1_200_000;
-
-/** Docker's command line; what the builder says of itself goes to nobody. */
-function docker(...args: string[]): string {
-  const env = { ...process.env, DOCKER_BUILDKIT: '0' };
-  return execFileSync('docker', args, { cwd: root, env, encoding: 'utf8', stdio: 'pipe' }).trim();
-}
 
 /** Starts the service under its fixed name and host name, as compose.yaml does, on the host's network. */
 function start(port: number, modelUrl: string): void {
@@ -26,15 +18,11 @@ function start(port: number, modelUrl: string): void {
     ...['--cap-drop', 'ALL', '--security-opt', 'no-new-privileges:true', '--tmpfs', '/tmp'],
     ...['-v', `${SOCKET}:${SOCKET}`, '-v', `${NAME}:/var/lib/bestk`, '--group-add', String(statSync(SOCKET).gid)],
     ...environment.flatMap((each) => ['-e', each]),
-    ...['bestk/service:test', 'serve', '--host', '0.0.0.0', '--port', String(port)],
+    ...[SERVICE_IMAGE, 'serve', '--host', '0.0.0.0', '--port', String(port)],
   );
 }
 
-/** Sandboxes of the service's container: their owner is `<its host name>:…/<pid>/<start>`. */
-function sandboxes(): string[] {
-  const owners = docker('ps', '-a', '--filter', 'label=bestk', '--format', '{{.Label "bestk.owner"}}');
-  return owners.split('\n').filter((owner) => owner.startsWith(`${NAME}:`));
-}
+const sandboxes = (): string[] => sandboxesOf(NAME);
 
 describe('the image', () => {
   let models: ModelServer;
@@ -47,18 +35,7 @@ describe('the image', () => {
     );
 
   beforeAll(async () => {
-    execFileSync('bash', ['scripts/node-image.sh'], { cwd: root, stdio: 'pipe' });
-    docker(
-      'build',
-      '-q',
-      '--network',
-      'none',
-      '--build-arg',
-      'NODE_IMAGE=bestk/node:20',
-      '-t',
-      'bestk/service:test',
-      '.',
-    );
+    buildServiceImage();
     models = await ModelServer.start((body) => ({ json: judgementReply(0.9, body.model) }), ['judge']);
     const port = 20_000 + (process.pid % 10_000);
     url = `http://127.0.0.1:${port}`;

@@ -44,17 +44,25 @@ export class ModelServer {
     this.#models = models;
   }
 
-  /** @param port 0 = any free port of the loopback interface */
-  static async start(answer: AnswerChat, models: readonly string[] = ['judge'], port = 0): Promise<ModelServer> {
+  /** @param at port 0 = any free one */
+  static async start(
+    answer: AnswerChat,
+    models: readonly string[] = ['judge'],
+    { port = 0, host = '127.0.0.1' } = {},
+  ): Promise<ModelServer> {
     const server = new ModelServer(answer, models);
     await new Promise<void>((resolve, reject) => {
-      server.#server.once('error', reject).listen(port, '127.0.0.1', resolve);
+      server.#server.once('error', reject).listen(port, host, resolve);
     });
     return server;
   }
 
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
   get baseUrl(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1`;
+    return `http://127.0.0.1:${this.port}/v1`;
   }
 
   async close(): Promise<void> {
