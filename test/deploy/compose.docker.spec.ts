@@ -1,0 +1,175 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { judgementReply } from '../fakes/chat-reply.js';
+import { type AnswerChat, ModelServer } from '../fakes/model-server.js';
+import { bash, finish, playScripts, replace } from '../fixtures/agent-script.js';
+import { calcTest, calculatorIssue } from '../fixtures/calculator.js';
+import { until } from '../fixtures/run-world.js';
+import { compose, ComposeProject, thisMachine } from './compose-project.js';
+import { build, BUILD_MS, buildServiceImage, docker, sandboxesOf, SERVICE_IMAGE } from './service-image.js';
+
+const K = 6;
+const LATENCY_MS = 400;
+const KEY = 'a-key-of-the-test';
+const PORT = 20_000 + (process.pid % 10_000);
+const URL = `http://127.0.0.1:${PORT}`;
+const HOSTS = ['bestk-service', 'bestk-worker-1', 'bestk-worker-2'];
+const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' };
+const CALC = `${calculatorIssue.environment.workdir}/calc.py`;
+
+/** Tries that differ, the first of them right. */
+const play = playScripts(
+  Array.from({ length: K }, (_, n) => [
+    `Try ${n}: I look.\n${bash(`cat calc.py # ${n}`)}`,
+    `Try ${n}: I change it.\n${replace(CALC, 'return a - b', n === 0 ? 'return a + b' : `return ${n}`)}`,
+    `Try ${n}: done.\n${finish}`,
+  ]),
+  LATENCY_MS,
+);
+const answer: AnswerChat = async (body, index) => {
+  if (body.model === 'agent') return play(body, index);
+  await sleep(LATENCY_MS);
+  const right = body.messages.some(({ content }) => content.includes('return a + b'));
+  return { json: judgementReply(right ? 0.9 : 0.1, body.model) };
+};
+
+async function get(path: string): Promise<unknown> {
+  return (await fetch(`${URL}${path}`, { headers })).json();
+}
+
+interface RunSeen {
+  readonly status: string;
+  readonly selection: { readonly candidate_id: string } | null;
+}
+
+/** Who did what, as the run's events tell it. */
+async function unitsOf(id: string): Promise<readonly { kind: string; host: string }[]> {
+  const journal = await fetch(`${URL}/v1/runs/${id}/events`, {
+    headers: { ...headers, accept: 'text/event-stream' },
+    signal: AbortSignal.timeout(1_000),
+  });
+  let text = '';
+  try {
+    for await (const chunk of journal.body ?? []) text += Buffer.from(chunk as Uint8Array).toString();
+  } catch {
+    // It goes on as long as the run does.
+  }
+  return [...text.matchAll(/"type":"unit","data":\{"kind":"(\w+)".*?"worker":"([^":]+):/g)].map(
+    ([, kind = '', host = '']) => ({ kind, host }),
+  );
+}
+
+const hostsOf = (units: readonly { host: string }[]): string[] => [...new Set(units.map(({ host }) => host))].sort();
+const sandboxes = (): string[] => HOSTS.flatMap(sandboxesOf);
+
+if (compose === null) console.warn('SKIPPED: neither `docker compose` nor docker-compose is installed.');
+
+(compose === null ? describe.skip : describe)(`compose.yaml, started by ${compose?.join(' ') ?? ''}`, () => {
+  let models: ModelServer;
+  let project: ComposeProject;
+
+  beforeAll(async () => {
+    build('postgres-image.sh');
+    buildServiceImage();
+    models = await ModelServer.start(answer, ['agent', 'judge'], { host: '0.0.0.0' });
+    project = new ComposeProject({
+      BESTK_IMAGE: SERVICE_IMAGE,
+      POSTGRES_IMAGE: 'bestk/postgres:15',
+      POSTGRES_PASSWORD: 'of-the-test',
+      BESTK_LISTEN: `127.0.0.1:${PORT}`,
+      BESTK_API_KEYS: KEY,
+      OPENAI_BASE_URL: `http://${thisMachine()}:${models.port}/v1`,
+      BESTK_AGENT_MODEL: 'agent',
+      BESTK_VERIFIER_MODEL: 'judge',
+      BESTK_LLM_CONCURRENCY: '1',
+      BESTK_SANDBOX_CONCURRENCY: '1',
+    });
+    project.run('up', '-d', '--no-build');
+  }, BUILD_MS);
+
+  afterAll(async () => {
+    project.remove();
+    await models.close();
+  });
+
+  it('comes up healthy: service, workers and database, with engine and models in reach', async () => {
+    const health = (service: string): string => project.inspect(service, '{{.State.Health.Status}}');
+    for (const service of ['bestk', 'worker-1', 'worker-2', 'postgres']) {
+      await until(() => health(service) === 'healthy', 90_000);
+    }
+    expect(await get('/readyz')).toMatchObject({
+      status: 'ready',
+      parts: { engine: { ok: true }, models: { ok: true } },
+    });
+    expect((await fetch(`${URL}/v1/runs`)).status).toBe(401);
+  }, 120_000);
+
+  it('gives its processes no more than they need', () => {
+    for (const service of ['bestk', 'worker-1']) {
+      expect(project.exec(service, 'id -u')).toBe('10001');
+      expect(project.exec(service, 'touch /root-is-mine 2>/dev/null || echo refused')).toBe('refused');
+      expect(project.exec(service, 'touch /tmp/a /var/lib/bestk/a && echo done')).toBe('done');
+      expect(project.exec(service, "grep -E '^(CapEff|NoNewPrivs)' /proc/self/status | tr -s '\\t ' ' '")).toBe(
+        'CapEff: 0000000000000000\nNoNewPrivs: 1',
+      );
+    }
+  });
+
+  it('has workers that tell their metrics to who has a key, within the network', () => {
+    const ask = (key: string): string =>
+      project.exec(
+        'bestk',
+        `node -e "fetch('http://worker-1:8080/metrics',{headers:{authorization:'Bearer ${key}'}})` +
+          `.then(async (r)=>console.log(r.status,(await r.text()).includes('bestk_store_up 1')))"`,
+      );
+    expect(ask(KEY)).toBe('200 true');
+    expect(ask('another')).toBe('401 false');
+  });
+
+  it('spreads a run over both workers, and ends it when one of them is killed', async () => {
+    const tests = [calcTest('sum', 'add(2, 3) == 5'), calcTest('negative', 'add(-2, 1) == -1')];
+    const body = JSON.stringify({ issue: calculatorIssue, k: K, tests, verifiers: ['ef', 'eb'] });
+    const accepted = await fetch(`${URL}/v1/runs`, { method: 'POST', headers, body });
+    expect(accepted.status).toBe(202);
+    const { id } = (await accepted.json()) as { id: string };
+    const run = async (): Promise<RunSeen> => (await get(`/v1/runs/${id}`)) as RunSeen;
+    const hasBoth = async (): Promise<boolean> => {
+      const hosts = hostsOf(await unitsOf(id));
+      return hosts.includes('bestk-worker-1') && hosts.includes('bestk-worker-2');
+    };
+    await until(hasBoth, 90_000);
+    docker('kill', project.container('worker-2'));
+    expect((await run()).status).toBe('running');
+    await until(async () => (await run()).status === 'done', 120_000);
+    const { selection } = await run();
+    const patch = await (await fetch(`${URL}/v1/runs/${id}/patch`, { headers })).text();
+    expect(selection?.candidate_id).toMatch(/^rollout-/);
+    expect(patch).toContain('+    return a + b');
+    const units = await unitsOf(id);
+    expect(units.filter(({ kind }) => kind === 'rollout')).toHaveLength(K);
+    console.log(table(units));
+  }, 240_000);
+
+  it('removes, when the killed worker is started again, what it left', async () => {
+    project.run('start', 'worker-2');
+    await until(() => sandboxes().length === 0, 60_000);
+  }, 90_000);
+
+  it('goes down in an orderly way, and nothing is left', () => {
+    const [service, worker] = [project.container('bestk'), project.container('worker-1')];
+    project.run('stop');
+    expect([service, worker].map((id) => docker('inspect', '-f', '{{.State.ExitCode}}', id))).toEqual(['0', '0']);
+    project.run('down', '-v');
+    expect(project.left()).toEqual([]);
+    expect(sandboxes()).toEqual([]);
+  }, 120_000);
+});
+
+/** For who reads the test's output. */
+function table(units: readonly { kind: string; host: string }[]): string {
+  const kinds = ['rollout', 'verdict', 'cells'];
+  const count = (host: string, kind: string): number =>
+    units.filter((unit) => unit.host === host && unit.kind === kind).length;
+  return [['', ...kinds], ...hostsOf(units).map((host) => [host, ...kinds.map((kind) => count(host, kind))])]
+    .map((row) => row.join('\t'))
+    .join('\n');
+}
