@@ -40,11 +40,12 @@ chmod 755 "$work/entrypoint"
 mmdebstrap --quiet --variant=minbase --include=postgresql-15 --dpkgopt='path-exclude=/usr/share/doc/*' \
   --customize-hook='rm -rf "$1/var/lib/postgresql" "$1/etc/postgresql/15"' \
   --customize-hook='install -d -m 700 "$1/var/lib/postgresql/data"' \
-  --customize-hook='chroot "$1" sh -c "chown -R postgres:postgres /var/lib/postgresql && install -d -m 2775 -o postgres -g postgres /var/run/postgresql"' \
+  --customize-hook='chroot "$1" chown -R postgres:postgres /var/lib/postgresql' \
   --customize-hook="copy-in $work/entrypoint /usr/local/bin" bookworm "$work/root.tar"
 cat >"$work/Dockerfile" <<DOCKERFILE
 FROM scratch
 ADD root.tar /
+RUN install -d -m 2775 -o postgres -g postgres /run/postgresql
 ENV PATH=$bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin PGDATA=/var/lib/postgresql/data LANG=C.UTF-8
 USER postgres
 VOLUME /var/lib/postgresql/data
@@ -53,4 +54,4 @@ STOPSIGNAL SIGINT
 EXPOSE 5432
 ENTRYPOINT ["entrypoint"]
 DOCKERFILE
-DOCKER_BUILDKIT=0 docker build -q --label "bestk.recipe=$recipe" --label 'bestk.stand-in=postgres, for tests' -t "$image" "$work" >/dev/null
+DOCKER_BUILDKIT=0 docker build -q --network none --label "bestk.recipe=$recipe" --label 'bestk.stand-in=postgres, for tests' -t "$image" "$work" >/dev/null

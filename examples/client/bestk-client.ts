@@ -103,6 +103,16 @@ export type Run = {
   readonly progress: {
     readonly events: number;
     readonly by_type: Readonly<Record<string, number>>;
+    /** Who did what. */
+    readonly workers: readonly {
+      /** Host, process and part of it, as in the run’s events. */
+      readonly worker: string;
+      readonly rollout: number;
+      readonly verdict: number;
+      readonly cells: number;
+      /** Of its units, which overlap. */
+      readonly seconds: number;
+    }[];
     readonly last: RunEvent | null;
   };
   readonly selection: Selection | null;

@@ -1,6 +1,8 @@
 export interface Cluster {
   readonly url: string;
   readonly port: number;
+  /** Of its socket. */
+  readonly folder: string;
   start(): Promise<void>;
   stop(signal?: 'SIGKILL' | 'SIGINT'): Promise<void>;
   sql(text: string, database?: string): Promise<string>;

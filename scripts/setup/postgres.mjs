@@ -66,6 +66,10 @@ export class Cluster {
     return this.#parts.port;
   }
 
+  get folder() {
+    return this.#parts.folder;
+  }
+
   async create() {
     const { bin, folder, identity } = this.#parts;
     const data = join(folder, 'data');

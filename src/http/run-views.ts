@@ -7,15 +7,17 @@ import { RunRequest } from '../core/run-request.js';
 import { RunResult } from '../core/run-result.js';
 import { Verdict } from '../core/verdict.js';
 import { hasEnded, Run, RunEvent } from '../ports/run-store.js';
+import { workOf, WorkerShare } from './work-of-run.js';
 
 /** The answer to what starts or stops a run. */
 export const RunAccepted = Run.pick({ id: true, status: true });
 export type RunAccepted = z.infer<typeof RunAccepted>;
 
-/** How far a run is: events by type, and the last one. */
+/** How far a run is: events by type, who did what, and the last event. */
 const Progress = z.object({
   events: z.int().min(0),
   by_type: z.record(z.string(), z.int()),
+  workers: z.array(WorkerShare).describe('Who did what.'),
   last: RunEvent.nullable(),
 });
 type Progress = z.infer<typeof Progress>;
@@ -110,5 +112,6 @@ function resultOf(run: Run): RunResult | null {
 function progressOf(events: readonly RunEvent[]): Progress {
   const counts = new Map<string, number>();
   for (const { type } of events) counts.set(type, (counts.get(type) ?? 0) + 1);
-  return { events: events.length, by_type: Object.fromEntries(counts), last: events.at(-1) ?? null };
+  const by_type = Object.fromEntries(counts);
+  return { events: events.length, by_type, workers: workOf(events), last: events.at(-1) ?? null };
 }

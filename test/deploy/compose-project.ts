@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { docker } from './service-image.js';
@@ -69,8 +69,8 @@ export class ComposeProject {
  * default bridge for that name, by an address of its own.
  */
 export function thisMachine(): string {
-  const all = Object.entries(networkInterfaces());
-  if (all.some(([name]) => name === 'docker0')) return 'host.docker.internal';
-  const addresses = all.flatMap(([, given]) => given ?? []);
+  // Without containers of its own that bridge is down, and no interface to Node.
+  if (existsSync('/sys/class/net/docker0')) return 'host.docker.internal';
+  const addresses = Object.values(networkInterfaces()).flatMap((given) => given ?? []);
   return addresses.find(({ family, internal }) => family === 'IPv4' && !internal)?.address ?? 'host.docker.internal';
 }

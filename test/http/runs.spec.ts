@@ -57,6 +57,29 @@ describe('a run over HTTP', () => {
     expect(body).not.toHaveProperty('request');
   });
 
+  it('tells who did what of it, and of what was done again the last time alone', async () => {
+    const by = (worker: string, kind: string, seconds: number) => ({ kind, label: 'x', worker, attempts: 1, seconds });
+    const store = new MemoryRunStore();
+    const { id } = (await store.create('key', givenRequest())).run;
+    await store.claim(id, 'lost', 60_000);
+    await store.append(id, 'unit', by('b:2:x', 'rollout', 0.1), 'lost');
+    await store.release(id, 'lost');
+    const executor = new ScriptedExecutor(async (_run, emit) => {
+      await emit('unit', by('b:2:x', 'rollout', 0.1));
+      await emit('unit', by('a:1:y', 'cells', 0.5));
+      await emit('unit', by('a:1:y', 'verdict', 1));
+      await emit('unit', by('b:2:x', 'rollout', 0.2));
+      return runResult(PATCH);
+    });
+    const server = await serveRuns(store, executor);
+    servers.push(server);
+    await until(async () => (await server.client.getRun(id)).status === 'done');
+    expect((await server.client.getRun(id)).progress.workers).toEqual([
+      { worker: 'a:1:y', rollout: 0, verdict: 1, cells: 1, seconds: 1.5 },
+      { worker: 'b:2:x', rollout: 2, verdict: 0, cells: 0, seconds: 0.3 },
+    ]);
+  });
+
   it('gives the patch, byte for byte', async () => {
     const server = await serve(answering(PATCH));
     const id = await submit(server);

@@ -1,8 +1,9 @@
 import type { EvidenceView } from '../../http/evidence-view.js';
 import { count, seconds } from '../format.js';
+import { Workers } from './workers.js';
 
 /** What the decision depended on beside its request, and what it took. */
-export function Provenance({ evidence: { provenance, usage, request } }: { readonly evidence: EvidenceView }) {
+export function Provenance({ evidence: { run, provenance, usage, request } }: { readonly evidence: EvidenceView }) {
   if (provenance === null) return null;
   const facts: [string, string][] = [
     ['bestk', provenance.bestk_version],
@@ -28,6 +29,7 @@ export function Provenance({ evidence: { provenance, usage, request } }: { reado
           {facts.map(([name, value]) => [<dt key={name}>{name}</dt>, <dd key={`${name} value`}>{value}</dd>])}
         </dl>
         {usage !== null && usage.models.length > 0 && <Usage models={usage.models} />}
+        <Workers id={run.id} />
         <h3>Prompts</h3>
         <dl class="facts">
           {Object.entries(provenance.prompt_hashes).map(([name, hash]) => [
