@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { browserPath, missingBrowser } from './setup/browser.mjs';
 import { compile, compiledCurrent } from './setup/compiled.mjs';
 import { canInstall, install } from './setup/debian.mjs';
-import { assertMayStart, missingDocker, startEngine } from './setup/docker.mjs';
+import { assertMayStart, missingCompose, missingDocker, startEngine } from './setup/docker.mjs';
 import { engineFault } from './setup/engine.mjs';
 import { buildBase, buildExample, buildFixture } from './setup/images.mjs';
 import { missingPostgres } from './setup/postgres.mjs';
@@ -31,7 +31,7 @@ export async function setUp(goal) {
     ...(installed ? [] : missingCompilers()),
     ...(fault ? missingDocker() : []),
     ...(browser ? missingBrowser() : []),
-    ...(goal === 'test' ? missingPostgres() : []),
+    ...(goal === 'test' ? [...missingPostgres(), ...missingCompose()] : []),
   ];
   if (lacking.length > 0 && canInstall()) await install(lacking);
   if (browser) browserPath();

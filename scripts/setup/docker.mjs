@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { canInstall, hasProgram } from './debian.mjs';
@@ -14,6 +14,12 @@ const PACKAGE_START_S = 3;
 /** The Debian packages an own engine needs and this machine lacks. */
 export function missingDocker() {
   return [hasProgram('dockerd') ? [] : 'docker.io', hasProgram('iptables') ? [] : 'iptables'].flat();
+}
+
+/** The Debian package with a compose, where there is none as a plugin either. */
+export function missingCompose() {
+  const plugin = () => spawnSync('docker', ['compose', 'version']).status === 0;
+  return hasProgram('docker-compose') || plugin() ? [] : ['docker-compose'];
 }
 
 /**

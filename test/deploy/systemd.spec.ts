@@ -19,7 +19,7 @@ describe.each(UNITS)('%s', (name) => {
   const text = unit(name);
 
   it('runs a command of bestk, as nobody in particular, with its settings from a file', () => {
-    expect(value(text, 'ExecStart')).toMatch(/^\/usr\/local\/bin\/bestk (serve|worker)$/);
+    expect(value(text, 'ExecStart')).toMatch(/^\/usr\/local\/bin\/bestk (serve|worker --port 909%i)$/);
     expect(value(text, 'User')).toBe('bestk');
     expect(value(text, 'EnvironmentFile')).toMatch(/^-?\/etc\/bestk\/bestk\.env$/);
   });
