@@ -60,7 +60,7 @@ describe('a run over HTTP', () => {
   it('tells who did what of it, and of what was done again the last time alone', async () => {
     const by = (worker: string, kind: string, seconds: number) => ({ kind, label: 'x', worker, attempts: 1, seconds });
     const store = new MemoryRunStore();
-    const { id } = (await store.create('key', givenRequest())).run;
+    const { id } = (await store.create('key', JSON.parse(JSON.stringify(givenRequest())) as Run['request'])).run;
     await store.claim(id, 'lost', 60_000);
     await store.append(id, 'unit', by('b:2:x', 'rollout', 0.1), 'lost');
     await store.release(id, 'lost');
