@@ -37,29 +37,18 @@ async function get(path: string): Promise<unknown> {
   return (await fetch(`${URL}${path}`, { headers })).json();
 }
 
+interface Share {
+  readonly worker: string;
+  readonly rollout: number;
+}
+
 interface RunSeen {
   readonly status: string;
+  /** As the run's `unit` events tell it. */
+  readonly progress: { readonly workers: readonly Share[] };
   readonly selection: { readonly candidate_id: string } | null;
 }
 
-/** Who did what, as the run's events tell it. */
-async function unitsOf(id: string): Promise<readonly { kind: string; host: string }[]> {
-  const journal = await fetch(`${URL}/v1/runs/${id}/events`, {
-    headers: { ...headers, accept: 'text/event-stream' },
-    signal: AbortSignal.timeout(1_000),
-  });
-  let text = '';
-  try {
-    for await (const chunk of journal.body ?? []) text += Buffer.from(chunk as Uint8Array).toString();
-  } catch {
-    // It goes on as long as the run does.
-  }
-  return [...text.matchAll(/"type":"unit","data":\{"kind":"(\w+)".*?"worker":"([^":]+):/g)].map(
-    ([, kind = '', host = '']) => ({ kind, host }),
-  );
-}
-
-const hostsOf = (units: readonly { host: string }[]): string[] => [...new Set(units.map(({ host }) => host))].sort();
 const sandboxes = (): string[] => HOSTS.flatMap(sandboxesOf);
 
 if (compose === null) console.warn('SKIPPED: neither `docker compose` nor docker-compose is installed.');
@@ -133,21 +122,19 @@ if (compose === null) console.warn('SKIPPED: neither `docker compose` nor docker
     expect(accepted.status).toBe(202);
     const { id } = (await accepted.json()) as { id: string };
     const run = async (): Promise<RunSeen> => (await get(`/v1/runs/${id}`)) as RunSeen;
-    const hasBoth = async (): Promise<boolean> => {
-      const hosts = hostsOf(await unitsOf(id));
+    await until(async () => {
+      const hosts = (await run()).progress.workers.map(({ worker }) => worker.split(':')[0]);
       return hosts.includes('bestk-worker-1') && hosts.includes('bestk-worker-2');
-    };
-    await until(hasBoth, 90_000);
+    }, 90_000);
     docker('kill', project.container('worker-2'));
     expect((await run()).status).toBe('running');
     await until(async () => (await run()).status === 'done', 120_000);
-    const { selection } = await run();
+    const { selection, progress } = await run();
     const patch = await (await fetch(`${URL}/v1/runs/${id}/patch`, { headers })).text();
     expect(selection?.candidate_id).toMatch(/^rollout-/);
     expect(patch).toContain('+    return a + b');
-    const units = await unitsOf(id);
-    expect(units.filter(({ kind }) => kind === 'rollout')).toHaveLength(K);
-    console.log(table(units));
+    expect(progress.workers.reduce((sum, { rollout }) => sum + rollout, 0)).toBe(K);
+    console.table(progress.workers);
   }, 240_000);
 
   it('removes, when the killed worker is started again, what it left', async () => {
@@ -164,13 +151,3 @@ if (compose === null) console.warn('SKIPPED: neither `docker compose` nor docker
     expect(sandboxes()).toEqual([]);
   }, 120_000);
 });
-
-/** For who reads the test's output. */
-function table(units: readonly { kind: string; host: string }[]): string {
-  const kinds = ['rollout', 'verdict', 'cells'];
-  const count = (host: string, kind: string): number =>
-    units.filter((unit) => unit.host === host && unit.kind === kind).length;
-  return [['', ...kinds], ...hostsOf(units).map((host) => [host, ...kinds.map((kind) => count(host, kind))])]
-    .map((row) => row.join('\t'))
-    .join('\n');
-}
