@@ -6,13 +6,13 @@ import { startCluster, type Cluster } from '../../scripts/setup/postgres.mjs';
 
 const root = join(import.meta.dirname, '../..');
 const FIRST_PORT = 20_000 + (process.pid % 10_000);
-const PORTS = { 8080: FIRST_PORT, 9091: FIRST_PORT + 1, 9092: FIRST_PORT + 2 };
+const PORTS = { 8080: FIRST_PORT, 9091: FIRST_PORT + 1, 9092: FIRST_PORT + 2, 8099: FIRST_PORT + 3 };
 
 /** What the tests' machine has done already, and what would change it. */
 const STAND_INS = {
   'apt-get': 'exit 0',
   service: 'exit 0',
-  npm: 'exit 0',
+  npm: `[ "$1" = link ] || PATH='${process.env.PATH ?? ''}' exec npm "$@"`,
   su: 'exec sh -c "$3"',
   bestk: `exec ${process.execPath} ${root}/dist/src/cli.js "$@"`,
 };
