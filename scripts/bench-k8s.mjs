@@ -3,7 +3,7 @@
 //   exec    a command in a sandbox against `kubectl exec` in the same pod, from its first request to its end
 //   queue   many sessions at once on a node with room for twenty
 import { spawn } from 'node:child_process';
-import { bringUp, kubectlArguments, wanted, WHY_NOT } from './kubernetes/cluster.mjs';
+import { bringUp, kubectlArguments, needCluster } from './kubernetes/cluster.mjs';
 
 const IMAGE = 'bestk/fixture:1';
 const ROUNDS = 15;
@@ -11,10 +11,7 @@ const ROOM = 20;
 const go = new AbortController().signal;
 const spec = { image: IMAGE, workdir: '/testbed', baseCommit: null, purpose: 'bench' };
 
-if (!wanted()) {
-  console.log(`SKIPPED bench:k8s: ${WHY_NOT}`);
-  process.exit(0);
-}
+needCluster('bench:k8s');
 const { environment, down } = await bringUp([IMAGE]);
 const { KubernetesSandbox } = await import('../dist/src/adapters/kubernetes-sandbox.js');
 const cluster = {

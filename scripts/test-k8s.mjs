@@ -1,8 +1,9 @@
-// `npm run test:k8s [-- jest arguments]`: the contract suite, the attacks, the faults and `select` on a real issue, on a
-// real cluster. Skips loudly where there is none.
+// `npm run test:k8s [-- jest arguments]`: the contract suite, the attacks, the faults, the manifests and `select` on a real
+// issue, on a real cluster. Skips loudly where there is none.
 import { spawnSync } from 'node:child_process';
-import { present } from './e2e-real/data.mjs';
-import { bringUp, wanted, WHY_NOT } from './kubernetes/cluster.mjs';
+import { buildImages, present } from './e2e-real/data.mjs';
+import { bringUp, needCluster } from './kubernetes/cluster.mjs';
+import { setUpOrExit } from './setup.mjs';
 
 const FIXTURE = 'bestk/fixture:1';
 const ISSUE = 'sympy__sympy-24066';
@@ -10,19 +11,18 @@ const ISSUE_IMAGE = 'bestk-real/sympy:1.11';
 /** Real tests have time limits: a sandbox gets all the CPU it may use, and the others wait for a node. */
 const WHOLE_CORES = { BESTK_KUBERNETES_CPU_REQUEST: '1' };
 
-if (!wanted()) {
-  console.log(`SKIPPED test:k8s: ${WHY_NOT}`);
-  process.exit(0);
-}
+needCluster('test:k8s');
+await setUpOrExit('test');
+const isReal = present() && buildImages();
 const asked = process.argv.slice(2);
-const { environment, down } = await bringUp(present() ? [FIXTURE, ISSUE_IMAGE] : [FIXTURE]);
+const { environment, down } = await bringUp(isReal ? [FIXTURE, ISSUE_IMAGE] : [FIXTURE]);
 const env = { ...process.env, ...environment };
 const failed = [];
 try {
   const jest = ['--experimental-vm-modules', '--no-warnings', 'node_modules/jest/bin/jest.js', '-w', '1'];
   run('tests', [...jest, ...(asked.length > 0 ? asked : ['\\.k8s\\.spec\\.ts$'])]);
   if (asked.length > 0) console.log('');
-  else if (present()) run(`select on ${ISSUE}`, ['scripts/e2e-real.mjs', ISSUE], WHOLE_CORES);
+  else if (isReal) run(`select on ${ISSUE}`, ['scripts/e2e-real.mjs', ISSUE], WHOLE_CORES);
   else console.log(`SKIPPED select on ${ISSUE}: no real issues here`);
 } finally {
   down();

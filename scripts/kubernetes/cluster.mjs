@@ -16,14 +16,25 @@ const NAMESPACE = 'bestk-test';
  */
 const NODE_SETTINGS = 'podPidsLimit: 100\nfeatureGates: {SizeMemoryBackedVolumes: true}\n';
 
-/** Whether to use a cluster at all: its binaries are there, or it is wanted in so many words. */
-export function wanted() {
-  const isBuilt = existsSync(resolve(HOME, 'bin/kubelet'));
-  return existsSync(TOOL) && (isBuilt || process.env.BESTK_TEST_K8S === '1');
+/**
+ * Ends the process where there is no cluster, and says why: with 0, or with 1 when BESTK_TEST_K8S=1 wants one in so many
+ * words. Then one whose binaries are not there is built.
+ */
+export function needCluster(who) {
+  const isWanted = process.env.BESTK_TEST_K8S === '1';
+  const why = !existsSync(TOOL)
+    ? `there is no ${TOOL} to start a cluster with (BESTK_CLUSTER_TOOL)`
+    : isBuilt() || isWanted
+      ? null
+      : `the cluster's binaries are not in ${HOME} (K8S_HOME); BESTK_TEST_K8S=1 builds them`;
+  if (why === null) return;
+  console.log(`${isWanted ? 'FAILED' : 'SKIPPED'} ${who}: ${why}`);
+  process.exit(isWanted ? 1 : 0);
 }
 
-/** Why there is none. */
-export const WHY_NOT = `no cluster (needs ${TOOL}, and its binaries in ${HOME} or BESTK_TEST_K8S=1)`;
+function isBuilt() {
+  return existsSync(resolve(HOME, 'bin/kubelet'));
+}
 
 /** Arguments with which kubectl works in the tests' namespace. */
 export function kubectlArguments(...args) {
@@ -40,7 +51,7 @@ export function kubectl(...args) {
 export async function bringUp(images) {
   const wasUp = isUp();
   if (!wasUp) {
-    if (!existsSync(resolve(HOME, 'bin/kubelet'))) tool('build');
+    if (!isBuilt()) tool('build');
     tool('up');
   }
   await prepareNode();
