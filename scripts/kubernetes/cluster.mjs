@@ -41,9 +41,13 @@ export function kubectlArguments(...args) {
   return ['--kubeconfig', KUBECONFIG, '-n', NAMESPACE, ...args];
 }
 
-export function kubectl(...args) {
-  const { status, stdout, stderr } = spawnSync('kubectl', ['--kubeconfig', KUBECONFIG, ...args], { encoding: 'utf8' });
-  if (status !== 0) throw new Error(`kubectl ${args.join(' ')}: ${stderr}`);
+function kubectl(...args) {
+  return said('kubectl', '--kubeconfig', KUBECONFIG, ...args);
+}
+
+function said(command, ...args) {
+  const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${stderr}`);
   return stdout;
 }
 
@@ -55,12 +59,7 @@ export async function bringUp(images) {
     tool('up');
   }
   await prepareNode();
-  const known = new Set(
-    JSON.parse(kubectl('get', 'nodes', '-o', 'json'))
-      .items.flatMap(({ status }) => status.images ?? [])
-      .flatMap(({ names }) => names),
-  );
-  const missing = images.filter((image) => !known.has(`docker.io/${image}`));
+  const missing = images.filter(isMissing);
   if (missing.length > 0) tool('images', ...missing);
   if (!kubectl('get', 'namespaces', '-o', 'name').includes(`/${NAMESPACE}\n`))
     kubectl('create', 'namespace', NAMESPACE);
@@ -98,6 +97,14 @@ async function prepareNode() {
     await sleep(500);
   }
   throw new Error('the node does not become ready');
+}
+
+/** Whether the node lacks an image, or has another of that name. */
+function isMissing(image) {
+  const id = said('docker', 'image', 'inspect', '-f', '{{.Id}}', image).trim();
+  const onNode = ['-a', resolve(HOME, 'run/containerd.sock'), '-n', 'k8s.io'];
+  const names = said('ctr', ...onNode, 'images', 'ls', '-q').split('\n');
+  return !names.includes(`docker.io/${image}`) || !said('ctr', ...onNode, 'content', 'ls', '-q').includes(id);
 }
 
 function isUp() {
