@@ -91,7 +91,7 @@ describeOnCluster('deploy/kubernetes', () => {
 
   it('pulls the images to every node', async () => {
     const [prePull] = manifests('pre-pull.yaml');
-    kubectl({ input: JSON.stringify(prePull) }, 'apply', '-f', '-');
+    kubectl({ input: JSON.stringify(prePull) }, '-n', NAMESPACE, 'apply', '-f', '-');
     const ready = (): string =>
       kubectl({}, '-n', NAMESPACE, 'get', 'daemonset', 'bestk-pre-pull', '-o', 'jsonpath={.status.numberReady}');
     for (let tries = 0; ready() !== '1' && tries < 60; tries += 1) await sleep(500);

@@ -51,11 +51,12 @@ function adapted(manifest: Manifest): Manifest {
 
 describeOnCluster('service and workers in a cluster', () => {
   let postgres: Cluster;
-  let forwarders: { close(): void }[];
+  let forwarders: { close(): void }[] = [];
   let volume: string;
   let url: string;
   const inNamespace = (...args: string[]): string => kubectl({}, '-n', NAMESPACE, ...args);
-  const apply = (object: object): string => kubectl({ input: JSON.stringify(object) }, 'apply', '-f', '-');
+  const apply = (object: object): string =>
+    kubectl({ input: JSON.stringify(object) }, '-n', NAMESPACE, 'apply', '-f', '-');
   const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' };
 
   beforeAll(async () => {
@@ -70,7 +71,7 @@ describeOnCluster('service and workers in a cluster', () => {
       ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'bestk-secrets', namespace: NAMESPACE } },
       stringData: { POSTGRES_URL, BESTK_API_KEYS: KEY },
     });
-    kubectl({ input: allManifests(adapted) }, 'apply', '-f', '-');
+    apply(allManifests(adapted));
     forwarders = await Promise.all([API.port, postgres.port].map((port) => forward(NODE, port)));
     for (const each of ['statefulset/bestk', 'deployment/bestk-worker'])
       await kubectlBeside('-n', NAMESPACE, 'rollout', 'status', each, '--timeout=120s');
