@@ -5,9 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startCluster, type Cluster } from '../../scripts/setup/postgres.mjs';
 import { describeOnCluster } from '../adapters/describe-on-cluster.js';
 import { kubectl, kubectlBeside } from '../adapters/kubernetes-harness.js';
-import { calcPatch, calcTest, calculatorIssue, candidate, RIGHT, script } from '../fixtures/calculator.js';
+import { calcPatch, calculatorIssue, candidate, RIGHT, script } from '../fixtures/calculator.js';
 import { allManifests, type Manifest } from '../fixtures/deployment.js';
 import { forward } from '../fixtures/forwarder.js';
+import { until } from '../fixtures/run-world.js';
 
 const NAMESPACE = 'bestk';
 const KEY = 'a-key-of-the-test';
@@ -21,8 +22,7 @@ const SETTINGS = {
   BESTK_SANDBOX_DISK_MB: '256',
   BESTK_KUBERNETES_CPU_REQUEST: '0.1',
 };
-const SLOW = script('slow', 'import sys, time', 'from calc import add', 'time.sleep(2)', 'sys.exit(add(2, 3) != 5)');
-const K = 8;
+const K = 6;
 
 interface Run {
   readonly id: string;
@@ -91,18 +91,30 @@ describeOnCluster('service and workers in a cluster', () => {
     const answer = await fetch(`${url}${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) });
     return answer.json();
   };
-  const submit = async (): Promise<string> => {
-    const wrong = Array.from({ length: K - 1 }, (_, n) => calcPatch('def add(a, b):', `    return ${String(n)}`));
-    const candidates = [RIGHT, ...wrong].map((patch, n) => candidate(`c${String(n)}`, patch));
-    const tests = [calcTest('sum', 'add(2, 3) == 5'), SLOW];
-    return ((await ask('/v1/runs', { issue: calculatorIssue, candidates, tests, verifiers: ['eb'] })) as Run).id;
+  /** A run of which nothing is stored yet: each has a slow test of its own. */
+  const submit = async (n: number): Promise<string> => {
+    const wrong = Array.from({ length: K - 1 }, (_, value) =>
+      calcPatch('def add(a, b):', `    return ${String(value)}`),
+    );
+    const candidates = [RIGHT, ...wrong].map((patch, at) => candidate(`c${String(at)}`, patch));
+    const slow = script(
+      'slow',
+      'import sys, time',
+      'from calc import add',
+      `time.sleep(2)`,
+      `sys.exit(add(${String(n)}, 3) != ${String(n + 3)})`,
+    );
+    return ((await ask('/v1/runs', { issue: calculatorIssue, candidates, tests: [slow], verifiers: ['eb'] })) as Run)
+      .id;
   };
   const ended = async (id: string): Promise<Run> => {
-    for (;;) {
-      const run = (await ask(`/v1/runs/${id}`)) as Run;
-      if (run.status !== 'queued' && run.status !== 'running') return run;
+    let run: Run | undefined;
+    await until(async () => {
       await sleep(200);
-    }
+      run = (await ask(`/v1/runs/${id}`)) as Run;
+      return run.status !== 'queued' && run.status !== 'running';
+    }, 150_000);
+    return run as unknown as Run;
   };
   const sandboxes = (...selector: string[]): string[] =>
     inNamespace('get', 'pods', '-l', ['bestk=1', ...selector].join(','), '-o', 'name')
@@ -116,7 +128,7 @@ describeOnCluster('service and workers in a cluster', () => {
   };
 
   it('share a run over HTTP, each with sandboxes of its own, by the account of their pods', async () => {
-    const id = await submit();
+    const id = await submit(1);
     await expectRight(id);
     const answer = await fetch(`${url}/v1/runs/${id}/events`, { headers });
     const hosts = [...(await answer.text()).matchAll(/"worker":"([^:"]+):/g)].map(([, host]) => host ?? '');
@@ -124,25 +136,25 @@ describeOnCluster('service and workers in a cluster', () => {
     expect(sandboxes()).toEqual([]);
   }, 180_000);
 
-  it('go on when a worker is killed with its node’s word, and the cluster removes its sandboxes', async () => {
-    const id = await submit();
+  it('go on when a worker’s pod is killed, and the cluster removes its sandboxes', async () => {
+    const id = await submit(2);
     let victim: Pod | undefined;
-    while (victim === undefined) {
+    await until(() => {
       const workers = JSON.parse(inNamespace('get', 'pods', '-l', 'app=bestk-worker', '-o', 'json')) as {
         items: Pod[];
       };
       victim = workers.items.find(({ metadata }) => sandboxes(`bestk.worker=${metadata.uid}`).length > 0);
-      await sleep(100);
-    }
-    const { name, uid } = victim.metadata;
+      return victim !== undefined;
+    }, 60_000);
+    const { name, uid } = (victim as unknown as Pod).metadata;
     await kubectlBeside('-n', NAMESPACE, 'delete', 'pod', name, '--grace-period=0', '--force');
     await expectRight(id);
-    while (sandboxes(`bestk.worker=${uid}`).length > 0) await sleep(200);
+    await until(() => sandboxes(`bestk.worker=${uid}`).length === 0, 30_000);
     expect(sandboxes()).toEqual([]);
   }, 180_000);
 
   it('are checked by doctor, beside which the service keeps its sandboxes', async () => {
-    const id = await submit();
+    const id = await submit(3);
     const doctor = await kubectlBeside(
       ...['-n', NAMESPACE, 'exec', 'bestk-0', '--', 'bestk', 'doctor', '--image', calculatorIssue.environment.image],
     );
