@@ -33,7 +33,7 @@ describeOnCluster('trouble of a cluster', () => {
   ])('without a node %s is named, and the pod is taken back', async (_, cluster: Partial<ClusterOptions>, said) => {
     const nowhere = kubernetesSandbox({
       limits: { ...limits, memoryMb: 1_000_000 },
-      cluster: { startS: 2, memoryRequestMb: 1, ...cluster },
+      cluster: { startS: 6, memoryRequestMb: 1, ...cluster },
     });
     const opening = nowhere.open(spec, go);
     await expect(opening).rejects.toBeInstanceOf(SandboxUnschedulableError);
