@@ -1,10 +1,9 @@
 // Runs `bestk select` on real issues with real candidates in real containers and checks what it says:
 // `npm run e2e:real [instance…]`. Twice: with saved generated tests, and with tests that the shipped prompts got out of a
 // model (test/fixtures/real-tests, served over HTTP). Needs the folder with the real issues; skips loudly without it.
-import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { present, REAL_ISSUES, realIssue, SHARED } from './e2e-real/data.mjs';
+import { buildImages, present, REAL_ISSUES, realIssue, SHARED } from './e2e-real/data.mjs';
 import { runSelect } from './e2e-real/run-select.mjs';
 import { summarise } from './e2e-real/summary.mjs';
 import { issueTable, weakenedTable, worthTable } from './e2e-real/tables.mjs';
@@ -16,8 +15,7 @@ if (!present()) {
   console.log(`SKIPPED e2e:real: no real issues under ${SHARED} (set BESTK_REAL_DATA)`);
   process.exit(0);
 }
-const built = spawnSync('bash', [resolve(SHARED, 'images/real-issues.sh')], { stdio: 'inherit' });
-if (built.status !== 0) process.exit(3);
+if (!buildImages()) process.exit(3);
 rmSync(OUT, { recursive: true, force: true });
 
 const asked = process.argv.slice(2);

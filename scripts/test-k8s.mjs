@@ -1,34 +1,46 @@
-// `npm run test:k8s [-- jest arguments]`: the contract suite, the attacks, the faults and `select` on a real issue, on a
-// real cluster. Skips loudly where there is none.
+// `npm run test:k8s [-- jest arguments]`: the contract suite, the attacks, the faults, the manifests and `select` on a real
+// issue, on a real cluster. Skips loudly where there is none.
 import { spawnSync } from 'node:child_process';
-import { present } from './e2e-real/data.mjs';
-import { bringUp, wanted, WHY_NOT } from './kubernetes/cluster.mjs';
+import { buildImages, present } from './e2e-real/data.mjs';
+import { bringUp, needCluster } from './kubernetes/cluster.mjs';
+import { setUpOrExit } from './setup.mjs';
 
 const FIXTURE = 'bestk/fixture:1';
+const SERVICE = 'bestk/service:k8s';
 const ISSUE = 'sympy__sympy-24066';
 const ISSUE_IMAGE = 'bestk-real/sympy:1.11';
 /** Real tests have time limits: a sandbox gets all the CPU it may use, and the others wait for a node. */
 const WHOLE_CORES = { BESTK_KUBERNETES_CPU_REQUEST: '1' };
 
-if (!wanted()) {
-  console.log(`SKIPPED test:k8s: ${WHY_NOT}`);
-  process.exit(0);
-}
+needCluster('test:k8s');
+await setUpOrExit('test');
+buildService();
+const isReal = present() && buildImages();
 const asked = process.argv.slice(2);
-const { environment, down } = await bringUp(present() ? [FIXTURE, ISSUE_IMAGE] : [FIXTURE]);
+const { environment, down } = await bringUp([FIXTURE, SERVICE, ...(isReal ? [ISSUE_IMAGE] : [])]);
 const env = { ...process.env, ...environment };
 const failed = [];
 try {
   const jest = ['--experimental-vm-modules', '--no-warnings', 'node_modules/jest/bin/jest.js', '-w', '1'];
   run('tests', [...jest, ...(asked.length > 0 ? asked : ['\\.k8s\\.spec\\.ts$'])]);
   if (asked.length > 0) console.log('');
-  else if (present()) run(`select on ${ISSUE}`, ['scripts/e2e-real.mjs', ISSUE], WHOLE_CORES);
+  else if (isReal) run(`select on ${ISSUE}`, ['scripts/e2e-real.mjs', ISSUE], WHOLE_CORES);
   else console.log(`SKIPPED select on ${ISSUE}: no real issues here`);
 } finally {
   down();
 }
 for (const what of failed) console.log(`FAILED ${what}`);
 process.exit(failed.length === 0 ? 0 : 1);
+
+/** The program's own image, for the service and the workers in the cluster. */
+function buildService() {
+  const build = ['build', '-q', '--network', 'none', '--build-arg', 'NODE_IMAGE=bestk/node:20', '-t', SERVICE, '.'];
+  const env = { ...process.env, DOCKER_BUILDKIT: '0' };
+  for (const [command, args] of Object.entries({ bash: ['scripts/node-image.sh'], docker: build })) {
+    const { status, stderr } = spawnSync(command, args, { env, encoding: 'utf8' });
+    if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${stderr}`);
+  }
+}
 
 function run(what, args, more = {}) {
   if (spawnSync(process.execPath, args, { stdio: 'inherit', env: { ...env, ...more } }).status !== 0) failed.push(what);

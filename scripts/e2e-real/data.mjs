@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 
@@ -7,6 +8,11 @@ const ISSUES = resolve(SHARED, 'data/issues');
 
 export function present() {
   return existsSync(resolve(ISSUES, 'issues.jsonl'));
+}
+
+/** Builds what of the issues' images is not there; false when it cannot. */
+export function buildImages() {
+  return spawnSync('bash', [resolve(SHARED, 'images/real-issues.sh')], { stdio: 'inherit' }).status === 0;
 }
 
 function rows(file) {

@@ -16,23 +16,38 @@ const NAMESPACE = 'bestk-test';
  */
 const NODE_SETTINGS = 'podPidsLimit: 100\nfeatureGates: {SizeMemoryBackedVolumes: true}\n';
 
-/** Whether to use a cluster at all: its binaries are there, or it is wanted in so many words. */
-export function wanted() {
-  const isBuilt = existsSync(resolve(HOME, 'bin/kubelet'));
-  return existsSync(TOOL) && (isBuilt || process.env.BESTK_TEST_K8S === '1');
+/**
+ * Ends the process where there is no cluster, and says why: with 0, or with 1 when BESTK_TEST_K8S=1 wants one in so many
+ * words. Then one whose binaries are not there is built.
+ */
+export function needCluster(who) {
+  const isWanted = process.env.BESTK_TEST_K8S === '1';
+  const why = !existsSync(TOOL)
+    ? `there is no ${TOOL} to start a cluster with (BESTK_CLUSTER_TOOL)`
+    : isBuilt() || isWanted
+      ? null
+      : `the cluster's binaries are not in ${HOME} (K8S_HOME); BESTK_TEST_K8S=1 builds them`;
+  if (why === null) return;
+  console.log(`${isWanted ? 'FAILED' : 'SKIPPED'} ${who}: ${why}`);
+  process.exit(isWanted ? 1 : 0);
 }
 
-/** Why there is none. */
-export const WHY_NOT = `no cluster (needs ${TOOL}, and its binaries in ${HOME} or BESTK_TEST_K8S=1)`;
+function isBuilt() {
+  return existsSync(resolve(HOME, 'bin/kubelet'));
+}
 
 /** Arguments with which kubectl works in the tests' namespace. */
 export function kubectlArguments(...args) {
   return ['--kubeconfig', KUBECONFIG, '-n', NAMESPACE, ...args];
 }
 
-export function kubectl(...args) {
-  const { status, stdout, stderr } = spawnSync('kubectl', ['--kubeconfig', KUBECONFIG, ...args], { encoding: 'utf8' });
-  if (status !== 0) throw new Error(`kubectl ${args.join(' ')}: ${stderr}`);
+function kubectl(...args) {
+  return said('kubectl', '--kubeconfig', KUBECONFIG, ...args);
+}
+
+function said(command, ...args) {
+  const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${stderr}`);
   return stdout;
 }
 
@@ -40,16 +55,11 @@ export function kubectl(...args) {
 export async function bringUp(images) {
   const wasUp = isUp();
   if (!wasUp) {
-    if (!existsSync(resolve(HOME, 'bin/kubelet'))) tool('build');
+    if (!isBuilt()) tool('build');
     tool('up');
   }
   await prepareNode();
-  const known = new Set(
-    JSON.parse(kubectl('get', 'nodes', '-o', 'json'))
-      .items.flatMap(({ status }) => status.images ?? [])
-      .flatMap(({ names }) => names),
-  );
-  const missing = images.filter((image) => !known.has(`docker.io/${image}`));
+  const missing = images.filter(isMissing);
   if (missing.length > 0) tool('images', ...missing);
   if (!kubectl('get', 'namespaces', '-o', 'name').includes(`/${NAMESPACE}\n`))
     kubectl('create', 'namespace', NAMESPACE);
@@ -87,6 +97,14 @@ async function prepareNode() {
     await sleep(500);
   }
   throw new Error('the node does not become ready');
+}
+
+/** Whether the node lacks an image, or has another of that name. */
+function isMissing(image) {
+  const id = said('docker', 'image', 'inspect', '-f', '{{.Id}}', image).trim();
+  const onNode = ['-a', resolve(HOME, 'run/containerd.sock'), '-n', 'k8s.io'];
+  const names = said('ctr', ...onNode, 'images', 'ls', '-q').split('\n');
+  return !names.includes(`docker.io/${image}`) || !said('ctr', ...onNode, 'content', 'ls', '-q').includes(id);
 }
 
 function isUp() {

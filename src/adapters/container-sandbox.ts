@@ -31,6 +31,8 @@ export interface ContainerSandboxOptions {
 export interface Started {
   readonly container: Container;
   readonly imageId: string;
+  /** Where `preparation` began with the container: the command that waits for its end and ends as it did. */
+  readonly prepared?: readonly string[];
 }
 
 /** Sandboxes on an engine of containers: who waits, who is open, and how the repository is made ready. */
@@ -40,7 +42,7 @@ export abstract class ContainerSandbox extends Sandbox {
   readonly #idle: Slots;
   readonly #open = new Set<ContainerSession>();
   readonly #opening = new Set<Promise<unknown>>();
-  /** Images known to hold a single clean commit: image id, workdir and base commit. An id's content never changes. */
+  /** Content known to be a single clean commit; that of an id never changes. */
   readonly #single = new Set<string>();
   #shutdown = new AbortController();
 
@@ -53,6 +55,11 @@ export abstract class ContainerSandbox extends Sandbox {
 
   /** A running container of its own for `spec`; leaves nothing behind when it throws. */
   protected abstract start(spec: SandboxSpec, signal: AbortSignal): Promise<Started>;
+
+  /** The command that makes the repository ready in a container of the image with this id. */
+  protected preparation(spec: SandboxSpec, imageId: string): string[] {
+    return prepareCommand(spec, this.#single.has(contentKey(spec, imageId)));
+  }
 
   async open(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxSession> {
     const either = AbortSignal.any([signal, this.#shutdown.signal]);
@@ -119,12 +126,20 @@ export abstract class ContainerSandbox extends Sandbox {
     return session;
   }
 
-  async #prepare({ container, imageId }: Started, spec: SandboxSpec, signal: AbortSignal): Promise<Prepared> {
-    const key = JSON.stringify([imageId, spec.workdir, spec.baseCommit]);
-    const argv = prepareCommand(spec, this.#single.has(key));
+  async #prepare(
+    { container, imageId, prepared: begun }: Started,
+    spec: SandboxSpec,
+    signal: AbortSignal,
+  ): Promise<Prepared> {
+    const argv = begun ?? this.preparation(spec, imageId);
     const done = await runPlain(container, { argv, timeoutMs: PREPARE_TIMEOUT_MS, signal });
     const prepared = readPrepared(spec, done.exitCode, done.stdout.toString(), done.stderr.toString());
-    if (prepared.wasSingle) this.#single.add(key);
+    if (prepared.wasSingle) this.#single.add(contentKey(spec, imageId));
     return prepared;
   }
+}
+
+/** What a repository's content is known by. */
+function contentKey({ workdir, baseCommit }: SandboxSpec, imageId: string): string {
+  return JSON.stringify([imageId, workdir, baseCommit]);
 }

@@ -37,8 +37,12 @@ export class KubernetesClient {
 
   /** One that is there already was made by a try whose answer was lost: names are ours alone. */
   async createPod(pod: Pod, signal: AbortSignal): Promise<void> {
+    const create = async ({ core, namespace }: Connection, givenUp: AbortSignal): Promise<void> => {
+      await core.createNamespacedPod({ namespace, body: pod });
+      if (givenUp.aborted) await this.deletePod(pod.metadata?.name ?? '');
+    };
     try {
-      await this.attempts(({ core, namespace }) => core.createNamespacedPod({ namespace, body: pod }), signal);
+      await this.attempts(create, signal);
     } catch (error) {
       if (statusOf(error) !== 409) throw error;
     }
@@ -85,14 +89,14 @@ export class KubernetesClient {
         else reject(error);
       };
       const path = `/api/v1/namespaces/${namespace}/pods`;
-      void watch.watch(path, { ...query }, onObject, onDone).then((request) => {
+      watch.watch(path, { ...query }, onObject, onDone).then((request) => {
         const onAbort = (): void => {
           request.abort();
           reject(signal.reason as Error);
         };
         if (signal.aborted) onAbort();
         else patient(signal).addEventListener('abort', onAbort, { once: true });
-      });
+      }, reject);
     });
   }
 
@@ -121,15 +125,19 @@ export class KubernetesClient {
     }
   }
 
-  /** As `call`, with the error as it came. */
-  async attempts<T>(work: (to: Connection) => Promise<T>, signal: AbortSignal, patienceMs = PATIENCE_MS): Promise<T> {
+  /** As `call`, with the error as it came. The signal of `work` aborts when nobody waits for its end any more. */
+  async attempts<T>(
+    work: (to: Connection, givenUp: AbortSignal) => Promise<T>,
+    signal: AbortSignal,
+    patienceMs = PATIENCE_MS,
+  ): Promise<T> {
     const connection = await this.connection();
     const until = performance.now() + patienceMs;
     for (let attempt = 0; ; attempt += 1) {
       signal.throwIfAborted();
       this.calls += 1;
       try {
-        return await withDeadline(CALL_TIMEOUT_MS, signal, (either) => abortable(work(connection), either));
+        return await withDeadline(CALL_TIMEOUT_MS, signal, (either) => abortable(work(connection, either), either));
       } catch (error) {
         signal.throwIfAborted();
         const waitMs = backOffMs(attempt, askedMs(error), Math.random);

@@ -51,7 +51,9 @@ export class KubernetesContainer implements Container {
     );
     const either = AbortSignal.any([plan.signal ?? NEVER, over.signal]);
     try {
-      return this.#watched(await client.attempts((to) => startExec(to, target, plan), either, CONNECT_MS));
+      return this.#watched(
+        await client.attempts((to, givenUp) => startExec(to, target, plan, givenUp), either, CONNECT_MS),
+      );
     } catch (error) {
       either.throwIfAborted();
       return await this.#rethrow(statusOf(error) === 404 ? new SandboxLostError('its pod is gone') : error);

@@ -9,9 +9,10 @@ import type { ExecPlan } from './container.js';
  *   limits        no core files, no single file above the disk limit (as ulimits of a container of Docker)
  *   end of stdin  under protocol v4 a client cannot end stdin without losing the exit code, so `head` counts the bytes
  *   exit notice   the true exit code comes only after every process that inherited the streams has let them go, which a
- *                 daemon never does; so the shell says on stderr when the command itself has ended, and with what code
+ *                 daemon never does; so the shell says when the command itself has ended, and with what code: on both
+ *                 streams, as each comes at its own pace and what precedes the notice is all that the command wrote there
  *
- * The notice carries a nonce, because the command writes to the same stderr. A command that reads the nonce from its
+ * The notice carries a nonce, because the command writes to the same streams. A command that reads the nonce from its
  * parent's arguments gains nothing: it may exit with any code anyway.
  */
 const SCRIPT = String.raw`
@@ -27,6 +28,7 @@ if [ "$bytes" = - ]; then "$@"
 else { head -c "$bytes" <&3 3<&- & } 3<&0 | "$@"
 fi
 code=$?
+printf '\036bestk-exit %s %s\036' "$mark" "$code"
 printf '\036bestk-exit %s %s\036' "$mark" "$code" >&2
 exit "$code"
 `;
@@ -39,7 +41,8 @@ const END = 0x1e;
 /** A command wrapped for the exec channel. */
 export interface Wrapped {
   readonly argv: readonly string[];
-  readonly notice: ExitNotice;
+  /** What the notice of its end is known by. */
+  readonly mark: string;
 }
 
 /** @throws BadInputError for a variable whose name no shell can set */
@@ -52,11 +55,11 @@ export function wrapped({ argv, env = {}, stdin }: ExecPlan, maxFileBytes: numbe
   const blocks = String(Math.floor(maxFileBytes / BLOCK));
   return {
     argv: ['/bin/sh', '-c', SCRIPT, 'sh', mark, bytes, blocks, ...variables, '--', ...argv],
-    notice: new ExitNotice(mark),
+    mark,
   };
 }
 
-/** Finds the notice in stderr, however it is cut into pieces, and takes it out. */
+/** Finds the notice in a stream, however it is cut into pieces, and takes it out. */
 export class ExitNotice {
   readonly #start: Buffer;
   #held = Buffer.alloc(0);
@@ -74,7 +77,7 @@ export class ExitNotice {
   /** What of `chunk`, and of what was held back before, belongs to the command. */
   take(chunk: Buffer): Buffer {
     if (this.#code !== null) return chunk;
-    const bytes = Buffer.concat([this.#held, chunk]);
+    const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
     const at = bytes.indexOf(this.#start);
     if (at === -1) return this.#keepBack(bytes, bytes.length - this.#beginningAtEnd(bytes));
     const from = at + this.#start.length;

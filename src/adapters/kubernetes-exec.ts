@@ -4,7 +4,7 @@ import { CappedBytes } from './capped-bytes.js';
 import type { ExecPlan, RunningExec } from './container.js';
 import { drained, type Listening } from './drain.js';
 import type { Connection } from './kubernetes-connection.js';
-import { wrapped, type ExitNotice } from './kubernetes-exec-script.js';
+import { ExitNotice, wrapped } from './kubernetes-exec-script.js';
 import { CONTAINER } from './kubernetes-pod-spec.js';
 
 /** Channels of the protocol `v4.channel.k8s.io` and `v5.channel.k8s.io`: the first byte of every message. */
@@ -28,22 +28,28 @@ export interface ExecTarget {
   readonly maxFileBytes: number;
 }
 
-/** Starts a command over the exec channel of a pod. @throws what kept the connection from opening: nothing ran then */
-export async function startExec(to: Connection, target: ExecTarget, plan: ExecPlan): Promise<RunningExec> {
-  const { argv, notice } = wrapped(plan, target.maxFileBytes);
-  const streams = new ExecStreams(plan, notice);
+/**
+ * Starts a command over the exec channel of a pod; one that opens after `signal` has aborted is closed again.
+ * @throws what kept the connection from opening: nothing ran then
+ */
+export async function startExec(
+  to: Connection,
+  target: ExecTarget,
+  plan: ExecPlan,
+  signal: AbortSignal,
+): Promise<RunningExec> {
+  const { argv, mark } = wrapped(plan, target.maxFileBytes);
+  const streams = new ExecStreams(plan, mark);
   const at = path(to.namespace, target.pod, argv, plan);
   const socket = (await to.sockets.connect(at, null, streams.receive).catch(rethrowEvent)) as Socket;
+  const stop = (): void => {
+    socket.terminate();
+  };
+  if (signal.aborted) stop();
+  signal.throwIfAborted();
   socket.onclose = streams.close;
   if (plan.stdin !== undefined) sendAll(socket, plan.stdin);
-  return {
-    stdout: streams.stdout,
-    stderr: streams.stderr,
-    exit: exitOf(streams, notice),
-    stop: () => {
-      socket.terminate();
-    },
-  };
+  return { stdout: streams.stdout, stderr: streams.stderr, exit: exitOf(streams), stop };
 }
 
 /** The web socket rejects with an event, which holds the error. */
@@ -65,6 +71,35 @@ function sendAll(socket: Socket, stdin: Uint8Array): void {
   }
 }
 
+/** One of the two streams of output: what the command wrote, and the notice of its end. */
+class Output {
+  readonly #notice: ExitNotice;
+
+  constructor(
+    mark: string,
+    private readonly keep: (bytes: Buffer) => void,
+  ) {
+    this.#notice = new ExitNotice(mark);
+  }
+
+  get code(): number | null {
+    return this.#notice.code;
+  }
+
+  take(bytes: Buffer): void {
+    this.#keepAny(this.#notice.take(bytes));
+  }
+
+  /** Nothing more will come. */
+  end(): void {
+    this.#keepAny(this.#notice.rest());
+  }
+
+  #keepAny(bytes: Buffer): void {
+    if (bytes.length > 0) this.keep(bytes);
+  }
+}
+
 /** What comes over the connection, taken apart. */
 class ExecStreams implements Listening {
   readonly stdout: CappedBytes;
@@ -74,17 +109,24 @@ class ExecStreams implements Listening {
   status: V1Status | null = null;
   /** Settles when the command itself has ended, or the connection. */
   readonly commandEnded: Promise<void>;
+  readonly #outputs: Readonly<Record<number, Output>>;
   #isEnded = false;
   #lastByteAt = performance.now();
   #end: () => void = () => undefined;
   #commandEnd: () => void = () => undefined;
 
-  constructor(
-    private readonly plan: ExecPlan,
-    private readonly notice: ExitNotice,
-  ) {
-    this.stdout = new CappedBytes(plan.outputBytes);
-    this.stderr = new CappedBytes(plan.outputBytes);
+  constructor({ outputBytes, onStdout, tapStderr }: ExecPlan, mark: string) {
+    this.stdout = new CappedBytes(outputBytes);
+    this.stderr = new CappedBytes(outputBytes);
+    this.#outputs = {
+      [CHANNEL.stdout]: new Output(mark, (bytes) => {
+        this.stdout.push(bytes);
+        onStdout?.(bytes);
+      }),
+      [CHANNEL.stderr]: new Output(mark, (bytes) => {
+        this.stderr.push(tapStderr === undefined ? bytes : tapStderr(bytes));
+      }),
+    };
     this.ended = new Promise((resolve) => (this.#end = resolve));
     this.commandEnded = new Promise((resolve) => (this.#commandEnd = resolve));
   }
@@ -92,14 +134,18 @@ class ExecStreams implements Listening {
   isEnded = (): boolean => this.#isEnded;
   lastByteAt = (): number => this.#lastByteAt;
 
+  /** Exit code of the command, once all that it wrote is here; null before. */
+  get code(): number | null {
+    const codes = Object.values(this.#outputs).map((output) => output.code);
+    return codes.includes(null) ? null : (codes[0] ?? null);
+  }
+
   /** One message; false closes the connection. */
   receive = (channel: number, bytes: Buffer): boolean => {
     this.#lastByteAt = performance.now();
-    if (channel === CHANNEL.stdout) {
-      this.stdout.push(bytes);
-      this.plan.onStdout?.(bytes);
-    } else if (channel === CHANNEL.stderr) this.#onStderr(bytes);
-    else if (channel === CHANNEL.status && bytes.length > 0) {
+    this.#outputs[channel]?.take(bytes);
+    if (this.code !== null) this.#commandEnd();
+    if (channel === CHANNEL.status && bytes.length > 0) {
       this.status = JSON.parse(bytes.toString()) as V1Status;
       this.close();
     }
@@ -109,32 +155,23 @@ class ExecStreams implements Listening {
   close = (): void => {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    this.#keep(this.notice.rest());
+    for (const output of Object.values(this.#outputs)) output.end();
     this.#end();
     this.#commandEnd();
   };
-
-  #onStderr(bytes: Buffer): void {
-    this.#keep(this.notice.take(bytes));
-    if (this.notice.code !== null) this.#commandEnd();
-  }
-
-  #keep(bytes: Buffer): void {
-    if (bytes.length > 0) this.stderr.push(this.plan.tapStderr === undefined ? bytes : this.plan.tapStderr(bytes));
-  }
 }
 
-async function exitOf(streams: ExecStreams, notice: ExitNotice): Promise<number> {
+async function exitOf(streams: ExecStreams): Promise<number> {
   await streams.commandEnded;
   await drained(streams);
-  const { status } = streams;
+  const { status, code } = streams;
   if (status === null) {
-    if (notice.code !== null) return notice.code;
+    if (code !== null) return code;
     throw new SandboxLostError('the connection broke before its command ended');
   }
   if (status.status === 'Success') return 0;
-  const code = status.details?.causes?.find(({ reason }) => reason === 'ExitCode')?.message;
-  if (code !== undefined) return Number(code);
+  const exitCode = status.details?.causes?.find(({ reason }) => reason === 'ExitCode')?.message;
+  if (exitCode !== undefined) return Number(exitCode);
   const said = status.message ?? 'no reason given';
   // No process was left to start it with, or no shell; whoever waits sees that it never began.
   if (NOT_STARTED.test(said)) return CANNOT_RUN;

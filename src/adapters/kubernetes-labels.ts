@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ObjectMeta, Pod } from './kubernetes-objects.js';
 import type { WorkerPod } from './kubernetes-options.js';
-import { isDeadOwner, LABEL, OWNER } from './sandbox-owner.js';
+import { isDeadOwner, isNeighbour, LABEL, OWNER } from './sandbox-owner.js';
 
 const WORKER = 'bestk.worker';
 
@@ -33,13 +33,13 @@ export function podLabels(purpose: string, lifeS: number, worker: WorkerPod | un
 }
 
 /**
- * Whether nobody wants this pod any more: it expired, its process is dead, or another process of the same worker pod made
- * it (there is one at a time, so the other is dead).
+ * Whether nobody wants this pod any more: it expired, its process is dead, or it was made in the same worker pod by a
+ * container before this one. A process beside us in this container, such as a command that somebody started there, lives.
  */
 export function isStale({ metadata }: Pod, worker: WorkerPod | undefined): boolean {
   const { labels = {}, annotations = {} } = metadata ?? {};
   const expires = Number(labels[LABEL.expires]);
   if (expires > 0 && expires < Date.now() / 1000) return true;
   const owner = annotations[LABEL.owner] ?? '';
-  return (worker !== undefined && labels[WORKER] === worker.uid && owner !== OWNER) || isDeadOwner(owner);
+  return (worker !== undefined && labels[WORKER] === worker.uid && !isNeighbour(owner)) || isDeadOwner(owner);
 }

@@ -18,10 +18,12 @@ export interface PodPlan {
   readonly purpose: string;
   readonly limits: SandboxLimits;
   readonly ttlS: number;
+  /** Command that begins with the pod; may be empty. */
+  readonly preparation: readonly string[];
 }
 
 /** A pod that has no token, no privilege and no name to ask for, and that the cluster ends after `ttlS` seconds. */
-export function podOf({ name, image, purpose, limits, ttlS }: PodPlan, options: ClusterOptions): Pod {
+export function podOf({ name, image, purpose, limits, ttlS, preparation }: PodPlan, options: ClusterOptions): Pod {
   return {
     metadata: { name, ...podLabels(purpose, ttlS + options.startS, options.worker), ...ownedBy(options) },
     spec: {
@@ -40,7 +42,7 @@ export function podOf({ name, image, purpose, limits, ttlS }: PodPlan, options: 
           name: CONTAINER,
           image,
           imagePullPolicy: options.pull,
-          command: firstProcess(ttlS + SLEEP_LONGER_S, limits.diskMb),
+          command: firstProcess(ttlS + SLEEP_LONGER_S, limits.diskMb, preparation),
           workingDir: '/',
           resources: resources(limits, options),
           securityContext: { allowPrivilegeEscalation: false, privileged: false, capabilities: { drop: ['ALL'] } },

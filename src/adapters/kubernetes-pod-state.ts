@@ -20,7 +20,7 @@ import { TOO_MANY_FILES } from './kubernetes-first-process.js';
  *   OutOfcpu, OutOfpods, NodeAffinity, …         rejected    the node had changed since it was chosen: another pod
  *   OOMKilled                                    over        out of memory
  *   Evicted for its own disk                     over        out of disk
- *   Evicted otherwise, NodeLost, being deleted   over        SandboxEvictedError
+ *   Evicted otherwise, NodeLost, deleted         over        SandboxEvictedError
  *   exit 97 of the first process                 over        out of disk: too many files
  *   DeadlineExceeded, Completed                  over        SandboxExpiredError
  */
@@ -40,7 +40,7 @@ const NOT_THERE = /: not found|does not exist|manifest unknown|access denied|una
 
 /** State of a pod, or of one that is no more (null). */
 export function stateOf(pod: Pod | null): PodState {
-  if (pod === null) return over(new SandboxLostError('its pod was deleted'));
+  if (pod === null) return over(new SandboxEvictedError('its pod was deleted'));
   if (pod.metadata?.deletionTimestamp !== undefined) return over(new SandboxEvictedError('its pod is being deleted'));
   const ended = podEnd(pod) ?? containerEnd(pod);
   if (ended !== null) return ended;

@@ -3,6 +3,7 @@ import type { ImageDescription, SandboxSpec } from '../ports/sandbox.js';
 import { ContainerSandbox, type ContainerSandboxOptions, type Started } from './container-sandbox.js';
 import { KubernetesClient } from './kubernetes-client.js';
 import { KubernetesContainer } from './kubernetes-container.js';
+import { PREPARED } from './kubernetes-first-process.js';
 import { isStale, OURS, podsOf } from './kubernetes-labels.js';
 import { DENY_ALL, networkConcern, POLICY_FORBIDDEN } from './kubernetes-network.js';
 import type { ClusterOptions } from './kubernetes-options.js';
@@ -16,6 +17,8 @@ export interface KubernetesSandboxOptions extends ContainerSandboxOptions {
   /** Tells the user of something about the cluster that makes sandboxes less safe; once each. */
   readonly warn?: (text: string) => void;
 }
+
+type Wanted = Pick<PodPlan, 'image' | 'purpose' | 'preparation'>;
 
 /** Sandboxes as pods of a Kubernetes cluster, one each: no token, no capabilities, no network where policies are enforced. */
 export class KubernetesSandbox extends ContainerSandbox {
@@ -44,7 +47,7 @@ export class KubernetesSandbox extends ContainerSandbox {
   async describeImage(image: string, signal: AbortSignal): Promise<ImageDescription> {
     signal.throwIfAborted();
     if (this.#imageNames.has(image)) return { id: image };
-    const plan = this.#plan({ image, purpose: 'describe image' });
+    const plan = this.#plan({ image, purpose: 'describe image', preparation: [] });
     const { name, value } = await this.#pods.raise(plan, (pod) => imageOf(pod) ?? undefined, signal);
     await this.#pods.remove(name);
     this.#imageNames.set(value.id, value.name);
@@ -63,7 +66,7 @@ export class KubernetesSandbox extends ContainerSandbox {
   }
 
   async concerns(image: string, signal: AbortSignal): Promise<readonly string[]> {
-    const { container } = await this.start({ image, purpose: 'doctor' }, signal);
+    const { container } = await this.#run({ image, purpose: 'doctor', preparation: [] }, signal);
     await container.remove();
     return (await this.#concerns) ?? [];
   }
@@ -73,11 +76,13 @@ export class KubernetesSandbox extends ContainerSandbox {
     this.#watch.stop();
   }
 
-  protected async start(
-    { image, purpose }: Pick<SandboxSpec, 'image' | 'purpose'>,
-    signal: AbortSignal,
-  ): Promise<Started> {
-    const plan = this.#plan({ image: this.#imageNames.get(image) ?? image, purpose });
+  protected async start(spec: SandboxSpec, signal: AbortSignal): Promise<Started> {
+    const preparation = this.preparation(spec, spec.image);
+    return { ...(await this.#run({ ...spec, preparation }, signal)), prepared: PREPARED };
+  }
+
+  async #run({ image, purpose, preparation }: Wanted, signal: AbortSignal): Promise<Started> {
+    const plan = this.#plan({ image: this.#imageNames.get(image) ?? image, purpose, preparation });
     const running = (pod: Pod) => (stateOf(pod).kind === 'running' ? (imageOf(pod) ?? undefined) && pod : undefined);
     const { name, value: pod } = await this.#pods.raise(plan, running, signal);
     const { id, name: imageName } = imageOf(pod) ?? { id: image, name: image };
@@ -91,7 +96,7 @@ export class KubernetesSandbox extends ContainerSandbox {
     return { container, imageId: id };
   }
 
-  #plan(what: Pick<PodPlan, 'image' | 'purpose'>): Omit<PodPlan, 'name'> {
+  #plan(what: Wanted): Omit<PodPlan, 'name'> {
     return { ...what, limits: this.limits, ttlS: this.#options.ttlS };
   }
 

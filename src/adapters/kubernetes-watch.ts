@@ -33,10 +33,10 @@ export class PodWatch {
     this.#expected.add(name);
   }
 
-  /** The first thing `look` finds. @throws the signal's reason */
+  /** The first thing `look` finds; a pod that nobody follows is taken for deleted. @throws the signal's reason */
   async until<T>(name: string, look: Look<T>, signal: AbortSignal): Promise<T> {
-    this.#start();
     signal.throwIfAborted();
+    if (this.#expected.has(name)) this.#start();
     return new Promise((resolve, reject) => {
       const settle = (done: () => void): void => {
         this.#listeners.delete(listener);
@@ -49,7 +49,7 @@ export class PodWatch {
         });
       };
       const listener = (changed: string): void => {
-        const pod = changed === name ? this.#pods.get(name) : undefined;
+        const pod = changed === name ? this.#now(name) : undefined;
         const found = pod === undefined ? undefined : look(pod);
         if (found !== undefined) {
           settle(() => {
@@ -80,6 +80,10 @@ export class PodWatch {
     this.#stop?.abort(new Error('the watch was stopped'));
     this.#stop = null;
     this.#pods.clear();
+  }
+
+  #now(name: string): Pod | null | undefined {
+    return this.#expected.has(name) ? this.#pods.get(name) : null;
   }
 
   #start(): void {

@@ -16,10 +16,15 @@ export const LABEL = {
  */
 export const OWNER = `${hostId()}/${String(process.pid)}/${startOf(process.pid) ?? '-'}`;
 
+/** Whether the owner runs, or ran, where its pid would mean something to us. */
+export function isNeighbour(owner: string): boolean {
+  return owner.split('/')[0] === hostId();
+}
+
 /** True only when the owner ran here and certainly does not any more; strangers are never judged. */
 export function isDeadOwner(owner: string): boolean {
-  const [host, pid, start] = owner.split('/');
-  if (host !== hostId() || pid === undefined || !/^[1-9]\d*$/.test(pid)) return false;
+  const [, pid, start] = owner.split('/');
+  if (!isNeighbour(owner) || pid === undefined || !/^[1-9]\d*$/.test(pid)) return false;
   return start === '-' ? !isRunning(Number(pid)) : startOf(Number(pid)) !== start;
 }
 

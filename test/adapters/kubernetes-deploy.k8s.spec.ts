@@ -3,14 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stringify, parse } from 'yaml';
+import { FOLDER, manifests } from '../fixtures/deployment.js';
 import { go, sh, spec } from '../fixtures/sandbox-commands.js';
 import { describeOnCluster } from './describe-on-cluster.js';
 import { KUBECONFIG, kubectl, kubernetesSandbox } from './kubernetes-harness.js';
 
-const FOLDER = 'deploy/kubernetes';
 const NAMESPACE = 'bestk';
-/** Images that the test cluster has, in the place of those that an operator has. */
-const IMAGES = { 'registry.example/my/sympy:1.11': spec.image, 'registry.k8s.io/pause:3.9': 'local/pause:3.2' };
 
 const apply = (file: string, ...more: string[]): string =>
   kubectl({}, '-n', NAMESPACE, 'apply', '-f', join(FOLDER, file), ...more);
@@ -92,9 +90,8 @@ describeOnCluster('deploy/kubernetes', () => {
   }, 60_000);
 
   it('pulls the images to every node', async () => {
-    let text = readFileSync(join(FOLDER, 'pre-pull.yaml'), 'utf8');
-    for (const [ours, theirs] of Object.entries(IMAGES)) text = text.replaceAll(ours, theirs);
-    kubectl({ input: text }, '-n', NAMESPACE, 'apply', '-f', '-');
+    const [prePull] = manifests('pre-pull.yaml');
+    kubectl({ input: JSON.stringify(prePull) }, '-n', NAMESPACE, 'apply', '-f', '-');
     const ready = (): string =>
       kubectl({}, '-n', NAMESPACE, 'get', 'daemonset', 'bestk-pre-pull', '-o', 'jsonpath={.status.numberReady}');
     for (let tries = 0; ready() !== '1' && tries < 60; tries += 1) await sleep(500);

@@ -16,9 +16,13 @@ function failure(code: number): Buffer {
   return Buffer.from(JSON.stringify({ status: 'Failure', reason: 'NonZeroExitCode', details: { causes } }));
 }
 
-/** The notice that the shell around the command leaves on stderr; its mark is the first argument of the script. */
+/** The notice that the shell around the command leaves on both streams; its mark is the first argument of the script. */
 function notice({ command }: ServedExec, code: number): Buffer {
   return Buffer.from(`\x1ebestk-exit ${command[4] ?? ''} ${String(code)}\x1e`);
+}
+
+function tellEnd(exec: ServedExec, code: number): void {
+  for (const channel of [1, 2]) exec.send(channel, notice(exec, code));
 }
 
 describe('the exec channel', () => {
@@ -30,7 +34,7 @@ describe('the exec channel', () => {
     server = await fakeApiServer({ protocols: [V5, V4], ...options });
     const client = new KubernetesClient({ ...cluster, kubeconfig: server.kubeconfig, namespace: undefined });
     const plan = { argv: ['cat'], outputBytes: 1_000_000, ...(stdin && { stdin }) };
-    return client.attempts((to) => startExec(to, { pod: 'p', maxFileBytes: 1024 }, plan), go, 10_000);
+    return client.attempts((to, givenUp) => startExec(to, { pod: 'p', maxFileBytes: 1024 }, plan, givenUp), go, 10_000);
   };
 
   describe.each([[V5], [V4]])('under %s', (protocol) => {
@@ -42,7 +46,7 @@ describe('the exec channel', () => {
           expect(exec.protocol).toBe(protocol);
           for (let at = 0; at < bytes.length; at += 9_999) exec.send(1, bytes.subarray(at, at + 9_999));
           exec.send(2, Buffer.from([0xff, 0x1e, 0]));
-          exec.send(2, notice(exec, 7));
+          tellEnd(exec, 7);
           exec.send(3, failure(7));
         },
       });
@@ -80,10 +84,25 @@ describe('the exec channel', () => {
         const said = notice(exec, 3);
         exec.send(2, Buffer.concat([Buffer.from('err'), said.subarray(0, 9)]));
         exec.send(2, said.subarray(9));
+        exec.send(1, said);
       },
     });
     expect(await running.exit).toBe(3);
     expect([running.stdout.bytes().toString(), running.stderr.bytes().toString()]).toEqual(['out', 'err']);
+    running.stop();
+  });
+
+  it('waits for what is still on its way on the other stream', async () => {
+    const running = await start({
+      onExec: (exec) => {
+        exec.send(2, notice(exec, 0));
+        setTimeout(() => {
+          exec.send(1, Buffer.concat([Buffer.from('late'), notice(exec, 0)]));
+        }, 600);
+      },
+    });
+    expect(await running.exit).toBe(0);
+    expect(running.stdout.bytes().toString()).toBe('late');
     running.stop();
   });
 
@@ -100,10 +119,27 @@ describe('the exec channel', () => {
     expect(running.stderr.bytes().toString()).toContain('bestk-exit');
   });
 
-  it('that breaks before the end leaves no exit code', async () => {
+  it.each([
+    ['before the end', () => undefined],
+    [
+      'in the middle of a message',
+      (exec: ServedExec) => {
+        exec.sendHalf(3, SUCCESS);
+      },
+    ],
+    [
+      'after only one stream has ended',
+      (exec: ServedExec) => {
+        exec.send(2, notice(exec, 0));
+      },
+    ],
+  ])('that breaks %s leaves no exit code', async (_, before: (exec: ServedExec) => void) => {
     const running = await start({
       onExec: (exec) => {
-        exec.breakOff();
+        before(exec);
+        setTimeout(() => {
+          exec.breakOff();
+        }, 50);
       },
     });
     await expect(running.exit).rejects.toBeInstanceOf(SandboxLostError);
@@ -134,29 +170,5 @@ describe('the exec channel', () => {
     const started = start({ refuse: (nth) => (refused.push(nth), status) });
     await expect(started).rejects.toThrow(String(status));
     expect(refused).toEqual([1]);
-  });
-});
-
-describe('calls to the API server', () => {
-  it('wait as long as they are asked to, and are counted', async () => {
-    let asked = 0;
-    const server = await fakeApiServer({
-      protocols: [],
-      onRequest: (_, response) => {
-        asked += 1;
-        if (asked === 1) response.writeHead(429, { 'retry-after': '1' }).end('{"message":"too many"}');
-        else if (asked === 2) response.writeHead(503).end('{}');
-        else
-          response
-            .writeHead(200, { 'content-type': 'application/json' })
-            .end('{"metadata":{"resourceVersion":"5"},"items":[]}');
-      },
-    });
-    const client = new KubernetesClient({ ...cluster, kubeconfig: server.kubeconfig, namespace: undefined });
-    const from = performance.now();
-    expect(await client.listPods('a=b')).toEqual({ pods: [], version: '5' });
-    expect(performance.now() - from).toBeGreaterThan(990);
-    expect([asked, client.calls]).toEqual([3, 3]);
-    await server.close();
   });
 });

@@ -1,4 +1,5 @@
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
+import { promisify } from 'node:util';
 import { podsOf } from '../../src/adapters/kubernetes-labels.js';
 import type { ClusterOptions } from '../../src/adapters/kubernetes-options.js';
 import { KubernetesSandbox, type KubernetesSandboxOptions } from '../../src/adapters/kubernetes-sandbox.js';
@@ -34,13 +35,20 @@ export function kubernetesSandbox(
   });
 }
 
+const WHERE = ['--kubeconfig', KUBECONFIG ?? '', '-n', NAMESPACE];
+
 /** What kubectl says. */
 export function kubectl({ input }: { readonly input?: string }, ...args: readonly string[]): string {
-  return execFileSync('kubectl', ['--kubeconfig', KUBECONFIG ?? '', '-n', NAMESPACE, ...args], {
+  return execFileSync('kubectl', [...WHERE, ...args], {
     encoding: 'utf8',
     stdio: ['pipe', 'pipe', 'ignore'],
     ...(input === undefined ? {} : { input }),
   });
+}
+
+/** The same, while this process goes on with what it does. */
+export async function kubectlBeside(...args: readonly string[]): Promise<string> {
+  return (await promisify(execFile)('kubectl', [...WHERE, ...args], { encoding: 'utf8' })).stdout;
 }
 
 /** Names of the pods this process made and that are still there. */

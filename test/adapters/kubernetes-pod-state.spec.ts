@@ -100,8 +100,8 @@ describe('the state of a pod', () => {
     expect(stateOf(pod)).toMatchObject(state);
   });
 
-  it('that is gone is lost', () => {
-    expect(stateOf(null)).toMatchObject({ kind: 'over', error: { code: 'sandbox-lost' }, fate: null });
+  it('that is gone was taken away', () => {
+    expect(stateOf(null)).toMatchObject({ kind: 'over', error: { code: 'sandbox-evicted' }, fate: null });
   });
 });
 

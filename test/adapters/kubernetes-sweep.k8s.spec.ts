@@ -1,10 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { podsOf } from '../../src/adapters/kubernetes-labels.js';
 import { OWNER } from '../../src/adapters/sandbox-owner.js';
 import { go, sh, spec } from '../fixtures/sandbox-commands.js';
 import { describeOnCluster } from './describe-on-cluster.js';
 import { kubectl, kubernetesSandbox, podNames } from './kubernetes-harness.js';
+
+/** When a process began, as it stands in its owner's name. */
+function startOf(pid: number): string {
+  const stat = readFileSync(`/proc/${String(pid)}/stat`, 'utf8');
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
+}
 
 describeOnCluster('sweep', () => {
   const children: ChildProcess[] = [];
@@ -43,6 +50,7 @@ describeOnCluster('sweep', () => {
 
   const elsewhere = 'elsewhere:0:0/1/1';
   const dead = OWNER.replace(/\d+$/, '1');
+  const beside = OWNER.replace(/\/\d+\//, `/${String(process.ppid)}/`).replace(/\d+$/, startOf(process.ppid));
 
   it.each([
     ['expired ones of anybody', { bestk: '1', 'bestk.expires': '1000' }, elsewhere, true],
@@ -50,6 +58,7 @@ describeOnCluster('sweep', () => {
     ['not those without the mark', { 'bestk.expires': '1000' }, dead, false],
     ['those whose pid is somebody else’s now', { bestk: '1', 'bestk.expires': '9999999999' }, dead, true],
     ['those of an earlier process of the same worker', { bestk: '1', 'bestk.worker': 'uid-1' }, elsewhere, true],
+    ['not those of a command beside the worker', { bestk: '1', 'bestk.worker': 'uid-1' }, beside, false],
     ['not those of another worker', { bestk: '1', 'bestk.worker': 'uid-2' }, elsewhere, false],
   ])('takes %s', async (_, labels: Record<string, string>, owner, taken) => {
     const name = 'bestk-sweep-test';

@@ -1,11 +1,22 @@
-import { ImagePullError, SandboxExpiredError, SandboxUnschedulableError } from '../../src/core/cluster-trouble.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  ImagePullError,
+  SandboxEvictedError,
+  SandboxExpiredError,
+  SandboxOutOfMemoryError,
+  SandboxUnschedulableError,
+} from '../../src/core/cluster-trouble.js';
+import type { ClusterOptions } from '../../src/adapters/kubernetes-options.js';
 import { EngineUnavailableError, SandboxLostError } from '../../src/core/unavailable.js';
 import { go, limits, sh, spec } from '../fixtures/sandbox-commands.js';
 import { onCluster } from '../fixtures/cluster-processes.js';
 import { describeOnCluster } from './describe-on-cluster.js';
-import { kubectl, kubernetesSandbox, podNames } from './kubernetes-harness.js';
+import { kubectl, kubernetesSandbox, NAMESPACE, podNames } from './kubernetes-harness.js';
 
 const QUOTA_NAMESPACE = 'bestk-test-quota';
+
+const phaseOf = (pod = 'pod/none'): string =>
+  kubectl({}, 'get', pod, '--ignore-not-found', '-o', 'jsonpath={.status.phase}');
 
 describeOnCluster('trouble of a cluster', () => {
   const sandbox = kubernetesSandbox();
@@ -16,12 +27,40 @@ describeOnCluster('trouble of a cluster', () => {
 
   afterAll(() => sandbox.closeAll());
 
-  it('without a node that fits is named, and the pod is taken back', async () => {
-    const nowhere = kubernetesSandbox({ cluster: { nodeSelector: { 'bestk.test/none': 'such' }, startS: 3 } });
-    await expect(nowhere.open(spec, go)).rejects.toBeInstanceOf(SandboxUnschedulableError);
-    await expect(nowhere.open(spec, go)).rejects.toThrow(/node\(s\) didn't match/);
+  it.each([
+    ['that fits', { nodeSelector: { 'bestk.test/none': 'such' } }, /node\(s\) didn't match/],
+    ['that has room', { memoryRequestMb: 1_000_000 }, /Insufficient memory/],
+  ])('without a node %s is named, and the pod is taken back', async (_, cluster: Partial<ClusterOptions>, said) => {
+    const nowhere = kubernetesSandbox({
+      limits: { ...limits, memoryMb: 1_000_000 },
+      cluster: { startS: 6, memoryRequestMb: 1, ...cluster },
+    });
+    const opening = nowhere.open(spec, go);
+    await expect(opening).rejects.toBeInstanceOf(SandboxUnschedulableError);
+    await expect(opening).rejects.toThrow(said);
     await nowhere.closeAll();
   });
+
+  it('that drains a node ends the command with it, and says so', async () => {
+    const session = await sandbox.open(spec, go);
+    const [pod = ''] = podNames().map((name) => name.replace('pod/', ''));
+    const working = expect(sh(session, 'sleep 40', 60)).rejects.toBeInstanceOf(SandboxEvictedError);
+    const eviction = { apiVersion: 'policy/v1beta1', kind: 'Eviction', metadata: { name: pod, namespace: NAMESPACE } };
+    const path = `/api/v1/namespaces/${NAMESPACE}/pods/${pod}/eviction`;
+    kubectl({ input: JSON.stringify(eviction) }, 'create', '--raw', path, '-f', '-');
+    await working;
+  });
+
+  it('whose kernel killed a sandbox between two commands says that it was for memory', async () => {
+    const small = kubernetesSandbox({ limits: { ...limits, memoryMb: 48 } });
+    const session = await small.open(spec, go);
+    // What lies in /dev/shm stays when its writer is killed, so that everybody in the container is killed in the end.
+    const daemon = 'while :; do cat /dev/zero >/dev/shm/all; done';
+    expect(await sh(session, `setsid sh -c '${daemon}' >/dev/null 2>&1 & sleep 0.2`)).toMatchObject({ exitCode: 0 });
+    for (let tries = 0; tries < 60 && phaseOf(podNames()[0]) === 'Running'; tries += 1) await sleep(500);
+    await expect(sh(session, 'true')).rejects.toBeInstanceOf(SandboxOutOfMemoryError);
+    await small.closeAll();
+  }, 60_000);
 
   it('with an image says whether another try may help', async () => {
     const image = 'registry.invalid/none:1';

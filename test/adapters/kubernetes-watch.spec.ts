@@ -93,13 +93,16 @@ describe('the watch over pods', () => {
     expect(requests.slice(0, 3)).toEqual(['list', 'watch 10', 'list']);
   });
 
-  it('keeps nothing of a pod that nobody follows any more', async () => {
+  it('takes a pod that nobody follows any more for deleted, without asking the server', async () => {
     watch.expect('a');
     listed = [pod('a', 9, 'Running')];
     await watch.until('a', phase('Running'), go());
+    const gone = watch.until('a', phase('gone'), go());
     watch.forget('a');
-    await tell('DELETED', pod('a', 11, 'Running'));
-    await sleep(50);
-    await expect(watch.until('a', phase('Running', 'gone'), AbortSignal.timeout(50))).rejects.toThrow();
+    expect(await gone).toBe('gone');
+    await tell('MODIFIED', pod('a', 11, 'Running'));
+    watch.stop();
+    expect(await watch.until('a', phase('Running', 'gone'), go())).toBe('gone');
+    expect(requests).toEqual(['list', 'watch 10']);
   });
 });

@@ -119,6 +119,7 @@ export function containerContract(name: string, { makeSandbox, leftovers }: Engi
         await small.closeAll();
         await refused;
         await (await small.open(spec, go)).close();
+        await small.closeAll();
       });
     });
   });

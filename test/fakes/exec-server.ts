@@ -19,6 +19,8 @@ export interface ServedExec {
   /** Whether the client closed the connection, or sent an end of a stream. */
   ended: boolean;
   send(channel: number, bytes: Uint8Array): void;
+  /** The first half of a message. */
+  sendHalf(channel: number, bytes: Uint8Array): void;
   /** Breaks the connection without a word. */
   breakOff(): void;
 }
@@ -83,7 +85,8 @@ function served(socket: Duplex, protocol: string, command: readonly string[]): S
     command,
     received: [],
     ended: false,
-    send: (channel, bytes) => void socket.write(frame(Buffer.concat([Buffer.from([channel]), bytes]))),
+    send: (channel, bytes) => void socket.write(message(channel, bytes)),
+    sendHalf: (channel, bytes) => void socket.write(message(channel, bytes).subarray(0, bytes.length / 2)),
     breakOff: () => void socket.destroy(),
   };
   let rest = Buffer.alloc(0);
@@ -100,7 +103,8 @@ function served(socket: Duplex, protocol: string, command: readonly string[]): S
 }
 
 /** A frame of the server's: one message, not masked (RFC 6455, section 5.2). */
-function frame(payload: Buffer): Buffer {
+function message(channel: number, bytes: Uint8Array): Buffer {
+  const payload = Buffer.concat([Buffer.from([channel]), bytes]);
   const head =
     payload.length < 126
       ? Buffer.from([0x80 | OPCODE.binary, payload.length])
