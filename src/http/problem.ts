@@ -3,7 +3,7 @@ import { HttpException, HttpStatus } from '@nestjs/common';
 import type { Response } from 'express';
 import { z } from 'zod';
 import { BestkError, UnavailableError } from '../core/errors.js';
-import { InvalidRequestError } from './invalid-request.js';
+import { InvalidRequestError, shortened } from './invalid-request.js';
 
 /** The body of every error answer: problem details of RFC 9457, with a stable `code`. */
 export const Problem = z.object({
@@ -51,7 +51,7 @@ export function sendProblem(response: Response, problem: Problem): void {
 }
 
 function problem(status: number, detail: string, code = slug(titleOf(status))): Problem {
-  return { type: 'about:blank', title: titleOf(status), status, detail, code };
+  return { type: 'about:blank', title: titleOf(status), status, detail: shortened(detail), code };
 }
 
 function titleOf(status: number): string {

@@ -1,4 +1,4 @@
-import { type DynamicModule, type LoggerService, StandardSchemaValidationPipe, type Type } from '@nestjs/common';
+import { type DynamicModule, type LoggerService, type Type } from '@nestjs/common';
 import { type NestApplication, NestFactory } from '@nestjs/core';
 import { BadInputError } from '../core/errors.js';
 import { hider } from '../core/secrets.js';
@@ -10,10 +10,10 @@ import { harden } from './guard/security-headers.js';
 import { HardenedExpressAdapter } from './guard/hardened-adapter.js';
 import { isLoopback } from './guard/loopback.js';
 import { requireReadable } from './guard/readable-body.js';
-import { InvalidRequestError } from './invalid-request.js';
 import { ListenError } from './listen-error.js';
 import { serveDocument } from './openapi/serve-document.js';
 import { ProblemFilter } from './problem.filter.js';
+import { RequestPipe } from './request-pipe.js';
 import { serveWebPage } from './web-page.js';
 
 /** How long answers under way may take after the service stopped listening. */
@@ -76,9 +76,7 @@ function prepare(app: NestApplication, options: ServeOptions): void {
   if (options.web !== undefined) app.use(serveWebPage(options.web));
   for (const step of guard(options)) app.use(step);
   app.useBodyParser('json', { limit: MAX_BODY_BYTES, verify: requireReadable });
-  app.useGlobalPipes(
-    new StandardSchemaValidationPipe({ exceptionFactory: (issues) => new InvalidRequestError(issues) }),
-  );
+  app.useGlobalPipes(new RequestPipe());
   app.useGlobalFilters(new ProblemFilter(options.logger, hider(options.secrets)));
   app.useGlobalInterceptors(new AuditInterceptor(options.audit));
   serveDocument(app, options.version);

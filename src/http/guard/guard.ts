@@ -32,6 +32,7 @@ export function guard({ apiKeys, rateLimit }: GuardOptions): readonly Step[] {
   const hasKeys = apiKeys.length > 0;
   return [
     harden,
+    requireSteadyBody(),
     identify(apiKeys),
     limitRate(rateLimit, hasKeys),
     refuseForeignPages(hasKeys),
@@ -39,6 +40,5 @@ export function guard({ apiKeys, rateLimit }: GuardOptions): readonly Step[] {
     requireKnownMethod(operations),
     requireKnownType(UPLOADS),
     limitBodiesAtOnce(UPLOADS),
-    requireSteadyBody(),
   ];
 }
