@@ -6,7 +6,7 @@ import { printFailure } from './commands/answer.js';
 import { stopWithin, untilTold } from './commands/stopping.js';
 import type { ServeOptions } from './commands/serve.js';
 import { loadConfig } from './config.js';
-import type { AuditEntry } from './http/audit.js';
+import type { LoggedAudit } from './http/auditor.js';
 import { httpControllers, watchProviders } from './http/http-controllers.js';
 import { startHttp } from './http/serve.js';
 import { UnitWorker } from './pipeline/unit-worker.js';
@@ -36,7 +36,7 @@ export async function serve({ host, port }: ServeOptions): Promise<void> {
   const config = loadConfig();
   const logger = createLogger(config.logLevel, config.secrets);
   const { apiKeys, rateLimit, secrets } = config;
-  const audit = (entry: AuditEntry): void => {
+  const audit: LoggedAudit = (entry) => {
     logger.info({ audit: entry }, 'audit');
   };
   const told = { version: VERSION, logger: nestLogger(logger), audit, web: WEB_ASSETS };

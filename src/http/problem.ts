@@ -45,12 +45,17 @@ export function problemOf(error: unknown): Problem {
   return problem(HttpStatus.INTERNAL_SERVER_ERROR, 'The service met an internal error; its log says more.', 'internal');
 }
 
+/** The code of a problem that has none but its status. */
+export function codeOf(status: number): string {
+  return slug(titleOf(status));
+}
+
 /** Ends a response that has not begun. */
 export function sendProblem(response: Response, problem: Problem): void {
   response.status(problem.status).type('application/problem+json').send(JSON.stringify(problem));
 }
 
-function problem(status: number, detail: string, code = slug(titleOf(status))): Problem {
+function problem(status: number, detail: string, code = codeOf(status)): Problem {
   return { type: 'about:blank', title: titleOf(status), status, detail: shortened(detail), code };
 }
 
