@@ -122,6 +122,22 @@ describe('hostile bodies', () => {
     expect((await problem(post(JSON.stringify(named)))).errors?.[0]?.path).toBe('candidates.0.candidate_id');
   });
 
+  it.each([
+    ['candidates.0.patch', { candidates: [{ candidate_id: 'a', patch: 'diff \ud800' }] }],
+    ['tests.0.content', { tests: [{ test_id: 't', path: 't.py', content: '\udc00' }] }],
+    ['issue.problem_statement', { issue: { ...givenRequest().issue, problem_statement: 'a\ud800b' } }],
+    ['issue.environment.image', { issue: { ...givenRequest().issue, environment: { image: 'a\0b' } } }],
+  ])('refuses at %s what has no bytes or is cut off', async (path, change) => {
+    const { status, errors } = await problem(post(JSON.stringify({ ...givenRequest(), ...change })));
+    expect([status, errors?.[0]?.path]).toEqual([422, path]);
+  });
+
+  it('takes halves of characters that an agent saw, whole ones anywhere, and the NUL of a binary patch', async () => {
+    const steps = [{ observation: 'caf\udce9' }];
+    const given = [{ candidate_id: 'a', patch: 'x\0\u{1f600}', trajectory: { steps } }];
+    expect((await post(JSON.stringify({ ...givenRequest(), candidates: given }))).status).toBe(202);
+  });
+
   it('takes a body of 10 MB', async () => {
     expect((await post(patched('x'.repeat(10_000_000)))).status).toBe(202);
   });
