@@ -10,7 +10,7 @@ const ELSEWHERE = 'many';
 
 export type LoggedAudit = (request: AuditedRequest) => void;
 
-export interface AuditorOptions {
+interface AuditorOptions {
   readonly audit: LoggedAudit;
   readonly logger: Pick<LoggerService, 'error'>;
 }

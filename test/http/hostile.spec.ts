@@ -76,6 +76,7 @@ describe('problems', () => {
     ['a page of nothing', 'GET', '/v1/runs?limit=0', 422],
     ['a parameter twice', 'GET', '/v1/runs?limit=1&limit=2', 422],
     ['an unknown parameter', 'GET', '/v1/runs?offset=1', 422],
+    ['a title that no database can hold', 'POST', '/v1/reports?title=a%00b', 422],
   ])('answer %s', async (_what, method, path, status) => {
     expect((await problem(fetch(server.url + path, { method }))).status).toBe(status);
   });

@@ -20,7 +20,7 @@ const UPLOADS: Uploads = new Map([
 ]);
 
 /** Told of requests that were not let in. */
-export type Refused = (request: RefusedRequest) => void;
+type Refused = (request: RefusedRequest) => void;
 
 export interface GuardOptions {
   /** None = everybody on loopback. */
