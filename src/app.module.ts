@@ -23,6 +23,7 @@ import { RunKitFactory } from './pipeline/run-kit.js';
 import type { SpreadTools } from './pipeline/run-spread.js';
 import { StoreSweeper } from './pipeline/store-sweeper.js';
 import { UnitWorker } from './pipeline/unit-worker.js';
+import { AuditLog } from './ports/audit-log.js';
 import { LlmClient } from './ports/llm-client.js';
 import { Meter } from './ports/meter.js';
 import { ModelProbe } from './ports/model-probe.js';
@@ -153,6 +154,7 @@ const providers: Provider[] = [
     JudgePrompts,
     ReportMaker,
     ReportStore,
+    AuditLog,
     RunStore,
     Sandbox,
     LlmClient,

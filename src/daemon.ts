@@ -1,6 +1,6 @@
 import { stopWithin, untilTold } from './commands/stopping.js';
 import { loadConfig } from './config.js';
-import type { AuditEntry } from './http/audit.js';
+import type { LoggedAudit } from './http/auditor.js';
 import type { ServeOptions } from './http/serve.js';
 import { createLogger, nestLogger } from './logger.js';
 
@@ -13,7 +13,7 @@ export class Daemon {
   /** How it answers HTTP at an address. */
   listening(at: Pick<ServeOptions, 'host' | 'port'>): ServeOptions {
     const { apiKeys, rateLimit, secrets } = this.config;
-    const audit = (entry: AuditEntry): void => {
+    const audit: LoggedAudit = (entry) => {
       this.logger.info({ audit: entry }, 'audit');
     };
     return { ...at, apiKeys, rateLimit, secrets, logger: nestLogger(this.logger), audit };

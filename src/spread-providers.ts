@@ -11,6 +11,7 @@ import { StoreSweeper } from './pipeline/store-sweeper.js';
 import { UnitDesk } from './pipeline/unit-desk.js';
 import { UnitPerformer } from './pipeline/unit-performer.js';
 import { UnitWorker } from './pipeline/unit-worker.js';
+import { AuditLog } from './ports/audit-log.js';
 import { ReportStore } from './ports/report-store.js';
 import { RunStore } from './ports/run-store.js';
 import { Sandbox } from './ports/sandbox.js';
@@ -29,6 +30,7 @@ export const spreadProviders: Provider[] = [
   { provide: STORE, useFactory: ({ store }: Config) => openStore(store), inject: [CONFIG] },
   { provide: RunStore, useFactory: ({ runs }: OpenStore) => runs, inject: [STORE] },
   { provide: ReportStore, useFactory: ({ reports }: OpenStore) => reports, inject: [STORE] },
+  { provide: AuditLog, useFactory: ({ audit }: OpenStore) => audit, inject: [STORE] },
   {
     provide: StoreSweeper,
     useFactory: ({ retention }: OpenStore, { retentionDays }: Config, { logger }: RunSettings) =>

@@ -401,6 +401,20 @@ export type RescoreAccepted = {
   };
 };
 
+export type Audit = {
+  readonly entries: readonly {
+    readonly action: string;
+    readonly actor: string | null;
+    readonly address: string;
+    readonly run_id: string | null;
+    readonly outcome: string;
+    readonly times: number;
+    readonly id: string;
+    readonly at: string;
+  }[];
+  readonly next_cursor: string | null;
+};
+
 export type Problem = {
   /** What the problem is, `code` says. */
   readonly type: 'about:blank';
@@ -744,6 +758,23 @@ export class BestkClient {
       signal: options.signal,
       body,
       type: options.type ?? 'application/x-ndjson',
+    });
+  }
+
+  /** Who started, cancelled and deleted what, and what was refused, newest first, a page at a time. */
+  listAudit(
+    options: Options & {
+      readonly limit?: number | undefined;
+      readonly cursor?: string | undefined;
+      readonly run_id?: string | undefined;
+    } = {},
+  ): Promise<Audit> {
+    return this.json<Audit>({
+      method: 'GET',
+      path: `/v1/audit`,
+      query: pick(options, ['limit', 'cursor', 'run_id']),
+      headers: pick(options, []),
+      signal: options.signal,
     });
   }
 

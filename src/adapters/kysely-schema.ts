@@ -78,7 +78,20 @@ export interface ReportsTable {
   created_at: number;
 }
 
+/** Who did what. */
+export interface AuditTable {
+  id: string;
+  at: number;
+  action: string;
+  actor: string | null;
+  address: string;
+  run_id: string | null;
+  outcome: string;
+  times: number;
+}
+
 export interface Database {
+  audit: AuditTable;
   units: UnitsTable;
   runs: RunsTable;
   run_documents: RunDocumentsTable;

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import { KyselyAuditLog } from './kysely-audit-log.js';
 import { KyselyReportStore } from './kysely-report-store.js';
 import { KyselyResultStore } from './kysely-result-store.js';
 import { KyselyRetention } from './kysely-retention.js';
@@ -19,6 +20,7 @@ export function kyselyStore(
     runs: new KyselyRunStore(db, guard, dialect),
     results: new KyselyResultStore(db, guard),
     reports: new KyselyReportStore(db, guard),
+    audit: new KyselyAuditLog(db, guard),
     units: new KyselyUnitStore(db, guard, dialect),
     retention: new KyselyRetention(db, guard),
     async close() {

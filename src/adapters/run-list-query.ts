@@ -3,10 +3,16 @@ import { z } from 'zod';
 import { BadInputError } from '../core/errors.js';
 import type { RunListing, RunOrder, RunPage } from '../ports/run-store.js';
 import type { Database, RunsTable } from './kysely-schema.js';
-import { SUMMARY_COLUMNS, summaryOf } from './run-rows.js';
+import { keyText, SUMMARY_COLUMNS, summaryOf } from './run-rows.js';
 
+const Text = z.string().transform(keyText);
 /** Value and id of the last run of a page; where runs are listed by their making, the id alone says it. */
-const Position = z.tuple([z.union([z.string(), z.number()]), z.string()]);
+const POSITIONS = {
+  instance: z.tuple([Text, Text]),
+  k: z.tuple([z.int32(), Text]),
+  cost: z.tuple([z.number(), Text]),
+};
+type Position = readonly [string | number, string];
 
 /** One page of the rows without their documents, read by position: pages neither repeat nor skip. */
 export async function listRuns(
@@ -44,7 +50,7 @@ export async function listRuns(
 function filtered(db: Kysely<Database>, { statuses, instance, search }: RunListing) {
   let query = db.selectFrom('runs').select(SUMMARY_COLUMNS);
   if (statuses !== undefined) query = query.where('status', 'in', statuses);
-  if (instance !== undefined) query = query.where('instance_id', '=', instance);
+  if (instance !== undefined) query = query.where('instance_id', '=', keyText(instance));
   if (search === undefined || search === '') return query;
   return query.where((eb) =>
     eb.or((['id', 'instance_id', 'candidate_id'] as const).map((name) => has(eb, name, search))),
@@ -54,7 +60,7 @@ function filtered(db: Kysely<Database>, { statuses, instance, search }: RunListi
 /** Without LIKE, whose signs would have to be escaped: a text is shorter once what it has in it is taken out. */
 function has(eb: ExpressionBuilder<Database, 'runs'>, name: 'id' | 'instance_id' | 'candidate_id', search: string) {
   const text = eb.fn<string>('lower', [name]);
-  const without = eb.fn<string>('replace', [text, eb.val(search.toLowerCase()), eb.val('')]);
+  const without = eb.fn<string>('replace', [text, eb.val(keyText(search.toLowerCase())), eb.val('')]);
   return eb(eb.fn<number>('length', [without]), '<', eb.fn<number>('length', [text]));
 }
 
@@ -72,10 +78,10 @@ function cursorOf(last: Pick<RunsTable, 'id' | 'instance_id' | 'k' | 'cost_usd'>
 }
 
 /** @throws BadInputError */
-function positionOf(cursor: string, order: RunOrder): z.infer<typeof Position> {
-  if (order === 'created') return ['', cursor];
-  const position = Position.safeParse(jsonOf(Buffer.from(cursor, 'base64url').toString()));
-  if (position.success && typeof position.data[0] === typeof SMALLEST[order]) return position.data;
+function positionOf(cursor: string, order: RunOrder): Position {
+  if (order === 'created') return ['', keyText(cursor)];
+  const position = POSITIONS[order].safeParse(jsonOf(Buffer.from(cursor, 'base64url').toString()));
+  if (position.success) return position.data;
   throw new BadInputError('is of no page of this order.', { field: 'cursor' }, 'Begin with the first page.');
 }
 

@@ -1,3 +1,4 @@
+import type { AuditLog } from '../ports/audit-log.js';
 import type { ReportStore } from '../ports/report-store.js';
 import type { Retention } from '../ports/retention.js';
 import type { ResultStore } from '../ports/result-store.js';
@@ -10,6 +11,7 @@ export interface OpenStore {
   readonly runs: RunStore;
   readonly results: ResultStore;
   readonly reports: ReportStore;
+  readonly audit: AuditLog;
   readonly units: UnitStore;
   readonly retention: Retention;
   /** Every later call is refused with StoreUnavailableError. */

@@ -13,7 +13,7 @@ import {
   type ExportFormat,
   type ExportOptions as RowOptions,
 } from '../reports/export-rows.js';
-import { sealedLabels } from '../reports/rescore-files.js';
+import { readAllLabels } from '../reports/read-labels.js';
 import { printJson, printText } from './answer.js';
 
 interface ExportOptions {
@@ -55,7 +55,7 @@ export function registerExport(program: Command, openConverse: () => Promise<Con
     .addHelpText('after', EXAMPLE)
     .action(async (options: ExportOptions) => {
       const { run: folder, format, out, json } = options;
-      const labels = options.labels === undefined ? null : await sealedLabels(options.labels);
+      const labels = options.labels === undefined ? null : await readAllLabels(options.labels);
       const references =
         options.reference === undefined ? new Map<string, string>() : await readReferences(options.reference);
       const rows = await writeRows(

@@ -6,7 +6,8 @@ import { contentKey } from '../core/fingerprint.js';
 import { ImportedFolder } from '../formats/runs/imported-folder.js';
 import { entriesOfRun } from '../pipeline/entries.js';
 import { importSummary } from '../reports/import-summary.js';
-import { RescoreFiles, sealedLabels, type Skipped } from '../reports/rescore-files.js';
+import { readAllLabels } from '../reports/read-labels.js';
+import { RescoreFiles, type Skipped } from '../reports/rescore-files.js';
 import { writeImport } from '../reports/write-import.js';
 import { findPreset } from '../../verifiers/hybrid/presets.js';
 import { printJson, printProgress, printText } from './answer.js';
@@ -80,8 +81,8 @@ async function rescoreAll(
   await untilInterrupted(app, async (signal) => {
     const folder = await ImportedFolder.open(imported);
     const instances = folder.instances();
-    let opened: ReturnType<typeof sealedLabels> | null = null;
-    const labels = (): ReturnType<typeof sealedLabels> => (opened ??= sealedLabels(join(imported, 'labels.jsonl')));
+    let opened: ReturnType<typeof readAllLabels> | null = null;
+    const labels = (): ReturnType<typeof readAllLabels> => (opened ??= readAllLabels(join(imported, 'labels.jsonl')));
     const limit = pLimit(Math.max(1, Number(options.parallel) || 1));
     const one = async (instance: (typeof instances)[number]): Promise<void> => {
       signal.throwIfAborted();

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { identifier } from './identifier.js';
+import { identifier, shownText, wholeText } from './identifier.js';
 
 /** One step of an agent: what it thought, what it did, what it saw. */
 export const TrajectoryStep = z.object({
-  thought: z.string().default(''),
-  action: z.string().default(''),
-  observation: z.string().default(''),
+  thought: shownText().default(''),
+  action: shownText().default(''),
+  observation: shownText().default(''),
 });
 export type TrajectoryStep = z.infer<typeof TrajectoryStep>;
 
@@ -38,7 +38,7 @@ export function submitted(exitReason: string): boolean {
 export const Candidate = z.object({
   instance_id: identifier(512),
   candidate_id: identifier(256),
-  patch: z.string(),
+  patch: wholeText(),
   trajectory: Trajectory.nullish().transform((trajectory) => trajectory ?? null),
 });
 export type Candidate = z.infer<typeof Candidate>;

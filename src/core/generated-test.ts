@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { identifier } from './identifier.js';
+import { identifier, wholeText } from './identifier.js';
 
 /**
  * A complete script, run from the repository's root: exit 0 = solved, 2 = not solved, anything else = the test is
@@ -17,3 +17,6 @@ export const GeneratedTest = z.object({
     .transform((author) => author ?? null),
 });
 export type GeneratedTest = z.infer<typeof GeneratedTest>;
+
+/** One that came from outside. */
+export const GivenTest = GeneratedTest.extend({ content: wholeText() });

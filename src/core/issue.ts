@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { identifier } from './identifier.js';
+import { argument, identifier, wholeText } from './identifier.js';
 
 /** Where an instance's repository lives and how its existing tests are run. */
 export const Environment = z.strictObject({
-  image: z.string().min(1),
-  workdir: z.string().startsWith('/', 'must be an absolute path').default('/testbed'),
+  image: argument(),
+  workdir: argument().startsWith('/', 'must be an absolute path').default('/testbed'),
   /** Commit to check out before history is stripped; null = the image's own HEAD. */
   base_commit: z
     .string()
@@ -12,18 +12,14 @@ export const Environment = z.strictObject({
     .nullish()
     .transform((commit) => commit ?? null),
   /** Shell command; `{files}` is replaced by the quoted regression files, `{modules}` by their dotted names; none = those near the patches. */
-  regression_command: z
-    .string()
-    .min(1)
+  regression_command: argument()
     .nullish()
     .transform((command) => command ?? null),
   /** JUnit XML that the command writes, from the working directory; for runners that are not Python's. */
-  regression_report: z
-    .string()
-    .min(1)
+  regression_report: argument()
     .nullish()
     .transform((path) => path ?? null),
-  regression_files: z.array(z.string().min(1)).default([]),
+  regression_files: z.array(argument()).default([]),
   /** Limit in seconds of one test, and of one run of the regression command. */
   test_timeout_s: z.number().positive().max(86_400).default(300),
 });
@@ -32,7 +28,7 @@ export type Environment = z.infer<typeof Environment>;
 /** One instance: a problem statement and the environment in which a patch for it is verified. */
 export const Issue = z.object({
   instance_id: identifier(512),
-  problem_statement: z.string(),
+  problem_statement: wholeText(),
   environment: Environment,
 });
 export type Issue = z.infer<typeof Issue>;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Budget } from './budget.js';
 import { Candidate } from './candidate.js';
-import { GeneratedTest } from './generated-test.js';
+import { GivenTest } from './generated-test.js';
 import { Issue } from './issue.js';
 import { isJudge, VerifierName } from './verifier-name.js';
 
@@ -18,7 +18,7 @@ function optional<T extends z.ZodType>(schema: T) {
 
 const optionalId = Issue.shape.instance_id.optional();
 const GivenCandidate = Candidate.extend({ instance_id: optionalId });
-const GivenTest = GeneratedTest.extend({ instance_id: optionalId });
+const TestOfRequest = GivenTest.extend({ instance_id: optionalId });
 
 const Verifiers = z
   .array(VerifierName)
@@ -37,7 +37,7 @@ const GivenRequest = z.strictObject({
   /** Another number samples other trajectories. */
   seed: z.int().min(0).max(1_000_000).default(0),
   /** Saved generated tests to use instead of writing new ones; null = write new ones. */
-  tests: optional(z.array(GivenTest).max(MAX_TESTS)),
+  tests: optional(z.array(TestOfRequest).max(MAX_TESTS)),
   /** Null = the service's default: execution-based, and execution-free where a verifier model is configured. */
   verifiers: optional(Verifiers),
   preset: z.string().min(1).max(256).default('deepswe'),

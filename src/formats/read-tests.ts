@@ -1,5 +1,5 @@
 import { BadInputError } from '../core/errors.js';
-import { GeneratedTest } from '../core/generated-test.js';
+import { type GeneratedTest, GivenTest } from '../core/generated-test.js';
 import { parseRecord, readRecords } from './records.js';
 import { UniqueRecords } from './unique-records.js';
 
@@ -12,7 +12,7 @@ export async function readTests(file: string, instanceId: string): Promise<Gener
   const others = new Set<string>();
   const unique = new UniqueRecords('test_id');
   for await (const record of readRecords(file)) {
-    const test = parseRecord(GeneratedTest, record);
+    const test = parseRecord(GivenTest, record);
     if (test.instance_id !== instanceId) {
       others.add(test.instance_id);
       continue;

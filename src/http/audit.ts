@@ -1,22 +1,20 @@
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
-import { type Observable, tap } from 'rxjs';
+import { catchError, concatMap, type Observable } from 'rxjs';
 import { z } from 'zod';
+import type { AuditEntry } from '../ports/audit-log.js';
 import { callerOf } from './guard/caller.js';
 import { problemOf } from './problem.js';
 import { RunId } from './run-id.js';
 
-/** One thing that somebody did, or was not let do, to runs. */
-export interface AuditEntry {
-  readonly action: string;
-  /** Name of the API key; null where none is needed. */
-  readonly actor: string | null;
-  readonly address: string;
+/** One request that somebody made of runs, and what came of it. */
+export interface AuditedRequest extends Omit<AuditEntry, 'run_id' | 'times'> {
   readonly runs: readonly string[];
-  /** `done`, or the code of the problem that was answered. */
-  readonly outcome: string;
 }
+
+/** The outcome of what was not refused and did not fail. */
+export const DONE = 'done';
 
 /** Marks what is written down, by what it does: `run.cancel`. */
 export const Audited = Reflector.createDecorator<string>();
@@ -27,29 +25,29 @@ const Started = z.union([
   z.object({ runs: z.array(z.object({ id: z.string() })) }).transform(({ runs }) => runs.map(({ id }) => id)),
 ]);
 
-/** Writes down who did what with which runs, and what came of it. */
+/** Has written down who did what with which runs, and what came of it, before it is answered. */
 export class AuditInterceptor implements NestInterceptor {
   private readonly reflector = new Reflector();
 
-  constructor(private readonly note: (entry: AuditEntry) => void) {}
+  constructor(private readonly note: (request: AuditedRequest) => Promise<void>) {}
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const action = this.reflector.get(Audited, context.getHandler()) as string | undefined;
     if (action === undefined) return next.handle();
     const request = context.switchToHttp().getRequest<Request<{ id?: string }>>();
     const { key, address } = callerOf(request);
-    const note = (outcome: string, answer?: unknown): void => {
+    const note = (outcome: string, answer?: unknown): Promise<void> => {
       const runs = Started.safeParse(answer).data ?? z.array(RunId).safeParse([request.params.id]).data ?? [];
-      this.note({ action, actor: key?.name ?? null, address, runs, outcome });
+      return this.note({ action, actor: key?.name ?? null, address, runs, outcome });
     };
     return next.handle().pipe(
-      tap({
-        next: (answer) => {
-          note('done', answer);
-        },
-        error: (error: unknown) => {
-          note(problemOf(error).code);
-        },
+      concatMap(async (answer: unknown) => {
+        await note(DONE, answer);
+        return answer;
+      }),
+      catchError(async (error: unknown) => {
+        await note(problemOf(error).code);
+        throw error;
       }),
     );
   }

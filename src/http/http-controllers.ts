@@ -1,6 +1,7 @@
 import { type Provider, type Type } from '@nestjs/common';
 import { QueueGauges } from '../pipeline/queue-gauges.js';
 import { Readiness } from '../pipeline/readiness.js';
+import { AuditController } from './audit.controller.js';
 import { EvidenceController } from './evidence.controller.js';
 import { HealthController } from './health.controller.js';
 import { MetricsController } from './metrics.controller.js';
@@ -16,7 +17,7 @@ export const watchControllers: Type[] = [HealthController, MetricsController];
 /** What those are answered from, for a module that also has RunStore, Sandbox, ModelProbe, Meter and Exposition. */
 export const watchProviders: Provider[] = [QueueGauges, Readiness];
 
-/** Everything that answers HTTP, for the module that provides RunService, RescoreIntake, JudgePrompts, ReportMaker, ReportStore and {@link watchProviders}. */
+/** Everything that answers HTTP, for the module that provides RunService, RescoreIntake, JudgePrompts, ReportMaker, ReportStore, AuditLog and {@link watchProviders}. */
 export const httpControllers: Type[] = [
   RunsController,
   RunEventsController,
@@ -24,5 +25,6 @@ export const httpControllers: Type[] = [
   ScoreAgainController,
   RescoresController,
   ReportsController,
+  AuditController,
   ...watchControllers,
 ];

@@ -3,7 +3,7 @@ import { HttpException, HttpStatus } from '@nestjs/common';
 import type { Response } from 'express';
 import { z } from 'zod';
 import { BestkError, UnavailableError } from '../core/errors.js';
-import { InvalidRequestError } from './invalid-request.js';
+import { InvalidRequestError, shortened } from './invalid-request.js';
 
 /** The body of every error answer: problem details of RFC 9457, with a stable `code`. */
 export const Problem = z.object({
@@ -45,13 +45,18 @@ export function problemOf(error: unknown): Problem {
   return problem(HttpStatus.INTERNAL_SERVER_ERROR, 'The service met an internal error; its log says more.', 'internal');
 }
 
+/** The code of a problem that has none but its status. */
+export function codeOf(status: number): string {
+  return slug(titleOf(status));
+}
+
 /** Ends a response that has not begun. */
 export function sendProblem(response: Response, problem: Problem): void {
   response.status(problem.status).type('application/problem+json').send(JSON.stringify(problem));
 }
 
-function problem(status: number, detail: string, code = slug(titleOf(status))): Problem {
-  return { type: 'about:blank', title: titleOf(status), status, detail, code };
+function problem(status: number, detail: string, code = codeOf(status)): Problem {
+  return { type: 'about:blank', title: titleOf(status), status, detail: shortened(detail), code };
 }
 
 function titleOf(status: number): string {

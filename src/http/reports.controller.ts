@@ -1,6 +1,7 @@
 import { Controller, Get, Header, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
+import { identifier } from '../core/identifier.js';
 import { RunNotFoundError } from '../core/run-errors.js';
 import { type ReportMade, ReportMaker } from '../pipeline/report-maker.js';
 import { ReportStore, ReportSummary } from '../ports/report-store.js';
@@ -16,7 +17,7 @@ const PAGE_POLICY =
 export const REPORT_TYPES = ['application/x-ndjson', 'application/jsonl'];
 
 export const ReportQuery = z.strictObject({
-  title: z.string().min(1).max(256).default('Benchmark report'),
+  title: identifier(256).default('Benchmark report'),
   presets: z.string().min(1).max(512).optional(),
 });
 export type ReportQuery = z.infer<typeof ReportQuery>;

@@ -1,19 +1,21 @@
-import { type DynamicModule, type LoggerService, StandardSchemaValidationPipe, type Type } from '@nestjs/common';
+import { type DynamicModule, type LoggerService, type Type } from '@nestjs/common';
 import { type NestApplication, NestFactory } from '@nestjs/core';
 import { BadInputError } from '../core/errors.js';
 import { hider } from '../core/secrets.js';
 import { RunService } from '../pipeline/run-service.js';
-import { AuditInterceptor, type AuditEntry } from './audit.js';
+import { AuditLog } from '../ports/audit-log.js';
+import { AuditInterceptor } from './audit.js';
+import { Auditor, type LoggedAudit } from './auditor.js';
 import { MAX_BODY_BYTES } from './guard/body-budget.js';
 import { guard, type GuardOptions } from './guard/guard.js';
 import { harden } from './guard/security-headers.js';
 import { HardenedExpressAdapter } from './guard/hardened-adapter.js';
 import { isLoopback } from './guard/loopback.js';
 import { requireReadable } from './guard/readable-body.js';
-import { InvalidRequestError } from './invalid-request.js';
 import { ListenError } from './listen-error.js';
 import { serveDocument } from './openapi/serve-document.js';
 import { ProblemFilter } from './problem.filter.js';
+import { RequestPipe } from './request-pipe.js';
 import { serveWebPage } from './web-page.js';
 
 /** How long answers under way may take after the service stopped listening. */
@@ -30,8 +32,8 @@ export interface ServeOptions extends GuardOptions {
   /** Of bestk, for the OpenAPI document; absent = none is served. */
   readonly version?: string;
   readonly logger: LoggerService;
-  /** Writes down who started, cancelled and deleted what. */
-  readonly audit: (entry: AuditEntry) => void;
+  /** Logs who started, cancelled and deleted what, beside the audit log. */
+  readonly audit: LoggedAudit;
   /** Folder of the built viewer. */
   readonly web?: string;
 }
@@ -43,7 +45,7 @@ export interface HttpServer {
 }
 
 /**
- * Serves the controllers of `module`, which provides RunService, and takes up the runs that were left.
+ * Serves the controllers of `module`, which provides RunService and AuditLog, and takes up the runs that were left.
  * @throws BadInputError off loopback without API keys, ListenError, StoreUnavailableError
  */
 export async function startHttp(module: Type | DynamicModule, options: ServeOptions): Promise<HttpServer> {
@@ -58,33 +60,35 @@ export async function startHttp(module: Type | DynamicModule, options: ServeOpti
   const settings = { logger, bodyParser: false, abortOnError: false };
   // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- Nest's options are a class in name only
   const app = await NestFactory.create<NestApplication>(module, new HardenedExpressAdapter(), settings);
-  prepare(app, options);
+  const auditor = new Auditor(app.get(AuditLog, { strict: false }), options);
+  prepare(app, options, auditor);
   const runs = app.get(RunService, { strict: false });
   try {
     await app.listen(port, host);
     await runs.recover();
   } catch (error) {
-    await close(app, runs);
+    await close(app, runs, auditor);
     throw isListenFailure(error) ? new ListenError(host, port, error) : error;
   }
   let closed: Promise<void> | null = null;
-  return { url: urlOf(app, host), close: () => (closed ??= close(app, runs)) };
+  return { url: urlOf(app, host), close: () => (closed ??= close(app, runs, auditor)) };
 }
 
-function prepare(app: NestApplication, options: ServeOptions): void {
+function prepare(app: NestApplication, options: ServeOptions, auditor: Auditor): void {
   app.use(harden);
   if (options.web !== undefined) app.use(serveWebPage(options.web));
-  for (const step of guard(options)) app.use(step);
+  for (const step of guard(options, (refused) => {
+    auditor.refused(refused);
+  }))
+    app.use(step);
   app.useBodyParser('json', { limit: MAX_BODY_BYTES, verify: requireReadable });
-  app.useGlobalPipes(
-    new StandardSchemaValidationPipe({ exceptionFactory: (issues) => new InvalidRequestError(issues) }),
-  );
+  app.useGlobalPipes(new RequestPipe());
   app.useGlobalFilters(new ProblemFilter(options.logger, hider(options.secrets)));
-  app.useGlobalInterceptors(new AuditInterceptor(options.audit));
+  app.useGlobalInterceptors(new AuditInterceptor((request) => auditor.note(request)));
   if (options.version !== undefined) serveDocument(app, options.version);
 }
 
-async function close(app: NestApplication, runs: RunService): Promise<void> {
+async function close(app: NestApplication, runs: RunService, auditor: Auditor): Promise<void> {
   const server = app.getHttpServer() as ClosableServer;
   const closed = new Promise<void>((resolve) => {
     server.close(() => {
@@ -101,6 +105,7 @@ async function close(app: NestApplication, runs: RunService): Promise<void> {
   await closed;
   clearInterval(idle);
   clearTimeout(late);
+  await auditor.close();
   await app.close();
 }
 

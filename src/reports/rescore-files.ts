@@ -1,23 +1,7 @@
 import { rename, rm, writeFile, appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { z } from 'zod';
-import { rawLines } from '../formats/runs/saved-lines.js';
 import type { Entry } from '../../verifiers/hybrid/entry.js';
 import { writeRun, type FinishedRun } from './write-run.js';
-
-const LabelRow = z.object({ instance_id: z.string(), candidate_id: z.string(), resolved: z.boolean().nullable() });
-
-/** Labels of an import by instance and candidate; only said outright ones. */
-export async function sealedLabels(file: string): Promise<ReadonlyMap<string, ReadonlyMap<string, boolean>>> {
-  const labels = new Map<string, Map<string, boolean>>();
-  for await (const { bytes } of rawLines(file)) {
-    const row = LabelRow.safeParse(JSON.parse(bytes?.toString('utf8') ?? 'null'));
-    if (!row.success || row.data.resolved === null) continue;
-    const { instance_id, candidate_id, resolved } = row.data;
-    labels.set(instance_id, (labels.get(instance_id) ?? new Map<string, boolean>()).set(candidate_id, resolved));
-  }
-  return labels;
-}
 
 /** What was not rescored, and why. */
 export interface Skipped {

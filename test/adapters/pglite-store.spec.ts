@@ -1,3 +1,4 @@
+import { auditLogContract } from '../contracts/audit-log.contract.js';
 import { resultStoreContract } from '../contracts/result-store.contract.js';
 import { retentionContract } from '../contracts/retention.contract.js';
 import { runStoreContract } from '../contracts/run-store.contract.js';
@@ -20,4 +21,5 @@ afterAll(async () => {
 runStoreContract('PGlite', async () => (await open()).runs);
 resultStoreContract('PGlite', async () => (await open()).results);
 unitStoreContract('PGlite', open);
+auditLogContract('PGlite', async () => (await open()).audit);
 retentionContract('PGlite', open);

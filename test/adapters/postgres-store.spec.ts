@@ -1,6 +1,7 @@
 import { startCluster, type Cluster } from '../../scripts/setup/postgres.mjs';
 import { openPostgresStore } from '../../src/adapters/postgres-store.js';
 import type { OpenStore } from '../../src/adapters/store.js';
+import { auditLogContract } from '../contracts/audit-log.contract.js';
 import { resultStoreContract } from '../contracts/result-store.contract.js';
 import { retentionContract } from '../contracts/retention.contract.js';
 import { runStoreContract } from '../contracts/run-store.contract.js';
@@ -28,3 +29,4 @@ runStoreContract('PostgreSQL', async () => (await open()).runs);
 resultStoreContract('PostgreSQL', async () => (await open()).results);
 unitStoreContract('PostgreSQL', open);
 retentionContract('PostgreSQL', open);
+auditLogContract('PostgreSQL', async () => (await open()).audit);

@@ -4,7 +4,7 @@ import pLimit from 'p-limit';
 import { storeOnPool } from '../../src/adapters/postgres-store.js';
 import type { OpenStore } from '../../src/adapters/store.js';
 
-const EMPTY = 'truncate units, run_events, run_documents, runs, results, reports';
+const EMPTY = 'truncate units, run_events, run_documents, runs, results, reports, audit';
 const INT8 = 20;
 
 /** PostgreSQL's language in this process: one connection, which transactions take in turn. */

@@ -4,12 +4,15 @@ import { join } from 'node:path';
 import { KyselyReportStore } from '../../src/adapters/kysely-report-store.js';
 import { StoreGuard } from '../../src/adapters/store-guard.js';
 import { openDatabase } from '../../src/adapters/sqlite-database.js';
+import { auditLogContract } from '../contracts/audit-log.contract.js';
 import { reportStoreContract } from '../contracts/report-store.contract.js';
+import { MemoryAuditLog } from '../fakes/memory-audit-log.js';
 import { MemoryReportStore } from '../fakes/memory-report-store.js';
 
 const opened: { destroy(): Promise<void> }[] = [];
 afterAll(() => Promise.all(opened.map((db) => db.destroy())));
 
+auditLogContract('memory', async () => new MemoryAuditLog());
 reportStoreContract('memory', async (now) => new MemoryReportStore(now));
 reportStoreContract('SQLite', async (now) => {
   const folder = await mkdtemp(join(tmpdir(), 'bestk-reports-'));

@@ -5,6 +5,7 @@ import SqliteDriver from 'better-sqlite3';
 import type { OpenStore } from '../../src/adapters/store.js';
 import { openSqliteStore } from '../../src/adapters/sqlite-store.js';
 import { StoreUnavailableError } from '../../src/core/unavailable.js';
+import { auditLogContract } from '../contracts/audit-log.contract.js';
 import { resultStoreContract } from '../contracts/result-store.contract.js';
 import { retentionContract } from '../contracts/retention.contract.js';
 import { runStoreContract } from '../contracts/run-store.contract.js';
@@ -49,6 +50,7 @@ runStoreContract('SQLite', async () => (await open()).runs);
 resultStoreContract('SQLite', async () => (await open()).results);
 unitStoreContract('SQLite', () => open());
 retentionContract('SQLite', () => open());
+auditLogContract('SQLite', async () => (await open()).audit);
 
 describe('openSqliteStore', () => {
   it('keeps everything across a reopening', async () => {

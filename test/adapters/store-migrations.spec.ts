@@ -33,7 +33,7 @@ describe('a store of an earlier version', () => {
     expect(await store.runs.events('run_1', 0)).toHaveLength(2);
     // Asked for now, it is of use again; the run ended long ago.
     expect(await store.results.get('k')).toBe(3);
-    expect(await store.retention.sweep(Date.now() - 1_000)).toEqual({ runs: 1, results: 0 });
+    expect(await store.retention.sweep(Date.now() - 1_000)).toEqual({ runs: 1, results: 0, reports: 0, audited: 0 });
     expect(await store.results.get('k')).toBe(3);
     await store.close();
   });

@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { AuditLog } from '../../src/ports/audit-log.js';
+import type { ReportStore } from '../../src/ports/report-store.js';
 import type { Retention } from '../../src/ports/retention.js';
 import type { ResultStore } from '../../src/ports/result-store.js';
 import type { RunStore } from '../../src/ports/run-store.js';
@@ -9,7 +11,11 @@ interface Stores {
   readonly results: ResultStore;
   readonly units: UnitStore;
   readonly retention: Retention;
+  readonly reports: ReportStore;
+  readonly audit: AuditLog;
 }
+
+const NOTED = { action: 'run.submit', actor: null, address: '', run_id: null, outcome: 'done', times: 1 };
 
 /** What every Retention promises. `open` gives an empty store. */
 export function retentionContract(name: string, open: () => Promise<Stores>): void {
@@ -23,21 +29,27 @@ export function retentionContract(name: string, open: () => Promise<Stores>): vo
         await store.runs.update(run.id, { status: 'done', result: 1 });
       }
       await store.results.put('old', 'cell', 1);
+      for (let n = 0; n < 25; n += 1) await store.reports.put({ id: `old-${n}`, title: 't', document: '{}', page: '' });
+      await store.audit.append(Array.from({ length: 1_100 }, () => NOTED));
       await sleep(5);
       const cutoff = Date.now();
       await sleep(5);
       const recent = (await store.runs.create('recent', 1)).run.id;
       await store.runs.update(recent, { status: 'failed' });
       await store.results.put('recent', 'cell', 2);
+      await store.reports.put({ id: 'recent', title: 't', document: '{}', page: '' });
+      await store.audit.append([{ ...NOTED, run_id: old[0]?.run.id ?? null }]);
 
-      expect(await store.retention.sweep(cutoff)).toEqual({ runs: 45, results: 1 });
+      expect(await store.retention.sweep(cutoff)).toEqual({ runs: 45, results: 1, reports: 25, audited: 1_100 });
       const [first] = old;
       expect(await store.runs.get(first?.run.id ?? '')).toBeNull();
       expect(await store.runs.events(first?.run.id ?? '', 0)).toEqual([]);
       expect((await store.runs.list(100, null)).runs.map(({ id }) => id)).toEqual([recent, waiting]);
       expect(await store.results.get('old')).toBeUndefined();
       expect(await store.results.get('recent')).toBe(2);
-      expect(await store.retention.sweep(cutoff)).toEqual({ runs: 0, results: 0 });
+      expect((await store.reports.list(100, null)).reports.map(({ id }) => id)).toEqual(['recent']);
+      expect((await store.audit.list(100, null)).entries).toHaveLength(1);
+      expect(await store.retention.sweep(cutoff)).toEqual({ runs: 0, results: 0, reports: 0, audited: 0 });
     }, 20_000);
   });
 }

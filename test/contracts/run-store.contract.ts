@@ -72,6 +72,36 @@ export function runStoreContract(name: string, open: () => Promise<RunStore>): v
       expect((await store.list(1, null)).runs).toMatchObject([{ id, status: 'done', ...asked, ...answered }]);
     });
 
+    it.each([
+      { search: 'a\0b' },
+      { search: '\ud800' },
+      { instance: '\0' },
+      { instance: 'a\udc00' },
+      { search: String.raw`%_\' or 1=1 --` },
+    ])('finds nothing for %j, which no run is called', async (listing) => {
+      const store = await open();
+      await store.create('a', REQUEST);
+      expect((await store.list(5, null, listing)).runs).toEqual([]);
+    });
+
+    it.each([
+      ['k', [1e300, 'a']],
+      ['k', [1.5, 'a']],
+      ['k', [2 ** 40, 'a']],
+      ['k', ['a', 'a']],
+      ['instance', ['a\0', 'a']],
+      ['instance', ['a', '\ud800']],
+      ['cost', [null, 'a']],
+    ] as const)(
+      'takes a position in the order of %s that no page gave, %j, for wrong or for empty',
+      async (order, at) => {
+        const store = await open();
+        const cursor = Buffer.from(JSON.stringify(at)).toString('base64url');
+        const listed = await store.list(5, cursor, { order }).catch((error: unknown) => error);
+        expect(listed instanceof BadInputError ? { runs: [] } : listed).toMatchObject({ runs: [] });
+      },
+    );
+
     it('lists what is asked for, in the order that is asked for, in pages', async () => {
       const store = await open();
       const made = [

@@ -1,5 +1,7 @@
 import request from 'supertest';
+import { openSqliteStore } from '../../src/adapters/sqlite-store.js';
 import { EvidenceView } from '../../src/http/evidence-view.js';
+import type { RunPageView } from '../../src/http/run-page.js';
 import { StepsView } from '../../src/http/step-views.js';
 import type { Run } from '../../src/ports/run-store.js';
 import { MemoryRunStore } from '../fakes/memory-run-store.js';
@@ -181,6 +183,24 @@ describe('the list of runs', () => {
     expect(await ids('q=TW')).toEqual([open]);
     expect(await ids('sort=created')).toEqual([done, open]);
     await request(url).get('/v1/runs?status=over').expect(422);
-    await request(url).get('/v1/runs?sort=luck').expect(422);
+  });
+
+  it('goes on at the cursor of every order, however long the ids of its instances', async () => {
+    const store = await openSqliteStore(':memory:');
+    const server = await serveRuns(store.runs, new ScriptedExecutor(untilStopped));
+    const { url } = server;
+    const [short, long] = [
+      await submitted(url, givenRequest('a')),
+      await submitted(url, givenRequest('ü'.repeat(512))),
+    ];
+    const page = async (query: string): Promise<RunPageView> =>
+      (await request(url).get(`/v1/runs?limit=1&${query}`).expect(200)).body as RunPageView;
+    for (const order of ['instance', 'k', 'cost', 'created']) {
+      const first = await page(`sort=-${order}`);
+      const second = await page(`sort=-${order}&cursor=${first.next_cursor}`);
+      expect([...first.runs, ...second.runs].map(({ id }) => id)).toEqual([long, short]);
+    }
+    await server.close();
+    await store.close();
   });
 });

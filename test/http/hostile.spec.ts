@@ -76,6 +76,7 @@ describe('problems', () => {
     ['a page of nothing', 'GET', '/v1/runs?limit=0', 422],
     ['a parameter twice', 'GET', '/v1/runs?limit=1&limit=2', 422],
     ['an unknown parameter', 'GET', '/v1/runs?offset=1', 422],
+    ['a title that no database can hold', 'POST', '/v1/reports?title=a%00b', 422],
   ])('answer %s', async (_what, method, path, status) => {
     expect((await problem(fetch(server.url + path, { method }))).status).toBe(status);
   });
@@ -120,6 +121,22 @@ describe('hostile bodies', () => {
   it.each(['a\0b', '\ud800', 'b\udc00c'])('refuses the id %j, which no database can hold', async (id) => {
     const named = { ...givenRequest(), candidates: [{ candidate_id: id, patch: '' }] };
     expect((await problem(post(JSON.stringify(named)))).errors?.[0]?.path).toBe('candidates.0.candidate_id');
+  });
+
+  it.each([
+    ['candidates.0.patch', { candidates: [{ candidate_id: 'a', patch: 'diff \ud800' }] }],
+    ['tests.0.content', { tests: [{ test_id: 't', path: 't.py', content: '\udc00' }] }],
+    ['issue.problem_statement', { issue: { ...givenRequest().issue, problem_statement: 'a\ud800b' } }],
+    ['issue.environment.image', { issue: { ...givenRequest().issue, environment: { image: 'a\0b' } } }],
+  ])('refuses at %s what has no bytes or is cut off', async (path, change) => {
+    const { status, errors } = await problem(post(JSON.stringify({ ...givenRequest(), ...change })));
+    expect([status, errors?.[0]?.path]).toEqual([422, path]);
+  });
+
+  it('takes halves of characters that an agent saw, whole ones anywhere, and the NUL of a binary patch', async () => {
+    const steps = [{ observation: 'caf\udce9' }];
+    const given = [{ candidate_id: 'a', patch: 'x\0\u{1f600}', trajectory: { steps } }];
+    expect((await post(JSON.stringify({ ...givenRequest(), candidates: given }))).status).toBe(202);
   });
 
   it('takes a body of 10 MB', async () => {

@@ -1,11 +1,12 @@
 import type { Candidate } from '../../src/core/candidate.js';
+import { MemoryAuditLog } from '../fakes/memory-audit-log.js';
 import { MemoryReportStore } from '../fakes/memory-report-store.js';
 import { type LoggerService, Module } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { BestkClient } from '../../examples/client/bestk-client.js';
 import { InProcessRunQueue } from '../../src/adapters/in-process-run-queue.js';
 import { PrometheusMeter } from '../../src/adapters/prometheus-meter.js';
-import type { AuditEntry } from '../../src/http/audit.js';
+import type { AuditedRequest } from '../../src/http/audit.js';
 import { httpControllers, watchProviders } from '../../src/http/http-controllers.js';
 import { type HttpServer, type ServeOptions, startHttp } from '../../src/http/serve.js';
 import { StoredRunReports } from '../../src/commands/stored-run-reports.js';
@@ -20,6 +21,7 @@ import { RunSettings } from '../../src/pipeline/run-settings.js';
 import { Exposition, Meter } from '../../src/ports/meter.js';
 import { ModelProbe } from '../../src/ports/model-probe.js';
 import { RunQueue } from '../../src/ports/run-queue.js';
+import { AuditLog } from '../../src/ports/audit-log.js';
 import { ReportStore } from '../../src/ports/report-store.js';
 import { RunStore } from '../../src/ports/run-store.js';
 import { Sandbox } from '../../src/ports/sandbox.js';
@@ -30,7 +32,7 @@ import { checkedFetch } from './checked-fetch.js';
 
 export interface TestServer extends HttpServer {
   readonly logged: string[];
-  readonly audited: AuditEntry[];
+  readonly audited: AuditedRequest[];
   /** The client that is made from the OpenAPI document; it takes no answer that the document does not describe. */
   readonly client: BestkClient;
   /** What the router of the running service holds. */
@@ -86,13 +88,14 @@ type TestServerOptions = Partial<Omit<ServeOptions, 'apiKeys'>> & {
   readonly apiKeys?: readonly string[];
   readonly sandbox?: Sandbox;
   readonly models?: ModelProbe;
+  readonly auditLog?: AuditLog;
 };
 
 /** The HTTP service over any store and executor, on a free port. */
 export async function serveRuns(
   store: RunStore,
   executor: RunExecutor,
-  { apiKeys = [], sandbox, models, ...options }: TestServerOptions = {},
+  { apiKeys = [], sandbox, models, auditLog, ...options }: TestServerOptions = {},
 ): Promise<TestServer> {
   const logged: string[] = [];
   const note = (message: unknown): void => void logged.push(String(message));
@@ -119,6 +122,7 @@ export async function serveRuns(
       },
       { provide: JudgePrompts, useClass: PlainPrompts },
       { provide: ReportStore, useValue: new MemoryReportStore() },
+      { provide: AuditLog, useValue: auditLog ?? new MemoryAuditLog() },
       {
         provide: ReportMaker,
         useFactory: (runs: RunService, reports: ReportStore) => new StoredRunReports(runs, reports),
@@ -133,10 +137,10 @@ export async function serveRuns(
       },
     ],
   };
-  const audited: AuditEntry[] = [];
+  const audited: AuditedRequest[] = [];
   const given = { host: '127.0.0.1', port: 0, rateLimit: 100_000, secrets: [], version: '0.0.0', ...options };
   const keys = Settings.shape.BESTK_API_KEYS.parse(apiKeys.join(','));
-  const audit = (entry: AuditEntry): void => void audited.push(entry);
+  const audit = (entry: AuditedRequest): void => void audited.push(entry);
   const server = await startHttp(module, { ...given, apiKeys: keys, logger, audit });
   const client = new BestkClient(server.url, { fetch: checkedFetch });
   return { ...server, logged, audited, client, routes: () => routesOf(router) };

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readLabels } from '../../src/reports/read-labels.js';
+import { readAllLabels, readLabels } from '../../src/reports/read-labels.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'bestk-labels-'));
 afterAll(() => {
@@ -29,17 +29,36 @@ describe('readLabels', () => {
     expect((await labels(['__proto__', true])).get('__proto__')).toBe(true);
   });
 
-  it.each([[2], ['true'], [null], [undefined]])('refuses the label %p', async (resolved) => {
+  it.each([[2], ['true'], [undefined]])('refuses the label %p', async (resolved) => {
     await expect(labels(['x', true], ['y', resolved])).rejects.toThrow(/labels\.jsonl, line 2, field "resolved"/);
   });
 
-  it('refuses a second label of a candidate, also an equal one', async () => {
-    await expect(labels(['x', true], ['x', true])).rejects.toThrow(
-      /line 2, field "candidate_id": "x" stands already on line 1/,
-    );
+  it('takes null for not known, and the same label twice', async () => {
+    expect([...(await labels(['x', true], ['y', null], ['x', 1]))]).toEqual([['x', true]]);
+  });
+
+  it('refuses two labels of a candidate that contradict each other', async () => {
+    await expect(labels(['x', true], ['x', 0])).rejects.toThrow(/line 2, field "resolved": of "x" contradicts/);
   });
 
   it('refuses a file without a label of the instance', async () => {
     await expect(labels(['x', true, 'b'])).rejects.toThrow(/holds no label of instance "a"/);
+  });
+});
+
+describe('the labels of an import or a grade', () => {
+  it.each([
+    ['a line that is no JSON', '{"instance_id"', /labels\.jsonl.*line 2.*is not JSON/],
+    ['a row of something else', '{"instance_id": "a", "resolved": true}', /line 2, field "candidate_id"/],
+  ])('are refused with %s, and not passed over', async (_what, line, message) => {
+    const path = join(folder, 'labels.jsonl');
+    writeFileSync(path, `{"instance_id": "a", "candidate_id": "x", "resolved": true}\n${line}\n`);
+    await expect(readAllLabels(path)).rejects.toThrow(message);
+  });
+
+  it('may be none', async () => {
+    const path = join(folder, 'empty.jsonl');
+    writeFileSync(path, '');
+    expect((await readAllLabels(path)).size).toBe(0);
   });
 });

@@ -7,15 +7,19 @@ import { callerOf } from './caller.js';
 const OPEN_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/openapi.json', '/docs', '/']);
 const OPEN_FOLDER = '/assets/';
 
-/** The scope that a request needs: looking is `read`, deleting `admin`, everything else `run`. */
-export function scopeOf(method: string): Scope {
+/** As the router reads a path: whatever the case. */
+const AUDIT = /^\/v1\/audit(\/|$)/i;
+
+/** The scope that a request needs: looking is `read`, deleting and the audit log `admin`, everything else `run`. */
+export function scopeOf(method: string, path: string): Scope {
+  if (AUDIT.test(path)) return 'admin';
   if (['GET', 'HEAD', 'OPTIONS'].includes(method)) return 'read';
   return method === 'DELETE' ? 'admin' : 'run';
 }
 
 /** Whether nobody needs a key for it. */
 export function isOpen(method: string, path: string): boolean {
-  return scopeOf(method) === 'read' && (OPEN_PATHS.has(path) || path.startsWith(OPEN_FOLDER));
+  return scopeOf(method, path) === 'read' && (OPEN_PATHS.has(path) || path.startsWith(OPEN_FOLDER));
 }
 
 /** Lets a request in, before anything of its body is read, with a key that may do this; without keys, everybody. */
@@ -26,7 +30,7 @@ export function admit(apiKeys: readonly ApiKey[]) {
       return;
     }
     const { key } = callerOf(request);
-    const scope = scopeOf(request.method);
+    const scope = scopeOf(request.method, request.path);
     if (key === null) {
       response.set('WWW-Authenticate', 'Bearer realm="bestk"');
       next(new UnauthorizedException('An API key is required.'));

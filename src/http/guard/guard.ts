@@ -10,6 +10,7 @@ import { requireKnownMethod } from './known-method.js';
 import { requireKnownType, type Uploads } from './known-type.js';
 import { refuseForeignPages } from './origin.js';
 import { limitRate } from './rate-limit.js';
+import { noteRefusals, type RefusedRequest } from './refusals.js';
 import { harden } from './security-headers.js';
 import { requireSteadyBody } from './steady-body.js';
 
@@ -17,6 +18,9 @@ const UPLOADS: Uploads = new Map([
   ['/v1/rescores', UPLOAD_TYPES],
   ['/v1/reports', REPORT_TYPES],
 ]);
+
+/** Told of requests that were not let in. */
+type Refused = (request: RefusedRequest) => void;
 
 export interface GuardOptions {
   /** None = everybody on loopback. */
@@ -28,17 +32,18 @@ export interface GuardOptions {
 type Step = (request: Request, response: Response, next: NextFunction) => void;
 
 /** What a request goes through, in this order, before anything of its body is read. */
-export function guard({ apiKeys, rateLimit }: GuardOptions): readonly Step[] {
+export function guard({ apiKeys, rateLimit }: GuardOptions, refused: Refused): readonly Step[] {
   const hasKeys = apiKeys.length > 0;
   return [
     harden,
+    requireSteadyBody(),
     identify(apiKeys),
+    noteRefusals(operations, refused),
     limitRate(rateLimit, hasKeys),
     refuseForeignPages(hasKeys),
     admit(apiKeys),
     requireKnownMethod(operations),
     requireKnownType(UPLOADS),
     limitBodiesAtOnce(UPLOADS),
-    requireSteadyBody(),
   ];
 }

@@ -25,6 +25,12 @@ export function requireKnownMethod(routes: readonly Route[]) {
   };
 }
 
+/** The path of ours that a request asks for, with `{names}` for what varies; null when there is none. */
+export function templateOf(routes: readonly Route[]): (path: string) => string | null {
+  const paths = [...new Set(routes.map(({ path }) => path))].map((path) => ({ path, pattern: patternOf(path) }));
+  return (asked) => paths.find(({ pattern }) => pattern.test(asked))?.path ?? null;
+}
+
 /** As the router matches: whatever the case, with or without a slash at the end. */
 function patternOf(path: string): RegExp {
   const literal = path.split(/\{[^}]+\}/).map((part) => part.replaceAll(/[.*+?^$()|[\]\\]/g, String.raw`\$&`));

@@ -24,12 +24,14 @@ function watch(request: Request, response: Response, windowMs: number): void {
     // What lies unread here waits for us, not for the client.
     if (request.complete || request.readableLength > 0 || arrived >= LEAST_BYTES) return;
     clearInterval(timer);
-    const error = new RequestTimeoutException('The body comes too slowly.');
-    response.set('Connection', 'close');
-    if (!response.headersSent) sendProblem(response, problemOf(error));
+    if (!response.headersSent) {
+      response.set('Connection', 'close');
+      sendProblem(response, problemOf(new RequestTimeoutException('The body comes too slowly.')));
+    }
     request.destroy();
   }, windowMs).unref();
-  response.once('close', () => {
+  // Not with the answer: what was refused at once may still trickle.
+  request.once('close', () => {
     clearInterval(timer);
   });
 }

@@ -12,6 +12,7 @@ import { ReportMade } from '../../pipeline/report-maker.js';
 import { ScoreAgain } from '../../pipeline/score-again.js';
 import { TakenIn } from '../../pipeline/rescore-intake.js';
 import { RunEvent, RunStatus, RunSummary } from '../../ports/run-store.js';
+import { AuditView } from '../audit.controller.js';
 import { CellsView } from '../cell-views.js';
 import { EvidenceView, TestView } from '../evidence-view.js';
 import { JudgePromptView } from '../judge-prompt-view.js';
@@ -54,6 +55,7 @@ const ANSWERS: Schemas = {
   Reports: ReportsView,
   Report: z.looseObject({ kind: z.literal('bestk-report'), schema: z.literal(1), title: z.string() }),
   RescoreAccepted: TakenIn,
+  Audit: AuditView,
   Problem,
   Health,
   Readiness: ReadyReport,

@@ -58,7 +58,7 @@ export function openApiDocument(version: string): OpenApiDocument {
 
 function described(operation: Operation): Json {
   const { id, method, path, summary, body, answers, problems } = operation;
-  const scope = isOpen(method, path) ? 'No key is needed.' : `Scope of the key: \`${scopeOf(method)}\`.`;
+  const scope = isOpen(method, path) ? 'No key is needed.' : `Scope of the key: \`${scopeOf(method, path)}\`.`;
   const ofBody = body === undefined ? {} : PROBLEMS_OF_BODIES;
   const failures = Object.entries({ ...PROBLEMS, ...ofBody, ...problems });
   return {

@@ -1,3 +1,4 @@
+import { AuditQuery } from '../audit.controller.js';
 import { ReadyQuery } from '../health.controller.js';
 import { RescoreQuery, UPLOAD_TYPES } from '../rescores.controller.js';
 import { json, JSON_TYPE, type Operation } from './operation.js';
@@ -48,6 +49,16 @@ const documents: readonly Operation[] = [
   },
 ];
 
+const audit: Operation = {
+  id: 'listAudit',
+  method: 'GET',
+  path: '/v1/audit',
+  summary: 'Who started, cancelled and deleted what, and what was refused, newest first, a page at a time.',
+  query: AuditQuery,
+  answers: { 200: json('Audit', 'A page.') },
+  problems: { 422: 'The limit or the cursor is wrong.' },
+};
+
 const rescores: Operation = {
   id: 'rescore',
   method: 'POST',
@@ -65,6 +76,7 @@ export const operations: readonly Operation[] = [
   ...evidenceOperations,
   ...reportOperations,
   rescores,
+  audit,
   ...health,
   ...documents,
 ];

@@ -1,15 +1,14 @@
 import { join } from 'node:path';
 import { statSync } from 'node:fs';
-import { z } from 'zod';
 import { BadInputError } from '../../core/errors.js';
-import { parseRecord, readRecords } from '../../formats/records.js';
+import { readRecords } from '../../formats/records.js';
 import { importRuns } from '../../formats/runs/import-runs.js';
 import type { Sealed } from '../../formats/runs/saved-run.js';
 import { ImportLabels } from '../import-labels.js';
+import { LabelLine, type LabelsByInstance, readAllLabels } from '../read-labels.js';
 import type { ReportedRun } from './reported-run.js';
 
-/** Labels by instance and candidate id. */
-export type RunLabels = ReadonlyMap<string, ReadonlyMap<string, boolean>>;
+export type RunLabels = LabelsByInstance;
 
 /**
  * Labels of the runs' candidates, from files of any format that tells an outcome: labels.jsonl, SWE-bench reports, rewards.
@@ -44,7 +43,7 @@ async function sealedRows(paths: readonly string[], candidates: ImportLabels): P
   for (const path of paths) {
     const plain = await plainLabels(path);
     if (plain === null) others.push(path);
-    else rows.push(...plain.map((row) => ({ ...row, resolved: row.resolved ?? null, sealed: [] })));
+    else rows.push(...plain);
   }
   if (others.length === 0) return rows;
   for await (const each of importRuns(others)) {
@@ -59,17 +58,16 @@ async function sealedRows(paths: readonly string[], candidates: ImportLabels): P
   return [...rows, ...candidates.settle().rows];
 }
 
-const Label = z.object({ instance_id: z.string(), candidate_id: z.string(), resolved: z.boolean().nullish() });
-
-/** The lines of a labels.jsonl, without what an import looks for; null for anything else. @throws BadInputError */
-async function plainLabels(path: string): Promise<readonly z.infer<typeof Label>[] | null> {
+/** What a labels.jsonl says, without what an import looks for; null for anything else. @throws BadInputError */
+async function plainLabels(path: string): Promise<readonly Sealed[] | null> {
   if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true || !path.endsWith('.jsonl')) return null;
-  const rows: z.infer<typeof Label>[] = [];
-  for await (const record of readRecords(path)) {
-    if (rows.length === 0 && !Label.safeParse(record.value).success) return null;
-    rows.push(parseRecord(Label, record));
+  for await (const first of readRecords(path)) {
+    if (!LabelLine.safeParse(first.value).success) return null;
+    break;
   }
-  return rows;
+  return [...(await readAllLabels(path))].flatMap(([instance_id, labels]) =>
+    [...labels].map(([candidate_id, resolved]) => ({ instance_id, candidate_id, resolved, sealed: [] })),
+  );
 }
 
 function keyOf(instanceId: string, candidateId: string): string {
