@@ -86,13 +86,14 @@ type TestServerOptions = Partial<Omit<ServeOptions, 'apiKeys'>> & {
   readonly apiKeys?: readonly string[];
   readonly sandbox?: Sandbox;
   readonly models?: ModelProbe;
+  readonly reports?: ReportStore;
 };
 
 /** The HTTP service over any store and executor, on a free port. */
 export async function serveRuns(
   store: RunStore,
   executor: RunExecutor,
-  { apiKeys = [], sandbox, models, ...options }: TestServerOptions = {},
+  { apiKeys = [], sandbox, models, reports, ...options }: TestServerOptions = {},
 ): Promise<TestServer> {
   const logged: string[] = [];
   const note = (message: unknown): void => void logged.push(String(message));
@@ -118,7 +119,7 @@ export async function serveRuns(
         inject: [RunService],
       },
       { provide: JudgePrompts, useClass: PlainPrompts },
-      { provide: ReportStore, useValue: new MemoryReportStore() },
+      { provide: ReportStore, useValue: reports ?? new MemoryReportStore() },
       {
         provide: ReportMaker,
         useFactory: (runs: RunService, reports: ReportStore) => new StoredRunReports(runs, reports),

@@ -2,6 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
+import { startCluster } from '../../../scripts/setup/postgres.mjs';
+import { openPostgresStore } from '../../../src/adapters/postgres-store.js';
 import { openSqliteStore } from '../../../src/adapters/sqlite-store.js';
 import type { OpenStore } from '../../../src/adapters/store.js';
 import { RunRequest } from '../../../src/core/run-request.js';
@@ -24,22 +26,45 @@ class FuzzedExecutor extends ScriptedExecutor {
   }
 }
 
-let folder: string;
-let store: OpenStore;
-let server: TestServer;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'bestk-fuzz-'));
-  store = await openSqliteStore(join(folder, 'store.sqlite'));
-  server = await serveRuns(store.runs, new FuzzedExecutor(async () => runResult()), { rateLimit: 1_000_000 });
-});
-afterAll(async () => {
-  hangUp();
-  await server.close();
-  await store.close();
-  await rm(folder, { recursive: true });
-});
+interface World {
+  readonly store: OpenStore;
+  /** Removes what the store was on. */
+  readonly remove: () => Promise<void>;
+}
 
-describe('whatever is asked', () => {
+const STORES: readonly (readonly [string, () => Promise<World>])[] = [
+  [
+    'SQLite',
+    async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'bestk-fuzz-'));
+      const store = await openSqliteStore(join(folder, 'store.sqlite'));
+      return { store, remove: () => rm(folder, { recursive: true }) };
+    },
+  ],
+  [
+    'PostgreSQL',
+    async () => {
+      const cluster = await startCluster();
+      return { store: await openPostgresStore(cluster.url), remove: () => cluster.destroy() };
+    },
+  ],
+];
+
+describe.each(STORES)('whatever is asked, on %s', (_, open) => {
+  let world: World;
+  let server: TestServer;
+  beforeAll(async () => {
+    world = await open();
+    const { runs, reports } = world.store;
+    server = await serveRuns(runs, new FuzzedExecutor(async () => runResult()), { rateLimit: 1_000_000, reports });
+  }, 60_000);
+  afterAll(async () => {
+    hangUp();
+    await server.close();
+    await world.store.close();
+    await world.remove();
+  });
+
   it.each(operations().map((operation) => [operation.name, operation.requests] as const))(
     '%s answers as described, and never with a server error',
     async (name, requests) => {
