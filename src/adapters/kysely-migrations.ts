@@ -1,4 +1,5 @@
 import { type Kysely, type Migration, type MigrationProvider } from 'kysely';
+import { addAnswers } from './run-answers-migration.js';
 import { moveDocuments } from './run-documents-migration.js';
 import { addUnits } from './units-migration.js';
 
@@ -14,6 +15,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0002_run_documents': { up: moveDocuments },
   '0003_reports': { up: createReports },
   '0004_units': { up: addUnits },
+  '0005_run_answers': { up: addAnswers },
 };
 
 export const migrations: MigrationProvider = { getMigrations: () => Promise.resolve(MIGRATIONS) };

@@ -1,12 +1,15 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { InterruptedError } from '../core/errors.js';
-import { hasEnded, RunStatus, STATUS_EVENT, type Run, type RunEvent } from '../ports/run-store.js';
+import { hasEnded, RunStatus, STATUS_EVENT, type Run, type RunEvent, type RunProgress } from '../ports/run-store.js';
 import type { Database, RunEventsTable, RunsTable } from './kysely-schema.js';
 import { eventOf, keyText } from './run-rows.js';
 import type { StoreDialect } from './store-dialect.js';
 import type { StoreGuard } from './store-guard.js';
 
 const OPEN = RunStatus.options.filter((status) => !hasEnded(status));
+
+/** The largest that the column holds: PostgreSQL compares with no larger one. */
+const LARGEST_SEQ = 2 ** 31 - 1;
 
 type NewEvent = Omit<RunEventsTable, 'seq'>;
 
@@ -32,10 +35,28 @@ export class KyselyRunJournal {
     return eventOf(written);
   }
 
-  async events(id: string, afterSeq: number): Promise<readonly RunEvent[]> {
-    const query = this.db.selectFrom('run_events').select(['seq', 'at', 'type', 'data']);
-    const found = query.where('run_id', '=', keyText(id)).where('seq', '>', afterSeq).orderBy('seq', 'asc');
-    return (await this.guard.run(() => found.execute())).map(eventOf);
+  async events(id: string, afterSeq: number, limit?: number): Promise<readonly RunEvent[]> {
+    const query = this.of(id).select(['seq', 'at', 'type', 'data']).orderBy('seq', 'asc');
+    const found = query.where('seq', '>', Math.min(afterSeq, LARGEST_SEQ));
+    return (await this.guard.run(() => (limit === undefined ? found : found.limit(limit)).execute())).map(eventOf);
+  }
+
+  /** Counted by the database, which reads of the events no more than their types. */
+  async progress(id: string): Promise<RunProgress> {
+    const newest = this.of(id).select(['seq', 'at', 'type', 'data']).orderBy('seq', 'desc').limit(1);
+    const last = await this.guard.run(() => newest.executeTakeFirst());
+    if (last === undefined) return { events: 0, by_type: {}, last: null };
+    const counted = this.of(id)
+      .where('seq', '<=', last.seq)
+      .groupBy('type')
+      .select((eb) => ['type', eb.fn.countAll().as('events')]);
+    const counts = await this.guard.run(() => counted.execute());
+    const by_type = Object.fromEntries(counts.map(({ type, events }) => [type, Number(events)]));
+    return { events: last.seq, by_type, last: eventOf(last) };
+  }
+
+  private of(id: string) {
+    return this.db.selectFrom('run_events').where('run_id', '=', keyText(id));
   }
 
   /** In one statement, for which the server is asked once instead of four times. */
