@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { fileURLToPath } from 'node:url';
-import { Module, type OnApplicationBootstrap } from '@nestjs/common';
+import { type DynamicModule, Module, type OnApplicationBootstrap, type Type } from '@nestjs/common';
 import { AppModule } from './app.module.js';
 import { printFailure } from './commands/answer.js';
 import { stopWithin, untilTold } from './commands/stopping.js';
@@ -18,7 +18,7 @@ const DEFAULTS: ServeOptions = { host: '127.0.0.1', port: 8080 };
 
 const WEB_ASSETS = fileURLToPath(new URL('./web-assets', import.meta.url));
 
-@Module({ imports: [AppModule, MetricsModule], controllers: httpControllers, providers: watchProviders })
+@Module({ controllers: httpControllers, providers: watchProviders })
 class ServerModule implements OnApplicationBootstrap {
   constructor(private readonly worker: UnitWorker) {}
 
@@ -30,9 +30,10 @@ class ServerModule implements OnApplicationBootstrap {
 
 /**
  * Serves HTTP until SIGINT or SIGTERM, then hands unfinished runs back and removes its containers, within bounded time.
+ * @param app what it is composed of
  * @throws BadInputError for a bad setting or an unguarded address, StoreUnavailableError, ListenError
  */
-export async function serve({ host, port }: ServeOptions): Promise<void> {
+export async function serve({ host, port }: ServeOptions, app: Type | DynamicModule = AppModule): Promise<void> {
   const config = loadConfig();
   const logger = createLogger(config.logLevel, config.secrets);
   const { apiKeys, rateLimit, secrets } = config;
@@ -41,7 +42,7 @@ export async function serve({ host, port }: ServeOptions): Promise<void> {
   };
   const told = { version: VERSION, logger: nestLogger(logger), audit, web: WEB_ASSETS };
   const options = { host, port, apiKeys, rateLimit, secrets, ...told };
-  const server = await startHttp(ServerModule, options);
+  const server = await startHttp({ module: ServerModule, imports: [app, MetricsModule] }, options);
   logger.info({ url: server.url }, 'listening');
   const signal = await untilTold();
   logger.info({ signal }, 'stopping');
