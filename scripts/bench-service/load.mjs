@@ -25,19 +25,19 @@ export class Tally {
   #times = new Map();
   errors = [];
 
-  /** Sends a request that was due at `due` (performance.now()), and notes what came of it. */
+  /** Sends a request that was due at `due` (performance.now()), and notes what came of it. @returns the answer, null when it failed */
   async note(name, url, request, due = performance.now()) {
     try {
       const answer = await send(url, request);
       const list = this.#times.get(name) ?? [];
       this.#times.set(name, list);
       list.push(performance.now() - due);
-      if (answer.status >= 400) this.errors.push(`${name}: ${answer.status} ${answer.text.slice(0, 200)}`);
-      return answer;
+      if (answer.status < 400) return answer;
+      this.errors.push(`${name}: ${answer.status} ${answer.text.slice(0, 200)}`);
     } catch (error) {
       this.errors.push(`${name}: ${error.message}`);
-      return null;
     }
+    return null;
   }
 
   names() {

@@ -26,6 +26,7 @@ export async function benchReads({ database, folder, short }) {
     const from = service.memory.length;
     await openLoop({ url, tally, perSecond: PER_SECOND, next, goesOn: (ms) => ms < seconds * 1000 });
     const memory = service.memory.slice(from);
+    const cpu = cpuSeconds(memory.at(-1)) - cpuSeconds(memory[0]);
     over = true;
     await Promise.all(followers);
     await allDone(url, 120);
@@ -33,6 +34,7 @@ export async function benchReads({ database, folder, short }) {
     console.log(`reads: ${PER_SECOND}/s for ${seconds} s beside ${STREAMS} event streams: ${errors.length} errors`);
     console.log(`  all: ${show(tally.of())} (aim: p99 50)`);
     for (const name of tally.names().sort()) console.log(`  ${name}: ${show(tally.of(name))}`);
+    console.log(`  CPU of the service: ${((100 * cpu) / (memory.length - 1)).toFixed(0)} % of a core`);
     console.log(`  runs followed to their end: ${streams.of('stream').count}`);
     for (const kind of ['rss', 'heapUsed']) console.log(`  ${kind}: ${trend(memory.map((usage) => usage[kind]))}`);
     for (const error of errors.slice(0, 5)) console.error(`  ${error}`);
@@ -99,11 +101,15 @@ async function follow(url, tally, number, isOver) {
   for (let n = 0; !isOver(); n += 1) {
     const body = runBody(`stream-${number}-${n}`, ['eb']);
     const answer = await tally.note('submit', url, { method: 'POST', path: '/v1/runs', body });
-    if (answer?.status !== 202) return;
+    if (answer === null) return;
     const { id } = JSON.parse(answer.text);
     const told = await tally.note('stream', url, { path: `/v1/runs/${id}/events` });
     if (told !== null && !told.text.includes('"done"')) tally.errors.push(`the stream of ${id} ended before its run`);
   }
+}
+
+function cpuSeconds({ cpu }) {
+  return (cpu.user + cpu.system) / 1e6;
 }
 
 /** Begin and end are means of a tenth each; the slope is of the line with the least squares. */

@@ -19,7 +19,11 @@ export function runBody(name, verifiers) {
       exit_reason: 'agent',
     },
   }));
-  const tests = Array.from({ length: TESTS }, (_, n) => ({ test_id: `t${n}`, content: `assert ${n}  # ${name}` }));
+  const tests = Array.from({ length: TESTS }, (_, n) => ({
+    test_id: `t${n}`,
+    path: `test_${n}.py`,
+    content: `assert ${n}  # ${name}`,
+  }));
   const issue = { instance_id: `bench__${name}`, problem_statement: 'a is wrong', environment: { image: 'bench:1' } };
   return JSON.stringify({ issue, candidates, tests, verifiers, preset: 'deepswe' });
 }

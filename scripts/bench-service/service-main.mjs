@@ -1,5 +1,5 @@
 // Child process: `bestk serve` as it is shipped, but for its sandbox, which plays the commands in memory. Says every second
-// how much memory it takes.
+// how much memory it takes, and CPU time it took.
 import { AppModule } from '../../dist/src/app.module.js';
 import { serve } from '../../dist/src/main.js';
 import { Sandbox } from '../../dist/src/ports/sandbox.js';
@@ -14,7 +14,7 @@ const sandbox = new FakeSandbox(async (request, session) => {
   await new Promise((resolve) => setTimeout(resolve, COMMAND_MS));
   return play(request, session);
 });
-const told = setInterval(() => process.send(process.memoryUsage()), 1000);
+const told = setInterval(() => process.send({ ...process.memoryUsage(), cpu: process.cpuUsage() }), 1000);
 process.once('disconnect', () => process.exit(1));
 await serve(
   { host: '127.0.0.1', port: 0 },

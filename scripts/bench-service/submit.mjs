@@ -49,6 +49,7 @@ async function record(bodies, folder) {
   try {
     const tally = new Tally();
     for (const body of bodies) await tally.note('submit', service.url, { method: 'POST', path: '/v1/runs', body });
+    if (tally.errors.length > 0) throw new Error(tally.errors[0]);
     await allDone(service.url, ALL_DONE_WITHIN_S);
   } finally {
     await service.stop();
