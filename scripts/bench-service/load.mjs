@@ -15,7 +15,11 @@ export function send(url, { method = 'GET', path, body, headers = {} }) {
       answer.once('error', reject);
       answer.once('end', () => resolve({ status: answer.statusCode, text: Buffer.concat(chunks).toString() }));
     });
-    sent.once('error', reject);
+    sent.once('error', (error) => {
+      // The server closed the idle connection at the moment it was to be used again.
+      if (sent.reusedSocket && error.code === 'ECONNRESET') resolve(send(url, { method, path, body, headers }));
+      else reject(error);
+    });
     sent.end(body);
   });
 }

@@ -3,35 +3,34 @@ import { openLoop, send, show, Tally } from './load.mjs';
 import { allDone, runBody } from './runs.mjs';
 import { startService } from './service.mjs';
 
-const PER_SECOND = 300;
-const STREAMS = 50;
-const FINISHED = 60;
 /** What a command in a container takes: runs that last. */
 const COMMAND_MS = 50;
-/** Until everything is compiled and every cache is full. */
-const WARM_UP_S = 5;
+/** The first seconds are not counted: until everything is compiled and every cache is full. */
+const FULL = { perSecond: 300, seconds: 60, warmUpS: 5, finished: 60, streams: 50 };
+const SHORT = { perSecond: 20, seconds: 4, warmUpS: 0, finished: 3, streams: 5 };
 const MOST_RSS = 700e6;
 
 /** @returns whether nothing failed and memory stayed in bounds; what took too long is printed, and no failure */
 export async function benchReads({ database, folder, short }) {
-  const seconds = Number(process.env.BENCH_SECONDS ?? (short ? 5 : 60));
+  const { perSecond, seconds, warmUpS, finished, streams: atOnce } = short ? SHORT : FULL;
   const service = await startService({ database, home: folder, commandMs: COMMAND_MS });
   const { url } = service;
   const [tally, streams] = [new Tally(), new Tally()];
   try {
-    const next = await readsOf(url, short ? 10 : FINISHED);
+    const next = await readsOf(url, finished);
     let over = false;
-    const followers = Array.from({ length: STREAMS }, (_, n) => follow(url, streams, n, () => over));
-    await openLoop({ url, tally: new Tally(), perSecond: PER_SECOND, next, goesOn: (ms) => ms < WARM_UP_S * 1000 });
+    const followers = Array.from({ length: atOnce }, (_, n) => follow(url, streams, n, () => over));
+    const load = { url, perSecond, next };
+    await openLoop({ ...load, tally: new Tally(), goesOn: (ms) => ms < warmUpS * 1000 });
     const from = service.memory.length;
-    await openLoop({ url, tally, perSecond: PER_SECOND, next, goesOn: (ms) => ms < seconds * 1000 });
+    await openLoop({ ...load, tally, goesOn: (ms) => ms < seconds * 1000 });
     const memory = service.memory.slice(from);
     const cpu = cpuSeconds(memory.at(-1)) - cpuSeconds(memory[0]);
     over = true;
     await Promise.all(followers);
     await allDone(url, 120);
     const errors = [...tally.errors, ...streams.errors];
-    console.log(`reads: ${PER_SECOND}/s for ${seconds} s beside ${STREAMS} event streams: ${errors.length} errors`);
+    console.log(`reads: ${perSecond}/s for ${seconds} s beside ${atOnce} event streams: ${errors.length} errors`);
     console.log(`  all: ${show(tally.of())} (aim: p99 50)`);
     for (const name of tally.names().sort()) console.log(`  ${name}: ${show(tally.of(name))}`);
     console.log(`  CPU of the service: ${((100 * cpu) / (memory.length - 1)).toFixed(0)} % of a core`);

@@ -6,13 +6,14 @@ import { startModel } from './model.mjs';
 import { allDone, runBody } from './runs.mjs';
 import { startService } from './service.mjs';
 
-const STATUS_PER_SECOND = 100;
+const FULL = { runs: 200, statusPerSecond: 100 };
+const SHORT = { runs: 10, statusPerSecond: 10 };
 const ALL_DONE_WITHIN_S = 300;
 const JUDGE = { BESTK_VERIFIER_MODEL: 'judge' };
 
 /** @returns whether nothing failed; what took too long is printed, and no failure */
 export async function benchSubmit({ database, folder, short }) {
-  const count = short ? 40 : 200;
+  const { runs: count, statusPerSecond } = short ? SHORT : FULL;
   const bodies = Array.from({ length: count }, (_, n) => runBody(`submit-${n}`, ['ef', 'eb']));
   const recording = await record(bodies, folder);
   const service = await startService({ database, home: folder, settings: { ...JUDGE, BESTK_REPLAY: recording } });
@@ -25,7 +26,7 @@ export async function benchSubmit({ database, folder, short }) {
     const done = allDone(service.url, ALL_DONE_WITHIN_S).finally(() => (over = true));
     let turn = 0;
     const next = () => ({ name: 'status', path: `/v1/runs/${ids[turn++ % ids.length]}` });
-    const polling = { url: service.url, tally, perSecond: STATUS_PER_SECOND, next, goesOn: () => !over };
+    const polling = { url: service.url, tally, perSecond: statusPerSecond, next, goesOn: () => !over };
     await Promise.all([done, openLoop(polling)]);
     const seconds = (performance.now() - start) / 1000;
     console.log(`submit: ${ids.length} of ${count} runs of 4 candidates done in ${seconds.toFixed(1)} s`);
