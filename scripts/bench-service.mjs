@@ -18,6 +18,8 @@ if (unknown.length > 0) {
   console.error(`bench:service has no part ${unknown.join(', ')}; parts: ${Object.keys(PARTS).join(', ')}`);
   process.exit(2);
 }
+// What was started goes with this process.
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130));
 console.log(`${cpus()[0]?.model}, ${cpus().length} cores, Node ${process.version}`);
 for (const [name, part] of Object.entries(PARTS)) {
   const isWanted = names.length === 0 ? !short || name !== 'workers' : names.includes(name);

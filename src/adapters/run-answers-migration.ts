@@ -6,7 +6,10 @@ interface Filling {
   run_documents: { run_id: string; result: string | null };
 }
 
-/** What a look at a run says of its result stands beside it, and its events are counted in an index. One run at a time: all of them may not fit into memory. */
+/**
+ * What a look at a run says of its result stands beside it, and its events are counted in an index. One run at a time: all
+ * of them may not fit into memory.
+ */
 export async function addAnswers(untyped: Kysely<unknown>): Promise<void> {
   const db = untyped as Kysely<Filling>;
   await db.schema.alterTable('runs').addColumn('answer', 'text').execute();
