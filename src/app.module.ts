@@ -14,7 +14,7 @@ import { ContainerSweeper } from './pipeline/container-sweeper.js';
 import { RunExecutor } from './pipeline/run-executor.js';
 import { RunService } from './pipeline/run-service.js';
 import { RunSettings } from './pipeline/run-settings.js';
-import { StoredRunReports } from './commands/stored-run-reports.js';
+import { ThreadedReports } from './commands/threaded-reports.js';
 import { UploadedRuns } from './commands/uploaded-runs.js';
 import { JudgePrompts } from './pipeline/judge-prompts.js';
 import { ReportMaker } from './pipeline/report-maker.js';
@@ -138,8 +138,8 @@ const providers: Provider[] = [
   },
   {
     provide: ReportMaker,
-    useFactory: (runs: RunService, store: ReportStore) => new StoredRunReports(runs, store),
-    inject: [RunService, ReportStore],
+    useFactory: ({ store }: Config) => new ThreadedReports(new URL('./report-thread.js', import.meta.url), store),
+    inject: [CONFIG],
   },
 ];
 

@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { fileURLToPath } from 'node:url';
-import { Module, type OnApplicationBootstrap } from '@nestjs/common';
+import { type DynamicModule, Module, type OnApplicationBootstrap, type Type } from '@nestjs/common';
 import { AppModule } from './app.module.js';
 import { printFailure } from './commands/answer.js';
 import type { ServeOptions } from './commands/serve.js';
@@ -15,7 +15,7 @@ const DEFAULTS: ServeOptions = { host: '127.0.0.1', port: 8080 };
 
 const WEB_ASSETS = fileURLToPath(new URL('./web-assets', import.meta.url));
 
-@Module({ imports: [AppModule, MetricsModule], controllers: httpControllers, providers: watchProviders })
+@Module({ controllers: httpControllers, providers: watchProviders })
 class ServerModule implements OnApplicationBootstrap {
   constructor(private readonly worker: UnitWorker) {}
 
@@ -27,11 +27,13 @@ class ServerModule implements OnApplicationBootstrap {
 
 /**
  * Serves HTTP until SIGINT or SIGTERM, then hands unfinished runs back and removes its containers, within bounded time.
+ * @param app what it is composed of
  * @throws BadInputError for a bad setting or an unguarded address, StoreUnavailableError, ListenError
  */
-export async function serve(at: ServeOptions): Promise<void> {
+export async function serve(at: ServeOptions, app: Type | DynamicModule = AppModule): Promise<void> {
   const daemon = new Daemon();
-  const server = await startHttp(ServerModule, { ...daemon.listening(at), version: VERSION, web: WEB_ASSETS });
+  const module = { module: ServerModule, imports: [app, MetricsModule] };
+  const server = await startHttp(module, { ...daemon.listening(at), version: VERSION, web: WEB_ASSETS });
   daemon.tell({ url: server.url }, 'listening');
   await daemon.untilTold(() => server.close());
 }

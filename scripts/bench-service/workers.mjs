@@ -3,13 +3,13 @@
 // runs, are what spreads.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openPostgresStore } from '../../dist/src/adapters/postgres-store.js';
 import { startCluster } from '../setup/postgres.mjs';
+import { startModel } from './model.mjs';
 
 /** What a judge takes over a long prompt. */
 const LATENCY_MS = 2_000;
@@ -25,7 +25,7 @@ const LOADS = [
 export async function benchWorkers() {
   const cluster = await startCluster({ settings: { fsync: 'on' } });
   const store = await openPostgresStore(cluster.url);
-  const model = await startModel();
+  const model = await startModel(LATENCY_MS);
   try {
     for (const { name, runs, candidates } of LOADS) {
       const ratios = [];
@@ -48,8 +48,7 @@ export async function benchWorkers() {
   } finally {
     await store.close();
     await cluster.destroy();
-    model.server.close();
-    model.server.closeAllConnections();
+    model.close();
   }
 }
 
@@ -110,45 +109,4 @@ function request(name, count) {
   }));
   const issue = { instance_id: 'bench', problem_statement: 'a is wrong', environment: { image: 'none' } };
   return { issue, candidates, verifiers: ['ef'], preset: 'deepswe' };
-}
-
-/** Answers YES to everything, LATENCY_MS later. */
-async function startModel() {
-  let calls = 0;
-  const tokens = [
-    { token: '<judgement>', logprob: 0, top_logprobs: [] },
-    {
-      token: 'YES',
-      logprob: -0.1,
-      top_logprobs: [
-        { token: 'YES', logprob: -0.1 },
-        { token: 'NO', logprob: -2.4 },
-      ],
-    },
-    { token: '</judgement>', logprob: 0, top_logprobs: [] },
-  ];
-  const answer = JSON.stringify({
-    id: 'bench',
-    object: 'chat.completion',
-    created: 0,
-    model: 'judge',
-    choices: [
-      {
-        index: 0,
-        finish_reason: 'stop',
-        message: { role: 'assistant', content: '<judgement>YES</judgement>' },
-        logprobs: { content: tokens },
-      },
-    ],
-    usage: { prompt_tokens: 100, completion_tokens: 3, total_tokens: 103 },
-  });
-  const server = createServer((asked, response) => {
-    asked.resume().on('end', () => {
-      calls += 1;
-      setTimeout(() => response.writeHead(200, { 'content-type': 'application/json' }).end(answer), LATENCY_MS);
-    });
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return { server, url: `http://127.0.0.1:${server.address().port}/v1`, calls: () => calls };
 }

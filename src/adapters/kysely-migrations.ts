@@ -1,5 +1,6 @@
 import { type Kysely, type Migration, type MigrationProvider } from 'kysely';
 import { addAudit } from './audit-migration.js';
+import { addAnswers } from './run-answers-migration.js';
 import { moveDocuments } from './run-documents-migration.js';
 import { addUnits } from './units-migration.js';
 
@@ -16,6 +17,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0003_reports': { up: createReports },
   '0004_units': { up: addUnits },
   '0005_audit': { up: addAudit },
+  '0006_run_answers': { up: addAnswers },
 };
 
 export const migrations: MigrationProvider = { getMigrations: () => Promise.resolve(MIGRATIONS) };

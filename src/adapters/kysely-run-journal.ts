@@ -1,12 +1,16 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { InterruptedError } from '../core/errors.js';
-import { hasEnded, RunStatus, STATUS_EVENT, type Run, type RunEvent } from '../ports/run-store.js';
+import { hasEnded, RunStatus, STATUS_EVENT, type Run, type RunEvent, type RunProgress } from '../ports/run-store.js';
+import { WORK_EVENTS, workOf } from '../ports/work-of-run.js';
 import type { Database, RunEventsTable, RunsTable } from './kysely-schema.js';
 import { eventOf, keyText } from './run-rows.js';
 import type { StoreDialect } from './store-dialect.js';
 import type { StoreGuard } from './store-guard.js';
 
 const OPEN = RunStatus.options.filter((status) => !hasEnded(status));
+
+/** The largest that the column holds: PostgreSQL compares with no larger one. */
+const LARGEST_SEQ = 2 ** 31 - 1;
 
 type NewEvent = Omit<RunEventsTable, 'seq'>;
 
@@ -32,10 +36,32 @@ export class KyselyRunJournal {
     return eventOf(written);
   }
 
-  async events(id: string, afterSeq: number): Promise<readonly RunEvent[]> {
-    const query = this.db.selectFrom('run_events').select(['seq', 'at', 'type', 'data']);
-    const found = query.where('run_id', '=', keyText(id)).where('seq', '>', afterSeq).orderBy('seq', 'asc');
-    return (await this.guard.run(() => found.execute())).map(eventOf);
+  async events(id: string, afterSeq: number, limit?: number): Promise<readonly RunEvent[]> {
+    const query = this.of(id).select(['seq', 'at', 'type', 'data']).orderBy('seq', 'asc');
+    const found = query.where('seq', '>', Math.min(afterSeq, LARGEST_SEQ));
+    return (await this.guard.run(() => (limit === undefined ? found : found.limit(limit)).execute())).map(eventOf);
+  }
+
+  /** Counted by the database, which has the types of a run's events in an index. */
+  async progress(id: string): Promise<RunProgress> {
+    const newest = this.of(id).select(['seq', 'at', 'type', 'data']).orderBy('seq', 'desc').limit(1);
+    const last = await this.guard.run(() => newest.executeTakeFirst());
+    if (last === undefined) return { events: 0, by_type: {}, workers: [], last: null };
+    const counted = this.of(id)
+      .groupBy('type')
+      .select((eb) => ['type', eb.fn.countAll().as('events')]);
+    const counts = await this.guard.run(() => counted.execute());
+    const by_type = Object.fromEntries(counts.map(({ type, events }) => [type, Number(events)]));
+    return { events: last.seq, by_type, workers: workOf(await this.ofWork(id)), last: eventOf(last) };
+  }
+
+  private async ofWork(id: string): Promise<readonly RunEvent[]> {
+    const query = this.of(id).select(['seq', 'at', 'type', 'data']).where('type', 'in', WORK_EVENTS);
+    return (await this.guard.run(() => query.orderBy('seq', 'asc').execute())).map(eventOf);
+  }
+
+  private of(id: string) {
+    return this.db.selectFrom('run_events').where('run_id', '=', keyText(id));
   }
 
   /** In one statement, for which the server is asked once instead of four times. */

@@ -8,14 +8,25 @@ import {
   type RunEvent,
   type RunGuard,
   type RunListing,
+  type RunOverview,
   type RunPage,
-  type RunStatus,
+  RunStatus,
   type RunSummary,
 } from '../ports/run-store.js';
 import { journalStatus, KyselyRunJournal } from './kysely-run-journal.js';
 import type { Database } from './kysely-schema.js';
 import { listRuns } from './run-list-query.js';
-import { censusOf, columnsOf, keyText, newRow, runOf, SUMMARY_COLUMNS, summaryOf } from './run-rows.js';
+import {
+  censusOf,
+  columnsOf,
+  keyText,
+  newRow,
+  OVERVIEW_COLUMNS,
+  overviewOf,
+  runOf,
+  SUMMARY_COLUMNS,
+  summaryOf,
+} from './run-rows.js';
 import type { StoreDialect } from './store-dialect.js';
 import type { StoreGuard } from './store-guard.js';
 
@@ -65,10 +76,16 @@ export class KyselyRunStore extends RunStore {
     return row === undefined ? null : runOf(row);
   }
 
-  override async statusOf(id: string): Promise<RunStatus | null> {
-    const query = this.db.selectFrom('runs').select(SUMMARY_COLUMNS).where('id', '=', keyText(id));
+  override async overview(id: string): Promise<RunOverview | null> {
+    const query = this.db.selectFrom('runs').select(OVERVIEW_COLUMNS).where('id', '=', keyText(id));
     const row = await this.guard.run(() => query.executeTakeFirst());
-    return row === undefined ? null : summaryOf(row).status;
+    return row === undefined ? null : { ...overviewOf(row), progress: await this.journal.progress(id) };
+  }
+
+  override async statusOf(id: string): Promise<RunStatus | null> {
+    const query = this.db.selectFrom('runs').select('status').where('id', '=', keyText(id));
+    const row = await this.guard.run(() => query.executeTakeFirst());
+    return row === undefined ? null : RunStatus.parse(row.status);
   }
 
   override list(limit: number, before: string | null, listing: RunListing = {}): Promise<RunPage> {
@@ -137,8 +154,8 @@ export class KyselyRunStore extends RunStore {
     return this.journal.append(id, type, data, by);
   }
 
-  override events(id: string, afterSeq: number): Promise<readonly RunEvent[]> {
-    return this.journal.events(id, afterSeq);
+  override events(id: string, afterSeq: number, limit?: number): Promise<readonly RunEvent[]> {
+    return this.journal.events(id, afterSeq, limit);
   }
 
   override async delete(id: string): Promise<void> {

@@ -23,6 +23,8 @@ export interface RunsTable {
   deciding_stage: string | null;
   confidence: number | null;
   cost_usd: number | null;
+  /** Of the result, what a look at the run says. */
+  answer: string | null;
 }
 
 /** What can be megabytes, apart from the rows that lists read and that every event changes. */

@@ -1,6 +1,14 @@
 import { contentKey } from '../core/fingerprint.js';
 import { briefOfRequest, briefOfResult, type RunBrief } from '../core/run-brief.js';
-import { Run, type RunCensus, type RunEvent, RunStatus, type RunSummary } from '../ports/run-store.js';
+import { RunAnswer } from '../core/run-result.js';
+import {
+  Run,
+  type RunCensus,
+  type RunEvent,
+  type RunOverview,
+  RunStatus,
+  type RunSummary,
+} from '../ports/run-store.js';
 import type { RunDocumentsTable, RunEventsTable, RunsTable } from './kysely-schema.js';
 
 const BRIEF_COLUMNS = [
@@ -15,6 +23,7 @@ const BRIEF_COLUMNS = [
 ] as const satisfies readonly (keyof RunBrief)[];
 const STATE_COLUMNS = ['id', 'status', 'failure', 'created_at', 'updated_at'] as const;
 export const SUMMARY_COLUMNS = [...STATE_COLUMNS, ...BRIEF_COLUMNS] as const;
+export const OVERVIEW_COLUMNS = [...STATE_COLUMNS, 'answer'] as const;
 
 type StateRow = Pick<RunsTable, (typeof STATE_COLUMNS)[number]>;
 
@@ -30,6 +39,18 @@ export function summaryOf(row: Pick<RunsTable, (typeof SUMMARY_COLUMNS)[number]>
     ...stateOf(row),
     ...{ instance_id, k, preset, candidate_id, basis, deciding_stage, confidence, cost_usd },
   };
+}
+
+/** @throws ZodError or SyntaxError for a row that bestk did not write */
+export function overviewOf(row: StateRow & Pick<RunsTable, 'answer'>): Omit<RunOverview, 'progress'> {
+  const answer = row.answer === null ? null : RunAnswer.parse(JSON.parse(row.answer));
+  return { ...stateOf(row), answer };
+}
+
+/** As a column; null also for a result of another shape. */
+export function answerOf(result: unknown): string | null {
+  const answer = RunAnswer.safeParse(result);
+  return answer.success ? JSON.stringify(answer.data) : null;
 }
 
 export function runOf(row: StateRow & Pick<RunDocumentsTable, 'request' | 'result'>): Run {
@@ -70,6 +91,7 @@ export function newRow(id: string, key: string, request: Run['request']): RunsTa
     served_at: 0,
     ...briefOfRequest(request),
     ...briefOfResult(null),
+    answer: null,
   };
 }
 
@@ -79,7 +101,7 @@ export function columnsOf({ status, result, failure }: Partial<Run>): Partial<Ru
     updated_at: Date.now(),
     ...(status === undefined ? {} : { status }),
     ...(status === undefined || status === 'running' ? {} : { owner: null, lease_until: null }),
-    ...(result === undefined ? {} : briefOfResult(result)),
+    ...(result === undefined ? {} : { ...briefOfResult(result), answer: answerOf(result) }),
     ...(failure === undefined ? {} : { failure: failure === null ? null : JSON.stringify(failure) }),
   };
 }

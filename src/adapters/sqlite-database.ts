@@ -1,9 +1,12 @@
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import SqliteDriver from 'better-sqlite3';
-import { Kysely, Migrator, SqliteDialect } from 'kysely';
+import { Kysely, Migrator, type SqliteDatabase, SqliteDialect, type SqliteStatement } from 'kysely';
 import { migrations } from './kysely-migrations.js';
 import type { Database } from './kysely-schema.js';
+
+/** A statement that takes a list is another one at each length. */
+const MOST_PREPARED = 200;
 
 /** Opens, and creates or migrates when needed, one SQLite file. Everything that is SQLite's own is here. */
 export async function openDatabase(path: string, busyTimeoutMs: number): Promise<Kysely<Database>> {
@@ -15,7 +18,7 @@ export async function openDatabase(path: string, busyTimeoutMs: number): Promise
     driver.pragma('journal_mode = WAL');
     driver.pragma('synchronous = NORMAL');
     driver.pragma('foreign_keys = ON');
-    const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: driver }) });
+    const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: preparedOnce(driver) }) });
     await migrate(db, driver);
     return db;
   } catch (error) {
@@ -27,6 +30,25 @@ export async function openDatabase(path: string, busyTimeoutMs: number): Promise
 /** Whether the driver refused, as opposed to a mistake of ours. By its code: its class may be loaded more than once. */
 export function isDriverError(error: unknown): boolean {
   return String((error as { code?: unknown } | null)?.code).startsWith('SQLITE_');
+}
+
+/** Kysely prepares every statement anew, which costs more than to run most of them. */
+function preparedOnce(driver: SqliteDriver.Database): SqliteDatabase {
+  const prepared = new Map<string, SqliteStatement>();
+  return {
+    prepare: (sql) => {
+      const statement = prepared.get(sql) ?? driver.prepare(sql);
+      // The one used last stands last.
+      prepared.delete(sql);
+      prepared.set(sql, statement);
+      const [oldest] = prepared.keys();
+      if (prepared.size > MOST_PREPARED && oldest !== undefined) prepared.delete(oldest);
+      return statement;
+    },
+    close: () => {
+      driver.close();
+    },
+  };
 }
 
 /** Under the write lock: Kysely takes none on SQLite, and two processes may open a new file at the same time. */

@@ -25,8 +25,12 @@ export class StoredRunReports extends ReportMaker {
     super();
   }
 
-  override async make(upload: AsyncIterable<Uint8Array>, { title, presets }: ReportWish): Promise<ReportMade> {
-    const lines = await reportLines(upload);
+  override async make(upload: AsyncIterable<Uint8Array>, wish: ReportWish): Promise<ReportMade> {
+    return this.makeOf(await reportLines(upload), wish);
+  }
+
+  /** @throws as `make` does, of lines that were read */
+  async makeOf(lines: ReportLines, { title, presets }: ReportWish): Promise<ReportMade> {
     const here = await this.benchmarked([...lines.runs], lines.labels, title);
     const other =
       lines.against.size === 0 ? null : await this.benchmarked([...lines.against], lines.labels, 'the others');

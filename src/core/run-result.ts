@@ -102,3 +102,7 @@ export const RunResult = z.object({
   sampling: Sampling.nullable().default(null),
 });
 export type RunResult = z.infer<typeof RunResult>;
+
+/** What a result comes to for whoever asks how the run went: little, however large the rest is. */
+export const RunAnswer = RunResult.pick({ selection: true, statistics: true, usage: true });
+export type RunAnswer = z.infer<typeof RunAnswer>;

@@ -8,9 +8,10 @@ import { type EvidenceView, type TestView } from './evidence-view.js';
 import { judgePromptOf, type JudgePromptView } from './judge-prompt-view.js';
 import { OpenedRuns } from './opened-runs.js';
 import { KnownRunId } from './run-id.js';
+import { candidateView, type CandidateView, selectedPatch } from './run-views.js';
 import { candidateIn, stepsOf, StepsQuery, type StepsView } from './step-views.js';
 
-/** Why a run selected what it selected, in answers small enough for a page; the texts one by one. */
+/** What a run selected and why, in answers small enough for a page; the texts one by one. */
 @Controller('v1/runs/:id')
 export class EvidenceController {
   private readonly opened: OpenedRuns;
@@ -20,6 +21,12 @@ export class EvidenceController {
     private readonly prompts: JudgePrompts,
   ) {
     this.opened = new OpenedRuns(runs);
+  }
+
+  @Get('patch')
+  @Header('Content-Type', 'text/x-diff; charset=utf-8')
+  async selected(@Param('id', KnownRunId) id: string): Promise<string> {
+    return selectedPatch(await this.open(id));
   }
 
   @Get('evidence')
@@ -42,6 +49,14 @@ export class EvidenceController {
     const test = (request.tests ?? result?.tests ?? []).find(({ test_id }) => test_id === testId);
     if (test === undefined) throw new RunNotFoundError(`Run "${id}" has no test "${testId}".`);
     return test;
+  }
+
+  @Get('candidates/:candidateId')
+  async candidate(
+    @Param('id', KnownRunId) id: string,
+    @Param('candidateId') candidateId: string,
+  ): Promise<CandidateView> {
+    return candidateView(await this.open(id), candidateId);
   }
 
   @Get('candidates/:candidateId/steps')

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { HttpException, HttpStatus } from '@nestjs/common';
 import type { Response } from 'express';
 import { z } from 'zod';
-import { BestkError, UnavailableError } from '../core/errors.js';
+import { BestkError, EXIT } from '../core/errors.js';
 import { InvalidRequestError, shortened } from './invalid-request.js';
 
 /** The body of every error answer: problem details of RFC 9457, with a stable `code`. */
@@ -37,8 +37,8 @@ export function problemOf(error: unknown): Problem {
     return { ...problem(HttpStatus.UNPROCESSABLE_ENTITY, detail, 'invalid-request'), errors: [...error.problems] };
   }
   if (error instanceof BestkError) {
-    const fallback =
-      error instanceof UnavailableError ? HttpStatus.SERVICE_UNAVAILABLE : HttpStatus.INTERNAL_SERVER_ERROR;
+    const isUnavailable = error.exitCode === EXIT.unavailable;
+    const fallback = isUnavailable ? HttpStatus.SERVICE_UNAVAILABLE : HttpStatus.INTERNAL_SERVER_ERROR;
     return { ...problem(STATUS_BY_CODE.get(error.code) ?? fallback, error.message, error.code), next: error.next };
   }
   if (error instanceof HttpException) return problem(error.getStatus(), error.message);

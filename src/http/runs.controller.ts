@@ -1,4 +1,4 @@
-import { Body, Controller, Delete, Get, Header, Headers, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Headers, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { RunRequest } from '../core/run-request.js';
 import { RunService } from '../pipeline/run-service.js';
@@ -8,14 +8,7 @@ import { KnownRunId } from './run-id.js';
 import { listingOf } from './run-listing.js';
 import { runKey } from './run-key.js';
 import { PageQuery, type RunPageView, runPageView } from './run-page.js';
-import {
-  candidateView,
-  type CandidateView,
-  type RunAccepted,
-  runView,
-  type RunView,
-  selectedPatch,
-} from './run-views.js';
+import { type RunAccepted, runView, type RunView } from './run-views.js';
 
 @Controller('v1/runs')
 export class RunsController {
@@ -42,7 +35,7 @@ export class RunsController {
 
   @Get(':id')
   async get(@Param('id', KnownRunId) id: string): Promise<RunView> {
-    return runView(await this.runs.get(id), await this.runs.events(id, 0));
+    return runView(await this.runs.overview(id));
   }
 
   @Delete(':id')
@@ -50,20 +43,6 @@ export class RunsController {
   @HttpCode(204)
   delete(@Param('id', KnownRunId) id: string): Promise<void> {
     return this.runs.delete(id);
-  }
-
-  @Get(':id/patch')
-  @Header('Content-Type', 'text/x-diff; charset=utf-8')
-  async patch(@Param('id', KnownRunId) id: string): Promise<string> {
-    return selectedPatch(await this.runs.get(id));
-  }
-
-  @Get(':id/candidates/:candidateId')
-  async candidate(
-    @Param('id', KnownRunId) id: string,
-    @Param('candidateId') candidateId: string,
-  ): Promise<CandidateView> {
-    return candidateView(await this.runs.get(id), candidateId);
   }
 
   @Post(':id/cancel')

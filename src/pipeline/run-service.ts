@@ -7,6 +7,7 @@ import {
   type Run,
   type RunEvent,
   type RunListing,
+  type RunOverview,
   type RunPage,
   type RunStatus,
   RunStore,
@@ -19,6 +20,8 @@ import { RunWorker } from './run-worker.js';
 
 const OPEN: readonly RunStatus[] = ['queued', 'running'];
 const LOOK_EVERY_MS = 1_000;
+/** A journal can be longer than memory is large. */
+const EVENTS_AT_ONCE = 500;
 
 /** Everything that can be asked of runs. Every method may throw StoreUnavailableError. */
 @Injectable()
@@ -70,15 +73,16 @@ export class RunService {
     return this.store.list(limit, before, listing);
   }
 
-  /** @throws RunNotFoundError */
-  async events(id: string, afterSeq: number): Promise<readonly RunEvent[]> {
-    await this.statusOf(id);
-    return this.store.events(id, afterSeq);
+  /** How far it is and what it came to, without its documents. @throws RunNotFoundError */
+  async overview(id: string): Promise<RunOverview> {
+    const overview = await this.store.overview(id);
+    if (overview === null) throw RunNotFoundError.forRun(id);
+    return overview;
   }
 
   /** Whether the run has ended and nothing comes after `seq`. @throws RunNotFoundError */
   async isOver(id: string, seq: number): Promise<boolean> {
-    return hasEnded(await this.statusOf(id)) && (await this.store.events(id, seq)).length === 0;
+    return hasEnded(await this.statusOf(id)) && (await this.store.events(id, seq, 1)).length === 0;
   }
 
   /**
@@ -90,12 +94,13 @@ export class RunService {
     while (!signal.aborted && this.closing === null) {
       using alarm = this.bell.set(id);
       const status = await this.store.statusOf(id);
-      const events = await this.store.events(id, seq);
+      const events = await this.store.events(id, seq, EVENTS_AT_ONCE);
       for (const event of events) {
         yield event;
         seq = event.seq;
       }
-      if (status === null || hasEnded(status)) return;
+      const isAll = events.length < EVENTS_AT_ONCE;
+      if (isAll && (status === null || hasEnded(status))) return;
       if (events.length === 0) await alarm.wait(this.settings.pollMs, signal);
     }
   }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { RunBrief } from '../core/run-brief.js';
+import { RunAnswer } from '../core/run-result.js';
 
 export const RunStatus = z.enum(['queued', 'running', 'done', 'failed', 'cancelled']);
 export type RunStatus = z.infer<typeof RunStatus>;
@@ -18,7 +19,7 @@ export const Run = z.object({
   status: RunStatus,
   created_at: z.iso.datetime(),
   updated_at: z.iso.datetime(),
-  /** The request as it was accepted; the store reads no more of it than `RunBrief` says. */
+  /** The request as it was accepted; the store reads no more of it than `RunBrief` and `RunAnswer` say. */
   request: z.json(),
   /** What the finished run answers, likewise; null until `done`. */
   result: z.json().nullable(),
@@ -30,6 +31,32 @@ export type Run = z.infer<typeof Run>;
 /** A run without what can be megabytes, and what its request and result come to in a line. */
 export const RunSummary = Run.omit({ request: true, result: true }).extend(RunBrief.shape);
 export type RunSummary = z.infer<typeof RunSummary>;
+
+/** What one process did of a run, in units. */
+export const WorkerShare = z.object({
+  worker: z.string().describe('Host, process and part of it, as in the run’s events.'),
+  rollout: z.int().min(0),
+  verdict: z.int().min(0),
+  cells: z.int().min(0),
+  seconds: z.number().min(0).describe('Of its units, which overlap.'),
+});
+export type WorkerShare = z.infer<typeof WorkerShare>;
+
+/** How far a run is: events by type, who did what, and the last event. */
+export const RunProgress = z.object({
+  events: z.int().min(0),
+  by_type: z.record(z.string(), z.int()),
+  workers: z.array(WorkerShare).describe('Who did what.'),
+  last: RunEvent.nullable(),
+});
+export type RunProgress = z.infer<typeof RunProgress>;
+
+/** A run as it is looked at again and again, without what can be megabytes; `answer` is null until it is done. */
+export const RunOverview = Run.omit({ request: true, result: true }).extend({
+  progress: RunProgress,
+  answer: RunAnswer.nullable(),
+});
+export type RunOverview = z.infer<typeof RunOverview>;
 
 /** Whether nothing more will happen to a run by itself. */
 export function hasEnded(status: RunStatus): boolean {
@@ -86,6 +113,7 @@ export abstract class RunStore {
    */
   abstract create(key: string, request: Run['request']): Promise<{ run: Run; created: boolean }>;
   abstract get(id: string): Promise<Run | null>;
+  abstract overview(id: string): Promise<RunOverview | null>;
   abstract statusOf(id: string): Promise<RunStatus | null>;
   /** Newest first, or as `listing` says. @throws BadInputError for a `before` that no page gave */
   abstract list(limit: number, before: string | null, listing?: RunListing): Promise<RunPage>;
@@ -110,6 +138,7 @@ export abstract class RunStore {
    * @throws InterruptedError when the run has ended or is gone, or is no longer `by`'s: its journal is closed to them.
    */
   abstract append(id: string, type: string, data: RunEvent['data'], by?: string): Promise<RunEvent>;
-  abstract events(id: string, afterSeq: number): Promise<readonly RunEvent[]>;
+  /** The events after `afterSeq`, at most `limit` of them. */
+  abstract events(id: string, afterSeq: number, limit?: number): Promise<readonly RunEvent[]>;
   abstract delete(id: string): Promise<void>;
 }

@@ -5,6 +5,7 @@ import SqliteDriver from 'better-sqlite3';
 import { Kysely, Migrator, SqliteDialect } from 'kysely';
 import { migrations } from '../../src/adapters/kysely-migrations.js';
 import { openSqliteStore } from '../../src/adapters/sqlite-store.js';
+import { runResult } from '../fixtures/runs.js';
 
 let folder: string;
 beforeAll(async () => {
@@ -21,8 +22,10 @@ describe('a store of an earlier version', () => {
     await new Migrator({ db, provider: migrations }).migrateTo('0001_runs_and_results');
     await db.destroy();
     const driver = new SqliteDriver(path);
+    const result = runResult();
     driver.exec(`
-      insert into runs values ('run_1', 'key', 'hash', 'done', '{"a":1}', '{"b":2}', null, null, null, 2, 1000, 2000);
+      insert into runs values ('run_1', 'key', 'hash', 'done', '{"a":1}', '{"b":2}', null, null, null, 2, 1000, 2000),
+        ('run_2', 'key 2', 'hash', 'done', '{}', '${JSON.stringify(result)}', null, null, null, 0, 1000, 2000);
       insert into run_events values ('run_1', 1, 1000, 'status', '{}'), ('run_1', 2, 2000, 'status', '{}');
       insert into results values ('k', 'cell', '3', 1000);
     `);
@@ -31,9 +34,11 @@ describe('a store of an earlier version', () => {
     const store = await openSqliteStore(path);
     expect(await store.runs.get('run_1')).toMatchObject({ status: 'done', request: { a: 1 }, result: { b: 2 } });
     expect(await store.runs.events('run_1', 0)).toHaveLength(2);
+    expect((await store.runs.overview('run_1'))?.answer).toBeNull();
+    expect((await store.runs.overview('run_2'))?.answer?.selection).toEqual(result.selection);
     // Asked for now, it is of use again; the run ended long ago.
     expect(await store.results.get('k')).toBe(3);
-    expect(await store.retention.sweep(Date.now() - 1_000)).toEqual({ runs: 1, results: 0, reports: 0, audited: 0 });
+    expect(await store.retention.sweep(Date.now() - 1_000)).toEqual({ runs: 2, results: 0, reports: 0, audited: 0 });
     expect(await store.results.get('k')).toBe(3);
     await store.close();
   });

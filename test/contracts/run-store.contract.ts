@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BadInputError, InterruptedError } from '../../src/core/errors.js';
 import { Run, RunEvent, type RunListing, type RunPage, type RunStore } from '../../src/ports/run-store.js';
+import { runResult } from '../fixtures/runs.js';
 
 const REQUEST = { issue: 'it\u0000 breaks', patches: ['a', 'ü'], nested: { b: 1, a: 2 } };
 
@@ -214,7 +215,38 @@ export function runStoreContract(name: string, open: () => Promise<RunStore>): v
       expect((await store.create('key', 'other')).created).toBe(true);
     });
 
+    looks(open);
     leases(open);
+  });
+}
+
+function looks(open: () => Promise<RunStore>): void {
+  it('reads a journal from any number on, as far as it is asked to', async () => {
+    const store = await open();
+    const { id } = (await store.create('key', 1)).run;
+    for (const n of [2, 3, 4]) await store.append(id, 'step', n);
+    expect((await store.events(id, 1, 2)).map(({ seq }) => seq)).toEqual([2, 3]);
+    expect((await store.events(id, 3, 2)).map(({ seq }) => seq)).toEqual([4]);
+    for (const seq of [4, 1e15, Number.MAX_SAFE_INTEGER]) expect(await store.events(id, seq)).toEqual([]);
+  });
+
+  it('tells how far a run is and what it came to', async () => {
+    const store = await open();
+    const { run } = await store.create('key', REQUEST);
+    const { id } = run;
+    await store.claim(id, 'me', 60_000);
+    for (const n of [1, 2]) await store.append(id, 'step', n, 'me');
+    expect(await store.overview(id)).toMatchObject({
+      ...{ id, status: 'running', created_at: run.created_at, failure: null, answer: null },
+      progress: { events: 4, by_type: { status: 2, step: 2 }, last: { seq: 4, type: 'step', data: 2 } },
+    });
+    const result = runResult('\u0000');
+    await store.update(id, { status: 'done', result }, { owner: 'me' });
+    const { selection, statistics, usage } = result;
+    const overview = await store.overview(id);
+    expect(overview?.answer).toEqual({ selection, statistics, usage });
+    expect(overview?.progress.last?.data).toEqual({ status: 'done', failure: null });
+    expect(await store.overview('x')).toBeNull();
   });
 }
 

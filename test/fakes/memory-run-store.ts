@@ -2,6 +2,8 @@ import { BadInputError, InterruptedError } from '../../src/core/errors.js';
 import { contentKey } from '../../src/core/fingerprint.js';
 import { briefOfRequest, briefOfResult } from '../../src/core/run-brief.js';
 import { RunIdSource } from '../../src/core/run-id.js';
+import { RunAnswer } from '../../src/core/run-result.js';
+import { workOf } from '../../src/ports/work-of-run.js';
 import {
   hasEnded,
   RunStore,
@@ -11,6 +13,7 @@ import {
   type RunEvent,
   type RunGuard,
   type RunListing,
+  type RunOverview,
   type RunPage,
   type RunStatus,
   type RunSummary,
@@ -47,6 +50,22 @@ export class MemoryRunStore extends RunStore {
 
   override async get(id: string): Promise<Run | null> {
     return copy(this.entries.get(id)?.run ?? null);
+  }
+
+  override async overview(id: string): Promise<RunOverview | null> {
+    const entry = this.entries.get(id);
+    if (entry === undefined) return null;
+    const { id: same, status, created_at, updated_at, failure, result } = entry.run;
+    const by_type: Record<string, number> = {};
+    for (const { type } of entry.events) by_type[type] = (by_type[type] ?? 0) + 1;
+    const progress = {
+      events: entry.events.length,
+      by_type,
+      workers: workOf(entry.events),
+      last: entry.events.at(-1) ?? null,
+    };
+    const state = { id: same, status, created_at, updated_at, failure };
+    return copy({ ...state, progress, answer: RunAnswer.safeParse(result).data ?? null });
   }
 
   override async statusOf(id: string): Promise<RunStatus | null> {
@@ -107,8 +126,13 @@ export class MemoryRunStore extends RunStore {
     return copy(this.journal(entry, type, copy(data)));
   }
 
-  override async events(id: string, afterSeq: number): Promise<readonly RunEvent[]> {
-    return copy(this.entries.get(id)?.events.filter(({ seq }) => seq > afterSeq) ?? []);
+  override async events(id: string, afterSeq: number, limit?: number): Promise<readonly RunEvent[]> {
+    return copy(
+      this.entries
+        .get(id)
+        ?.events.filter(({ seq }) => seq > afterSeq)
+        .slice(0, limit) ?? [],
+    );
   }
 
   override async delete(id: string): Promise<void> {

@@ -104,7 +104,7 @@ describe('problems', () => {
     const strange = await serveRuns(store, new ScriptedExecutor(async () => ({ secret: 'not a result' })));
     const { run } = await store.create('k', {});
     await store.update(run.id, { status: 'done', result: { secret: 1 } });
-    const defect = await problem(fetch(`${strange.url}/v1/runs/${run.id}`));
+    const defect = await problem(fetch(`${strange.url}/v1/runs/${run.id}/evidence`));
     expect(defect).toMatchObject({ status: 500, code: 'internal' });
     await strange.close();
   });

@@ -89,13 +89,14 @@ type TestServerOptions = Partial<Omit<ServeOptions, 'apiKeys'>> & {
   readonly sandbox?: Sandbox;
   readonly models?: ModelProbe;
   readonly auditLog?: AuditLog;
+  readonly reports?: ReportStore;
 };
 
 /** The HTTP service over any store and executor, on a free port. */
 export async function serveRuns(
   store: RunStore,
   executor: RunExecutor,
-  { apiKeys = [], sandbox, models, auditLog, ...options }: TestServerOptions = {},
+  { apiKeys = [], sandbox, models, auditLog, reports, ...options }: TestServerOptions = {},
 ): Promise<TestServer> {
   const logged: string[] = [];
   const note = (message: unknown): void => void logged.push(String(message));
@@ -121,7 +122,7 @@ export async function serveRuns(
         inject: [RunService],
       },
       { provide: JudgePrompts, useClass: PlainPrompts },
-      { provide: ReportStore, useValue: new MemoryReportStore() },
+      { provide: ReportStore, useValue: reports ?? new MemoryReportStore() },
       { provide: AuditLog, useValue: auditLog ?? new MemoryAuditLog() },
       {
         provide: ReportMaker,

@@ -178,9 +178,9 @@ describe('a run over HTTP', () => {
 class CountingStore extends MemoryRunStore {
   looks = 0;
 
-  override events(id: string, afterSeq: number): Promise<readonly RunEvent[]> {
+  override events(id: string, afterSeq: number, limit?: number): Promise<readonly RunEvent[]> {
     this.looks += 1;
-    return super.events(id, afterSeq);
+    return super.events(id, afterSeq, limit);
   }
 }
 

@@ -99,6 +99,15 @@ describe('following', () => {
     expect(await Promise.all(followers)).toEqual(Array.from({ length: 8 }, (_, n) => all.slice(n)));
   });
 
+  it('reads a journal of any length to its end, a part at a time', async () => {
+    const store = new MemoryRunStore();
+    const { id } = (await store.create('k', 1)).run;
+    for (let n = 2; n <= 1_200; n += 1) await store.append(id, 'step', n);
+    await store.update(id, { status: 'cancelled' });
+    const { runs } = processOn(store, new ScriptedExecutor(untilStopped));
+    expect((await journal(runs, id)).map(({ seq }) => seq)).toEqual(Array.from({ length: 1_201 }, (_, n) => n + 1));
+  });
+
   it('ends when asked to, and at once for a run that ended or is gone', async () => {
     const { runs } = processOn(new MemoryRunStore(), new ScriptedExecutor(untilStopped));
     const { id } = await runs.submit('k', 1);

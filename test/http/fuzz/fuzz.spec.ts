@@ -2,12 +2,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
+import { startCluster } from '../../../scripts/setup/postgres.mjs';
+import { openPostgresStore } from '../../../src/adapters/postgres-store.js';
 import { openSqliteStore } from '../../../src/adapters/sqlite-store.js';
 import type { OpenStore } from '../../../src/adapters/store.js';
 import { RunRequest } from '../../../src/core/run-request.js';
 import { checkRequest } from '../../../src/pipeline/check-request.js';
 import type { Run } from '../../../src/ports/run-store.js';
 import { ScriptedExecutor } from '../../fakes/scripted-executor.js';
+import { until } from '../../fixtures/run-world.js';
 import { givenRequest, runResult } from '../../fixtures/runs.js';
 import { NoKits, serveRuns, type TestServer } from '../http-world.js';
 import { operations } from './requests.js';
@@ -24,22 +27,45 @@ class FuzzedExecutor extends ScriptedExecutor {
   }
 }
 
-let folder: string;
-let store: OpenStore;
-let server: TestServer;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'bestk-fuzz-'));
-  store = await openSqliteStore(join(folder, 'store.sqlite'));
-  server = await serveRuns(store.runs, new FuzzedExecutor(async () => runResult()), { rateLimit: 1_000_000 });
-});
-afterAll(async () => {
-  hangUp();
-  await server.close();
-  await store.close();
-  await rm(folder, { recursive: true });
-});
+interface World {
+  readonly store: OpenStore;
+  /** Removes what the store was on. */
+  readonly remove: () => Promise<void>;
+}
 
-describe('whatever is asked', () => {
+const STORES: readonly (readonly [string, () => Promise<World>])[] = [
+  [
+    'SQLite',
+    async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'bestk-fuzz-'));
+      const store = await openSqliteStore(join(folder, 'store.sqlite'));
+      return { store, remove: () => rm(folder, { recursive: true }) };
+    },
+  ],
+  [
+    'PostgreSQL',
+    async () => {
+      const cluster = await startCluster();
+      return { store: await openPostgresStore(cluster.url), remove: () => cluster.destroy() };
+    },
+  ],
+];
+
+describe.each(STORES)('whatever is asked, on %s', (_, open) => {
+  let world: World;
+  let server: TestServer;
+  beforeAll(async () => {
+    world = await open();
+    const { runs, reports } = world.store;
+    server = await serveRuns(runs, new FuzzedExecutor(async () => runResult()), { rateLimit: 1_000_000, reports });
+  }, 60_000);
+  afterAll(async () => {
+    hangUp();
+    await server.close();
+    await world.store.close();
+    await world.remove();
+  });
+
   it.each(operations().map((operation) => [operation.name, operation.requests] as const))(
     '%s answers as described, and never with a server error',
     async (name, requests) => {
@@ -59,10 +85,11 @@ describe('whatever is asked', () => {
   );
 
   it('the service is as it was', async () => {
-    expect(await server.client.ready()).toMatchObject({ status: 'ready', work: { state: 'idle' } });
+    await until(async () => (await server.client.ready()).work.state === 'idle', 60_000);
+    expect((await server.client.ready()).status).toBe('ready');
     expect(Object.keys(Object.prototype)).toEqual([]);
     expect((await server.client.listRuns()).runs.length).toBeGreaterThan(0);
-  });
+  }, 90_000);
 });
 
 function tally(statuses: ReadonlyMap<number, number>): string {

@@ -1,16 +1,9 @@
 import { z } from 'zod';
-import { type RunEvent, STATUS_EVENT } from '../ports/run-store.js';
-import { UnitKind } from '../ports/unit-store.js';
+import { type RunEvent, STATUS_EVENT, type WorkerShare } from './run-store.js';
+import { UnitKind } from './unit-store.js';
 
-/** What one process did of a run, in units. */
-export const WorkerShare = z.object({
-  worker: z.string().describe('Host, process and part of it, as in the run’s events.'),
-  rollout: z.int().min(0),
-  verdict: z.int().min(0),
-  cells: z.int().min(0),
-  seconds: z.number().min(0).describe('Of its units, which overlap.'),
-});
-export type WorkerShare = z.infer<typeof WorkerShare>;
+/** Types of the events that `workOf` goes by. */
+export const WORK_EVENTS = ['unit', STATUS_EVENT];
 
 const UnitData = z.object({ kind: UnitKind, worker: z.string(), seconds: z.number() });
 

@@ -1,0 +1,60 @@
+// 200 runs of 4 candidates submitted at once, on replay, and their status asked for while they are worked on.
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { openLoop, show, Tally } from './load.mjs';
+import { startModel } from './model.mjs';
+import { allDone, runBody } from './runs.mjs';
+import { startService } from './service.mjs';
+
+const FULL = { runs: 200, statusPerSecond: 100 };
+const SHORT = { runs: 10, statusPerSecond: 10 };
+const ALL_DONE_WITHIN_S = 300;
+const JUDGE = { BESTK_VERIFIER_MODEL: 'judge' };
+
+/** @returns whether nothing failed; what took too long is printed, and no failure */
+export async function benchSubmit({ database, folder, short }) {
+  const { runs: count, statusPerSecond } = short ? SHORT : FULL;
+  const bodies = Array.from({ length: count }, (_, n) => runBody(`submit-${n}`, ['ef', 'eb']));
+  const recording = await record(bodies, folder);
+  const service = await startService({ database, home: folder, settings: { ...JUDGE, BESTK_REPLAY: recording } });
+  try {
+    const tally = new Tally();
+    const start = performance.now();
+    const answers = bodies.map((body) => tally.note('submit', service.url, { method: 'POST', path: '/v1/runs', body }));
+    const ids = (await Promise.all(answers)).flatMap((answer) => (answer === null ? [] : JSON.parse(answer.text).id));
+    let over = false;
+    const done = allDone(service.url, ALL_DONE_WITHIN_S).finally(() => (over = true));
+    let turn = 0;
+    const next = () => ({ name: 'status', path: `/v1/runs/${ids[turn++ % ids.length]}` });
+    const polling = { url: service.url, tally, perSecond: statusPerSecond, next, goesOn: () => !over };
+    await Promise.all([done, openLoop(polling)]);
+    const seconds = (performance.now() - start) / 1000;
+    console.log(`submit: ${ids.length} of ${count} runs of 4 candidates done in ${seconds.toFixed(1)} s`);
+    console.log(`  submit: ${show(tally.of('submit'))} (aim: p99 100)`);
+    console.log(`  status: ${show(tally.of('status'))} (aim: p99 20)`);
+    for (const error of tally.errors.slice(0, 5)) console.error(`  ${error}`);
+    return tally.errors.length === 0 && ids.length === count;
+  } finally {
+    await service.stop();
+  }
+}
+
+/** Has the judge's answers to these runs written down. @returns the file */
+async function record(bodies, folder) {
+  const home = join(folder, 'recording');
+  mkdirSync(home, { recursive: true });
+  const model = await startModel(0);
+  const file = join(home, 'judge.jsonl');
+  const settings = { ...JUDGE, BESTK_RECORD: file, OPENAI_BASE_URL: model.url };
+  const service = await startService({ database: `file:${join(home, 'store.sqlite')}`, home, settings });
+  try {
+    const tally = new Tally();
+    for (const body of bodies) await tally.note('submit', service.url, { method: 'POST', path: '/v1/runs', body });
+    if (tally.errors.length > 0) throw new Error(tally.errors[0]);
+    await allDone(service.url, ALL_DONE_WITHIN_S);
+  } finally {
+    await service.stop();
+    model.close();
+  }
+  return file;
+}
