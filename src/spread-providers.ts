@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import type { Provider } from '@nestjs/common';
 import { openStore } from './adapters/open-store.js';
+import { inRun } from './adapters/run-context.js';
 import type { OpenStore } from './adapters/store.js';
 import { CONFIG, type Config } from './config.js';
 import { RunKitFactory } from './pipeline/run-kit.js';
@@ -39,7 +40,7 @@ export const spreadProviders: Provider[] = [
   {
     provide: UnitPerformer,
     useFactory: ({ runs, results }: OpenStore, sandbox: Sandbox, kits: RunKitFactory, config: Config) =>
-      new UnitPerformer({ runs, results, sandbox, kits, rooms: roomsOf(config), process: PROCESS_NAME }),
+      new UnitPerformer({ runs, results, sandbox, kits, rooms: roomsOf(config), process: PROCESS_NAME, inRun }),
     inject: [STORE, Sandbox, RunKitFactory, CONFIG],
   },
   {

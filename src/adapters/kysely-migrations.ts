@@ -14,6 +14,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0002_run_documents': { up: moveDocuments },
   '0003_reports': { up: createReports },
   '0004_units': { up: addUnits },
+  '0005_submitters': { up: addSubmitters },
 };
 
 export const migrations: MigrationProvider = { getMigrations: () => Promise.resolve(MIGRATIONS) };
@@ -67,5 +68,12 @@ async function createReports(db: Kysely<unknown>): Promise<void> {
     .addColumn('document', 'text', (column) => column.notNull())
     .addColumn('page', 'text', (column) => column.notNull())
     .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .execute();
+}
+
+async function addSubmitters(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .alterTable('runs')
+    .addColumn('submitter', 'text', (column) => column.notNull().defaultTo(''))
     .execute();
 }

@@ -52,7 +52,8 @@ export class UploadedRuns extends RescoreIntake {
       const { instance_id } = instance;
       try {
         const request = await rescoreRequest(wish, instance, await folder.candidates(instance_id), this.kits);
-        const { id } = await this.runs.submit(`rescore:${contentKey(request)}`, z.json().parse(request));
+        const key = `rescore:${contentKey(request)}`;
+        const { id } = await this.runs.submit(key, z.json().parse(request), wish.submitter);
         runs.push({ instance_id, id });
       } catch (error) {
         if (!(error instanceof BadInputError)) throw error;

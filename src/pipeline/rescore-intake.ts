@@ -9,6 +9,8 @@ export interface RescoreWish {
   readonly image: string | null;
   /** The upload is packed. */
   readonly gzip: boolean;
+  /** See `RunStore.create`. */
+  readonly submitter: string;
 }
 
 /** What became of an upload: a run for each instance, and what no run was made of. */

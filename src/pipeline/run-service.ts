@@ -40,13 +40,14 @@ export class RunService {
 
   /**
    * Accepts a request; the run is worked on as soon as there is room. The same key and request give the same run.
+   * @param submitter see `RunStore.create`
    * @throws BadInputError for what cannot be done or a key of another request, InterruptedError while shutting down
    */
-  async submit(key: string, request: Run['request']): Promise<Run> {
+  async submit(key: string, request: Run['request'], submitter = ''): Promise<Run> {
     if (this.closing !== null) throw new InterruptedError('The service is shutting down.');
     this.executor.check?.(request);
-    const { run } = await this.store.create(key, request);
-    if (!hasEnded(run.status)) this.queue.submit(run.id);
+    const { run } = await this.store.create(key, request, submitter);
+    if (!hasEnded(run.status)) this.queue.submit(run.id, submitter);
     return run;
   }
 
@@ -54,7 +55,7 @@ export class RunService {
   async retry(id: string): Promise<void> {
     const change = { status: 'queued', failure: null } as const;
     await this.change(id, change, ['failed', 'cancelled']);
-    this.queue.submit(id);
+    await this.submitAll(['queued'], id);
   }
 
   /** @throws RunNotFoundError */
@@ -153,8 +154,8 @@ export class RunService {
   }
 
   private async submitAll(statuses: readonly RunStatus[], only: string | undefined): Promise<void> {
-    for (const { id } of await this.store.withStatus(statuses)) {
-      if (only === undefined || id === only) this.queue.submit(id);
+    for (const { id, submitter } of await this.store.withStatus(statuses)) {
+      if (only === undefined || id === only) this.queue.submit(id, submitter);
     }
   }
 

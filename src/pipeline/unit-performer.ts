@@ -23,6 +23,8 @@ export interface PerformerTools {
   readonly rooms: Readonly<Record<UnitKind, number>>;
   /** This process, among those that offer units. */
   readonly process: string;
+  /** Does work in the name of a run, whoever offered it: limits are shared by run, and logs tell it. */
+  readonly inRun: <T>(runId: string, work: () => T) => T;
 }
 
 /** What the units of one run share in this process: the request, the model calls under way, the compiled modules. */
@@ -52,7 +54,7 @@ export class UnitPerformer {
   /** @throws NotHereError, what the work throws, and the signal's reason */
   async perform(unit: Unit, emit: Emit, signal: AbortSignal): Promise<Omit<UnitDone, 'seconds'>> {
     const session = await this.session(unit.runId);
-    const result = await this.byKind(unit, session, emit, signal);
+    const result = await this.tools.inRun(unit.runId, () => this.byKind(unit, session, emit, signal));
     return { ...session.account.take(), result };
   }
 

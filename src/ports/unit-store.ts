@@ -58,7 +58,8 @@ export abstract class UnitStore {
   /** Puts a unit up; one that is there already stays as it is, except that one that failed waits again. */
   abstract offer(spec: UnitSpec): Promise<string>;
   /**
-   * Takes a waiting unit, or one whose lease ran out, of a run that is running: of the run that was served longest ago.
+   * Takes a waiting unit, or one whose lease ran out, of a run that is running: of the submitter that was served longest
+   * ago, and of the runs of one submitter likewise.
    * A unit that was given out several times, and whose holder was lost each time, fails.
    */
   abstract claim(owner: string, wanted: Wanted, leaseMs: number): Promise<Unit | null>;
