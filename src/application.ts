@@ -7,6 +7,7 @@ import { RunKitFactory } from './pipeline/run-kit.js';
 import { RunService } from './pipeline/run-service.js';
 import { UnitWorker } from './pipeline/unit-worker.js';
 import { LlmClient } from './ports/llm-client.js';
+import { MachineRoom } from './ports/machine-room.js';
 import { Sandbox } from './ports/sandbox.js';
 import { STORE } from './spread-providers.js';
 
@@ -19,6 +20,7 @@ export async function openApplication(): Promise<App> {
     runs: context.get(RunService),
     sandbox: context.get(Sandbox),
     kits: context.get(RunKitFactory),
+    room: context.get(MachineRoom),
     llm: context.get(LlmClient),
     storePath: context.get<OpenStore>(STORE).name,
     verifierModel: config.llm.verifierModel ?? null,

@@ -66,6 +66,8 @@ export interface Config {
     readonly diskMb: number;
     readonly pids: number;
   };
+  /** Floors of free disk and memory in MiB; undefined = the defaults, 0 = none. */
+  readonly floors: { readonly diskMb: number | undefined; readonly memoryMb: number | undefined };
   /** A file, absolute or relative, or the address of a PostgreSQL database. */
   readonly store: { readonly file: string } | { readonly postgres: string };
   /** How long ended runs and unused results are kept; undefined = for ever. */
@@ -121,6 +123,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     criteria: s.BESTK_EF_CRITERIA,
     prices: s.BESTK_PRICES,
     sandbox: sandboxOf(s),
+    floors: { diskMb: s.BESTK_MIN_FREE_DISK_MB, memoryMb: s.BESTK_MIN_FREE_MEMORY_MB },
     store: storePlace(s.DATABASE_URL, s.XDG_STATE_HOME),
     retentionDays: s.BESTK_RETENTION_DAYS,
     apiKeys: s.BESTK_API_KEYS,

@@ -118,6 +118,13 @@ export class KyselyUnitStore extends UnitStore {
     return ids.filter((id) => !still.has(id));
   }
 
+  override async areUnderWay(ids: readonly string[]): Promise<boolean> {
+    if (ids.length === 0) return false;
+    const leased = this.db.selectFrom('units').select('id').where('id', 'in', ids).where('state', '=', 'leased');
+    const query = leased.where('lease_until', '>=', this.dialect.now()).limit(1);
+    return (await this.guard.run(() => query.executeTakeFirst())) !== undefined;
+  }
+
   override async outcome(id: string): ReturnType<UnitStore['outcome']> {
     const query = this.db.selectFrom('units').select(['state', 'outcome', 'owner', 'attempts']).where('id', '=', id);
     const row = await this.guard.run(() => query.executeTakeFirst());

@@ -1,7 +1,9 @@
 import type { Sandbox, SandboxLimits } from '../ports/sandbox.js';
 import { DockerSandbox } from './docker-sandbox.js';
 import type { ClusterOptions } from './kubernetes-options.js';
+import type { MachineRoom } from '../ports/machine-room.js';
 import { KubernetesSandbox } from './kubernetes-sandbox.js';
+import { RoomGate } from './room-gate.js';
 
 export interface SandboxSettings extends SandboxLimits {
   readonly engine: 'docker' | 'kubernetes';
@@ -10,13 +12,15 @@ export interface SandboxSettings extends SandboxLimits {
   readonly concurrency: number;
   readonly idleSessions: number;
   readonly ttlS: number;
+  readonly room: MachineRoom;
   readonly warn: (text: string) => void;
 }
 
 /** Sandboxes on the engine that the settings name. */
 export function createSandbox(settings: SandboxSettings): Sandbox {
-  const { engine, dockerHost, cluster, concurrency, idleSessions, ttlS, warn, ...limits } = settings;
-  const options = { concurrency, idleSessions, ttlS, limits };
+  const { engine, dockerHost, cluster, concurrency, idleSessions, ttlS, room, warn, ...limits } = settings;
+  const gate = new RoomGate({ room, warn });
+  const options = { concurrency, idleSessions, ttlS, limits, gate };
   if (engine === 'kubernetes') return new KubernetesSandbox({ ...options, cluster, warn });
   return new DockerSandbox({ ...options, ...(dockerHost === undefined ? {} : { dockerHost }) });
 }

@@ -28,7 +28,7 @@ export type TakenIn = z.infer<typeof TakenIn>;
 export abstract class RescoreIntake {
   /**
    * @param upload JSON lines; read once, never held whole
-   * @throws BadInputError when nothing of it could be read, or it is larger than an upload may be
+   * @throws BadInputError when nothing of it could be read, or it is larger than an upload may be; MachineLowError
    */
   abstract take(upload: AsyncIterable<Uint8Array>, wish: RescoreWish): Promise<TakenIn>;
 }

@@ -25,6 +25,8 @@ export class RunService {
   private readonly bell: RunBell;
   private readonly worker: RunWorker;
   private timers: readonly NodeJS.Timeout[] = [];
+  /** Whether runs of others are taken, too; the run of a command is begun in any case, and its failure told. */
+  private takesAll = false;
   private closing: Promise<void> | null = null;
 
   constructor(
@@ -35,7 +37,7 @@ export class RunService {
   ) {
     this.bell = settings.bell;
     this.worker = new RunWorker(store, executor, this.bell, settings);
-    queue.onRun((id) => this.worker.work(id));
+    queue.onRun((id) => this.work(id));
   }
 
   /**
@@ -120,6 +122,7 @@ export class RunService {
    */
   async recover(only?: string): Promise<void> {
     if (this.closing !== null) return;
+    this.takesAll ||= only === undefined;
     if (this.timers.length === 0) {
       const { leaseMs } = this.settings;
       this.timers = [
@@ -141,6 +144,12 @@ export class RunService {
   shutdown(): Promise<void> {
     this.closing ??= this.close();
     return this.closing;
+  }
+
+  /** A run that there is no room for stays in the queue, where another process may take it. */
+  private async work(id: string): Promise<void> {
+    if (this.takesAll && (await this.settings.room.shortage()) !== null) return;
+    await this.worker.work(id);
   }
 
   private async close(): Promise<void> {

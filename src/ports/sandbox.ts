@@ -104,8 +104,8 @@ export abstract class Sandbox {
   abstract describeImage(image: string, signal: AbortSignal): Promise<ImageDescription>;
   /**
    * A fresh container with the repository at its base as one orphan commit: no other history, remotes, tags, reflog.
-   * @throws ImageMissingError, EngineUnavailableError, EngineDiskFullError, SandboxLostError, BadInputError (workdir or
-   * base commit not in the image)
+   * @throws ImageMissingError, EngineUnavailableError, EngineDiskFullError, MachineLowError, SandboxLostError,
+   * BadInputError (workdir or base commit not in the image)
    */
   abstract open(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxSession>;
   /** Removes expired and orphaned containers this program made, and only those; returns how many. */

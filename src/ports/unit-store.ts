@@ -71,6 +71,8 @@ export abstract class UnitStore {
   abstract withdraw(id: string): Promise<void>;
   /** Of `ids`, those that have ended or are gone. */
   abstract ended(ids: readonly string[]): Promise<readonly string[]>;
+  /** Whether anybody works on any of `ids`. */
+  abstract areUnderWay(ids: readonly string[]): Promise<boolean>;
   /** How it ended, and who did it; null while it has not, or is gone. */
   abstract outcome(id: string): Promise<UnitEnd | null>;
 }

@@ -46,7 +46,9 @@ export function unitStoreContract(name: string, open: () => Promise<Stores>): vo
       const run = await running(store, 'a');
       const id = await store.units.offer(spec(run, 'u'));
       expect(await store.units.offer(spec(run, 'u'))).toBe(id);
+      expect(await store.units.areUnderWay([id])).toBe(false);
       const unit = await take(store, 'w');
+      expect(await store.units.areUnderWay([id, 'other'])).toBe(true);
       expect(unit).toMatchObject({ id, payload: { key: 'u' } });
       expect(await take(store, 'w')).toBeNull();
       expect(await store.units.outcome(id)).toBeNull();

@@ -11,13 +11,15 @@ import { UnitDesk } from '../../src/pipeline/unit-desk.js';
 import { NotHereError } from '../../src/pipeline/unit-error.js';
 import type { UnitPerformer } from '../../src/pipeline/unit-performer.js';
 import { UnitWorker } from '../../src/pipeline/unit-worker.js';
-import type { Unit } from '../../src/ports/unit-store.js';
+import { unitId, type Unit } from '../../src/ports/unit-store.js';
+import { BOUNDLESS, type MachineRoom } from '../../src/ports/machine-room.js';
+import { GivenRoom } from '../fakes/given-room.js';
 import { until } from '../fixtures/run-world.js';
 
 type Work = (unit: Unit, emit: Emit, signal: AbortSignal) => Promise<unknown>;
 
 const NOTHING = { usage: [], spent: { tokens: 0, usd: 0 } };
-const TIMES = { leaseMs: 300, pollMs: 20, graceMs: 500 };
+const TIMES = { leaseMs: 300, pollMs: 20, graceMs: 500, patienceMs: 200 };
 let folder: string;
 let store: OpenStore;
 const workers: UnitWorker[] = [];
@@ -33,15 +35,20 @@ afterEach(async () => {
 });
 
 /** A process: what it does with units, and where it puts up its own. */
-function processWith(work: Work, most = 2, setup = 's'): { desk: UnitDesk; worker: UnitWorker } {
+function processWith(
+  work: Work,
+  most = 2,
+  setup = 's',
+  room: MachineRoom = BOUNDLESS,
+): { desk: UnitDesk; worker: UnitWorker } {
   const performer = {
-    rooms: () => Promise.resolve([{ kind: 'cells', setup, most }]),
+    rooms: async () => [{ kind: 'cells', setup, most: (await room.shortage()) === null ? most : 0 }],
     perform: async (unit: Unit, emit: Emit, signal: AbortSignal) => ({
       ...NOTHING,
       result: await work(unit, emit, signal),
     }),
   } as unknown as UnitPerformer;
-  const settings = new RunSettings({ warn: () => undefined, error: () => undefined }, TIMES);
+  const settings = new RunSettings({ warn: () => undefined, error: () => undefined }, { ...TIMES, room });
   const { runs, units } = store;
   const worker = new UnitWorker({ units, runs, performer, settings });
   workers.push(worker);
@@ -151,6 +158,28 @@ describe('units of a run', () => {
     await first.worker.shutdown();
     processWith(() => Promise.resolve('second')).worker.start();
     expect(await waiting).toMatchObject({ result: 'second', attempts: 1 });
+  });
+
+  it('wait while the machine is low, and fail with the reason when nobody else does them for long', async () => {
+    const room = new GivenRoom();
+    const here = processWith(() => Promise.resolve('here'), 2, 's', room);
+    const run = await running('a');
+    room.free.memory = 1;
+    const waiting = here.desk.have(cells(run, 'u'), quiet);
+    await new Promise((resolve) => setTimeout(resolve, 80));
+    expect(await store.units.areUnderWay([unitId(cells(run, 'u'))])).toBe(false);
+    room.free.memory = Infinity;
+    expect(await waiting).toMatchObject({ result: 'here', attempts: 1 });
+    room.free.memory = 1;
+    await expect(here.desk.have(cells(run, 'v'), quiet)).rejects.toMatchObject({ code: 'memory-low', exitCode: 3 });
+  });
+
+  it('are left to another machine for as long as that works on them', async () => {
+    const room = new GivenRoom({ engine: 1 });
+    const here = processWith(() => Promise.resolve('here'), 2, 's', room);
+    processWith(() => new Promise((done) => setTimeout(() => done('there'), 500))).worker.start();
+    const run = await running('a');
+    expect((await here.desk.have(cells(run, 'u'), quiet)).result).toBe('there');
   });
 
   it('let their worker write the journal while it holds them', async () => {
