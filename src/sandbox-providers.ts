@@ -17,10 +17,11 @@ export const sandboxProviders: Provider[] = [
   { provide: MachineRoom, useFactory: machineRoom, inject: [CONFIG] },
   {
     provide: Sandbox,
-    useFactory: ({ sandbox, logLevel, secrets }: Config, room: MachineRoom, watching: Watching) => {
+    useFactory: ({ sandbox, images, logLevel, secrets }: Config, room: MachineRoom, watching: Watching) => {
       const logger = nestLogger(createLogger(logLevel, secrets));
       const warn = (text: string): void => void logger.warn(text);
-      return watching.sandbox(createSandbox({ ...sandbox, room, outputBytes: OUTPUT_BYTES, warn }));
+      const pulling = { ...images, say: (text: string): void => void logger.log(text) };
+      return watching.sandbox(createSandbox({ ...sandbox, pulling, room, outputBytes: OUTPUT_BYTES, warn }));
     },
     inject: [CONFIG, MachineRoom, Watching],
   },

@@ -80,6 +80,11 @@ export abstract class ContainerSandbox extends Sandbox {
     await Promise.all([...this.#open].map((session) => session.close()));
   }
 
+  /** @throws MachineLowError, and the signal's reason */
+  protected async waitForRoom(signal: AbortSignal): Promise<void> {
+    await this.#gate?.pass(() => this.#open.size > 0, this.#ttlMs, signal);
+  }
+
   async #openIn(spec: SandboxSpec, signal: AbortSignal): Promise<ContainerSession> {
     if (spec.occupies !== 'command') {
       const release = await this.#slots.take(signal);
@@ -102,7 +107,7 @@ export abstract class ContainerSandbox extends Sandbox {
   async #start(spec: SandboxSpec, { room, release }: Place, signal: AbortSignal): Promise<ContainerSession> {
     let container: Container | null = null;
     try {
-      await this.#gate?.pass(() => this.#open.size > 0, this.#ttlMs, signal);
+      await this.waitForRoom(signal);
       const started = await this.start(spec, signal);
       container = started.container;
       const prepared = await this.#prepare(started, spec, signal);

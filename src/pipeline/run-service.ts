@@ -25,7 +25,7 @@ export class RunService {
   private readonly bell: RunBell;
   private readonly worker: RunWorker;
   private timers: readonly NodeJS.Timeout[] = [];
-  /** Whether runs of others are taken, too; the run of a command is begun in any case, and its failure told. */
+  /** Runs of others are taken, too; that of a command is begun in any case, and its failure told. */
   private takesAll = false;
   private closing: Promise<void> | null = null;
 
@@ -148,8 +148,7 @@ export class RunService {
 
   /** A run that there is no room for stays in the queue, where another process may take it. */
   private async work(id: string): Promise<void> {
-    if (this.takesAll && (await this.settings.room.shortage()) !== null) return;
-    await this.worker.work(id);
+    if (!this.takesAll || (await this.settings.room.shortage()) === null) await this.worker.work(id);
   }
 
   private async close(): Promise<void> {

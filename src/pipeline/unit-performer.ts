@@ -59,7 +59,11 @@ export class UnitPerformer {
   /** @throws NotHereError, what the work throws, and the signal's reason */
   async perform(unit: Unit, emit: Emit, signal: AbortSignal): Promise<Omit<UnitDone, 'seconds'>> {
     const session = await this.session(unit.runId);
-    const result = await this.tools.inRun(unit.runId, () => this.byKind(unit, session, emit, signal));
+    const result = await this.tools.inRun(unit.runId, () =>
+      this.tools.sandbox.keeping(session.request.issue.environment.image, () =>
+        this.byKind(unit, session, emit, signal),
+      ),
+    );
     return { ...session.account.take(), result };
   }
 

@@ -77,7 +77,7 @@ describe('/readyz', () => {
     const { url } = await serve();
     expect(await ready(url)).toEqual({
       status: 'ready',
-      parts: { engine: { ok: true }, models: { ok: true } },
+      parts: { engine: { ok: true }, models: { ok: true }, machine: { ok: true } },
       work: { state: 'idle', queued: 0, running: 0, oldest_queued_s: 0 },
     });
   });
