@@ -3,8 +3,8 @@ import { currentRun } from './run-context.js';
 
 /**
  * Room for a number of things at once, shared fairly: of the runs that wait each gets one place in turn, and within a run
- * who came first. A run that waits with one call is served after at most one call of each other run, however many
- * those wait with.
+ * who came first. A run that comes later is served after at most one place of each other run, however many
+ * those wait for.
  */
 export class Slots {
   /** Who waits, by run; the run at the front is next. */
