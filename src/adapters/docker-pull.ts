@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream';
 import type Docker from 'dockerode';
 import { ImagePullError } from '../core/cluster-trouble.js';
 import { EngineDiskFullError } from '../core/unavailable.js';
@@ -61,16 +60,20 @@ async function pullOnce(docker: Docker, image: string, options: PullOptions, sig
   }, SILENCE_MS);
   try {
     const asked = docker.pull(image, { ...(authconfig && { authconfig }), abortSignal: either });
-    const stream = (await abortable(asked, either)) as Readable;
-    await abortable(followed(docker, stream, teller(image, options.say, timer)), either).finally(() =>
-      stream.destroy(),
-    );
+    const stream = (await abortable(asked, either)) as NodeJS.ReadableStream & { destroy(): void };
+    await abortable(followed(docker, stream, teller(image, options.say, timer)), either).finally(() => {
+      stream.destroy();
+    });
   } finally {
     clearTimeout(timer);
   }
 }
 
-function followed(docker: Docker, stream: Readable, onProgress: (progress: Progress) => void): Promise<void> {
+function followed(
+  docker: Docker,
+  stream: NodeJS.ReadableStream,
+  onProgress: (progress: Progress) => void,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const done = (error: Error | null): void => {
       if (error === null) resolve();

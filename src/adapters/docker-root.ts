@@ -10,7 +10,7 @@ export function dockerRoot(dockerHost: string | undefined): () => Promise<string
   let root: string | null = null;
   let asked: { readonly at: number; readonly answer: Promise<void> } | null = null;
   const ask = async (): Promise<void> => {
-    const info = await engineCall({ container: 'info' }, () => docker.info()).catch(() => null);
+    const info = await engineCall<unknown>({ container: 'info' }, () => docker.info()).catch(() => null);
     root = (info as { DockerRootDir?: string } | null)?.DockerRootDir ?? null;
   };
   return async () => {

@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { z } from 'zod';
 import { UnavailableError } from '../core/errors.js';
 import { RESOURCES } from '../core/machine-low.js';
@@ -54,6 +54,7 @@ const STALLED_AFTER_S = 60;
 /** Tells dead from busy: whether the service accepts runs, what of its surroundings is missing, and what waits. */
 @Injectable()
 export class Readiness {
+  @Inject(RunSettings) private readonly settings!: RunSettings;
   private last: { readonly until: number; readonly seen: Promise<Seen> } | null = null;
 
   constructor(
@@ -61,7 +62,6 @@ export class Readiness {
     private readonly store: RunStore,
     private readonly sandbox: Sandbox,
     private readonly models: ModelProbe,
-    private readonly settings: RunSettings,
   ) {}
 
   /**

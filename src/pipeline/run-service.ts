@@ -25,10 +25,8 @@ export class RunService {
   private readonly bell: RunBell;
   private readonly worker: RunWorker;
   private timers: readonly NodeJS.Timeout[] = [];
-  /** Runs of others are taken, too; that of a command is begun in any case, and its failure told. */
-  private takesAll = false;
+  private takesAll = false; // else one run is a command's, which wants to hear its failure
   private closing: Promise<void> | null = null;
-
   constructor(
     private readonly store: RunStore,
     private readonly executor: RunExecutor,

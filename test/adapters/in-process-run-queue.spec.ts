@@ -65,7 +65,11 @@ it('works in the context of who asked, not of whose end made room', async () => 
     seen.push(asker.getStore());
     await tick();
   });
-  for (const name of ['a', 'b']) asker.run(name, () => queue.submit(name, ''));
+  for (const name of ['a', 'b']) {
+    asker.run(name, () => {
+      queue.submit(name, '');
+    });
+  }
   while (seen.length < 2) await tick();
   expect(seen).toEqual(['a', 'b']);
 });

@@ -177,7 +177,14 @@ describe('units of a run', () => {
   it('are left to another machine for as long as that works on them', async () => {
     const room = new GivenRoom({ engine: 1 });
     const here = processWith(() => Promise.resolve('here'), 2, 's', room);
-    processWith(() => new Promise((done) => setTimeout(() => done('there'), 500))).worker.start();
+    processWith(
+      () =>
+        new Promise((done) =>
+          setTimeout(() => {
+            done('there');
+          }, 500),
+        ),
+    ).worker.start();
     const run = await running('a');
     expect((await here.desk.have(cells(run, 'u'), quiet)).result).toBe('there');
   });
