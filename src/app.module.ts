@@ -3,7 +3,6 @@ import { GptTokenizer } from './adapters/gpt-tokenizer.js';
 import { InProcessRunQueue } from './adapters/in-process-run-queue.js';
 import { MarkdownPromptLibrary } from './adapters/markdown-prompt-library.js';
 import { createLlmClient } from './adapters/llm-clients.js';
-import { createSandbox } from './adapters/sandboxes.js';
 import type { OpenStore } from './adapters/store.js';
 import { CONFIG, loadConfig, type Config } from './config.js';
 import type { PriceTable } from './core/budget.js';
@@ -25,6 +24,7 @@ import { StoreSweeper } from './pipeline/store-sweeper.js';
 import { UnitWorker } from './pipeline/unit-worker.js';
 import { AuditLog } from './ports/audit-log.js';
 import { LlmClient } from './ports/llm-client.js';
+import { MachineRoom } from './ports/machine-room.js';
 import { Meter } from './ports/meter.js';
 import { ModelProbe } from './ports/model-probe.js';
 import { PromptLibrary } from './ports/prompt-library.js';
@@ -35,13 +35,13 @@ import { RunStore } from './ports/run-store.js';
 import { Sandbox } from './ports/sandbox.js';
 import { Tokenizer } from './ports/tokenizer.js';
 import { ConfiguredJudgePrompts, ConfiguredKits, type KitPorts } from './run-kits.js';
+import { sandboxProviders } from './sandbox-providers.js';
 import { PROCESS_NAME, SPREAD, spreadProviders, STORE } from './spread-providers.js';
 import { VERSION } from './version.js';
 import { modelProbe, Watching } from './watching.js';
 
 const PRICES = Symbol('PriceTable');
 const PORTS = Symbol('KitPorts');
-const OUTPUT_BYTES = 1024 * 1024;
 const RUNS_AT_ONCE = 4;
 /** How long the work of a killed process waits before another takes it up. */
 const LEASE_MS = 6_000;
@@ -78,15 +78,7 @@ const providers: Provider[] = [
     inject: [CONFIG, Watching, PRICES],
   },
   { provide: RunQueue, useFactory: () => new InProcessRunQueue(RUNS_AT_ONCE) },
-  {
-    provide: Sandbox,
-    useFactory: ({ sandbox, logLevel, secrets }: Config, watching: Watching) => {
-      const logger = nestLogger(createLogger(logLevel, secrets));
-      const warn = (text: string): void => void logger.warn(text);
-      return watching.sandbox(createSandbox({ ...sandbox, outputBytes: OUTPUT_BYTES, warn }));
-    },
-    inject: [CONFIG, Watching],
-  },
+  ...sandboxProviders,
   { provide: Tokenizer, useFactory: () => new GptTokenizer() },
   {
     provide: PORTS,
@@ -116,20 +108,21 @@ const providers: Provider[] = [
   },
   {
     provide: RunSettings,
-    useFactory: (config: Config) =>
+    useFactory: (config: Config, room: MachineRoom) =>
       new RunSettings(nestLogger(createLogger(config.logLevel, config.secrets)), {
+        room,
         leaseMs: LEASE_MS,
         drainMs: config.stop.drainS * 1000,
         process: PROCESS_NAME,
       }),
-    inject: [CONFIG],
+    inject: [CONFIG, MachineRoom],
   },
   ...spreadProviders,
   RunService,
   {
     provide: RescoreIntake,
-    useFactory: (runs: RunService, kits: RunKitFactory) => new UploadedRuns(runs, kits),
-    inject: [RunService, RunKitFactory],
+    useFactory: (runs: RunService, kits: RunKitFactory, room: MachineRoom) => new UploadedRuns(runs, kits, room),
+    inject: [RunService, RunKitFactory, MachineRoom],
   },
   {
     provide: JudgePrompts,
@@ -156,6 +149,8 @@ const providers: Provider[] = [
     ReportStore,
     AuditLog,
     RunStore,
+    RunSettings,
+    MachineRoom,
     Sandbox,
     LlmClient,
     ModelProbe,

@@ -6,6 +6,7 @@ import { CONFIG, type Config } from './config.js';
 import { RunKitFactory } from './pipeline/run-kit.js';
 import { RunService } from './pipeline/run-service.js';
 import { LlmClient } from './ports/llm-client.js';
+import { MachineRoom } from './ports/machine-room.js';
 import { Sandbox } from './ports/sandbox.js';
 import { STORE } from './spread-providers.js';
 
@@ -18,6 +19,7 @@ export async function openApplication(): Promise<App> {
     runs: context.get(RunService),
     sandbox: context.get(Sandbox),
     kits: context.get(RunKitFactory),
+    room: context.get(MachineRoom),
     llm: context.get(LlmClient),
     storePath: context.get<OpenStore>(STORE).name,
     verifierModel: config.llm.verifierModel ?? null,

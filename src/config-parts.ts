@@ -6,6 +6,7 @@ import { clusterOf, type Settings } from './settings.js';
 
 /** More pods than this one process cannot keep busy. */
 const PODS = 512;
+const GB = 1e9;
 
 type StorePlace = { readonly file: string } | { readonly postgres: string };
 
@@ -23,6 +24,12 @@ export function sandboxOf(s: Settings) {
     diskMb: s.BESTK_SANDBOX_DISK_MB,
     pids: s.BESTK_SANDBOX_PIDS,
   };
+}
+
+/** What becomes of images that are not on the engine, and of those that were pulled. */
+export function imagesOf({ BESTK_PULL: pull, BESTK_IMAGE_CACHE_GB: gb, DOCKER_CONFIG: folder }: Settings) {
+  const cacheBytes = gb === undefined ? undefined : gb * GB;
+  return { pull, cacheBytes, configFolder: folder ?? join(homedir(), '.docker') };
 }
 
 /** Sandboxes at once: a machine has its cores, a cluster its own quota. */

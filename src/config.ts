@@ -6,7 +6,7 @@ import type { ApiKey } from './core/api-key.js';
 import { BadInputError } from './core/errors.js';
 import { passwordIn } from './core/secrets.js';
 import type { JudgeMethod } from './core/verifier-name.js';
-import { agentOf, judgeOf, sandboxOf, storePlace } from './config-parts.js';
+import { agentOf, imagesOf, judgeOf, sandboxOf, storePlace } from './config-parts.js';
 import { Settings } from './settings.js';
 
 export interface Config {
@@ -66,6 +66,15 @@ export interface Config {
     readonly diskMb: number;
     readonly pids: number;
   };
+  readonly images: {
+    readonly pull: 'never' | 'missing';
+    /** Bound of all images that bestk pulled. */
+    readonly cacheBytes: number | undefined;
+    /** Where Docker keeps its `config.json`. */
+    readonly configFolder: string;
+  };
+  /** Floors of free disk and memory in MiB; undefined = the defaults, 0 = none. */
+  readonly floors: { readonly diskMb: number | undefined; readonly memoryMb: number | undefined };
   /** A file, absolute or relative, or the address of a PostgreSQL database. */
   readonly store: { readonly file: string } | { readonly postgres: string };
   /** How long ended runs and unused results are kept; undefined = for ever. */
@@ -121,6 +130,8 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     criteria: s.BESTK_EF_CRITERIA,
     prices: s.BESTK_PRICES,
     sandbox: sandboxOf(s),
+    images: imagesOf(s),
+    floors: { diskMb: s.BESTK_MIN_FREE_DISK_MB, memoryMb: s.BESTK_MIN_FREE_MEMORY_MB },
     store: storePlace(s.DATABASE_URL, s.XDG_STATE_HOME),
     retentionDays: s.BESTK_RETENTION_DAYS,
     apiKeys: s.BESTK_API_KEYS,

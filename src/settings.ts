@@ -141,6 +141,11 @@ export const Settings = z.object({
   BESTK_SANDBOX_MEMORY_MB: Positive.min(64).default(4096),
   BESTK_SANDBOX_DISK_MB: Positive.min(64).default(4096),
   BESTK_SANDBOX_PIDS: Positive.min(16).default(512),
+  BESTK_MIN_FREE_DISK_MB: z.coerce.number().int().min(0).optional(),
+  BESTK_MIN_FREE_MEMORY_MB: z.coerce.number().int().min(0).optional(),
+  BESTK_PULL: z.enum(['never', 'missing']).default('never'),
+  BESTK_IMAGE_CACHE_GB: z.coerce.number().positive().optional(),
+  DOCKER_CONFIG: z.string().min(1).optional(),
   BESTK_SANDBOX_TTL_S: Positive.min(60).default(3 * 3600),
   DOCKER_HOST: z
     .string()

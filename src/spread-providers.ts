@@ -25,6 +25,8 @@ export const SPREAD = Symbol('SpreadTools');
 /** Names this process in leases and events. */
 export const PROCESS_NAME = `${hostname()}:${process.pid}`;
 
+type PerformerParts = [OpenStore, Sandbox, RunKitFactory, Config, RunSettings];
+
 /** The store, and what lets the runs of a store be worked on by all processes that share it, this one included. */
 export const spreadProviders: Provider[] = [
   { provide: STORE, useFactory: ({ store }: Config) => openStore(store), inject: [CONFIG] },
@@ -41,9 +43,9 @@ export const spreadProviders: Provider[] = [
   },
   {
     provide: UnitPerformer,
-    useFactory: ({ runs, results }: OpenStore, sandbox: Sandbox, kits: RunKitFactory, config: Config) =>
-      new UnitPerformer({ runs, results, sandbox, kits, rooms: roomsOf(config), process: PROCESS_NAME }),
-    inject: [STORE, Sandbox, RunKitFactory, CONFIG],
+    useFactory: (...[{ runs, results }, sandbox, kits, config, { room }]: PerformerParts) =>
+      new UnitPerformer({ runs, results, sandbox, kits, rooms: roomsOf(config), process: PROCESS_NAME, room, inRun }),
+    inject: [STORE, Sandbox, RunKitFactory, CONFIG, RunSettings],
   },
   {
     provide: UnitWorker,

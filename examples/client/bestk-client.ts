@@ -436,6 +436,8 @@ export type Readiness = {
   readonly parts: {
     readonly engine: { readonly ok: true } | { readonly ok: false; readonly code: string; readonly next: string };
     readonly models: { readonly ok: true } | { readonly ok: false; readonly code: string; readonly next: string };
+    /** not ok: disk or memory is low, new work waits until there is room */
+    readonly machine: { readonly ok: true } | { readonly ok: false; readonly code: string; readonly next: string };
   };
   readonly work: {
     /** saturated: all are busy and runs wait; stalled: runs wait, and for a minute nobody has taken them up */

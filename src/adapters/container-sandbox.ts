@@ -4,6 +4,7 @@ import type { Container } from './container.js';
 import { ContainerSession, type Room } from './container-session.js';
 import { prepareCommand, readPrepared, type Prepared } from './repository-script.js';
 import { runPlain } from './run-plain.js';
+import { RoomGate } from './room-gate.js';
 import { Slots } from './slots.js';
 
 const PREPARE_TIMEOUT_MS = 300_000;
@@ -25,6 +26,8 @@ export interface ContainerSandboxOptions {
   readonly limits: SandboxLimits;
   /** Seconds after which a container ends by itself, whatever became of this process. */
   readonly ttlS: number;
+  /** Where new sandboxes wait while the machine is low; absent = they never do. */
+  readonly gate?: RoomGate;
 }
 
 /** A container that runs, and the id of the image it was made from. */
@@ -40,17 +43,21 @@ export abstract class ContainerSandbox extends Sandbox {
   readonly limits: SandboxLimits;
   readonly #slots: Slots;
   readonly #idle: Slots;
+  readonly #gate: RoomGate | undefined;
+  readonly #ttlMs: number;
   readonly #open = new Set<ContainerSession>();
   readonly #opening = new Set<Promise<unknown>>();
   /** Content known to be a single clean commit; that of an id never changes. */
   readonly #single = new Set<string>();
   #shutdown = new AbortController();
 
-  constructor({ concurrency, idleSessions = IDLE_SESSIONS, limits }: ContainerSandboxOptions) {
+  constructor({ concurrency, idleSessions = IDLE_SESSIONS, limits, gate, ttlS }: ContainerSandboxOptions) {
     super();
     this.limits = limits;
     this.#slots = new Slots(concurrency);
     this.#idle = new Slots(idleSessions);
+    this.#gate = gate;
+    this.#ttlMs = ttlS * 1000;
   }
 
   /** A running container of its own for `spec`; leaves nothing behind when it throws. */
@@ -80,6 +87,11 @@ export abstract class ContainerSandbox extends Sandbox {
     await Promise.all([...this.#open].map((session) => session.close()));
   }
 
+  /** @throws MachineLowError, and the signal's reason */
+  protected async waitForRoom(signal: AbortSignal): Promise<void> {
+    await this.#gate?.pass(() => this.#open.size > 0, this.#ttlMs, signal);
+  }
+
   async #openIn(spec: SandboxSpec, signal: AbortSignal): Promise<ContainerSession> {
     if (spec.occupies !== 'command') {
       const release = await this.#slots.take(signal);
@@ -102,6 +114,7 @@ export abstract class ContainerSandbox extends Sandbox {
   async #start(spec: SandboxSpec, { room, release }: Place, signal: AbortSignal): Promise<ContainerSession> {
     let container: Container | null = null;
     try {
+      await this.waitForRoom(signal);
       const started = await this.start(spec, signal);
       container = started.container;
       const prepared = await this.#prepare(started, spec, signal);

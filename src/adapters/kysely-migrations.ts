@@ -18,6 +18,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0004_units': { up: addUnits },
   '0005_audit': { up: addAudit },
   '0006_run_answers': { up: addAnswers },
+  '0007_submitters': { up: addSubmitters },
 };
 
 export const migrations: MigrationProvider = { getMigrations: () => Promise.resolve(MIGRATIONS) };
@@ -71,5 +72,12 @@ async function createReports(db: Kysely<unknown>): Promise<void> {
     .addColumn('document', 'text', (column) => column.notNull())
     .addColumn('page', 'text', (column) => column.notNull())
     .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .execute();
+}
+
+async function addSubmitters(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .alterTable('runs')
+    .addColumn('submitter', 'text', (column) => column.notNull().defaultTo(''))
     .execute();
 }

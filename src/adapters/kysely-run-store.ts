@@ -3,6 +3,7 @@ import { BadInputError } from '../core/errors.js';
 import { RunIdSource } from '../core/run-id.js';
 import {
   RunStore,
+  type Queued,
   type Run,
   type RunCensus,
   type RunEvent,
@@ -11,7 +12,6 @@ import {
   type RunOverview,
   type RunPage,
   RunStatus,
-  type RunSummary,
 } from '../ports/run-store.js';
 import { journalStatus, KyselyRunJournal } from './kysely-run-journal.js';
 import type { Database } from './kysely-schema.js';
@@ -24,8 +24,6 @@ import {
   OVERVIEW_COLUMNS,
   overviewOf,
   runOf,
-  SUMMARY_COLUMNS,
-  summaryOf,
 } from './run-rows.js';
 import type { StoreDialect } from './store-dialect.js';
 import type { StoreGuard } from './store-guard.js';
@@ -49,8 +47,8 @@ export class KyselyRunStore extends RunStore {
     this.journal = new KyselyRunJournal(db, guard, dialect);
   }
 
-  override async create(key: string, request: Run['request']): Promise<{ run: Run; created: boolean }> {
-    const row = newRow(this.ids.next(Date.now()), keyText(key), request);
+  override async create(key: string, request: Run['request'], submitter = ''): Promise<{ run: Run; created: boolean }> {
+    const row = newRow(keyText(key), request, this.ids.next(Date.now()), submitter);
     const documents = { run_id: row.id, request: JSON.stringify(request), result: null };
     const created = await this.write(async (trx) => {
       const inserted = await trx
@@ -66,7 +64,7 @@ export class KyselyRunStore extends RunStore {
     });
     if (created) return { run: runOf({ ...row, ...documents }), created };
     const held = await this.guard.run(() => this.whole().where('key', '=', row.key).executeTakeFirst());
-    if (held === undefined) return this.create(key, request);
+    if (held === undefined) return this.create(key, request, submitter);
     if (held.request_hash === row.request_hash) return { run: runOf(held), created };
     throw new BadInputError('this key was used for another request', {}, 'Use a new key for a new request.');
   }
@@ -93,10 +91,9 @@ export class KyselyRunStore extends RunStore {
     return this.guard.run(() => listRuns(this.db, limit, before, listing), 0);
   }
 
-  override async withStatus(statuses: readonly RunStatus[]): Promise<readonly RunSummary[]> {
-    const query = this.db.selectFrom('runs').select(SUMMARY_COLUMNS).where('status', 'in', statuses);
-    const rows = await this.guard.run(() => query.orderBy('id', 'asc').execute());
-    return rows.map(summaryOf);
+  override withStatus(statuses: readonly RunStatus[]): Promise<readonly Queued[]> {
+    const query = this.db.selectFrom('runs').select(['id', 'submitter']).where('status', 'in', statuses);
+    return this.guard.run(() => query.orderBy('id', 'asc').execute());
   }
 
   override async census(): Promise<RunCensus> {

@@ -15,6 +15,8 @@ export interface RunsTable {
   updated_at: number;
   /** When a unit of it was last given out; the run that waits longest is served next. */
   served_at: number;
+  /** Name of the API key that asked for it, '' without one. */
+  submitter: string;
   instance_id: string | null;
   k: number | null;
   preset: string | null;

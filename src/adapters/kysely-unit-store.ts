@@ -11,10 +11,9 @@ import {
 import type { Database, UnitsTable } from './kysely-schema.js';
 import type { StoreDialect } from './store-dialect.js';
 import type { StoreGuard } from './store-guard.js';
+import { claimable, MOST_ATTEMPTS, nextInTurn } from './units-in-turn.js';
 
 const OPEN = ['waiting', 'leased'];
-/** Given out so often without an end, a unit is what kills its workers. */
-const MOST_ATTEMPTS = 5;
 const KILLS_WORKERS = {
   error: {
     code: 'worker-lost',
@@ -61,7 +60,7 @@ export class KyselyUnitStore extends UnitStore {
 
   override async claim(owner: string, wanted: Wanted, leaseMs: number): Promise<Unit | null> {
     // Most looks find nothing, and a look takes no lock.
-    const open = this.claimable(wanted).select('units.id').limit(1);
+    const open = claimable(this.db, this.dialect, wanted).select('units.id').limit(1);
     if ((await this.guard.run(() => open.executeTakeFirst())) === undefined) return null;
     return this.write(async (trx) => {
       const row = await trx
@@ -72,7 +71,7 @@ export class KyselyUnitStore extends UnitStore {
           lease_until: this.leaseEnd(leaseMs),
           attempts: eb('attempts', '+', 1),
         }))
-        .where('id', '=', this.next(wanted))
+        .where('id', '=', nextInTurn(this.db, this.dialect, wanted))
         .returningAll()
         .executeTakeFirst();
       if (row === undefined) return null;
@@ -119,6 +118,13 @@ export class KyselyUnitStore extends UnitStore {
     return ids.filter((id) => !still.has(id));
   }
 
+  override async areUnderWay(ids: readonly string[]): Promise<boolean> {
+    if (ids.length === 0) return false;
+    const leased = this.db.selectFrom('units').select('id').where('id', 'in', ids).where('state', '=', 'leased');
+    const query = leased.where('lease_until', '>=', this.dialect.now()).limit(1);
+    return (await this.guard.run(() => query.executeTakeFirst())) !== undefined;
+  }
+
   override async outcome(id: string): ReturnType<UnitStore['outcome']> {
     const query = this.db.selectFrom('units').select(['state', 'outcome', 'owner', 'attempts']).where('id', '=', id);
     const row = await this.guard.run(() => query.executeTakeFirst());
@@ -126,37 +132,6 @@ export class KyselyUnitStore extends UnitStore {
     const { state, owner, attempts } = row;
     if (state !== 'done' && state !== 'failed') return (await this.fail(id)) ? this.outcome(id) : null;
     return { state, outcome: JSON.parse(row.outcome ?? 'null') as unknown, owner, attempts };
-  }
-
-  private claimable({ setups, not, only }: Wanted) {
-    const now = this.dialect.now();
-    const query = this.db
-      .selectFrom('units')
-      .innerJoin('runs', 'runs.id', 'units.run_id')
-      .where('runs.status', '=', 'running')
-      .where('units.setup', 'in', setups)
-      .where((eb) =>
-        eb.or([
-          eb.and([eb('units.state', '=', 'waiting'), eb('units.not_before', '<=', now)]),
-          eb.and([
-            eb('units.state', '=', 'leased'),
-            eb('units.lease_until', '<', now),
-            eb('units.attempts', '<', MOST_ATTEMPTS),
-          ]),
-        ]),
-      );
-    const permitted = not.length === 0 ? query : query.where('units.run_id', 'not in', not);
-    return only === null ? permitted : permitted.where('units.run_id', 'in', only);
-  }
-
-  private next(wanted: Wanted) {
-    const inTurn = this.claimable(wanted)
-      .select('units.id')
-      .orderBy('runs.served_at', 'asc')
-      .orderBy('units.created_at', 'asc')
-      .orderBy('units.id', 'asc')
-      .limit(1);
-    return this.dialect.skipsLocked ? inTurn.forUpdate('units').skipLocked() : inTurn;
   }
 
   /** Ends what lost all its workers. @returns false when there is still hope */

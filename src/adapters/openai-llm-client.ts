@@ -1,5 +1,4 @@
 import type OpenAI from 'openai';
-import pLimit, { type LimitFunction } from 'p-limit';
 import { ContextTooLongError, ModelUnavailableError } from '../core/unavailable.js';
 import { type Completion, type CompletionRequest, LlmClient } from '../ports/llm-client.js';
 import type { UnavailableError } from '../core/errors.js';
@@ -10,6 +9,7 @@ import { describeFailure, type Failure } from './openai-failure.js';
 import { readReply } from './openai-reply.js';
 import { onTheWire } from './openai-request.js';
 import { backOffMs, pause } from './retry.js';
+import { Slots } from './slots.js';
 
 export interface OpenAiOptions extends OpenAiEndpoint {
   /** Calls under way at once; one that waits before a retry does not count. */
@@ -24,27 +24,26 @@ export interface OpenAiOptions extends OpenAiEndpoint {
   readonly random?: () => number;
 }
 
+type Outcome = { readonly completion: Completion } | { readonly failure: Failure };
+
 /** Any server that speaks Chat Completions: OpenAI, vLLM, SGLang, llama.cpp. */
 export class OpenAiLlmClient extends LlmClient {
   readonly #options: OpenAiOptions;
-  readonly #limit: LimitFunction;
+  readonly #slots: Slots;
   readonly #secrets: readonly string[];
   #connection: Promise<OpenAI> | undefined;
 
   constructor(options: OpenAiOptions) {
     super();
     this.#options = options;
-    this.#limit = pLimit(options.concurrency);
+    this.#slots = new Slots(options.concurrency);
     this.#secrets = secretsOf(options);
   }
 
   async complete(request: CompletionRequest, signal: AbortSignal): Promise<Completion> {
     for (let attempt = 0; ; attempt += 1) {
       signal.throwIfAborted();
-      const outcome = await abortable(
-        this.#limit(() => this.#attempt(request, signal)),
-        signal,
-      );
+      const outcome = await this.#inTurn(request, signal);
       if ('completion' in outcome) return outcome.completion;
       const { failure } = outcome;
       if (!failure.retryable || attempt >= this.#options.maxRetries) throw this.#unavailable(failure, attempt + 1);
@@ -54,10 +53,13 @@ export class OpenAiLlmClient extends LlmClient {
     }
   }
 
-  async #attempt(
-    request: CompletionRequest,
-    signal: AbortSignal,
-  ): Promise<{ completion: Completion } | { failure: Failure }> {
+  /** A call that was given up holds its place until it has ended. */
+  async #inTurn(request: CompletionRequest, signal: AbortSignal): Promise<Outcome> {
+    const release = await this.#slots.take(signal);
+    return abortable(this.#attempt(request, signal).finally(release), signal);
+  }
+
+  async #attempt(request: CompletionRequest, signal: AbortSignal): Promise<Outcome> {
     signal.throwIfAborted();
     const timeoutMs = this.#options.timeoutS * 1000;
     this.#connection ??= connect(this.#options, timeoutMs);

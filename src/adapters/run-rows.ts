@@ -75,7 +75,7 @@ export function censusOf(
   return { counts, oldestQueued: queued === undefined ? null : isoTime(Number(queued.oldest)) };
 }
 
-export function newRow(id: string, key: string, request: Run['request']): RunsTable {
+export function newRow(key: string, request: Run['request'], id: string, submitter: string): RunsTable {
   const now = Date.now();
   return {
     id,
@@ -89,6 +89,7 @@ export function newRow(id: string, key: string, request: Run['request']): RunsTa
     created_at: now,
     updated_at: now,
     served_at: 0,
+    submitter: keyText(submitter),
     ...briefOfRequest(request),
     ...briefOfResult(null),
     answer: null,

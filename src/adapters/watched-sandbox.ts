@@ -68,6 +68,10 @@ export class WatchedSandbox extends Sandbox {
     return this.#inner.concerns(image, signal);
   }
 
+  override keeping<T>(image: string, work: () => Promise<T>): Promise<T> {
+    return this.#inner.keeping(image, work);
+  }
+
   closeAll(): Promise<void> {
     return this.#inner.closeAll();
   }

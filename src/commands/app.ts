@@ -1,12 +1,14 @@
 import type { RunKitFactory } from '../pipeline/run-kit.js';
 import type { RunService } from '../pipeline/run-service.js';
 import type { LlmClient } from '../ports/llm-client.js';
+import type { MachineRoom } from '../ports/machine-room.js';
 import type { Sandbox } from '../ports/sandbox.js';
 
 /** What a command needs of the composed application. */
 export interface App {
   readonly runs: RunService;
   readonly sandbox: Sandbox;
+  readonly room: MachineRoom;
   /** What runs work with under the present settings. */
   readonly kits: RunKitFactory;
   readonly llm: LlmClient;

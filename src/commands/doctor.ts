@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 import type { Completion } from '../ports/llm-client.js';
 import { BestkError, EXIT } from '../core/errors.js';
+import { RESOURCES } from '../core/machine-low.js';
+import type { MachineRoom } from '../ports/machine-room.js';
 import { printJson, printText } from './answer.js';
 import type { App, OpenApp } from './app.js';
 
@@ -11,6 +13,7 @@ interface Check {
   readonly detail: string;
 }
 
+const MIB = 1024 * 1024;
 const EXAMPLE = `
 Example:
   $ bestk doctor --image my/sympy:1.11
@@ -42,6 +45,7 @@ async function examine(app: App, image: string | undefined): Promise<readonly Ch
       return app.storePath;
     }),
     await check('engine', () => app.sandbox.engineVersion()),
+    await check('machine', () => roomOf(app.room)),
     ...(image === undefined
       ? []
       : [
@@ -51,6 +55,13 @@ async function examine(app: App, image: string | undefined): Promise<readonly Ch
     await checkModel(app, { name: 'agent', model: app.agentModel, without: AGENT_UNSET, tell: () => '' }, signal),
     await checkModel(app, { name: 'judge', model: app.verifierModel, without: JUDGE_UNSET, tell: logprobsOf }, signal),
   ];
+}
+
+async function roomOf(room: MachineRoom): Promise<string> {
+  const low = await room.shortage(RESOURCES);
+  if (low !== null) throw low;
+  const levels = await room.levels();
+  return levels.map(({ resource, freeBytes }) => `${resource} ${Math.floor(freeBytes / MIB)} MiB free`).join(', ');
 }
 
 function isolationOf(concerns: readonly string[]): string {

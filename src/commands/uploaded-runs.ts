@@ -2,7 +2,6 @@ import { createWriteStream } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Transform, type TransformCallback } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import { BadInputError } from '../core/errors.js';
@@ -11,11 +10,13 @@ import { ImportedFolder } from '../formats/runs/imported-folder.js';
 import { rawLines } from '../formats/runs/saved-lines.js';
 import { RescoreIntake, type RescoreWish, type TakenIn } from '../pipeline/rescore-intake.js';
 import type { RunKitFactory } from '../pipeline/run-kit.js';
+import { BOUNDLESS, type MachineRoom } from '../ports/machine-room.js';
 import type { RunService } from '../pipeline/run-service.js';
 import { writeImport } from '../reports/write-import.js';
 import { rescoreRequest } from './rescore-request.js';
 
 const LARGEST_UPLOAD = 8 * 1024 ** 3;
+const LOOK_EVERY_BYTES = 64 * 1024 ** 2;
 const NAMED = 20;
 
 /** Uploads go through a folder that is gone when their runs are submitted; the labels in them go with it. */
@@ -23,15 +24,18 @@ export class UploadedRuns extends RescoreIntake {
   constructor(
     private readonly runs: RunService,
     private readonly kits: RunKitFactory,
+    private readonly room: MachineRoom = BOUNDLESS,
   ) {
     super();
   }
 
   override async take(upload: AsyncIterable<Uint8Array>, wish: RescoreWish): Promise<TakenIn> {
+    await this.requireRoom();
     const folder = await mkdtemp(join(tmpdir(), 'bestk-upload-'));
     try {
       const file = join(folder, wish.gzip ? 'upload.jsonl.gz' : 'upload.jsonl');
-      await pipeline(upload, limited(), createWriteStream(file));
+      const bounded = limited(upload, () => this.requireRoom());
+      await pipeline(bounded, createWriteStream(file));
       const imported = join(folder, 'imported');
       const { candidates, rejected } = await writeImport([file], imported);
       const first = await firstRejected(join(imported, 'rejected.jsonl'));
@@ -44,6 +48,12 @@ export class UploadedRuns extends RescoreIntake {
     }
   }
 
+  /** @throws MachineLowError */
+  private async requireRoom(): Promise<void> {
+    const low = await this.room.shortage(['uploads', 'store']);
+    if (low !== null) throw low;
+  }
+
   private async submit(imported: string, wish: RescoreWish): Promise<Pick<TakenIn, 'runs' | 'skipped'>> {
     const folder = await ImportedFolder.open(imported);
     const runs: { instance_id: string; id: string }[] = [];
@@ -52,7 +62,8 @@ export class UploadedRuns extends RescoreIntake {
       const { instance_id } = instance;
       try {
         const request = await rescoreRequest(wish, instance, await folder.candidates(instance_id), this.kits);
-        const { id } = await this.runs.submit(`rescore:${contentKey(request)}`, z.json().parse(request));
+        const key = `rescore:${contentKey(request)}`;
+        const { id } = await this.runs.submit(key, z.json().parse(request), wish.submitter);
         runs.push({ instance_id, id });
       } catch (error) {
         if (!(error instanceof BadInputError)) throw error;
@@ -63,15 +74,22 @@ export class UploadedRuns extends RescoreIntake {
   }
 }
 
-function limited(): Transform {
+/** @param requireRoom asked now and then while it grows */
+async function* limited(
+  upload: AsyncIterable<Uint8Array>,
+  requireRoom: () => Promise<void>,
+): AsyncGenerator<Uint8Array> {
   let size = 0;
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done: TransformCallback): void {
-      size += chunk.length;
-      if (size > LARGEST_UPLOAD) done(new BadInputError('is larger than 8 GiB; send it in parts.', { field: 'body' }));
-      else done(null, chunk);
-    },
-  });
+  let looked = 0;
+  for await (const chunk of upload) {
+    size += chunk.length;
+    if (size > LARGEST_UPLOAD) throw new BadInputError('is larger than 8 GiB; send it in parts.', { field: 'body' });
+    if (size - looked > LOOK_EVERY_BYTES) {
+      await requireRoom();
+      looked = size;
+    }
+    yield chunk;
+  }
 }
 
 const Rejected = z.object({ line: z.number().nullable(), reason: z.string() });

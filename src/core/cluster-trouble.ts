@@ -39,11 +39,11 @@ export class ImagePullError extends ImageMissingError {
   override readonly code = 'image-pull-failed';
   override readonly retryable: boolean;
 
-  constructor(image: string, detail: string, retryable: boolean) {
+  constructor(image: string, detail: string, retryable: boolean, next?: string) {
     super(
       image,
       `Image "${image}" could not be pulled: ${detail}`,
-      'Check its name, the registry, and BESTK_KUBERNETES_PULL_SECRETS.',
+      next ?? 'Check its name, the registry, and BESTK_KUBERNETES_PULL_SECRETS.',
     );
     this.retryable = retryable;
   }

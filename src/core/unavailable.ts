@@ -14,7 +14,7 @@ export class EngineUnavailableError extends UnavailableError {
   }
 }
 
-/** The image is not on the engine; bestk never pulls behind the user's back. */
+/** The image is not on the engine, and bestk is not to pull it. */
 export class ImageMissingError extends UnavailableError {
   readonly code: string = 'image-missing';
   readonly retryable: boolean = false;
@@ -23,7 +23,7 @@ export class ImageMissingError extends UnavailableError {
   constructor(
     image: string,
     message = `Image "${image}" is not present on the container engine.`,
-    next = `Pull or build it first: docker pull ${image}`,
+    next = `Pull or build it first: docker pull ${image}; or let bestk pull what is missing (BESTK_PULL=missing).`,
   ) {
     super(message, next);
     this.image = image;

@@ -26,6 +26,7 @@ const STATUS_BY_CODE = new Map<string, HttpStatus>([
   ['not-found', HttpStatus.NOT_FOUND],
   ['conflict', HttpStatus.CONFLICT],
   ['interrupted', HttpStatus.SERVICE_UNAVAILABLE],
+  ['disk-low', HttpStatus.INSUFFICIENT_STORAGE],
 ]);
 
 /** What a client is told about an error; of a defect, nothing but that it is one. */

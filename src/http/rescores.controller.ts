@@ -3,6 +3,7 @@ import type { Request } from 'express';
 import { z } from 'zod';
 import { RescoreIntake, type TakenIn } from '../pipeline/rescore-intake.js';
 import { Audited } from './audit.js';
+import { callerOf } from './guard/caller.js';
 
 /** Types under which saved runs are sent in. */
 export const UPLOAD_TYPES = ['application/x-ndjson', 'application/jsonl', 'application/gzip'];
@@ -24,6 +25,7 @@ export class RescoresController {
   @HttpCode(202)
   take(@Req() request: Request, @Query({ schema: RescoreQuery }) query: RescoreQuery): Promise<TakenIn> {
     const { verifiers = null, preset, image = null } = query;
-    return this.intake.take(request, { verifiers, preset, image, gzip: request.is('application/gzip') !== false });
+    const wish = { verifiers, preset, image, gzip: request.is('application/gzip') !== false };
+    return this.intake.take(request, { ...wish, submitter: callerOf(request).key?.name ?? '' });
   }
 }

@@ -23,7 +23,8 @@ export class RunsController {
     @Req() asked: Request,
     @Res({ passthrough: true }) response: Response,
   ): Promise<RunAccepted> {
-    const { id, status } = await this.runs.submit(runKey(idempotencyKey, callerOf(asked).key?.name ?? null), request);
+    const owner = callerOf(asked).key?.name;
+    const { id, status } = await this.runs.submit(runKey(idempotencyKey, owner ?? null), request, owner);
     response.location(`/v1/runs/${id}`);
     return { id, status };
   }

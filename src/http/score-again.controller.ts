@@ -39,7 +39,8 @@ export class ScoreAgainController {
     const idempotencyKey = asked.get('idempotency-key');
     const request = RunRequest.safeParse(scoreAgain(await this.runs.get(id), change));
     if (!request.success) throw new InvalidRequestError(request.error.issues);
-    const run = await this.runs.submit(runKey(idempotencyKey, callerOf(asked).key?.name ?? null), request.data);
+    const owner = callerOf(asked).key?.name;
+    const run = await this.runs.submit(runKey(idempotencyKey, owner ?? null), request.data, owner);
     response.location(`/v1/runs/${run.id}`);
     return { id: run.id, status: run.status };
   }

@@ -62,10 +62,15 @@ export class PipelineExecutor extends RunExecutor {
   /** @throws BadInputError, UnavailableError, and the signal's reason */
   override async execute(run: Run, emit: Emit, signal: AbortSignal): Promise<RunResult> {
     const request = RunRequest.parse(run.request);
+    const work = (): Promise<RunResult> => this.perform(run.id, request, emit, signal);
+    return this.tools.sandbox.keeping(request.issue.environment.image, work);
+  }
+
+  private async perform(id: string, request: RunRequest, emit: Emit, signal: AbortSignal): Promise<RunResult> {
     const { issue, preset } = request;
     const names = checkRequest(request, this.tools.kits);
     const record = new Record(emit);
-    const kit = kitOf(this.tools, { id: run.id, request, emit }, record);
+    const kit = kitOf(this.tools, { id, request, emit }, record);
     using time = new TimeBudget(request.budget?.seconds ?? null);
     const { instance_id } = issue;
     const atMost = { ...estimate(request, names, this.tools.kits) };

@@ -1,9 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { UnavailableError } from '../core/errors.js';
+import { RunSettings } from './run-settings.js';
 import { Meter } from '../ports/meter.js';
+import { RESOURCES } from '../core/machine-low.js';
 import { RunStatus, RunStore } from '../ports/run-store.js';
 
-/** What only the store knows of all processes' runs, looked up when somebody asks for the metrics. */
+/** What is looked up when somebody asks for the metrics: runs of all processes in the store, and the room of this machine. */
 @Injectable()
 export class QueueGauges {
   private looking: Promise<void> | null = null;
@@ -11,6 +13,7 @@ export class QueueGauges {
   constructor(
     private readonly store: RunStore,
     private readonly meter: Meter,
+    private readonly settings: RunSettings,
   ) {}
 
   /** A store that does not answer is told as such: the other metrics matter most then. */
@@ -22,6 +25,7 @@ export class QueueGauges {
   }
 
   private async look(): Promise<void> {
+    await this.machine();
     try {
       const { counts, oldestQueued } = await this.store.census();
       for (const status of RunStatus.options) this.meter.set('bestk_runs', { status }, counts[status]);
@@ -31,6 +35,15 @@ export class QueueGauges {
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
       this.meter.set('bestk_store_up', {}, 0);
+    }
+  }
+
+  private async machine(): Promise<void> {
+    const levels = await this.settings.room.levels();
+    for (const { resource, freeBytes } of levels) this.meter.set('bestk_machine_free_bytes', { resource }, freeBytes);
+    for (const resource of RESOURCES) {
+      const low = levels.some((each) => each.resource === resource && each.freeBytes < each.floorBytes);
+      this.meter.set('bestk_back_pressure', { resource }, low ? 1 : 0);
     }
   }
 }

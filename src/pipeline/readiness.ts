@@ -1,15 +1,17 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { z } from 'zod';
 import { UnavailableError } from '../core/errors.js';
+import { RESOURCES } from '../core/machine-low.js';
 import { EngineUnavailableError, ModelUnavailableError } from '../core/unavailable.js';
 import { ModelProbe } from '../ports/model-probe.js';
 import { RunStore } from '../ports/run-store.js';
 import { Sandbox } from '../ports/sandbox.js';
 import { ageInSeconds } from './queue-gauges.js';
 import { RunService } from './run-service.js';
+import { RunSettings } from './run-settings.js';
 
 /** What can be missing while the service goes on answering. */
-export const PARTS = ['engine', 'models'] as const;
+export const PARTS = ['engine', 'models', 'machine'] as const;
 export type ReadyPart = (typeof PARTS)[number];
 
 /** Anybody may ask, so that nothing is told but a code and what to do; `bestk doctor` says more. */
@@ -23,7 +25,11 @@ export const ReadyReport = z.object({
   status: z
     .enum(['ready', 'degraded'])
     .describe('degraded: runs that need the missing part fail or wait, everything else is answered'),
-  parts: z.object({ engine: PartState, models: PartState }),
+  parts: z.object({
+    engine: PartState,
+    models: PartState,
+    machine: PartState.describe('not ok: disk or memory is low, new work waits until there is room'),
+  }),
   work: z.object({
     state: z
       .enum(['idle', 'working', 'saturated', 'stalled'])
@@ -48,6 +54,7 @@ const STALLED_AFTER_S = 60;
 /** Tells dead from busy: whether the service accepts runs, what of its surroundings is missing, and what waits. */
 @Injectable()
 export class Readiness {
+  @Inject(RunSettings) private readonly settings!: RunSettings;
   private last: { readonly until: number; readonly seen: Promise<Seen> } | null = null;
 
   constructor(
@@ -65,8 +72,9 @@ export class Readiness {
     await this.runs.checkReady();
     const { missing, work } = await this.seen();
     for (const part of required) if (missing[part] !== null) throw missing[part];
-    const parts = { engine: stateOf(missing.engine), models: stateOf(missing.models) };
-    return { status: parts.engine.ok && parts.models.ok ? 'ready' : 'degraded', parts, work };
+    const { engine, models, machine } = missing;
+    const parts = { engine: stateOf(engine), models: stateOf(models), machine: stateOf(machine) };
+    return { status: Object.values(parts).every(({ ok }) => ok) ? 'ready' : 'degraded', parts, work };
   }
 
   private seen(): Promise<Seen> {
@@ -84,12 +92,13 @@ export class Readiness {
           reject(error);
         });
       });
-    const [engine, models, work] = await Promise.all([
+    const [engine, models, machine, work] = await Promise.all([
       failureOf(Promise.race([this.sandbox.engineVersion(), late(new EngineUnavailableError('no answer in time'))])),
       failureOf(Promise.race([this.models.check(signal), late(new ModelUnavailableError('no answer in time'))])),
+      this.settings.room.shortage(RESOURCES),
       this.work(),
     ]);
-    return { missing: { engine, models }, work };
+    return { missing: { engine, models, machine }, work };
   }
 
   private async work(): Promise<ReadyReport['work']> {

@@ -9,6 +9,8 @@ export interface RescoreWish {
   readonly image: string | null;
   /** The upload is packed. */
   readonly gzip: boolean;
+  /** See `RunStore.create`. */
+  readonly submitter: string;
 }
 
 /** What became of an upload: a run for each instance, and what no run was made of. */
@@ -26,7 +28,7 @@ export type TakenIn = z.infer<typeof TakenIn>;
 export abstract class RescoreIntake {
   /**
    * @param upload JSON lines; read once, never held whole
-   * @throws BadInputError when nothing of it could be read, or it is larger than an upload may be
+   * @throws BadInputError when nothing of it could be read, or it is larger than an upload may be; MachineLowError
    */
   abstract take(upload: AsyncIterable<Uint8Array>, wish: RescoreWish): Promise<TakenIn>;
 }

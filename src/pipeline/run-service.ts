@@ -29,8 +29,8 @@ export class RunService {
   private readonly bell: RunBell;
   private readonly worker: RunWorker;
   private timers: readonly NodeJS.Timeout[] = [];
+  private takesAll = false; // else one run is a command's, which wants to hear its failure
   private closing: Promise<void> | null = null;
-
   constructor(
     private readonly store: RunStore,
     private readonly executor: RunExecutor,
@@ -39,18 +39,19 @@ export class RunService {
   ) {
     this.bell = settings.bell;
     this.worker = new RunWorker(store, executor, this.bell, settings);
-    queue.onRun((id) => this.worker.work(id));
+    queue.onRun((id) => this.work(id));
   }
 
   /**
    * Accepts a request; the run is worked on as soon as there is room. The same key and request give the same run.
+   * @param submitter see `RunStore.create`
    * @throws BadInputError for what cannot be done or a key of another request, InterruptedError while shutting down
    */
-  async submit(key: string, request: Run['request']): Promise<Run> {
+  async submit(key: string, request: Run['request'], submitter = ''): Promise<Run> {
     if (this.closing !== null) throw new InterruptedError('The service is shutting down.');
     this.executor.check?.(request);
-    const { run } = await this.store.create(key, request);
-    if (!hasEnded(run.status)) this.queue.submit(run.id);
+    const { run } = await this.store.create(key, request, submitter);
+    if (!hasEnded(run.status)) this.queue.submit(run.id, submitter);
     return run;
   }
 
@@ -58,7 +59,7 @@ export class RunService {
   async retry(id: string): Promise<void> {
     const change = { status: 'queued', failure: null } as const;
     await this.change(id, change, ['failed', 'cancelled']);
-    this.queue.submit(id);
+    await this.submitAll(['queued'], id);
   }
 
   /** @throws RunNotFoundError */
@@ -125,6 +126,7 @@ export class RunService {
    */
   async recover(only?: string): Promise<void> {
     if (this.closing !== null) return;
+    this.takesAll ||= only === undefined;
     if (this.timers.length === 0) {
       const { leaseMs } = this.settings;
       this.timers = [
@@ -148,6 +150,11 @@ export class RunService {
     return this.closing;
   }
 
+  /** A run that there is no room for stays in the queue, where another process may take it. */
+  private async work(id: string): Promise<void> {
+    if (!this.takesAll || (await this.settings.room.shortage()) === null) await this.worker.work(id);
+  }
+
   private async close(): Promise<void> {
     for (const timer of this.timers) clearInterval(timer);
     const { departure, graceMs } = this.settings;
@@ -161,8 +168,8 @@ export class RunService {
   }
 
   private async submitAll(statuses: readonly RunStatus[], only: string | undefined): Promise<void> {
-    for (const { id } of await this.store.withStatus(statuses)) {
-      if (only === undefined || id === only) this.queue.submit(id);
+    for (const { id, submitter } of await this.store.withStatus(statuses)) {
+      if (only === undefined || id === only) this.queue.submit(id, submitter);
     }
   }
 

@@ -1,8 +1,9 @@
 import { type LoggerService } from '@nestjs/common';
+import { BOUNDLESS, type MachineRoom } from '../ports/machine-room.js';
 import { Departure } from './departure.js';
 import { RunBell } from './run-bell.js';
 
-type RunTimes = Pick<RunSettings, 'leaseMs' | 'pollMs' | 'graceMs' | 'process'> & {
+type RunTimes = Pick<RunSettings, 'leaseMs' | 'pollMs' | 'graceMs' | 'patienceMs' | 'process' | 'room'> & {
   /** How long a shutdown lets work under way finish before it tells it to stop. */
   readonly drainMs: number;
 };
@@ -15,9 +16,14 @@ export class RunSettings {
   readonly pollMs: number;
   /** How long work may go on after it was told to stop by a shutdown. */
   readonly graceMs: number;
+  /** How long a run waits for its parts while the machine is low and nobody works on any of them. */
+  readonly patienceMs: number;
   readonly logger: Pick<LoggerService, 'warn' | 'error'>;
   /** Names this process in leases and events, for people. */
   readonly process: string;
+
+  /** Work is taken while there is room. */
+  readonly room: MachineRoom;
 
   /** Rings for all that works on runs in this process. */
   readonly bell = new RunBell();
@@ -27,10 +33,20 @@ export class RunSettings {
 
   constructor(
     logger: Pick<LoggerService, 'warn' | 'error'>,
-    { leaseMs = 15_000, pollMs = 500, graceMs = 10_000, drainMs = 0, process = 'bestk' }: Partial<RunTimes> = {},
+    {
+      leaseMs = 15_000,
+      pollMs = 500,
+      graceMs = 10_000,
+      drainMs = 0,
+      patienceMs = 300_000,
+      process = 'bestk',
+      room = BOUNDLESS,
+    }: Partial<RunTimes> = {},
   ) {
     this.logger = logger;
     this.process = process;
+    this.patienceMs = patienceMs;
+    this.room = room;
     this.leaseMs = leaseMs;
     this.pollMs = pollMs;
     this.graceMs = graceMs;

@@ -16,7 +16,7 @@ export interface DeskTools {
   readonly units: UnitStore;
   readonly kits: Pick<RunKitFactory, 'setupOf'>;
   readonly worker: UnitWorker;
-  readonly settings: Pick<RunSettings, 'bell' | 'pollMs'>;
+  readonly settings: Pick<RunSettings, 'bell' | 'pollMs' | 'patienceMs' | 'room'>;
 }
 
 export interface Offer {
@@ -35,10 +35,12 @@ export interface DoneBy extends UnitDone {
 export class UnitDesk {
   private readonly waiting = new Map<string, Waiting>();
   private watching = false;
+  /** When, by the clock of timers, somebody last worked on what is waited for, or there was room to. */
+  private lastHope = 0;
 
   constructor(private readonly tools: DeskTools) {}
 
-  /** @throws UnitFailedError, StoreUnavailableError, and the signal's reason */
+  /** @throws UnitFailedError, StoreUnavailableError, MachineLowError, and the signal's reason */
   async have({ payload, ...offer }: Offer, signal: AbortSignal): Promise<DoneBy> {
     signal.throwIfAborted();
     const { units, kits, worker, settings } = this.tools;
@@ -102,18 +104,32 @@ export class UnitDesk {
 
   private async watch(): Promise<void> {
     this.watching = true;
+    this.lastHope = performance.now();
     const { units, settings } = this.tools;
     while (this.waiting.size > 0) {
       using alarm = settings.bell.set(UNITS);
       try {
         const ended = await units.ended([...this.waiting.keys()]);
         for (const id of ended) this.waiting.get(id)?.resolve();
+        await this.giveUpWithoutHope(ended.length > 0);
         if (ended.length === 0) await alarm.wait(settings.pollMs, NEVER);
       } catch (error) {
-        for (const { reject } of [...this.waiting.values()]) reject(error as Error);
+        this.rejectAll(error as Error);
       }
     }
     this.watching = false;
+  }
+
+  /** What this machine has no room for another may do; when none does for long, who waits is told why. */
+  private async giveUpWithoutHope(hasEnded: boolean): Promise<void> {
+    const { units, settings } = this.tools;
+    const low = hasEnded ? null : await settings.room.shortage();
+    if (low === null || (await units.areUnderWay([...this.waiting.keys()]))) this.lastHope = performance.now();
+    else if (performance.now() - this.lastHope >= settings.patienceMs) this.rejectAll(low);
+  }
+
+  private rejectAll(reason: Error): void {
+    for (const { reject } of [...this.waiting.values()]) reject(reason);
   }
 }
 

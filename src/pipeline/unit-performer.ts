@@ -3,6 +3,7 @@ import { contentKey } from '../core/fingerprint.js';
 import { Candidate } from '../core/candidate.js';
 import { RunRequest } from '../core/run-request.js';
 import type { TokenCounts } from '../core/budget.js';
+import type { MachineRoom } from '../ports/machine-room.js';
 import type { ResultStore } from '../ports/result-store.js';
 import type { RunStore } from '../ports/run-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
@@ -23,6 +24,9 @@ export interface PerformerTools {
   readonly rooms: Readonly<Record<UnitKind, number>>;
   /** This process, among those that offer units. */
   readonly process: string;
+  readonly room: MachineRoom;
+  /** Does work in the name of a run, whoever offered it: limits are shared by run, and logs tell it. */
+  readonly inRun: <T>(runId: string, work: () => T) => T;
 }
 
 /** What the units of one run share in this process: the request, the model calls under way, the compiled modules. */
@@ -41,18 +45,25 @@ export class UnitPerformer {
 
   constructor(private readonly tools: PerformerTools) {}
 
-  /** The settings hash and the room of each kind. */
+  /** The settings hash and the room of each kind; none for what the machine is too low for. */
   async rooms(): Promise<readonly { readonly kind: UnitKind; readonly setup: string; readonly most: number }[]> {
-    const { kits, rooms } = this.tools;
+    const { kits, rooms, room } = this.tools;
+    const low = await room.shortage();
+    const canJudge = low === null || (await room.shortage(['store'])) === null;
+    const most = (kind: UnitKind): number => ((kind === 'verdict' ? canJudge : low === null) ? rooms[kind] : 0);
     return Promise.all(
-      UnitKind.options.map(async (kind) => ({ kind, setup: await kits.setupOf(kind), most: rooms[kind] })),
+      UnitKind.options.map(async (kind) => ({ kind, setup: await kits.setupOf(kind), most: most(kind) })),
     );
   }
 
   /** @throws NotHereError, what the work throws, and the signal's reason */
   async perform(unit: Unit, emit: Emit, signal: AbortSignal): Promise<Omit<UnitDone, 'seconds'>> {
     const session = await this.session(unit.runId);
-    const result = await this.byKind(unit, session, emit, signal);
+    const result = await this.tools.inRun(unit.runId, () =>
+      this.tools.sandbox.keeping(session.request.issue.environment.image, () =>
+        this.byKind(unit, session, emit, signal),
+      ),
+    );
     return { ...session.account.take(), result };
   }
 

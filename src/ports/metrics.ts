@@ -104,5 +104,13 @@ export const LEVELS = {
   },
   bestk_runs_executing: { help: 'Runs that this process works on.', labels: [] },
   bestk_model_calls_in_flight: { help: 'Model calls under way or waiting for a permit.', labels: ['model'] },
+  bestk_machine_free_bytes: {
+    help: 'Free memory, and free disk of engine, store and uploads, as far as this process can see them.',
+    labels: ['resource'],
+  },
+  bestk_back_pressure: {
+    help: '1 while new work waits because this is below its floor, else 0.',
+    labels: ['resource'],
+  },
   bestk_containers_live: { help: 'Containers that this process has open.', labels: ['purpose'] },
 } as const satisfies Record<string, Metric>;

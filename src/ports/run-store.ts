@@ -95,6 +95,12 @@ export interface RunPage {
   readonly next: string | null;
 }
 
+/** A run among others that wait, see `RunStore.create`. */
+export interface Queued {
+  readonly id: string;
+  readonly submitter: string;
+}
+
 /** How many runs there are, for those who watch. */
 export interface RunCensus {
   readonly counts: Readonly<Record<RunStatus, number>>;
@@ -110,15 +116,16 @@ export abstract class RunStore {
   /**
    * Creates a run, or gives the one that already has this `key` (an Idempotency-Key, or the hash of a command's
    * request), so that asking twice never runs twice. @throws BadInputError when the key is held by another request.
+   * @param submitter who asks, by name of the API key; `''` (the default) without. Those who share a store share it fairly.
    */
-  abstract create(key: string, request: Run['request']): Promise<{ run: Run; created: boolean }>;
+  abstract create(key: string, request: Run['request'], submitter?: string): Promise<{ run: Run; created: boolean }>;
   abstract get(id: string): Promise<Run | null>;
   abstract overview(id: string): Promise<RunOverview | null>;
   abstract statusOf(id: string): Promise<RunStatus | null>;
   /** Newest first, or as `listing` says. @throws BadInputError for a `before` that no page gave */
   abstract list(limit: number, before: string | null, listing?: RunListing): Promise<RunPage>;
   /** Oldest first. */
-  abstract withStatus(statuses: readonly RunStatus[]): Promise<readonly RunSummary[]>;
+  abstract withStatus(statuses: readonly RunStatus[]): Promise<readonly Queued[]>;
   abstract census(): Promise<RunCensus>;
   /** @returns false, and changes nothing, when there is no such run or `onlyIf` does not hold. */
   abstract update(

@@ -100,12 +100,12 @@ export interface ImageDescription {
 export abstract class Sandbox {
   /** Limits the adapter enforces; part of every cache key. */
   abstract readonly limits: SandboxLimits;
-  /** @throws ImageMissingError, EngineUnavailableError */
+  /** Fetches the image where that is asked for. @throws ImageMissingError, ImagePullError, EngineUnavailableError, MachineLowError */
   abstract describeImage(image: string, signal: AbortSignal): Promise<ImageDescription>;
   /**
    * A fresh container with the repository at its base as one orphan commit: no other history, remotes, tags, reflog.
-   * @throws ImageMissingError, EngineUnavailableError, EngineDiskFullError, SandboxLostError, BadInputError (workdir or
-   * base commit not in the image)
+   * @throws ImageMissingError, EngineUnavailableError, EngineDiskFullError, MachineLowError, SandboxLostError,
+   * BadInputError (workdir or base commit not in the image)
    */
   abstract open(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxSession>;
   /** Removes expired and orphaned containers this program made, and only those; returns how many. */
@@ -114,6 +114,10 @@ export abstract class Sandbox {
   abstract engineVersion(): Promise<string>;
   /** What makes sandboxes of this image on this engine less safe than they should be, in whole sentences. */
   abstract concerns(image: string, signal: AbortSignal): Promise<readonly string[]>;
+  /** Does work that needs an image, which is not removed to make room meanwhile. @throws what `work` throws */
+  keeping<T>(_image: string, work: () => Promise<T>): Promise<T> {
+    return work();
+  }
   /** Removes every container this process still has open. */
   abstract closeAll(): Promise<void>;
 }

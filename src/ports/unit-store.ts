@@ -60,7 +60,8 @@ export abstract class UnitStore {
   /** Puts a unit up; one that is there already stays as it is, except that one that failed waits again. */
   abstract offer(spec: UnitSpec): Promise<string>;
   /**
-   * Takes a waiting unit, or one whose lease ran out, of a run that is running: of the run that was served longest ago.
+   * Takes a waiting unit, or one whose lease ran out, of a run that is running: of the submitter that was served longest
+   * ago, and of the runs of one submitter likewise.
    * A unit that was given out several times, and whose holder was lost each time, fails.
    */
   abstract claim(owner: string, wanted: Wanted, leaseMs: number): Promise<Unit | null>;
@@ -72,6 +73,8 @@ export abstract class UnitStore {
   abstract withdraw(id: string): Promise<void>;
   /** Of `ids`, those that have ended or are gone. */
   abstract ended(ids: readonly string[]): Promise<readonly string[]>;
+  /** Whether anybody works on any of `ids`. */
+  abstract areUnderWay(ids: readonly string[]): Promise<boolean>;
   /** How it ended, and who did it; null while it has not, or is gone. */
   abstract outcome(id: string): Promise<UnitEnd | null>;
 }

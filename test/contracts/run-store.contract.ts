@@ -138,11 +138,15 @@ export function runStoreContract(name: string, open: () => Promise<RunStore>): v
       expect(await numbers({ search: 'pick', statuses: ['queued'] })).toEqual([]);
     });
 
-    it('finds runs by status, oldest first', async () => {
+    it('finds runs by status, oldest first, and knows whose they are', async () => {
       const store = await open();
-      const [a, b, c] = await Promise.all(['a', 'b', 'c'].map(async (key) => (await store.create(key, key)).run.id));
+      const create = async (key: string): Promise<string> => (await store.create(key, key, `of ${key}`)).run.id;
+      const [a, b, c] = await Promise.all(['a', 'b', 'c'].map(create));
       await store.update(b ?? '', { status: 'done', result: { answer: 42 } });
-      expect((await store.withStatus(['queued', 'running'])).map(({ id }) => id)).toEqual([a, c]);
+      expect(await store.withStatus(['queued', 'running'])).toEqual([
+        { id: a, submitter: 'of a' },
+        { id: c, submitter: 'of c' },
+      ]);
       expect((await store.withStatus(['done'])).map(({ id }) => id)).toEqual([b]);
     });
 

@@ -12,8 +12,8 @@ const LONG_MS = 60_000;
 
 /** What every UnitStore promises. `open` gives an empty one. */
 export function unitStoreContract(name: string, open: () => Promise<Stores>): void {
-  const running = async (store: Stores, key: string): Promise<string> => {
-    const { id } = (await store.runs.create(key, key)).run;
+  const running = async (store: Stores, key: string, submitter = ''): Promise<string> => {
+    const { id } = (await store.runs.create(key, key, submitter)).run;
     await store.runs.claim(id, `owner of ${key}`, LONG_MS);
     return id;
   };
@@ -46,7 +46,9 @@ export function unitStoreContract(name: string, open: () => Promise<Stores>): vo
       const run = await running(store, 'a');
       const id = await store.units.offer(spec(run, 'u'));
       expect(await store.units.offer(spec(run, 'u'))).toBe(id);
+      expect(await store.units.areUnderWay([id])).toBe(false);
       const unit = await take(store, 'w');
+      expect(await store.units.areUnderWay([id, 'other'])).toBe(true);
       expect(unit).toMatchObject({ id, payload: { key: 'u' } });
       expect(await take(store, 'w')).toBeNull();
       expect(await store.units.outcome(id)).toBeNull();
@@ -82,6 +84,21 @@ export function unitStoreContract(name: string, open: () => Promise<Stores>): vo
       }
       expect(order.slice(0, 4).filter((id) => id === b)).toHaveLength(2);
       expect(order.filter((id) => id === a)).toHaveLength(4);
+    });
+
+    it('serves submitters in turn, however many runs each has under way', async () => {
+      const store = await open();
+      const many = await Promise.all(['a', 'b', 'c', 'd'].map((key) => running(store, key, 'many')));
+      const few = await running(store, 'e', 'few');
+      for (const run of many) for (let n = 0; n < 3; n += 1) await store.units.offer(spec(run, `${run} ${n}`));
+      for (let n = 0; n < 4; n += 1) await store.units.offer(spec(few, `few ${n}`));
+      const order: (string | undefined)[] = [];
+      for (let n = 0; n < 8; n += 1) {
+        order.push((await take(store, 'w'))?.runId);
+        await sleep(2);
+      }
+      expect(order.filter((id) => id === few)).toHaveLength(4);
+      expect(new Set(order)).toEqual(new Set([...many, few]));
     });
 
     it('takes over what a lost worker had, which can settle it no more', async () => {

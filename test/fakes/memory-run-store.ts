@@ -8,6 +8,7 @@ import {
   hasEnded,
   RunStore,
   STATUS_EVENT,
+  type Queued,
   type Run,
   type RunCensus,
   type RunEvent,
@@ -21,6 +22,7 @@ import {
 
 interface Entry {
   readonly key: string;
+  readonly submitter: string;
   run: Run;
   readonly events: RunEvent[];
   owner: string | null;
@@ -32,7 +34,7 @@ export class MemoryRunStore extends RunStore {
   private readonly entries = new Map<string, Entry>();
   private readonly ids = new RunIdSource();
 
-  override async create(key: string, request: Run['request']): Promise<{ run: Run; created: boolean }> {
+  override async create(key: string, request: Run['request'], submitter = ''): Promise<{ run: Run; created: boolean }> {
     const held = [...this.entries.values()].find((entry) => entry.key === key);
     if (held !== undefined) {
       if (contentKey(held.run.request) === contentKey(request)) return copy({ run: held.run, created: false });
@@ -42,7 +44,7 @@ export class MemoryRunStore extends RunStore {
     const at = new Date(now).toISOString();
     const id = this.ids.next(now);
     const run: Run = { id, status: 'queued', created_at: at, updated_at: at, request, result: null, failure: null };
-    const entry: Entry = { key, run: copy(run), events: [], owner: null, leaseUntil: 0 };
+    const entry: Entry = { key, submitter, run: copy(run), events: [], owner: null, leaseUntil: 0 };
     this.entries.set(id, entry);
     this.journal(entry, STATUS_EVENT, { status: 'queued', failure: null });
     return copy({ run, created: true });
@@ -76,8 +78,9 @@ export class MemoryRunStore extends RunStore {
     return pageOf(this.summaries(), limit, before, listing);
   }
 
-  override async withStatus(statuses: readonly RunStatus[]): Promise<readonly RunSummary[]> {
-    return this.summaries().filter(({ status }) => statuses.includes(status));
+  override async withStatus(statuses: readonly RunStatus[]): Promise<readonly Queued[]> {
+    const open = [...this.entries.values()].filter(({ run }) => statuses.includes(run.status));
+    return open.map(({ run: { id }, submitter }) => ({ id, submitter }));
   }
 
   override async census(): Promise<RunCensus> {

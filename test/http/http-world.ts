@@ -18,6 +18,7 @@ import { RunKitFactory } from '../../src/pipeline/run-kit.js';
 import { RunExecutor } from '../../src/pipeline/run-executor.js';
 import { RunService } from '../../src/pipeline/run-service.js';
 import { RunSettings } from '../../src/pipeline/run-settings.js';
+import { BOUNDLESS, type MachineRoom } from '../../src/ports/machine-room.js';
 import { Exposition, Meter } from '../../src/ports/meter.js';
 import { ModelProbe } from '../../src/ports/model-probe.js';
 import { RunQueue } from '../../src/ports/run-queue.js';
@@ -90,13 +91,14 @@ type TestServerOptions = Partial<Omit<ServeOptions, 'apiKeys'>> & {
   readonly models?: ModelProbe;
   readonly auditLog?: AuditLog;
   readonly reports?: ReportStore;
+  readonly room?: MachineRoom;
 };
 
 /** The HTTP service over any store and executor, on a free port. */
 export async function serveRuns(
   store: RunStore,
   executor: RunExecutor,
-  { apiKeys = [], sandbox, models, auditLog, reports, ...options }: TestServerOptions = {},
+  { apiKeys = [], sandbox, models, auditLog, reports, room = BOUNDLESS, ...options }: TestServerOptions = {},
 ): Promise<TestServer> {
   const logged: string[] = [];
   const note = (message: unknown): void => void logged.push(String(message));
@@ -109,7 +111,7 @@ export async function serveRuns(
       { provide: RunStore, useValue: store },
       { provide: RunExecutor, useValue: executor },
       { provide: RunQueue, useValue: new InProcessRunQueue(2) },
-      { provide: RunSettings, useValue: new RunSettings(logger, TIMES) },
+      { provide: RunSettings, useValue: new RunSettings(logger, { ...TIMES, room }) },
       RunService,
       ...watchProviders,
       { provide: Meter, useFactory: () => new PrometheusMeter('0.0.0-test', false) },
@@ -118,7 +120,7 @@ export async function serveRuns(
       { provide: ModelProbe, useValue: models ?? new AnsweringModels() },
       {
         provide: RescoreIntake,
-        useFactory: (runs: RunService) => new UploadedRuns(runs, new NoKits()),
+        useFactory: (runs: RunService) => new UploadedRuns(runs, new NoKits(), room),
         inject: [RunService],
       },
       { provide: JudgePrompts, useClass: PlainPrompts },

@@ -1,5 +1,6 @@
 import { EngineUnavailableError, ModelUnavailableError, StoreUnavailableError } from '../../src/core/unavailable.js';
 import { ModelProbe } from '../../src/ports/model-probe.js';
+import { GivenRoom } from '../fakes/given-room.js';
 import { exited, FakeSandbox } from '../fakes/fake-sandbox.js';
 import { MemoryRunStore } from '../fakes/memory-run-store.js';
 import { ScriptedExecutor, untilStopped } from '../fakes/scripted-executor.js';
@@ -76,7 +77,7 @@ describe('/readyz', () => {
     const { url } = await serve();
     expect(await ready(url)).toEqual({
       status: 'ready',
-      parts: { engine: { ok: true }, models: { ok: true } },
+      parts: { engine: { ok: true }, models: { ok: true }, machine: { ok: true } },
       work: { state: 'idle', queued: 0, running: 0, oldest_queued_s: 0 },
     });
   });
@@ -120,6 +121,15 @@ describe('/readyz', () => {
     expect((await fetch(`${url}/readyz?require=luck`)).status).toBe(422);
   });
 
+  it('says that work waits for room, and what to do', async () => {
+    const { url } = await serve({ room: new GivenRoom({ engine: 1 }) });
+    expect(await ready(url)).toMatchObject({
+      status: 'degraded',
+      parts: { machine: { ok: false, code: 'disk-low', next: expect.stringContaining('docker system df') as string } },
+    });
+    expect((await fetch(`${url}/readyz?require=machine`)).status).toBe(507);
+  });
+
   it('does not wait for an engine that says nothing', async () => {
     const { url } = await serve({ sandbox: new SilentEngine() });
     const [first, second] = await Promise.all([ready(url), ready(url)]);
@@ -140,6 +150,14 @@ describe('/metrics', () => {
     expect(text).toContain('bestk_queue_depth 1');
     expect(text).toMatch(/bestk_queue_oldest_age_seconds 0\.\d+/);
     expect(text).toContain('bestk_store_up 1');
+  });
+
+  it('tells how much room the machine has, and for what work waits', async () => {
+    const { url } = await serve({ room: new GivenRoom({ memory: 7 }) });
+    const text = await (await fetch(`${url}/metrics`)).text();
+    expect(text).toContain('bestk_machine_free_bytes{resource="memory"} 7');
+    expect(text).toContain('bestk_back_pressure{resource="memory"} 1');
+    expect(text).toContain('bestk_back_pressure{resource="engine"} 0');
   });
 
   it('is told while the store is gone', async () => {

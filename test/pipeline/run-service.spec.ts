@@ -4,6 +4,7 @@ import { RunConflictError, RunNotFoundError } from '../../src/core/run-errors.js
 import { EngineUnavailableError } from '../../src/core/unavailable.js';
 import { MemoryRunStore } from '../fakes/memory-run-store.js';
 import { ScriptedExecutor, untilStopped } from '../fakes/scripted-executor.js';
+import { GivenRoom } from '../fakes/given-room.js';
 import { journal, processOn, TIMES, told, until } from '../fixtures/run-world.js';
 
 const threeSteps = new ScriptedExecutor(async (run, emit) => {
@@ -63,6 +64,26 @@ describe('a run', () => {
     await Promise.all(asked.map(({ id }) => journal(runs, id)));
     expect(executor.mostAtOnce).toBe(2);
     expect(executor.started).toEqual(asked.map(({ id }) => id));
+  });
+
+  it('of others waits in the queue while the machine is low, and is begun by itself when there is room', async () => {
+    const room = new GivenRoom({ store: 1 });
+    const executor = new ScriptedExecutor(async () => 'done');
+    const { runs } = processOn(new MemoryRunStore(), executor, { room });
+    await runs.recover();
+    const { id } = await runs.submit('k', 1);
+    await sleep(100);
+    expect((await runs.get(id)).status).toBe('queued');
+    room.free.store = Infinity;
+    expect(told(await journal(runs, id))).toEqual(['queued', 'running', 'done']);
+  });
+
+  it('of a command is begun in any case, so that it hears why it cannot be done', async () => {
+    const low = { room: new GivenRoom({ engine: 1 }) };
+    const { runs } = processOn(new MemoryRunStore(), new ScriptedExecutor(async () => 'done'), low);
+    const { id } = await runs.submit('k', 1);
+    await runs.recover(id);
+    expect(told(await journal(runs, id))).toEqual(['queued', 'running', 'done']);
   });
 
   it('can be done again after it failed', async () => {

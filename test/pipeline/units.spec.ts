@@ -13,13 +13,15 @@ import { UnitDesk } from '../../src/pipeline/unit-desk.js';
 import { NotHereError } from '../../src/pipeline/unit-error.js';
 import type { UnitPerformer } from '../../src/pipeline/unit-performer.js';
 import { UnitWorker } from '../../src/pipeline/unit-worker.js';
-import type { Unit } from '../../src/ports/unit-store.js';
+import { unitId, type Unit } from '../../src/ports/unit-store.js';
+import { BOUNDLESS, type MachineRoom } from '../../src/ports/machine-room.js';
+import { GivenRoom } from '../fakes/given-room.js';
 import { until } from '../fixtures/run-world.js';
 
 type Work = (unit: Unit, emit: Emit, signal: AbortSignal) => Promise<unknown>;
 
 const NOTHING = { usage: [], spent: { tokens: 0, usd: 0 } };
-const TIMES = { leaseMs: 300, pollMs: 20, graceMs: 500 };
+const TIMES = { leaseMs: 300, pollMs: 20, graceMs: 500, patienceMs: 200 };
 let folder: string;
 let store: OpenStore;
 const workers: UnitWorker[] = [];
@@ -37,16 +39,16 @@ afterEach(async () => {
 /** A process: what it does with units, and where it puts up its own. */
 function processWith(
   work: Work,
-  { most = 2, setup = 's', drainMs = 0 } = {},
+  { most = 2, setup = 's', drainMs = 0, room = BOUNDLESS as MachineRoom } = {},
 ): { desk: UnitDesk; worker: UnitWorker; settings: RunSettings } {
   const performer = {
-    rooms: () => Promise.resolve([{ kind: 'cells', setup, most }]),
+    rooms: async () => [{ kind: 'cells', setup, most: (await room.shortage()) === null ? most : 0 }],
     perform: async (unit: Unit, emit: Emit, signal: AbortSignal) => ({
       ...NOTHING,
       result: await work(unit, emit, signal),
     }),
   } as unknown as UnitPerformer;
-  const settings = new RunSettings({ warn: () => undefined, error: () => undefined }, { ...TIMES, drainMs });
+  const settings = new RunSettings({ warn: () => undefined, error: () => undefined }, { ...TIMES, drainMs, room });
   const { runs, units } = store;
   const worker = new UnitWorker({ units, runs, performer, settings, inRun });
   workers.push(worker);
@@ -196,6 +198,35 @@ describe('units of a run', () => {
     const own = await inRun(a, () => here.desk.have(cells(a, 'u'), quiet));
     const foreign = await inRun(b, () => there.desk.have(cells(b, 'u'), quiet));
     expect([own.result, foreign.result]).toEqual([a, b]);
+  });
+
+  it('wait while the machine is low, and fail with the reason when nobody else does them for long', async () => {
+    const room = new GivenRoom();
+    const here = processWith(() => Promise.resolve('here'), { room });
+    const run = await running('a');
+    room.free.memory = 1;
+    const waiting = here.desk.have(cells(run, 'u'), quiet);
+    await new Promise((resolve) => setTimeout(resolve, 80));
+    expect(await store.units.areUnderWay([unitId(cells(run, 'u'))])).toBe(false);
+    room.free.memory = Infinity;
+    expect(await waiting).toMatchObject({ result: 'here', attempts: 1 });
+    room.free.memory = 1;
+    await expect(here.desk.have(cells(run, 'v'), quiet)).rejects.toMatchObject({ code: 'memory-low', exitCode: 3 });
+  });
+
+  it('are left to another machine for as long as that works on them', async () => {
+    const room = new GivenRoom({ engine: 1 });
+    const here = processWith(() => Promise.resolve('here'), { room });
+    processWith(
+      () =>
+        new Promise((done) =>
+          setTimeout(() => {
+            done('there');
+          }, 500),
+        ),
+    ).worker.start();
+    const run = await running('a');
+    expect((await here.desk.have(cells(run, 'u'), quiet)).result).toBe('there');
   });
 
   it('let their worker write the journal while it holds them', async () => {

@@ -21,7 +21,11 @@ const health: readonly Operation[] = [
     summary: 'Whether the store answers and runs are accepted, what is missing beside it, and what waits.',
     query: ReadyQuery,
     answers: { 200: json('Readiness', 'They are; busy is ready.') },
-    problems: { 422: 'There is no such part to require.', 503: 'Not now, or a required part is missing.' },
+    problems: {
+      422: 'There is no such part to require.',
+      503: 'Not now, or a required part is missing.',
+      507: 'The machine is required, and low on disk.',
+    },
   },
   {
     id: 'metrics',
@@ -67,7 +71,7 @@ const rescores: Operation = {
   query: RescoreQuery,
   body: { types: UPLOAD_TYPES },
   answers: { 202: json('RescoreAccepted', 'What became of the upload.') },
-  problems: { 422: 'Nothing of it could be read, or it is too large.' },
+  problems: { 422: 'Nothing of it could be read, or it is too large.', 507: 'The disk is low; nothing was taken.' },
 };
 
 /** Every route of the service: the document, the answer to wrong methods and the clients come from here. */

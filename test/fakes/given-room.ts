@@ -1,0 +1,22 @@
+import { RESOURCES, type Level, type Resource } from '../../src/core/machine-low.js';
+import { MachineRoom } from '../../src/ports/machine-room.js';
+
+/** A machine with as much room as a test says, and a floor of 100 bytes. */
+export class GivenRoom extends MachineRoom {
+  readonly free: Record<Resource, number>;
+
+  constructor(free: Partial<Record<Resource, number>> = {}) {
+    super();
+    this.free = { engine: Infinity, memory: Infinity, store: Infinity, uploads: Infinity, ...free };
+  }
+
+  override levels(): Promise<readonly Level[]> {
+    const level = (resource: Resource): Level => ({
+      resource,
+      place: 'here',
+      freeBytes: this.free[resource],
+      floorBytes: 100,
+    });
+    return Promise.resolve(RESOURCES.map(level));
+  }
+}
