@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BadInputError, InterruptedError } from '../../src/core/errors.js';
 import { RunConflictError, RunNotFoundError } from '../../src/core/run-errors.js';
-import { EngineUnavailableError } from '../../src/core/unavailable.js';
+import { EngineUnavailableError, StoreUnavailableError } from '../../src/core/unavailable.js';
 import { MemoryRunStore } from '../fakes/memory-run-store.js';
 import { ScriptedExecutor, untilStopped } from '../fakes/scripted-executor.js';
 import { journal, processOn, TIMES, told, until } from '../fixtures/run-world.js';
@@ -43,6 +43,25 @@ describe('a run', () => {
       message: expect.stringContaining('no socket') as string,
     });
     expect(logged).toEqual([]);
+  });
+
+  it('is not ended by a store that is away, but taken up again when its lease has run out', async () => {
+    const executor: ScriptedExecutor = new ScriptedExecutor(async () =>
+      executor.started.length === 1 ? Promise.reject(new StoreUnavailableError('the disk is full')) : 'done',
+    );
+    const { runs, logged } = processOn(new MemoryRunStore(), executor);
+    const { id } = await runs.submit('k', 1);
+    await runs.recover();
+    expect(told(await journal(runs, id))).toEqual(['queued', 'running', 'done']);
+    expect(logged.join()).toContain('the disk is full');
+    await runs.shutdown();
+  });
+
+  it('is ended by a store that will not have it', async () => {
+    const refused = new StoreUnavailableError('too large', { retryable: false });
+    const { runs } = processOn(new MemoryRunStore(), new ScriptedExecutor(async () => Promise.reject(refused)));
+    const { id } = await runs.submit('k', 1);
+    expect(told(await journal(runs, id))).toEqual(['queued', 'running', 'failed']);
   });
 
   it('keeps the inside of an unknown failure for the log', async () => {

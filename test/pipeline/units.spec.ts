@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { openSqliteStore } from '../../src/adapters/sqlite-store.js';
 import type { OpenStore } from '../../src/adapters/store.js';
 import { InterruptedError } from '../../src/core/errors.js';
-import { EngineUnavailableError, ModelUnavailableError } from '../../src/core/unavailable.js';
+import { EngineUnavailableError, ModelUnavailableError, StoreUnavailableError } from '../../src/core/unavailable.js';
 import type { Emit } from '../../src/pipeline/run-executor.js';
 import { RunSettings } from '../../src/pipeline/run-settings.js';
 import { UnitDesk } from '../../src/pipeline/unit-desk.js';
@@ -94,6 +94,15 @@ describe('units of a run', () => {
     const run = await running('a');
     await expect(desk.have(cells(run, 'u'), quiet)).rejects.toMatchObject({ code: 'model-unavailable', exitCode: 3 });
     expect(tries).toBe(2);
+  });
+
+  it('are tried until their results can be kept', async () => {
+    let tries = 0;
+    const { desk } = processWith(() => {
+      tries += 1;
+      return tries < 5 ? Promise.reject(new StoreUnavailableError('the disk is full')) : Promise.resolve('kept');
+    });
+    expect(await desk.have(cells(await running('a'), 'u'), quiet)).toMatchObject({ result: 'kept', attempts: 1 });
   });
 
   it('tell a defect as one', async () => {
