@@ -1,6 +1,7 @@
 export interface Cluster {
   readonly url: string;
   readonly port: number;
+  readonly isUp: boolean;
   start(): Promise<void>;
   stop(signal?: 'SIGKILL' | 'SIGINT'): Promise<void>;
   sql(text: string, database?: string): Promise<string>;
@@ -10,4 +11,6 @@ export interface Cluster {
 export function startCluster(options?: {
   settings?: Record<string, string | number>;
   password?: string;
+  parent?: string;
+  env?: Record<string, string>;
 }): Promise<Cluster>;
