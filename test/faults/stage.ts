@@ -13,10 +13,10 @@ import { told } from '../fixtures/calculator-run.js';
 import { CommandLine } from '../fixtures/command-line.js';
 import { Service } from '../fixtures/service.js';
 import { FakedClock } from './faked-clock.js';
-import type { Surroundings } from './fault.js';
 import type { PrivateEngine } from './private-engine.js';
 import { SmallDisk } from './small-disk.js';
 import { TcpProxy } from './tcp-proxy.js';
+import type { Surroundings } from './surroundings.js';
 
 type Settings = Readonly<Record<string, string>>;
 interface Parts {

@@ -2,10 +2,10 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FIXTURE_IMAGE } from '../fixture-image.js';
-import type { Surroundings } from './fault.js';
 import { PrivateEngine } from './private-engine.js';
 import { Stage } from './stage.js';
 import { type Undisturbed, undisturbed } from './trial.js';
+import type { Surroundings } from './surroundings.js';
 
 /** The stage of the fault to come: those with the same surroundings, one behind the other, are struck on one. */
 export class Stages {

@@ -1,4 +1,5 @@
-import type { Fault, Surroundings } from '../fault.js';
+import type { Fault } from '../fault.js';
+import type { Surroundings } from '../surroundings.js';
 
 const HOUR_S = 3_600;
 const JUMPS_S = [HOUR_S, -HOUR_S, 24 * HOUR_S, -24 * HOUR_S];
