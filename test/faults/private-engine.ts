@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SmallDisk } from './small-disk.js';
@@ -69,9 +69,20 @@ export class PrivateEngine {
     const containerd = this.containerd();
     await this.stop();
     if (containerd !== null && existsSync(`/proc/${containerd}`)) process.kill(containerd, 'SIGKILL');
+    for (const shim of this.shims()) process.kill(shim, 'SIGKILL');
     this.unmount();
     this.disk?.remove();
     rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** What a killed containerd leaves: processes that name its socket. */
+  private shims(): readonly number[] {
+    const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+    const named = (pid: string): boolean => {
+      const file = `/proc/${pid}/cmdline`;
+      return existsSync(file) && readFileSync(file, 'utf8').includes(`${this.folder}/exec/`);
+    };
+    return pids.filter(named).map(Number);
   }
 
   private async stop(): Promise<void> {
