@@ -1,5 +1,5 @@
 // Makes a clean clone ready: npm packages, Docker, the build, the images. Plain Node, for it runs before npm ci.
-//   node scripts/setup.mjs quickstart | test | build
+//   node scripts/setup.mjs quickstart | test | faults | build
 // Every step is left out when there is nothing to do. Exit 3: the machine lacks something this cannot supply.
 import { fileURLToPath } from 'node:url';
 import { browserPath, missingBrowser } from './setup/browser.mjs';
@@ -8,6 +8,7 @@ import { canInstall, install } from './setup/debian.mjs';
 import { assertMayStart, missingCompose, missingDocker, startEngine } from './setup/docker.mjs';
 import { engineFault } from './setup/engine.mjs';
 import { buildBase, buildExample, buildFixture } from './setup/images.mjs';
+import { missingFaketime } from './setup/faketime.mjs';
 import { missingPostgres } from './setup/postgres.mjs';
 import { installPackages, missingCompilers, packagesCurrent } from './setup/npm-packages.mjs';
 import { CommandFailed, Unavailable } from './setup/run.mjs';
@@ -16,6 +17,7 @@ import { CommandFailed, Unavailable } from './setup/run.mjs';
 const GOALS = {
   quickstart: { images: [buildBase, buildExample], browser: false },
   test: { images: [buildBase, buildFixture], browser: true },
+  faults: { images: [buildBase, buildFixture], browser: false },
   build: { images: null, browser: false },
 };
 
@@ -31,7 +33,9 @@ export async function setUp(goal) {
     ...(installed ? [] : missingCompilers()),
     ...(fault ? missingDocker() : []),
     ...(browser ? missingBrowser() : []),
-    ...(goal === 'test' ? [...missingPostgres(), ...missingCompose()] : []),
+    ...(goal === 'test' || goal === 'faults' ? missingPostgres() : []),
+    ...(goal === 'test' ? missingCompose() : []),
+    ...(goal === 'faults' ? missingFaketime() : []),
   ];
   if (lacking.length > 0 && canInstall()) await install(lacking);
   if (browser) browserPath();

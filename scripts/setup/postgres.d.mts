@@ -3,6 +3,7 @@ export interface Cluster {
   readonly port: number;
   /** Of its socket. */
   readonly folder: string;
+  readonly isUp: boolean;
   start(): Promise<void>;
   stop(signal?: 'SIGKILL' | 'SIGINT'): Promise<void>;
   sql(text: string, database?: string): Promise<string>;
@@ -12,4 +13,6 @@ export interface Cluster {
 export function startCluster(options?: {
   settings?: Record<string, string | number>;
   password?: string;
+  parent?: string;
+  env?: Record<string, string>;
 }): Promise<Cluster>;

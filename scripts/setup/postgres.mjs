@@ -27,18 +27,21 @@ function serverFolder() {
 
 /**
  * Makes and starts a server with one database, `bestk`, and one user, `bestk`, with a password.
- * @param {{ settings?: Record<string, string | number>, password?: string }} [options] of postgresql.conf
+ * @param {object} [options]
+ * @param {Record<string, string | number>} [options.settings] of postgresql.conf
+ * @param {string} [options.parent] where the server's folder is made
+ * @param {Record<string, string>} [options.env] more of the server's environment
  * @returns {Promise<Cluster>}
  * @throws {Unavailable} when PostgreSQL is not installed or does not start
  */
-export async function startCluster({ settings = {}, password = 'tested' } = {}) {
+export async function startCluster({ settings = {}, password = 'tested', parent = tmpdir(), env = {} } = {}) {
   const bin = serverFolder();
   if (bin === undefined) throw new Unavailable('PostgreSQL is not installed. Install the Debian package postgresql.');
   const identity = await serverIdentity();
-  const folder = mkdtempSync(join(tmpdir(), 'bestk-postgres-'));
+  const folder = mkdtempSync(join(parent, 'bestk-postgres-'));
   chmodSync(folder, 0o755);
   if (identity.uid !== undefined) chownSync(folder, identity.uid, identity.gid);
-  const cluster = new Cluster({ bin, folder, identity, port: await freePort(), password, settings });
+  const cluster = new Cluster({ bin, folder, identity, port: await freePort(), password, settings, env });
   try {
     await cluster.create();
     return cluster;
@@ -70,6 +73,11 @@ export class Cluster {
     return this.#parts.folder;
   }
 
+  get isUp() {
+    const server = this.#server;
+    return server !== undefined && server.exitCode === null && server.signalCode === null;
+  }
+
   async create() {
     const { bin, folder, identity } = this.#parts;
     const data = join(folder, 'data');
@@ -96,12 +104,13 @@ export class Cluster {
 
   /** @returns null once it answers, or what it said before it ended */
   async #startOnce(end) {
-    const { bin, folder, identity, port, settings } = this.#parts;
+    const { bin, folder, identity, port, settings, env } = this.#parts;
     const all = { fsync: 'off', listen_addresses: '127.0.0.1', unix_socket_directories: folder, ...settings };
     const options = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
     const server = spawn(join(bin, 'postgres'), ['-D', join(folder, 'data'), '-p', String(port), ...options], {
       ...identity,
       cwd: folder,
+      env: { ...process.env, ...env },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     this.#server = server;
@@ -118,7 +127,7 @@ export class Cluster {
   /** @param {'SIGKILL' | 'SIGINT'} signal SIGINT ends connections and stops; SIGKILL leaves what a crash leaves */
   async stop(signal = 'SIGINT') {
     const server = this.#server;
-    if (server === undefined || server.exitCode !== null || server.signalCode !== null) return;
+    if (!this.isUp) return;
     const gone = once(server, 'exit');
     server.kill(signal);
     await gone;

@@ -2,6 +2,7 @@ import { SandboxLostError } from '../core/unavailable.js';
 import { Sandbox, type SandboxLimits, type SandboxSession, type SandboxSpec } from '../ports/sandbox.js';
 import type { Container } from './container.js';
 import { ContainerSession, type Room } from './container-session.js';
+import { saysNoRoom } from './no-room.js';
 import { prepareCommand, readPrepared, type Prepared } from './repository-script.js';
 import { runPlain } from './run-plain.js';
 import { RoomGate } from './room-gate.js';
@@ -146,6 +147,7 @@ export abstract class ContainerSandbox extends Sandbox {
   ): Promise<Prepared> {
     const argv = begun ?? this.preparation(spec, imageId);
     const done = await runPlain(container, { argv, timeoutMs: PREPARE_TIMEOUT_MS, signal });
+    if (done.exitCode !== 0 && saysNoRoom(done.stderr)) await container.assertRoom();
     const prepared = readPrepared(spec, done.exitCode, done.stdout.toString(), done.stderr.toString());
     if (prepared.wasSingle) this.#single.add(contentKey(spec, imageId));
     return prepared;

@@ -42,10 +42,12 @@ export interface Container {
   setDiskBaseline(): Promise<void>;
   /** True once more than `bytes` were written since the baseline, false when told to stop or when that is not known. */
   fillsDisk(bytes: number, stop: AbortSignal): Promise<boolean>;
-  /** Since `sinceMs`, unix time; null when the engine knows of nothing. */
+  /** Since `sinceMs`, of performance.now(); null when the engine knows of nothing. */
   fate(sinceMs: number): Promise<Fate | null>;
   /** A container that somebody removed kills its commands as memory does. @throws SandboxLostError */
   assertAlive(): Promise<void>;
+  /** A disk of the engine's that is full fails commands as a wrong patch does. @throws EngineDiskFullError */
+  assertRoom(): Promise<void>;
   /** Removes it and all that runs in it; one that is gone already is fine. */
   remove(): Promise<void>;
 }

@@ -7,8 +7,10 @@ import { engineCall } from './docker-engine.js';
 import { startExec } from './docker-exec.js';
 import { isInMemory, putTar, readFromLayer } from './docker-files.js';
 import { hasOomEvent } from './docker-memory.js';
-import { removeContainer } from './docker-removal.js';
 import { absolutePath, readInside, tarOf, writeInside } from './sandbox-files.js';
+
+/** Written to see whether the engine has room for it. */
+const ROOM = { path: '/.bestk-room', content: '.'.repeat(65_536) };
 
 /** A running container of a Docker engine. */
 export class DockerContainer implements Container {
@@ -17,6 +19,7 @@ export class DockerContainer implements Container {
   constructor(
     private readonly docker: Docker,
     readonly container: Docker.Container,
+    readonly remove: () => Promise<void>,
   ) {}
 
   start(plan: ExecPlan): Promise<RunningExec> {
@@ -45,7 +48,7 @@ export class DockerContainer implements Container {
   }
 
   async fate(sinceMs: number): Promise<Fate | null> {
-    return (await hasOomEvent(this.docker, this.container.id, sinceMs)) ? 'out-of-memory' : null;
+    return (await hasOomEvent(this.docker, this.container.id, performance.now() - sinceMs)) ? 'out-of-memory' : null;
   }
 
   async assertAlive(): Promise<void> {
@@ -56,7 +59,7 @@ export class DockerContainer implements Container {
     if (!State.Running) throw new SandboxLostError('its container ended');
   }
 
-  remove(): Promise<void> {
-    return removeContainer(this.container);
+  async assertRoom(): Promise<void> {
+    await putTar(this.container, await tarOf([ROOM], { uid: 0, gid: 0 }));
   }
 }

@@ -17,12 +17,17 @@ export async function sweepContainers(docker: Docker): Promise<number> {
   const ours = await engineCall({ container: LABEL.mark }, (abortSignal) =>
     docker.listContainers({ all: true, filters: { label: [`${LABEL.mark}=1`] }, abortSignal }),
   );
-  const stale = ours.filter(({ Labels }) => isStale(Labels));
+  const stale = ours.filter(isStale);
   for (const { Id } of stale) await removeContainer(docker.getContainer(Id));
   return stale.length;
 }
 
-function isStale(labels: Readonly<Record<string, string>>): boolean {
-  const expires = Number(labels[LABEL.expires]);
-  return (expires > 0 && expires < Date.now() / 1000) || isDeadOwner(labels[LABEL.owner] ?? '');
+/**
+ * Nobody's any more. One that runs ends by itself when its time is over; by the date on it a living one would be taken
+ * for old whenever somebody's clock jumps.
+ */
+function isStale({ Labels, State }: Pick<Docker.ContainerInfo, 'Labels' | 'State'>): boolean {
+  if (isDeadOwner(Labels[LABEL.owner] ?? '')) return true;
+  const expires = Number(Labels[LABEL.expires]);
+  return State !== 'running' && expires > 0 && expires < Date.now() / 1000;
 }

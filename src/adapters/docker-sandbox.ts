@@ -7,11 +7,17 @@ import { DockerContainer } from './docker-container.js';
 import { containerOptions } from './docker-container-options.js';
 import { connectDocker, engineCall } from './docker-engine.js';
 import { DockerImages, type ImageOptions } from './docker-images.js';
+import { DockerPatience } from './docker-patience.js';
 import { removeContainer, sweepContainers } from './docker-removal.js';
+
+/** How long work waits for an engine that restarts or is full. */
+const PATIENCE_MS = 60_000;
 
 export interface DockerSandboxOptions extends ContainerSandboxOptions {
   /** As in DOCKER_HOST; the default socket when absent. */
   readonly dockerHost?: string;
+  /** How long an engine that answered before is waited for. */
+  readonly patienceMs?: number;
   /** Absent = images are never pulled. */
   readonly images?: DockerImages;
 }
@@ -29,24 +35,20 @@ export class DockerSandbox extends ContainerSandbox {
   readonly #docker: Docker;
   readonly #ttlS: number;
   readonly #images: DockerImages;
+  readonly #patience: DockerPatience;
+  /** What could not be removed when its time had come, because the engine was away. */
+  readonly #left = new Set<Docker.Container>();
 
-  constructor({ dockerHost, ttlS, images, ...options }: DockerSandboxOptions) {
+  constructor({ dockerHost, patienceMs = PATIENCE_MS, ttlS, images, ...options }: DockerSandboxOptions) {
     super({ ttlS, ...options });
     this.#docker = connectDocker(dockerHost);
     this.#ttlS = ttlS;
+    this.#patience = new DockerPatience(patienceMs);
     this.#images = images ?? new DockerImages(this.#docker, NO_PULLS);
   }
 
   async describeImage(image: string, signal: AbortSignal): Promise<ImageDescription> {
-    signal.throwIfAborted();
-    try {
-      return { id: await this.#images.idOf(image) };
-    } catch (error) {
-      if (!(error instanceof ImageMissingError) || !this.#images.mayPull) throw error;
-    }
-    await this.waitForRoom(signal);
-    await this.#images.pull(image, signal);
-    return { id: await this.#images.idOf(image) };
+    return { id: await this.#patience.wait(() => this.#idOf(image, signal), signal) };
   }
 
   override keeping<T>(image: string, work: () => Promise<T>): Promise<T> {
@@ -58,6 +60,7 @@ export class DockerSandbox extends ContainerSandbox {
   }
 
   async sweep(): Promise<number> {
+    for (const container of this.#left) await this.#remove(container);
     return sweepContainers(this.#docker);
   }
 
@@ -66,13 +69,14 @@ export class DockerSandbox extends ContainerSandbox {
     return `Docker ${Version}`;
   }
 
-  /** The name is ours, so that a container the engine made without our hearing of it can be removed all the same. */
   protected start(spec: SandboxSpec, signal: AbortSignal): Promise<Started> {
-    return this.#images.keeping(spec.image, () => this.#start(spec, signal));
+    const once = (): Promise<Started> => this.#images.keeping(spec.image, () => this.#startOnce(spec, signal));
+    return this.#patience.wait(once, signal);
   }
 
-  async #start({ image, purpose }: SandboxSpec, signal: AbortSignal): Promise<Started> {
-    const { id: imageId } = await this.describeImage(image, signal);
+  /** The name is ours, so that a container the engine made without our hearing of it can be removed all the same. */
+  async #startOnce({ image, purpose }: SandboxSpec, signal: AbortSignal): Promise<Started> {
+    const imageId = await this.#idOf(image, signal);
     const options = containerOptions({ image, purpose, limits: this.limits, ttlS: this.#ttlS });
     try {
       const made = await engineCall({ image }, (abortSignal) =>
@@ -80,10 +84,29 @@ export class DockerSandbox extends ContainerSandbox {
       );
       signal.throwIfAborted();
       await engineCall({ container: made.id }, (abortSignal) => made.start({ abortSignal }));
-      return { container: new DockerContainer(this.#docker, made), imageId };
+      return { container: new DockerContainer(this.#docker, made, () => this.#remove(made)), imageId };
     } catch (error) {
-      await removeContainer(this.#docker.getContainer(options.name ?? '')).catch(() => undefined);
+      await this.#remove(this.#docker.getContainer(options.name ?? '')).catch(() => undefined);
       throw error;
     }
+  }
+
+  /** Pulls it where that is wanted. */
+  async #idOf(image: string, signal: AbortSignal): Promise<string> {
+    signal.throwIfAborted();
+    try {
+      return await this.#images.idOf(image);
+    } catch (error) {
+      if (!(error instanceof ImageMissingError) || !this.#images.mayPull) throw error;
+    }
+    await this.waitForRoom(signal);
+    await this.#images.pull(image, signal);
+    return this.#images.idOf(image);
+  }
+
+  async #remove(container: Docker.Container): Promise<void> {
+    this.#left.add(container);
+    await removeContainer(container);
+    this.#left.delete(container);
   }
 }

@@ -7,7 +7,7 @@ const READ_TIMEOUT_MS = 5_000;
 /**
  * What killed a command, if it was its own use of memory or disk. The counter of kills in the container's own cgroup (more
  * than `before`) is exact but needs a free process slot and a living container; failing that, the engine is asked what it
- * saw since `sinceMs` (unix time).
+ * saw since `sinceMs` (of performance.now()).
  */
 export async function fateOf(container: Container, before: number | null, sinceMs: number): Promise<Fate | null> {
   const now = await readOomKills(container).catch(() => null);

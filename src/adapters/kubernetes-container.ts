@@ -97,6 +97,11 @@ export class KubernetesContainer implements Container {
     }
   }
 
+  /** The kubelet evicts pods before the node's disk is full, and an evicted pod is lost. */
+  assertRoom(): Promise<void> {
+    return Promise.resolve();
+  }
+
   remove(): Promise<void> {
     return this.ground.remove();
   }

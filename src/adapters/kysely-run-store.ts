@@ -16,15 +16,7 @@ import {
 import { journalStatus, KyselyRunJournal } from './kysely-run-journal.js';
 import type { Database } from './kysely-schema.js';
 import { listRuns } from './run-list-query.js';
-import {
-  censusOf,
-  columnsOf,
-  keyText,
-  newRow,
-  OVERVIEW_COLUMNS,
-  overviewOf,
-  runOf,
-} from './run-rows.js';
+import { censusOf, columnsOf, keyText, newRow, OVERVIEW_COLUMNS, overviewOf, runOf } from './run-rows.js';
 import type { StoreDialect } from './store-dialect.js';
 import type { StoreGuard } from './store-guard.js';
 

@@ -8,6 +8,8 @@ import { ReplayLlmClient } from './replay-llm-client.js';
 import { RoutedLlmClient } from './routed-llm-client.js';
 
 const MAX_RETRIES = 5;
+/** A server of models takes minutes to load one. */
+const PATIENCE_MS = 180_000;
 
 type OnRetry = NonNullable<OpenAiOptions['onRetry']>;
 
@@ -46,6 +48,7 @@ function serverAt(
     concurrency,
     timeoutS,
     maxRetries: MAX_RETRIES,
+    patienceMs: PATIENCE_MS,
   });
 }
 

@@ -8,6 +8,8 @@ export interface Failure {
   /** What went wrong, for counting. */
   readonly kind: 'rate-limited' | 'server-error' | 'refused' | 'no-answer';
   readonly retryable: boolean;
+  /** Nobody was there to answer, or a proxy's server was not. */
+  readonly away: boolean;
   /** What the server asked us to wait; null when it did not say. */
   readonly retryAfterMs: number | null;
   /** The prompt and the answer asked for do not fit into the model's context. */
@@ -15,6 +17,7 @@ export interface Failure {
 }
 
 const RETRYABLE_STATUS = new Set([408, 409, 429]);
+const AWAY_STATUS = new Set([502, 503, 504]);
 /** How OpenAI, vLLM, SGLang, TGI and llama.cpp say it; there is no common code. */
 const TOO_LONG =
   /context_length_exceeded|(maximum|max) (context|model) length|exceeds? the (available|maximum|model'?s) (allowed |context )|longer than the model'?s context|must (be <=|have less than) .{0,40}(tokens|max_)/i;
@@ -32,6 +35,7 @@ export function describeFailure(error: unknown, secrets: readonly string[], now:
     kind: kindOf(status),
     detail: detail.length > MAX_DETAIL ? `${detail.slice(0, MAX_DETAIL)}…` : detail,
     retryable: status === undefined || status >= 500 || RETRYABLE_STATUS.has(status),
+    away: status === undefined ? !isAnswer(error) : AWAY_STATUS.has(status),
     retryAfterMs: headers === undefined ? null : retryAfter(headers, now),
     tooLong: status !== undefined && [400, 413, 422].includes(status) && TOO_LONG.test(detail),
   };
@@ -51,6 +55,12 @@ const Thrown = z.object({
   code: z.unknown().optional(),
   cause: z.unknown().optional(),
 });
+
+/** Something came back, or did not come in time: somebody was there. */
+function isAnswer(error: unknown): boolean {
+  if (error instanceof DeadlineError || error instanceof UnreadableReplyError) return true;
+  return causes(error)[0]?.name === 'SyntaxError';
+}
 
 function statusOf(error: unknown): { status?: number | undefined; headers?: Headers | undefined } {
   return StatusError.safeParse(error).data ?? {};

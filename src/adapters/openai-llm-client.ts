@@ -18,6 +18,8 @@ export interface OpenAiOptions extends OpenAiEndpoint {
   readonly timeoutS: number;
   /** Further attempts after a failure that may pass. */
   readonly maxRetries: number;
+  /** How long a server that has answered before is waited for when it is away; 0 = no longer than the attempts take. */
+  readonly patienceMs?: number;
   /** Told of each further attempt, with what went wrong in the one before. */
   readonly onRetry?: (reason: Failure['kind']) => void;
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
@@ -32,6 +34,7 @@ export class OpenAiLlmClient extends LlmClient {
   readonly #slots: Slots;
   readonly #secrets: readonly string[];
   #connection: Promise<OpenAI> | undefined;
+  #answered = false;
 
   constructor(options: OpenAiOptions) {
     super();
@@ -41,14 +44,17 @@ export class OpenAiLlmClient extends LlmClient {
   }
 
   async complete(request: CompletionRequest, signal: AbortSignal): Promise<Completion> {
+    let waited = 0;
     for (let attempt = 0; ; attempt += 1) {
       signal.throwIfAborted();
       const outcome = await this.#inTurn(request, signal);
       if ('completion' in outcome) return outcome.completion;
       const { failure } = outcome;
-      if (!failure.retryable || attempt >= this.#options.maxRetries) throw this.#unavailable(failure, attempt + 1);
+      const hope = attempt < this.#options.maxRetries || this.#comesBack(failure, waited);
+      if (!failure.retryable || !hope) throw this.#unavailable(failure, attempt + 1);
       this.#options.onRetry?.(failure.kind);
       const wait = backOffMs(attempt, failure.retryAfterMs, this.#options.random ?? Math.random);
+      waited += wait;
       await (this.#options.pause ?? pause)(wait, signal);
     }
   }
@@ -68,11 +74,17 @@ export class OpenAiLlmClient extends LlmClient {
       const raw = await withDeadline(timeoutMs, signal, async (both) =>
         client.chat.completions.create(onTheWire(request), { signal: both }),
       );
+      this.#answered = true;
       return { completion: readReply(raw, request.model) };
     } catch (error) {
       signal.throwIfAborted();
       return { failure: describeFailure(error, this.#secrets, Date.now()) };
     }
+  }
+
+  /** A wrong address is told soon; a server that restarts is worth waiting for. */
+  #comesBack({ away }: Failure, waitedMs: number): boolean {
+    return away && this.#answered && waitedMs < (this.#options.patienceMs ?? 0);
   }
 
   #unavailable({ detail, retryable, tooLong }: Failure, attempts: number): UnavailableError {

@@ -5,6 +5,7 @@ import type { Container, RunningExec } from './container.js';
 import { guard, type Trip } from './command-guard.js';
 import { fateOf } from './fate.js';
 import { endingOf, outcomeOf, refined, type Ending } from './command-outcome.js';
+import { saysNoRoom } from './no-room.js';
 import { type Prepared } from './repository-script.js';
 
 const MIB = 1024 * 1024;
@@ -25,7 +26,6 @@ interface Attempt {
   readonly prologue: Prologue;
   readonly deadlineMs: number;
   readonly askedAt: number;
-  readonly unixMs: number;
   /** No command ran in this container before, so that a failure to start cannot be a command's doing. */
   readonly first: boolean;
 }
@@ -49,7 +49,7 @@ export async function runRequest(
   const { container, prepared, limits } = ground;
   const deadlineMs = wholeDeadline(request.deadlineS) * 1000;
   const asked = performance.now();
-  const attempt: Attempt = { prologue: new Prologue(), deadlineMs, askedAt: asked, unixMs: Date.now(), first };
+  const attempt: Attempt = { prologue: new Prologue(), deadlineMs, askedAt: asked, first };
   const running = await container.start({
     argv: commandLine(request, request.cwd ?? ground.workdir, prepared.timeout),
     env: request.env,
@@ -92,10 +92,10 @@ function withWish(ending: Ending, { survivesTimeout }: ExecRequest): Ending {
 
 async function ended(ground: Ground, running: RunningExec, attempt: Attempt): Promise<Ending> {
   const { container } = ground;
-  const { prologue, unixMs } = attempt;
+  const { prologue, askedAt } = attempt;
   const exitCode = await running.exit.catch(async (error: unknown) => {
     // The whole container may be gone because of the command: the kernel may have picked process 1 for its memory.
-    const fate = error instanceof SandboxLostError ? await container.fate(unixMs) : null;
+    const fate = error instanceof SandboxLostError ? await container.fate(askedAt) : null;
     if (fate !== null) return fate;
     throw error;
   });
@@ -104,9 +104,10 @@ async function ended(ground: Ground, running: RunningExec, attempt: Attempt): Pr
     throw new SandboxLostError(`its first command did not start: ${running.stdout.bytes().toString().slice(0, 400)}`);
   }
   const ending = refined(endingOf(exitCode, prologue, attempt), running.stderr.bytes());
+  if (exitCode !== 0 && saysNoRoom(running.stderr.bytes(), running.stdout.bytes())) await container.assertRoom();
   // A command that outlived the kill of a child and chose its own exit code is believed.
   if (ending.kind !== 'exited' || exitCode !== KILLED) return ending;
-  const fate = await fateOf(container, prologue.oomKills, unixMs);
+  const fate = await fateOf(container, prologue.oomKills, askedAt);
   if (fate !== null) return { kind: fate };
   await container.assertAlive();
   return ending;

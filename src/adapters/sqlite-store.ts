@@ -6,6 +6,10 @@ import type { OpenStore } from './store.js';
 import { type StoreFailure, StoreGuard } from './store-guard.js';
 
 const BUSY_TIMEOUT_MS = 5_000;
+/** How long work waits for room on the disk. */
+const PATIENCE_MS = 60_000;
+/** A full disk passes; the driver has waited for locks already, and what else fails on a file stays so. */
+const PASSING = /^SQLITE_(FULL|IOERR)/;
 
 /**
  * The embedded store: one SQLite file that several processes may share. Makes its directory.
@@ -17,11 +21,11 @@ export async function openSqliteStore(path: string, busyTimeoutMs = BUSY_TIMEOUT
     throw new StoreUnavailableError(`${path}: ${failureOf(error).detail}`, { cause: error });
   });
   const read = (error: unknown): StoreFailure | null => (isDriverError(error) ? failureOf(error) : null);
-  // The driver has waited for locks already; what else fails on a file stays so.
-  const guard = new StoreGuard({ name: path, read, patienceMs: 0 });
+  const guard = new StoreGuard({ name: path, read, patienceMs: PATIENCE_MS });
   return kyselyStore(db, { name: path, guard, dialect: SQLITE });
 }
 
 function failureOf(error: unknown): StoreFailure {
-  return { detail: (error as Partial<Error> | null)?.message ?? String(error), passing: false };
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: string };
+  return { detail: message ?? String(error), passing: PASSING.test(String(code)) };
 }

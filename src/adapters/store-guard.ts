@@ -59,9 +59,9 @@ const LONGEST_PAUSE_MS = 2_000;
 
 function given(
   name: string,
-  { detail }: StoreFailure,
+  { detail, passing }: StoreFailure,
   { tries, spent, error }: { tries: number; spent: number; error: unknown },
 ): StoreUnavailableError {
   const tried = tries === 1 ? '' : ` (tried ${tries} times in ${(spent / 1000).toFixed(1)} s)`;
-  return new StoreUnavailableError(`${name}: ${detail}${tried}`, { cause: error });
+  return new StoreUnavailableError(`${name}: ${detail}${tried}`, { cause: error, retryable: passing });
 }

@@ -37,19 +37,20 @@ export class ThreadedReports extends ReportMaker {
   }
 
   onApplicationShutdown(): void {
-    this.closing.abort();
+    this.closing.abort(new InterruptedError('The service is shutting down.'));
   }
 
   private async inThread(job: ReportJob): Promise<ReportMade> {
     const { signal } = this.closing;
-    if (signal.aborted) throw new InterruptedError('The service is shutting down.');
+    signal.throwIfAborted();
     const worker = new Worker(this.thread, { workerData: { place: this.place, ...job } });
     try {
       const [answer] = (await once(worker, 'message', { signal })) as [ReportAnswer];
       if ('made' in answer) return answer.made;
       throw new ErrorOfThread(answer.failure);
     } catch (error) {
-      throw signal.aborted ? new InterruptedError('The service is shutting down.') : error;
+      signal.throwIfAborted();
+      throw error;
     } finally {
       await worker.terminate();
     }

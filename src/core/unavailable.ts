@@ -30,10 +30,10 @@ export class ImageMissingError extends UnavailableError {
   }
 }
 
-/** The engine itself ran out of disk; unlike a test that fills its own quota this is nobody's verdict. */
+/** The engine itself ran out of disk, and nobody made room in the time it was waited for; unlike a test that fills its own quota this is nobody's verdict. */
 export class EngineDiskFullError extends UnavailableError {
   readonly code = 'engine-disk-full';
-  readonly retryable = false;
+  readonly retryable = true;
 
   constructor(detail: string, options?: ErrorOptions) {
     super(
@@ -109,9 +109,10 @@ export class RecordingMissError extends UnavailableError {
 /** The store does not open or does not take a write. */
 export class StoreUnavailableError extends UnavailableError {
   readonly code = 'store-unavailable';
-  readonly retryable = true;
+  readonly retryable: boolean;
 
-  constructor(detail: string, options?: ErrorOptions) {
+  constructor(detail: string, options?: ErrorOptions & { retryable?: boolean }) {
     super(`The store is not available: ${detail}`, 'Check DATABASE_URL, free space and permissions.', options);
+    this.retryable = options?.retryable ?? true;
   }
 }

@@ -78,8 +78,8 @@ export class Readiness {
   }
 
   private seen(): Promise<Seen> {
-    if (this.last === null || this.last.until < Date.now()) {
-      this.last = { until: Date.now() + FRESH_MS, seen: this.look() };
+    if (this.last === null || this.last.until < performance.now()) {
+      this.last = { until: performance.now() + FRESH_MS, seen: this.look() };
     }
     return this.last.seen;
   }

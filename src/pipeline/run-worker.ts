@@ -1,4 +1,5 @@
 import { BestkError, InterruptedError } from '../core/errors.js';
+import { StoreUnavailableError } from '../core/unavailable.js';
 import { type Run, RunStore, STATUS_EVENT } from '../ports/run-store.js';
 import { RunBell } from './run-bell.js';
 import { type Emit, RunExecutor } from './run-executor.js';
@@ -58,14 +59,17 @@ export class RunWorker {
     else await this.store.update(run.id, ending, { owner: this.owner, statuses: ['running'] });
   }
 
-  /** @returns how the run ended, or null when it was told to stop before */
+  /** @returns how the run ended, or null when it was told to stop before. @throws StoreUnavailableError that may pass */
   private async perform(run: Run, controller: AbortController): Promise<Ending | null> {
     const { signal } = controller;
     const heartbeat = new RunHeartbeat(this.settings.heartbeatMs, () => this.extend(run.id, controller));
     try {
       return { status: 'done', result: await this.executor.execute(run, this.emitter(run.id, signal), signal) };
     } catch (error) {
-      return signal.aborted ? null : { status: 'failed', failure: this.failureOf(run.id, error) };
+      if (signal.aborted) return null;
+      // Work that could not be kept is no failure of the run: whoever has the store goes on.
+      if (error instanceof StoreUnavailableError && error.retryable) throw error;
+      return { status: 'failed', failure: this.failureOf(run.id, error) };
     } finally {
       await heartbeat.stop();
     }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { InterruptedError } from '../core/errors.js';
+import { StoreUnavailableError } from '../core/unavailable.js';
 import { unitId, UnitStore, type UnitKind } from '../ports/unit-store.js';
 import type { RunKitFactory } from './run-kit.js';
 import type { RunSettings } from './run-settings.js';
@@ -55,8 +56,9 @@ export class UnitDesk {
     } catch (error) {
       worker.expected.forget(id);
       worker.stop(id);
-      // Told to stop, a run hands its units on as they are; one that goes on without them takes them back.
-      if (!(error instanceof InterruptedError)) await units.withdraw(id).catch(() => undefined);
+      // Told to stop, or without its store, a run hands its units on; one that goes on without them takes them back.
+      if (!(error instanceof InterruptedError || error instanceof StoreUnavailableError))
+        await units.withdraw(id).catch(() => undefined);
       throw error;
     }
     worker.expected.forget(id);

@@ -1,4 +1,5 @@
 import { BestkError, InterruptedError, UnavailableError } from '../core/errors.js';
+import { StoreUnavailableError } from '../core/unavailable.js';
 import { RunStore } from '../ports/run-store.js';
 import { UnitStore, type Unit, type UnitEnding, type UnitKind } from '../ports/unit-store.js';
 import { atMost } from './departure.js';
@@ -141,10 +142,9 @@ export class UnitWorker {
   private endingOf(unit: Unit, error: unknown, signal: AbortSignal): UnitEnding {
     const handedBack = { state: 'waiting', afterMs: 0, counts: false } as const;
     if (signal.aborted || error instanceof InterruptedError) return handedBack;
-    if (error instanceof NotHereError) {
-      this.passOver(unit.runId, NOT_HERE_MS);
-      return handedBack;
-    }
+    if (error instanceof StoreUnavailableError && error.retryable) return { ...handedBack, afterMs: FIRST_PAUSE_MS };
+    if (error instanceof NotHereError) this.passOver(unit.runId, NOT_HERE_MS);
+    if (error instanceof NotHereError) return handedBack;
     if (error instanceof UnavailableError && error.retryable && unit.attempts < MOST_TRIES) {
       const afterMs = FIRST_PAUSE_MS * 4 ** (unit.attempts - 1);
       // Another machine gets the first chance.
@@ -176,12 +176,11 @@ export class UnitWorker {
   }
 
   private passOver(runId: string, ms: number): void {
-    this.passedOver.set(runId, Date.now() + ms);
+    this.passedOver.set(runId, performance.now() + ms);
   }
 
   private notNow(): readonly string[] {
-    const now = Date.now();
-    for (const [runId, until] of this.passedOver) if (until <= now) this.passedOver.delete(runId);
+    for (const [runId, until] of this.passedOver) if (until <= performance.now()) this.passedOver.delete(runId);
     return [...this.passedOver.keys()];
   }
 }

@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { connectDocker } from '../../src/adapters/docker-engine.js';
+import { hasOomEvent } from '../../src/adapters/docker-memory.js';
 import { OWNER } from '../../src/adapters/sandbox-owner.js';
 import { BadInputError } from '../../src/core/errors.js';
 import { EngineDiskFullError, EngineUnavailableError, SandboxLostError } from '../../src/core/unavailable.js';
@@ -109,14 +111,18 @@ describe('an engine in trouble', () => {
       response.writeHead(inspect ? 200 : 500, { 'content-type': 'application/json' });
       response.end(JSON.stringify(inspect ? { Id: 'sha256:1' } : { message: 'write /x: no space left on device' }));
     });
-    await expect(dockerSandbox({ dockerHost }).open(spec, go)).rejects.toBeInstanceOf(EngineDiskFullError);
+    const sandbox = dockerSandbox({ dockerHost, patienceMs: 0 });
+    await expect(sandbox.open(spec, go)).rejects.toBeInstanceOf(EngineDiskFullError);
     expect(calls.at(-1)).toBe('DELETE /containers/NAME?force=true&v=true');
   });
 
-  it('that lists three containers of ours has the two stale ones removed', async () => {
+  it('that lists four containers of ours has the two stale ones removed', async () => {
     const deleted: string[] = [];
-    const at = (Id: string, expires: number) => ({ Id, Labels: { bestk: '1', 'bestk.expires': String(expires) } });
-    const list = [at('old', 1_000), at('new', 9_999_999_999), at('older', 500)];
+    const at = (Id: string, expires: number, State = 'exited') => {
+      return { Id, State, Labels: { bestk: '1', 'bestk.expires': String(expires) } };
+    };
+    // One that runs ends by itself; by the clock of whoever looks it may be of any age.
+    const list = [at('old', 1_000), at('new', 9_999_999_999), at('older', 500), at('alive', 500, 'running')];
     const dockerHost = await engine(({ method, url = '' }, response) => {
       if (method === 'DELETE') deleted.push(url.split(/[/?]/)[2] ?? '');
       // Somebody else may be removing one at the same time.
@@ -127,6 +133,55 @@ describe('an engine in trouble', () => {
     });
     expect(await dockerSandbox({ dockerHost }).sweep()).toBe(2);
     expect(deleted).toEqual(['old', 'older']);
+  });
+
+  it('has what could not be removed while it was away removed by the next sweep', async () => {
+    const deleted: string[] = [];
+    let isAway = true;
+    const dockerHost = await engine(({ method, url = '', socket }, response) => {
+      const inspect = url.startsWith('/images/');
+      if (!inspect && isAway) {
+        socket.destroy();
+        return;
+      }
+      if (method === 'DELETE') deleted.push(url.split(/[/?]/)[2] ?? '');
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(inspect ? '{"Id":"sha256:1"}' : '[]');
+    });
+    const sandbox = dockerSandbox({ dockerHost, patienceMs: 0 });
+    await expect(sandbox.open(spec, go)).rejects.toBeInstanceOf(EngineUnavailableError);
+    isAway = false;
+    await sandbox.sweep();
+    await sandbox.sweep();
+    expect(deleted).toEqual([expect.stringMatching(/^bestk-/)]);
+  });
+
+  it('that was there is waited for, and one that never was is not', async () => {
+    let answers = 0;
+    const dockerHost = await engine(({ socket }, response) => {
+      answers += 1;
+      if (answers === 2) socket.destroy();
+      else response.writeHead(200, { 'content-type': 'application/json' }).end('{"Id":"sha256:1"}');
+    });
+    const sandbox = dockerSandbox({ dockerHost });
+    await sandbox.describeImage('any', go);
+    expect(await sandbox.describeImage('any', go)).toEqual({ id: 'sha256:1' });
+    expect(answers).toBe(3);
+    answers = 1;
+    await expect(dockerSandbox({ dockerHost }).describeImage('any', go)).rejects.toBeInstanceOf(EngineUnavailableError);
+    expect(answers).toBe(2);
+  });
+
+  it('is asked by its own clock what it killed for memory', async () => {
+    const asked: URL[] = [];
+    const dockerHost = await engine(({ url = '' }, response) => {
+      asked.push(new URL(url, 'http://engine'));
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(url.startsWith('/info') ? '{"SystemTime":"2001-09-09T01:46:40.5Z"}' : '{"Action":"oom"}');
+    });
+    expect(await hasOomEvent(connectDocker(dockerHost), 'id', 2_500)).toBe(true);
+    expect(asked.at(-1)?.searchParams.get('since')).toBe('999999996');
+    expect(asked.at(-1)?.searchParams.get('until')).toBe('1000000001');
   });
 
   it('is refused when its address makes no sense', () => {

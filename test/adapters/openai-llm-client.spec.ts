@@ -99,6 +99,27 @@ describe('passing failures are tried again', () => {
     expect(error.retryable).toBe(true);
   });
 
+  it('a server that answered before and went away, for longer', async () => {
+    const client = await clientOf(() => OK, { patienceMs: 20_000 });
+    await client.complete(completionRequest(), signal);
+    const port = Number(new URL(server.baseUrl).port);
+    await server.close();
+    const error = await failure(client);
+    expect(error.message).toMatch(/ECONNREFUSED.*8 attempts/);
+    expect(waits).toEqual([250, 500, 1_000, 2_000, 4_000, 8_000, 15_000]);
+    const again = client.complete({ ...completionRequest(), sample: 1 }, signal);
+    await server.reopen(port);
+    expect((await again).text).toBeTruthy();
+  });
+
+  it('a server that answers with an error, for no longer', async () => {
+    const answer: AnswerChat = (_body, index) => (index === 0 ? OK : { status: 500, json: {} });
+    const client = await clientOf(answer, { patienceMs: 20_000 });
+    await client.complete(completionRequest(), signal);
+    await failure(client);
+    expect(waits).toEqual([250, 500, 1_000]);
+  });
+
   it('with exponential back-off, at most maxRetries times, and the last words of the server', async () => {
     const client = await clientOf(() => ({ status: 500, json: { error: { message: 'out of memory' } } }));
     const error = await failure(client);

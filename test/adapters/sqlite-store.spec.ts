@@ -10,6 +10,7 @@ import { resultStoreContract } from '../contracts/result-store.contract.js';
 import { retentionContract } from '../contracts/retention.contract.js';
 import { runStoreContract } from '../contracts/run-store.contract.js';
 import { unitStoreContract } from '../contracts/unit-store.contract.js';
+import { SmallDisk } from '../faults/small-disk.js';
 
 let folder: string;
 let count = 0;
@@ -128,6 +129,23 @@ describe('openSqliteStore', () => {
     locker.close();
     await store.results.put('k', 'cell', 2);
     expect(await store.results.get('k')).toBe(2);
+  });
+
+  // Only root may mount.
+  (process.getuid?.() === 0 ? it : it.skip)('waits for room on a full disk', async () => {
+    const disk = new SmallDisk(join(folder, 'disk'), 2);
+    try {
+      const store = await openSqliteStore(join(disk.path, 'store.sqlite'));
+      disk.fill();
+      const written = store.results.put('k', 'cell', 'x'.repeat(500_000));
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      disk.free();
+      await written;
+      expect(await store.results.get('k')).toHaveLength(500_000);
+      await store.close();
+    } finally {
+      disk.remove();
+    }
   });
 
   it('names a store written by a later version', async () => {

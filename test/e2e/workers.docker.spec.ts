@@ -1,38 +1,17 @@
-import { createHash } from 'node:crypto';
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startCluster, type Cluster } from '../../scripts/setup/postgres.mjs';
 import { openPostgresStore } from '../../src/adapters/postgres-store.js';
 import type { OpenStore } from '../../src/adapters/store.js';
-import { RunRequest } from '../../src/core/run-request.js';
 import { RunResult } from '../../src/core/run-result.js';
-import { hasEnded, type Run, type RunEvent } from '../../src/ports/run-store.js';
-import { chatReply } from '../fakes/chat-reply.js';
-import { type AnswerChat, ModelServer } from '../fakes/model-server.js';
-import { bash, finish, playScripts, replace, saidBefore } from '../fixtures/agent-script.js';
-import { calcTest, calculatorIssue } from '../fixtures/calculator.js';
+import { hasEnded, type RunEvent } from '../../src/ports/run-store.js';
+import { ModelServer } from '../fakes/model-server.js';
 import { CommandLine, ended } from '../fixtures/command-line.js';
 import { containersOf } from '../fixtures/containers.js';
+import { answerLoad, loadRequest, madeTwice, RIGHT_LINE, STEPS } from '../fixtures/spread-load.js';
 
 const K = 6;
-const CALC = `${calculatorIssue.environment.workdir}/calc.py`;
 const LATENCY_MS = 250;
-const TESTS = [calcTest('sum', 'add(2, 3) == 5'), calcTest('negative', 'add(-2, 1) == -1')];
-
-/** Tries that differ, the first of them right. */
-const SCRIPTS = Array.from({ length: K }, (_, n) => [
-  `Try ${n}: I look.\n${bash(`cat calc.py # ${n}`)}`,
-  `Try ${n}: I change it.\n${replace(CALC, 'return a - b', n === 0 ? 'return a + b' : `return ${n}`)}`,
-  `Try ${n}: done.\n${finish}`,
-]);
-const play = playScripts(SCRIPTS, LATENCY_MS);
-const answer: AnswerChat = async (body, index) => {
-  if (body.model === 'agent') return play(body, index);
-  await sleep(LATENCY_MS);
-  const good = body.messages.some(({ content }) => content.includes('return a + b')) ? 0.9 : 0.1;
-  const word = { token: good > 0.5 ? 'YES' : 'NO', top: { YES: good, NO: 1 - good } };
-  return { json: chatReply([{ token: '<judgement>' }, word, { token: '</judgement>' }], body.model) };
-};
 
 let cluster: Cluster;
 let store: OpenStore;
@@ -44,7 +23,7 @@ beforeAll(async () => {
   store = await openPostgresStore(cluster.url);
 }, 60_000);
 beforeEach(async () => {
-  server = await ModelServer.start(answer, ['agent', 'judge']);
+  server = await ModelServer.start(answerLoad(K, LATENCY_MS), ['agent', 'judge']);
 });
 afterEach(async () => {
   const living = workers.splice(0).filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null);
@@ -77,8 +56,7 @@ function startWorker(): ChildProcess {
 }
 
 async function submit(key: string): Promise<string> {
-  const request = RunRequest.parse({ issue: calculatorIssue, k: K, tests: TESTS, verifiers: ['ef', 'eb'] });
-  return (await store.runs.create(key, JSON.parse(JSON.stringify(request)) as Run['request'])).run.id;
+  return (await store.runs.create(key, loadRequest(K))).run.id;
 }
 
 async function until<T>(look: () => Promise<T | null>, ms = 120_000): Promise<T> {
@@ -119,20 +97,16 @@ async function units(id: string): Promise<UnitRow[]> {
     });
 }
 
-/** How many answers were paid more than once: equal conversations behind the first turn, and first turns beyond K. */
+/** How many answers were paid more than once. */
 function paidTwice(): number {
-  const seen = new Map<string, number>();
-  for (const { body, abandoned } of server.calls) {
-    if (abandoned) continue;
-    const first = body.model === 'agent' && saidBefore(body).length === 0;
-    const key = first ? 'first' : createHash('sha256').update(JSON.stringify(body)).digest('hex');
-    seen.set(key, (seen.get(key) ?? 0) + 1);
-  }
-  return [...seen].reduce((sum, [key, count]) => sum + Math.max(0, count - (key === 'first' ? K : 1)), 0);
+  return madeTwice(
+    server.calls.filter(({ abandoned }) => !abandoned),
+    K,
+  );
 }
 
 function expectRight(result: RunResult): void {
-  const right = result.rollouts.find(({ patch }) => patch.includes('+    return a + b'));
+  const right = result.rollouts.find(({ patch }) => patch.includes(RIGHT_LINE));
   expect(result.selection.candidate_id).toBe(right?.candidate_id);
   expect(result.rollouts).toHaveLength(K);
   expect(result.verdicts.filter(({ kind }) => kind === 'scored')).toHaveLength(3 * K);
@@ -162,7 +136,7 @@ describe('two workers on one PostgreSQL', () => {
 
     const journal = await store.runs.events(id, 0);
     expect(journal.map(({ seq }) => seq)).toEqual(journal.map((_, n) => n + 1));
-    expect(of(journal, 'step')).toHaveLength(3 * K);
+    expect(of(journal, 'step')).toHaveLength(STEPS * K);
     expect(of(journal, 'unit')).toHaveLength(rows.length);
   }, 240_000);
 

@@ -25,7 +25,7 @@ export type AnswerChat = (body: ChatBody, callIndex: number) => ScriptedAnswer |
 export interface SeenCall {
   readonly body: ChatBody;
   readonly headers: IncomingMessage['headers'];
-  /** True once the client closed the connection before the answer was complete. */
+  /** True once the connection was closed before the answer was complete. */
   abandoned: boolean;
 }
 
@@ -66,8 +66,16 @@ export class ModelServer {
   }
 
   async close(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
     this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
+    await closed;
+  }
+
+  /** Listens again where it listened before it was closed. @param port of `baseUrl` */
+  async reopen(port: number): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject).listen(port, '127.0.0.1', resolve);
+    });
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BadInputError, InterruptedError } from '../../src/core/errors.js';
 import { RunConflictError, RunNotFoundError } from '../../src/core/run-errors.js';
-import { EngineUnavailableError } from '../../src/core/unavailable.js';
+import { EngineUnavailableError, StoreUnavailableError } from '../../src/core/unavailable.js';
 import { MemoryRunStore } from '../fakes/memory-run-store.js';
 import { ScriptedExecutor, untilStopped } from '../fakes/scripted-executor.js';
 import { GivenRoom } from '../fakes/given-room.js';
@@ -44,6 +44,25 @@ describe('a run', () => {
       message: expect.stringContaining('no socket') as string,
     });
     expect(logged).toEqual([]);
+  });
+
+  it('is not ended by a store that is away, but taken up again when its lease has run out', async () => {
+    const executor: ScriptedExecutor = new ScriptedExecutor(async () =>
+      executor.started.length === 1 ? Promise.reject(new StoreUnavailableError('the disk is full')) : 'done',
+    );
+    const { runs, logged } = processOn(new MemoryRunStore(), executor);
+    const { id } = await runs.submit('k', 1);
+    await runs.recover();
+    expect(told(await journal(runs, id))).toEqual(['queued', 'running', 'done']);
+    expect(logged.join()).toContain('the disk is full');
+    await runs.shutdown();
+  });
+
+  it('is ended by a store that will not have it', async () => {
+    const refused = new StoreUnavailableError('too large', { retryable: false });
+    const { runs } = processOn(new MemoryRunStore(), new ScriptedExecutor(async () => Promise.reject(refused)));
+    const { id } = await runs.submit('k', 1);
+    expect(told(await journal(runs, id))).toEqual(['queued', 'running', 'failed']);
   });
 
   it('keeps the inside of an unknown failure for the log', async () => {
@@ -241,48 +260,5 @@ describe('stopping', () => {
     await until(() => deaf.atOnce === 1);
     await runs.shutdown();
     expect(await store.statusOf(id)).toBe('queued');
-  });
-});
-
-describe('several processes on one store', () => {
-  it('leave a run with the one that works on it, and follow it all the same', async () => {
-    const store = new MemoryRunStore();
-    const working = new ScriptedExecutor(async (_run, emit) => {
-      await emit('half', 1);
-      await sleep(3 * TIMES.leaseMs);
-      return 'whole';
-    });
-    const idle = new ScriptedExecutor(untilStopped);
-    const [{ runs: a }, { runs: b }] = [processOn(store, working), processOn(store, idle)];
-    const { id } = await a.submit('k', 1);
-    await until(() => working.atOnce === 1);
-    await b.recover();
-    expect((await b.submit('k', 1)).id).toBe(id);
-    expect(told(await journal(b, id))).toEqual(['queued', 'running', 'half', 'done']);
-    expect(idle.started).toEqual([]);
-    await b.shutdown();
-  });
-
-  it('take up a run whose process died, once its lease ran out', async () => {
-    const store = new MemoryRunStore();
-    const { run } = await store.create('k', 'left');
-    await store.claim(run.id, 'a dead process', TIMES.leaseMs);
-    const { runs } = processOn(store, threeSteps);
-    await runs.recover();
-    expect(await store.statusOf(run.id)).toBe('running');
-    expect(threeSteps.started).not.toContain(run.id);
-    expect(told(await journal(runs, run.id)).at(-1)).toBe('done');
-    await runs.shutdown();
-  });
-
-  it('stop a run that another cancelled', async () => {
-    const store = new MemoryRunStore();
-    const working = new ScriptedExecutor(untilStopped);
-    const [{ runs: a }, { runs: b }] = [processOn(store, working), processOn(store, threeSteps)];
-    const { id } = await a.submit('k', 1);
-    await until(() => working.atOnce === 1);
-    await b.cancel(id);
-    await until(() => working.atOnce === 0);
-    expect(await store.statusOf(id)).toBe('cancelled');
   });
 });

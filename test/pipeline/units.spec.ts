@@ -6,7 +6,7 @@ import { currentRun, inRun } from '../../src/adapters/run-context.js';
 import { openSqliteStore } from '../../src/adapters/sqlite-store.js';
 import type { OpenStore } from '../../src/adapters/store.js';
 import { InterruptedError } from '../../src/core/errors.js';
-import { EngineUnavailableError, ModelUnavailableError } from '../../src/core/unavailable.js';
+import { EngineUnavailableError, ModelUnavailableError, StoreUnavailableError } from '../../src/core/unavailable.js';
 import type { Emit } from '../../src/pipeline/run-executor.js';
 import { RunSettings } from '../../src/pipeline/run-settings.js';
 import { UnitDesk } from '../../src/pipeline/unit-desk.js';
@@ -14,7 +14,7 @@ import { NotHereError } from '../../src/pipeline/unit-error.js';
 import type { UnitPerformer } from '../../src/pipeline/unit-performer.js';
 import { UnitWorker } from '../../src/pipeline/unit-worker.js';
 import { unitId, type Unit } from '../../src/ports/unit-store.js';
-import { BOUNDLESS, type MachineRoom } from '../../src/ports/machine-room.js';
+import { BOUNDLESS } from '../../src/ports/machine-room.js';
 import { GivenRoom } from '../fakes/given-room.js';
 import { until } from '../fixtures/run-world.js';
 
@@ -39,7 +39,7 @@ afterEach(async () => {
 /** A process: what it does with units, and where it puts up its own. */
 function processWith(
   work: Work,
-  { most = 2, setup = 's', drainMs = 0, room = BOUNDLESS as MachineRoom } = {},
+  { most = 2, setup = 's', drainMs = 0, room = BOUNDLESS } = {},
 ): { desk: UnitDesk; worker: UnitWorker; settings: RunSettings } {
   const performer = {
     rooms: async () => [{ kind: 'cells', setup, most: (await room.shortage()) === null ? most : 0 }],
@@ -102,6 +102,15 @@ describe('units of a run', () => {
     const run = await running('a');
     await expect(desk.have(cells(run, 'u'), quiet)).rejects.toMatchObject({ code: 'model-unavailable', exitCode: 3 });
     expect(tries).toBe(2);
+  });
+
+  it('are tried until their results can be kept', async () => {
+    let tries = 0;
+    const { desk } = processWith(() => {
+      tries += 1;
+      return tries < 5 ? Promise.reject(new StoreUnavailableError('the disk is full')) : Promise.resolve('kept');
+    });
+    expect(await desk.have(cells(await running('a'), 'u'), quiet)).toMatchObject({ result: 'kept', attempts: 1 });
   });
 
   it('tell a defect as one', async () => {

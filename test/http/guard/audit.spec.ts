@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { BestkClient } from '../../../examples/client/bestk-client.js';
 import { StoreUnavailableError } from '../../../src/core/unavailable.js';
-import type { AuditEntry } from '../../../src/ports/audit-log.js';
 import { MemoryAuditLog } from '../../fakes/memory-audit-log.js';
 import { MemoryRunStore } from '../../fakes/memory-run-store.js';
 import { ScriptedExecutor, untilStopped } from '../../fakes/scripted-executor.js';
@@ -89,7 +88,7 @@ describe('the audit log', () => {
 
   it('keeps nobody from working when it cannot be written; what was done is in the log of the process', async () => {
     class FullLog extends MemoryAuditLog {
-      override append(_entries: readonly AuditEntry[]): Promise<void> {
+      override append(): Promise<void> {
         return Promise.reject(new StoreUnavailableError('disk full'));
       }
     }

@@ -1,0 +1,45 @@
+import { CappedBytes } from '../../src/adapters/capped-bytes.js';
+import type { Container } from '../../src/adapters/container.js';
+import { runRequest, type Ran } from '../../src/adapters/run-request.js';
+import { EngineDiskFullError } from '../../src/core/unavailable.js';
+import { go, limits } from '../fixtures/sandbox-commands.js';
+
+const said = (text: string): CappedBytes => {
+  const bytes = new CappedBytes(1_000);
+  bytes.push(Buffer.from(text));
+  return bytes;
+};
+
+/** A container in which every command ends so. */
+function ran(exitCode: number, stderr: string, engineIsFull: boolean): Promise<Ran> {
+  const container = {
+    start: () =>
+      Promise.resolve({
+        stdout: said(''),
+        stderr: said(stderr),
+        exit: Promise.resolve(exitCode),
+        stop: () => undefined,
+      }),
+    fillsDisk: () => new Promise<never>(() => undefined),
+    assertRoom: () => (engineIsFull ? Promise.reject(new EngineDiskFullError('/var/lib')) : Promise.resolve()),
+  } as unknown as Container;
+  const prepared = { wasSingle: true, commit: 'c', ids: { uid: 0, gid: 0 }, timeout: null };
+  return runRequest({ container, limits, prepared, workdir: '/' }, { argv: ['t'], deadlineS: 9 }, false, go);
+}
+
+describe('a command that fails', () => {
+  it.each(['OSError: [Errno 28] No space left on device', 'Error: ENOSPC: no space'])(
+    'where the engine has no room, with %s, is no result',
+    async (stderr) => {
+      await expect(ran(1, stderr, true)).rejects.toBeInstanceOf(EngineDiskFullError);
+    },
+  );
+
+  it('and says so where the engine has room is its own doing', async () => {
+    expect((await ran(1, 'No space left on device', false)).outcome).toMatchObject({ kind: 'exited', exitCode: 1 });
+  });
+
+  it('for another reason is not asked about', async () => {
+    expect((await ran(1, 'AssertionError', true)).outcome).toMatchObject({ kind: 'exited', exitCode: 1 });
+  });
+});

@@ -1,0 +1,43 @@
+import { execFileSync } from 'node:child_process';
+import { appendFileSync, chmodSync, mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+
+const CHUNKS = [1024 * 1024, 4096, 1];
+
+/** A file system of its own in memory, of a given size. */
+export class SmallDisk {
+  /** @param path is made @throws where this user may not mount */
+  constructor(
+    readonly path: string,
+    megabytes: number,
+  ) {
+    mkdirSync(path, { recursive: true });
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', path]);
+    chmodSync(path, 0o755);
+  }
+
+  /** To the last byte. */
+  fill(): void {
+    for (const size of CHUNKS) {
+      const chunk = Buffer.alloc(size);
+      try {
+        for (;;) appendFileSync(this.filler, chunk);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+      }
+    }
+  }
+
+  free(): void {
+    rmSync(this.filler, { force: true });
+  }
+
+  remove(): void {
+    execFileSync('umount', ['-l', this.path]);
+    rmSync(this.path, { recursive: true, force: true });
+  }
+
+  private get filler(): string {
+    return join(this.path, 'filler');
+  }
+}

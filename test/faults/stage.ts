@@ -1,0 +1,128 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Cluster, startCluster } from '../../scripts/setup/postgres.mjs';
+import { openPostgresStore } from '../../src/adapters/postgres-store.js';
+import { openSqliteStore } from '../../src/adapters/sqlite-store.js';
+import type { OpenStore } from '../../src/adapters/store.js';
+import { sqliteRows } from '../adapters/sqlite-rows.js';
+import { type AnswerChat, ModelServer } from '../fakes/model-server.js';
+import { told } from '../fixtures/calculator-run.js';
+import { CommandLine } from '../fixtures/command-line.js';
+import { Service } from '../fixtures/service.js';
+import { FakedClock } from './faked-clock.js';
+import type { PrivateEngine } from './private-engine.js';
+import { SmallDisk } from './small-disk.js';
+import { TcpProxy } from './tcp-proxy.js';
+import type { Surroundings } from './surroundings.js';
+
+type Settings = Readonly<Record<string, string>>;
+interface Parts {
+  readonly surroundings: Surroundings;
+  readonly engine: PrivateEngine;
+  readonly disk: SmallDisk | null;
+  readonly clock: FakedClock;
+  readonly cluster: Cluster | null;
+  readonly cable: TcpProxy | null;
+  readonly model: ModelServer;
+  readonly store: OpenStore;
+  readonly folder: string;
+  readonly file: string;
+}
+
+/** A service, perhaps a worker, and all they need, as real processes. */
+export class Stage {
+  service: Service | null = null;
+  worker: ChildProcess | null = null;
+  /** Model answers in the store when the run was submitted. */
+  answersBefore = 0;
+  private static answer: AnswerChat = () => ({ status: 500, json: {} });
+
+  private constructor(readonly parts: Parts) {}
+
+  static async open(surroundings: Surroundings, engine: PrivateEngine): Promise<Stage> {
+    const folder = mkdtempSync(join(tmpdir(), 'bestk-faults-'));
+    // PostgreSQL runs as a user of its own.
+    chmodSync(folder, 0o755);
+    const disk =
+      surroundings.storeDisk === undefined ? null : new SmallDisk(join(folder, 'disk'), surroundings.storeDisk);
+    const place = disk?.path ?? folder;
+    const clock = new FakedClock(folder);
+    const file = join(place, 'store.sqlite');
+    const env = surroundings.clock === 'database' ? clock.env : {};
+    const cluster = surroundings.store === 'postgres' ? await startCluster({ parent: place, env }) : null;
+    const cable = cluster === null ? null : await TcpProxy.start(cluster.port);
+    const store = await (cluster === null ? openSqliteStore(file) : openPostgresStore(cluster.url));
+    const model = await ModelServer.start((body, index) => Stage.answer(body, index), ['agent', 'judge']);
+    const stage = new Stage({ surroundings, engine, disk, clock, cluster, cable, model, store, folder, file });
+    await stage.ensureStarted();
+    return stage;
+  }
+
+  /** What the model answers from now on. @param stored answers that are in the store */
+  play(answer: AnswerChat, stored: number): void {
+    Stage.answer = answer;
+    this.answersBefore = stored;
+    this.parts.model.calls.length = 0;
+  }
+
+  /** Starts what is not there. */
+  async ensureStarted(): Promise<void> {
+    const { surroundings, cable, cluster, file } = this.parts;
+    const direct = cluster?.url ?? `file:${file}`;
+    this.service ??= await Service.start(this.commandLine(direct, 'service'), { BESTK_LOG_LEVEL: 'info' });
+    if (!surroundings.worker || this.worker !== null) return;
+    const cabled = direct.replace(`:${cluster?.port ?? ''}/`, `:${cable?.port ?? ''}/`);
+    this.worker = this.commandLine(cabled, 'worker').start(['worker']);
+    await told(this.worker, /Working on/);
+  }
+
+  async kill(which: 'service' | 'worker'): Promise<void> {
+    const child = which === 'service' ? this.service?.child : this.worker;
+    if (which === 'service') this.service = null;
+    else this.worker = null;
+    await end(child ?? null, 'SIGKILL');
+  }
+
+  /** Rows as `psql -At` prints them. */
+  async rows(query: string): Promise<readonly string[]> {
+    const { cluster, file } = this.parts;
+    const text = cluster === null ? sqliteRows(file, query) : await cluster.sql(query);
+    return text.trim().split('\n').filter(Boolean);
+  }
+
+  async close(): Promise<void> {
+    const { folder, store, model, cable, cluster, disk } = this.parts;
+    await Promise.all([end(this.service?.child ?? null, 'SIGTERM'), end(this.worker, 'SIGTERM')]);
+    await store.close();
+    await model.close();
+    await cable?.close();
+    await cluster?.destroy();
+    disk?.remove();
+    rmSync(folder, { recursive: true, force: true });
+  }
+
+  private commandLine(database: string, which: 'service' | 'worker'): CommandLine {
+    const { surroundings, engine, model, clock } = this.parts;
+    const faked: Settings = surroundings.clock === which ? clock.env : {};
+    return new CommandLine({
+      ...faked,
+      DATABASE_URL: database,
+      DOCKER_HOST: engine.host,
+      OPENAI_BASE_URL: model.baseUrl,
+      BESTK_AGENT_MODEL: 'agent',
+      BESTK_VERIFIER_MODEL: 'judge',
+      BESTK_LLM_CONCURRENCY: '2',
+      BESTK_SANDBOX_CONCURRENCY: '2',
+    });
+  }
+}
+
+async function end(child: ChildProcess | null, signal: NodeJS.Signals): Promise<void> {
+  if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, 'close');
+  child.kill(signal);
+  await gone;
+}

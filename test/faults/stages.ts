@@ -1,0 +1,57 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { FIXTURE_IMAGE } from '../fixture-image.js';
+import { PrivateEngine } from './private-engine.js';
+import { Stage } from './stage.js';
+import { type Undisturbed, undisturbed } from './trial.js';
+import type { Surroundings } from './surroundings.js';
+
+/** The stage of the fault to come: those with the same surroundings, one behind the other, are struck on one. */
+export class Stages {
+  private readonly engines = new Map<number | undefined, PrivateEngine>();
+  private stage: Stage | null = null;
+  private key = '';
+  private measured: Undisturbed | null = null;
+
+  /** @param calibrations undisturbed runs on the first stage, of which the median counts */
+  constructor(private readonly calibrations: number) {}
+
+  async on(surroundings: Surroundings): Promise<{ readonly stage: Stage; readonly reference: Undisturbed }> {
+    const key = JSON.stringify(surroundings);
+    if (this.stage === null || this.key !== key) {
+      await this.stage?.close();
+      this.stage = null;
+      this.stage = await Stage.open(surroundings, await this.engine(surroundings.engineDisk));
+      this.key = key;
+      // The first one also pays for what is read for the first time.
+      await undisturbed(this.stage, 'warming up');
+    }
+    this.measured ??= await this.measure(this.stage);
+    return { stage: this.stage, reference: this.measured };
+  }
+
+  async close(): Promise<void> {
+    await this.stage?.close();
+    for (const engine of this.engines.values()) await engine.destroy();
+  }
+
+  private async measure(stage: Stage): Promise<Undisturbed> {
+    const all: Undisturbed[] = [];
+    for (let n = 0; n < this.calibrations; n += 1) all.push(await undisturbed(stage, `undisturbed ${n}`));
+    all.sort((a, b) => a.seconds - b.seconds);
+    const median = all[Math.floor(all.length / 2)];
+    if (median === undefined) throw new Error('Nothing was measured.');
+    return median;
+  }
+
+  private async engine(diskMb: number | undefined): Promise<PrivateEngine> {
+    const known = this.engines.get(diskMb);
+    if (known !== undefined) return known;
+    const engine = new PrivateEngine(mkdtempSync(join(tmpdir(), 'bestk-engine-')), diskMb);
+    this.engines.set(diskMb, engine);
+    await engine.start();
+    engine.copy(FIXTURE_IMAGE);
+    return engine;
+  }
+}

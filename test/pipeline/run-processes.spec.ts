@@ -1,0 +1,52 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MemoryRunStore } from '../fakes/memory-run-store.js';
+import { ScriptedExecutor, untilStopped } from '../fakes/scripted-executor.js';
+import { journal, processOn, TIMES, told, until } from '../fixtures/run-world.js';
+
+const threeSteps = new ScriptedExecutor(async (run, emit) => {
+  for (const n of [1, 2, 3]) await emit('step', { n });
+  return { answered: run.request };
+});
+
+describe('several processes on one store', () => {
+  it('leave a run with the one that works on it, and follow it all the same', async () => {
+    const store = new MemoryRunStore();
+    const working = new ScriptedExecutor(async (_run, emit) => {
+      await emit('half', 1);
+      await sleep(3 * TIMES.leaseMs);
+      return 'whole';
+    });
+    const idle = new ScriptedExecutor(untilStopped);
+    const [{ runs: a }, { runs: b }] = [processOn(store, working), processOn(store, idle)];
+    const { id } = await a.submit('k', 1);
+    await until(() => working.atOnce === 1);
+    await b.recover();
+    expect((await b.submit('k', 1)).id).toBe(id);
+    expect(told(await journal(b, id))).toEqual(['queued', 'running', 'half', 'done']);
+    expect(idle.started).toEqual([]);
+    await b.shutdown();
+  });
+
+  it('take up a run whose process died, once its lease ran out', async () => {
+    const store = new MemoryRunStore();
+    const { run } = await store.create('k', 'left');
+    await store.claim(run.id, 'a dead process', TIMES.leaseMs);
+    const { runs } = processOn(store, threeSteps);
+    await runs.recover();
+    expect(await store.statusOf(run.id)).toBe('running');
+    expect(threeSteps.started).not.toContain(run.id);
+    expect(told(await journal(runs, run.id)).at(-1)).toBe('done');
+    await runs.shutdown();
+  });
+
+  it('stop a run that another cancelled', async () => {
+    const store = new MemoryRunStore();
+    const working = new ScriptedExecutor(untilStopped);
+    const [{ runs: a }, { runs: b }] = [processOn(store, working), processOn(store, threeSteps)];
+    const { id } = await a.submit('k', 1);
+    await until(() => working.atOnce === 1);
+    await b.cancel(id);
+    await until(() => working.atOnce === 0);
+    expect(await store.statusOf(id)).toBe('cancelled');
+  });
+});
