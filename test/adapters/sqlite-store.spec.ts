@@ -72,9 +72,11 @@ describe('openSqliteStore', () => {
     const path = newPath();
     await (await open(path)).close();
     const old = new SqliteDriver(path);
-    old.exec(
-      'DROP TABLE units; DROP TABLE reports; DROP TABLE run_documents; DROP TABLE run_events; DROP TABLE runs; DROP TABLE results',
-    );
+    old.pragma('foreign_keys = OFF');
+    const tables = old
+      .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'kysely%'")
+      .pluck();
+    for (const name of tables.all() as string[]) old.exec(`DROP TABLE "${name}"`);
     old.exec('DELETE FROM kysely_migration');
     old.exec(OLD_TABLES);
     const insert = old.prepare(

@@ -5,7 +5,7 @@ import { EngineUnavailableError, StoreUnavailableError } from '../../src/core/un
 import { MemoryRunStore } from '../fakes/memory-run-store.js';
 import { ScriptedExecutor, untilStopped } from '../fakes/scripted-executor.js';
 import { GivenRoom } from '../fakes/given-room.js';
-import { journal, processOn, TIMES, told, until } from '../fixtures/run-world.js';
+import { journal, processOn, told, until } from '../fixtures/run-world.js';
 
 const threeSteps = new ScriptedExecutor(async (run, emit) => {
   for (const n of [1, 2, 3]) await emit('step', { n });
