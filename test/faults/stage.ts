@@ -76,7 +76,7 @@ export class Stage {
     if (!surroundings.worker || this.worker !== null) return;
     const cabled = direct.replace(`:${cluster?.port ?? ''}/`, `:${cable?.port ?? ''}/`);
     this.worker = this.commandLine(cabled, 'worker').start(['worker']);
-    await told(this.worker, /Working on/);
+    await told(this.worker, /"working"/);
   }
 
   async kill(which: 'service' | 'worker'): Promise<void> {
