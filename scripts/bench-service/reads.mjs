@@ -3,8 +3,8 @@ import { openLoop, send, show, Tally } from './load.mjs';
 import { allDone, runBody } from './runs.mjs';
 import { startService } from './service.mjs';
 
-/** What a command in a container takes: runs that last. */
-const COMMAND_MS = 50;
+/** What a short test takes in a container, of which a run has a dozen one after the other: runs that last. */
+const COMMAND_MS = 1000;
 /** The first seconds are not counted: until everything is compiled and every cache is full. */
 const FULL = { perSecond: 300, seconds: 60, warmUpS: 5, finished: 60, streams: 50 };
 const SHORT = { perSecond: 20, seconds: 4, warmUpS: 0, finished: 3, streams: 5 };

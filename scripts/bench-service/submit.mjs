@@ -1,4 +1,6 @@
-// 200 runs of 4 candidates submitted at once, on replay, and their status asked for while they are worked on.
+// 200 runs of 4 candidates on replay, submitted by eight connections and then by 200 at the same moment, and their status
+// asked for while they are worked on.
+import pLimit from 'p-limit';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { openLoop, show, Tally } from './load.mjs';
@@ -6,37 +8,50 @@ import { startModel } from './model.mjs';
 import { allDone, runBody } from './runs.mjs';
 import { startService } from './service.mjs';
 
-const FULL = { runs: 200, statusPerSecond: 100 };
-const SHORT = { runs: 10, statusPerSecond: 10 };
+const FULL = { runs: 200, connections: [8, 200], statusPerSecond: 100 };
+const SHORT = { runs: 10, connections: [8], statusPerSecond: 10 };
 const ALL_DONE_WITHIN_S = 300;
 const JUDGE = { BESTK_VERIFIER_MODEL: 'judge' };
 
 /** @returns whether nothing failed; what took too long is printed, and no failure */
 export async function benchSubmit({ database, folder, short }) {
-  const { runs: count, statusPerSecond } = short ? SHORT : FULL;
-  const bodies = Array.from({ length: count }, (_, n) => runBody(`submit-${n}`, ['ef', 'eb']));
-  const recording = await record(bodies, folder);
+  const { runs, connections, statusPerSecond } = short ? SHORT : FULL;
+  const names = connections.map((atOnce) => Array.from({ length: runs }, (_, n) => `submit-${atOnce}-${n}`));
+  const bodies = names.map((each) => each.map((name) => runBody(name, ['ef', 'eb'])));
+  const recording = await record(bodies.flat(), folder);
   const service = await startService({ database, home: folder, settings: { ...JUDGE, BESTK_REPLAY: recording } });
   try {
-    const tally = new Tally();
-    const start = performance.now();
-    const answers = bodies.map((body) => tally.note('submit', service.url, { method: 'POST', path: '/v1/runs', body }));
-    const ids = (await Promise.all(answers)).flatMap((answer) => (answer === null ? [] : JSON.parse(answer.text).id));
-    let over = false;
-    const done = allDone(service.url, ALL_DONE_WITHIN_S).finally(() => (over = true));
-    let turn = 0;
-    const next = () => ({ name: 'status', path: `/v1/runs/${ids[turn++ % ids.length]}` });
-    const polling = { url: service.url, tally, perSecond: statusPerSecond, next, goesOn: () => !over };
-    await Promise.all([done, openLoop(polling)]);
-    const seconds = (performance.now() - start) / 1000;
-    console.log(`submit: ${ids.length} of ${count} runs of 4 candidates done in ${seconds.toFixed(1)} s`);
-    console.log(`  submit: ${show(tally.of('submit'))} (aim: p99 100)`);
-    console.log(`  status: ${show(tally.of('status'))} (aim: p99 20)`);
-    for (const error of tally.errors.slice(0, 5)) console.error(`  ${error}`);
-    return tally.errors.length === 0 && ids.length === count;
+    let isRight = true;
+    for (const [index, atOnce] of connections.entries()) {
+      const passed = await submitAll(service.url, { bodies: bodies[index], atOnce, statusPerSecond });
+      isRight &&= passed;
+    }
+    return isRight;
   } finally {
     await service.stop();
   }
+}
+
+async function submitAll(url, { bodies, atOnce, statusPerSecond }) {
+  const tally = new Tally();
+  const start = performance.now();
+  const limit = pLimit(atOnce);
+  const post = (body) => limit(() => tally.note('submit', url, { method: 'POST', path: '/v1/runs', body }));
+  const answers = await Promise.all(bodies.map(post));
+  const ids = answers.flatMap((answer) => (answer === null ? [] : JSON.parse(answer.text).id));
+  let over = false;
+  const done = allDone(url, ALL_DONE_WITHIN_S).finally(() => (over = true));
+  let turn = 0;
+  const next = () => ({ name: 'status', path: `/v1/runs/${ids[turn++ % ids.length]}` });
+  await Promise.all([done, openLoop({ url, tally, perSecond: statusPerSecond, next, goesOn: () => !over })]);
+  const seconds = (performance.now() - start) / 1000;
+  console.log(
+    `submit: ${ids.length} of ${bodies.length} runs of 4 candidates from ${atOnce} connections done in ${seconds.toFixed(1)} s`,
+  );
+  console.log(`  submit: ${show(tally.of('submit'))} (aim: p99 100)`);
+  console.log(`  status: ${show(tally.of('status'))} (aim: p99 20)`);
+  for (const error of tally.errors.slice(0, 5)) console.error(`  ${error}`);
+  return tally.errors.length === 0 && ids.length === bodies.length;
 }
 
 /** Has the judge's answers to these runs written down. @returns the file */

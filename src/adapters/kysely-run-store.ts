@@ -8,6 +8,7 @@ import {
   type RunCensus,
   type RunEvent,
   type RunGuard,
+  type RunHead,
   type RunListing,
   type RunOverview,
   type RunPage,
@@ -76,6 +77,12 @@ export class KyselyRunStore extends RunStore {
     const query = this.db.selectFrom('runs').select('status').where('id', '=', keyText(id));
     const row = await this.guard.run(() => query.executeTakeFirst());
     return row === undefined ? null : RunStatus.parse(row.status);
+  }
+
+  override async heads(ids: readonly string[]): Promise<ReadonlyMap<string, RunHead>> {
+    const query = this.db.selectFrom('runs').select(['id', 'status', 'last_seq']).where('id', 'in', ids.map(keyText));
+    const rows = ids.length === 0 ? [] : await this.guard.run(() => query.execute());
+    return new Map(rows.map(({ id, status, last_seq: seq }) => [id, { status: RunStatus.parse(status), seq }]));
   }
 
   override list(limit: number, before: string | null, listing: RunListing = {}): Promise<RunPage> {

@@ -59,6 +59,7 @@ export class KyselyUnitStore extends UnitStore {
   }
 
   override async claim(owner: string, wanted: Wanted, leaseMs: number): Promise<Unit | null> {
+    if (wanted.only?.length === 0) return null;
     // Most looks find nothing, and a look takes no lock.
     const open = claimable(this.db, this.dialect, wanted).select('units.id').limit(1);
     if ((await this.guard.run(() => open.executeTakeFirst())) === undefined) return null;

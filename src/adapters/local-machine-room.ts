@@ -8,6 +8,7 @@ const KIB = 1024;
 const DISK_MB = 1024;
 const MEMORY_MB = 256;
 const SHARE = 10;
+const FRESH_MS = 200;
 
 export interface Floors {
   /** MiB; 0 = not looked at, undefined = the default. */
@@ -26,6 +27,8 @@ export interface Places {
 
 /** The file systems and the memory of the machine that this process runs on. */
 export class LocalMachineRoom extends MachineRoom {
+  private last: { readonly at: number; readonly levels: Promise<readonly Level[]> } | null = null;
+
   constructor(
     private readonly floors: Floors,
     private readonly places: Places,
@@ -33,7 +36,14 @@ export class LocalMachineRoom extends MachineRoom {
     super();
   }
 
-  override async levels(): Promise<readonly Level[]> {
+  /** Looked at again only after a while: every sandbox, unit and scrape asks. */
+  override levels(): Promise<readonly Level[]> {
+    const now = performance.now();
+    if (this.last === null || now - this.last.at > FRESH_MS) this.last = { at: now, levels: this.look() };
+    return this.last.levels;
+  }
+
+  private async look(): Promise<readonly Level[]> {
     const { store, uploads, engine, memory } = this.places;
     const looked = await Promise.all([
       this.disk('engine', await engine()),

@@ -36,12 +36,12 @@ export class RunAlarm {
     this.resolve();
   }
 
-  /** Resolves on the next ring, after `ms`, or when `signal` aborts. */
-  async wait(ms: number, signal: AbortSignal): Promise<void> {
+  /** Resolves on the next ring, after `ms` (null = never), or when `signal` aborts. */
+  async wait(ms: number | null, signal: AbortSignal): Promise<void> {
     const go = (): void => {
       this.go();
     };
-    const timer = setTimeout(go, ms);
+    const timer = ms === null ? undefined : setTimeout(go, ms);
     signal.addEventListener('abort', go, { once: true });
     if (signal.aborted) go();
     try {

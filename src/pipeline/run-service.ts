@@ -15,18 +15,18 @@ import {
 import { atMost } from './departure.js';
 import { RunBell } from './run-bell.js';
 import { RunExecutor } from './run-executor.js';
+import { RunFollowers } from './run-followers.js';
 import { RunSettings } from './run-settings.js';
 import { RunWorker } from './run-worker.js';
 
 const OPEN: readonly RunStatus[] = ['queued', 'running'];
 const LOOK_EVERY_MS = 1_000;
-/** A journal can be longer than memory is large. */
-const EVENTS_AT_ONCE = 500;
 
 /** Everything that can be asked of runs. Every method may throw StoreUnavailableError. */
 @Injectable()
 export class RunService {
   private readonly bell: RunBell;
+  private readonly followers: RunFollowers;
   private readonly worker: RunWorker;
   private timers: readonly NodeJS.Timeout[] = [];
   private takesAll = false; // else one run is a command's, which wants to hear its failure
@@ -38,6 +38,7 @@ export class RunService {
     private readonly settings: RunSettings,
   ) {
     this.bell = settings.bell;
+    this.followers = new RunFollowers(store, settings);
     this.worker = new RunWorker(store, executor, this.bell, settings);
     queue.onRun((id) => this.work(id));
   }
@@ -90,20 +91,8 @@ export class RunService {
    * The journal after `afterSeq`, then what is added to it, each event once and in order, whichever process works on
    * the run. Ends when the run has ended or is gone, when `signal` aborts, or when the service shuts down.
    */
-  async *follow(id: string, afterSeq: number, signal: AbortSignal): AsyncGenerator<RunEvent, void> {
-    let seq = afterSeq;
-    while (!signal.aborted && this.closing === null) {
-      using alarm = this.bell.set(id);
-      const status = await this.store.statusOf(id);
-      const events = await this.store.events(id, seq, EVENTS_AT_ONCE);
-      for (const event of events) {
-        yield event;
-        seq = event.seq;
-      }
-      const isAll = events.length < EVENTS_AT_ONCE;
-      if (isAll && (status === null || hasEnded(status))) return;
-      if (events.length === 0) await alarm.wait(this.settings.pollMs, signal);
-    }
+  follow(id: string, afterSeq: number, signal: AbortSignal): AsyncGenerator<RunEvent, void> {
+    return this.followers.follow(id, afterSeq, signal);
   }
 
   /** Stops a run wherever it is; its work is told at once. @throws RunNotFoundError, RunConflictError when it is over */

@@ -63,6 +63,13 @@ export function hasEnded(status: RunStatus): boolean {
   return status === 'done' || status === 'failed' || status === 'cancelled';
 }
 
+/** What changes with everything that happens to a run. */
+export interface RunHead {
+  readonly status: RunStatus;
+  /** Of its newest event. */
+  readonly seq: number;
+}
+
 /** Type of the events by which the store itself journals every status, `{status, failure}`; nobody else writes them. */
 export const STATUS_EVENT = 'status';
 
@@ -122,6 +129,8 @@ export abstract class RunStore {
   abstract get(id: string): Promise<Run | null>;
   abstract overview(id: string): Promise<RunOverview | null>;
   abstract statusOf(id: string): Promise<RunStatus | null>;
+  /** How far each of these runs is; those that are not there are left out. */
+  abstract heads(ids: readonly string[]): Promise<ReadonlyMap<string, RunHead>>;
   /** Newest first, or as `listing` says. @throws BadInputError for a `before` that no page gave */
   abstract list(limit: number, before: string | null, listing?: RunListing): Promise<RunPage>;
   /** Oldest first. */

@@ -2,9 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { LocalMachineRoom, type Floors, type Places } from '../../src/adapters/local-machine-room.js';
 
 const MIB = 1024 * 1024;
+const LOOKED_AGAIN_MS = 250;
 const NO_FLOORS = { diskMb: undefined, memoryMb: undefined };
 const NOWHERE: Places = { store: null, uploads: null, engine: () => Promise.resolve(null), memory: false };
 
@@ -39,11 +41,13 @@ onDisk('tells a disk that fills up, and that it has room again', async () => {
   expect(await room.shortage()).toBeNull();
   const file = join(place, 'large');
   writeFileSync(file, Buffer.alloc(28 * MIB));
+  await sleep(LOOKED_AGAIN_MS);
   const low = await room.shortage();
   expect(low).toMatchObject({ code: 'disk-low', resource: 'engine' });
   expect(low?.message).toContain(`4 MiB free at ${place}, no work is taken below 8 (BESTK_MIN_FREE_DISK_MB)`);
   expect(await roomOn({ uploads: place }, { diskMb: 8 }).shortage()).toBeNull();
   rmSync(file);
+  await sleep(LOOKED_AGAIN_MS);
   expect(await room.shortage()).toBeNull();
 });
 

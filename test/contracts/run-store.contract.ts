@@ -234,6 +234,19 @@ function looks(open: () => Promise<RunStore>): void {
     for (const seq of [4, 1e15, Number.MAX_SAFE_INTEGER]) expect(await store.events(id, seq)).toEqual([]);
   });
 
+  it('tells how far many runs are at once', async () => {
+    const store = await open();
+    const [a, b] = [(await store.create('a', 1)).run.id, (await store.create('b', 1)).run.id];
+    await store.claim(b, 'me', 60_000);
+    expect(await store.heads([a, 'x', b])).toEqual(
+      new Map([
+        [a, { status: 'queued', seq: 1 }],
+        [b, { status: 'running', seq: 2 }],
+      ]),
+    );
+    expect(await store.heads([])).toEqual(new Map());
+  });
+
   it('tells how far a run is and what it came to', async () => {
     const store = await open();
     const { run } = await store.create('key', REQUEST);

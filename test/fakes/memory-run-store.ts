@@ -13,6 +13,7 @@ import {
   type RunCensus,
   type RunEvent,
   type RunGuard,
+  type RunHead,
   type RunListing,
   type RunOverview,
   type RunPage,
@@ -72,6 +73,11 @@ export class MemoryRunStore extends RunStore {
 
   override async statusOf(id: string): Promise<RunStatus | null> {
     return this.entries.get(id)?.run.status ?? null;
+  }
+
+  override async heads(ids: readonly string[]): Promise<ReadonlyMap<string, RunHead>> {
+    const found = ids.flatMap((id) => this.entries.get(id) ?? []);
+    return new Map(found.map(({ run, events }) => [run.id, { status: run.status, seq: events.length }]));
   }
 
   override async list(limit: number, before: string | null, listing: RunListing = {}): Promise<RunPage> {

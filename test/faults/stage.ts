@@ -75,7 +75,7 @@ export class Stage {
     this.service ??= await Service.start(this.commandLine(direct, 'service'), { BESTK_LOG_LEVEL: 'info' });
     if (!surroundings.worker || this.worker !== null) return;
     const cabled = direct.replace(`:${cluster?.port ?? ''}/`, `:${cable?.port ?? ''}/`);
-    this.worker = this.commandLine(cabled, 'worker').start(['worker']);
+    this.worker = this.commandLine(cabled, 'worker').start(['worker'], { BESTK_LOG_LEVEL: 'info' });
     await told(this.worker, /"working"/);
   }
 

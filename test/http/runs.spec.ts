@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import request from 'supertest';
-import type { Run, RunEvent } from '../../src/ports/run-store.js';
+import type { Run, RunEvent, RunHead } from '../../src/ports/run-store.js';
 import { MemoryRunStore } from '../fakes/memory-run-store.js';
 import { ScriptedExecutor, untilStopped, type RunScript } from '../fakes/scripted-executor.js';
 import { givenRequest, PATCH, runResult } from '../fixtures/runs.js';
@@ -181,6 +181,11 @@ class CountingStore extends MemoryRunStore {
   override events(id: string, afterSeq: number, limit?: number): Promise<readonly RunEvent[]> {
     this.looks += 1;
     return super.events(id, afterSeq, limit);
+  }
+
+  override heads(ids: readonly string[]): Promise<ReadonlyMap<string, RunHead>> {
+    this.looks += 1;
+    return super.heads(ids);
   }
 }
 

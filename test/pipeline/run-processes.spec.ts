@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MemoryRunStore } from '../fakes/memory-run-store.js';
 import { ScriptedExecutor, untilStopped } from '../fakes/scripted-executor.js';
@@ -25,6 +26,25 @@ describe('several processes on one store', () => {
     expect(told(await journal(b, id))).toEqual(['queued', 'running', 'half', 'done']);
     expect(idle.started).toEqual([]);
     await b.shutdown();
+  });
+
+  it('ask the store once for all runs that are followed, however many follow them', async () => {
+    const store = new MemoryRunStore();
+    const [{ runs: a }, { runs: b }] = [
+      processOn(store, new ScriptedExecutor(untilStopped)),
+      processOn(store, threeSteps),
+    ];
+    const ids = await Promise.all(['k', 'l', 'm'].map(async (key) => (await a.submit(key, key)).id));
+    const [looks, questions] = [jest.spyOn(store, 'events'), jest.spyOn(store, 'heads')];
+    const followers = ids.flatMap((id) => [journal(b, id), journal(b, id)]);
+    await sleep(6 * TIMES.pollMs);
+    // What is quiet is looked at when it is begun to be followed, and when it is first compared.
+    expect(looks.mock.calls.length).toBeLessThanOrEqual(3 * followers.length);
+    expect(questions.mock.calls.length).toBeGreaterThan(1);
+    expect(questions.mock.calls.at(-1)?.[0]).toHaveLength(ids.length);
+    for (const id of ids) await a.cancel(id);
+    for (const events of await Promise.all(followers)) expect(told(events).at(-1)).toBe('cancelled');
+    await Promise.all([a.shutdown(), b.shutdown()]);
   });
 
   it('take up a run whose process died, once its lease ran out', async () => {
