@@ -35,4 +35,11 @@ describe('the quickstart example', () => {
     expect(labels.map((label) => label.candidate_id)).toEqual(candidateIds);
     expect(Object.keys(judge.p_yes.candidates)).toEqual(candidateIds);
   });
+
+  it('is recorded without what an image says of the day it was built: the recording would answer no later one', () => {
+    const shown = rows('recording.jsonl').flatMap((row) =>
+      (row as { request: { messages: { content: string }[] } }).request.messages.map(({ content }) => content),
+    );
+    expect(shown.filter((text) => /^[-dl][rwx-]{9} /m.test(text))).toEqual([]);
+  });
 });

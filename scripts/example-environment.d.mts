@@ -1,0 +1,2 @@
+export const EXAMPLE: string;
+export function exampleEnvironment(out: string): Record<string, string>;
