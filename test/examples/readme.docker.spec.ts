@@ -42,6 +42,8 @@ it('has commands that start a service, two workers and PostgreSQL, and show a ru
   const { status, stdout, stderr } = spawnSync('bash', ['-e', '-o', 'pipefail', '-c', `${commands}\nwait`], {
     cwd: root,
     encoding: 'utf8',
+    // Also over, without a status, if something that the commands started outlives them.
+    timeout: 240_000,
     env: {
       ...process.env,
       PATH: `${bin}:${dirname(process.execPath)}:${process.env.PATH ?? ''}`,
