@@ -100,6 +100,28 @@ describe('the page of a run', () => {
     await page.getByText('Traceback (most recent call last)').waitFor();
   });
 
+  it('says which process did what', async () => {
+    const { request, result } = named('spread__1');
+    const id = await world.start(request, async (_, emit) => {
+      for (const [worker, kind, label] of [
+        ['left:1:aa', 'rollout', 'rollout-1'],
+        ['left:1:aa', 'verdict', 'rollout-1'],
+        ['right:2:bb', 'cells', 'rollout-1'],
+      ] as const)
+        await emit('unit', { kind, label, worker, attempts: 1, seconds: 1.25 });
+      return result;
+    });
+    const { page } = watched;
+    await page.goto(`${world.url}/#/runs/${id}`);
+    await page.getByText('Provenance and usage').click();
+    const rows = page.getByRole('region', { name: 'Who did what' }).locator('tbody tr');
+    await rows.first().waitFor();
+    expect((await rows.allInnerTexts()).map((text) => text.split(/\s+/).slice(0, 4))).toEqual([
+      ['left:1:aa', '1', '1', '0'],
+      ['right:2:bb', '0', '0', '1'],
+    ]);
+  });
+
   it('hands out the selected patch byte for byte', async () => {
     const id = await world.ended(named('saved__1'));
     const { page } = watched;
