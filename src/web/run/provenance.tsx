@@ -30,17 +30,27 @@ export function Provenance({ evidence: { run, provenance, usage, request } }: { 
         </dl>
         {usage !== null && usage.models.length > 0 && <Usage models={usage.models} />}
         <Workers id={run.id} />
-        <h3>Prompts</h3>
-        <dl class="facts">
-          {Object.entries(provenance.prompt_hashes).map(([name, hash]) => [
-            <dt key={name}>{name}</dt>,
-            <dd key={`${name} hash`}>
-              <code>{hash.slice(0, 16)}</code>
-            </dd>,
-          ])}
-        </dl>
+        <Prompts hashes={provenance.prompt_hashes} />
       </details>
     </section>
+  );
+}
+
+function Prompts({ hashes }: { readonly hashes: NonNullable<EvidenceView['provenance']>['prompt_hashes'] }) {
+  const prompts = Object.entries(hashes);
+  if (prompts.length === 0) return null;
+  return (
+    <>
+      <h3>Prompts</h3>
+      <dl class="facts">
+        {prompts.map(([name, hash]) => [
+          <dt key={name}>{name}</dt>,
+          <dd key={`${name} hash`}>
+            <code>{hash.slice(0, 16)}</code>
+          </dd>,
+        ])}
+      </dl>
+    </>
   );
 }
 

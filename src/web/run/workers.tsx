@@ -3,7 +3,7 @@ import { runPath } from '../api.js';
 import { count, seconds } from '../format.js';
 import { useAnswer } from '../use-answer.js';
 
-const COLUMNS = ['Process', 'Rollouts', 'Verdicts', 'Test suites', 'Time'];
+const COLUMNS = ['Process', 'Rollouts', 'Verdicts', 'Test suites', 'Time, summed'];
 
 /** Which process did what of a run that is over. */
 export function Workers({ id }: { readonly id: string }) {
