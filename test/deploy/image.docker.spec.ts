@@ -44,10 +44,12 @@ describe('the image', () => {
   }, BUILD_MS);
 
   afterAll(async () => {
+    // Killed, it would leave the sandboxes of the run that it took up again.
+    spawnSync('docker', ['stop', NAME]);
     spawnSync('docker', ['rm', '-f', '-v', NAME]);
     spawnSync('docker', ['volume', 'rm', '-f', NAME]);
     await models.close();
-  });
+  }, 60_000);
 
   /** @param seconds that the repository's own tests take */
   async function submit(seconds: number): Promise<string> {
