@@ -15,6 +15,8 @@ const NEVER = new AbortController().signal;
 export interface PodList {
   readonly pods: readonly Pod[];
   readonly version: string;
+  /** When the server answered by its own clock, in ms since 1970; NaN where it does not say. */
+  readonly clusterMs: number;
 }
 
 /** Every call that bestk makes to a cluster; each is counted, and repeated while the trouble may pass. */
@@ -60,11 +62,12 @@ export class KubernetesClient {
   }
 
   async listPods(labelSelector: string, signal: AbortSignal = NEVER): Promise<PodList> {
-    const { items, metadata } = await this.call(
-      ({ core, namespace }) => core.listNamespacedPod({ namespace, labelSelector }),
+    const { data, headers } = await this.call(
+      ({ core, namespace }) => core.listNamespacedPodWithHttpInfo({ namespace, labelSelector }),
       signal,
     );
-    return { pods: items, version: metadata?.resourceVersion ?? '' };
+    const clusterMs = Date.parse(headers['date'] ?? '');
+    return { pods: data.items, version: data.metadata?.resourceVersion ?? '', clusterMs };
   }
 
   /**

@@ -8,6 +8,9 @@ const WORKER = 'bestk.worker';
 /** Selects every pod of ours, whoever made it. */
 export const OURS = `${LABEL.mark}=1`;
 
+/** How long a pod whose time is over still says why to the process that waits for it. */
+const SAID_MS = 60_000;
+
 /** A label's value holds few characters, so it is a hash; the owner itself stands in the annotation of the same name. */
 function hashed(owner: string): string {
   return createHash('sha256').update(owner).digest('hex').slice(0, 32);
@@ -18,14 +21,12 @@ export function podsOf(owner: string = OWNER): string {
   return `${OURS},${LABEL.owner}=${hashed(owner)}`;
 }
 
-/** Labels and annotations of a pod that may be there for `lifeS` seconds. */
-export function podLabels(purpose: string, lifeS: number, worker: WorkerPod | undefined): ObjectMeta {
-  const expires = String(Math.ceil(Date.now() / 1000) + lifeS);
+/** Labels and annotations of a pod. */
+export function podLabels(purpose: string, worker: WorkerPod | undefined): ObjectMeta {
   return {
     labels: {
       [LABEL.mark]: '1',
       [LABEL.owner]: hashed(OWNER),
-      [LABEL.expires]: expires,
       ...(worker && { [WORKER]: worker.uid }),
     },
     annotations: { [LABEL.purpose]: purpose, [LABEL.owner]: OWNER },
@@ -33,13 +34,21 @@ export function podLabels(purpose: string, lifeS: number, worker: WorkerPod | un
 }
 
 /**
- * Whether nobody wants this pod any more: it expired, its process is dead, or it was made in the same worker pod by a
- * container before this one. A process beside us in this container, such as a command that somebody started there, lives.
+ * Whether nobody wants this pod any more: it expired by the cluster's clock, its process is dead, or it was made in the
+ * same worker pod by a container before this one. A process beside us in this container, such as a command that somebody
+ * started there, lives.
  */
-export function isStale({ metadata }: Pod, worker: WorkerPod | undefined): boolean {
-  const { labels = {}, annotations = {} } = metadata ?? {};
-  const expires = Number(labels[LABEL.expires]);
-  if (expires > 0 && expires < Date.now() / 1000) return true;
+export function isStale(pod: Pod, worker: WorkerPod | undefined, clusterMs: number): boolean {
+  if (isExpired(pod, clusterMs)) return true;
+  const { labels = {}, annotations = {} } = pod.metadata ?? {};
   const owner = annotations[LABEL.owner] ?? '';
   return (worker !== undefined && labels[WORKER] === worker.uid && !isNeighbour(owner)) || isDeadOwner(owner);
+}
+
+/** By the cluster's clock alone: this machine's may jump, and a living pod would be taken for old. */
+function isExpired({ metadata, spec, status }: Pod, clusterMs: number): boolean {
+  const since = status?.startTime ?? metadata?.creationTimestamp;
+  const lifeS = spec?.activeDeadlineSeconds;
+  if (since === undefined || lifeS === undefined) return false;
+  return clusterMs > since.getTime() + lifeS * 1000 + SAID_MS;
 }

@@ -25,7 +25,7 @@ export interface PodPlan {
 /** A pod that has no token, no privilege and no name to ask for, and that the cluster ends after `ttlS` seconds. */
 export function podOf({ name, image, purpose, limits, ttlS, preparation }: PodPlan, options: ClusterOptions): Pod {
   return {
-    metadata: { name, ...podLabels(purpose, ttlS + options.startS, options.worker), ...ownedBy(options) },
+    metadata: { name, ...podLabels(purpose, options.worker), ...ownedBy(options) },
     spec: {
       ...placement(options),
       restartPolicy: 'Never',

@@ -55,8 +55,8 @@ export class KubernetesSandbox extends ContainerSandbox {
   }
 
   async sweep(): Promise<number> {
-    const { pods } = await this.#client.listPods(OURS);
-    const stale = pods.filter((pod) => isStale(pod, this.#options.cluster.worker));
+    const { pods, clusterMs } = await this.#client.listPods(OURS);
+    const stale = pods.filter((pod) => isStale(pod, this.#options.cluster.worker, clusterMs));
     for (const { metadata } of stale) await this.#client.deletePod(metadata?.name ?? '');
     return stale.length;
   }

@@ -55,8 +55,9 @@ describeOnCluster('trouble of a cluster', () => {
     const small = kubernetesSandbox({ limits: { ...limits, memoryMb: 48 } });
     const session = await small.open(spec, go);
     // What lies in /dev/shm stays when its writer is killed, so that everybody in the container is killed in the end.
-    const daemon = 'while :; do cat /dev/zero >/dev/shm/all; done';
-    expect(await sh(session, `setsid sh -c '${daemon}' >/dev/null 2>&1 & sleep 0.2`)).toMatchObject({ exitCode: 0 });
+    // It begins after the command that started it was over, whose own outcome it would be otherwise.
+    const daemon = 'sleep 3; while :; do cat /dev/zero >/dev/shm/all; done';
+    expect(await sh(session, `setsid sh -c '${daemon}' >/dev/null 2>&1 &`)).toMatchObject({ exitCode: 0 });
     for (let tries = 0; tries < 60 && phaseOf(podNames()[0]) === 'Running'; tries += 1) await sleep(500);
     await expect(sh(session, 'true')).rejects.toBeInstanceOf(SandboxOutOfMemoryError);
     await small.closeAll();
