@@ -27,6 +27,8 @@ export class PrivateEngine {
   }
 
   async start(): Promise<void> {
+    // Its number may be another process's by now, and the daemon would wait for that.
+    if (this.containerd() === null) rmSync(this.containerdPidFile, { force: true });
     const log = openSync(this.log, 'a');
     const place = ['--data-root', this.data, '--exec-root', join(this.folder, 'exec'), '--pidfile', this.pidFile];
     const alone = ['--iptables=false', '--ip6tables=false', '--bridge=none', '-H', this.host];
@@ -66,9 +68,9 @@ export class PrivateEngine {
       const left = this.docker('ps', '-aq').split('\n').filter(Boolean);
       if (left.length > 0) this.docker('rm', '-f', ...left);
     }
-    const containerd = this.containerd();
     await this.stop();
-    if (containerd !== null && existsSync(`/proc/${containerd}`)) process.kill(containerd, 'SIGKILL');
+    const containerd = this.containerd();
+    if (containerd !== null) process.kill(containerd, 'SIGKILL');
     for (const shim of this.shims()) process.kill(shim, 'SIGKILL');
     this.unmount();
     this.disk?.remove();
@@ -78,11 +80,12 @@ export class PrivateEngine {
   /** What a killed containerd leaves: processes that name its socket. */
   private shims(): readonly number[] {
     const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-    const named = (pid: string): boolean => {
-      const file = `/proc/${pid}/cmdline`;
-      return existsSync(file) && readFileSync(file, 'utf8').includes(`${this.folder}/exec/`);
-    };
-    return pids.filter(named).map(Number);
+    return pids.map(Number).filter((pid) => this.isOurs(pid));
+  }
+
+  private isOurs(pid: number): boolean {
+    const file = `/proc/${pid}/cmdline`;
+    return existsSync(file) && readFileSync(file, 'utf8').includes(`${this.folder}/exec/`);
   }
 
   private async stop(): Promise<void> {
@@ -115,9 +118,15 @@ export class PrivateEngine {
     return join(this.folder, 'dockerd.log');
   }
 
+  private get containerdPidFile(): string {
+    return join(this.folder, 'exec/containerd/containerd.pid');
+  }
+
+  /** Of the containerd that lives. */
   private containerd(): number | null {
-    const file = join(this.folder, 'exec/containerd/containerd.pid');
-    return existsSync(file) ? Number(readFileSync(file, 'utf8')) : null;
+    if (!existsSync(this.containerdPidFile)) return null;
+    const pid = Number(readFileSync(this.containerdPidFile, 'utf8'));
+    return this.isOurs(pid) ? pid : null;
   }
 
   private answers(): boolean {
