@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { MachineLowError } from '../core/machine-low.js';
 import type { MachineRoom } from '../ports/machine-room.js';
+import { pause } from './retry.js';
 
 /** How long who waits alone waits: nothing of ours will end and make room. */
 const PATIENCE_MS = 300_000;
@@ -35,10 +35,7 @@ export class RoomGate {
       const now = performance.now();
       if (isBusy()) alone = now;
       if (now - alone >= patienceMs || now - start >= longestMs) throw low;
-      await sleep(lookEveryMs, undefined, { signal }).catch((error: unknown) => {
-        signal.throwIfAborted();
-        throw error;
-      });
+      await pause(lookEveryMs, signal);
     }
   }
 

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { UnavailableError } from '../core/errors.js';
 import { RunSettings } from './run-settings.js';
 import { Meter } from '../ports/meter.js';
-import { RESOURCES } from '../core/machine-low.js';
+import { isLow, RESOURCES } from '../core/machine-low.js';
 import { RunStatus, RunStore } from '../ports/run-store.js';
 
 /** What is looked up when somebody asks for the metrics: runs of all processes in the store, and the room of this machine. */
@@ -42,7 +42,7 @@ export class QueueGauges {
     const levels = await this.settings.room.levels();
     for (const { resource, freeBytes } of levels) this.meter.set('bestk_machine_free_bytes', { resource }, freeBytes);
     for (const resource of RESOURCES) {
-      const low = levels.some((each) => each.resource === resource && each.freeBytes < each.floorBytes);
+      const low = levels.some((each) => each.resource === resource && isLow(each));
       this.meter.set('bestk_back_pressure', { resource }, low ? 1 : 0);
     }
   }

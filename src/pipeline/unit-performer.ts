@@ -9,6 +9,7 @@ import type { RunStore } from '../ports/run-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
 import { UnitKind, type Unit } from '../ports/unit-store.js';
 import { ImageMissingError } from '../core/unavailable.js';
+import type { InRun } from './expected-units.js';
 import type { Emit } from './run-executor.js';
 import type { RunKit, RunKitFactory } from './run-kit.js';
 import { UnitAccount } from './unit-account.js';
@@ -26,7 +27,7 @@ export interface PerformerTools {
   readonly process: string;
   readonly room: MachineRoom;
   /** Does work in the name of a run, whoever offered it: limits are shared by run, and logs tell it. */
-  readonly inRun: <T>(runId: string, work: () => T) => T;
+  readonly inRun: InRun;
 }
 
 /** What the units of one run share in this process: the request, the model calls under way, the compiled modules. */

@@ -87,7 +87,6 @@ export class UnitWorker {
       const setups = rooms.filter(({ kind, most }) => this.countOf(kind) < most).map(({ setup }) => setup);
       if (setups.length === 0) return null;
       const only = settings.departure.hasBegun ? this.expected.runs() : null;
-      if (only?.length === 0) return null;
       return await units.claim(this.owner, { setups, not: this.notNow(), only }, settings.leaseMs);
     } catch (error) {
       settings.logger.warn(`Taking a unit failed: ${String(error)}`);
@@ -143,8 +142,10 @@ export class UnitWorker {
     const handedBack = { state: 'waiting', afterMs: 0, counts: false } as const;
     if (signal.aborted || error instanceof InterruptedError) return handedBack;
     if (error instanceof StoreUnavailableError && error.retryable) return { ...handedBack, afterMs: FIRST_PAUSE_MS };
-    if (error instanceof NotHereError) this.passOver(unit.runId, NOT_HERE_MS);
-    if (error instanceof NotHereError) return handedBack;
+    if (error instanceof NotHereError) {
+      this.passOver(unit.runId, NOT_HERE_MS);
+      return handedBack;
+    }
     if (error instanceof UnavailableError && error.retryable && unit.attempts < MOST_TRIES) {
       const afterMs = FIRST_PAUSE_MS * 4 ** (unit.attempts - 1);
       // Another machine gets the first chance.

@@ -1,4 +1,4 @@
-import { type Level, MachineLowError, type Resource } from '../core/machine-low.js';
+import { isLow, type Level, MachineLowError, type Resource } from '../core/machine-low.js';
 
 /** What work in this process needs; uploads are asked about by themselves. */
 const FOR_WORK: readonly Resource[] = ['engine', 'memory', 'store'];
@@ -11,9 +11,7 @@ export abstract class MachineRoom {
   /** The first that is below its floor; null when there is room. */
   async shortage(resources: readonly Resource[] = FOR_WORK): Promise<MachineLowError | null> {
     const levels = await this.levels();
-    const low = levels.find(
-      ({ resource, freeBytes, floorBytes }) => resources.includes(resource) && freeBytes < floorBytes,
-    );
+    const low = levels.find((level) => resources.includes(level.resource) && isLow(level));
     return low === undefined ? null : new MachineLowError(low);
   }
 }
