@@ -13,11 +13,12 @@ const MOST_RSS = 700e6;
 /** @returns whether nothing failed and memory stayed in bounds; what took too long is printed, and no failure */
 export async function benchReads({ database, folder, short }) {
   const { perSecond, seconds, warmUpS, finished, streams: atOnce } = short ? SHORT : FULL;
-  const service = await startService({ database, home: folder, commandMs: COMMAND_MS });
+  const service = await startService({ database, home: folder });
   const { url } = service;
   const [tally, streams] = [new Tally(), new Tally()];
   try {
     const next = await readsOf(url, finished);
+    service.playFor(COMMAND_MS);
     let over = false;
     const followers = Array.from({ length: atOnce }, (_, n) => follow(url, streams, n, () => over));
     const load = { url, perSecond, next };
@@ -27,6 +28,7 @@ export async function benchReads({ database, folder, short }) {
     const memory = service.memory.slice(from);
     const cpu = cpuSeconds(memory.at(-1)) - cpuSeconds(memory[0]);
     over = true;
+    service.playFor(0);
     await Promise.all(followers);
     await allDone(url, 120);
     const errors = [...tally.errors, ...streams.errors];

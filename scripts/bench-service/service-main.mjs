@@ -6,12 +6,13 @@ import { Sandbox } from '../../dist/src/ports/sandbox.js';
 import { FakeSandbox } from '../../test/fakes/fake-sandbox.ts';
 import { playSuite } from '../../test/fakes/suite-player.ts';
 
-const COMMAND_MS = Number(process.argv[2]);
+let commandMs = 0;
+process.on('message', (ms) => (commandMs = ms));
 const play = playSuite({ test: (tree) => (tree?.includes('right') ? 0 : 2) });
 const sandbox = new FakeSandbox(async (request, session) => {
   // Which commands there were is for tests.
   sandbox.requests.length = 0;
-  await new Promise((resolve) => setTimeout(resolve, COMMAND_MS));
+  await new Promise((resolve) => setTimeout(resolve, commandMs));
   return play(request, session);
 });
 const told = setInterval(() => process.send({ ...process.memoryUsage(), cpu: process.cpuUsage() }), 1000);

@@ -7,11 +7,12 @@ const MAIN = fileURLToPath(new URL('service-main.mjs', import.meta.url));
 
 /**
  * Starts the service with a played sandbox in a process of its own.
- * @param {{ database: string, home: string, settings?: Record<string, string>, commandMs?: number }} options
- * @returns {Promise<{ url: string, memory: NodeJS.MemoryUsage[], stop: () => Promise<void> }>} `memory` grows by the second
+ * @param {{ database: string, home: string, settings?: Record<string, string> }} options
+ * @returns {Promise<{ url: string, memory: NodeJS.MemoryUsage[], playFor: (ms: number) => void, stop: () => Promise<void> }>}
+ *   `memory` grows by the second; `playFor` says how long a command lasts from now on, 0 at first
  */
-export async function startService({ database, home, settings = {}, commandMs = 0 }) {
-  const child = fork(MAIN, [String(commandMs)], {
+export async function startService({ database, home, settings = {} }) {
+  const child = fork(MAIN, {
     execArgv: ['--import', './test/run-typescript.mjs', '--no-warnings', ...(process.env.BENCH_NODE?.split(' ') ?? [])],
     env: { PATH: process.env.PATH, HOME: home, DATABASE_URL: database, BESTK_LOG_LEVEL: 'info', ...settings },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
@@ -33,5 +34,5 @@ export async function startService({ database, home, settings = {}, commandMs = 
     await gone;
     for (const line of said) console.error(line);
   };
-  return { url, memory, stop };
+  return { url, memory, playFor: (ms) => child.send(ms), stop };
 }

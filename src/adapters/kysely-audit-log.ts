@@ -23,19 +23,12 @@ export class KyselyAuditLog extends AuditLog {
     if (entries.length === 0) return;
     const at = Date.now();
     const rows = entries.map((entry) => ({ ...storable(entry), id: this.ids.next(at), at }));
-    await this.guard.run(() =>
-      this.db.transaction().execute(async (trx) => {
-        for (let from = 0; from < rows.length; from += ROWS_AT_ONCE) {
-          const values = rows.slice(from, from + ROWS_AT_ONCE);
-          await trx
-            .insertInto('audit')
-            .values(values)
-            // A write that was tried again, of which the first try was heard after all.
-            .onConflict((conflict) => conflict.column('id').doNothing())
-            .execute();
-        }
-      }),
-    );
+    for (let from = 0; from < rows.length; from += ROWS_AT_ONCE) {
+      const insert = this.db.insertInto('audit').values(rows.slice(from, from + ROWS_AT_ONCE));
+      // A write that was tried again, of which the first try was heard after all.
+      const once = insert.onConflict((conflict) => conflict.column('id').doNothing());
+      await this.guard.run(() => once.execute());
+    }
   }
 
   override async list(limit: number, before: string | null, runId?: string): Promise<AuditPage> {

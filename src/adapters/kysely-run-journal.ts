@@ -44,19 +44,20 @@ export class KyselyRunJournal {
 
   /** Counted by the database, which has the types of a run's events in an index. */
   async progress(id: string): Promise<RunProgress> {
-    const newest = this.of(id).select(['seq', 'at', 'type', 'data']).orderBy('seq', 'desc').limit(1);
-    const last = await this.guard.run(() => newest.executeTakeFirst());
-    if (last === undefined) return { events: 0, by_type: {}, workers: [], last: null };
     const counted = this.of(id)
       .groupBy('type')
       .select((eb) => ['type', eb.fn.countAll().as('events')]);
-    const counts = await this.guard.run(() => counted.execute());
+    const [counts, telling] = await Promise.all([this.guard.run(() => counted.execute()), this.ofWorkAndNewest(id)]);
+    const last = telling.at(-1) ?? null;
     const by_type = Object.fromEntries(counts.map(({ type, events }) => [type, Number(events)]));
-    return { events: last.seq, by_type, workers: workOf(await this.ofWork(id)), last: eventOf(last) };
+    return { events: last?.seq ?? 0, by_type, workers: workOf(telling), last };
   }
 
-  private async ofWork(id: string): Promise<readonly RunEvent[]> {
-    const query = this.of(id).select(['seq', 'at', 'type', 'data']).where('type', 'in', WORK_EVENTS);
+  private async ofWorkAndNewest(id: string): Promise<readonly RunEvent[]> {
+    const newest = this.db.selectFrom('runs').select('last_seq').where('id', '=', keyText(id));
+    const query = this.of(id)
+      .select(['seq', 'at', 'type', 'data'])
+      .where((eb) => eb.or([eb('type', 'in', WORK_EVENTS), eb('seq', '=', newest)]));
     return (await this.guard.run(() => query.orderBy('seq', 'asc').execute())).map(eventOf);
   }
 

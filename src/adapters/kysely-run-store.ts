@@ -17,6 +17,7 @@ import {
 import { journalStatus, KyselyRunJournal } from './kysely-run-journal.js';
 import type { Database } from './kysely-schema.js';
 import { listRuns } from './run-list-query.js';
+import { insertRun } from './run-insert.js';
 import { censusOf, columnsOf, keyText, newRow, OVERVIEW_COLUMNS, overviewOf, runOf } from './run-rows.js';
 import type { StoreDialect } from './store-dialect.js';
 import type { StoreGuard } from './store-guard.js';
@@ -43,18 +44,7 @@ export class KyselyRunStore extends RunStore {
   override async create(key: string, request: Run['request'], submitter = ''): Promise<{ run: Run; created: boolean }> {
     const row = newRow(keyText(key), request, this.ids.next(Date.now()), submitter);
     const documents = { run_id: row.id, request: JSON.stringify(request), result: null };
-    const created = await this.write(async (trx) => {
-      const inserted = await trx
-        .insertInto('runs')
-        .values(row)
-        .onConflict((conflict) => conflict.column('key').doNothing())
-        .returning('id')
-        .executeTakeFirst();
-      if (inserted === undefined) return false;
-      await trx.insertInto('run_documents').values(documents).execute();
-      await journalStatus(trx, row, { status: 'queued' });
-      return true;
-    });
+    const created = await this.guard.run(() => insertRun(this.db, this.dialect, { row, documents }));
     if (created) return { run: runOf({ ...row, ...documents }), created };
     const held = await this.guard.run(() => this.whole().where('key', '=', row.key).executeTakeFirst());
     if (held === undefined) return this.create(key, request, submitter);

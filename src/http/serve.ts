@@ -3,9 +3,11 @@ import { type NestApplication, NestFactory } from '@nestjs/core';
 import { BadInputError } from '../core/errors.js';
 import { hider } from '../core/secrets.js';
 import { RunService } from '../pipeline/run-service.js';
+import { RunSettings } from '../pipeline/run-settings.js';
 import { AuditLog } from '../ports/audit-log.js';
 import { AuditInterceptor } from './audit.js';
 import { Auditor, type LoggedAudit } from './auditor.js';
+import { comeFirst } from './come-first.js';
 import { MAX_BODY_BYTES } from './guard/body-budget.js';
 import { guard, type GuardOptions } from './guard/guard.js';
 import { harden } from './guard/security-headers.js';
@@ -45,7 +47,7 @@ export interface HttpServer {
 }
 
 /**
- * Serves the controllers of `module`, which provides RunService and AuditLog, and takes up the runs that were left.
+ * Serves the controllers of `module`, which provides RunService, RunSettings and AuditLog, and takes up the runs that were left.
  * @throws BadInputError off loopback without API keys, ListenError, StoreUnavailableError
  */
 export async function startHttp(module: Type | DynamicModule, options: ServeOptions): Promise<HttpServer> {
@@ -76,6 +78,7 @@ export async function startHttp(module: Type | DynamicModule, options: ServeOpti
 
 function prepare(app: NestApplication, options: ServeOptions, auditor: Auditor): void {
   app.use(harden);
+  app.use(comeFirst(app.get(RunSettings, { strict: false }).turns));
   if (options.web !== undefined) app.use(serveWebPage(options.web));
   for (const step of guard(options, (refused) => {
     auditor.refused(refused);

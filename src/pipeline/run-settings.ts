@@ -2,6 +2,7 @@ import { type LoggerService } from '@nestjs/common';
 import { BOUNDLESS, type MachineRoom } from '../ports/machine-room.js';
 import { Departure } from './departure.js';
 import { RunBell } from './run-bell.js';
+import { Turns } from './turns.js';
 
 type RunTimes = Pick<RunSettings, 'leaseMs' | 'pollMs' | 'graceMs' | 'patienceMs' | 'process' | 'room'> & {
   /** How long a shutdown lets work under way finish before it tells it to stop. */
@@ -27,6 +28,9 @@ export class RunSettings {
 
   /** Rings for all that works on runs in this process. */
   readonly bell = new RunBell();
+
+  /** Work takes turns with those who ask this process something. */
+  readonly turns = new Turns();
 
   /** Of this process. */
   readonly departure: Departure;

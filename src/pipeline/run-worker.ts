@@ -27,6 +27,7 @@ export class RunWorker {
     const controller = new AbortController();
     this.active.set(id, controller);
     try {
+      await this.settings.turns.next();
       if (!(await this.claim(id))) return;
       this.bell.ring(id);
       const run = await this.store.get(id);
@@ -78,6 +79,7 @@ export class RunWorker {
   private emitter(id: string, signal: AbortSignal): Emit {
     return async (type, data) => {
       if (type === STATUS_EVENT) throw new Error(`The event type "${type}" belongs to the store.`);
+      await this.settings.turns.next();
       signal.throwIfAborted();
       await this.store.append(id, type, data, this.owner);
       this.bell.ring(id);

@@ -17,7 +17,7 @@ export interface DeskTools {
   readonly units: UnitStore;
   readonly kits: Pick<RunKitFactory, 'setupOf'>;
   readonly worker: UnitWorker;
-  readonly settings: Pick<RunSettings, 'bell' | 'pollMs' | 'patienceMs' | 'room'>;
+  readonly settings: Pick<RunSettings, 'bell' | 'turns' | 'pollMs' | 'patienceMs' | 'room'>;
 }
 
 export interface Offer {
@@ -43,8 +43,9 @@ export class UnitDesk {
 
   /** @throws UnitFailedError, StoreUnavailableError, MachineLowError, and the signal's reason */
   async have({ payload, ...offer }: Offer, signal: AbortSignal): Promise<DoneBy> {
-    signal.throwIfAborted();
     const { units, kits, worker, settings } = this.tools;
+    await settings.turns.next();
+    signal.throwIfAborted();
     const setup = await kits.setupOf(offer.kind);
     const id = unitId(offer);
     worker.expected.expect(id, offer.runId);
@@ -62,6 +63,7 @@ export class UnitDesk {
       throw error;
     }
     worker.expected.forget(id);
+    await settings.turns.next();
     return this.outcome(id);
   }
 

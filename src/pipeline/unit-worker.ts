@@ -74,6 +74,7 @@ export class UnitWorker {
     const { settings } = this.tools;
     while (!this.closing.signal.aborted) {
       using alarm = settings.bell.set(UNITS);
+      await settings.turns.next();
       const unit = await this.next();
       if (unit === null) await alarm.wait(settings.pollMs, this.closing.signal);
       else this.begin(unit);
@@ -114,6 +115,7 @@ export class UnitWorker {
     const heartbeat = new RunHeartbeat(settings.heartbeatMs, () => this.extend(unit.id, controller));
     const ending = await this.perform(unit, controller.signal);
     await heartbeat.stop();
+    await settings.turns.next();
     try {
       await units.settle(unit.id, this.owner, ending);
     } catch (error) {
@@ -125,6 +127,7 @@ export class UnitWorker {
     const { runs, performer, settings } = this.tools;
     const start = performance.now();
     const emit = async (type: string, data: Parameters<RunStore['append']>[2]): Promise<void> => {
+      await settings.turns.next();
       signal.throwIfAborted();
       await runs.append(unit.runId, type, data, this.owner);
       settings.bell.ring(unit.runId);

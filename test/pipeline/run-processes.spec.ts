@@ -8,6 +8,8 @@ const threeSteps = new ScriptedExecutor(async (run, emit) => {
   return { answered: run.request };
 });
 
+const AT_ONCE = 2;
+
 class WatchedStore extends MemoryRunStore {
   looks = 0;
   readonly questions: (readonly string[])[] = [];
@@ -45,10 +47,13 @@ describe('several processes on one store', () => {
   it('ask the store once for all runs that are followed, however many follow them', async () => {
     const store = new WatchedStore();
     const [{ runs: a }, { runs: b }] = [
-      processOn(store, new ScriptedExecutor(untilStopped)),
+      processOn(store, new ScriptedExecutor(untilStopped), { atOnce: AT_ONCE }),
       processOn(store, threeSteps),
     ];
     const ids = await Promise.all(['k', 'l', 'm'].map(async (key) => (await a.submit(key, key)).id));
+    const isQuiet = async (id: string): Promise<boolean> => 'working' in (await a.overview(id)).progress.by_type;
+    await until(async () => (await Promise.all(ids.map(isQuiet))).filter(Boolean).length === AT_ONCE);
+    store.looks = 0;
     const followers = ids.flatMap((id) => [journal(b, id), journal(b, id)]);
     await sleep(6 * TIMES.pollMs);
     // What is quiet is looked at when it is begun to be followed, and when it is first compared.
