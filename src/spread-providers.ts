@@ -70,17 +70,12 @@ export const spreadProviders: Provider[] = [
   },
 ];
 
-/** As many as keep the scarce resource busy, with few in reserve: what is left is for other machines. */
+/** As many as keep the scarce resource busy: one that is held and waits is one that another machine could do. */
 function roomsOf({ llm, sandbox }: Config): Record<UnitKind, number> {
   return {
     // Part of a rollout's time goes into its container.
     rollout: Math.min(sandbox.idleSessions, 2 * llm.concurrency),
-    verdict: withReserve(llm.concurrency),
-    cells: withReserve(sandbox.concurrency),
+    verdict: llm.concurrency,
+    cells: sandbox.concurrency,
   };
-}
-
-/** The next unit is there when one ends: the store is not asked while the model or the cores wait. */
-function withReserve(atOnce: number): number {
-  return atOnce + Math.ceil(atOnce / 4);
 }

@@ -60,6 +60,7 @@ function told({ seconds, calls, byWorker }) {
 async function measure({ cluster, store, model, workers }, { runs, candidates, round }) {
   const folder = mkdtempSync(join(tmpdir(), 'bestk-bench-'));
   const children = Array.from({ length: workers }, () => startWorker(cluster.url, model.url, folder));
+  // The first line says that it works.
   await Promise.all(children.map((child) => once(child.stderr, 'data')));
   const before = model.calls();
   const start = performance.now();
@@ -94,7 +95,6 @@ function startWorker(database, model, home) {
       OPENAI_BASE_URL: model,
       BESTK_VERIFIER_MODEL: 'judge',
       BESTK_LLM_CONCURRENCY: String(CALLS_AT_ONCE),
-      BESTK_LOG_LEVEL: 'warn',
     },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
