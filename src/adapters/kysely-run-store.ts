@@ -19,6 +19,7 @@ import type { Database } from './kysely-schema.js';
 import { listRuns } from './run-list-query.js';
 import { insertRun } from './run-insert.js';
 import { censusOf, columnsOf, keyText, newRow, OVERVIEW_COLUMNS, overviewOf, runOf } from './run-rows.js';
+import { lapsedBefore } from './lapsed-leases.js';
 import type { StoreDialect } from './store-dialect.js';
 import type { StoreGuard } from './store-guard.js';
 
@@ -114,8 +115,8 @@ export class KyselyRunStore extends RunStore {
 
   override claim(id: string, owner: string, leaseMs: number): Promise<boolean> {
     return this.write(async (trx) => {
-      const now = this.dialect.now();
-      const lease = { owner, lease_until: sql<number>`${now} + ${leaseMs}` };
+      const lease = { owner, lease_until: sql<number>`${this.dialect.now()} + ${leaseMs}` };
+      const lapsed = lapsedBefore(this.dialect, this.guard);
       const mine = trx.updateTable('runs').set(lease).where('id', '=', keyText(id)).where('status', '=', 'running');
       const extended = await mine.where('owner', '=', owner).executeTakeFirst();
       if (extended.numUpdatedRows > 0n) return true;
@@ -124,7 +125,7 @@ export class KyselyRunStore extends RunStore {
         .set((eb) => ({ ...lease, status: 'running', updated_at: Date.now(), last_seq: eb('last_seq', '+', 1) }))
         .where('id', '=', keyText(id))
         .where('status', 'in', OPEN)
-        .where((eb) => eb.or([eb('owner', 'is', null), eb('lease_until', '<', now)]))
+        .where((eb) => eb.or([eb('owner', 'is', null), eb('lease_until', '<', lapsed)]))
         .returning(['id', 'last_seq', 'updated_at'])
         .executeTakeFirst();
       if (row !== undefined) await journalStatus(trx, row, { status: 'running' });

@@ -9,6 +9,7 @@ import {
   type Wanted,
 } from '../ports/unit-store.js';
 import type { Database, UnitsTable } from './kysely-schema.js';
+import { lapsedBefore } from './lapsed-leases.js';
 import type { StoreDialect } from './store-dialect.js';
 import type { StoreGuard } from './store-guard.js';
 import { claimable, MOST_ATTEMPTS, nextInTurn } from './units-in-turn.js';
@@ -61,8 +62,8 @@ export class KyselyUnitStore extends UnitStore {
   override async claim(owner: string, wanted: Wanted, leaseMs: number): Promise<Unit | null> {
     if (wanted.only?.length === 0) return null;
     // Most looks find nothing, and a look takes no lock.
-    const open = claimable(this.db, this.dialect, wanted).select('units.id').limit(1);
-    if ((await this.guard.run(() => open.executeTakeFirst())) === undefined) return null;
+    const look = () => claimable(this.db, this.times(), wanted).select('units.id').limit(1).executeTakeFirst();
+    if ((await this.guard.run(look)) === undefined) return null;
     return this.write(async (trx) => {
       const row = await trx
         .updateTable('units')
@@ -72,7 +73,7 @@ export class KyselyUnitStore extends UnitStore {
           lease_until: this.leaseEnd(leaseMs),
           attempts: eb('attempts', '+', 1),
         }))
-        .where('id', '=', nextInTurn(this.db, this.dialect, wanted))
+        .where('id', '=', nextInTurn(this.db, this.times(), wanted))
         .returningAll()
         .executeTakeFirst();
       if (row === undefined) return null;
@@ -150,8 +151,12 @@ export class KyselyUnitStore extends UnitStore {
     return eb.and([
       eb('state', '=', 'leased'),
       eb('attempts', '>=', MOST_ATTEMPTS),
-      eb('lease_until', '<', this.dialect.now()),
+      eb('lease_until', '<', this.times().lapsed),
     ]);
+  }
+
+  private times() {
+    return { dialect: this.dialect, lapsed: lapsedBefore(this.dialect, this.guard) };
   }
 
   private leaseEnd(ms: number) {

@@ -24,6 +24,8 @@ export interface StoreGuardOptions {
  */
 export class StoreGuard {
   private closed = false;
+  /** When a call last had to wait for the store, by the clock of timers. */
+  private awayAt = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly options: StoreGuardOptions) {}
 
@@ -37,16 +39,29 @@ export class StoreGuard {
     for (let tries = 1; ; tries += 1) {
       if (this.closed) throw new StoreUnavailableError(`${name} is closed`);
       try {
-        return await work();
+        const done = await work();
+        this.noteWait(performance.now() - start, tries);
+        return done;
       } catch (error) {
         const failure = read(error);
         if (failure === null) throw error;
         const spent = performance.now() - start;
+        if (failure.passing) this.noteWait(spent, tries + 1);
         const pause = Math.min(backOffMs(tries - 1, null, Math.random), LONGEST_PAUSE_MS);
         if (!failure.passing || spent + pause > patienceMs) throw given(name, failure, { tries, spent, error });
         await sleep(pause);
       }
     }
+  }
+
+  /** Whether the store is away, or was so lately that others may not have extended their leases since. */
+  get wasAwayLately(): boolean {
+    return performance.now() - this.awayAt < BACK_FOR_MS;
+  }
+
+  /** A deadlock or a connection that was closed is no absence. */
+  private noteWait(spent: number, tries: number): void {
+    if (tries > 1 && spent > HICCUP_MS) this.awayAt = performance.now();
   }
 
   /** Every later call is refused. */
@@ -56,6 +71,9 @@ export class StoreGuard {
 }
 
 const LONGEST_PAUSE_MS = 2_000;
+const HICCUP_MS = 1_000;
+/** Longer than the longest pause and the time between two heartbeats together. */
+const BACK_FOR_MS = 5_000;
 
 function given(
   name: string,

@@ -32,8 +32,8 @@ export class StoredLlmClient extends LlmClient {
       request: wireRequest(request),
     });
     const joined = this.#flights.has(key);
-    const { completion, stored, seconds } = await this.#flights.join(key, signal, (both) =>
-      this.#fetch(key, request, both),
+    const { completion, stored, seconds } = await this.#flights.join(key, signal, (both, keep) =>
+      this.#fetch(key, request, { signal: both, keep }),
     );
     if (stored || joined) this.#ledger.addStored(request);
     else this.#ledger.addCall(request, completion.usage, seconds);
@@ -52,13 +52,15 @@ export class StoredLlmClient extends LlmClient {
   async #fetch(
     key: string,
     request: CompletionRequest,
-    signal: AbortSignal,
+    { signal, keep }: { signal: AbortSignal; keep: () => void },
   ): Promise<{ completion: Completion; stored: boolean; seconds: number }> {
     const known = Completion.safeParse(await this.#results.get(key));
     if (known.success) return { completion: known.data, stored: true, seconds: 0 };
     const start = performance.now();
     const completion = await this.#inner.complete(request, signal);
     const seconds = (performance.now() - start) / 1000;
+    // Paid: whoever takes the work over must find it.
+    keep();
     await this.#results.put(key, 'completion', completion);
     return { completion, stored: false, seconds };
   }

@@ -1,4 +1,4 @@
-import { type Kysely } from 'kysely';
+import { type Kysely, type RawBuilder } from 'kysely';
 import type { Wanted } from '../ports/unit-store.js';
 import type { Database } from './kysely-schema.js';
 import type { StoreDialect } from './store-dialect.js';
@@ -6,9 +6,14 @@ import type { StoreDialect } from './store-dialect.js';
 /** Given out so often without an end, a unit is what kills its workers. */
 export const MOST_ATTEMPTS = 5;
 
+interface Times {
+  readonly dialect: StoreDialect;
+  /** Leases that end before it are over. */
+  readonly lapsed: RawBuilder<number>;
+}
+
 /** Units that may be given out now. */
-export function claimable(db: Kysely<Database>, dialect: StoreDialect, { setups, not, only }: Wanted) {
-  const now = dialect.now();
+export function claimable(db: Kysely<Database>, { dialect, lapsed }: Times, { setups, not, only }: Wanted) {
   const query = db
     .selectFrom('units')
     .innerJoin('runs', 'runs.id', 'units.run_id')
@@ -16,10 +21,10 @@ export function claimable(db: Kysely<Database>, dialect: StoreDialect, { setups,
     .where('units.setup', 'in', setups)
     .where((eb) =>
       eb.or([
-        eb.and([eb('units.state', '=', 'waiting'), eb('units.not_before', '<=', now)]),
+        eb.and([eb('units.state', '=', 'waiting'), eb('units.not_before', '<=', dialect.now())]),
         eb.and([
           eb('units.state', '=', 'leased'),
-          eb('units.lease_until', '<', now),
+          eb('units.lease_until', '<', lapsed),
           eb('units.attempts', '<', MOST_ATTEMPTS),
         ]),
       ]),
@@ -29,14 +34,14 @@ export function claimable(db: Kysely<Database>, dialect: StoreDialect, { setups,
 }
 
 /** Of those the one whose turn it is: a submitter has as much as another, and of one submitter each run. */
-export function nextInTurn(db: Kysely<Database>, dialect: StoreDialect, wanted: Wanted) {
+export function nextInTurn(db: Kysely<Database>, times: Times, wanted: Wanted) {
   const turns = db
     .selectFrom('runs')
     .select((eb) => ['submitter', eb.fn.max('served_at').as('served_at')])
     .where('status', '=', 'running')
     .groupBy('submitter')
     .as('turns');
-  const inTurn = claimable(db, dialect, wanted)
+  const inTurn = claimable(db, times, wanted)
     .innerJoin(turns, 'turns.submitter', 'runs.submitter')
     .select('units.id')
     .orderBy('turns.served_at', 'asc')
@@ -44,5 +49,5 @@ export function nextInTurn(db: Kysely<Database>, dialect: StoreDialect, wanted: 
     .orderBy('units.created_at', 'asc')
     .orderBy('units.id', 'asc')
     .limit(1);
-  return dialect.skipsLocked ? inTurn.forUpdate('units').skipLocked() : inTurn;
+  return times.dialect.skipsLocked ? inTurn.forUpdate('units').skipLocked() : inTurn;
 }

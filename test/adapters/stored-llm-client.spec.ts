@@ -75,6 +75,33 @@ it('stops a shared call only when nobody waits for it any more', async () => {
   expect(inner.stopped).toBe(true);
 });
 
+it('keeps what was paid before it lets anybody leave, and answers equal calls with it meanwhile', async () => {
+  const store = new MemoryResultStore();
+  let back: () => void = () => undefined;
+  const away = new Promise<void>((resolve) => (back = resolve));
+  const keep = store.put.bind(store);
+  let asked: () => void = () => undefined;
+  const keeping = new Promise<void>((resolve) => (asked = resolve));
+  store.put = async (...row) => {
+    asked();
+    await away;
+    await keep(...row);
+  };
+  const inner = new FakeLlmClient([judgementCompletion(0.9)]);
+  const client = new StoredLlmClient(inner, store, () => 'here');
+  const stopping = new AbortController();
+  let left = false;
+  const first = client.complete(completionRequest(), stopping.signal).finally(() => (left = true));
+  await keeping;
+  stopping.abort(new Error('another has the unit'));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(left).toBe(false);
+  const second = client.complete(completionRequest(), signal);
+  back();
+  expect(await Promise.all([first, second])).toEqual([judgementCompletion(0.9), judgementCompletion(0.9)]);
+  expect(inner.requests).toHaveLength(1);
+});
+
 it('stores no failure: the next call asks again', async () => {
   const inner = new FakeLlmClient([new ModelUnavailableError('gone'), judgementCompletion(0.4)]);
   const client = new StoredLlmClient(inner, new MemoryResultStore(), () => 'here');

@@ -1,0 +1,11 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { StoreDialect } from './store-dialect.js';
+import type { StoreGuard } from './store-guard.js';
+
+/**
+ * Leases that end before this moment are over, and others may take what they were for. Of a store that was away that is
+ * none for a while: who holds them could not extend them, and may have an answer in hand that was paid and not stored.
+ */
+export function lapsedBefore({ now }: StoreDialect, guard: StoreGuard): RawBuilder<number> {
+  return guard.wasAwayLately ? sql<number>`0` : now();
+}
