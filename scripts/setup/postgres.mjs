@@ -82,6 +82,7 @@ export class Cluster {
     const { bin, folder, identity } = this.#parts;
     const data = join(folder, 'data');
     const options = ['-D', data, '-U', 'admin', '--auth=trust', '--auth-host=scram-sha-256', '--no-sync', '-E', 'UTF8'];
+    process.once('exit', () => this.#server?.kill('SIGKILL'));
     await run(join(bin, 'initdb'), options, { ...identity, cwd: folder });
     await this.start();
     await this.sql(`create role bestk login password '${this.#parts.password}'`, 'postgres');
@@ -114,7 +115,6 @@ export class Cluster {
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     this.#server = server;
-    process.once('exit', () => server.kill('SIGKILL'));
     let said = '';
     server.stderr.setEncoding('utf8').on('data', (text) => (said = (said + text).slice(-4000)));
     while (performance.now() < end && server.exitCode === null && server.signalCode === null) {

@@ -2,13 +2,15 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { faketimeLibrary } from '../../scripts/setup/faketime.mjs';
 
+export type Clocks = Readonly<Record<'service' | 'worker' | 'database', FakedClock>>;
+
 /** The wall clock of the processes that are started with `env`; Debian's package faketime. */
 export class FakedClock {
   private readonly file: string;
 
-  /** @param folder that those processes may read */
-  constructor(folder: string) {
-    this.file = join(folder, 'clock');
+  /** @param folder that those processes may read @param name among the clocks of that folder */
+  constructor(folder: string, name: string) {
+    this.file = join(folder, `clock-${name}`);
     this.jump(0);
   }
 

@@ -58,7 +58,7 @@ async function strikeAt(fault: Fault, points: number): Promise<Trial[]> {
   const random = seededRandom(seed * 1_000 + FAULTS.indexOf(fault));
   let { seconds } = reference;
   for (let tries = 1; trials.length < points; tries += 1) {
-    stage.parts.clock.jump(0);
+    for (const clock of Object.values(stage.parts.clocks)) clock.jump(0);
     const measured = { ...reference, seconds };
     const result = await trial({ fault, stage, random, brief: options.short }, measured, `${fault.name} ${tries}`);
     const tooLate = !result.underWay && result.problems.length === 0 && tries < MOST_TRIES * points;

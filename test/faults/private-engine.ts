@@ -10,16 +10,16 @@ const STOPS_WITHIN_MS = 15_000;
 
 /** A Docker engine of its own, with its own containerd: it may be killed. */
 export class PrivateEngine {
-  /** Where images and containers are kept; null = on the machine's own disk. */
-  readonly disk: SmallDisk | null;
+  /** Where images and containers are kept. */
+  readonly disk: SmallDisk;
   private daemon: ChildProcess | null = null;
 
   /** @param diskMb size of a file system of its own for images and containers */
   constructor(
     private readonly folder: string,
-    diskMb?: number,
+    diskMb: number,
   ) {
-    this.disk = diskMb === undefined ? null : new SmallDisk(this.data, diskMb);
+    this.disk = new SmallDisk(this.data, diskMb);
   }
 
   get host(): string {
@@ -73,7 +73,7 @@ export class PrivateEngine {
     if (containerd !== null) process.kill(containerd, 'SIGKILL');
     for (const shim of this.shims()) process.kill(shim, 'SIGKILL');
     this.unmount();
-    this.disk?.remove();
+    this.disk.remove();
     rmSync(this.folder, { recursive: true, force: true });
   }
 
@@ -102,7 +102,7 @@ export class PrivateEngine {
     const points = readFileSync('/proc/mounts', 'utf8')
       .split('\n')
       .map((line) => line.split(' ')[1] ?? '')
-      .filter((point) => point.startsWith(`${this.folder}/`) && point !== this.disk?.path);
+      .filter((point) => point.startsWith(`${this.folder}/`) && point !== this.disk.path);
     for (const point of points.reverse()) execFileSync('umount', ['-l', point]);
   }
 

@@ -12,7 +12,7 @@ import { type AnswerChat, ModelServer } from '../fakes/model-server.js';
 import { told } from '../fixtures/calculator-run.js';
 import { CommandLine } from '../fixtures/command-line.js';
 import { Service } from '../fixtures/service.js';
-import { FakedClock } from './faked-clock.js';
+import { type Clocks, FakedClock } from './faked-clock.js';
 import type { PrivateEngine } from './private-engine.js';
 import { SmallDisk } from './small-disk.js';
 import { TcpProxy } from './tcp-proxy.js';
@@ -22,8 +22,8 @@ type Settings = Readonly<Record<string, string>>;
 interface Parts {
   readonly surroundings: Surroundings;
   readonly engine: PrivateEngine;
-  readonly disk: SmallDisk | null;
-  readonly clock: FakedClock;
+  readonly disk: SmallDisk;
+  readonly clocks: Clocks;
   readonly cluster: Cluster | null;
   readonly cable: TcpProxy | null;
   readonly model: ModelServer;
@@ -31,6 +31,8 @@ interface Parts {
   readonly folder: string;
   readonly file: string;
 }
+
+const STORE_DISK_MB = { postgres: 512, sqlite: 64 };
 
 /** A service, perhaps a worker, and all they need, as real processes. */
 export class Stage {
@@ -46,17 +48,17 @@ export class Stage {
     const folder = mkdtempSync(join(tmpdir(), 'bestk-faults-'));
     // PostgreSQL runs as a user of its own.
     chmodSync(folder, 0o755);
-    const disk =
-      surroundings.storeDisk === undefined ? null : new SmallDisk(join(folder, 'disk'), surroundings.storeDisk);
-    const place = disk?.path ?? folder;
-    const clock = new FakedClock(folder);
-    const file = join(place, 'store.sqlite');
-    const env = surroundings.clock === 'database' ? clock.env : {};
-    const cluster = surroundings.store === 'postgres' ? await startCluster({ parent: place, env }) : null;
+    const disk = new SmallDisk(join(folder, 'disk'), STORE_DISK_MB[surroundings.store]);
+    const clock = (name: string): FakedClock => new FakedClock(folder, name);
+    const clocks = { service: clock('service'), worker: clock('worker'), database: clock('database') };
+    const file = join(disk.path, 'store.sqlite');
+    const env = surroundings.clocks ? clocks.database.env : {};
+    const settings = { min_wal_size: '32MB', max_wal_size: '128MB' };
+    const cluster = surroundings.store === 'postgres' ? await startCluster({ parent: disk.path, env, settings }) : null;
     const cable = cluster === null ? null : await TcpProxy.start(cluster.port);
     const store = await (cluster === null ? openSqliteStore(file) : openPostgresStore(cluster.url));
     const model = await ModelServer.start((body, index) => Stage.answer(body, index), ['agent', 'judge']);
-    const stage = new Stage({ surroundings, engine, disk, clock, cluster, cable, model, store, folder, file });
+    const stage = new Stage({ surroundings, engine, disk, clocks, cluster, cable, model, store, folder, file });
     await stage.ensureStarted();
     return stage;
   }
@@ -70,13 +72,24 @@ export class Stage {
 
   /** Starts what is not there. */
   async ensureStarted(): Promise<void> {
-    const { surroundings, cable, cluster, file } = this.parts;
-    const direct = cluster?.url ?? `file:${file}`;
-    this.service ??= await Service.start(this.commandLine(direct, 'service'), { BESTK_LOG_LEVEL: 'info' });
+    await Promise.all([this.startService(), this.startWorker()]);
+  }
+
+  private async startService(): Promise<void> {
+    this.service ??= await Service.start(this.commandLine(this.database, 'service'), { BESTK_LOG_LEVEL: 'info' });
+  }
+
+  private async startWorker(): Promise<void> {
+    const { surroundings, cable, cluster } = this.parts;
     if (!surroundings.worker || this.worker !== null) return;
-    const cabled = direct.replace(`:${cluster?.port ?? ''}/`, `:${cable?.port ?? ''}/`);
+    const cabled = this.database.replace(`:${cluster?.port ?? ''}/`, `:${cable?.port ?? ''}/`);
     this.worker = this.commandLine(cabled, 'worker').start(['worker'], { BESTK_LOG_LEVEL: 'info' });
     await told(this.worker, /"working"/);
+  }
+
+  private get database(): string {
+    const { cluster, file } = this.parts;
+    return cluster?.url ?? `file:${file}`;
   }
 
   async kill(which: 'service' | 'worker'): Promise<void> {
@@ -100,13 +113,13 @@ export class Stage {
     await model.close();
     await cable?.close();
     await cluster?.destroy();
-    disk?.remove();
+    disk.remove();
     rmSync(folder, { recursive: true, force: true });
   }
 
   private commandLine(database: string, which: 'service' | 'worker'): CommandLine {
-    const { surroundings, engine, model, clock } = this.parts;
-    const faked: Settings = surroundings.clock === which ? clock.env : {};
+    const { surroundings, engine, model, clocks } = this.parts;
+    const faked: Settings = surroundings.clocks ? clocks[which].env : {};
     return new CommandLine({
       ...faked,
       DATABASE_URL: database,

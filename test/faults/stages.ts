@@ -7,9 +7,11 @@ import { Stage } from './stage.js';
 import { type Undisturbed, undisturbed } from './trial.js';
 import type { Surroundings } from './surroundings.js';
 
+const ENGINE_DISK_MB = 1024;
+
 /** The stage of the fault to come: those with the same surroundings, one behind the other, are struck on one. */
 export class Stages {
-  private readonly engines = new Map<number | undefined, PrivateEngine>();
+  private engine: PrivateEngine | null = null;
   private stage: Stage | null = null;
   private key = '';
   private measured: Undisturbed | null = null;
@@ -22,7 +24,7 @@ export class Stages {
     if (this.stage === null || this.key !== key) {
       await this.stage?.close();
       this.stage = null;
-      this.stage = await Stage.open(surroundings, await this.engine(surroundings.engineDisk));
+      this.stage = await Stage.open(surroundings, await this.startedEngine());
       this.key = key;
       // The first one also pays for what is read for the first time.
       await undisturbed(this.stage, 'warming up');
@@ -33,7 +35,7 @@ export class Stages {
 
   async close(): Promise<void> {
     await this.stage?.close();
-    for (const engine of this.engines.values()) await engine.destroy();
+    await this.engine?.destroy();
   }
 
   private async measure(stage: Stage): Promise<Undisturbed> {
@@ -45,13 +47,11 @@ export class Stages {
     return median;
   }
 
-  private async engine(diskMb: number | undefined): Promise<PrivateEngine> {
-    const known = this.engines.get(diskMb);
-    if (known !== undefined) return known;
-    const engine = new PrivateEngine(mkdtempSync(join(tmpdir(), 'bestk-engine-')), diskMb);
-    this.engines.set(diskMb, engine);
-    await engine.start();
-    engine.copy(FIXTURE_IMAGE);
-    return engine;
+  private async startedEngine(): Promise<PrivateEngine> {
+    if (this.engine !== null) return this.engine;
+    this.engine = new PrivateEngine(mkdtempSync(join(tmpdir(), 'bestk-engine-')), ENGINE_DISK_MB);
+    await this.engine.start();
+    this.engine.copy(FIXTURE_IMAGE);
+    return this.engine;
   }
 }

@@ -64,7 +64,11 @@ export async function trial(
   const before = await snapshot(stage, id);
   const struck = performance.now();
   const ending = ended(stage, id).then((run) => ({ run, seconds: (performance.now() - struck) / 1000 }));
-  const strike = fault.strike(stage, random, brief);
+  // Where striking fails, that is what is told.
+  ending.catch(() => undefined);
+  const strike = fault.strike(stage, random, async (ms, briefMs) => {
+    await (brief ? Promise.race([sleep(briefMs), ending]) : sleep(ms));
+  });
   await Promise.race([sleep(MOMENT_MS), strike]);
   const inFlight = stage.parts.model.calls.length - before.answers;
   await strike;

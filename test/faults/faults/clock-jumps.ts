@@ -1,17 +1,18 @@
+import type { Clocks } from '../faked-clock.js';
 import type { Fault } from '../fault.js';
-import type { Surroundings } from '../surroundings.js';
+import { ON_SET_CLOCKS } from '../surroundings.js';
 
 const HOUR_S = 3_600;
 const JUMPS_S = [HOUR_S, -HOUR_S, 24 * HOUR_S, -24 * HOUR_S];
 
 /** Jumps by an hour or a day, forth or back; stays so until the run has ended. */
-function clockJump(whose: NonNullable<Surroundings['clock']>): Fault {
+function clockJump(whose: keyof Clocks): Fault {
   return {
     name: `clock-${whose}`,
-    surroundings: { store: 'postgres', worker: true, clock: whose },
+    surroundings: ON_SET_CLOCKS,
     share: 0.25,
-    strike({ parts: { clock } }, random) {
-      clock.jump(JUMPS_S[Math.floor(random() * JUMPS_S.length)] ?? HOUR_S);
+    strike({ parts: { clocks } }, random) {
+      clocks[whose].jump(JUMPS_S[Math.floor(random() * JUMPS_S.length)] ?? HOUR_S);
       return Promise.resolve();
     },
   };

@@ -1,8 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fault } from '../fault.js';
+import { DISTRIBUTED } from '../surroundings.js';
 import type { TcpProxy } from '../tcp-proxy.js';
 
-const onPostgres = { store: 'postgres', worker: true } as const;
 /** Leases last six seconds. */
 const CUT_MS = 12_000;
 const CUT_MS_BRIEF = 8_000;
@@ -11,12 +10,12 @@ const MODEL_DOWN_MS_BRIEF = 5_000;
 
 export const modelDown: Fault = {
   name: 'model-down',
-  surroundings: onPostgres,
+  surroundings: DISTRIBUTED,
   share: 0.15,
-  async strike({ parts: { model } }, _, brief) {
+  async strike({ parts: { model } }, _, lasts) {
     const port = Number(new URL(model.baseUrl).port);
     await model.close();
-    await sleep(brief ? MODEL_DOWN_MS_BRIEF : MODEL_DOWN_MS);
+    await lasts(MODEL_DOWN_MS, MODEL_DOWN_MS_BRIEF);
     await model.reopen(port);
   },
 };
@@ -24,11 +23,11 @@ export const modelDown: Fault = {
 function cut(how: Parameters<TcpProxy['cut']>[0]): Fault {
   return {
     name: `cut-${how}`,
-    surroundings: onPostgres,
+    surroundings: DISTRIBUTED,
     share: 0.25,
-    async strike({ parts: { cable } }, _, brief) {
+    async strike({ parts: { cable } }, _, lasts) {
       cable?.cut(how);
-      await sleep(brief ? CUT_MS_BRIEF : CUT_MS);
+      await lasts(CUT_MS, CUT_MS_BRIEF);
       cable?.mend();
     },
   };

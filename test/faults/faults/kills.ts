@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { between, type Fault } from '../fault.js';
-
-const onPostgres = { store: 'postgres', worker: true } as const;
+import { DISTRIBUTED, EMBEDDED } from '../surroundings.js';
 
 /** Killed, and started again as a service manager would. */
 export const serviceKilled: Fault = {
   name: 'service',
-  surroundings: onPostgres,
+  surroundings: DISTRIBUTED,
   share: 1,
   async strike(stage, random) {
     await stage.kill('service');
@@ -18,13 +17,13 @@ export const serviceKilled: Fault = {
 export const embeddedServiceKilled: Fault = {
   ...serviceKilled,
   name: 'service-sqlite',
-  surroundings: { store: 'sqlite', worker: false },
+  surroundings: EMBEDDED,
 };
 
 /** Every other time nobody starts it again while the run is under way. */
 export const workerKilled: Fault = {
   name: 'worker',
-  surroundings: onPostgres,
+  surroundings: DISTRIBUTED,
   share: 1,
   async strike(stage, random) {
     await stage.kill('worker');
@@ -35,7 +34,7 @@ export const workerKilled: Fault = {
 /** Every other time together with its containerd. */
 export const engineKilled: Fault = {
   name: 'dockerd',
-  surroundings: onPostgres,
+  surroundings: DISTRIBUTED,
   share: 1,
   async strike({ parts: { engine } }, random) {
     engine.kill(random() < 0.5);
@@ -46,7 +45,7 @@ export const engineKilled: Fault = {
 
 export const databaseKilled: Fault = {
   name: 'postgres',
-  surroundings: onPostgres,
+  surroundings: DISTRIBUTED,
   share: 1,
   async strike({ parts: { cluster } }, random) {
     await cluster?.stop('SIGKILL');
