@@ -35,9 +35,9 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 try {
-  for (const fault of chosen) {
+  for (const [index, fault] of chosen.entries()) {
     const points = options.short ? 1 : Math.max(1, Math.ceil(Number(options.points) * fault.share));
-    struck.set(fault.name, await strikeAt(fault, points));
+    struck.set(fault.name, await strikeAt(fault, points, chosen[index + 1]));
   }
 } finally {
   await stages.close();
@@ -51,9 +51,9 @@ if (failed.length > 0)
   console.log(`Again: npm run test:faults -- --seed ${seed} --only ${faultsThatFailed().join(',')}`);
 process.exit(failed.length === 0 ? 0 : 1);
 
-async function strikeAt(fault: Fault, points: number): Promise<Trial[]> {
+async function strikeAt(fault: Fault, points: number, next: Fault | undefined): Promise<Trial[]> {
   const trials: Trial[] = [];
-  const { stage, reference } = await stages.on(fault.surroundings);
+  const { stage, reference } = await stages.on(fault.surroundings, next?.surroundings);
   // A fault's points are the same whichever others are struck before.
   const random = seededRandom(seed * 1_000 + FAULTS.indexOf(fault));
   let { seconds } = reference;

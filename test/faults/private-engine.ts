@@ -1,8 +1,9 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { SmallDisk } from './small-disk.js';
 
 const START_WITHIN_MS = 60_000;
@@ -46,9 +47,9 @@ export class PrivateEngine {
   }
 
   /** Has an image that another engine has. */
-  copy(image: string): void {
+  async copy(image: string): Promise<void> {
     const to = `docker -H ${this.host} load -q`;
-    execFileSync('sh', ['-c', `docker save ${image} | ${to}`], { stdio: ['ignore', 'ignore', 'inherit'] });
+    await promisify(execFile)('sh', ['-c', `docker save ${image} | ${to}`]);
   }
 
   /** Ids of containers with bestk's label, running or not. */

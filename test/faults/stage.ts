@@ -44,7 +44,7 @@ export class Stage {
 
   private constructor(readonly parts: Parts) {}
 
-  static async open(surroundings: Surroundings, engine: PrivateEngine): Promise<Stage> {
+  static async open(surroundings: Surroundings, starting: Promise<PrivateEngine>): Promise<Stage> {
     const folder = mkdtempSync(join(tmpdir(), 'bestk-faults-'));
     // PostgreSQL runs as a user of its own.
     chmodSync(folder, 0o755);
@@ -57,6 +57,7 @@ export class Stage {
     const cluster = surroundings.store === 'postgres' ? await startCluster({ parent: disk.path, env, settings }) : null;
     const cable = cluster === null ? null : await TcpProxy.start(cluster.port);
     const store = await (cluster === null ? openSqliteStore(file) : openPostgresStore(cluster.url));
+    const engine = await starting;
     const model = await ModelServer.start((body, index) => Stage.answer(body, index), ['agent', 'judge']);
     const stage = new Stage({ surroundings, engine, disk, clocks, cluster, cable, model, store, folder, file });
     await stage.ensureStarted();

@@ -12,30 +12,40 @@ const ENGINE_DISK_MB = 1024;
 /** The stage of the fault to come: those with the same surroundings, one behind the other, are struck on one. */
 export class Stages {
   private engine: PrivateEngine | null = null;
-  private stage: Stage | null = null;
-  private key = '';
+  private starting: Promise<PrivateEngine> | null = null;
+  private readonly opened = new Map<string, Promise<Stage>>();
+  private readonly warm = new Set<Stage>();
   private measured: Undisturbed | null = null;
 
   /** @param calibrations undisturbed runs on the first stage, of which the median counts */
   constructor(private readonly calibrations: number) {}
 
-  async on(surroundings: Surroundings): Promise<{ readonly stage: Stage; readonly reference: Undisturbed }> {
-    const key = JSON.stringify(surroundings);
-    if (this.stage === null || this.key !== key) {
-      await this.stage?.close();
-      this.stage = null;
-      this.stage = await Stage.open(surroundings, await this.startedEngine());
-      this.key = key;
-      // The first one also pays for what is read for the first time.
-      await undisturbed(this.stage, 'warming up');
-    }
-    this.measured ??= await this.measure(this.stage);
-    return { stage: this.stage, reference: this.measured };
+  /** @param next what comes then, and is made ready meanwhile */
+  async on(
+    surroundings: Surroundings,
+    next: Surroundings | undefined,
+  ): Promise<{ readonly stage: Stage; readonly reference: Undisturbed }> {
+    const stage = await this.stage(surroundings);
+    // The first one also pays for what is read for the first time.
+    if (!this.warm.has(stage)) await undisturbed(stage, 'warming up');
+    this.warm.add(stage);
+    this.measured ??= await this.measure(stage);
+    // Its failure is told when it is asked for.
+    if (next !== undefined) this.stage(next).catch(() => undefined);
+    return { stage, reference: this.measured };
   }
 
   async close(): Promise<void> {
-    await this.stage?.close();
+    const closing = [...this.opened.values()].map(async (opening) => (await opening).close());
+    await Promise.allSettled(closing);
     await this.engine?.destroy();
+  }
+
+  private stage(surroundings: Surroundings): Promise<Stage> {
+    const key = JSON.stringify(surroundings);
+    const stage = this.opened.get(key) ?? Stage.open(surroundings, this.startedEngine());
+    this.opened.set(key, stage);
+    return stage;
   }
 
   private async measure(stage: Stage): Promise<Undisturbed> {
@@ -47,11 +57,15 @@ export class Stages {
     return median;
   }
 
-  private async startedEngine(): Promise<PrivateEngine> {
-    if (this.engine !== null) return this.engine;
+  private startedEngine(): Promise<PrivateEngine> {
+    this.starting ??= this.startEngine();
+    return this.starting;
+  }
+
+  private async startEngine(): Promise<PrivateEngine> {
     this.engine = new PrivateEngine(mkdtempSync(join(tmpdir(), 'bestk-engine-')), ENGINE_DISK_MB);
     await this.engine.start();
-    this.engine.copy(FIXTURE_IMAGE);
+    await this.engine.copy(FIXTURE_IMAGE);
     return this.engine;
   }
 }
