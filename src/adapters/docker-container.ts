@@ -9,8 +9,8 @@ import { isInMemory, putTar, readFromLayer } from './docker-files.js';
 import { hasOomEvent } from './docker-memory.js';
 import { absolutePath, readInside, tarOf, writeInside } from './sandbox-files.js';
 
-/** Written to see whether the engine has room for it. */
-const ROOM = { path: '/.bestk-room', content: '.'.repeat(65_536) };
+/** Written to see whether the engine has room for it: more than a full disk has when a container or two were removed. */
+const ROOM = { path: '/.bestk-room', content: '.'.repeat(1_048_576) };
 
 /** A running container of a Docker engine. */
 export class DockerContainer implements Container {

@@ -28,12 +28,15 @@ function ran(exitCode: number, stderr: string, engineIsFull: boolean): Promise<R
 }
 
 describe('a command that fails', () => {
-  it.each(['OSError: [Errno 28] No space left on device', 'Error: ENOSPC: no space'])(
-    'where the engine has no room, with %s, is no result',
-    async (stderr) => {
-      await expect(ran(1, stderr, true)).rejects.toBeInstanceOf(EngineDiskFullError);
-    },
-  );
+  it.each([
+    'OSError: [Errno 28] No space left on device',
+    'Error: ENOSPC: no space',
+    "fatal: sha1 file '.git/index.lock' write error. Out of diskspace",
+    'fatal: unable to write new index file',
+    'sh: 29: echo: echo: I/O error',
+  ])('where the engine has no room, with %s, is no result', async (stderr) => {
+    await expect(ran(1, stderr, true)).rejects.toBeInstanceOf(EngineDiskFullError);
+  });
 
   it('and says so where the engine has room is its own doing', async () => {
     expect((await ran(1, 'No space left on device', false)).outcome).toMatchObject({ kind: 'exited', exitCode: 1 });
