@@ -6,7 +6,8 @@ import type { Container, Ids } from './container.js';
 import { runPlain } from './run-plain.js';
 
 const READ_FILE = '[ -f "$1" ] && [ ! -L "$1" ] || exit 3; exec head -c "$2" "$1"';
-const NOT_A_FILE = 3;
+/** Status of a process killed by signal 9, as the end of its container kills it. */
+const KILLED = 137;
 
 /** @throws BadInputError unless the path is absolute and names something below the root. */
 export function absolutePath(path: string): string {
@@ -42,7 +43,10 @@ export async function writeInside(
   if (exitCode !== 0) throw new BadInputError(`cannot write ${files[0]?.path ?? ''}: ${stderr.toString()}`);
 }
 
-/** Reads through the image's own `head`; null unless `path` is a regular file. @throws BadInputError when it cannot. */
+/**
+ * Reads through the image's own `head`; null unless `path` is a regular file that can be read. What ran in the container
+ * before may have broken that, which is a result: only a container that is gone has none.
+ */
 export async function readInside(
   container: Container,
   path: string,
@@ -50,8 +54,9 @@ export async function readInside(
   signal: AbortSignal,
 ): Promise<Uint8Array | null> {
   const argv = ['/bin/sh', '-c', READ_FILE, 'sh', path, String(maxBytes)];
-  const { exitCode, stdout, stderr } = await runPlain(container, { argv, outputBytes: maxBytes, signal });
-  if (exitCode === NOT_A_FILE) return null;
-  if (exitCode !== 0) throw new BadInputError(`cannot read ${path}: ${stderr.toString()}`);
-  return stdout;
+  const askedAt = performance.now();
+  const { exitCode, stdout } = await runPlain(container, { argv, outputBytes: maxBytes, signal });
+  if (exitCode === 0) return stdout;
+  if (exitCode === KILLED && (await container.fate(askedAt)) === null) await container.assertAlive();
+  return null;
 }

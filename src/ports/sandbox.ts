@@ -67,7 +67,7 @@ export type ExecOutcome =
       readonly kind: 'exited';
       /** Not 0 when the command never started. */
       readonly exitCode: number;
-      /** An earlier command used up all processes or broke the shell: nothing can run in this container any more. */
+      /** An earlier command used up all processes or memory, or broke the shell: nothing runs in this container any more. */
       readonly neverStarted?: true;
     })
   | (Output & {
@@ -86,7 +86,7 @@ export interface SandboxSession extends AsyncDisposable {
   exec(request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome>;
   /** @throws SandboxLostError, EngineUnavailableError, EngineDiskFullError */
   writeFiles(files: readonly SandboxFile[], signal: AbortSignal): Promise<void>;
-  /** First `maxBytes` of a regular file, or null when there is none (a symlink or directory counts as none). */
+  /** First `maxBytes` of a regular file, or null when none can be read (a symlink or directory counts as none). */
   readFile(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | null>;
   close(): Promise<void>;
 }

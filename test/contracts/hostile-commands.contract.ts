@@ -50,6 +50,14 @@ time.sleep(1)`;
         const next = await sh(session, 'true', 5);
         expect(next).toMatchObject({ kind: 'exited' });
         expect(next).not.toMatchObject({ exitCode: 0 });
+        expect(await session.readFile('/tmp/none', 9, go)).toBeNull();
+      });
+
+      it('one that breaks what files are read with leaves none to read, and the input is not to blame', async () => {
+        await sh(session, 'echo ours >/tmp/file; h=$(command -v head); rm "$h"; printf "#!/bin/sh\nexit 7" >"$h"');
+        expect(await session.readFile('/tmp/file', 9, go)).toBeNull();
+        await sh(session, 'chmod +x "$(command -v head)"');
+        expect(await session.readFile('/tmp/file', 9, go)).toBeNull();
       });
 
       it('a command that hangs is timed out, also when it ignores TERM', async () => {
