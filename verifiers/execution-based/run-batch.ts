@@ -39,8 +39,7 @@ const PER_TEST_SLACK_S = 5;
 /**
  * Runs generated tests (exit 0 solved, 2 not solved, anything else broken) in one session, by the exit-code-and-nonce
  * protocol: solved and not solved both need the proof that the script's own end was reached. At least the first test
- * gets a run.
- * @returns whether the session may be used on; if not, the tests without a run need a fresh one
+ * gets a run; those without one need a fresh session.
  * @throws whatever the session or `keep` throws: infrastructure, never a verdict
  */
 export async function runBatch(
@@ -48,7 +47,7 @@ export async function runBatch(
   { bench, dialect, tests }: Batch,
   keep: Keep,
   signal: AbortSignal,
-): Promise<{ readonly reusable: boolean }> {
+): Promise<void> {
   const folder = scratchDirectory(bench.nonce);
   const nonces = tests.map(() => bench.nonce());
   const kept: Promise<void>[] = [];
@@ -82,7 +81,6 @@ export async function runBatch(
   const { count, stopped } = reports;
   if (count < tests.length && !stopped && !isInnocent(ended, count)) take(count, culprit(ended));
   await Promise.all(kept);
-  return { reusable: ended.kind === 'exited' && count === tests.length && !stopped };
 }
 
 function driverCall({ bench, dialect, tests }: Batch, folder: string): Parameters<SandboxSession['exec']>[0] {

@@ -8,8 +8,9 @@ import { dialectOf } from './test-dialect.js';
 import { TreeSessions } from './tree-sessions.js';
 
 /**
- * Runs generated tests on one tree, in order, in one fresh container, or more where a test spoils it. Stored results cost
- * nothing; when all are stored no container is started. Each run is stored when its test has ended.
+ * Runs generated tests on one tree, in order, in a fresh container for each language, or more where a test spoils it: what
+ * ran in one may have broken anything in it. Stored results cost nothing; when all are stored no container is started.
+ * Each run is stored when its test has ended.
  * @returns runs by test id
  * @throws UnavailableError when the infrastructure kept failing
  */
@@ -36,11 +37,11 @@ export async function runTests(
     await using sessions = new TreeSessions(bench, place.tree, signal);
     while (next() !== null) {
       // Asked for anew in each attempt: what a lost sandbox had reported is not run again.
-      const { reusable } = await sessions.use(async (session) => {
+      await sessions.use(async (session) => {
         const batch = next();
-        return batch === null ? { reusable: true } : runBatch(session, { bench, ...batch }, keep, signal);
+        if (batch !== null) await runBatch(session, { bench, ...batch }, keep, signal);
       });
-      if (!reusable) await sessions.discard();
+      await sessions.discard();
     }
     return runs;
   });
