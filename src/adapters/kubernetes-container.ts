@@ -89,9 +89,12 @@ export class KubernetesContainer implements Container {
   /** A node that is gone does not answer, and a container that is gone starts nothing; a slow one is alive. */
   async assertAlive(): Promise<void> {
     const asked = await this.start({ argv: ['/bin/sh', '-c', ':'], outputBytes: 0 });
+    const answered = new AbortController();
+    const late = sleep(ANSWER_MS, undefined, { signal: answered.signal }).catch(() => undefined);
     try {
-      await Promise.race([asked.exit, sleep(ANSWER_MS)]);
+      await Promise.race([asked.exit, late]);
     } finally {
+      answered.abort();
       asked.stop();
       asked.exit.catch(() => undefined);
     }

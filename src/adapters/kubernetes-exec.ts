@@ -13,7 +13,7 @@ const PIECE = 512 * 1024;
 /** As a shell says "found, but could not be run". */
 const CANNOT_RUN = 126;
 const NOT_STARTED =
-  /resource temporarily unavailable|cannot allocate memory|fork\/exec|executable file not found|no such file|permission denied|exec format/i;
+  /resource temporarily unavailable|cannot allocate memory|OOM-killed|fork\/exec|executable file not found|no such file|permission denied|exec format/i;
 
 /** What we use of the web socket. */
 interface Socket {
@@ -173,7 +173,7 @@ async function exitOf(streams: ExecStreams): Promise<number> {
   const exitCode = status.details?.causes?.find(({ reason }) => reason === 'ExitCode')?.message;
   if (exitCode !== undefined) return Number(exitCode);
   const said = status.message ?? 'no reason given';
-  // No process was left to start it with, or no shell; whoever waits sees that it never began.
+  // No process or memory was left to start it with, or no shell; whoever waits sees that it never began.
   if (NOT_STARTED.test(said)) return CANNOT_RUN;
   throw new SandboxLostError(said);
 }

@@ -145,8 +145,11 @@ describe('the exec channel', () => {
     await expect(running.exit).rejects.toBeInstanceOf(SandboxLostError);
   });
 
-  it('takes what could not be started for never started', async () => {
-    const message = 'OCI runtime exec failed: fork/exec /proc/self/exe: resource temporarily unavailable';
+  it.each([
+    'fork/exec /proc/self/exe: resource temporarily unavailable',
+    'unable to start container process: procReady not received (possibly OOM-killed)',
+  ])('takes what could not be started for never started: %s', async (why) => {
+    const message = `OCI runtime exec failed: ${why}`;
     const running = await start({
       onExec: (exec) => {
         exec.send(3, Buffer.from(JSON.stringify({ status: 'Failure', reason: 'InternalError', message })));

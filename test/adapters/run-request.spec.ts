@@ -20,6 +20,8 @@ function ran(exitCode: number, stderr: string, engineIsFull: boolean): Promise<R
         exit: Promise.resolve(exitCode),
         stop: () => undefined,
       }),
+    fate: () => Promise.resolve(null),
+    assertAlive: () => Promise.resolve(),
     fillsDisk: () => new Promise<never>(() => undefined),
     assertRoom: () => (engineIsFull ? Promise.reject(new EngineDiskFullError('/var/lib')) : Promise.resolve()),
   } as unknown as Container;
@@ -44,5 +46,12 @@ describe('a command that fails', () => {
 
   it('for another reason is not asked about', async () => {
     expect((await ran(1, 'AssertionError', true)).outcome).toMatchObject({ kind: 'exited', exitCode: 1 });
+  });
+
+  it('for it was killed before it began, as where an earlier one uses up the memory, has neither passed nor been lost', async () => {
+    expect(await ran(137, '', false)).toMatchObject({
+      outcome: { kind: 'exited', exitCode: 137, neverStarted: true },
+      isOver: false,
+    });
   });
 });
