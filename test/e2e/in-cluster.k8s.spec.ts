@@ -54,7 +54,8 @@ describeOnCluster('service and workers in a cluster', () => {
   let forwarders: { close(): void }[] = [];
   let volume: string;
   let url: string;
-  const inNamespace = (...args: string[]): string => kubectl({}, '-n', NAMESPACE, ...args);
+  /** Beside this process, through which the pods reach the API server and the database. */
+  const inNamespace = (...args: string[]): Promise<string> => kubectlBeside('-n', NAMESPACE, ...args);
   const apply = (object: object): string =>
     kubectl({ input: JSON.stringify(object) }, '-n', NAMESPACE, 'apply', '-f', '-');
   const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' };
@@ -74,8 +75,8 @@ describeOnCluster('service and workers in a cluster', () => {
     apply(allManifests(adapted));
     forwarders = await Promise.all([API.port, postgres.port].map((port) => forward(NODE, port)));
     for (const each of ['statefulset/bestk', 'deployment/bestk-worker'])
-      await kubectlBeside('-n', NAMESPACE, 'rollout', 'status', each, '--timeout=120s');
-    url = `http://${inNamespace('get', 'pod', 'bestk-0', '-o', 'jsonpath={.status.podIP}')}:8080`;
+      await inNamespace('rollout', 'status', each, '--timeout=120s');
+    url = `http://${await inNamespace('get', 'pod', 'bestk-0', '-o', 'jsonpath={.status.podIP}')}:8080`;
   }, 180_000);
 
   afterAll(async () => {
@@ -116,10 +117,10 @@ describeOnCluster('service and workers in a cluster', () => {
     }, 150_000);
     return run as unknown as Run;
   };
-  const sandboxes = (...selector: string[]): string[] =>
-    inNamespace('get', 'pods', '-l', ['bestk=1', ...selector].join(','), '-o', 'name')
-      .split('\n')
-      .filter(Boolean);
+  const sandboxes = async (...selector: string[]): Promise<string[]> => {
+    const names = await inNamespace('get', 'pods', '-l', ['bestk=1', ...selector].join(','), '-o', 'name');
+    return names.split('\n').filter(Boolean);
+  };
   const expectRight = async (id: string): Promise<void> => {
     const run = await ended(id);
     expect(run).toMatchObject({ status: 'done', failure: null });
@@ -133,30 +134,31 @@ describeOnCluster('service and workers in a cluster', () => {
     const answer = await fetch(`${url}/v1/runs/${id}/events`, { headers });
     const hosts = [...(await answer.text()).matchAll(/"worker":"([^:"]+):/g)].map(([, host]) => host ?? '');
     expect(new Set(hosts.filter((host) => host.startsWith('bestk-worker-'))).size).toBe(2);
-    expect(sandboxes()).toEqual([]);
+    expect(await sandboxes()).toEqual([]);
   }, 180_000);
 
   it('go on when a worker’s pod is killed, and the cluster removes its sandboxes', async () => {
     const id = await submit(2);
     let victim: Pod | undefined;
-    await until(() => {
-      const workers = JSON.parse(inNamespace('get', 'pods', '-l', 'app=bestk-worker', '-o', 'json')) as {
+    await until(async () => {
+      const workers = JSON.parse(await inNamespace('get', 'pods', '-l', 'app=bestk-worker', '-o', 'json')) as {
         items: Pod[];
       };
-      victim = workers.items.find(({ metadata }) => sandboxes(`bestk.worker=${metadata.uid}`).length > 0);
+      for (const worker of workers.items)
+        if ((await sandboxes(`bestk.worker=${worker.metadata.uid}`)).length > 0) victim = worker;
       return victim !== undefined;
     }, 60_000);
     const { name, uid } = (victim as unknown as Pod).metadata;
-    await kubectlBeside('-n', NAMESPACE, 'delete', 'pod', name, '--grace-period=0', '--force');
+    await inNamespace('delete', 'pod', name, '--grace-period=0', '--force');
     await expectRight(id);
-    await until(() => sandboxes(`bestk.worker=${uid}`).length === 0, 30_000);
-    expect(sandboxes()).toEqual([]);
+    await until(async () => (await sandboxes(`bestk.worker=${uid}`)).length === 0, 30_000);
+    expect(await sandboxes()).toEqual([]);
   }, 180_000);
 
   it('are checked by doctor, beside which the service keeps its sandboxes', async () => {
     const id = await submit(3);
-    const doctor = await kubectlBeside(
-      ...['-n', NAMESPACE, 'exec', 'bestk-0', '--', 'bestk', 'doctor', '--image', calculatorIssue.environment.image],
+    const doctor = await inNamespace(
+      ...['exec', 'bestk-0', '--', 'bestk', 'doctor', '--image', calculatorIssue.environment.image],
     );
     expect(doctor).toMatch(/Kubernetes v1\./);
     expect(doctor).toMatch(/does not enforce NetworkPolicy/);
