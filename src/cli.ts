@@ -14,9 +14,12 @@ import { registerSelect } from './commands/select.js';
 import { registerServe } from './commands/serve.js';
 import { registerSolve } from './commands/solve.js';
 import { registerSweep } from './commands/sweep.js';
+import { endWhenUnheard } from './commands/stopping.js';
 import { registerWorker } from './commands/worker.js';
 import { EXIT } from './core/errors.js';
 import { VERSION } from './version.js';
+
+if (process.pid === 1) endWhenUnheard();
 
 async function openApp(): Promise<App> {
   const { openApplication } = await import('./application.js');

@@ -2,6 +2,22 @@ import { EXIT } from '../core/errors.js';
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
+/** What a shell says of a process that SIGTERM ended. */
+const TERMINATED = 143;
+
+/**
+ * Ends the process at a signal that nobody else in it listens for, as while it starts. Otherwise the kernel does so, but
+ * not for process 1 of a container, which would go on until it is killed.
+ */
+export function endWhenUnheard(): void {
+  const codes = { SIGINT: EXIT.interrupted, SIGTERM: TERMINATED };
+  for (const signal of SIGNALS) {
+    process.on(signal, () => {
+      if (process.listenerCount(signal) === 1) process.exit(codes[signal]);
+    });
+  }
+}
+
 /** Resolves when somebody tells this process to stop, with the signal's name. */
 export function untilTold(): Promise<string> {
   return new Promise((resolve) => {

@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { statSync } from 'node:fs';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { ModelServer } from '../fakes/model-server.js';
 import { judgementReply } from '../fakes/chat-reply.js';
 import { calcTest, calculatorIssue, RIGHT, WRONG } from '../fixtures/calculator.js';
@@ -100,6 +102,20 @@ describe('the image', () => {
     await until(healthy, 60_000);
     expect(['queued', 'running']).toContain(await statusOf(id));
   }, 120_000);
+
+  it('is ended by SIGTERM while it waits for its store, too, though it is process 1', async () => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const reached = once(silent, 'connection');
+    const url = `postgresql://bestk@127.0.0.1:${(silent.address() as AddressInfo).port}/bestk`;
+    const worker = docker('run', '-d', '--network', 'host', '-e', `DATABASE_URL=${url}`, SERVICE_IMAGE, 'worker');
+    const [connection] = (await reached) as [Socket];
+    docker('stop', '-t', '20', worker);
+    expect(docker('inspect', '-f', '{{.State.ExitCode}}', worker)).toBe('143');
+    docker('rm', worker);
+    connection.destroy();
+    silent.close();
+  }, 60_000);
 
   it('removes, when it starts again, what it left when it was killed', async () => {
     await until(() => sandboxes().length > 0, 30_000);
