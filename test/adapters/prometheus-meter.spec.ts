@@ -1,4 +1,11 @@
 import { PrometheusMeter } from '../../src/adapters/prometheus-meter.js';
+import * as trouble from '../../src/core/cluster-trouble.js';
+import {
+  EngineDiskFullError,
+  EngineUnavailableError,
+  ImageMissingError,
+  SandboxLostError,
+} from '../../src/core/unavailable.js';
 import { COUNTERS, DURATIONS, LEVELS } from '../../src/ports/metrics.js';
 
 const NAMES = [...Object.keys(COUNTERS), ...Object.keys(DURATIONS), ...Object.keys(LEVELS)];
@@ -10,6 +17,21 @@ it('names every metric as Prometheus would, and tells each before anything happe
   for (const name of Object.keys(DURATIONS)) expect(name).toMatch(/^bestk_[a-z_]+_seconds$/);
   expect(text).toContain('bestk_run_duration_seconds_count{outcome="failed",code="internal"} 0');
   expect(text).toContain('bestk_build_info{version="1.2.3"} 1');
+});
+
+it.each([
+  new EngineUnavailableError(''),
+  new EngineDiskFullError(''),
+  new ImageMissingError(''),
+  new SandboxLostError(''),
+  new trouble.ImagePullError('', '', true),
+  new trouble.SandboxEvictedError(''),
+  new trouble.SandboxOutOfMemoryError(''),
+  new trouble.SandboxExpiredError(''),
+  new trouble.SandboxUnschedulableError(''),
+])('tells of $code before it fails a sandbox: an alert would miss the first', async ({ code }) => {
+  const text = await new PrometheusMeter('0', false).text();
+  expect(text).toContain(`bestk_sandbox_failures_total{kind="${code}"} 0`);
 });
 
 it('counts, times and levels', async () => {
