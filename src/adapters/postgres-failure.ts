@@ -44,6 +44,7 @@ export function isConnectionLost(error: unknown): boolean {
     NETWORK.has(code) ||
     code.startsWith('08') ||
     code.startsWith('57P') ||
+    code === '25P03' ||
     SAID.some((said) => said.test(textOf(error)))
   );
 }

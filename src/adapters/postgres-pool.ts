@@ -6,6 +6,16 @@ const CONNECTIONS = 10;
 const CONNECT_WITHIN_MS = 5_000;
 /** A network that was cut says nothing; what has not answered by then is taken for lost. */
 const ANSWER_WITHIN_MS = 60_000;
+/**
+ * A process that is cut off leaves its transaction, and the rows that it locked, to the server; below the lease, so that
+ * whoever takes its work over finds them free. Said within each transaction: a pooler refuses a session that asks for it.
+ */
+const BEGIN = [
+  'begin',
+  'set local idle_in_transaction_session_timeout = 5000',
+  `set local statement_timeout = ${ANSWER_WITHIN_MS}`,
+  'set local tcp_user_timeout = 5000',
+].join(';');
 const INT8 = 20;
 
 /** Counts and times fit into a number. */
@@ -40,7 +50,7 @@ export class CarefulPool implements PostgresPool {
     return {
       query: async (sql: unknown, parameters?: readonly unknown[]) => {
         try {
-          return await client.query(sql as string, [...(parameters ?? [])]);
+          return await client.query(sql === 'begin' ? BEGIN : (sql as string), [...(parameters ?? [])]);
         } catch (error) {
           if (isConnectionLost(error)) lost = true;
           throw error;

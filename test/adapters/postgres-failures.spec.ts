@@ -1,6 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Kysely, PostgresDialect } from 'kysely';
 import { startCluster, type Cluster } from '../../scripts/setup/postgres.mjs';
 import { openPostgresStore } from '../../src/adapters/postgres-store.js';
+import type { Database } from '../../src/adapters/kysely-schema.js';
+import { postgresFailure } from '../../src/adapters/postgres-failure.js';
+import { CarefulPool } from '../../src/adapters/postgres-pool.js';
 import type { OpenStore } from '../../src/adapters/store.js';
 import { until } from '../fixtures/run-world.js';
 import { StoreUnavailableError } from '../../src/core/unavailable.js';
@@ -139,5 +143,44 @@ describe('a store whose server goes away', () => {
   it('does not do a statement of ours again that the server refuses', async () => {
     const store = await open();
     await expect(store.runs.events('run', Number.NaN)).rejects.not.toBeInstanceOf(StoreUnavailableError);
+  });
+});
+
+describe('a process that is cut off in the middle of a transaction', () => {
+  it('lets go of what it had locked before others have waited long, and may do its work again', async () => {
+    const store = await open();
+    const { run } = await store.runs.create('cut off', 1);
+    const cut = new Kysely<Database>({ dialect: new PostgresDialect({ pool: new CarefulPool(cluster.url) }) });
+    let waitedS = Infinity;
+    const failed: unknown = await cut
+      .transaction()
+      .execute(async (trx) => {
+        await trx.updateTable('runs').set({ last_seq: 99 }).where('id', '=', run.id).execute();
+        const start = performance.now();
+        await store.runs.append(run.id, 'step', 'of another process');
+        waitedS = (performance.now() - start) / 1000;
+      })
+      .catch((error: unknown) => error);
+    expect(waitedS).toBeLessThan(15);
+    expect(postgresFailure(failed)).toMatchObject({ passing: true });
+    expect((await store.runs.events(run.id, 0)).map(({ data }) => data)).toContain('of another process');
+    const again = cut.transaction().execute((trx) => trx.selectFrom('runs').select('last_seq').execute());
+    expect((await again).map(({ last_seq }) => last_seq)).not.toContain(99);
+    await cut.destroy();
+  }, 60_000);
+
+  it('has a bound for statements that never end, and for answers that nobody takes', async () => {
+    const pool = new CarefulPool(cluster.url);
+    const client = await pool.connect();
+    await client.query('begin', []);
+    const asked = await client.query<{ name: string; setting: string }>(
+      `select name, setting::int from pg_settings where name in
+        ('statement_timeout', 'idle_in_transaction_session_timeout', 'tcp_user_timeout') order by name`,
+      [],
+    );
+    expect(asked.rows.map(({ setting }) => Number(setting) > 0)).toEqual([true, true, true]);
+    await client.query('commit', []);
+    client.release();
+    await pool.end();
   });
 });
