@@ -144,7 +144,7 @@ module.exports = {
       from: {
         path: '^src/',
         pathNot:
-          '^src/((core|statistics|ports|agent|pipeline|formats|grading|reports|adapters|http|web|commands)/|(main|worker|daemon|cli|app\\.module|report-thread|application|run-kits|spread-providers|sandbox-providers|watching|config|config-parts|settings|logger|version)\\.ts$)',
+          '^src/((core|statistics|ports|agent|pipeline|formats|grading|reports|adapters|http|web|commands)/|(main|worker|daemon|cli|app\\.module|import-thread|report-thread|application|run-kits|spread-providers|sandbox-providers|watching|config|config-parts|settings|logger|version)\\.ts$)',
       },
       to: {},
     },

@@ -13,8 +13,9 @@ import { ContainerSweeper } from './pipeline/container-sweeper.js';
 import { RunExecutor } from './pipeline/run-executor.js';
 import { RunService } from './pipeline/run-service.js';
 import { RunSettings } from './pipeline/run-settings.js';
+import { JobThreads } from './commands/job-threads.js';
 import { ThreadedReports } from './commands/threaded-reports.js';
-import { UploadedRuns } from './commands/uploaded-runs.js';
+import { type UploadJob, UploadedRuns } from './commands/uploaded-runs.js';
 import { JudgePrompts } from './pipeline/judge-prompts.js';
 import { ReportMaker } from './pipeline/report-maker.js';
 import { RescoreIntake } from './pipeline/rescore-intake.js';
@@ -34,6 +35,7 @@ import { RunQueue } from './ports/run-queue.js';
 import { RunStore } from './ports/run-store.js';
 import { Sandbox } from './ports/sandbox.js';
 import { Tokenizer } from './ports/tokenizer.js';
+import type { ImportSummary } from './reports/write-import.js';
 import { ConfiguredJudgePrompts, ConfiguredKits, type KitPorts } from './run-kits.js';
 import { sandboxProviders } from './sandbox-providers.js';
 import { PROCESS_NAME, SPREAD, spreadProviders, STORE } from './spread-providers.js';
@@ -46,6 +48,7 @@ const RUNS_AT_ONCE = 4;
 /** How long the work of a killed process waits before another takes it up. */
 const LEASE_MS = 6_000;
 
+type ImportThreads = JobThreads<UploadJob, ImportSummary>;
 type PortsInOrder = [Sandbox, LlmClient, PromptLibrary, ResultStore, Tokenizer, Watching];
 
 const providers: Provider[] = [
@@ -120,9 +123,14 @@ const providers: Provider[] = [
   ...spreadProviders,
   RunService,
   {
+    provide: JobThreads,
+    useFactory: (): ImportThreads => new JobThreads(new URL('./import-thread.js', import.meta.url)),
+  },
+  {
     provide: RescoreIntake,
-    useFactory: (runs: RunService, kits: RunKitFactory, room: MachineRoom) => new UploadedRuns(runs, kits, room),
-    inject: [RunService, RunKitFactory, MachineRoom],
+    useFactory: (runs: RunService, kits: RunKitFactory, room: MachineRoom, imports: ImportThreads) =>
+      new UploadedRuns(runs, kits, room, (job) => imports.run(job)),
+    inject: [RunService, RunKitFactory, MachineRoom, JobThreads],
   },
   {
     provide: JudgePrompts,

@@ -1,10 +1,15 @@
-import { createInterface } from 'node:readline';
-import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { BadInputError } from '../core/errors.js';
+import { rawLines } from '../formats/raw-lines.js';
+import { UPLOAD_BOUNDS } from '../formats/runs/read-bounds.js';
+import { SavedLine } from '../formats/runs/saved-line.js';
 
 const MOST_RUNS = 10_000;
+const MOST_LABELS = 1_000_000;
 const LARGEST_UPLOAD = 1024 ** 3;
+
+/** What a run or a label says is short; these are parsed where others wait. */
+const BOUNDS = { ...UPLOAD_BOUNDS, values: 100_000 };
 
 const Line = z.union([
   z.strictObject({ run_id: z.string() }),
@@ -23,31 +28,36 @@ export interface ReportLines {
 export async function reportLines(upload: AsyncIterable<Uint8Array>): Promise<ReportLines> {
   const [runs, against] = [new Set<string>(), new Set<string>()];
   const labels = new Map<string, Map<string, boolean>>();
-  let number = 0;
-  for await (const text of createInterface({ input: Readable.from(limited(upload)), crlfDelay: Infinity })) {
-    number += 1;
-    if (text.trim() === '') continue;
-    const line = parsed(text, number);
+  let labelled = 0;
+  for await (const raw of rawLines(limited(upload), BOUNDS.line)) {
+    const saved = new SavedLine(raw, BOUNDS);
+    if (saved.isBlank) continue;
+    const line = parsed(saved);
     if ('run_id' in line) runs.add(line.run_id);
     else if ('against' in line) against.add(line.against);
     else if (line.resolved !== null) {
       const known = labels.get(line.instance_id) ?? new Map<string, boolean>();
       labels.set(line.instance_id, known.set(line.candidate_id, line.resolved));
+      labelled += 1;
     }
+    if (runs.size + against.size > MOST_RUNS) throw tooMany(`${MOST_RUNS} runs`, saved.line);
+    if (labelled > MOST_LABELS) throw tooMany(`${MOST_LABELS} labels`, saved.line);
   }
   if (runs.size === 0) throw new BadInputError('names no run: send {"run_id": "…"} lines.', { field: 'body' });
-  if (runs.size + against.size > MOST_RUNS)
-    throw new BadInputError(`names more than ${MOST_RUNS} runs.`, { field: 'body' });
   return { runs, against, labels };
 }
 
-function parsed(text: string, line: number): z.infer<typeof Line> {
-  try {
-    return Line.parse(JSON.parse(text));
-  } catch {
-    const forms = '{"run_id"}, {"against"} or {"instance_id", "candidate_id", "resolved"}';
-    throw new BadInputError(`is not ${forms}.`, { field: 'body', line });
-  }
+function tooMany(what: string, line: number): BadInputError {
+  return new BadInputError(`names more than ${what}; make several reports.`, { field: 'body', line });
+}
+
+function parsed(saved: SavedLine): z.infer<typeof Line> {
+  const at = { field: 'body', line: saved.line };
+  const read = saved.read();
+  if ('problem' in read) throw new BadInputError(`${read.problem}.`, at);
+  const line = Line.safeParse(read.value);
+  if (line.success) return line.data;
+  throw new BadInputError('is not {"run_id"}, {"against"} or {"instance_id", "candidate_id", "resolved"}.', at);
 }
 
 async function* limited(upload: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

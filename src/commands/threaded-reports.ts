@@ -1,70 +1,33 @@
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
-import pLimit from 'p-limit';
-import { BestkError, InterruptedError } from '../core/errors.js';
 import { type ReportMade, ReportMaker, type ReportWish } from '../pipeline/report-maker.js';
+import { JobThreads } from './job-threads.js';
 import { reportLines, type ReportLines } from './report-lines.js';
 
-/** What a thread is started with, beside what it finds the store by. */
+/** What a thread is started with. */
 export interface ReportJob {
   readonly lines: ReportLines;
   readonly wish: ReportWish;
+  /** Where the store is. */
+  readonly place: unknown;
 }
 
-/** What a thread answers: the report, or the error that BestkError stands for in it. A defect is thrown. */
-export type ReportAnswer =
-  { readonly made: ReportMade } | { readonly failure: Pick<BestkError, 'code' | 'exitCode' | 'message' | 'next'> };
-
-/**
- * Has each report made by a thread of its own, one at a time: reading hundreds of runs and computing takes seconds, in
- * which the service has to answer others.
- */
+/** Has each report made by a thread: it reads hundreds of runs and computes for seconds. */
 export class ThreadedReports extends ReportMaker {
-  private readonly alone = pLimit(1);
-  private readonly closing = new AbortController();
+  private readonly threads: JobThreads<ReportJob, ReportMade>;
 
   /** @param thread the module that is run @param place what it is told of where the store is */
   constructor(
-    private readonly thread: URL,
+    thread: URL,
     private readonly place: unknown,
   ) {
     super();
+    this.threads = new JobThreads(thread);
   }
 
   override async make(upload: AsyncIterable<Uint8Array>, wish: ReportWish): Promise<ReportMade> {
-    const lines = await reportLines(upload);
-    return this.alone(() => this.inThread({ lines, wish }));
+    return this.threads.run({ lines: await reportLines(upload), wish, place: this.place });
   }
 
   onApplicationShutdown(): void {
-    this.closing.abort(new InterruptedError('The service is shutting down.'));
-  }
-
-  private async inThread(job: ReportJob): Promise<ReportMade> {
-    const { signal } = this.closing;
-    signal.throwIfAborted();
-    const worker = new Worker(this.thread, { workerData: { place: this.place, ...job } });
-    try {
-      const [answer] = (await once(worker, 'message', { signal })) as [ReportAnswer];
-      if ('made' in answer) return answer.made;
-      throw new ErrorOfThread(answer.failure);
-    } catch (error) {
-      signal.throwIfAborted();
-      throw error;
-    } finally {
-      await worker.terminate();
-    }
-  }
-}
-
-/** An error of another thread, as it was there. */
-class ErrorOfThread extends BestkError {
-  readonly code: string;
-  readonly exitCode: number;
-
-  constructor({ code, exitCode, message, next }: Extract<ReportAnswer, { failure: unknown }>['failure']) {
-    super(message, next);
-    this.code = code;
-    this.exitCode = exitCode;
+    this.threads.onApplicationShutdown();
   }
 }

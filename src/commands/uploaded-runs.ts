@@ -1,4 +1,4 @@
-import { createWriteStream } from 'node:fs';
+import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,25 +6,42 @@ import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import { BadInputError } from '../core/errors.js';
 import { contentKey } from '../core/fingerprint.js';
-import { ImportedFolder } from '../formats/runs/imported-folder.js';
-import { rawLines } from '../formats/runs/saved-lines.js';
+import { ImportedFolder, type ImportedInstance } from '../formats/runs/imported-folder.js';
+import { rawLines } from '../formats/raw-lines.js';
+import { UPLOAD_BOUNDS } from '../formats/runs/read-bounds.js';
 import { RescoreIntake, type RescoreWish, type TakenIn } from '../pipeline/rescore-intake.js';
 import type { RunKitFactory } from '../pipeline/run-kit.js';
 import { BOUNDLESS, type MachineRoom } from '../ports/machine-room.js';
 import type { RunService } from '../pipeline/run-service.js';
-import { writeImport } from '../reports/write-import.js';
+import { type ImportSummary, writeImport } from '../reports/write-import.js';
 import { rescoreRequest } from './rescore-request.js';
 
 const LARGEST_UPLOAD = 8 * 1024 ** 3;
+/** Bytes of one instance; a run that is asked for in JSON is no larger. */
+const LARGEST_RUN = 64 * 1024 ** 2;
+/** Of one instance; 200 tries of 500 steps. */
+const MOST_STEPS = 100_000;
 const LOOK_EVERY_BYTES = 64 * 1024 ** 2;
 const NAMED = 20;
 
+/** A file of anybody's, and the folder that it is imported into. */
+export interface UploadJob {
+  readonly file: string;
+  readonly folder: string;
+}
+
+export function importUpload({ file, folder }: UploadJob): Promise<ImportSummary> {
+  return writeImport([file], folder, UPLOAD_BOUNDS);
+}
+
 /** Uploads go through a folder that is gone when their runs are submitted; the labels in them go with it. */
 export class UploadedRuns extends RescoreIntake {
+  /** @param importer does {@link importUpload}, where it does not keep the service from answering others */
   constructor(
     private readonly runs: RunService,
     private readonly kits: RunKitFactory,
     private readonly room: MachineRoom = BOUNDLESS,
+    private readonly importer = importUpload,
   ) {
     super();
   }
@@ -37,7 +54,7 @@ export class UploadedRuns extends RescoreIntake {
       const bounded = limited(upload, () => this.requireRoom());
       await pipeline(bounded, createWriteStream(file));
       const imported = join(folder, 'imported');
-      const { candidates, rejected } = await writeImport([file], imported);
+      const { candidates, rejected } = await this.importer({ file, folder: imported });
       const first = await firstRejected(join(imported, 'rejected.jsonl'));
       if (candidates === 0) {
         throw new BadInputError(`holds no candidate: ${first[0]?.reason ?? 'it is empty'}`, { field: 'body' });
@@ -61,6 +78,7 @@ export class UploadedRuns extends RescoreIntake {
     for (const instance of folder.instances()) {
       const { instance_id } = instance;
       try {
+        requireOneRun(instance);
         const request = await rescoreRequest(wish, instance, await folder.candidates(instance_id), this.kits);
         const key = `rescore:${contentKey(request)}`;
         const { id } = await this.runs.submit(key, z.json().parse(request), wish.submitter);
@@ -72,6 +90,13 @@ export class UploadedRuns extends RescoreIntake {
     }
     return { runs, skipped };
   }
+}
+
+/** @throws BadInputError for more than a service can take at once */
+function requireOneRun({ instance_id, bytes, steps }: ImportedInstance): void {
+  const excess = bytes > LARGEST_RUN ? '64 MB' : steps > MOST_STEPS ? `${MOST_STEPS} steps` : null;
+  if (excess === null) return;
+  throw new BadInputError(`${instance_id} comes to more than ${excess}; send fewer of its runs.`);
 }
 
 /** @param requireRoom asked now and then while it grows */
@@ -96,7 +121,7 @@ const Rejected = z.object({ line: z.number().nullable(), reason: z.string() });
 
 async function firstRejected(file: string): Promise<z.infer<typeof Rejected>[]> {
   const first: z.infer<typeof Rejected>[] = [];
-  for await (const { bytes } of rawLines(file)) {
+  for await (const { bytes } of rawLines(createReadStream(file), UPLOAD_BOUNDS.line)) {
     if (first.length === NAMED) break;
     first.push(Rejected.parse(JSON.parse(bytes?.toString('utf8') ?? '')));
   }

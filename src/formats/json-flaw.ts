@@ -4,22 +4,26 @@ export interface Line {
   readonly line: number;
 }
 
-/** The value, or undefined when the text is no JSON. */
-export function tryParse(text: string): unknown {
+/** What a text says as JSON, or what is wrong with it. */
+export type Parsed = { readonly value: unknown } | { readonly problem: string };
+
+export function parseJson(text: string): Parsed {
   try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
+    return { value: JSON.parse(text) as unknown };
+  } catch (error) {
+    return { problem: (error as Error).message.slice(0, 200) };
   }
 }
 
+/** The value, or undefined when the text is no JSON. */
+export function tryParse(text: string): unknown {
+  const parsed = parseJson(text);
+  return 'value' in parsed ? parsed.value : undefined;
+}
+
 export function parseError(text: string): string {
-  try {
-    JSON.parse(text);
-    return 'it ends too early';
-  } catch (error) {
-    return (error as Error).message.slice(0, 200);
-  }
+  const parsed = parseJson(text);
+  return 'problem' in parsed ? parsed.problem : 'it ends too early';
 }
 
 /** The first line up to which a document cannot be the beginning of any, found by halving; or the last line. */

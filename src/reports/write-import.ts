@@ -3,6 +3,7 @@ import { createWriteStream, type WriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { importRuns, type Imported } from '../formats/runs/import-runs.js';
+import { LOCAL_BOUNDS } from '../formats/runs/read-bounds.js';
 import type { SavedRun, Sealed } from '../formats/runs/saved-run.js';
 import { ImportLabels } from './import-labels.js';
 import { prepareFolder } from './write-run.js';
@@ -34,11 +35,15 @@ const NAMES = ['candidates', 'trajectories', 'issues', 'labels', 'rejected'] as 
  * apart `labels.jsonl` with everything that tells the outcome. Record by record; the files get their names at the end.
  * @throws BadInputError for a path that is not there
  */
-export async function writeImport(paths: readonly string[], folder: string): Promise<ImportSummary> {
+export async function writeImport(
+  paths: readonly string[],
+  folder: string,
+  bounds = LOCAL_BOUNDS,
+): Promise<ImportSummary> {
   await prepareFolder(folder);
   const writer = new ImportWriter(folder);
   try {
-    for await (const found of importRuns(paths)) await writer.take(found);
+    for await (const found of importRuns(paths, bounds)) await writer.take(found);
     return await writer.finish();
   } catch (error) {
     await writer.discard();

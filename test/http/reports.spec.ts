@@ -89,6 +89,17 @@ describe('reports over HTTP', () => {
     expect(answer.headers.get('content-type')).toMatch(/^application\/problem\+json/);
   });
 
+  it.each([
+    ['deeper than a hundred levels', '['.repeat(6_000_000), /line 2.* is nested deeper than 100 levels/],
+    ['a list of a hundred thousand', `[${'1,'.repeat(100_000)}1]`, /line 2.* holds more than 100000 values/],
+    ['longer than 16 MB', `{"run_id": "${'x'.repeat(17_000_000)}"}`, /line 2.* is longer than 16 MB/],
+    ['longer than 16 MB and without an end', '['.repeat(40_000_000), /line 2.* is longer than 16 MB/],
+  ])('refuse a line that is %s, unparsed', async (_what, line, said) => {
+    const answer = await ask([{ run_id: 'run_nobody' }, line]);
+    expect(answer.status).toBe(422);
+    expect(await answer.json()).toMatchObject({ detail: expect.stringMatching(said) as unknown });
+  });
+
   it('name the line that is wrong, and the preset that nobody knows', async () => {
     const run_id = await doneRun('o__r-3');
     expect(await (await ask([{ run_id }, 'x'])).json()).toMatchObject({

@@ -81,6 +81,45 @@ describe('saved runs over HTTP', () => {
     });
   });
 
+  const TOO_DEEP = /is nested deeper than 100 levels/;
+  const TOO_LONG = /the line is longer than 16 MB; .*bestk rescore/;
+  const mb = (count: number, of: string): string => of.repeat(Math.floor((count * 1024 * 1024) / of.length));
+  it.each([
+    ['of brackets alone', mb(6, '['), TOO_DEEP, 1],
+    ['of deep objects', `${mb(6, '{"a":')}1${mb(1, '}')}`, TOO_DEEP, 1],
+    ['that is deep and whole', `{"a":${'['.repeat(200)}${']'.repeat(200)}}`, TOO_DEEP, 1],
+    ['of millions of values', `{"a":[${mb(2, '[],')}[]]}`, /holds more than 1000000 values/, 1],
+    ['that is longer than any saved run', `{"a":"${mb(17, 'x')}"}`, TOO_LONG, 1],
+    ['that is longer and never ends', mb(40, '['), TOO_LONG, 1],
+  ])('lose a line %s, unparsed, and nothing else', async (_what, line, reason, at) => {
+    const first = [{ line: at, reason: expect.stringMatching(reason) as string }];
+    const taken = (await send(`${line}\n${lines}`).expect(202)).body as unknown;
+    expect(taken).toMatchObject({ candidates: 4, rejected: { count: 1, first } });
+    const alone = (await send(line).expect(422)).body as unknown;
+    expect(alone).toMatchObject({ detail: expect.stringMatching(reason) as string });
+  });
+
+  it.each([
+    ['deep over many lines', mb(4, '[\n'), TOO_DEEP],
+    ['of millions of lines', `{\n${mb(8, '"a":1\n')}`, /holds more than 1000000 values/],
+    ['longer than an upload may hold one', `{\n${mb(17, `"a": "${'x'.repeat(1000)}",\n`)}"b": 1}`, /larger than 16 MB/],
+  ])('of one document that is %s are refused', async (_what, document, reason) => {
+    const problem = (await send(document).expect(422)).body as unknown;
+    expect(problem).toMatchObject({ detail: expect.stringMatching(reason) as string });
+  });
+
+  it('of one instance are no more than a run may be asked for in JSON', async () => {
+    const row = FIXTURES['swe-bench predictions']?.content as object;
+    const large = [0, 1, 2, 3, 4].map((n) =>
+      JSON.stringify({ ...row, instance_id: 'o__r-9', model_name_or_path: `m${n}`, model_patch: mb(15, 'x') }),
+    );
+    const body = (await send(`${large.join('\n')}\n${lines}`).expect(202)).body as unknown;
+    expect(body).toMatchObject({
+      runs: [{ instance_id: 'o__r-1' }],
+      skipped: [{ instance_id: 'o__r-9', reason: expect.stringMatching(/more than 64 MB/) as string }],
+    });
+  }, 60_000);
+
   it.each([
     ['nothing', '', 422],
     ['what is no saved run', '{"hello": 1}\n', 422],

@@ -3,6 +3,7 @@ import { Candidate } from '../../core/candidate.js';
 import { BadInputError } from '../../core/errors.js';
 import { readerOf } from './readers.js';
 import { isPart, withParts } from './import-parts.js';
+import { LOCAL_BOUNDS } from './read-bounds.js';
 import { savedFiles } from './saved-files.js';
 import { savedRecords, type Damage } from './saved-records.js';
 import type { ReadRuns, SavedRecord, SavedRun, Sealed } from './saved-run.js';
@@ -22,11 +23,11 @@ export type Imported =
  * file, line, byte and reason, and the rest goes on.
  * @throws BadInputError for a path that is not there
  */
-export async function* importRuns(paths: readonly string[]): AsyncGenerator<Imported> {
+export async function* importRuns(paths: readonly string[], bounds = LOCAL_BOUNDS): AsyncGenerator<Imported> {
   const names = new Names();
   for await (const file of savedFiles(paths)) {
     if (isPart(file)) continue;
-    for await (const found of withParts(file, savedRecords(file))) {
+    for await (const found of withParts(file, savedRecords(file, bounds))) {
       if ('damage' in found) yield { kind: 'rejected', damage: found.damage };
       else yield* importRecord(found.record, names);
     }

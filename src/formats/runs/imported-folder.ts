@@ -3,9 +3,15 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { Candidate, Trajectory } from '../../core/candidate.js';
 import { BadInputError } from '../../core/errors.js';
-import { rawLines } from './saved-lines.js';
+import { rawLines } from '../raw-lines.js';
+import { LOCAL_BOUNDS } from './read-bounds.js';
+import { unpacked } from './unpacked.js';
 
-const Row = z.object({ instance_id: z.string(), candidate_id: z.string() });
+const Row = z.object({
+  instance_id: z.string(),
+  candidate_id: z.string(),
+  trajectory: z.object({ steps: z.array(z.unknown()) }).nullish(),
+});
 const IssueRow = z.object({
   instance_id: z.string(),
   problem_statement: z.string(),
@@ -18,12 +24,21 @@ interface Span {
   readonly length: number;
 }
 
+interface Spans {
+  readonly candidates: Span[];
+  readonly trajectories: Span[];
+  steps: number;
+}
+
 /** What is known of an imported instance. */
 export interface ImportedInstance {
   readonly instance_id: string;
   readonly problem_statement: string | null;
   readonly image: string | null;
   readonly count: number;
+  /** Of its candidates and their trajectories. */
+  readonly bytes: number;
+  readonly steps: number;
 }
 
 /**
@@ -31,7 +46,7 @@ export interface ImportedInstance {
  * when their instance is asked for.
  */
 export class ImportedFolder {
-  private readonly spans = new Map<string, { candidates: Span[]; trajectories: Span[] }>();
+  private readonly spans = new Map<string, Spans>();
   private readonly issues = new Map<string, z.infer<typeof IssueRow>>();
 
   private constructor(private readonly folder: string) {}
@@ -40,8 +55,11 @@ export class ImportedFolder {
   static async open(folder: string): Promise<ImportedFolder> {
     const imported = new ImportedFolder(folder);
     for (const name of ['candidates', 'trajectories'] as const) {
-      for await (const { value, span } of rows(imported.file(name), Row))
-        imported.known(value.instance_id)[name].push(span);
+      for await (const { value, span } of rows(imported.file(name), Row)) {
+        const spans = imported.known(value.instance_id);
+        spans[name].push(span);
+        spans.steps += value.trajectory?.steps.length ?? 0;
+      }
     }
     for await (const { value } of rows(imported.file('issues'), IssueRow))
       imported.issues.set(value.instance_id, value);
@@ -50,10 +68,11 @@ export class ImportedFolder {
 
   /** In the order of their first candidates. */
   instances(): readonly ImportedInstance[] {
-    return [...this.spans].map(([instance_id, { candidates }]) => {
+    return [...this.spans].map(([instance_id, { candidates, trajectories, steps }]) => {
       const issue = this.issues.get(instance_id);
       const { problem_statement = null, image } = issue ?? {};
-      return { instance_id, problem_statement, image: image ?? null, count: candidates.length };
+      const bytes = [...candidates, ...trajectories].reduce((sum, { length }) => sum + length, 0);
+      return { instance_id, problem_statement, image: image ?? null, count: candidates.length, bytes, steps };
     });
   }
 
@@ -70,8 +89,8 @@ export class ImportedFolder {
     }));
   }
 
-  private known(instanceId: string): { candidates: Span[]; trajectories: Span[] } {
-    const spans = this.spans.get(instanceId) ?? { candidates: [], trajectories: [] };
+  private known(instanceId: string): Spans {
+    const spans = this.spans.get(instanceId) ?? { candidates: [], trajectories: [], steps: 0 };
     this.spans.set(instanceId, spans);
     return spans;
   }
@@ -97,7 +116,7 @@ export class ImportedFolder {
 
 async function* rows<T>(file: string, schema: z.ZodType<T>): AsyncGenerator<{ value: T; span: Span }> {
   try {
-    for await (const { line, byte, bytes } of rawLines(file)) {
+    for await (const { line, byte, bytes } of rawLines(unpacked(file), LOCAL_BOUNDS.document)) {
       const parsed = schema.safeParse(JSON.parse(bytes?.toString('utf8') ?? 'null'));
       if (!parsed.success) throw new BadInputError('is not what an import writes; import again.', { file, line });
       yield { value: parsed.data, span: { start: byte, length: bytes?.length ?? 0 } };
