@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { VIEWER_POLICY } from './guard/security-headers.js';
+import { REPORT_POLICY, VIEWER_POLICY } from './guard/security-headers.js';
 import type { NextFunction, Request, Response } from 'express';
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -22,15 +22,16 @@ interface WebFile {
 }
 
 /**
- * Serves the viewer's files: `/` and `/assets/*`. They hold no data and need no key; everything else goes on.
+ * Serves the viewer's files: `/` and `/assets/*`, and the page again as `/report`, under a policy of its own. They hold no data and need no key; everything else goes on.
  * @param folder where the build left them; without them `/` says so
  */
 export function serveWebPage(folder: string) {
   const files = readFiles(folder);
   return (request: Request, response: Response, next: NextFunction): void => {
-    const isPage = request.path === '/' || request.path.startsWith('/assets/');
-    if (!isPage || !['GET', 'HEAD'].includes(request.method)) next();
-    else send(files.get(request.path), request, response);
+    const { path, method } = request;
+    const isPage = path === '/' || path === '/report' || path.startsWith('/assets/');
+    if (!isPage || !['GET', 'HEAD'].includes(method)) next();
+    else send(files.get(path === '/report' ? '/' : path), request, response);
   };
 }
 
@@ -42,7 +43,7 @@ function send(file: WebFile | undefined, request: Request, response: Response): 
   }
   response.set({
     'Content-Type': file.type,
-    'Content-Security-Policy': VIEWER_POLICY,
+    'Content-Security-Policy': request.path === '/report' ? REPORT_POLICY : VIEWER_POLICY,
     'Cache-Control': file.lasting ? 'public, max-age=31536000, immutable' : 'no-cache',
     ETag: file.tag,
     Vary: 'Accept-Encoding',

@@ -16,17 +16,19 @@ interface Known<T> {
   readonly loading: boolean;
 }
 
-/** Asks for `path` now and whenever it changes; null asks for nothing. */
-export function useAnswer<T>(path: string | null): Answer<T> {
+type Get<T> = (path: string, signal: AbortSignal) => Promise<T>;
+
+/** Asks for `path` now and whenever it changes; null asks for nothing. @param get the same at each call */
+export function useAnswer<T>(path: string | null, get: Get<T> = getJson as Get<T>): Answer<T> {
   const [known, setKnown] = useState<Known<T>>({ path, data: null, problem: null, loading: path !== null });
   const [round, setRound] = useState(0);
   useEffect(() => {
     if (path === null) return undefined;
     const gone = new AbortController();
     setKnown((was) => ({ path, data: was.path === path ? was.data : null, problem: null, loading: true }));
-    getJson(path, gone.signal).then(
+    get(path, gone.signal).then(
       (data) => {
-        setKnown({ path, data: data as T, problem: null, loading: false });
+        setKnown({ path, data, problem: null, loading: false });
       },
       (error: unknown) => {
         if (gone.signal.aborted) return;
@@ -37,7 +39,7 @@ export function useAnswer<T>(path: string | null): Answer<T> {
     return () => {
       gone.abort();
     };
-  }, [path, round]);
+  }, [path, get, round]);
   const reload = useCallback(() => {
     setRound((count) => count + 1);
   }, []);

@@ -4,7 +4,9 @@ import { join, resolve } from 'node:path';
 import { openSqliteStore } from '../../src/adapters/sqlite-store.js';
 import { RunRequest } from '../../src/core/run-request.js';
 import { RunExecutor, type Emit } from '../../src/pipeline/run-executor.js';
+import type { ReportStore } from '../../src/ports/report-store.js';
 import type { Run } from '../../src/ports/run-store.js';
+import { MemoryReportStore } from '../fakes/memory-report-store.js';
 import type { RunScript } from '../fakes/scripted-executor.js';
 import { until } from '../fixtures/run-world.js';
 import type { ViewedRun } from '../fixtures/viewed-runs.js';
@@ -31,11 +33,14 @@ export interface ViewerWorld {
 }
 
 /** The built viewer before a real store in a folder of its own. */
-export async function openViewerWorld(apiKeys: readonly string[] = []): Promise<ViewerWorld> {
+export async function openViewerWorld(
+  apiKeys: readonly string[] = [],
+  reports: ReportStore = new MemoryReportStore(),
+): Promise<ViewerWorld> {
   const folder = await mkdtemp(join(tmpdir(), 'bestk-viewer-'));
   const store = await openSqliteStore(join(folder, 'store.sqlite'));
   const executor = new PlayedRuns();
-  const server = await serveRuns(store.runs, executor, { apiKeys, web: resolve('dist/src/web-assets') });
+  const server = await serveRuns(store.runs, executor, { apiKeys, reports, web: resolve('dist/src/web-assets') });
   const headers = {
     'content-type': 'application/json',
     ...(apiKeys[0] === undefined ? {} : { 'x-api-key': apiKeys[0] }),

@@ -4,7 +4,7 @@ import type { ApiKey, Scope } from '../../core/api-key.js';
 import { callerOf } from './caller.js';
 
 /** What holds no data of anybody's: health, the documents of the API, and the viewer, which asks for the key itself. */
-const OPEN_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/openapi.json', '/docs', '/']);
+const OPEN_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/openapi.json', '/docs', '/', '/report']);
 const OPEN_FOLDER = '/assets/';
 
 /** As the router reads a path: whatever the case. */

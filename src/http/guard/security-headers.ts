@@ -6,6 +6,8 @@ const NOTHING = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-
 const DATA_POLICY = NOTHING;
 /** Content-Security-Policy of the viewer's pages: what comes from this service, and nothing inline. */
 export const VIEWER_POLICY = `${NOTHING}; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'`;
+/** Of the page that shows a report: a frame without scripts and origin inherits the policy, and reports bring their style. */
+export const REPORT_POLICY = VIEWER_POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'");
 
 /** What helmet sends, without the headers of browsers that are gone; HSTS is for whoever ends TLS in front. */
 const HEADERS: Readonly<Record<string, string>> = {

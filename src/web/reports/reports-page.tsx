@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
-import { currentKey, queryOf, request } from '../api.js';
+import { queryOf } from '../api.js';
 import { moment } from '../format.js';
 import { Awaited, Notice } from '../notice.js';
-import { saveAs } from '../save-as.js';
 import { useAnswer } from '../use-answer.js';
+import { linkToReport } from './report-page.js';
 
 interface ReportList {
   readonly reports: readonly { readonly id: string; readonly title: string; readonly created_at: string }[];
@@ -66,7 +66,7 @@ function ReportTable({ list: { reports } }: { readonly list: ReportList }) {
           {reports.map(({ id, title, created_at }) => (
             <tr key={id}>
               <td>
-                <ReportLink id={id} title={title} />
+                <a href={linkToReport(id)}>{title === '' ? id : title}</a>
               </td>
               <td>{moment(created_at)}</td>
             </tr>
@@ -74,21 +74,5 @@ function ReportTable({ list: { reports } }: { readonly list: ReportList }) {
         </tbody>
       </table>
     </div>
-  );
-}
-
-/** A link cannot carry a key: with one, the report is fetched and saved. */
-function ReportLink({ id, title }: { readonly id: string; readonly title: string }) {
-  const path = `/v1/reports/${encodeURIComponent(id)}`;
-  const text = title === '' ? id : title;
-  if (currentKey() === null) return <a href={path}>{text}</a>;
-  const save = async (): Promise<void> => {
-    const response = await request(path, { headers: { Accept: 'text/html' } });
-    saveAs(await response.blob(), `bestk-report-${id}.html`);
-  };
-  return (
-    <button type="button" class="link" onClick={() => void save()}>
-      {text} (download)
-    </button>
   );
 }

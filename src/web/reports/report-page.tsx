@@ -1,0 +1,67 @@
+import { useEffect } from 'preact/hooks';
+import { currentKey, request } from '../api.js';
+import { KeyForm } from '../key-form.js';
+import { Awaited } from '../notice.js';
+import { readRoute } from '../route.js';
+import { saveAs } from '../save-as.js';
+import { useAnswer } from '../use-answer.js';
+
+/** What the service says of a report where it sends one itself; before the report's own words, for they are none of ours. */
+const POLICY =
+  '<!doctype html><meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src \'unsafe-inline\'">';
+
+/** A link cannot carry the key, so the page of this path fetches the report and shows it. */
+export function linkToReport(id: string): string {
+  return `${currentKey() === null ? '/v1/reports/' : '/report#'}${encodeURIComponent(id)}`;
+}
+
+/**
+ * One report, by the id behind the hash. What stands in it was written by others: its frame has no scripts and an origin
+ * of its own, so that nothing in it reaches the key.
+ */
+export function ReportPage() {
+  const [id = ''] = readRoute(window.location.hash).parts;
+  const page = useAnswer(`/v1/reports/${encodeURIComponent(id)}`, getPage);
+  useEffect(() => {
+    document.title = 'Report · bestk';
+  }, []);
+  return (
+    <div class="report-page">
+      <header class="top">
+        <a class="brand" href="/#/runs">
+          bestk
+        </a>
+        <nav aria-label="Pages">
+          <a href="/#/reports">Reports</a>
+        </nav>
+        {page.data !== null && <Download id={id} page={page.data} />}
+      </header>
+      {page.problem?.status === 401 ? (
+        <main>
+          <KeyForm onKey={page.reload} />
+        </main>
+      ) : (
+        <Awaited answer={page} what="the report">
+          {(html) => <iframe title="Report" sandbox="" srcdoc={POLICY + html} />}
+        </Awaited>
+      )}
+    </div>
+  );
+}
+
+async function getPage(path: string, signal: AbortSignal): Promise<string> {
+  return (await request(path, { signal, headers: { Accept: 'text/html' } })).text();
+}
+
+function Download({ id, page }: { readonly id: string; readonly page: string }) {
+  return (
+    <button
+      type="button"
+      onClick={() => {
+        saveAs(new Blob([page], { type: 'text/html' }), `bestk-report-${id}.html`);
+      }}
+    >
+      Download
+    </button>
+  );
+}
