@@ -60,8 +60,11 @@ export class KyselyRunStore extends RunStore {
 
   override async overview(id: string): Promise<RunOverview | null> {
     const query = this.db.selectFrom('runs').select(OVERVIEW_COLUMNS).where('id', '=', keyText(id));
-    const row = await this.guard.run(() => query.executeTakeFirst());
-    return row === undefined ? null : { ...overviewOf(row), progress: await this.journal.progress(id) };
+    const [row, progress] = await Promise.all([
+      this.guard.run(() => query.executeTakeFirst()),
+      this.journal.progress(id),
+    ]);
+    return row === undefined ? null : { ...overviewOf(row), progress };
   }
 
   override async statusOf(id: string): Promise<RunStatus | null> {

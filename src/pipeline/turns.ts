@@ -1,4 +1,4 @@
-/** Longest that work gives way to those who ask: it must not starve where somebody always does. */
+/** How long a piece gives way, about, where somebody always asks: work must not starve. */
 const GIVES_WAY_MS = 100;
 /** An answer that takes longer is an upload or a stream, which may take hours. */
 const LONGEST_ANSWER_MS = 250;
@@ -15,12 +15,14 @@ interface Asked {
 
 /**
  * Who has the one thread of this process: whoever asks something comes first, and the work on runs goes on piece by piece,
- * one piece in a turn of the event loop. Work on an embedded store would otherwise not let go of it for many pieces.
+ * one piece in a turn of the event loop. Work on an embedded store would otherwise not let go of it for many pieces. What
+ * cannot give way for longer is spread evenly, and does not come all at once.
  */
 export class Turns {
   private readonly waiting: Waiting[] = [];
   private readonly asked = new Set<Asked>();
-  private cancel: (() => void) | null = null;
+  private cancel: () => void = () => undefined;
+  private begunAt = 0;
 
   /** Somebody asks. @returns to be called when nobody waits for the answer any more; again is harmless */
   ask(isAnswered: () => boolean): () => void {
@@ -35,21 +37,21 @@ export class Turns {
   next(): Promise<void> {
     return new Promise((go) => {
       this.waiting.push({ since: performance.now(), go });
-      if (this.cancel === null) this.plan();
+      this.plan();
     });
   }
 
   private plan(): void {
-    this.cancel?.();
-    this.cancel = null;
+    this.cancel();
     const [first] = this.waiting;
     if (first === undefined) return;
-    const left = this.isAsked() ? first.since + GIVES_WAY_MS - performance.now() : 0;
+    const since = Math.max(this.begunAt, first.since);
+    const left = this.isAsked() ? since + GIVES_WAY_MS / this.waiting.length - performance.now() : 0;
     this.cancel = left > 0 ? later(left, this.begin) : soon(this.begin);
   }
 
   private readonly begin = (): void => {
-    this.cancel = null;
+    this.begunAt = performance.now();
     this.waiting.shift()?.go();
     this.plan();
   };

@@ -56,6 +56,7 @@ describe('turns', () => {
   });
 
   it('does not starve work while there is always somebody who asks', async () => {
+    turns.ask(() => false);
     const timer = setInterval(() => turns.ask(() => false), 10);
     try {
       await work(3);
