@@ -167,6 +167,7 @@ describe('hostile bodies', () => {
     ['a bare word', 'nothing', 400],
     ['an empty body', '', 422],
     ['a list', '[]', 422],
+    ['ever more values', `{"candidates":[${'[],'.repeat(600_000)}[]]}`, 413],
     ['deep nesting', `{"issue":${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}}`, 400],
     ['deep objects', `{"candidates":${'{"a":'.repeat(200_000)}1${'}'.repeat(200_000)}}`, 400],
     ['a deep list that never ends', '['.repeat(30_000_000), 400],
