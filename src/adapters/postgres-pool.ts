@@ -52,7 +52,8 @@ export class CarefulPool implements PostgresPool {
         try {
           return await client.query(sql === 'begin' ? BEGIN : (sql as string), [...(parameters ?? [])]);
         } catch (error) {
-          if (isConnectionLost(error)) lost = true;
+          // A transaction that did not begin whole would be the next one's.
+          if (isConnectionLost(error) || sql === 'begin') lost = true;
           throw error;
         }
       },

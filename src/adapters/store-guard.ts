@@ -71,7 +71,8 @@ export class StoreGuard {
 }
 
 const LONGEST_PAUSE_MS = 2_000;
-const HICCUP_MS = 1_000;
+/** A server finds a deadlock after a second. */
+const HICCUP_MS = 2_000;
 /** Longer than the longest pause and the time between two heartbeats together. */
 const BACK_FOR_MS = 5_000;
 

@@ -43,7 +43,9 @@ export class JobThreads<Job extends object, Made> {
     signal.throwIfAborted();
     const worker = new Worker(this.thread, { workerData: job });
     try {
-      const [answer] = (await once(worker, 'message', { signal })) as [ThreadAnswer<Made>];
+      const [answer] = (await Promise.race([once(worker, 'message', { signal }), endOf(worker)])) as [
+        ThreadAnswer<Made>,
+      ];
       if ('made' in answer) return answer.made;
       throw new ErrorOfThread(answer.failure);
     } catch (error) {
@@ -53,6 +55,12 @@ export class JobThreads<Job extends object, Made> {
       await worker.terminate();
     }
   }
+}
+
+/** @throws when the thread is over: an answer comes before that */
+async function endOf(worker: Worker): Promise<never> {
+  const [code] = (await once(worker, 'exit')) as [number];
+  throw new Error(`The thread ended with ${code} and without an answer.`);
 }
 
 /** An error of another thread, as it was there. */

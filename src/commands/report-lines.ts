@@ -11,10 +11,11 @@ const LARGEST_UPLOAD = 1024 ** 3;
 /** What a run or a label says is short; these are parsed where others wait. */
 const BOUNDS = { ...UPLOAD_BOUNDS, values: 100_000 };
 
+const Id = z.string().max(512);
 const Line = z.union([
-  z.strictObject({ run_id: z.string() }),
-  z.strictObject({ against: z.string() }),
-  z.object({ instance_id: z.string(), candidate_id: z.string(), resolved: z.boolean().nullable() }),
+  z.strictObject({ run_id: Id }),
+  z.strictObject({ against: Id }),
+  z.object({ instance_id: Id, candidate_id: Id, resolved: z.boolean().nullable() }),
 ]);
 
 /** What a report was asked for: runs, runs to compare with, labels by instance and candidate id. */

@@ -23,6 +23,7 @@ const LARGEST_RUN = 64 * 1024 ** 2;
 const MOST_STEPS = 100_000;
 const LOOK_EVERY_BYTES = 64 * 1024 ** 2;
 const NAMED = 20;
+const LONGEST_REASON = 1_000;
 
 /** A file of anybody's, and the folder that it is imported into. */
 export interface UploadJob {
@@ -123,7 +124,9 @@ async function firstRejected(file: string): Promise<z.infer<typeof Rejected>[]> 
   const first: z.infer<typeof Rejected>[] = [];
   for await (const { bytes } of rawLines(createReadStream(file), UPLOAD_BOUNDS.line)) {
     if (first.length === NAMED) break;
-    first.push(Rejected.parse(JSON.parse(bytes?.toString('utf8') ?? '')));
+    if (bytes === null) continue;
+    const { line, reason } = Rejected.parse(JSON.parse(bytes.toString('utf8')));
+    first.push({ line, reason: reason.slice(0, LONGEST_REASON) });
   }
   return first;
 }

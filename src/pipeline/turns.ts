@@ -1,7 +1,7 @@
 /** How long a piece gives way, about, where somebody always asks: work must not starve. */
 const GIVES_WAY_MS = 100;
 /** An answer that takes longer is an upload or a stream, which may take hours. */
-const LONGEST_ANSWER_MS = 250;
+const LONGEST_ANSWER_MS = 1_000;
 
 interface Waiting {
   readonly since: number;

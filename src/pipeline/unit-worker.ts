@@ -74,7 +74,6 @@ export class UnitWorker {
     const { settings } = this.tools;
     while (!this.closing.signal.aborted) {
       using alarm = settings.bell.set(UNITS);
-      await settings.turns.next();
       const unit = await this.next();
       if (unit === null) await alarm.wait(settings.pollMs, this.closing.signal);
       else this.begin(unit);
@@ -83,6 +82,8 @@ export class UnitWorker {
 
   private async next(): Promise<Unit | null> {
     const { units, performer, settings } = this.tools;
+    await settings.turns.next();
+    if (this.closing.signal.aborted) return null;
     try {
       const rooms = await performer.rooms();
       const setups = rooms.filter(({ kind, most }) => this.countOf(kind) < most).map(({ setup }) => setup);

@@ -68,7 +68,7 @@ describe('turns', () => {
 
   it('does not wait for what takes long, as uploads and event streams do', async () => {
     turns.ask(() => false);
-    await sleep(300);
+    await sleep(1_100);
     const start = performance.now();
     await work(20);
     // Giving way twenty times would take two seconds.

@@ -59,10 +59,20 @@ function* importRecord(record: SavedRecord, names: Names): Generator<Imported> {
     const wrong = name === null ? null : wrongId(run.instance_id, name);
     yield wrong === null ? called(run, name) : damaged(wrong);
   }
-  for (const row of read.sealed) {
-    const name = row.candidate_id === null ? null : (renamed.get(row.candidate_id) ?? row.candidate_id);
-    yield { kind: 'sealed', row: { ...row, candidate_id: name }, file: record.file };
-  }
+  for (const row of read.sealed) yield* sealed(row, record.file, { renamed, damaged });
+}
+
+function* sealed(
+  row: Sealed,
+  file: string,
+  {
+    renamed,
+    damaged,
+  }: { readonly renamed: ReadonlyMap<string, string | null>; readonly damaged: (reason: string) => Imported },
+): Generator<Imported> {
+  const name = row.candidate_id === null ? null : (renamed.get(row.candidate_id) ?? row.candidate_id);
+  const wrong = wrongId(row.instance_id, name ?? 'any');
+  yield wrong === null ? { kind: 'sealed', row: { ...row, candidate_id: name }, file } : damaged(wrong);
 }
 
 /** @param name its own, a new one, or null for a run that was met before */
@@ -80,24 +90,42 @@ function wrongId(instance_id: string, candidate_id: string): string | null {
   return issue === undefined ? null : `${issue.path.join('.')}: ${issue.message}`;
 }
 
-/** Candidate ids of every instance, each with what it stands for. */
+/** What the runs of one id came to, and the number of the next. */
+interface Namesakes {
+  readonly contents: Set<string>;
+  next: number;
+}
+
+/** Candidate ids of one instance, each with what it stands for. */
+class NamesOfInstance {
+  private readonly contents = new Map<string, string>();
+  private readonly namesakes = new Map<string, Namesakes>();
+
+  nameOf(id: string, content: string): string | null {
+    const others = this.namesakes.get(id) ?? { contents: new Set(), next: 1 };
+    this.namesakes.set(id, others);
+    while (!others.contents.has(content)) {
+      const name = others.next === 1 ? id : `${id}#${others.next}`;
+      const taken = this.contents.get(name) ?? content;
+      others.contents.add(taken);
+      others.next += 1;
+      if (this.contents.has(name)) continue;
+      this.contents.set(name, content);
+      return name;
+    }
+    return null;
+  }
+}
+
+/** Candidate ids of every instance. */
 class Names {
-  private readonly contents = new Map<string, Map<string, string>>();
+  private readonly instances = new Map<string, NamesOfInstance>();
 
   /** Its own id, a new one when another run has it, or null when that is this very run. */
   nameOf(run: SavedRun): string | null {
-    const known = this.contents.get(run.instance_id) ?? new Map<string, string>();
-    this.contents.set(run.instance_id, known);
-    const content = contentOf(run);
-    for (let n = 1; ; n += 1) {
-      const name = n === 1 ? run.candidate_id : `${run.candidate_id}#${n}`;
-      const taken = known.get(name);
-      if (taken === undefined) {
-        known.set(name, content);
-        return name;
-      }
-      if (taken === content) return null;
-    }
+    const names = this.instances.get(run.instance_id) ?? new NamesOfInstance();
+    this.instances.set(run.instance_id, names);
+    return names.nameOf(run.candidate_id, contentOf(run));
   }
 }
 

@@ -7,6 +7,8 @@ export interface ReadBounds {
   readonly document: number;
   /** In a line or document, and its lines: they cost more than its bytes. */
   readonly values: number;
+  /** Of a packed file, unpacked. */
+  readonly total: number;
   /** What whoever has a larger one can do. */
   readonly next: string;
 }
@@ -16,6 +18,7 @@ export const LOCAL_BOUNDS: ReadBounds = {
   line: 128 * MB,
   document: 256 * MB,
   values: Infinity,
+  total: Infinity,
   next: 'leave out what is no step',
 };
 
@@ -24,6 +27,7 @@ export const UPLOAD_BOUNDS: ReadBounds = {
   line: 16 * MB,
   document: 16 * MB,
   values: 1_000_000,
+  total: 8 * 1024 * MB,
   next: 'on the command line `bestk rescore` and `bestk report` take more',
 };
 

@@ -25,7 +25,7 @@ export async function* savedRecords(file: string, bounds = LOCAL_BOUNDS): AsyncG
   const beside = await filesBeside(file);
   const document = new DocumentSoFar(bounds);
   try {
-    for await (const raw of rawLines(unpacked(file), bounds.line)) {
+    for await (const raw of rawLines(unpacked(file, bounds.total), bounds.line)) {
       const line = new SavedLine(raw, bounds);
       if (line.isBlank) continue;
       for (const each of document.take(line)) yield* recordsOf({ file, beside }, each);

@@ -9,14 +9,15 @@ const MOST_GROWTH = 200;
 const HARMLESS = 1024 * 1024 * 1024;
 const CHUNK = 1024 * 1024;
 
-/** The file grows without end in unpacking. */
+/** The file grows without end in unpacking, or beyond what is taken. */
 export class UnpackingBomb extends Error {}
 
 /**
  * What a file holds, unpacked when its name ends in `.gz` or `.zst`.
+ * @param most bytes of a packed file, unpacked
  * @throws what reading throws, UnpackingBomb, and the unpacker's error for a damaged archive (behind what stands before it)
  */
-export async function* unpacked(file: string): AsyncGenerator<Buffer> {
+export async function* unpacked(file: string, most = Infinity): AsyncGenerator<Buffer> {
   const packed = createReadStream(file, { highWaterMark: CHUNK });
   const unpacker = unpackerOf(file);
   if (unpacker === null) {
@@ -24,7 +25,7 @@ export async function* unpacked(file: string): AsyncGenerator<Buffer> {
     return;
   }
   const out = new PassThrough({ highWaterMark: CHUNK });
-  const running = pipeline(packed, unpacker, guard(packed), out);
+  const running = pipeline(packed, unpacker, guard(packed, most), out);
   running.catch(() => undefined);
   for await (const chunk of out as Readable) yield chunk as Buffer;
   await running;
@@ -61,14 +62,15 @@ function attempt(done: TransformCallback, work: () => void): void {
   }
 }
 
-/** Ends the reading of a file that grows without end. */
-function guard(packed: { readonly bytesRead: number }): Transform {
+/** Ends the reading of a file that grows without end, or beyond `most` bytes. */
+function guard(packed: { readonly bytesRead: number }, most: number): Transform {
   let size = 0;
   return new Transform({
     transform(chunk: Buffer, _encoding, done: TransformCallback): void {
       size += chunk.length;
       const isBomb = size > HARMLESS && size > MOST_GROWTH * Math.max(1, packed.bytesRead);
-      if (isBomb) done(new UnpackingBomb(`it grows more than ${MOST_GROWTH} times in unpacking`));
+      if (size > most) done(new UnpackingBomb(`it comes to more than ${most} bytes`));
+      else if (isBomb) done(new UnpackingBomb(`it grows more than ${MOST_GROWTH} times in unpacking`));
       else done(null, chunk);
     },
   });
