@@ -19,7 +19,7 @@ import type { Database } from './kysely-schema.js';
 import { listRuns } from './run-list-query.js';
 import { insertRun } from './run-insert.js';
 import { censusOf, columnsOf, keyText, newRow, OVERVIEW_COLUMNS, overviewOf, runOf } from './run-rows.js';
-import { lapsedBefore } from './lapsed-leases.js';
+import { lapsedBefore, noteClock } from './lapsed-leases.js';
 import type { StoreDialect } from './store-dialect.js';
 import type { StoreGuard } from './store-guard.js';
 
@@ -119,10 +119,11 @@ export class KyselyRunStore extends RunStore {
   override claim(id: string, owner: string, leaseMs: number): Promise<boolean> {
     return this.write(async (trx) => {
       const lease = { owner, lease_until: sql<number>`${this.dialect.now()} + ${leaseMs}` };
-      const lapsed = lapsedBefore(this.dialect, this.guard);
       const mine = trx.updateTable('runs').set(lease).where('id', '=', keyText(id)).where('status', '=', 'running');
       const extended = await mine.where('owner', '=', owner).executeTakeFirst();
       if (extended.numUpdatedRows > 0n) return true;
+      await noteClock(trx, this.dialect, this.guard);
+      const lapsed = lapsedBefore(this.dialect, this.guard);
       const row = await trx
         .updateTable('runs')
         .set((eb) => ({ ...lease, status: 'running', updated_at: Date.now(), last_seq: eb('last_seq', '+', 1) }))

@@ -9,7 +9,7 @@ import {
   type Wanted,
 } from '../ports/unit-store.js';
 import type { Database, UnitsTable } from './kysely-schema.js';
-import { lapsedBefore } from './lapsed-leases.js';
+import { lapsedBefore, noteClock } from './lapsed-leases.js';
 import type { StoreDialect } from './store-dialect.js';
 import type { StoreGuard } from './store-guard.js';
 import { claimable, MOST_ATTEMPTS, nextInTurn } from './units-in-turn.js';
@@ -65,6 +65,7 @@ export class KyselyUnitStore extends UnitStore {
     const look = () => claimable(this.db, this.times(), wanted).select('units.id').limit(1).executeTakeFirst();
     if ((await this.guard.run(look)) === undefined) return null;
     return this.write(async (trx) => {
+      await noteClock(trx, this.dialect, this.guard);
       const row = await trx
         .updateTable('units')
         .set((eb) => ({

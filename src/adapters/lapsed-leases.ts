@@ -1,14 +1,23 @@
-import { type RawBuilder, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { Database } from './kysely-schema.js';
 import type { StoreDialect } from './store-dialect.js';
 import type { StoreGuard } from './store-guard.js';
 
-const LONG_OVER_MS = 60_000;
-
 /**
- * Leases that end before this moment are over, and others may take what they were for. Of a store that was away that is
- * none for a while: who holds them could not extend them, and may have an answer in hand that was paid and not stored. What
- * is over for a minute is over all the same, for a store may be away now and then for as long as it is busy.
+ * Leases that end before this moment are over, and others may take what they were for: none for a while when nobody could
+ * extend them.
  */
-export function lapsedBefore({ now }: StoreDialect, guard: StoreGuard): RawBuilder<number> {
-  return guard.wasAwayLately ? sql<number>`${now()} - ${LONG_OVER_MS}` : now();
+export function lapsedBefore({ now }: StoreDialect, { absence }: StoreGuard): RawBuilder<number> {
+  return absence.isRecent ? sql<number>`0` : now();
+}
+
+/** Looks at the store's clock before leases are compared with it. */
+export async function noteClock(
+  db: Pick<Kysely<Database>, 'selectNoFrom'>,
+  { now }: StoreDialect,
+  { absence }: StoreGuard,
+): Promise<void> {
+  const askedAt = performance.now();
+  const told = await db.selectNoFrom(now().as('now')).executeTakeFirstOrThrow();
+  absence.noteClock(told.now, askedAt);
 }

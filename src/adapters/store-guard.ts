@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StoreUnavailableError } from '../core/unavailable.js';
 import { backOffMs } from './retry.js';
+import { StoreAbsence } from './store-absence.js';
 
 /** What a driver's error means. */
 export interface StoreFailure {
@@ -23,9 +24,8 @@ export interface StoreGuardOptions {
  * StoreUnavailableError.
  */
 export class StoreGuard {
+  readonly absence = new StoreAbsence();
   private closed = false;
-  /** When a call last had to wait for the store, by the clock of timers. */
-  private awayAt = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly options: StoreGuardOptions) {}
 
@@ -40,28 +40,18 @@ export class StoreGuard {
       if (this.closed) throw new StoreUnavailableError(`${name} is closed`);
       try {
         const done = await work();
-        this.noteWait(performance.now() - start, tries);
+        this.absence.noteTries(tries, performance.now() - start);
         return done;
       } catch (error) {
         const failure = read(error);
         if (failure === null) throw error;
         const spent = performance.now() - start;
-        if (failure.passing) this.noteWait(spent, tries + 1);
+        if (failure.passing) this.absence.noteTries(tries + 1, spent);
         const pause = Math.min(backOffMs(tries - 1, null, Math.random), LONGEST_PAUSE_MS);
         if (!failure.passing || spent + pause > patienceMs) throw given(name, failure, { tries, spent, error });
         await sleep(pause);
       }
     }
-  }
-
-  /** Whether the store is away, or was so lately that others may not have extended their leases since. */
-  get wasAwayLately(): boolean {
-    return performance.now() - this.awayAt < BACK_FOR_MS;
-  }
-
-  /** A deadlock or a connection that was closed is no absence. */
-  private noteWait(spent: number, tries: number): void {
-    if (tries > 1 && spent > HICCUP_MS) this.awayAt = performance.now();
   }
 
   /** Every later call is refused. */
@@ -71,10 +61,6 @@ export class StoreGuard {
 }
 
 const LONGEST_PAUSE_MS = 2_000;
-/** A server finds a deadlock after a second. */
-const HICCUP_MS = 2_000;
-/** Longer than the longest pause and the time between two heartbeats together. */
-const BACK_FOR_MS = 5_000;
 
 function given(
   name: string,
