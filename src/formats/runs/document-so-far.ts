@@ -22,6 +22,11 @@ export class DocumentSoFar {
 
   constructor(private readonly bounds: ReadBounds) {}
 
+  /** Whether nothing that may still come makes it one, or records. */
+  get isLost(): boolean {
+    return this.problem !== null;
+  }
+
   /** @returns the lines to read by themselves now; from a first one on that is JSON by itself, each */
   take(line: SavedLine): readonly SavedLine[] {
     if (!this.decided) {
@@ -29,7 +34,6 @@ export class DocumentSoFar {
       if (line.mayBeginDocument) this.lines = [];
     }
     if (this.lines === null) return [line];
-    if (this.problem !== null) return [];
     this.lines.push(line);
     this.size += (line.text?.length ?? 0) + 1;
     this.levels += line.shape.levels;
@@ -72,7 +76,10 @@ export class DocumentSoFar {
   }
 }
 
+/** What does not even look like one is not parsed: there may be a million lines, and refusing one takes longest. */
 function isRecord(line: SavedLine): boolean {
+  const text = line.text?.trim() ?? '';
+  if (!text.startsWith('{') || !text.endsWith('}')) return false;
   const read = line.read();
   return 'value' in read && typeof read.value === 'object' && read.value !== null && !Array.isArray(read.value);
 }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { isTooDeep, type JsonShape, shapeOf, TOO_DEEP } from '../../core/json-shape.js';
 import { type Parsed, parseJson } from '../json-flaw.js';
 import type { RawLine } from '../raw-lines.js';
@@ -41,11 +42,9 @@ export class SavedLine {
   }
 }
 
+/** A byte-order mark at the beginning of the file goes, anywhere else it is text. */
 function decoded(bytes: Buffer, line: number): string | null {
-  try {
-    // A byte-order mark at the beginning of the file goes, anywhere else it is text.
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: line !== 1 }).decode(bytes);
-  } catch {
-    return null;
-  }
+  if (!isUtf8(bytes)) return null;
+  const text = bytes.toString('utf8');
+  return line === 1 && text.startsWith('\uFEFF') ? text.slice(1) : text;
 }

@@ -29,6 +29,7 @@ export async function* savedRecords(file: string, bounds = LOCAL_BOUNDS): AsyncG
       const line = new SavedLine(raw, bounds);
       if (line.isBlank) continue;
       for (const each of document.take(line)) yield* recordsOf({ file, beside }, each);
+      if (document.isLost) break;
     }
   } catch (error) {
     yield { damage: { file, line: null, byte: null, reason: `cannot be read further: ${(error as Error).message}` } };
