@@ -33,10 +33,10 @@ const wrong = (count: number): number[] => Array<number>(count).fill(1);
 
 describe('a large body', () => {
   it.each([
-    ['steps', { ...request, candidates: [{ candidate_id: 'a', patch: '', trajectory: { steps: wrong(500_000) } }] }],
-    ['files', { ...request, issue: environment({ regression_files: wrong(500_000) }) }],
-    ['verifiers', { ...request, verifiers: wrong(500_000) }],
-    ['lists of steps', { ...request, candidates: many(1_000, 1_000) }],
+    ['steps', { ...request, candidates: [{ candidate_id: 'a', patch: '', trajectory: { steps: wrong(400_000) } }] }],
+    ['files', { ...request, issue: environment({ regression_files: wrong(400_000) }) }],
+    ['verifiers', { ...request, verifiers: wrong(400_000) }],
+    ['lists of steps', { ...request, candidates: many(1_000, 400) }],
   ])(
     'whose %s are all wrong is refused at the first',
     async (_what, body) => {
