@@ -1,12 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { jest } from '@jest/globals';
 import { openSqliteStore } from '../../src/adapters/sqlite-store.js';
 import type { OpenStore } from '../../src/adapters/store.js';
 
 const LEASE_MS = 6_000;
 const HOUR_MS = 3_600_000;
+const { now } = Date;
 const WANTED = { setups: ['s'], not: [], only: null };
 
 describe('when the clock of the store jumps an hour ahead', () => {
@@ -26,7 +26,7 @@ describe('when the clock of the store jumps an hour ahead', () => {
     await store.runs.claim(runId, 'alive', LEASE_MS);
   });
   afterEach(async () => {
-    jest.restoreAllMocks();
+    Date.now = now;
     await store.close();
     await rm(folder, { recursive: true });
   });
@@ -34,7 +34,7 @@ describe('when the clock of the store jumps an hour ahead', () => {
   function jump(): void {
     const later = Date.now() + HOUR_MS;
     const from = performance.now();
-    jest.spyOn(Date, 'now').mockImplementation(() => later + performance.now() - from);
+    Date.now = () => later + performance.now() - from;
   }
 
   it('a unit stays with who works on it, and other units are given out', async () => {
