@@ -1,8 +1,8 @@
 // Kills and restarts the processes of the test cluster, as they were started.
 //   node scripts/kubernetes/processes.mjs kill|start|restart|stop|continue NAME…     NAME: kubelet, apiserver, scheduler, …
 import { spawn } from 'node:child_process';
-import { mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { mkdirSync, openSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { basename, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
@@ -12,6 +12,9 @@ const pidFile = (name) => resolve(HOME, 'run', `${name}.pid`);
 /** How a process was started, kept so that it can be started again after it was killed. */
 const recordFile = (name) => resolve(HOME, 'run', `${name}.started.json`);
 
+/** What a process was, a moment ago, that is still on its way to become the program. */
+const LAUNCHERS = new Set(['bash', 'setsid', 'nohup']);
+
 function words(file) {
   return readFileSync(file, 'utf8').split('\0').filter(Boolean);
 }
@@ -19,6 +22,7 @@ function words(file) {
 /** SIGKILL; resolves when it is gone. */
 export async function kill(name) {
   const pid = Number(readFileSync(pidFile(name), 'utf8'));
+  while (LAUNCHERS.has(basename(readlinkSync(`/proc/${pid}/exe`)))) await sleep(20);
   const record = { argv: words(`/proc/${pid}/cmdline`), env: words(`/proc/${pid}/environ`) };
   mkdirSync(resolve(HOME, 'run'), { recursive: true });
   writeFileSync(recordFile(name), JSON.stringify(record));
@@ -48,9 +52,11 @@ function send(name, signal) {
   process.kill(Number(readFileSync(pidFile(name), 'utf8')), signal);
 }
 
+/** The first thread of a process can be dead while others still hold its files and ports. */
 function isRunning(pid) {
   try {
-    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    return !/^State:\s+Z/m.test(status) || Number(/^Threads:\s+(\d+)/m.exec(status)?.[1]) > 1;
   } catch {
     return false;
   }
