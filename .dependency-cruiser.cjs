@@ -102,7 +102,7 @@ module.exports = {
         pathNot: [
           '^src/(http|pipeline|ports|core)/',
           '^node_modules/(@nestjs/common|@nestjs/core|@nestjs/platform-express|rxjs|zod|express|@types/express)/',
-          '^(crypto|fs|http|path|stream|zlib)$',
+          '^(buffer|crypto|fs|http|path|stream|zlib)$',
         ],
       },
     },

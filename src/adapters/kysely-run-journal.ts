@@ -76,11 +76,11 @@ export class KyselyRunJournal {
         eb
           .selectFrom('place')
           .select((place) => [
-            sql<string>`cast(${run_id} as text)`.as('run_id'),
+            castText(run_id).as('run_id'),
             place.ref('place.last_seq').as('seq'),
             sql<number>`cast(${at} as bigint)`.as('at'),
-            sql<string>`cast(${type} as text)`.as('type'),
-            sql<string>`cast(${data} as text)`.as('data'),
+            castText(type).as('type'),
+            castText(data).as('data'),
           ]),
       )
       .returningAll()
@@ -118,15 +118,25 @@ function nextPlace(db: Kysely<Database>, { run_id: id, at }: NewEvent, by: strin
   return query.returning('last_seq');
 }
 
+/** A value in the place of a column, whose type the server cannot guess. */
+export function castText(value: string) {
+  return sql<string>`cast(${value} as text)`;
+}
+
+/** Data of the event that tells of a status. */
+export function statusData({ status, failure = null }: Partial<Run>): string {
+  return JSON.stringify({ status, failure });
+}
+
 /** Journals a status with the change that made it. */
 export async function journalStatus(
   trx: Transaction<Database>,
   row: Pick<RunsTable, 'id' | 'last_seq' | 'updated_at'>,
-  { status, failure = null }: Partial<Run>,
+  change: Partial<Run>,
 ): Promise<void> {
   const event = { run_id: row.id, seq: row.last_seq, at: row.updated_at, type: STATUS_EVENT };
   await trx
     .insertInto('run_events')
-    .values({ ...event, data: JSON.stringify({ status, failure }) })
+    .values({ ...event, data: statusData(change) })
     .execute();
 }

@@ -1,10 +1,10 @@
-import { type Kysely, sql, type Transaction } from 'kysely';
+import type { Kysely, Transaction } from 'kysely';
 import { STATUS_EVENT } from '../ports/run-store.js';
-import { journalStatus } from './kysely-run-journal.js';
+import { castText, journalStatus, statusData } from './kysely-run-journal.js';
 import type { Database, RunDocumentsTable, RunsTable } from './kysely-schema.js';
 import type { StoreDialect } from './store-dialect.js';
 
-const QUEUED = { status: 'queued', failure: null } as const;
+const QUEUED = { status: 'queued' } as const;
 
 /** A run as it begins: its row, what was asked, and the first event of its journal. */
 export interface NewRun {
@@ -33,7 +33,7 @@ async function insertAtOnce(db: Kysely<Database>, { row, documents }: NewRun): P
       given
         .insertInto('run_documents')
         .columns(['run_id', 'request'])
-        .expression((eb) => eb.selectFrom('fresh').select(['fresh.id', text(documents.request).as('request')])),
+        .expression((eb) => eb.selectFrom('fresh').select(['fresh.id', castText(documents.request).as('request')])),
     )
     .insertInto('run_events')
     .columns(['run_id', 'seq', 'at', 'type', 'data'])
@@ -44,8 +44,8 @@ async function insertAtOnce(db: Kysely<Database>, { row, documents }: NewRun): P
           fresh.ref('fresh.id').as('run_id'),
           fresh.ref('fresh.last_seq').as('seq'),
           fresh.ref('fresh.updated_at').as('at'),
-          text(STATUS_EVENT).as('type'),
-          text(JSON.stringify(QUEUED)).as('data'),
+          castText(STATUS_EVENT).as('type'),
+          castText(statusData(QUEUED)).as('data'),
         ]),
     )
     .returning('run_id')
@@ -58,8 +58,4 @@ function insertRow(db: Pick<Kysely<Database>, 'insertInto'>, row: RunsTable) {
   return insert
     .onConflict((conflict) => conflict.column('key').doNothing())
     .returning(['id', 'last_seq', 'updated_at']);
-}
-
-function text(value: string) {
-  return sql<string>`cast(${value} as text)`;
 }

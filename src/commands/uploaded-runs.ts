@@ -16,7 +16,6 @@ import type { RunService } from '../pipeline/run-service.js';
 import { type ImportSummary, writeImport } from '../reports/write-import.js';
 import { rescoreRequest } from './rescore-request.js';
 
-const LARGEST_UPLOAD = 8 * 1024 ** 3;
 /** Bytes of one instance; a run that is asked for in JSON is no larger. */
 const LARGEST_RUN = 64 * 1024 ** 2;
 /** Of one instance; 200 tries of 500 steps. */
@@ -109,7 +108,8 @@ async function* limited(
   let looked = 0;
   for await (const chunk of upload) {
     size += chunk.length;
-    if (size > LARGEST_UPLOAD) throw new BadInputError('is larger than 8 GiB; send it in parts.', { field: 'body' });
+    if (size > UPLOAD_BOUNDS.total)
+      throw new BadInputError('is larger than 8 GiB; send it in parts.', { field: 'body' });
     if (size - looked > LOOK_EVERY_BYTES) {
       await requireRoom();
       looked = size;

@@ -47,7 +47,8 @@ export interface HttpServer {
 }
 
 /**
- * Serves the controllers of `module`, which provides RunService, RunSettings and AuditLog, and takes up the runs that were left.
+ * Serves the controllers of `module`, which provides RunService, RunSettings and AuditLog, and takes up the runs that were
+ * left.
  * @throws BadInputError off loopback without API keys, ListenError, StoreUnavailableError
  */
 export async function startHttp(module: Type | DynamicModule, options: ServeOptions): Promise<HttpServer> {

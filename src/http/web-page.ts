@@ -19,10 +19,13 @@ interface WebFile {
   readonly tag: string;
   /** Its name changes with its content. */
   readonly lasting: boolean;
+  /** Content-Security-Policy. */
+  readonly policy: string;
 }
 
 /**
- * Serves the viewer's files: `/` and `/assets/*`, and the page again as `/report`, under a policy of its own. They hold no data and need no key; everything else goes on.
+ * Serves the viewer's files: `/` and `/assets/*`, and the page again as `/report`, under a policy of its own. They hold no
+ * data and need no key; everything else goes on.
  * @param folder where the build left them; without them `/` says so
  */
 export function serveWebPage(folder: string) {
@@ -31,7 +34,7 @@ export function serveWebPage(folder: string) {
     const { path, method } = request;
     const isPage = path === '/' || path === '/report' || path.startsWith('/assets/');
     if (!isPage || !['GET', 'HEAD'].includes(method)) next();
-    else send(files.get(path === '/report' ? '/' : path), request, response);
+    else send(files.get(path), request, response);
   };
 }
 
@@ -43,7 +46,7 @@ function send(file: WebFile | undefined, request: Request, response: Response): 
   }
   response.set({
     'Content-Type': file.type,
-    'Content-Security-Policy': request.path === '/report' ? REPORT_POLICY : VIEWER_POLICY,
+    'Content-Security-Policy': file.policy,
     'Cache-Control': file.lasting ? 'public, max-age=31536000, immutable' : 'no-cache',
     ETag: file.tag,
     Vary: 'Accept-Encoding',
@@ -57,16 +60,18 @@ function send(file: WebFile | undefined, request: Request, response: Response): 
 function readFiles(folder: string): ReadonlyMap<string, WebFile> {
   if (!existsSync(folder)) return new Map();
   const names = readdirSync(folder, { recursive: true, encoding: 'utf8' });
-  return new Map(
+  const files = new Map(
     names
       .filter((name) => statSync(join(folder, name)).isFile())
       .map((name) => [name === 'index.html' ? '/' : `/${name.replaceAll('\\', '/')}`, readFile(join(folder, name))]),
   );
+  const page = files.get('/');
+  return page === undefined ? files : files.set('/report', { ...page, policy: REPORT_POLICY });
 }
 
 function readFile(path: string): WebFile {
   const body = readFileSync(path);
   const type = TYPES[extname(path)] ?? 'application/octet-stream';
   const tag = `"${createHash('sha256').update(body).digest('hex').slice(0, 32)}"`;
-  return { type, body, packed: gzipSync(body), tag, lasting: !path.endsWith('.html') };
+  return { type, body, packed: gzipSync(body), tag, lasting: !path.endsWith('.html'), policy: VIEWER_POLICY };
 }

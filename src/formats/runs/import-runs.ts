@@ -35,13 +35,9 @@ export async function* importRuns(paths: readonly string[], bounds = LOCAL_BOUND
 }
 
 function* importRecord(record: SavedRecord, names: Names): Generator<Imported> {
-  const damaged = (reason: string): Imported => ({
-    kind: 'rejected',
-    damage: { file: record.file, line: record.line ?? null, byte: null, reason },
-  });
   const reader = readerOf(record);
   if (reader === undefined) {
-    yield damaged('is of no known format');
+    yield damaged(record, 'is of no known format');
     return;
   }
   let read: ReadRuns;
@@ -49,7 +45,7 @@ function* importRecord(record: SavedRecord, names: Names): Generator<Imported> {
     read = reader.read(record);
   } catch (error) {
     if (!(error instanceof BadInputError)) throw error;
-    yield damaged(error.message);
+    yield damaged(record, error.message);
     return;
   }
   const renamed = new Map<string, string | null>();
@@ -57,22 +53,22 @@ function* importRecord(record: SavedRecord, names: Names): Generator<Imported> {
     const name = names.nameOf(run);
     renamed.set(run.candidate_id, name);
     const wrong = name === null ? null : wrongId(run.instance_id, name);
-    yield wrong === null ? called(run, name) : damaged(wrong);
+    yield wrong === null ? called(run, name) : damaged(record, wrong);
   }
-  for (const row of read.sealed) yield* sealed(row, record.file, { renamed, damaged });
+  for (const row of read.sealed) yield labelled(row, record, renamed);
 }
 
-function* sealed(
-  row: Sealed,
-  file: string,
-  {
-    renamed,
-    damaged,
-  }: { readonly renamed: ReadonlyMap<string, string | null>; readonly damaged: (reason: string) => Imported },
-): Generator<Imported> {
+function damaged({ file, line }: SavedRecord, reason: string): Imported {
+  return { kind: 'rejected', damage: { file, line: line ?? null, byte: null, reason } };
+}
+
+/** @param renamed what the runs of the same record are called */
+function labelled(row: Sealed, record: SavedRecord, renamed: ReadonlyMap<string, string | null>): Imported {
   const name = row.candidate_id === null ? null : (renamed.get(row.candidate_id) ?? row.candidate_id);
   const wrong = wrongId(row.instance_id, name ?? 'any');
-  yield wrong === null ? { kind: 'sealed', row: { ...row, candidate_id: name }, file } : damaged(wrong);
+  return wrong === null
+    ? { kind: 'sealed', row: { ...row, candidate_id: name }, file: record.file }
+    : damaged(record, wrong);
 }
 
 /** @param name its own, a new one, or null for a run that was met before */
@@ -106,10 +102,10 @@ class NamesOfInstance {
     this.namesakes.set(id, others);
     while (!others.contents.has(content)) {
       const name = others.next === 1 ? id : `${id}#${others.next}`;
-      const taken = this.contents.get(name) ?? content;
-      others.contents.add(taken);
+      const taken = this.contents.get(name);
+      others.contents.add(taken ?? content);
       others.next += 1;
-      if (this.contents.has(name)) continue;
+      if (taken !== undefined) continue;
       this.contents.set(name, content);
       return name;
     }

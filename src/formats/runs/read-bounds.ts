@@ -7,7 +7,7 @@ export interface ReadBounds {
   readonly document: number;
   /** In a line or document, and its lines: they cost more than its bytes. */
   readonly values: number;
-  /** Of a packed file, unpacked. */
+  /** Of a file, packed or not. */
   readonly total: number;
   /** What whoever has a larger one can do. */
   readonly next: string;

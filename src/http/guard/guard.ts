@@ -11,7 +11,6 @@ import { requireKnownType, type Uploads } from './known-type.js';
 import { refuseForeignPages } from './origin.js';
 import { limitRate } from './rate-limit.js';
 import { noteRefusals, type RefusedRequest } from './refusals.js';
-import { harden } from './security-headers.js';
 import { requireSteadyBody } from './steady-body.js';
 
 const UPLOADS: Uploads = new Map([
@@ -35,7 +34,6 @@ type Step = (request: Request, response: Response, next: NextFunction) => void;
 export function guard({ apiKeys, rateLimit }: GuardOptions, refused: Refused): readonly Step[] {
   const hasKeys = apiKeys.length > 0;
   return [
-    harden,
     requireSteadyBody(),
     identify(apiKeys),
     noteRefusals(operations, refused),

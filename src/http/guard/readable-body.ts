@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { BadRequestException, PayloadTooLargeException, UnsupportedMediaTypeException } from '@nestjs/common';
 import { isTooDeep, shapeOf, TOO_DEEP } from '../../core/json-shape.js';
 
@@ -12,11 +13,7 @@ const MAX_VALUES = 500_000;
  */
 export function requireReadable(_request: unknown, _response: unknown, body: Buffer, encoding: string): void {
   if (encoding !== 'utf-8') throw new UnsupportedMediaTypeException('Send the body in UTF-8.');
-  try {
-    new TextDecoder('utf-8', { fatal: true }).decode(body);
-  } catch {
-    throw new BadRequestException('The body is not valid UTF-8.');
-  }
+  if (!isUtf8(body)) throw new BadRequestException('The body is not valid UTF-8.');
   const shape = shapeOf(body);
   if (isTooDeep(shape)) throw new BadRequestException(`The body ${TOO_DEEP}.`);
   if (shape.values > MAX_VALUES) throw new PayloadTooLargeException(`The body holds more than ${MAX_VALUES} values.`);
