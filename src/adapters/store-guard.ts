@@ -38,6 +38,8 @@ export class StoreGuard {
     const start = performance.now();
     for (let tries = 1; ; tries += 1) {
       if (this.closed) throw new StoreUnavailableError(`${name} is closed`);
+      // Before it gets through, too: what it then does to leases depends on it.
+      this.absence.noteTries(tries, performance.now() - start);
       try {
         const done = await work();
         this.absence.noteTries(tries, performance.now() - start);
