@@ -1,6 +1,5 @@
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
@@ -15,6 +14,7 @@ import { BOUNDLESS, type MachineRoom } from '../ports/machine-room.js';
 import type { RunService } from '../pipeline/run-service.js';
 import { type ImportSummary, writeImport } from '../reports/write-import.js';
 import { rescoreRequest } from './rescore-request.js';
+import { makeUploadFolder } from './upload-folder.js';
 
 /** Bytes of one instance; a run that is asked for in JSON is no larger. */
 const LARGEST_RUN = 64 * 1024 ** 2;
@@ -48,7 +48,7 @@ export class UploadedRuns extends RescoreIntake {
 
   override async take(upload: AsyncIterable<Uint8Array>, wish: RescoreWish): Promise<TakenIn> {
     await this.requireRoom();
-    const folder = await mkdtemp(join(tmpdir(), 'bestk-upload-'));
+    const folder = await makeUploadFolder();
     try {
       const file = join(folder, wish.gzip ? 'upload.jsonl.gz' : 'upload.jsonl');
       const bounded = limited(upload, () => this.requireRoom());
