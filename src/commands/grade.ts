@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InvalidArgumentError, type Command } from 'commander';
-import { EXIT, InterruptedError } from '../core/errors.js';
+import { EXIT } from '../core/errors.js';
 import type { Candidate } from '../core/candidate.js';
 import { readCandidates } from '../formats/read-candidates.js';
 import { readIssue } from '../formats/read-issue.js';
@@ -13,6 +13,7 @@ import { GradeFiles } from '../reports/grade-files.js';
 import { printable } from '../reports/selection-table.js';
 import { printJson, printProgress, printText } from './answer.js';
 import type { OpenApp } from './app.js';
+import { untilInterrupted } from './run-to-end.js';
 
 interface GradeOptions {
   readonly issue: string;
@@ -66,12 +67,12 @@ async function grade(options: GradeOptions, openApp: OpenApp): Promise<number> {
   const command = testCommand(tests, options.testCommand ?? null);
   const files = await GradeFiles.open(options.out);
   const app = await openApp();
-  const graded = await untilInterrupted(async (signal) => {
+  const graded = await untilInterrupted(app, async (signal) => {
     const { id: imageId } = await app.sandbox.describeImage(issue.environment.image, signal);
     const { sandbox } = app;
     const bench = { sandbox, imageId, issue, tests, command, timeLimitS: options.timeLimitS, pause };
     return gradeAll(bench, candidates, files, signal);
-  }).finally(() => app.close());
+  });
   await files.close(graded);
   if (options.json === true) printJson(documentOf(issue.instance_id, graded, options.out));
   else printText(gradeSummary(graded, options.out));
@@ -108,21 +109,6 @@ function documentOf(instance_id: string, { grades, ungraded, leftOut }: Graded, 
 
 function progressLine({ candidate_id, resolved, reason, seconds }: CandidateGrade): string {
   return printable(`${candidate_id}: ${resolved ? 'resolved' : 'not resolved'}, ${reason} (${seconds} s)`);
-}
-
-/** SIGINT and SIGTERM abort the work, whose containers are removed with it. @throws InterruptedError */
-async function untilInterrupted<R>(work: (signal: AbortSignal) => Promise<R>): Promise<R> {
-  const interrupted = new AbortController();
-  const interrupt = (): void => {
-    printProgress('Interrupted: removing containers. The same command goes on where it stopped.');
-    interrupted.abort(new InterruptedError());
-  };
-  process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
-  try {
-    return await work(interrupted.signal);
-  } finally {
-    process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
-  }
 }
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {

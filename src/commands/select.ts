@@ -12,18 +12,13 @@ import type { Labels } from '../reports/selection-table.js';
 import { prepareFolder, writeRun } from '../reports/write-run.js';
 import { printJson, printText } from './answer.js';
 import type { OpenApp } from './app.js';
+import { type RunOptions, withRunOptions } from './run-options.js';
 import { runToEnd } from './run-to-end.js';
 
-interface SelectOptions {
+interface SelectOptions extends RunOptions {
   readonly issue: string;
   readonly candidates: string;
   readonly out: string;
-  readonly tests?: string;
-  readonly labels?: string;
-  readonly image?: string;
-  readonly instance?: string;
-  readonly verifiers?: string;
-  readonly preset: string;
   readonly json?: true;
 }
 
@@ -38,21 +33,13 @@ Exit: 0 a patch was selected, 2 bad input, 3 Docker or the model is not availabl
 
 /** `bestk select`: verify and select given candidates of one instance. */
 export function registerSelect(program: Command, openApp: OpenApp): void {
-  program
+  const command = program
     .command('select')
     .description('verify K candidate patches of one issue and select the best')
     .requiredOption('--issue <file>', 'the issue: JSON, or JSONL with --instance; a SWE-bench row with --image')
     .requiredOption('--candidates <file>', 'candidates.jsonl or SWE-bench predictions')
-    .requiredOption('--out <dir>', 'folder for the report')
-    .option('--tests <file>', 'saved generated tests, instead of those that BESTK_TEST_MODEL writes')
-    .option('--labels <file>', 'labels, shown beside the selection; no verifier and no stage can see them')
-    .option('--image <name>', 'container image of the instance, when the issue names none')
-    .option('--instance <id>', 'which instance, when a file holds several')
-    .option(
-      '--verifiers <list>',
-      'ef (execution-free; or ef:rubric, ef:pairwise), eb (execution-based), or both: ef,eb',
-    )
-    .option('--preset <name>', 'how the verdicts are combined', 'deepswe')
+    .requiredOption('--out <dir>', 'folder for the report');
+  withRunOptions(command)
     .option('--json', 'one JSON document on stdout')
     .addHelpText('after', EXAMPLE)
     .action(async (options: SelectOptions) => {

@@ -12,20 +12,15 @@ import { prepareFolder, writeRun } from '../reports/write-run.js';
 import { printJson, printText } from './answer.js';
 import type { App, OpenApp } from './app.js';
 import { estimateLine } from './progress.js';
+import { type RunOptions, withRunOptions } from './run-options.js';
 import { runToEnd } from './run-to-end.js';
 
-interface SolveOptions {
+interface SolveOptions extends RunOptions {
   readonly issue: string;
   readonly k: number;
   readonly k0?: number;
   readonly seed: number;
   readonly out: string;
-  readonly tests?: string;
-  readonly labels?: string;
-  readonly image?: string;
-  readonly instance?: string;
-  readonly verifiers?: string;
-  readonly preset: string;
   readonly budgetTokens?: number;
   readonly budgetUsd?: number;
   readonly budgetSeconds?: number;
@@ -46,23 +41,15 @@ Exit: 0 a patch was selected, 2 bad input, 3 Docker or the model is not availabl
 
 /** `bestk solve`: sample K trajectories of one instance, verify and select. */
 export function registerSolve(program: Command, openApp: OpenApp): void {
-  program
+  const command = program
     .command('solve')
     .description('sample K trajectories of an issue with an agent in containers, verify them, and select the best')
     .requiredOption('--issue <file>', 'the issue: JSON, or JSONL with --instance; a SWE-bench row with --image')
     .requiredOption('--out <dir>', 'folder for the report')
     .option('-k <number>', 'how many trajectories', count, 8)
     .option('--k0 <number>', 'sample this many first, and more only while they disagree', count)
-    .option('--seed <number>', 'another number samples other trajectories', natural, 0)
-    .option('--tests <file>', 'saved generated tests, instead of those that BESTK_TEST_MODEL writes')
-    .option('--labels <file>', 'labels, shown beside the selection; no verifier and no stage can see them')
-    .option('--image <name>', 'container image of the instance, when the issue names none')
-    .option('--instance <id>', 'which instance, when a file holds several')
-    .option(
-      '--verifiers <list>',
-      'ef (execution-free; or ef:rubric, ef:pairwise), eb (execution-based), or both: ef,eb',
-    )
-    .option('--preset <name>', 'how the verdicts are combined', 'deepswe')
+    .option('--seed <number>', 'another number samples other trajectories', natural, 0);
+  withRunOptions(command)
     .option('--budget-tokens <number>', 'tokens that agent and judge may use together', count)
     .option('--budget-usd <number>', 'US dollars, by the price table BESTK_PRICES', positive)
     .option('--budget-seconds <number>', 'wall seconds of the run', positive)
