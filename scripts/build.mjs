@@ -1,6 +1,6 @@
 // Compiles src/ and verifiers/ into a fresh dist/, copies the prompts beside them and bundles the viewer.
 import { spawnSync } from 'node:child_process';
-import { cpSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, rmSync, writeFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildWeb } from './build-web.mjs';
@@ -14,6 +14,8 @@ const tsc = [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.buil
 const { status } = spawnSync(process.execPath, tsc, { cwd: root, stdio: 'inherit' });
 if (status !== 0) process.exit(status ?? 1);
 
+// What links to it is run as a program; npm makes it one only when it makes the link.
+chmodSync(join(root, 'dist/src/cli.js'), 0o755);
 cpSync(join(root, 'prompts'), join(root, 'dist/prompts'), {
   recursive: true,
   filter: (source) => ['', '.md'].includes(extname(source)),

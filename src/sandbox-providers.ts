@@ -5,7 +5,7 @@ import { dockerRoot } from './adapters/docker-root.js';
 import { LocalMachineRoom } from './adapters/local-machine-room.js';
 import { createSandbox } from './adapters/sandboxes.js';
 import { CONFIG, type Config } from './config.js';
-import { createLogger, nestLogger } from './logger.js';
+import { createLogger } from './logger.js';
 import { MachineRoom } from './ports/machine-room.js';
 import { Sandbox } from './ports/sandbox.js';
 import { Watching } from './watching.js';
@@ -18,9 +18,9 @@ export const sandboxProviders: Provider[] = [
   {
     provide: Sandbox,
     useFactory: ({ sandbox, images, logLevel, secrets }: Config, room: MachineRoom, watching: Watching) => {
-      const logger = nestLogger(createLogger(logLevel, secrets));
+      const logger = createLogger(logLevel, secrets);
       const warn = (text: string): void => void logger.warn(text);
-      const pulling = { ...images, say: (text: string): void => void logger.log(text) };
+      const pulling = { ...images, say: (text: string): void => void logger.info(text) };
       return watching.sandbox(createSandbox({ ...sandbox, pulling, room, outputBytes: OUTPUT_BYTES, warn }));
     },
     inject: [CONFIG, MachineRoom, Watching],

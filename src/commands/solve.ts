@@ -20,7 +20,7 @@ interface SolveOptions extends RunOptions {
   readonly k: number;
   readonly k0?: number;
   readonly seed: number;
-  readonly out: string;
+  readonly out?: string;
   readonly budgetTokens?: number;
   readonly budgetUsd?: number;
   readonly budgetSeconds?: number;
@@ -45,7 +45,7 @@ export function registerSolve(program: Command, openApp: OpenApp): void {
     .command('solve')
     .description('sample K trajectories of an issue with an agent in containers, verify them, and select the best')
     .requiredOption('--issue <file>', 'the issue: JSON, or JSONL with --instance; a SWE-bench row with --image')
-    .requiredOption('--out <dir>', 'folder for the report')
+    .option('--out <dir>', 'folder for the report; not for an estimate')
     .option('-k <number>', 'how many trajectories', count, 8)
     .option('--k0 <number>', 'sample this many first, and more only while they disagree', count)
     .option('--seed <number>', 'another number samples other trajectories', natural, 0);
@@ -64,13 +64,15 @@ export function registerSolve(program: Command, openApp: OpenApp): void {
 async function solve(options: SolveOptions, openApp: OpenApp): Promise<number> {
   const request = await readRequest(options);
   if (options.estimate === true) return tellEstimate(await openApp(), request, options.json === true);
-  await prepareFolder(options.out);
+  const { out } = options;
+  if (out === undefined) throw new BadInputError('is missing: name a folder for the report.', { field: '--out' });
+  await prepareFolder(out);
   const labels = options.labels === undefined ? null : await readLabels(options.labels, request.issue.instance_id);
   const finished = await runToEnd(await openApp(), `solve:${contentKey(request)}`, request);
-  await writeRun(options.out, finished);
+  await writeRun(out, finished);
   const { selection, statistics, usage, sampling } = finished.result;
-  if (options.json === true) printJson({ ...selection, statistics, sampling, usage, out: options.out });
-  else printText(selectSummary(finished.result, labels, options.out));
+  if (options.json === true) printJson({ ...selection, statistics, sampling, usage, out });
+  else printText(selectSummary(finished.result, labels, out));
   return selection.candidate_id === null ? EXIT.noPatch : EXIT.done;
 }
 

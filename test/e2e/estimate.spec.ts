@@ -12,7 +12,7 @@ it('says what a run can come to at most, in calls, tokens and money, and does no
   });
   const prices = cli.write('prices.yaml', 'agent: { input: 1, output: 10 }\njudge: { input: 2, output: 10 }\n');
   const issue = cli.write('issue.json', JSON.stringify(calculatorIssue));
-  const args = ['solve', '--issue', issue, '-k', '4', '--out', cli.path('out'), '--estimate', '--json'];
+  const args = ['solve', '--issue', issue, '-k', '4', '--estimate', '--json'];
   const { code, stdout } = await cli.run(args, { BESTK_PRICES: prices });
   expect(code).toBe(0);
   const agent = 4 * 10;
@@ -23,6 +23,8 @@ it('says what a run can come to at most, in calls, tokens and money, and does no
       usd: expect.closeTo((agent * (49_000 * 1 + 1_000 * 10) + 4 * 65_536 * 2) / 1e6, 9) as number,
     },
   });
+  const inEarnest = await cli.run(args.slice(0, -2));
+  expect(`${inEarnest.code} ${inEarnest.stderr}`).toMatch(/^2 .*--out/);
   const unpriced = await cli.run(args);
   expect(JSON.parse(unpriced.stdout)).toMatchObject({ at_most: { usd: null } });
   const bad = await cli.run(args, { BESTK_PRICES: cli.write('bad.yaml', 'agent: { input: x }') });
