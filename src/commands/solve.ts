@@ -53,7 +53,7 @@ export function registerSolve(program: Command, openApp: OpenApp): void {
     .option('--budget-tokens <number>', 'tokens that agent and judge may use together', count)
     .option('--budget-usd <number>', 'US dollars, by the price table BESTK_PRICES', positive)
     .option('--budget-seconds <number>', 'wall seconds of the run', positive)
-    .option('--estimate', 'say what the run can come to at most, and do nothing')
+    .option('--estimate', 'say what trajectories and one judgement of each can come to at most, and do nothing')
     .option('--json', 'one JSON document on stdout')
     .addHelpText('after', EXAMPLE)
     .action(async (options: SolveOptions) => {
@@ -80,7 +80,7 @@ async function tellEstimate(app: App, request: RunRequest, asJson: boolean): Pro
   try {
     const atMost = estimate(request, checkRequest(request, app.kits), app.kits);
     if (asJson) printJson({ at_most: atMost });
-    else printText(`${estimateLine(atMost)}. Limit it with --budget-tokens, --budget-usd or --budget-seconds.`);
+    else printText(`Trajectories and one judgement of each: ${estimateLine(atMost)}. Limit it with --budget-tokens, --budget-usd or --budget-seconds.`);
     return EXIT.done;
   } finally {
     await app.close();

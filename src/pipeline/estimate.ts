@@ -3,7 +3,7 @@ import type { RunRequest } from '../core/run-request.js';
 import { isJudge, type VerifierName } from '../core/verifier-name.js';
 import type { RunKitFactory } from './run-kit.js';
 
-/** What a run can come to at most; real runs stay far below, since few trajectories use all steps and all context. */
+/** What trajectories and their judging can come to at most; most stay far below: few use all steps and all context. */
 export interface Estimate {
   readonly model_calls: number;
   readonly tokens: number;
@@ -16,7 +16,7 @@ const JUDGE_TOKENS = 65_536;
 
 /**
  * An upper bound from the limits: every trajectory takes all its steps, every call fills the context, nothing comes from
- * a prefix cache. Writing tests is not in it.
+ * a prefix cache, the judge is asked once about each. More questions and writing tests are not in it.
  */
 export function estimate({ k, candidates }: RunRequest, names: readonly VerifierName[], kits: RunKitFactory): Estimate {
   const agent = candidates === null ? agentPart(k, kits) : NOTHING;
