@@ -12,6 +12,11 @@ const OPEN = RunStatus.options.filter((status) => !hasEnded(status));
 /** The largest that the column holds: PostgreSQL compares with no larger one. */
 const LARGEST_SEQ = 2 ** 31 - 1;
 
+/** PostgreSQL gives a count as text. */
+type Count = number | string;
+const COUNT = sql<Count>`count(*)`;
+const NONE = sql<number>`0`;
+
 type NewEvent = Omit<RunEventsTable, 'seq'>;
 
 /** The append-only journals of runs. The run's row numbers its events: whoever holds it is alone. */
@@ -42,23 +47,28 @@ export class KyselyRunJournal {
     return (await this.guard.run(() => (limit === undefined ? found : found.limit(limit)).execute())).map(eventOf);
   }
 
-  /** Counted by the database, which has the types of a run's events in an index. */
   async progress(id: string): Promise<RunProgress> {
-    const counted = this.of(id)
-      .groupBy('type')
-      .select((eb) => ['type', eb.fn.countAll().as('events')]);
-    const [counts, telling] = await Promise.all([this.guard.run(() => counted.execute()), this.ofWorkAndNewest(id)]);
+    const rows = await this.guard.run(() => this.tellingAndCounts(id).execute());
+    const telling = rows.filter(({ seq }) => seq > 0).map(eventOf);
+    const counts = rows.filter(({ seq }) => seq === 0).map(({ type, events }) => [type, Number(events)] as const);
     const last = telling.at(-1) ?? null;
-    const by_type = Object.fromEntries(counts.map(({ type, events }) => [type, Number(events)]));
-    return { events: last?.seq ?? 0, by_type, workers: workOf(telling), last };
+    return { events: last?.seq ?? 0, by_type: Object.fromEntries(counts), workers: workOf(telling), last };
   }
 
-  private async ofWorkAndNewest(id: string): Promise<readonly RunEvent[]> {
+  /**
+   * Events of work and the newest; as event 0 of each type how many there are, counted by the database, which has the types
+   * in an index. One question: whoever asks for a status waits for one answer, on one connection.
+   */
+  private tellingAndCounts(id: string) {
     const newest = this.db.selectFrom('runs').select('last_seq').where('id', '=', keyText(id));
-    const query = this.of(id)
-      .select(['seq', 'at', 'type', 'data'])
-      .where((eb) => eb.or([eb('type', 'in', WORK_EVENTS), eb('seq', '=', newest)]));
-    return (await this.guard.run(() => query.orderBy('seq', 'asc').execute())).map(eventOf);
+    const counted = this.of(id)
+      .groupBy('type')
+      .select([NONE.as('seq'), NONE.as('at'), 'type', sql<string>`''`.as('data'), COUNT.as('events')]);
+    return this.of(id)
+      .select(['seq', 'at', 'type', 'data', sql<Count>`0`.as('events')])
+      .where((eb) => eb.or([eb('type', 'in', WORK_EVENTS), eb('seq', '=', newest)]))
+      .unionAll(counted)
+      .orderBy('seq', 'asc');
   }
 
   private of(id: string) {
