@@ -140,9 +140,12 @@ describe('two workers on one PostgreSQL', () => {
     expect(of(journal, 'unit')).toHaveLength(rows.length);
   }, 240_000);
 
-  it.each(['the process whose run it is', 'the other one'])(
-    'finish when %s is killed',
-    async (which) => {
+  it.each([
+    { which: 'the process whose run it is', sweep: 'the next sweep of the living one' },
+    { which: 'the other one', sweep: 'bestk sweep' },
+  ])(
+    'finish when $which is killed; $sweep removes what it left',
+    async ({ which, sweep }) => {
       startWorker();
       startWorker();
       const id = await submit(`killed: ${which}`);
@@ -160,6 +163,7 @@ describe('two workers on one PostgreSQL', () => {
       expect(Math.max(...rows.map(({ attempts }) => attempts))).toBe(2);
       expect(paidTwice()).toBeLessThanOrEqual(1);
       const living = workers.find((worker) => worker !== victim);
+      if (sweep === 'bestk sweep') expect(await new CommandLine().run(['sweep'])).toMatchObject({ code: 0 });
       await until(async () => (containersOf(victim?.pid).length === 0 ? true : null));
       expect(containersOf(living?.pid)).toEqual([]);
     },
