@@ -70,6 +70,7 @@ module.exports = {
           '^src/(pipeline|agent|ports|core|reports)/',
           '^verifiers/hybrid/',
           '^node_modules/(@nestjs/common|zod)/',
+          '^events$',
         ],
       },
     },

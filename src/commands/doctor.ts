@@ -114,6 +114,6 @@ async function check(name: string, probe: () => Promise<string>): Promise<Check>
     return { name, ok: true, detail: await probe() };
   } catch (error) {
     if (!(error instanceof BestkError)) throw error;
-    return { name, ok: false, detail: `${error.message} ${error.next}` };
+    return { name, ok: false, detail: `${error.message.replace(/\.?$/, '.')} ${error.next}` };
   }
 }

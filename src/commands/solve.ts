@@ -80,7 +80,10 @@ async function tellEstimate(app: App, request: RunRequest, asJson: boolean): Pro
   try {
     const atMost = estimate(request, checkRequest(request, app.kits), app.kits);
     if (asJson) printJson({ at_most: atMost });
-    else printText(`Trajectories and one judgement of each: ${estimateLine(atMost)}. Limit it with --budget-tokens, --budget-usd or --budget-seconds.`);
+    else
+      printText(
+        `Trajectories and one judgement of each: ${estimateLine(atMost)}. Limit it with --budget-tokens, --budget-usd or --budget-seconds.`,
+      );
     return EXIT.done;
   } finally {
     await app.close();

@@ -8,7 +8,7 @@ export type JudgeMethod = (typeof JUDGE_METHODS)[number];
 export const VerifierName = z.enum(['ef', 'ef:yes-no', 'ef:rubric', 'ef:pairwise', 'eb']);
 export type VerifierName = z.infer<typeof VerifierName>;
 
-/** Whether a verifier asks a model for its verdict. */
+/** Whether a verifier is the execution-free one, in whichever way: it asks BESTK_VERIFIER_MODEL. */
 export function isJudge(name: VerifierName): boolean {
-  return name !== 'eb';
+  return name === 'ef' || name.startsWith('ef:');
 }

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { z } from 'zod';
 import { InterruptedError } from '../core/errors.js';
 import { StoreUnavailableError } from '../core/unavailable.js';
@@ -79,6 +80,8 @@ export class UnitDesk {
   }
 
   private end(id: string, signal: AbortSignal): Promise<void> {
+    // A run waits for all its units at once; Node would take the eleventh for a leak.
+    setMaxListeners(0, signal);
     return new Promise((resolve, reject) => {
       const settle = (done: () => void): void => {
         this.waiting.delete(id);

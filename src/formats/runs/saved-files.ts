@@ -15,6 +15,18 @@ export async function* savedFiles(paths: readonly string[]): AsyncGenerator<stri
   for (const path of paths) yield* walk(path, seen, true);
 }
 
+/** What `solve` leaves beside its candidates.jsonl: the same again in other formats, and what was found out about them. */
+const BESIDE_CANDIDATES = new Set([
+  'run.json',
+  'selection.json',
+  'usage.json',
+  'verdicts.jsonl',
+  'matrix.jsonl',
+  'tests.jsonl',
+  'trajectories.jsonl',
+  'predictions.jsonl',
+]);
+
 async function* walk(path: string, seen: Set<string>, named: boolean): AsyncGenerator<string> {
   const info = await stat(path).catch(() => null);
   if (info === null) {
@@ -29,5 +41,11 @@ async function* walk(path: string, seen: Set<string>, named: boolean): AsyncGene
     if (info.isFile() && (named || READABLE.test(path))) yield path;
     return;
   }
-  for (const name of (await readdir(path)).sort()) yield* walk(join(path, name), seen, false);
+  for (const name of unrepeated(await readdir(path)).sort()) yield* walk(join(path, name), seen, false);
+}
+
+/** In the folder of a run of ours its candidates stand for themselves. */
+function unrepeated(names: string[]): string[] {
+  const isRun = ['run.json', 'verdicts.jsonl', 'candidates.jsonl'].every((name) => names.includes(name));
+  return isRun ? names.filter((name) => !BESIDE_CANDIDATES.has(name)) : names;
 }

@@ -31,7 +31,14 @@ export async function runLabels(paths: readonly string[], runs: readonly Reporte
     labels.set(instance_id, (labels.get(instance_id) ?? new Map<string, boolean>()).set(candidate_id, resolved));
   }
   if (labels.size > 0) return labels;
-  throw new BadInputError('hold no label of any candidate of these runs.', {
+  throw noLabels(paths, runs);
+}
+
+function noLabels(paths: readonly string[], [run]: readonly ReportedRun[]): BadInputError {
+  const id = run?.entries[0]?.id;
+  const such = run === undefined || id === undefined ? '' : `, such as "${id}" of ${run.request.issue.instance_id}`;
+  const verb = paths.length === 1 ? 'holds' : 'hold';
+  return new BadInputError(`${verb} no label of any candidate of these runs${such}.`, {
     file: paths.join(', '),
     field: '--labels',
   });
