@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -91,6 +92,19 @@ describe('units of a run', () => {
     expect(most).toBe(2);
     expect((await desk.have(cells(run, 'u0'), quiet)).result).toEqual({ label: 'u0' });
     expect(seen).toHaveLength(9);
+  });
+
+  it('may be more at once than Node expects listeners of a signal, which it would call a leak', async () => {
+    const { signal } = new AbortController();
+    const { desk } = processWith(() => sleep(20, 'done'));
+    const run = await running('a');
+    const done = Promise.all(Array.from({ length: 12 }, (_, n) => desk.have(cells(run, `u${n}`), signal)));
+    await until(() => getEventListeners(signal, 'abort').length > 10);
+    // Node 20 itself cannot tell a limit of 0, which is none.
+    const limit = Object.getOwnPropertySymbols(signal).find(({ description }) => /MaxEvent/i.test(description ?? ''));
+    expect(Reflect.get(signal, limit ?? '')).toBe(0);
+    await done;
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
   it('are tried again where the infrastructure failed, a bounded number of times', async () => {
