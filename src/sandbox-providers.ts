@@ -19,8 +19,13 @@ export const sandboxProviders: Provider[] = [
     provide: Sandbox,
     useFactory: ({ sandbox, images, logLevel, secrets }: Config, room: MachineRoom, watching: Watching) => {
       const logger = createLogger(logLevel, secrets);
-      const warn = (text: string): void => void logger.warn(text);
-      const pulling = { ...images, say: (text: string): void => void logger.info(text) };
+      const warn = (text: string): void => {
+        logger.warn(text);
+      };
+      const say = (text: string): void => {
+        logger.info(text);
+      };
+      const pulling = { ...images, say };
       return watching.sandbox(createSandbox({ ...sandbox, pulling, room, outputBytes: OUTPUT_BYTES, warn }));
     },
     inject: [CONFIG, MachineRoom, Watching],

@@ -13,6 +13,7 @@ import { findPreset } from '../../verifiers/hybrid/presets.js';
 import { printJson, printProgress, printText } from './answer.js';
 import type { App, OpenApp } from './app.js';
 import { rescoreRequest, type RescoreOptions } from './rescore-request.js';
+import { presetOption } from './run-options.js';
 import { runOne, untilInterrupted } from './run-to-end.js';
 
 const EXAMPLE = `
@@ -41,7 +42,7 @@ export function registerRescore(program: Command, openApp: OpenApp): void {
     .option('--issues <file>', 'statements and environments of instances whose runs name none')
     .option('--image <template>', 'container image; {instance_id} is replaced')
     .option('--verifiers <list>', 'ef, ef:rubric, ef:pairwise, eb; by default what settings and images allow')
-    .option('--preset <name>', 'how the verdicts are combined', 'deepswe')
+    .addOption(presetOption())
     .option('--parallel <n>', 'instances under way at once', '4')
     .option('--json', 'one JSON document on stdout')
     .addHelpText('after', EXAMPLE)

@@ -1,4 +1,5 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
+import { presetsForRuns } from '../pipeline/preset-choices.js';
 
 export interface RunOptions {
   readonly tests?: string;
@@ -20,5 +21,10 @@ export function withRunOptions(command: Command): Command {
       '--verifiers <list>',
       'ef (execution-free; or ef:rubric, ef:pairwise), eb (execution-based), or both: ef,eb',
     )
-    .option('--preset <name>', 'how the verdicts are combined', 'deepswe');
+    .addOption(presetOption());
+}
+
+export function presetOption(): Option {
+  const names = presetsForRuns().join(', ');
+  return new Option('--preset <name>', `how the verdicts are combined: ${names}`).default('deepswe');
 }
