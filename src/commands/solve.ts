@@ -34,7 +34,8 @@ Example:
   $ bestk solve --issue rows.jsonl --instance sympy__sympy-24066 --image my/sympy:1.11 \\
       -k 16 --k0 4 --budget-tokens 20000000 --out out/
 
-OPENAI_BASE_URL and BESTK_AGENT_MODEL name the agent's model, BESTK_VERIFIER_MODEL the judge's. The folder also gets candidates.jsonl, trajectories.jsonl (R2E-Gym) and predictions.jsonl (SWE-bench).
+OPENAI_BASE_URL and BESTK_AGENT_MODEL name the agent's model, BESTK_VERIFIER_MODEL the judge's. The folder
+also gets candidates.jsonl, trajectories.jsonl (R2E-Gym) and predictions.jsonl (SWE-bench).
 
 Exit: 0 a patch was selected, 2 bad input, 3 Docker or the model is not available, 4 no patch is worth returning,
 130 interrupted (the same command goes on where it stopped, and asks no model twice).`;
