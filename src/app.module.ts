@@ -15,7 +15,6 @@ import { RunService } from './pipeline/run-service.js';
 import { RunSettings } from './pipeline/run-settings.js';
 import { JobThreads } from './commands/job-threads.js';
 import { ThreadedReports } from './commands/threaded-reports.js';
-import { removeLeftUploads } from './commands/upload-folder.js';
 import { type UploadJob, UploadedRuns } from './commands/uploaded-runs.js';
 import { JudgePrompts } from './pipeline/judge-prompts.js';
 import { ReportMaker } from './pipeline/report-maker.js';
@@ -129,10 +128,8 @@ const providers: Provider[] = [
   },
   {
     provide: RescoreIntake,
-    useFactory: async (runs: RunService, kits: RunKitFactory, room: MachineRoom, imports: ImportThreads) => {
-      await removeLeftUploads();
-      return new UploadedRuns(runs, kits, room, (job) => imports.run(job));
-    },
+    useFactory: (runs: RunService, kits: RunKitFactory, room: MachineRoom, imports: ImportThreads) =>
+      new UploadedRuns(runs, kits, room, (job) => imports.run(job)),
     inject: [RunService, RunKitFactory, MachineRoom, JobThreads],
   },
   {

@@ -4,6 +4,7 @@ import { type DynamicModule, Module, type OnApplicationBootstrap, type Type } fr
 import { AppModule } from './app.module.js';
 import { printFailure } from './commands/answer.js';
 import type { ServeOptions } from './commands/serve.js';
+import { removeLeftUploads } from './commands/upload-folder.js';
 import { Daemon } from './daemon.js';
 import { httpControllers, watchProviders } from './http/http-controllers.js';
 import { startHttp } from './http/serve.js';
@@ -32,6 +33,7 @@ class ServerModule implements OnApplicationBootstrap {
  */
 export async function serve(at: ServeOptions, app: Type | DynamicModule = AppModule): Promise<void> {
   const daemon = new Daemon();
+  await removeLeftUploads();
   const module = { module: ServerModule, imports: [app, MetricsModule] };
   const server = await startHttp(module, { ...daemon.listening(at), version: VERSION, web: WEB_ASSETS });
   daemon.tell({ url: server.url }, 'listening');

@@ -41,7 +41,8 @@ function startOf(pid: number): string | undefined {
   return fields === undefined || fields[0] === 'Z' ? undefined : fields[19];
 }
 
-function isRunning(pid: number): boolean {
+/** Whether a process of this machine has that number, whoever's it is. */
+export function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {

@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isRunning } from '../adapters/sandbox-owner.js';
 
 const OF_ANY_MACHINE = 'bestk-upload-';
 const OF_THIS_MACHINE = `${OF_ANY_MACHINE}${hostname()}-`;
@@ -36,12 +37,4 @@ function ownerOf(name: string): number | null {
   if (!name.startsWith(OF_THIS_MACHINE)) return null;
   const [, pid] = /^(\d+)-\w+$/.exec(name.slice(OF_THIS_MACHINE.length)) ?? [];
   return pid === undefined ? null : Number(pid);
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
-  }
 }
