@@ -12,16 +12,16 @@ export default tseslint.config(
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
       'no-restricted-properties': [
         'error',
-        { object: 'process', property: 'env', message: 'Only src/config.ts reads the environment.' },
+        { object: 'process', property: 'env', message: 'Only src/app/config.ts reads the environment.' },
       ],
       'no-console': 'error',
-      'max-lines': ['error', { max: 200, skipBlankLines: false, skipComments: false }],
-      'max-lines-per-function': ['error', { max: 50, skipBlankLines: true, skipComments: true }],
+      'max-lines': ['error', { max: 350, skipBlankLines: false, skipComments: false }],
+      'max-lines-per-function': ['error', { max: 60, skipBlankLines: true, skipComments: true }],
       'max-params': ['error', 4],
       complexity: ['error', 10],
     },
   },
-  { files: ['src/config.ts'], rules: { 'no-restricted-properties': 'off' } },
+  { files: ['src/app/config.ts'], rules: { 'no-restricted-properties': 'off' } },
   {
     // An injected class must stay a value import: its constructor type is the DI token.
     files: ['src/**/*.{ts,tsx}'],

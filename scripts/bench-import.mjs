@@ -5,7 +5,7 @@ import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, statS
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { importRuns } from '../dist/src/formats/runs/import-runs.js';
+import { importRuns } from '../dist/src/io/saved-runs/import-runs.js';
 
 const { values } = parseArgs({ options: { gb: { type: 'string', default: '1' } } });
 const GB = 1024 ** 3;

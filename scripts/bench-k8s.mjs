@@ -15,8 +15,8 @@ const spec = { image: IMAGE, workdir: '/testbed', baseCommit: null, purpose: 'be
 
 needCluster('bench:k8s');
 const { environment, down } = await bringUp([IMAGE]);
-const { KubernetesSandbox } = await import('../dist/src/adapters/kubernetes-sandbox.js');
-const { connectCluster } = await import('../dist/src/adapters/kubernetes-connection.js');
+const { KubernetesSandbox } = await import('../dist/src/sandbox/kubernetes/sandbox.js');
+const { connectCluster } = await import('../dist/src/sandbox/kubernetes/client.js');
 const cluster = {
   kubeconfig: environment.BESTK_TEST_KUBECONFIG,
   namespace: environment.BESTK_KUBERNETES_NAMESPACE,

@@ -10,7 +10,7 @@
 // Pools in which all or none are right are left out: there is nothing to pick. A tie counts as the chance of a right pick.
 import { below, seededRandom } from '../dist/src/core/random.js';
 import { latentPosterior } from '../dist/verifiers/hybrid/latent-model.js';
-import { Resamples } from '../dist/src/statistics/bootstrap.js';
+import { Resamples } from '../dist/src/statistics/intervals/bootstrap.js';
 
 const [POOLS, K, TESTS, WAYS] = [1_000, 8, 10, 4];
 const [TELLING, NOISE] = [0.2, 0.02];

@@ -6,7 +6,7 @@ import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { seededRandom } from '../dist/src/core/random.js';
 import { makeBenchmark } from '../dist/src/reports/benchmark/make-benchmark.js';
-import { defaultPresets } from '../dist/src/reports/benchmark/presets-with-data.js';
+import { defaultPresets } from '../dist/src/reports/benchmark/presets.js';
 import { benchmarkOfRuns } from '../dist/src/reports/benchmark/read-benchmark.js';
 import { benchmarkHtml } from '../dist/src/reports/benchmark/write-benchmark.js';
 

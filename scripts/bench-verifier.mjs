@@ -4,13 +4,13 @@
 //   cache      input tokens that a server with a prefix cache computes for a rubric, against the naive order of calls
 import { loadavg } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { GptTokenizer } from '../dist/src/adapters/gpt-tokenizer.js';
-import { MarkdownPromptLibrary } from '../dist/src/adapters/markdown-prompt-library.js';
-import { OpenAiLlmClient } from '../dist/src/adapters/openai-llm-client.js';
-import { fitAttempt } from '../dist/verifiers/execution-free/fit-attempt.js';
-import { JUDGE_DEFAULTS } from '../dist/verifiers/execution-free/judge-options.js';
-import { createRubricVerifier } from '../dist/verifiers/execution-free/rubric.js';
-import { createYesNoVerifier } from '../dist/verifiers/execution-free/yes-no.js';
+import { GptTokenizer } from '../dist/src/models/gpt-tokenizer.js';
+import { MarkdownPromptLibrary } from '../dist/src/models/prompts/prompt-library.js';
+import { OpenAiLlmClient } from '../dist/src/models/openai/client.js';
+import { fitAttempt } from '../dist/verifiers/execution-free/render/prompt-of-attempt.js';
+import { JUDGE_DEFAULTS } from '../dist/verifiers/execution-free/pointwise/judge-options.js';
+import { createRubricVerifier } from '../dist/verifiers/execution-free/pointwise/rubric.js';
+import { createYesNoVerifier } from '../dist/verifiers/execution-free/pointwise/yes-no.js';
 
 const tokenizer = new GptTokenizer();
 const prompts = new MarkdownPromptLibrary();

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { chromium } from 'playwright-core';
-import { openSqliteStore } from '../dist/src/adapters/sqlite-store.js';
+import { openSqliteStore } from '../dist/src/store/sqlite.js';
 import { viewedRun } from '../test/fixtures/viewed-runs.ts';
 import { browserPath } from './setup/browser.mjs';
 import { serve } from './viewer/serve.mjs';

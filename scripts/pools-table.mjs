@@ -3,10 +3,10 @@
 import { createReadStream, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { describeCandidates } from '../dist/src/pipeline/entries.js';
-import { DEFAULT_BEST } from '../dist/src/statistics/best-at-k.js';
-import { Curves } from '../dist/src/statistics/curves.js';
-import { trainCombiner } from '../dist/src/statistics/train-combiner.js';
+import { describeCandidates } from '../dist/src/runs/entries.js';
+import { DEFAULT_BEST } from '../dist/src/statistics/curves/best-at-k.js';
+import { Curves } from '../dist/src/statistics/curves/curves.js';
+import { trainCombiner } from '../dist/src/statistics/combiner/train-combiner.js';
 import { learnedPreset } from '../dist/verifiers/hybrid/combiner.js';
 import { findPreset, parsePreset } from '../dist/verifiers/hybrid/presets.js';
 

@@ -13,16 +13,16 @@ import { registerRescore } from './commands/rescore.js';
 import { registerSelect } from './commands/select.js';
 import { registerServe } from './commands/serve.js';
 import { registerSolve } from './commands/solve.js';
-import { registerSweep } from './commands/sweep.js';
+import { registerSweep } from './commands/doctor.js';
 import { endWhenUnheard } from './commands/stopping.js';
-import { registerWorker } from './commands/worker.js';
-import { EXIT } from './core/errors.js';
-import { VERSION } from './version.js';
+import { registerWorker } from './commands/serve.js';
+import { EXIT } from './core/errors/errors.js';
+import { VERSION } from './app/version.js';
 
 if (process.pid === 1) endWhenUnheard();
 
 async function openApp(): Promise<App> {
-  const { openApplication } = await import('./application.js');
+  const { openApplication } = await import('./app/app.module.js');
   return openApplication();
 }
 
@@ -37,7 +37,7 @@ registerSolve(program, openApp);
 registerGrade(program, openApp);
 registerRescore(program, openApp);
 registerImport(program);
-registerExport(program, async () => (await import('./run-kits.js')).trainingConverse());
+registerExport(program, async () => (await import('./app/run-dependencies.js')).trainingConverse());
 registerCurves(program);
 registerReport(program);
 registerServe(program, async (options) => {

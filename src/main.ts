@@ -1,16 +1,16 @@
 import 'reflect-metadata';
 import { fileURLToPath } from 'node:url';
 import { type DynamicModule, Module, type OnApplicationBootstrap, type Type } from '@nestjs/common';
-import { AppModule } from './app.module.js';
+import { AppModule } from './app/app.module.js';
 import { printFailure } from './commands/answer.js';
 import type { ServeOptions } from './commands/serve.js';
-import { removeLeftUploads } from './commands/upload-folder.js';
-import { Daemon } from './daemon.js';
+import { removeLeftUploads } from './app/threads/upload-folder.js';
+import { Daemon } from './app/daemon.js';
 import { httpControllers, watchProviders } from './http/http-controllers.js';
 import { startHttp } from './http/serve.js';
-import { UnitWorker } from './pipeline/unit-worker.js';
-import { VERSION } from './version.js';
-import { MetricsModule } from './watching.js';
+import { UnitWorker } from './jobs/unit-worker.js';
+import { VERSION } from './app/version.js';
+import { MetricsModule } from './app/telemetry.js';
 
 const DEFAULTS: ServeOptions = { host: '127.0.0.1', port: 8080 };
 

@@ -1,16 +1,16 @@
 import 'reflect-metadata';
 import { Inject, Module, type OnApplicationBootstrap } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import type { OpenStore } from './adapters/store.js';
-import { AppModule } from './app.module.js';
-import type { WorkerOptions } from './commands/worker.js';
-import { Daemon } from './daemon.js';
+import type { OpenStore } from './store/store.js';
+import { AppModule } from './app/app.module.js';
+import type { WorkerOptions } from './commands/serve.js';
+import { Daemon } from './app/daemon.js';
 import { watchControllers, watchProviders } from './http/http-controllers.js';
 import { startHttp } from './http/serve.js';
-import { RunService } from './pipeline/run-service.js';
-import { UnitWorker } from './pipeline/unit-worker.js';
-import { STORE } from './spread-providers.js';
-import { MetricsModule } from './watching.js';
+import { RunService } from './runs/run-service.js';
+import { UnitWorker } from './jobs/unit-worker.js';
+import { STORE } from './app/job-providers.js';
+import { MetricsModule } from './app/telemetry.js';
 
 @Module({ imports: [AppModule, MetricsModule], controllers: watchControllers, providers: watchProviders })
 class WorkerModule implements OnApplicationBootstrap {

@@ -1,5 +1,5 @@
-import { BadInputError } from '../src/core/errors.js';
-import { loadConfig } from '../src/config.js';
+import { BadInputError } from '../src/core/errors/errors.js';
+import { loadConfig } from '../src/app/config.js';
 
 describe('settings of a cluster', () => {
   it('are Docker with as many containers as cores unless told otherwise', () => {

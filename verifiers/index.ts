@@ -1,14 +1,14 @@
-import type { Verifier } from '../src/core/verifier.js';
+import type { Verifier } from '../src/core/run/verifier.js';
 import { createCellWorker } from './execution-based/cell-worker.js';
 import { createExecutionBasedVerifier, type ExecutionBasedOptions } from './execution-based/execution-based.js';
-import { harvestedTests } from './execution-based/harvest.js';
-import { createTestWriter } from './execution-based/test-writer.js';
-import type { JudgeOptions } from './execution-free/judge-options.js';
-import { createPairwiseVerifier } from './execution-free/pairwise.js';
-import { createProgressJudge } from './execution-free/progress.js';
-import { createRubricVerifier } from './execution-free/rubric.js';
-import { judgePrompt, trainingConversation } from './execution-free/training-prompt.js';
-import { createYesNoVerifier } from './execution-free/yes-no.js';
+import { harvestedTests } from './execution-based/generated/harvest.js';
+import { createTestWriter } from './execution-based/generated/test-writer.js';
+import type { JudgeOptions } from './execution-free/pointwise/judge-options.js';
+import { createPairwiseVerifier } from './execution-free/pairs/pairwise.js';
+import { createProgressJudge } from './execution-free/pointwise/progress.js';
+import { createRubricVerifier } from './execution-free/pointwise/rubric.js';
+import { judgePrompt, trainingConversation } from './execution-free/render/training-prompt.js';
+import { createYesNoVerifier } from './execution-free/pointwise/yes-no.js';
 
 export { createCellWorker, createProgressJudge, createTestWriter, harvestedTests, judgePrompt, trainingConversation };
 

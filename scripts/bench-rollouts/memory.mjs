@@ -1,10 +1,10 @@
 // Memory of rollouts of 500 steps: 16 at once, with a model and containers that are played in this process, so that what
 // grows is the rollouts' own. `node --expose-gc scripts/bench-rollouts/memory.mjs`
-import { GptTokenizer } from '../../dist/src/adapters/gpt-tokenizer.js';
-import { MarkdownPromptLibrary } from '../../dist/src/adapters/markdown-prompt-library.js';
-import { openSqliteStore } from '../../dist/src/adapters/sqlite-store.js';
-import { AgentLimits } from '../../dist/src/agent/agent-limits.js';
-import { createSampler } from '../../dist/src/agent/sampler.js';
+import { GptTokenizer } from '../../dist/src/models/gpt-tokenizer.js';
+import { MarkdownPromptLibrary } from '../../dist/src/models/prompts/prompt-library.js';
+import { openSqliteStore } from '../../dist/src/store/sqlite.js';
+import { AgentLimits } from '../../dist/src/agent/loop/rollout-task.js';
+import { createSampler } from '../../dist/src/agent/loop/rollout.js';
 import { steps, SUBMIT } from './script.mjs';
 
 const K = 16;

@@ -1,6 +1,6 @@
 // Child process: `bestk serve` as it is shipped, but for its sandbox, which plays the commands in memory. Says every second
 // how much memory it takes, and CPU time it took.
-import { AppModule } from '../../dist/src/app.module.js';
+import { AppModule } from '../../dist/src/app/app.module.js';
 import { serve } from '../../dist/src/main.js';
 import { Sandbox } from '../../dist/src/ports/sandbox.js';
 import { FakeSandbox } from '../../test/fakes/fake-sandbox.ts';

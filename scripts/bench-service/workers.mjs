@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openPostgresStore } from '../../dist/src/adapters/postgres-store.js';
+import { openPostgresStore } from '../../dist/src/store/postgres.js';
 import { startCluster } from '../setup/postgres.mjs';
 import { startModel } from './model.mjs';
 

@@ -1,4 +1,4 @@
-import { BestkError } from '../core/errors.js';
+import { BestkError } from '../core/errors/errors.js';
 
 /** One document on stdout, and nothing else there. */
 export function printJson(value: unknown): void {

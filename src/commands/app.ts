@@ -1,7 +1,7 @@
-import type { RunKitFactory } from '../pipeline/run-kit.js';
-import type { RunService } from '../pipeline/run-service.js';
+import type { RunKitFactory } from '../runs/run-dependencies.js';
+import type { RunService } from '../runs/run-service.js';
 import type { LlmClient } from '../ports/llm-client.js';
-import type { MachineRoom } from '../ports/machine-room.js';
+import type { MachineRoom } from '../ports/host-resources.js';
 import type { Sandbox } from '../ports/sandbox.js';
 
 /** What a command needs of the composed application. */

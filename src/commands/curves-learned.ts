@@ -1,12 +1,12 @@
 import { writeFile } from 'node:fs/promises';
-import { BadInputError } from '../core/errors.js';
+import { BadInputError } from '../core/errors/errors.js';
 import { Combiner, learnedPreset, withCombiner } from '../../verifiers/hybrid/combiner.js';
 import type { Preset } from '../../verifiers/hybrid/stage.js';
-import { readYaml } from '../formats/read-yaml.js';
-import type { BestOptions } from '../statistics/best-at-k.js';
-import type { ScoredIssue } from '../statistics/scored-issue.js';
-import { subsetScorer } from '../statistics/subset-scorer.js';
-import { trainCombiner } from '../statistics/train-combiner.js';
+import { readYaml } from '../io/inputs/yaml.js';
+import type { BestOptions } from '../statistics/curves/best-at-k.js';
+import type { ScoredIssue } from '../statistics/curves/scored-issue.js';
+import { subsetScorer } from '../statistics/combiner/train-combiner.js';
+import { trainCombiner } from '../statistics/combiner/train-combiner.js';
 
 export interface LearnedOptions {
   readonly learn?: true;
@@ -15,10 +15,10 @@ export interface LearnedOptions {
   readonly abstainBelow?: string;
 }
 
-type Issues = AsyncIterable<ScoredIssue> | Iterable<ScoredIssue>;
+type LearnedIssues = AsyncIterable<ScoredIssue> | Iterable<ScoredIssue>;
 
 interface WithLearned {
-  readonly issues: Issues;
+  readonly issues: LearnedIssues;
   readonly presets: readonly Preset[];
   readonly scorerOf: BestOptions['learned'];
 }

@@ -1,8 +1,8 @@
-import { BadInputError } from '../core/errors.js';
+import { BadInputError } from '../core/errors/errors.js';
 import { findPreset, parsePreset, PRESET_NAMES } from '../../verifiers/hybrid/presets.js';
 import type { Preset } from '../../verifiers/hybrid/stage.js';
-import { readYaml } from '../formats/read-yaml.js';
-import type { Axis } from '../statistics/axis-curve.js';
+import { readYaml } from '../io/inputs/yaml.js';
+import type { Axis } from '../statistics/curves/axis-curve.js';
 
 /** Largest k there is a curve for. */
 const LARGEST_K = 100_000;

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import type { Command } from 'commander';
-import { BadInputError, EXIT } from '../core/errors.js';
-import type { CurvesReport } from '../statistics/curves-report.js';
-import type { ScoredIssue } from '../statistics/scored-issue.js';
+import { BadInputError, EXIT } from '../core/errors/errors.js';
+import type { CurvesReport } from '../statistics/curves/curves-report.js';
+import type { ScoredIssue } from '../statistics/curves/scored-issue.js';
 import { printJson, printText } from './answer.js';
 
 interface CurvesOptions {
@@ -65,8 +65,8 @@ export function registerCurves(program: Command): void {
 async function curves(options: CurvesOptions): Promise<CurvesReport> {
   const { choosePresets, parseAxis, parseCount, parseKs } = await import('./curves-options.js');
   const { withLearned } = await import('./curves-learned.js');
-  const { Curves } = await import('../statistics/curves.js');
-  const { DEFAULT_BEST } = await import('../statistics/best-at-k.js');
+  const { Curves } = await import('../statistics/curves/curves.js');
+  const { DEFAULT_BEST } = await import('../statistics/curves/best-at-k.js');
   const axes = options.axis.map(parseAxis);
   const best = {
     ...DEFAULT_BEST,
@@ -97,7 +97,7 @@ type Issues = AsyncIterable<ScoredIssue>;
 /** The issues of a matrix, read anew each time, or of saved runs. @throws BadInputError when neither or both are given */
 async function issuesOf({ scores, runs, labels = [] }: CurvesOptions, axes: readonly string[]): Promise<() => Issues> {
   if (scores !== undefined && runs === undefined) {
-    const { readScoreMatrix } = await import('../formats/read-score-matrix.js');
+    const { readScoreMatrix } = await import('../io/inputs/score-matrix.js');
     return () => readScoreMatrix(scores, axes);
   }
   if (runs === undefined || scores !== undefined) {

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
+import { BestkError, EXIT } from '../core/errors/errors.js';
+import { RESOURCES } from '../core/errors/unavailable.js';
+import type { MachineRoom } from '../ports/host-resources.js';
 import type { Completion } from '../ports/llm-client.js';
-import { BestkError, EXIT } from '../core/errors.js';
-import { RESOURCES } from '../core/machine-low.js';
-import type { MachineRoom } from '../ports/machine-room.js';
 import { printJson, printText } from './answer.js';
 import type { App, OpenApp } from './app.js';
 
@@ -116,4 +116,25 @@ async function check(name: string, probe: () => Promise<string>): Promise<Check>
     if (!(error instanceof BestkError)) throw error;
     return { name, ok: false, detail: `${error.message.replace(/\.?$/, '.')} ${error.next}` };
   }
+}
+
+const SWEEP_EXAMPLE = `
+Example:
+  $ bestk sweep
+
+Containers of a bestk process that is still alive stay, and so does everything that bestk did not make.`;
+
+/** `bestk sweep`: removes what dead processes left. */
+export function registerSweep(program: Command, openApp: OpenApp): void {
+  program
+    .command('sweep')
+    .description('remove containers that this program left behind')
+    .option('--json', 'one JSON document on stdout')
+    .addHelpText('after', SWEEP_EXAMPLE)
+    .action(async ({ json }: { json?: true }) => {
+      const app = await openApp();
+      const removed = await app.sandbox.sweep().finally(() => app.close());
+      if (json === true) printJson({ removed });
+      else printText(`Removed ${removed} container${removed === 1 ? '' : 's'}.`);
+    });
 }

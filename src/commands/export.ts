@@ -3,17 +3,17 @@ import { createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { Option, type Command } from 'commander';
 import { z } from 'zod';
-import { EXIT } from '../core/errors.js';
-import { parseRecord, readRecords } from '../formats/records.js';
-import { describeCandidates } from '../pipeline/entries.js';
+import { EXIT } from '../core/errors/errors.js';
+import { parseRecord, readRecords } from '../io/records/records.js';
+import { describeCandidates } from '../runs/entries.js';
 import {
   EXPORT_FORMATS,
   exportRows,
   type Converse,
   type ExportFormat,
   type ExportOptions as RowOptions,
-} from '../reports/export-rows.js';
-import { readAllLabels } from '../reports/read-labels.js';
+} from '../reports/exports/export-rows.js';
+import { readAllLabels } from '../reports/labels.js';
 import { printJson, printText } from './answer.js';
 
 interface ExportOptions {

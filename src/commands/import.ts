@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { EXIT } from '../core/errors.js';
-import { importSummary } from '../reports/import-summary.js';
+import { EXIT } from '../core/errors/errors.js';
+import { importSummary } from '../reports/write-import.js';
 import { writeImport } from '../reports/write-import.js';
 import { printJson, printText } from './answer.js';
 

@@ -1,6 +1,6 @@
 import { basename, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { BadInputError, EXIT } from '../core/errors.js';
+import { BadInputError, EXIT } from '../core/errors/errors.js';
 import type { Benchmarked, BenchmarkOptions } from '../reports/benchmark/make-benchmark.js';
 import type { BenchmarkReport } from '../reports/benchmark/benchmark-report.js';
 import { printJson, printProgress, printText } from './answer.js';
@@ -93,7 +93,7 @@ function nameOf(paths: readonly string[]): string {
 
 async function benchmarkOptions(options: ReportOptions, { issues }: Benchmarked): Promise<BenchmarkOptions> {
   const { choosePresets, parseCount, parseKs } = await import('./curves-options.js');
-  const { defaultPresets } = await import('../reports/benchmark/presets-with-data.js');
+  const { defaultPresets } = await import('../reports/benchmark/presets.js');
   return {
     presets: options.presets === undefined ? defaultPresets(issues) : await choosePresets(options.presets),
     ks: options.k === undefined ? null : parseKs(options.k),

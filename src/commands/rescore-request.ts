@@ -1,9 +1,9 @@
-import type { Candidate } from '../core/candidate.js';
-import { BadInputError } from '../core/errors.js';
-import { RunRequest } from '../core/run-request.js';
-import { readIssue } from '../formats/read-issue.js';
-import type { ImportedInstance } from '../formats/runs/imported-folder.js';
-import type { RunKitFactory } from '../pipeline/run-kit.js';
+import type { Candidate } from '../core/run/candidate.js';
+import { BadInputError } from '../core/errors/errors.js';
+import { RunRequest } from '../core/run/run-request.js';
+import { readIssue } from '../io/inputs/issue.js';
+import type { ImportedInstance } from '../io/saved-runs/imported-folder.js';
+import type { RunKitFactory } from '../runs/run-dependencies.js';
 
 export interface RescoreOptions {
   readonly input: readonly string[];

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import pLimit from 'p-limit';
-import { BadInputError, EXIT } from '../core/errors.js';
+import { BadInputError, EXIT } from '../core/errors/errors.js';
 import { contentKey } from '../core/fingerprint.js';
-import { ImportedFolder } from '../formats/runs/imported-folder.js';
-import { entriesOfRun } from '../pipeline/entries.js';
-import { importSummary } from '../reports/import-summary.js';
-import { readAllLabels } from '../reports/read-labels.js';
+import { ImportedFolder } from '../io/saved-runs/imported-folder.js';
+import { entriesOfRun } from '../runs/entries.js';
+import { importSummary } from '../reports/write-import.js';
+import { readAllLabels } from '../reports/labels.js';
 import { RescoreFiles, type Skipped } from '../reports/rescore-files.js';
 import { writeImport } from '../reports/write-import.js';
 import { findPreset } from '../../verifiers/hybrid/presets.js';

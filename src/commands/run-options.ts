@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { presetsForRuns } from '../pipeline/preset-choices.js';
+import { presetsForRuns } from '../runs/rescore-run.js';
 
 export interface RunOptions {
   readonly tests?: string;

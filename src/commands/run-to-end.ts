@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { BestkError, EXIT, InterruptedError } from '../core/errors.js';
-import type { RunRequest } from '../core/run-request.js';
-import { RunResult } from '../core/run-result.js';
-import type { RunService } from '../pipeline/run-service.js';
+import { BestkError, EXIT, InterruptedError } from '../core/errors/errors.js';
+import type { RunRequest } from '../core/run/run-request.js';
+import { RunResult } from '../core/run/run-result.js';
+import type { RunService } from '../runs/run-service.js';
 import { hasEnded, type Run, type RunEvent } from '../ports/run-store.js';
 import type { FinishedRun } from '../reports/write-run.js';
 import { printProgress } from './answer.js';

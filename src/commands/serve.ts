@@ -1,5 +1,4 @@
-import type { Command } from 'commander';
-import { readPort } from './read-port.js';
+import { type Command, InvalidArgumentError } from 'commander';
 
 export interface ServeOptions {
   readonly host: string;
@@ -23,4 +22,36 @@ export function registerServe(program: Command, serve: (options: ServeOptions) =
     .option('--port <number>', 'port to listen on, 0 for any free one', readPort, 8080)
     .addHelpText('after', EXAMPLE)
     .action((options: ServeOptions) => serve(options));
+}
+
+export interface WorkerOptions {
+  readonly host: string;
+  /** Absent = it does not listen. */
+  readonly port?: number;
+}
+
+const WORKER_EXAMPLE = `
+Example, on each further machine, with the settings of the service:
+  $ DATABASE_URL=postgresql://bestk:secret@db.internal/bestk bestk worker --port 9090
+  $ curl -s localhost:9090/readyz
+
+Takes runs and parts of runs (a rollout, a verdict, tests on one patch) from the database, whoever accepted them. With a
+port it answers /healthz, /readyz and /metrics; off loopback BESTK_API_KEYS is required. docs/workers.md says more.`;
+
+/** `bestk worker`: a further process for the same database. */
+export function registerWorker(program: Command, work: (options: WorkerOptions) => Promise<void>): void {
+  program
+    .command('worker')
+    .description('work on the runs of a database that several processes share')
+    .option('--host <address>', 'address to answer health and metrics on', '127.0.0.1')
+    .option('--port <number>', 'port to answer them on, 0 for any free one; without it nothing listens', readPort)
+    .addHelpText('after', WORKER_EXAMPLE)
+    .action((options: WorkerOptions) => work(options));
+}
+
+/** Of an option. @throws InvalidArgumentError */
+export function readPort(text: string): number {
+  const port = Number(text);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new InvalidArgumentError('must be 0 to 65535.');
+  return port;
 }

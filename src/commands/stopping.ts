@@ -1,4 +1,4 @@
-import { EXIT } from '../core/errors.js';
+import { EXIT } from '../core/errors/errors.js';
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 

@@ -1,11 +1,13 @@
-import type { Candidate } from '../core/candidate.js';
-import { UnavailableError } from '../core/errors.js';
+import { BadInputError, UnavailableError } from '../core/errors/errors.js';
 import { contentKey } from '../core/fingerprint.js';
-import { fingerprint } from '../core/patch-fingerprint.js';
-import { readPatch, type ReadablePatch } from '../core/patch.js';
-import { withoutBroken, type LeftOut } from './baseline.js';
-import { notRun, type Bench, type Grade } from './grade.js';
-import { gradePatch } from './grade-patch.js';
+import { fingerprint } from '../core/patch/fingerprint.js';
+import { type ReadablePatch, readPatch } from '../core/patch/patch.js';
+import type { Candidate } from '../core/run/candidate.js';
+import { disagreement, gradePatch, inFreshContainer } from './grade-patch.js';
+import { type Bench, type Grade, notRun } from './grade.js';
+import { testedBase } from './patched-tree.js';
+import { runTests } from './run-tests.js';
+import type { TestStatus } from './test-logs.js';
 
 /** Raise this when how a grade comes about changes: earlier grades are then not taken over. */
 const PROTOCOL = 1;
@@ -118,4 +120,38 @@ function keyOf({ imageId, issue, tests, command, timeLimitS, sandbox }: Bench, p
   const instance = [issue.instance_id, imageId, workdir, base_commit];
   const asked = [testPatch, failToPass, passToPass, command.line, timeLimitS, sandbox.limits];
   return contentKey([PROTOCOL, instance, asked, patch]);
+}
+
+/** A PASS_TO_PASS test that does not pass without any patch, in this image. */
+export interface LeftOut {
+  readonly name: string;
+  readonly on_base: TestStatus;
+}
+
+/**
+ * Runs the hidden tests once on base. What is listed as PASS_TO_PASS and does not pass there (the image's repository does
+ * not have it, it needs the network) cannot be held against a patch: it is left out, and said so. FAIL_TO_PASS stays whole,
+ * and so does everything when the run on base cannot be believed.
+ * @throws BadInputError when the test patch does not apply to base, which would make every patch wrong
+ */
+export async function withoutBroken(
+  bench: Bench,
+  signal: AbortSignal,
+): Promise<{ readonly bench: Bench; readonly leftOut: readonly LeftOut[] }> {
+  const { tests } = bench;
+  const run = await inFreshContainer(bench, signal, async (session) => {
+    const detail = await testedBase(session, tests.testPatch, signal);
+    if (detail === null) return runTests(session, bench, signal);
+    throw new BadInputError(
+      `does not apply to the image's repository: ${detail}`,
+      { field: 'test_patch' },
+      'Check that the image and environment.base_commit are those of the hidden tests.',
+    );
+  });
+  if (disagreement(run) !== null) return { bench, leftOut: [] };
+  const passes = (name: string): boolean => run.log.statusOf(name) === 'passed';
+  const leftOut = tests.passToPass
+    .filter((name) => !passes(name) && !tests.failToPass.includes(name))
+    .map((name) => ({ name, on_base: run.log.statusOf(name) }));
+  return { bench: { ...bench, tests: { ...tests, passToPass: tests.passToPass.filter(passes) } }, leftOut };
 }

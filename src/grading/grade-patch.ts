@@ -1,10 +1,10 @@
-import { UnavailableError } from '../core/errors.js';
-import type { ReadablePatch } from '../core/patch.js';
-import type { SandboxSession } from '../ports/sandbox.js';
-import { notRun, type Bench, type Grade } from './grade.js';
-import { judge } from './judge.js';
+import { UnavailableError } from '../core/errors/errors.js';
+import type { ReadablePatch } from '../core/patch/patch.js';
+import type { ExecOutcome, SandboxSession } from '../ports/sandbox.js';
+import { type Bench, type Grade, notRun } from './grade.js';
 import { patchTree } from './patched-tree.js';
-import { runTests } from './run-tests.js';
+import { runTests, type TestRun } from './run-tests.js';
+import type { TestStatus } from './test-logs.js';
 
 const ATTEMPTS = 3;
 const FIRST_PAUSE_MS = 500;
@@ -42,4 +42,53 @@ export async function inFreshContainer<R>(
       await pause(FIRST_PAUSE_MS * 4 ** (attempt - 1), signal);
     }
   }
+}
+
+/** Exit status by which pytest, unittest, sympy's runner and tox say that tests failed; others mean trouble. */
+const TESTS_FAILED = 1;
+const NAMED = 3;
+
+/**
+ * Whether a run of the hidden tests resolves the issue: the command ended by itself, within its time, with an exit code
+ * that agrees with its log, and the log says of every required test that it passed.
+ */
+export function judge({ tests, timeLimitS }: Pick<Bench, 'tests' | 'timeLimitS'>, run: TestRun): Grade {
+  const required = [...new Set([...tests.failToPass, ...tests.passToPass])];
+  const statuses = required.map((name): [string, TestStatus] => [name, run.log.statusOf(name)]);
+  const reason = whyNot(run.ended, timeLimitS) ?? notPassed(statuses) ?? disagreement(run);
+  return {
+    resolved: reason === null,
+    reason: reason ?? `all ${required.length} tests passed`,
+    seconds: Math.round(run.ended.durationMs / 10) / 100,
+    tests: Object.fromEntries(statuses),
+  };
+}
+
+/** Why the log of a run that ended by itself cannot be believed, or null: alone it is the candidate's own word. */
+export function disagreement({ ended, log, isCut }: TestRun): string | null {
+  if (isCut) return 'the tests printed more than is read';
+  if (ended.kind !== 'exited') return `the tests ended as ${ended.kind}`;
+  if (ended.exitCode === 0 || (ended.exitCode === TESTS_FAILED && log.hasFailures)) return null;
+  return `the command ended with exit code ${ended.exitCode}, which its log does not explain`;
+}
+
+function whyNot(ended: ExecOutcome, timeLimitS: number): string | null {
+  switch (ended.kind) {
+    case 'exited':
+      return null;
+    case 'timed-out':
+      return `the tests took longer than ${timeLimitS} s`;
+    case 'out-of-memory':
+      return 'the tests ran out of memory';
+    case 'out-of-disk':
+      return 'the tests ran out of disk';
+  }
+}
+
+function notPassed(statuses: readonly (readonly [string, TestStatus])[]): string | null {
+  const others = statuses.filter(([, status]) => status !== 'passed');
+  if (others.length === 0) return null;
+  const named = others.slice(0, NAMED).map(([name, status]) => `"${name}" ${status}`);
+  const more = others.length > NAMED ? `, and ${others.length - NAMED} more` : '';
+  return `${others.length} of ${statuses.length} tests did not pass: ${named.join(', ')}${more}`;
 }

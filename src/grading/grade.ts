@@ -1,8 +1,8 @@
-import type { Issue } from '../core/issue.js';
+import type { Issue } from '../core/run/issue.js';
 import type { Sandbox } from '../ports/sandbox.js';
 import type { HiddenTests } from './hidden-tests.js';
 import type { TestCommand } from './test-command.js';
-import type { TestStatus } from './test-log.js';
+import type { TestStatus } from './test-logs.js';
 
 /** The outcome reward of one patch. */
 export interface Grade {

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { BadInputError } from '../core/errors.js';
-import { readPatch, type PatchFile } from '../core/patch.js';
-import { repositoryOf } from '../formats/repository-of.js';
-import { parseRecord, placeOf, readRecords, type Located } from '../formats/records.js';
-import { UniqueRecords } from '../formats/unique-records.js';
+import { BadInputError } from '../core/errors/errors.js';
+import { readPatch, type PatchFile } from '../core/patch/patch.js';
+import { repositoryOf } from '../io/inputs/issue.js';
+import { parseRecord, placeOf, readRecords, type Located } from '../io/records/records.js';
+import { UniqueRecords } from '../io/records/records.js';
 
 /** A list of names; SWE-bench's data sets hold it as JSON in a string. */
 const Names = z.preprocess(

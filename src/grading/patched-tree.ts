@@ -1,5 +1,5 @@
-import type { ReadablePatch } from '../core/patch.js';
-import { SandboxLostError } from '../core/unavailable.js';
+import type { ReadablePatch } from '../core/patch/patch.js';
+import { SandboxLostError } from '../core/errors/unavailable.js';
 import type { ExecOutcome, SandboxSession } from '../ports/sandbox.js';
 import type { Bench } from './grade.js';
 

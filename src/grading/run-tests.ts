@@ -1,7 +1,7 @@
 import type { ExecOutcome, SandboxSession } from '../ports/sandbox.js';
 import type { Bench } from './grade.js';
 import type { TestCommand } from './test-command.js';
-import type { TestLog } from './test-log.js';
+import type { TestLog } from './test-logs.js';
 
 const LONGEST_LOG = 64 * 1024 * 1024;
 

@@ -1,9 +1,9 @@
-import { BadInputError } from '../core/errors.js';
+import { BadInputError } from '../core/errors/errors.js';
 import type { HiddenTests } from './hidden-tests.js';
-import { parseDjangoLog } from './parse-django-log.js';
-import { parsePytestLog } from './parse-pytest-log.js';
-import { parseSympyLog } from './parse-sympy-log.js';
-import type { TestLog } from './test-log.js';
+import { parseDjangoLog } from './test-logs.js';
+import { parsePytestLog } from './test-logs.js';
+import { parseSympyLog } from './test-logs.js';
+import type { TestLog } from './test-logs.js';
 
 /** How the hidden tests of an instance are run and their log is read. */
 export interface TestCommand {

@@ -1,15 +1,15 @@
 import { type Provider, type Type } from '@nestjs/common';
-import { QueueGauges } from '../pipeline/queue-gauges.js';
-import { Readiness } from '../pipeline/readiness.js';
-import { AuditController } from './audit.controller.js';
-import { EvidenceController } from './evidence.controller.js';
-import { HealthController } from './health.controller.js';
-import { MetricsController } from './metrics.controller.js';
-import { ReportsController } from './reports.controller.js';
-import { RescoresController } from './rescores.controller.js';
-import { RunEventsController } from './run-events.controller.js';
-import { RunsController } from './runs.controller.js';
-import { ScoreAgainController } from './score-again.controller.js';
+import { QueueGauges } from '../runs/readiness.js';
+import { Readiness } from '../runs/readiness.js';
+import { AuditController } from './ops/audit.controller.js';
+import { EvidenceController } from './runs/evidence.controller.js';
+import { HealthController } from './ops/health.controller.js';
+import { MetricsController } from './ops/health.controller.js';
+import { ReportsController } from './reports/reports.controller.js';
+import { RescoresController } from './runs/rescore.controller.js';
+import { RunEventsController } from './runs/run-events.controller.js';
+import { RunsController } from './runs/runs.controller.js';
+import { ScoreAgainController } from './runs/rescore.controller.js';
 
 /** What watches a process, with or without the rest of the service: `/healthz`, `/readyz`, `/metrics`. */
 export const watchControllers: Type[] = [HealthController, MetricsController];

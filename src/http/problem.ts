@@ -1,9 +1,15 @@
 import { STATUS_CODES } from 'node:http';
-import { HttpException, HttpStatus } from '@nestjs/common';
-import type { Response } from 'express';
+import {
+  type ArgumentsHost,
+  Catch,
+  type ExceptionFilter,
+  HttpException,
+  HttpStatus,
+  type LoggerService,
+} from '@nestjs/common';
+import type { Request, Response } from 'express';
 import { z } from 'zod';
-import { BestkError, EXIT } from '../core/errors.js';
-import { InvalidRequestError, shortened } from './invalid-request.js';
+import { BestkError, EXIT } from '../core/errors/errors.js';
 
 /** The body of every error answer: problem details of RFC 9457, with a stable `code`. */
 export const Problem = z.object({
@@ -66,4 +72,66 @@ function titleOf(status: number): string {
 
 function slug(title: string): string {
   return title.toLowerCase().replaceAll(/[^a-z]+/g, '-');
+}
+
+const FIRST_SERVER_ERROR = 500;
+
+/** Answers every error as problem+json. Server errors are logged whole; clients never see a stack. */
+@Catch()
+export class ProblemFilter implements ExceptionFilter {
+  /** @param hide takes out of a text what nobody may be told */
+  constructor(
+    private readonly logger: Pick<LoggerService, 'error'>,
+    private readonly hide: (text: string) => string,
+  ) {}
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    const request = http.getRequest<Request>();
+    const response = http.getResponse<Response>();
+    const found = problemOf(error);
+    const problem = { ...found, detail: this.hide(found.detail) };
+    if (problem.status >= FIRST_SERVER_ERROR && !hasHungUp(request)) {
+      const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      this.logger.error(this.hide(`${request.method} ${request.path}: ${reason}`));
+    }
+    // What has begun cannot become an error: cutting the connection tells the client that it is not complete.
+    if (response.headersSent) response.destroy();
+    else sendProblem(response, problem);
+  }
+}
+
+/** The client went away before it had sent its whole body: nobody is told, and nothing is wrong with the service. */
+function hasHungUp(request: Request): boolean {
+  return request.destroyed && !request.complete;
+}
+
+/** Where in a request a problem lies, `candidates.0.patch`, and what it is. */
+export interface RequestProblem {
+  readonly path: string;
+  readonly message: string;
+}
+
+const MAX_PROBLEMS = 100;
+/** Of a path or a message: a name that a client made up is not sent back by the megabyte. */
+const MAX_LENGTH = 500;
+
+/** A request that is well-formed, but does not say what its schema asks for. */
+export class InvalidRequestError extends Error {
+  readonly problems: readonly RequestProblem[];
+
+  constructor(
+    issues: readonly { message: string; path?: readonly (PropertyKey | { key: PropertyKey })[] | undefined }[],
+  ) {
+    super('The request does not fit its schema.');
+    this.problems = issues.slice(0, MAX_PROBLEMS).map(({ message, path = [] }) => ({
+      path: shortened(path.map((part) => String(typeof part === 'object' ? part.key : part)).join('.')),
+      message: shortened(message),
+    }));
+  }
+}
+
+/** What of a text an answer may repeat. */
+export function shortened(text: string): string {
+  return text.length <= MAX_LENGTH ? text : `${text.slice(0, MAX_LENGTH)}…`;
 }

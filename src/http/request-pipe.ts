@@ -1,6 +1,6 @@
 import { type ArgumentMetadata, StandardSchemaValidationPipe } from '@nestjs/common';
 import { z } from 'zod';
-import { InvalidRequestError } from './invalid-request.js';
+import { InvalidRequestError } from './problem.js';
 
 /** In a request of more values not every problem is named: a note of each, and a few megabytes would stop the service. */
 const MOST_VALUES = 100_000;

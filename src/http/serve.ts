@@ -1,22 +1,22 @@
-import { type DynamicModule, type LoggerService, type Type } from '@nestjs/common';
+import type { DynamicModule, LoggerService, Type } from '@nestjs/common';
 import { type NestApplication, NestFactory } from '@nestjs/core';
-import { BadInputError } from '../core/errors.js';
+import type { NextFunction, Request, Response } from 'express';
+import { BadInputError, UnavailableError } from '../core/errors/errors.js';
 import { hider } from '../core/secrets.js';
-import { RunService } from '../pipeline/run-service.js';
-import { RunSettings } from '../pipeline/run-settings.js';
+import type { Turns } from '../jobs/turns.js';
 import { AuditLog } from '../ports/audit-log.js';
-import { AuditInterceptor } from './audit.js';
-import { Auditor, type LoggedAudit } from './auditor.js';
-import { comeFirst } from './come-first.js';
+import { RunService } from '../runs/run-service.js';
+import { RunSettings } from '../runs/run-settings.js';
 import { MAX_BODY_BYTES } from './guard/body-budget.js';
 import { guard, type GuardOptions } from './guard/guard.js';
-import { harden } from './guard/security-headers.js';
 import { HardenedExpressAdapter } from './guard/hardened-adapter.js';
-import { isLoopback } from './guard/loopback.js';
+import { isLoopback } from './guard/origin.js';
 import { requireReadable } from './guard/readable-body.js';
-import { ListenError } from './listen-error.js';
+import { harden } from './guard/security-headers.js';
 import { serveDocument } from './openapi/serve-document.js';
-import { ProblemFilter } from './problem.filter.js';
+import { AuditInterceptor } from './ops/audit.js';
+import { Auditor, type LoggedAudit } from './ops/auditor.js';
+import { ProblemFilter } from './problem.js';
 import { RequestPipe } from './request-pipe.js';
 import { serveWebPage } from './web-page.js';
 
@@ -130,4 +130,29 @@ function urlOf(app: NestApplication, host: string): string {
 function isListenFailure(error: unknown): boolean {
   const call = (error as { syscall?: unknown } | null)?.syscall;
   return call === 'listen' || call === 'getaddrinfo';
+}
+
+/** The address is taken, not ours, or does not exist. */
+export class ListenError extends UnavailableError {
+  readonly code = 'cannot-listen';
+  readonly retryable = false;
+
+  constructor(host: string, port: number, cause: unknown) {
+    super(
+      `Cannot listen on ${host}:${port}: ${String(cause)}`,
+      'Choose another host or port, or stop what listens there.',
+      { cause },
+    );
+  }
+}
+
+/** Has the work on runs give way to requests until their answers begin. */
+export function comeFirst(turns: Turns) {
+  return (_request: Request, response: Response, next: NextFunction): void => {
+    response.once(
+      'close',
+      turns.ask(() => response.headersSent),
+    );
+    next();
+  };
 }

@@ -83,3 +83,15 @@ export abstract class LlmClient {
   /** @throws ModelUnavailableError, ContextTooLongError, RecordingMissError, BudgetSpentError */
   abstract complete(request: CompletionRequest, signal: AbortSignal): Promise<Completion>;
 }
+
+/** Whether the models' servers answer, without asking a model anything. */
+export abstract class ModelProbe {
+  /** @throws ModelUnavailableError when a server that a configured model needs does not answer, or refuses the key */
+  abstract check(signal: AbortSignal): Promise<void>;
+}
+
+/** How long a text is to a model. Other models cut text otherwise, so a count is an estimate with some per cent of error. */
+export abstract class Tokenizer {
+  /** @returns tokens of `text`, at least 0; linear in its length, whatever the text */
+  abstract count(text: string): Promise<number>;
+}

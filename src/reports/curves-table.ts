@@ -1,5 +1,5 @@
-import type { Estimated } from '../statistics/curve-table.js';
-import type { CurvesReport } from '../statistics/curves-report.js';
+import type { Estimated } from '../statistics/curves/curve-table.js';
+import type { CurvesReport } from '../statistics/curves/curves-report.js';
 import { printable, table } from './selection-table.js';
 
 /** What `bestk curves` prints for people. Rates are percentages; in brackets the 95 % interval over issues. */

@@ -1,11 +1,12 @@
+import { existsSync } from 'node:fs';
 import { appendFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { existsSync } from 'node:fs';
 import { z } from 'zod';
-import { BadInputError } from '../core/errors.js';
-import { readRecords } from '../formats/records.js';
-import type { CandidateGrade, Graded, GradeBook } from '../grading/grade-candidates.js';
+import { BadInputError } from '../core/errors/errors.js';
+import type { CandidateGrade, GradeBook, Graded } from '../grading/grade-candidates.js';
 import type { Grade } from '../grading/grade.js';
+import { readRecords } from '../io/records/records.js';
+import { printable, table } from './selection-table.js';
 import { lines, makeFolder, writeWhole } from './write-run.js';
 
 const StoredGrade = z.object({
@@ -69,4 +70,25 @@ async function earlierGrades(file: string): Promise<readonly CandidateGrade[]> {
     if (!(error instanceof BadInputError)) throw error;
   }
   return grades;
+}
+
+/** What was graded, as a table of text; candidates without a label are named apart. */
+export function gradeSummary({ grades, ungraded, leftOut }: Graded, out: string): string {
+  const rows = grades.map(({ candidate_id, resolved, seconds, reason }) => [
+    printable(candidate_id),
+    resolved ? 'yes' : 'no',
+    seconds.toFixed(1),
+    printable(reason),
+  ]);
+  const right = grades.filter(({ resolved }) => resolved).length;
+  return [
+    table([['candidate', 'right', 'seconds', 'reason'], ...rows]),
+    '',
+    ...leftOut.map(({ name, on_base }) =>
+      printable(`Not asked for, since it does not pass on base (${on_base}): ${name}`),
+    ),
+    ...ungraded.map(({ candidate_id, reason }) => printable(`${candidate_id} has no label: ${reason}`)),
+    `${right} of ${grades.length} resolve the issue${ungraded.length === 0 ? '' : `, ${ungraded.length} not graded`}`,
+    `Labels: ${out}/labels.jsonl`,
+  ].join('\n');
 }

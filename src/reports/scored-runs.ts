@@ -1,10 +1,10 @@
-import { patchSize, readPatch, splitPatch } from '../core/patch.js';
-import { fingerprint } from '../core/patch-fingerprint.js';
-import { repositoryOf } from '../formats/repository-of.js';
-import { importRuns } from '../formats/runs/import-runs.js';
-import type { SavedRun, Sealed } from '../formats/runs/saved-run.js';
-import type { ScoredIssue } from '../statistics/scored-issue.js';
-import { ImportLabels } from './import-labels.js';
+import { patchSize, readPatch, splitPatch } from '../core/patch/patch.js';
+import { fingerprint } from '../core/patch/fingerprint.js';
+import { repositoryOf } from '../io/inputs/issue.js';
+import { importRuns } from '../io/saved-runs/import-runs.js';
+import type { SavedRun, Sealed } from '../io/saved-runs/saved-run.js';
+import type { ScoredIssue } from '../statistics/curves/scored-issue.js';
+import { ImportLabels } from './labels.js';
 
 type Candidate = ScoredIssue['candidates'][number];
 

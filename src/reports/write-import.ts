@@ -2,10 +2,9 @@ import { once } from 'node:events';
 import { createWriteStream, type WriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { importRuns, type Imported } from '../formats/runs/import-runs.js';
-import { LOCAL_BOUNDS } from '../formats/runs/read-bounds.js';
-import type { SavedRun, Sealed } from '../formats/runs/saved-run.js';
-import { ImportLabels } from './import-labels.js';
+import { type Imported, importRuns } from '../io/saved-runs/import-runs.js';
+import { LOCAL_BOUNDS, type SavedRun, type Sealed } from '../io/saved-runs/saved-run.js';
+import { ImportLabels } from './labels.js';
 import { prepareFolder } from './write-run.js';
 
 /** What an import found. */
@@ -158,4 +157,33 @@ class ImportWriter {
   private unfinished(name: string): string {
     return join(this.folder, `${name}.jsonl.${process.pid}.part`);
   }
+}
+
+/** What `bestk import` prints for people. */
+export function importSummary(summary: ImportSummary, folder: string): string {
+  const { candidates, instances, by_format, labelled, resolved, duplicates, renamed, rejected } = summary;
+  const rows = Object.entries(by_format).map(([format, found]) =>
+    [format, found.candidates, found.with_patch, found.with_trajectory, found.steps].map(String),
+  );
+  const header = ['format', 'candidates', 'with patch', 'with trajectory', 'steps'];
+  const widths = header.map((title, column) =>
+    Math.max(title.length, ...rows.map((row) => (row[column] ?? '').length)),
+  );
+  const line = (cells: readonly string[]): string =>
+    cells
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd();
+  const notes = [
+    duplicates === 0 ? '' : `${duplicates} read twice and kept once`,
+    renamed === 0 ? '' : `${renamed} renamed, since another try had their id`,
+    rejected === 0 ? '' : `${rejected} records rejected: ${folder}/rejected.jsonl says where and why`,
+  ].filter((note) => note !== '');
+  return [
+    line(header),
+    ...rows.map(line),
+    '',
+    `${candidates} candidates of ${instances} instances; ${labelled} with a label (${resolved} resolved), sealed in ${folder}/labels.jsonl`,
+    ...notes,
+  ].join('\n');
 }

@@ -1,11 +1,12 @@
 import { existsSync, statSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { BadInputError } from '../core/errors.js';
-import type { RunRequest } from '../core/run-request.js';
-import type { RunResult } from '../core/run-result.js';
-import { entriesOfRun } from '../pipeline/entries.js';
-import { rolloutFiles } from './rollout-files.js';
+import { BadInputError } from '../core/errors/errors.js';
+import type { Issue } from '../core/run/issue.js';
+import { candidateOf, type Rollout } from '../core/run/rollout.js';
+import type { RunRequest } from '../core/run/run-request.js';
+import type { AgentDescription, RunResult } from '../core/run/run-result.js';
+import { entriesOfRun } from '../runs/entries.js';
 
 export interface FinishedRun {
   readonly id: string;
@@ -73,4 +74,81 @@ function json(value: unknown): string {
 
 export function lines(values: readonly unknown[]): string {
   return values.map((value) => `${JSON.stringify(value)}\n`).join('');
+}
+
+/**
+ * What sampling adds to a report: the candidates as `bestk select` reads them, the trajectories as R2E-Gym writes them,
+ * and SWE-bench predictions of all of them. Nothing when the candidates were given.
+ * @returns name and content of each file
+ */
+export function rolloutFiles(issue: Issue, { rollouts, provenance }: RunResult): [string, string][] {
+  if (rollouts.length === 0) return [];
+  return [
+    ['candidates.jsonl', lines(rollouts.map(candidateOf))],
+    ['trajectories.jsonl', lines(rollouts.map((rollout) => r2eTrajectory(rollout, issue, provenance.agent)))],
+    ['predictions.jsonl', lines(rollouts.map(prediction))],
+  ];
+}
+
+function prediction({ instance_id, candidate_id, model, patch }: Rollout): Record<string, string> {
+  return { instance_id, model_name_or_path: `${model}__${candidate_id}`, model_patch: patch };
+}
+
+/** R2E-Gym's `Trajectory` (`src/r2egym/agenthub/trajectory/trajectory.py`); what bestk cannot know is null or empty. */
+function r2eTrajectory(rollout: Rollout, issue: Issue, agent: AgentDescription | null): Record<string, unknown> {
+  const { exit_reason, patch, candidate_id, instance_id } = rollout;
+  const limit = (name: string): number | null => agent?.limits[name] ?? null;
+  return {
+    trajectory_steps: r2eSteps(rollout),
+    problem_statement: issue.problem_statement,
+    docker_image: issue.environment.image,
+    exp_name: candidate_id,
+    env_args: { instance_id, workdir: issue.environment.workdir, base_commit: issue.environment.base_commit },
+    agent_args: {
+      system_prompt: rollout.system_prompt,
+      instance_prompt: rollout.instance_prompt,
+      llm_name: rollout.model,
+      other_args: { format: rollout.format, temperature: agent?.temperature ?? null },
+    },
+    ds: null,
+    max_steps: limit('max_steps'),
+    max_steps_absolute: limit('max_steps_absolute'),
+    max_token_limit: limit('max_tokens'),
+    max_llm_time: limit('model_call_s'),
+    max_exec_time: limit('action_s'),
+    max_total_time: limit('trajectory_s'),
+    exit_reason,
+    output_patch: patch,
+    reward: null,
+    reward_calc_time: null,
+    test_output: null,
+    custom_test_outputs: {},
+    regression_test_output: null,
+    verifier_prob: null,
+    reproduction_test_scores: [],
+  };
+}
+
+function r2eSteps({ steps }: Rollout): Record<string, unknown>[] {
+  let total = 0;
+  return steps.map((step, index) => {
+    const { llm_s, env_s, input_tokens: input, output_tokens: output } = step;
+    total += llm_s + env_s;
+    return {
+      step_idx: index,
+      thought: step.thought,
+      action: step.action,
+      observation: step.observation,
+      done: index === steps.length - 1,
+      info: { exit_code: step.exit_code },
+      token_usage_prompt: input,
+      token_usage_completion: output,
+      token_usage_total: input === null || output === null ? null : input + output,
+      llm_exec_time: llm_s,
+      env_exec_time: env_s,
+      total_step_time: llm_s + env_s,
+      total_time_traj: Math.round(total * 1000) / 1000,
+      step_count: index + 1,
+    };
+  });
 }

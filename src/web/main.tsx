@@ -1,7 +1,7 @@
 import { render } from 'preact';
 import { App } from './app.js';
 import { ReportPage } from './reports/report-page.js';
-import { makeTextSafe } from './safe-text.js';
+import { makeTextSafe } from './visible.js';
 import './styles/base.css';
 import './styles/parts.css';
 import './styles/tables.css';

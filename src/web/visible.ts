@@ -1,3 +1,5 @@
+import { options, type VNode } from 'preact';
+
 /** Colours and cursor moves of a terminal: they say nothing on a page. Other escapes stay, spelled out. */
 const ANSI = /\u001b\[[0-?]*[ -/]*[@-~]/g;
 const LINE_END = /\r\n/g;
@@ -17,4 +19,22 @@ function spelled(character: string): string {
   if (code < 0x20) return String.fromCodePoint(0x2400 + code);
   if (code === 0x7f) return '␡';
   return `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
+}
+
+const SHOWN = ['title', 'aria-label', 'placeholder', 'alt', 'label'];
+
+/** From now on every text and every spoken label that Preact puts on the page is made visible first. */
+export function makeTextSafe(): void {
+  const before = options.vnode?.bind(options);
+  options.vnode = (vnode: VNode): void => {
+    const props = vnode.props as Record<string, unknown>;
+    if (props.children !== undefined) props.children = safe(props.children);
+    for (const name of SHOWN) if (typeof props[name] === 'string') props[name] = visible(props[name]);
+    before?.(vnode);
+  };
+}
+
+function safe(child: unknown): unknown {
+  if (typeof child === 'string') return visible(child);
+  return Array.isArray(child) ? child.map(safe) : child;
 }

@@ -1,6 +1,6 @@
-import { BudgetedLlmClient } from '../../src/adapters/budgeted-llm-client.js';
-import { BudgetLedger } from '../../src/core/budget-ledger.js';
-import { BudgetSpentError, ModelUnavailableError } from '../../src/core/unavailable.js';
+import { BudgetedLlmClient } from '../../src/models/budgeted-llm-client.js';
+import { BudgetLedger } from '../../src/core/budget/budget-ledger.js';
+import { BudgetSpentError, ModelUnavailableError } from '../../src/core/errors/unavailable.js';
 import { completionRequest, judgementCompletion } from '../fakes/completions.js';
 import { FakeLlmClient } from '../fakes/fake-llm-client.js';
 

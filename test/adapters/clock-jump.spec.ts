@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openSqliteStore } from '../../src/adapters/sqlite-store.js';
-import type { OpenStore } from '../../src/adapters/store.js';
+import { openSqliteStore } from '../../src/store/sqlite.js';
+import type { OpenStore } from '../../src/store/store.js';
 
 const LEASE_MS = 6_000;
 const HOUR_MS = 3_600_000;

@@ -1,6 +1,6 @@
 import Docker from 'dockerode';
-import { DockerSandbox, type DockerSandboxOptions } from '../../src/adapters/docker-sandbox.js';
-import { LABEL, OWNER } from '../../src/adapters/sandbox-owner.js';
+import { DockerSandbox, type DockerSandboxOptions } from '../../src/sandbox/docker/sandbox.js';
+import { LABEL, OWNER } from '../../src/sandbox/container/sandbox-owner.js';
 import { limits } from '../fixtures/sandbox-commands.js';
 
 export { go, limits, sh, spec } from '../fixtures/sandbox-commands.js';

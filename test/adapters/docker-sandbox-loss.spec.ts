@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connectDocker } from '../../src/adapters/docker-engine.js';
-import { hasOomEvent } from '../../src/adapters/docker-memory.js';
-import { OWNER } from '../../src/adapters/sandbox-owner.js';
-import { BadInputError } from '../../src/core/errors.js';
-import { EngineDiskFullError, EngineUnavailableError, SandboxLostError } from '../../src/core/unavailable.js';
+import { connectDocker } from '../../src/sandbox/docker/engine.js';
+import { hasOomEvent } from '../../src/sandbox/docker/container.js';
+import { OWNER } from '../../src/sandbox/container/sandbox-owner.js';
+import { BadInputError } from '../../src/core/errors/errors.js';
+import { EngineDiskFullError, EngineUnavailableError, SandboxLostError } from '../../src/core/errors/unavailable.js';
 import { containersOf, docker, dockerSandbox, go, sh, spec } from './docker-harness.js';
 
 describe('a lost container', () => {

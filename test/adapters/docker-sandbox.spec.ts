@@ -1,4 +1,4 @@
-import { LABEL } from '../../src/adapters/sandbox-owner.js';
+import { LABEL } from '../../src/sandbox/container/sandbox-owner.js';
 import { type SandboxSession } from '../../src/ports/sandbox.js';
 import { containerContract } from '../contracts/container.contract.js';
 import { sandboxContract } from '../contracts/sandbox.contract.js';

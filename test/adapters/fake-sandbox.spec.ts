@@ -1,5 +1,5 @@
-import { WatchedSandbox } from '../../src/adapters/watched-sandbox.js';
-import { EngineUnavailableError, SandboxLostError } from '../../src/core/unavailable.js';
+import { WatchedSandbox } from '../../src/telemetry/instrumented-sandbox.js';
+import { EngineUnavailableError, SandboxLostError } from '../../src/core/errors/unavailable.js';
 import { UNMETERED } from '../../src/ports/meter.js';
 import { type ExecOutcome, type ExecRequest, type Sandbox, type SandboxSpec } from '../../src/ports/sandbox.js';
 import { UNTRACED } from '../../src/ports/tracer.js';

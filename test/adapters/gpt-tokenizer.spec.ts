@@ -1,4 +1,4 @@
-import { GptTokenizer } from '../../src/adapters/gpt-tokenizer.js';
+import { GptTokenizer } from '../../src/models/gpt-tokenizer.js';
 
 const tokenizer = new GptTokenizer();
 

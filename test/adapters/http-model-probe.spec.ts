@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { HttpModelProbe } from '../../src/adapters/http-model-probe.js';
+import { HttpModelProbe } from '../../src/models/openai/connection.js';
 
 const { signal } = new AbortController();
 let server: Server;

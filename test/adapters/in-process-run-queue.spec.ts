@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as tick } from 'node:timers/promises';
-import { InProcessRunQueue } from '../../src/adapters/in-process-run-queue.js';
+import { InProcessRunQueue } from '../../src/jobs/in-process-run-queue.js';
 
 /** A queue whose runs end when they are told to. */
 function world(runsAtOnce: number) {

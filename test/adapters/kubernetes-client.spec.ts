@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { KubernetesClient } from '../../src/adapters/kubernetes-client.js';
+import { KubernetesClient } from '../../src/sandbox/kubernetes/client.js';
 import { fakeApiServer, type FakeApiServer } from '../fakes/exec-server.js';
 import { cluster } from './kubernetes-harness.js';
 

@@ -1,7 +1,7 @@
-import type { RunningExec } from '../../src/adapters/container.js';
-import { KubernetesClient } from '../../src/adapters/kubernetes-client.js';
-import { startExec } from '../../src/adapters/kubernetes-exec.js';
-import { SandboxLostError } from '../../src/core/unavailable.js';
+import type { RunningExec } from '../../src/sandbox/container/container.js';
+import { KubernetesClient } from '../../src/sandbox/kubernetes/client.js';
+import { startExec } from '../../src/sandbox/kubernetes/exec.js';
+import { SandboxLostError } from '../../src/core/errors/unavailable.js';
 import { fakeApiServer, type FakeApiOptions, type FakeApiServer, type ServedExec } from '../fakes/exec-server.js';
 import { cluster } from './kubernetes-harness.js';
 

@@ -1,8 +1,8 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { promisify } from 'node:util';
-import { podsOf } from '../../src/adapters/kubernetes-labels.js';
-import type { ClusterOptions } from '../../src/adapters/kubernetes-options.js';
-import { KubernetesSandbox, type KubernetesSandboxOptions } from '../../src/adapters/kubernetes-sandbox.js';
+import { podsOf } from '../../src/sandbox/kubernetes/pod-spec.js';
+import type { ClusterOptions } from '../../src/sandbox/kubernetes/options.js';
+import { KubernetesSandbox, type KubernetesSandboxOptions } from '../../src/sandbox/kubernetes/sandbox.js';
 import type { EngineHarness } from '../contracts/engine-harness.js';
 import { limits } from '../fixtures/sandbox-commands.js';
 

@@ -1,5 +1,5 @@
-import { imageOf, stateOf } from '../../src/adapters/kubernetes-pod-state.js';
-import type { Pod } from '../../src/adapters/kubernetes-objects.js';
+import { imageOf, stateOf } from '../../src/sandbox/kubernetes/pod-state.js';
+import type { Pod } from '../../src/sandbox/kubernetes/options.js';
 
 const spec = { containers: [{ name: 'sandbox', image: 'some/image:1' }] };
 

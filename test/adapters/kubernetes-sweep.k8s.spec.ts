@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { podsOf } from '../../src/adapters/kubernetes-labels.js';
-import { OWNER } from '../../src/adapters/sandbox-owner.js';
+import { podsOf } from '../../src/sandbox/kubernetes/pod-spec.js';
+import { OWNER } from '../../src/sandbox/container/sandbox-owner.js';
 import { go, sh, spec } from '../fixtures/sandbox-commands.js';
 import { describeOnCluster } from './describe-on-cluster.js';
 import { kubectl, kubernetesSandbox, podNames } from './kubernetes-harness.js';

@@ -1,5 +1,5 @@
-import { KubernetesSandbox } from '../../src/adapters/kubernetes-sandbox.js';
-import { OWNER } from '../../src/adapters/sandbox-owner.js';
+import { KubernetesSandbox } from '../../src/sandbox/kubernetes/sandbox.js';
+import { OWNER } from '../../src/sandbox/container/sandbox-owner.js';
 import { fakeApiServer, type FakeApiServer } from '../fakes/exec-server.js';
 import { limits } from '../fixtures/sandbox-commands.js';
 import { cluster } from './kubernetes-harness.js';

@@ -5,10 +5,10 @@ import {
   SandboxExpiredError,
   SandboxOutOfMemoryError,
   SandboxUnschedulableError,
-} from '../../src/core/cluster-trouble.js';
-import type { ClusterOptions } from '../../src/adapters/kubernetes-options.js';
-import type { KubernetesSandbox } from '../../src/adapters/kubernetes-sandbox.js';
-import { EngineUnavailableError, SandboxLostError } from '../../src/core/unavailable.js';
+} from '../../src/core/errors/cluster-trouble.js';
+import type { ClusterOptions } from '../../src/sandbox/kubernetes/options.js';
+import type { KubernetesSandbox } from '../../src/sandbox/kubernetes/sandbox.js';
+import { EngineUnavailableError, SandboxLostError } from '../../src/core/errors/unavailable.js';
 import { go, limits, sh, spec } from '../fixtures/sandbox-commands.js';
 import { onCluster } from '../fixtures/cluster-processes.js';
 import { describeOnCluster } from './describe-on-cluster.js';

@@ -1,12 +1,12 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { OpenAiLlmClient } from '../../src/adapters/openai-llm-client.js';
-import { recordingLine } from '../../src/adapters/recording.js';
-import { RecordingLlmClient } from '../../src/adapters/recording-llm-client.js';
-import { ReplayLlmClient } from '../../src/adapters/replay-llm-client.js';
-import { StoredLlmClient } from '../../src/adapters/stored-llm-client.js';
-import { WatchedLlmClient } from '../../src/adapters/watched-llm-client.js';
+import { OpenAiLlmClient } from '../../src/models/openai/client.js';
+import { recordingLine } from '../../src/models/recording/recording.js';
+import { RecordingLlmClient } from '../../src/models/recording/clients.js';
+import { ReplayLlmClient } from '../../src/models/recording/clients.js';
+import { StoredLlmClient } from '../../src/models/stored-llm-client.js';
+import { WatchedLlmClient } from '../../src/telemetry/instrumented-models.js';
 import { UNMETERED } from '../../src/ports/meter.js';
 import { UNTRACED } from '../../src/ports/tracer.js';
 import { contractRequest, llmClientContract } from '../contracts/llm-client.contract.js';

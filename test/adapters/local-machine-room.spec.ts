@@ -3,7 +3,7 @@ import { mkdtempSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LocalMachineRoom, type Floors, type Places } from '../../src/adapters/local-machine-room.js';
+import { LocalMachineRoom, type Floors, type Places } from '../../src/sandbox/container/host-resources.js';
 
 const MIB = 1024 * 1024;
 const LOOKED_AGAIN_MS = 250;

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { MarkdownPromptLibrary } from '../../src/adapters/markdown-prompt-library.js';
+import { MarkdownPromptLibrary } from '../../src/models/prompts/prompt-library.js';
 
 let folder: string;
 beforeEach(async () => {

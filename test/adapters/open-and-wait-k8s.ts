@@ -1,4 +1,4 @@
-import { OWNER } from '../../src/adapters/sandbox-owner.js';
+import { OWNER } from '../../src/sandbox/container/sandbox-owner.js';
 import { go, sh, spec } from '../fixtures/sandbox-commands.js';
 import { kubernetesSandbox } from './kubernetes-harness.js';
 

@@ -1,4 +1,4 @@
-import { OWNER } from '../../src/adapters/sandbox-owner.js';
+import { OWNER } from '../../src/sandbox/container/sandbox-owner.js';
 import { dockerSandbox, go, sh, spec } from './docker-harness.js';
 
 // A process that opens a sandbox, says whose it is, and waits to be killed.

@@ -1,5 +1,5 @@
-import { OpenAiLlmClient, type OpenAiOptions } from '../../src/adapters/openai-llm-client.js';
-import { ModelUnavailableError } from '../../src/core/unavailable.js';
+import { OpenAiLlmClient, type OpenAiOptions } from '../../src/models/openai/client.js';
+import { ModelUnavailableError } from '../../src/core/errors/unavailable.js';
 import { chatReply, judgementReply } from '../fakes/chat-reply.js';
 import { completionRequest } from '../fakes/completions.js';
 import { type AnswerChat, ModelServer, type ScriptedAnswer } from '../fakes/model-server.js';
@@ -187,7 +187,7 @@ describe('abort', () => {
 
   it('ends a back-off', async () => {
     const stop = new AbortController();
-    const { pause } = await import('../../src/adapters/retry.js');
+    const { pause } = await import('../../src/core/async/retry.js');
     const client = await clientOf(() => ({ status: 429, headers: { 'retry-after': '60' }, json: {} }), { pause });
     setTimeout(() => {
       stop.abort(new Error('enough'));

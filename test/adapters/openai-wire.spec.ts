@@ -1,10 +1,10 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { OpenAiLlmClient } from '../../src/adapters/openai-llm-client.js';
-import { RecordingLlmClient } from '../../src/adapters/recording-llm-client.js';
-import { ReplayLlmClient } from '../../src/adapters/replay-llm-client.js';
-import { ContextTooLongError, ModelUnavailableError } from '../../src/core/unavailable.js';
+import { OpenAiLlmClient } from '../../src/models/openai/client.js';
+import { RecordingLlmClient } from '../../src/models/recording/clients.js';
+import { ReplayLlmClient } from '../../src/models/recording/clients.js';
+import { ContextTooLongError, ModelUnavailableError } from '../../src/core/errors/unavailable.js';
 import type { CompletionRequest } from '../../src/ports/llm-client.js';
 import { chatReply } from '../fakes/chat-reply.js';
 import { completionRequest } from '../fakes/completions.js';

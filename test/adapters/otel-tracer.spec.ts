@@ -6,16 +6,16 @@ import {
   type ReadableSpan,
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
-import { OtelTracer, traceIds } from '../../src/adapters/otel-tracer.js';
-import { currentRun } from '../../src/adapters/run-context.js';
-import { loadConfig } from '../../src/config.js';
-import { RunRequest } from '../../src/core/run-request.js';
-import { PipelineExecutor } from '../../src/pipeline/execute-run.js';
+import { OtelTracer, traceIds } from '../../src/telemetry/otel-tracer.js';
+import { currentRun } from '../../src/core/async/run-context.js';
+import { loadConfig } from '../../src/app/config.js';
+import { RunRequest } from '../../src/core/run/run-request.js';
+import { PipelineExecutor } from '../../src/runs/execute-run.js';
 import type { Run } from '../../src/ports/run-store.js';
-import { ConfiguredKits } from '../../src/run-kits.js';
-import { Watching } from '../../src/watching.js';
-import { GptTokenizer } from '../../src/adapters/gpt-tokenizer.js';
-import { MarkdownPromptLibrary } from '../../src/adapters/markdown-prompt-library.js';
+import { ConfiguredKits } from '../../src/app/run-dependencies.js';
+import { Watching } from '../../src/app/telemetry.js';
+import { GptTokenizer } from '../../src/models/gpt-tokenizer.js';
+import { MarkdownPromptLibrary } from '../../src/models/prompts/prompt-library.js';
 import { judgementCompletion } from '../fakes/completions.js';
 import { FakeLlmClient } from '../fakes/fake-llm-client.js';
 import { FakeSandbox } from '../fakes/fake-sandbox.js';

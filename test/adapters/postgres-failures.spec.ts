@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Kysely, PostgresDialect } from 'kysely';
 import { startCluster, type Cluster } from '../../scripts/setup/postgres.mjs';
-import { openPostgresStore } from '../../src/adapters/postgres-store.js';
-import type { Database } from '../../src/adapters/kysely-schema.js';
-import { postgresFailure } from '../../src/adapters/postgres-failure.js';
-import { CarefulPool } from '../../src/adapters/postgres-pool.js';
-import type { OpenStore } from '../../src/adapters/store.js';
+import { openPostgresStore } from '../../src/store/postgres.js';
+import type { Database } from '../../src/store/schema.js';
+import { postgresFailure } from '../../src/store/postgres-failure.js';
+import { CarefulPool } from '../../src/store/postgres.js';
+import type { OpenStore } from '../../src/store/store.js';
 import { until } from '../fixtures/run-world.js';
-import { StoreUnavailableError } from '../../src/core/unavailable.js';
+import { StoreUnavailableError } from '../../src/core/errors/unavailable.js';
 
 const PATIENCE = { openMs: 2_000, workMs: 20_000 };
 const LEASE_MS = 500;

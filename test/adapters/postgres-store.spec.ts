@@ -1,6 +1,6 @@
 import { startCluster, type Cluster } from '../../scripts/setup/postgres.mjs';
-import { openPostgresStore } from '../../src/adapters/postgres-store.js';
-import type { OpenStore } from '../../src/adapters/store.js';
+import { openPostgresStore } from '../../src/store/postgres.js';
+import type { OpenStore } from '../../src/store/store.js';
 import { auditLogContract } from '../contracts/audit-log.contract.js';
 import { resultStoreContract } from '../contracts/result-store.contract.js';
 import { retentionContract } from '../contracts/retention.contract.js';

@@ -1,8 +1,8 @@
 import { PGlite } from '@electric-sql/pglite';
 import type { PostgresPool } from 'kysely';
 import pLimit from 'p-limit';
-import { storeOnPool } from '../../src/adapters/postgres-store.js';
-import type { OpenStore } from '../../src/adapters/store.js';
+import { storeOnPool } from '../../src/store/postgres.js';
+import type { OpenStore } from '../../src/store/store.js';
 
 const EMPTY = 'truncate units, run_events, run_documents, runs, results, reports, audit';
 const INT8 = 20;

@@ -1,12 +1,12 @@
-import { PrometheusMeter } from '../../src/adapters/prometheus-meter.js';
-import * as trouble from '../../src/core/cluster-trouble.js';
+import { PrometheusMeter } from '../../src/telemetry/prometheus-meter.js';
+import * as trouble from '../../src/core/errors/cluster-trouble.js';
 import {
   EngineDiskFullError,
   EngineUnavailableError,
   ImageMissingError,
   SandboxLostError,
-} from '../../src/core/unavailable.js';
-import { COUNTERS, DURATIONS, LEVELS } from '../../src/ports/metrics.js';
+} from '../../src/core/errors/unavailable.js';
+import { COUNTERS, DURATIONS, LEVELS } from '../../src/ports/meter.js';
 
 const NAMES = [...Object.keys(COUNTERS), ...Object.keys(DURATIONS), ...Object.keys(LEVELS)];
 

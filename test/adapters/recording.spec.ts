@@ -1,11 +1,11 @@
 import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { recordingLine } from '../../src/adapters/recording.js';
-import { RecordingLlmClient } from '../../src/adapters/recording-llm-client.js';
-import { ReplayLlmClient } from '../../src/adapters/replay-llm-client.js';
-import { BadInputError } from '../../src/core/errors.js';
-import { ModelUnavailableError, RecordingMissError } from '../../src/core/unavailable.js';
+import { recordingLine } from '../../src/models/recording/recording.js';
+import { RecordingLlmClient } from '../../src/models/recording/clients.js';
+import { ReplayLlmClient } from '../../src/models/recording/clients.js';
+import { BadInputError } from '../../src/core/errors/errors.js';
+import { ModelUnavailableError, RecordingMissError } from '../../src/core/errors/unavailable.js';
 import { completionRequest, judgementCompletion } from '../fakes/completions.js';
 import { FakeLlmClient } from '../fakes/fake-llm-client.js';
 

@@ -1,9 +1,9 @@
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { KyselyReportStore } from '../../src/adapters/kysely-report-store.js';
-import { StoreGuard } from '../../src/adapters/store-guard.js';
-import { openDatabase } from '../../src/adapters/sqlite-database.js';
+import { KyselyReportStore } from '../../src/store/reports.js';
+import { StoreGuard } from '../../src/store/store-guard.js';
+import { openDatabase } from '../../src/store/sqlite.js';
 import { auditLogContract } from '../contracts/audit-log.contract.js';
 import { reportStoreContract } from '../contracts/report-store.contract.js';
 import { MemoryAuditLog } from '../fakes/memory-audit-log.js';

@@ -1,4 +1,4 @@
-import { prepareCommand } from '../../src/adapters/repository-script.js';
+import { prepareCommand } from '../../src/sandbox/container/repository-script.js';
 import { type SandboxSession } from '../../src/ports/sandbox.js';
 import { FIXTURE_COMMIT, FIXTURE_FIX_COMMIT } from '../fixture-image.js';
 import { dockerSandbox, go, sh, spec } from './docker-harness.js';

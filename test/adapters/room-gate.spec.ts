@@ -1,4 +1,4 @@
-import { RoomGate } from '../../src/adapters/room-gate.js';
+import { RoomGate } from '../../src/sandbox/container/resource-gate.js';
 import { GivenRoom } from '../fakes/given-room.js';
 
 const quiet = new AbortController().signal;

@@ -1,7 +1,7 @@
-import { CappedBytes } from '../../src/adapters/capped-bytes.js';
-import type { Container } from '../../src/adapters/container.js';
-import { runRequest, type Ran } from '../../src/adapters/run-request.js';
-import { EngineDiskFullError } from '../../src/core/unavailable.js';
+import { CappedBytes } from '../../src/sandbox/container/output.js';
+import type { Container } from '../../src/sandbox/container/container.js';
+import { runRequest, type Ran } from '../../src/sandbox/container/execute-command.js';
+import { EngineDiskFullError } from '../../src/core/errors/unavailable.js';
 import { go, limits } from '../fixtures/sandbox-commands.js';
 
 const said = (text: string): CappedBytes => {

@@ -1,7 +1,7 @@
-import { CappedBytes } from '../../src/adapters/capped-bytes.js';
-import type { Container, Fate } from '../../src/adapters/container.js';
-import { readInside } from '../../src/adapters/sandbox-files.js';
-import { SandboxLostError } from '../../src/core/unavailable.js';
+import { CappedBytes } from '../../src/sandbox/container/output.js';
+import type { Container, Fate } from '../../src/sandbox/container/container.js';
+import { readInside } from '../../src/sandbox/container/files.js';
+import { SandboxLostError } from '../../src/core/errors/unavailable.js';
 import { go } from '../fixtures/sandbox-commands.js';
 
 /** Reads where the image's `head` ends so. */

@@ -1,6 +1,6 @@
 import { setImmediate as tick } from 'node:timers/promises';
-import { inRun } from '../../src/adapters/run-context.js';
-import { Slots } from '../../src/adapters/slots.js';
+import { inRun } from '../../src/core/async/run-context.js';
+import { Slots } from '../../src/core/async/semaphore.js';
 
 const quiet = new AbortController().signal;
 

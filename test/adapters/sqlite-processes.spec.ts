@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import SqliteDriver from 'better-sqlite3';
-import { openSqliteStore } from '../../src/adapters/sqlite-store.js';
+import { openSqliteStore } from '../../src/store/sqlite.js';
 
 let folder: string;
 beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StoreGuard } from '../../src/adapters/store-guard.js';
+import { StoreGuard } from '../../src/store/store-guard.js';
 
 const AWAY_MS = 2_050;
 const away = new Error('away');

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import SqliteDriver from 'better-sqlite3';
 import { Kysely, Migrator, SqliteDialect } from 'kysely';
-import { migrations } from '../../src/adapters/kysely-migrations.js';
-import { openSqliteStore } from '../../src/adapters/sqlite-store.js';
+import { migrations } from '../../src/store/migrations.js';
+import { openSqliteStore } from '../../src/store/sqlite.js';
 import { runResult } from '../fixtures/runs.js';
 
 let folder: string;

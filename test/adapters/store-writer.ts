@@ -1,4 +1,4 @@
-import { openSqliteStore } from '../../src/adapters/sqlite-store.js';
+import { openSqliteStore } from '../../src/store/sqlite.js';
 
 /**
  * Child process: writes to the store at argv[2] for argv[3] rounds (0 = until killed), and says each write on stdout

@@ -1,5 +1,5 @@
-import { StoredLlmClient } from '../../src/adapters/stored-llm-client.js';
-import { ModelUnavailableError } from '../../src/core/unavailable.js';
+import { StoredLlmClient } from '../../src/models/stored-llm-client.js';
+import { ModelUnavailableError } from '../../src/core/errors/unavailable.js';
 import { type Completion, type CompletionRequest, LlmClient } from '../../src/ports/llm-client.js';
 import { completionRequest, judgementCompletion } from '../fakes/completions.js';
 import { FakeLlmClient } from '../fakes/fake-llm-client.js';

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { OpenAiLlmClient } from '../../src/adapters/openai-llm-client.js';
-import { PrometheusMeter } from '../../src/adapters/prometheus-meter.js';
-import { WatchedLlmClient } from '../../src/adapters/watched-llm-client.js';
-import { WatchedResultStore } from '../../src/adapters/watched-result-store.js';
-import { WatchedSandbox } from '../../src/adapters/watched-sandbox.js';
-import { EngineUnavailableError, ModelUnavailableError, SandboxLostError } from '../../src/core/unavailable.js';
+import { OpenAiLlmClient } from '../../src/models/openai/client.js';
+import { PrometheusMeter } from '../../src/telemetry/prometheus-meter.js';
+import { WatchedLlmClient } from '../../src/telemetry/instrumented-models.js';
+import { WatchedResultStore } from '../../src/telemetry/instrumented-models.js';
+import { WatchedSandbox } from '../../src/telemetry/instrumented-sandbox.js';
+import { EngineUnavailableError, ModelUnavailableError, SandboxLostError } from '../../src/core/errors/unavailable.js';
 import { UNTRACED } from '../../src/ports/tracer.js';
 import { resultStoreContract } from '../contracts/result-store.contract.js';
 import { completionRequest, judgementCompletion } from '../fakes/completions.js';

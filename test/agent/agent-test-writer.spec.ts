@@ -1,4 +1,4 @@
-import { writtenIn } from '../../src/agent/agent-test-writer.js';
+import { writtenIn } from '../../src/agent/loop/test-writer.js';
 
 const added = (path: string, ...lines: readonly string[]): string =>
   `diff --git a/${path} b/${path}\nnew file mode 100644\n--- /dev/null\n+++ b/${path}\n@@ -0,0 +1,${lines.length} @@\n` +

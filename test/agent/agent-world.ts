@@ -1,10 +1,10 @@
-import type { FileEdit } from '../../src/agent/action.js';
-import { executeBash } from '../../src/agent/execute-bash.js';
-import { extractPatch, type ExtractedPatch } from '../../src/agent/extract-patch.js';
-import { fileEditor } from '../../src/agent/file-editor.js';
-import { search } from '../../src/agent/search.js';
-import type { ToolOutcome } from '../../src/agent/tool-outcome.js';
-import { Workspace } from '../../src/agent/workspace.js';
+import type { FileEdit } from '../../src/agent/call-formats/action.js';
+import { executeBash } from '../../src/agent/tools/execute-bash.js';
+import { extractPatch, type ExtractedPatch } from '../../src/agent/loop/extract-patch.js';
+import { fileEditor } from '../../src/agent/tools/perform.js';
+import { search } from '../../src/agent/tools/search.js';
+import type { ToolOutcome } from '../../src/agent/tools/tool-outcome.js';
+import { Workspace } from '../../src/agent/tools/workspace.js';
 import { dockerSandbox, go, spec } from '../adapters/docker-harness.js';
 
 /** An agent's container of the fixture image, with the tools bound to it. */

@@ -1,6 +1,6 @@
 import { dockerSandbox, go, spec } from '../adapters/docker-harness.js';
-import { PatchLostError } from '../../src/agent/git-output.js';
-import { readPatch } from '../../src/core/patch.js';
+import { PatchLostError } from '../../src/agent/loop/extract-patch.js';
+import { readPatch } from '../../src/core/patch/patch.js';
 import { agentWorld } from './agent-world.js';
 
 /** What `command` leaves as a patch. */

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import { inTags } from '../../src/agent/action-format.js';
-import { readAction } from '../../src/agent/action.js';
-import { ACTION_FORMATS } from '../../src/agent/action-formats.js';
-import { findXmlCall } from '../../src/agent/xml-call.js';
+import { inTags } from '../../src/agent/call-formats/action-format.js';
+import { readAction } from '../../src/agent/call-formats/action.js';
+import { ACTION_FORMATS } from '../../src/agent/call-formats/formats.js';
+import { findXmlCall } from '../../src/agent/call-formats/xml.js';
 import type { Completion } from '../../src/ports/llm-client.js';
 
 const { xml, tools, bash } = ACTION_FORMATS;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stuck } from '../fakes/fake-sandbox.js';
-import { WarmStart } from '../../src/agent/warm-start.js';
-import { EngineUnavailableError, ModelUnavailableError, SandboxLostError } from '../../src/core/unavailable.js';
+import { WarmStart } from '../../src/agent/loop/rollout-task.js';
+import { EngineUnavailableError, ModelUnavailableError, SandboxLostError } from '../../src/core/errors/unavailable.js';
 import {
   logSandbox,
   outOfMemory,

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BudgetSpentError, ContextTooLongError } from '../../src/core/unavailable.js';
+import { BudgetSpentError, ContextTooLongError } from '../../src/core/errors/unavailable.js';
 import { ended, exited } from '../fakes/fake-sandbox.js';
 import {
   logSandbox,

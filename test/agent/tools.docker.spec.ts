@@ -1,4 +1,4 @@
-import { ContainerStuckError } from '../../src/agent/workspace.js';
+import { ContainerStuckError } from '../../src/agent/tools/workspace.js';
 import { agentWorld, type AgentWorld } from './agent-world.js';
 
 let world: AgentWorld;

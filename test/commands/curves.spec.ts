@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { CurvesReport } from '../../src/statistics/curves-report.js';
+import type { CurvesReport } from '../../src/statistics/curves/curves-report.js';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const REAL = here('../../../shared/data/issues/scores.jsonl');

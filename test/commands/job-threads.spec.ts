@@ -1,4 +1,4 @@
-import { JobThreads } from '../../src/commands/job-threads.js';
+import { JobThreads } from '../../src/app/threads/job-threads.js';
 
 const threads = (code: string): JobThreads<object, unknown> =>
   new JobThreads(new URL(`data:text/javascript,${encodeURIComponent(code)}`));

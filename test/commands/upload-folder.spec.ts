@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { makeUploadFolder, removeLeftUploads } from '../../src/commands/upload-folder.js';
+import { makeUploadFolder, removeLeftUploads } from '../../src/app/threads/upload-folder.js';
 
 const ENDED = String(spawnSync('true').pid);
 const RUNNING = String(process.ppid);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BadInputError } from '../../src/core/errors.js';
-import { SandboxLostError } from '../../src/core/unavailable.js';
+import { BadInputError } from '../../src/core/errors/errors.js';
+import { SandboxLostError } from '../../src/core/errors/unavailable.js';
 import { type SandboxSession } from '../../src/ports/sandbox.js';
 import { go, limits, python, sh, spec } from '../fixtures/sandbox-commands.js';
 import type { EngineHarness } from './engine-harness.js';

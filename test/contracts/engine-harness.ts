@@ -1,4 +1,4 @@
-import type { ContainerSandboxOptions } from '../../src/adapters/container-sandbox.js';
+import type { ContainerSandboxOptions } from '../../src/sandbox/container/container-sandbox.js';
 import type { Sandbox } from '../../src/ports/sandbox.js';
 
 /** A real engine of containers to test on. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { InterruptedError } from '../../src/core/errors.js';
+import { InterruptedError } from '../../src/core/errors/errors.js';
 import type { RunStore } from '../../src/ports/run-store.js';
 
 /** What every RunStore promises of the leases on its runs. */

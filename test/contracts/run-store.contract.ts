@@ -1,4 +1,4 @@
-import { BadInputError, InterruptedError } from '../../src/core/errors.js';
+import { BadInputError, InterruptedError } from '../../src/core/errors/errors.js';
 import { Run, RunEvent, type RunListing, type RunPage, type RunStore } from '../../src/ports/run-store.js';
 import { runResult } from '../fixtures/runs.js';
 import { leases } from './run-leases.contract.js';

@@ -1,5 +1,5 @@
-import { BadInputError } from '../../src/core/errors.js';
-import { ImageMissingError, SandboxLostError } from '../../src/core/unavailable.js';
+import { BadInputError } from '../../src/core/errors/errors.js';
+import { ImageMissingError, SandboxLostError } from '../../src/core/errors/unavailable.js';
 import type { Sandbox, SandboxSession, SandboxSpec } from '../../src/ports/sandbox.js';
 
 export interface SandboxHarness {

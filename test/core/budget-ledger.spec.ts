@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import type { Budget } from '../../src/core/budget.js';
-import { BudgetLedger } from '../../src/core/budget-ledger.js';
-import { BudgetSpentError } from '../../src/core/unavailable.js';
+import type { Budget } from '../../src/core/budget/budget.js';
+import { BudgetLedger } from '../../src/core/budget/budget-ledger.js';
+import { BudgetSpentError } from '../../src/core/errors/unavailable.js';
 
 const NONE: Budget = { tokens: null, usd: null, seconds: null };
 const PRICES = { m: { input: 2, cached_input: 0.5, output: 10 } };

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import fc from 'fast-check';
-import { readPatch, splitPatch } from '../../src/core/patch.js';
+import { readPatch, splitPatch } from '../../src/core/patch/patch.js';
 
 const GIT = 'diff --git a/src/x.py b/src/x.py\n';
 const NAMES = '--- a/src/x.py\n+++ b/src/x.py\n';

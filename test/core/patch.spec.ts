@@ -2,9 +2,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { structuredPatch } from 'diff';
 import fc from 'fast-check';
-import { patchSize, readPatch, splitPatch, type ParsedPatch, type ReadablePatch } from '../../src/core/patch.js';
-import { fingerprint } from '../../src/core/patch-fingerprint.js';
-import { roleOf } from '../../src/core/patch-roles.js';
+import { patchSize, readPatch, splitPatch, type ParsedPatch, type ReadablePatch } from '../../src/core/patch/patch.js';
+import { fingerprint } from '../../src/core/patch/fingerprint.js';
+import { roleOf } from '../../src/core/patch/roles.js';
 
 const HEAD = 'diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n';
 const EDIT = `${HEAD}@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n`;

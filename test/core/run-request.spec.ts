@@ -1,5 +1,5 @@
-import { RunIdSource } from '../../src/core/run-id.js';
-import { RunRequest } from '../../src/core/run-request.js';
+import { RunIdSource } from '../../src/core/identifier.js';
+import { RunRequest } from '../../src/core/run/run-request.js';
 import { givenRequest } from '../fixtures/runs.js';
 
 describe('RunRequest', () => {

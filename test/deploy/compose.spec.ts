@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { Settings } from '../../src/settings.js';
+import { Settings } from '../../src/app/settings.js';
 
 const root = join(import.meta.dirname, '../..');
 const text = readFileSync(join(root, 'compose.yaml'), 'utf8');

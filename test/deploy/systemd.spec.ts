@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Settings } from '../../src/settings.js';
+import { Settings } from '../../src/app/settings.js';
 
 const UNITS = ['bestk.service', 'bestk-worker@.service'];
 const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0;

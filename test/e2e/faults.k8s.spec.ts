@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { OURS } from '../../src/adapters/kubernetes-labels.js';
+import { OURS } from '../../src/sandbox/kubernetes/pod-spec.js';
 import { describeOnCluster } from '../adapters/describe-on-cluster.js';
 import { KUBECONFIG, NAMESPACE, podNames } from '../adapters/kubernetes-harness.js';
 import { calculatorRun, CELLS, told } from '../fixtures/calculator-run.js';

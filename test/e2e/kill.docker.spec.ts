@@ -1,4 +1,4 @@
-import { openSqliteStore } from '../../src/adapters/sqlite-store.js';
+import { openSqliteStore } from '../../src/store/sqlite.js';
 import { BASE_CELLS, calculatorRun, CELLS, told } from '../fixtures/calculator-run.js';
 import { ended, type CommandLine } from '../fixtures/command-line.js';
 import { containersOf } from '../fixtures/containers.js';

@@ -1,5 +1,5 @@
-import { openSqliteStore } from '../../src/adapters/sqlite-store.js';
-import type { RunResult } from '../../src/core/run-result.js';
+import { openSqliteStore } from '../../src/store/sqlite.js';
+import type { RunResult } from '../../src/core/run/run-result.js';
 import { CommandLine } from '../fixtures/command-line.js';
 import { givenRequest, runResult } from '../fixtures/runs.js';
 import { Service } from '../fixtures/service.js';

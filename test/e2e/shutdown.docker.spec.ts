@@ -1,5 +1,5 @@
 import { createServer, connect, type AddressInfo, type Server } from 'node:net';
-import { openSqliteStore } from '../../src/adapters/sqlite-store.js';
+import { openSqliteStore } from '../../src/store/sqlite.js';
 import type { RunStatus } from '../../src/ports/run-store.js';
 import { calcTest, calculatorIssue, RIGHT } from '../fixtures/calculator.js';
 import { CommandLine } from '../fixtures/command-line.js';

@@ -1,9 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startCluster, type Cluster } from '../../scripts/setup/postgres.mjs';
-import { openPostgresStore } from '../../src/adapters/postgres-store.js';
-import type { OpenStore } from '../../src/adapters/store.js';
-import { RunResult } from '../../src/core/run-result.js';
+import { openPostgresStore } from '../../src/store/postgres.js';
+import type { OpenStore } from '../../src/store/store.js';
+import { RunResult } from '../../src/core/run/run-result.js';
 import { hasEnded, type RunEvent } from '../../src/ports/run-store.js';
 import { ModelServer } from '../fakes/model-server.js';
 import { CommandLine, ended } from '../fixtures/command-line.js';

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { Candidate } from '../../src/core/candidate.js';
-import { GeneratedTest } from '../../src/core/generated-test.js';
-import { Issue } from '../../src/core/issue.js';
+import { Candidate } from '../../src/core/run/candidate.js';
+import { GeneratedTest } from '../../src/core/run/generated-test.js';
+import { Issue } from '../../src/core/run/issue.js';
 
 const EXAMPLE = 'examples/quickstart';
 const rows = (file: string): unknown[] =>

@@ -1,4 +1,4 @@
-import { readReply } from '../../src/adapters/openai-reply.js';
+import { readReply } from '../../src/models/openai/reply.js';
 import type { Completion, CompletionRequest } from '../../src/ports/llm-client.js';
 import { chatReply, judgementReply, type ReplyToken } from './chat-reply.js';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
-import { BadInputError } from '../../src/core/errors.js';
-import { ImageMissingError, SandboxLostError } from '../../src/core/unavailable.js';
+import { BadInputError } from '../../src/core/errors/errors.js';
+import { ImageMissingError, SandboxLostError } from '../../src/core/errors/unavailable.js';
 import {
   Sandbox,
   type ExecOutcome,

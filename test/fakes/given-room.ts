@@ -1,5 +1,5 @@
-import { RESOURCES, type Level, type Resource } from '../../src/core/machine-low.js';
-import { MachineRoom } from '../../src/ports/machine-room.js';
+import { RESOURCES, type Level, type Resource } from '../../src/core/errors/unavailable.js';
+import { MachineRoom } from '../../src/ports/host-resources.js';
 
 /** A machine with as much room as a test says, and a floor of 100 bytes. */
 export class GivenRoom extends MachineRoom {

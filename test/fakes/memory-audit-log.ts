@@ -1,4 +1,4 @@
-import { RunIdSource } from '../../src/core/run-id.js';
+import { RunIdSource } from '../../src/core/identifier.js';
 import { type AuditEntry, AuditLog, type AuditPage, type AuditRecord } from '../../src/ports/audit-log.js';
 
 /** Who did what, in memory, as the database keeps it. */

@@ -1,9 +1,9 @@
-import { BadInputError, InterruptedError } from '../../src/core/errors.js';
+import { BadInputError, InterruptedError } from '../../src/core/errors/errors.js';
 import { contentKey } from '../../src/core/fingerprint.js';
-import { briefOfRequest, briefOfResult } from '../../src/core/run-brief.js';
-import { RunIdSource } from '../../src/core/run-id.js';
-import { RunAnswer } from '../../src/core/run-result.js';
-import { workOf } from '../../src/ports/work-of-run.js';
+import { briefOfRequest, briefOfResult } from '../../src/core/run/run-result.js';
+import { RunIdSource } from '../../src/core/identifier.js';
+import { RunAnswer } from '../../src/core/run/run-result.js';
+import { workOf } from '../../src/ports/run-store.js';
 import {
   hasEnded,
   RunStore,

@@ -1,5 +1,5 @@
-import type { Cell } from '../../src/core/cell.js';
-import type { Admission, Observe } from '../../src/core/observe.js';
+import type { Cell } from '../../src/core/run/cell.js';
+import type { Admission, Observe } from '../../src/core/run/verifier.js';
 
 /** Keeps what a verifier tells while it works. */
 export class Observing implements Observe {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connectDocker } from '../../src/adapters/docker-engine.js';
-import { sweepContainers } from '../../src/adapters/docker-removal.js';
+import { connectDocker } from '../../src/sandbox/docker/engine.js';
+import { sweepContainers } from '../../src/sandbox/docker/sandbox.js';
 import type { Random } from '../../src/core/random.js';
-import { RunResult } from '../../src/core/run-result.js';
+import { RunResult } from '../../src/core/run/run-result.js';
 import { hasEnded, type Run } from '../../src/ports/run-store.js';
 import { answerLoad, loadRequest, madeTwice, RIGHT_LINE } from '../fixtures/spread-load.js';
 import type { Fault } from './fault.js';

@@ -1,7 +1,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readPrices } from '../../src/formats/read-prices.js';
+import { readPrices } from '../../src/io/inputs/yaml.js';
 
 function file(text: string): string {
   const path = join(mkdtempSync(join(tmpdir(), 'bestk-prices-')), 'prices.yaml');

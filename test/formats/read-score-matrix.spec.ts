@@ -1,9 +1,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parsePythonList } from '../../src/formats/python-list.js';
-import { readScoreMatrix } from '../../src/formats/read-score-matrix.js';
-import type { ScoredIssue } from '../../src/statistics/scored-issue.js';
+import { parsePythonList } from '../../src/io/inputs/score-columns.js';
+import { readScoreMatrix } from '../../src/io/inputs/score-matrix.js';
+import type { ScoredIssue } from '../../src/statistics/curves/scored-issue.js';
 
 let folder = '';
 beforeAll(async () => {

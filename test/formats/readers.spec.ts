@@ -1,9 +1,9 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readCandidates } from '../../src/formats/read-candidates.js';
-import { readIssue } from '../../src/formats/read-issue.js';
-import { readTests } from '../../src/formats/read-tests.js';
+import { readCandidates } from '../../src/io/inputs/candidates.js';
+import { readIssue } from '../../src/io/inputs/issue.js';
+import { readTests } from '../../src/io/inputs/candidates.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'bestk-readers-'));
 let files = 0;

@@ -1,8 +1,8 @@
 import { mkdtempSync, openSync, closeSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readCandidates } from '../../src/formats/read-candidates.js';
-import { readRecords, type Located } from '../../src/formats/records.js';
+import { readCandidates } from '../../src/io/inputs/candidates.js';
+import { readRecords, type Located } from '../../src/io/records/records.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'bestk-records-'));
 afterAll(() => {

@@ -1,5 +1,5 @@
-import { InterruptedError } from '../../src/core/errors.js';
-import { ImageMissingError, SandboxLostError } from '../../src/core/unavailable.js';
+import { InterruptedError } from '../../src/core/errors/errors.js';
+import { ImageMissingError, SandboxLostError } from '../../src/core/errors/unavailable.js';
 import type { Graded } from '../../src/grading/grade-candidates.js';
 import { ended, exited } from '../fakes/fake-sandbox.js';
 import { calcPatch, candidate, RIGHT, WRONG } from '../fixtures/calculator.js';

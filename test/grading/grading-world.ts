@@ -1,7 +1,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Candidate } from '../../src/core/candidate.js';
+import type { Candidate } from '../../src/core/run/candidate.js';
 import { gradeCandidates, type CandidateGrade, type Graded } from '../../src/grading/grade-candidates.js';
 import type { Grade } from '../../src/grading/grade.js';
 import { readHiddenTests } from '../../src/grading/hidden-tests.js';

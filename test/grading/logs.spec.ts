@@ -1,7 +1,7 @@
-import { parseDjangoLog } from '../../src/grading/parse-django-log.js';
-import { parsePytestLog } from '../../src/grading/parse-pytest-log.js';
-import { parseSympyLog } from '../../src/grading/parse-sympy-log.js';
-import type { TestLog } from '../../src/grading/test-log.js';
+import { parseDjangoLog } from '../../src/grading/test-logs.js';
+import { parsePytestLog } from '../../src/grading/test-logs.js';
+import { parseSympyLog } from '../../src/grading/test-logs.js';
+import type { TestLog } from '../../src/grading/test-logs.js';
 
 function told(log: TestLog, ...names: readonly string[]): string[] {
   return names.map((name) => log.statusOf(name));

@@ -1,8 +1,8 @@
 import request from 'supertest';
-import { openSqliteStore } from '../../src/adapters/sqlite-store.js';
-import { EvidenceView } from '../../src/http/evidence-view.js';
-import type { RunPageView } from '../../src/http/run-page.js';
-import { StepsView } from '../../src/http/step-views.js';
+import { openSqliteStore } from '../../src/store/sqlite.js';
+import { EvidenceView } from '../../src/http/runs/evidence-view.js';
+import type { RunPageView } from '../../src/http/runs/run-page.js';
+import { StepsView } from '../../src/http/runs/step-views.js';
 import type { Run } from '../../src/ports/run-store.js';
 import { MemoryRunStore } from '../fakes/memory-run-store.js';
 import { ScriptedExecutor, untilStopped, type RunScript } from '../fakes/scripted-executor.js';

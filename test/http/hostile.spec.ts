@@ -1,8 +1,8 @@
 import { promisify } from 'node:util';
 import { gzip, gzipSync } from 'node:zlib';
-import { BadInputError } from '../../src/core/errors.js';
-import { StoreUnavailableError } from '../../src/core/unavailable.js';
-import { ListenError } from '../../src/http/listen-error.js';
+import { BadInputError } from '../../src/core/errors/errors.js';
+import { StoreUnavailableError } from '../../src/core/errors/unavailable.js';
+import { ListenError } from '../../src/http/serve.js';
 import type { RunPage } from '../../src/ports/run-store.js';
 import { MemoryRunStore } from '../fakes/memory-run-store.js';
 import { ScriptedExecutor } from '../fakes/scripted-executor.js';

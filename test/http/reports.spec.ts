@@ -1,5 +1,5 @@
-import { type RunResult } from '../../src/core/run-result.js';
-import { RunRequest } from '../../src/core/run-request.js';
+import { type RunResult } from '../../src/core/run/run-result.js';
+import { RunRequest } from '../../src/core/run/run-request.js';
 import { MemoryRunStore } from '../fakes/memory-run-store.js';
 import { ScriptedExecutor } from '../fakes/scripted-executor.js';
 import { givenRequest, runResult } from '../fixtures/runs.js';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openSqliteStore } from '../../src/adapters/sqlite-store.js';
+import { openSqliteStore } from '../../src/store/sqlite.js';
 import { ScriptedExecutor } from '../fakes/scripted-executor.js';
 import { runResult } from '../fixtures/runs.js';
 import { serveRuns } from './http-world.js';

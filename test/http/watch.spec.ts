@@ -1,5 +1,9 @@
-import { EngineUnavailableError, ModelUnavailableError, StoreUnavailableError } from '../../src/core/unavailable.js';
-import { ModelProbe } from '../../src/ports/model-probe.js';
+import {
+  EngineUnavailableError,
+  ModelUnavailableError,
+  StoreUnavailableError,
+} from '../../src/core/errors/unavailable.js';
+import { ModelProbe } from '../../src/ports/llm-client.js';
 import { GivenRoom } from '../fakes/given-room.js';
 import { exited, FakeSandbox } from '../fakes/fake-sandbox.js';
 import { MemoryRunStore } from '../fakes/memory-run-store.js';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { latentPosterior } from '../../verifiers/hybrid/latent-model.js';
-import { posteriorOf } from '../../verifiers/hybrid/posterior.js';
+import { posteriorOf } from '../../verifiers/hybrid/pool.js';
 import { entryOf } from './entry-of.js';
-import type { TestColumn } from '../../verifiers/hybrid/latent-groups.js';
+import type { TestColumn } from '../../verifiers/hybrid/latent-state.js';
 
 /** ∫ p^x (1−p)^y Beta(p; a, b) dp by its recursion. */
 function beta([a, b]: readonly [number, number], x: number, y: number): number {

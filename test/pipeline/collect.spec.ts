@@ -1,10 +1,10 @@
-import type { Sampler, SampleTask } from '../../src/agent/sampler.js';
-import { BudgetLedger } from '../../src/core/budget-ledger.js';
-import type { Budget } from '../../src/core/budget.js';
-import type { Rollout } from '../../src/core/rollout.js';
-import { BadInputError } from '../../src/core/errors.js';
-import { EngineUnavailableError, ImageMissingError, ModelUnavailableError } from '../../src/core/unavailable.js';
-import { collect, type SamplingPlan } from '../../src/pipeline/collect.js';
+import type { Sampler, SampleTask } from '../../src/agent/loop/rollout.js';
+import { BudgetLedger } from '../../src/core/budget/budget-ledger.js';
+import type { Budget } from '../../src/core/budget/budget.js';
+import type { Rollout } from '../../src/core/run/rollout.js';
+import { BadInputError } from '../../src/core/errors/errors.js';
+import { EngineUnavailableError, ImageMissingError, ModelUnavailableError } from '../../src/core/errors/unavailable.js';
+import { collect, type SamplingPlan } from '../../src/runs/collect.js';
 import { calcPatch, calculatorIssue } from '../fixtures/calculator.js';
 
 const { signal } = new AbortController();

@@ -1,8 +1,8 @@
-import type { Verdict } from '../../src/core/verdict.js';
-import { describeCandidates } from '../../src/pipeline/entries.js';
-import { score } from '../../src/pipeline/score.js';
-import { ModelUnavailableError } from '../../src/core/unavailable.js';
-import type { Verifier } from '../../src/core/verifier.js';
+import type { Verdict } from '../../src/core/run/verdict.js';
+import { describeCandidates } from '../../src/runs/entries.js';
+import { score } from '../../src/runs/score.js';
+import { ModelUnavailableError } from '../../src/core/errors/unavailable.js';
+import type { Verifier } from '../../src/core/run/verifier.js';
 import { calculatorIssue, candidate, RIGHT, WRONG } from '../fixtures/calculator.js';
 
 function scored(candidate_id: string, measure: Verdict['measure'], value: number): Verdict {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BadInputError, InterruptedError } from '../../src/core/errors.js';
-import { RunConflictError, RunNotFoundError } from '../../src/core/run-errors.js';
-import { EngineUnavailableError, StoreUnavailableError } from '../../src/core/unavailable.js';
+import { BadInputError, InterruptedError } from '../../src/core/errors/errors.js';
+import { RunConflictError, RunNotFoundError } from '../../src/core/errors/errors.js';
+import { EngineUnavailableError, StoreUnavailableError } from '../../src/core/errors/unavailable.js';
 import { MemoryRunStore } from '../fakes/memory-run-store.js';
 import { ScriptedExecutor, untilStopped } from '../fakes/scripted-executor.js';
 import { GivenRoom } from '../fakes/given-room.js';

@@ -1,5 +1,5 @@
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
-import { Turns } from '../../src/pipeline/turns.js';
+import { Turns } from '../../src/jobs/turns.js';
 
 let turns: Turns;
 let begun: number;

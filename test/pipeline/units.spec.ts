@@ -3,19 +3,23 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { currentRun, inRun } from '../../src/adapters/run-context.js';
-import { openSqliteStore } from '../../src/adapters/sqlite-store.js';
-import type { OpenStore } from '../../src/adapters/store.js';
-import { InterruptedError } from '../../src/core/errors.js';
-import { EngineUnavailableError, ModelUnavailableError, StoreUnavailableError } from '../../src/core/unavailable.js';
-import type { Emit } from '../../src/pipeline/run-executor.js';
-import { RunSettings } from '../../src/pipeline/run-settings.js';
-import { UnitDesk } from '../../src/pipeline/unit-desk.js';
-import { NotHereError } from '../../src/pipeline/unit-error.js';
-import type { UnitPerformer } from '../../src/pipeline/unit-performer.js';
-import { UnitWorker } from '../../src/pipeline/unit-worker.js';
+import { currentRun, inRun } from '../../src/core/async/run-context.js';
+import { openSqliteStore } from '../../src/store/sqlite.js';
+import type { OpenStore } from '../../src/store/store.js';
+import { InterruptedError } from '../../src/core/errors/errors.js';
+import {
+  EngineUnavailableError,
+  ModelUnavailableError,
+  StoreUnavailableError,
+} from '../../src/core/errors/unavailable.js';
+import type { Emit } from '../../src/runs/run-executor.js';
+import { RunSettings } from '../../src/runs/run-settings.js';
+import { UnitDesk } from '../../src/jobs/unit-desk.js';
+import { NotHereError } from '../../src/jobs/unit-error.js';
+import type { UnitPerformer } from '../../src/jobs/unit-performer.js';
+import { UnitWorker } from '../../src/jobs/unit-worker.js';
 import { unitId, type Unit } from '../../src/ports/unit-store.js';
-import { BOUNDLESS } from '../../src/ports/machine-room.js';
+import { BOUNDLESS } from '../../src/ports/host-resources.js';
 import { GivenRoom } from '../fakes/given-room.js';
 import { until } from '../fixtures/run-world.js';
 

@@ -1,12 +1,12 @@
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { RunRequest } from '../../src/core/run-request.js';
-import type { RunResult } from '../../src/core/run-result.js';
-import type { Verdict } from '../../src/core/verdict.js';
+import { RunRequest } from '../../src/core/run/run-request.js';
+import type { RunResult } from '../../src/core/run/run-result.js';
+import type { Verdict } from '../../src/core/run/verdict.js';
 import { makeBenchmark, type BenchmarkOptions } from '../../src/reports/benchmark/make-benchmark.js';
 import type { BenchmarkReport } from '../../src/reports/benchmark/benchmark-report.js';
-import { defaultPresets } from '../../src/reports/benchmark/presets-with-data.js';
+import { defaultPresets } from '../../src/reports/benchmark/presets.js';
 import { benchmarkOfRuns } from '../../src/reports/benchmark/read-benchmark.js';
 import { writeRun } from '../../src/reports/write-run.js';
 import { runResult } from '../fixtures/runs.js';

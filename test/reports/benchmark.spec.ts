@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { BadInputError } from '../../src/core/errors.js';
+import { BadInputError } from '../../src/core/errors/errors.js';
 import { benchmarkOfRuns } from '../../src/reports/benchmark/read-benchmark.js';
 import { makeBenchmark } from '../../src/reports/benchmark/make-benchmark.js';
 import { sentences } from '../../src/reports/benchmark/sentences.js';

@@ -2,12 +2,12 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { exportRows, type ExportFormat, type ExportOptions } from '../../src/reports/export-rows.js';
-import { describeCandidates } from '../../src/pipeline/entries.js';
-import { similarity } from '../../src/reports/patch-similarity.js';
+import { exportRows, type ExportFormat, type ExportOptions } from '../../src/reports/exports/export-rows.js';
+import { describeCandidates } from '../../src/runs/entries.js';
+import { similarity } from '../../src/reports/exports/export-formats.js';
 import { writeRun } from '../../src/reports/write-run.js';
 import { imported, SavedFolder } from '../formats/runs/import-world.js';
-import { RunRequest } from '../../src/core/run-request.js';
+import { RunRequest } from '../../src/core/run/run-request.js';
 import { givenRequest, runResult } from '../fixtures/runs.js';
 
 type Row = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readAllLabels, readLabels } from '../../src/reports/read-labels.js';
+import { readAllLabels, readLabels } from '../../src/reports/labels.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'bestk-labels-'));
 afterAll(() => {

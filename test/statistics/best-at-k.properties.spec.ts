@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { bestAtK, DEFAULT_BEST } from '../../src/statistics/best-at-k.js';
-import { passAtK } from '../../src/statistics/pass-at-k.js';
-import { countRight, type ScoredIssue } from '../../src/statistics/scored-issue.js';
+import { bestAtK, DEFAULT_BEST } from '../../src/statistics/curves/best-at-k.js';
+import { passAtK } from '../../src/statistics/curves/pass-at-k.js';
+import { countRight, type ScoredIssue } from '../../src/statistics/curves/scored-issue.js';
 import { findPreset, parsePreset, PRESET_NAMES } from '../../verifiers/hybrid/presets.js';
 import { anyIssue, anyTiedIssue, bestByEnumeration } from './issues.js';
 

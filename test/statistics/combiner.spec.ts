@@ -1,11 +1,11 @@
 import fc from 'fast-check';
-import { bestAtK } from '../../src/statistics/best-at-k.js';
-import { fitIsotonic } from '../../src/statistics/fit-isotonic.js';
-import { fitLogistic } from '../../src/statistics/fit-logistic.js';
+import { bestAtK } from '../../src/statistics/curves/best-at-k.js';
+import { fitIsotonic } from '../../src/statistics/combiner/fit-isotonic.js';
+import { fitLogistic } from '../../src/statistics/combiner/fit-logistic.js';
 import { below, seededRandom } from '../../src/core/random.js';
-import { foldsByRepo } from '../../src/statistics/repo-folds.js';
-import type { ScoredIssue } from '../../src/statistics/scored-issue.js';
-import { trainCombiner, type Trained } from '../../src/statistics/train-combiner.js';
+import { foldsByRepo } from '../../src/statistics/combiner/train-combiner.js';
+import type { ScoredIssue } from '../../src/statistics/curves/scored-issue.js';
+import { trainCombiner, type Trained } from '../../src/statistics/combiner/train-combiner.js';
 import { calibrated, Combiner, learnedPreset, withCombiner } from '../../verifiers/hybrid/combiner.js';
 import { FEATURE_COUNT, FEATURES, featuresOf } from '../../verifiers/hybrid/features.js';
 import { selectBest } from '../../verifiers/hybrid/select.js';

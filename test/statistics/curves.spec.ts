@@ -1,8 +1,8 @@
-import { BadInputError } from '../../src/core/errors.js';
-import { DEFAULT_BEST } from '../../src/statistics/best-at-k.js';
-import { Curves, type CurvesRequest } from '../../src/statistics/curves.js';
-import type { CurvesReport } from '../../src/statistics/curves-report.js';
-import type { ScoredIssue } from '../../src/statistics/scored-issue.js';
+import { BadInputError } from '../../src/core/errors/errors.js';
+import { DEFAULT_BEST } from '../../src/statistics/curves/best-at-k.js';
+import { Curves, type CurvesRequest } from '../../src/statistics/curves/curves.js';
+import type { CurvesReport } from '../../src/statistics/curves/curves-report.js';
+import type { ScoredIssue } from '../../src/statistics/curves/scored-issue.js';
 import { findPreset } from '../../verifiers/hybrid/presets.js';
 import { entryOf } from '../hybrid/entry-of.js';
 import { countsOnly, issueOf } from './issues.js';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import { Resamples } from '../../src/statistics/bootstrap.js';
-import { holm, mcnemar, minimumDetectable } from '../../src/statistics/paired-tests.js';
-import { aucWithin, ProbabilityQuality } from '../../src/statistics/ranking-quality.js';
-import { wilson } from '../../src/statistics/wilson.js';
+import { Resamples } from '../../src/statistics/intervals/bootstrap.js';
+import { holm, mcnemar, minimumDetectable } from '../../src/statistics/intervals/paired-tests.js';
+import { aucWithin, ProbabilityQuality } from '../../src/statistics/intervals/ranking-quality.js';
+import { wilson } from '../../src/statistics/intervals/binomial.js';
 
 describe('Wilson', () => {
   it('gives the published interval of 374 in 500', () => {

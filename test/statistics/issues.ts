@@ -4,7 +4,7 @@ import { poolOf } from '../../verifiers/hybrid/pool.js';
 import { compareBy } from '../../verifiers/hybrid/rank-key.js';
 import type { Preset } from '../../verifiers/hybrid/stage.js';
 import { selectBest } from '../../verifiers/hybrid/select.js';
-import type { ScoredIssue } from '../../src/statistics/scored-issue.js';
+import type { ScoredIssue } from '../../src/statistics/curves/scored-issue.js';
 import { anyPool, entryOf } from '../hybrid/entry-of.js';
 
 export function issueOf(entries: readonly Entry[], resolved: readonly (boolean | null)[], id = 'o__r-1'): ScoredIssue {

@@ -1,5 +1,5 @@
 import type { Browser, Page } from 'playwright-core';
-import { BadInputError } from '../../src/core/errors.js';
+import { BadInputError } from '../../src/core/errors/errors.js';
 import { viewedRun } from '../fixtures/viewed-runs.js';
 import { openBrowser, openPage, type WatchedPage } from './browser.js';
 import { openViewerWorld, type ViewerWorld } from './viewer-world.js';

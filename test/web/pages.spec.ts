@@ -1,5 +1,5 @@
 import type { Browser } from 'playwright-core';
-import { RunRequest } from '../../src/core/run-request.js';
+import { RunRequest } from '../../src/core/run/run-request.js';
 import { runResult } from '../fixtures/runs.js';
 import { patchOf, viewedRun } from '../fixtures/viewed-runs.js';
 import { openBrowser, openPage, type WatchedPage } from './browser.js';

@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { openSqliteStore } from '../../src/adapters/sqlite-store.js';
-import { RunRequest } from '../../src/core/run-request.js';
-import { RunExecutor, type Emit } from '../../src/pipeline/run-executor.js';
+import { openSqliteStore } from '../../src/store/sqlite.js';
+import { RunRequest } from '../../src/core/run/run-request.js';
+import { RunExecutor, type Emit } from '../../src/runs/run-executor.js';
 import type { ReportStore } from '../../src/ports/report-store.js';
 import type { Run } from '../../src/ports/run-store.js';
 import { MemoryReportStore } from '../fakes/memory-report-store.js';

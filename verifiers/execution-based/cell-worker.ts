@@ -1,9 +1,9 @@
-import type { CellJob } from '../../src/core/cell-job.js';
-import type { Bench } from './bench.js';
-import { Bytecode } from './bytecode.js';
+import type { CellJob } from '../../src/core/run/cell.js';
+import type { Bench } from './execution-context.js';
+import { Bytecode } from './tree/bytecode.js';
 import type { ExecutionBasedOptions } from './execution-based.js';
-import { regressionOn } from './regression-on.js';
-import { runTests } from './run-tests.js';
+import { regressionOn } from './existing/regression-set.js';
+import { runTests } from './generated/run-tests.js';
 
 /**
  * Does jobs of one run here, and stores their results. What the image's own code was compiled to passes from one to the

@@ -1,17 +1,17 @@
-import type { Ahead } from '../../src/core/cell-job.js';
-import type { Observe } from '../../src/core/observe.js';
-import type { Measure, Verdict } from '../../src/core/verdict.js';
-import type { VerificationTask, Verifier } from '../../src/core/verifier.js';
+import type { Ahead } from '../../src/core/run/cell.js';
+import type { Observe } from '../../src/core/run/verifier.js';
+import type { Measure, Verdict } from '../../src/core/run/verdict.js';
+import type { VerificationTask, Verifier } from '../../src/core/run/verifier.js';
 import type { ResultStore } from '../../src/ports/result-store.js';
 import type { Sandbox } from '../../src/ports/sandbox.js';
 import type { Tracer } from '../../src/ports/tracer.js';
-import { applicability } from './applicability.js';
-import type { Bench } from './bench.js';
-import { Bytecode } from './bytecode.js';
-import { distinctPatches, type Applicable, type DistinctPatch } from './distinct.js';
+import { applicability } from './tree/applicability.js';
+import type { Bench } from './execution-context.js';
+import { Bytecode } from './tree/bytecode.js';
+import { distinctPatches, type Applicable, type DistinctPatch } from './tree/distinct.js';
 import { abstained } from './outcomes.js';
-import { verifyRegression } from './verify-regression.js';
-import { verifyReproduction } from './verify-reproduction.js';
+import { verifyRegression } from './existing/verify-regression.js';
+import { verifyReproduction } from './generated/verify-reproduction.js';
 
 export interface ExecutionBasedOptions {
   readonly sandbox: Sandbox;

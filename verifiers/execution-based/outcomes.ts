@@ -1,7 +1,9 @@
-import { UnavailableError } from '../../src/core/errors.js';
-import type { AbstainReason, Measure, Verdict } from '../../src/core/verdict.js';
+import { UnavailableError } from '../../src/core/errors/errors.js';
+import type { Cell } from '../../src/core/run/cell.js';
+import type { AbstainReason, Measure, Verdict } from '../../src/core/run/verdict.js';
 import { type Tracer, UNTRACED } from '../../src/ports/tracer.js';
-import type { DistinctPatch } from './distinct.js';
+import type { Bench } from './execution-context.js';
+import type { DistinctPatch } from './tree/distinct.js';
 
 /** The same abstention for every candidate of these patches. */
 export function abstained(
@@ -40,4 +42,18 @@ export async function forEach(
     }),
   );
   return verdicts.flat();
+}
+
+type Measured = Omit<Cell, 'instance_id' | 'candidate_id' | 'same_as'>;
+
+/** One result as cells: of base, or of every candidate whose patch this is. */
+export function cellsOf(bench: Bench, patch: DistinctPatch | null, measured: Measured): readonly Cell[] {
+  const { instance_id } = bench.issue;
+  if (patch === null) return [{ instance_id, candidate_id: null, same_as: null, ...measured }];
+  return patch.candidateIds.map((candidate_id) => ({
+    instance_id,
+    candidate_id,
+    same_as: candidate_id === patch.representative ? null : patch.representative,
+    ...measured,
+  }));
 }

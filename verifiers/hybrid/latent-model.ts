@@ -1,5 +1,5 @@
 import { seededRandom } from '../../src/core/random.js';
-import { groupsOf, type Group, type Posterior, type TestColumn } from './latent-groups.js';
+import { groupsOf, type Group, type Posterior, type TestColumn } from './latent-state.js';
 import { LatentState } from './latent-state.js';
 
 const MOST_ENUMERATED = 20_000;

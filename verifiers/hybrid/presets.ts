@@ -1,4 +1,4 @@
-import { BadInputError } from '../../src/core/errors.js';
+import { BadInputError } from '../../src/core/errors/errors.js';
 import { Preset, type Stage } from './stage.js';
 
 /** A patch that changes no source, or that does not apply, is never returned, whatever the preset. */

@@ -1,5 +1,5 @@
-import { BadInputError } from '../../src/core/errors.js';
-import type { RankedCandidate, Selection, StageTrace } from '../../src/core/selection.js';
+import { BadInputError } from '../../src/core/errors/errors.js';
+import type { RankedCandidate, Selection, StageTrace } from '../../src/core/run/selection.js';
 import type { Entry } from './entry.js';
 import { measure, poolOf, type Pool } from './pool.js';
 import { compareBy, compareIds, type Compare } from './rank-key.js';

@@ -1,9 +1,9 @@
 import type { NextFunction, Request, Response } from 'express';
 import type { ApiKey } from '../../core/api-key.js';
 import { operations } from '../openapi/operations.js';
-import { REPORT_TYPES } from '../reports.controller.js';
-import { UPLOAD_TYPES } from '../rescores.controller.js';
-import { admit } from './admission.js';
+import { REPORT_TYPES } from '../reports/reports.controller.js';
+import { UPLOAD_TYPES } from '../runs/rescore.controller.js';
+import { admit } from './rate-limit.js';
 import { limitBodiesAtOnce } from './body-budget.js';
 import { identify } from './caller.js';
 import { requireKnownMethod } from './known-method.js';

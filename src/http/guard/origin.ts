@@ -1,6 +1,5 @@
 import { ForbiddenException } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
-import { isLoopback } from './loopback.js';
 
 const FROM_HERE: ReadonlySet<string> = new Set(['same-origin', 'none']);
 
@@ -37,4 +36,10 @@ function isNavigation(request: Request): boolean {
 
 function hostName(host: string): string {
   return host.replace(/:\d+$/, '');
+}
+
+/** Whether a host name or address, as in a URL, can only mean this machine. */
+export function isLoopback(host: string): boolean {
+  const name = host.toLowerCase().replace(/^\[(.*)\]$/, '$1');
+  return name === 'localhost' || name === '::1' || /^127(\.\d{1,3}){3}$/.test(name);
 }

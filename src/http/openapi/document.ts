@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { scopeOf, isOpen } from '../guard/admission.js';
+import { scopeOf, isOpen } from '../guard/rate-limit.js';
 import { components } from './components.js';
 import type { Answer, Operation } from './operation.js';
 import { operations } from './operations.js';

@@ -1,10 +1,10 @@
-import { AuditQuery } from '../audit.controller.js';
-import { ReadyQuery } from '../health.controller.js';
-import { RescoreQuery, UPLOAD_TYPES } from '../rescores.controller.js';
+import { AuditQuery } from '../ops/audit.controller.js';
+import { ReadyQuery } from '../ops/health.controller.js';
+import { RescoreQuery, UPLOAD_TYPES } from '../runs/rescore.controller.js';
 import { json, JSON_TYPE, type Operation } from './operation.js';
-import { evidenceOperations } from './evidence-operations.js';
-import { reportOperations } from './report-operations.js';
-import { runOperations } from './run-operations.js';
+import { evidenceOperations } from '../runs/evidence-operations.js';
+import { reportOperations } from '../reports/report-operations.js';
+import { runOperations } from '../runs/run-operations.js';
 
 const health: readonly Operation[] = [
   {

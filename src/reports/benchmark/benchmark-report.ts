@@ -1,7 +1,7 @@
-import type { CurvesReport } from '../../statistics/curves-report.js';
-import type { PairedReport } from '../../statistics/paired-runs.js';
-import type { RepositoryRow } from '../../statistics/by-repository.js';
-import type { Interval } from '../../statistics/wilson.js';
+import type { CurvesReport } from '../../statistics/curves/curves-report.js';
+import type { PairedReport } from '../../statistics/intervals/paired-tests.js';
+import type { RepositoryRow } from '../../statistics/intervals/by-repository.js';
+import type { Interval } from '../../statistics/intervals/binomial.js';
 import type { Gaps } from './gaps.js';
 import type { Headline } from './headline.js';
 import type { Origins } from './origins.js';

@@ -1,6 +1,6 @@
-import type { Comparison } from '../../statistics/comparisons.js';
-import type { CurvesReport, PresetReport } from '../../statistics/curves-report.js';
-import { presetsByBest } from './presets-by-best.js';
+import type { Comparison } from '../../statistics/intervals/comparisons.js';
+import type { CurvesReport, PresetReport } from '../../statistics/curves/curves-report.js';
+import { presetsByBest } from './presets.js';
 import type { Spending } from './spending.js';
 
 /** Differences with a smaller adjusted p are taken to be more than chance. */

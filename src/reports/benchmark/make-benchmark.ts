@@ -1,16 +1,17 @@
-import type { Preset } from '../../../verifiers/hybrid/stage.js';
-import { bestAtK, DEFAULT_BEST } from '../../statistics/best-at-k.js';
-import { ByRepository } from '../../statistics/by-repository.js';
-import { Curves } from '../../statistics/curves.js';
-import { pairedRuns, type PairedIssue } from '../../statistics/paired-runs.js';
-import type { ScoredIssue } from '../../statistics/scored-issue.js';
+import { findPreset } from '../../../verifiers/hybrid/presets.js';
 import { decide } from '../../../verifiers/hybrid/select.js';
-import type { Against, BenchmarkReport } from './benchmark-report.js';
+import type { Preset } from '../../../verifiers/hybrid/stage.js';
+import { bestAtK, DEFAULT_BEST } from '../../statistics/curves/best-at-k.js';
+import { Curves } from '../../statistics/curves/curves.js';
+import type { ScoredIssue } from '../../statistics/curves/scored-issue.js';
+import { wilson } from '../../statistics/intervals/binomial.js';
+import { ByRepository } from '../../statistics/intervals/by-repository.js';
+import { type PairedIssue, pairedRuns } from '../../statistics/intervals/paired-tests.js';
+import type { Against, BenchmarkReport, Returned } from './benchmark-report.js';
 import { gapsOf } from './gaps.js';
 import { headlineOf } from './headline.js';
 import { originsOf } from './origins.js';
 import type { ReportedRun } from './reported-run.js';
-import { returnedBy } from './returned.js';
 import { spendingOf } from './spending.js';
 
 /** What a report is made from. */
@@ -100,4 +101,35 @@ function pairable(issues: readonly ScoredIssue[], presets: readonly Preset[]): r
       ),
     };
   });
+}
+
+/** What each run's own preset selects from what it saved, and how often that is right. */
+export function returnedBy(runs: readonly ReportedRun[], issues: readonly ScoredIssue[]): Returned {
+  const labels = new Map(
+    issues.map(({ instanceId, candidates }) => [
+      instanceId,
+      new Map(candidates.map(({ entry, resolved }) => [entry.id, resolved === true])),
+    ]),
+  );
+  const stages = new Map<string, number>();
+  let [without, resolved, labelled] = [0, 0, 0];
+  for (const { entries, request } of runs) {
+    const { instance_id } = request.issue;
+    const { candidate_id, deciding_stage } = decide(instance_id, entries, findPreset(request.preset));
+    const stage = deciding_stage ?? 'none';
+    stages.set(stage, (stages.get(stage) ?? 0) + 1);
+    without += Number(candidate_id === null);
+    const known = labels.get(instance_id);
+    labelled += Number(known !== undefined);
+    resolved += Number(known?.get(candidate_id ?? '') === true);
+  }
+  return {
+    runs: runs.length,
+    without_patch: without,
+    right:
+      labelled === 0 ? null : { resolved, issues: labelled, rate: resolved / labelled, ...wilson(resolved, labelled) },
+    deciding_stages: [...stages]
+      .sort(([a, ofA], [b, ofB]) => ofB - ofA || (a < b ? -1 : 1))
+      .map(([stage, of]) => ({ stage, runs: of })),
+  };
 }

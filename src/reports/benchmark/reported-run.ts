@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { BadInputError } from '../../core/errors.js';
-import { Admission } from '../../core/observe.js';
-import { Provenance, Sampling, Usage } from '../../core/run-result.js';
-import { TestQuality } from '../../core/test-quality.js';
+import { BadInputError } from '../../core/errors/errors.js';
+import { Admission } from '../../core/run/verifier.js';
+import { Provenance, Sampling, Usage } from '../../core/run/run-result.js';
+import { TestQuality } from '../../core/run/generated-test.js';
 import { Entry } from '../../../verifiers/hybrid/entry.js';
 
 const RunFile = z.object({

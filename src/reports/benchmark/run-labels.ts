@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { statSync } from 'node:fs';
-import { BadInputError } from '../../core/errors.js';
-import { readRecords } from '../../formats/records.js';
-import { importRuns } from '../../formats/runs/import-runs.js';
-import type { Sealed } from '../../formats/runs/saved-run.js';
-import { ImportLabels } from '../import-labels.js';
-import { LabelLine, type LabelsByInstance, readAllLabels } from '../read-labels.js';
+import { BadInputError } from '../../core/errors/errors.js';
+import { readRecords } from '../../io/records/records.js';
+import { importRuns } from '../../io/saved-runs/import-runs.js';
+import type { Sealed } from '../../io/saved-runs/saved-run.js';
+import { ImportLabels } from '../labels.js';
+import { LabelLine, type LabelsByInstance, readAllLabels } from '../labels.js';
 import type { ReportedRun } from './reported-run.js';
 
 export type RunLabels = LabelsByInstance;

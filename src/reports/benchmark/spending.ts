@@ -1,4 +1,4 @@
-import type { ModelUsage } from '../../core/run-result.js';
+import type { ModelUsage } from '../../core/run/run-result.js';
 import type { ReportedRun } from './reported-run.js';
 
 /** Work that grows with the number of candidates; everything else is done once an issue. */

@@ -1,13 +1,12 @@
 import { renderToString } from 'preact-render-to-string';
 import type { BenchmarkReport } from '../benchmark/benchmark-report.js';
 import { sentences } from '../benchmark/sentences.js';
+import { amount, dollars, percent, withInterval } from '../figures.js';
 import type { DrawnPlot } from '../plots/plot.js';
 import type { Section, SectionTable } from '../sections/section.js';
 import { sectionsOf } from '../sections/sections-of.js';
-import { headlineFigures } from './headline-figures.js';
-import { PlotFigure } from './plot-figure.js';
+import { printable } from '../selection-table.js';
 import { STYLE } from './style.js';
-import { visible } from './visible.js';
 
 /**
  * The report as one HTML document: no script, nothing loaded, everything from outside as text. Its policy forbids scripts and
@@ -109,4 +108,86 @@ function TableOfPage({ table: { caption, columns, rows } }: { readonly table: Se
       {table}
     </details>
   );
+}
+
+/** A plot with how to read it and the numbers behind it. Its SVG is our own drawing, in which all text is escaped. */
+export function PlotFigure({ plot: { title, note, table }, svg }: DrawnPlot) {
+  return (
+    <figure>
+      <figcaption>
+        <strong>{visible(title)}</strong>
+        <div class="soft">{visible(note)}</div>
+      </figcaption>
+      <div dangerouslySetInnerHTML={{ __html: svg }} />
+      <details>
+        <summary>Numbers behind it</summary>
+        <div class="scroll" tabIndex={0} role="region" aria-label={`Numbers: ${visible(title)}`}>
+          <table>
+            <thead>
+              <tr>
+                {table.columns.map((name) => (
+                  <th scope="col">{visible(name)}</th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {table.rows.map((row) => (
+                <tr>
+                  {row.map((cell) => (
+                    <td class={typeof cell === 'number' ? 'number' : ''}>{cellText(cell)}</td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </details>
+    </figure>
+  );
+}
+
+function cellText(cell: string | number | null): string {
+  if (cell === null) return '–';
+  return typeof cell === 'string' ? visible(cell) : String(Math.round(cell * 1e6) / 1e6);
+}
+
+interface Figure {
+  readonly name: string;
+  readonly value: string;
+  readonly note: string;
+}
+
+/** The few numbers that stand large above the rest. */
+export function headlineFigures(report: BenchmarkReport): readonly Figure[] {
+  const { headline, returned, spending } = report;
+  const runs =
+    returned === null
+      ? []
+      : [{ name: 'Runs', value: amount(returned.runs), note: `${returned.without_patch} without a patch` }];
+  return [...selectionFigures(report), ...runs, ...(spending === null ? [] : [costFigure(headline)])];
+}
+
+function selectionFigures({ headline, curves }: BenchmarkReport): readonly Figure[] {
+  const { winner, k, best_at_k, pass_at_1, pass_at_k, recovered_headroom } = headline;
+  if (winner === null || k === null) return [];
+  return [
+    { name: 'Best selector', value: winner, note: `of ${curves?.presets.length ?? 0} rules` },
+    { name: `Best@${k}`, value: percent(best_at_k?.value), note: withInterval(best_at_k).replace(/^[^(]*/, '') },
+    { name: 'Pass@1', value: percent(pass_at_1), note: 'a random candidate' },
+    { name: `Pass@${k}`, value: percent(pass_at_k), note: 'a perfect selector' },
+    { name: 'Head-room', value: percent(recovered_headroom, 0), note: 'recovered of what lies between' },
+  ];
+}
+
+function costFigure({ usd_per_issue, tokens_per_issue }: BenchmarkReport['headline']): Figure {
+  if (usd_per_issue !== null) return { name: 'Cost', value: dollars(usd_per_issue), note: 'an issue' };
+  return { name: 'Cost', value: amount(Math.round(tokens_per_issue ?? 0)), note: 'tokens an issue' };
+}
+
+/** Longer texts are cut: a page is to be read. */
+const LONGEST = 2_000;
+
+/** Text from outside for a page: what could steer or mislead a reader is made visible; escaping is the renderer's. */
+export function visible(text: string): string {
+  return printable(text.length > LONGEST ? `${text.slice(0, LONGEST)} …` : text);
 }

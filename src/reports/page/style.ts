@@ -1,4 +1,4 @@
-import { GRID, GREY, INK, SERIES } from '../plots/theme.js';
+import { GRID, GREY, INK, SERIES } from '../plots/plot.js';
 
 /** Colours of the plots in the dark, where their own would be too dim. */
 const DARK: Readonly<Record<string, string>> = {

@@ -1,8 +1,8 @@
-import type { CurvesReport } from '../../statistics/curves-report.js';
-import { presetsByBest } from '../benchmark/presets-by-best.js';
+import type { CurvesReport } from '../../statistics/curves/curves-report.js';
+import type { RepositoryRow } from '../../statistics/intervals/by-repository.js';
+import { presetsByBest } from '../benchmark/presets.js';
 import type { Spending } from '../benchmark/spending.js';
-import type { Plot } from './plot.js';
-import { encodeSeries, GREY, INK } from './theme.js';
+import { encodeSeries, GREY, INK, type Plot, SERIES } from './plot.js';
 
 const MOST_LINES = 3;
 
@@ -32,7 +32,7 @@ export function costPlot(curves: CurvesReport, { usd, tokens }: Spending): Plot 
     name: 'cost',
     title: 'Best@K against what it costs',
     note: 'Every point is a K: sampling and judging grow with K, writing tests does not. Stored answers cost nothing again and are not counted.',
-    spec: specOf(values, unit),
+    spec: costSpec(values, unit),
     table: {
       columns: ['rule', 'k', unit, 'Best@K'],
       rows: values.map(({ preset, k, cost, value }) => [preset, k, cost, value]),
@@ -40,7 +40,7 @@ export function costPlot(curves: CurvesReport, { usd, tokens }: Spending): Plot 
   };
 }
 
-function specOf(values: Point[], unit: string): Plot['spec'] {
+function costSpec(values: Point[], unit: string): Plot['spec'] {
   const names = [...new Set(values.map(({ preset }) => preset))];
   const { color, strokeDash, shape } = encodeSeries('preset', names, { random: GREY });
   const x = { field: 'cost', type: 'quantitative', title: unit, axis: { format: '~s' } } as const;
@@ -63,6 +63,75 @@ function specOf(values: Point[], unit: string): Plot['spec'] {
         mark: { type: 'text', dy: -10, fontSize: 10, color: INK },
         encoding: { x, y, text: { field: 'k', type: 'nominal' } },
       },
+    ],
+  };
+}
+
+/** A share of the issues along an axis. */
+interface Share {
+  readonly field: string;
+  readonly type: 'quantitative';
+  readonly axis: { readonly format: '%' };
+  readonly scale: { readonly domain: number[] };
+  readonly title: string;
+}
+
+const MOST_ROWS = 20;
+
+interface Row {
+  readonly name: string;
+  readonly first: number;
+  readonly any: number;
+  readonly rate: number;
+  readonly low: number | null;
+  readonly high: number | null;
+}
+
+/** Each repository: a random candidate, what the best rule returned, a perfect selector. */
+export function repositoryPlot(rows: readonly RepositoryRow[], preset: string | null): Plot | null {
+  if (rows.length < 2 || preset === null) return null;
+  const values = rows.map((row) => rowOf(row, preset));
+  const cut = rows.length > MOST_ROWS ? `; the ${MOST_ROWS} largest of ${rows.length}` : '';
+  return {
+    name: 'repositories',
+    title: `By repository: Pass@1 (triangle), returned by ${preset} (dot), Pass@all (bar)`,
+    note: `Number of issues in brackets; Wilson 95 % intervals of what was returned${cut}.`,
+    spec: repositorySpec(values.slice(0, MOST_ROWS)),
+    table: {
+      columns: ['repository (issues)', 'Pass@1', `returned by ${preset}`, 'low', 'high', 'Pass@all'],
+      rows: values.map(({ name, first, rate, low, high, any }) => [name, first, rate, low, high, any]),
+    },
+  };
+}
+
+function rowOf({ repo, issues, pass_at_1, pass_at_all, picked }: RepositoryRow, preset: string): Row {
+  const { rate = 0, low = null, high = null } = picked.find((each) => each.preset === preset) ?? {};
+  return { name: `${repo} (${issues})`, first: pass_at_1, any: pass_at_all, rate, low, high };
+}
+
+function repositorySpec(values: Row[]): Plot['spec'] {
+  const names = values.map(({ name }) => name);
+  const y = { field: 'name', type: 'nominal', sort: names, title: null, axis: { labelLimit: 240 } } as const;
+  const x = (field: string): Share => ({
+    field,
+    type: 'quantitative',
+    axis: { format: '%' },
+    scale: { domain: [0, 1] },
+    title: 'issues resolved',
+  });
+  const point = { type: 'point', filled: true, opacity: 1 } as const;
+  return {
+    data: { values },
+    width: 380,
+    height: { step: 20 },
+    layer: [
+      {
+        mark: { type: 'rule', color: SERIES[0], strokeWidth: 1.5 },
+        encoding: { y, x: x('low'), x2: { field: 'high' } },
+      },
+      { mark: { ...point, shape: 'triangle-up', size: 45, color: GREY }, encoding: { y, x: x('first') } },
+      { mark: { type: 'tick', thickness: 3, size: 12, color: INK }, encoding: { y, x: x('any') } },
+      { mark: { ...point, size: 60, color: SERIES[0] }, encoding: { y, x: x('rate') } },
     ],
   };
 }

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { printable } from '../selection-table.js';
 import type { Plot } from './plot.js';
-import { THEME } from './theme.js';
+import { THEME } from './plot.js';
 
 /** PNG pixels for one of the SVG's. */
 const ZOOM = 2;

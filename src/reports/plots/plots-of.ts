@@ -1,11 +1,11 @@
 import type { BenchmarkReport } from '../benchmark/benchmark-report.js';
 import { costPlot } from './cost-plot.js';
 import { curvesPlot } from './curves-plot.js';
-import { headroomPlot } from './headroom-plot.js';
+import { headroomPlot } from './curves-plot.js';
 import type { Plot } from './plot.js';
-import { reliabilityPlot } from './reliability-plot.js';
-import { repositoryPlot } from './repository-plot.js';
-import { rocPlot } from './roc-plot.js';
+import { reliabilityPlot } from './judge-plots.js';
+import { repositoryPlot } from './cost-plot.js';
+import { rocPlot } from './judge-plots.js';
 
 /** The plots that the report has numbers for, in the order they are read. */
 export function plotsOf({ curves, spending, repositories, headline }: BenchmarkReport): readonly Plot[] {

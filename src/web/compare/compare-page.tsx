@@ -1,11 +1,9 @@
-import type { EvidenceView } from '../../http/evidence-view.js';
+import type { CandidateEvidence, EvidenceView } from '../../http/runs/evidence-view.js';
 import { runPath } from '../api.js';
 import { moment, money } from '../format.js';
 import { Loading, Notice, Problem } from '../notice.js';
 import { linkTo } from '../route.js';
 import { useAnswer } from '../use-answer.js';
-import { CompareCandidates } from './compare-candidates.js';
-import { CompareTests } from './compare-tests.js';
 
 /** Two runs beside each other: what was asked, what was selected, and where they differ. */
 export function ComparePage({ left, right }: { readonly left: string; readonly right: string }) {
@@ -120,4 +118,122 @@ function digest(text: string): string {
   let hash = 5_381;
   for (let index = 0; index < text.length; index += 1) hash = ((hash * 33) ^ text.charCodeAt(index)) >>> 0;
   return hash.toString(16).padStart(8, '0');
+}
+
+const MEASURES = ['execution_free', 'regression', 'reproduction'] as const;
+const NAMES = { execution_free: 'Judge', regression: 'Regression', reproduction: 'Tests' } as const;
+
+/** Candidates of both runs by id, in the order of the first. */
+export function CompareCandidates({ a, b }: { readonly a: EvidenceView; readonly b: EvidenceView }) {
+  const left = byId(a);
+  const right = byId(b);
+  const ids = [...new Set([...left.keys(), ...right.keys()])];
+  return (
+    <section aria-labelledby="ranking-title">
+      <h2 id="ranking-title">Ranking and scores</h2>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Table of ranks and scores">
+        <table class="list compare">
+          <thead>
+            <tr>
+              <th scope="col">Candidate</th>
+              {['Rank', ...MEASURES.map((measure) => NAMES[measure])].flatMap((name) => [
+                <th key={`${name} A`} scope="col" class="number">
+                  {name} A
+                </th>,
+                <th key={`${name} B`} scope="col" class="number">
+                  {name} B
+                </th>,
+              ])}
+            </tr>
+          </thead>
+          <tbody>
+            {ids.map((id) => (
+              <tr key={id}>
+                <th scope="row">{id}</th>
+                <Pair left={rankOf(left.get(id), a)} right={rankOf(right.get(id), b)} />
+                {MEASURES.map((measure) => (
+                  <Pair key={measure} left={scoreOf(left.get(id), measure)} right={scoreOf(right.get(id), measure)} />
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+function Pair({ left, right }: { readonly left: string; readonly right: string }) {
+  const differs = left !== right;
+  return (
+    <>
+      <td class="number">{left}</td>
+      <td class={differs ? 'number differs' : 'number'}>
+        {differs && <span aria-label="differs">≠ </span>}
+        {right}
+      </td>
+    </>
+  );
+}
+
+function byId({ candidates }: EvidenceView): ReadonlyMap<string, CandidateEvidence> {
+  return new Map(candidates.map((candidate) => [candidate.candidate_id, candidate]));
+}
+
+function rankOf(candidate: CandidateEvidence | undefined, { selection }: EvidenceView): string {
+  if (candidate === undefined) return 'not there';
+  const mark = candidate.candidate_id === selection?.candidate_id ? '★ ' : '';
+  return `${mark}${candidate.rank ?? '–'}`;
+}
+
+function scoreOf(candidate: CandidateEvidence | undefined, measure: (typeof MEASURES)[number]): string {
+  const verdict = candidate?.verdicts.find((each) => each.measure === measure);
+  if (verdict === undefined) return '–';
+  if (verdict.kind === 'abstained') return `∅ ${verdict.reason}`;
+  return measure === 'execution_free' ? verdict.score.toFixed(3) : `${verdict.score}/${verdict.out_of}`;
+}
+
+/** Which generated tests took part in each run, and what they were worth. */
+export function CompareTests({ a, b }: { readonly a: EvidenceView; readonly b: EvidenceView }) {
+  const ids = [...new Set([...a.admissions, ...b.admissions].map(({ test_id }) => test_id))];
+  if (ids.length === 0) return null;
+  return (
+    <section aria-labelledby="tests-title">
+      <h2 id="tests-title">Generated tests</h2>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Table of generated tests">
+        <table class="list compare">
+          <thead>
+            <tr>
+              <th scope="col">Test</th>
+              <th scope="col">A</th>
+              <th scope="col">B</th>
+            </tr>
+          </thead>
+          <tbody>
+            {ids.map((id) => {
+              const [left, right] = [wordOn(a, id), wordOn(b, id)];
+              return (
+                <tr key={id} class={left === right ? undefined : 'differs'}>
+                  <th scope="row">{id}</th>
+                  <td>{left}</td>
+                  <td>
+                    {left !== right && <span aria-label="differs">≠ </span>}
+                    {right}
+                  </td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+function wordOn({ admissions, test_quality }: EvidenceView, id: string): string {
+  const admission = admissions.find(({ test_id }) => test_id === id);
+  if (admission === undefined) return 'not there';
+  if (!admission.admitted) return `✕ it ${admission.reason ?? 'was refused'}`;
+  const quality = test_quality.find(({ test_id }) => test_id === id);
+  return quality === undefined ? '✓ admitted' : `✓ solved by ${quality.solved_by} of ${quality.of}`;
 }

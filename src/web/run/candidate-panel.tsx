@@ -1,8 +1,7 @@
-import type { CandidateEvidence, EvidenceView } from '../../http/evidence-view.js';
+import type { CandidateEvidence, EvidenceView } from '../../http/runs/evidence-view.js';
 import { counted, seconds, short } from '../format.js';
 import { linkTo, replaceRoute } from '../route.js';
 import { Tabs } from '../tabs.js';
-import { Flags } from './flags.js';
 import { PatchTab } from './patch-tab.js';
 import { TrajectoryTab } from './trajectory-tab.js';
 import { VerdictsTab } from './verdicts-tab.js';
@@ -71,4 +70,21 @@ function Effort({
     spent !== null && seconds(spent),
   ];
   return <span>{parts.filter(Boolean).join(' · ')}</span>;
+}
+
+/** Flags that put a candidate's honesty or its evidence in doubt. */
+const SERIOUS =
+  /^(leak:|judge-disagrees|test-files-set-apart|runner-config-files-set-apart|patch-lost|refused-patch|does-not-apply)/;
+
+export function Flags({ flags }: { readonly flags: readonly string[] }) {
+  return (
+    <>
+      {flags.map((flag) => (
+        <span key={flag} class={SERIOUS.test(flag) ? 'tag tag-warn' : 'tag'}>
+          {SERIOUS.test(flag) && <span aria-hidden="true">⚠ </span>}
+          {flag}
+        </span>
+      ))}
+    </>
+  );
 }

@@ -1,6 +1,6 @@
-import type { CandidateEvidence, EvidenceView } from '../../http/evidence-view.js';
+import type { CandidateEvidence, EvidenceView } from '../../http/runs/evidence-view.js';
 import { linkTo } from '../route.js';
-import { Flags } from './flags.js';
+import { Flags } from './candidate-panel.js';
 import { behaviourLetters } from './matrix-model.js';
 
 const MEASURES = ['execution_free', 'regression', 'reproduction'] as const;

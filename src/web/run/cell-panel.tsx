@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
-import type { Cell } from '../../core/cell.js';
-import type { GeneratedTest } from '../../core/generated-test.js';
+import type { Cell } from '../../core/run/cell.js';
+import type { GeneratedTest } from '../../core/run/generated-test.js';
 import { queryOf, runPath } from '../api.js';
 import { seconds } from '../format.js';
 import { Loading, Problem } from '../notice.js';

@@ -1,5 +1,7 @@
-import type { CellView, EvidenceView } from '../../http/evidence-view.js';
+import { useEffect, useState } from 'preact/hooks';
+import type { CellView, EvidenceView } from '../../http/runs/evidence-view.js';
 import type { RunEvent } from '../../ports/run-store.js';
+import { ApiProblem, request, runPath } from '../api.js';
 
 /** A try as far as it has come. */
 export interface LiveTry {
@@ -109,3 +111,72 @@ const BLANK = {
   seconds: null,
   patch: { characters: 0, problem: null, files: [] },
 };
+
+/** How often at most the page changes, however many events come. */
+const FRAME_MS = 100;
+
+/** What is known of a run that is worked on, as it comes in; null follows nothing. */
+export function useLive(id: string | null): Live {
+  const [live, setLive] = useState(NOTHING_YET);
+  useEffect(() => {
+    if (id === null) return undefined;
+    setLive(NOTHING_YET);
+    const gone = new AbortController();
+    let waiting: RunEvent[] = [];
+    const frame = setInterval(() => {
+      if (waiting.length === 0) return;
+      const events = waiting;
+      waiting = [];
+      setLive((was) => withEvents(was, events));
+    }, FRAME_MS);
+    void follow(runPath(id, 'events'), (event) => waiting.push(event), gone.signal).catch(() => undefined);
+    return () => {
+      clearInterval(frame);
+      gone.abort();
+    };
+  }, [id]);
+  return live;
+}
+
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 10_000;
+
+/**
+ * Server-sent events by fetch, which can carry a key where EventSource cannot. Goes on behind the last event when the
+ * connection breaks; ends when the run has ended, or with `signal`.
+ * @throws ApiProblem when the service refuses
+ */
+export async function follow(path: string, onEvent: (event: RunEvent) => void, signal: AbortSignal): Promise<void> {
+  let last = 0;
+  let wait = FIRST_WAIT_MS;
+  while (!signal.aborted) {
+    try {
+      const response = await request(path, { signal, headers: { 'Last-Event-ID': String(last) } });
+      if (response.status === 204 || response.body === null) return;
+      for await (const event of eventsOf(response.body)) {
+        last = event.seq;
+        wait = FIRST_WAIT_MS;
+        onEvent(event);
+      }
+    } catch (error) {
+      if (error instanceof ApiProblem && error.status >= 400 && error.status < 500) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, wait));
+    wait = Math.min(2 * wait, LONGEST_WAIT_MS);
+  }
+}
+
+async function* eventsOf(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<RunEvent, void> {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const blocks = `${text}${value}`.split('\n\n');
+    text = blocks.pop() ?? '';
+    for (const block of blocks) {
+      const data = block.split('\n').find((line) => line.startsWith('data: '));
+      if (data !== undefined) yield JSON.parse(data.slice('data: '.length)) as RunEvent;
+    }
+  }
+}

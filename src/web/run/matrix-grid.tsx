@@ -1,7 +1,6 @@
 import { useRef } from 'preact/hooks';
-import { type Matrix, type MatrixRow, faceOf } from './matrix-model.js';
-import { placeIn, moveTo, startingAt } from './grid-keys.js';
 import type { OpenCell } from './cell-panel.js';
+import { faceOf, type Matrix, type MatrixRow } from './matrix-model.js';
 
 interface Props {
   readonly matrix: Matrix;
@@ -106,4 +105,49 @@ function titleOf({ testId, admitted, reason, quality }: MatrixRow): string {
   if (admitted === false) return `${testId} was refused: it ${reason ?? 'was refused'}`;
   if (quality === null) return testId;
   return `${testId}: solved by ${quality.solved_by} of ${quality.of} patches, P(toxic) ${quality.toxicity.toFixed(2)}`;
+}
+
+/** Row and column, both from 0. */
+export type Place = readonly [number, number];
+
+interface Size {
+  readonly rows: readonly unknown[];
+  readonly columns: readonly unknown[];
+}
+
+/** Where in the grid an event happened; null = in no cell. */
+export function placeIn(target: EventTarget | null): Place | null {
+  const place = target instanceof Element ? target.closest<HTMLElement>('[data-place]')?.dataset.place : undefined;
+  if (place === undefined) return null;
+  const [row = 0, column = 0] = place.split(' ').map(Number);
+  return [row, column];
+}
+
+/** Where a key leads from a cell; null = it leads nowhere. */
+export function startingAt([row, column]: Place, key: string, { rows, columns }: Size): Place | null {
+  const steps: Readonly<Record<string, Place>> = {
+    ArrowUp: [row - 1, column],
+    ArrowDown: [row + 1, column],
+    ArrowLeft: [row, column - 1],
+    ArrowRight: [row, column + 1],
+    Home: [row, 0],
+    End: [row, columns.length - 1],
+    PageUp: [0, column],
+    PageDown: [rows.length - 1, column],
+  };
+  const next = steps[key];
+  if (next === undefined) return null;
+  const within = (value: number, size: number): number => Math.max(0, Math.min(size - 1, value));
+  return [within(next[0], rows.length), within(next[1], columns.length)];
+}
+
+/** The cell there becomes the grid's one stop of the tab key. @returns whether it was moved */
+export function moveTo(table: HTMLElement, place: Place | null): boolean {
+  if (place === null) return false;
+  const next = table.querySelector<HTMLElement>(`[data-place="${place.join(' ')}"]`);
+  if (next === null) return false;
+  for (const stop of table.querySelectorAll<HTMLElement>('[data-place][tabindex="0"]')) stop.tabIndex = -1;
+  next.tabIndex = 0;
+  next.focus();
+  return true;
 }

@@ -1,4 +1,4 @@
-import type { CellView, EvidenceView } from '../../http/evidence-view.js';
+import type { CellView, EvidenceView } from '../../http/runs/evidence-view.js';
 
 /** A row of the heat map: a generated test, or the regression set. */
 export interface MatrixRow {

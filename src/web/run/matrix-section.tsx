@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'preact/hooks';
-import type { EvidenceView } from '../../http/evidence-view.js';
+import type { EvidenceView } from '../../http/runs/evidence-view.js';
 import { counted } from '../format.js';
 import { CellPanel, type OpenCell } from './cell-panel.js';
 import { MatrixGrid } from './matrix-grid.js';

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import type { CandidateEvidence } from '../../http/evidence-view.js';
+import type { CandidateEvidence } from '../../http/runs/evidence-view.js';
 import { ApiProblem, request, runPath } from '../api.js';
 import { bytes, count } from '../format.js';
 import { Loading, Notice, Problem } from '../notice.js';

@@ -1,6 +1,8 @@
-import type { EvidenceView } from '../../http/evidence-view.js';
+import type { EvidenceView } from '../../http/runs/evidence-view.js';
+import type { RunView } from '../../http/runs/run-views.js';
+import { runPath } from '../api.js';
 import { count, seconds } from '../format.js';
-import { Workers } from './workers.js';
+import { useAnswer } from '../use-answer.js';
 
 /** What the decision depended on beside its request, and what it took. */
 export function Provenance({ evidence: { run, provenance, usage, request } }: { readonly evidence: EvidenceView }) {
@@ -83,5 +85,76 @@ function Usage({ models }: { readonly models: NonNullable<EvidenceView['usage']>
         </tbody>
       </table>
     </div>
+  );
+}
+
+const COLUMNS = ['Process', 'Rollouts', 'Verdicts', 'Test suites', 'Time, summed'];
+
+/** Which process did what of a run that is over. */
+export function Workers({ id }: { readonly id: string }) {
+  const workers = useAnswer<RunView>(runPath(id)).data?.progress.workers ?? [];
+  if (workers.length === 0) return null;
+  return (
+    <>
+      <h3>Who did what</h3>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Who did what">
+        <table class="list">
+          <thead>
+            <tr>
+              {COLUMNS.map((name, index) => (
+                <th key={name} scope="col" class={index > 0 ? 'number' : undefined}>
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {workers.map((each) => (
+              <tr key={each.worker}>
+                <th scope="row">{each.worker}</th>
+                <td class="number">{count(each.rollout)}</td>
+                <td class="number">{count(each.verdict)}</td>
+                <td class="number">{count(each.cells)}</td>
+                <td class="number">{seconds(each.seconds)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+type Stage = NonNullable<EvidenceView['selection']>['stages'][number];
+
+/** The funnel of the hybrid: who stayed and who left at each stage. */
+export function Stages({ stages, deciding }: { readonly stages: readonly Stage[]; readonly deciding: string | null }) {
+  if (stages.length === 0) return null;
+  return (
+    <section aria-labelledby="stages-title">
+      <h2 id="stages-title">Stages</h2>
+      <ol class="stages">
+        {stages.map((stage, index) => (
+          <li key={index} class={stage.name === deciding ? 'deciding' : undefined}>
+            <strong>{stage.name}</strong>
+            {stage.name === deciding && <span class="tag">decided</span>}
+            {stage.skipped !== null && <span class="quiet"> let all pass: {stage.skipped}</span>}
+            <span class="kept"> {stage.kept.length} stayed</span>
+            {stage.dropped.length > 0 && <Dropped ids={stage.dropped} />}
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function Dropped({ ids }: { readonly ids: readonly string[] }) {
+  return (
+    <span class="quiet">
+      , out:{' '}
+      {ids.map((id) => (
+        <code key={id}>{id} </code>
+      ))}
+    </span>
   );
 }

@@ -1,18 +1,18 @@
 import { useEffect, useMemo } from 'preact/hooks';
-import type { EvidenceView } from '../../http/evidence-view.js';
+import type { EvidenceView } from '../../http/runs/evidence-view.js';
 import { runPath } from '../api.js';
 import { Awaited, Notice } from '../notice.js';
 import { useAnswer } from '../use-answer.js';
 import { CandidatePanel } from './candidate-panel.js';
 import { CandidatesTable } from './candidates-table.js';
-import { Issue } from './issue.js';
+import { Issue } from './run-header.js';
 import { LiveProgress } from './live-progress.js';
 import { liveRows, type Live } from './live-run.js';
 import { MatrixSection } from './matrix-section.js';
 import { Provenance } from './provenance.js';
 import { RunHeader } from './run-header.js';
-import { Stages } from './stages.js';
-import { useLive } from './use-live.js';
+import { Stages } from './provenance.js';
+import { useLive } from './live-run.js';
 
 interface Props {
   readonly id: string;

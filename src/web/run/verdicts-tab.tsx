@@ -1,5 +1,9 @@
-import type { CandidateEvidence, EvidenceView } from '../../http/evidence-view.js';
-import { JudgeView } from './judge-view.js';
+import { useState } from 'preact/hooks';
+import type { CandidateEvidence, EvidenceView } from '../../http/runs/evidence-view.js';
+import type { JudgePromptView } from '../../http/runs/step-views.js';
+import { counted } from '../format.js';
+import { Awaited, Notice } from '../notice.js';
+import { useAnswer } from '../use-answer.js';
 
 type Verdict = CandidateEvidence['verdicts'][number];
 
@@ -58,4 +62,87 @@ function said(value: Verdict['evidence'][string]): string {
   return Object.entries(value)
     .map(([name, each]) => `${name} ${said(each)}`)
     .join(', ');
+}
+
+/** What the judge was given. */
+export function JudgeView({ evidence, candidate }: { evidence: EvidenceView; candidate: CandidateEvidence }) {
+  const verdict = candidate.verdicts.find(({ measure }) => measure === 'execution_free');
+  if (verdict === undefined) return null;
+  const { condensed, prompt_hash: hash, disagrees, without_thoughts: blind } = verdict.evidence;
+  return (
+    <section class="judge" aria-labelledby="judge-title">
+      <h3 id="judge-title">What the judge saw</h3>
+      <ul>
+        <li>The issue, {counted(candidate.steps, 'step')} and the patch, each between marks of its own.</li>
+        {condensed === true && <li>Condensed: old observations were shortened or left out, so that it fits.</li>}
+        {condensed === false && <li>Whole: nothing was left out.</li>}
+        {disagrees === true && (
+          <li>
+            ⚠ Without the agent's thoughts it said {typeof blind === 'number' ? blind.toFixed(3) : 'something else'}: it
+            may have believed the agent.
+          </li>
+        )}
+      </ul>
+      <Notice>
+        Its template is <code>{typeof hash === 'string' ? hash.slice(0, 16) : 'not known'}</code>, asked of the model{' '}
+        {evidence.provenance?.verifier_model ?? 'that is not known'}.
+      </Notice>
+      <JudgePromptText run={evidence.run.id} candidate={candidate.candidate_id} />
+    </section>
+  );
+}
+
+/** Prompts are long: the first part stands on the page, the rest is asked for. */
+const SHOWN = 20_000;
+
+/** The judge's prompt, rendered again by the service when it is opened. */
+export function JudgePromptText({ run, candidate }: { readonly run: string; readonly candidate: string }) {
+  const [open, setOpen] = useState(false);
+  const path = `/v1/runs/${encodeURIComponent(run)}/candidates/${encodeURIComponent(candidate)}/judge-prompt`;
+  const answer = useAnswer<JudgePromptView>(open ? path : null);
+  return (
+    <details
+      onToggle={(event) => {
+        setOpen(event.currentTarget.open);
+      }}
+    >
+      <summary>The prompt</summary>
+      {open && (
+        <Awaited answer={answer} what="the prompt">
+          {({ messages, same_template }) => (
+            <>
+              {same_template === false && (
+                <Notice>
+                  The template or its settings have changed since: this is not word for word what was asked.
+                </Notice>
+              )}
+              {messages.map(({ role, content }, index) => (
+                <Message key={index} role={role} content={content} />
+              ))}
+            </>
+          )}
+        </Awaited>
+      )}
+    </details>
+  );
+}
+
+function Message({ role, content }: { readonly role: string; readonly content: string }) {
+  const [whole, setWhole] = useState(false);
+  return (
+    <section aria-label={role}>
+      <h4>{role}</h4>
+      <pre tabIndex={0}>{whole ? content : content.slice(0, SHOWN)}</pre>
+      {!whole && content.length > SHOWN && (
+        <button
+          type="button"
+          onClick={() => {
+            setWhole(true);
+          }}
+        >
+          All {content.length.toLocaleString('en')} characters
+        </button>
+      )}
+    </section>
+  );
 }

@@ -1,10 +1,9 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { RunPageView } from '../../http/run-page.js';
+import type { RunPageView } from '../../http/runs/run-page.js';
 import { queryOf } from '../api.js';
 import { Awaited, Notice } from '../notice.js';
 import { linkTo, readRoute, replaceRoute } from '../route.js';
 import { type Answer, useAnswer } from '../use-answer.js';
-import { RunsFilter } from './runs-filter.js';
 import { RunsTable } from './runs-table.js';
 
 const PAGE = 50;
@@ -98,4 +97,64 @@ function useWatching({ data, problem, reload }: Answer<RunPageView>): void {
       clearInterval(timer);
     };
   }, [wait, reload]);
+}
+
+const STATUSES = ['queued', 'running', 'done', 'failed', 'cancelled'];
+const TYPING_MS = 200;
+
+interface Props {
+  readonly q: string;
+  readonly status: string;
+  readonly onChange: (changes: Readonly<Record<string, string | null>>) => void;
+}
+
+export function RunsFilter({ q, status, onChange }: Props) {
+  const [typed, setTyped] = useState(q);
+  useEffect(() => {
+    if (typed === q) return undefined;
+    const timer = setTimeout(() => {
+      onChange({ q: typed === '' ? null : typed });
+    }, TYPING_MS);
+    return () => {
+      clearTimeout(timer);
+    };
+  }, [typed]);
+  return (
+    <form
+      class="filter"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+      }}
+    >
+      <label>
+        Search{' '}
+        <input
+          type="search"
+          value={typed}
+          placeholder="instance, run or candidate"
+          onInput={(event) => {
+            setTyped(event.currentTarget.value);
+          }}
+        />
+      </label>
+      <label>
+        Status{' '}
+        <select
+          value={status}
+          onChange={(event) => {
+            onChange({ status: event.currentTarget.value });
+          }}
+        >
+          <option value="">any</option>
+          <option value="queued,running">not ended</option>
+          {STATUSES.map((name) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
+    </form>
+  );
 }

@@ -1,7 +1,7 @@
-import type { RunPageView } from '../../http/run-page.js';
+import type { RunPageView } from '../../http/runs/run-page.js';
 import { moment, money } from '../format.js';
 import { linkTo } from '../route.js';
-import { StatusMark } from '../status-mark.js';
+import { StatusMark } from '../notice.js';
 
 type Row = RunPageView['runs'][number];
 

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
-import { type Imported, importRuns } from '../../../src/formats/runs/import-runs.js';
-import { LOCAL_BOUNDS, type ReadBounds } from '../../../src/formats/runs/read-bounds.js';
+import { type Imported, importRuns } from '../../../src/io/saved-runs/import-runs.js';
+import { LOCAL_BOUNDS, type ReadBounds } from '../../../src/io/saved-runs/saved-run.js';
 import { imported, SavedFolder } from './import-world.js';
 import { PATCH } from './saved-fixtures.js';
 

@@ -1,6 +1,6 @@
 import { symlinkSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
-import { BadInputError } from '../../../src/core/errors.js';
+import { BadInputError } from '../../../src/core/errors/errors.js';
 import { FIXTURES, PATCH } from './saved-fixtures.js';
 import { imported, SavedFolder } from './import-world.js';
 

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Request, Response } from 'express';
 import { limitBodiesAtOnce } from '../../../src/http/guard/body-budget.js';
-import { TokenBuckets } from '../../../src/http/guard/token-buckets.js';
+import { TokenBuckets } from '../../../src/http/guard/rate-limit.js';
 
 describe('an allowance', () => {
   it('is used up at once, refills steadily, and no further than it was', () => {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { BestkClient } from '../../../examples/client/bestk-client.js';
-import { StoreUnavailableError } from '../../../src/core/unavailable.js';
+import { StoreUnavailableError } from '../../../src/core/errors/unavailable.js';
 import { MemoryAuditLog } from '../../fakes/memory-audit-log.js';
 import { MemoryRunStore } from '../../fakes/memory-run-store.js';
 import { ScriptedExecutor, untilStopped } from '../../fakes/scripted-executor.js';

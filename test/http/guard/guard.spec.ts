@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { request as ask } from 'node:http';
 import { VIEWER_POLICY } from '../../../src/http/guard/security-headers.js';
-import { loadConfig } from '../../../src/config.js';
+import { loadConfig } from '../../../src/app/config.js';
 import { BestkClient } from '../../../examples/client/bestk-client.js';
 import { MemoryRunStore } from '../../fakes/memory-run-store.js';
 import { ScriptedExecutor, untilStopped } from '../../fakes/scripted-executor.js';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { DockerSandbox } from '../../../src/adapters/docker-sandbox.js';
-import type { Candidate } from '../../../src/core/candidate.js';
-import type { GeneratedTest } from '../../../src/core/generated-test.js';
-import type { Verdict } from '../../../src/core/verdict.js';
+import { DockerSandbox } from '../../../src/sandbox/docker/sandbox.js';
+import type { Candidate } from '../../../src/core/run/candidate.js';
+import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
+import type { Verdict } from '../../../src/core/run/verdict.js';
 import { createExecutionBasedVerifier } from '../../../verifiers/execution-based/execution-based.js';
 import { MemoryResultStore } from '../../fakes/memory-result-store.js';
 import { Observing } from '../../fakes/observing.js';

@@ -1,5 +1,5 @@
-import type { Candidate } from '../../../src/core/candidate.js';
-import { harvestedTests } from '../../../verifiers/execution-based/harvest.js';
+import type { Candidate } from '../../../src/core/run/candidate.js';
+import { harvestedTests } from '../../../verifiers/execution-based/generated/harvest.js';
 
 const create = (path: string, text: string): string =>
   `<function=file_editor>\n<parameter=command>create</parameter>\n<parameter=path>${path}</parameter>\n` +

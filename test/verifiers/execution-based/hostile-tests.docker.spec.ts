@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { DockerSandbox } from '../../../src/adapters/docker-sandbox.js';
-import type { Verdict } from '../../../src/core/verdict.js';
+import { DockerSandbox } from '../../../src/sandbox/docker/sandbox.js';
+import type { Verdict } from '../../../src/core/run/verdict.js';
 import { createExecutionBasedVerifier } from '../../../verifiers/execution-based/execution-based.js';
 import { MemoryResultStore } from '../../fakes/memory-result-store.js';
 import { Observing } from '../../fakes/observing.js';

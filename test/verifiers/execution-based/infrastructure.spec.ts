@@ -1,9 +1,9 @@
-import { EngineUnavailableError, ImageMissingError, SandboxLostError } from '../../../src/core/unavailable.js';
-import type { Candidate } from '../../../src/core/candidate.js';
-import type { GeneratedTest } from '../../../src/core/generated-test.js';
-import type { Exclude } from '../../../src/core/verifier.js';
-import type { Issue } from '../../../src/core/issue.js';
-import type { Measure, Verdict } from '../../../src/core/verdict.js';
+import { EngineUnavailableError, ImageMissingError, SandboxLostError } from '../../../src/core/errors/unavailable.js';
+import type { Candidate } from '../../../src/core/run/candidate.js';
+import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
+import type { Exclude } from '../../../src/core/run/verifier.js';
+import type { Issue } from '../../../src/core/run/issue.js';
+import type { Measure, Verdict } from '../../../src/core/run/verdict.js';
 import { createExecutionBasedVerifier } from '../../../verifiers/execution-based/execution-based.js';
 import { ended, exited, FakeSandbox, type FakeHandler } from '../../fakes/fake-sandbox.js';
 import { MemoryResultStore } from '../../fakes/memory-result-store.js';

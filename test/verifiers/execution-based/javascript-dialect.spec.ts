@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { dialectOf } from '../../../verifiers/execution-based/test-dialect.js';
+import { dialectOf } from '../../../verifiers/execution-based/drivers/test-dialect.js';
 
 const NONCE = 'n'.repeat(48);
 

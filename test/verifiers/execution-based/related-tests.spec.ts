@@ -1,6 +1,6 @@
 import { exited, FakeSandbox } from '../../fakes/fake-sandbox.js';
 import { calculatorIssue } from '../../fixtures/calculator.js';
-import { relatedTests } from '../../../verifiers/execution-based/related-tests.js';
+import { relatedTests } from '../../../verifiers/execution-based/existing/related-tests.js';
 
 const patchOf = (path: string): string =>
   `diff --git a/${path} b/${path}\n--- a/${path}\n+++ b/${path}\n@@ -1 +1 @@\n-a\n+b\n`;

@@ -1,4 +1,4 @@
-import { readReport } from '../../../verifiers/execution-based/test-report.js';
+import { readReport } from '../../../verifiers/execution-based/readers/test-report.js';
 
 const of = (stdout: string): Record<string, string> => Object.fromEntries(readReport({ junit: null, stdout }));
 const ofXml = (junit: string): Record<string, string> =>

@@ -1,5 +1,5 @@
-import { issueTerms, namesFile } from '../../../verifiers/execution-based/issue-terms.js';
-import { asTests, codeBlocks } from '../../../verifiers/execution-based/written-tests.js';
+import { issueTerms, namesFile } from '../../../verifiers/execution-based/generated/chosen-files.js';
+import { asTests, codeBlocks } from '../../../verifiers/execution-based/generated/written-tests.js';
 
 const block = (script: string, fence = '```python'): string => `${fence}\n${script}\n\`\`\`\n`;
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
-import { BudgetSpentError, ContextTooLongError, ModelUnavailableError } from '../../../src/core/unavailable.js';
-import { betaOfVotes } from '../../../verifiers/execution-free/beta-votes.js';
-import { fitAttempt } from '../../../verifiers/execution-free/fit-attempt.js';
-import { JUDGE_DEFAULTS } from '../../../verifiers/execution-free/judge-options.js';
-import { createProgressJudge } from '../../../verifiers/execution-free/progress.js';
-import { createYesNoVerifier } from '../../../verifiers/execution-free/yes-no.js';
+import { BudgetSpentError, ContextTooLongError, ModelUnavailableError } from '../../../src/core/errors/unavailable.js';
+import { betaOfVotes } from '../../../verifiers/execution-free/pointwise/yes-no.js';
+import { fitAttempt } from '../../../verifiers/execution-free/render/prompt-of-attempt.js';
+import { JUDGE_DEFAULTS } from '../../../verifiers/execution-free/pointwise/judge-options.js';
+import { createProgressJudge } from '../../../verifiers/execution-free/pointwise/progress.js';
+import { createYesNoVerifier } from '../../../verifiers/execution-free/pointwise/yes-no.js';
 import { completionOf, judgementCompletion } from '../../fakes/completions.js';
 import { FakeLlmClient } from '../../fakes/fake-llm-client.js';
 import { candidate, issue, judged, patchOf, plain, prompts, tokenizer } from './judge-world.js';

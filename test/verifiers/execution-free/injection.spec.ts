@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { MarkdownPromptLibrary } from '../../../src/adapters/markdown-prompt-library.js';
+import { MarkdownPromptLibrary } from '../../../src/models/prompts/prompt-library.js';
 import { neutralise } from '../../../src/core/neutralise.js';
-import { type Attempt, renderAttempt } from '../../../verifiers/execution-free/render-trajectory.js';
+import { type Attempt, renderAttempt } from '../../../verifiers/execution-free/render/render-trajectory.js';
 
 const prompts = new MarkdownPromptLibrary();
 

@@ -1,11 +1,11 @@
-import { GptTokenizer } from '../../../src/adapters/gpt-tokenizer.js';
-import { MarkdownPromptLibrary } from '../../../src/adapters/markdown-prompt-library.js';
-import { Candidate } from '../../../src/core/candidate.js';
-import { Issue } from '../../../src/core/issue.js';
-import { Verdict } from '../../../src/core/verdict.js';
-import type { Verifier } from '../../../src/core/verifier.js';
+import { GptTokenizer } from '../../../src/models/gpt-tokenizer.js';
+import { MarkdownPromptLibrary } from '../../../src/models/prompts/prompt-library.js';
+import { Candidate } from '../../../src/core/run/candidate.js';
+import { Issue } from '../../../src/core/run/issue.js';
+import { Verdict } from '../../../src/core/run/verdict.js';
+import type { Verifier } from '../../../src/core/run/verifier.js';
 import type { Completion, CompletionRequest, LlmClient } from '../../../src/ports/llm-client.js';
-import { JUDGE_DEFAULTS, type JudgeOptions } from '../../../verifiers/execution-free/judge-options.js';
+import { JUDGE_DEFAULTS, type JudgeOptions } from '../../../verifiers/execution-free/pointwise/judge-options.js';
 import { completionOf } from '../../fakes/completions.js';
 
 export const prompts = new MarkdownPromptLibrary();

@@ -1,8 +1,8 @@
 import { contentKey } from '../../../src/core/fingerprint.js';
 import type { Completion, CompletionRequest } from '../../../src/ports/llm-client.js';
-import { createPairwiseVerifier } from '../../../verifiers/execution-free/pairwise.js';
-import { createRubricVerifier } from '../../../verifiers/execution-free/rubric.js';
-import { createYesNoVerifier } from '../../../verifiers/execution-free/yes-no.js';
+import { createPairwiseVerifier } from '../../../verifiers/execution-free/pairs/pairwise.js';
+import { createRubricVerifier } from '../../../verifiers/execution-free/pointwise/rubric.js';
+import { createYesNoVerifier } from '../../../verifiers/execution-free/pointwise/yes-no.js';
 import { FakeLlmClient } from '../../fakes/fake-llm-client.js';
 import { candidate, issue, judged, patchOf, tagged, type MakeVerifier } from './judge-world.js';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { createPairwiseVerifier } from '../../../verifiers/execution-free/pairwise.js';
-import { pivotTournament } from '../../../verifiers/execution-free/pivot-tournament.js';
-import { ModelUnavailableError } from '../../../src/core/unavailable.js';
+import { createPairwiseVerifier } from '../../../verifiers/execution-free/pairs/pairwise.js';
+import { pivotTournament } from '../../../verifiers/execution-free/pairs/pairwise.js';
+import { ModelUnavailableError } from '../../../src/core/errors/unavailable.js';
 import { FakeLlmClient } from '../../fakes/fake-llm-client.js';
 import { candidate, judged, plain, shown, tagged } from './judge-world.js';
 

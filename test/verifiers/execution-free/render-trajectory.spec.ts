@@ -1,10 +1,10 @@
 import fc from 'fast-check';
-import type { TrajectoryStep } from '../../../src/core/candidate.js';
+import type { TrajectoryStep } from '../../../src/core/run/candidate.js';
 import {
   type Attempt,
   renderAttempt,
   type RenderedAttempt,
-} from '../../../verifiers/execution-free/render-trajectory.js';
+} from '../../../verifiers/execution-free/render/render-trajectory.js';
 
 const PATCH = '--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a\n+b';
 const step = (index: number, size = 4000): TrajectoryStep => ({

@@ -1,9 +1,9 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { MarkdownPromptLibrary } from '../../../src/adapters/markdown-prompt-library.js';
-import { ModelUnavailableError } from '../../../src/core/unavailable.js';
-import { createRubricVerifier } from '../../../verifiers/execution-free/rubric.js';
+import { MarkdownPromptLibrary } from '../../../src/models/prompts/prompt-library.js';
+import { ModelUnavailableError } from '../../../src/core/errors/unavailable.js';
+import { createRubricVerifier } from '../../../verifiers/execution-free/pointwise/rubric.js';
 import { completionOf } from '../../fakes/completions.js';
 import { FakeLlmClient } from '../../fakes/fake-llm-client.js';
 import { candidate, judged, plain, prompts, tagged } from './judge-world.js';

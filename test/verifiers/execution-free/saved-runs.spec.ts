@@ -1,7 +1,7 @@
 import type { CompletionRequest } from '../../../src/ports/llm-client.js';
-import { createPairwiseVerifier } from '../../../verifiers/execution-free/pairwise.js';
-import { createRubricVerifier } from '../../../verifiers/execution-free/rubric.js';
-import { createYesNoVerifier } from '../../../verifiers/execution-free/yes-no.js';
+import { createPairwiseVerifier } from '../../../verifiers/execution-free/pairs/pairwise.js';
+import { createRubricVerifier } from '../../../verifiers/execution-free/pointwise/rubric.js';
+import { createYesNoVerifier } from '../../../verifiers/execution-free/pointwise/yes-no.js';
 import { FakeLlmClient } from '../../fakes/fake-llm-client.js';
 import { savedRuns, savedRunsPresent } from '../../fixtures/saved-runs.js';
 import { judged, tagged, tokenizer } from './judge-world.js';

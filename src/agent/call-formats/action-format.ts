@@ -1,0 +1,36 @@
+import type { Completion, Message, ToolSpec } from '../../ports/llm-client.js';
+import type { WrittenCall } from './action.js';
+
+/** What a model's answer says, in our words. */
+export interface Turn {
+  readonly thought: string;
+  /** Null when no call was found; `problem` then says what the model should do. */
+  readonly call: WrittenCall | null;
+  readonly problem: string | null;
+  /** The call as trajectories write it: function tags, whatever the format. */
+  readonly action: string;
+  /** More calls followed; only the first counts. */
+  readonly more: boolean;
+}
+
+/** How a model writes its calls and hears of their results. */
+export interface ActionFormat {
+  readonly name: string;
+  /** Prompt of the system message, below `prompts/`. */
+  readonly prompt: string;
+  /** Offered through the API; undefined where the prompt tells of them. */
+  readonly tools: readonly ToolSpec[] | undefined;
+  read(completion: Completion): Turn;
+  /** The assistant's turn as the history keeps it. */
+  answered(completion: Completion): Message;
+  /** What the model sees next. */
+  observed(completion: Completion, observation: string): Message;
+}
+
+/** A call in function tags, the form in which R2E-Gym's trajectories store actions. */
+export function inTags({ name, parameters }: WrittenCall): string {
+  const lines = Object.entries(parameters).map(
+    ([key, value]) => `  <parameter=${key}>${typeof value === 'string' ? value : JSON.stringify(value)}</parameter>`,
+  );
+  return [`<function=${name}>`, ...lines, '</function>'].join('\n');
+}

@@ -1,0 +1,113 @@
+import { z } from 'zod';
+
+/** Absent and empty are the same to a model that fills in every parameter it knows. */
+const optionalText = z
+  .string()
+  .nullish()
+  .transform((text) => (text === '' ? null : (text ?? null)));
+
+/** Text formats carry every value as text. */
+const Whole = z.union([
+  z.int(),
+  z
+    .string()
+    .trim()
+    .regex(/^-?\d+$/, 'must be a whole number')
+    .transform(Number),
+]);
+const Flag = z.union([z.boolean(), z.string().transform((text) => /^\s*(true|1|yes)\s*$/i.test(text))]);
+const Range = z.preprocess(parseJson, z.tuple([z.int(), z.int()], { error: 'must be [first_line, last_line]' }));
+
+const Path = z.string().min(1).max(4_096);
+
+export const Action = z.discriminatedUnion('tool', [
+  z.object({ tool: z.literal('execute_bash'), command: z.string().min(1) }),
+  z.object({
+    tool: z.literal('search'),
+    search_term: z.string().min(1).max(1_000),
+    path: optionalText,
+  }),
+  z.object({
+    tool: z.literal('file_editor'),
+    command: z.enum(['view', 'create', 'str_replace', 'insert', 'undo_edit']),
+    path: Path,
+    file_text: z.string().nullish(),
+    old_str: z.string().nullish(),
+    new_str: z.string().nullish(),
+    insert_line: Whole.nullish(),
+    view_range: Range.nullish(),
+    concise: Flag.nullish(),
+  }),
+  z.object({ tool: z.literal('finish'), result: optionalText }),
+]);
+/** What the agent does in one step, whichever way its model writes calls. */
+export type Action = z.infer<typeof Action>;
+export type ToolName = Action['tool'];
+export type FileEdit = Extract<Action, { tool: 'file_editor' }>;
+
+/** What a model wrote, before it is known to be a call of a tool. */
+export interface WrittenCall {
+  readonly name: string;
+  readonly parameters: Readonly<Record<string, unknown>>;
+}
+
+/** Names that other releases of the same scaffolds gave to the same things. */
+const TOOL_ALIASES: Readonly<Record<string, ToolName>> = {
+  bash: 'execute_bash',
+  submit: 'finish',
+  str_replace_editor: 'file_editor',
+};
+
+/** The action a call stands for, or words that help the model to write a better one. */
+export function readAction({ name, parameters }: WrittenCall): { action: Action } | { problem: string } {
+  const tool = Object.hasOwn(TOOL_ALIASES, name) ? TOOL_ALIASES[name] : name;
+  const given =
+    tool === 'execute_bash' && !('command' in parameters) && 'cmd' in parameters
+      ? { command: parameters.cmd }
+      : parameters;
+  const parsed = Action.safeParse({ ...given, tool });
+  if (parsed.success) return { action: parsed.data };
+  if (!isTool(tool)) {
+    return { problem: `There is no function "${name.slice(0, 80)}". The functions are: ${TOOLS.join(', ')}.` };
+  }
+  const problems = parsed.error.issues.map(({ path, message }) => `"${path.join('.')}" ${explain(message)}`);
+  return { problem: `The call of ${tool} is not valid: ${problems.join('; ')}.` };
+}
+
+export const TOOLS: readonly ToolName[] = ['file_editor', 'execute_bash', 'search', 'finish'];
+
+function isTool(name: string | undefined): name is ToolName {
+  return TOOLS.some((tool) => tool === name);
+}
+
+function explain(message: string): string {
+  return message.replace(/^Invalid input: expected (\w+), received undefined$/, 'is missing').toLowerCase();
+}
+
+function parseJson(value: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  if (value.trim() === '') return null;
+  try {
+    return JSON.parse(value);
+  } catch {
+    return value;
+  }
+}
+
+const OPEN = '<think>';
+const CLOSE = '</think>';
+
+/**
+ * An answer without what a reasoning model thought aloud before it. Some servers leave the opening tag out, so that
+ * everything up to the last closing tag is thought; a thought that is never closed is all there is.
+ */
+export function splitThought(text: string): { thought: string; answer: string } {
+  const close = text.lastIndexOf(CLOSE);
+  if (close !== -1) {
+    const thought = text.slice(0, close).replace(OPEN, '').trim();
+    return { thought, answer: text.slice(close + CLOSE.length) };
+  }
+  const open = text.indexOf(OPEN);
+  if (open === -1) return { thought: '', answer: text };
+  return { thought: text.slice(open + OPEN.length).trim(), answer: text.slice(0, open) };
+}

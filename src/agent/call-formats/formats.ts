@@ -1,0 +1,112 @@
+import type { ToolCall } from '../../ports/llm-client.js';
+import { TOOL_SPECS } from '../tools/tool-specs.js';
+import { type ActionFormat, inTags } from './action-format.js';
+import { splitThought, type WrittenCall } from './action.js';
+import { xmlFormat } from './xml.js';
+
+const BASH_NUDGE =
+  'Your answer holds no complete code block, so nothing was done. Every answer must hold exactly one block that begins ' +
+  'with ```bash and ends with ```. A block with the single word finish submits your work.';
+/** An opening fence on a line of its own, up to the next closing one. */
+const OPEN = /^```(?:bash|sh|shell)[ \t]*\n/m;
+const CLOSE = /^```[ \t]*$/m;
+
+/** One fenced shell command an answer: for models without calls of their own. */
+export const bashFormat: ActionFormat = {
+  name: 'bash',
+  prompt: 'agent/bash',
+  tools: undefined,
+
+  read({ text, reasoning }) {
+    const { thought, answer } = splitThought(text);
+    const block = firstBlock(answer);
+    const thoughts = [reasoning, thought, (block?.before ?? answer).trim()].filter((part) => part !== '').join('\n\n');
+    if (block === null) return { thought: thoughts, call: null, problem: BASH_NUDGE, action: '', more: false };
+    const command = block.content.trim();
+    const call =
+      command === 'finish'
+        ? { name: 'finish', parameters: { command: 'submit' } }
+        : { name: 'execute_bash', parameters: { command: block.content } };
+    return { thought: thoughts, call, problem: null, action: inTags(call), more: OPEN.test(block.after) };
+  },
+
+  answered: ({ text }) => ({ role: 'assistant', content: splitThought(text).answer.trim() }),
+  observed: (_completion, observation) => ({ role: 'user', content: observation }),
+};
+
+function firstBlock(text: string): { before: string; content: string; after: string } | null {
+  const open = OPEN.exec(text);
+  if (open === null) return null;
+  const rest = text.slice(open.index + open[0].length);
+  const close = CLOSE.exec(rest);
+  if (close === null) return null;
+  return {
+    before: text.slice(0, open.index),
+    content: rest.slice(0, close.index),
+    after: rest.slice(close.index + close[0].length),
+  };
+}
+
+const TOOLS_NUDGE =
+  'Your answer calls no function, so nothing was done. Every answer must call exactly one; call finish when you are done.';
+
+/** Function calls of the API itself. */
+export const toolsFormat: ActionFormat = {
+  name: 'tools',
+  prompt: 'agent/tools',
+  tools: TOOL_SPECS,
+
+  read({ text, reasoning, tool_calls: calls }) {
+    const { thought, answer } = splitThought(text);
+    const thoughts = [reasoning, thought, answer.trim()].filter((part) => part !== '').join('\n\n');
+    const [first, ...others] = calls;
+    if (first === undefined) return { thought: thoughts, call: null, problem: TOOLS_NUDGE, action: '', more: false };
+    const call = asCall(first);
+    if (call === null) {
+      const problem = `The arguments of ${first.name.slice(0, 80)} are not a JSON object, so nothing was done.`;
+      return { thought: thoughts, call: null, problem, action: '', more: false };
+    }
+    return { thought: thoughts, call, problem: null, action: inTags(call), more: others.length > 0 };
+  },
+
+  // A call that is not answered makes servers refuse the history: only the first is kept.
+  answered: ({ text, tool_calls: calls }) => ({
+    role: 'assistant',
+    content: splitThought(text).answer.trim(),
+    ...(calls[0] === undefined ? {} : { tool_calls: [{ ...calls[0], arguments: sound(calls[0].arguments) }] }),
+  }),
+  observed: ({ tool_calls: [first] }, observation) =>
+    first === undefined
+      ? { role: 'user', content: observation }
+      : { role: 'tool', tool_call_id: first.id, content: observation },
+};
+
+function asCall({ name, arguments: text }: ToolCall): WrittenCall | null {
+  const parameters = parseObject(text);
+  return parameters === null ? null : { name, parameters };
+}
+
+/** Chat templates parse the arguments of earlier calls; text that is none would end the conversation there. */
+function sound(text: string): string {
+  return parseObject(text) === null ? '{}' : text;
+}
+
+function parseObject(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text === '' ? '{}' : text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null;
+  } catch {
+    return null;
+  }
+}
+
+export const FORMAT_NAMES = ['xml', 'tools', 'bash'] as const;
+export type FormatName = (typeof FORMAT_NAMES)[number];
+
+export const ACTION_FORMATS: Readonly<Record<FormatName, ActionFormat>> = {
+  xml: xmlFormat,
+  tools: toolsFormat,
+  bash: bashFormat,
+};

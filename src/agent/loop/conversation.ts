@@ -1,0 +1,114 @@
+import type { Issue } from '../../core/run/issue.js';
+import type { Completion, Message, Tokenizer } from '../../ports/llm-client.js';
+import type { PromptLibrary } from '../../ports/prompt-library.js';
+import type { ActionFormat } from '../call-formats/action-format.js';
+import { clipChars } from '../tools/tool-outcome.js';
+import { toolManual } from '../tools/tool-specs.js';
+import type { AgentSettings } from './rollout-task.js';
+
+const CONDENSED = '[This observation was taken out to save room.]';
+/** An answer longer than this is kept in part: it was not written to be read. */
+const LONGEST_ANSWER = 200_000;
+/** What an exchange costs beside its texts. */
+const TOKENS_OF_FRAME = 8;
+
+interface Exchange {
+  readonly answered: Message;
+  observed: Message;
+  /** Tokens of both, by our own count; null until somebody asks. */
+  tokens: number | null;
+}
+
+/** What the model sees: the prompt, then its answers and what they came to. */
+export class Conversation {
+  private readonly exchanges: Exchange[] = [];
+  /** Tokens of everything before the last exchange, as the server counted them. */
+  private counted: number | null = null;
+
+  constructor(
+    private readonly prompt: readonly Message[],
+    private readonly format: ActionFormat,
+    private readonly tokenizer: Tokenizer,
+  ) {}
+
+  /** @param observation with the count of steps left */
+  add(completion: Completion, observation: string): void {
+    const { format } = this;
+    const answered = format.answered(completion);
+    this.exchanges.push({
+      answered: { ...answered, content: clipChars(answered.content, LONGEST_ANSWER) },
+      observed: format.observed(completion, observation),
+      tokens: null,
+    });
+    // Not the output: what the model thought is not shown to it again.
+    this.counted = completion.usage?.input_tokens ?? null;
+  }
+
+  messages(): readonly Message[] {
+    return [...this.prompt, ...this.exchanges.flatMap(({ answered, observed }) => [answered, observed])];
+  }
+
+  /** Tokens of the next prompt: the server's last count, or an estimate where it gives none. */
+  async tokens(): Promise<number> {
+    const last = this.exchanges.at(-1);
+    if (this.counted !== null && last !== undefined) {
+      return this.counted + (await this.tokensOf(last));
+    }
+    let total = 0;
+    for (const { content } of this.prompt) total += (await this.tokenizer.count(content)) + TOKENS_OF_FRAME;
+    for (const exchange of this.exchanges) total += await this.tokensOf(exchange);
+    return total;
+  }
+
+  /**
+   * Replaces observations by a note, oldest first, the last one never, until about `limit` tokens are left: R2E-Gym's
+   * policy (arXiv 2504.07164, appendix).
+   */
+  async condense(limit: number): Promise<void> {
+    let excess = (await this.tokens()) - limit;
+    for (const exchange of this.exchanges.slice(0, -1)) {
+      if (excess <= 0) return;
+      if (exchange.observed.content === CONDENSED) continue;
+      excess -= await this.tokenizer.count(exchange.observed.content);
+      exchange.observed = { ...exchange.observed, content: CONDENSED };
+      exchange.tokens = null;
+      // The server's count was for what has just been taken out.
+      this.counted = null;
+    }
+  }
+
+  private async tokensOf(exchange: Exchange): Promise<number> {
+    const { answered, observed } = exchange;
+    const calls = (answered.tool_calls ?? []).map((call) => call.name + call.arguments).join('');
+    exchange.tokens ??=
+      (await this.tokenizer.count(answered.content + calls)) +
+      (await this.tokenizer.count(observed.content)) +
+      2 * TOKENS_OF_FRAME;
+    return exchange.tokens;
+  }
+}
+
+/** The first messages of every try at an issue: equal for all, so that servers compute them once. */
+export async function instancePrompt(
+  prompts: PromptLibrary,
+  format: ActionFormat,
+  issue: Issue,
+  { limits, asked }: Pick<AgentSettings, 'limits' | 'asked'>,
+): Promise<readonly Message[]> {
+  const system = await prompts.render(format.prompt, { manual: toolManual() });
+  const instance = await prompts.render(asked?.prompt ?? 'agent/instance', {
+    issue: issue.problem_statement,
+    workdir: issue.environment.workdir,
+    max_steps: limits.max_steps,
+    action_s: limits.action_s,
+    ...(asked === undefined ? {} : { count: asked.count }),
+  });
+  return [...system.messages, ...instance.messages];
+}
+
+/** What follows each observation. @param remaining steps left of those the model was told of */
+export function stepsLeft(remaining: number): string {
+  return remaining > 0
+    ? `Steps Remaining: ${remaining}`
+    : 'You have used all your steps. Call finish NOW; what is in the repository is submitted.';
+}

@@ -1,0 +1,186 @@
+import type { LeftOut } from '../../core/run/rollout.js';
+import type { Workspace } from '../tools/workspace.js';
+
+export interface ExtractedPatch {
+  /** A git diff against the base; empty when nothing that counts has changed. */
+  readonly patch: string;
+  readonly leftOut: readonly LeftOut[];
+}
+
+/**
+ * What the agent changed: the difference between the recorded base and the work tree, files it added included, whatever
+ * it did with commits, branches and the index. Files by rule no part of a fix are left out and named.
+ * @throws PatchLostError, and what the session throws
+ */
+export async function extractPatch(workspace: Workspace, signal: AbortSignal): Promise<ExtractedPatch> {
+  const git = (what: GitTask, stdin?: string): Promise<GitOutput> => gitOutput({ what, stdin }, workspace, signal);
+  let output = await git('all');
+  const unread = unreadPaths(output.unread);
+  const added = readList(output.list).flatMap(({ path, mode, status }): LeftOut[] => {
+    const reason = status === 'A' ? leftOutReason(path, mode) : null;
+    return reason === null ? [] : [{ path, reason }];
+  });
+  if (added.length > 0) output = await git('without', added.map(({ path }) => `${path}\0`).join(''));
+  let patch = decode(output.difference);
+  if (patch === null) {
+    output = await git('binary', asBinary(output));
+    patch = decode(output.difference);
+  }
+  if (patch === null) throw new PatchLostError('its difference is no text');
+  return { patch, leftOut: [...added, ...unread] };
+}
+
+/** What git could not take: a repository without a commit, or a file that the user of the container may not read. */
+function unreadPaths(list: string): LeftOut[] {
+  const paths = new Set(list.split('\0').filter((path) => path !== ''));
+  return [...paths].map((path) => ({ path, reason: path.endsWith('/') ? 'nested-repository' : 'unreadable' }));
+}
+
+/**
+ * Attributes under which a file that is neither UTF-8 nor binary to git goes as a binary one, or its bytes would be lost
+ * in a text. The files' parts of a difference come in the order of the list.
+ */
+function asBinary({ list, difference }: GitOutput): string {
+  const sections = difference?.toString('latin1').split(/^(?=diff --git )/m) ?? [];
+  const paths = readList(list).filter((_, index) => decode(Buffer.from(sections[index] ?? '', 'latin1')) === null);
+  return paths.map(({ path }) => `${JSON.stringify(path)} -diff\n`).join('');
+}
+
+interface Change {
+  readonly mode: string;
+  readonly status: string;
+  readonly path: string;
+}
+
+/** `:oldmode newmode oldid newid status NUL path NUL` */
+function readList(list: string): Change[] {
+  const fields = list.split('\0');
+  const changes: Change[] = [];
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const [, mode = '', , , status = ''] = (fields[at] ?? '').split(' ');
+    changes.push({ mode, status: status.charAt(0), path: fields[at + 1] ?? '' });
+  }
+  return changes;
+}
+
+function decode(bytes: Uint8Array | null): string | null {
+  if (bytes === null) throw new PatchLostError('it is larger than any fix');
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+const CACHE =
+  /(^|\/)(__pycache__|\.pytest_cache|\.mypy_cache|\.ruff_cache|\.hypothesis|\.eggs|[^/]+\.egg-info|\.coverage)(\/|$)|\.(pyc|pyo|orig|rej|swp)$|(^|\/)\.DS_Store$/;
+/** Scripts and notes that agents write beside the code to try things out; only at the repository's root. */
+const SCRATCH =
+  /^(test|tests|repro|reproduce|reproduction|edge_?cases?|debug|verify|verification|validate|check|demo|scratch|tmp|temp|try|quick|simple|final|comprehensive|minimal|run|bug|issue|example)(_[^/]*|[0-9]*)?\.(py|sh|js|mjs|ts|txt|md|log|json|out|diff|patch|db|sqlite3?)$/i;
+
+/** Why a file that the agent added is no part of its patch, or null. */
+export function leftOutReason(path: string, mode: string): LeftOut['reason'] | null {
+  if (mode === GITLINK) return 'nested-repository';
+  if (CACHE.test(path)) return 'cache';
+  return SCRATCH.test(path) ? 'scratch' : null;
+}
+
+const GITLINK = '160000';
+
+/** The patch cannot be told: the agent destroyed the repository, or the difference is larger than any fix. */
+export class PatchLostError extends Error {}
+
+export type GitTask = 'all' | 'without' | 'binary';
+
+/** No fix is larger. */
+const LARGEST = 16 * 1024 * 1024;
+
+/**
+ * Git without a word from the agent: of its repository the objects alone take part, through a repository of our own
+ * beside them, so that no configuration, filter, hook, attribute outside the tree, index, ref or lock of its making can
+ * forge the patch or lose it. `all` puts the work tree into our index; `without` takes the files named on stdin out of
+ * it; `binary` puts attributes from stdin over it. Each prints the files that cannot be read, a NUL, the list of what
+ * differs from the base, a NUL, and the difference.
+ */
+const SCRIPT = String.raw`
+what=$1 base=$2 top=$3
+export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_NO_REPLACE_OBJECTS=1 LC_ALL=C
+unset GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_EXTERNAL_DIFF GIT_CONFIG_COUNT \
+  GIT_CONFIG_PARAMETERS GIT_NAMESPACE GIT_COMMON_DIR GIT_ATTR_SOURCE
+until [ -d "$top/.git" ]; do
+  [ -n "$top" ] || { echo "$3 is not a git repository any more" >&2; exit 10; }
+  top=${'${top%/*}'}
+done
+export GIT_DIR="$top/.git/bestk-patch" GIT_WORK_TREE="$top"
+g() {
+  git -c safe.directory='*' -c core.hooksPath=/dev/null -c core.excludesFile=/dev/null -c core.attributesFile=/dev/null \
+    -c core.fileMode=true -c core.safecrlf=false -c color.ui=never -c advice.addEmbeddedRepo=false "$@"
+}
+begin() {
+  chmod u+rwx "$top" "$top/.git" && rm -rf "$GIT_DIR" || return
+  case ${'${#base}'} in 64) format=sha256 ;; *) format=sha1 ;; esac
+  g init -q --template= --object-format=$format >&2 || return
+  mkdir -p "$GIT_DIR/info" "$GIT_DIR/objects/info" && echo "$top/.git/objects" >"$GIT_DIR/objects/info/alternates"
+}
+readable() {
+  find . -name .git -prune -o -type d ! -perm -500 -exec chmod u+rx {} \; -o -type f ! -perm -400 -exec chmod u+r {} \; >&2
+}
+add() {
+  said=$(g add -A --ignore-errors -- . 2>&1 >/dev/null) && return
+  printf '%s' "$said" >&2
+  # An encoding that a file of the agent's does not have ends git; the bytes themselves will do.
+  case $said in *fatal:*)
+    echo '* -working-tree-encoding' >"$GIT_DIR/info/attributes"
+    said=$(g add -A --ignore-errors -- . 2>&1 >/dev/null) && return ;;
+  esac
+  case $said in *fatal:*|*'No space left'*|*'quota exceeded'*|*'unable to write'*|*'database'*) return 1 ;; esac
+  g ls-files -z --others --modified --exclude-standard
+}
+cd "$top" || exit 10
+case $what in
+  all) begin && g read-tree "$base" && { readable; add; } ;;
+  without) g update-index -z --force-remove --stdin ;;
+  binary) cat >"$GIT_DIR/info/attributes" ;;
+esac || exit
+printf '\0' && g diff-index --cached --raw -z --no-renames "$base" && printf '\0' && g diff-index --cached -p --binary \
+  --full-index --no-renames --no-ext-diff --no-textconv --unified=3 --src-prefix=a/ --dst-prefix=b/ "$base"`;
+
+export interface GitOutput {
+  /** Paths of which git could take no content, each with a NUL behind it. */
+  readonly unread: string;
+  /** The list, as `git diff-index --raw -z` prints it. */
+  readonly list: string;
+  /** Null when it is larger than any fix. */
+  readonly difference: Buffer | null;
+}
+
+/** @throws PatchLostError, and what the session throws */
+export async function gitOutput(
+  { what, stdin }: { what: GitTask; stdin: string | undefined },
+  workspace: Workspace,
+  signal: AbortSignal,
+): Promise<GitOutput> {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  const onStdout = (piece: Uint8Array): void => {
+    size += piece.length;
+    if (size <= LARGEST) pieces.push(piece);
+  };
+  const argv = ['/bin/sh', '-c', SCRIPT, 'sh', what, workspace.base, workspace.workdir];
+  const outcome = await workspace.run(argv, { onStdout, ...(stdin === undefined ? {} : { stdin }) }, signal);
+  if (outcome.kind !== 'exited') throw new PatchLostError(`reading it ended ${outcome.kind}`);
+  if (outcome.exitCode !== 0) throw new PatchLostError(outcome.stderr.trim().slice(-300));
+  const bytes = Buffer.concat(pieces);
+  const unread = partEnd(bytes, 0);
+  const list = partEnd(bytes, unread + 1);
+  return {
+    unread: bytes.toString('utf8', 0, unread),
+    list: bytes.toString('utf8', unread + 1, list),
+    difference: size > LARGEST ? null : bytes.subarray(list + 1),
+  };
+}
+
+/** Where the NUL stands that ends a part whose entries have each one behind them. */
+function partEnd(bytes: Buffer, start: number): number {
+  return bytes[start] === 0 ? start : bytes.indexOf('\0\0', start) + 1;
+}

@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import { contentKey } from '../../core/fingerprint.js';
+import { Rollout } from '../../core/run/rollout.js';
+import { Completion } from '../../ports/llm-client.js';
+import type { ResultStore } from '../../ports/result-store.js';
+
+/** A finished step, and what is needed to go on behind it. */
+export const StepRecord = z.object({
+  /** Without log-probabilities. */
+  completion: Completion,
+  /** As the model saw it, without the count of steps left. */
+  observation: z.string(),
+  exit_code: z.int().nullable(),
+  /** Whether the action is done again to rebuild the container. */
+  repeat: z.boolean(),
+  malformed: z.boolean(),
+  /** How many actions before this one are not done again: after them no command started any more. */
+  withdrawn: z.int().min(0).default(0),
+  llm_s: z.number(),
+  env_s: z.number(),
+});
+export type StepRecord = z.infer<typeof StepRecord>;
+
+/**
+ * The steps of one rollout by the hash of everything it depends on. A step is stored the moment it is done, so that a
+ * killed rollout goes on behind its last one without asking the model again.
+ */
+export class RolloutJournal {
+  private constructor(
+    private readonly results: ResultStore,
+    private readonly key: string,
+  ) {}
+
+  /** @param identity everything the rollout depends on */
+  static of(results: ResultStore, identity: unknown): RolloutJournal {
+    return new RolloutJournal(results, contentKey({ kind: 'rollout', identity }));
+  }
+
+  /** The steps done so far, in order. @throws StoreUnavailableError */
+  async steps(): Promise<StepRecord[]> {
+    const steps: StepRecord[] = [];
+    for (;;) {
+      const stored = StepRecord.safeParse(await this.results.get(this.stepKey(steps.length)));
+      if (!stored.success) return steps;
+      steps.push(stored.data);
+    }
+  }
+
+  /** @param index from 0 @throws StoreUnavailableError */
+  async add(index: number, step: StepRecord): Promise<void> {
+    await this.results.put(this.stepKey(index), 'rollout-step', step);
+  }
+
+  /** @throws StoreUnavailableError */
+  async finished(): Promise<Rollout | null> {
+    const stored = Rollout.safeParse(await this.results.get(this.endKey));
+    return stored.success ? stored.data : null;
+  }
+
+  /** @throws StoreUnavailableError */
+  async finish(rollout: Rollout): Promise<void> {
+    await this.results.put(this.endKey, 'rollout', rollout);
+  }
+
+  private stepKey(index: number): string {
+    return contentKey({ rollout: this.key, step: index });
+  }
+
+  private get endKey(): string {
+    return contentKey({ rollout: this.key, step: 'end' });
+  }
+}

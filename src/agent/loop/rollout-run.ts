@@ -1,0 +1,238 @@
+import { BudgetSpentError, ContextTooLongError } from '../../core/errors/unavailable.js';
+import { type Rollout, type RolloutStep, tokensOf } from '../../core/run/rollout.js';
+import type { Completion, CompletionRequest } from '../../ports/llm-client.js';
+import type { ActionFormat } from '../call-formats/action-format.js';
+import { type Action, readAction } from '../call-formats/action.js';
+import { describeOutcome, describeWithdrawn, perform } from '../tools/perform.js';
+import { ContainerStuckError } from '../tools/workspace.js';
+import { ContainerOfRollout } from './container-of-rollout.js';
+import { Conversation, stepsLeft } from './conversation.js';
+import { type ExtractedPatch, extractPatch, PatchLostError } from './extract-patch.js';
+import type { StepRecord } from './rollout-journal.js';
+import { type ExitReason, type RolloutParts, submittedWith } from './rollout-task.js';
+
+/** The loop of one rollout: ask, act, observe, store. */
+export class RolloutRun implements AsyncDisposable {
+  private readonly steps: StepRecord[] = [];
+  private readonly conversation: Conversation;
+  private readonly container: ContainerOfRollout;
+
+  constructor(private readonly parts: RolloutParts) {
+    const { tools, spec, prompt, format } = parts;
+    const { action_s: actionS } = tools.settings.limits;
+    this.conversation = new Conversation(prompt, format, tools.tokenizer);
+    this.container = new ContainerOfRollout(tools.sandbox, { spec, actionS });
+  }
+
+  async toEnd(signal: AbortSignal): Promise<Rollout> {
+    const { tools, journal, task, format } = this.parts;
+    for (const step of await journal.steps()) {
+      this.container.withdraw(step.withdrawn);
+      this.remember(step);
+    }
+    task.onKnown(tools.settings.model, tokensOf(this.steps.map((step) => asStep(step, format))));
+    let reason = this.exitReason();
+    while (reason === null) {
+      reason = (await this.step(signal)) ?? this.exitReason();
+    }
+    const patch = await this.patch(signal);
+    const rollout = asRollout(this.parts, this.steps, { reason, ...patch });
+    // A budget is this run's: another with more of it goes on from here.
+    if (reason !== 'budget_limit') await journal.finish(rollout);
+    return rollout;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.container[Symbol.asyncDispose]();
+  }
+
+  /** One step, or why none can follow. */
+  private async step(signal: AbortSignal): Promise<ExitReason | null> {
+    const { tools, task, format, journal } = this.parts;
+    const { limits } = tools.settings;
+    if (limits.condense_at !== null) await this.conversation.condense(limits.condense_at);
+    const asked = performance.now();
+    const completion = await this.ask(signal);
+    if (typeof completion === 'string') return completion;
+    const answered = performance.now();
+    const acted = await this.act(completion, signal);
+    const step: StepRecord = {
+      completion: { ...completion, logprobs: null },
+      ...acted,
+      llm_s: seconds(answered - asked),
+      env_s: seconds(performance.now() - answered),
+    };
+    await journal.add(this.steps.length, step);
+    this.remember(step);
+    const { exit_code, llm_s, env_s } = step;
+    const tool = format.read(completion).call?.name ?? null;
+    await task.onStep({ candidate_id: task.candidateId, step: this.steps.length, tool, exit_code, llm_s, env_s });
+    return tool === 'finish' ? null : this.hopeless(signal);
+  }
+
+  /** Looks at checkpoints whether going on makes sense; what cannot be judged goes on. */
+  private async hopeless(signal: AbortSignal): Promise<ExitReason | null> {
+    const { tools, task, format } = this.parts;
+    const { progress } = tools;
+    if (progress === null || this.steps.length % progress.every !== 0) return null;
+    const steps = this.steps.map((step) => asStep(step, format));
+    const score = await progress.score(task.issue.problem_statement, steps, signal);
+    return score !== null && score < progress.below ? 'stopped_early' : null;
+  }
+
+  private async ask(signal: AbortSignal): Promise<Completion | ExitReason> {
+    const { tools, task, format } = this.parts;
+    const { model, temperature, limits } = tools.settings;
+    const room = limits.max_tokens - (await this.conversation.tokens());
+    if (room <= 0) return 'token_limit';
+    const request: CompletionRequest = {
+      model,
+      messages: this.conversation.messages(),
+      temperature,
+      maxTokens: Math.min(limits.max_answer_tokens, room),
+      ...(format.tools === undefined ? {} : { tools: format.tools }),
+      sample: task.sample,
+      purpose: 'agent',
+    };
+    return this.withinLimits((both) => {
+      const call = (): Promise<Completion> => tools.llm.complete(request, both);
+      return this.steps.length === 0 ? task.warm.turn(call) : call();
+    }, signal);
+  }
+
+  /** A model call, or the limit that ended it. */
+  private async withinLimits(
+    call: (signal: AbortSignal) => Promise<Completion>,
+    signal: AbortSignal,
+  ): Promise<Completion | ExitReason> {
+    const { tools, task } = this.parts;
+    const deadline = AbortSignal.timeout(Math.ceil(tools.settings.limits.model_call_s * 1000));
+    const stops = [signal, deadline, ...(task.stopAt === null ? [] : [task.stopAt])];
+    try {
+      return await call(AbortSignal.any(stops));
+    } catch (error) {
+      signal.throwIfAborted();
+      if (task.stopAt?.aborted === true || error instanceof BudgetSpentError) return 'budget_limit';
+      if (deadline.aborted) return 'llm_query_error';
+      if (error instanceof ContextTooLongError) return 'token_limit';
+      throw error;
+    }
+  }
+
+  private async act(
+    completion: Completion,
+    signal: AbortSignal,
+  ): Promise<Pick<StepRecord, 'observation' | 'exit_code' | 'repeat' | 'malformed' | 'withdrawn'>> {
+    const turn = this.parts.format.read(completion);
+    const read = turn.call === null ? { problem: turn.problem ?? '' } : readAction(turn.call);
+    if ('problem' in read) {
+      const cut = completion.finish_reason === 'length' ? ' Your answer was cut off because it was too long.' : '';
+      return { observation: `${read.problem}${cut}`, exit_code: null, repeat: false, malformed: true, withdrawn: 0 };
+    }
+    const { action } = read;
+    const use = await this.container.use((workspace) => perform(action, workspace, signal), signal);
+    const { result: outcome, withdrawn } = use;
+    if (outcome.lost === true) await this.container.drop();
+    const one = turn.more ? '\nYour answer held more than one call; only the first was carried out.' : '';
+    return {
+      observation: describeOutcome(action, outcome) + one + describeWithdrawn(withdrawn),
+      exit_code: outcome.exitCode ?? null,
+      repeat: outcome.repeat,
+      malformed: false,
+      withdrawn,
+    };
+  }
+
+  /** Takes a done step into account, whoever did it. */
+  private remember(step: StepRecord): void {
+    this.steps.push(step);
+    const action = this.actionOf(step);
+    if (step.repeat && action !== null) this.container.remember(action);
+    const left = stepsLeft(this.remaining());
+    this.conversation.add(step.completion, `${step.observation}\n${left}`);
+  }
+
+  private actionOf(step: StepRecord): Action | null {
+    const { call } = this.parts.format.read(step.completion);
+    const read = call === null ? null : readAction(call);
+    return read !== null && 'action' in read ? read.action : null;
+  }
+
+  private remaining(): number {
+    return this.parts.tools.settings.limits.max_steps - this.steps.length;
+  }
+
+  /** Why the rollout is over, or null while it is not. Submitting comes first, then limits in R2E-Gym's order. */
+  private exitReason(): ExitReason | null {
+    const { limits } = this.parts.tools.settings;
+    const last = this.steps.at(-1);
+    if (last !== undefined && this.actionOf(last)?.tool === 'finish') return submittedWith(this.remaining());
+    if (this.steps.length >= limits.max_steps_absolute) return 'abs_step_limit';
+    const spent = this.steps.reduce((sum, { llm_s, env_s }) => sum + llm_s + env_s, 0);
+    return spent >= limits.trajectory_s ? 'traj_time_limit' : null;
+  }
+
+  /** What a limit leaves is kept as well. */
+  private async patch(signal: AbortSignal): Promise<ExtractedPatch & { problem: string | null }> {
+    const acted = this.steps.some(({ repeat, exit_code }) => repeat || exit_code !== null);
+    if (!acted) return { patch: '', leftOut: [], problem: null };
+    try {
+      const { result } = await this.container.use((workspace) => extractPatch(workspace, signal), signal);
+      return { ...result, problem: null };
+    } catch (error) {
+      if (!(error instanceof PatchLostError || error instanceof ContainerStuckError)) throw error;
+      return { patch: '', leftOut: [], problem: error.message };
+    }
+  }
+}
+
+function seconds(ms: number): number {
+  return Math.round(ms) / 1000;
+}
+
+/** How a rollout ended. */
+export interface Ending extends ExtractedPatch {
+  readonly reason: ExitReason;
+  readonly problem: string | null;
+}
+
+export function asRollout(
+  { tools, task, format, prompt }: RolloutParts,
+  steps: readonly StepRecord[],
+  ending: Ending,
+): Rollout {
+  const textOf = (role: string): string => prompt.find((message) => message.role === role)?.content ?? '';
+  return {
+    instance_id: task.issue.instance_id,
+    candidate_id: task.candidateId,
+    model: tools.settings.model,
+    format: format.name,
+    exit_reason: ending.reason,
+    patch: ending.patch,
+    patch_problem: ending.problem,
+    left_out: [...ending.leftOut],
+    steps: steps.map((step) => asStep(step, format)),
+    malformed: steps.filter(({ malformed }) => malformed).length,
+    system_prompt: textOf('system'),
+    instance_prompt: textOf('user'),
+  };
+}
+
+export function asStep(
+  { completion, observation, exit_code, llm_s, env_s }: StepRecord,
+  format: ActionFormat,
+): RolloutStep {
+  const { thought, action } = format.read(completion);
+  const { usage } = completion;
+  return {
+    thought,
+    action,
+    observation,
+    exit_code,
+    input_tokens: usage?.input_tokens ?? null,
+    cached_input_tokens: usage?.cached_input_tokens ?? null,
+    output_tokens: usage?.output_tokens ?? null,
+    llm_s,
+    env_s,
+  };
+}

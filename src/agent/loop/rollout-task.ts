@@ -1,0 +1,139 @@
+import { z } from 'zod';
+import type { TokenCounts } from '../../core/budget/budget.js';
+import type { TrajectoryStep } from '../../core/run/candidate.js';
+import type { Issue } from '../../core/run/issue.js';
+import type { LlmClient, Message, Tokenizer } from '../../ports/llm-client.js';
+import type { PromptLibrary } from '../../ports/prompt-library.js';
+import type { ResultStore } from '../../ports/result-store.js';
+import type { Sandbox, SandboxSpec } from '../../ports/sandbox.js';
+import type { ActionFormat } from '../call-formats/action-format.js';
+import type { FormatName } from '../call-formats/formats.js';
+import type { RolloutJournal } from './rollout-journal.js';
+
+export interface AgentTools {
+  readonly llm: LlmClient;
+  readonly sandbox: Sandbox;
+  readonly results: ResultStore;
+  readonly prompts: PromptLibrary;
+  readonly tokenizer: Tokenizer;
+  readonly settings: AgentSettings;
+  /** Looks at a rollout now and then and stops it when it is hopeless; null = never. */
+  readonly progress: ProgressCheck | null;
+}
+
+export interface ProgressCheck {
+  /** Steps between two looks. */
+  readonly every: number;
+  /** Chance to succeed, 0..1, below which the rollout ends. */
+  readonly below: number;
+  /** Who judges, as part of what the rollout depends on. */
+  readonly judge: string;
+  /** Null when it cannot be told. */
+  readonly score: (issue: string, steps: readonly TrajectoryStep[], signal: AbortSignal) => Promise<number | null>;
+}
+
+export interface AgentSettings {
+  readonly model: string;
+  /** Who answers: equal calls to another endpoint are other calls. */
+  readonly endpoint: string;
+  readonly format: FormatName;
+  readonly temperature: number;
+  readonly limits: AgentLimits;
+  /** What the agent is asked for; the default is a solution of the issue. */
+  readonly asked?: { readonly prompt: 'agent/test-author'; readonly count: number };
+}
+
+export interface RolloutTask {
+  readonly issue: Issue;
+  readonly candidateId: string;
+  /** Which of the equal tries this is; another number is another independent sample. */
+  readonly sample: number;
+  /** Shared by rollouts of one prompt. */
+  readonly warm: WarmStart;
+  /** When it aborts, the rollout ends with what it has. */
+  readonly stopAt: AbortSignal | null;
+  /** Told of each step that is done now, not of those done earlier. */
+  readonly onStep: (step: StepTold) => Promise<void>;
+  /** Told, before anything else, what the steps that were done earlier came to. */
+  readonly onKnown: (model: string, spent: TokenCounts) => void;
+}
+
+export interface StepTold {
+  readonly candidate_id: string;
+  /** From 1. */
+  readonly step: number;
+  readonly tool: string | null;
+  readonly exit_code: number | null;
+  readonly llm_s: number;
+  readonly env_s: number;
+}
+
+/** Everything a rollout's loop works with. */
+export interface RolloutParts {
+  readonly tools: AgentTools;
+  readonly task: RolloutTask;
+  readonly format: ActionFormat;
+  readonly prompt: readonly Message[];
+  readonly journal: RolloutJournal;
+  readonly spec: SandboxSpec;
+}
+
+/** What one trajectory may take. Defaults are those of DeepSWE's reproduction guide where it names them. */
+export const AgentLimits = z.object({
+  /** Steps the model is told of; at 0 it is asked to submit. */
+  max_steps: z.int().min(1).default(40),
+  /** Steps after which it is stopped. */
+  max_steps_absolute: z.int().min(1).default(100),
+  /** Input and output tokens of one model call, i.e. the context. */
+  max_tokens: z.int().min(1_000).default(65_536),
+  /** Output tokens of one model call. */
+  max_answer_tokens: z.int().min(16).default(8_192),
+  /** Seconds of one command. */
+  action_s: z.number().positive().default(90),
+  /** Seconds of one model call, its retries included. */
+  model_call_s: z.number().positive().default(7_200),
+  /** Seconds of the whole trajectory: model calls and commands, also those before it was resumed. */
+  trajectory_s: z.number().positive().default(50_000),
+  /** Tokens from which old observations are replaced by a note; null = never, as DeepSWE. */
+  condense_at: z.int().positive().nullable().default(null),
+});
+export type AgentLimits = z.infer<typeof AgentLimits>;
+
+/**
+ * How a trajectory ended, in R2E-Gym's words (`run/edit.py`): `agent` submitted before the step limit it was told,
+ * `max_step_limit` at it, `agent_max_step_limit` after it; the others did not submit. `budget_limit` and `stopped_early` are ours.
+ */
+export type ExitReason =
+  | 'agent'
+  | 'max_step_limit'
+  | 'agent_max_step_limit'
+  | 'abs_step_limit'
+  | 'token_limit'
+  | 'traj_time_limit'
+  | 'llm_query_error'
+  | 'budget_limit'
+  | 'stopped_early';
+
+/** @param remaining steps left of those the model was told of, after this one */
+export function submittedWith(remaining: number): ExitReason {
+  if (remaining > 0) return 'agent';
+  return remaining === 0 ? 'max_step_limit' : 'agent_max_step_limit';
+}
+
+/**
+ * Lets one of several equal calls go first, so that the server has their common prefix in its cache when the others
+ * come; when the first fails the others go all the same.
+ */
+export class WarmStart {
+  private first: Promise<unknown> | null = null;
+
+  async turn<T>(call: () => Promise<T>): Promise<T> {
+    if (this.first === null) {
+      const answer = call();
+      this.first = answer.catch(() => undefined);
+      return answer;
+    }
+    await this.first;
+    return call();
+  }
+}

@@ -1,0 +1,58 @@
+import { type Rollout, tokensOf } from '../../core/run/rollout.js';
+import type { SandboxSpec } from '../../ports/sandbox.js';
+import { ACTION_FORMATS } from '../call-formats/formats.js';
+import { instancePrompt } from './conversation.js';
+import { RolloutJournal } from './rollout-journal.js';
+import { RolloutRun } from './rollout-run.js';
+import { type AgentTools, type RolloutTask, WarmStart } from './rollout-task.js';
+
+/** Raised when what the agent says or does comes to mean something else, so that stored steps are not taken up. */
+const PROTOCOL = 1;
+
+/**
+ * One try of the agent at an issue, from the first prompt to the patch. What was done before, by whichever process, is
+ * not done or paid again: the journal is read, the container rebuilt, and the rollout goes on with its next step.
+ * @throws ModelUnavailableError, sandbox errors and StoreUnavailableError when the try could not be made; the signal's
+ * reason. None of these is a fact about the agent.
+ */
+export async function rollout(tools: AgentTools, task: RolloutTask, signal: AbortSignal): Promise<Rollout> {
+  const { sandbox, results, settings } = tools;
+  const { environment } = task.issue;
+  const { id: image } = await sandbox.describeImage(environment.image, signal);
+  const format = ACTION_FORMATS[settings.format];
+  const prompt = await instancePrompt(tools.prompts, format, task.issue, settings);
+  const { workdir, base_commit: baseCommit } = environment;
+  const identity = {
+    protocol: PROTOCOL,
+    image,
+    workdir,
+    baseCommit,
+    prompt,
+    settings,
+    sandbox_limits: sandbox.limits,
+    sample: task.sample,
+    ...(tools.progress === null ? {} : { progress: { ...tools.progress, score: undefined } }),
+  };
+  const journal = RolloutJournal.of(results, identity);
+  const known = await journal.finished();
+  if (known !== null) task.onKnown(settings.model, tokensOf(known.steps));
+  // The name of a candidate is this run's, the try may be an earlier one's.
+  if (known !== null) return { ...known, instance_id: task.issue.instance_id, candidate_id: task.candidateId };
+  const spec: SandboxSpec = { image: environment.image, workdir, baseCommit, purpose: 'agent', occupies: 'command' };
+  await using run = new RolloutRun({ tools, task, format, prompt, journal, spec });
+  return await run.toEnd(signal);
+}
+
+export type SampleTask = Omit<RolloutTask, 'warm'>;
+
+/** Makes tries of one run at one issue. */
+export interface Sampler {
+  /** @throws as `rollout` */
+  sample(task: SampleTask, signal: AbortSignal): Promise<Rollout>;
+}
+
+/** One for each run: what its rollouts share is the prompt that the server is to have in its cache. */
+export function createSampler(tools: AgentTools): Sampler {
+  const warm = new WarmStart();
+  return { sample: (task, signal) => rollout(tools, { ...task, warm }, signal) };
+}

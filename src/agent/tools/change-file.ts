@@ -1,0 +1,191 @@
+import { encodeFile, type Loaded, loadFile, numbered, type TextFile } from './load-file.js';
+import { told, type ToolOutcome } from './tool-outcome.js';
+import type { Workspace } from './workspace.js';
+
+/** Lines shown around a change. */
+const CONTEXT = 4;
+/** Writes through links and keeps the mode of the file. */
+const WRITE = 'cat >"$1"';
+const EXISTS = 17;
+/** Makes parents; a dangling link counts as a file that is there. */
+const CREATE = `[ -e "$1" ] || [ -L "$1" ] && exit ${EXISTS}; d=\${1%/*}; [ -d "\${d:-/}" ] || mkdir -p -- "$d" && cat >"$1"`;
+
+/** @throws what the session throws */
+export async function createFile(
+  path: string,
+  text: string,
+  workspace: Workspace,
+  signal: AbortSignal,
+): Promise<ToolOutcome> {
+  const outcome = await workspace.run(['/bin/sh', '-c', CREATE, 'sh', path], { stdin: text }, signal);
+  if (outcome.kind === 'exited' && outcome.exitCode === EXISTS) {
+    return told(`${path} already exists. Use str_replace or insert to change a file.`);
+  }
+  const failure = ended(outcome);
+  if (failure !== null) return told(`${path} was not created: ${failure}`);
+  remember(workspace, path, null);
+  return changed(`The file ${path} was created:\n${numbered(text, 1, Infinity)}`);
+}
+
+/** @throws what the session throws */
+export async function replaceInFile(
+  path: string,
+  { old, replacement }: { old: string; replacement: string },
+  workspace: Workspace,
+  signal: AbortSignal,
+): Promise<ToolOutcome> {
+  return change(path, workspace, signal, ({ text, endings }) => {
+    // A model writes line ends as it reads them: without the carriage returns of the file.
+    const asInFile = endings === 'crlf' && !old.includes('\r') ? withCarriageReturns : (part: string): string => part;
+    return replaceOnce(text, asInFile(old), asInFile(replacement));
+  });
+}
+
+/** @throws what the session throws */
+export async function insertIntoFile(
+  path: string,
+  { line, added }: { line: number; added: string },
+  workspace: Workspace,
+  signal: AbortSignal,
+): Promise<ToolOutcome> {
+  return change(path, workspace, signal, ({ text, endings }) =>
+    insertLines(text, endings === 'crlf' && !added.includes('\r') ? withCarriageReturns(added) : added, line),
+  );
+}
+
+/** @throws what the session throws */
+export async function undoEdit(path: string, workspace: Workspace, signal: AbortSignal): Promise<ToolOutcome> {
+  const loaded = await loadFile(path, workspace, signal);
+  const real = loaded.kind === 'text' ? loaded.path : path;
+  const history = workspace.undo.get(real) ?? [];
+  const earlier = history.at(-1);
+  if (earlier === undefined) return told(`file_editor has not changed ${path}: there is nothing to undo.`);
+  const failure =
+    earlier === null ? await remove(real, workspace, signal) : await write(real, earlier, workspace, signal);
+  if (failure !== null) return told(`The last change of ${path} was not undone: ${failure}`);
+  history.pop();
+  return changed(earlier === null ? `${path} was removed again.` : `The last change of ${path} was undone.`);
+}
+
+async function change(
+  path: string,
+  workspace: Workspace,
+  signal: AbortSignal,
+  edit: (file: TextFile) => Edit,
+): Promise<ToolOutcome> {
+  const loaded = await loadFile(path, workspace, signal);
+  if (loaded.kind !== 'text') return told(unfit(path, loaded));
+  const result = edit(loaded.file);
+  if ('problem' in result) return told(`Nothing was changed: ${result.problem}`);
+  const bytes = encodeFile(result.text, loaded.file.encoding);
+  if (bytes === null)
+    return told('Nothing was changed: the file is in Latin-1, and new_str holds characters that it has not.');
+  const failure = await write(loaded.path, bytes, workspace, signal);
+  if (failure !== null) return told(`${path} was not changed: ${failure}`);
+  remember(workspace, loaded.path, loaded.bytes);
+  return changed(`The file ${path} was changed. Around the change:\n${excerpt(loaded.file.text, result)}`);
+}
+
+function unfit(path: string, loaded: Exclude<Loaded, { kind: 'text' }>): string {
+  if (loaded.kind === 'unfit') return loaded.problem;
+  return loaded.kind === 'directory' ? `${path} is a directory.` : `There is no ${path}.`;
+}
+
+function excerpt(before: string, { text, line }: { text: string; line: number }): string {
+  const grown = text.split('\n').length - before.split('\n').length;
+  const last = line + Math.max(0, grown) + CONTEXT;
+  return numbered(text, Math.max(1, line - CONTEXT), last);
+}
+
+async function write(
+  path: string,
+  bytes: Uint8Array,
+  workspace: Workspace,
+  signal: AbortSignal,
+): Promise<string | null> {
+  return ended(await workspace.run(['/bin/sh', '-c', WRITE, 'sh', path], { stdin: bytes }, signal));
+}
+
+async function remove(path: string, workspace: Workspace, signal: AbortSignal): Promise<string | null> {
+  return ended(await workspace.run(['rm', '-f', '--', path], {}, signal));
+}
+
+function ended(outcome: Awaited<ReturnType<Workspace['run']>>): string | null {
+  if (outcome.kind !== 'exited') return `it ${outcome.kind.replaceAll('-', ' ')}.`;
+  return outcome.exitCode === 0 ? null : outcome.stderr.trim().slice(0, 300);
+}
+
+function remember(workspace: Workspace, path: string, bytes: Uint8Array | null): void {
+  const history = workspace.undo.get(path) ?? [];
+  workspace.undo.set(path, [...history, bytes]);
+}
+
+function changed(text: string): ToolOutcome {
+  return { text, repeat: true };
+}
+
+function withCarriageReturns(text: string): string {
+  return text.replaceAll('\n', '\r\n');
+}
+
+/** A changed text and the line, from 1, where the change begins; or why there is none. */
+export type Edit = { readonly text: string; readonly line: number } | { readonly problem: string };
+
+/** Replaces the only occurrence of `old`. Blanks count. */
+export function replaceOnce(text: string, old: string, replacement: string): Edit {
+  if (old === '') return { problem: 'old_str is empty. To add text, use insert.' };
+  if (old === replacement) return { problem: 'old_str and new_str are the same.' };
+  const at = text.indexOf(old);
+  if (at === -1) return { problem: `old_str does not occur in the file.${nearMiss(text, old)}` };
+  if (text.includes(old, at + 1)) {
+    const lines = linesOf(text, old);
+    return {
+      problem: `old_str occurs ${lines.length} times, in lines ${lines.slice(0, 20).join(', ')}. Add lines around it until it occurs once.`,
+    };
+  }
+  return { text: text.slice(0, at) + replacement + text.slice(at + old.length), line: lineAt(text, at) };
+}
+
+/** Puts `added` behind line `after` (0 = before the first). */
+export function insertLines(text: string, added: string, after: number): Edit {
+  const lines = text === '' ? [] : text.split('\n');
+  // The text behind the last line end is no line.
+  const count = lines.at(-1) === '' ? lines.length - 1 : lines.length;
+  if (after < 0 || after > count) return { problem: `insert_line must be 0 to ${count}, the number of lines.` };
+  const head = lines
+    .slice(0, after)
+    .map((line) => `${line}\n`)
+    .join('');
+  const tail = lines.slice(after).join('\n');
+  const block = added.endsWith('\n') || tail === '' ? added : `${added}\n`;
+  return { text: head + block + tail, line: after + 1 };
+}
+
+function linesOf(text: string, part: string): number[] {
+  const found: number[] = [];
+  for (let at = text.indexOf(part); at !== -1 && found.length < 1_000; at = text.indexOf(part, at + 1)) {
+    found.push(lineAt(text, at));
+  }
+  return found;
+}
+
+function lineAt(text: string, at: number): number {
+  let line = 1;
+  for (let next = text.indexOf('\n'); next !== -1 && next < at; next = text.indexOf('\n', next + 1)) line += 1;
+  return line;
+}
+
+/** The commonest mistake is in the blanks; the model is told where, not given the benefit of a doubt. */
+function nearMiss(text: string, old: string): string {
+  const wanted = old.trim().split('\n').map(squeeze);
+  if (wanted.join('') === '') return '';
+  const lines = text.split('\n').map(squeeze);
+  const near = lines.findIndex((_, index) => wanted.every((line, offset) => lines[index + offset] === line));
+  return near === -1
+    ? ' View the file and copy the lines as they are.'
+    : ` Lines ${near + 1} to ${near + wanted.length} differ from it in blanks alone: copy them as they are.`;
+}
+
+function squeeze(text: string): string {
+  return text.replace(/\s+/g, ' ').trim();
+}

@@ -1,0 +1,77 @@
+import type { ExecOutcome } from '../../ports/sandbox.js';
+import { clipOutput, told, type ToolOutcome } from './tool-outcome.js';
+import type { Workspace } from './workspace.js';
+
+/** Bash where the image has it, or what it calls `sh`; the command is an argument, never part of this script. */
+const SHELL = 'b=$(command -v bash) || b=/bin/sh; exec "$b" -c "$1"';
+
+/** Runs a command of the agent's. Its exit code and its limits are results. @throws what the session throws */
+export async function executeBash(command: string, workspace: Workspace, signal: AbortSignal): Promise<ToolOutcome> {
+  if (command.includes('\0')) return told('The command holds a NUL byte and was not run.');
+  if (Buffer.byteLength(command) >= LONGEST_COMMAND) {
+    return told(`The command is too long and was not run. Put its text into a file with file_editor, and run that.`);
+  }
+  const tail = new OutputTail();
+  const outcome = await workspace.exec(['/bin/sh', '-c', SHELL, 'sh', command], signal, tail.take);
+  const output = outputOf(outcome, tail);
+  switch (outcome.kind) {
+    case 'exited':
+      return { text: output, exitCode: outcome.exitCode, repeat: true };
+    case 'timed-out': {
+      const late = `did not end within ${workspace.actionS} s`;
+      if (!outcome.survived) return { ...lost(`${late} and took its container with it`, output), exitCode: TIMED_OUT };
+      const text = `The command ${late} and was stopped. Until then:\n${output}`;
+      return { text, exitCode: TIMED_OUT, repeat: false };
+    }
+    case 'out-of-memory':
+      return lost('used more memory than there is and was stopped', output);
+    case 'out-of-disk':
+      return lost('wrote more than the disk holds and was stopped', output);
+  }
+}
+
+/** Bytes that Linux takes as one argument (MAX_ARG_STRLEN). */
+const LONGEST_COMMAND = 128 * 1024;
+
+/** What `timeout` exits with. */
+const TIMED_OUT = 124;
+
+function lost(what: string, output: string): ToolOutcome {
+  const text = `The command ${what}; every file is as it was before it. Until then:\n${output}`;
+  return { text, repeat: false, lost: true };
+}
+
+function outputOf({ stdout, stderr, truncated }: ExecOutcome, tail: OutputTail): string {
+  const whole = truncated ? tail.behind(stdout) : stdout;
+  return `[STDOUT]\n\n${clipOutput(whole)}\n\n[STDERR]\n\n${clipOutput(stderr)}`;
+}
+
+/** Bytes kept from the end of an output. */
+const KEPT = 32 * 1024;
+
+/** The end of an output of any length: what a test runner says last matters most, and a sandbox keeps the beginning. */
+export class OutputTail {
+  private pieces: Uint8Array[] = [];
+  private size = 0;
+
+  readonly take = (piece: Uint8Array): void => {
+    this.pieces.push(piece.slice(-KEPT));
+    this.size += piece.length;
+    if (this.pieces.length > 64) this.pieces = [this.end()];
+  };
+
+  /** A beginning that was kept, and the end behind a line that tells the gap. */
+  behind(beginning: string): string {
+    const missing = this.size - Buffer.byteLength(beginning) - KEPT;
+    if (missing <= 0) return beginning;
+    // The first line is rarely whole.
+    const end = this.end()
+      .toString('utf8')
+      .replace(/^[^\n]*\n/, '');
+    return `${beginning}\n[… ${missing} bytes left out …]\n${end}`;
+  }
+
+  private end(): Buffer {
+    return Buffer.concat(this.pieces).subarray(-KEPT);
+  }
+}

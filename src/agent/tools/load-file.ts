@@ -1,0 +1,119 @@
+import { clipChars } from './tool-outcome.js';
+import type { Workspace } from './workspace.js';
+
+/** Larger files are looked at with commands. */
+const LARGEST = 4 * 1024 * 1024;
+
+/** A file that can be edited, where it really lies, or why it cannot; `directory` and `missing` are for the caller. */
+export type Loaded =
+  | { readonly kind: 'text'; readonly path: string; readonly bytes: Uint8Array; readonly file: TextFile }
+  | { readonly kind: 'directory' }
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'unfit'; readonly problem: string };
+
+/** Reads a file; links are followed. @throws what the session throws */
+export async function loadFile(path: string, workspace: Workspace, signal: AbortSignal): Promise<Loaded> {
+  let real = path;
+  let bytes = path.endsWith('/') ? null : await workspace.read(path, LARGEST + 1, signal);
+  if (bytes === null) {
+    const found = await kindOf(path, workspace, signal);
+    if (found.kind === 'directory' || found.kind === 'missing') return { kind: found.kind };
+    real = found.real;
+    bytes = found.kind === 'file' ? await workspace.read(real, LARGEST + 1, signal) : null;
+  }
+  if (bytes === null) return { kind: 'unfit', problem: `${path} is no regular file that can be read.` };
+  if (bytes.length > LARGEST) {
+    return { kind: 'unfit', problem: `${path} is larger than ${LARGEST / 1024 / 1024} MiB. Use execute_bash for it.` };
+  }
+  const file = decodeFile(bytes);
+  if (file === null) return { kind: 'unfit', problem: `${path} is a binary file.` };
+  return { kind: 'text', path: real, bytes, file };
+}
+
+export type PathKind = 'file' | 'directory' | 'other' | 'missing';
+
+/** Prints what a path is, and where it leads when links are followed. */
+const SCRIPT = String.raw`
+p=$1
+if [ -d "$p" ]; then kind=directory
+elif [ -f "$p" ]; then kind=file
+elif [ -e "$p" ] || [ -L "$p" ]; then kind=other
+else kind=missing; fi
+printf '%s\n' "$kind"
+[ "$kind" = file ] && { readlink -f -- "$p" 2>/dev/null || printf '%s\n' "$p"; }
+exit 0`;
+
+/** @throws what the session throws */
+export async function kindOf(
+  path: string,
+  workspace: Workspace,
+  signal: AbortSignal,
+): Promise<{ kind: PathKind; real: string }> {
+  const outcome = await workspace.run(['/bin/sh', '-c', SCRIPT, 'sh', path], {}, signal);
+  const [kind = 'missing', ...rest] = outcome.stdout.split('\n');
+  const real = rest.join('\n').replace(/\n$/, '');
+  return { kind: isKind(kind) ? kind : 'other', real: real === '' ? path : real };
+}
+
+function isKind(word: string): word is PathKind {
+  return ['file', 'directory', 'other', 'missing'].includes(word);
+}
+
+/** A file as an editor sees it, and what is needed to write it back byte by byte. */
+export interface TextFile {
+  readonly text: string;
+  readonly encoding: 'utf-8' | 'latin1';
+  readonly endings: 'lf' | 'crlf';
+}
+
+/** @returns null for what is no text: it holds a NUL byte */
+export function decodeFile(bytes: Uint8Array): TextFile | null {
+  if (bytes.includes(0)) return null;
+  const utf8 = decodeUtf8(bytes);
+  const text = utf8 ?? Array.from(bytes, (byte) => String.fromCharCode(byte)).join('');
+  const lines = text.split('\n').length - 1;
+  const endings = lines > 0 && text.split('\r\n').length - 1 === lines ? 'crlf' : 'lf';
+  return { text, encoding: utf8 === null ? 'latin1' : 'utf-8', endings };
+}
+
+/** @returns null when the file's encoding has no room for a character of `text` */
+export function encodeFile(text: string, encoding: TextFile['encoding']): Uint8Array | null {
+  if (encoding === 'utf-8') return new TextEncoder().encode(text);
+  const codes = Array.from(text, (character) => character.codePointAt(0) ?? 0);
+  return codes.some((code) => code > 0xff) ? null : Uint8Array.from(codes);
+}
+
+function decodeUtf8(bytes: Uint8Array): string | null {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+const LONGEST = 24_000;
+
+/** Lines `first` to `last` of a text, from 1, with their numbers as `cat -n` writes them. */
+export function numbered(text: string, first: number, last: number): string {
+  const lines = linesOf(text).slice(first - 1, last);
+  return clipChars(lines.map((line, index) => `${String(first + index).padStart(6)}\t${line}`).join('\n'), LONGEST);
+}
+
+/** How many lines a text has: what stands behind the last line end counts when it is not empty. */
+export function countLines(text: string): number {
+  return linesOf(text).length;
+}
+
+function linesOf(text: string): string[] {
+  const lines = text.split('\n');
+  if (lines.at(-1) === '') lines.pop();
+  return lines.map((line) => (line.endsWith('\r') ? line.slice(0, -1) : line));
+}
+
+/** Lines of a Python text that open a class or a function, and their decorators, with their numbers. */
+export function outline(text: string): string {
+  const lines = linesOf(text).flatMap((line, index) =>
+    /^\s*(class\b|def\b|async def\b|@)/.test(line) ? [`${String(index + 1).padStart(6)}\t${line}`] : [],
+  );
+  return clipChars(lines.join('\n'), LONGEST);
+}

@@ -1,0 +1,73 @@
+import { clipOutput } from './tool-outcome.js';
+import { told, type ToolOutcome } from './tool-outcome.js';
+import type { Workspace } from './workspace.js';
+
+const MANY_FILES = 100;
+/** Longer arguments would keep the command from starting. */
+const LONGEST = 4_000;
+
+/**
+ * `git grep` needs nothing but git. Of a directory the Python files count (of one without, all files), hidden ones left
+ * out; of a file the lines. Exit 0 found, 1 nothing found, 3 no such path.
+ */
+const SCRIPT = String.raw`
+term=$1 path=$2
+[ -e "$path" ] || exit 3
+g() { git -c grep.fallbackToNoIndex=true -c core.quotePath=false grep --no-color -I -F "$@"; }
+if [ -d "$path" ]; then
+  cd "$path" || exit 3
+  set -- ':(exclude,glob)**/.*/**' ':(exclude,glob)**/.*'
+  g --no-index -c -e "$term" -- '*.py' "$@" || g --no-index -c -e "$term" -- . "$@"
+else
+  g --no-index -h -n -e "$term" -- "$path"
+fi`;
+
+/** @throws what the session throws */
+export async function search(
+  term: string,
+  path: string,
+  workspace: Workspace,
+  signal: AbortSignal,
+): Promise<ToolOutcome> {
+  if (!isFit(term) || !isFit(path))
+    return told(`Search for one line of text, without NUL bytes, of at most ${LONGEST} characters.`);
+  const where = workspace.resolve(path);
+  const outcome = await workspace.exec(['/bin/sh', '-c', SCRIPT, 'sh', term, where], signal);
+  if (outcome.kind !== 'exited') {
+    const lost = outcome.kind === 'timed-out' && outcome.survived ? {} : { lost: true as const };
+    return { ...told('The search took more than there is room for. Search in a smaller place.'), ...lost };
+  }
+  if (outcome.exitCode === 3) return told(`There is no "${path}".`);
+  const lines = outcome.stdout.split('\n').filter((line) => line !== '');
+  if (lines.length === 0) {
+    const trouble = outcome.exitCode > 1 ? ` (${outcome.stderr.slice(0, 300)})` : '';
+    return told(`No matches for "${term}" in ${where}${trouble}.`);
+  }
+  return told(
+    isCounts(lines)
+      ? describeFiles(term, where, lines)
+      : `Matches for "${term}" in ${where}:\n${clipOutput(lines.join('\n'))}`,
+  );
+}
+
+const COUNT = /^(.+):(\d+)$/s;
+
+/** Lines of a file begin with their number. */
+function isCounts(lines: readonly string[]): boolean {
+  return lines.every((line) => COUNT.test(line) && !/^\d+:/.test(line));
+}
+
+function describeFiles(term: string, where: string, lines: readonly string[]): string {
+  if (lines.length > MANY_FILES) {
+    return `More than ${MANY_FILES} files in ${where} hold "${term}" (${lines.length}). Search for something rarer, or in a smaller place.`;
+  }
+  const files = lines.map((line) => {
+    const [, file = line, count = '0'] = COUNT.exec(line) ?? [];
+    return `${file} (${count} ${count === '1' ? 'match' : 'matches'})`;
+  });
+  return `${lines.length} files in ${where} hold "${term}":\n${files.join('\n')}`;
+}
+
+function isFit(argument: string): boolean {
+  return !/[\0\n]/.test(argument) && argument.length <= LONGEST;
+}

@@ -1,0 +1,82 @@
+import type { ToolSpec } from '../../ports/llm-client.js';
+
+type Parameter = { type: string; description: string; enum?: string[]; items?: { type: string } };
+
+function spec(name: string, description: string, properties: Record<string, Parameter>, required: string[]): ToolSpec {
+  return { name, description, parameters: { type: 'object', properties, required, additionalProperties: false } };
+}
+
+/**
+ * The four tools, by the names and parameters of R2E-Gym's scaffold, on which DeepSWE-Preview was trained
+ * (arXiv 2504.07164; field names only, the words are ours).
+ */
+export const TOOL_SPECS: readonly ToolSpec[] = [
+  spec(
+    'file_editor',
+    `Looks at and changes files. What one call changes is there in the next.
+- view: a file with line numbers, or a directory two levels deep without hidden entries
+- create: a new file; fails when the path already exists
+- str_replace: replaces old_str, which must occur exactly once and match to the last blank, by new_str
+- insert: puts new_str behind line insert_line (0 = before the first line)
+- undo_edit: takes back the last change that file_editor made to the file`,
+    {
+      command: {
+        type: 'string',
+        enum: ['view', 'create', 'str_replace', 'insert', 'undo_edit'],
+        description: 'What to do.',
+      },
+      path: { type: 'string', description: 'Absolute path of the file or directory.' },
+      file_text: { type: 'string', description: 'For create: the whole content of the file.' },
+      old_str: { type: 'string', description: 'For str_replace: the text to be replaced.' },
+      new_str: {
+        type: 'string',
+        description: 'For str_replace: the new text, empty to delete. For insert: the lines.',
+      },
+      insert_line: { type: 'integer', description: 'For insert: the line behind which the text goes.' },
+      view_range: {
+        type: 'array',
+        items: { type: 'integer' },
+        description: 'For view: [first, last] line, counted from 1; last -1 = to the end.',
+      },
+      concise: { type: 'boolean', description: 'For view: of a Python file, its classes and functions alone.' },
+    },
+    ['command', 'path'],
+  ),
+  spec(
+    'execute_bash',
+    'Runs a shell command in a new shell in the working directory. Nobody answers prompts; there is no network. Long output loses its middle.',
+    { command: { type: 'string', description: 'The command, e.g. `python -m pytest -q tests/test_x.py`.' } },
+    ['command'],
+  ),
+  spec(
+    'search',
+    'Finds a literal text: in a directory, how often each Python file contains it; in a file, the lines that do.',
+    {
+      search_term: { type: 'string', description: 'The text to look for.' },
+      path: { type: 'string', description: 'Directory or file; the working directory when absent.' },
+    },
+    ['search_term'],
+  ),
+  spec(
+    'finish',
+    'Ends the work and submits the repository as it is.',
+    {
+      command: { type: 'string', enum: ['submit'], description: 'Always submit.' },
+      result: { type: 'string', description: 'One or two sentences on what was done.' },
+    },
+    ['command'],
+  ),
+];
+
+/** The tools in words, for models that read of them in the prompt. */
+export function toolManual(): string {
+  return TOOL_SPECS.map(({ name, description, parameters }) => {
+    const properties = parameters.properties as Record<string, Parameter>;
+    const required = parameters.required as string[];
+    const lines = Object.entries(properties).map(([key, { type, description: words, enum: choices }]) => {
+      const kind = [type, required.includes(key) ? 'required' : 'optional', ...(choices ?? [])].join(', ');
+      return `  - ${key} (${kind}): ${words}`;
+    });
+    return `### ${name}\n${description}\nParameters:\n${lines.join('\n')}`;
+  }).join('\n\n');
+}

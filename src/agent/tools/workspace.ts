@@ -1,0 +1,91 @@
+import { BadInputError } from '../../core/errors/errors.js';
+import type { ExecOutcome, Sandbox, SandboxSession, SandboxSpec } from '../../ports/sandbox.js';
+
+/** After an exec of ours, which is short, the container is in trouble rather than busy. */
+const OWN_DEADLINE_S = 60;
+
+/** No command starts in the container any more: an earlier one filled it with processes, or broke its shell. */
+export class ContainerStuckError extends Error {
+  constructor() {
+    super('no command starts in the container any more');
+  }
+}
+
+export interface WorkspaceOptions {
+  readonly spec: SandboxSpec;
+  /** Seconds of one command. */
+  readonly actionS: number;
+}
+
+/**
+ * The agent's container, opened at the first use. What its commands printed is not evidence of anything: patches are
+ * verified elsewhere, in fresh containers.
+ */
+export class Workspace implements AsyncDisposable {
+  readonly workdir: string;
+  readonly actionS: number;
+  /** Contents before each change of the file editor, newest last, by path; null = there was no file. */
+  readonly undo = new Map<string, (Uint8Array | null)[]>();
+  private constructor(
+    private readonly session: SandboxSession,
+    { spec, actionS }: WorkspaceOptions,
+  ) {
+    this.workdir = spec.workdir;
+    this.actionS = actionS;
+  }
+
+  /** @throws what Sandbox.open throws */
+  static async open(sandbox: Sandbox, options: WorkspaceOptions, signal: AbortSignal): Promise<Workspace> {
+    return new Workspace(await sandbox.open(options.spec, signal), options);
+  }
+
+  /** The commit that the patch is a difference to. */
+  get base(): string {
+    return this.session.baseCommit;
+  }
+
+  /** A command of the agent's; one that takes too long is stopped, and the container stays if that was possible. */
+  exec(argv: readonly string[], signal: AbortSignal, onStdout?: (piece: Uint8Array) => void): Promise<ExecOutcome> {
+    const request = { argv, deadlineS: this.actionS, survivesTimeout: true };
+    return this.started(this.session.exec(onStdout === undefined ? request : { ...request, onStdout }, signal));
+  }
+
+  /** A command of ours in the agent's container. */
+  run(
+    argv: readonly string[],
+    options: { stdin?: string | Uint8Array; onStdout?: (piece: Uint8Array) => void },
+    signal: AbortSignal,
+  ): Promise<ExecOutcome> {
+    return this.started(this.session.exec({ argv, ...options, deadlineS: OWN_DEADLINE_S }, signal));
+  }
+
+  private async started(running: Promise<ExecOutcome>): Promise<ExecOutcome> {
+    const outcome = await running;
+    if (outcome.kind === 'exited' && outcome.neverStarted === true) throw new ContainerStuckError();
+    return outcome;
+  }
+
+  /** First bytes of a regular file; null for anything else, a path that cannot be one, and a file that may not be read. */
+  async read(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | null> {
+    try {
+      return await this.session.readFile(path, maxBytes, signal);
+    } catch (error) {
+      // The path is the model's: a wrong one is its mistake and no end of the run.
+      if (error instanceof BadInputError) return null;
+      throw error;
+    }
+  }
+
+  /** A path of the model's: relative ones start at the working directory. */
+  resolve(path: string): string {
+    return path.startsWith('/') ? path : `${this.workdir}/${path}`;
+  }
+
+  async close(): Promise<void> {
+    await this.session.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}

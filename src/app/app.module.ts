@@ -1,0 +1,215 @@
+import { Inject, Module, type OnApplicationBootstrap, type OnApplicationShutdown, type Provider } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type { App } from '../commands/app.js';
+import type { PriceTable } from '../core/budget/budget.js';
+import { readPrices } from '../io/inputs/yaml.js';
+import { InProcessRunQueue } from '../jobs/in-process-run-queue.js';
+import type { SpreadTools } from '../jobs/run-spread.js';
+import { UnitWorker } from '../jobs/unit-worker.js';
+import { GptTokenizer } from '../models/gpt-tokenizer.js';
+import { createLlmClient } from '../models/llm-clients.js';
+import { MarkdownPromptLibrary } from '../models/prompts/prompt-library.js';
+import { AuditLog } from '../ports/audit-log.js';
+import { MachineRoom } from '../ports/host-resources.js';
+import { LlmClient, ModelProbe, Tokenizer } from '../ports/llm-client.js';
+import { Meter } from '../ports/meter.js';
+import { PromptLibrary } from '../ports/prompt-library.js';
+import { ReportStore } from '../ports/report-store.js';
+import { ResultStore } from '../ports/result-store.js';
+import { RunQueue } from '../ports/run-queue.js';
+import { RunStore } from '../ports/run-store.js';
+import { Sandbox } from '../ports/sandbox.js';
+import type { ImportSummary } from '../reports/write-import.js';
+import { PipelineExecutor } from '../runs/execute-run.js';
+import { ReportMaker } from '../runs/report-maker.js';
+import { RescoreIntake } from '../runs/rescore-intake.js';
+import { JudgePrompts, RunKitFactory } from '../runs/run-dependencies.js';
+import { RunExecutor } from '../runs/run-executor.js';
+import { RunService } from '../runs/run-service.js';
+import { RunSettings } from '../runs/run-settings.js';
+import { ContainerSweeper, StoreSweeper } from '../runs/sweepers.js';
+import type { OpenStore } from '../store/store.js';
+import { CONFIG, type Config, loadConfig } from './config.js';
+import { PROCESS_NAME, SPREAD, spreadProviders, STORE } from './job-providers.js';
+import { createLogger, nestLogger } from './logger.js';
+import { ConfiguredJudgePrompts, ConfiguredKits, type KitPorts } from './run-dependencies.js';
+import { sandboxProviders } from './sandbox-providers.js';
+import { modelProbe, Watching } from './telemetry.js';
+import { JobThreads } from './threads/job-threads.js';
+import { ThreadedReports } from './threads/threaded-reports.js';
+import { UploadedRuns, type UploadJob } from './threads/uploaded-runs.js';
+import { VERSION } from './version.js';
+
+const PRICES = Symbol('PriceTable');
+const PORTS = Symbol('KitPorts');
+const RUNS_AT_ONCE = 4;
+/** How long the work of a killed process waits before another takes it up. */
+const LEASE_MS = 6_000;
+
+type ImportThreads = JobThreads<UploadJob, ImportSummary>;
+type PortsInOrder = [Sandbox, LlmClient, PromptLibrary, ResultStore, Tokenizer, Watching];
+
+const providers: Provider[] = [
+  { provide: CONFIG, useFactory: () => loadConfig() },
+  {
+    provide: ResultStore,
+    useFactory: (store: OpenStore, watching: Watching) => watching.results(store.results),
+    inject: [STORE, Watching],
+  },
+  {
+    provide: Watching,
+    useFactory: (config: Config, meter?: Meter) => new Watching(config, meter),
+    inject: [CONFIG, { token: Meter, optional: true }],
+  },
+  { provide: ModelProbe, useFactory: (config: Config) => modelProbe(config), inject: [CONFIG] },
+  {
+    provide: PRICES,
+    useFactory: (config: Config) => (config.prices === undefined ? {} : readPrices(config.prices)),
+    inject: [CONFIG],
+  },
+  {
+    provide: PromptLibrary,
+    useFactory: ({ criteria }: Config) => new MarkdownPromptLibrary(undefined, criteria),
+    inject: [CONFIG],
+  },
+  {
+    provide: LlmClient,
+    useFactory: (config: Config, watching: Watching, prices: PriceTable) =>
+      watching.llm((onRetry) => createLlmClient(config.llm, onRetry), prices),
+    inject: [CONFIG, Watching, PRICES],
+  },
+  { provide: RunQueue, useFactory: () => new InProcessRunQueue(RUNS_AT_ONCE) },
+  ...sandboxProviders,
+  { provide: Tokenizer, useFactory: () => new GptTokenizer() },
+  {
+    provide: PORTS,
+    useFactory: (...[sandbox, llm, prompts, results, tokenizer, { tracer }]: PortsInOrder): KitPorts => ({
+      sandbox,
+      llm,
+      prompts,
+      results,
+      tokenizer,
+      tracer,
+    }),
+    inject: [Sandbox, LlmClient, PromptLibrary, ResultStore, Tokenizer, Watching],
+  },
+  {
+    provide: RunKitFactory,
+    useFactory: (config: Config, prices: PriceTable, ports: KitPorts) => new ConfiguredKits(config, prices, ports),
+    inject: [CONFIG, PRICES, PORTS],
+  },
+  {
+    provide: RunExecutor,
+    useFactory: (kits: RunKitFactory, ports: KitPorts, spread: Omit<SpreadTools, 'sandbox'>, watching: Watching) => {
+      const { sandbox, prompts } = ports;
+      const tools = { kits, sandbox, prompts, version: VERSION, spread, watch: watching.stages };
+      return watching.executor(new PipelineExecutor(tools));
+    },
+    inject: [RunKitFactory, PORTS, SPREAD, Watching],
+  },
+  {
+    provide: RunSettings,
+    useFactory: (config: Config, room: MachineRoom) =>
+      new RunSettings(nestLogger(createLogger(config.logLevel, config.secrets)), {
+        room,
+        leaseMs: LEASE_MS,
+        drainMs: config.stop.drainS * 1000,
+        process: PROCESS_NAME,
+      }),
+    inject: [CONFIG, MachineRoom],
+  },
+  ...spreadProviders,
+  RunService,
+  {
+    provide: JobThreads,
+    useFactory: (): ImportThreads => new JobThreads(new URL('./threads/import-thread.js', import.meta.url)),
+  },
+  {
+    provide: RescoreIntake,
+    useFactory: (runs: RunService, kits: RunKitFactory, room: MachineRoom, imports: ImportThreads) =>
+      new UploadedRuns(runs, kits, room, (job) => imports.run(job)),
+    inject: [RunService, RunKitFactory, MachineRoom, JobThreads],
+  },
+  {
+    provide: JudgePrompts,
+    useFactory: (config: Config, ports: KitPorts) => new ConfiguredJudgePrompts(config, ports),
+    inject: [CONFIG, PORTS],
+  },
+  {
+    provide: ReportMaker,
+    useFactory: ({ store }: Config) =>
+      new ThreadedReports(new URL('./threads/report-thread.js', import.meta.url), store),
+    inject: [CONFIG],
+  },
+];
+
+/** The composition root: binds every port to its adapter. */
+@Module({
+  providers,
+  exports: [
+    STORE,
+    RunService,
+    UnitWorker,
+    RescoreIntake,
+    JudgePrompts,
+    ReportMaker,
+    ReportStore,
+    AuditLog,
+    RunStore,
+    RunSettings,
+    MachineRoom,
+    Sandbox,
+    LlmClient,
+    ModelProbe,
+    RunKitFactory,
+    CONFIG,
+  ],
+})
+export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown {
+  @Inject(UnitWorker) private readonly worker!: UnitWorker;
+  @Inject(StoreSweeper) private readonly forgetting!: StoreSweeper;
+  private readonly sweeper: ContainerSweeper;
+
+  constructor(
+    @Inject(STORE) private readonly store: OpenStore,
+    private readonly sandbox: Sandbox,
+    private readonly runs: RunService,
+    watching: Watching,
+  ) {
+    this.sweeper = new ContainerSweeper(sandbox, watching.warn);
+  }
+
+  onApplicationBootstrap(): void {
+    this.sweeper.start();
+    this.forgetting.start();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    this.sweeper.stop();
+    this.forgetting.stop();
+    // Runs that may still finish need their units to be done.
+    await this.runs.shutdown();
+    await this.worker.shutdown();
+    await this.sandbox.closeAll();
+    await this.store.close();
+  }
+}
+
+/** The application without a server, for one command. @throws BadInputError for a bad setting, StoreUnavailableError */
+export async function openApplication(): Promise<App> {
+  // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- Nest's options are a class in name only
+  const context = await NestFactory.createApplicationContext(AppModule, { logger: false, abortOnError: false });
+  const config = context.get<Config>(CONFIG);
+  return {
+    runs: context.get(RunService),
+    sandbox: context.get(Sandbox),
+    kits: context.get(RunKitFactory),
+    room: context.get(MachineRoom),
+    llm: context.get(LlmClient),
+    storePath: context.get<OpenStore>(STORE).name,
+    verifierModel: config.llm.verifierModel ?? null,
+    agentModel: config.agent.model ?? null,
+    replaying: config.llm.replay !== undefined,
+    close: () => context.close(),
+  };
+}

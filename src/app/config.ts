@@ -1,0 +1,241 @@
+import { cpus, homedir } from 'node:os';
+import { join } from 'node:path';
+import type { z } from 'zod';
+import type { FormatName } from '../agent/call-formats/formats.js';
+import type { AgentLimits } from '../agent/loop/rollout-task.js';
+import type { ApiKey } from '../core/api-key.js';
+import { BadInputError } from '../core/errors/errors.js';
+import type { JudgeMethod } from '../core/run/verifier.js';
+import { passwordIn } from '../core/secrets.js';
+import type { ClusterOptions } from '../sandbox/kubernetes/options.js';
+import { clusterOf, Settings } from './settings.js';
+
+export interface Config {
+  readonly llm: {
+    readonly baseUrl: string | undefined;
+    /** Base URLs of models that another server has. */
+    readonly modelUrls: Readonly<Record<string, string>>;
+    readonly apiKey: string | undefined;
+    readonly verifierModel: string | undefined;
+    readonly concurrency: number;
+    readonly timeoutS: number;
+    readonly replay: string | undefined;
+    readonly record: string | undefined;
+  };
+  readonly agent: {
+    readonly model: string | undefined;
+    readonly format: FormatName;
+    readonly limits: AgentLimits;
+    /** Steps between two looks of the judge at a running rollout; undefined = none. */
+    readonly checkEvery: number | undefined;
+    readonly stopBelow: number;
+  };
+  readonly judge: {
+    readonly method: JudgeMethod;
+    readonly samples: number;
+    readonly votes: number;
+    readonly promptTokens: number;
+    readonly answerTokens: number;
+    readonly minMass: number;
+    readonly prefill: boolean;
+    readonly secondOpinion: boolean;
+  };
+  /** Who writes tests; without a model nobody does. */
+  readonly tests: {
+    readonly model: string | undefined;
+    readonly samples: number;
+    readonly count: number;
+    readonly answerTokens: number;
+    readonly author: 'single' | 'agent';
+    /** Scripts taken from each candidate's own trajectory, at most. */
+    readonly harvest: number;
+  };
+  /** Folder of criteria to use instead of the shipped ones. */
+  readonly criteria: string | undefined;
+  /** File of the price table. */
+  readonly prices: string | undefined;
+  readonly sandbox: {
+    /** Agents' containers open at once; they wait for their model most of the time. */
+    readonly idleSessions: number;
+    readonly engine: 'docker' | 'kubernetes';
+    readonly dockerHost: string | undefined;
+    readonly cluster: ClusterOptions;
+    readonly concurrency: number;
+    readonly ttlS: number;
+    readonly cpus: number;
+    readonly memoryMb: number;
+    readonly diskMb: number;
+    readonly pids: number;
+  };
+  readonly images: {
+    readonly pull: 'never' | 'missing';
+    /** Bound of all images that bestk pulled. */
+    readonly cacheBytes: number | undefined;
+    /** Where Docker keeps its `config.json`. */
+    readonly configFolder: string;
+  };
+  /** Floors of free disk and memory in MiB; undefined = the defaults, 0 = none. */
+  readonly floors: { readonly diskMb: number | undefined; readonly memoryMb: number | undefined };
+  /** A file, absolute or relative, or the address of a PostgreSQL database. */
+  readonly store: { readonly file: string } | { readonly postgres: string };
+  /** How long ended runs and unused results are kept; undefined = for ever. */
+  readonly retentionDays: number | undefined;
+  readonly apiKeys: readonly ApiKey[];
+  /** Requests a second of one API key, or of one address without. */
+  readonly rateLimit: number;
+  /** What must not be printed: the model's key, and the password in DATABASE_URL. */
+  readonly secrets: readonly string[];
+  readonly logLevel: string;
+  /** How the service stops. */
+  readonly stop: {
+    /** How long runs under way may still finish before they are handed back. */
+    readonly drainS: number;
+    /** How long handing back and removing containers may take then. */
+    readonly limitS: number;
+  };
+}
+
+/** DI token of {@link Config}. */
+export const CONFIG = Symbol('Config');
+
+/** The only reader of the environment. @throws BadInputError that names the first wrong variable and how many more there are */
+export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
+  const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  const parsed = Settings.safeParse(present);
+  if (!parsed.success) throw describeProblem(parsed.error);
+  const s = parsed.data;
+  if (s.BESTK_REPLAY !== undefined && s.BESTK_RECORD !== undefined) {
+    throw new BadInputError('BESTK_REPLAY and BESTK_RECORD exclude each other.', { field: 'BESTK_RECORD' });
+  }
+  return {
+    llm: {
+      baseUrl: s.OPENAI_BASE_URL,
+      modelUrls: s.BESTK_MODEL_URLS,
+      apiKey: s.OPENAI_API_KEY,
+      verifierModel: s.BESTK_VERIFIER_MODEL,
+      concurrency: s.BESTK_LLM_CONCURRENCY,
+      timeoutS: s.BESTK_LLM_TIMEOUT_S,
+      replay: s.BESTK_REPLAY,
+      record: s.BESTK_RECORD,
+    },
+    agent: agentOf(s),
+    judge: judgeOf(s),
+    tests: {
+      model: s.BESTK_TEST_MODEL,
+      samples: s.BESTK_TEST_SAMPLES,
+      count: s.BESTK_TEST_COUNT,
+      answerTokens: s.BESTK_TEST_ANSWER_TOKENS,
+      author: s.BESTK_TEST_AUTHOR,
+      harvest: s.BESTK_TEST_HARVEST,
+    },
+    criteria: s.BESTK_EF_CRITERIA,
+    prices: s.BESTK_PRICES,
+    sandbox: sandboxOf(s),
+    images: imagesOf(s),
+    floors: { diskMb: s.BESTK_MIN_FREE_DISK_MB, memoryMb: s.BESTK_MIN_FREE_MEMORY_MB },
+    store: storePlace(s.DATABASE_URL, s.XDG_STATE_HOME),
+    retentionDays: s.BESTK_RETENTION_DAYS,
+    apiKeys: s.BESTK_API_KEYS,
+    rateLimit: s.BESTK_RATE_LIMIT,
+    secrets: [s.OPENAI_API_KEY, passwordIn(s.DATABASE_URL)].filter((secret) => secret !== undefined),
+    logLevel: s.BESTK_LOG_LEVEL,
+    stop: { drainS: s.BESTK_DRAIN_S, limitS: s.BESTK_SHUTDOWN_S },
+  };
+}
+
+function describeProblem(error: z.ZodError): BadInputError {
+  const [first, ...others] = error.issues;
+  const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
+  const name = first?.path.join('.') ?? '';
+  return new BadInputError(
+    `${first?.message ?? 'is wrong'}${more}`,
+    { file: 'environment', field: name },
+    `Correct or unset ${name}.`,
+  );
+}
+
+/** More pods than this one process cannot keep busy. */
+const PODS = 512;
+const GB = 1e9;
+
+type StorePlace = { readonly file: string } | { readonly postgres: string };
+
+/** The engine of the sandboxes, and what each of them may take. */
+export function sandboxOf(s: Settings) {
+  return {
+    idleSessions: s.BESTK_AGENT_SESSIONS,
+    engine: s.BESTK_SANDBOX,
+    dockerHost: s.DOCKER_HOST,
+    cluster: clusterOf(s),
+    concurrency: s.BESTK_SANDBOX_CONCURRENCY ?? roomOf(s.BESTK_SANDBOX),
+    ttlS: s.BESTK_SANDBOX_TTL_S,
+    cpus: s.BESTK_SANDBOX_CPUS,
+    memoryMb: s.BESTK_SANDBOX_MEMORY_MB,
+    diskMb: s.BESTK_SANDBOX_DISK_MB,
+    pids: s.BESTK_SANDBOX_PIDS,
+  };
+}
+
+/** What becomes of images that are not on the engine, and of those that were pulled. */
+export function imagesOf({ BESTK_PULL: pull, BESTK_IMAGE_CACHE_GB: gb, DOCKER_CONFIG: folder }: Settings) {
+  const cacheBytes = gb === undefined ? undefined : gb * GB;
+  return { pull, cacheBytes, configFolder: folder ?? join(homedir(), '.docker') };
+}
+
+/** Sandboxes at once: a machine has its cores, a cluster its own quota. */
+function roomOf(engine: Settings['BESTK_SANDBOX']): number {
+  return engine === 'docker' ? Math.max(1, cpus().length) : PODS;
+}
+
+/** The agent's model, format and limits. @throws BadInputError for limits that contradict each other */
+export function agentOf(s: Settings) {
+  return {
+    model: s.BESTK_AGENT_MODEL,
+    format: s.BESTK_AGENT_FORMAT,
+    limits: agentLimits(s),
+    checkEvery: s.BESTK_AGENT_CHECK_EVERY,
+    stopBelow: s.BESTK_AGENT_STOP_BELOW,
+  };
+}
+
+/** How the judge is asked. */
+export function judgeOf(s: Settings) {
+  return {
+    method: s.BESTK_EF_METHOD,
+    samples: s.BESTK_EF_SAMPLES,
+    votes: s.BESTK_EF_VOTES,
+    promptTokens: s.BESTK_EF_PROMPT_TOKENS,
+    answerTokens: s.BESTK_EF_ANSWER_TOKENS,
+    minMass: s.BESTK_EF_MIN_MASS,
+    prefill: s.BESTK_EF_PREFILL,
+    secondOpinion: s.BESTK_EF_SECOND_OPINION,
+  };
+}
+
+function agentLimits(s: Settings): AgentLimits {
+  if (s.BESTK_AGENT_MAX_STEPS_ABSOLUTE < s.BESTK_AGENT_MAX_STEPS) {
+    throw new BadInputError(
+      `is less than BESTK_AGENT_MAX_STEPS (${s.BESTK_AGENT_MAX_STEPS}).`,
+      { file: 'environment', field: 'BESTK_AGENT_MAX_STEPS_ABSOLUTE' },
+      'Give at least as many steps as the agent is told of.',
+    );
+  }
+  return {
+    max_steps: s.BESTK_AGENT_MAX_STEPS,
+    max_steps_absolute: s.BESTK_AGENT_MAX_STEPS_ABSOLUTE,
+    max_tokens: s.BESTK_AGENT_MAX_TOKENS,
+    max_answer_tokens: s.BESTK_AGENT_MAX_ANSWER_TOKENS,
+    action_s: s.BESTK_AGENT_ACTION_S,
+    model_call_s: s.BESTK_AGENT_MODEL_CALL_S,
+    trajectory_s: s.BESTK_AGENT_TRAJECTORY_S,
+    condense_at: s.BESTK_AGENT_CONDENSE_AT ?? null,
+  };
+}
+
+/** A file, or the URL of a PostgreSQL database. */
+export function storePlace(url: string | undefined, stateHome: string | undefined): StorePlace {
+  if (url === undefined)
+    return { file: join(stateHome ?? join(homedir(), '.local', 'state'), 'bestk', 'store.sqlite') };
+  if (/^postgres(ql)?:/.test(url)) return { postgres: url };
+  return { file: url.replace(/^(file|sqlite):(\/\/(?=\/))?/, '') };
+}

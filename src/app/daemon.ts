@@ -1,0 +1,36 @@
+import { stopWithin, untilTold } from '../commands/stopping.js';
+import { loadConfig } from './config.js';
+import type { LoggedAudit } from '../http/ops/auditor.js';
+import type { ServeOptions } from '../http/serve.js';
+import { createLogger, nestLogger } from './logger.js';
+
+/** A process that goes on until it is told to stop, and tells of itself in the log. */
+export class Daemon {
+  /** @throws BadInputError for a bad setting */
+  readonly config = loadConfig();
+  private readonly logger = createLogger(this.config.logLevel, this.config.secrets);
+
+  /** How it answers HTTP at an address. */
+  listening(at: Pick<ServeOptions, 'host' | 'port'>): ServeOptions {
+    const { apiKeys, rateLimit, secrets } = this.config;
+    const audit: LoggedAudit = (entry) => {
+      this.logger.info({ audit: entry }, 'audit');
+    };
+    return { ...at, apiKeys, rateLimit, secrets, logger: nestLogger(this.logger), audit };
+  }
+
+  tell(facts: Readonly<Record<string, unknown>>, message: string): void {
+    this.logger.info(facts, message);
+  }
+
+  /** Waits for SIGINT or SIGTERM, then closes within bounded time. */
+  async untilTold(close: () => Promise<void>): Promise<void> {
+    const { drainS, limitS } = this.config.stop;
+    const signal = await untilTold();
+    this.tell({ signal }, 'stopping');
+    await stopWithin(drainS + limitS, close, (why) => {
+      this.logger.error({ why }, 'ending without having stopped');
+    });
+    this.tell({}, 'stopped');
+  }
+}

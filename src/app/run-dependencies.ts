@@ -1,0 +1,189 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { BudgetedLlmClient } from '../models/budgeted-llm-client.js';
+import { GptTokenizer } from '../models/gpt-tokenizer.js';
+import { endpointName } from '../models/llm-clients.js';
+import { MarkdownPromptLibrary } from '../models/prompts/prompt-library.js';
+import { StoredLlmClient } from '../models/stored-llm-client.js';
+import { createAgentTestWriter } from '../agent/loop/test-writer.js';
+import { createSampler, type Sampler } from '../agent/loop/rollout.js';
+import type { AgentSettings, ProgressCheck } from '../agent/loop/rollout-task.js';
+import { loadConfig, type Config } from './config.js';
+import type { Converse } from '../reports/exports/export-rows.js';
+import type { Candidate } from '../core/run/candidate.js';
+import type { Ahead } from '../core/run/cell.js';
+import type { Budget, PriceTable } from '../core/budget/budget.js';
+import { BudgetLedger } from '../core/budget/budget-ledger.js';
+import { contentKey } from '../core/fingerprint.js';
+import type { Observe } from '../core/run/verifier.js';
+import type { RunRequest } from '../core/run/run-request.js';
+import type { AgentDescription } from '../core/run/run-result.js';
+import type { TestWriter } from '../core/run/generated-test.js';
+import { isJudge, type VerifierName } from '../core/run/verifier.js';
+import { type JudgePrompt, JudgePrompts } from '../runs/run-dependencies.js';
+import { RunKitFactory, type RunKit } from '../runs/run-dependencies.js';
+import type { LlmClient } from '../ports/llm-client.js';
+import type { PromptLibrary } from '../ports/prompt-library.js';
+import type { ResultStore } from '../ports/result-store.js';
+import type { Sandbox } from '../ports/sandbox.js';
+import type { UnitKind } from '../ports/unit-store.js';
+import type { Tokenizer } from '../ports/llm-client.js';
+import type { Tracer } from '../ports/tracer.js';
+import { VERSION } from './version.js';
+import {
+  createCellWorker,
+  createProgressJudge,
+  createTestWriter,
+  createVerifiers,
+  harvestedTests,
+  judgePrompt,
+  trainingConversation,
+} from '../../verifiers/index.js';
+
+const NONCE_BYTES = 24;
+/** Part of a budget that the agent leaves to the judge and the test writer. */
+const JUDGE_SHARE = 0.2;
+/** Temperature 1: K equal answers would be one try (field guide of DeepSWE's test-time scaling). */
+const AGENT_TEMPERATURE = 1;
+
+export interface KitPorts {
+  readonly sandbox: Sandbox;
+  readonly llm: LlmClient;
+  readonly prompts: PromptLibrary;
+  readonly results: ResultStore;
+  readonly tokenizer: Tokenizer;
+  readonly tracer: Tracer;
+}
+
+/** Kits as the settings say: the verifiers, the agent, and an account of what they ask models. */
+export class ConfiguredKits extends RunKitFactory {
+  readonly verifierModel: string | null;
+  readonly testModel: string | null;
+  readonly defaults: readonly VerifierName[];
+  readonly agent: AgentDescription | null;
+  private readonly agentSettings: AgentSettings | null;
+  private readonly setups = new Map<UnitKind, Promise<string>>();
+
+  constructor(
+    private readonly config: Config,
+    readonly prices: PriceTable,
+    private readonly ports: KitPorts,
+  ) {
+    super();
+    this.verifierModel = config.llm.verifierModel ?? null;
+    this.testModel = config.tests.model ?? null;
+    this.defaults = this.verifierModel === null ? ['eb'] : ['ef', 'eb'];
+    this.agentSettings = agentSettings(config);
+    this.agent = this.agentSettings === null ? null : { ...this.agentSettings };
+  }
+
+  override modelsOf(
+    { candidates, tests }: Pick<RunRequest, 'candidates' | 'tests'>,
+    verifiers: readonly VerifierName[],
+  ): readonly string[] {
+    const judge = verifiers.some(isJudge) ? [this.verifierModel] : [];
+    const agent = candidates === null ? [this.agentSettings?.model ?? null] : [];
+    const writer = tests === null && verifiers.includes('eb') ? [this.testModel] : [];
+    return [...judge, ...agent, ...writer].filter((model) => model !== null);
+  }
+
+  override setupOf(kind: UnitKind): Promise<string> {
+    const known = this.setups.get(kind) ?? this.newSetupOf(kind);
+    this.setups.set(kind, known);
+    return known;
+  }
+
+  private async newSetupOf(kind: UnitKind): Promise<string> {
+    const { sandbox, prompts } = this.ports;
+    const { judge, llm, agent } = this.config;
+    const common = { kind, version: VERSION };
+    if (kind === 'cells') return contentKey({ ...common, limits: sandbox.limits });
+    const model = this.verifierModel;
+    const judging = { judge, model, endpoint: endpointName(llm, model ?? ''), prompts: await prompts.hashes() };
+    if (kind === 'verdict') return contentKey({ ...common, ...judging });
+    const checked = agent.checkEvery === undefined ? { prompts: judging.prompts } : judging;
+    return contentKey({ ...common, agent, settings: this.agentSettings, limits: sandbox.limits, ...checked });
+  }
+
+  override create(observe: Observe, budget: Budget | null, ahead?: Ahead): RunKit {
+    const { sandbox, prompts, results, tokenizer, tracer } = this.ports;
+    const { method, ...judge } = this.config.judge;
+    const { model: testModel, harvest } = this.config.tests;
+    const agentShare = this.verifierModel === null && testModel === undefined ? 1 : 1 - JUDGE_SHARE;
+    const ledger = new BudgetLedger(budget ?? { tokens: null, usd: null, seconds: null }, this.prices, agentShare);
+    const stored = new StoredLlmClient(this.ports.llm, results, (name) => endpointName(this.config.llm, name));
+    const llm = new BudgetedLlmClient(stored, ledger);
+    const executionFree = { ...judge, llm, prompts, tokenizer, tracer, model: this.verifierModel ?? '' };
+    const executing = { sandbox, results, tracer, nonce: newNonce, pause };
+    const verifiers = createVerifiers({ executionFree, executionBased: { ...executing, observe, ahead } });
+    return {
+      testWriter: testModel === undefined ? null : this.testWriter(llm, testModel),
+      harvest: (candidates) => (harvest === 0 ? [] : harvestedTests(candidates, harvest)),
+      verifiers: { ...verifiers, ef: verifiers[`ef:${method}`] },
+      sampler: this.sampler(llm, createProgressJudge(executionFree)),
+      ledger,
+      usage: () => stored.usage(),
+      cells: createCellWorker(executing),
+      absorb: ({ usage, spent }) => {
+        stored.addUsage(usage);
+        ledger.add(spent);
+      },
+    };
+  }
+
+  private testWriter(llm: LlmClient, model: string): TestWriter {
+    const { author, samples, count, answerTokens } = this.config.tests;
+    const { sandbox, prompts } = this.ports;
+    const single = createTestWriter({ samples, count, answerTokens, llm, prompts, sandbox, model });
+    if (author === 'single') return single;
+    const asked = { prompt: 'agent/test-author', count } as const;
+    const { format, limits } = this.config.agent;
+    const endpoint = endpointName(this.config.llm, model);
+    const settings = { model, endpoint, format, temperature: AGENT_TEMPERATURE, limits, asked };
+    return { ...single, ...createAgentTestWriter({ ...this.ports, llm, settings, progress: null }) };
+  }
+
+  private sampler(llm: LlmClient, score: ProgressCheck['score']): Sampler | null {
+    const { agentSettings: settings, verifierModel: judge } = this;
+    if (settings === null) return null;
+    const { checkEvery: every, stopBelow: below } = this.config.agent;
+    const progress = every === undefined || judge === null ? null : { every, below, judge, score };
+    return createSampler({ ...this.ports, llm, settings, progress });
+  }
+}
+
+function newNonce(): string {
+  return randomBytes(NONCE_BYTES).toString('hex');
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal });
+}
+
+function agentSettings({ llm, agent }: Config): AgentSettings | null {
+  const { model, format, limits } = agent;
+  if (model === undefined) return null;
+  return { model, endpoint: endpointName(llm, model), format, temperature: AGENT_TEMPERATURE, limits };
+}
+
+/** What the verifier is shown of a candidate, with the right answer, as the settings have it. */
+export function trainingConverse(): Converse {
+  const { criteria, judge } = loadConfig();
+  const prompts = new MarkdownPromptLibrary(undefined, criteria);
+  const options = { prompts, tokenizer: new GptTokenizer(), promptTokens: judge.promptTokens };
+  return (issue, candidate, right) => trainingConversation(options, issue, candidate, right);
+}
+
+/** What the YES/NO judge is shown, as the settings have it. */
+export class ConfiguredJudgePrompts extends JudgePrompts {
+  constructor(
+    private readonly config: Config,
+    private readonly ports: Pick<KitPorts, 'prompts' | 'tokenizer'>,
+  ) {
+    super();
+  }
+
+  override of(problemStatement: string, candidate: Candidate): Promise<JudgePrompt | null> {
+    return judgePrompt({ ...this.ports, promptTokens: this.config.judge.promptTokens }, problemStatement, candidate);
+  }
+}

@@ -1,0 +1,90 @@
+import { Global, Module } from '@nestjs/common';
+import { serverOf } from '../models/llm-clients.js';
+import { HttpModelProbe } from '../models/openai/connection.js';
+import { OtelTracer } from '../telemetry/otel-tracer.js';
+import { WatchedLlmClient } from '../telemetry/instrumented-models.js';
+import { WatchedResultStore } from '../telemetry/instrumented-models.js';
+import { WatchedSandbox } from '../telemetry/instrumented-sandbox.js';
+import type { Config } from './config.js';
+import type { PriceTable } from '../core/budget/budget.js';
+import type { Logger } from 'pino';
+import { createLogger } from './logger.js';
+import type { RunExecutor } from '../runs/run-executor.js';
+import { Watch } from '../runs/watch.js';
+import { type Say, WatchedExecutor } from '../runs/watched-executor.js';
+import type { LlmClient } from '../ports/llm-client.js';
+import { Exposition, Meter, UNMETERED } from '../ports/meter.js';
+import type { ModelProbe } from '../ports/llm-client.js';
+import type { ResultStore } from '../ports/result-store.js';
+import type { Sandbox } from '../ports/sandbox.js';
+import type { Tracer } from '../ports/tracer.js';
+import { VERSION } from './version.js';
+
+/** Counting, for processes that somebody scrapes; where it is not imported nothing is counted and prom-client not loaded. */
+@Global()
+@Module({
+  providers: [
+    {
+      provide: Meter,
+      useFactory: async () => new (await import('../telemetry/prometheus-meter.js')).PrometheusMeter(VERSION),
+    },
+    { provide: Exposition, useExisting: Meter },
+  ],
+  exports: [Meter, Exposition],
+})
+export class MetricsModule {}
+
+/** Puts what watches around what works. */
+export class Watching {
+  readonly tracer: Tracer = new OtelTracer(VERSION);
+  readonly stages: Watch;
+  private readonly logger: Logger;
+  private readonly isService: boolean;
+
+  /** @param meter absent = a command, which tells of its run itself: the log does so at debug alone */
+  constructor(
+    private readonly config: Config,
+    readonly meter: Meter = UNMETERED,
+  ) {
+    this.isService = meter !== UNMETERED;
+    this.logger = createLogger(config.logLevel, config.secrets);
+    this.stages = new Watch(this.tracer, this.meter);
+  }
+
+  sandbox(inner: Sandbox): Sandbox {
+    return new WatchedSandbox(inner, this);
+  }
+
+  results(inner: ResultStore): ResultStore {
+    return new WatchedResultStore(inner, this.meter);
+  }
+
+  /** @param create makes the client, which tells the given function of each attempt that is repeated */
+  llm(create: (onRetry: (reason: string) => void) => LlmClient, prices: PriceTable): LlmClient {
+    const { meter, tracer, config } = this;
+    const inner = create((reason) => {
+      meter.add('bestk_model_retries_total', { reason });
+    });
+    return new WatchedLlmClient(inner, { meter, tracer, prices, serverOf: (model) => serverOf(config.llm, model) });
+  }
+
+  executor(inner: RunExecutor): RunExecutor {
+    const { meter, tracer } = this;
+    const say: Say = (facts, message) => {
+      this.logger[this.isService ? 'info' : 'debug'](facts, message);
+    };
+    return new WatchedExecutor(inner, { meter, tracer, say });
+  }
+
+  /** What the operator of a service should know; a command says it in its answer. */
+  warn: Say = (facts, message) => {
+    this.logger[this.isService ? 'warn' : 'debug'](facts, message);
+  };
+}
+
+/** Of the servers that the configured models are on. */
+export function modelProbe({ llm, agent, tests }: Config): ModelProbe {
+  const models = [llm.verifierModel, agent.model, tests.model].filter((model) => model !== undefined);
+  const baseUrls = models.flatMap((model) => serverOf(llm, model) ?? []);
+  return new HttpModelProbe({ baseUrls, apiKey: llm.apiKey });
+}

@@ -1,0 +1,76 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import pLimit from 'p-limit';
+import { BestkError, InterruptedError } from '../../core/errors/errors.js';
+
+/** What a thread answers: what it made, or the error that BestkError stands for in it. A defect is thrown. */
+export type ThreadAnswer<Made> =
+  { readonly made: Made } | { readonly failure: Pick<BestkError, 'code' | 'exitCode' | 'message' | 'next'> };
+
+/** For a thread to post when it has done its work. */
+export async function answerOf<Made>(work: () => Promise<Made>): Promise<ThreadAnswer<Made>> {
+  try {
+    return { made: await work() };
+  } catch (error) {
+    if (!(error instanceof BestkError)) throw error;
+    const { code, exitCode, message, next } = error;
+    return { failure: { code, exitCode, message, next } };
+  }
+}
+
+/**
+ * Does each job in a thread of its own, one at a time: parsing and computing takes seconds, in which the service has to
+ * answer others.
+ */
+export class JobThreads<Job extends object, Made> {
+  private readonly alone = pLimit(1);
+  private readonly closing = new AbortController();
+
+  /** @param thread the module that is run, with the job as its `workerData`; it posts one {@link ThreadAnswer} */
+  constructor(private readonly thread: URL) {}
+
+  /** @throws what the thread's work does, InterruptedError when the service shuts down */
+  run(job: Job): Promise<Made> {
+    return this.alone(() => this.inThread(job));
+  }
+
+  onApplicationShutdown(): void {
+    this.closing.abort(new InterruptedError('The service is shutting down.'));
+  }
+
+  private async inThread(job: Job): Promise<Made> {
+    const { signal } = this.closing;
+    signal.throwIfAborted();
+    const worker = new Worker(this.thread, { workerData: job });
+    try {
+      const [answer] = (await Promise.race([once(worker, 'message', { signal }), endOf(worker)])) as [
+        ThreadAnswer<Made>,
+      ];
+      if ('made' in answer) return answer.made;
+      throw new ErrorOfThread(answer.failure);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw error;
+    } finally {
+      await worker.terminate();
+    }
+  }
+}
+
+/** @throws when the thread is over: an answer comes before that */
+async function endOf(worker: Worker): Promise<never> {
+  const [code] = (await once(worker, 'exit')) as [number];
+  throw new Error(`The thread ended with ${code} and without an answer.`);
+}
+
+/** An error of another thread, as it was there. */
+class ErrorOfThread extends BestkError {
+  readonly code: string;
+  readonly exitCode: number;
+
+  constructor({ code, exitCode, message, next }: Extract<ThreadAnswer<unknown>, { failure: unknown }>['failure']) {
+    super(message, next);
+    this.code = code;
+    this.exitCode = exitCode;
+  }
+}

@@ -1,0 +1,23 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { openStore } from '../../store/open-store.js';
+import type { StorePlace } from '../../store/store.js';
+import { answerOf } from './job-threads.js';
+import { StoredRunReports } from './stored-run-reports.js';
+import type { ReportJob } from './threaded-reports.js';
+import { RunNotFoundError } from '../../core/errors/errors.js';
+import type { ReportMade } from '../../runs/report-maker.js';
+import type { Run } from '../../ports/run-store.js';
+
+// A thread of the service: makes one report, with connections of its own, and says what came of it.
+const { place, lines, wish } = workerData as ReportJob & { readonly place: StorePlace };
+parentPort?.postMessage(await answerOf(make));
+
+async function make(): Promise<ReportMade> {
+  const store = await openStore(place);
+  const get = async (id: string): Promise<Run> => {
+    const run = await store.runs.get(id);
+    if (run === null) throw RunNotFoundError.forRun(id);
+    return run;
+  };
+  return new StoredRunReports({ get }, store.reports).makeOf(lines, wish).finally(() => store.close());
+}

@@ -1,0 +1,56 @@
+import { setMaxListeners } from 'node:events';
+
+/** Work was stopped because its time was up, not because anybody asked for it. */
+export class DeadlineError extends Error {}
+
+/**
+ * Runs `work` under a signal that aborts with `signal` or after `ms`, whichever comes first.
+ * @throws DeadlineError when the time was up; whatever `work` throws otherwise
+ */
+export async function withDeadline<T>(
+  ms: number,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const expired = new DeadlineError(`no complete answer within ${ms / 1000} s`);
+  const stop = new AbortController();
+  const abort = (): void => {
+    stop.abort(signal.reason);
+  };
+  if (signal.aborted) abort();
+  patient(signal).addEventListener('abort', abort, { once: true });
+  const timer = setTimeout(() => {
+    stop.abort(expired);
+  }, ms);
+  try {
+    return await work(stop.signal);
+  } catch (error) {
+    throw stop.signal.reason === expired ? expired : error;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+/**
+ * The promise, or the signal's reason as soon as it aborts. The work itself must listen to the signal too: this only
+ * keeps a caller from waiting for it.
+ */
+export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const abort = (): void => {
+      reject(signal.reason as Error);
+    };
+    if (signal.aborted) abort();
+    patient(signal).addEventListener('abort', abort, { once: true });
+    promise.then(resolve, reject).finally(() => {
+      signal.removeEventListener('abort', abort);
+    });
+  });
+}
+
+/** A signal that any number of calls may listen to at once: Node would take the eleventh for a leak and say so. */
+export function patient(signal: AbortSignal): AbortSignal {
+  setMaxListeners(0, signal);
+  return signal;
+}

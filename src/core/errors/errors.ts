@@ -1,0 +1,80 @@
+/** Process exit codes every command keeps (`bestk --help`). */
+export const EXIT = { done: 0, badInput: 2, unavailable: 3, noPatch: 4, interrupted: 130 } as const;
+
+/** Where in an input a problem lies; `line` counts from 1, `field` is a path such as `environment.image`. */
+export interface InputPlace {
+  readonly file?: string | undefined;
+  readonly line?: number | undefined;
+  readonly field?: string | undefined;
+}
+
+/** Base of every error bestk raises on purpose. `code` is stable, `next` says what the user can do. */
+export abstract class BestkError extends Error {
+  abstract readonly code: string;
+  abstract readonly exitCode: number;
+  readonly next: string;
+
+  constructor(message: string, next: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = new.target.name;
+    this.next = next;
+  }
+}
+
+/** The input is wrong; running again without changing it cannot help. */
+export class BadInputError extends BestkError {
+  readonly code = 'bad-input';
+  readonly exitCode = EXIT.badInput;
+  readonly place: InputPlace;
+
+  constructor(message: string, place: InputPlace = {}, next = 'Correct the input and run again.') {
+    super(`${describePlace(place)}${message}`, next);
+    this.place = place;
+  }
+}
+
+/** Something outside (Docker, a model, the store) did not answer. Never a verdict about a patch. */
+export abstract class UnavailableError extends BestkError {
+  readonly exitCode = EXIT.unavailable;
+  /** Whether trying the same call again may help. */
+  abstract readonly retryable: boolean;
+}
+
+/** The user or a budget stopped the work; what was finished is stored. */
+export class InterruptedError extends BestkError {
+  readonly code = 'interrupted';
+  readonly exitCode = EXIT.interrupted;
+
+  constructor(message = 'Interrupted.') {
+    super(message, 'Run the same command again to go on where it stopped.');
+  }
+}
+
+function describePlace({ file, line, field }: InputPlace): string {
+  const parts = [
+    file,
+    line === undefined ? undefined : `line ${String(line)}`,
+    field === undefined || field === '' ? undefined : `field "${field}"`,
+  ].filter((part) => part !== undefined);
+  return parts.length === 0 ? '' : `${parts.join(', ')}: `;
+}
+
+/** There is no such run, or nothing of that name in it. */
+export class RunNotFoundError extends BestkError {
+  readonly code = 'not-found';
+  readonly exitCode = EXIT.badInput;
+
+  constructor(message: string, next = 'List the runs to see which exist.') {
+    super(message, next);
+  }
+
+  static forRun(id: string): RunNotFoundError {
+    return new RunNotFoundError(`There is no run "${id}".`);
+  }
+}
+
+/** The run is in a state that does not allow this. */
+export class RunConflictError extends BestkError {
+  readonly code = 'conflict';
+  readonly exitCode = EXIT.badInput;
+}

@@ -1,0 +1,167 @@
+import { UnavailableError } from './errors.js';
+
+/** The container engine does not answer, or stopped answering while it worked for us. */
+export class EngineUnavailableError extends UnavailableError {
+  readonly code = 'engine-unavailable';
+  readonly retryable = true;
+
+  constructor(detail: string, options?: ErrorOptions & { next?: string }) {
+    super(
+      `The container engine is not available: ${detail}`,
+      options?.next ?? 'Start Docker (or set DOCKER_HOST), then run `bestk doctor`.',
+      options,
+    );
+  }
+}
+
+/** The image is not on the engine, and bestk is not to pull it. */
+export class ImageMissingError extends UnavailableError {
+  readonly code: string = 'image-missing';
+  readonly retryable: boolean = false;
+  readonly image: string;
+
+  constructor(
+    image: string,
+    message = `Image "${image}" is not present on the container engine.`,
+    next = `Pull or build it first: docker pull ${image}; or let bestk pull what is missing (BESTK_PULL=missing).`,
+  ) {
+    super(message, next);
+    this.image = image;
+  }
+}
+
+/** The engine itself ran out of disk, and nobody made room in the time it was waited for; unlike a test that fills its own quota this is nobody's verdict. */
+export class EngineDiskFullError extends UnavailableError {
+  readonly code = 'engine-disk-full';
+  readonly retryable = true;
+
+  constructor(detail: string, options?: ErrorOptions) {
+    super(
+      `The container engine has no space left: ${detail}`,
+      'Free disk space (`docker system df`), then run the same command again.',
+      options,
+    );
+  }
+}
+
+/** The container ended under us for a reason that is not the command's (removed, engine restarted). */
+export class SandboxLostError extends UnavailableError {
+  readonly code: string = 'sandbox-lost';
+  readonly retryable = true;
+
+  constructor(detail: string, options?: ErrorOptions) {
+    super(`A sandbox was lost: ${detail}`, 'Nothing to do: the work is repeated in a fresh container.', options);
+  }
+}
+
+/** The model endpoint does not answer, or kept failing after the retries. */
+export class ModelUnavailableError extends UnavailableError {
+  readonly code = 'model-unavailable';
+  readonly retryable: boolean;
+
+  constructor(detail: string, options?: ErrorOptions & { retryable?: boolean }) {
+    super(
+      `The model is not available: ${detail}`,
+      'Check OPENAI_BASE_URL, OPENAI_API_KEY and the model name, then run `bestk doctor`.',
+      options,
+    );
+    this.retryable = options?.retryable ?? false;
+  }
+}
+
+/** The prompt is longer than the model's context; a shorter one may do. */
+export class ContextTooLongError extends UnavailableError {
+  readonly code = 'context-too-long';
+  readonly retryable = false;
+
+  constructor(detail: string, options?: ErrorOptions) {
+    super(
+      `The prompt does not fit into the model's context: ${detail}`,
+      'Lower the token limit of the prompt, or serve the model with a longer context.',
+      options,
+    );
+  }
+}
+
+/** The run's budget has no room for another model call. */
+export class BudgetSpentError extends UnavailableError {
+  readonly code = 'budget-spent';
+  readonly retryable = false;
+
+  constructor(detail: string) {
+    super(`The budget is spent: ${detail}`, 'Give a larger budget; what was done is stored and not paid again.');
+  }
+}
+
+/** A replay was asked for a call that its recording does not hold. */
+export class RecordingMissError extends UnavailableError {
+  readonly code = 'recording-miss';
+  readonly retryable = false;
+
+  constructor(recording: string, key: string) {
+    super(
+      `Recording "${recording}" does not hold the call ${key}.`,
+      'Record again with BESTK_RECORD, or unset BESTK_REPLAY to call the model.',
+    );
+  }
+}
+
+/** The store does not open or does not take a write. */
+export class StoreUnavailableError extends UnavailableError {
+  readonly code = 'store-unavailable';
+  readonly retryable: boolean;
+
+  constructor(detail: string, options?: ErrorOptions & { retryable?: boolean }) {
+    super(`The store is not available: ${detail}`, 'Check DATABASE_URL, free space and permissions.', options);
+    this.retryable = options?.retryable ?? true;
+  }
+}
+
+/** What a machine can be short of; `store` is the file system of an embedded store, `uploads` that of uploads. */
+export const RESOURCES = ['engine', 'memory', 'store', 'uploads'] as const;
+export type Resource = (typeof RESOURCES)[number];
+
+export interface Level {
+  readonly resource: Resource;
+  /** Where it was looked at. */
+  readonly place: string;
+  readonly freeBytes: number;
+  readonly floorBytes: number;
+}
+
+/** Below its floor. */
+export function isLow({ freeBytes, floorBytes }: Level): boolean {
+  return freeBytes < floorBytes;
+}
+
+const MIB = 1024 * 1024;
+const WHAT: Readonly<Record<Resource, string>> = {
+  engine: 'disk for containers and images',
+  memory: 'memory',
+  store: 'disk for the store',
+  uploads: 'disk for uploads',
+};
+
+/** The machine is below a floor that keeps it usable. Work waits for that to pass; who cannot wait is told this. */
+export class MachineLowError extends UnavailableError {
+  readonly code: 'disk-low' | 'memory-low';
+  /** Whoever throws it has waited. */
+  readonly retryable = false;
+  readonly resource: Resource;
+
+  constructor({ resource, place, freeBytes, floorBytes }: Level) {
+    const setting = resource === 'memory' ? 'BESTK_MIN_FREE_MEMORY_MB' : 'BESTK_MIN_FREE_DISK_MB';
+    super(
+      `The machine is low on ${WHAT[resource]}: ${mib(freeBytes)} MiB free at ${place}, no work is taken below ${mib(floorBytes)} (${setting}).`,
+      resource === 'memory'
+        ? 'Free memory or run less beside bestk; or lower BESTK_SANDBOX_CONCURRENCY or BESTK_MIN_FREE_MEMORY_MB.'
+        : 'Free disk space (for images: `docker system df`, `docker image prune`), or lower BESTK_MIN_FREE_DISK_MB.',
+    );
+    this.resource = resource;
+    this.code = resource === 'memory' ? 'memory-low' : 'disk-low';
+  }
+}
+
+function mib(bytes: number): string {
+  return String(Math.floor(bytes / MIB));
+}

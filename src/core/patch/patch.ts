@@ -1,0 +1,181 @@
+import { parsePatch, type StructuredPatch } from 'diff';
+import { type FileRole, roleOf } from './roles.js';
+import { type FileSection, fileSections, UnreadablePatch } from './sections.js';
+
+/** Largest patch that is read, in UTF-16 units; real ones are far below. */
+const MAX_PATCH_LENGTH = 10 * 1024 * 1024;
+
+/** One file of a patch. */
+export interface PatchFile {
+  /** Path in the repository: the new one, or the old one of a deleted file. */
+  readonly path: string;
+  /** Every path that it reads or writes: one, or the old and the new one of a renamed or copied file. */
+  readonly paths: readonly string[];
+  readonly role: FileRole;
+  /** Its part of the patch, byte for byte, ending in a line feed. */
+  readonly text: string;
+  readonly parsed: StructuredPatch;
+}
+
+export type ParsedPatch =
+  | { readonly kind: 'empty' }
+  | ({ readonly kind: 'refused' } & { readonly reason: RefusalReason; readonly detail: string })
+  | { readonly kind: 'ok'; readonly files: readonly PatchFile[] };
+
+export type ReadablePatch = Extract<ParsedPatch, { kind: 'ok' }>;
+
+/**
+ * Reads a unified git diff from anywhere. Never throws. Refuses what must not be applied (paths out of the tree, git's
+ * own files, links out of the tree, submodules) and what cannot be read; a missing last line feed is repaired.
+ */
+export function readPatch(text: string): ParsedPatch {
+  if (text.length > MAX_PATCH_LENGTH) {
+    return { kind: 'refused', reason: 'too-large', detail: `${text.length} characters, ${MAX_PATCH_LENGTH} at most` };
+  }
+  if (text.trim() === '') return { kind: 'empty' };
+  try {
+    const sections = fileSections(text.endsWith('\n') ? text : `${text}\n`);
+    const files: PatchFile[] = [];
+    for (const section of sections) {
+      const file = readFile(section);
+      if ('reason' in file) return { kind: 'refused', ...file };
+      files.push(file);
+    }
+    checkSplit(files);
+    return { kind: 'ok', files };
+  } catch (error) {
+    if (!(error instanceof UnreadablePatch)) throw error;
+    return { kind: 'refused', reason: 'unparsable', detail: error.message };
+  }
+}
+
+/**
+ * Leaving files out must not make others mean something else, as where a header's last line then stands before another's
+ * first.
+ */
+function checkSplit(files: readonly PatchFile[]): void {
+  const source = files.filter(({ role }) => role === 'source').map(({ text }) => text);
+  if (source.length === 0 || source.length === files.length) return;
+  const again = fileSections(source.join('')).map(({ text }) => text);
+  if (again.length !== source.length || again.some((text, index) => text !== source[index])) {
+    throw new UnreadablePatch('its files cannot be told apart without one another');
+  }
+}
+
+function readFile({ text, strict }: FileSection): PatchFile | Refusal {
+  const parsed = structured(strict);
+  const old = repositoryPath(parsed.oldFileName, parsed);
+  const next = repositoryPath(parsed.newFileName, parsed);
+  const paths = [old, next].filter((path) => path !== null);
+  const path = next ?? old;
+  if (path === null) return { reason: 'unparsable', detail: 'a file has no name' };
+  const refusal = refusalOf(paths, parsed);
+  if (refusal !== null) return refusal;
+  // A test renamed to source, or the reverse, is set apart: the safe side.
+  const role = paths.map(roleOf).find((each) => each !== 'source') ?? 'source';
+  return { path, paths: [...new Set(paths)], role, text, parsed };
+}
+
+function structured(text: string): StructuredPatch {
+  try {
+    const [file, ...more] = parsePatch(text);
+    if (file === undefined || more.length > 0) throw new UnreadablePatch('a file section holds more than one file');
+    return file;
+  } catch (error) {
+    throw error instanceof UnreadablePatch ? error : new UnreadablePatch((error as Error).message);
+  }
+}
+
+/** The first folders that git writes before a path, and that `git apply` takes off whatever they are. */
+const PREFIX = /^(a|b|c|i|o|w)\//;
+
+/** The path that `git apply` would write; `/dev/null` is no file. @throws UnreadablePatch for one it reads otherwise */
+function repositoryPath(name: string | undefined, { isRename, isCopy, hunks }: StructuredPatch): string | null {
+  if (name === undefined || name === '/dev/null') return null;
+  if (name.startsWith('/')) return name;
+  if (PREFIX.test(name)) return name.replace(PREFIX, '');
+  if ((isRename === true || isCopy === true) && hunks.length === 0) return name;
+  throw new UnreadablePatch(`"${name.slice(0, 200)}" does not begin with a/ or b/`);
+}
+
+export interface SetApartFile {
+  readonly path: string;
+  readonly role: Exclude<FileRole, 'source'>;
+}
+
+/** What verification applies, and what it does not: tests and runner configuration stay as they are at base. */
+export function splitPatch({ files }: ReadablePatch): {
+  readonly source: string;
+  readonly setApart: readonly SetApartFile[];
+} {
+  const source = files.filter(({ role }) => role === 'source').map(({ text }) => text);
+  const setApart = files.flatMap(({ path, role }) => (role === 'source' ? [] : [{ path, role }]));
+  return { source: source.join(''), setApart };
+}
+
+/** Added plus removed lines of the source files. */
+export function patchSize({ files }: ReadablePatch): number {
+  const lines = files
+    .filter(({ role }) => role === 'source')
+    .flatMap(({ parsed }) => parsed.hunks.flatMap((hunk) => hunk.lines));
+  return lines.filter((line) => line.startsWith('+') || line.startsWith('-')).length;
+}
+
+export type RefusalReason = 'too-large' | 'unparsable' | 'unsafe-path' | 'git-internals' | 'symlink' | 'submodule';
+
+export interface Refusal {
+  readonly reason: RefusalReason;
+  readonly detail: string;
+}
+
+const LONGEST_PATH = 4_096;
+const SYMLINK = '120000';
+const SUBMODULE = '160000';
+
+/** Why a file's changes must not be applied anywhere, or null. */
+export function refusalOf(paths: readonly string[], file: StructuredPatch): Refusal | null {
+  for (const path of paths) {
+    const refusal = pathRefusal(path);
+    if (refusal !== null) return refusal;
+  }
+  const modes = [file.oldMode, file.newMode];
+  const name = paths.at(-1) ?? '';
+  if (modes.includes(SUBMODULE)) return { reason: 'submodule', detail: `"${name}" is a submodule` };
+  return modes.includes(SYMLINK) ? symlinkRefusal(name, file) : null;
+}
+
+function pathRefusal(path: string): Refusal | null {
+  const parts = path.split('/');
+  const shown = path.slice(0, 200);
+  if (path === '' || path.length > LONGEST_PATH || /[\u0000-\u001f\u007f\ufffd\\]/.test(path)) {
+    return { reason: 'unsafe-path', detail: `"${shown}" is no plain path` };
+  }
+  if (path.startsWith('/') || /^[a-z]:/i.test(path)) return { reason: 'unsafe-path', detail: `"${shown}" is absolute` };
+  if (parts.some((part) => part === '..' || part === '.' || part === '')) {
+    return { reason: 'unsafe-path', detail: `"${shown}" leaves the repository or is not normal` };
+  }
+  // Names that some file systems take for `.git`.
+  if (parts.some((part) => /^(\.git|git~1)[. ]*$/i.test(part))) {
+    return { reason: 'git-internals', detail: `"${shown}" belongs to git itself` };
+  }
+  return null;
+}
+
+/**
+ * A link is judged by where it newly points; through one that stays or goes nothing can be written. A link that the
+ * repository already has and that a patch changes without naming its mode looks like a file: only git can tell.
+ */
+function symlinkRefusal(path: string, file: StructuredPatch): Refusal | null {
+  if (file.isBinary === true) return { reason: 'symlink', detail: `"${path}" does not say in text where it points` };
+  const added = file.hunks.flatMap(({ lines }) => lines.filter((line) => line.startsWith('+')));
+  const target = added.map((line) => line.slice(1)).join('\n');
+  if (added.length === 0) return null;
+  if (target.startsWith('/')) return { reason: 'symlink', detail: `"${path}" points to "${target.slice(0, 200)}"` };
+  let depth = path.split('/').length - 1;
+  for (const part of target.split('/')) {
+    if (part === '..') depth -= 1;
+    else if (part !== '.' && part !== '') depth += 1;
+    if (depth < 0) return { reason: 'symlink', detail: `"${path}" points out of the repository` };
+  }
+  return null;
+}

@@ -1,0 +1,173 @@
+/** One file's part of a patch. */
+export interface FileSection {
+  /** Its bytes as they came: what is applied. */
+  readonly text: string;
+  /**
+   * The same for a strict parser, as git understands it: empty lines inside a hunk are empty context lines, header lines
+   * are spelled in one way, and what belongs to no header and no hunk (blank lines, a mail's signature) is left out.
+   */
+  readonly strict: string;
+}
+
+const HUNK = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;
+const NAME = /^(---|\+\+\+) /;
+
+/**
+ * Cuts a patch into the parts of its files, in order. Linear; hunks are read by their counts, so that a removed line
+ * `-- a/x` is never taken for a header.
+ * @throws UnreadablePatch when a hunk is cut off or stands apart, holds a line that no hunk can hold, or when git could
+ *   read a header in another way
+ */
+export function fileSections(text: string): readonly FileSection[] {
+  const scan = new Scan();
+  let offset = 0;
+  while (offset < text.length) {
+    const end = text.indexOf('\n', offset);
+    const next = end === -1 ? text.length : end + 1;
+    scan.line(text.slice(offset, end === -1 ? text.length : end), text.startsWith('+++ ', next), offset);
+    offset = next;
+  }
+  return scan.end().map(({ start, strict }, index, all) => ({
+    text: text.slice(start, all[index + 1]?.start ?? text.length),
+    strict: `${strict.join('\n')}\n`,
+  }));
+}
+
+interface Begun {
+  readonly start: number;
+  readonly strict: string[];
+}
+
+/** Where the scan stands: what belongs to the section that was begun last. */
+type Place = 'nothing' | 'git-header' | 'plus-name' | 'before-hunk' | 'after-hunk';
+
+class Scan {
+  private readonly sections: Begun[] = [];
+  private place: Place = 'nothing';
+  private plain = false;
+  private oldLeft = 0;
+  private newLeft = 0;
+
+  line(line: string, plusFollows: boolean, offset: number): void {
+    if (this.oldLeft > 0 || this.newLeft > 0) this.hunkLine(line);
+    else if (line.startsWith('diff --git ')) this.begin(offset, line, false);
+    else if (line.startsWith('@@')) this.hunkHeader(line);
+    else if (this.place === 'plus-name') this.name(line, 'before-hunk');
+    else if (plusFollows && line.startsWith('--- ')) this.minusName(line, offset);
+    else if (this.place === 'git-header') this.headerLine(line);
+    else this.otherLine(line);
+  }
+
+  end(): readonly Begun[] {
+    if (this.oldLeft > 0 || this.newLeft > 0) throw new UnreadablePatch('the last hunk is cut off');
+    if (this.sections.length === 0) throw new UnreadablePatch('no "diff --git" or "---"/"+++" header was found');
+    return this.sections;
+  }
+
+  private begin(offset: number, line: string, plain: boolean): void {
+    this.sections.push({ start: offset, strict: [] });
+    this.plain = plain;
+    if (!plain) this.keep(line, 'git-header');
+  }
+
+  private keep(line: string, place: Place): void {
+    this.sections.at(-1)?.strict.push(line);
+    this.place = place;
+  }
+
+  /** Belongs to the git header it stands in, or begins a file without one. */
+  private minusName(line: string, offset: number): void {
+    if (this.place === 'before-hunk') throw new UnreadablePatch('a file header names its file twice');
+    if (this.place !== 'git-header') this.begin(offset, line, true);
+    this.name(line, 'plus-name');
+  }
+
+  private name(line: string, next: Place): void {
+    checkName(line, this.plain);
+    this.keep(line, next);
+  }
+
+  private headerLine(line: string): void {
+    if (NAME.test(line)) throw new UnreadablePatch('a file header names one side alone');
+    const strict = extendedHeader(line);
+    if (strict === null) this.place = 'nothing';
+    else this.keep(strict, strict.startsWith('Binary') ? 'nothing' : 'git-header');
+  }
+
+  private otherLine(line: string): void {
+    if (this.place === 'before-hunk' && (NAME.test(line) || isExtendedHeader(line))) {
+      throw new UnreadablePatch('a header line stands behind the names of its file');
+    }
+    if (this.place === 'after-hunk' && line.startsWith('\\')) this.keep(line, 'after-hunk');
+    else this.place = 'nothing';
+  }
+
+  private hunkHeader(line: string): void {
+    const counts = HUNK.exec(line);
+    if (counts === null) throw new UnreadablePatch(`"${line.slice(0, 80)}" is no hunk header`);
+    if (this.place === 'nothing') throw new UnreadablePatch('a hunk stands apart from any file header');
+    this.keep(line, 'after-hunk');
+    this.oldLeft = Number(counts[1] ?? 1);
+    this.newLeft = Number(counts[2] ?? 1);
+  }
+
+  private hunkLine(line: string): void {
+    const whole = line === '' ? ' ' : line;
+    const [inOld, inNew] = [/^[ -]/.test(whole), /^[ +]/.test(whole)];
+    if (!inOld && !inNew && !whole.startsWith('\\')) {
+      throw new UnreadablePatch(`a hunk holds the line "${line.slice(0, 80)}" or is cut off before it`);
+    }
+    this.keep(whole, 'after-hunk');
+    this.oldLeft -= Number(inOld);
+    this.newLeft -= Number(inNew);
+    if (this.oldLeft < 0 || this.newLeft < 0) throw new UnreadablePatch('a hunk holds more lines than it says');
+  }
+}
+
+/** Thrown inside the reader; becomes a refusal with its message. */
+export class UnreadablePatch extends Error {}
+
+const BINARY = /^(GIT binary patch$|Binary files |Files )/;
+const KNOWN =
+  /^((old|new|new file|deleted file) mode|(rename|copy) (from|to)|rename (old|new)|(dis)?similarity index|index) /;
+const WITH_MODE = /^(?:(?:old|new|new file|deleted file) mode|index \S*) (.*)$/;
+/** File, link, submodule, spelled as git writes them; git itself also reads other spellings of the same. */
+const MODE = /^(100[0-7]{3}|120000|160000)$/;
+
+/**
+ * An extended header line of a git diff as a parser that knows fewer of them must see it, or null for a line that no
+ * header holds. Other spellings that git would understand are refused: what is read here and what git does must agree.
+ * @throws UnreadablePatch
+ */
+export function extendedHeader(given: string): string | null {
+  const line = given.endsWith('\r') ? given.slice(0, -1) : given;
+  if (BINARY.test(line)) return 'Binary files differ';
+  if (!isExtendedHeader(line)) return null;
+  // `rename old` is git's other word for `rename from`; the line ends that JavaScript knows are part of a name to git.
+  if (/^rename (old|new) |[\r\u2028\u2029]/.test(line)) throw unreadable(line);
+  const mode = WITH_MODE.exec(line)?.[1];
+  if (mode === undefined) return line;
+  if (!MODE.test(mode)) throw unreadable(line);
+  // Of a link or submodule that stays one, git writes the mode nowhere else.
+  return line.startsWith('index ') && !mode.startsWith('100') ? `old mode ${mode}` : line;
+}
+
+export function isExtendedHeader(line: string): boolean {
+  return KNOWN.test(line);
+}
+
+/**
+ * Checks a `---` or `+++` line of which git and other parsers could read different names: blanks at the end, and, where
+ * no git header says otherwise, a date behind a blank.
+ * @throws UnreadablePatch
+ */
+export function checkName(line: string, plain: boolean): void {
+  const [name = ''] = line.slice(4).replace(/\r$/, '').split('\t');
+  if (name !== name.trimEnd() || /[\r\u2028\u2029]/.test(name) || (plain && / \d+-\d+-\d+/.test(name))) {
+    throw unreadable(line);
+  }
+}
+
+function unreadable(line: string): UnreadablePatch {
+  return new UnreadablePatch(`the header line "${line.slice(0, 80)}" cannot be read for certain`);
+}

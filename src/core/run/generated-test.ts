@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import { identifier, wholeText } from '../identifier.js';
+import type { Issue } from './issue.js';
+
+/**
+ * A complete script, run from the repository's root: exit 0 = solved, 2 = not solved, anything else = the test is
+ * broken.
+ */
+export const GeneratedTest = z.object({
+  instance_id: identifier(512),
+  test_id: identifier(256),
+  /** A name to show; its extension names the language. The script is never written inside the repository. */
+  path: z.string().min(1).max(1024),
+  content: z.string(),
+  author: z
+    .string()
+    .nullish()
+    .transform((author) => author ?? null),
+});
+export type GeneratedTest = z.infer<typeof GeneratedTest>;
+
+/** One that came from outside. */
+export const GivenTest = GeneratedTest.extend({ content: wholeText() });
+
+/** What an admitted generated test was worth on these candidates; known afterwards, without any label. */
+export const TestQuality = z.object({
+  test_id: z.string(),
+  /** Distinct patches that solved it, of how many it ran on. */
+  solved_by: z.int().min(0),
+  of: z.int().min(0),
+  /** Bits that its outcome tells about which patch this is, 0..1; 0 when it tells nobody apart. */
+  information: z.number().min(0).max(1),
+  /** Mean P(right) of those that solved it minus that of the others, −1..1; null when it tells nobody apart. */
+  agreement: z.number().min(-1).max(1).nullable(),
+  /** P(it passes wrong patches rather than right ones), by the latent model. */
+  toxicity: z.number().min(0).max(1),
+});
+export type TestQuality = z.infer<typeof TestQuality>;
+
+export interface WrittenTests {
+  readonly tests: readonly GeneratedTest[];
+  /** Answers without any complete script. */
+  readonly unreadable: number;
+}
+
+/** Has tests written for an issue. */
+export interface TestWriter {
+  /**
+   * From the issue's text and the source at base alone: no candidate is shown to the author.
+   * @throws the model's failure when it gave no answer at all, and what the sandbox throws
+   */
+  write(issue: Issue, signal: AbortSignal): Promise<WrittenTests>;
+  /**
+   * Tests that may tell two patches apart on which all tests so far agree.
+   * @throws the model's failure
+   */
+  separate(issue: Issue, patches: readonly [string, string], signal: AbortSignal): Promise<readonly GeneratedTest[]>;
+  /** Of existing tests that pass on base those that a right solution has to break; none when nobody knows. */
+  exclude(issue: Issue, tests: readonly string[], signal: AbortSignal): Promise<readonly string[]>;
+}

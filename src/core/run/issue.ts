@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import { argument, identifier, wholeText } from '../identifier.js';
+
+/** Where an instance's repository lives and how its existing tests are run. */
+export const Environment = z.strictObject({
+  image: argument(),
+  workdir: argument().startsWith('/', 'must be an absolute path').default('/testbed'),
+  /** Commit to check out before history is stripped; null = the image's own HEAD. */
+  base_commit: z
+    .string()
+    .regex(/^[0-9a-fA-F]{7,64}$/, 'must be a commit hash')
+    .nullish()
+    .transform((commit) => commit ?? null),
+  /** Shell command; `{files}` is replaced by the quoted regression files, `{modules}` by their dotted names; none = those near the patches. */
+  regression_command: argument()
+    .nullish()
+    .transform((command) => command ?? null),
+  /** JUnit XML that the command writes, from the working directory; for runners that are not Python's. */
+  regression_report: argument()
+    .nullish()
+    .transform((path) => path ?? null),
+  regression_files: z.array(argument()).default([]),
+  /** Limit in seconds of one test, and of one run of the regression command. */
+  test_timeout_s: z.number().positive().max(86_400).default(300),
+});
+export type Environment = z.infer<typeof Environment>;
+
+/** One instance: a problem statement and the environment in which a patch for it is verified. */
+export const Issue = z.object({
+  instance_id: identifier(512),
+  problem_statement: wholeText(),
+  environment: Environment,
+});
+export type Issue = z.infer<typeof Issue>;

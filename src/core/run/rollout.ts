@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import type { TokenCounts } from '../budget/budget.js';
+import type { Candidate } from './candidate.js';
+
+/** One step of a sampled trajectory. Tokens are the server's count, null where it gave none; seconds are wall time. */
+export const RolloutStep = z.object({
+  thought: z.string(),
+  /** The call in function tags, whatever the model's format; empty when its answer held none. */
+  action: z.string(),
+  observation: z.string(),
+  /** Of a command; null for everything else. */
+  exit_code: z.int().nullable(),
+  input_tokens: z.int().nullable(),
+  cached_input_tokens: z.int().nullable(),
+  output_tokens: z.int().nullable(),
+  llm_s: z.number().min(0),
+  env_s: z.number().min(0),
+});
+export type RolloutStep = z.infer<typeof RolloutStep>;
+
+/** A file whose state is not part of the patch, and why. */
+export const LeftOut = z.object({
+  path: z.string(),
+  reason: z.enum(['scratch', 'cache', 'nested-repository', 'unreadable']),
+});
+export type LeftOut = z.infer<typeof LeftOut>;
+
+/** A trajectory that bestk sampled: one try of the agent at an issue. */
+export const Rollout = z.object({
+  instance_id: z.string(),
+  candidate_id: z.string(),
+  model: z.string(),
+  format: z.string(),
+  /** How it ended, in R2E-Gym's words; `agent`, `max_step_limit` and `agent_max_step_limit` submitted. */
+  exit_reason: z.string(),
+  /** Difference to the base, new files included; empty when nothing changed. */
+  patch: z.string(),
+  /** Why there is no patch though there may have been changes; null otherwise. */
+  patch_problem: z.string().nullable(),
+  left_out: z.array(LeftOut),
+  steps: z.array(RolloutStep),
+  /** Answers without a call that could be carried out. */
+  malformed: z.int().min(0),
+  system_prompt: z.string(),
+  instance_prompt: z.string(),
+});
+export type Rollout = z.infer<typeof Rollout>;
+
+/** What the steps' model calls came to; those that the server did not count are missing. */
+export function tokensOf(steps: readonly RolloutStep[]): TokenCounts {
+  const sum = (pick: (step: RolloutStep) => number | null): number =>
+    steps.reduce((total, step) => total + (pick(step) ?? 0), 0);
+  return {
+    input_tokens: sum((step) => step.input_tokens),
+    cached_input_tokens: sum((step) => step.cached_input_tokens),
+    output_tokens: sum((step) => step.output_tokens),
+  };
+}
+
+/** The rollout as verifiers see it. */
+export function candidateOf({ instance_id, candidate_id, patch, steps, exit_reason }: Rollout): Candidate {
+  return {
+    instance_id,
+    candidate_id,
+    patch,
+    trajectory: {
+      steps: steps.map(({ thought, action, observation }) => ({ thought, action, observation })),
+      exit_reason,
+    },
+  };
+}

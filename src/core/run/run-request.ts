@@ -1,0 +1,110 @@
+import { z } from 'zod';
+import { Budget } from '../budget/budget.js';
+import { Candidate } from './candidate.js';
+import { GivenTest } from './generated-test.js';
+import { Issue } from './issue.js';
+import { isJudge, VerifierName } from './verifier.js';
+
+const MAX_CANDIDATES = 1_024;
+const MAX_TESTS = 1_024;
+/** How many trajectories are sampled when a request says neither. */
+const DEFAULT_K = 8;
+const MAX_SAMPLES = 256;
+
+/** Absent and null are the same on the wire. */
+function optional<T extends z.ZodType>(schema: T) {
+  return schema.nullish().transform((value) => value ?? null);
+}
+
+const optionalId = Issue.shape.instance_id.optional();
+const GivenCandidate = Candidate.extend({ instance_id: optionalId });
+const TestOfRequest = GivenTest.extend({ instance_id: optionalId });
+
+const Verifiers = z
+  .array(VerifierName)
+  .min(1)
+  .transform((names) => [...new Set(names)])
+  .refine((names) => names.filter(isJudge).length <= 1, 'name one way to judge without execution, not several');
+
+const GivenRequest = z.strictObject({
+  issue: Issue,
+  /** How many trajectories to sample; with `candidates` only a check, since they say it themselves. Null = not said. */
+  k: optional(z.int().min(1).max(MAX_CANDIDATES)),
+  /** Null = sample them. */
+  candidates: optional(z.array(GivenCandidate).min(1).max(MAX_CANDIDATES)),
+  /** Sample this many first, then more until enough agree or `k` is reached; null = all `k` at once. */
+  k0: optional(z.int().min(1).max(MAX_SAMPLES)),
+  /** Another number samples other trajectories. */
+  seed: z.int().min(0).max(1_000_000).default(0),
+  /** Saved generated tests to use instead of writing new ones; null = write new ones. */
+  tests: optional(z.array(TestOfRequest).max(MAX_TESTS)),
+  /** Null = the service's default: execution-based, and execution-free where a verifier model is configured. */
+  verifiers: optional(Verifiers),
+  preset: z.string().min(1).max(256).default('deepswe'),
+  budget: optional(Budget),
+});
+type GivenRequest = z.infer<typeof GivenRequest>;
+
+/**
+ * What a run is asked to do. Ids are unique, and every candidate and test belongs to the issue; those that do not name
+ * an instance get the issue's. Reading a read request gives it back unchanged.
+ */
+export const RunRequest = GivenRequest.check(({ value, issues }) => {
+  for (const { path, message } of contradictions(value)) issues.push({ code: 'custom', input: value, path, message });
+}).transform(({ candidates, tests, k, ...request }) => ({
+  ...request,
+  k: k ?? candidates?.length ?? DEFAULT_K,
+  candidates: candidates?.map((candidate) => ({ ...candidate, instance_id: request.issue.instance_id })) ?? null,
+  tests: tests === null ? null : tests.map((test) => ({ ...test, instance_id: request.issue.instance_id })),
+}));
+export type RunRequest = z.infer<typeof RunRequest>;
+
+interface Contradiction {
+  readonly path: (string | number)[];
+  readonly message: string;
+}
+
+function contradictions({ issue, k, k0, candidates, tests }: GivenRequest): Contradiction[] {
+  const found = [
+    ...strangers('candidates', candidates ?? [], issue.instance_id),
+    ...strangers('tests', tests ?? [], issue.instance_id),
+    ...repeated(
+      'candidates',
+      'candidate_id',
+      (candidates ?? []).map(({ candidate_id }) => candidate_id),
+    ),
+    ...repeated(
+      'tests',
+      'test_id',
+      (tests ?? []).map(({ test_id }) => test_id),
+    ),
+  ];
+  return [...found, ...wrongCounts(k, k0, candidates?.length ?? null)];
+}
+
+function wrongCounts(k: number | null, k0: number | null, given: number | null): Contradiction[] {
+  if (given !== null) {
+    if (k0 !== null) return [{ path: ['k0'], message: 'is for sampling, but candidates are given' }];
+    return k === null || k === given ? [] : [{ path: ['k'], message: `says ${k}, but ${given} candidates are given` }];
+  }
+  const wanted = k ?? DEFAULT_K;
+  if (wanted > MAX_SAMPLES) return [{ path: ['k'], message: `at most ${MAX_SAMPLES} are sampled in one run` }];
+  return k0 !== null && k0 > wanted ? [{ path: ['k0'], message: 'is larger than k' }] : [];
+}
+
+function strangers(list: string, items: readonly { instance_id?: string | undefined }[], id: string): Contradiction[] {
+  return items.flatMap(({ instance_id }, index) =>
+    instance_id === undefined || instance_id === id
+      ? []
+      : [{ path: [list, index, 'instance_id'], message: "must be the issue's instance_id, or absent" }],
+  );
+}
+
+function repeated(list: string, field: string, ids: readonly string[]): Contradiction[] {
+  const seen = new Set<string>();
+  return ids.flatMap((id, index) => {
+    if (seen.has(id)) return [{ path: [list, index, field], message: 'is used twice' }];
+    seen.add(id);
+    return [];
+  });
+}

@@ -1,0 +1,156 @@
+import { z } from 'zod';
+import { Cell } from './cell.js';
+import { GeneratedTest, TestQuality } from './generated-test.js';
+import { Rollout } from './rollout.js';
+import { Selection } from './selection.js';
+import { Verdict } from './verdict.js';
+import { Admission } from './verifier.js';
+
+/** Model calls of one purpose on one model. */
+export const ModelUsage = z.object({
+  purpose: z.string(),
+  model: z.string(),
+  calls: z.int(),
+  /** Answers taken from the store: not paid again. */
+  stored_answers: z.int(),
+  input_tokens: z.int(),
+  cached_input_tokens: z.int(),
+  output_tokens: z.int(),
+  seconds: z.number(),
+});
+export type ModelUsage = z.infer<typeof ModelUsage>;
+
+export const Usage = z.object({
+  models: z.array(ModelUsage),
+  /** Null while no prices are known. */
+  cost_usd: z.number().nullable(),
+  /** Wall seconds by stage. */
+  stages: z.record(z.string(), z.number()),
+});
+export type Usage = z.infer<typeof Usage>;
+
+/** The agent of a run: its limits by their names in `src/agent/agent-limits.ts`. */
+export const AgentDescription = z.object({
+  model: z.string(),
+  endpoint: z.string(),
+  format: z.string(),
+  temperature: z.number(),
+  limits: z.record(z.string(), z.number().nullable()),
+});
+export type AgentDescription = z.infer<typeof AgentDescription>;
+
+/** What a decision depended on beside its request; enough to say whether two runs are comparable. */
+export const Provenance = z.object({
+  bestk_version: z.string(),
+  image_id: z.string().nullable(),
+  verifier_model: z.string().nullable(),
+  /** Null when no tests were written. */
+  test_model: z.string().nullable().default(null),
+  /** Null when candidates were given. */
+  agent: AgentDescription.nullable().default(null),
+  prompt_hashes: z.record(z.string(), z.string()),
+  preset: z.string(),
+  verifiers: z.array(z.string()),
+  sandbox_limits: z.record(z.string(), z.number()),
+});
+export type Provenance = z.infer<typeof Provenance>;
+
+/** Plain counts of one run's candidates and tests. */
+export const RunStatistics = z.object({
+  /** How many candidates were given. */
+  k: z.int().min(0),
+  /** How many of their source patches differ once normalised. */
+  distinct_patches: z.int().min(0),
+  /** How many candidates got at least one score. */
+  verified: z.int().min(0),
+  tests_given: z.int().min(0),
+  tests_admitted: z.int().min(0),
+});
+export type RunStatistics = z.infer<typeof RunStatistics>;
+
+/** How sampling went. */
+export const Sampling = z.object({
+  asked: z.int(),
+  sampled: z.int(),
+  /** Why no more were sampled. */
+  stopped: z.enum(['all', 'agreement', 'budget']),
+  detail: z.string(),
+  /** Tries that could not be made: a failure of the model or the engine, no fact about the agent. */
+  failed: z.array(z.object({ candidate_id: z.string(), code: z.string(), message: z.string() })),
+});
+export type Sampling = z.infer<typeof Sampling>;
+
+/** What a finished run answers, as it is stored. */
+export const RunResult = z.object({
+  selection: Selection,
+  verdicts: z.array(Verdict),
+  cells: z.array(Cell),
+  admissions: z.array(Admission),
+  /** What each admitted test was worth; the latent model's word, from these outcomes alone. */
+  test_quality: z.array(TestQuality).default([]),
+  /** The selected patch, a unified git diff; null when none was worth returning. */
+  patch: z.string().nullable(),
+  statistics: RunStatistics,
+  usage: Usage,
+  provenance: Provenance,
+  /** The tests that a model wrote for this run; empty when tests were given or nobody writes any. */
+  tests: z.array(GeneratedTest).default([]),
+  /** The trajectories that bestk sampled; empty when candidates were given. */
+  rollouts: z.array(Rollout).default([]),
+  /** Null when candidates were given. */
+  sampling: Sampling.nullable().default(null),
+});
+export type RunResult = z.infer<typeof RunResult>;
+
+/** What a result comes to for whoever asks how the run went: little, however large the rest is. */
+export const RunAnswer = RunResult.pick({ selection: true, statistics: true, usage: true });
+export type RunAnswer = z.infer<typeof RunAnswer>;
+
+/** What lists of runs say of one run, without what can be megabytes. Null = not known (yet). */
+export const RunBrief = z.object({
+  instance_id: z.string().nullable(),
+  k: z.int().nullable(),
+  preset: z.string().nullable(),
+  /** The selected candidate; null also when none was worth returning. */
+  candidate_id: z.string().nullable(),
+  basis: z.string().nullable(),
+  deciding_stage: z.string().nullable(),
+  confidence: z.number().nullable(),
+  cost_usd: z.number().nullable(),
+});
+export type RunBrief = z.infer<typeof RunBrief>;
+
+const Asked = z.object({
+  issue: z.object({ instance_id: RunBrief.shape.instance_id.catch(null) }).catch({ instance_id: null }),
+  k: RunBrief.shape.k.catch(null),
+  preset: RunBrief.shape.preset.catch(null),
+});
+
+const { candidate_id, basis, deciding_stage, confidence, cost_usd } = RunBrief.shape;
+const Answered = z.object({
+  selection: z.object({
+    candidate_id: candidate_id.catch(null),
+    basis: basis.catch(null),
+    deciding_stage: deciding_stage.catch(null),
+    confidence: confidence.catch(null),
+  }),
+  usage: z.object({ cost_usd: cost_usd.catch(null) }).catch({ cost_usd: null }),
+});
+
+/** Of a request as it was accepted. What is missing or of another shape is null: nothing here decides anything. */
+export function briefOfRequest(request: unknown): Pick<RunBrief, 'instance_id' | 'k' | 'preset'> {
+  const asked = Asked.safeParse(request);
+  if (!asked.success) return { instance_id: null, k: null, preset: null };
+  const { issue, k, preset } = asked.data;
+  return { instance_id: issue.instance_id, k, preset };
+}
+
+/** Of what a finished run answers, likewise. */
+export function briefOfResult(result: unknown): Omit<RunBrief, 'instance_id' | 'k' | 'preset'> {
+  const answered = Answered.safeParse(result);
+  if (!answered.success) {
+    return { candidate_id: null, basis: null, deciding_stage: null, confidence: null, cost_usd: null };
+  }
+  const { selection, usage } = answered.data;
+  return { ...selection, ...usage };
+}

@@ -1,0 +1,61 @@
+import { z } from 'zod';
+import type { Candidate } from './candidate.js';
+import type { Cell } from './cell.js';
+import type { GeneratedTest } from './generated-test.js';
+import type { Issue } from './issue.js';
+import type { Measure, Verdict } from './verdict.js';
+
+/** What verifiers are given. Labels have no place here, by type. */
+export interface VerificationTask {
+  readonly issue: Issue;
+  readonly candidates: readonly Candidate[];
+  readonly tests: readonly GeneratedTest[];
+  /** Asked at most once, for tests that tell the two leading patches apart when the others do not. */
+  readonly separate?: Separate | undefined;
+  /** Asked once, about the existing tests that pass on base. */
+  readonly exclude?: Exclude | undefined;
+}
+
+/** Of existing tests those that a right solution has to break. */
+export type Exclude = (tests: readonly string[], signal: AbortSignal) => Promise<readonly string[]>;
+export type Separate = (patches: readonly [string, string], signal: AbortSignal) => Promise<readonly GeneratedTest[]>;
+
+/**
+ * Scores the whole candidate set at once, so that a tournament, a matrix and a pointwise judge share one contract.
+ * Gives at least one verdict for every candidate and declared measure; throws only for errors that end the run.
+ */
+export interface Verifier {
+  readonly name: string;
+  readonly measures: readonly Measure[];
+  /** Whether a candidate's verdict depends on no other candidate; absent = it may. */
+  readonly pointwise?: boolean;
+  verify(task: VerificationTask, signal: AbortSignal): Promise<readonly Verdict[]>;
+}
+
+/** Ways of the execution-free verifier. */
+export const JUDGE_METHODS = ['yes-no', 'rubric', 'pairwise'] as const;
+export type JudgeMethod = (typeof JUDGE_METHODS)[number];
+
+/** Names of the wire: `ef` execution-free in the configured way or in the named one, `eb` execution-based. */
+export const VerifierName = z.enum(['ef', 'ef:yes-no', 'ef:rubric', 'ef:pairwise', 'eb']);
+export type VerifierName = z.infer<typeof VerifierName>;
+
+/** Whether a verifier is the execution-free one, in whichever way: it asks BESTK_VERIFIER_MODEL. */
+export function isJudge(name: VerifierName): boolean {
+  return name === 'ef' || name.startsWith('ef:');
+}
+
+/** Whether a generated test takes part in the verification, and why not. */
+export const Admission = z.object({
+  test_id: z.string(),
+  admitted: z.boolean(),
+  /** Null when admitted. */
+  reason: z.string().nullable(),
+});
+export type Admission = z.infer<typeof Admission>;
+
+/** Told of each intermediate result when it exists; what verifiers report beside their verdicts. */
+export interface Observe {
+  cell(cell: Cell): Promise<void>;
+  admission(admissions: readonly Admission[]): Promise<void>;
+}

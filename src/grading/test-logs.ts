@@ -1,0 +1,242 @@
+/** How one test ended; `missing`: the log does not name it. Only `passed` counts. */
+export type TestStatus = 'passed' | 'failed' | 'skipped' | 'error' | 'missing';
+
+/** What a log can say of a test. */
+export type LoggedStatus = Exclude<TestStatus, 'missing'>;
+
+/** Later is worse: a test that the log reports twice ended in the worse way, whoever printed the better one. */
+const WORSE: readonly LoggedStatus[] = ['passed', 'skipped', 'failed', 'error'];
+
+/** Statuses by test as the log of one run tells them. */
+export class TestLog {
+  private readonly exact = new Map<string, LoggedStatus>();
+  private readonly loose = new Map<string, LoggedStatus>();
+
+  /**
+   * @param name the test's own id
+   * @param others shorter or older spellings of it, which several tests may share; a list that names one means them all
+   */
+  note(name: string, status: LoggedStatus, others: readonly string[] = []): void {
+    worsen(this.exact, name, status);
+    for (const other of others) worsen(this.loose, other, status);
+  }
+
+  statusOf(name: string): TestStatus {
+    return this.exact.get(name) ?? this.loose.get(name) ?? 'missing';
+  }
+
+  /** Whether the log reports any test that failed or broke. */
+  get hasFailures(): boolean {
+    return [...this.exact.values()].some((status) => status === 'failed' || status === 'error');
+  }
+}
+
+function worsen(statuses: Map<string, LoggedStatus>, name: string, status: LoggedStatus): void {
+  const known = statuses.get(name);
+  if (known === undefined || WORSE.indexOf(status) > WORSE.indexOf(known)) statuses.set(name, status);
+}
+
+const ESCAPE_CODE = /\u001b\[[0-9;]*[A-Za-z]/g;
+
+/** Lines without colours and without what stands before a carriage return at their end. */
+export function logLines(log: string): readonly string[] {
+  return log
+    .replace(ESCAPE_CODE, '')
+    .split('\n')
+    .map((line) => line.trimEnd());
+}
+
+/** XFAIL counts as passed, as in SWE-bench's harness (`grading.py`, `test_passed`); XPASS and SKIPPED do not. */
+const PYTEST_STATUS: Readonly<Record<string, LoggedStatus>> = {
+  PASSED: 'passed',
+  XFAIL: 'passed',
+  FAILED: 'failed',
+  ERROR: 'error',
+  SKIPPED: 'skipped',
+};
+const SUMMARY = /^=+ short test summary info =+$/;
+const SECTION = /^=+ (?:FAILURES|ERRORS|PASSES|XFAILURES|warnings summary|short test summary info)\b.* =+$/;
+/** `PASSED path::test[a b]`, `FAILED path::test[a b] - message`. */
+const SUMMARY_LINE = /^(PASSED|XFAIL|FAILED|ERROR) (.+)$/;
+const ID = /^([^\s[]+(?:\[.*?\])?)(?: - .*)?$/;
+/** `path::test[a b] PASSED [ 12%]`, as `-v` prints while tests run. */
+const VERBOSE_LINE = /^(\S+?::.+?) (PASSED|XFAIL|FAILED|ERROR|SKIPPED)(?: \(.*\))?(?: +\[ *\d+%\])?$/;
+
+/**
+ * Reads what pytest prints with `-rA`, `-v` or both. Only the last summary, and the lines before any captured output, can
+ * say that a test passed: what tests print stands elsewhere. That a test failed is believed wherever it stands.
+ */
+export function parsePytestLog(log: string): TestLog {
+  const lines = logLines(log);
+  const tests = new TestLog();
+  const lastSummary = lines.findLastIndex((line) => SUMMARY.test(line));
+  const firstSection = lines.findIndex((line) => SECTION.test(line));
+  for (const [index, line] of lines.entries()) {
+    const inSummary = lastSummary !== -1 && index > lastSummary;
+    const inProgress = firstSection === -1 || index < firstSection;
+    const found = summaryLine(line) ?? (inProgress ? verboseLine(line) : null);
+    if (found !== null && (inSummary || inProgress || isBad(found))) {
+      tests.note(found.id, found.status, spellings(found.id));
+    }
+  }
+  return tests;
+}
+
+function isBad({ status }: Found): boolean {
+  return status === 'failed' || status === 'error';
+}
+
+interface Found {
+  readonly id: string;
+  readonly status: LoggedStatus;
+}
+
+function summaryLine(line: string): Found | null {
+  const [, word = '', rest = ''] = SUMMARY_LINE.exec(line) ?? [];
+  const status = PYTEST_STATUS[word];
+  if (status === undefined) return null;
+  const id = word === 'PASSED' ? rest : (ID.exec(rest)?.[1] ?? rest.replace(/ - .*$/, ''));
+  return { id, status };
+}
+
+function verboseLine(line: string): Found | null {
+  const [, id = '', word = ''] = VERBOSE_LINE.exec(line) ?? [];
+  const status = PYTEST_STATUS[word];
+  return status === undefined ? null : { id, status };
+}
+
+/**
+ * Other names of a test in published lists: cut at the first blank (SWE-bench's parser keeps one word), a path as
+ * parameter cut to its last part (`parse_log_pytest_options`), the function alone.
+ */
+function spellings(id: string): readonly string[] {
+  const [word = id] = id.split(' ');
+  const [, main = word, option] = /^(.*?)\[(.*)\]$/.exec(word) ?? [];
+  const scope = main.lastIndexOf('::');
+  const before = scope === -1 ? 0 : scope + 2;
+  const names = [word, main.slice(before), id.slice(before)];
+  if (option?.startsWith('/') === true && !option.startsWith('//') && !option.includes('*')) {
+    names.push(`${main}[/${option.slice(option.lastIndexOf('/') + 1)}]`);
+  }
+  return names.filter((name) => name !== id);
+}
+
+const RESULT = String.raw`(ok|FAIL|ERROR|skipped\b.*|expected failure|unexpected success)`;
+const SKIP_LINE = /^(.*?) \.\.\. {1,2}(skipped\b.*)$/;
+const RESULT_LINE = new RegExp(String.raw`^(.*) \.\.\. {1,2}${RESULT}$`, 'i');
+const LATE_RESULT = new RegExp(`^\\s*${RESULT}$`);
+const METHOD = /^(\w+) \(([\w.]+)\)$/;
+const DJANGO_FAILURE = /^(FAIL|ERROR): (\w+ \([\w.]+\))/;
+const RULE = /^={70}$/;
+
+/**
+ * Reads what Django's `runtests.py -v 2` and `python -m unittest -v` print. A test with a docstring goes by its first line,
+ * as in SWE-bench's lists, and by its method too. `test_x (a.B.test_x)` (Python 3.11) is `test_x (a.B)`.
+ */
+export function parseDjangoLog(log: string): TestLog {
+  const scan = new DjangoScan();
+  for (const line of logLines(log)) scan.line(line);
+  return scan.tests;
+}
+
+class DjangoScan {
+  readonly tests = new TestLog();
+  /** Docstrings' first lines by method, for failures are told by method once more. */
+  private readonly titles = new Map<string, Set<string>>();
+  private previous = '';
+  /** A test that printed something before its result. */
+  private waiting: string | null = null;
+
+  line(line: string): void {
+    const [, name, result] = SKIP_LINE.exec(line) ?? RESULT_LINE.exec(line) ?? [];
+    if (name !== undefined && result !== undefined) this.ended(name, statusOf(result));
+    else if (RULE.test(this.previous) && DJANGO_FAILURE.test(line)) this.failure(line);
+    else if (line.includes(' ... ')) this.waiting = line.slice(0, line.indexOf(' ... '));
+    else this.lateResult(line);
+    this.previous = line;
+  }
+
+  private lateResult(line: string): void {
+    const result = LATE_RESULT.exec(line)?.[1];
+    if (this.waiting !== null && result !== undefined) this.ended(this.waiting, statusOf(result));
+  }
+
+  private ended(said: string, status: LoggedStatus): void {
+    this.waiting = null;
+    // Before Python 3.11 a test with failed subtests ends its line without a result, and the next one's follows it.
+    const name = normal(said.slice(said.lastIndexOf(' ... ') + 1).replace(/^\.\.\. /, ''));
+    const method = normal(this.previous.trim());
+    const own = name === normal(said) ? [] : [said];
+    if (METHOD.test(name) || !METHOD.test(method)) {
+      this.tests.note(name, status, own);
+      return;
+    }
+    this.tests.note(method, status, [name, ...own]);
+    this.titles.set(method, (this.titles.get(method) ?? new Set()).add(name));
+  }
+
+  private failure(line: string): void {
+    const [, word = '', method = ''] = DJANGO_FAILURE.exec(line) ?? [];
+    const name = normal(method);
+    this.tests.note(name, word === 'FAIL' ? 'failed' : 'error', [...(this.titles.get(name) ?? [])]);
+  }
+}
+
+function normal(name: string): string {
+  const [, method = '', path = ''] = METHOD.exec(name) ?? [];
+  return method !== '' && path.endsWith(`.${method}`) ? `${method} (${path.slice(0, -method.length - 1)})` : name;
+}
+
+function statusOf(result: string): LoggedStatus {
+  if (/^ok$/i.test(result) || result === 'expected failure') return 'passed';
+  if (result.startsWith('skipped')) return 'skipped';
+  return result === 'ERROR' ? 'error' : 'failed';
+}
+
+/** Letters of sympy's own reporter; an expected failure counts as passed, as everywhere in SWE-bench. */
+const SYMPY_STATUS: Readonly<Record<string, LoggedStatus>> = {
+  ok: 'passed',
+  f: 'passed',
+  F: 'failed',
+  T: 'failed',
+  E: 'error',
+  s: 'skipped',
+  w: 'skipped',
+};
+const FILE = /^(\S+\.py)\[\??\d*\]/;
+const TEST = /^(test_\w+)(?: |$)/;
+const LETTER = /(?:^|\s)(ok|f|F|T|E|s|w)(?: *\[(?:OK|FAIL)\])?$/;
+const SYMPY_FAILURE = /^_+ (\S+\.py):(test_\w+) _+$/;
+
+/** Reads what sympy's `bin/test --verbose` prints. Lists name the functions alone; files tell equal ones apart. */
+export function parseSympyLog(log: string): TestLog {
+  const scan = new SympyScan();
+  for (const line of logLines(log)) scan.line(line);
+  return scan.tests;
+}
+
+class SympyScan {
+  readonly tests = new TestLog();
+  private file = '';
+  /** The test that runs: what it prints may stand between its name and its result. */
+  private running: string | null = null;
+
+  line(line: string): void {
+    const [, file = '', name] = SYMPY_FAILURE.exec(line) ?? [];
+    if (name !== undefined) this.note(file, name, 'failed');
+    this.file = group(FILE, line) ?? this.file;
+    this.running = group(TEST, line) ?? this.running;
+    const status = SYMPY_STATUS[group(LETTER, line) ?? ''];
+    if (this.running === null || status === undefined) return;
+    this.note(this.file, this.running, status);
+    this.running = null;
+  }
+
+  private note(file: string, name: string, status: LoggedStatus): void {
+    this.tests.note(`${file}:${name}`, status, [name]);
+  }
+}
+
+function group(pattern: RegExp, line: string): string | undefined {
+  return pattern.exec(line)?.[1];
+}

@@ -1,0 +1,49 @@
+import { Controller, Get, Query, Res } from '@nestjs/common';
+import type { Response } from 'express';
+import { z } from 'zod';
+import { Exposition } from '../../ports/meter.js';
+import { PARTS, QueueGauges, Readiness, type ReadyReport } from '../../runs/readiness.js';
+
+/** `?require=engine,models`: parts whose absence is 503. */
+export const ReadyQuery = z.strictObject({
+  require: z
+    .string()
+    .default('')
+    .transform((text) => text.split(',').filter((part) => part !== ''))
+    .pipe(z.array(z.enum(PARTS))),
+});
+type ReadyQuery = z.infer<typeof ReadyQuery>;
+
+@Controller()
+export class HealthController {
+  constructor(private readonly readiness: Readiness) {}
+
+  /** The process answers. */
+  @Get('healthz')
+  live(): { status: 'ok' } {
+    return { status: 'ok' };
+  }
+
+  /** The store answers, and runs are accepted; busy is ready. */
+  @Get('readyz')
+  ready(@Query({ schema: ReadyQuery }) { require }: ReadyQuery): Promise<ReadyReport> {
+    return this.readiness.report(require);
+  }
+}
+
+@Controller('metrics')
+export class MetricsController {
+  constructor(
+    private readonly queue: QueueGauges,
+    private readonly exposition: Exposition,
+  ) {}
+
+  /** In Prometheus's text format; also while the store does not answer. */
+  @Get()
+  async metrics(@Res() response: Response): Promise<void> {
+    await this.queue.measure();
+    const text = await this.exposition.text();
+    response.status(200).setHeader('Content-Type', this.exposition.contentType);
+    response.end(text);
+  }
+}

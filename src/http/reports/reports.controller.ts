@@ -1,0 +1,71 @@
+import { Controller, Get, Header, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { z } from 'zod';
+import { identifier } from '../../core/identifier.js';
+import { RunNotFoundError } from '../../core/errors/errors.js';
+import { type ReportMade, ReportMaker } from '../../runs/report-maker.js';
+import { ReportStore, ReportSummary } from '../../ports/report-store.js';
+import { Audited } from '../ops/audit.js';
+import { RunId } from '../runs/run-params.js';
+
+const MAX_LIMIT = 100;
+/** The report's page holds its style and its drawings in itself, and nothing else. */
+const PAGE_POLICY =
+  "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/** Types under which runs and labels are sent in. */
+export const REPORT_TYPES = ['application/x-ndjson', 'application/jsonl'];
+
+export const ReportQuery = z.strictObject({
+  title: identifier(256).default('Benchmark report'),
+  presets: z.string().min(1).max(512).optional(),
+});
+export type ReportQuery = z.infer<typeof ReportQuery>;
+
+export const ReportsQuery = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(MAX_LIMIT).default(20),
+  cursor: RunId.optional(),
+});
+export type ReportsQuery = z.infer<typeof ReportsQuery>;
+
+export const ReportsView = z.object({ reports: z.array(ReportSummary), next_cursor: z.string().nullable() });
+export type ReportsView = z.infer<typeof ReportsView>;
+
+@Controller('v1/reports')
+export class ReportsController {
+  constructor(
+    private readonly maker: ReportMaker,
+    private readonly store: ReportStore,
+  ) {}
+
+  @Post()
+  @Audited('report.make')
+  @HttpCode(201)
+  async make(
+    @Req() request: Request,
+    @Query({ schema: ReportQuery }) { title, presets }: ReportQuery,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<ReportMade> {
+    const made = await this.maker.make(request, { title, presets: presets ?? null });
+    response.location(`/v1/reports/${made.id}`);
+    return made;
+  }
+
+  @Get()
+  async list(@Query({ schema: ReportsQuery }) { limit, cursor }: ReportsQuery): Promise<ReportsView> {
+    const { reports, next } = await this.store.list(limit, cursor ?? null);
+    return { reports: [...reports], next_cursor: next };
+  }
+
+  /** JSON, or the page for a client that would rather have HTML. */
+  @Get(':id')
+  @Header('Vary', 'Accept')
+  async get(@Param('id') id: string, @Req() request: Request, @Res() response: Response): Promise<void> {
+    const report = RunId.safeParse(id).success ? await this.store.get(id) : null;
+    if (report === null)
+      throw new RunNotFoundError('There is no report of that id.', 'List the reports to see which exist.');
+    const wantsPage = request.accepts(['application/json', 'text/html']) === 'text/html';
+    if (wantsPage) response.set('Content-Security-Policy', PAGE_POLICY).type('text/html').send(report.page);
+    else response.type('application/json').send(report.document);
+  }
+}

@@ -1,0 +1,118 @@
+import { z } from 'zod';
+import { type PatchFile, readPatch } from '../../core/patch/patch.js';
+import type { Candidate } from '../../core/run/candidate.js';
+import { candidateOf, type Rollout, tokensOf } from '../../core/run/rollout.js';
+import { RunRequest } from '../../core/run/run-request.js';
+import { RunResult } from '../../core/run/run-result.js';
+import type { Verdict } from '../../core/run/verdict.js';
+import type { Run } from '../../ports/run-store.js';
+import { type CandidateEvidence, CellView, type EvidenceView, type PatchView } from './evidence-view.js';
+
+/** A run read once: what was asked, what was answered (null until it is done), and its candidates as they are known. */
+export interface OpenedRun {
+  readonly run: Run;
+  readonly request: RunRequest;
+  readonly result: RunResult | null;
+  readonly candidates: readonly Candidate[];
+}
+
+export function openRun(run: Run): OpenedRun {
+  const request = RunRequest.parse(run.request);
+  const result = run.result === null ? null : RunResult.parse(run.result);
+  return { run, request, result, candidates: request.candidates ?? result?.rollouts.map(candidateOf) ?? [] };
+}
+
+export function evidenceOf({ run, request, result, candidates }: OpenedRun): EvidenceView {
+  const { id, status, created_at, updated_at, failure } = run;
+  const { issue, k, preset, verifiers, seed } = request;
+  const tests = request.tests ?? result?.tests ?? [];
+  return {
+    run: { id, status, created_at, updated_at, failure },
+    request: { issue, k, preset, verifiers, seed, given: request.candidates !== null },
+    ...answerOf(result),
+    candidates: candidates
+      .map((candidate) => candidateEvidence(candidate, result))
+      .sort((a, b) => (a.rank ?? candidates.length + 1) - (b.rank ?? candidates.length + 1)),
+    tests: tests.map(({ test_id, path, author }) => ({ test_id, path, author })),
+  };
+}
+
+function answerOf(result: RunResult | null): Omit<EvidenceView, 'run' | 'request' | 'candidates' | 'tests'> {
+  if (result === null) {
+    const nothing = { selection: null, statistics: null, usage: null, provenance: null, sampling: null };
+    return { ...nothing, admissions: [], test_quality: [], cells: [], behaviours: [] };
+  }
+  const { ranking, ...selection } = result.selection;
+  const { statistics, usage, provenance, sampling, admissions, test_quality } = result;
+  return {
+    ...{ selection, statistics, usage, provenance, sampling, admissions, test_quality },
+    cells: result.cells.map((cell) => CellView.parse(cell)),
+    behaviours: behavioursOf(
+      ranking.map(({ candidate_id }) => candidate_id),
+      result.verdicts,
+    ),
+  };
+}
+
+function candidateEvidence(
+  { candidate_id, trajectory, patch }: Candidate,
+  result: RunResult | null,
+): CandidateEvidence {
+  const isIts = (of: { candidate_id: string }): boolean => of.candidate_id === candidate_id;
+  const { rank, scores, flags } = result?.selection.ranking.find(isIts) ?? UNRANKED;
+  return {
+    ...{ candidate_id, rank, scores, flags },
+    exit_reason: trajectory?.exit_reason ?? null,
+    steps: trajectory?.steps.length ?? 0,
+    ...effortOf(result?.rollouts.find(isIts)),
+    patch: patchView(patch),
+    verdicts: result?.verdicts.filter(isIts) ?? [],
+  };
+}
+
+const UNRANKED = { rank: null, scores: {}, flags: [] };
+
+function effortOf(rollout: Rollout | undefined): Pick<CandidateEvidence, 'model' | 'tokens' | 'seconds'> {
+  if (rollout === undefined) return { model: null, tokens: null, seconds: null };
+  const { input_tokens, output_tokens } = tokensOf(rollout.steps);
+  const seconds = rollout.steps.reduce((sum, { llm_s, env_s }) => sum + llm_s + env_s, 0);
+  return { model: rollout.model, tokens: input_tokens + output_tokens, seconds };
+}
+
+function behavioursOf(ranked: readonly string[], verdicts: readonly Verdict[]): EvidenceView['behaviours'] {
+  const solvedBy = new Map(
+    verdicts.flatMap((verdict) => {
+      if (verdict.kind !== 'scored' || verdict.measure !== 'reproduction') return [];
+      const solved = z.array(z.string()).safeParse(verdict.evidence.solved);
+      return solved.success ? [[verdict.candidate_id, solved.data] as const] : [];
+    }),
+  );
+  const classes = new Map<string, { solved: string[]; candidate_ids: string[] }>();
+  for (const id of ranked) {
+    const solved = solvedBy.get(id);
+    if (solved === undefined) continue;
+    const key = JSON.stringify(solved);
+    const known = classes.get(key);
+    if (known === undefined) classes.set(key, { solved, candidate_ids: [id] });
+    else known.candidate_ids.push(id);
+  }
+  return [...classes.values()];
+}
+
+/** A patch by its files and counts, without its text. */
+export function patchView(text: string): PatchView {
+  const characters = text.length;
+  const patch = readPatch(text);
+  if (patch.kind === 'empty') return { characters, problem: null, files: [] };
+  if (patch.kind === 'refused') return { characters, problem: `${patch.reason}: ${patch.detail}`, files: [] };
+  return { characters, problem: null, files: patch.files.map(fileView) };
+}
+
+function fileView({ path, role, text, parsed }: PatchFile): PatchView['files'][number] {
+  if (/^(GIT binary patch|Binary files .* differ)$/m.test(text) && parsed.hunks.length === 0) {
+    return { path, role, added: null, removed: null };
+  }
+  const lines = parsed.hunks.flatMap((hunk) => hunk.lines);
+  const count = (sign: string): number => lines.filter((line) => line.startsWith(sign)).length;
+  return { path, role, added: count('+'), removed: count('-') };
+}

@@ -1,0 +1,71 @@
+import { Body, Controller, Get, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { z } from 'zod';
+import { RunRequest } from '../../core/run/run-request.js';
+import { VerifierName } from '../../core/run/verifier.js';
+import { RescoreIntake, type TakenIn } from '../../runs/rescore-intake.js';
+import { presetsForRuns, ScoreAgain, scoreAgain } from '../../runs/rescore-run.js';
+import { RunService } from '../../runs/run-service.js';
+import { callerOf } from '../guard/caller.js';
+import { Audited } from '../ops/audit.js';
+import { InvalidRequestError } from '../problem.js';
+import { KnownRunId, runKey } from './run-params.js';
+import type { RunAccepted } from './run-views.js';
+
+export const Choices = z.object({ presets: z.array(z.string()), verifiers: z.array(z.string()) });
+export type Choices = z.infer<typeof Choices>;
+
+@Controller('v1')
+export class ScoreAgainController {
+  constructor(private readonly runs: RunService) {}
+
+  /** What `preset` and `verifiers` of a request may say. */
+  @Get('choices')
+  choices(): Choices {
+    return { presets: [...presetsForRuns()], verifiers: [...VerifierName.options] };
+  }
+
+  /** A new run over the candidates and tests of this one, with another preset or other verifiers. */
+  @Post('runs/:id/rescore')
+  @Audited('run.rescore')
+  @HttpCode(202)
+  async again(
+    @Param('id', KnownRunId) id: string,
+    @Body({ schema: ScoreAgain }) change: ScoreAgain,
+    @Req() asked: Request,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<RunAccepted> {
+    const idempotencyKey = asked.get('idempotency-key');
+    const request = RunRequest.safeParse(scoreAgain(await this.runs.get(id), change));
+    if (!request.success) throw new InvalidRequestError(request.error.issues);
+    const owner = callerOf(asked).key?.name;
+    const run = await this.runs.submit(runKey(idempotencyKey, owner ?? null), request.data, owner);
+    response.location(`/v1/runs/${run.id}`);
+    return { id: run.id, status: run.status };
+  }
+}
+
+/** Types under which saved runs are sent in. */
+export const UPLOAD_TYPES = ['application/x-ndjson', 'application/jsonl', 'application/gzip'];
+
+export const RescoreQuery = z.strictObject({
+  verifiers: z.string().min(1).max(256).optional(),
+  preset: z.string().min(1).max(256).default('deepswe'),
+  image: z.string().min(1).max(512).optional(),
+});
+export type RescoreQuery = z.infer<typeof RescoreQuery>;
+
+@Controller('v1/rescores')
+export class RescoresController {
+  constructor(private readonly intake: RescoreIntake) {}
+
+  /** The body is JSON lines of any format that `bestk import` reads; each instance becomes a run under `/v1/runs`. */
+  @Post()
+  @Audited('rescore.submit')
+  @HttpCode(202)
+  take(@Req() request: Request, @Query({ schema: RescoreQuery }) query: RescoreQuery): Promise<TakenIn> {
+    const { verifiers = null, preset, image = null } = query;
+    const wish = { verifiers, preset, image, gzip: request.is('application/gzip') !== false };
+    return this.intake.take(request, { ...wish, submitter: callerOf(request).key?.name ?? '' });
+  }
+}

@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import { Candidate, TrajectoryStep } from '../../core/run/candidate.js';
+import { Cell } from '../../core/run/cell.js';
+import { RunConflictError, RunNotFoundError } from '../../core/errors/errors.js';
+import { RunAnswer } from '../../core/run/run-result.js';
+import { Verdict } from '../../core/run/verdict.js';
+import { hasEnded, Run, RunOverview } from '../../ports/run-store.js';
+import { type OpenedRun } from './evidence-of-run.js';
+import { candidateIn } from './step-views.js';
+
+/** The answer to what starts or stops a run. */
+export const RunAccepted = Run.pick({ id: true, status: true });
+export type RunAccepted = z.infer<typeof RunAccepted>;
+
+const { selection, statistics, usage } = RunAnswer.shape;
+
+/** A run as it is answered; the last three are null until it is done. */
+export const RunView = RunOverview.omit({ answer: true }).extend({
+  selection: selection.nullable(),
+  statistics: statistics.nullable(),
+  usage: usage.nullable(),
+});
+export type RunView = z.infer<typeof RunView>;
+
+export const CandidateView = z.object({
+  candidate_id: Candidate.shape.candidate_id,
+  patch: Candidate.shape.patch,
+  trajectory: z
+    .object({
+      steps: z.array(TrajectoryStep),
+      /** How it ended, in R2E-Gym's words or the agent's own; null when unknown. */
+      exit_reason: z.string().nullable(),
+    })
+    .nullable(),
+  verdicts: z.array(Verdict).describe('Empty until the run is done.'),
+  cells: z.array(Cell).describe('Its row of the matrix; empty until the run is done.'),
+});
+export type CandidateView = z.infer<typeof CandidateView>;
+
+export function runView({ answer, ...run }: RunOverview): RunView {
+  return { ...run, ...(answer ?? { selection: null, statistics: null, usage: null }) };
+}
+
+/** @throws RunNotFoundError when the run has no such candidate */
+export function candidateView(opened: OpenedRun, candidateId: string): CandidateView {
+  const { candidate_id, patch, trajectory } = candidateIn(opened, candidateId);
+  const isIts = (of: { candidate_id: string | null }): boolean => of.candidate_id === candidate_id;
+  return {
+    candidate_id,
+    patch,
+    trajectory,
+    verdicts: opened.result?.verdicts.filter(isIts) ?? [],
+    cells: opened.result?.cells.filter(isIts) ?? [],
+  };
+}
+
+/** @throws RunConflictError before the run has ended, RunNotFoundError when no patch was worth returning */
+export function selectedPatch({ run: { id, status }, result }: OpenedRun): string {
+  if (!hasEnded(status)) {
+    throw new RunConflictError(`Run "${id}" is ${status}.`, 'Follow its events, and ask again when it is done.');
+  }
+  const patch = result?.patch;
+  if (patch === undefined || patch === null || patch === '') {
+    const why =
+      status === 'done' ? 'no patch was worth returning' : `it ${status === 'failed' ? 'failed' : 'was cancelled'}`;
+    throw new RunNotFoundError(`Run "${id}" has no patch: ${why}.`, 'Look at the run to see why.');
+  }
+  return patch;
+}

@@ -1,0 +1,162 @@
+import { createReadStream, type ReadStream } from 'node:fs';
+import type { z } from 'zod';
+import { BadInputError, type InputPlace } from '../../core/errors/errors.js';
+import { flawOf, type Line, parseError, tryParse } from './raw-lines.js';
+
+/** One JSON value of a file and where it stands: a line of JSONL, or the index or key of a whole document. */
+export interface Located {
+  readonly value: unknown;
+  readonly file: string;
+  readonly line?: number;
+  /** Position in a list, from 0. */
+  readonly index?: number;
+  /** Key it was filed under in an object, e.g. an instance id in `preds.json`. */
+  readonly key?: string;
+}
+
+const LONGEST_LINE = 64 * 1024 * 1024;
+const LARGEST_DOCUMENT = 256 * 1024 * 1024;
+
+/**
+ * The records of a JSON or JSONL file, whichever it is: a stream of lines, the elements of a list, the members of an
+ * object of objects, or one object. Lines are read one at a time; blank lines, a byte-order mark and CRLF are harmless.
+ * @throws BadInputError naming file and line: missing, a folder, not UTF-8, not JSON, over-long, without any record
+ */
+export async function* readRecords(file: string): AsyncGenerator<Located> {
+  let found = 0;
+  for await (const { text, line } of linesOf(file)) {
+    found += 1;
+    const value = tryParse(text);
+    if (value !== undefined) {
+      yield* spread(value, file, line);
+    } else if (found === 1) {
+      // Not a line of JSONL, so perhaps the first line of one document.
+      yield* readDocument(file);
+      return;
+    } else {
+      throw new BadInputError(`is not JSON: ${parseError(text)}`, { file, line });
+    }
+  }
+  if (found === 0) throw new BadInputError('holds no record.', { file }, 'Give a file with at least one record.');
+}
+
+async function* readDocument(file: string): AsyncGenerator<Located> {
+  const lines: Line[] = [];
+  let length = 0;
+  for await (const each of linesOf(file)) {
+    lines.push(each);
+    length += each.text.length + 1;
+    if (length > LARGEST_DOCUMENT) throw new BadInputError('is too large for one JSON document; use JSONL.', { file });
+  }
+  const whole = lines.map(({ text }) => text).join('\n');
+  const value = tryParse(whole);
+  if (value === undefined) {
+    const { problem, line } = flawOf(lines);
+    throw new BadInputError(`is neither JSON nor JSONL: ${problem}`, { file, line });
+  }
+  yield* spread(value, file);
+}
+
+function* spread(value: unknown, file: string, line?: number): Generator<Located> {
+  const at = { file, ...(line === undefined ? {} : { line }) };
+  if (Array.isArray(value)) {
+    for (const [index, element] of value.entries()) yield { ...at, index, value: element as unknown };
+  } else if (isObjectOfObjects(value)) {
+    for (const [key, member] of Object.entries(value)) yield { ...at, key, value: member };
+  } else {
+    yield { ...at, value };
+  }
+}
+
+/** `preds.json` files records under ids; a single record has at least one plain value of its own. */
+function isObjectOfObjects(value: unknown): value is Record<string, object> {
+  if (typeof value !== 'object' || value === null) return false;
+  const members = Object.values(value);
+  return (
+    members.length > 0 &&
+    members.every((member) => typeof member === 'object' && member !== null && !Array.isArray(member))
+  );
+}
+
+async function* linesOf(file: string): AsyncGenerator<Line> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  let pending: Buffer[] = [];
+  let pendingLength = 0;
+  let line = 1;
+  const decode = (bytes: Buffer): string => {
+    try {
+      return decoder.decode(bytes);
+    } catch {
+      throw new BadInputError('is not valid UTF-8.', { file, line }, 'Save the file as UTF-8.');
+    }
+  };
+  for await (const chunk of chunksOf(file)) {
+    let start = 0;
+    for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, start)) {
+      const text = decode(Buffer.concat([...pending, chunk.subarray(start, end)]));
+      if (text.trim() !== '') yield { text, line };
+      [pending, pendingLength, start, line] = [[], 0, end + 1, line + 1];
+    }
+    pending.push(chunk.subarray(start));
+    pendingLength += chunk.length - start;
+    if (pendingLength > LONGEST_LINE) throw new BadInputError('is longer than 64 MB.', { file, line });
+  }
+  const last = decode(Buffer.concat(pending));
+  if (last.trim() !== '') yield { text: last, line };
+}
+
+async function* chunksOf(file: string): AsyncGenerator<Buffer> {
+  const stream: ReadStream = createReadStream(file, { highWaterMark: 1024 * 1024 });
+  try {
+    for await (const chunk of stream) yield chunk as Buffer;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const reasons: Record<string, string> = {
+      ENOENT: 'does not exist.',
+      EISDIR: 'is a folder, not a file.',
+      EACCES: 'may not be read.',
+    };
+    throw new BadInputError(reasons[code ?? ''] ?? `cannot be read: ${message}`, { file });
+  }
+}
+
+/** Where a field of a record stands. */
+export function placeOf({ file, line, key, index }: Located, field: string): InputPlace {
+  const member = key ?? (index === undefined ? '' : `[${index}]`);
+  return { file, line, field: [member, field].filter((part) => part !== '').join('.') };
+}
+
+/** The record as its schema says. @throws BadInputError naming file, line and the first wrong field */
+export function parseRecord<T>(schema: z.ZodType<T>, record: Located, within = ''): T {
+  const parsed = schema.safeParse(record.value);
+  if (parsed.success) return parsed.data;
+  const [first, ...others] = parsed.error.issues;
+  const field = [within, ...(first?.path.map(String) ?? [])].filter((part) => part !== '').join('.');
+  const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
+  throw new BadInputError(`${first?.message ?? 'is wrong'}${more}`, placeOf(record, field));
+}
+
+/** Refuses the second record of an id, naming both places. */
+export class UniqueRecords {
+  private readonly seen = new Map<string, number | undefined>();
+
+  constructor(private readonly field: string) {}
+
+  has(id: string): boolean {
+    return this.seen.has(id);
+  }
+
+  /** @throws BadInputError when the id was added before */
+  add(id: string, record: Located): void {
+    if (this.seen.has(id)) {
+      const line = this.seen.get(id);
+      const where = line === undefined ? 'earlier in the file' : `on line ${line}`;
+      throw new BadInputError(
+        `"${id}" stands already ${where}.`,
+        placeOf(record, this.field),
+        'Give every record of an instance an id of its own.',
+      );
+    }
+    this.seen.set(id, record.line);
+  }
+}

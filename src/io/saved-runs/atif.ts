@@ -1,0 +1,140 @@
+import { z } from 'zod';
+import type { TrajectoryStep } from '../../core/run/candidate.js';
+import { tryParse } from '../records/raw-lines.js';
+import { fieldsOf, idOf, MaybeNumber, MaybeText, originOf, runFolderOf, stemOf, Text } from './fields.js';
+import type { Origin, RunReader, SavedRecord, Sealed } from './saved-run.js';
+
+const Call = z.object({
+  function_name: MaybeText.catch(null),
+  tool_name: MaybeText.catch(null),
+  arguments: z.unknown(),
+});
+const Result = z.object({ content: Text });
+const Step = z.object({
+  source: MaybeText.catch(null),
+  message: Text,
+  reasoning_content: Text,
+  tool_calls: z.array(Call).nullish().catch(null),
+  observation: z
+    .union([
+      z.object({ results: z.array(Result) }).transform(({ results }) => results.map((each) => each.content).join('\n')),
+      Text,
+    ])
+    .nullish(),
+});
+const Metrics = z.object({
+  total_prompt_tokens: MaybeNumber,
+  total_completion_tokens: MaybeNumber,
+  total_cost_usd: MaybeNumber,
+});
+const Trajectory = z.object({
+  agent: z.object({ name: MaybeText, model_name: MaybeText }).nullish(),
+  steps: z.array(Step),
+  final_metrics: Metrics.nullish().catch(null),
+});
+const Trial = z.object({
+  trial_name: MaybeText,
+  trial_id: MaybeText,
+  task_name: MaybeText,
+  task_checksum: MaybeText,
+  reward: z.number().nullish().catch(null),
+});
+
+/** Harbor's trials in the Agent Trajectory Interchange Format: the trajectory alone, or a trial that holds it. */
+export const atif: RunReader = {
+  format: 'atif',
+  recognises: (value) => isTrajectory(value) || (isTrajectory(value.trajectory) && 'trial_name' in value),
+  read: (record) => {
+    const isTrial = !isTrajectory(record.value);
+    const trial = fieldsOf(Trial, isTrial ? record : { ...record, value: {} });
+    const inside = isTrial ? { ...record, value: record.value.trajectory as SavedRecord['value'] } : record;
+    const trajectory = fieldsOf(Trajectory, inside);
+    const { steps } = trajectory;
+    const candidate_id = idOf(trial.trial_name, trialFolder(record.file), stemOf(record.file));
+    const instance_id = taskOf(trial, candidate_id);
+    const run = {
+      instance_id,
+      candidate_id,
+      problem_statement: steps.find(({ source }) => source === 'user')?.message ?? null,
+      image: null,
+      patch: record.beside?.get('model.patch') ?? '',
+      trajectory: { steps: steps.flatMap(stepOf), exit_reason: null },
+      origin: originOf('atif', record, { id: trial.trial_id, ...saidOf(trajectory) }),
+    };
+    return { runs: [run], sealed: [{ instance_id, candidate_id, ...rewardOf(trial.reward ?? null, record) }] };
+  },
+};
+
+/** Tasks change under their names from one release of a benchmark to the next; the checksum tells them apart. */
+function taskOf({ task_name: name, task_checksum: checksum }: z.infer<typeof Trial>, candidateId: string): string {
+  if (name === null) return idOf(candidateId.replace(/__[^_]*$/, ''));
+  return idOf(checksum === null ? name : `${name}@${checksum.slice(0, 8)}`);
+}
+
+function saidOf({ agent, final_metrics: metrics }: z.infer<typeof Trajectory>): Partial<Origin> {
+  return {
+    model: agent?.model_name ?? null,
+    cost_usd: metrics?.total_cost_usd ?? null,
+    input_tokens: metrics?.total_prompt_tokens ?? null,
+    output_tokens: metrics?.total_completion_tokens ?? null,
+  };
+}
+
+function isTrajectory(value: unknown): boolean {
+  return z.looseObject({ steps: z.array(z.unknown()), schema_version: z.string() }).safeParse(value).success;
+}
+
+/** `…/trial/agent/trajectory.json` is of the trial. */
+function trialFolder(file: string): string | null {
+  const folder = runFolderOf(file);
+  return folder === 'agent' ? runFolderOf(file.replace(/\/[^/]*$/, '')) : null;
+}
+
+function stepOf({
+  source,
+  message,
+  reasoning_content,
+  tool_calls,
+  observation,
+}: z.infer<typeof Step>): TrajectoryStep[] {
+  if (source !== 'agent' && source !== 'assistant') return [];
+  const calls = (tool_calls ?? []).map(
+    (call) => `${call.function_name ?? call.tool_name ?? ''} ${JSON.stringify(call.arguments ?? {})}`,
+  );
+  const thought = [reasoning_content, message].filter((part) => part !== '').join('\n');
+  return [{ thought, action: calls.join('\n'), observation: observation ?? '' }];
+}
+
+function rewardOf(reward: number | null, { beside }: SavedRecord): Pick<Sealed, 'resolved' | 'sealed'> {
+  const known = reward ?? rewardIn(beside);
+  const parts: Sealed['sealed'] = [
+    { kind: 'reward', value: known ?? beside?.get('reward.txt') },
+    { kind: 'report', value: beside?.get('reward.json') },
+  ];
+  const sealed = parts.filter((part) => part.value !== null && part.value !== undefined);
+  return { resolved: known === null ? null : known >= 1, sealed };
+}
+
+const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+
+/**
+ * The reward of a trial, of what its verifier left, as Harbor reads it: `reward` of `reward.json`, else the number of
+ * `reward.txt`, else the only number of `reward.json`. Null when there is none: Harbor calls an empty file, or one that cannot
+ * be read, an error of the verifier, which says nothing about the patch.
+ */
+export function rewardIn(files: ReadonlyMap<string, string> | undefined): number | null {
+  const [json, text] = [files?.get('reward.json'), numberIn(files?.get('reward.txt') ?? '')];
+  if (json === undefined) return text;
+  const report = z.record(z.string(), z.unknown()).safeParse(tryParse(json)).data;
+  if (report === undefined) return null;
+  const { reward } = report;
+  if (typeof reward === 'number') return reward;
+  const numbers = Object.values(report).filter((value) => typeof value === 'number');
+  return text ?? (numbers.length === 1 ? (numbers[0] ?? null) : null);
+}
+
+/** A finite decimal number with nothing but white space around it. */
+function numberIn(text: string): number | null {
+  const value = NUMBER.test(text.trim()) ? Number(text) : Number.NaN;
+  return Number.isFinite(value) ? value : null;
+}

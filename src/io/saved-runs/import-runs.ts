@@ -1,0 +1,227 @@
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { BadInputError } from '../../core/errors/errors.js';
+import { Candidate } from '../../core/run/candidate.js';
+import { atif } from './atif.js';
+import { miniSweAgent } from './mini-swe-agent.js';
+import { openHands } from './openhands.js';
+import { bestkCandidates, bestkLabels, harnessReport, predictions } from './predictions.js';
+import { r2eGym } from './r2e-gym.js';
+import { savedFiles } from './saved-files.js';
+import { type Damage, type Found, savedRecords } from './saved-records.js';
+import {
+  LOCAL_BOUNDS,
+  type ReadRuns,
+  type RunReader,
+  type SavedRecord,
+  type SavedRun,
+  type Sealed,
+} from './saved-run.js';
+import { augment, trae } from './selector-inputs.js';
+import { sweAgent } from './swe-agent.js';
+
+/** What an import meets, in the order of the files. */
+export type Imported =
+  | { readonly kind: 'run'; readonly run: SavedRun }
+  | { readonly kind: 'sealed'; readonly row: Sealed; readonly file: string }
+  | { readonly kind: 'rejected'; readonly damage: Damage }
+  /** The same candidate once more, word for word; passed over. */
+  | { readonly kind: 'duplicate'; readonly run: SavedRun }
+  /** The id was taken by another try; this one got a new name. */
+  | { readonly kind: 'renamed'; readonly run: SavedRun; readonly from: string };
+
+/**
+ * Reads saved runs of any known format from files and folders, one record at a time. What cannot be read is told with
+ * file, line, byte and reason, and the rest goes on.
+ * @throws BadInputError for a path that is not there
+ */
+export async function* importRuns(paths: readonly string[], bounds = LOCAL_BOUNDS): AsyncGenerator<Imported> {
+  const names = new Names();
+  for await (const file of savedFiles(paths)) {
+    if (isPart(file)) continue;
+    for await (const found of withParts(file, savedRecords(file, bounds))) {
+      if ('damage' in found) yield { kind: 'rejected', damage: found.damage };
+      else yield* importRecord(found.record, names);
+    }
+  }
+}
+
+function* importRecord(record: SavedRecord, names: Names): Generator<Imported> {
+  const reader = readerOf(record);
+  if (reader === undefined) {
+    yield damaged(record, 'is of no known format');
+    return;
+  }
+  let read: ReadRuns;
+  try {
+    read = reader.read(record);
+  } catch (error) {
+    if (!(error instanceof BadInputError)) throw error;
+    yield damaged(record, error.message);
+    return;
+  }
+  const renamed = new Map<string, string | null>();
+  for (const run of read.runs) {
+    const name = names.nameOf(run);
+    renamed.set(run.candidate_id, name);
+    const wrong = name === null ? null : wrongId(run.instance_id, name);
+    yield wrong === null ? called(run, name) : damaged(record, wrong);
+  }
+  for (const row of read.sealed) yield labelled(row, record, renamed);
+}
+
+function damaged({ file, line }: SavedRecord, reason: string): Imported {
+  return { kind: 'rejected', damage: { file, line: line ?? null, byte: null, reason } };
+}
+
+/** @param renamed what the runs of the same record are called */
+function labelled(row: Sealed, record: SavedRecord, renamed: ReadonlyMap<string, string | null>): Imported {
+  const name = row.candidate_id === null ? null : (renamed.get(row.candidate_id) ?? row.candidate_id);
+  const wrong = wrongId(row.instance_id, name ?? 'any');
+  return wrong === null
+    ? { kind: 'sealed', row: { ...row, candidate_id: name }, file: record.file }
+    : damaged(record, wrong);
+}
+
+/** @param name its own, a new one, or null for a run that was met before */
+function called(run: SavedRun, name: string | null): Imported {
+  if (name === null) return { kind: 'duplicate', run };
+  if (name === run.candidate_id) return { kind: 'run', run };
+  return { kind: 'renamed', run: { ...run, candidate_id: name }, from: run.candidate_id };
+}
+
+const Ids = Candidate.pick({ instance_id: true, candidate_id: true });
+
+/** Why no candidate can be called that, or null. */
+function wrongId(instance_id: string, candidate_id: string): string | null {
+  const [issue] = Ids.safeParse({ instance_id, candidate_id }).error?.issues ?? [];
+  return issue === undefined ? null : `${issue.path.join('.')}: ${issue.message}`;
+}
+
+/** What the runs of one id came to, and the number of the next. */
+interface Namesakes {
+  readonly contents: Set<string>;
+  next: number;
+}
+
+/** Candidate ids of one instance, each with what it stands for. */
+class NamesOfInstance {
+  private readonly contents = new Map<string, string>();
+  private readonly namesakes = new Map<string, Namesakes>();
+
+  nameOf(id: string, content: string): string | null {
+    const others = this.namesakes.get(id) ?? { contents: new Set(), next: 1 };
+    this.namesakes.set(id, others);
+    while (!others.contents.has(content)) {
+      const name = others.next === 1 ? id : `${id}#${others.next}`;
+      const taken = this.contents.get(name);
+      others.contents.add(taken ?? content);
+      others.next += 1;
+      if (taken !== undefined) continue;
+      this.contents.set(name, content);
+      return name;
+    }
+    return null;
+  }
+}
+
+/** Candidate ids of every instance. */
+class Names {
+  private readonly instances = new Map<string, NamesOfInstance>();
+
+  /** Its own id, a new one when another run has it, or null when that is this very run. */
+  nameOf(run: SavedRun): string | null {
+    const names = this.instances.get(run.instance_id) ?? new NamesOfInstance();
+    this.instances.set(run.instance_id, names);
+    return names.nameOf(run.candidate_id, contentOf(run));
+  }
+}
+
+/** Equal for the same run read twice. Without steps nothing tells a run from another try that came to the same patch. */
+function contentOf({ patch, trajectory, origin }: SavedRun): string {
+  const steps = trajectory?.steps ?? [];
+  if (steps.length === 0) return JSON.stringify([origin.file, origin.line, origin.id]);
+  const hash = createHash('sha256').update(patch);
+  for (const { thought, action, observation } of steps) hash.update(`\n${thought}\n${action}\n${observation}`);
+  return hash.digest('base64');
+}
+
+/** Files of an import's folder that belong to its `candidates.jsonl`. */
+const PARTS = ['trajectories.jsonl', 'issues.jsonl', 'rejected.jsonl'];
+
+function isImport(folder: string): boolean {
+  return ['candidates.jsonl', ...PARTS].every((name) => existsSync(join(folder, name)));
+}
+
+/** Whether a file is read together with the candidates beside it. */
+export function isPart(file: string): boolean {
+  return PARTS.includes(basename(file)) && isImport(dirname(file));
+}
+
+/** The records of an import's candidates with trajectory and issue, which stand in files beside them in the same order. */
+export async function* withParts(file: string, records: AsyncIterable<Found>): AsyncGenerator<Found> {
+  const folder = dirname(file);
+  if (basename(file) !== 'candidates.jsonl' || !isImport(folder)) {
+    yield* records;
+    return;
+  }
+  const issues = new Map<unknown, Row>();
+  for await (const issue of valuesOf(join(folder, 'issues.jsonl'))) issues.set(issue.instance_id, issue);
+  const trajectories = new InOrder(valuesOf(join(folder, 'trajectories.jsonl')));
+  for await (const found of records) {
+    if ('damage' in found) yield found;
+    else {
+      const { value } = found.record;
+      const { problem_statement, image } = issues.get(value.instance_id) ?? {};
+      const trajectory = await trajectories.of(value);
+      yield { record: { ...found.record, value: { ...value, problem_statement, image, trajectory } } };
+    }
+  }
+}
+
+type Row = SavedRecord['value'];
+
+/** Trajectories, asked for in the order in which they stand. */
+class InOrder {
+  private next: Row | null | undefined;
+
+  constructor(private readonly rows: AsyncGenerator<Row>) {}
+
+  async of({ instance_id, candidate_id }: Row): Promise<unknown> {
+    if (this.next === undefined) this.next = await this.advance();
+    const { next } = this;
+    if (next?.instance_id !== instance_id || next?.candidate_id !== candidate_id) return null;
+    this.next = undefined;
+    return next?.trajectory;
+  }
+
+  private async advance(): Promise<Row | null> {
+    const result = await this.rows.next();
+    return result.done === true ? null : result.value;
+  }
+}
+
+async function* valuesOf(file: string): AsyncGenerator<Row> {
+  for await (const found of savedRecords(file)) if ('record' in found) yield found.record.value;
+}
+
+/** Every format that is read. To add one: a file beside, and a line here. */
+export const RUN_READERS: readonly RunReader[] = [
+  r2eGym,
+  sweAgent,
+  miniSweAgent,
+  openHands,
+  atif,
+  predictions,
+  harnessReport,
+  augment,
+  trae,
+  bestkCandidates,
+  bestkLabels,
+];
+
+/** The reader of a record, by its content. */
+export function readerOf(record: SavedRecord): RunReader | undefined {
+  return RUN_READERS.find((reader) => reader.recognises(record.value, record));
+}

@@ -1,0 +1,128 @@
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { Candidate, Trajectory } from '../../core/run/candidate.js';
+import { BadInputError } from '../../core/errors/errors.js';
+import { rawLines } from '../records/raw-lines.js';
+import { LOCAL_BOUNDS } from './saved-run.js';
+import { unpacked } from './saved-files.js';
+
+const Row = z.object({
+  instance_id: z.string(),
+  candidate_id: z.string(),
+  trajectory: z.object({ steps: z.array(z.unknown()) }).nullish(),
+});
+const IssueRow = z.object({
+  instance_id: z.string(),
+  problem_statement: z.string(),
+  image: z.string().nullish(),
+});
+const TrajectoryRow = Row.extend({ trajectory: Trajectory });
+
+interface Span {
+  readonly start: number;
+  readonly length: number;
+}
+
+interface Spans {
+  readonly candidates: Span[];
+  readonly trajectories: Span[];
+  steps: number;
+}
+
+/** What is known of an imported instance. */
+export interface ImportedInstance {
+  readonly instance_id: string;
+  readonly problem_statement: string | null;
+  readonly image: string | null;
+  readonly count: number;
+  /** Of its candidates and their trajectories. */
+  readonly bytes: number;
+  readonly steps: number;
+}
+
+/**
+ * An import's folder, by instance: where each candidate and trajectory lies is held in memory, they themselves are read
+ * when their instance is asked for.
+ */
+export class ImportedFolder {
+  private readonly spans = new Map<string, Spans>();
+  private readonly issues = new Map<string, z.infer<typeof IssueRow>>();
+
+  private constructor(private readonly folder: string) {}
+
+  /** @throws BadInputError naming file and line when it is no import's folder */
+  static async open(folder: string): Promise<ImportedFolder> {
+    const imported = new ImportedFolder(folder);
+    for (const name of ['candidates', 'trajectories'] as const) {
+      for await (const { value, span } of rows(imported.file(name), Row)) {
+        const spans = imported.known(value.instance_id);
+        spans[name].push(span);
+        spans.steps += value.trajectory?.steps.length ?? 0;
+      }
+    }
+    for await (const { value } of rows(imported.file('issues'), IssueRow))
+      imported.issues.set(value.instance_id, value);
+    return imported;
+  }
+
+  /** In the order of their first candidates. */
+  instances(): readonly ImportedInstance[] {
+    return [...this.spans].map(([instance_id, { candidates, trajectories, steps }]) => {
+      const issue = this.issues.get(instance_id);
+      const { problem_statement = null, image } = issue ?? {};
+      const bytes = [...candidates, ...trajectories].reduce((sum, { length }) => sum + length, 0);
+      return { instance_id, problem_statement, image: image ?? null, count: candidates.length, bytes, steps };
+    });
+  }
+
+  /** All candidates of an instance with their trajectories. */
+  async candidates(instanceId: string): Promise<Candidate[]> {
+    const { candidates, trajectories } = this.known(instanceId);
+    const told = new Map<string, Trajectory>();
+    for (const row of await this.read('trajectories', trajectories, TrajectoryRow))
+      told.set(row.candidate_id, row.trajectory);
+    const read = await this.read('candidates', candidates, Candidate);
+    return read.map((candidate) => ({
+      ...candidate,
+      trajectory: told.get(candidate.candidate_id) ?? candidate.trajectory,
+    }));
+  }
+
+  private known(instanceId: string): Spans {
+    const spans = this.spans.get(instanceId) ?? { candidates: [], trajectories: [], steps: 0 };
+    this.spans.set(instanceId, spans);
+    return spans;
+  }
+
+  private async read<T>(name: string, spans: readonly Span[], schema: z.ZodType<T>): Promise<T[]> {
+    const file = await open(this.file(name));
+    try {
+      const found: T[] = [];
+      for (const { start, length } of spans) {
+        const { buffer } = await file.read(Buffer.alloc(length), 0, length, start);
+        found.push(schema.parse(JSON.parse(buffer.toString('utf8'))));
+      }
+      return found;
+    } finally {
+      await file.close();
+    }
+  }
+
+  private file(name: string): string {
+    return join(this.folder, `${name}.jsonl`);
+  }
+}
+
+async function* rows<T>(file: string, schema: z.ZodType<T>): AsyncGenerator<{ value: T; span: Span }> {
+  try {
+    for await (const { line, byte, bytes } of rawLines(unpacked(file), LOCAL_BOUNDS.document)) {
+      const parsed = schema.safeParse(JSON.parse(bytes?.toString('utf8') ?? 'null'));
+      if (!parsed.success) throw new BadInputError('is not what an import writes; import again.', { file, line });
+      yield { value: parsed.data, span: { start: byte, length: bytes?.length ?? 0 } };
+    }
+  } catch (error) {
+    if (error instanceof BadInputError) throw error;
+    throw new BadInputError(`cannot be read: ${(error as Error).message}`, { file });
+  }
+}

@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import type { TrajectoryStep } from '../../core/run/candidate.js';
+import { fieldsOf, idOf, MaybeNumber, MaybeText, originOf, runFolderOf, stemOf, Text } from './fields.js';
+import type { Origin, RunReader } from './saved-run.js';
+
+const Message = z.object({
+  role: z.string(),
+  content: Text,
+  extra: z
+    .object({ actions: z.array(z.object({ command: Text })).nullish(), submission: MaybeText })
+    .nullish()
+    .catch(null),
+});
+const Config = z.object({
+  model: z.object({ model_name: MaybeText }).nullish(),
+  environment: z.object({ image: MaybeText }).nullish(),
+});
+const Run = z.object({
+  info: z.object({
+    exit_status: MaybeText,
+    submission: MaybeText,
+    model_stats: z.object({ instance_cost: MaybeNumber, api_calls: MaybeNumber }).nullish(),
+    config: Config.nullish(),
+  }),
+  messages: z.array(Message),
+  instance_id: MaybeText,
+});
+const BASH = /```(?:bash|mswea_bash_command)\n([^]*?)\n```/;
+
+/** mini-swe-agent's `.traj.json` (1 and 1.1): a chat; the patch is in `info`, else with the last message. */
+export const miniSweAgent: RunReader = {
+  format: 'mini-swe-agent',
+  recognises: (value) => Array.isArray(value.messages) && typeof value.info === 'object' && value.info !== null,
+  read: (record) => {
+    const { info, messages, instance_id } = fieldsOf(Run, record);
+    const { exit_status: exit_reason, config } = info;
+    const model = config?.model?.model_name ?? null;
+    const run = {
+      instance_id: idOf(instance_id, stemOf(record.file)),
+      candidate_id: idOf(runFolderOf(record.file) === 'mini-swe-agent' ? model : runFolderOf(record.file), model),
+      problem_statement: statementIn(messages),
+      image: config?.environment?.image ?? null,
+      patch: submissionOf(info.submission, messages),
+      trajectory: { steps: steps(messages), exit_reason },
+      origin: originOf('mini-swe-agent', record, { id: instance_id, model, exit_reason, ...spentOf(info) }),
+    };
+    return { runs: [run], sealed: [] };
+  },
+};
+
+function submissionOf(submission: string | null, messages: readonly z.infer<typeof Message>[]): string {
+  return submission ?? messages.at(-1)?.extra?.submission ?? '';
+}
+
+function spentOf({ model_stats: stats }: z.infer<typeof Run>['info']): Partial<Origin> {
+  return { cost_usd: stats?.instance_cost ?? null, model_calls: stats?.api_calls ?? null };
+}
+
+function steps(messages: readonly z.infer<typeof Message>[]): TrajectoryStep[] {
+  return messages.flatMap((message, index) => {
+    if (message.role !== 'assistant') return [];
+    const next = messages[index + 1];
+    const commands = message.extra?.actions?.map(({ command }) => command) ?? [];
+    const action = commands.length > 0 ? commands.join('\n') : (BASH.exec(message.content)?.[1] ?? '');
+    const observation = next === undefined || next.role === 'assistant' ? '' : next.content;
+    return [{ thought: message.content, action, observation }];
+  });
+}
+
+/** The issue stands between tags in the first message of the user. */
+function statementIn(messages: readonly z.infer<typeof Message>[]): string | null {
+  const first = messages.find(({ role }) => role === 'user')?.content ?? '';
+  const text = /<pr_description>\s*([^]*?)\s*<\/pr_description>/.exec(first)?.[1] ?? null;
+  return text?.replace(/^Consider the following PR description:\s*/, '') ?? null;
+}

@@ -1,0 +1,121 @@
+import { basename, dirname } from 'node:path';
+import { z } from 'zod';
+import { Trajectory } from '../../core/run/candidate.js';
+import { fieldsOf, idOf, MaybeNumber, MaybeText, originOf, stemOf } from './fields.js';
+import { type RunReader, type SavedRecord, SealedKind } from './saved-run.js';
+
+const Known = z.object({
+  format: MaybeText,
+  file: MaybeText,
+  line: MaybeNumber,
+  id: MaybeText,
+  model: MaybeText,
+  cost_usd: MaybeNumber,
+  input_tokens: MaybeNumber,
+  output_tokens: MaybeNumber,
+  model_calls: MaybeNumber,
+  exit_reason: MaybeText,
+});
+const Row = z.object({
+  instance_id: z.string().min(1),
+  candidate_id: z.string().min(1).max(256),
+  patch: MaybeText,
+  trajectory: Trajectory.nullish(),
+  problem_statement: MaybeText,
+  image: MaybeText,
+  origin: Known.nullish(),
+});
+
+/** bestk's own candidates, imported before or written by hand. */
+export const bestkCandidates: RunReader = {
+  format: 'bestk',
+  recognises: (value) => 'candidate_id' in value && 'instance_id' in value && 'patch' in value,
+  read: (record) => {
+    const { origin, patch, trajectory, ...row } = fieldsOf(Row, record);
+    const { format, file, line, ...known } = origin ?? {};
+    const first = { file: file ?? record.file, line: file === undefined ? (record.line ?? null) : (line ?? null) };
+    const run = {
+      ...row,
+      patch: patch ?? '',
+      trajectory: trajectory ?? null,
+      origin: originOf(format ?? 'bestk', record, { ...known, ...first }),
+    };
+    return { runs: [run], sealed: [] };
+  },
+};
+
+const Label = z.object({
+  instance_id: z.string().min(1),
+  candidate_id: z.string().min(1),
+  resolved: z.union([z.boolean(), z.literal(0), z.literal(1)]).nullish(),
+  sealed: z
+    .array(z.object({ kind: SealedKind, value: z.unknown() }))
+    .nullish()
+    .catch(null),
+});
+
+/** bestk's own labels. */
+export const bestkLabels: RunReader = {
+  format: 'bestk-labels',
+  recognises: (value) => 'candidate_id' in value && 'resolved' in value && !('patch' in value),
+  read: (record) => {
+    const { instance_id, candidate_id, resolved, sealed } = fieldsOf(Label, record);
+    const label = resolved === undefined || resolved === null ? null : Boolean(resolved);
+    return { runs: [], sealed: [{ instance_id, candidate_id, resolved: label, sealed: sealed ?? [] }] };
+  },
+};
+
+const Prediction = z.object({
+  instance_id: MaybeText,
+  model_name_or_path: MaybeText,
+  candidate_id: MaybeText,
+  model_patch: MaybeText,
+});
+
+/** SWE-bench predictions: JSONL, a list, or an object by instance. A null patch is an empty one. */
+export const predictions: RunReader = {
+  format: 'swe-bench-predictions',
+  recognises: (value) => 'model_patch' in value && ('instance_id' in value || 'model_name_or_path' in value),
+  read: (record) => {
+    const fields = fieldsOf(Prediction, record);
+    const instance_id = fieldsOf(z.object({ instance_id: z.string().min(1) }), {
+      ...record,
+      value: { instance_id: fields.instance_id ?? record.key },
+    }).instance_id;
+    const model = fields.model_name_or_path;
+    const candidate_id = idOf(fields.candidate_id, model, stemOf(record.file));
+    const run = {
+      instance_id,
+      candidate_id,
+      problem_statement: null,
+      image: null,
+      patch: fields.model_patch ?? '',
+      trajectory: null,
+      origin: originOf('swe-bench-predictions', record, { id: fields.candidate_id, model }),
+    };
+    return { runs: [run], sealed: [] };
+  },
+};
+
+const Report = z.object({ resolved: z.boolean() });
+
+/**
+ * `report.json` of the SWE-bench harness, as it writes it (by instance) or one instance's alone: a label and nothing else.
+ * In the harness's own folders (`…/<model>/<instance>/report.json`) the candidate is the model's; elsewhere it is the
+ * candidate of that instance that was read from the same folder.
+ */
+export const harnessReport: RunReader = {
+  format: 'swe-bench-report',
+  recognises: (value) => 'tests_status' in value || ('patch_successfully_applied' in value && 'resolved' in value),
+  read: (record) => {
+    const { resolved } = fieldsOf(Report, record);
+    const sealed = [{ kind: 'report', value: record.value } as const];
+    return { runs: [], sealed: [{ ...placeOf(record), resolved, sealed }] };
+  },
+};
+
+function placeOf({ file, key }: SavedRecord): { instance_id: string; candidate_id: string | null } {
+  if (basename(file) !== 'report.json') return { instance_id: idOf(key, stemOf(file)), candidate_id: null };
+  const folder = dirname(file);
+  return { instance_id: idOf(key, basename(folder)), candidate_id: idOf(basename(dirname(folder))) };
+}

@@ -1,0 +1,183 @@
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { isTooDeep, TOO_DEEP } from '../../core/json-shape.js';
+import { flawOf, rawLines, tryParse } from '../records/raw-lines.js';
+import { unpacked } from './saved-files.js';
+import { SavedLine } from './saved-line.js';
+import { inMegabytes, LOCAL_BOUNDS, type ReadBounds, type SavedRecord, tooManyValues } from './saved-run.js';
+
+/** A place in a file that could not be read, and why; the rest of the file goes on. */
+export interface Damage {
+  readonly file: string;
+  readonly line: number | null;
+  readonly byte: number | null;
+  readonly reason: string;
+}
+
+export type Found = { readonly record: SavedRecord } | { readonly damage: Damage };
+
+/**
+ * The records of one file: lines of JSONL, or the members of one document. Damaged lines are told and passed over.
+ * Whichever it is, the first line tells: when it is no JSON by itself, the file is tried as one document.
+ */
+export async function* savedRecords(file: string, bounds = LOCAL_BOUNDS): AsyncGenerator<Found> {
+  const beside = await filesBeside(file);
+  const document = new DocumentSoFar(bounds);
+  try {
+    for await (const raw of rawLines(unpacked(file, bounds.total), bounds.line)) {
+      const line = new SavedLine(raw, bounds);
+      if (line.isBlank) continue;
+      for (const each of document.take(line)) yield* recordsOf({ file, beside }, each);
+      if (document.isLost) break;
+    }
+  } catch (error) {
+    yield { damage: { file, line: null, byte: null, reason: `cannot be read further: ${(error as Error).message}` } };
+  }
+  yield* documentOf({ file, beside }, document);
+}
+
+interface Place {
+  readonly file: string;
+  readonly beside: SavedRecord['beside'];
+  readonly line?: number;
+  readonly byte?: number;
+}
+
+function* recordsOf(place: Place, saved: SavedLine): Generator<Found> {
+  const { line, byte } = saved;
+  const read = saved.read();
+  if ('problem' in read) yield { damage: { file: place.file, line, byte, reason: read.problem } };
+  else yield* spread(read.value, { ...place, line, byte });
+}
+
+function* documentOf(place: Place, document: DocumentSoFar): Generator<Found> {
+  const end = document.end();
+  if (end === null) return;
+  if ('value' in end) yield* spread(end.value, place);
+  else if ('records' in end) for (const each of end.records) yield* recordsOf(place, each);
+  else yield { damage: { file: place.file, line: end.line, byte: end.byte, reason: end.problem } };
+}
+
+/** A list's elements, the members of an object filed under ids, or the value itself. */
+function* spread(value: unknown, { file, beside, line, byte }: Place): Generator<Found> {
+  const at = { file, ...(line === undefined ? {} : { line }), ...(beside === undefined ? {} : { beside }) };
+  const damage = (reason: string): Found => ({ damage: { file, line: line ?? null, byte: byte ?? null, reason } });
+  if (Array.isArray(value)) {
+    for (const [index, element] of value.entries()) {
+      yield isRow(element) ? { record: { ...at, index, value: element } } : damage(`element ${index} is no object`);
+    }
+  } else if (!isRow(value)) {
+    yield damage('is no object');
+  } else if (isFiledById(value)) {
+    for (const [key, member] of Object.entries(value)) yield { record: { ...at, key, value: member } };
+  } else {
+    yield { record: { ...at, value } };
+  }
+}
+
+type Row = Record<string, unknown>;
+
+function isRow(value: unknown): value is Row {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** `preds.json` and harness reports file records under instance ids. */
+function isFiledById(value: Row): value is Record<string, Row> {
+  const members = Object.values(value);
+  return (
+    members.length > 0 && members.every((member) => isRow(member) && ('model_patch' in member || 'resolved' in member))
+  );
+}
+
+/** Of a trial's folder: what stands beside `agent/trajectory.json`. */
+async function filesBeside(file: string): Promise<SavedRecord['beside']> {
+  if (!file.endsWith('agent/trajectory.json')) return undefined;
+  const trial = dirname(dirname(file));
+  const found = new Map<string, string>();
+  for (const path of ['artifacts/model.patch', 'verifier/reward.txt', 'verifier/reward.json']) {
+    const text = await readFile(join(trial, path), 'utf8').catch(() => null);
+    if (text !== null) found.set(path.slice(path.indexOf('/') + 1), text);
+  }
+  return found;
+}
+
+/** What became of the lines that were held for a document. */
+export type Document =
+  | { readonly value: unknown }
+  /** Records after all, of which the first is cut. */
+  | { readonly records: readonly SavedLine[] }
+  | { readonly problem: string; readonly line: number | null; readonly byte: number | null };
+
+/** The lines of a file, for as long as they may be one JSON document. */
+export class DocumentSoFar {
+  /** Null: each line is read by itself. */
+  private lines: SavedLine[] | null = null;
+  private decided = false;
+  private size = 0;
+  private levels = 0;
+  private values = 0;
+  private problem: string | null = null;
+
+  constructor(private readonly bounds: ReadBounds) {}
+
+  /** Whether nothing that may still come makes it one, or records. */
+  get isLost(): boolean {
+    return this.problem !== null;
+  }
+
+  /** @returns the lines to read by themselves now; from a first one on that is JSON by itself, each */
+  take(line: SavedLine): readonly SavedLine[] {
+    if (!this.decided) {
+      this.decided = true;
+      if (line.mayBeginDocument) this.lines = [];
+    }
+    if (this.lines === null) return [line];
+    this.lines.push(line);
+    this.size += (line.text?.length ?? 0) + 1;
+    this.levels += line.shape.levels;
+    this.values += line.shape.values;
+    const excess = this.excess();
+    return excess === null ? [] : this.giveUp(excess);
+  }
+
+  private excess(): string | null {
+    const { document, values, next } = this.bounds;
+    if (isTooDeep({ levels: this.levels })) return TOO_DEEP;
+    if (this.values > values) return tooManyValues(this.bounds);
+    return this.size > document ? `is larger than ${inMegabytes(document)} for one JSON document; ${next}` : null;
+  }
+
+  /** At the end of the file. @returns null when it was read line by line */
+  end(): Document | null {
+    const { lines } = this;
+    if (lines === null) return null;
+    if (this.problem !== null) return { problem: this.problem, line: 1, byte: 0 };
+    const texts = lines.map(({ text, line }) => ({ text: text ?? '\uFFFD', line }));
+    const value = tryParse(texts.map(({ text }) => text).join('\n'));
+    if (value !== undefined) return { value };
+    if (lines.slice(1).some(isRecord)) return { records: lines };
+    const { problem, line } = flawOf(texts);
+    const byte = lines.find((each) => each.line === line)?.byte ?? null;
+    return { problem: `is neither JSON nor JSONL: ${problem}`, line: line ?? null, byte };
+  }
+
+  /** No document: records with a first one that is cut, or nothing that can be read. */
+  private giveUp(problem: string): readonly SavedLine[] {
+    const lines = this.lines ?? [];
+    if (lines.slice(1).some(isRecord)) {
+      this.lines = null;
+      return lines;
+    }
+    this.problem = problem;
+    this.lines = [];
+    return [];
+  }
+}
+
+/** What does not even look like one is not parsed: there may be a million lines, and refusing one takes longest. */
+function isRecord(line: SavedLine): boolean {
+  const text = line.text?.trim() ?? '';
+  if (!text.startsWith('{') || !text.endsWith('}')) return false;
+  const read = line.read();
+  return 'value' in read && typeof read.value === 'object' && read.value !== null && !Array.isArray(read.value);
+}

@@ -1,0 +1,140 @@
+import type OpenAI from 'openai';
+import { abortable, withDeadline } from '../../core/async/deadline.js';
+import { backOffMs, pause } from '../../core/async/retry.js';
+import { Slots } from '../../core/async/semaphore.js';
+import type { UnavailableError } from '../../core/errors/errors.js';
+import { ContextTooLongError, ModelUnavailableError } from '../../core/errors/unavailable.js';
+import { type Completion, type CompletionRequest, LlmClient, type Message } from '../../ports/llm-client.js';
+import { connect, type OpenAiEndpoint } from './connection.js';
+import { describeFailure, type Failure } from './failure.js';
+import { readReply } from './reply.js';
+
+export interface OpenAiOptions extends OpenAiEndpoint {
+  /** Calls under way at once; one that waits before a retry does not count. */
+  readonly concurrency: number;
+  /** Limit of one attempt, from sending to the last byte of the answer. */
+  readonly timeoutS: number;
+  /** Further attempts after a failure that may pass. */
+  readonly maxRetries: number;
+  /** How long a server that has answered before is waited for when it is away; 0 = no longer than the attempts take. */
+  readonly patienceMs?: number;
+  /** Told of each further attempt, with what went wrong in the one before. */
+  readonly onRetry?: (reason: Failure['kind']) => void;
+  readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly random?: () => number;
+}
+
+type Outcome = { readonly completion: Completion } | { readonly failure: Failure };
+
+/** Any server that speaks Chat Completions: OpenAI, vLLM, SGLang, llama.cpp. */
+export class OpenAiLlmClient extends LlmClient {
+  readonly #options: OpenAiOptions;
+  readonly #slots: Slots;
+  readonly #secrets: readonly string[];
+  #connection: Promise<OpenAI> | undefined;
+  #answered = false;
+
+  constructor(options: OpenAiOptions) {
+    super();
+    this.#options = options;
+    this.#slots = new Slots(options.concurrency);
+    this.#secrets = secretsOf(options);
+  }
+
+  async complete(request: CompletionRequest, signal: AbortSignal): Promise<Completion> {
+    let waited = 0;
+    for (let attempt = 0; ; attempt += 1) {
+      signal.throwIfAborted();
+      const outcome = await this.#inTurn(request, signal);
+      if ('completion' in outcome) return outcome.completion;
+      const { failure } = outcome;
+      const hope = attempt < this.#options.maxRetries || this.#comesBack(failure, waited);
+      if (!failure.retryable || !hope) throw this.#unavailable(failure, attempt + 1);
+      this.#options.onRetry?.(failure.kind);
+      const wait = backOffMs(attempt, failure.retryAfterMs, this.#options.random ?? Math.random);
+      waited += wait;
+      await (this.#options.pause ?? pause)(wait, signal);
+    }
+  }
+
+  /** A call that was given up holds its place until it has ended. */
+  async #inTurn(request: CompletionRequest, signal: AbortSignal): Promise<Outcome> {
+    const release = await this.#slots.take(signal);
+    return abortable(this.#attempt(request, signal).finally(release), signal);
+  }
+
+  async #attempt(request: CompletionRequest, signal: AbortSignal): Promise<Outcome> {
+    signal.throwIfAborted();
+    const timeoutMs = this.#options.timeoutS * 1000;
+    this.#connection ??= connect(this.#options, timeoutMs);
+    const client = await this.#connection;
+    try {
+      const raw = await withDeadline(timeoutMs, signal, async (both) =>
+        client.chat.completions.create(onTheWire(request), { signal: both }),
+      );
+      this.#answered = true;
+      return { completion: readReply(raw, request.model) };
+    } catch (error) {
+      signal.throwIfAborted();
+      return { failure: describeFailure(error, this.#secrets, Date.now()) };
+    }
+  }
+
+  /** A wrong address is told soon; a server that restarts is worth waiting for. */
+  #comesBack({ away }: Failure, waitedMs: number): boolean {
+    return away && this.#answered && waitedMs < (this.#options.patienceMs ?? 0);
+  }
+
+  #unavailable({ detail, retryable, tooLong }: Failure, attempts: number): UnavailableError {
+    if (tooLong) return new ContextTooLongError(`${this.#endpoint()} said: ${detail}`);
+    const tries = attempts === 1 ? '' : ` (${attempts} attempts)`;
+    return new ModelUnavailableError(`${this.#endpoint()} said: ${detail}${tries}`, { retryable });
+  }
+
+  #endpoint(): string {
+    const { baseUrl } = this.#options;
+    return baseUrl === undefined ? 'api.openai.com' : new URL(baseUrl).host;
+  }
+}
+
+function secretsOf({ apiKey, baseUrl }: OpenAiEndpoint): readonly string[] {
+  const password = baseUrl === undefined ? '' : decodeURIComponent(new URL(baseUrl).password);
+  return [apiKey ?? '', password].filter((secret) => secret !== '');
+}
+
+type Body = OpenAI.ChatCompletionCreateParamsNonStreaming;
+
+/** A request in the words of Chat Completions, and, for a turn to be continued, of vLLM and SGLang. */
+export function onTheWire(request: CompletionRequest): Body {
+  return {
+    model: request.model,
+    messages: request.messages.map(wireMessage),
+    temperature: request.temperature,
+    // eslint-disable-next-line @typescript-eslint/no-deprecated -- its successor is unknown to many local servers
+    max_tokens: request.maxTokens,
+    ...(request.topLogprobs === undefined ? {} : { logprobs: true, top_logprobs: request.topLogprobs }),
+    ...(request.stop === undefined ? {} : { stop: [...request.stop] }),
+    ...(request.continueFinal === true ? { continue_final_message: true, add_generation_prompt: false } : {}),
+    ...constraints(request),
+  };
+}
+
+function constraints({ tools, responseSchema }: CompletionRequest): Partial<Body> {
+  return {
+    ...(tools === undefined ? {} : { tools: tools.map((tool) => ({ type: 'function', function: { ...tool } })) }),
+    ...(responseSchema === undefined
+      ? {}
+      : { response_format: { type: 'json_schema', json_schema: { ...responseSchema, strict: true } } }),
+  };
+}
+
+function wireMessage({ role, content, tool_calls: calls, tool_call_id: id }: Message): Body['messages'][number] {
+  if (role === 'tool') return { role, content, tool_call_id: id ?? '' };
+  if (role !== 'assistant' || calls === undefined) return { role, content };
+  const tool_calls = calls.map((call) => ({
+    id: call.id,
+    type: 'function' as const,
+    function: { name: call.name, arguments: call.arguments },
+  }));
+  return { role, content, tool_calls };
+}

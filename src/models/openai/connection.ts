@@ -1,0 +1,99 @@
+import type OpenAI from 'openai';
+import { ModelUnavailableError } from '../../core/errors/unavailable.js';
+import { ModelProbe } from '../../ports/llm-client.js';
+
+/** A reply larger than this is not an answer to anything we ask. */
+const MAX_REPLY_BYTES = 64 * 1024 * 1024;
+export const DEFAULT_BASE_URL = 'https://api.openai.com/v1';
+
+export interface OpenAiEndpoint {
+  /** Up to and including the version, e.g. `http://localhost:8000/v1`. */
+  readonly baseUrl?: string | undefined;
+  /** Absent = no Authorization header is sent. */
+  readonly apiKey?: string | undefined;
+}
+
+/**
+ * The SDK with its own retries, logs and environment look-ups turned off, on undici's fetch without header and body
+ * time-outs: the adapter owns time. Loaded on first use, so that commands that call no model do not pay for it.
+ */
+export async function connect({ baseUrl, apiKey }: OpenAiEndpoint, timeoutMs: number): Promise<OpenAI> {
+  const [sdk, undici] = await Promise.all([import('openai'), import('undici')]);
+  const dispatcher = new undici.Agent({ headersTimeout: 0, bodyTimeout: 0, maxResponseSize: MAX_REPLY_BYTES });
+  const fetch = async (url: string, init: RequestInit): Promise<Response> => {
+    const { status, ok, headers, body } = await undici.fetch(url, {
+      ...init,
+      dispatcher,
+    } as import('undici').RequestInit);
+    const response = new Response(body as BodyInit | null, { status, headers: [...headers] });
+    return ok ? response : await withErrorMember(response);
+  };
+  return new sdk.OpenAI({
+    baseURL: baseUrl ?? DEFAULT_BASE_URL,
+    // The SDK insists on a key; the null header keeps it from being sent.
+    apiKey: apiKey ?? 'none',
+    ...(apiKey === undefined ? { defaultHeaders: { authorization: null } } : {}),
+    adminAPIKey: null,
+    organization: null,
+    project: null,
+    maxRetries: 0,
+    // The SDK's limit ends with the headers; ours also covers the body and must come first.
+    timeout: timeoutMs + 60_000,
+    logLevel: 'off',
+    fetch: (url, init) => fetch(url instanceof Request ? url.url : String(url), init as RequestInit),
+  });
+}
+
+/** SGLang and FastAPI say what is wrong outside of `error`, the only member the SDK reads. */
+async function withErrorMember(response: Response): Promise<Response> {
+  const { status, headers } = response;
+  const text = await response.text();
+  const body = parseObject(text);
+  return new Response(body === null || 'error' in body ? text : JSON.stringify({ error: body }), { status, headers });
+}
+
+function parseObject(text: string): object | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+const FIRST_SERVER_ERROR = 500;
+const REFUSED = new Set([401, 403]);
+
+export interface ProbedServers {
+  /** Base URLs, up to and including the version; those of configured models alone. */
+  readonly baseUrls: readonly string[];
+  readonly apiKey: string | undefined;
+}
+
+/** Asks each server for its list of models. One that has no such list answers all the same. */
+export class HttpModelProbe extends ModelProbe {
+  readonly #servers: ProbedServers;
+
+  constructor(servers: ProbedServers) {
+    super();
+    this.#servers = servers;
+  }
+
+  async check(signal: AbortSignal): Promise<void> {
+    const { baseUrls } = this.#servers;
+    await Promise.all([...new Set(baseUrls)].map((baseUrl) => this.#ask(new URL(baseUrl), signal)));
+  }
+
+  async #ask(baseUrl: URL, signal: AbortSignal): Promise<void> {
+    const { apiKey } = this.#servers;
+    const headers = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
+    const url = `${baseUrl.origin}${baseUrl.pathname.replace(/\/$/, '')}/models`;
+    const answer = await fetch(url, { headers, signal, redirect: 'manual' }).catch((error: unknown) => {
+      throw new ModelUnavailableError(`${baseUrl.host} does not answer`, { cause: error });
+    });
+    await answer.body?.cancel();
+    if (REFUSED.has(answer.status)) throw new ModelUnavailableError(`${baseUrl.host} refuses the API key`);
+    if (answer.status >= FIRST_SERVER_ERROR)
+      throw new ModelUnavailableError(`${baseUrl.host} answers ${answer.status}`);
+  }
+}

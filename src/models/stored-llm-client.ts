@@ -1,0 +1,118 @@
+import { SharedFlights } from '../core/async/single-flight.js';
+import { contentKey } from '../core/fingerprint.js';
+import type { ModelUsage } from '../core/run/run-result.js';
+import { Completion, type CompletionRequest, type CompletionUsage, LlmClient } from '../ports/llm-client.js';
+import type { ResultStore } from '../ports/result-store.js';
+import { wireRequest } from './recording/request-key.js';
+
+/**
+ * Asks the store before the model and stores every answer the moment it exists. Equal calls under way share one
+ * answer. Counts what was asked through it; make one per run to have the run's own account.
+ */
+export class StoredLlmClient extends LlmClient {
+  readonly #inner: LlmClient;
+  readonly #results: ResultStore;
+  readonly #endpointOf: (model: string) => string;
+  readonly #flights = new SharedFlights<{ completion: Completion; stored: boolean; seconds: number }>();
+  readonly #ledger = new UsageLedger();
+
+  /** @param endpointOf names who answers for a model (a base URL, a recording): equal calls to another one are other calls */
+  constructor(inner: LlmClient, results: ResultStore, endpointOf: (model: string) => string) {
+    super();
+    this.#inner = inner;
+    this.#results = results;
+    this.#endpointOf = endpointOf;
+  }
+
+  async complete(request: CompletionRequest, signal: AbortSignal): Promise<Completion> {
+    const key = contentKey({
+      kind: 'completion',
+      endpoint: this.#endpointOf(request.model),
+      request: wireRequest(request),
+    });
+    const joined = this.#flights.has(key);
+    const { completion, stored, seconds } = await this.#flights.join(key, signal, (both, keep) =>
+      this.#fetch(key, request, { signal: both, keep }),
+    );
+    if (stored || joined) this.#ledger.addStored(request);
+    else this.#ledger.addCall(request, completion.usage, seconds);
+    return completion;
+  }
+
+  /** Calls of the same run that another client made. */
+  addUsage(counted: readonly ModelUsage[]): void {
+    this.#ledger.add(counted);
+  }
+
+  usage(): readonly ModelUsage[] {
+    return this.#ledger.entries();
+  }
+
+  async #fetch(
+    key: string,
+    request: CompletionRequest,
+    { signal, keep }: { signal: AbortSignal; keep: () => void },
+  ): Promise<{ completion: Completion; stored: boolean; seconds: number }> {
+    const known = Completion.safeParse(await this.#results.get(key));
+    if (known.success) return { completion: known.data, stored: true, seconds: 0 };
+    const start = performance.now();
+    const completion = await this.#inner.complete(request, signal);
+    const seconds = (performance.now() - start) / 1000;
+    // Paid: whoever takes the work over must find it.
+    keep();
+    await this.#results.put(key, 'completion', completion);
+    return { completion, stored: false, seconds };
+  }
+}
+
+const COUNTS = ['calls', 'stored_answers', 'input_tokens', 'cached_input_tokens', 'output_tokens', 'seconds'] as const;
+
+/** Model calls summed by purpose and model. */
+export class UsageLedger {
+  readonly #entries = new Map<string, ModelUsage>();
+
+  /** @param seconds from asking to the answer, waiting for a permit and retries included */
+  addCall(request: CompletionRequest, usage: CompletionUsage | null, seconds: number): void {
+    const entry = this.#entryOf(request);
+    entry.calls += 1;
+    entry.seconds += seconds;
+    entry.input_tokens += usage?.input_tokens ?? 0;
+    entry.cached_input_tokens += usage?.cached_input_tokens ?? 0;
+    entry.output_tokens += usage?.output_tokens ?? 0;
+  }
+
+  addStored(request: CompletionRequest): void {
+    this.#entryOf(request).stored_answers += 1;
+  }
+
+  /** What was counted elsewhere. */
+  add(counted: readonly ModelUsage[]): void {
+    for (const other of counted) {
+      const entry = this.#entryOf(other);
+      for (const count of COUNTS) entry[count] += other[count];
+    }
+  }
+
+  /** Copies, in order of first use. */
+  entries(): readonly ModelUsage[] {
+    return [...this.#entries.values()].map((entry) => ({ ...entry, seconds: Math.round(entry.seconds * 1000) / 1000 }));
+  }
+
+  #entryOf({ purpose, model }: Pick<ModelUsage, 'purpose' | 'model'>): ModelUsage {
+    const key = JSON.stringify([purpose, model]);
+    const known = this.#entries.get(key);
+    if (known !== undefined) return known;
+    const entry: ModelUsage = {
+      purpose,
+      model,
+      calls: 0,
+      stored_answers: 0,
+      input_tokens: 0,
+      cached_input_tokens: 0,
+      output_tokens: 0,
+      seconds: 0,
+    };
+    this.#entries.set(key, entry);
+    return entry;
+  }
+}

@@ -1,0 +1,145 @@
+import { diffLines } from 'diff';
+import { contentKey } from '../../core/fingerprint.js';
+import { type Candidate, submitted } from '../../core/run/candidate.js';
+import type { ExportedInstance } from './export-source.js';
+
+/**
+ * A candidate as R2E-Gym's `Trajectory` (`src/r2egym/agenthub/trajectory/trajectory.py`) with the fields that its verifiers
+ * fill: `verifier_prob`, `reproduction_test_scores` (1 solved, 0 not, in the order of the tests), `regression_test_output`.
+ * @param resolved the label, null = not graded
+ */
+export function r2eTrajectory(instance: ExportedInstance, candidate: Candidate, resolved: boolean | null): unknown {
+  const { candidate_id, patch, trajectory } = candidate;
+  const verdict = instance.verdicts.find(
+    (each) => each.kind === 'scored' && each.candidate_id === candidate_id && each.measure === 'execution_free',
+  );
+  return {
+    trajectory_steps: (trajectory?.steps ?? []).map((step, index, all) => ({
+      step_idx: index,
+      ...step,
+      done: index === all.length - 1,
+      info: {},
+      token_usage_prompt: null,
+      token_usage_completion: null,
+      token_usage_total: null,
+      step_count: index + 1,
+    })),
+    problem_statement: instance.problem_statement,
+    docker_image: instance.image ?? '',
+    exp_name: candidate_id,
+    env_args: { instance_id: instance.instance_id },
+    agent_args: {},
+    ds: null,
+    exit_reason: trajectory?.exit_reason ?? null,
+    output_patch: patch,
+    reward: resolved === null ? null : Number(resolved),
+    reward_calc_time: null,
+    test_output: null,
+    custom_test_outputs: {},
+    regression_test_output: regressionLog(instance, candidate_id),
+    verifier_prob: verdict?.kind === 'scored' ? verdict.score : null,
+    reproduction_test_scores: testScores(instance, candidate_id),
+  };
+}
+
+function testScores({ cells }: ExportedInstance, id: string): readonly number[] {
+  const own = cells.filter(({ candidate_id, suite }) => candidate_id === id && suite === 'reproduction');
+  const last = new Map(own.map(({ test_id, outcome }) => [test_id, Number(outcome === 'solved')]));
+  return [...last.keys()].sort().map((test) => last.get(test) ?? 0);
+}
+
+function regressionLog({ cells }: ExportedInstance, id: string): string | null {
+  const cell = cells.find(({ candidate_id, suite }) => candidate_id === id && suite === 'regression');
+  return cell === undefined ? null : `${cell.passed ?? 0} of ${cell.total ?? 0} passed\n${cell.log_tail}`;
+}
+
+/** Labels of one instance by candidate id. */
+type Labels = ReadonlyMap<string, boolean>;
+
+/**
+ * Rewards of one instance's rollouts for reinforcement learning, as DeepSWE's GRPO++ uses them: the outcome reward; a mask
+ * that leaves out rollouts which a limit ended (compact filtering); the leave-one-out advantage, reward − mean reward of
+ * the others, over those that are not masked and without scaling by the standard deviation (Dr. GRPO, RLOO). With a
+ * reference patch also SWE-RL's similarity reward, 0..1, or −1 without a patch. Null where there is no label.
+ */
+export function rlRows(
+  { instance_id, candidates }: ExportedInstance,
+  labels: Labels,
+  reference: string | null,
+): unknown[] {
+  const rewardOf = (id: string): number | null => (labels.has(id) ? Number(labels.get(id)) : null);
+  const kept = candidates
+    .filter((candidate) => isKept(candidate))
+    .flatMap(({ candidate_id: id }) => rewardOf(id) ?? []);
+  return candidates.map((candidate) => {
+    const { candidate_id, patch, trajectory } = candidate;
+    const [reward, mask] = [rewardOf(candidate_id), isKept(candidate)];
+    return {
+      instance_id,
+      candidate_id,
+      reward,
+      mask,
+      advantage: reward === null || !mask ? null : leaveOneOut(reward, kept),
+      exit_reason: trajectory?.exit_reason ?? null,
+      ...(reference === null ? {} : { similarity: patch.trim() === '' ? -1 : similarity(patch, reference) }),
+    };
+  });
+}
+
+/** The reward minus the mean of the others'; alone there is nothing to compare with. */
+function leaveOneOut(reward: number, all: readonly number[]): number {
+  const others = all.length - 1;
+  return others === 0 ? 0 : reward - (all.reduce((sum, each) => sum + each, 0) - reward) / others;
+}
+
+/** A rollout whose end is not known counts. */
+function isKept({ trajectory }: Candidate): boolean {
+  const reason = trajectory?.exit_reason ?? null;
+  return reason === null || submitted(reason);
+}
+
+export interface TrainingPair {
+  readonly instance_id: string;
+  readonly candidate_id: string;
+  readonly right: boolean;
+  readonly messages: readonly { readonly role: string; readonly content: string }[];
+}
+
+/** Share of the repositories that are held out. */
+const HELD_OUT = 0.1;
+
+/**
+ * As many right as wrong candidates, so that a verifier does not learn the base rate: of the more frequent side those
+ * whose hash comes first, the same at every export.
+ */
+export function balanced<T extends Omit<TrainingPair, 'messages'>>(pairs: readonly T[]): readonly T[] {
+  const sides = [true, false].map((right) => pairs.filter((pair) => pair.right === right));
+  const most = Math.min(...sides.map((side) => side.length));
+  return sides.flatMap((side) => side.toSorted((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1)).slice(0, most));
+}
+
+/** `validation` for about a tenth of the repositories, whole, so that none is in both parts. */
+export function splitOf(instanceId: string): 'train' | 'validation' {
+  const repo = /^(.+)-[^-]+$/.exec(instanceId)?.[1] ?? instanceId;
+  return parseInt(contentKey(repo).slice(0, 8), 16) / 2 ** 32 < HELD_OUT ? 'validation' : 'train';
+}
+
+function orderOf({ instance_id, candidate_id }: Pick<TrainingPair, 'instance_id' | 'candidate_id'>): string {
+  return contentKey([instance_id, candidate_id]);
+}
+
+/**
+ * How alike two patches are, 0..1: twice the lines they share over the lines of both, after SWE-RL (arXiv 2502.18449,
+ * equation 1), which compares characters with Python's difflib; lines are its unit here, for a patch of megabytes must not
+ * take minutes.
+ */
+export function similarity(a: string, b: string): number {
+  const parts = diffLines(a, b, { maxEditLength: 20_000 });
+  if (parts === undefined) return 0;
+  const count = (kind: 'both' | 'one'): number =>
+    parts
+      .filter(({ added, removed }) => (kind === 'both') === (!added && !removed))
+      .reduce((sum, part) => sum + part.count, 0);
+  const [shared, apart] = [count('both'), count('one')];
+  return shared + apart === 0 ? 1 : (2 * shared) / (2 * shared + apart);
+}

@@ -1,0 +1,151 @@
+import type { CurvesReport } from '../../statistics/curves/curves-report.js';
+import type { ReliabilityBin } from '../../statistics/intervals/ranking-quality.js';
+import type { VerifierReport } from '../../statistics/intervals/verifier-quality.js';
+import { encodeSeries, GREY, type LayerSpec, type Plot } from './plot.js';
+
+interface Bin extends ReliabilityBin {
+  readonly verifier: string;
+}
+
+/** Whether a probability means what it says: of those given 70 %, are 70 % right? Null without probabilities. */
+export function reliabilityPlot({ verifiers }: CurvesReport): Plot | null {
+  const values = verifiers.flatMap(({ verifier, reliability }) =>
+    reliability.map((bin) => ({ verifier: NAMES[verifier], ...bin })),
+  );
+  if (values.length === 0) return null;
+  return {
+    name: 'reliability',
+    title: 'Calibration: said against found',
+    note: 'Ten bins of equal width with Wilson 95 % intervals; on the dashed line a probability means what it says.',
+    spec: specOf(values),
+    table: {
+      columns: ['verifier', 'bin', 'candidates', 'said', 'found', 'low', 'high'],
+      rows: values.map((bin) => [
+        bin.verifier,
+        `${bin.from}–${bin.to}`,
+        bin.candidates,
+        bin.mean_score,
+        bin.resolved_rate,
+        bin.low,
+        bin.high,
+      ]),
+    },
+  };
+}
+
+function specOf(values: Bin[]): Plot['spec'] {
+  const { color, shape } = encodeSeries('verifier', [...new Set(values.map(({ verifier }) => verifier))]);
+  const x = {
+    field: 'mean_score',
+    type: 'quantitative',
+    title: 'said probability (mean of the bin)',
+    ...PERCENT,
+  } as const;
+  const size = {
+    field: 'candidates',
+    type: 'quantitative',
+    scale: { range: [30, 220] },
+    legend: { title: 'candidates', tickCount: 3 },
+  } as const;
+  return {
+    width: 300,
+    height: 300,
+    layer: [
+      DIAGONAL,
+      {
+        data: { values },
+        mark: { type: 'rule' },
+        encoding: {
+          x,
+          y: { field: 'low', type: 'quantitative', title: 'found right', ...PERCENT },
+          y2: { field: 'high' },
+          color,
+        },
+      },
+      {
+        data: { values },
+        mark: { type: 'point', filled: true, opacity: 1 },
+        encoding: {
+          x,
+          y: { field: 'resolved_rate', type: 'quantitative' },
+          color,
+          shape,
+          size: { ...size, scale: { range: [30, 220] } },
+        },
+      },
+    ],
+  };
+}
+
+/** How each verifier trades wrong candidates let through against right ones kept; null without both labels. */
+export function rocPlot({ verifiers }: CurvesReport): Plot | null {
+  const drawn = verifiers.filter(({ roc }) => roc.length > 0);
+  if (drawn.length === 0) return null;
+  const values = drawn.flatMap(({ verifier, roc }) =>
+    roc.map(({ score, false_positive_rate, true_positive_rate }, order) => ({
+      verifier: NAMES[verifier],
+      score,
+      false_positive_rate,
+      true_positive_rate,
+      order,
+    })),
+  );
+  const { color, strokeDash } = encodeSeries(
+    'verifier',
+    drawn.map(({ verifier }) => NAMES[verifier]),
+  );
+  return {
+    name: 'roc',
+    title: 'Verifiers: right candidates kept against wrong ones let through',
+    note: 'All candidates together; nearer to the upper left corner is better, the dashed line is guessing.',
+    spec: {
+      width: 300,
+      height: 300,
+      layer: [
+        DIAGONAL,
+        {
+          data: { values },
+          mark: { type: 'line', strokeWidth: 2 },
+          encoding: {
+            x: {
+              field: 'false_positive_rate',
+              type: 'quantitative',
+              title: 'wrong candidates let through',
+              ...PERCENT,
+            },
+            y: { field: 'true_positive_rate', type: 'quantitative', title: 'right candidates kept', ...PERCENT },
+            order: { field: 'order', type: 'quantitative' },
+            color,
+            strokeDash,
+          },
+        },
+      ],
+    },
+    table: {
+      columns: ['verifier', 'score at least', 'wrong let through', 'right kept'],
+      rows: values.map((each) => [each.verifier, each.score, each.false_positive_rate, each.true_positive_rate]),
+    },
+  };
+}
+
+/** The verifiers as a plot names them. */
+export const NAMES: Readonly<Record<VerifierReport['verifier'], string>> = {
+  execution_free: 'execution-free P(YES)',
+  regression: 'regression tests passed',
+  reproduction: 'reproduction tests passed',
+  learned: 'learned combiner',
+};
+/** What guessing, or perfect calibration, would give. */
+export const DIAGONAL: LayerSpec = {
+  data: {
+    values: [
+      { x: 0, y: 0 },
+      { x: 1, y: 1 },
+    ],
+  },
+  mark: { type: 'line', color: GREY, strokeDash: [3, 3], strokeWidth: 1 },
+  encoding: { x: { field: 'x', type: 'quantitative' }, y: { field: 'y', type: 'quantitative' } },
+};
+
+/** A share, 0..1, along an axis. */
+export const PERCENT = { axis: { format: '%' }, scale: { domain: [0, 1] } };

@@ -1,0 +1,190 @@
+import type { BenchmarkReport } from '../benchmark/benchmark-report.js';
+import { amount, dollars, percent } from '../figures.js';
+import { columns, type Section, type SectionTable } from './section.js';
+
+/** What the runs took. */
+export function costSection({ spending, curves }: BenchmarkReport): Section | null {
+  if (spending === null) return null;
+  const { models, stages, cost_usd, runs, runs_with_cost, tokens } = spending;
+  const equal = curves?.equal_best ?? null;
+  return {
+    title: 'What it costs',
+    text: [
+      `${amount(runs)} runs${cost_usd === null ? '; no prices were known' : `, ${dollars(cost_usd)} for the ${runs_with_cost} with known prices`}. An issue took ${amount(Math.round(tokens.once))} tokens once and ${amount(Math.round(tokens.per_candidate))} for each candidate. Stored answers are not paid again and count apart.`,
+      ...(equal === null
+        ? []
+        : [
+            `For the Best@K that ${equal.reached_by} reaches with every candidate: ${equal.presets.map(({ preset, k }) => `${preset} ${k === null ? 'never' : `at K = ${k}`}`).join(', ')}.`,
+          ]),
+    ],
+    plots: ['cost'],
+    tables: [
+      {
+        caption: 'Model calls',
+        columns: columns(
+          'for',
+          'model',
+          '#calls',
+          '#stored answers',
+          '#input tokens',
+          '#of them cached',
+          '#output tokens',
+          '#seconds',
+        ),
+        rows: models.map((each) => [
+          each.purpose,
+          each.model,
+          amount(each.calls),
+          amount(each.stored_answers),
+          amount(each.input_tokens),
+          amount(each.cached_input_tokens),
+          amount(each.output_tokens),
+          amount(Math.round(each.seconds)),
+        ]),
+      },
+      {
+        caption: 'Wall time by stage',
+        columns: columns('stage', '#seconds', '#seconds an issue'),
+        rows: stages.map(({ stage, seconds }) => [stage, amount(Math.round(seconds)), (seconds / runs).toFixed(1)]),
+      },
+    ],
+  };
+}
+
+/** What the numbers rest on, and what is missing. */
+export function gapsSection({ gaps, returned, curves }: BenchmarkReport): Section {
+  const coverage = curves?.coverage ?? null;
+  return {
+    title: 'Coverage and failures',
+    text: [
+      ...(coverage === null
+        ? []
+        : [
+            `${amount(coverage.candidates)} candidates of ${amount(coverage.issues)} issues in ${amount(coverage.repos)} repositories; ${coverage.issues_without_candidates} issues have none, ${coverage.issues_below_largest_k} have fewer than the largest K (there K means all they have). ${coverage.ungraded_candidates} candidates have no label and count as not right; ${coverage.without_patch} have no patch to return.`,
+          ]),
+      ...(gaps === null
+        ? []
+        : [
+            `${gaps.tests.admitted} of ${gaps.tests.given} generated tests were admitted; ${gaps.tests_without_information} of them told no candidates apart.`,
+          ]),
+      ...(returned === null ? [] : [`${returned.without_patch} of ${returned.runs} runs returned no patch.`]),
+    ],
+    plots: [],
+    tables: [
+      ...(gaps === null
+        ? []
+        : [
+            measures(gaps),
+            ...counts('Tests refused', 'because', gaps.tests.refused),
+            ...counts('Tries that could not be sampled', 'failure', gaps.not_sampled),
+          ]),
+      ...(returned === null
+        ? []
+        : counts(
+            'Deciding stages',
+            'stage',
+            returned.deciding_stages.map(({ stage, runs }) => ({ what: stage, count: runs })),
+          )),
+    ],
+  };
+}
+
+function measures({ measures: all, candidates }: NonNullable<BenchmarkReport['gaps']>): SectionTable {
+  return {
+    caption: 'Verdicts',
+    columns: columns('measure', '#scored', '#of candidates', 'abstained'),
+    rows: all.map(({ measure, scored, abstained }) => [
+      measure,
+      amount(scored),
+      percent(candidates === 0 ? null : scored / candidates),
+      abstained
+        .map(({ what, count, infrastructure }) => `${what}${infrastructure ? ' (infrastructure)' : ''}: ${count}`)
+        .join(', '),
+    ]),
+  };
+}
+
+/** Nothing when there is nothing to count. */
+function counts(
+  caption: string,
+  what: string,
+  rows: readonly { what: string; count: number }[],
+): readonly SectionTable[] {
+  if (rows.length === 0) return [];
+  return [{ caption, columns: columns(what, '#number'), rows: rows.map((row) => [row.what, amount(row.count)]) }];
+}
+
+/** Everything needed to make the numbers again. */
+export function originsSection({ origins, curves }: BenchmarkReport): Section {
+  const settings = curves?.settings;
+  const how =
+    settings === undefined
+      ? []
+      : [
+          `Statistics: K = ${settings.ks.join(', ')}; ${settings.resamples} resamples, seed ${settings.seed}; ${settings.draws} random subsets where there is no closed form.`,
+        ];
+  const from = origins?.from == null ? [] : [`Runs made from ${origins.from} to ${origins.to ?? ''}.`];
+  const row = ({ what, values }: { what: string; values: readonly { value: string; runs: number }[] }): string[] => [
+    what,
+    values.map(({ value, runs }) => (values.length === 1 ? value : `${value} (${runs})`)).join('; '),
+  ];
+  return {
+    title: 'How to make it again',
+    text: ['The same files give the same report, byte for byte.', ...how, ...from],
+    plots: [],
+    tables:
+      origins === null
+        ? []
+        : [
+            {
+              caption: 'Settings (number of runs where they differ)',
+              columns: columns('setting', 'value'),
+              rows: origins.settings.map(row),
+            },
+            { caption: 'Prompts by hash', columns: columns('prompt', 'sha256'), rows: origins.prompts.map(row) },
+            {
+              caption: 'Runs',
+              columns: columns('instance', 'run', 'image'),
+              rows: origins.runs.map(({ instance_id, run_id, image_id }) => [instance_id, run_id, image_id ?? '–']),
+            },
+          ],
+  };
+}
+
+/** How well each verifier tells right from wrong. */
+export function verifiersSection({ curves }: BenchmarkReport): Section | null {
+  if (curves === null || curves.verifiers.length === 0) return null;
+  const number = (value: number | null): string => value?.toFixed(3) ?? '–';
+  return {
+    title: 'What the verifiers know',
+    text: [
+      'AUC within an issue is the chance that a right candidate scores above a wrong one of the same issue, which is what selection needs; over all candidates together it also rewards knowing which issues are easy. Brier and ECE (ten bins) are for probabilities alone.',
+    ],
+    plots: ['roc', 'reliability'],
+    tables: [
+      {
+        caption: 'Verifiers',
+        columns: columns(
+          'verifier',
+          '#scored',
+          '#abstained',
+          '#AUC in an issue',
+          '#issues',
+          '#AUC over all',
+          '#Brier',
+          '#ECE',
+        ),
+        rows: curves.verifiers.map((each) => [
+          each.verifier,
+          amount(each.scored),
+          amount(each.abstained),
+          number(each.auc_within_issue),
+          amount(each.issues_with_both),
+          number(each.auc),
+          number(each.brier),
+          number(each.ece),
+        ]),
+      },
+    ],
+  };
+}

@@ -1,0 +1,99 @@
+import { findPreset } from '../../verifiers/hybrid/presets.js';
+import { costOf, priceOf } from '../core/budget/budget.js';
+import { BadInputError } from '../core/errors/errors.js';
+import type { RunRequest } from '../core/run/run-request.js';
+import { isJudge, type VerifierName } from '../core/run/verifier.js';
+import type { RunKitFactory } from './run-dependencies.js';
+
+/**
+ * Refuses what could never be done with these settings.
+ * @returns the verifiers to use
+ * @throws BadInputError naming the field and the setting
+ */
+export function checkRequest(request: RunRequest, kits: RunKitFactory): readonly VerifierName[] {
+  checkPreset(request.preset);
+  const names = request.verifiers ?? kits.defaults;
+  if (names.some(isJudge) && kits.verifierModel === null) {
+    throw new BadInputError(
+      'the execution-free verifier needs a model, and BESTK_VERIFIER_MODEL is not set.',
+      { field: 'verifiers' },
+      'Set BESTK_VERIFIER_MODEL (and OPENAI_BASE_URL), or ask for the verifiers "eb" alone.',
+    );
+  }
+  if (request.candidates === null && kits.agent === null) {
+    throw new BadInputError(
+      'sampling candidates needs a model, and BESTK_AGENT_MODEL is not set.',
+      { field: 'candidates' },
+      'Set BESTK_AGENT_MODEL (and OPENAI_BASE_URL), or give the candidates.',
+    );
+  }
+  checkPrices(request, names, kits);
+  return names;
+}
+
+function checkPreset(preset: string): void {
+  findPreset(preset);
+  if (preset !== 'learned') return;
+  throw new BadInputError(
+    'the preset "learned" needs a trained combiner.',
+    { field: 'preset' },
+    'It is used by `bestk curves`.',
+  );
+}
+
+/** A limit in money says nothing about calls whose price nobody knows. */
+function checkPrices(request: RunRequest, names: readonly VerifierName[], kits: RunKitFactory): void {
+  if ((request.budget?.usd ?? null) === null) return;
+  const unpriced = kits.modelsOf(request, names).find((model) => priceOf(model, kits.prices) === null);
+  if (unpriced === undefined) return;
+  throw new BadInputError(
+    `is in US dollars, but the price of the model "${unpriced}" is not known.`,
+    { field: 'budget.usd' },
+    'Name a price table in BESTK_PRICES (a model of your own may cost 0), or limit tokens or seconds.',
+  );
+}
+
+/** What trajectories and their judging can come to at most; most stay far below: few use all steps and all context. */
+export interface Estimate {
+  readonly model_calls: number;
+  readonly tokens: number;
+  /** Null when the table has no price for a model that is called. */
+  readonly usd: number | null;
+}
+
+/** Tokens of one judge's prompt, and its calls for each candidate. */
+const JUDGE_TOKENS = 65_536;
+
+/**
+ * An upper bound from the limits: every trajectory takes all its steps, every call fills the context, nothing comes from
+ * a prefix cache, the judge is asked once about each. More questions and writing tests are not in it.
+ */
+export function estimate({ k, candidates }: RunRequest, names: readonly VerifierName[], kits: RunKitFactory): Estimate {
+  const agent = candidates === null ? agentPart(k, kits) : NOTHING;
+  const judge = names.some(isJudge) ? part(kits, kits.verifierModel, k, { context: JUDGE_TOKENS, answer: 0 }) : NOTHING;
+  return {
+    model_calls: agent.model_calls + judge.model_calls,
+    tokens: agent.tokens + judge.tokens,
+    usd: agent.usd === null || judge.usd === null ? null : agent.usd + judge.usd,
+  };
+}
+
+const NOTHING: Estimate = { model_calls: 0, tokens: 0, usd: 0 };
+
+function agentPart(k: number, kits: RunKitFactory): Estimate {
+  if (kits.agent === null) return NOTHING;
+  const { model, limits } = kits.agent;
+  const { max_steps_absolute: steps, max_tokens: context, max_answer_tokens: answer } = limits;
+  return part(kits, model, k * (steps ?? 0), { context: context ?? 0, answer: answer ?? 0 });
+}
+
+function part(
+  { prices }: RunKitFactory,
+  model: string | null,
+  calls: number,
+  { context, answer }: { context: number; answer: number },
+): Estimate {
+  const output_tokens = calls * answer;
+  const counts = { input_tokens: calls * context - output_tokens, cached_input_tokens: 0, output_tokens };
+  return { model_calls: calls, tokens: calls * context, usd: costOf(model ?? '', counts, prices) };
+}

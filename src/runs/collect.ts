@@ -1,0 +1,180 @@
+import type { Sampler } from '../agent/loop/rollout.js';
+import type { BudgetLedger, Spent } from '../core/budget/budget-ledger.js';
+import type { TokenCounts } from '../core/budget/budget.js';
+import { UnavailableError } from '../core/errors/errors.js';
+import { fingerprint } from '../core/patch/fingerprint.js';
+import { readPatch } from '../core/patch/patch.js';
+import { submitted } from '../core/run/candidate.js';
+import type { Issue } from '../core/run/issue.js';
+import { type Rollout, tokensOf } from '../core/run/rollout.js';
+import type { Sampling } from '../core/run/run-result.js';
+import type { Emit } from './run-executor.js';
+
+export interface SamplingPlan {
+  readonly issue: Issue;
+  readonly k: number;
+  /** Size of the first wave and of each further one; null = all at once. */
+  readonly k0: number | null;
+  readonly seed: number;
+  readonly ledger: BudgetLedger;
+  /** When it aborts, rollouts end with what they have and no further ones are started. */
+  readonly stopAt: AbortSignal | null;
+}
+
+export interface Collected {
+  readonly rollouts: readonly Rollout[];
+  readonly sampling: Sampling;
+}
+
+/** Samples of one seed stay apart from those of the next. */
+const SAMPLES_PER_SEED = 1_000;
+
+/**
+ * Samples up to K rollouts, in waves when `k0` is given: no more once more than K/2 of them are the same patch (then a
+ * majority is certain) or the budget would not cover another. Adaptive K: field notes in `docs/sampling.md`.
+ * @throws the first failure when no rollout could be made at all, and the signal's reason
+ */
+export async function collect(
+  sampler: Sampler,
+  plan: SamplingPlan,
+  emit: Emit,
+  signal: AbortSignal,
+): Promise<Collected> {
+  const rollouts: Rollout[] = [];
+  const failures: { candidate_id: string; error: UnavailableError }[] = [];
+  let started = 0;
+  for (;;) {
+    const wave = Math.min(plan.k0 ?? plan.k, plan.k - started);
+    const numbers = Array.from({ length: wave }, (_, index) => started + index + 1);
+    const settled = await sampleWave({ sampler, plan, emit }, numbers, signal);
+    rollouts.push(...settled.rollouts);
+    failures.push(...settled.failures);
+    started += wave;
+    const [first] = failures;
+    // What is wrong for a whole wave (a missing image, a refused key) would be wrong for the next.
+    if (rollouts.length === 0 && first !== undefined) throw first.error;
+    const stop = stopReason(rollouts, { ...plan, started });
+    if (stop === null) continue;
+    const failed = failures.map(({ candidate_id, error: { code, message } }) => ({ candidate_id, code, message }));
+    const sampling = { asked: plan.k, sampled: rollouts.length, ...stop, failed };
+    await emit('sampled', sampling);
+    return { rollouts, sampling };
+  }
+}
+
+interface Sampled {
+  readonly sampler: Sampler;
+  readonly plan: SamplingPlan;
+  readonly emit: Emit;
+}
+
+async function sampleWave(
+  work: Sampled,
+  numbers: readonly number[],
+  signal: AbortSignal,
+): Promise<{ rollouts: Rollout[]; failures: { candidate_id: string; error: UnavailableError }[] }> {
+  const stop = new AbortController();
+  const both = AbortSignal.any([signal, stop.signal]);
+  const tries = numbers.map(async (number) => {
+    try {
+      return await sampleOne(work, number, both);
+    } catch (error) {
+      // A model that refuses one conversation, or an engine that loses one container, says nothing about the others.
+      if (!(error instanceof UnavailableError)) stop.abort(error);
+      throw error;
+    }
+  });
+  const settled = await Promise.allSettled(tries);
+  both.throwIfAborted();
+  const rollouts: Rollout[] = [];
+  const failures: { candidate_id: string; error: UnavailableError }[] = [];
+  for (const [index, result] of settled.entries()) {
+    if (result.status === 'fulfilled') rollouts.push(result.value);
+    else failures.push({ candidate_id: nameOf(numbers[index] ?? 0), error: result.reason as UnavailableError });
+  }
+  return { rollouts, failures };
+}
+
+async function sampleOne({ sampler, plan, emit }: Sampled, number: number, signal: AbortSignal): Promise<Rollout> {
+  const { issue, seed, ledger, stopAt } = plan;
+  const task = {
+    issue,
+    candidateId: nameOf(number),
+    sample: seed * SAMPLES_PER_SEED + number - 1,
+    stopAt,
+    onStep: (step: object) => emit('step', { ...step }),
+    onKnown: (model: string, spent: TokenCounts) => {
+      ledger.charge(model, spent);
+    },
+  };
+  const rollout = await sampler.sample(task, signal);
+  const { candidate_id, exit_reason, steps, patch, malformed } = rollout;
+  const tokens = tokensOf(steps);
+  await emit('rollout', {
+    candidate_id,
+    exit_reason,
+    steps: steps.length,
+    malformed,
+    patch_lines: patch === '' ? 0 : patch.split('\n').length - 1,
+    tokens: tokens.input_tokens + tokens.output_tokens,
+    seconds: Math.round(steps.reduce((sum, { llm_s, env_s }) => sum + llm_s + env_s, 0) * 10) / 10,
+  });
+  return rollout;
+}
+
+function nameOf(number: number): string {
+  return `rollout-${number}`;
+}
+
+export interface SamplingState {
+  readonly k: number;
+  readonly k0: number | null;
+  /** Rollouts asked for so far, those that could not be made included. */
+  readonly started: number;
+  readonly ledger: BudgetLedger;
+  readonly stopAt: AbortSignal | null;
+}
+
+/** Why no more rollouts are sampled, or null. Agreement counts only where waves were asked for. */
+export function stopReason(
+  rollouts: readonly Rollout[],
+  { k, k0, started, ledger, stopAt }: SamplingState,
+): Pick<Sampling, 'stopped' | 'detail'> | null {
+  const agreeing = largestAgreement(rollouts);
+  if (k0 !== null && agreeing > k / 2) {
+    return {
+      stopped: 'agreement',
+      detail: `${agreeing} of ${rollouts.length} ended with the same patch, more than half of ${k}`,
+    };
+  }
+  const cut = rollouts.filter(({ exit_reason }) => exit_reason === 'budget_limit').length;
+  if (cut > 0) return { stopped: 'budget', detail: `the budget ended ${cut} of ${rollouts.length} rollouts` };
+  if (started >= k) return { stopped: 'all', detail: `all ${k} were sampled` };
+  if (stopAt?.aborted === true) return { stopped: 'budget', detail: 'the time for sampling is over' };
+  const typical = dearest(rollouts, ledger);
+  if (ledger.covers(typical)) return null;
+  return { stopped: 'budget', detail: `the budget does not cover another rollout of ${typical.tokens} tokens` };
+}
+
+/** Size of the largest set of submitted, non-empty, equal source patches. */
+function largestAgreement(rollouts: readonly Rollout[]): number {
+  const votes = new Map<string, number>();
+  for (const { patch, exit_reason } of rollouts) {
+    const read = readPatch(patch);
+    if (read.kind !== 'ok' || !submitted(exit_reason)) continue;
+    const key = fingerprint(read);
+    votes.set(key, (votes.get(key) ?? 0) + 1);
+  }
+  return Math.max(0, ...votes.values());
+}
+
+/** What the dearest rollout so far came to: another may be as dear. */
+function dearest(rollouts: readonly Rollout[], ledger: BudgetLedger): Spent {
+  return rollouts.reduce<Spent>(
+    (most, { model, steps }) => {
+      const spent = ledger.worth(model, tokensOf(steps));
+      return spent.tokens > most.tokens ? spent : most;
+    },
+    { tokens: 0, usd: 0 },
+  );
+}

@@ -1,0 +1,228 @@
+import { findPreset } from '../../verifiers/hybrid/presets.js';
+import { selectBest } from '../../verifiers/hybrid/select.js';
+import type { Candidate } from '../core/run/candidate.js';
+import type { Cell } from '../core/run/cell.js';
+import { candidateOf, type Rollout } from '../core/run/rollout.js';
+import { RunRequest } from '../core/run/run-request.js';
+import type { Provenance, RunResult, Sampling } from '../core/run/run-result.js';
+import type { Selection } from '../core/run/selection.js';
+import type { Verdict } from '../core/run/verdict.js';
+import { type Admission, isJudge, type Observe, type VerifierName } from '../core/run/verifier.js';
+import { kitOf, type SpreadTools } from '../jobs/run-spread.js';
+import type { PromptLibrary } from '../ports/prompt-library.js';
+import type { Run } from '../ports/run-store.js';
+import type { Sandbox } from '../ports/sandbox.js';
+import { checkRequest, estimate } from './check-request.js';
+import { collect } from './collect.js';
+import { describeCandidates, type Described } from './entries.js';
+import type { RunKit, RunKitFactory } from './run-dependencies.js';
+import { type Emit, RunExecutor } from './run-executor.js';
+import { originFlags, score } from './score.js';
+import { excluding, separating, testQuality, writtenTests } from './tests-of-run.js';
+import { Watch } from './watch.js';
+
+export interface PipelineTools {
+  readonly kits: RunKitFactory;
+  readonly sandbox: Sandbox;
+  readonly prompts: PromptLibrary;
+  readonly version: string;
+  /** Absent = nobody watches. */
+  readonly watch?: Watch;
+  /** Spreads runs over the processes on the store; absent = everything is done here. */
+  readonly spread?: Omit<SpreadTools, 'sandbox'>;
+}
+
+/** The candidates of a run and where they come from; `seconds` is wall time by stage. */
+interface Given {
+  readonly candidates: readonly Candidate[];
+  readonly rollouts: readonly Rollout[];
+  readonly sampling: Sampling | null;
+  readonly seconds: Readonly<{ agent?: number }>;
+}
+
+/** collect → score → select: one run, from its request to its result. */
+export class PipelineExecutor extends RunExecutor {
+  private readonly watch: Watch;
+
+  constructor(private readonly tools: PipelineTools) {
+    super();
+    this.watch = tools.watch ?? new Watch();
+  }
+
+  /** @throws BadInputError for an unknown preset, or a model or price that the request needs and the settings lack */
+  override check(request: Run['request']): void {
+    checkRequest(RunRequest.parse(request), this.tools.kits);
+  }
+
+  /** @throws BadInputError, UnavailableError, and the signal's reason */
+  override async execute(run: Run, emit: Emit, signal: AbortSignal): Promise<RunResult> {
+    const request = RunRequest.parse(run.request);
+    const work = (): Promise<RunResult> => this.perform(run.id, request, emit, signal);
+    return this.tools.sandbox.keeping(request.issue.environment.image, work);
+  }
+
+  private async perform(id: string, request: RunRequest, emit: Emit, signal: AbortSignal): Promise<RunResult> {
+    const { issue, preset } = request;
+    const names = checkRequest(request, this.tools.kits);
+    const record = new Record(emit);
+    const kit = kitOf(this.tools, { id, request, emit }, record);
+    using time = new TimeBudget(request.budget?.seconds ?? null);
+    const { instance_id } = issue;
+    const atMost = { ...estimate(request, names, this.tools.kits) };
+    await emit('started', { instance_id, k: request.k, verifiers: [...names], preset, at_most: atMost });
+
+    const given = await this.candidates(request, kit, { emit, time }, signal);
+    const { candidates, rollouts, sampling } = given;
+    const writes = names.includes('eb') && request.tests === null;
+    const writing = (): ReturnType<typeof writtenTests> => writtenTests(kit, { issue, candidates }, emit, signal);
+    const written = writes ? [...(await this.watch.stage('test-writing', writing))] : [];
+    const separate = writes ? separating(kit, issue, written, emit) : undefined;
+    const exclude = writes ? excluding(kit, issue, emit) : undefined;
+    const task = { issue, candidates, tests: request.tests ?? [...written], separate, exclude };
+    const { verdicts, seconds } = await score(
+      names.map((name) => this.watch.verifier(kit.verifiers[name])),
+      task,
+      { emit: (verdict) => emit('verdict', { ...verdict, evidence: {} }), outOfTime: time.over },
+      signal,
+    );
+    const described = describeCandidates(candidates, verdicts);
+    const origins = originFlags(candidates, rollouts);
+    const flags = new Map(
+      described.map(({ entry, flags: own }) => [entry.id, [...own, ...(origins.get(entry.id) ?? [])]]),
+    );
+    const entries = described.map(({ entry }) => entry);
+    const selection = selectBest(instance_id, entries, findPreset(preset), flags);
+    await emit('selected', { candidate_id: selection.candidate_id, deciding_stage: selection.deciding_stage });
+    return {
+      selection,
+      patch: patchOf(candidates, selection),
+      verdicts: [...verdicts],
+      cells: record.cells,
+      admissions: [...record.admissions],
+      test_quality: testQuality(entries, record.admissions),
+      statistics: {
+        ...statistics(described, verdicts, record.admissions),
+        tests_given: (request.tests ?? written).length,
+      },
+      usage: { models: [...kit.usage()], cost_usd: kit.ledger.spent().usd, stages: { ...given.seconds, ...seconds } },
+      provenance: await this.provenance(request, names, signal),
+      tests: [...written],
+      rollouts: [...rollouts],
+      sampling,
+    };
+  }
+
+  /** Those of the request, or sampled ones. */
+  private async candidates(
+    { issue, k, k0, seed, candidates }: RunRequest,
+    { sampler, ledger }: RunKit,
+    { emit, time }: { readonly emit: Emit; readonly time: TimeBudget },
+    signal: AbortSignal,
+  ): Promise<Given> {
+    if (candidates !== null) return { candidates, rollouts: [], sampling: null, seconds: {} };
+    if (sampler === null) throw new Error('A request without an agent model was let through.');
+    const start = performance.now();
+    const plan = { issue, k, k0, seed, ledger, stopAt: time.samplingOver };
+    const watched = this.watch.sampler(sampler, this.tools.kits.agent?.model ?? null);
+    const sample = (): ReturnType<typeof collect> => collect(watched, plan, emit, signal);
+    const { rollouts, sampling } = await this.watch.stage('sampling', sample);
+    const seconds = { agent: Math.round(performance.now() - start) / 1000 };
+    return { candidates: rollouts.map(candidateOf), rollouts, sampling, seconds };
+  }
+
+  private async provenance(
+    request: RunRequest,
+    names: readonly VerifierName[],
+    signal: AbortSignal,
+  ): Promise<Provenance> {
+    const { sandbox, prompts, kits, version } = this.tools;
+    const samples = request.candidates === null;
+    const executes = samples || names.includes('eb');
+    return {
+      bestk_version: version,
+      image_id: executes ? (await sandbox.describeImage(request.issue.environment.image, signal)).id : null,
+      verifier_model: names.some(isJudge) ? kits.verifierModel : null,
+      agent: samples ? kits.agent : null,
+      test_model: names.includes('eb') && request.tests === null ? kits.testModel : null,
+      prompt_hashes: { ...(await prompts.hashes()) },
+      preset: request.preset,
+      verifiers: [...names],
+      sandbox_limits: executes ? { ...sandbox.limits } : {},
+    };
+  }
+}
+
+/** What verifiers report while they work: kept for the result, and told without the logs. */
+class Record implements Observe {
+  readonly cells: Cell[] = [];
+  admissions: readonly Admission[] = [];
+
+  constructor(private readonly emit: Emit) {}
+
+  async cell(cell: Cell): Promise<void> {
+    this.cells.push(cell);
+    const { candidate_id, suite, test_id, outcome, duration_ms, passed, total } = cell;
+    await this.emit('cell', { candidate_id, suite, test_id, outcome, duration_ms, passed, total });
+  }
+
+  async admission(admissions: readonly Admission[]): Promise<void> {
+    this.admissions = admissions;
+    await this.emit(
+      'admission',
+      admissions.map((admission) => ({ ...admission })),
+    );
+  }
+}
+
+function patchOf(candidates: readonly Candidate[], selection: Selection): string | null {
+  return candidates.find(({ candidate_id }) => candidate_id === selection.candidate_id)?.patch ?? null;
+}
+
+function statistics(
+  described: readonly Described[],
+  verdicts: readonly Verdict[],
+  admissions: readonly Admission[],
+): Omit<RunResult['statistics'], 'tests_given'> {
+  const fingerprints = described.flatMap(({ entry }) => entry.fingerprint ?? []);
+  const scored = verdicts.filter(({ kind }) => kind === 'scored').map(({ candidate_id }) => candidate_id);
+  return {
+    k: described.length,
+    distinct_patches: new Set(fingerprints).size,
+    verified: new Set(scored).size,
+    tests_admitted: admissions.filter(({ admitted }) => admitted).length,
+  };
+}
+
+/** Part of a run's time that sampling may use; the rest is for verifying what was sampled. */
+const SAMPLING_SHARE = 0.7;
+
+/** The wall seconds of one execution of a run; null = as long as it takes. */
+export class TimeBudget {
+  /** Aborts when sampling is to end with what it has; null without a limit. */
+  readonly samplingOver: AbortSignal | null;
+  /** Aborts when the run is to end with what it has; null without a limit. */
+  readonly over: AbortSignal | null;
+  private readonly timers: readonly NodeJS.Timeout[];
+
+  constructor(seconds: number | null) {
+    const alarms = seconds === null ? [] : [alarm(seconds * SAMPLING_SHARE), alarm(seconds)];
+    this.samplingOver = alarms[0]?.signal ?? null;
+    this.over = alarms[1]?.signal ?? null;
+    this.timers = alarms.map(({ timer }) => timer);
+  }
+
+  [Symbol.dispose](): void {
+    for (const timer of this.timers) clearTimeout(timer);
+  }
+}
+
+/** Longest delay of a timer. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+function alarm(seconds: number): { signal: AbortSignal; timer: NodeJS.Timeout } {
+  const controller = new AbortController();
+  const ring = (): void => {
+    controller.abort(new Error('the time of the run is over'));
+  };
+  return { signal: controller.signal, timer: setTimeout(ring, Math.min(seconds * 1000, LONGEST_MS)).unref() };
+}

@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { PRESET_NAMES, type PresetName } from '../../verifiers/hybrid/presets.js';
+import { RunConflictError } from '../core/errors/errors.js';
+import { candidateOf } from '../core/run/rollout.js';
+import { RunRequest } from '../core/run/run-request.js';
+import { RunResult } from '../core/run/run-result.js';
+import { VerifierName } from '../core/run/verifier.js';
+import type { Run } from '../ports/run-store.js';
+
+/** What another run of the same candidates and tests does differently; what is not said stays as it was. */
+export const ScoreAgain = z.strictObject({
+  preset: z.string().min(1).max(256).optional(),
+  verifiers: z.array(VerifierName).min(1).optional(),
+});
+export type ScoreAgain = z.infer<typeof ScoreAgain>;
+
+/**
+ * A request that verifies and selects among the candidates of a run again, with the tests it had; what was executed
+ * before is found in the store. Budgets are not taken over.
+ * @throws RunConflictError when the run has no candidates (yet)
+ */
+export function scoreAgain(run: Run, change: ScoreAgain): Run['request'] {
+  const { issue, preset, verifiers, ...request } = RunRequest.parse(run.request);
+  const result = run.result === null ? null : RunResult.parse(run.result);
+  const candidates = request.candidates ?? result?.rollouts.map(candidateOf) ?? [];
+  if (candidates.length === 0) {
+    throw new RunConflictError(
+      `Run "${run.id}" has no candidates to score.`,
+      'Wait until it is done, or start a new run of the same issue.',
+    );
+  }
+  const tests = request.tests ?? writtenFor(result);
+  return z.json().parse({ issue, candidates, tests, preset, verifiers, ...change });
+}
+
+/** Null when there are none: they are then asked for again. */
+function writtenFor(result: RunResult | null): RunResult['tests'] | null {
+  return result === null || result.tests.length === 0 ? null : result.tests;
+}
+
+/** Needs a combiner that was trained on labels, which a run does not have. */
+const NOT_FOR_RUNS: PresetName = 'learned';
+
+/** Names of the selection rules that a run may ask for. */
+export function presetsForRuns(): readonly string[] {
+  return PRESET_NAMES.filter((name) => name !== NOT_FOR_RUNS);
+}

@@ -1,0 +1,62 @@
+import type { Sampler } from '../agent/loop/rollout.js';
+import type { BudgetLedger } from '../core/budget/budget-ledger.js';
+import type { Budget, PriceTable } from '../core/budget/budget.js';
+import type { Candidate } from '../core/run/candidate.js';
+import type { Ahead, CellJob } from '../core/run/cell.js';
+import type { GeneratedTest, TestWriter } from '../core/run/generated-test.js';
+import type { RunRequest } from '../core/run/run-request.js';
+import type { AgentDescription, ModelUsage } from '../core/run/run-result.js';
+import type { Observe, Verifier, VerifierName } from '../core/run/verifier.js';
+import type { Accounted } from '../jobs/unit-payloads.js';
+import type { Message } from '../ports/llm-client.js';
+import type { UnitKind } from '../ports/unit-store.js';
+
+/** What one run works with, and what its model calls came to so far. */
+export interface RunKit {
+  readonly verifiers: Readonly<Record<VerifierName, Verifier>>;
+  /** Null when no agent model is configured. */
+  readonly sampler: Sampler | null;
+  /** Null when no model writes tests. */
+  readonly testWriter: TestWriter | null;
+  /** Tests that the candidates' own agents wrote; none when that is off. */
+  readonly harvest: (candidates: readonly Candidate[]) => readonly GeneratedTest[];
+  readonly ledger: BudgetLedger;
+  usage(): readonly ModelUsage[];
+  /** Executes a batch of cells here, and stores their results. */
+  cells(job: CellJob, signal: AbortSignal): Promise<void>;
+  /** Counts to this run what a unit of it came to. */
+  absorb(unit: Accounted): void;
+}
+
+/** Makes the kit of one run; bound in the composition root. */
+export abstract class RunKitFactory {
+  /** Verifiers to use when a request names none. */
+  abstract readonly defaults: readonly VerifierName[];
+  abstract readonly verifierModel: string | null;
+  /** Model, format and limits of the agent, for `run.json`; null when no agent model is configured. */
+  abstract readonly agent: AgentDescription | null;
+  abstract readonly testModel: string | null;
+  abstract readonly prices: PriceTable;
+  /** The models that a run may call. */
+  abstract modelsOf(
+    request: Pick<RunRequest, 'candidates' | 'tests'>,
+    verifiers: readonly VerifierName[],
+  ): readonly string[];
+  /** Hash of the settings that a kind of unit depends on; processes with the same can do each other's. */
+  abstract setupOf(kind: UnitKind): Promise<string>;
+  /** @param ahead spreads the executions; absent = they are made here */
+  abstract create(observe: Observe, budget: Budget | null, ahead?: Ahead): RunKit;
+}
+
+/** What a judge is shown of a candidate. */
+export interface JudgePrompt {
+  readonly messages: readonly Message[];
+  /** Hash of the template; equal to the one beside a verdict when that was asked with the same words. */
+  readonly templateHash: string;
+}
+
+/** Renders what the YES/NO judge is shown. Bound in the composition root. */
+export abstract class JudgePrompts {
+  /** Null when there is nothing to judge: no patch, or one that leaves no room. */
+  abstract of(problemStatement: string, candidate: Candidate): Promise<JudgePrompt | null>;
+}

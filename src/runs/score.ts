@@ -1,0 +1,104 @@
+import { ModelUnavailableError } from '../core/errors/unavailable.js';
+import type { Candidate } from '../core/run/candidate.js';
+import { leaksOf } from '../core/run/leak-check.js';
+import type { Rollout } from '../core/run/rollout.js';
+import type { Verdict } from '../core/run/verdict.js';
+import type { VerificationTask, Verifier } from '../core/run/verifier.js';
+
+export interface ScoreOptions {
+  readonly emit: (verdict: Verdict) => Promise<void>;
+  /** When it aborts, a verifier that has not ended abstains; null = it may take as long as it likes. */
+  readonly outOfTime: AbortSignal | null;
+}
+
+/**
+ * Runs the verifiers at once and hands on each one's verdicts when it has ended. When one fails the others are stopped:
+ * nothing goes on in the background of a failed run.
+ * @returns verdicts of all verifiers, and each verifier's wall seconds by name
+ * @throws what a verifier throws; ModelUnavailableError when the model answered for no candidate at all
+ */
+export async function score(
+  verifiers: readonly Verifier[],
+  task: VerificationTask,
+  { emit, outOfTime }: ScoreOptions,
+  signal: AbortSignal,
+): Promise<{ verdicts: readonly Verdict[]; seconds: Readonly<Record<string, number>> }> {
+  const stop = new AbortController();
+  const both = AbortSignal.any([signal, stop.signal]);
+  const seconds: Record<string, number> = {};
+  const running = verifiers.map(async (verifier) => {
+    const start = performance.now();
+    const verdicts = await inTime(verifier, task, outOfTime, both);
+    seconds[verifier.name] = Math.round(performance.now() - start) / 1000;
+    for (const verdict of verdicts) await emit(verdict);
+    return verdicts;
+  });
+  try {
+    const verdicts = (await Promise.all(running)).flat();
+    refuseSilence(verdicts);
+    return { verdicts, seconds };
+  } catch (error) {
+    stop.abort(error);
+    await Promise.allSettled(running);
+    throw error;
+  }
+}
+
+async function inTime(
+  verifier: Verifier,
+  task: VerificationTask,
+  outOfTime: AbortSignal | null,
+  signal: AbortSignal,
+): Promise<readonly Verdict[]> {
+  if (outOfTime === null) return verifier.verify(task, signal);
+  try {
+    return await verifier.verify(task, AbortSignal.any([signal, outOfTime]));
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!outOfTime.aborted) throw error;
+    return task.candidates.flatMap(({ candidate_id }) =>
+      verifier.measures.map((measure): Verdict => {
+        const detail = 'the time of the run was over';
+        return { kind: 'abstained', candidate_id, measure, reason: 'budget-spent', detail, evidence: {} };
+      }),
+    );
+  }
+}
+
+/** One candidate that a model did not answer for is a gap; all of them are a model that is down. */
+function refuseSilence(verdicts: readonly Verdict[]): void {
+  const asked = verdicts.filter(
+    (verdict) =>
+      verdict.measure === 'execution_free' &&
+      !(verdict.kind === 'abstained' && ['no-source-change', 'refused-patch'].includes(verdict.reason)),
+  );
+  const silent = asked.flatMap((each) =>
+    each.kind === 'abstained' && each.reason === 'model-unavailable' ? [each] : [],
+  );
+  if (silent[0] !== undefined && silent.length === asked.length) {
+    throw new ModelUnavailableError(`it answered for no candidate; the first words were: ${silent[0].detail}`);
+  }
+}
+
+/** What a reader should know of how a candidate came about, by candidate id: `leak:…`, `patch-lost`, `left-out:…`. */
+export function originFlags(
+  candidates: readonly Candidate[],
+  rollouts: readonly Rollout[],
+): ReadonlyMap<string, readonly string[]> {
+  const rolloutOf = new Map(rollouts.map((rollout) => [rollout.candidate_id, rollout]));
+  return new Map(
+    candidates.map(({ candidate_id, trajectory }) => {
+      const leaks = leaksOf(trajectory?.steps ?? []).map(({ leak, step }) => `leak:${leak}:step-${step}`);
+      return [candidate_id, [...leaks, ...flagsOf(rolloutOf.get(candidate_id))]];
+    }),
+  );
+}
+
+function flagsOf(rollout: Rollout | undefined): string[] {
+  if (rollout === undefined) return [];
+  const { patch_problem: problem, left_out: leftOut } = rollout;
+  return [
+    ...(problem === null ? [] : ['patch-lost']),
+    ...(leftOut.length === 0 ? [] : [`left-out:${leftOut.length}-files`]),
+  ];
+}

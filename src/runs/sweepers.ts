@@ -1,0 +1,71 @@
+import { UnavailableError } from '../core/errors/errors.js';
+import type { Retention } from '../ports/retention.js';
+import type { Sandbox } from '../ports/sandbox.js';
+import type { Say } from './watched-executor.js';
+
+const CONTAINERS_EVERY_MS = 60_000;
+const CONSEQUENCE =
+  'runs that sample or execute tests fail until it answers; judging given candidates and saved runs does not need it';
+
+/** Removes what dead processes left, at once and then every minute, and says when the engine goes and comes back. */
+export class ContainerSweeper {
+  private timer: NodeJS.Timeout | null = null;
+  private isThere = true;
+
+  constructor(
+    private readonly sandbox: Sandbox,
+    private readonly warn: Say,
+  ) {}
+
+  start(): void {
+    void this.sweep();
+    this.timer = setInterval(() => void this.sweep(), CONTAINERS_EVERY_MS).unref();
+  }
+
+  stop(): void {
+    if (this.timer !== null) clearInterval(this.timer);
+  }
+
+  private async sweep(): Promise<void> {
+    try {
+      await this.sandbox.sweep();
+      if (!this.isThere) this.warn({}, 'the container engine answers again');
+      this.isThere = true;
+    } catch (error) {
+      const { message, next } = error instanceof UnavailableError ? error : { message: String(error), next: '' };
+      if (this.isThere) this.warn({ reason: message, next, consequence: CONSEQUENCE }, 'no container engine');
+      this.isThere = false;
+    }
+  }
+}
+
+const STORE_EVERY_MS = 600_000;
+const DAY_MS = 24 * 3_600_000;
+
+/** Deletes from the store what is older than it is to be kept, now and then; nothing where no age is set. */
+export class StoreSweeper {
+  private timer: NodeJS.Timeout | null = null;
+
+  /** @param days undefined = everything is kept */
+  constructor(
+    private readonly retention: Retention,
+    private readonly days: number | undefined,
+    private readonly warn: (reason: string) => void,
+  ) {}
+
+  start(): void {
+    if (this.days !== undefined) this.timer = setInterval(() => void this.sweep(), STORE_EVERY_MS).unref();
+  }
+
+  stop(): void {
+    if (this.timer !== null) clearInterval(this.timer);
+  }
+
+  private async sweep(): Promise<void> {
+    try {
+      await this.retention.sweep(Date.now() - (this.days ?? Number.POSITIVE_INFINITY) * DAY_MS);
+    } catch (error) {
+      this.warn(`What is old could not be deleted: ${String(error)}`);
+    }
+  }
+}

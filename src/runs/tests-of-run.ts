@@ -1,0 +1,84 @@
+import type { Entry } from '../../verifiers/hybrid/entry.js';
+import { posteriorOf } from '../../verifiers/hybrid/pool.js';
+import type { Candidate } from '../core/run/candidate.js';
+import type { GeneratedTest, TestQuality } from '../core/run/generated-test.js';
+import type { Issue } from '../core/run/issue.js';
+import type { Admission, Exclude, Separate } from '../core/run/verifier.js';
+import type { RunKit } from './run-dependencies.js';
+import type { Emit } from './run-executor.js';
+
+/** Tests written for this run and taken from the trajectories, none when nobody does. @throws as TestWriter.write */
+export async function writtenTests(
+  { testWriter, harvest }: RunKit,
+  { issue, candidates }: { readonly issue: Issue; readonly candidates: readonly Candidate[] },
+  emit: Emit,
+  signal: AbortSignal,
+): Promise<readonly GeneratedTest[]> {
+  const harvested = harvest(candidates);
+  if (testWriter === null && harvested.length === 0) return [];
+  const written = await testWriter?.write(issue, signal);
+  const { tests = [], unreadable = 0 } = written ?? {};
+  await emit('tests-written', { tests: tests.length, unreadable, harvested: harvested.length });
+  return [...tests, ...harvested];
+}
+
+/** Asks the test writer for tests that separate two patches, and keeps them with the others in `tests`. */
+export function separating(
+  { testWriter }: RunKit,
+  issue: Issue,
+  tests: GeneratedTest[],
+  emit: Emit,
+): Separate | undefined {
+  if (testWriter === null) return undefined;
+  return async (patches, signal) => {
+    const more = await testWriter.separate(issue, patches, signal);
+    tests.push(...more);
+    await emit('tests-separating', { tests: more.length });
+    return more;
+  };
+}
+
+/** Asks the test writer which existing tests a right solution has to break. */
+export function excluding({ testWriter }: RunKit, issue: Issue, emit: Emit): Exclude | undefined {
+  if (testWriter === null) return undefined;
+  return async (tests, signal) => {
+    const excluded = tests.length === 0 ? [] : await testWriter.exclude(issue, tests, signal);
+    await emit('tests-excluded', { tests: [...excluded] });
+    return excluded;
+  };
+}
+
+/** The worth of every admitted test, in their order; none when they ran on nobody. */
+export function testQuality(entries: readonly Entry[], admissions: readonly Admission[]): TestQuality[] {
+  const ran = entries.filter(({ solved }) => (solved ?? null) !== null);
+  const patches = [...new Map(ran.map((entry) => [entry.fingerprint ?? entry.id, entry])).values()];
+  if (patches.length === 0) return [];
+  const { right, kinds } = posteriorOf(entries);
+  return admissions.flatMap(({ test_id, admitted }) => {
+    if (!admitted) return [];
+    const solvers = patches.filter(({ solved }) => solved?.includes(test_id));
+    const others = patches.filter(({ solved }) => solved?.includes(test_id) !== true);
+    const mean = (group: readonly Entry[]): number =>
+      group.reduce((sum, { id }) => sum + (right.get(id) ?? 0), 0) / group.length;
+    const tells = solvers.length > 0 && others.length > 0;
+    return [
+      {
+        test_id,
+        solved_by: solvers.length,
+        of: patches.length,
+        information: entropy(solvers.length / patches.length),
+        agreement: tells ? rounded(mean(solvers) - mean(others)) : null,
+        toxicity: rounded(kinds.get(test_id)?.[2] ?? 0),
+      },
+    ];
+  });
+}
+
+/** Of a coin, in bits. */
+function entropy(p: number): number {
+  return p === 0 || p === 1 ? 0 : rounded(-p * Math.log2(p) - (1 - p) * Math.log2(1 - p));
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 10_000) / 10_000;
+}

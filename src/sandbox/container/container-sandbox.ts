@@ -1,0 +1,240 @@
+import { Slots } from '../../core/async/semaphore.js';
+import { BadInputError } from '../../core/errors/errors.js';
+import { SandboxLostError } from '../../core/errors/unavailable.js';
+import {
+  type ExecOutcome,
+  type ExecRequest,
+  Sandbox,
+  type SandboxFile,
+  type SandboxLimits,
+  type SandboxSession,
+  type SandboxSpec,
+} from '../../ports/sandbox.js';
+import type { Container } from './container.js';
+import { type Ground, runRequest } from './execute-command.js';
+import { prepareCommand, type Prepared, readPrepared } from './repository-script.js';
+import { RoomGate, saysNoRoom } from './resource-gate.js';
+import { runPlain } from './run-plain.js';
+
+const PREPARE_TIMEOUT_MS = 300_000;
+const IDLE_SESSIONS = 64;
+/** The session has its slot already. */
+const ALWAYS: Room = { take: () => Promise.resolve(() => undefined) };
+
+/** What a session holds, and what its commands wait for. */
+interface Place {
+  readonly room: Room;
+  readonly release: () => void;
+}
+
+export interface ContainerSandboxOptions {
+  /** Sessions that compute all the time and commands of those that do not, together; further callers wait. */
+  readonly concurrency: number;
+  /** Sessions open at the same time that take room only for their commands. */
+  readonly idleSessions?: number;
+  readonly limits: SandboxLimits;
+  /** Seconds after which a container ends by itself, whatever became of this process. */
+  readonly ttlS: number;
+  /** Where new sandboxes wait while the machine is low; absent = they never do. */
+  readonly gate?: RoomGate;
+}
+
+/** A container that runs, and the id of the image it was made from. */
+export interface Started {
+  readonly container: Container;
+  readonly imageId: string;
+  /** Where `preparation` began with the container: the command that waits for its end and ends as it did. */
+  readonly prepared?: readonly string[];
+}
+
+/** Sandboxes on an engine of containers: who waits, who is open, and how the repository is made ready. */
+export abstract class ContainerSandbox extends Sandbox {
+  readonly limits: SandboxLimits;
+  readonly #slots: Slots;
+  readonly #idle: Slots;
+  readonly #gate: RoomGate | undefined;
+  readonly #ttlMs: number;
+  readonly #open = new Set<ContainerSession>();
+  readonly #opening = new Set<Promise<unknown>>();
+  /** Content known to be a single clean commit; that of an id never changes. */
+  readonly #single = new Set<string>();
+  #shutdown = new AbortController();
+
+  constructor({ concurrency, idleSessions = IDLE_SESSIONS, limits, gate, ttlS }: ContainerSandboxOptions) {
+    super();
+    this.limits = limits;
+    this.#slots = new Slots(concurrency);
+    this.#idle = new Slots(idleSessions);
+    this.#gate = gate;
+    this.#ttlMs = ttlS * 1000;
+  }
+
+  /** A running container of its own for `spec`; leaves nothing behind when it throws. */
+  protected abstract start(spec: SandboxSpec, signal: AbortSignal): Promise<Started>;
+
+  /** The command that makes the repository ready in a container of the image with this id. */
+  protected preparation(spec: SandboxSpec, imageId: string): string[] {
+    return prepareCommand(spec, this.#single.has(contentKey(spec, imageId)));
+  }
+
+  async open(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxSession> {
+    const either = AbortSignal.any([signal, this.#shutdown.signal]);
+    const opening = this.#openIn(spec, either);
+    const settled = opening.catch(() => undefined);
+    this.#opening.add(settled);
+    try {
+      return await opening;
+    } finally {
+      this.#opening.delete(settled);
+    }
+  }
+
+  async closeAll(): Promise<void> {
+    this.#shutdown.abort(new SandboxLostError('all sandboxes were closed'));
+    this.#shutdown = new AbortController();
+    await Promise.all(this.#opening);
+    await Promise.all([...this.#open].map((session) => session.close()));
+  }
+
+  /** @throws MachineLowError, and the signal's reason */
+  protected async waitForRoom(signal: AbortSignal): Promise<void> {
+    await this.#gate?.pass(() => this.#open.size > 0, this.#ttlMs, signal);
+  }
+
+  async #openIn(spec: SandboxSpec, signal: AbortSignal): Promise<ContainerSession> {
+    if (spec.occupies !== 'command') {
+      const release = await this.#slots.take(signal);
+      return this.#start(spec, { room: ALWAYS, release }, signal);
+    }
+    // Always in this order, and no command is waited for while one runs, so that nobody waits in a circle.
+    const release = await this.#idle.take(signal);
+    const started = await this.#slots.take(signal).catch((error: unknown) => {
+      release();
+      throw error;
+    });
+    try {
+      return await this.#start(spec, { room: this.#slots, release }, signal);
+    } finally {
+      started();
+    }
+  }
+
+  /** Opens a session that gives `release` back when it ends, or before it throws. */
+  async #start(spec: SandboxSpec, { room, release }: Place, signal: AbortSignal): Promise<ContainerSession> {
+    let container: Container | null = null;
+    try {
+      await this.waitForRoom(signal);
+      const started = await this.start(spec, signal);
+      container = started.container;
+      const prepared = await this.#prepare(started, spec, signal);
+      if (!prepared.wasSingle) await container.setDiskBaseline();
+      return this.#session(container, spec, prepared, { room, release });
+    } catch (error) {
+      await container?.remove().catch(() => undefined);
+      release();
+      throw error;
+    }
+  }
+
+  #session(container: Container, { workdir }: SandboxSpec, prepared: Prepared, { room, release }: Place) {
+    const ground = { container, limits: this.limits, prepared, workdir };
+    const session: ContainerSession = new ContainerSession(ground, room, async () => {
+      // An engine that does not answer now leaves the container to its own expiry and to the next sweep.
+      await container.remove().catch(() => undefined);
+      this.#open.delete(session);
+      release();
+    });
+    this.#open.add(session);
+    return session;
+  }
+
+  async #prepare(
+    { container, imageId, prepared: begun }: Started,
+    spec: SandboxSpec,
+    signal: AbortSignal,
+  ): Promise<Prepared> {
+    const argv = begun ?? this.preparation(spec, imageId);
+    const done = await runPlain(container, { argv, timeoutMs: PREPARE_TIMEOUT_MS, signal });
+    if (done.exitCode !== 0 && saysNoRoom(done.stderr)) await container.assertRoom();
+    const prepared = readPrepared(spec, done.exitCode, done.stdout.toString(), done.stderr.toString());
+    if (prepared.wasSingle) this.#single.add(contentKey(spec, imageId));
+    return prepared;
+  }
+}
+
+/** What a repository's content is known by. */
+function contentKey({ workdir, baseCommit }: SandboxSpec, imageId: string): string {
+  return JSON.stringify([imageId, workdir, baseCommit]);
+}
+
+/** Where a command waits for its turn. */
+export interface Room {
+  take(signal: AbortSignal): Promise<() => void>;
+}
+
+/** One container with a prepared repository. */
+export class ContainerSession implements SandboxSession {
+  #closing: Promise<void> | null = null;
+  #execs = 0;
+
+  /**
+   * `room` is what every command waits for; `dispose` removes the container and gives its slot back, and never throws.
+   */
+  constructor(
+    private readonly ground: Ground,
+    private readonly room: Room,
+    private readonly dispose: () => Promise<void>,
+  ) {}
+
+  get baseCommit(): string {
+    return this.ground.prepared.commit;
+  }
+
+  async exec(request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
+    this.#assertOpen(signal);
+    const first = this.#execs++ === 0;
+    const release = await this.room.take(signal);
+    try {
+      const { outcome, isOver } = await this.#orClose(runRequest(this.ground, request, first, signal));
+      if (isOver) await this.close();
+      return outcome;
+    } finally {
+      release();
+    }
+  }
+
+  async writeFiles(files: readonly SandboxFile[], signal: AbortSignal): Promise<void> {
+    this.#assertOpen(signal);
+    if (files.length === 0) return;
+    await this.#orClose(this.ground.container.write(files, this.ground.prepared.ids, signal));
+  }
+
+  async readFile(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | null> {
+    this.#assertOpen(signal);
+    return this.#orClose(this.ground.container.read(path, maxBytes, signal));
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.dispose();
+    return this.#closing;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #assertOpen(signal: AbortSignal): void {
+    signal.throwIfAborted();
+    if (this.#closing !== null) throw new SandboxLostError('the session is closed');
+  }
+
+  /** After an error the container is in a state nobody knows; only a wrong path leaves it as it was. */
+  async #orClose<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      if (!(error instanceof BadInputError)) await this.close();
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,53 @@
+import type { SandboxFile } from '../../ports/sandbox.js';
+import type { CappedBytes } from './output.js';
+
+/** The user commands run as, so that they may change the files they are given. */
+export interface Ids {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+export interface ExecPlan {
+  readonly argv: readonly string[];
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  readonly stdin?: Uint8Array | undefined;
+  readonly outputBytes: number;
+  readonly onStdout?: ((chunk: Buffer) => void) | undefined;
+  /** Sees stderr before it is kept and returns what is to be kept. */
+  readonly tapStderr?: (chunk: Buffer) => Buffer;
+  /** Ends the wait for an engine that does not answer; a command that began is ended by removing its container. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A command under way. `exit` settles when it ends by itself; `stop` only stops listening, it kills nobody. */
+export interface RunningExec {
+  readonly stdout: CappedBytes;
+  readonly stderr: CappedBytes;
+  readonly exit: Promise<number>;
+  stop(): void;
+}
+
+/** What the engine knows of the end of a container, or of something in it, that was the command's own doing. */
+export type Fate = 'out-of-memory' | 'out-of-disk';
+
+/** A running container, whatever engine has it. All methods throw SandboxLostError once it is gone. */
+export interface Container {
+  /** @throws SandboxLostError, EngineUnavailableError, EngineDiskFullError */
+  start(plan: ExecPlan): Promise<RunningExec>;
+  /** Makes parents, replaces what is in the way. @throws BadInputError when a parent is a file. */
+  write(files: readonly SandboxFile[], ids: Ids, signal: AbortSignal): Promise<void>;
+  /** First `maxBytes` of the regular file at `path`; null for anything else. */
+  read(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | null>;
+  /** Takes what was written until now for the image's own. */
+  setDiskBaseline(): Promise<void>;
+  /** True once more than `bytes` were written since the baseline, false when told to stop or when that is not known. */
+  fillsDisk(bytes: number, stop: AbortSignal): Promise<boolean>;
+  /** Since `sinceMs`, of performance.now(); null when the engine knows of nothing. */
+  fate(sinceMs: number): Promise<Fate | null>;
+  /** A container that somebody removed kills its commands as memory does. @throws SandboxLostError */
+  assertAlive(): Promise<void>;
+  /** A disk of the engine's that is full fails commands as a wrong patch does. @throws EngineDiskFullError */
+  assertRoom(): Promise<void>;
+  /** Removes it and all that runs in it; one that is gone already is fine. */
+  remove(): Promise<void>;
+}

@@ -1,0 +1,175 @@
+import { patient } from '../../core/async/deadline.js';
+import { SandboxLostError } from '../../core/errors/unavailable.js';
+import type { ExecOutcome, ExecRequest, SandboxLimits } from '../../ports/sandbox.js';
+import {
+  commandLine,
+  type Ending,
+  endingOf,
+  OOM_KILLS,
+  outcomeOf,
+  Prologue,
+  refined,
+  wholeDeadline,
+} from './command-outcome.js';
+import type { Container, Fate, RunningExec } from './container.js';
+import type { Prepared } from './repository-script.js';
+import { saysNoRoom } from './resource-gate.js';
+import { runPlain } from './run-plain.js';
+
+const MIB = 1024 * 1024;
+/** How much later than the command's own deadline the host acts; `timeout` inside needs two seconds for KILL. */
+const HOST_GRACE_MS = 5_000;
+/** Status of a process killed by signal 9. */
+const KILLED = 137;
+
+/** A container ready for commands. */
+export interface Ground {
+  readonly container: Container;
+  readonly limits: SandboxLimits;
+  readonly prepared: Prepared;
+  readonly workdir: string;
+}
+
+interface Attempt {
+  readonly prologue: Prologue;
+  readonly deadlineMs: number;
+  readonly askedAt: number;
+  /** No command ran in this container before, so that a failure to start cannot be a command's doing. */
+  readonly first: boolean;
+}
+
+export interface Ran {
+  readonly outcome: ExecOutcome;
+  /** The caller must remove the container: processes may still run in it. */
+  readonly isOver: boolean;
+}
+
+/**
+ * Runs one request. After an error, too, the caller must remove the container.
+ * @throws the signal's reason, SandboxLostError, EngineUnavailableError, EngineDiskFullError
+ */
+export async function runRequest(
+  ground: Ground,
+  request: ExecRequest,
+  first: boolean,
+  signal: AbortSignal,
+): Promise<Ran> {
+  const { container, prepared, limits } = ground;
+  const deadlineMs = wholeDeadline(request.deadlineS) * 1000;
+  const asked = performance.now();
+  const attempt: Attempt = { prologue: new Prologue(), deadlineMs, askedAt: asked, first };
+  const running = await container.start({
+    argv: commandLine(request, request.cwd ?? ground.workdir, prepared.timeout),
+    env: request.env,
+    stdin: request.stdin === undefined ? undefined : Buffer.from(request.stdin),
+    outputBytes: limits.outputBytes,
+    onStdout: request.onStdout,
+    tapStderr: attempt.prologue.take,
+    signal,
+  });
+  const watch = guard(container, {
+    deadlineMs: deadlineMs + (prepared.timeout === null ? 0 : HOST_GRACE_MS),
+    diskBytes: limits.diskMb * MIB,
+    signal,
+  });
+  const ownEnd = ended(ground, running, attempt);
+  ownEnd.catch(() => undefined);
+  try {
+    const end = await Promise.race([ownEnd, watch.tripped]);
+    const ending = withWish(typeof end === 'string' ? await tripEnding(end, container, signal) : end, request);
+    const outcome = outcomeOf(ending, running, attempt.prologue.startedAt ?? asked);
+    const goesOn = ending.kind === 'exited' || (ending.kind === 'timed-out' && ending.survived);
+    return { outcome, isOver: !goesOn };
+  } finally {
+    watch.stop();
+    running.stop();
+  }
+}
+
+/** An engine that does not answer looks like a command that does not end; only a living container times out. */
+async function tripEnding(trip: Trip, container: Container, signal: AbortSignal): Promise<Ending> {
+  if (trip === 'aborted') throw signal.reason;
+  if (trip === 'deadline') await container.assertAlive();
+  return trip === 'disk' ? { kind: 'out-of-disk' } : { kind: 'timed-out', survived: false };
+}
+
+/** A time-out is survived only by those who want to. */
+function withWish(ending: Ending, { survivesTimeout }: ExecRequest): Ending {
+  return ending.kind === 'timed-out' ? { ...ending, survived: ending.survived && survivesTimeout === true } : ending;
+}
+
+async function ended(ground: Ground, running: RunningExec, attempt: Attempt): Promise<Ending> {
+  const { container } = ground;
+  const { prologue, askedAt } = attempt;
+  const exitCode = await running.exit.catch(async (error: unknown) => {
+    // The whole container may be gone because of the command: the kernel may have picked process 1 for its memory.
+    const fate = error instanceof SandboxLostError ? await container.fate(askedAt) : null;
+    if (fate !== null) return fate;
+    throw error;
+  });
+  if (typeof exitCode === 'string') return { kind: exitCode };
+  if (prologue.startedAt === null && attempt.first) {
+    throw new SandboxLostError(`its first command did not start: ${running.stdout.bytes().toString().slice(0, 400)}`);
+  }
+  const ending = refined(endingOf(exitCode, prologue, attempt), running.stderr.bytes());
+  if (exitCode !== 0 && saysNoRoom(running.stderr.bytes(), running.stdout.bytes())) await container.assertRoom();
+  // A command that outlived the kill of a child and chose its own exit code is believed.
+  if (ending.kind !== 'exited' || exitCode !== KILLED) return ending;
+  const fate = await fateOf(container, prologue.oomKills, askedAt);
+  if (fate !== null) return { kind: fate };
+  await container.assertAlive();
+  return ending;
+}
+
+/** Why a command is ended from outside. */
+export type Trip = 'deadline' | 'disk' | 'aborted';
+
+export interface Bounds {
+  readonly deadlineMs: number;
+  /** Bytes commands may leave on disk. */
+  readonly diskBytes: number;
+  readonly signal: AbortSignal;
+}
+
+/** Watches a running command from outside its container, where it cannot be tricked. */
+export function guard(container: Container, bounds: Bounds): { tripped: Promise<Trip>; stop(): void } {
+  const { signal } = bounds;
+  const over = new AbortController();
+  let trip: (reason: Trip) => void = () => undefined;
+  const tripped = new Promise<Trip>((resolve) => (trip = resolve));
+  const onAbort = (): void => {
+    trip('aborted');
+  };
+  patient(signal).addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  const timer = setTimeout(trip, bounds.deadlineMs, 'deadline');
+  void container.fillsDisk(bounds.diskBytes, over.signal).then((full) => {
+    if (full) trip('disk');
+  });
+  const stop = (): void => {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', onAbort);
+    over.abort();
+  };
+  return { tripped, stop };
+}
+
+const READ_TIMEOUT_MS = 5_000;
+
+/**
+ * What killed a command, if it was its own use of memory or disk. The counter of kills in the container's own cgroup (more
+ * than `before`) is exact but needs a free process slot and a living container; failing that, the engine is asked what it
+ * saw since `sinceMs` (of performance.now()).
+ */
+export async function fateOf(container: Container, before: number | null, sinceMs: number): Promise<Fate | null> {
+  const now = await readOomKills(container).catch(() => null);
+  if (now !== null && before !== null) return now > before ? 'out-of-memory' : null;
+  return container.fate(sinceMs);
+}
+
+async function readOomKills(container: Container): Promise<number | null> {
+  const argv = ['/bin/sh', '-c', `${OOM_KILLS}printf '%s\\n' "$n"`];
+  const { exitCode, stdout } = await runPlain(container, { argv, timeoutMs: READ_TIMEOUT_MS });
+  const text = stdout.toString('latin1').trim();
+  return exitCode === 0 && /^\d+$/.test(text) ? Number(text) : null;
+}

@@ -1,0 +1,132 @@
+import { BadInputError } from '../../core/errors/errors.js';
+import { SandboxLostError } from '../../core/errors/unavailable.js';
+import type { SandboxSpec } from '../../ports/sandbox.js';
+import type { Ids } from './container.js';
+
+/*
+ * Makes the repository one orphan commit. The answer to an issue is often in the repository's own future, so nothing may
+ * stay reachable by any git command: other commits, unreachable objects, refs, reflogs, stash, remotes, alternates.
+ *
+ * One script, one exec, because each exec costs as much as the work. It leaves `.git` with a list of known-good entries
+ * (objects, index, HEAD, info/exclude, and a config and ref of ours) instead of deleting a list of known-bad ones.
+ *
+ * single  the repository already is one clean commit: every object is reachable from it. What the image holds does not
+ *         change, so the caller remembers the answer by image id and skips the check (`known`).
+ * pack    the work tree is committed on top of the image's own index (so tracked stays tracked and ignored files stay
+ *         untracked and untouched), the objects of that commit alone are packed, and the object store is replaced.
+ * init    what `pack` cannot do (no repository, a linked one, nested ones, extensions): a new repository, again tracking
+ *         what was tracked. Directories named .git below the root hold history too and are removed.
+ */
+const SCRIPT = String.raw`
+workdir=$1 base=$2 known=$3
+export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_NO_REPLACE_OBJECTS=1 GIT_OPTIONAL_LOCKS=0 LC_ALL=C TZ=UTC
+export GIT_AUTHOR_NAME=bestk GIT_AUTHOR_EMAIL=bestk@localhost GIT_AUTHOR_DATE='2000-01-01T00:00:00Z'
+export GIT_COMMITTER_NAME=bestk GIT_COMMITTER_EMAIL=bestk@localhost GIT_COMMITTER_DATE='2000-01-01T00:00:00Z'
+unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_CEILING_DIRECTORIES
+g() {
+  git -c safe.directory='*' -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.untrackedCache=false \
+    -c core.splitIndex=false -c core.excludesFile=/dev/null -c core.attributesFile=/dev/null -c core.fileMode=true \
+    -c core.checkStat=minimal -c core.trustctime=false -c gc.auto=0 -c maintenance.auto=false -c commit.gpgSign=false "$@"
+}
+cd "$workdir" 2>/dev/null || exit 10
+command -v git >/dev/null || exit 12
+top=$(g rev-parse --show-toplevel 2>/dev/null) && [ -n "$top" ] && cd "$top"
+
+if [ -n "$base" ]; then
+  case $base in -*) exit 11 ;; esac
+  want=$(g rev-parse -q --verify "$base^{commit}" 2>/dev/null) || exit 11
+  [ "$(g rev-parse -q --verify HEAD)" = "$want" ] || g checkout -q -f --detach "$want" >&2 || exit 13
+fi
+
+plain() {
+  [ -d .git ] && [ ! -L .git ] && g rev-parse -q --verify HEAD >/dev/null 2>&1 || return 1
+  [ -z "$(g config --local --get-regexp '^extensions\.')" ] || return 1
+  [ -z "$(find . -mindepth 2 -name .git -prune)" ]
+}
+single() {
+  for odd in shallow modules objects/info/alternates info/grafts; do [ ! -e ".git/$odd" ] || return 1; done
+  [ "$(g rev-list --count HEAD 2>/dev/null)" = 1 ] || return 1
+  [ -z "$(g status --porcelain)" ] || return 1
+  total=$(g count-objects -v | while read -r key n; do case $key in
+    count:|in-pack:|garbage:) sum=$((${'${sum:-0}'} + n)); echo "$sum" ;; esac; done | tail -n 1)
+  [ "$(g rev-list --objects HEAD | wc -l)" -eq "$total" ]
+}
+pack() {
+  g add -A >&2 && tree=$(g write-tree) && commit=$(g commit-tree -m base "$tree") || return 1
+  g rev-list --objects "$commit" >.git/bestk-list || return 1
+  name=$(g pack-objects -q --window=0 .git/bestk <.git/bestk-list) || return 1
+  rm -rf .git/objects && mkdir -p .git/objects/pack || return 1
+  for part in .git/bestk-"$name".*; do mv "$part" ".git/objects/pack/pack-$name.${'${part##*.}'}" || return 1; done
+}
+init() {
+  list=$(mktemp) && g ls-files -z >"$list" 2>/dev/null
+  find . -name .git -prune -exec rm -rf {} + && g init -q . && g add -A >&2 || return 1
+  g add -f --ignore-errors --pathspec-from-file="$list" --pathspec-file-nul >/dev/null 2>&1
+  rm -f "$list"
+  tree=$(g write-tree) && commit=$(g commit-tree -m base "$tree")
+}
+tidy() {
+  for entry in .git/* .git/.[!.]*; do
+    case $entry in .git/objects|.git/index|.git/HEAD|.git/info) ;; *) rm -rf "$entry" ;; esac
+  done
+  for entry in .git/info/*; do [ "$entry" = .git/info/exclude ] || rm -rf "$entry"; done
+  rm -rf .git/objects/info
+  mkdir -p .git/refs/heads .git/refs/tags &&
+    printf '[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = false\n' >.git/config &&
+    printf '[user]\n\tname = bestk\n\temail = bestk@localhost\n[gc]\n\tauto = 0\n' >>.git/config &&
+    echo "$commit" >.git/refs/heads/main && echo 'ref: refs/heads/main' >.git/HEAD
+}
+
+if [ "$known" = 1 ] || { plain && single; }; then
+  how=single
+  commit=$(g rev-parse --verify HEAD) || exit 14
+else
+  how=pack
+  { plain && pack; } || { how=init; init; } || exit 14
+fi
+tidy && [ "$(g rev-list --all --count)" = 1 ] || exit 14
+timeout=$(command -v timeout) && timeout -k 1 9 true >/dev/null 2>&1 || timeout=
+echo "$how $commit $(id -u) $(id -g) $timeout"
+`;
+
+const EXIT_WORKDIR = 10;
+const EXIT_COMMIT = 11;
+const EXIT_NO_GIT = 12;
+
+/** What the script found out. */
+export interface Prepared {
+  /** The image's repository was one clean commit to begin with. */
+  readonly wasSingle: boolean;
+  /** The orphan commit that now holds the base. */
+  readonly commit: string;
+  readonly ids: Ids;
+  /** Absolute path of the image's `timeout`, null when it has none that knows `-k`. */
+  readonly timeout: string | null;
+}
+
+/** The script as a command; `known` when the same image was found to be a single clean commit before. */
+export function prepareCommand(spec: SandboxSpec, known: boolean): string[] {
+  return ['/bin/sh', '-c', SCRIPT, 'sh', spec.workdir, spec.baseCommit ?? '', known ? '1' : '0'];
+}
+
+/** @throws BadInputError when the image lacks what the spec names, SandboxLostError when the script was cut off. */
+export function readPrepared(spec: SandboxSpec, exitCode: number, stdout: string, stderr: string): Prepared {
+  const said = /^(single|pack|init) ([0-9a-f]+) (\d+) (\d+) (\/.*)?\n$/.exec(stdout);
+  if (exitCode === 0 && said !== null) {
+    const [, how, commit = '', uid, gid, timeout] = said;
+    const ids = { uid: Number(uid), gid: Number(gid) };
+    return { wasSingle: how === 'single', commit, ids, timeout: timeout ?? null };
+  }
+  const image = `image "${spec.image}"`;
+  if (exitCode === EXIT_WORKDIR) {
+    throw new BadInputError(`${image} has no directory ${spec.workdir}`, { field: 'environment.workdir' });
+  }
+  if (exitCode === EXIT_COMMIT) {
+    const base = String(spec.baseCommit);
+    throw new BadInputError(`${image} does not hold commit ${base}`, { field: 'environment.base_commit' });
+  }
+  if (exitCode === EXIT_NO_GIT) throw new BadInputError(`${image} has no git`, { field: 'environment.image' });
+  const detail = `preparing ${spec.workdir} ended with ${String(exitCode)}: ${stderr.trim().slice(-400)}`;
+  if (exitCode === 0 || exitCode >= 128) throw new SandboxLostError(detail);
+  throw new BadInputError(`${image}: ${detail}`, { field: 'environment.image' });
+}

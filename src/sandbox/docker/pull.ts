@@ -1,0 +1,143 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type Docker from 'dockerode';
+import { z } from 'zod';
+import { abortable } from '../../core/async/deadline.js';
+import { backOffMs, pause } from '../../core/async/retry.js';
+import { ImagePullError } from '../../core/errors/cluster-trouble.js';
+import { EngineDiskFullError } from '../../core/errors/unavailable.js';
+import { dockerFailure } from './engine.js';
+
+const ATTEMPTS = 4;
+/** A layer of gigabytes tells its progress all the time. */
+const SILENCE_MS = 300_000;
+const TELL_EVERY_MS = 10_000;
+const NOT_THERE =
+  /manifest unknown|not found|does not exist|access denied|unauthorized|no basic auth|invalid reference|denied:/i;
+const NEXT = '`docker pull` says more; a private registry needs `docker login` as the user that bestk runs as.';
+
+export interface PullOptions {
+  /** Folder of Docker's own `config.json`. */
+  readonly configFolder: string;
+  readonly say: (text: string) => void;
+}
+
+interface Progress {
+  readonly id?: string;
+  readonly error?: string;
+  readonly progressDetail?: { readonly current?: number; readonly total?: number };
+}
+
+/** Pulls an image, again after a failure that may pass. @throws ImagePullError, EngineDiskFullError, EngineUnavailableError */
+export async function pullImage(
+  docker: Docker,
+  image: string,
+  options: PullOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  options.say(`Pulling image ${image}.`);
+  const start = performance.now();
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      await pullOnce(docker, image, options, signal);
+      options.say(`Pulled image ${image} in ${Math.round((performance.now() - start) / 1000)} s.`);
+      return;
+    } catch (error) {
+      signal.throwIfAborted();
+      const failure = pullFailure(error, image);
+      const again = failure instanceof ImagePullError && failure.retryable && attempt + 1 < ATTEMPTS;
+      if (!again) throw failure;
+      options.say(`${failure.message} It is tried again.`);
+      await pause(backOffMs(attempt + 2, null, Math.random), signal);
+    }
+  }
+}
+
+async function pullOnce(docker: Docker, image: string, options: PullOptions, signal: AbortSignal): Promise<void> {
+  const authconfig = await credentialsFor(image, options.configFolder);
+  const silence = new AbortController();
+  const either = AbortSignal.any([signal, silence.signal]);
+  const timer = setTimeout(() => {
+    silence.abort(new Error('no progress in five minutes'));
+  }, SILENCE_MS);
+  try {
+    const asked = docker.pull(image, { ...(authconfig && { authconfig }), abortSignal: either });
+    const stream = (await abortable(asked, either)) as NodeJS.ReadableStream & { destroy(): void };
+    await abortable(followed(docker, stream, teller(image, options.say, timer)), either).finally(() => {
+      stream.destroy();
+    });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function followed(
+  docker: Docker,
+  stream: NodeJS.ReadableStream,
+  onProgress: (progress: Progress) => void,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const done = (error: Error | null): void => {
+      if (error === null) resolve();
+      else reject(error);
+    };
+    docker.modem.followProgress(stream, done, onProgress);
+  });
+}
+
+function teller(image: string, say: (text: string) => void, silence: NodeJS.Timeout) {
+  const layers = new Map<string, { readonly current: number; readonly total: number }>();
+  let told = performance.now();
+  return ({ id = '', progressDetail }: Progress): void => {
+    silence.refresh();
+    const { current, total } = progressDetail ?? {};
+    if (current !== undefined && total !== undefined) layers.set(id, { current, total });
+    if (performance.now() - told < TELL_EVERY_MS) return;
+    told = performance.now();
+    const sum = (key: 'current' | 'total'): number => [...layers.values()].reduce((all, layer) => all + layer[key], 0);
+    say(`Pulling image ${image}: ${Math.round(sum('current') / 1e6)} of ${Math.round(sum('total') / 1e6)} MB.`);
+  };
+}
+
+/** @returns what went wrong in our words; retryable where the registry or the way to it may be better later */
+function pullFailure(error: unknown, image: string): Error {
+  const message = error instanceof Error ? error.message.trim() : String(error);
+  if (/no space left on device/i.test(message)) return new EngineDiskFullError(message);
+  const isOfSocket = typeof (error as { code?: unknown }).code === 'string';
+  if (isOfSocket) return dockerFailure(error, { image });
+  const isThere = (error as { statusCode?: unknown }).statusCode !== 404 && !NOT_THERE.test(message);
+  return new ImagePullError(image, message, isThere, NEXT);
+}
+
+const DOCKER_HUB = 'https://index.docker.io/v1/';
+
+const DockerConfig = z.object({
+  auths: z
+    .record(z.string(), z.object({ auth: z.string().optional(), identitytoken: z.string().optional() }))
+    .default({}),
+});
+
+/** What `docker login` left for a registry in `config.json`; helpers that keep passwords elsewhere are not asked. */
+export async function credentialsFor(image: string, configFolder: string): Promise<object | undefined> {
+  const registry = registryOf(image);
+  const auths = await storedLogins(join(configFolder, 'config.json'));
+  const login = auths[registry] ?? auths[`https://${registry}`];
+  if (login === undefined) return undefined;
+  if (login.identitytoken !== undefined) return { identitytoken: login.identitytoken, serveraddress: registry };
+  const [, username, password] = /^([^:]*):([^]*)$/.exec(Buffer.from(login.auth ?? '', 'base64').toString()) ?? [];
+  return username === undefined ? undefined : { username, password, serveraddress: registry };
+}
+
+async function storedLogins(file: string): Promise<z.infer<typeof DockerConfig>['auths']> {
+  try {
+    return DockerConfig.parse(JSON.parse(await readFile(file, 'utf8'))).auths;
+  } catch {
+    // Without a file, or with one that Docker could not read either, the registry says whether it needs a login.
+    return {};
+  }
+}
+
+function registryOf(image: string): string {
+  const [first = '', ...rest] = image.split('/');
+  return rest.length > 0 && (/[.:]/.test(first) || first === 'localhost') ? first : DOCKER_HUB;
+}

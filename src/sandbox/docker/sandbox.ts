@@ -1,0 +1,171 @@
+import type Docker from 'dockerode';
+import { pause } from '../../core/async/retry.js';
+import { EngineDiskFullError, EngineUnavailableError, ImageMissingError } from '../../core/errors/unavailable.js';
+import { BOUNDLESS } from '../../ports/host-resources.js';
+import type { ImageDescription, SandboxSpec } from '../../ports/sandbox.js';
+import { ContainerSandbox, type ContainerSandboxOptions, type Started } from '../container/container-sandbox.js';
+import { isDeadOwner, LABEL } from '../container/sandbox-owner.js';
+import { containerOptions } from './container-options.js';
+import { DockerContainer } from './container.js';
+import { connectDocker, engineCall, isAlreadyGone } from './engine.js';
+import { DockerImages, type ImageOptions } from './images.js';
+
+/** How long work waits for an engine that restarts or is full. */
+const PATIENCE_MS = 60_000;
+
+export interface DockerSandboxOptions extends ContainerSandboxOptions {
+  /** As in DOCKER_HOST; the default socket when absent. */
+  readonly dockerHost?: string;
+  /** How long an engine that answered before is waited for. */
+  readonly patienceMs?: number;
+  /** Absent = images are never pulled. */
+  readonly images?: DockerImages;
+}
+
+const NO_PULLS: ImageOptions = {
+  pull: 'never',
+  cacheBytes: undefined,
+  room: BOUNDLESS,
+  configFolder: '',
+  say: () => undefined,
+};
+
+/** Sandboxes on a Docker engine: no network, no capabilities, nothing of the host's, every resource bounded. */
+export class DockerSandbox extends ContainerSandbox {
+  readonly #docker: Docker;
+  readonly #ttlS: number;
+  readonly #images: DockerImages;
+  readonly #patience: DockerPatience;
+  /** What could not be removed when its time had come, because the engine was away. */
+  readonly #left = new Set<Docker.Container>();
+
+  constructor({ dockerHost, patienceMs = PATIENCE_MS, ttlS, images, ...options }: DockerSandboxOptions) {
+    super({ ttlS, ...options });
+    this.#docker = connectDocker(dockerHost);
+    this.#ttlS = ttlS;
+    this.#patience = new DockerPatience(patienceMs);
+    this.#images = images ?? new DockerImages(this.#docker, NO_PULLS);
+  }
+
+  async describeImage(image: string, signal: AbortSignal): Promise<ImageDescription> {
+    return { id: await this.#patience.wait(() => this.#idOf(image, signal), signal) };
+  }
+
+  override keeping<T>(image: string, work: () => Promise<T>): Promise<T> {
+    return this.#images.keeping(image, work);
+  }
+
+  concerns(): Promise<readonly string[]> {
+    return Promise.resolve([]);
+  }
+
+  async sweep(): Promise<number> {
+    for (const container of this.#left) await this.#remove(container);
+    return sweepContainers(this.#docker);
+  }
+
+  async engineVersion(): Promise<string> {
+    const { Version } = await engineCall({ container: 'version' }, () => this.#docker.version());
+    return `Docker ${Version}`;
+  }
+
+  protected start(spec: SandboxSpec, signal: AbortSignal): Promise<Started> {
+    const once = (): Promise<Started> => this.#images.keeping(spec.image, () => this.#startOnce(spec, signal));
+    return this.#patience.wait(once, signal);
+  }
+
+  /** The name is ours, so that a container the engine made without our hearing of it can be removed all the same. */
+  async #startOnce({ image, purpose }: SandboxSpec, signal: AbortSignal): Promise<Started> {
+    const imageId = await this.#idOf(image, signal);
+    const options = containerOptions({ image, purpose, limits: this.limits, ttlS: this.#ttlS });
+    try {
+      const made = await engineCall({ image }, (abortSignal) =>
+        this.#docker.createContainer({ ...options, abortSignal }),
+      );
+      signal.throwIfAborted();
+      await engineCall({ container: made.id }, (abortSignal) => made.start({ abortSignal }));
+      return { container: new DockerContainer(this.#docker, made, () => this.#remove(made)), imageId };
+    } catch (error) {
+      await this.#remove(this.#docker.getContainer(options.name ?? '')).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** Pulls it where that is wanted. */
+  async #idOf(image: string, signal: AbortSignal): Promise<string> {
+    signal.throwIfAborted();
+    try {
+      return await this.#images.idOf(image);
+    } catch (error) {
+      if (!(error instanceof ImageMissingError) || !this.#images.mayPull) throw error;
+    }
+    await this.waitForRoom(signal);
+    await this.#images.pull(image, signal);
+    return this.#images.idOf(image);
+  }
+
+  async #remove(container: Docker.Container): Promise<void> {
+    this.#left.add(container);
+    await removeContainer(container);
+    this.#left.delete(container);
+  }
+}
+
+/** Removes a container and all that runs in it; one that is gone already is fine. @throws EngineUnavailableError */
+export async function removeContainer(container: Docker.Container): Promise<void> {
+  await engineCall({ container: container.id }, (abortSignal) =>
+    container.remove({ force: true, v: true, abortSignal }).catch((error: unknown) => {
+      if (!isAlreadyGone(error)) throw error;
+    }),
+  );
+}
+
+/** Removes containers of ours that expired or whose process is dead, and returns how many. @throws EngineUnavailableError */
+export async function sweepContainers(docker: Docker): Promise<number> {
+  const ours = await engineCall({ container: LABEL.mark }, (abortSignal) =>
+    docker.listContainers({ all: true, filters: { label: [`${LABEL.mark}=1`] }, abortSignal }),
+  );
+  const stale = ours.filter(isStale);
+  for (const { Id } of stale) await removeContainer(docker.getContainer(Id));
+  return stale.length;
+}
+
+/**
+ * Nobody's any more. One that runs ends by itself when its time is over; by the date on it a living one would be taken
+ * for old whenever somebody's clock jumps.
+ */
+function isStale({ Labels, State }: Pick<Docker.ContainerInfo, 'Labels' | 'State'>): boolean {
+  if (isDeadOwner(Labels[LABEL.owner] ?? '')) return true;
+  const expires = Number(Labels[LABEL.expires]);
+  return State !== 'running' && expires > 0 && expires < Date.now() / 1000;
+}
+
+const PAUSE_MS = 1_000;
+
+/**
+ * Waits for an engine that was there before and restarts, or has no room for the moment; one that never answered is told at once, for then Docker was
+ * not started, or DOCKER_HOST is wrong.
+ */
+export class DockerPatience {
+  private wasThere = false;
+
+  /** @param patienceMs how long an engine that went away is waited for */
+  constructor(private readonly patienceMs: number) {}
+
+  /** @param look may be done again @throws what `look` throws, and the signal's reason */
+  async wait<T>(look: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    for (const start = performance.now(); ;) {
+      signal.throwIfAborted();
+      try {
+        const seen = await look();
+        this.wasThere = true;
+        return seen;
+      } catch (error) {
+        const hope = this.wasThere && performance.now() - start < this.patienceMs;
+        const passes = error instanceof EngineUnavailableError || error instanceof EngineDiskFullError;
+        if (!passes || !hope) throw error;
+      }
+      await pause(PAUSE_MS, signal);
+    }
+  }
+}

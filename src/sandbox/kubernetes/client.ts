@@ -1,0 +1,225 @@
+import { existsSync } from 'node:fs';
+import { PassThrough } from 'node:stream';
+import type { CoreV1Api, Exec, KubeConfig, NetworkingV1Api, VersionApi, Watch } from '@kubernetes/client-node';
+import { abortable, patient, withDeadline } from '../../core/async/deadline.js';
+import { backOffMs, pause } from '../../core/async/retry.js';
+import { BadInputError } from '../../core/errors/errors.js';
+import { askedMs, clusterFailure, isPassing, statusOf } from './failure.js';
+import type { ClusterOptions, NetworkPolicy, Pod } from './options.js';
+
+/** How long a cluster that does not answer, or has too much to do, is asked again. */
+const PATIENCE_MS = 120_000;
+const CALL_TIMEOUT_MS = 60_000;
+const NEVER = new AbortController().signal;
+
+export interface PodList {
+  readonly pods: readonly Pod[];
+  readonly version: string;
+  /** When the server answered by its own clock, in ms since 1970; NaN where it does not say. */
+  readonly clusterMs: number;
+}
+
+/** Every call that bestk makes to a cluster; each is counted, and repeated while the trouble may pass. */
+export class KubernetesClient {
+  /** Requests made, repeated ones too. */
+  calls = 0;
+  #connection: Promise<Connection> | null = null;
+
+  constructor(private readonly options: ClusterOptions) {}
+
+  connection(): Promise<Connection> {
+    this.#connection ??= connectCluster(this.options);
+    return this.#connection;
+  }
+
+  async version(): Promise<string> {
+    const { gitVersion } = await this.call(({ version }) => version.getCode(), NEVER, 0);
+    return gitVersion;
+  }
+
+  /** One that is there already was made by a try whose answer was lost: names are ours alone. */
+  async createPod(pod: Pod, signal: AbortSignal): Promise<void> {
+    const create = async ({ core, namespace }: Connection, givenUp: AbortSignal): Promise<void> => {
+      await core.createNamespacedPod({ namespace, body: pod });
+      if (givenUp.aborted) await this.deletePod(pod.metadata?.name ?? '');
+    };
+    try {
+      await this.attempts(create, signal);
+    } catch (error) {
+      if (statusOf(error) !== 409) throw error;
+    }
+  }
+
+  /** Takes it from the cluster at once; the node ends its processes within two seconds. */
+  async deletePod(name: string): Promise<void> {
+    await this.call(
+      ({ core, namespace }) =>
+        core
+          .deleteNamespacedPod({ namespace, name, gracePeriodSeconds: 0, propagationPolicy: 'Background' })
+          .catch(unless(404)),
+      NEVER,
+    );
+  }
+
+  async listPods(labelSelector: string, signal: AbortSignal = NEVER): Promise<PodList> {
+    const { data, headers } = await this.call(
+      ({ core, namespace }) => core.listNamespacedPodWithHttpInfo({ namespace, labelSelector }),
+      signal,
+    );
+    const clusterMs = Date.parse(headers['date'] ?? '');
+    return { pods: data.items, version: data.metadata?.resourceVersion ?? '', clusterMs };
+  }
+
+  /**
+   * Tells of every change until the server ends the watch. @throws what broke it off; its status is 410 when the server
+   * does not remember the version any more
+   */
+  async watchPods(
+    query: Readonly<Record<string, string | number | boolean>>,
+    onEvent: (type: string, pod: Pod) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { watch, namespace } = await this.connection();
+    signal.throwIfAborted();
+    this.calls += 1;
+    await new Promise<void>((resolve, reject) => {
+      const onObject = (type: string, object: Pod & { code?: number; message?: string }): void => {
+        if (type !== 'ERROR') onEvent(type, object);
+        else reject(Object.assign(new Error(object.message), { statusCode: object.code }));
+      };
+      const onDone = (error: Error | null): void => {
+        if (error === null) resolve();
+        else reject(error);
+      };
+      const path = `/api/v1/namespaces/${namespace}/pods`;
+      watch.watch(path, { ...query }, onObject, onDone).then((request) => {
+        const onAbort = (): void => {
+          request.abort();
+          reject(signal.reason as Error);
+        };
+        if (signal.aborted) onAbort();
+        else patient(signal).addEventListener('abort', onAbort, { once: true });
+      }, reject);
+    });
+  }
+
+  /** True when there is one of that name now, false when the account may not look or make one. */
+  async ensureNetworkPolicy(body: NetworkPolicy): Promise<boolean> {
+    const { name } = body.metadata;
+    const made = await this.call(async ({ networking, namespace }) => {
+      const found = await networking.readNamespacedNetworkPolicy({ namespace, name }).catch(unless(404));
+      if (found !== undefined) return true;
+      await networking.createNamespacedNetworkPolicy({ namespace, body }).catch(unless(409));
+      return true;
+    }, NEVER).catch((error: unknown) => {
+      if (error instanceof Error && statusOf(error.cause) === 403) return false;
+      throw error;
+    });
+    return made;
+  }
+
+  /** @throws EngineUnavailableError */
+  async call<T>(work: (to: Connection) => Promise<T>, signal: AbortSignal, patienceMs = PATIENCE_MS): Promise<T> {
+    try {
+      return await this.attempts(work, signal, patienceMs);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw clusterFailure(error);
+    }
+  }
+
+  /** As `call`, with the error as it came. The signal of `work` aborts when nobody waits for its end any more. */
+  async attempts<T>(
+    work: (to: Connection, givenUp: AbortSignal) => Promise<T>,
+    signal: AbortSignal,
+    patienceMs = PATIENCE_MS,
+  ): Promise<T> {
+    const connection = await this.connection();
+    const until = performance.now() + patienceMs;
+    for (let attempt = 0; ; attempt += 1) {
+      signal.throwIfAborted();
+      this.calls += 1;
+      try {
+        return await withDeadline(CALL_TIMEOUT_MS, signal, (either) => abortable(work(connection, either), either));
+      } catch (error) {
+        signal.throwIfAborted();
+        const waitMs = backOffMs(attempt, askedMs(error), Math.random);
+        if (!isPassing(error) || performance.now() + waitMs > until) throw error;
+        await pause(waitMs, patient(signal));
+      }
+    }
+  }
+}
+
+function unless(status: number): (error: unknown) => undefined {
+  return (error) => {
+    if (statusOf(error) !== status) throw error;
+    return undefined;
+  };
+}
+
+const ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
+
+/** The SDK's doors to one cluster. */
+export interface Connection {
+  readonly namespace: string;
+  readonly core: CoreV1Api;
+  readonly networking: NetworkingV1Api;
+  readonly version: VersionApi;
+  readonly watch: Watch;
+  readonly sockets: Exec['handler'];
+}
+
+/** Loads the SDK, which takes a while and much memory and is not needed with Docker. @throws BadInputError */
+export async function connectCluster(options: ClusterOptions): Promise<Connection> {
+  const sdk = await import('@kubernetes/client-node');
+  const config = new sdk.KubeConfig();
+  load(config, options);
+  keepAgents(config as unknown as AgentMaker);
+  return {
+    namespace: options.namespace ?? config.getContextObject(config.getCurrentContext())?.namespace ?? 'default',
+    core: config.makeApiClient(sdk.CoreV1Api),
+    networking: config.makeApiClient(sdk.NetworkingV1Api),
+    version: config.makeApiClient(sdk.VersionApi),
+    watch: new sdk.Watch(config),
+    sockets: sockets(new sdk.Exec(config)),
+  };
+}
+
+interface AgentMaker {
+  createAgent(cluster: unknown, options: object): unknown;
+}
+
+/** The SDK makes an agent for every call, and with it a TLS handshake; one for each set of credentials is enough. */
+function keepAgents(config: AgentMaker): void {
+  const make = config.createAgent.bind(config);
+  const agents = new Map<string, unknown>();
+  config.createAgent = (cluster, options) => {
+    const key = JSON.stringify(options);
+    if (!agents.has(key)) agents.set(key, make(cluster, { ...options, keepAlive: true }));
+    return agents.get(key);
+  };
+}
+
+/** A server that closes a stream would close this process's own: those are the ones the SDK has in mind by default. */
+function sockets({ handler }: Exec): Exec['handler'] {
+  const nobodys = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() };
+  return Object.assign(handler, { streams: nobodys });
+}
+
+function load(config: KubeConfig, { kubeconfig, context }: ClusterOptions): void {
+  try {
+    if (kubeconfig !== undefined) config.loadFromFile(kubeconfig);
+    else if (existsSync(`${ACCOUNT}/token`)) config.loadFromCluster();
+    else config.loadFromDefault();
+    if (context !== undefined) config.setCurrentContext(context);
+  } catch (error) {
+    throw new BadInputError(`cannot be read: ${error instanceof Error ? error.message : String(error)}`, {
+      file: kubeconfig ?? '~/.kube/config',
+      field: 'KUBECONFIG',
+    });
+  }
+  if (config.getCurrentCluster() === null) {
+    throw new BadInputError(`names no cluster for context "${config.getCurrentContext()}"`, { field: 'KUBECONFIG' });
+  }
+}

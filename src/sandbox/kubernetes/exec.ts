@@ -1,0 +1,285 @@
+import { randomBytes } from 'node:crypto';
+import type { V1Status } from '@kubernetes/client-node';
+import { BadInputError } from '../../core/errors/errors.js';
+import { SandboxLostError } from '../../core/errors/unavailable.js';
+import type { ExecPlan, RunningExec } from '../container/container.js';
+import { CappedBytes, drained, type Listening } from '../container/output.js';
+import type { Connection } from './client.js';
+import { CONTAINER } from './pod-spec.js';
+
+/** Channels of the protocol `v4.channel.k8s.io` and `v5.channel.k8s.io`: the first byte of every message. */
+const CHANNEL = { stdin: 0, stdout: 1, stderr: 2, status: 3 } as const;
+const PIECE = 512 * 1024;
+/** As a shell says "found, but could not be run". */
+const CANNOT_RUN = 126;
+const NOT_STARTED =
+  /resource temporarily unavailable|cannot allocate memory|OOM-killed|fork\/exec|executable file not found|no such file|permission denied|exec format/i;
+
+/** What we use of the web socket. */
+interface Socket {
+  send(data: Uint8Array): void;
+  terminate(): void;
+  onclose: (() => void) | null;
+}
+
+export interface ExecTarget {
+  readonly pod: string;
+  /** No single file may grow larger. */
+  readonly maxFileBytes: number;
+}
+
+/**
+ * Starts a command over the exec channel of a pod; one that opens after `signal` has aborted is closed again.
+ * @throws what kept the connection from opening: nothing ran then
+ */
+export async function startExec(
+  to: Connection,
+  target: ExecTarget,
+  plan: ExecPlan,
+  signal: AbortSignal,
+): Promise<RunningExec> {
+  const { argv, mark } = wrapped(plan, target.maxFileBytes);
+  const streams = new ExecStreams(plan, mark);
+  const at = path(to.namespace, target.pod, argv, plan);
+  const socket = (await to.sockets.connect(at, null, streams.receive).catch(rethrowEvent)) as Socket;
+  const stop = (): void => {
+    socket.terminate();
+  };
+  if (signal.aborted) stop();
+  signal.throwIfAborted();
+  socket.onclose = streams.close;
+  if (plan.stdin !== undefined) sendAll(socket, plan.stdin);
+  return { stdout: streams.stdout, stderr: streams.stderr, exit: exitOf(streams), stop };
+}
+
+/** The web socket rejects with an event, which holds the error. */
+function rethrowEvent(event: unknown): never {
+  throw (event as { error?: unknown }).error ?? event;
+}
+
+function path(namespace: string, pod: string, argv: readonly string[], { stdin }: ExecPlan): string {
+  const query = new URLSearchParams({ container: CONTAINER, stdout: 'true', stderr: 'true', tty: 'false' });
+  query.set('stdin', String(stdin !== undefined));
+  for (const word of argv) query.append('command', word);
+  return `/api/v1/namespaces/${namespace}/pods/${pod}/exec?${query.toString()}`;
+}
+
+/** The stream is never ended: under v4 that would close the connection, and the exit code would be lost. */
+function sendAll(socket: Socket, stdin: Uint8Array): void {
+  for (let at = 0; at < stdin.length; at += PIECE) {
+    socket.send(Buffer.concat([Buffer.from([CHANNEL.stdin]), stdin.subarray(at, at + PIECE)]));
+  }
+}
+
+/** One of the two streams of output: what the command wrote, and the notice of its end. */
+class Output {
+  readonly #notice: ExitNotice;
+
+  constructor(
+    mark: string,
+    private readonly keep: (bytes: Buffer) => void,
+  ) {
+    this.#notice = new ExitNotice(mark);
+  }
+
+  get code(): number | null {
+    return this.#notice.code;
+  }
+
+  take(bytes: Buffer): void {
+    this.#keepAny(this.#notice.take(bytes));
+  }
+
+  /** Nothing more will come. */
+  end(): void {
+    this.#keepAny(this.#notice.rest());
+  }
+
+  #keepAny(bytes: Buffer): void {
+    if (bytes.length > 0) this.keep(bytes);
+  }
+}
+
+/** What comes over the connection, taken apart. */
+class ExecStreams implements Listening {
+  readonly stdout: CappedBytes;
+  readonly stderr: CappedBytes;
+  readonly ended: Promise<void>;
+  /** What the cluster says of the end; null until it does, and for ever when the connection breaks. */
+  status: V1Status | null = null;
+  /** Settles when the command itself has ended, or the connection. */
+  readonly commandEnded: Promise<void>;
+  readonly #outputs: Readonly<Record<number, Output>>;
+  #isEnded = false;
+  #lastByteAt = performance.now();
+  #end: () => void = () => undefined;
+  #commandEnd: () => void = () => undefined;
+
+  constructor({ outputBytes, onStdout, tapStderr }: ExecPlan, mark: string) {
+    this.stdout = new CappedBytes(outputBytes);
+    this.stderr = new CappedBytes(outputBytes);
+    this.#outputs = {
+      [CHANNEL.stdout]: new Output(mark, (bytes) => {
+        this.stdout.push(bytes);
+        onStdout?.(bytes);
+      }),
+      [CHANNEL.stderr]: new Output(mark, (bytes) => {
+        this.stderr.push(tapStderr === undefined ? bytes : tapStderr(bytes));
+      }),
+    };
+    this.ended = new Promise((resolve) => (this.#end = resolve));
+    this.commandEnded = new Promise((resolve) => (this.#commandEnd = resolve));
+  }
+
+  isEnded = (): boolean => this.#isEnded;
+  lastByteAt = (): number => this.#lastByteAt;
+
+  /** Exit code of the command, once all that it wrote is here; null before. */
+  get code(): number | null {
+    const codes = Object.values(this.#outputs).map((output) => output.code);
+    return codes.includes(null) ? null : (codes[0] ?? null);
+  }
+
+  /** One message; false closes the connection. */
+  receive = (channel: number, bytes: Buffer): boolean => {
+    this.#lastByteAt = performance.now();
+    this.#outputs[channel]?.take(bytes);
+    if (this.code !== null) this.#commandEnd();
+    if (channel === CHANNEL.status && bytes.length > 0) {
+      this.status = JSON.parse(bytes.toString()) as V1Status;
+      this.close();
+    }
+    return this.status === null;
+  };
+
+  close = (): void => {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    for (const output of Object.values(this.#outputs)) output.end();
+    this.#end();
+    this.#commandEnd();
+  };
+}
+
+async function exitOf(streams: ExecStreams): Promise<number> {
+  await streams.commandEnded;
+  await drained(streams);
+  const { status, code } = streams;
+  if (status === null) {
+    if (code !== null) return code;
+    throw new SandboxLostError('the connection broke before its command ended');
+  }
+  if (status.status === 'Success') return 0;
+  const exitCode = status.details?.causes?.find(({ reason }) => reason === 'ExitCode')?.message;
+  if (exitCode !== undefined) return Number(exitCode);
+  const said = status.message ?? 'no reason given';
+  // No process or memory was left to start it with, or no shell; whoever waits sees that it never began.
+  if (NOT_STARTED.test(said)) return CANNOT_RUN;
+  throw new SandboxLostError(said);
+}
+
+/*
+ * What the exec channel of a cluster lacks, done by a shell around the command:
+ *
+ *   environment   the call has none; names the cluster itself adds are taken away
+ *   limits        no core files, no single file above the disk limit (as ulimits of a container of Docker)
+ *   end of stdin  under protocol v4 a client cannot end stdin without losing the exit code, so `head` counts the bytes
+ *   exit notice   the true exit code comes only after every process that inherited the streams has let them go, which a
+ *                 daemon never does; so the shell says when the command itself has ended, and with what code: on both
+ *                 streams, as each comes at its own pace and what precedes the notice is all that the command wrote there
+ *
+ * The notice carries a nonce, because the command writes to the same streams. A command that reads the nonce from its
+ * parent's arguments gains nothing: it may exit with any code anyway.
+ */
+const SCRIPT = String.raw`
+mark=$1 bytes=$2 blocks=$3
+shift 3
+unset KUBERNETES_PORT KUBERNETES_PORT_443_TCP KUBERNETES_PORT_443_TCP_ADDR KUBERNETES_PORT_443_TCP_PORT \
+  KUBERNETES_PORT_443_TCP_PROTO KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT KUBERNETES_SERVICE_PORT_HTTPS
+ulimit -c 0 2>/dev/null
+ulimit -f "$blocks" 2>/dev/null
+while [ "$1" != -- ]; do export "$1"; shift; done
+shift
+if [ "$bytes" = - ]; then "$@"
+else { head -c "$bytes" <&3 3<&- & } 3<&0 | "$@"
+fi
+code=$?
+printf '\036bestk-exit %s %s\036' "$mark" "$code"
+printf '\036bestk-exit %s %s\036' "$mark" "$code" >&2
+exit "$code"
+`;
+
+/** Bytes of a block of ulimit -f, by POSIX. */
+const BLOCK = 512;
+const NAME = /^[A-Za-z_]\w*$/;
+const END = 0x1e;
+
+/** A command wrapped for the exec channel. */
+export interface Wrapped {
+  readonly argv: readonly string[];
+  /** What the notice of its end is known by. */
+  readonly mark: string;
+}
+
+/** @throws BadInputError for a variable whose name no shell can set */
+export function wrapped({ argv, env = {}, stdin }: ExecPlan, maxFileBytes: number): Wrapped {
+  const wrong = Object.keys(env).find((name) => !NAME.test(name));
+  if (wrong !== undefined) throw new BadInputError(`"${wrong}" is not the name of a variable`);
+  const mark = randomBytes(12).toString('hex');
+  const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+  const bytes = stdin === undefined ? '-' : String(stdin.length);
+  const blocks = String(Math.floor(maxFileBytes / BLOCK));
+  return {
+    argv: ['/bin/sh', '-c', SCRIPT, 'sh', mark, bytes, blocks, ...variables, '--', ...argv],
+    mark,
+  };
+}
+
+/** Finds the notice in a stream, however it is cut into pieces, and takes it out. */
+export class ExitNotice {
+  readonly #start: Buffer;
+  #held = Buffer.alloc(0);
+  #code: number | null = null;
+
+  constructor(mark: string) {
+    this.#start = Buffer.from(`\x1ebestk-exit ${mark} `);
+  }
+
+  /** Exit code of the command, null until it has ended. */
+  get code(): number | null {
+    return this.#code;
+  }
+
+  /** What of `chunk`, and of what was held back before, belongs to the command. */
+  take(chunk: Buffer): Buffer {
+    if (this.#code !== null) return chunk;
+    const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
+    const at = bytes.indexOf(this.#start);
+    if (at === -1) return this.#keepBack(bytes, bytes.length - this.#beginningAtEnd(bytes));
+    const from = at + this.#start.length;
+    const end = bytes.indexOf(END, from);
+    if (end === -1) return this.#keepBack(bytes, at);
+    this.#code = Number(bytes.toString('latin1', from, end));
+    this.#held = Buffer.alloc(0);
+    return Buffer.concat([bytes.subarray(0, at), bytes.subarray(end + 1)]);
+  }
+
+  /** What was held back and turned out to be the command's. */
+  rest(): Buffer {
+    return this.#keepBack(this.#held, this.#held.length);
+  }
+
+  #keepBack(bytes: Buffer, from: number): Buffer {
+    this.#held = Buffer.from(bytes.subarray(from));
+    return bytes.subarray(0, from);
+  }
+
+  /** Length of the longest end of `bytes` that the notice may begin with. */
+  #beginningAtEnd(bytes: Buffer): number {
+    const most = Math.min(bytes.length, this.#start.length - 1);
+    for (let length = most; length > 0; length -= 1) {
+      if (bytes.subarray(bytes.length - length).equals(this.#start.subarray(0, length))) return length;
+    }
+    return 0;
+  }
+}

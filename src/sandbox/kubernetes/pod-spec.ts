@@ -1,0 +1,204 @@
+import { createHash } from 'node:crypto';
+import type { SandboxLimits } from '../../ports/sandbox.js';
+import { isDeadOwner, isNeighbour, LABEL, OWNER } from '../container/sandbox-owner.js';
+import type { ClusterOptions, ObjectMeta, Pod, PodSpec, WorkerPod } from './options.js';
+
+/** Name of the one container of a pod. */
+export const CONTAINER = 'sandbox';
+
+/** The cluster ends the pod first, and says why. */
+const SLEEP_LONGER_S = 60;
+/** Nobody answers there, so that no name is looked up through the cluster's own resolver. */
+const NO_NAME_SERVER = '127.0.0.1';
+
+export interface PodPlan {
+  readonly name: string;
+  readonly image: string;
+  readonly purpose: string;
+  readonly limits: SandboxLimits;
+  readonly ttlS: number;
+  /** Command that begins with the pod; may be empty. */
+  readonly preparation: readonly string[];
+}
+
+/** A pod that has no token, no privilege and no name to ask for, and that the cluster ends after `ttlS` seconds. */
+export function podOf({ name, image, purpose, limits, ttlS, preparation }: PodPlan, options: ClusterOptions): Pod {
+  return {
+    metadata: { name, ...podLabels(purpose, options.worker), ...ownedBy(options) },
+    spec: {
+      ...placement(options),
+      restartPolicy: 'Never',
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      terminationGracePeriodSeconds: 0,
+      activeDeadlineSeconds: ttlS,
+      hostname: 'sandbox',
+      dnsPolicy: 'None',
+      dnsConfig: { nameservers: [NO_NAME_SERVER] },
+      securityContext: { seccompProfile: { type: 'RuntimeDefault' }, ...(options.nonRoot && { runAsNonRoot: true }) },
+      containers: [
+        {
+          name: CONTAINER,
+          image,
+          imagePullPolicy: options.pull,
+          command: firstProcess(ttlS + SLEEP_LONGER_S, limits.diskMb, preparation),
+          workingDir: '/',
+          resources: resources(limits, options),
+          securityContext: { allowPrivilegeEscalation: false, privileged: false, capabilities: { drop: ['ALL'] } },
+          volumeMounts: [{ name: 'tmp', mountPath: '/tmp' }],
+        },
+      ],
+      volumes: [{ name: 'tmp', emptyDir: { medium: 'Memory', sizeLimit: `${String(tmpMb(limits))}Mi` } }],
+    },
+  };
+}
+
+/** As large as in a container of Docker: it is charged to the memory. */
+function tmpMb({ diskMb, memoryMb }: SandboxLimits): number {
+  return Math.floor(Math.min(diskMb, memoryMb / 4));
+}
+
+function placement({ runtimeClass, nodeSelector, tolerations, pullSecrets }: ClusterOptions): Partial<PodSpec> {
+  return {
+    ...(runtimeClass === undefined ? {} : { runtimeClassName: runtimeClass }),
+    ...(Object.keys(nodeSelector).length > 0 && { nodeSelector: { ...nodeSelector } }),
+    ...(tolerations.length > 0 && {
+      tolerations: tolerations.map(({ key, value, effect }) => ({
+        key,
+        ...(value === undefined ? { operator: 'Exists' } : { operator: 'Equal', value }),
+        ...(effect === undefined ? {} : { effect }),
+      })),
+    }),
+    ...(pullSecrets.length > 0 && { imagePullSecrets: pullSecrets.map((name) => ({ name })) }),
+  };
+}
+
+function resources(
+  limits: SandboxLimits,
+  { cpuRequest, memoryRequestMb }: ClusterOptions,
+): NonNullable<PodSpec['containers'][number]['resources']> {
+  const disk = `${String(limits.diskMb)}Mi`;
+  return {
+    limits: { cpu: String(limits.cpus), memory: `${String(limits.memoryMb)}Mi`, 'ephemeral-storage': disk },
+    requests: {
+      cpu: String(cpuRequest ?? limits.cpus),
+      memory: `${String(memoryRequestMb ?? limits.memoryMb)}Mi`,
+      'ephemeral-storage': disk,
+    },
+  };
+}
+
+function ownedBy({ worker }: ClusterOptions): object {
+  if (worker === undefined) return {};
+  return { ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: worker.name, uid: worker.uid }] };
+}
+
+const WORKER = 'bestk.worker';
+
+/** Selects every pod of ours, whoever made it. */
+export const OURS = `${LABEL.mark}=1`;
+
+/** How long a pod whose time is over still says why to the process that waits for it. */
+const SAID_MS = 60_000;
+
+/** A label's value holds few characters, so it is a hash; the owner itself stands in the annotation of the same name. */
+function hashed(owner: string): string {
+  return createHash('sha256').update(owner).digest('hex').slice(0, 32);
+}
+
+/** Selects the pods of one process; of this one by default. */
+export function podsOf(owner: string = OWNER): string {
+  return `${OURS},${LABEL.owner}=${hashed(owner)}`;
+}
+
+/** Labels and annotations of a pod. */
+export function podLabels(purpose: string, worker: WorkerPod | undefined): ObjectMeta {
+  return {
+    labels: {
+      [LABEL.mark]: '1',
+      [LABEL.owner]: hashed(OWNER),
+      ...(worker && { [WORKER]: worker.uid }),
+    },
+    annotations: { [LABEL.purpose]: purpose, [LABEL.owner]: OWNER },
+  };
+}
+
+/**
+ * Whether nobody wants this pod any more: it expired by the cluster's clock, its process is dead, or it was made in the
+ * same worker pod by a container before this one. A process beside us in this container, such as a command that somebody
+ * started there, lives.
+ */
+export function isStale(pod: Pod, worker: WorkerPod | undefined, clusterMs: number): boolean {
+  if (isExpired(pod, clusterMs)) return true;
+  const { labels = {}, annotations = {} } = pod.metadata ?? {};
+  const owner = annotations[LABEL.owner] ?? '';
+  return (worker !== undefined && labels[WORKER] === worker.uid && !isNeighbour(owner)) || isDeadOwner(owner);
+}
+
+/** By the cluster's clock alone: this machine's may jump, and a living pod would be taken for old. */
+function isExpired({ metadata, spec, status }: Pod, clusterMs: number): boolean {
+  const since = status?.startTime ?? metadata?.creationTimestamp;
+  const lifeS = spec?.activeDeadlineSeconds;
+  if (since === undefined || lifeS === undefined) return false;
+  return clusterMs > since.getTime() + lifeS * 1000 + SAID_MS;
+}
+
+/** An ext4 file system has one inode for every 16 KiB (mke2fs.conf, `inode_ratio`), so an entry uses up that much room. */
+const ENTRIES_PER_MIB = 64;
+
+/** Exit status of the first process when too many files were made. */
+export const TOO_MANY_FILES = 97;
+
+/** Where the first process leaves how the preparation ended. */
+const RESULT = '/dev/shm/.bestk';
+
+/*
+ * The preparation begins at once: the node takes up to a second to tell that a container runs, which is about as long as it
+ * takes. Its exit code goes into a pipe, so that whoever asks for it waits.
+ *
+ * The shell waits and reaps, and becomes the sleep when somebody kills its own (docker-container-options.ts says why). A
+ * child beside it counts files: the cluster's limit on disk counts bytes, and an empty file has none. It looks at the free
+ * inodes of the node, which is cheap, and counts those of the container only when enough of them are gone. Whoever kills
+ * that child has only the node's own protection to meet (eviction at `nodefs.inodesFree`).
+ */
+const SCRIPT = String.raw`
+result=${RESULT} since=${RESULT}-since life=$1 most=$2
+shift 2
+if [ $# -gt 0 ]; then
+  mkdir -m 700 "$result" && mkfifo "$result/code"
+  { "$@" >"$result/out" 2>"$result/err"; echo $? >"$result/code"; } &
+fi
+trap '' HUP INT QUIT TERM
+free() { df -iP / 2>/dev/null | while read -r _ _ _ n _; do echo "$n"; done | tail -n 1; }
+count() { find / -xdev -cnewer "$since" 2>/dev/null | head -n "$most" | wc -l; }
+{
+  : >"$since"
+  before=$(free)
+  while sleep 3; do
+    now=$(free)
+    [ "$((before - now))" -ge "$most" ] && [ "$(count)" -ge "$most" ] && kill -USR1 1
+  done
+} 2>/dev/null &
+trap 'exit ${String(TOO_MANY_FILES)}' USR1
+sleep "$life" &
+wait $! && exit 0
+exec sleep "$life"`;
+
+const COLLECT = String.raw`
+until [ -p "$1/code" ]; do sleep 1; done
+read -r code <"$1/code"
+cat "$1/out"
+cat "$1/err" >&2
+rm -rf "$1"
+exit "$code"`;
+
+/** What ends, once, as the preparation did and says what it said. */
+export const PREPARED = ['/bin/sh', '-c', COLLECT, 'sh', RESULT];
+
+/**
+ * Process 1 of a pod that lives for `lifeS` seconds and may hold as many new files as fit on `diskMb`; the preparation may
+ * be empty.
+ */
+export function firstProcess(lifeS: number, diskMb: number, preparation: readonly string[]): string[] {
+  return ['/bin/sh', '-c', SCRIPT, 'bestk', String(lifeS), String(diskMb * ENTRIES_PER_MIB), ...preparation];
+}

@@ -1,0 +1,116 @@
+import type { Logistic } from '../../../verifiers/hybrid/combiner.js';
+import { FEATURE_COUNT } from '../../../verifiers/hybrid/features.js';
+import { real } from '../curves/scored-issue.js';
+
+/** Rows of features with labels and weights. */
+export interface TrainingSet {
+  /** Row-major, FEATURE_COUNT wide, NaN = unknown. */
+  readonly rows: Float64Array;
+  /** 1 = right. */
+  readonly labels: Float64Array;
+  /** Every issue weighs the same, however many candidates it has. */
+  readonly weights: Float64Array;
+}
+
+const RIDGE = 1;
+const STEPS = 30;
+const PARAMETERS = FEATURE_COUNT + 1;
+
+/** Ridge logistic regression by Newton's method on standardised features; an unknown feature counts as its mean. */
+export function fitLogistic(set: TrainingSet): Logistic {
+  const { means, scales } = standardisation(set);
+  const x = standardised(set.rows, means, scales);
+  let beta = new Float64Array(PARAMETERS);
+  for (let step = 0; step < STEPS; step += 1) {
+    const { gradient, hessian } = derivatives(x, set, beta);
+    const move = solveSymmetric(hessian, gradient);
+    beta = beta.map((value, index) => value + real(move, index));
+    if (move.every((value) => Math.abs(value) < 1e-9)) break;
+  }
+  return {
+    means: [...means],
+    scales: [...scales],
+    weights: [...beta.subarray(0, FEATURE_COUNT)],
+    intercept: real(beta, FEATURE_COUNT),
+  };
+}
+
+function standardisation({ rows }: TrainingSet): { means: Float64Array; scales: Float64Array } {
+  const means = new Float64Array(FEATURE_COUNT);
+  const scales = new Float64Array(FEATURE_COUNT);
+  for (let f = 0; f < FEATURE_COUNT; f += 1) {
+    const known = rows.filter((value, index) => index % FEATURE_COUNT === f && !Number.isNaN(value));
+    const mean = known.length === 0 ? 0 : known.reduce((sum, value) => sum + value, 0) / known.length;
+    const variance = known.reduce((sum, value) => sum + (value - mean) ** 2, 0) / Math.max(1, known.length);
+    means[f] = mean;
+    scales[f] = variance > 1e-12 ? Math.sqrt(variance) : 1;
+  }
+  return { means, scales };
+}
+
+/** With a last column of ones. */
+function standardised(rows: Float64Array, means: Float64Array, scales: Float64Array): Float64Array {
+  const n = rows.length / FEATURE_COUNT;
+  const x = new Float64Array(n * PARAMETERS);
+  for (let i = 0; i < n; i += 1) {
+    for (let f = 0; f < FEATURE_COUNT; f += 1) {
+      const value = real(rows, i * FEATURE_COUNT + f);
+      x[i * PARAMETERS + f] = Number.isNaN(value) ? 0 : (value - real(means, f)) / real(scales, f);
+    }
+    x[i * PARAMETERS + FEATURE_COUNT] = 1;
+  }
+  return x;
+}
+
+/** Of the weighted log-likelihood less half the ridge; the intercept is not held back. */
+function derivatives(
+  x: Float64Array,
+  { labels, weights }: TrainingSet,
+  beta: Float64Array,
+): { gradient: Float64Array; hessian: Float64Array } {
+  const gradient = beta.map((value, index) => (index === FEATURE_COUNT ? 0 : -RIDGE * value));
+  const hessian = new Float64Array(PARAMETERS * PARAMETERS);
+  for (let a = 0; a < PARAMETERS; a += 1) hessian[a * PARAMETERS + a] = a === FEATURE_COUNT ? 1e-9 : RIDGE;
+  for (let i = 0; i < labels.length; i += 1) {
+    const row = x.subarray(i * PARAMETERS, (i + 1) * PARAMETERS);
+    let score = 0;
+    for (let a = 0; a < PARAMETERS; a += 1) score += real(row, a) * real(beta, a);
+    const p = 1 / (1 + Math.exp(-score));
+    const pull = real(weights, i) * (real(labels, i) - p);
+    const curve = real(weights, i) * p * (1 - p);
+    for (let a = 0; a < PARAMETERS; a += 1) {
+      gradient[a] = real(gradient, a) + pull * real(row, a);
+      const scaled = curve * real(row, a);
+      for (let b = 0; b <= a; b += 1) {
+        hessian[a * PARAMETERS + b] = real(hessian, a * PARAMETERS + b) + scaled * real(row, b);
+      }
+    }
+  }
+  return { gradient, hessian };
+}
+
+/**
+ * Solves A·x = b for a positive definite A by Cholesky's decomposition.
+ * @param lower row-major; only the lower triangle is read
+ */
+export function solveSymmetric(lower: Float64Array, b: Float64Array): Float64Array {
+  const n = b.length;
+  const l = new Float64Array(n * n);
+  for (let i = 0; i < n; i += 1) {
+    for (let j = 0; j <= i; j += 1) {
+      let sum = real(lower, i * n + j);
+      for (let k = 0; k < j; k += 1) sum -= real(l, i * n + k) * real(l, j * n + k);
+      l[i * n + j] = i === j ? Math.sqrt(Math.max(sum, 1e-12)) : sum / real(l, j * n + j);
+    }
+  }
+  const x = b.slice();
+  for (let i = 0; i < n; i += 1) {
+    for (let k = 0; k < i; k += 1) x[i] = real(x, i) - real(l, i * n + k) * real(x, k);
+    x[i] = real(x, i) / real(l, i * n + i);
+  }
+  for (let i = n - 1; i >= 0; i -= 1) {
+    for (let k = i + 1; k < n; k += 1) x[i] = real(x, i) - real(l, k * n + i) * real(x, k);
+    x[i] = real(x, i) / real(l, i * n + i);
+  }
+  return x;
+}

@@ -1,0 +1,184 @@
+import {
+  calibrated,
+  type Combiner,
+  type DataCard,
+  type Logistic,
+  logisticScore,
+} from '../../../verifiers/hybrid/combiner.js';
+import { FEATURE_COUNT, FEATURES, featuresOf } from '../../../verifiers/hybrid/features.js';
+import { findPreset } from '../../../verifiers/hybrid/presets.js';
+import { selectBest } from '../../../verifiers/hybrid/select.js';
+import { BadInputError } from '../../core/errors/errors.js';
+import type { ScoredIssue } from '../curves/scored-issue.js';
+import type { PoolScorer } from '../curves/step-values.js';
+import { ProbabilityQuality } from '../intervals/ranking-quality.js';
+import { fitIsotonic, type ScoredLabel } from './fit-isotonic.js';
+import { fitLogistic, type TrainingSet } from './fit-logistic.js';
+
+export interface Trained {
+  /** Made from all issues; for issues to come. */
+  readonly combiner: Combiner;
+  /** The same issues with `learned` and `confidence` by models that saw nothing of their repository. */
+  readonly heldOut: readonly ScoredIssue[];
+  /** Scores subsets of an issue by the model its held-out numbers came from. */
+  readonly scorerOf: (instanceId: string) => PoolScorer | undefined;
+}
+
+/**
+ * Learns P(resolved) from labelled issues, cross-fitted by repository so that no issue grades itself.
+ * @param abstainBelow the confidence at or below which no patch is returned; null = always return one
+ * @throws BadInputError with fewer than two repositories, or when all labels are equal
+ */
+export function trainCombiner(issues: readonly ScoredIssue[], abstainBelow: number | null): Trained {
+  const folds = foldsByRepo(issues, 10);
+  if (folds.length < 2) throw new BadInputError('a combiner needs labelled issues of at least two repositories.');
+  const labels = new Set(issues.flatMap(({ candidates }) => candidates.map(({ resolved }) => resolved === true)));
+  if (labels.size < 2) throw new BadInputError('a combiner needs right and wrong candidates.');
+  const modelOf = new Map<string, Combiner>();
+  const heldOut: ScoredIssue[] = [];
+  for (const fold of folds) {
+    const others = folds.filter((each) => each !== fold).flat();
+    const model = calibratedModel(others, abstainBelow);
+    for (const issue of fold) {
+      modelOf.set(issue.instanceId, model);
+      heldOut.push(predicted(issue, model));
+    }
+  }
+  const card = dataCard(heldOut, folds.length);
+  return {
+    combiner: { ...calibratedModel(issues, abstainBelow), data_card: card },
+    heldOut,
+    scorerOf: scorers(modelOf),
+  };
+}
+
+function scorers(modelOf: ReadonlyMap<string, Combiner>): Trained['scorerOf'] {
+  return (instanceId) => {
+    const model = modelOf.get(instanceId);
+    return model === undefined ? undefined : subsetScorer(model);
+  };
+}
+
+/** Coefficients from all the issues; calibrations from models that had not seen the repository. */
+function calibratedModel(issues: readonly ScoredIssue[], abstainBelow: number | null): Combiner {
+  const folds = foldsByRepo(issues, 5);
+  const any: ScoredLabel[] = [];
+  const returned: ScoredLabel[] = [];
+  for (const fold of folds) {
+    const others = folds.length < 2 ? fold : folds.filter((each) => each !== fold).flat();
+    const model = fitLogistic(trainingSet(others));
+    for (const issue of fold) {
+      const scored = scoresOf(issue, model);
+      any.push(...scored);
+      const best = scored.reduce<ScoredLabel | null>((a, b) => (a === null || b.score > a.score ? b : a), null);
+      if (best !== null) returned.push(best);
+    }
+  }
+  return {
+    kind: 'bestk-combiner',
+    version: 1,
+    features: [...FEATURES],
+    ...fitLogistic(trainingSet(issues)),
+    any: fitIsotonic(any),
+    returned: fitIsotonic(returned),
+    abstain_below: abstainBelow,
+    data_card: dataCard([], folds.length),
+  };
+}
+
+/** Of the candidates that could be returned. */
+function scoresOf({ candidates }: ScoredIssue, model: Logistic): ScoredLabel[] {
+  const rows = featuresOf(candidates.map(({ entry }) => entry));
+  return candidates.flatMap(({ entry, resolved }, index) =>
+    entry.has_source_change && entry.applies !== false
+      ? { score: logisticScore(model, rows, index), resolved: resolved === true, weight: 1 }
+      : [],
+  );
+}
+
+function trainingSet(issues: readonly ScoredIssue[]): TrainingSet {
+  const used = issues.filter(({ candidates }) => candidates.length > 0);
+  const total = used.reduce((sum, { candidates }) => sum + candidates.length, 0);
+  const rows = new Float64Array(total * FEATURE_COUNT);
+  const [labels, weights] = [new Float64Array(total), new Float64Array(total)];
+  let at = 0;
+  for (const { candidates } of used) {
+    rows.set(featuresOf(candidates.map(({ entry }) => entry)), at * FEATURE_COUNT);
+    for (const { resolved } of candidates) {
+      labels[at] = Number(resolved === true);
+      weights[at] = total / used.length / candidates.length;
+      at += 1;
+    }
+  }
+  return { rows, labels, weights };
+}
+
+function predicted(issue: ScoredIssue, model: Combiner): ScoredIssue {
+  const rows = featuresOf(issue.candidates.map(({ entry }) => entry));
+  const candidates = issue.candidates.map((candidate, index) => {
+    const score = logisticScore(model, rows, index);
+    const learned = calibrated(model.any, score);
+    return { ...candidate, entry: { ...candidate.entry, learned, confidence: calibrated(model.returned, score) } };
+  });
+  return { ...issue, candidates };
+}
+
+function dataCard(heldOut: readonly ScoredIssue[], folds: number): DataCard {
+  const quality = new ProbabilityQuality();
+  const labelled = heldOut.flatMap(({ candidates }) => candidates);
+  for (const { entry, resolved } of labelled) quality.add(entry.learned ?? 0, resolved === true);
+  let [right, confidence] = [0, 0];
+  for (const { instanceId, candidates } of heldOut) {
+    const entries = candidates.map(({ entry }) => entry);
+    const selection = selectBest(instanceId, entries, findPreset('learned'), new Map());
+    confidence += selection.confidence ?? 0;
+    right += Number(candidates.find(({ entry }) => entry.id === selection.candidate_id)?.resolved === true);
+  }
+  const issues = heldOut.length;
+  return {
+    issues,
+    candidates: labelled.length,
+    resolved: labelled.filter(({ resolved }) => resolved === true).length,
+    repos: [...new Set(heldOut.map(({ repo }) => repo))].sort(),
+    folds,
+    auc: quality.auc(),
+    brier: quality.brier(),
+    ece: quality.ece(),
+    picked_right: issues === 0 ? 0 : right / issues,
+    mean_confidence: issues === 0 ? 0 : confidence / issues,
+  };
+}
+
+/**
+ * Issues in up to `most` parts of about equal size, a repository never in two: largest repositories first, each to the
+ * smallest part so far. Does not depend on the order of the issues.
+ */
+export function foldsByRepo(issues: readonly ScoredIssue[], most: number): readonly (readonly ScoredIssue[])[] {
+  const repos = new Map<string, ScoredIssue[]>();
+  for (const issue of issues) {
+    const known = repos.get(issue.repo);
+    if (known === undefined) repos.set(issue.repo, [issue]);
+    else known.push(issue);
+  }
+  const largestFirst = [...repos].sort(([a, x], [b, y]) => y.length - x.length || (a < b ? -1 : 1));
+  const folds: ScoredIssue[][] = Array.from({ length: Math.min(most, repos.size) }, () => []);
+  for (const [, own] of largestFirst) {
+    const smallest = folds.reduce((a, b) => (b.length < a.length ? b : a), folds[0] ?? []);
+    smallest.push(...own);
+  }
+  return folds.map((fold) => fold.toSorted((a, b) => (a.instanceId < b.instanceId ? -1 : 1)));
+}
+
+/** A combiner that sees, of each subset, the subset alone: its class sizes, its best counts, its sizes. */
+export function subsetScorer(combiner: Combiner): PoolScorer {
+  return (entries, by) => {
+    const calibration = by === 'learned' ? combiner.any : combiner.returned;
+    return (drawn, k, scores) => {
+      const subset = drawn.subarray(0, k);
+      const rows = featuresOf(Array.from(subset, (index) => entries[index]).filter((entry) => entry !== undefined));
+      for (const [row, candidate] of subset.entries()) {
+        scores[candidate] = calibrated(calibration, logisticScore(combiner, rows, row));
+      }
+    };
+  };
+}

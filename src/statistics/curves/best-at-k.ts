@@ -1,0 +1,180 @@
+import type { Entry } from '../../../verifiers/hybrid/entry.js';
+import type { Preset } from '../../../verifiers/hybrid/stage.js';
+import { type Random, seededRandom, shuffle } from '../../core/random.js';
+import { choose, LARGEST_TABLE } from '../intervals/binomial.js';
+import { bestOfOrder, bestOfTop } from './best-of-order.js';
+import { exactPlan, type ExactPlan, meanLabels, sortedBy } from './exact-plan.js';
+import { IssueColumns } from './issue-columns.js';
+import { requireCount } from './pass-at-k.js';
+import type { ScoredIssue } from './scored-issue.js';
+import type { PoolScorer } from './step-values.js';
+import { type Step, stepsOf } from './steps.js';
+import { SubsetRule } from './subset-rule.js';
+
+/** How a value was found; `exact` is a closed form, `enumerated` the mean over every subset. */
+export type Method = 'exact' | 'enumerated' | 'monte-carlo';
+
+export interface BestOptions {
+  /** All subsets are gone through when there are at most so many. */
+  readonly enumerateUpTo: number;
+  /** Random subsets where there are more. */
+  readonly draws: number;
+  readonly seed: number;
+  /** Scores subsets by a combiner, by instance id; without it the entries' own `learned` is used for every subset. */
+  readonly learned?: ((instanceId: string) => PoolScorer | undefined) | undefined;
+}
+
+export const DEFAULT_BEST: BestOptions = { enumerateUpTo: 20_000, draws: 1000, seed: 1 };
+
+export interface BestCurve {
+  /** Chance that the preset returns a right patch of k random candidates, by k as asked. */
+  readonly values: Float64Array;
+  /** Variance of each value where it is estimated, else 0. */
+  readonly variances: Float64Array;
+  /** The least exact method any k needed. */
+  readonly method: Method;
+}
+
+/**
+ * Best@k of one preset on one issue, ties averaged: the expected label of the selected patch over all k-subsets of the
+ * issue's candidates. A k above their number is taken as their number; without candidates all is 0.
+ * @throws BadInputError for a k that is not a whole number from 1
+ */
+export function bestAtK(
+  { instanceId, candidates }: ScoredIssue,
+  { stages }: Preset,
+  ks: readonly number[],
+  options: BestOptions = DEFAULT_BEST,
+): BestCurve {
+  const largest = largestOf(ks);
+  const n = candidates.length;
+  const variances = new Float64Array(ks.length);
+  if (n === 0) return { values: new Float64Array(ks.length), variances, method: 'exact' };
+  const { columns, labels } = numbersOf(candidates);
+  if (!labels.includes(1)) return { values: new Float64Array(ks.length), variances, method: 'exact' };
+  const steps = stepsOf(columns, stages, options.learned?.(instanceId));
+  if (!labels.includes(0) && alwaysReturns(steps)) {
+    return { values: new Float64Array(ks.length).fill(1), variances, method: 'exact' };
+  }
+  const capped = largest <= n ? ks : ks.map((k) => Math.min(k, n));
+  const values = exactly(exactPlan(steps, labels), capped);
+  if (values !== null) return { values, variances, method: 'exact' };
+  return bySubsets(new SubsetRule(steps, labels), n, capped, { ...options, seed: seedOf(instanceId, options.seed) });
+}
+
+/** No filter of the steps can leave nobody. */
+function alwaysReturns(steps: readonly Step[]): boolean {
+  return steps.every((step) => step.op === 'top' || !step.mayEmpty);
+}
+
+function largestOf(ks: readonly number[]): number {
+  let largest = 0;
+  for (const k of ks) {
+    requireCount('k', k, 1, Number.MAX_SAFE_INTEGER);
+    if (k > largest) largest = k;
+  }
+  return largest;
+}
+
+function exactly(plan: ExactPlan | null, ks: readonly number[]): Float64Array | null {
+  if (plan === null) return null;
+  if (plan.top !== null) return plan.labels.length > LARGEST_TABLE ? null : bestOfTop(plan, ks);
+  const order = sortedBy(plan.before, plan.labels.length);
+  return bestOfOrder(meanLabels(plan.before, order, plan.labels), ks);
+}
+
+interface Numbers {
+  readonly candidates: ScoredIssue['candidates'];
+  readonly columns: IssueColumns;
+  readonly labels: Float64Array;
+}
+
+/** Of the last issue asked about, so that its presets share the columns. */
+let last: Numbers | null = null;
+
+function numbersOf(candidates: ScoredIssue['candidates']): Numbers {
+  if (last?.candidates === candidates) return last;
+  const labels = new Float64Array(candidates.length);
+  const entries: Entry[] = [];
+  for (const { entry, resolved } of candidates) {
+    labels[entries.length] = resolved === true ? 1 : 0;
+    entries.push(entry);
+  }
+  last = { candidates, columns: new IssueColumns(entries), labels };
+  return last;
+}
+
+function bySubsets(rule: SubsetRule, n: number, ks: readonly number[], options: BestOptions): BestCurve {
+  const value = (drawn: Int32Array, k: number): number => rule.chance(drawn, k);
+  const values = new Float64Array(ks.length);
+  const variances = new Float64Array(ks.length);
+  const large: number[] = [];
+  for (const [index, k] of ks.entries()) {
+    if (choose(n, k) <= options.enumerateUpTo) values[index] = meanOverAll(n, k, value);
+    else large.push(index);
+  }
+  if (large.length === 0) return { values, variances, method: 'enumerated' };
+  const sampling = { draws: options.draws, random: seededRandom(options.seed) };
+  const drawnKs = large.map((index) => ks[index] ?? 1);
+  for (const [at, { mean, variance }] of meanOverDraws(n, drawnKs, sampling, value).entries()) {
+    values[large[at] ?? 0] = mean;
+    variances[large[at] ?? 0] = variance;
+  }
+  return { values, variances, method: 'monte-carlo' };
+}
+
+/** Draws of an issue do not depend on where it stands in the file (FNV-1a of its id). */
+function seedOf(instanceId: string, seed: number): number {
+  let hash = 0x811c9dc5 ^ seed;
+  for (let i = 0; i < instanceId.length; i += 1) hash = Math.imul(hash ^ instanceId.charCodeAt(i), 0x01000193);
+  return hash >>> 0;
+}
+
+/** What is asked of a subset: the first `k` of `drawn`. */
+export type SubsetValue = (drawn: Int32Array, k: number) => number;
+
+/** Mean over every k-subset of n candidates. */
+export function meanOverAll(n: number, k: number, value: SubsetValue): number {
+  const drawn = Int32Array.from({ length: n }, (_, index) => index);
+  let [sum, count] = [0, 0];
+  for (;;) {
+    sum += value(drawn, k);
+    count += 1;
+    let at = k - 1;
+    while (at >= 0 && drawn[at] === n - k + at) at -= 1;
+    if (at < 0) return sum / count;
+    drawn[at] = (drawn[at] ?? 0) + 1;
+    for (let next = at + 1; next < k; next += 1) drawn[next] = (drawn[next - 1] ?? 0) + 1;
+  }
+}
+
+export interface Estimate {
+  readonly mean: number;
+  /** Variance of the mean, from the spread of the draws. */
+  readonly variance: number;
+}
+
+/** Mean over random k-subsets, for several ks from the same shuffles. */
+export function meanOverDraws(
+  n: number,
+  ks: readonly number[],
+  { draws, random }: { readonly draws: number; readonly random: Random },
+  value: SubsetValue,
+): readonly Estimate[] {
+  const drawn = Int32Array.from({ length: n }, (_, index) => index);
+  const means = new Float64Array(ks.length);
+  const squares = new Float64Array(ks.length);
+  for (let draw = 1; draw <= draws; draw += 1) {
+    shuffle(drawn, random);
+    for (let index = 0; index < ks.length; index += 1) {
+      const chance = value(drawn, ks[index] ?? 0);
+      const delta = chance - (means[index] ?? 0);
+      means[index] = (means[index] ?? 0) + delta / draw;
+      squares[index] = (squares[index] ?? 0) + delta * (chance - (means[index] ?? 0));
+    }
+  }
+  return ks.map((_, index) => ({
+    mean: means[index] ?? 0,
+    variance: (squares[index] ?? 0) / (draws * Math.max(1, draws - 1)),
+  }));
+}

@@ -1,0 +1,139 @@
+import { Resamples } from '../intervals/bootstrap.js';
+import { real } from './scored-issue.js';
+import { Z95, type Interval } from '../intervals/binomial.js';
+
+/** Numbers (64 MB) and issues kept apart; beyond either, intervals over issues use the normal approximation. */
+const LARGEST_ROWS = 8_000_000;
+const MOST_ISSUES = 50_000;
+/** Repositories kept apart; beyond it there is no interval over repositories. */
+const MOST_REPOS = 5_000;
+
+interface RepoSums {
+  issues: number;
+  readonly sums: Float64Array;
+}
+
+/** A number with its intervals: over issues, and over whole repositories. */
+export interface Estimated {
+  readonly value: number;
+  /** Null where it takes resamples and there are none. */
+  readonly low: number | null;
+  readonly high: number | null;
+  readonly repo_low: number | null;
+  readonly repo_high: number | null;
+}
+
+/** One row of numbers an issue, in constant memory whatever the number of issues. */
+export class CurveTable {
+  private readonly sums: Float64Array;
+  private readonly squares: Float64Array;
+  private readonly repos = new Map<string, RepoSums>();
+  private rows: Float64Array[] | null = [];
+  issues = 0;
+
+  constructor(private readonly width: number) {
+    this.sums = new Float64Array(width);
+    this.squares = new Float64Array(width);
+  }
+
+  /** @param row `width` numbers, kept as they are */
+  add(repo: string, row: Float64Array): void {
+    this.issues += 1;
+    for (let column = 0; column < this.width; column += 1) {
+      const value = real(row, column);
+      this.sums[column] = real(this.sums, column) + value;
+      this.squares[column] = real(this.squares, column) + value * value;
+    }
+    this.rows?.push(row);
+    if (this.issues > Math.min(MOST_ISSUES, LARGEST_ROWS / this.width)) this.rows = null;
+    this.addToRepo(repo, row);
+  }
+
+  mean(column: number): number {
+    return this.issues === 0 ? 0 : real(this.sums, column) / this.issues;
+  }
+
+  /** Standard deviation over issues. */
+  deviation(column: number): number {
+    if (this.issues < 2) return 0;
+    const mean = this.mean(column);
+    const variance = (real(this.squares, column) - this.issues * mean * mean) / (this.issues - 1);
+    return Math.sqrt(Math.max(0, variance));
+  }
+
+  /** Resamples for intervals; without any, intervals are normal approximations. */
+  resampled(count: number, seed: number): ResampledTable {
+    const enough = count > 0 && this.issues > 0;
+    return new ResampledTable(
+      this,
+      enough && this.rows !== null ? new Resamples(this.issueUnits(this.rows), count, seed) : null,
+      enough && this.repos.size <= MOST_REPOS ? new Resamples(this.repoUnits(), count, seed) : null,
+    );
+  }
+
+  private issueUnits(rows: readonly Float64Array[]): ConstructorParameters<typeof Resamples>[0] {
+    const flat = new Float64Array(rows.length * this.width);
+    for (const [index, row] of rows.entries()) flat.set(row, index * this.width);
+    return { rows: flat, sizes: new Int32Array(rows.length).fill(1), width: this.width };
+  }
+
+  private repoUnits(): ConstructorParameters<typeof Resamples>[0] {
+    const all = [...this.repos.values()];
+    const flat = new Float64Array(all.length * this.width);
+    for (const [index, { sums }] of all.entries()) flat.set(sums, index * this.width);
+    return { rows: flat, sizes: Int32Array.from(all, ({ issues }) => issues), width: this.width };
+  }
+
+  private addToRepo(repo: string, row: Float64Array): void {
+    if (this.repos.size > MOST_REPOS) return;
+    const known = this.repos.get(repo) ?? { issues: 0, sums: new Float64Array(this.width) };
+    known.issues += 1;
+    for (let column = 0; column < this.width; column += 1) {
+      known.sums[column] = real(known.sums, column) + real(row, column);
+    }
+    this.repos.set(repo, known);
+  }
+}
+
+/** A table's numbers with intervals. */
+export class ResampledTable {
+  constructor(
+    private readonly table: CurveTable,
+    private readonly overIssues: Resamples | null,
+    private readonly overRepos: Resamples | null,
+  ) {}
+
+  get method(): 'bootstrap' | 'normal' {
+    return this.overIssues === null ? 'normal' : 'bootstrap';
+  }
+
+  column(index: number): Estimated {
+    const value = this.table.mean(index);
+    return withIntervals(value, this.overIssues?.column(index) ?? this.normal(index), this.overRepos?.column(index));
+  }
+
+  /** A number made from column means, e.g. a difference; null where it is undefined. */
+  statistic(of: (mean: (column: number) => number) => number): Estimated | null {
+    const value = of((column) => this.table.mean(column));
+    if (!Number.isFinite(value)) return null;
+    return withIntervals(value, this.overIssues?.interval(of), this.overRepos?.interval(of));
+  }
+
+  private normal(index: number): Interval {
+    const value = this.table.mean(index);
+    const half = this.table.issues === 0 ? 0 : (Z95 * this.table.deviation(index)) / Math.sqrt(this.table.issues);
+    return { low: value - half, high: value + half };
+  }
+}
+
+type MaybeInterval = Interval | null | undefined;
+
+function withIntervals(value: number, issues: MaybeInterval, repos: MaybeInterval): Estimated {
+  return {
+    value,
+    low: issues?.low ?? null,
+    high: issues?.high ?? null,
+    repo_low: repos?.low ?? null,
+    repo_high: repos?.high ?? null,
+  };
+}

@@ -1,0 +1,54 @@
+import type { AxisReport } from './axis-curve.js';
+import type { Method } from './best-at-k.js';
+import type { Comparison } from '../intervals/comparisons.js';
+import type { CoverageReport } from './coverage.js';
+import type { Estimated } from './curve-table.js';
+import type { DistinctRow } from './equal-best.js';
+import type { EqualBestReport } from './equal-best.js';
+import type { VerifierReport } from '../intervals/verifier-quality.js';
+import type { Interval } from '../intervals/binomial.js';
+
+/** Numbers by k, the key written as text. */
+export type ByK = Readonly<Record<string, Estimated>>;
+
+export interface PresetReport {
+  readonly preset: string;
+  readonly method: Method;
+  /** Ties averaged, so it is the expected rate whatever the last tie-break. */
+  readonly best_at_k: ByK;
+  /** Largest standard error, over k, of the random subsets alone; null where none were drawn. */
+  readonly monte_carlo_error: number | null;
+  /** (Best@K − Pass@1) / (Pass@K − Pass@1) at the largest k; null where there is no head-room. */
+  readonly recovered_headroom: Estimated | null;
+  /** The patches really returned from all candidates, ties to the lowest id; Wilson interval. */
+  readonly picked: { readonly resolved: number; readonly issues: number; readonly rate: number } & Interval;
+  /** Best@K over the selector-sensitive issues. */
+  readonly best_where_sensitive: number | null;
+  /** Stages whose measure is known for no candidate of the file. */
+  readonly stages_without_data: readonly string[];
+}
+
+/** What `curves --json` prints. */
+export interface CurvesReport {
+  readonly issues: number;
+  readonly pass_at_k: ByK;
+  readonly presets: readonly PresetReport[];
+  readonly comparisons: readonly Comparison[];
+  /** Issues with right and wrong candidates: the only ones on which a selector can matter. */
+  readonly selector_sensitive: { readonly issues: number; readonly share: number; readonly pass_at_1: number | null };
+  readonly verifiers: readonly VerifierReport[];
+  readonly distinct_patches: readonly DistinctRow[];
+  readonly equal_best: EqualBestReport | null;
+  readonly axes: readonly AxisReport[];
+  readonly coverage: CoverageReport;
+  readonly settings: {
+    readonly ks: readonly number[];
+    readonly seed: number;
+    readonly draws: number;
+    readonly enumerate_up_to: number;
+    readonly resamples: number;
+    /** How intervals over issues were made; those over repositories are always bootstrap. */
+    readonly interval: 'bootstrap' | 'normal';
+    readonly level: number;
+  };
+}

@@ -1,0 +1,224 @@
+import { decide } from '../../../verifiers/hybrid/select.js';
+import type { Preset } from '../../../verifiers/hybrid/stage.js';
+import { BadInputError } from '../../core/errors/errors.js';
+import { Discordance, pairsOf } from '../intervals/comparisons.js';
+import { VerifierQuality } from '../intervals/verifier-quality.js';
+import { type Axis, AxisCurve } from './axis-curve.js';
+import { bestAtK, type BestCurve, type BestOptions } from './best-at-k.js';
+import { Coverage } from './coverage.js';
+import { CurveTable, type ResampledTable } from './curve-table.js';
+import type { ByK, CurvesReport, PresetReport } from './curves-report.js';
+import { costAtEqualBest, DistinctPatches, type EqualBestReport } from './equal-best.js';
+import { passAtK } from './pass-at-k.js';
+import { PresetTally } from './preset-tally.js';
+import { countRight, real, type ScoredIssue } from './scored-issue.js';
+
+export interface CurvesRequest {
+  /** Rising, without twins, at least one. */
+  readonly ks: readonly number[];
+  readonly presets: readonly Preset[];
+  readonly axes: readonly Axis[];
+  /** Bootstrap resamples; 0 = normal intervals. */
+  readonly resamples: number;
+  readonly best: BestOptions;
+}
+
+/** Pass@K, Best@K and all that goes with them, from one issue after the other in constant memory. */
+export class Curves {
+  private readonly columns: Columns;
+  private readonly table: CurveTable;
+  private readonly tallies: readonly PresetTally[];
+  private readonly discordance: Discordance;
+  private readonly distinct: DistinctPatches;
+  private readonly axes: readonly AxisCurve[];
+  private readonly quality = new VerifierQuality();
+  private readonly coverage = new Coverage();
+  private readonly sensitive = { issues: 0, first: 0 };
+  private readonly cost = { sum: 0, candidates: 0 };
+
+  constructor(private readonly request: CurvesRequest) {
+    const { ks, presets, axes, best } = request;
+    const names = presets.map(({ name }) => name);
+    this.columns = new Columns(ks, presets.length);
+    this.table = new CurveTable(this.columns.width);
+    this.tallies = presets.map((preset) => new PresetTally(preset, ks.length));
+    this.discordance = new Discordance(names);
+    this.distinct = new DistinctPatches(names);
+    this.axes = axes.map((axis) => new AxisCurve(axis, presets, ks.at(-1) ?? 1, best));
+  }
+
+  /** @returns what was found about the issue, for those who count further */
+  add(issue: ScoredIssue): IssueNumbers {
+    const numbers = numbersOf(issue, this.request.presets, this.request.ks, this.request.best);
+    const { n, right, curves, picks } = numbers;
+    const isSensitive = right > 0 && right < n;
+    const passAt1 = n === 0 ? 0 : right / n;
+    this.table.add(issue.repo, this.columns.row(numbers));
+    for (const [index, tally] of this.tallies.entries()) {
+      const curve = curves[index];
+      if (curve !== undefined) tally.add(curve, picks[index] === true, isSensitive);
+    }
+    this.sensitive.issues += Number(isSensitive);
+    this.sensitive.first += isSensitive ? passAt1 : 0;
+    this.discordance.add(picks);
+    this.distinct.add(issue, passAt1, picks);
+    for (const part of [...this.axes, this.quality, this.coverage]) part.add(issue);
+    for (const { cost } of issue.candidates) {
+      this.cost.sum += cost ?? 0;
+      this.cost.candidates += Number(cost !== null);
+    }
+    return numbers;
+  }
+
+  /** @throws BadInputError when there was no issue, or a k is above the candidates of every issue */
+  report(): CurvesReport {
+    const { ks, best, resamples } = this.request;
+    const largestK = ks.at(-1) ?? 1;
+    if (this.table.issues === 0) throw new BadInputError('there is no issue to count.');
+    if (largestK > this.coverage.largest) {
+      throw new BadInputError(`k = ${largestK}, but no issue has more than ${this.coverage.largest} candidates.`, {
+        field: 'k',
+      });
+    }
+    const coverage = this.coverage.report(largestK);
+    const table = this.table.resampled(resamples, best.seed);
+    const { issues, first } = this.sensitive;
+    return {
+      issues: this.table.issues,
+      pass_at_k: byK(ks, table, (index) => this.columns.pass(index)),
+      presets: this.tallies.map((tally, preset) => ({
+        ...tally.report(coverage.known),
+        ...this.presetCurve(preset, table),
+      })),
+      comparisons: this.discordance.report(this.table.issues, (pair) => {
+        const column = this.columns.difference(pair);
+        return [table.column(column), this.table.deviation(column)];
+      }),
+      selector_sensitive: {
+        issues,
+        share: issues / this.table.issues,
+        pass_at_1: issues === 0 ? null : first / issues,
+      },
+      verifiers: this.quality.report(),
+      distinct_patches: this.distinct.report(),
+      equal_best: this.equalBest(),
+      axes: this.axes.map((axis) => axis.report()),
+      coverage,
+      settings: this.settings(table),
+    };
+  }
+
+  private presetCurve(preset: number, table: ResampledTable): Pick<PresetReport, 'best_at_k' | 'recovered_headroom'> {
+    const { ks } = this.request;
+    const last = ks.length - 1;
+    const [best, any, one] = [this.columns.best(preset, last), this.columns.pass(last), this.columns.passOne()];
+    return {
+      best_at_k: byK(ks, table, (index) => this.columns.best(preset, index)),
+      recovered_headroom: table.statistic((mean) => (mean(best) - mean(one)) / (mean(any) - mean(one))),
+    };
+  }
+
+  private equalBest(): EqualBestReport | null {
+    const { ks, presets } = this.request;
+    const curves = presets.map(({ name }, preset) => ({
+      preset: name,
+      best: ks.map((_, index) => this.table.mean(this.columns.best(preset, index))),
+    }));
+    const { sum, candidates } = this.cost;
+    return costAtEqualBest(curves, ks, candidates === 0 ? null : sum / candidates);
+  }
+
+  private settings(table: ResampledTable): CurvesReport['settings'] {
+    const { ks, resamples, best } = this.request;
+    const { seed, draws, enumerateUpTo } = best;
+    return { ks, seed, draws, enumerate_up_to: enumerateUpTo, resamples, interval: table.method, level: 0.95 };
+  }
+}
+
+function byK(ks: readonly number[], table: ResampledTable, column: (kIndex: number) => number): ByK {
+  return Object.fromEntries(ks.map((k, index) => [String(k), table.column(column(index))]));
+}
+
+/** Everything the curves need of one issue. */
+export interface IssueNumbers {
+  readonly n: number;
+  readonly right: number;
+  /** By preset. */
+  readonly curves: readonly BestCurve[];
+  /** By preset: Best@n, from all candidates. */
+  readonly full: readonly number[];
+  /** By preset: whether the patch really returned from all candidates is right. */
+  readonly picks: readonly boolean[];
+}
+
+export function numbersOf(
+  issue: ScoredIssue,
+  presets: readonly Preset[],
+  ks: readonly number[],
+  options: BestOptions,
+): IssueNumbers {
+  const n = issue.candidates.length;
+  const curves = presets.map((preset) => bestAtK(issue, preset, ks, options));
+  const asksForAll = n === 0 || (ks.at(-1) ?? 0) >= n;
+  const full = presets.map((preset, index) =>
+    asksForAll ? (curves[index]?.values.at(-1) ?? 0) : (bestAtK(issue, preset, [n], options).values[0] ?? 0),
+  );
+  const picks = presets.map((preset, index) => picksRight(issue, preset, full[index] ?? 0));
+  return { n, right: countRight(issue), curves, full, picks };
+}
+
+/** Columns: Pass@k by k; by preset, Best@k by k; by pair of presets, the difference of their Best@n; Pass@1. */
+export class Columns {
+  private readonly pairs: readonly (readonly [number, number])[];
+
+  constructor(
+    private readonly ks: readonly number[],
+    private readonly presets: number,
+  ) {
+    this.pairs = pairsOf(presets);
+  }
+
+  get width(): number {
+    return this.ks.length * (1 + this.presets) + this.pairs.length + 1;
+  }
+
+  pass(kIndex: number): number {
+    return kIndex;
+  }
+
+  best(preset: number, kIndex: number): number {
+    return this.ks.length * (1 + preset) + kIndex;
+  }
+
+  difference(pair: number): number {
+    return this.ks.length * (1 + this.presets) + pair;
+  }
+
+  /** Pass@1, whether it was asked for or not. */
+  passOne(): number {
+    return this.width - 1;
+  }
+
+  row({ n, right, curves, full }: IssueNumbers): Float64Array {
+    const row = new Float64Array(this.width);
+    for (const [index, k] of this.ks.entries()) {
+      row[this.pass(index)] = n === 0 ? 0 : passAtK(n, right, Math.min(k, n));
+      for (const [preset, { values }] of curves.entries()) row[this.best(preset, index)] = real(values, index);
+    }
+    row[this.passOne()] = n === 0 ? 0 : right / n;
+    for (const [pair, [a, b]] of this.pairs.entries()) row[this.difference(pair)] = (full[a] ?? 0) - (full[b] ?? 0);
+    return row;
+  }
+}
+
+/**
+ * Whether the patch that a preset really returns from all candidates, ties going to the lowest id, is right.
+ * @param chance its Best@n with ties averaged, which settles most issues without asking
+ */
+export function picksRight(issue: ScoredIssue, preset: Preset, chance: number): boolean {
+  if (chance < 1e-9) return false;
+  if (chance > 1 - 1e-9) return true;
+  const entries = issue.candidates.map(({ entry }) => entry);
+  const { candidate_id } = decide(issue.instanceId, entries, preset);
+  return issue.candidates.some(({ entry, resolved }) => entry.id === candidate_id && resolved === true);
+}

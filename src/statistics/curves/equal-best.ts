@@ -1,0 +1,89 @@
+import { type Interval, wilson } from '../intervals/binomial.js';
+import type { ScoredIssue } from './scored-issue.js';
+
+export interface EqualBestRow {
+  readonly preset: string;
+  /** The smallest k asked for whose Best@k reaches the target; null when none does. */
+  readonly k: number | null;
+  /** k times the mean cost of a candidate; null without costs. */
+  readonly cost: number | null;
+}
+
+export interface EqualBestReport {
+  /** What the weakest preset but `random` reaches with every candidate. */
+  readonly target: number;
+  readonly reached_by: string;
+  readonly mean_candidate_cost: number | null;
+  readonly presets: readonly EqualBestRow[];
+}
+
+export interface PresetCurve {
+  readonly preset: string;
+  /** By k as asked. */
+  readonly best: readonly number[];
+}
+
+/** How many candidates, and what cost, each preset needs for the same Best@K; null without a preset to compare. */
+export function costAtEqualBest(
+  curves: readonly PresetCurve[],
+  ks: readonly number[],
+  meanCost: number | null,
+): EqualBestReport | null {
+  const last = ({ best }: PresetCurve): number => best.at(-1) ?? 0;
+  const weakest = curves.filter(({ preset }) => preset !== 'random').sort((a, b) => last(a) - last(b))[0];
+  if (weakest === undefined) return null;
+  const target = last(weakest);
+  return {
+    target,
+    reached_by: weakest.preset,
+    mean_candidate_cost: meanCost,
+    presets: curves.map(({ preset, best }) => {
+      const index = best.findIndex((value) => value >= target - 1e-12);
+      const k = ks[index] ?? null;
+      return { preset, k, cost: k === null || meanCost === null ? null : k * meanCost };
+    }),
+  };
+}
+
+export interface DistinctRow {
+  /** Distinct patches among the issue's candidates, empty ones not counted. */
+  readonly distinct: number;
+  readonly issues: number;
+  /** Mean share of right candidates. */
+  readonly pass_at_1: number;
+  /** Of the patches that the presets return; Wilson intervals. */
+  readonly picked: readonly ({ readonly preset: string; readonly rate: number } & Interval)[];
+}
+
+/** Resolve rate by how many different patches the candidates hold: agreement is a confidence that costs nothing. */
+export class DistinctPatches {
+  private readonly rows = new Map<number, { issues: number; pass: number; right: number[] }>();
+
+  constructor(private readonly presets: readonly string[]) {}
+
+  /** @param picks whether each preset's pick is right, in the presets' order */
+  add({ candidates }: ScoredIssue, passAt1: number, picks: readonly boolean[]): void {
+    const known = candidates.flatMap(({ entry }) => entry.fingerprint ?? []);
+    if (known.length === 0) return;
+    const distinct = new Set(known).size;
+    const row = this.rows.get(distinct) ?? { issues: 0, pass: 0, right: this.presets.map(() => 0) };
+    row.issues += 1;
+    row.pass += passAt1;
+    row.right = row.right.map((right, index) => right + Number(picks[index] === true));
+    this.rows.set(distinct, row);
+  }
+
+  report(): DistinctRow[] {
+    return [...this.rows]
+      .sort(([a], [b]) => a - b)
+      .map(([distinct, { issues, pass, right }]) => ({
+        distinct,
+        issues,
+        pass_at_1: pass / issues,
+        picked: this.presets.map((preset, index) => {
+          const resolved = right[index] ?? 0;
+          return { preset, rate: resolved / issues, ...wilson(resolved, issues) };
+        }),
+      }));
+  }
+}

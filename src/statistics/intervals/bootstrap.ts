@@ -1,0 +1,76 @@
+import { real, whole } from '../curves/scored-issue.js';
+import { below, seededRandom } from '../../core/random.js';
+import type { Interval } from './binomial.js';
+
+/** What is resampled: issues, or repositories with the sums over their issues. */
+export interface Units {
+  /** Row-major, one row of `width` sums a unit. */
+  readonly rows: Float64Array;
+  /** Issues in each unit; the row of a unit of 1 is the issue's own values. */
+  readonly sizes: Int32Array;
+  readonly width: number;
+}
+
+/** Means of every column, by resample. */
+export class Resamples {
+  private readonly means: Float64Array;
+
+  /** Draws as many units as there are, with replacement, `count` times. The mean is over the issues drawn. */
+  constructor(
+    units: Units,
+    readonly count: number,
+    seed: number,
+  ) {
+    const { width } = units;
+    this.width = width;
+    this.means = new Float64Array(count * width);
+    const random = seededRandom(seed);
+    const times = new Int32Array(units.sizes.length);
+    for (let resample = 0; resample < count; resample += 1) {
+      times.fill(0);
+      for (let draw = 0; draw < times.length; draw += 1) {
+        const unit = below(times.length, random);
+        times[unit] = whole(times, unit) + 1;
+      }
+      addUp(units, times, this.means.subarray(resample * width, (resample + 1) * width));
+    }
+  }
+
+  private readonly width: number;
+
+  /** Percentile interval of any number made from a resample's column means; null when it has none in some resample. */
+  interval(statistic: (mean: (column: number) => number) => number): Interval | null {
+    const values = new Float64Array(this.count);
+    for (let resample = 0; resample < this.count; resample += 1) {
+      values[resample] = statistic((column) => real(this.means, resample * this.width + column));
+    }
+    if (values.some((value) => !Number.isFinite(value))) return null;
+    values.sort();
+    return { low: quantile(values, 0.025), high: quantile(values, 0.975) };
+  }
+
+  column(index: number): Interval | null {
+    return this.interval((mean) => mean(index));
+  }
+}
+
+function addUp({ rows, sizes, width }: Units, times: Int32Array, sums: Float64Array): void {
+  let issues = 0;
+  for (let unit = 0; unit < times.length; unit += 1) {
+    const weight = whole(times, unit);
+    if (weight === 0) continue;
+    issues += weight * whole(sizes, unit);
+    const from = unit * width;
+    for (let column = 0; column < width; column += 1) {
+      sums[column] = real(sums, column) + weight * real(rows, from + column);
+    }
+  }
+  for (let column = 0; column < width; column += 1) sums[column] = real(sums, column) / issues;
+}
+
+/** Linear between order statistics (the usual "type 7"). */
+function quantile(sorted: Float64Array, p: number): number {
+  const at = (sorted.length - 1) * p;
+  const [low, high] = [Math.floor(at), Math.ceil(at)];
+  return real(sorted, low) + (at - low) * (real(sorted, high) - real(sorted, low));
+}

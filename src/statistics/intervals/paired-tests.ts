@@ -1,0 +1,137 @@
+import { CurveTable, type Estimated } from '../curves/curve-table.js';
+import { requireCount } from '../curves/pass-at-k.js';
+import { choose, LARGEST_TABLE, Z95 } from './binomial.js';
+
+/** One issue of a run, as far as another run can be compared with it. */
+export interface PairedIssue {
+  readonly instanceId: string;
+  readonly repo: string;
+  /** Whether any candidate is right. */
+  readonly any: boolean;
+  /** Best of all candidates, ties averaged, by preset name. */
+  readonly best: ReadonlyMap<string, number>;
+  /** Whether the patch really returned is right, by preset name. */
+  readonly picks: ReadonlyMap<string, boolean>;
+}
+
+export interface PairedRow {
+  readonly what: string;
+  /** This run minus the other one, over the issues that both have. */
+  readonly difference: Estimated;
+  readonly only_this: number;
+  readonly only_other: number;
+  /** Exact McNemar over these; Holm over all rows. */
+  readonly p: number;
+  readonly p_holm: number;
+  /** The smallest true difference that issues like these would show in 80 of 100 such samples. */
+  readonly minimum_detectable: number;
+}
+
+export interface PairedReport {
+  readonly issues_in_both: number;
+  readonly only_in_this: number;
+  readonly only_in_other: number;
+  /** Pass@all first, then every preset that both have. */
+  readonly rows: readonly PairedRow[];
+}
+
+/** Two runs on the issues that both have; null when there is none. */
+export function pairedRuns(
+  here: readonly PairedIssue[],
+  other: readonly PairedIssue[],
+  { resamples, seed }: { readonly resamples: number; readonly seed: number },
+): PairedReport | null {
+  const there = new Map(other.map((issue) => [issue.instanceId, issue]));
+  const pairs = here.flatMap((a) => {
+    const b = there.get(a.instanceId);
+    return b === undefined ? [] : [[a, b] as const];
+  });
+  const [first] = pairs;
+  if (first === undefined) return null;
+  const presets = [...first[0].best.keys()].filter((name) => first[1].best.has(name));
+  const table = new CurveTable(1 + presets.length);
+  for (const [a, b] of pairs) {
+    const best = presets.map((name) => (a.best.get(name) ?? 0) - (b.best.get(name) ?? 0));
+    table.add(a.repo, Float64Array.from([Number(a.any) - Number(b.any), ...best]));
+  }
+  const found = [null, ...presets].map((preset) => split(pairs, preset));
+  const pValues = found.map(({ onlyThis, onlyOther }) => mcnemar(onlyThis, onlyOther));
+  const adjusted = holm(pValues);
+  const estimates = table.resampled(resamples, seed);
+  return {
+    issues_in_both: pairs.length,
+    only_in_this: here.length - pairs.length,
+    only_in_other: other.length - pairs.length,
+    rows: found.map(({ what, onlyThis, onlyOther }, index) => ({
+      what,
+      difference: estimates.column(index),
+      only_this: onlyThis,
+      only_other: onlyOther,
+      p: pValues[index] ?? 1,
+      p_holm: adjusted[index] ?? 1,
+      minimum_detectable: minimumDetectable(table.deviation(index), pairs.length),
+    })),
+  };
+}
+
+/** @param preset null = whether any candidate is right */
+function split(
+  pairs: readonly (readonly [PairedIssue, PairedIssue])[],
+  preset: string | null,
+): { readonly what: string; readonly onlyThis: number; readonly onlyOther: number } {
+  const isRight = (issue: PairedIssue): boolean => (preset === null ? issue.any : issue.picks.get(preset) === true);
+  const [onlyThis, onlyOther] = [
+    pairs.filter(([a, b]) => isRight(a) && !isRight(b)),
+    pairs.filter(([a, b]) => !isRight(a) && isRight(b)),
+  ];
+  return { what: preset ?? 'Pass@all', onlyThis: onlyThis.length, onlyOther: onlyOther.length };
+}
+
+/**
+ * Exact two-sided McNemar test: p of a split at least as uneven as `onlyA` against `onlyB` if each discordant issue were
+ * a fair coin; 1 when there is none.
+ */
+export function mcnemar(onlyA: number, onlyB: number): number {
+  requireCount('onlyA', onlyA, 0, Number.MAX_SAFE_INTEGER);
+  requireCount('onlyB', onlyB, 0, Number.MAX_SAFE_INTEGER);
+  const n = onlyA + onlyB;
+  let tail = 0;
+  for (let i = 0; i <= Math.min(onlyA, onlyB); i += 1) tail += coins(n, i);
+  return Math.min(1, 2 * tail);
+}
+
+/** P(i heads in n tosses), by logarithms where the binomials do not fit a double. */
+function coins(n: number, i: number): number {
+  if (n <= LARGEST_TABLE) return choose(n, i) * 2 ** -n;
+  return Math.exp(logFactorial(n) - logFactorial(i) - logFactorial(n - i) - n * Math.LN2);
+}
+
+/** Stirling's series to 1/n³; exact sums below 20. */
+function logFactorial(n: number): number {
+  if (n < 20) return Array.from({ length: n }, (_, i) => Math.log(i + 1)).reduce((sum, log) => sum + log, 0);
+  return n * Math.log(n) - n + Math.log(2 * Math.PI * n) / 2 + 1 / (12 * n) - 1 / (360 * n ** 3);
+}
+
+/** Holm's step-down adjustment: p-values that hold for all comparisons together, in the order given. */
+export function holm(pValues: readonly number[]): number[] {
+  const order = pValues.map((_, index) => index).sort((a, b) => (pValues[a] ?? 1) - (pValues[b] ?? 1));
+  const adjusted = pValues.map(() => 1);
+  let reached = 0;
+  for (const [rank, index] of order.entries()) {
+    reached = Math.max(reached, Math.min(1, (pValues[index] ?? 1) * (pValues.length - rank)));
+    adjusted[index] = reached;
+  }
+  return adjusted;
+}
+
+/** 80 % quantile of the normal distribution. */
+const Z80 = 0.8416212335729143;
+
+/**
+ * The smallest true difference that a two-sided 5 % test of paired means would find in 80 % of samples of this size.
+ * @param deviation standard deviation of the per-issue differences
+ * @param n issues
+ */
+export function minimumDetectable(deviation: number, n: number): number {
+  return n === 0 ? Infinity : ((Z95 + Z80) * deviation) / Math.sqrt(n);
+}

@@ -1,0 +1,127 @@
+import { Kysely, Migrator, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely';
+import pg from 'pg';
+import { StoreUnavailableError } from '../core/errors/unavailable.js';
+import { POSTGRES } from './dialect.js';
+import { migrations } from './migrations.js';
+import { isConnectionLost, postgresFailure, textOf } from './postgres-failure.js';
+import type { Database } from './schema.js';
+import { StoreGuard } from './store-guard.js';
+import { kyselyStore, type OpenStore } from './store.js';
+
+export interface PostgresPatience {
+  /** How long a start waits for a server that is not there yet. */
+  readonly openMs: number;
+  /** How long work waits for one that went away. */
+  readonly workMs: number;
+}
+
+const PATIENCE: PostgresPatience = { openMs: 5_000, workMs: 60_000 };
+
+/**
+ * The store on a PostgreSQL server, for processes on several machines.
+ * @throws StoreUnavailableError naming server, database and user, and what was tried
+ */
+export async function openPostgresStore(url: string, patience = PATIENCE): Promise<OpenStore> {
+  let name: string;
+  try {
+    name = nameOfDatabase(url);
+  } catch {
+    throw new StoreUnavailableError('DATABASE_URL is no address of a PostgreSQL database');
+  }
+  return storeOnPool(new CarefulPool(url), name, patience);
+}
+
+/** The store on any pool that speaks PostgreSQL; it is the store's from here on. @throws StoreUnavailableError */
+export async function storeOnPool(pool: PostgresPool, name: string, patience = PATIENCE): Promise<OpenStore> {
+  const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
+  const guard = new StoreGuard({ name, read: postgresFailure, patienceMs: patience.workMs });
+  try {
+    await guard.run(() => migrate(db, name), patience.openMs);
+  } catch (error) {
+    await db.destroy();
+    throw error;
+  }
+  return kyselyStore(db, { name, guard, dialect: POSTGRES });
+}
+
+/** Kysely takes a lock of the server's, so that processes that start together do not both migrate. */
+async function migrate(db: Kysely<Database>, name: string): Promise<void> {
+  const { error } = await new Migrator({ db, provider: migrations }).migrateToLatest();
+  if (error === undefined) return;
+  if (postgresFailure(error) !== null) throw error as Error;
+  throw new StoreUnavailableError(`${name}: ${textOf(error)}`, { cause: error });
+}
+
+const CONNECTIONS = 10;
+const CONNECT_WITHIN_MS = 5_000;
+/** A network that was cut says nothing; what has not answered by then is taken for lost. */
+const ANSWER_WITHIN_MS = 60_000;
+/**
+ * A process that is cut off leaves its transaction, and the rows that it locked, to the server; below the lease, so that
+ * whoever takes its work over finds them free. Said within each transaction: a pooler refuses a session that asks for it.
+ */
+const BEGIN = [
+  'begin',
+  'set local idle_in_transaction_session_timeout = 5000',
+  `set local statement_timeout = ${ANSWER_WITHIN_MS}`,
+  'set local tcp_user_timeout = 5000',
+].join(';');
+const INT8 = 20;
+
+/** Counts and times fit into a number. */
+const types = new pg.TypeOverrides();
+types.setTypeParser(INT8, Number);
+
+/** Connections to one server. One that is lost is never used again, and never ends the process. */
+export class CarefulPool implements PostgresPool {
+  private readonly pool: pg.Pool;
+
+  constructor(url: string) {
+    this.pool = new pg.Pool({
+      connectionString: url,
+      application_name: 'bestk',
+      max: CONNECTIONS,
+      connectionTimeoutMillis: CONNECT_WITHIN_MS,
+      query_timeout: ANSWER_WITHIN_MS,
+      keepAlive: true,
+      types,
+    });
+    // Of a connection that nobody uses; the pool drops it.
+    this.pool.on('error', () => undefined);
+  }
+
+  async connect(): Promise<PostgresPoolClient> {
+    const client = await this.pool.connect();
+    let lost = false;
+    const note = (): void => {
+      lost = true;
+    };
+    client.on('error', note);
+    return {
+      query: async (sql: unknown, parameters?: readonly unknown[]) => {
+        try {
+          return await client.query(sql === 'begin' ? BEGIN : (sql as string), [...(parameters ?? [])]);
+        } catch (error) {
+          // A transaction that did not begin whole would be the next one's.
+          if (isConnectionLost(error) || sql === 'begin') lost = true;
+          throw error;
+        }
+      },
+      release: () => {
+        client.off('error', note);
+        client.release(lost);
+      },
+    } as unknown as PostgresPoolClient;
+  }
+
+  async end(): Promise<void> {
+    await this.pool.end();
+  }
+}
+
+/** Server and database in words, without a password; the given text where it is no address. */
+export function nameOfDatabase(url: string): string {
+  const { host, port, database, user } = new pg.Client({ connectionString: url });
+  const server = host.startsWith('/') ? `${host}/.s.PGSQL.${port}` : `${host}:${port}`;
+  return `PostgreSQL at ${server}, database "${database ?? ''}", user "${user ?? ''}"`;
+}

@@ -1,0 +1,89 @@
+import type { Kysely } from 'kysely';
+import { ResultStore } from '../ports/result-store.js';
+import { Retention, type Swept } from '../ports/retention.js';
+import { hasEnded, RunStatus } from '../ports/run-store.js';
+import { keyText } from './run-rows.js';
+import type { Database } from './schema.js';
+import type { StoreGuard } from './store-guard.js';
+
+const DAY_MS = 24 * 3_600_000;
+
+/** Results as rows, in any database Kysely speaks to. */
+export class KyselyResultStore extends ResultStore {
+  constructor(
+    private readonly db: Kysely<Database>,
+    private readonly guard: StoreGuard,
+  ) {
+    super();
+  }
+
+  /** @returns undefined when nothing is stored under `key` */
+  override async get(key: string): Promise<unknown> {
+    const named = this.db.selectFrom('results').select(['value', 'used_at']).where('key', '=', keyText(key));
+    const row = await this.guard.run(() => named.executeTakeFirst());
+    if (row === undefined) return undefined;
+    const now = Date.now();
+    if (row.used_at < now - DAY_MS) await this.markUsed(key, now);
+    return JSON.parse(row.value);
+  }
+
+  override async put(key: string, kind: string, value: unknown): Promise<void> {
+    const now = Date.now();
+    const row = { key: keyText(key), kind, value: JSON.stringify(value), created_at: now, used_at: now };
+    await this.guard.run(() =>
+      this.db
+        .insertInto('results')
+        .values(row)
+        .onConflict((conflict) => conflict.column('key').doNothing())
+        .execute(),
+    );
+  }
+
+  private async markUsed(key: string, now: number): Promise<void> {
+    const row = this.db.updateTable('results').set({ used_at: now }).where('key', '=', keyText(key));
+    await this.guard.run(() => row.execute());
+  }
+}
+
+const RUNS_AT_ONCE = 20;
+const REPORTS_AT_ONCE = 20;
+const RESULTS_AT_ONCE = 200;
+const ENTRIES_AT_ONCE = 1_000;
+const ENDED = RunStatus.options.filter(hasEnded);
+
+/** What belongs to a run goes with it, by its foreign key. */
+export class KyselyRetention extends Retention {
+  constructor(
+    private readonly db: Kysely<Database>,
+    private readonly guard: StoreGuard,
+  ) {
+    super();
+  }
+
+  override async sweep(cutoff: number): Promise<Swept> {
+    const { db } = this;
+    const old = db.selectFrom('runs').select('id').where('status', 'in', ENDED).where('updated_at', '<', cutoff);
+    const made = db.selectFrom('reports').select('id').where('created_at', '<', cutoff);
+    const noted = db.selectFrom('audit').select('id').where('at', '<', cutoff);
+    const unused = db.selectFrom('results').select('key').where('used_at', '<', cutoff);
+    return {
+      // Asked again where it deletes: a run may have been taken up again since it was found.
+      runs: await this.inPortions(
+        db.deleteFrom('runs').where('id', 'in', old.limit(RUNS_AT_ONCE)).where('status', 'in', ENDED),
+      ),
+      results: await this.inPortions(
+        db.deleteFrom('results').where('key', 'in', unused.limit(RESULTS_AT_ONCE)).where('used_at', '<', cutoff),
+      ),
+      reports: await this.inPortions(db.deleteFrom('reports').where('id', 'in', made.limit(REPORTS_AT_ONCE))),
+      audited: await this.inPortions(db.deleteFrom('audit').where('id', 'in', noted.limit(ENTRIES_AT_ONCE))),
+    };
+  }
+
+  private async inPortions(portion: { executeTakeFirst(): Promise<{ numDeletedRows: bigint }> }): Promise<number> {
+    for (let sum = 0; ;) {
+      const { numDeletedRows } = await this.guard.run(() => portion.executeTakeFirst());
+      if (numDeletedRows === 0n) return sum;
+      sum += Number(numDeletedRows);
+    }
+  }
+}

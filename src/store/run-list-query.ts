@@ -1,0 +1,94 @@
+import type { ExpressionBuilder, Kysely } from 'kysely';
+import { z } from 'zod';
+import { BadInputError } from '../core/errors/errors.js';
+import type { RunListing, RunOrder, RunPage } from '../ports/run-store.js';
+import type { Database, RunsTable } from './schema.js';
+import { keyText, SUMMARY_COLUMNS, summaryOf } from './run-rows.js';
+
+const Text = z.string().transform(keyText);
+/** Value and id of the last run of a page; where runs are listed by their making, the id alone says it. */
+const POSITIONS = {
+  instance: z.tuple([Text, Text]),
+  k: z.tuple([z.int32(), Text]),
+  cost: z.tuple([z.number(), Text]),
+};
+type Position = readonly [string | number, string];
+
+/** One page of the rows without their documents, read by position: pages neither repeat nor skip. */
+export async function listRuns(
+  db: Kysely<Database>,
+  limit: number,
+  before: string | null,
+  listing: RunListing,
+): Promise<RunPage> {
+  const { order = 'created', descending = true } = listing;
+  const after = before === null ? null : positionOf(before, order);
+  const comes = descending ? '<' : '>';
+  let query = filtered(db, listing);
+  if (after !== null) {
+    const [value, id] = after;
+    query = query.where((eb) =>
+      order === 'created'
+        ? eb('id', comes, id)
+        : eb.or([eb(keyOf(eb, order), comes, value), eb.and([eb(keyOf(eb, order), '=', value), eb('id', comes, id)])]),
+    );
+  }
+  const direction = descending ? 'desc' : 'asc';
+  if (order !== 'created') query = query.orderBy((eb) => keyOf(eb, order), direction);
+  const rows = await query
+    .orderBy('id', direction)
+    .limit(limit + 1)
+    .execute();
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    runs: page.map(summaryOf),
+    next: rows.length > limit && last !== undefined ? cursorOf(last, order) : null,
+  };
+}
+
+function filtered(db: Kysely<Database>, { statuses, instance, search }: RunListing) {
+  let query = db.selectFrom('runs').select(SUMMARY_COLUMNS);
+  if (statuses !== undefined) query = query.where('status', 'in', statuses);
+  if (instance !== undefined) query = query.where('instance_id', '=', keyText(instance));
+  if (search === undefined || search === '') return query;
+  return query.where((eb) =>
+    eb.or((['id', 'instance_id', 'candidate_id'] as const).map((name) => has(eb, name, search))),
+  );
+}
+
+/** Without LIKE, whose signs would have to be escaped: a text is shorter once what it has in it is taken out. */
+function has(eb: ExpressionBuilder<Database, 'runs'>, name: 'id' | 'instance_id' | 'candidate_id', search: string) {
+  const text = eb.fn<string>('lower', [name]);
+  const without = eb.fn<string>('replace', [text, eb.val(keyText(search.toLowerCase())), eb.val('')]);
+  return eb(eb.fn<number>('length', [without]), '<', eb.fn<number>('length', [text]));
+}
+
+const SMALLEST = { instance: '', k: -1, cost: -1 } as const;
+const COLUMN = { instance: 'instance_id', k: 'k', cost: 'cost_usd' } as const;
+
+function keyOf(eb: ExpressionBuilder<Database, 'runs'>, order: Exclude<RunOrder, 'created'>) {
+  return eb.fn.coalesce(eb.ref(COLUMN[order]), eb.val<string | number>(SMALLEST[order]));
+}
+
+function cursorOf(last: Pick<RunsTable, 'id' | 'instance_id' | 'k' | 'cost_usd'>, order: RunOrder): string {
+  if (order === 'created') return last.id;
+  const position = [last[COLUMN[order]] ?? SMALLEST[order], last.id];
+  return Buffer.from(JSON.stringify(position)).toString('base64url');
+}
+
+/** @throws BadInputError */
+function positionOf(cursor: string, order: RunOrder): Position {
+  if (order === 'created') return ['', keyText(cursor)];
+  const position = POSITIONS[order].safeParse(jsonOf(Buffer.from(cursor, 'base64url').toString()));
+  if (position.success) return position.data;
+  throw new BadInputError('is of no page of this order.', { field: 'cursor' }, 'Begin with the first page.');
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

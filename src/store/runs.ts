@@ -1,0 +1,233 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import { BadInputError } from '../core/errors/errors.js';
+import { RunIdSource } from '../core/identifier.js';
+import {
+  type Queued,
+  type Run,
+  type RunCensus,
+  type RunEvent,
+  type RunGuard,
+  type RunHead,
+  type RunListing,
+  type RunOverview,
+  type RunPage,
+  RunStatus,
+  RunStore,
+  STATUS_EVENT,
+} from '../ports/run-store.js';
+import type { StoreDialect } from './dialect.js';
+import { lapsedBefore, noteClock } from './lapsed-leases.js';
+import { castText, journalStatus, KyselyRunJournal, statusData } from './run-journal.js';
+import { listRuns } from './run-list-query.js';
+import { censusOf, columnsOf, keyText, newRow, OVERVIEW_COLUMNS, overviewOf, runOf } from './run-rows.js';
+import type { Database, RunDocumentsTable, RunsTable } from './schema.js';
+import type { StoreGuard } from './store-guard.js';
+
+const OPEN: readonly RunStatus[] = ['queued', 'running'];
+
+/**
+ * Runs as rows, in any database Kysely speaks to. Every transaction begins with its write, which takes the row (the
+ * file, on SQLite) before anything is read, so that concurrent processes queue instead of deadlocking.
+ */
+export class KyselyRunStore extends RunStore {
+  private readonly ids = new RunIdSource();
+  private readonly journal: KyselyRunJournal;
+
+  constructor(
+    private readonly db: Kysely<Database>,
+    private readonly guard: StoreGuard,
+    private readonly dialect: StoreDialect,
+  ) {
+    super();
+    this.journal = new KyselyRunJournal(db, guard, dialect);
+  }
+
+  override async create(key: string, request: Run['request'], submitter = ''): Promise<{ run: Run; created: boolean }> {
+    const row = newRow(keyText(key), request, this.ids.next(Date.now()), submitter);
+    const documents = { run_id: row.id, request: JSON.stringify(request), result: null };
+    const created = await this.guard.run(() => insertRun(this.db, this.dialect, { row, documents }));
+    if (created) return { run: runOf({ ...row, ...documents }), created };
+    const held = await this.guard.run(() => this.whole().where('key', '=', row.key).executeTakeFirst());
+    if (held === undefined) return this.create(key, request, submitter);
+    if (held.request_hash === row.request_hash) return { run: runOf(held), created };
+    throw new BadInputError('this key was used for another request', {}, 'Use a new key for a new request.');
+  }
+
+  override async get(id: string): Promise<Run | null> {
+    const row = await this.guard.run(() => this.whole().where('id', '=', keyText(id)).executeTakeFirst());
+    return row === undefined ? null : runOf(row);
+  }
+
+  override async overview(id: string): Promise<RunOverview | null> {
+    const query = this.db.selectFrom('runs').select(OVERVIEW_COLUMNS).where('id', '=', keyText(id));
+    const [row, progress] = await Promise.all([
+      this.guard.run(() => query.executeTakeFirst()),
+      this.journal.progress(id),
+    ]);
+    return row === undefined ? null : { ...overviewOf(row), progress };
+  }
+
+  override async statusOf(id: string): Promise<RunStatus | null> {
+    const query = this.db.selectFrom('runs').select('status').where('id', '=', keyText(id));
+    const row = await this.guard.run(() => query.executeTakeFirst());
+    return row === undefined ? null : RunStatus.parse(row.status);
+  }
+
+  override async heads(ids: readonly string[]): Promise<ReadonlyMap<string, RunHead>> {
+    const query = this.db.selectFrom('runs').select(['id', 'status', 'last_seq']).where('id', 'in', ids.map(keyText));
+    const rows = ids.length === 0 ? [] : await this.guard.run(() => query.execute());
+    return new Map(rows.map(({ id, status, last_seq: seq }) => [id, { status: RunStatus.parse(status), seq }]));
+  }
+
+  override list(limit: number, before: string | null, listing: RunListing = {}): Promise<RunPage> {
+    // Without patience: this is also how it is found out whether the store answers.
+    return this.guard.run(() => listRuns(this.db, limit, before, listing), 0);
+  }
+
+  override withStatus(statuses: readonly RunStatus[]): Promise<readonly Queued[]> {
+    const query = this.db.selectFrom('runs').select(['id', 'submitter']).where('status', 'in', statuses);
+    return this.guard.run(() => query.orderBy('id', 'asc').execute());
+  }
+
+  override async census(): Promise<RunCensus> {
+    const query = this.db
+      .selectFrom('runs')
+      .groupBy('status')
+      .select((eb) => ['status', eb.fn.countAll().as('runs'), eb.fn.min('updated_at').as('oldest')]);
+    return censusOf(await this.guard.run(() => query.execute(), 0));
+  }
+
+  override update(
+    id: string,
+    change: Partial<Pick<Run, 'status' | 'result' | 'failure'>>,
+    onlyIf: RunGuard = {},
+  ): Promise<boolean> {
+    return this.write(async (trx) => {
+      const { status, result } = change;
+      let query = trx.updateTable('runs').set(columnsOf(change)).where('id', '=', keyText(id));
+      if (onlyIf.statuses !== undefined) query = query.where('status', 'in', onlyIf.statuses);
+      if (onlyIf.owner !== undefined) query = query.where('owner', '=', onlyIf.owner);
+      if (status !== undefined) query = query.set((eb) => ({ last_seq: eb('last_seq', '+', 1) }));
+      const row = await query.returning(['id', 'last_seq', 'updated_at']).executeTakeFirst();
+      if (row === undefined) return false;
+      if (result !== undefined) await saveResult(trx, row.id, result);
+      if (status !== undefined) await journalStatus(trx, row, { ...change, status });
+      return true;
+    });
+  }
+
+  override claim(id: string, owner: string, leaseMs: number): Promise<boolean> {
+    return this.write(async (trx) => {
+      const lease = { owner, lease_until: sql<number>`${this.dialect.now()} + ${leaseMs}` };
+      const mine = trx.updateTable('runs').set(lease).where('id', '=', keyText(id)).where('status', '=', 'running');
+      const extended = await mine.where('owner', '=', owner).executeTakeFirst();
+      if (extended.numUpdatedRows > 0n) return true;
+      await noteClock(trx, this.dialect, this.guard);
+      const lapsed = lapsedBefore(this.dialect, this.guard);
+      const row = await trx
+        .updateTable('runs')
+        .set((eb) => ({ ...lease, status: 'running', updated_at: Date.now(), last_seq: eb('last_seq', '+', 1) }))
+        .where('id', '=', keyText(id))
+        .where('status', 'in', OPEN)
+        .where((eb) => eb.or([eb('owner', 'is', null), eb('lease_until', '<', lapsed)]))
+        .returning(['id', 'last_seq', 'updated_at'])
+        .executeTakeFirst();
+      if (row !== undefined) await journalStatus(trx, row, { status: 'running' });
+      return row !== undefined;
+    });
+  }
+
+  override async release(id: string, owner: string): Promise<void> {
+    await this.update(id, { status: 'queued' }, { owner, statuses: ['running'] });
+  }
+
+  override append(id: string, type: string, data: RunEvent['data'], by?: string): Promise<RunEvent> {
+    return this.journal.append(id, type, data, by);
+  }
+
+  override events(id: string, afterSeq: number, limit?: number): Promise<readonly RunEvent[]> {
+    return this.journal.events(id, afterSeq, limit);
+  }
+
+  override async delete(id: string): Promise<void> {
+    await this.write(async (trx) => {
+      for (const table of ['units', 'run_events', 'run_documents'] as const) {
+        await trx.deleteFrom(table).where('run_id', '=', keyText(id)).execute();
+      }
+      await trx.deleteFrom('runs').where('id', '=', keyText(id)).execute();
+    });
+  }
+
+  /** Rows with their documents. */
+  private whole() {
+    return this.db.selectFrom('runs').innerJoin('run_documents', 'run_id', 'id').selectAll();
+  }
+
+  private write<T>(work: (trx: Transaction<Database>) => Promise<T>): Promise<T> {
+    return this.guard.run(() => this.db.transaction().execute(work));
+  }
+}
+
+async function saveResult(trx: Transaction<Database>, id: string, result: Run['result']): Promise<void> {
+  await trx
+    .updateTable('run_documents')
+    .set({ result: JSON.stringify(result) })
+    .where('run_id', '=', id)
+    .execute();
+}
+
+const QUEUED = { status: 'queued' } as const;
+
+/** A run as it begins: its row, what was asked, and the first event of its journal. */
+export interface NewRun {
+  readonly row: RunsTable;
+  readonly documents: RunDocumentsTable;
+}
+
+/** @returns false, and nothing is written, when there is a run with this key */
+export function insertRun(db: Kysely<Database>, dialect: StoreDialect, run: NewRun): Promise<boolean> {
+  return dialect.nestsWrites ? insertAtOnce(db, run) : db.transaction().execute((trx) => insertInTurn(trx, run));
+}
+
+async function insertInTurn(trx: Transaction<Database>, { row, documents }: NewRun): Promise<boolean> {
+  const inserted = await insertRow(trx, row).executeTakeFirst();
+  if (inserted === undefined) return false;
+  await trx.insertInto('run_documents').values(documents).execute();
+  await journalStatus(trx, row, QUEUED);
+  return true;
+}
+
+/** In one statement, for which the server is asked once instead of five times. */
+async function insertAtOnce(db: Kysely<Database>, { row, documents }: NewRun): Promise<boolean> {
+  const inserted = await db
+    .with('fresh', (given) => insertRow(given, row))
+    .with('asked', (given) =>
+      given
+        .insertInto('run_documents')
+        .columns(['run_id', 'request'])
+        .expression((eb) => eb.selectFrom('fresh').select(['fresh.id', castText(documents.request).as('request')])),
+    )
+    .insertInto('run_events')
+    .columns(['run_id', 'seq', 'at', 'type', 'data'])
+    .expression((eb) =>
+      eb
+        .selectFrom('fresh')
+        .select((fresh) => [
+          fresh.ref('fresh.id').as('run_id'),
+          fresh.ref('fresh.last_seq').as('seq'),
+          fresh.ref('fresh.updated_at').as('at'),
+          castText(STATUS_EVENT).as('type'),
+          castText(statusData(QUEUED)).as('data'),
+        ]),
+    )
+    .returning('run_id')
+    .executeTakeFirst();
+  return inserted !== undefined;
+}
+
+function insertRow(db: Pick<Kysely<Database>, 'insertInto'>, row: RunsTable) {
+  const insert = db.insertInto('runs').values(row);
+  return insert
+    .onConflict((conflict) => conflict.column('key').doNothing())
+    .returning(['id', 'last_seq', 'updated_at']);
+}

@@ -1,0 +1,128 @@
+import { type Attributes, context, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import { inRun } from '../core/async/run-context.js';
+import { BestkError } from '../core/errors/errors.js';
+import { type Facts, type OpenPart, type Part, type PartKind, Tracer } from '../ports/tracer.js';
+
+/** Spans through OpenTelemetry's API; without an SDK, which the user loads with `--import`, they cost next to nothing. */
+export class OtelTracer extends Tracer {
+  readonly #tracer;
+
+  constructor(version: string) {
+    super();
+    this.#tracer = trace.getTracer('bestk', version);
+  }
+
+  override begin(part: Part): OpenPart {
+    return new SpanOfPart(part, this.#start(part));
+  }
+
+  override async within<T>(part: Part, work: (open: OpenPart) => Promise<T>): Promise<T> {
+    const span = this.#start(part);
+    const open = new SpanOfPart(part, span);
+    const inSpan = (): Promise<T> => context.with(trace.setSpan(context.active(), span), () => work(open));
+    try {
+      const result = await (part.kind === 'run' ? inRun(part.name, inSpan) : inSpan());
+      open.end();
+      return result;
+    } catch (error) {
+      open.end(error);
+      throw error;
+    }
+  }
+
+  /** A run is a trace of its own: the request that asked for it has been answered long before, and is a link. */
+  #start(part: Part): Span {
+    const asker = trace.getSpan(context.active());
+    const isRun = part.kind === 'run';
+    const options = {
+      kind: part.kind === 'model-call' ? SpanKind.CLIENT : SpanKind.INTERNAL,
+      attributes: attributesOf(part.kind, { name: part.name, ...part.facts }),
+      ...(isRun && asker !== undefined ? { links: [{ context: asker.spanContext() }] } : {}),
+    };
+    return this.#tracer.startSpan(spanName(part), options, isRun ? ROOT_CONTEXT : context.active());
+  }
+}
+
+/** Trace and span that this is called in, for log lines; empty when none is recorded. */
+export function traceIds(): { readonly trace_id?: string; readonly span_id?: string } {
+  const span = trace.getSpan(context.active());
+  if (span?.isRecording() !== true) return {};
+  const { traceId, spanId } = span.spanContext();
+  return { trace_id: traceId, span_id: spanId };
+}
+
+class SpanOfPart implements OpenPart {
+  #ended = false;
+
+  constructor(
+    private readonly part: Part,
+    private readonly span: Span,
+  ) {}
+
+  note(facts: Facts): void {
+    this.span.setAttributes(attributesOf(this.part.kind, facts));
+  }
+
+  end(error?: unknown): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    if (error !== undefined) this.span.setStatus({ code: SpanStatusCode.ERROR }).setAttributes(errorOf(error));
+    this.span.end();
+  }
+}
+
+/** The kind of an error alone: its message may hold what a model or a patch wrote. */
+function errorOf(error: unknown): Attributes {
+  if (error instanceof BestkError) return { 'error.type': error.code };
+  return { 'error.type': error instanceof Error ? error.name : '_OTHER' };
+}
+
+/*
+ * OpenTelemetry's semantic conventions for generative AI (1.45, experimental): their package exports them only from its
+ * incubating entry, so the dozen strings are copied. Content (gen_ai.input.messages and the like) is left out on purpose.
+ */
+const MODEL_CALL: Readonly<Record<string, string>> = {
+  name: 'gen_ai.request.model',
+  provider: 'gen_ai.provider.name',
+  max_tokens: 'gen_ai.request.max_tokens',
+  temperature: 'gen_ai.request.temperature',
+  response_model: 'gen_ai.response.model',
+  input_tokens: 'gen_ai.usage.input_tokens',
+  cached_input_tokens: 'gen_ai.usage.cache_read.input_tokens',
+  output_tokens: 'gen_ai.usage.output_tokens',
+  server: 'server.address',
+  port: 'server.port',
+};
+const TRAJECTORY: Readonly<Record<string, string>> = { name: 'gen_ai.agent.name', model: 'gen_ai.request.model' };
+
+/** Where a kind of part has names of its own; anything else is `bestk.…`. */
+const NAMES: Readonly<Partial<Record<PartKind, Readonly<Record<string, string>>>>> = {
+  run: { name: 'bestk.run.id', instance: 'bestk.instance.id' },
+  stage: { name: 'bestk.stage' },
+  trajectory: TRAJECTORY,
+  verdict: { name: 'bestk.measure' },
+  suite: { name: 'bestk.suite' },
+  'model-call': MODEL_CALL,
+  container: { name: 'bestk.container.purpose', image: 'container.image.name' },
+};
+const ALWAYS: Readonly<Partial<Record<PartKind, Attributes>>> = {
+  trajectory: { 'gen_ai.operation.name': 'invoke_agent' },
+  'model-call': { 'gen_ai.operation.name': 'chat' },
+};
+
+export function attributesOf(kind: PartKind, facts: Facts): Attributes {
+  const names = NAMES[kind] ?? {};
+  const told: Attributes = { ...ALWAYS[kind] };
+  for (const [fact, value] of Object.entries(facts)) {
+    if (fact === 'finish_reason') told['gen_ai.response.finish_reasons'] = [String(value)];
+    else if (value !== undefined) told[names[fact] ?? `bestk.${fact}`] = value;
+  }
+  return told;
+}
+
+/** Of few values: ids are attributes. `chat MODEL` and `invoke_agent AGENT` are the conventions' own. */
+export function spanName({ kind, name }: Part): string {
+  if (kind === 'model-call') return `chat ${name}`;
+  if (kind === 'trajectory') return `invoke_agent ${name}`;
+  return kind === 'run' ? 'run' : `${kind} ${name}`;
+}

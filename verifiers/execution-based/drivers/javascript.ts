@@ -1,0 +1,176 @@
+/**
+ * The driver of generated tests in JavaScript; speaks as python-suite-driver.ts does: `node DRIVER FOLDER ROOT SECONDS COUNT
+ * EXTENSION…`, nonces on stdin, one JSON line a test. Each test is a process of its own in ROOT, started with `javascript-preload.ts`.
+ * It stops after a test that exceeded its time, since what that left may still run.
+ */
+export const JAVASCRIPT_SUITE_DRIVER = String.raw`
+'use strict';
+const { spawn } = require('node:child_process');
+const fs = require('node:fs');
+const [folder, root, seconds, count, ...extensions] = process.argv.slice(2);
+const nonces = fs.readFileSync(0, 'utf8').split('\n');
+const LOG = 2000;
+const NO_PROCESS_LEFT = 75;
+
+function run(i) {
+  const script = folder + '/' + i + extensions[i];
+  const verdict = folder + '/' + i + '.verdict';
+  const start = Date.now();
+  let log = '';
+  let timedOut = false;
+  return new Promise((done) => {
+    const env = { ...process.env, BESTK_TEST: '1' };
+    const options = { cwd: root, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] };
+    const child = spawn(process.execPath, ['--require', folder + '/preload.cjs', script], options);
+    const kill = () => { try { process.kill(-child.pid, 'SIGKILL'); } catch {} };
+    const timer = setTimeout(() => { timedOut = true; kill(); }, Number(seconds) * 1000);
+    const take = (piece) => { log = (log + piece).slice(-LOG); };
+    child.stdout.on('data', take);
+    child.stderr.on('data', take);
+    child.on('error', () => process.exit(NO_PROCESS_LEFT));
+    child.stdin.on('error', () => {});
+    child.stdin.end([nonces[i], verdict, script, root].join('\n'));
+    child.on('exit', (code, signal) => {
+      clearTimeout(timer);
+      setTimeout(() => {
+        kill();
+        let proof = '';
+        try { proof = fs.readFileSync(verdict, 'utf8'); } catch {}
+        const status = code === null ? -(require('node:os').constants.signals[signal] || 1) : code;
+        const report = { i, status, proof, timed_out: timedOut, out_of_memory: false, ms: Date.now() - start, log };
+        fs.writeSync(1, JSON.stringify(report) + '\n');
+        done(!timedOut);
+      }, 20);
+    });
+  });
+}
+
+(async () => {
+  for (let i = 0; i < Number(count); i += 1) if (!(await run(i))) break;
+  process.exit(0);
+})();
+`.trimStart();
+
+/**
+ * Loaded before the test: takes the nonce off stdin and stands in the place of `process.exit`. The script's own call writes
+ * `<nonce> <status>` as proof and leaves at once; any other call leaves with 70, without proof and with a line that says
+ * whose it was. A script that ends in any other way has no proof and counts as broken.
+ *
+ * Own is a call that the innermost frame makes: one of the script, by file and (Node 20 on) the hash of its source, where the
+ * source reads `process.exit` or `exit`; and no frame of the repository stands below it. So exit handed to a timer, a promise
+ * or an event, given out as the repository's function, or bound to a status is nobody's. What tells this was taken before
+ * the repository was loaded, and is asked without the functions and prototypes that the repository can replace. The process
+ * is shared with the code under test, as in Python: a patch written against this very preload could still forge the proof.
+ */
+export const JAVASCRIPT_PRELOAD = String.raw`
+'use strict';
+// Workers and forks of the test are started with this, too; they have no proof to write.
+if (process.env.BESTK_TEST !== '1') return;
+delete process.env.BESTK_TEST;
+const fs = require('node:fs');
+const path = require('node:path');
+const { createHash } = require('node:crypto');
+const { pathToFileURL } = require('node:url');
+const [nonce, verdict, script, root] = fs.readFileSync(0, 'utf8').split('\n');
+const { openSync, writeSync, closeSync, realpathSync } = fs;
+const { apply, defineProperty } = Reflect;
+const { startsWith } = String.prototype;
+const leave = process.reallyExit.bind(process);
+const capture = Error.captureStackTrace;
+const NativeError = Error;
+const own = realpathSync(script);
+const ownUrl = pathToFileURL(own).href;
+const inside = realpathSync(root) + path.sep;
+const insideUrl = pathToFileURL(inside).href;
+const calls = { __proto__: null };
+const hashes = { __proto__: null };
+const text = fs.readFileSync(own, 'utf8');
+// A byte-order mark is part of the source in one kind of module and not in the other.
+for (const source of [text, text.replace(/^\uFEFF/, '')]) {
+  hashes[createHash('sha256').update(source).digest('hex')] = true;
+  noteCalls(source);
+}
+
+/** Where the script says exit: 'line:column', from 1. */
+function noteCalls(source) {
+  for (const { index } of source.matchAll(/(?:(?<=\bprocess\s*\??\.\s*)|(?<!\.\s*))\bexit\b/g)) {
+    const lines = source.slice(0, index).split(/\r\n|[\n\r\u2028\u2029]/);
+    calls[lines.length + ':' + (lines[lines.length - 1].length + 1)] = true;
+  }
+}
+
+/** The frames that called, innermost first. Nothing is put back: the process is about to leave. */
+function frames() {
+  let sites = null;
+  const holder = {};
+  const prepare = (error, found) => {
+    if (error === holder) sites = found;
+    return '';
+  };
+  const is = (object, name, value) =>
+    defineProperty(object, name, { __proto__: null, value, writable: true, configurable: true });
+  const plain =
+    is(globalThis, 'Error', NativeError) &&
+    is(NativeError, 'stackTraceLimit', Infinity) &&
+    is(NativeError, 'prepareStackTrace', prepare);
+  if (!plain) return null;
+  capture(holder, exit);
+  void holder.stack;
+  return sites;
+}
+
+/** By its file and, since a file's name can be given to any code, by its source. */
+function isOwn(site) {
+  const name = site.getFileName();
+  return (name === own || name === ownUrl) && (site.getScriptHash === undefined || hashes[site.getScriptHash()] === true);
+}
+
+function isOwnCall(site) {
+  return isOwn(site) && calls[site.getLineNumber() + ':' + site.getColumnNumber()] === true;
+}
+
+function isOfRepository(site) {
+  const name = site.getFileName();
+  if (typeof name !== 'string' || isOwn(site)) return false;
+  return apply(startsWith, name, [inside]) || apply(startsWith, name, [insideUrl]);
+}
+
+/** Whose call it was when it was not the script's own; null when it was. */
+function stranger() {
+  const sites = frames();
+  if (sites === null || sites.length === 0) return 'an unknown place';
+  for (let i = 0; i < sites.length; i += 1) if (isOfRepository(sites[i])) return sites[i].getFileName();
+  return isOwnCall(sites[0]) ? null : sites[0].getFileName() || 'a function without a file';
+}
+
+/** Of what exit was called with; null for what is no status. Objects are not asked what they are worth. */
+function statusOf(code) {
+  const given = code === undefined || code === null ? process.exitCode || 0 : code;
+  if (typeof given !== 'number' && typeof given !== 'string' && typeof given !== 'boolean') return null;
+  return (+given & 255) === +given ? +given : null;
+}
+
+function refuse(problem) {
+  writeSync(2, 'bestk: ' + problem + '\n');
+  leave(70);
+}
+
+function exit(code) {
+  const from = stranger();
+  const status = statusOf(code);
+  if (from !== null) refuse('process.exit was not called by the test, but by ' + from);
+  if (status === null) refuse('process.exit was called with what is no status from 0 to 255');
+  const handle = openSync(verdict, 'wx', 0o600);
+  writeSync(handle, nonce + ' ' + status);
+  closeSync(handle);
+  leave(status);
+}
+
+const { binding } = process;
+const fixed = (object, name, descriptor) => defineProperty(object, name, { ...descriptor, configurable: false });
+const here = process;
+fixed(process, 'exit', { value: exit, writable: false });
+// Another process in its place, or another function below those of fs, would answer for this one.
+fixed(globalThis, 'process', { get: () => here, set: () => {}, enumerable: false });
+fixed(process, 'binding', { value: (name) => ({ ...apply(binding, here, [name]) }), writable: false });
+`.trimStart();

@@ -1,0 +1,65 @@
+import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
+import { sha256 } from '../../../src/core/fingerprint.js';
+import { JAVASCRIPT_PRELOAD } from './javascript.js';
+import { JAVASCRIPT_SUITE_DRIVER } from './javascript.js';
+import { PYTHON_SUITE_DRIVER } from './python-suite-driver.js';
+
+export type TestLanguage = 'python' | 'javascript';
+
+/** How generated tests of one language are written, run and read. All speak the protocol of exit codes and nonces. */
+export interface TestDialect {
+  readonly name: TestLanguage;
+  /** Of scripts, with the dot. */
+  readonly extensions: readonly string[];
+  /** Files beside the scripts, by name. */
+  readonly files: Readonly<Record<string, string>>;
+  /** Part of each result's key. */
+  readonly hash: string;
+  /** Shell that runs the driver, its arguments, in an environment that the repository has no say in. */
+  readonly shell: string;
+  /** The driver's command for these tests. */
+  readonly driver: (call: DriverCall) => readonly string[];
+}
+
+export interface DriverCall {
+  readonly folder: string;
+  readonly workdir: string;
+  /** Of each test. */
+  readonly seconds: number;
+  readonly tests: readonly GeneratedTest[];
+}
+
+const PYTHON: TestDialect = {
+  name: 'python',
+  extensions: ['.py'],
+  files: { 'driver.py': PYTHON_SUITE_DRIVER },
+  hash: sha256(PYTHON_SUITE_DRIVER),
+  shell: 'export BESTK_PYTHONPATH="$PYTHONPATH"; unset PYTHONPATH; exec "$@"',
+  driver: ({ folder, workdir, seconds, tests }) => [
+    ...['python3', '-W', 'ignore', `${folder}/driver.py`],
+    ...[folder, workdir, String(seconds), String(tests.length)],
+  ],
+};
+
+const JAVASCRIPT: TestDialect = {
+  name: 'javascript',
+  extensions: ['.mjs', '.cjs', '.js'],
+  files: { 'driver.cjs': JAVASCRIPT_SUITE_DRIVER, 'preload.cjs': JAVASCRIPT_PRELOAD },
+  hash: sha256(JAVASCRIPT_SUITE_DRIVER + JAVASCRIPT_PRELOAD),
+  shell: 'unset NODE_OPTIONS NODE_PATH; exec "$@"',
+  driver: ({ folder, workdir, seconds, tests }) => [
+    ...['node', `${folder}/driver.cjs`, folder, workdir, String(seconds), String(tests.length)],
+    ...tests.map(({ path }) => extensionOf(path)),
+  ],
+};
+
+const TEST_DIALECTS: readonly TestDialect[] = [PYTHON, JAVASCRIPT];
+
+/** The dialect of a test, by its path; null when there is none for its language. */
+export function dialectOf({ path }: Pick<GeneratedTest, 'path'>): TestDialect | null {
+  return TEST_DIALECTS.find(({ extensions }) => extensions.includes(extensionOf(path))) ?? null;
+}
+
+export function extensionOf(path: string): string {
+  return /\.\w+$/.exec(path)?.[0] ?? '';
+}

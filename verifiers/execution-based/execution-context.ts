@@ -1,0 +1,51 @@
+import type { Ahead } from '../../src/core/run/cell.js';
+import type { Bytecode } from './tree/bytecode.js';
+import type { Issue } from '../../src/core/run/issue.js';
+import type { ResultStore } from '../../src/ports/result-store.js';
+import type { Sandbox } from '../../src/ports/sandbox.js';
+import { type Tracer, UNTRACED } from '../../src/ports/tracer.js';
+
+/** What every execution of one instance shares. */
+export interface Bench {
+  readonly sandbox: Sandbox;
+  readonly results: ResultStore;
+  readonly issue: Issue;
+  /** Content id of the image: a rebuilt image is another bench. */
+  readonly imageId: string;
+  readonly bytecode: Bytecode;
+  readonly nonce: () => string;
+  readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** Told of each verdict and suite while it runs; absent = nobody is. */
+  readonly tracer?: Tracer;
+  /** Asked before anything is executed here; absent = here is where it is executed. */
+  readonly ahead?: Ahead | undefined;
+}
+
+/** Runs a suite on a tree, as a part of what it is called in. */
+export function asSuite<T>(
+  { tracer = UNTRACED }: Bench,
+  suite: string,
+  { tree, repeat }: TreeRun,
+  run: () => Promise<T>,
+): Promise<T> {
+  const facts = { on: tree === null ? 'base' : 'candidate', repeat };
+  return tracer.within({ kind: 'suite', name: suite, facts }, run);
+}
+
+/** The repository at base with a source patch on top; null = base itself. */
+export type Tree = string | null;
+
+/** A tree, and which of the equal runs on it: base is run twice, as 0 and 1, a candidate once, as 0. */
+export interface TreeRun {
+  readonly tree: Tree;
+  readonly repeat: number;
+}
+
+/** Raise this when what is run around a test or a patch, or how its outcome is read, changes: stored results are then stale. */
+const PROTOCOL = 2;
+
+/** Everything of the bench that an outcome can depend on; part of each result's key. */
+export function benchKey({ imageId, issue, sandbox }: Bench): Record<string, unknown> {
+  const { workdir, base_commit, test_timeout_s } = issue.environment;
+  return { protocol: PROTOCOL, image: imageId, workdir, base_commit, test_timeout_s, limits: sandbox.limits };
+}

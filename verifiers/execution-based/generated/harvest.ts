@@ -1,0 +1,75 @@
+import type { Candidate } from '../../../src/core/run/candidate.js';
+import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
+
+const LONGEST_SCRIPT = 20_000;
+const LONGEST_ACTION = 200_000;
+/** Names under which agents write scripts to see for themselves. */
+const CHECK = /(^|\/|_)(test|tests|repro\w*|reproduce\w*|edge\w*|verify\w*|check\w*|issue|bug)[^/]*\.py$/i;
+/** A script without any of these cannot say that something is wrong. */
+const SAYS_NO = /\bassert|\braise\b|\bsys\.exit\(|\bunittest\b/;
+
+const CREATED = /<parameter=command>\s*create\s*<\/parameter>/;
+const PATH = /<parameter=path>\s*([^<\n]+?)\s*<\/parameter>/;
+const TEXT = '<parameter=file_text>';
+/** `cat > x.py <<'EOF'` up to the line that ends it. */
+const HEREDOC = /cat\s*>\s*(\S+\.py)\s*<<-?\s*['"]?(\w+)['"]?[^\n]*\n/g;
+
+/**
+ * Scripts that candidates' agents wrote to check their own work, as tests of everybody: at most `perAuthor` of each, so
+ * that nobody's own tests outvote the others'. An error or a failed assertion is "not solved"; those that do not fail on
+ * base are refused at admission like any other.
+ * @returns tests by author in the candidates' order; none when the candidates have no trajectories
+ */
+export function harvestedTests(candidates: readonly Candidate[], perAuthor: number): readonly GeneratedTest[] {
+  return candidates.flatMap(({ instance_id, candidate_id, trajectory }) => {
+    const scripts = new Map<string, string>();
+    for (const { action } of trajectory?.steps ?? []) {
+      for (const [path, text] of written(action.slice(0, LONGEST_ACTION))) scripts.set(path, text);
+    }
+    // The last ones written know most.
+    const fit = [...scripts].filter(([path, text]) => CHECK.test(path) && SAYS_NO.test(text)).slice(-perAuthor);
+    return fit.map(([, text], index): GeneratedTest => {
+      const test_id = `${candidate_id}-own-${index + 1}`;
+      return { instance_id, test_id, path: `${test_id}.py`, content: asTest(text), author: candidate_id };
+    });
+  });
+}
+
+/** Files that an action writes, by path. */
+function written(action: string): readonly (readonly [string, string])[] {
+  const created = CREATED.test(action) ? createdByEditor(action) : [];
+  const fromShell = [...action.matchAll(HEREDOC)].flatMap((found) => {
+    const [head, path = '', mark = ''] = found;
+    const start = found.index + head.length;
+    const end = action.indexOf(`\n${mark}`, start - 1);
+    return end === -1 ? [] : [[path, `${action.slice(start, end)}\n`] as const];
+  });
+  return [...created, ...fromShell].filter(([, text]) => text.length <= LONGEST_SCRIPT);
+}
+
+function createdByEditor(action: string): readonly (readonly [string, string])[] {
+  const path = PATH.exec(action)?.[1];
+  const start = action.indexOf(TEXT);
+  const end = action.lastIndexOf('</parameter>');
+  if (path === undefined || start === -1 || end <= start) return [];
+  return [[path, action.slice(start + TEXT.length, end)]];
+}
+
+/** The script in our protocol: it ends well = solved; by an error, a failed assertion or another exit = not solved. */
+function asTest(script: string): string {
+  return `import sys, traceback
+SCRIPT = ${JSON.stringify(script.replaceAll('\r\n', '\n'))}
+names = {"__name__": "__main__", "__file__": "script.py"}
+try:
+    exec(compile(SCRIPT, "script.py", "exec"), names)
+    for name, value in list(names.items()):
+        if name.startswith("test_") and type(value).__name__ == "function" and value.__code__.co_argcount == 0:
+            value()
+except SystemExit as end:
+    sys.exit(0 if end.code in (None, 0) else 2)
+except Exception:
+    traceback.print_exc()
+    sys.exit(2)
+sys.exit(0)
+`;
+}

@@ -1,0 +1,141 @@
+import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
+import type { Observe } from '../../../src/core/run/verifier.js';
+import type { Verdict } from '../../../src/core/run/verdict.js';
+import type { Separate } from '../../../src/core/run/verifier.js';
+import { admittedTests, tellCells, testCells, type Runs } from './admitted-tests.js';
+import type { Bench } from '../execution-context.js';
+import type { Applicable, DistinctPatch } from '../tree/distinct.js';
+import { abstained, forEach } from '../outcomes.js';
+import type { TestRun } from './run-batch.js';
+import { runTests } from './run-tests.js';
+
+export interface Reproduction {
+  readonly tests: readonly GeneratedTest[];
+  readonly applicable: Promise<Applicable>;
+  readonly separate?: Separate | undefined;
+}
+
+/**
+ * The generated tests: on base twice, for admission; the admitted ones on every distinct patch, one fresh container a
+ * patch. When the leaders are tied, once more with tests that may separate them. Scores the number of admitted tests that
+ * a patch solves (R2E-Gym's TestScore, arXiv 2504.07164, equation 1).
+ */
+export async function verifyReproduction(
+  bench: Bench,
+  { tests, applicable, separate }: Reproduction,
+  observe: Observe,
+  signal: AbortSignal,
+): Promise<readonly Verdict[]> {
+  if (tests.length === 0) {
+    return abstained((await applicable).patches, 'reproduction', 'no-tests', 'no generated tests were given');
+  }
+  const { admitted, admissions } = await admittedTests(bench, tests, observe, signal);
+  await observe.admission(admissions);
+  const { patches } = await applicable;
+  if (admitted.length === 0) {
+    return abstained(patches, 'reproduction', 'no-tests', `none of ${tests.length} generated tests was admitted`);
+  }
+  const matrix = new Matrix(bench, patches, observe);
+  await matrix.run(admitted, signal);
+  const leaders = separate === undefined ? null : matrix.tiedLeaders();
+  if (separate !== undefined && leaders !== null) {
+    const more = await admittedTests(bench, await separate(leaders, signal), observe, signal);
+    await observe.admission([...admissions, ...more.admissions]);
+    await matrix.run(more.admitted, signal);
+  }
+  return matrix.verdicts();
+}
+
+/** Outcomes of tests on patches, as they come. */
+class Matrix {
+  private readonly tests: GeneratedTest[] = [];
+  private readonly runs = new Map<DistinctPatch, Map<string, TestRun>>();
+  private readonly lost: Verdict[] = [];
+
+  constructor(
+    private readonly bench: Bench,
+    private readonly patches: readonly DistinctPatch[],
+    private readonly observe: Observe,
+  ) {
+    for (const patch of patches) this.runs.set(patch, new Map());
+  }
+
+  /** Runs further tests on every patch whose containers were not lost. */
+  async run(tests: readonly GeneratedTest[], signal: AbortSignal): Promise<void> {
+    if (tests.length === 0) return;
+    this.tests.push(...tests);
+    const lost = await forEach(
+      [...this.runs.keys()],
+      'reproduction',
+      async (patch) => {
+        const runs = await stableRuns(this.bench, patch.source, tests, signal);
+        await tellCells(this.observe, testCells(this.bench, patch, tests, runs));
+        for (const [id, run] of runs) this.runs.get(patch)?.set(id, run);
+        return [];
+      },
+      this.bench.tracer,
+    );
+    this.lost.push(...lost);
+    const gone = new Set(lost.map(({ candidate_id }) => candidate_id));
+    for (const patch of this.patches) if (gone.has(patch.representative)) this.runs.delete(patch);
+  }
+
+  /** The sources of the two patches, most candidates first, that solve most tests; null when one alone does. */
+  tiedLeaders(): readonly [string, string] | null {
+    const solved = [...this.runs].map(([patch, runs]) => ({
+      patch,
+      count: [...runs.values()].filter(({ outcome }) => outcome === 'solved').length,
+    }));
+    const most = Math.max(...solved.map(({ count }) => count));
+    const [a, b] = solved
+      .filter(({ count }) => count === most)
+      .map(({ patch }) => patch)
+      .sort((x, y) => y.candidateIds.length - x.candidateIds.length);
+    return a === undefined || b === undefined ? null : [a.source, b.source];
+  }
+
+  verdicts(): readonly Verdict[] {
+    const scores = [...this.runs].flatMap(([patch, runs]) =>
+      patch.candidateIds.map((id) => scored(id, patch.representative, this.tests, runs)),
+    );
+    return [...this.lost, ...scores];
+  }
+}
+
+/**
+ * The tests on one patch. Those that broke run once more in a fresh container, and the second word counts: on base they
+ * were stable, so a crash or a time-out may be the machine's.
+ */
+async function stableRuns(
+  bench: Bench,
+  tree: string,
+  tests: readonly GeneratedTest[],
+  signal: AbortSignal,
+): Promise<Runs> {
+  const first = await runTests(bench, { tree, repeat: 0 }, tests, signal);
+  const broken = tests.filter(({ test_id }) => !isWord(first.get(test_id)));
+  if (broken.length === 0) return first;
+  return new Map([...first, ...(await runTests(bench, { tree, repeat: 1 }, broken, signal))]);
+}
+
+function isWord(run: TestRun | undefined): boolean {
+  return run?.outcome === 'solved' || run?.outcome === 'not-solved';
+}
+
+function scored(id: string, representative: string, tests: readonly GeneratedTest[], runs: Runs): Verdict {
+  const having = (wanted: (outcome: string) => boolean): string[] =>
+    tests.filter(({ test_id }) => wanted(runs.get(test_id)?.outcome ?? 'missing')).map(({ test_id }) => test_id);
+  const solved = having((outcome) => outcome === 'solved');
+  return {
+    kind: 'scored',
+    candidate_id: id,
+    measure: 'reproduction',
+    score: solved.length,
+    out_of: tests.length,
+    evidence: {
+      solved,
+      broken: having((outcome) => outcome !== 'solved' && outcome !== 'not-solved'),
+      verified_as: representative,
+    },
+  };
+}

@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import { contentKey } from '../../../src/core/fingerprint.js';
+import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
+import type { SandboxSession } from '../../../src/ports/sandbox.js';
+import { GIT_APPLY } from './tree-sessions.js';
+import { benchKey, type Bench } from '../execution-context.js';
+import { scratchDirectory } from './bytecode.js';
+import { TreeSessions } from './tree-sessions.js';
+
+export const Applicability = z.object({ applies: z.boolean(), detail: z.string() });
+export type Applicability = z.infer<typeof Applicability>;
+
+const DEADLINE_S = 300;
+const LONGEST_DETAIL = 1_000;
+/** One status a line; nothing of the patches is run, so the output is git's and the shell's alone. */
+const CHECK_EACH =
+  'folder=$1; count=$2; shift 2; i=0; while [ "$i" -lt "$count" ]; do "$@" --check "$folder/$i" 2>"$folder/$i.err"; echo $?; i=$((i+1)); done';
+
+/**
+ * Asks git, in one untouched session, which source patches apply at base.
+ * @returns answers by patch
+ * @throws UnavailableError when the infrastructure kept failing
+ */
+export async function applicability(
+  bench: Bench,
+  patches: readonly string[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, Applicability>> {
+  const answers = new Map<string, Applicability>();
+  const waiting: string[] = [];
+  for (const patch of patches) {
+    const stored = Applicability.safeParse(await bench.results.get(keyOf(bench, patch)));
+    if (stored.success) answers.set(patch, stored.data);
+    else waiting.push(patch);
+  }
+  if (waiting.length === 0) return answers;
+  await using sessions = new TreeSessions(bench, null, signal);
+  const found = await sessions.use((session) => ask(session, bench, waiting, signal));
+  for (const [index, patch] of waiting.entries()) {
+    const answer = found[index];
+    if (answer === undefined) throw new Error('each patch was asked about');
+    await bench.results.put(keyOf(bench, patch), 'applicability', answer);
+    answers.set(patch, answer);
+  }
+  return answers;
+}
+
+async function ask(
+  session: SandboxSession,
+  bench: Bench,
+  patches: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly Applicability[]> {
+  const folder = scratchDirectory(bench.nonce);
+  const files = patches.map((content, index) => ({ path: `${folder}/${index}`, content }));
+  await session.writeFiles(files, signal);
+  const argv = ['sh', '-c', CHECK_EACH, 'sh', folder, String(patches.length), ...GIT_APPLY];
+  const ended = await session.exec({ argv, deadlineS: DEADLINE_S }, signal);
+  const statuses = ended.stdout.split('\n').slice(0, patches.length);
+  if (ended.kind !== 'exited' || ended.exitCode !== 0 || statuses.some((status) => !/^\d+$/.test(status))) {
+    throw new SandboxLostError(`git could not be asked about the patches: ${ended.stderr.slice(0, 500)}`);
+  }
+  const answers: Applicability[] = [];
+  for (const [index, status] of statuses.entries()) {
+    const error = status === '0' ? null : await session.readFile(`${folder}/${index}.err`, LONGEST_DETAIL, signal);
+    answers.push({ applies: status === '0', detail: error === null ? '' : new TextDecoder().decode(error) });
+  }
+  return answers;
+}
+
+function keyOf(bench: Bench, patch: string): string {
+  return contentKey({ kind: 'applicability', ...benchKey(bench), patch });
+}

@@ -1,0 +1,97 @@
+import { UnavailableError } from '../../../src/core/errors/errors.js';
+import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
+import type { SandboxSession } from '../../../src/ports/sandbox.js';
+import type { Bench, Tree } from '../execution-context.js';
+
+const ATTEMPTS = 3;
+const FIRST_PAUSE_MS = 500;
+
+/** At most one open session on a patched tree, opened when first needed and replaced when it was spoilt. */
+export class TreeSessions implements AsyncDisposable {
+  private session: SandboxSession | null = null;
+
+  constructor(
+    private readonly bench: Bench,
+    private readonly tree: Tree,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  /**
+   * Does some work in the session. Infrastructure failures repeat it in a fresh container, at most three times.
+   * @throws UnavailableError when the infrastructure kept failing
+   */
+  async use<R>(work: (session: SandboxSession) => Promise<R>): Promise<R> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await work(await this.current());
+      } catch (error) {
+        await this.discard();
+        this.signal.throwIfAborted();
+        if (!(error instanceof UnavailableError) || !error.retryable || attempt === ATTEMPTS) throw error;
+        await this.bench.pause(FIRST_PAUSE_MS * 4 ** (attempt - 1), this.signal);
+      }
+    }
+  }
+
+  /** Lets what comes after start from what the session has compiled; without it, it only starts slower. */
+  async giveBytecode(): Promise<void> {
+    if (this.session === null) return;
+    try {
+      await this.bench.bytecode.takeFrom(this.session, this.signal);
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) throw error;
+    }
+  }
+
+  /** What comes next gets a fresh container. */
+  async discard(): Promise<void> {
+    const session = this.session;
+    this.session = null;
+    await session?.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.discard();
+  }
+
+  private async current(): Promise<SandboxSession> {
+    if (this.session !== null) return this.session;
+    const { environment, instance_id } = this.bench.issue;
+    this.session = await this.bench.sandbox.open(
+      {
+        // By id: a tag may move while a run is under way, and results are stored under the id.
+        image: this.bench.imageId,
+        workdir: environment.workdir,
+        baseCommit: environment.base_commit,
+        purpose: `verify ${instance_id}`,
+      },
+      this.signal,
+    );
+    await applyPatch(this.session, this.tree, this.signal);
+    if (await this.bench.bytecode.giveTo(this.session, this.signal)) return this.session;
+    await this.discard();
+    return this.current();
+  }
+}
+
+const DEADLINE_S = 120;
+
+/** `git apply` with hooks, attribute filters and the repository's own whitespace rules out of play. */
+export const GIT_APPLY: readonly string[] = [
+  'git',
+  ...['core.hooksPath=/dev/null', 'core.attributesFile=/dev/null', 'safe.directory=*'].flatMap((entry) => [
+    '-c',
+    entry,
+  ]),
+  'apply',
+  '--whitespace=nowarn',
+];
+
+/** Puts a source patch, known to apply, on the session's tree. @throws SandboxLostError when it no longer does */
+export async function applyPatch(session: SandboxSession, tree: Tree, signal: AbortSignal): Promise<void> {
+  if (tree === null) return;
+  const ended = await session.exec({ argv: [...GIT_APPLY, '-'], stdin: tree, deadlineS: DEADLINE_S }, signal);
+  if (ended.kind !== 'exited' || ended.exitCode !== 0) {
+    throw new SandboxLostError(`a patch that applies at base did not (${ended.kind}): ${ended.stderr.slice(0, 500)}`);
+  }
+}
