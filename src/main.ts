@@ -6,7 +6,7 @@ import { printFailure } from './commands/answer.js';
 import type { ServeOptions } from './commands/serve.js';
 import { removeLeftUploads } from './app/threads/upload-folder.js';
 import { Daemon } from './app/daemon.js';
-import { httpControllers, watchProviders } from './http/http-controllers.js';
+import { httpControllers, telemetryProviders } from './http/http-controllers.js';
 import { startHttp } from './http/serve.js';
 import { UnitWorker } from './jobs/unit-worker.js';
 import { VERSION } from './app/version.js';
@@ -16,7 +16,7 @@ const DEFAULTS: ServeOptions = { host: '127.0.0.1', port: 8080 };
 
 const WEB_ASSETS = fileURLToPath(new URL('./web-assets', import.meta.url));
 
-@Module({ controllers: httpControllers, providers: watchProviders })
+@Module({ controllers: httpControllers, providers: telemetryProviders })
 class ServerModule implements OnApplicationBootstrap {
   constructor(private readonly worker: UnitWorker) {}
 

@@ -5,14 +5,14 @@ import type { OpenStore } from './store/store.js';
 import { AppModule } from './app/app.module.js';
 import type { WorkerOptions } from './commands/serve.js';
 import { Daemon } from './app/daemon.js';
-import { watchControllers, watchProviders } from './http/http-controllers.js';
+import { watchControllers, telemetryProviders } from './http/http-controllers.js';
 import { startHttp } from './http/serve.js';
 import { RunService } from './runs/run-service.js';
 import { UnitWorker } from './jobs/unit-worker.js';
 import { STORE } from './app/job-providers.js';
 import { MetricsModule } from './app/telemetry.js';
 
-@Module({ imports: [AppModule, MetricsModule], controllers: watchControllers, providers: watchProviders })
+@Module({ imports: [AppModule, MetricsModule], controllers: watchControllers, providers: telemetryProviders })
 class WorkerModule implements OnApplicationBootstrap {
   constructor(
     private readonly worker: UnitWorker,

@@ -65,7 +65,7 @@ export type Budget = {
 
 export type VerifierName = 'ef' | 'ef:yes-no' | 'ef:rubric' | 'ef:pairwise' | 'eb';
 
-export type ScoreAgain = {
+export type RescoreRun = {
   readonly preset?: string | undefined;
   readonly verifiers?: readonly VerifierName[] | undefined;
 };
@@ -687,9 +687,9 @@ export class BestkClient {
   }
 
   /** Start a run over the candidates and tests of this one, with another preset or other verifiers. */
-  scoreAgain(
+  rescoreRun(
     id: string,
-    body: ScoreAgain,
+    body: RescoreRun,
     options: Options & { readonly 'Idempotency-Key'?: string | undefined } = {},
   ): Promise<RunAccepted> {
     return this.json<RunAccepted>({

@@ -10,7 +10,7 @@ import { GptTokenizer } from '../models/gpt-tokenizer.js';
 import { createLlmClient } from '../models/llm-clients.js';
 import { MarkdownPromptLibrary } from '../models/prompts/prompt-library.js';
 import { AuditLog } from '../ports/audit-log.js';
-import { MachineRoom } from '../ports/host-resources.js';
+import { HostResources } from '../ports/host-resources.js';
 import { LlmClient, ModelProbe, Tokenizer } from '../ports/llm-client.js';
 import { Meter } from '../ports/meter.js';
 import { PromptLibrary } from '../ports/prompt-library.js';
@@ -23,7 +23,7 @@ import type { ImportSummary } from '../reports/write-import.js';
 import { PipelineExecutor } from '../runs/execute-run.js';
 import { ReportMaker } from '../runs/report-maker.js';
 import { RescoreIntake } from '../runs/rescore-intake.js';
-import { JudgePrompts, RunKitFactory } from '../runs/run-dependencies.js';
+import { JudgePrompts, RunDependenciesFactory } from '../runs/run-dependencies.js';
 import { RunExecutor } from '../runs/run-executor.js';
 import { RunService } from '../runs/run-service.js';
 import { RunSettings } from '../runs/run-settings.js';
@@ -32,33 +32,33 @@ import type { OpenStore } from '../store/store.js';
 import { CONFIG, type Config, loadConfig } from './config.js';
 import { PROCESS_NAME, SPREAD, spreadProviders, STORE } from './job-providers.js';
 import { createLogger, nestLogger } from './logger.js';
-import { ConfiguredJudgePrompts, ConfiguredKits, type KitPorts } from './run-dependencies.js';
+import { ConfiguredJudgePrompts, ConfiguredRunDependencies, type RunPorts } from './run-dependencies.js';
 import { sandboxProviders } from './sandbox-providers.js';
-import { modelProbe, Watching } from './telemetry.js';
+import { modelProbe, Telemetry } from './telemetry.js';
 import { JobThreads } from './threads/job-threads.js';
 import { ThreadedReports } from './threads/threaded-reports.js';
 import { UploadedRuns, type UploadJob } from './threads/uploaded-runs.js';
 import { VERSION } from './version.js';
 
 const PRICES = Symbol('PriceTable');
-const PORTS = Symbol('KitPorts');
+const PORTS = Symbol('RunPorts');
 const RUNS_AT_ONCE = 4;
 /** How long the work of a killed process waits before another takes it up. */
 const LEASE_MS = 6_000;
 
 type ImportThreads = JobThreads<UploadJob, ImportSummary>;
-type PortsInOrder = [Sandbox, LlmClient, PromptLibrary, ResultStore, Tokenizer, Watching];
+type PortsInOrder = [Sandbox, LlmClient, PromptLibrary, ResultStore, Tokenizer, Telemetry];
 
 const providers: Provider[] = [
   { provide: CONFIG, useFactory: () => loadConfig() },
   {
     provide: ResultStore,
-    useFactory: (store: OpenStore, watching: Watching) => watching.results(store.results),
-    inject: [STORE, Watching],
+    useFactory: (store: OpenStore, telemetry: Telemetry) => telemetry.results(store.results),
+    inject: [STORE, Telemetry],
   },
   {
-    provide: Watching,
-    useFactory: (config: Config, meter?: Meter) => new Watching(config, meter),
+    provide: Telemetry,
+    useFactory: (config: Config, meter?: Meter) => new Telemetry(config, meter),
     inject: [CONFIG, { token: Meter, optional: true }],
   },
   { provide: ModelProbe, useFactory: (config: Config) => modelProbe(config), inject: [CONFIG] },
@@ -74,16 +74,16 @@ const providers: Provider[] = [
   },
   {
     provide: LlmClient,
-    useFactory: (config: Config, watching: Watching, prices: PriceTable) =>
-      watching.llm((onRetry) => createLlmClient(config.llm, onRetry), prices),
-    inject: [CONFIG, Watching, PRICES],
+    useFactory: (config: Config, telemetry: Telemetry, prices: PriceTable) =>
+      telemetry.llm((onRetry) => createLlmClient(config.llm, onRetry), prices),
+    inject: [CONFIG, Telemetry, PRICES],
   },
   { provide: RunQueue, useFactory: () => new InProcessRunQueue(RUNS_AT_ONCE) },
   ...sandboxProviders,
   { provide: Tokenizer, useFactory: () => new GptTokenizer() },
   {
     provide: PORTS,
-    useFactory: (...[sandbox, llm, prompts, results, tokenizer, { tracer }]: PortsInOrder): KitPorts => ({
+    useFactory: (...[sandbox, llm, prompts, results, tokenizer, { tracer }]: PortsInOrder): RunPorts => ({
       sandbox,
       llm,
       prompts,
@@ -91,32 +91,38 @@ const providers: Provider[] = [
       tokenizer,
       tracer,
     }),
-    inject: [Sandbox, LlmClient, PromptLibrary, ResultStore, Tokenizer, Watching],
+    inject: [Sandbox, LlmClient, PromptLibrary, ResultStore, Tokenizer, Telemetry],
   },
   {
-    provide: RunKitFactory,
-    useFactory: (config: Config, prices: PriceTable, ports: KitPorts) => new ConfiguredKits(config, prices, ports),
+    provide: RunDependenciesFactory,
+    useFactory: (config: Config, prices: PriceTable, ports: RunPorts) =>
+      new ConfiguredRunDependencies(config, prices, ports),
     inject: [CONFIG, PRICES, PORTS],
   },
   {
     provide: RunExecutor,
-    useFactory: (kits: RunKitFactory, ports: KitPorts, spread: Omit<SpreadTools, 'sandbox'>, watching: Watching) => {
+    useFactory: (
+      dependencies: RunDependenciesFactory,
+      ports: RunPorts,
+      spread: Omit<SpreadTools, 'sandbox'>,
+      telemetry: Telemetry,
+    ) => {
       const { sandbox, prompts } = ports;
-      const tools = { kits, sandbox, prompts, version: VERSION, spread, watch: watching.stages };
-      return watching.executor(new PipelineExecutor(tools));
+      const tools = { dependencies, sandbox, prompts, version: VERSION, spread, watch: telemetry.stages };
+      return telemetry.executor(new PipelineExecutor(tools));
     },
-    inject: [RunKitFactory, PORTS, SPREAD, Watching],
+    inject: [RunDependenciesFactory, PORTS, SPREAD, Telemetry],
   },
   {
     provide: RunSettings,
-    useFactory: (config: Config, room: MachineRoom) =>
+    useFactory: (config: Config, room: HostResources) =>
       new RunSettings(nestLogger(createLogger(config.logLevel, config.secrets)), {
         room,
         leaseMs: LEASE_MS,
         drainMs: config.stop.drainS * 1000,
         process: PROCESS_NAME,
       }),
-    inject: [CONFIG, MachineRoom],
+    inject: [CONFIG, HostResources],
   },
   ...spreadProviders,
   RunService,
@@ -126,13 +132,13 @@ const providers: Provider[] = [
   },
   {
     provide: RescoreIntake,
-    useFactory: (runs: RunService, kits: RunKitFactory, room: MachineRoom, imports: ImportThreads) =>
-      new UploadedRuns(runs, kits, room, (job) => imports.run(job)),
-    inject: [RunService, RunKitFactory, MachineRoom, JobThreads],
+    useFactory: (runs: RunService, dependencies: RunDependenciesFactory, room: HostResources, imports: ImportThreads) =>
+      new UploadedRuns(runs, dependencies, room, (job) => imports.run(job)),
+    inject: [RunService, RunDependenciesFactory, HostResources, JobThreads],
   },
   {
     provide: JudgePrompts,
-    useFactory: (config: Config, ports: KitPorts) => new ConfiguredJudgePrompts(config, ports),
+    useFactory: (config: Config, ports: RunPorts) => new ConfiguredJudgePrompts(config, ports),
     inject: [CONFIG, PORTS],
   },
   {
@@ -157,11 +163,11 @@ const providers: Provider[] = [
     AuditLog,
     RunStore,
     RunSettings,
-    MachineRoom,
+    HostResources,
     Sandbox,
     LlmClient,
     ModelProbe,
-    RunKitFactory,
+    RunDependenciesFactory,
     CONFIG,
   ],
 })
@@ -174,9 +180,9 @@ export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown 
     @Inject(STORE) private readonly store: OpenStore,
     private readonly sandbox: Sandbox,
     private readonly runs: RunService,
-    watching: Watching,
+    telemetry: Telemetry,
   ) {
-    this.sweeper = new ContainerSweeper(sandbox, watching.warn);
+    this.sweeper = new ContainerSweeper(sandbox, telemetry.warn);
   }
 
   onApplicationBootstrap(): void {
@@ -203,8 +209,8 @@ export async function openApplication(): Promise<App> {
   return {
     runs: context.get(RunService),
     sandbox: context.get(Sandbox),
-    kits: context.get(RunKitFactory),
-    room: context.get(MachineRoom),
+    dependencies: context.get(RunDependenciesFactory),
+    room: context.get(HostResources),
     llm: context.get(LlmClient),
     storePath: context.get<OpenStore>(STORE).name,
     verifierModel: config.llm.verifierModel ?? null,

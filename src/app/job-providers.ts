@@ -4,7 +4,7 @@ import { openStore } from '../store/open-store.js';
 import { inRun } from '../core/async/run-context.js';
 import type { OpenStore } from '../store/store.js';
 import { CONFIG, type Config } from './config.js';
-import { RunKitFactory } from '../runs/run-dependencies.js';
+import { RunDependenciesFactory } from '../runs/run-dependencies.js';
 import { RunSettings } from '../runs/run-settings.js';
 import type { SpreadTools } from '../jobs/run-spread.js';
 import { StoreSweeper } from '../runs/sweepers.js';
@@ -25,7 +25,7 @@ export const SPREAD = Symbol('SpreadTools');
 /** Names this process in leases and events. */
 export const PROCESS_NAME = `${hostname()}:${process.pid}`;
 
-type PerformerParts = [OpenStore, Sandbox, RunKitFactory, Config, RunSettings];
+type PerformerParts = [OpenStore, Sandbox, RunDependenciesFactory, Config, RunSettings];
 
 /** The store, and what lets the runs of a store be worked on by all processes that share it, this one included. */
 export const spreadProviders: Provider[] = [
@@ -43,9 +43,18 @@ export const spreadProviders: Provider[] = [
   },
   {
     provide: UnitPerformer,
-    useFactory: (...[{ runs, results }, sandbox, kits, config, { room }]: PerformerParts) =>
-      new UnitPerformer({ runs, results, sandbox, kits, rooms: roomsOf(config), process: PROCESS_NAME, room, inRun }),
-    inject: [STORE, Sandbox, RunKitFactory, CONFIG, RunSettings],
+    useFactory: (...[{ runs, results }, sandbox, dependencies, config, { room }]: PerformerParts) =>
+      new UnitPerformer({
+        runs,
+        results,
+        sandbox,
+        dependencies,
+        rooms: capacityOf(config),
+        process: PROCESS_NAME,
+        room,
+        inRun,
+      }),
+    inject: [STORE, Sandbox, RunDependenciesFactory, CONFIG, RunSettings],
   },
   {
     provide: UnitWorker,
@@ -55,9 +64,13 @@ export const spreadProviders: Provider[] = [
   },
   {
     provide: UnitDesk,
-    useFactory: ({ units }: OpenStore, kits: RunKitFactory, worker: UnitWorker, settings: RunSettings) =>
-      new UnitDesk({ units, kits, worker, settings }),
-    inject: [STORE, RunKitFactory, UnitWorker, RunSettings],
+    useFactory: (
+      { units }: OpenStore,
+      dependencies: RunDependenciesFactory,
+      worker: UnitWorker,
+      settings: RunSettings,
+    ) => new UnitDesk({ units, dependencies, worker, settings }),
+    inject: [STORE, RunDependenciesFactory, UnitWorker, RunSettings],
   },
   {
     provide: SPREAD,
@@ -71,7 +84,7 @@ export const spreadProviders: Provider[] = [
 ];
 
 /** As many as keep the scarce resource busy: one that is held and waits is one that another machine could do. */
-function roomsOf({ llm, sandbox }: Config): Record<UnitKind, number> {
+function capacityOf({ llm, sandbox }: Config): Record<UnitKind, number> {
   return {
     // Part of a rollout's time goes into its container.
     rollout: Math.min(sandbox.idleSessions, 2 * llm.concurrency),

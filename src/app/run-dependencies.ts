@@ -11,7 +11,7 @@ import type { AgentSettings, ProgressCheck } from '../agent/loop/rollout-task.js
 import { loadConfig, type Config } from './config.js';
 import type { Converse } from '../reports/exports/export-rows.js';
 import type { Candidate } from '../core/run/candidate.js';
-import type { Ahead } from '../core/run/cell.js';
+import type { RemoteExecutor } from '../core/run/cell.js';
 import type { Budget, PriceTable } from '../core/budget/budget.js';
 import { BudgetLedger } from '../core/budget/budget-ledger.js';
 import { contentKey } from '../core/fingerprint.js';
@@ -21,7 +21,7 @@ import type { AgentDescription } from '../core/run/run-result.js';
 import type { TestWriter } from '../core/run/generated-test.js';
 import { isJudge, type VerifierName } from '../core/run/verifier.js';
 import { type JudgePrompt, JudgePrompts } from '../runs/run-dependencies.js';
-import { RunKitFactory, type RunKit } from '../runs/run-dependencies.js';
+import { RunDependenciesFactory, type RunDependencies } from '../runs/run-dependencies.js';
 import type { LlmClient } from '../ports/llm-client.js';
 import type { PromptLibrary } from '../ports/prompt-library.js';
 import type { ResultStore } from '../ports/result-store.js';
@@ -46,7 +46,7 @@ const JUDGE_SHARE = 0.2;
 /** Temperature 1: K equal answers would be one try (field guide of DeepSWE's test-time scaling). */
 const AGENT_TEMPERATURE = 1;
 
-export interface KitPorts {
+export interface RunPorts {
   readonly sandbox: Sandbox;
   readonly llm: LlmClient;
   readonly prompts: PromptLibrary;
@@ -55,8 +55,8 @@ export interface KitPorts {
   readonly tracer: Tracer;
 }
 
-/** Kits as the settings say: the verifiers, the agent, and an account of what they ask models. */
-export class ConfiguredKits extends RunKitFactory {
+/** Dependencies as the settings say: the verifiers, the agent, and an account of what they ask models. */
+export class ConfiguredRunDependencies extends RunDependenciesFactory {
   readonly verifierModel: string | null;
   readonly testModel: string | null;
   readonly defaults: readonly VerifierName[];
@@ -67,7 +67,7 @@ export class ConfiguredKits extends RunKitFactory {
   constructor(
     private readonly config: Config,
     readonly prices: PriceTable,
-    private readonly ports: KitPorts,
+    private readonly ports: RunPorts,
   ) {
     super();
     this.verifierModel = config.llm.verifierModel ?? null;
@@ -105,7 +105,7 @@ export class ConfiguredKits extends RunKitFactory {
     return contentKey({ ...common, agent, settings: this.agentSettings, limits: sandbox.limits, ...checked });
   }
 
-  override create(observe: Observe, budget: Budget | null, ahead?: Ahead): RunKit {
+  override create(observe: Observe, budget: Budget | null, remote?: RemoteExecutor): RunDependencies {
     const { sandbox, prompts, results, tokenizer, tracer } = this.ports;
     const { method, ...judge } = this.config.judge;
     const { model: testModel, harvest } = this.config.tests;
@@ -115,7 +115,7 @@ export class ConfiguredKits extends RunKitFactory {
     const llm = new BudgetedLlmClient(stored, ledger);
     const executionFree = { ...judge, llm, prompts, tokenizer, tracer, model: this.verifierModel ?? '' };
     const executing = { sandbox, results, tracer, nonce: newNonce, pause };
-    const verifiers = createVerifiers({ executionFree, executionBased: { ...executing, observe, ahead } });
+    const verifiers = createVerifiers({ executionFree, executionBased: { ...executing, observe, remote } });
     return {
       testWriter: testModel === undefined ? null : this.testWriter(llm, testModel),
       harvest: (candidates) => (harvest === 0 ? [] : harvestedTests(candidates, harvest)),
@@ -178,7 +178,7 @@ export function trainingConverse(): Converse {
 export class ConfiguredJudgePrompts extends JudgePrompts {
   constructor(
     private readonly config: Config,
-    private readonly ports: Pick<KitPorts, 'prompts' | 'tokenizer'>,
+    private readonly ports: Pick<RunPorts, 'prompts' | 'tokenizer'>,
   ) {
     super();
   }

@@ -1,10 +1,10 @@
 import { tmpdir } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import type { Provider } from '@nestjs/common';
-import { MachineRoom } from '../ports/host-resources.js';
+import { HostResources } from '../ports/host-resources.js';
 import { Sandbox, type SandboxLimits } from '../ports/sandbox.js';
-import { LocalMachineRoom } from '../sandbox/container/host-resources.js';
-import { RoomGate } from '../sandbox/container/resource-gate.js';
+import { LocalHostResources } from '../sandbox/container/host-resources.js';
+import { ResourceGate } from '../sandbox/container/resource-gate.js';
 import { connectDocker } from '../sandbox/docker/engine.js';
 import { DockerImages, type ImageOptions } from '../sandbox/docker/images.js';
 import { dockerRoot } from '../sandbox/docker/root.js';
@@ -13,16 +13,16 @@ import type { ClusterOptions } from '../sandbox/kubernetes/options.js';
 import { KubernetesSandbox } from '../sandbox/kubernetes/sandbox.js';
 import { CONFIG, type Config } from './config.js';
 import { createLogger } from './logger.js';
-import { Watching } from './telemetry.js';
+import { Telemetry } from './telemetry.js';
 
 const OUTPUT_BYTES = 1024 * 1024;
 
 /** Sandboxes, and the room that the machine has for them. */
 export const sandboxProviders: Provider[] = [
-  { provide: MachineRoom, useFactory: machineRoom, inject: [CONFIG] },
+  { provide: HostResources, useFactory: machineRoom, inject: [CONFIG] },
   {
     provide: Sandbox,
-    useFactory: ({ sandbox, images, logLevel, secrets }: Config, room: MachineRoom, watching: Watching) => {
+    useFactory: ({ sandbox, images, logLevel, secrets }: Config, room: HostResources, telemetry: Telemetry) => {
       const logger = createLogger(logLevel, secrets);
       const warn = (text: string): void => {
         logger.warn(text);
@@ -31,17 +31,17 @@ export const sandboxProviders: Provider[] = [
         logger.info(text);
       };
       const pulling = { ...images, say };
-      return watching.sandbox(createSandbox({ ...sandbox, pulling, room, outputBytes: OUTPUT_BYTES, warn }));
+      return telemetry.sandbox(createSandbox({ ...sandbox, pulling, room, outputBytes: OUTPUT_BYTES, warn }));
     },
-    inject: [CONFIG, MachineRoom, Watching],
+    inject: [CONFIG, HostResources, Telemetry],
   },
 ];
 
 /** On a cluster the kubelet looks after the nodes; here is only what this process itself writes. */
-function machineRoom({ floors, store, sandbox: { engine, dockerHost } }: Config): MachineRoom {
+function machineRoom({ floors, store, sandbox: { engine, dockerHost } }: Config): HostResources {
   const isDocker = engine === 'docker';
   const root = dockerRoot(dockerHost);
-  return new LocalMachineRoom(floors, {
+  return new LocalHostResources(floors, {
     store: 'file' in store ? dirname(resolve(store.file)) : null,
     uploads: tmpdir(),
     engine: () => (isDocker ? root() : Promise.resolve(null)),
@@ -57,7 +57,7 @@ export interface SandboxSettings extends SandboxLimits {
   readonly idleSessions: number;
   readonly ttlS: number;
   readonly pulling: Omit<ImageOptions, 'room'>;
-  readonly room: MachineRoom;
+  readonly room: HostResources;
   readonly warn: (text: string) => void;
 }
 
@@ -66,8 +66,8 @@ export function createSandbox(settings: SandboxSettings): Sandbox {
   const { engine, dockerHost, cluster, concurrency, idleSessions, ttlS, room, warn, pulling, ...limits } = settings;
   const options = { concurrency, idleSessions, ttlS, limits };
   if (engine === 'kubernetes')
-    return new KubernetesSandbox({ ...options, gate: new RoomGate({ room, warn }), cluster, warn });
+    return new KubernetesSandbox({ ...options, gate: new ResourceGate({ room, warn }), cluster, warn });
   const images = new DockerImages(connectDocker(dockerHost), { ...pulling, room });
-  const gate = new RoomGate({ room, warn, makeRoom: () => images.makeRoom() });
+  const gate = new ResourceGate({ room, warn, makeRoom: () => images.makeRoom() });
   return new DockerSandbox({ ...options, gate, images, ...(dockerHost === undefined ? {} : { dockerHost }) });
 }

@@ -2,16 +2,16 @@ import { Global, Module } from '@nestjs/common';
 import { serverOf } from '../models/llm-clients.js';
 import { HttpModelProbe } from '../models/openai/connection.js';
 import { OtelTracer } from '../telemetry/otel-tracer.js';
-import { WatchedLlmClient } from '../telemetry/instrumented-models.js';
-import { WatchedResultStore } from '../telemetry/instrumented-models.js';
-import { WatchedSandbox } from '../telemetry/instrumented-sandbox.js';
+import { InstrumentedLlmClient } from '../telemetry/instrumented-models.js';
+import { InstrumentedResultStore } from '../telemetry/instrumented-models.js';
+import { InstrumentedSandbox } from '../telemetry/instrumented-sandbox.js';
 import type { Config } from './config.js';
 import type { PriceTable } from '../core/budget/budget.js';
 import type { Logger } from 'pino';
 import { createLogger } from './logger.js';
 import type { RunExecutor } from '../runs/run-executor.js';
-import { Watch } from '../runs/watch.js';
-import { type Say, WatchedExecutor } from '../runs/watched-executor.js';
+import { StageTelemetry } from '../runs/stage-telemetry.js';
+import { type Say, InstrumentedExecutor } from '../runs/instrumented-executor.js';
 import type { LlmClient } from '../ports/llm-client.js';
 import { Exposition, Meter, UNMETERED } from '../ports/meter.js';
 import type { ModelProbe } from '../ports/llm-client.js';
@@ -35,9 +35,9 @@ import { VERSION } from './version.js';
 export class MetricsModule {}
 
 /** Puts what watches around what works. */
-export class Watching {
+export class Telemetry {
   readonly tracer: Tracer = new OtelTracer(VERSION);
-  readonly stages: Watch;
+  readonly stages: StageTelemetry;
   private readonly logger: Logger;
   private readonly isService: boolean;
 
@@ -48,15 +48,15 @@ export class Watching {
   ) {
     this.isService = meter !== UNMETERED;
     this.logger = createLogger(config.logLevel, config.secrets);
-    this.stages = new Watch(this.tracer, this.meter);
+    this.stages = new StageTelemetry(this.tracer, this.meter);
   }
 
   sandbox(inner: Sandbox): Sandbox {
-    return new WatchedSandbox(inner, this);
+    return new InstrumentedSandbox(inner, this);
   }
 
   results(inner: ResultStore): ResultStore {
-    return new WatchedResultStore(inner, this.meter);
+    return new InstrumentedResultStore(inner, this.meter);
   }
 
   /** @param create makes the client, which tells the given function of each attempt that is repeated */
@@ -65,7 +65,12 @@ export class Watching {
     const inner = create((reason) => {
       meter.add('bestk_model_retries_total', { reason });
     });
-    return new WatchedLlmClient(inner, { meter, tracer, prices, serverOf: (model) => serverOf(config.llm, model) });
+    return new InstrumentedLlmClient(inner, {
+      meter,
+      tracer,
+      prices,
+      serverOf: (model) => serverOf(config.llm, model),
+    });
   }
 
   executor(inner: RunExecutor): RunExecutor {
@@ -73,7 +78,7 @@ export class Watching {
     const say: Say = (facts, message) => {
       this.logger[this.isService ? 'info' : 'debug'](facts, message);
     };
-    return new WatchedExecutor(inner, { meter, tracer, say });
+    return new InstrumentedExecutor(inner, { meter, tracer, say });
   }
 
   /** What the operator of a service should know; a command says it in its answer. */

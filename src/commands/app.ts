@@ -1,16 +1,16 @@
-import type { RunKitFactory } from '../runs/run-dependencies.js';
+import type { RunDependenciesFactory } from '../runs/run-dependencies.js';
 import type { RunService } from '../runs/run-service.js';
 import type { LlmClient } from '../ports/llm-client.js';
-import type { MachineRoom } from '../ports/host-resources.js';
+import type { HostResources } from '../ports/host-resources.js';
 import type { Sandbox } from '../ports/sandbox.js';
 
 /** What a command needs of the composed application. */
 export interface App {
   readonly runs: RunService;
   readonly sandbox: Sandbox;
-  readonly room: MachineRoom;
+  readonly room: HostResources;
   /** What runs work with under the present settings. */
-  readonly kits: RunKitFactory;
+  readonly dependencies: RunDependenciesFactory;
   readonly llm: LlmClient;
   /** The store's file, or server and database. */
   readonly storePath: string;

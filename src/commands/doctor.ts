@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { BestkError, EXIT } from '../core/errors/errors.js';
 import { RESOURCES } from '../core/errors/unavailable.js';
-import type { MachineRoom } from '../ports/host-resources.js';
+import type { HostResources } from '../ports/host-resources.js';
 import type { Completion } from '../ports/llm-client.js';
 import { printJson, printText } from './answer.js';
 import type { App, OpenApp } from './app.js';
@@ -57,7 +57,7 @@ async function examine(app: App, image: string | undefined): Promise<readonly Ch
   ];
 }
 
-async function roomOf(room: MachineRoom): Promise<string> {
+async function roomOf(room: HostResources): Promise<string> {
   const low = await room.shortage(RESOURCES);
   if (low !== null) throw low;
   const levels = await room.levels();

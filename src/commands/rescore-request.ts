@@ -3,7 +3,7 @@ import { BadInputError } from '../core/errors/errors.js';
 import { RunRequest } from '../core/run/run-request.js';
 import { readIssue } from '../io/inputs/issue.js';
 import type { ImportedInstance } from '../io/saved-runs/imported-folder.js';
-import type { RunKitFactory } from '../runs/run-dependencies.js';
+import type { RunDependenciesFactory } from '../runs/run-dependencies.js';
 
 export interface RescoreOptions {
   readonly input: readonly string[];
@@ -36,11 +36,11 @@ export async function rescoreRequest(
   options: RescoreWishes,
   instance: ImportedInstance,
   candidates: readonly Candidate[],
-  kits: RunKitFactory,
+  dependencies: RunDependenciesFactory,
 ): Promise<RunRequest> {
   const { instance_id } = instance;
   const { issue, image } = await issueOf(options, instance);
-  const verifiers = chosen(options, image, kits);
+  const verifiers = chosen(options, image, dependencies);
   const parsed = RunRequest.safeParse({ issue, candidates, verifiers, preset: options.preset });
   if (parsed.success) return parsed.data;
   const problem = parsed.error.issues[0];
@@ -67,8 +67,12 @@ async function issueOf(
 }
 
 /** Those asked for; else what settings and image allow. */
-function chosen({ verifiers }: RescoreWishes, image: string | null, kits: RunKitFactory): readonly string[] {
-  const names = verifiers?.split(',').map((name) => name.trim()) ?? [...kits.defaults];
+function chosen(
+  { verifiers }: RescoreWishes,
+  image: string | null,
+  dependencies: RunDependenciesFactory,
+): readonly string[] {
+  const names = verifiers?.split(',').map((name) => name.trim()) ?? [...dependencies.defaults];
   if (verifiers == null) {
     const allowed = names.filter((name) => name !== 'eb' || image !== null);
     if (allowed.length > 0) return allowed;

@@ -89,7 +89,7 @@ async function rescoreAll(
       signal.throwIfAborted();
       const { instance_id } = instance;
       try {
-        const request = await rescoreRequest(options, instance, await folder.candidates(instance_id), app.kits);
+        const request = await rescoreRequest(options, instance, await folder.candidates(instance_id), app.dependencies);
         const run = await runOne(
           app,
           { key: `rescore:${contentKey(request)}`, request, onEvent: () => undefined },

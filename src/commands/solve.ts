@@ -79,7 +79,7 @@ async function solve(options: SolveOptions, openApp: OpenApp): Promise<number> {
 
 async function tellEstimate(app: App, request: RunRequest, asJson: boolean): Promise<number> {
   try {
-    const atMost = estimate(request, checkRequest(request, app.kits), app.kits);
+    const atMost = estimate(request, checkRequest(request, app.dependencies), app.dependencies);
     if (asJson) printJson({ at_most: atMost });
     else
       printText(

@@ -9,20 +9,20 @@ import { ReportsController } from './reports/reports.controller.js';
 import { RescoresController } from './runs/rescore.controller.js';
 import { RunEventsController } from './runs/run-events.controller.js';
 import { RunsController } from './runs/runs.controller.js';
-import { ScoreAgainController } from './runs/rescore.controller.js';
+import { RescoreRunController } from './runs/rescore.controller.js';
 
 /** What watches a process, with or without the rest of the service: `/healthz`, `/readyz`, `/metrics`. */
 export const watchControllers: Type[] = [HealthController, MetricsController];
 
 /** What those are answered from, for a module that also has RunStore, Sandbox, ModelProbe, Meter and Exposition. */
-export const watchProviders: Provider[] = [QueueGauges, Readiness];
+export const telemetryProviders: Provider[] = [QueueGauges, Readiness];
 
-/** Everything that answers HTTP, for the module that provides RunService, RescoreIntake, JudgePrompts, ReportMaker, ReportStore, AuditLog and {@link watchProviders}. */
+/** Everything that answers HTTP, for the module that provides RunService, RescoreIntake, JudgePrompts, ReportMaker, ReportStore, AuditLog and {@link telemetryProviders}. */
 export const httpControllers: Type[] = [
   RunsController,
   RunEventsController,
   EvidenceController,
-  ScoreAgainController,
+  RescoreRunController,
   RescoresController,
   ReportsController,
   AuditController,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Sampler } from '../agent/loop/rollout.js';
 import type { Candidate } from '../core/run/candidate.js';
-import type { Ahead } from '../core/run/cell.js';
+import type { RemoteExecutor } from '../core/run/cell.js';
 import { contentKey } from '../core/fingerprint.js';
 import type { Observe } from '../core/run/verifier.js';
 import type { RunRequest } from '../core/run/run-request.js';
@@ -12,7 +12,7 @@ import type { ResultStore } from '../ports/result-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
 import type { UnitKind } from '../ports/unit-store.js';
 import type { Emit } from '../runs/run-executor.js';
-import type { RunKit, RunKitFactory } from '../runs/run-dependencies.js';
+import type { RunDependencies, RunDependenciesFactory } from '../runs/run-dependencies.js';
 import type { UnitDesk } from './unit-desk.js';
 import type { UnitDone } from './unit-payloads.js';
 import { candidateKey } from './unit-performer.js';
@@ -31,23 +31,27 @@ export interface SpreadRun {
   readonly emit: Emit;
 }
 
-export interface KitTools {
-  readonly kits: RunKitFactory;
+export interface DependencyTools {
+  readonly dependencies: RunDependenciesFactory;
   readonly sandbox: Sandbox;
   readonly spread?: Omit<SpreadTools, 'sandbox'>;
 }
 
 /** The kit of a run, whose work is spread where there are tools for it. */
-export function kitOf({ kits, sandbox, spread: tools }: KitTools, run: SpreadRun, observe: Observe): RunKit {
+export function dependenciesOf(
+  { dependencies, sandbox, spread: tools }: DependencyTools,
+  run: SpreadRun,
+  observe: Observe,
+): RunDependencies {
   const { budget } = run.request;
-  if (tools === undefined) return kits.create(observe, budget);
+  if (tools === undefined) return dependencies.create(observe, budget);
   const spread = new RunSpread({ ...tools, sandbox }, run);
-  return spread.over(kits.create(observe, budget, spread.ahead));
+  return spread.over(dependencies.create(observe, budget, spread.remote));
 }
 
 /** One run, in units that any process on the store may do. What each came to is counted to the run. */
 class RunSpread {
-  private kit: RunKit | null = null;
+  private deps: RunDependencies | null = null;
 
   constructor(
     private readonly tools: SpreadTools,
@@ -55,7 +59,7 @@ class RunSpread {
   ) {}
 
   /** Has the cells of a job executed. */
-  readonly ahead: Ahead = async (job, signal) => {
+  readonly remote: RemoteExecutor = async (job, signal) => {
     const image_id = await this.imageId(signal);
     const what = job.tests === null ? 'regression' : `${job.tests.length} tests`;
     const label = `${what} on ${job.tree === null ? 'base' : `patch ${contentKey(job.tree).slice(0, 8)}`}`;
@@ -63,15 +67,15 @@ class RunSpread {
   };
 
   /** The kit with its rollouts and its judge's verdicts spread. */
-  over(kit: RunKit): RunKit {
-    this.kit = kit;
+  over(deps: RunDependencies): RunDependencies {
+    this.deps = deps;
     // A budget is counted in one place, before each call: its calls stay in one process.
-    if (this.run.request.budget !== null) return kit;
-    const verifiers = { ...kit.verifiers };
+    if (this.run.request.budget !== null) return deps;
+    const verifiers = { ...deps.verifiers };
     for (const name of VerifierName.options) {
       if (verifiers[name].pointwise === true) verifiers[name] = this.verifier(name, verifiers[name]);
     }
-    return { ...kit, verifiers, sampler: kit.sampler === null ? null : this.sampler(kit.sampler) };
+    return { ...deps, verifiers, sampler: deps.sampler === null ? null : this.sampler(deps.sampler) };
   }
 
   private sampler(here: Sampler): Sampler {
@@ -127,7 +131,7 @@ class RunSpread {
     const { desk, process } = this.tools;
     const offer = { runId: this.run.id, kind, key, payload: { ...payload, offered_by: process } };
     const { worker, attempts, ...done } = await desk.have(offer, signal);
-    this.kit?.absorb(done);
+    this.deps?.absorb(done);
     await this.run.emit('unit', { kind, label: payload.label, worker, attempts, seconds: done.seconds });
     return done;
   }

@@ -1,5 +1,5 @@
 import type { ModelUsage } from '../core/run/run-result.js';
-import type { RunKit } from '../runs/run-dependencies.js';
+import type { RunDependencies } from '../runs/run-dependencies.js';
 import type { Accounted } from './unit-payloads.js';
 
 const COUNTS = ['calls', 'stored_answers', 'input_tokens', 'cached_input_tokens', 'output_tokens', 'seconds'] as const;
@@ -8,11 +8,11 @@ const COUNTS = ['calls', 'stored_answers', 'input_tokens', 'cached_input_tokens'
 export class UnitAccount {
   private last: Accounted = { usage: [], spent: { tokens: 0, usd: 0 } };
 
-  constructor(private readonly kit: Pick<RunKit, 'usage' | 'ledger'>) {}
+  constructor(private readonly deps: Pick<RunDependencies, 'usage' | 'ledger'>) {}
 
   take(): Accounted {
-    const { tokens, usd } = this.kit.ledger.spent();
-    const now = { usage: [...this.kit.usage()], spent: { tokens, usd } };
+    const { tokens, usd } = this.deps.ledger.spent();
+    const now = { usage: [...this.deps.usage()], spent: { tokens, usd } };
     const before = this.last;
     this.last = now;
     return {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { InterruptedError } from '../core/errors/errors.js';
 import { StoreUnavailableError } from '../core/errors/unavailable.js';
 import { unitId, UnitStore, type UnitKind } from '../ports/unit-store.js';
-import type { RunKitFactory } from '../runs/run-dependencies.js';
+import type { RunDependenciesFactory } from '../runs/run-dependencies.js';
 import type { RunSettings } from '../runs/run-settings.js';
 import { UnitFailedError } from './unit-error.js';
 import { UnitDone, UnitFailure } from './unit-payloads.js';
@@ -16,7 +16,7 @@ interface Waiting {
 
 export interface DeskTools {
   readonly units: UnitStore;
-  readonly kits: Pick<RunKitFactory, 'setupOf'>;
+  readonly dependencies: Pick<RunDependenciesFactory, 'setupOf'>;
   readonly worker: UnitWorker;
   readonly settings: Pick<RunSettings, 'bell' | 'turns' | 'pollMs' | 'patienceMs' | 'room'>;
 }
@@ -36,7 +36,7 @@ export interface DoneBy extends UnitDone {
 /** Where the runs of this process put up units, and wait until they are done: here, or by another process. */
 export class UnitDesk {
   private readonly waiting = new Map<string, Waiting>();
-  private watching = false;
+  private telemetry = false;
   /** When, by the clock of timers, somebody last worked on what is waited for, or there was room to. */
   private lastHope = 0;
 
@@ -44,10 +44,10 @@ export class UnitDesk {
 
   /** @throws UnitFailedError, StoreUnavailableError, MachineLowError, and the signal's reason */
   async have({ payload, ...offer }: Offer, signal: AbortSignal): Promise<DoneBy> {
-    const { units, kits, worker, settings } = this.tools;
+    const { units, dependencies, worker, settings } = this.tools;
     await settings.turns.next();
     signal.throwIfAborted();
-    const setup = await kits.setupOf(offer.kind);
+    const setup = await dependencies.setupOf(offer.kind);
     const id = unitId(offer);
     worker.expected.expect(id, offer.runId);
     await units.offer({ ...offer, setup, payload: z.json().parse(payload) });
@@ -105,12 +105,12 @@ export class UnitDesk {
         },
       });
       if (signal.aborted) abort();
-      else if (!this.watching) void this.watch();
+      else if (!this.telemetry) void this.watch();
     });
   }
 
   private async watch(): Promise<void> {
-    this.watching = true;
+    this.telemetry = true;
     this.lastHope = performance.now();
     const { units, settings } = this.tools;
     while (this.waiting.size > 0) {
@@ -124,7 +124,7 @@ export class UnitDesk {
         this.rejectAll(error as Error);
       }
     }
-    this.watching = false;
+    this.telemetry = false;
   }
 
   /** What this machine has no room for another may do; when none does for long, who waits is told why. */

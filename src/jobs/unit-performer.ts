@@ -3,7 +3,7 @@ import { contentKey } from '../core/fingerprint.js';
 import { Candidate } from '../core/run/candidate.js';
 import { RunRequest } from '../core/run/run-request.js';
 import type { TokenCounts } from '../core/budget/budget.js';
-import type { MachineRoom } from '../ports/host-resources.js';
+import type { HostResources } from '../ports/host-resources.js';
 import type { ResultStore } from '../ports/result-store.js';
 import type { RunStore } from '../ports/run-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
@@ -11,7 +11,7 @@ import { UnitKind, type Unit } from '../ports/unit-store.js';
 import { ImageMissingError } from '../core/errors/unavailable.js';
 import type { InRun } from './expected-units.js';
 import type { Emit } from '../runs/run-executor.js';
-import type { RunKit, RunKitFactory } from '../runs/run-dependencies.js';
+import type { RunDependencies, RunDependenciesFactory } from '../runs/run-dependencies.js';
 import { UnitAccount } from './unit-account.js';
 import { NotHereError } from './unit-error.js';
 import { CellsUnit, RolloutUnit, VerdictUnit, type UnitDone } from './unit-payloads.js';
@@ -20,12 +20,12 @@ export interface PerformerTools {
   readonly runs: RunStore;
   readonly results: ResultStore;
   readonly sandbox: Sandbox;
-  readonly kits: RunKitFactory;
+  readonly dependencies: RunDependenciesFactory;
   /** How many units of each kind are done here at once. */
   readonly rooms: Readonly<Record<UnitKind, number>>;
   /** This process, among those that offer units. */
   readonly process: string;
-  readonly room: MachineRoom;
+  readonly room: HostResources;
   /** Does work in the name of a run, whoever offered it: limits are shared by run, and logs tell it. */
   readonly inRun: InRun;
 }
@@ -33,7 +33,7 @@ export interface PerformerTools {
 /** What the units of one run share in this process: the request, the model calls under way, the compiled modules. */
 interface Session {
   readonly request: RunRequest;
-  readonly kit: RunKit;
+  readonly deps: RunDependencies;
   readonly account: UnitAccount;
 }
 
@@ -47,13 +47,13 @@ export class UnitPerformer {
   constructor(private readonly tools: PerformerTools) {}
 
   /** The settings hash and the room of each kind; none for what the machine is too low for. */
-  async rooms(): Promise<readonly { readonly kind: UnitKind; readonly setup: string; readonly most: number }[]> {
-    const { kits, rooms, room } = this.tools;
+  async capacity(): Promise<readonly { readonly kind: UnitKind; readonly setup: string; readonly most: number }[]> {
+    const { dependencies, rooms, room } = this.tools;
     const low = await room.shortage();
     const canJudge = low === null || (await room.shortage(['store'])) === null;
     const most = (kind: UnitKind): number => ((kind === 'verdict' ? canJudge : low === null) ? rooms[kind] : 0);
     return Promise.all(
-      UnitKind.options.map(async (kind) => ({ kind, setup: await kits.setupOf(kind), most: most(kind) })),
+      UnitKind.options.map(async (kind) => ({ kind, setup: await dependencies.setupOf(kind), most: most(kind) })),
     );
   }
 
@@ -73,13 +73,13 @@ export class UnitPerformer {
     if (unit.kind === 'rollout') return this.rollout(RolloutUnit.parse(unit.payload), session, emit, signal);
     const payload = CellsUnit.parse(unit.payload);
     await this.requireImage(payload.job.environment.image, payload, signal);
-    await session.kit.cells(payload.job, signal);
+    await session.deps.cells(payload.job, signal);
     return null;
   }
 
   private async rollout(
     unit: z.infer<typeof RolloutUnit>,
-    { request: { issue }, kit: { sampler, ledger } }: Session,
+    { request: { issue }, deps: { sampler, ledger } }: Session,
     emit: Emit,
     signal: AbortSignal,
   ): Promise<null> {
@@ -101,7 +101,7 @@ export class UnitPerformer {
 
   private async verdict(
     { verifier, candidate_id, stored }: z.infer<typeof VerdictUnit>,
-    { request, kit }: Session,
+    { request, deps }: Session,
     signal: AbortSignal,
   ): Promise<UnitDone['result']> {
     const candidate =
@@ -110,7 +110,7 @@ export class UnitPerformer {
         : Candidate.parse(await this.tools.results.get(stored));
     if (candidate === undefined) throw new Error(`There is no candidate "${candidate_id}".`);
     const task = { issue: request.issue, candidates: [candidate], tests: [] };
-    return z.json().parse(await kit.verifiers[verifier].verify(task, signal));
+    return z.json().parse(await deps.verifiers[verifier].verify(task, signal));
   }
 
   /** The same tag may be another image here. @throws NotHereError, or ImageMissingError for a run of this process */
@@ -148,8 +148,8 @@ export class UnitPerformer {
   private async open(runId: string): Promise<Session> {
     const run = await this.tools.runs.get(runId);
     const request = RunRequest.parse(run?.request);
-    const kit = this.tools.kits.create(NOTHING, null);
-    return { request, kit, account: new UnitAccount(kit) };
+    const deps = this.tools.dependencies.create(NOTHING, null);
+    return { request, deps, account: new UnitAccount(deps) };
   }
 }
 

@@ -85,7 +85,7 @@ export class UnitWorker {
     await settings.turns.next();
     if (this.closing.signal.aborted) return null;
     try {
-      const rooms = await performer.rooms();
+      const rooms = await performer.capacity();
       const setups = rooms.filter(({ kind, most }) => this.countOf(kind) < most).map(({ setup }) => setup);
       if (setups.length === 0) return null;
       const only = settings.departure.hasBegun ? this.expected.runs() : null;

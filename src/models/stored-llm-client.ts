@@ -1,4 +1,4 @@
-import { SharedFlights } from '../core/async/single-flight.js';
+import { SingleFlight } from '../core/async/single-flight.js';
 import { contentKey } from '../core/fingerprint.js';
 import type { ModelUsage } from '../core/run/run-result.js';
 import { Completion, type CompletionRequest, type CompletionUsage, LlmClient } from '../ports/llm-client.js';
@@ -13,7 +13,7 @@ export class StoredLlmClient extends LlmClient {
   readonly #inner: LlmClient;
   readonly #results: ResultStore;
   readonly #endpointOf: (model: string) => string;
-  readonly #flights = new SharedFlights<{ completion: Completion; stored: boolean; seconds: number }>();
+  readonly #flights = new SingleFlight<{ completion: Completion; stored: boolean; seconds: number }>();
   readonly #ledger = new UsageLedger();
 
   /** @param endpointOf names who answers for a model (a base URL, a recording): equal calls to another one are other calls */

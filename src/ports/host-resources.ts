@@ -4,7 +4,7 @@ import { isLow, type Level, MachineLowError, type Resource } from '../core/error
 const FOR_WORK: readonly Resource[] = ['engine', 'memory', 'store'];
 
 /** How much of what it needs the machine has left. */
-export abstract class MachineRoom {
+export abstract class HostResources {
   /** What can be seen from here; what cannot is not there. Never throws. */
   abstract levels(): Promise<readonly Level[]>;
 
@@ -16,10 +16,10 @@ export abstract class MachineRoom {
   }
 }
 
-class Boundless extends MachineRoom {
+class Boundless extends HostResources {
   override levels(): Promise<readonly Level[]> {
     return Promise.resolve([]);
   }
 }
 /** Where nobody looks. */
-export const BOUNDLESS: MachineRoom = new Boundless();
+export const BOUNDLESS: HostResources = new Boundless();

@@ -3,31 +3,31 @@ import { costOf, priceOf } from '../core/budget/budget.js';
 import { BadInputError } from '../core/errors/errors.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import { isJudge, type VerifierName } from '../core/run/verifier.js';
-import type { RunKitFactory } from './run-dependencies.js';
+import type { RunDependenciesFactory } from './run-dependencies.js';
 
 /**
  * Refuses what could never be done with these settings.
  * @returns the verifiers to use
  * @throws BadInputError naming the field and the setting
  */
-export function checkRequest(request: RunRequest, kits: RunKitFactory): readonly VerifierName[] {
+export function checkRequest(request: RunRequest, dependencies: RunDependenciesFactory): readonly VerifierName[] {
   checkPreset(request.preset);
-  const names = request.verifiers ?? kits.defaults;
-  if (names.some(isJudge) && kits.verifierModel === null) {
+  const names = request.verifiers ?? dependencies.defaults;
+  if (names.some(isJudge) && dependencies.verifierModel === null) {
     throw new BadInputError(
       'the execution-free verifier needs a model, and BESTK_VERIFIER_MODEL is not set.',
       { field: 'verifiers' },
       'Set BESTK_VERIFIER_MODEL (and OPENAI_BASE_URL), or ask for the verifiers "eb" alone.',
     );
   }
-  if (request.candidates === null && kits.agent === null) {
+  if (request.candidates === null && dependencies.agent === null) {
     throw new BadInputError(
       'sampling candidates needs a model, and BESTK_AGENT_MODEL is not set.',
       { field: 'candidates' },
       'Set BESTK_AGENT_MODEL (and OPENAI_BASE_URL), or give the candidates.',
     );
   }
-  checkPrices(request, names, kits);
+  checkPrices(request, names, dependencies);
   return names;
 }
 
@@ -42,9 +42,9 @@ function checkPreset(preset: string): void {
 }
 
 /** A limit in money says nothing about calls whose price nobody knows. */
-function checkPrices(request: RunRequest, names: readonly VerifierName[], kits: RunKitFactory): void {
+function checkPrices(request: RunRequest, names: readonly VerifierName[], dependencies: RunDependenciesFactory): void {
   if ((request.budget?.usd ?? null) === null) return;
-  const unpriced = kits.modelsOf(request, names).find((model) => priceOf(model, kits.prices) === null);
+  const unpriced = dependencies.modelsOf(request, names).find((model) => priceOf(model, dependencies.prices) === null);
   if (unpriced === undefined) return;
   throw new BadInputError(
     `is in US dollars, but the price of the model "${unpriced}" is not known.`,
@@ -68,9 +68,15 @@ const JUDGE_TOKENS = 65_536;
  * An upper bound from the limits: every trajectory takes all its steps, every call fills the context, nothing comes from
  * a prefix cache, the judge is asked once about each. More questions and writing tests are not in it.
  */
-export function estimate({ k, candidates }: RunRequest, names: readonly VerifierName[], kits: RunKitFactory): Estimate {
-  const agent = candidates === null ? agentPart(k, kits) : NOTHING;
-  const judge = names.some(isJudge) ? part(kits, kits.verifierModel, k, { context: JUDGE_TOKENS, answer: 0 }) : NOTHING;
+export function estimate(
+  { k, candidates }: RunRequest,
+  names: readonly VerifierName[],
+  dependencies: RunDependenciesFactory,
+): Estimate {
+  const agent = candidates === null ? agentPart(k, dependencies) : NOTHING;
+  const judge = names.some(isJudge)
+    ? part(dependencies, dependencies.verifierModel, k, { context: JUDGE_TOKENS, answer: 0 })
+    : NOTHING;
   return {
     model_calls: agent.model_calls + judge.model_calls,
     tokens: agent.tokens + judge.tokens,
@@ -80,15 +86,15 @@ export function estimate({ k, candidates }: RunRequest, names: readonly Verifier
 
 const NOTHING: Estimate = { model_calls: 0, tokens: 0, usd: 0 };
 
-function agentPart(k: number, kits: RunKitFactory): Estimate {
-  if (kits.agent === null) return NOTHING;
-  const { model, limits } = kits.agent;
+function agentPart(k: number, dependencies: RunDependenciesFactory): Estimate {
+  if (dependencies.agent === null) return NOTHING;
+  const { model, limits } = dependencies.agent;
   const { max_steps_absolute: steps, max_tokens: context, max_answer_tokens: answer } = limits;
-  return part(kits, model, k * (steps ?? 0), { context: context ?? 0, answer: answer ?? 0 });
+  return part(dependencies, model, k * (steps ?? 0), { context: context ?? 0, answer: answer ?? 0 });
 }
 
 function part(
-  { prices }: RunKitFactory,
+  { prices }: RunDependenciesFactory,
   model: string | null,
   calls: number,
   { context, answer }: { context: number; answer: number },

@@ -8,26 +8,26 @@ import type { Provenance, RunResult, Sampling } from '../core/run/run-result.js'
 import type { Selection } from '../core/run/selection.js';
 import type { Verdict } from '../core/run/verdict.js';
 import { type Admission, isJudge, type Observe, type VerifierName } from '../core/run/verifier.js';
-import { kitOf, type SpreadTools } from '../jobs/run-spread.js';
+import { dependenciesOf, type SpreadTools } from '../jobs/run-spread.js';
 import type { PromptLibrary } from '../ports/prompt-library.js';
 import type { Run } from '../ports/run-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
 import { checkRequest, estimate } from './check-request.js';
 import { collect } from './collect.js';
 import { describeCandidates, type Described } from './entries.js';
-import type { RunKit, RunKitFactory } from './run-dependencies.js';
+import type { RunDependencies, RunDependenciesFactory } from './run-dependencies.js';
 import { type Emit, RunExecutor } from './run-executor.js';
 import { originFlags, score } from './score.js';
 import { excluding, separating, testQuality, writtenTests } from './tests-of-run.js';
-import { Watch } from './watch.js';
+import { StageTelemetry } from './stage-telemetry.js';
 
 export interface PipelineTools {
-  readonly kits: RunKitFactory;
+  readonly dependencies: RunDependenciesFactory;
   readonly sandbox: Sandbox;
   readonly prompts: PromptLibrary;
   readonly version: string;
   /** Absent = nobody watches. */
-  readonly watch?: Watch;
+  readonly watch?: StageTelemetry;
   /** Spreads runs over the processes on the store; absent = everything is done here. */
   readonly spread?: Omit<SpreadTools, 'sandbox'>;
 }
@@ -42,16 +42,16 @@ interface Given {
 
 /** collect → score → select: one run, from its request to its result. */
 export class PipelineExecutor extends RunExecutor {
-  private readonly watch: Watch;
+  private readonly watch: StageTelemetry;
 
   constructor(private readonly tools: PipelineTools) {
     super();
-    this.watch = tools.watch ?? new Watch();
+    this.watch = tools.watch ?? new StageTelemetry();
   }
 
   /** @throws BadInputError for an unknown preset, or a model or price that the request needs and the settings lack */
   override check(request: Run['request']): void {
-    checkRequest(RunRequest.parse(request), this.tools.kits);
+    checkRequest(RunRequest.parse(request), this.tools.dependencies);
   }
 
   /** @throws BadInputError, UnavailableError, and the signal's reason */
@@ -63,24 +63,24 @@ export class PipelineExecutor extends RunExecutor {
 
   private async perform(id: string, request: RunRequest, emit: Emit, signal: AbortSignal): Promise<RunResult> {
     const { issue, preset } = request;
-    const names = checkRequest(request, this.tools.kits);
+    const names = checkRequest(request, this.tools.dependencies);
     const record = new Record(emit);
-    const kit = kitOf(this.tools, { id, request, emit }, record);
+    const deps = dependenciesOf(this.tools, { id, request, emit }, record);
     using time = new TimeBudget(request.budget?.seconds ?? null);
     const { instance_id } = issue;
-    const atMost = { ...estimate(request, names, this.tools.kits) };
+    const atMost = { ...estimate(request, names, this.tools.dependencies) };
     await emit('started', { instance_id, k: request.k, verifiers: [...names], preset, at_most: atMost });
 
-    const given = await this.candidates(request, kit, { emit, time }, signal);
+    const given = await this.candidates(request, deps, { emit, time }, signal);
     const { candidates, rollouts, sampling } = given;
     const writes = names.includes('eb') && request.tests === null;
-    const writing = (): ReturnType<typeof writtenTests> => writtenTests(kit, { issue, candidates }, emit, signal);
+    const writing = (): ReturnType<typeof writtenTests> => writtenTests(deps, { issue, candidates }, emit, signal);
     const written = writes ? [...(await this.watch.stage('test-writing', writing))] : [];
-    const separate = writes ? separating(kit, issue, written, emit) : undefined;
-    const exclude = writes ? excluding(kit, issue, emit) : undefined;
+    const separate = writes ? separating(deps, issue, written, emit) : undefined;
+    const exclude = writes ? excluding(deps, issue, emit) : undefined;
     const task = { issue, candidates, tests: request.tests ?? [...written], separate, exclude };
     const { verdicts, seconds } = await score(
-      names.map((name) => this.watch.verifier(kit.verifiers[name])),
+      names.map((name) => this.watch.verifier(deps.verifiers[name])),
       task,
       { emit: (verdict) => emit('verdict', { ...verdict, evidence: {} }), outOfTime: time.over },
       signal,
@@ -104,7 +104,7 @@ export class PipelineExecutor extends RunExecutor {
         ...statistics(described, verdicts, record.admissions),
         tests_given: (request.tests ?? written).length,
       },
-      usage: { models: [...kit.usage()], cost_usd: kit.ledger.spent().usd, stages: { ...given.seconds, ...seconds } },
+      usage: { models: [...deps.usage()], cost_usd: deps.ledger.spent().usd, stages: { ...given.seconds, ...seconds } },
       provenance: await this.provenance(request, names, signal),
       tests: [...written],
       rollouts: [...rollouts],
@@ -115,7 +115,7 @@ export class PipelineExecutor extends RunExecutor {
   /** Those of the request, or sampled ones. */
   private async candidates(
     { issue, k, k0, seed, candidates }: RunRequest,
-    { sampler, ledger }: RunKit,
+    { sampler, ledger }: RunDependencies,
     { emit, time }: { readonly emit: Emit; readonly time: TimeBudget },
     signal: AbortSignal,
   ): Promise<Given> {
@@ -123,7 +123,7 @@ export class PipelineExecutor extends RunExecutor {
     if (sampler === null) throw new Error('A request without an agent model was let through.');
     const start = performance.now();
     const plan = { issue, k, k0, seed, ledger, stopAt: time.samplingOver };
-    const watched = this.watch.sampler(sampler, this.tools.kits.agent?.model ?? null);
+    const watched = this.watch.sampler(sampler, this.tools.dependencies.agent?.model ?? null);
     const sample = (): ReturnType<typeof collect> => collect(watched, plan, emit, signal);
     const { rollouts, sampling } = await this.watch.stage('sampling', sample);
     const seconds = { agent: Math.round(performance.now() - start) / 1000 };
@@ -135,15 +135,15 @@ export class PipelineExecutor extends RunExecutor {
     names: readonly VerifierName[],
     signal: AbortSignal,
   ): Promise<Provenance> {
-    const { sandbox, prompts, kits, version } = this.tools;
+    const { sandbox, prompts, dependencies, version } = this.tools;
     const samples = request.candidates === null;
     const executes = samples || names.includes('eb');
     return {
       bestk_version: version,
       image_id: executes ? (await sandbox.describeImage(request.issue.environment.image, signal)).id : null,
-      verifier_model: names.some(isJudge) ? kits.verifierModel : null,
-      agent: samples ? kits.agent : null,
-      test_model: names.includes('eb') && request.tests === null ? kits.testModel : null,
+      verifier_model: names.some(isJudge) ? dependencies.verifierModel : null,
+      agent: samples ? dependencies.agent : null,
+      test_model: names.includes('eb') && request.tests === null ? dependencies.testModel : null,
       prompt_hashes: { ...(await prompts.hashes()) },
       preset: request.preset,
       verifiers: [...names],

@@ -8,18 +8,18 @@ import { VerifierName } from '../core/run/verifier.js';
 import type { Run } from '../ports/run-store.js';
 
 /** What another run of the same candidates and tests does differently; what is not said stays as it was. */
-export const ScoreAgain = z.strictObject({
+export const RescoreRun = z.strictObject({
   preset: z.string().min(1).max(256).optional(),
   verifiers: z.array(VerifierName).min(1).optional(),
 });
-export type ScoreAgain = z.infer<typeof ScoreAgain>;
+export type RescoreRun = z.infer<typeof RescoreRun>;
 
 /**
  * A request that verifies and selects among the candidates of a run again, with the tests it had; what was executed
  * before is found in the store. Budgets are not taken over.
  * @throws RunConflictError when the run has no candidates (yet)
  */
-export function scoreAgain(run: Run, change: ScoreAgain): Run['request'] {
+export function rescoreRun(run: Run, change: RescoreRun): Run['request'] {
   const { issue, preset, verifiers, ...request } = RunRequest.parse(run.request);
   const result = run.result === null ? null : RunResult.parse(run.result);
   const candidates = request.candidates ?? result?.rollouts.map(candidateOf) ?? [];

@@ -2,7 +2,7 @@ import type { Sampler } from '../agent/loop/rollout.js';
 import type { BudgetLedger } from '../core/budget/budget-ledger.js';
 import type { Budget, PriceTable } from '../core/budget/budget.js';
 import type { Candidate } from '../core/run/candidate.js';
-import type { Ahead, CellJob } from '../core/run/cell.js';
+import type { RemoteExecutor, CellJob } from '../core/run/cell.js';
 import type { GeneratedTest, TestWriter } from '../core/run/generated-test.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import type { AgentDescription, ModelUsage } from '../core/run/run-result.js';
@@ -12,7 +12,7 @@ import type { Message } from '../ports/llm-client.js';
 import type { UnitKind } from '../ports/unit-store.js';
 
 /** What one run works with, and what its model calls came to so far. */
-export interface RunKit {
+export interface RunDependencies {
   readonly verifiers: Readonly<Record<VerifierName, Verifier>>;
   /** Null when no agent model is configured. */
   readonly sampler: Sampler | null;
@@ -29,7 +29,7 @@ export interface RunKit {
 }
 
 /** Makes the kit of one run; bound in the composition root. */
-export abstract class RunKitFactory {
+export abstract class RunDependenciesFactory {
   /** Verifiers to use when a request names none. */
   abstract readonly defaults: readonly VerifierName[];
   abstract readonly verifierModel: string | null;
@@ -45,7 +45,7 @@ export abstract class RunKitFactory {
   /** Hash of the settings that a kind of unit depends on; processes with the same can do each other's. */
   abstract setupOf(kind: UnitKind): Promise<string>;
   /** @param ahead spreads the executions; absent = they are made here */
-  abstract create(observe: Observe, budget: Budget | null, ahead?: Ahead): RunKit;
+  abstract create(observe: Observe, budget: Budget | null, remote?: RemoteExecutor): RunDependencies;
 }
 
 /** What a judge is shown of a candidate. */

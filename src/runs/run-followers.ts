@@ -16,7 +16,7 @@ interface Followed {
  */
 export class RunFollowers {
   private readonly followed = new Map<string, Followed>();
-  private watching = false;
+  private telemetry = false;
 
   constructor(
     private readonly store: Pick<RunStore, 'heads' | 'statusOf' | 'events'>,
@@ -49,7 +49,7 @@ export class RunFollowers {
     const entry = this.followed.get(id) ?? { followers: 0, head: undefined };
     entry.followers += 1;
     this.followed.set(id, entry);
-    if (!this.watching) void this.watch();
+    if (!this.telemetry) void this.watch();
   }
 
   private end(id: string): void {
@@ -60,7 +60,7 @@ export class RunFollowers {
   }
 
   private async watch(): Promise<void> {
-    this.watching = true;
+    this.telemetry = true;
     while (this.followed.size > 0) {
       await new Promise((resolve) => setTimeout(resolve, this.settings.pollMs));
       const ids = [...this.followed.keys()];
@@ -68,7 +68,7 @@ export class RunFollowers {
       const heads = await this.store.heads(ids).catch(() => null);
       for (const id of ids) if (heads === null || this.hasMoved(id, heads.get(id))) this.settings.bell.ring(id);
     }
-    this.watching = false;
+    this.telemetry = false;
   }
 
   private hasMoved(id: string, head: RunHead | undefined): boolean {

@@ -1,5 +1,5 @@
 import { type LoggerService } from '@nestjs/common';
-import { BOUNDLESS, type MachineRoom } from '../ports/host-resources.js';
+import { BOUNDLESS, type HostResources } from '../ports/host-resources.js';
 import { Departure } from '../jobs/departure.js';
 import { RunBell } from '../jobs/run-bell.js';
 import { Turns } from '../jobs/turns.js';
@@ -24,7 +24,7 @@ export class RunSettings {
   readonly process: string;
 
   /** Work is taken while there is room. */
-  readonly room: MachineRoom;
+  readonly room: HostResources;
 
   /** Rings for all that works on runs in this process. */
   readonly bell = new RunBell();

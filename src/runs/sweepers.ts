@@ -1,7 +1,7 @@
 import { UnavailableError } from '../core/errors/errors.js';
 import type { Retention } from '../ports/retention.js';
 import type { Sandbox } from '../ports/sandbox.js';
-import type { Say } from './watched-executor.js';
+import type { Say } from './instrumented-executor.js';
 
 const CONTAINERS_EVERY_MS = 60_000;
 const CONSEQUENCE =

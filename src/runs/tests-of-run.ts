@@ -4,12 +4,12 @@ import type { Candidate } from '../core/run/candidate.js';
 import type { GeneratedTest, TestQuality } from '../core/run/generated-test.js';
 import type { Issue } from '../core/run/issue.js';
 import type { Admission, Exclude, Separate } from '../core/run/verifier.js';
-import type { RunKit } from './run-dependencies.js';
+import type { RunDependencies } from './run-dependencies.js';
 import type { Emit } from './run-executor.js';
 
 /** Tests written for this run and taken from the trajectories, none when nobody does. @throws as TestWriter.write */
 export async function writtenTests(
-  { testWriter, harvest }: RunKit,
+  { testWriter, harvest }: RunDependencies,
   { issue, candidates }: { readonly issue: Issue; readonly candidates: readonly Candidate[] },
   emit: Emit,
   signal: AbortSignal,
@@ -24,7 +24,7 @@ export async function writtenTests(
 
 /** Asks the test writer for tests that separate two patches, and keeps them with the others in `tests`. */
 export function separating(
-  { testWriter }: RunKit,
+  { testWriter }: RunDependencies,
   issue: Issue,
   tests: GeneratedTest[],
   emit: Emit,
@@ -39,7 +39,7 @@ export function separating(
 }
 
 /** Asks the test writer which existing tests a right solution has to break. */
-export function excluding({ testWriter }: RunKit, issue: Issue, emit: Emit): Exclude | undefined {
+export function excluding({ testWriter }: RunDependencies, issue: Issue, emit: Emit): Exclude | undefined {
   if (testWriter === null) return undefined;
   return async (tests, signal) => {
     const excluded = tests.length === 0 ? [] : await testWriter.exclude(issue, tests, signal);

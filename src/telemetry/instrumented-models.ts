@@ -8,7 +8,7 @@ import type { OpenPart, Tracer } from '../ports/tracer.js';
 /** Characters of what a server says of itself. */
 const MOST_TOLD = 200;
 
-export interface LlmWatch {
+export interface LlmTelemetry {
   readonly meter: Meter;
   readonly tracer: Tracer;
   readonly prices: PriceTable;
@@ -17,11 +17,11 @@ export interface LlmWatch {
 }
 
 /** Model calls, counted and traced. Stands behind the store of answers: what is stored is no call. */
-export class WatchedLlmClient extends LlmClient {
+export class InstrumentedLlmClient extends LlmClient {
   readonly #inner: LlmClient;
-  readonly #watch: LlmWatch;
+  readonly #watch: LlmTelemetry;
 
-  constructor(inner: LlmClient, watch: LlmWatch) {
+  constructor(inner: LlmClient, watch: LlmTelemetry) {
     super();
     this.#inner = inner;
     this.#watch = watch;
@@ -88,7 +88,7 @@ function addressOf(baseUrl: string | null): { provider?: string; server?: string
 }
 
 /** Stored results, with a count of what was found and what had to be done. */
-export class WatchedResultStore extends ResultStore {
+export class InstrumentedResultStore extends ResultStore {
   readonly #inner: ResultStore;
   readonly #meter: Meter;
 

@@ -21,7 +21,7 @@ interface Watchers {
 }
 
 /** Sandboxes, counted and traced: each container from its opening to its end. */
-export class WatchedSandbox extends Sandbox {
+export class InstrumentedSandbox extends Sandbox {
   readonly #inner: Sandbox;
   readonly #watchers: Watchers;
 
@@ -49,7 +49,7 @@ export class WatchedSandbox extends Sandbox {
       const waited = secondsSince(start);
       part.note({ opened_after_s: waited });
       meter.time('bestk_container_open_duration_seconds', { purpose }, waited);
-      return new WatchedSession(session, { meter, part, purpose });
+      return new InstrumentedSession(session, { meter, part, purpose });
     } catch (error) {
       part.end(error);
       throw error;
@@ -77,20 +77,20 @@ export class WatchedSandbox extends Sandbox {
   }
 }
 
-interface Watch {
+interface StageTelemetry {
   readonly meter: Meter;
   readonly part: OpenPart;
   readonly purpose: string;
 }
 
-class WatchedSession implements SandboxSession {
+class InstrumentedSession implements SandboxSession {
   readonly #start = performance.now();
   #commands = 0;
   #isOpen = true;
 
   constructor(
     private readonly session: SandboxSession,
-    private readonly watch: Watch,
+    private readonly watch: StageTelemetry,
   ) {
     const { meter, purpose } = watch;
     meter.add('bestk_containers_created_total', { purpose });

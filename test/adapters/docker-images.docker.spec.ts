@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DockerImages, type ImageOptions } from '../../src/sandbox/docker/images.js';
-import { RoomGate } from '../../src/sandbox/container/resource-gate.js';
+import { ResourceGate } from '../../src/sandbox/container/resource-gate.js';
 import { SandboxLostError } from '../../src/core/errors/unavailable.js';
-import { GivenRoom } from '../fakes/given-room.js';
+import { GivenResources } from '../fakes/given-room.js';
 import { hasRegistry, startRegistry } from '../fixtures/registry.js';
 import { containersOf, docker, dockerSandbox, go, sh, spec } from './docker-harness.js';
 
@@ -16,9 +16,9 @@ const cli = (...args: string[]): string => execFileSync('docker', args, { encodi
 const isThere = (image: string): boolean => cli('images', '-q', image) !== '';
 
 it('a sandbox waits for room, starts by itself when there is, and leaves nothing behind when none comes', async () => {
-  const room = new GivenRoom({ memory: 1 });
+  const room = new GivenResources({ memory: 1 });
   const sandbox = dockerSandbox({
-    gate: new RoomGate({ room, warn: () => undefined, patienceMs: 400, lookEveryMs: 20 }),
+    gate: new ResourceGate({ room, warn: () => undefined, patienceMs: 400, lookEveryMs: 20 }),
   });
   await expect(sandbox.open(spec, go)).rejects.toMatchObject({ code: 'memory-low' });
   expect(await containersOf()).toEqual([]);
@@ -44,7 +44,7 @@ describeHere('images from a registry', () => {
   let registry: Awaited<ReturnType<typeof startRegistry>>;
   const said: string[] = [];
   const made: string[] = [];
-  const room = new GivenRoom();
+  const room = new GivenResources();
 
   beforeAll(async () => {
     registry = await startRegistry();

@@ -1,4 +1,4 @@
-import { WatchedSandbox } from '../../src/telemetry/instrumented-sandbox.js';
+import { InstrumentedSandbox } from '../../src/telemetry/instrumented-sandbox.js';
 import { EngineUnavailableError, SandboxLostError } from '../../src/core/errors/unavailable.js';
 import { UNMETERED } from '../../src/ports/meter.js';
 import { type ExecOutcome, type ExecRequest, type Sandbox, type SandboxSpec } from '../../src/ports/sandbox.js';
@@ -40,7 +40,7 @@ const fake = (): Sandbox =>
 const place = { image: 'fake:1', workdir: '/testbed', commit: COMMIT };
 sandboxContract('FakeSandbox', () => ({ sandbox: fake(), ...place }));
 sandboxContract('watched', () => ({
-  sandbox: new WatchedSandbox(fake(), { meter: UNMETERED, tracer: UNTRACED }),
+  sandbox: new InstrumentedSandbox(fake(), { meter: UNMETERED, tracer: UNTRACED }),
   ...place,
 }));
 

@@ -6,7 +6,7 @@ import { recordingLine } from '../../src/models/recording/recording.js';
 import { RecordingLlmClient } from '../../src/models/recording/clients.js';
 import { ReplayLlmClient } from '../../src/models/recording/clients.js';
 import { StoredLlmClient } from '../../src/models/stored-llm-client.js';
-import { WatchedLlmClient } from '../../src/telemetry/instrumented-models.js';
+import { InstrumentedLlmClient } from '../../src/telemetry/instrumented-models.js';
 import { UNMETERED } from '../../src/ports/meter.js';
 import { UNTRACED } from '../../src/ports/tracer.js';
 import { contractRequest, llmClientContract } from '../contracts/llm-client.contract.js';
@@ -22,7 +22,12 @@ const nothing = async (): Promise<void> => undefined;
 llmClientContract('fake', async () => ({ client: answering(), close: nothing }));
 
 llmClientContract('watched', async () => ({
-  client: new WatchedLlmClient(answering(), { meter: UNMETERED, tracer: UNTRACED, prices: {}, serverOf: () => null }),
+  client: new InstrumentedLlmClient(answering(), {
+    meter: UNMETERED,
+    tracer: UNTRACED,
+    prices: {},
+    serverOf: () => null,
+  }),
   close: nothing,
 }));
 llmClientContract('stored', async () => ({

@@ -3,7 +3,7 @@ import { mkdtempSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LocalMachineRoom, type Floors, type Places } from '../../src/sandbox/container/host-resources.js';
+import { LocalHostResources, type Floors, type Places } from '../../src/sandbox/container/host-resources.js';
 
 const MIB = 1024 * 1024;
 const LOOKED_AGAIN_MS = 250;
@@ -31,8 +31,8 @@ afterAll(() => {
   rmdirSync(disk);
 });
 
-function roomOn(places: Partial<Places>, floors: Partial<Floors> = {}): LocalMachineRoom {
-  return new LocalMachineRoom({ ...NO_FLOORS, ...floors }, { ...NOWHERE, ...places });
+function roomOn(places: Partial<Places>, floors: Partial<Floors> = {}): LocalHostResources {
+  return new LocalHostResources({ ...NO_FLOORS, ...floors }, { ...NOWHERE, ...places });
 }
 
 onDisk('tells a disk that fills up, and that it has room again', async () => {

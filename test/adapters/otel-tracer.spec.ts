@@ -12,8 +12,8 @@ import { loadConfig } from '../../src/app/config.js';
 import { RunRequest } from '../../src/core/run/run-request.js';
 import { PipelineExecutor } from '../../src/runs/execute-run.js';
 import type { Run } from '../../src/ports/run-store.js';
-import { ConfiguredKits } from '../../src/app/run-dependencies.js';
-import { Watching } from '../../src/app/telemetry.js';
+import { ConfiguredRunDependencies } from '../../src/app/run-dependencies.js';
+import { Telemetry } from '../../src/app/telemetry.js';
 import { GptTokenizer } from '../../src/models/gpt-tokenizer.js';
 import { MarkdownPromptLibrary } from '../../src/models/prompts/prompt-library.js';
 import { judgementCompletion } from '../fakes/completions.js';
@@ -39,24 +39,24 @@ afterAll(() => {
 /** A run over fakes, as the composition root would make it. */
 async function execute(settings: NodeJS.ProcessEnv, llm: FakeLlmClient): Promise<readonly ReadableSpan[]> {
   const config = loadConfig({ BESTK_LOG_LEVEL: 'silent', OPENAI_API_KEY: SECRET, ...settings });
-  const watching = new Watching(config);
+  const telemetry = new Telemetry(config);
   const suite = { test: (tree: string | null) => (tree === null ? 2 : 0), regression: () => ({ t: 'passed' }) };
-  const sandbox = watching.sandbox(new FakeSandbox(playSuite(suite)));
+  const sandbox = telemetry.sandbox(new FakeSandbox(playSuite(suite)));
   const prompts = new MarkdownPromptLibrary();
-  const kits = new ConfiguredKits(
+  const dependencies = new ConfiguredRunDependencies(
     config,
     {},
     {
       sandbox,
       prompts,
-      llm: watching.llm(() => llm, {}),
-      results: watching.results(new MemoryResultStore()),
+      llm: telemetry.llm(() => llm, {}),
+      results: telemetry.results(new MemoryResultStore()),
       tokenizer: new GptTokenizer(),
-      tracer: watching.tracer,
+      tracer: telemetry.tracer,
     },
   );
-  const tools = { kits, sandbox, prompts, version: '0', watch: watching.stages };
-  const executor = watching.executor(new PipelineExecutor(tools));
+  const tools = { dependencies, sandbox, prompts, version: '0', watch: telemetry.stages };
+  const executor = telemetry.executor(new PipelineExecutor(tools));
   const at = new Date().toISOString();
   const run: Run = {
     ...{ id: 'run-1', status: 'running', created_at: at, updated_at: at, result: null, failure: null },

@@ -1,14 +1,14 @@
-import { RoomGate } from '../../src/sandbox/container/resource-gate.js';
-import { GivenRoom } from '../fakes/given-room.js';
+import { ResourceGate } from '../../src/sandbox/container/resource-gate.js';
+import { GivenResources } from '../fakes/given-room.js';
 
 const quiet = new AbortController().signal;
 const HOUR_MS = 3_600_000;
 
 function world(makeRoom?: () => Promise<void>) {
-  const room = new GivenRoom();
+  const room = new GivenResources();
   const warned: string[] = [];
   const options = { room, warn: (text: string): void => void warned.push(text), patienceMs: 60, lookEveryMs: 5 };
-  return { room, warned, gate: new RoomGate(makeRoom === undefined ? options : { ...options, makeRoom }) };
+  return { room, warned, gate: new ResourceGate(makeRoom === undefined ? options : { ...options, makeRoom }) };
 }
 
 it('lets everybody pass while there is room', async () => {

@@ -1,11 +1,11 @@
 import { setImmediate as tick } from 'node:timers/promises';
 import { inRun } from '../../src/core/async/run-context.js';
-import { Slots } from '../../src/core/async/semaphore.js';
+import { FairSemaphore } from '../../src/core/async/semaphore.js';
 
 const quiet = new AbortController().signal;
 
 /** Takes a place for a run, notes that it has it, and gives it back. */
-function call(slots: Slots, run: string, order: string[]): Promise<void> {
+function call(slots: FairSemaphore, run: string, order: string[]): Promise<void> {
   return inRun(run, async () => {
     const release = await slots.take(quiet);
     order.push(run);
@@ -16,7 +16,7 @@ function call(slots: Slots, run: string, order: string[]): Promise<void> {
 }
 
 it('serves a run that comes later after one call of each other, and keeps the order within a run', async () => {
-  const slots = new Slots(2);
+  const slots = new FairSemaphore(2);
   const order: string[] = [];
   const large = Array.from({ length: 96 }, () => call(slots, 'large', order));
   const later = Array.from({ length: 3 }, () => call(slots, 'later', order));
@@ -26,7 +26,7 @@ it('serves a run that comes later after one call of each other, and keeps the or
 });
 
 it('passes over who gave up, and never has more than its places', async () => {
-  const slots = new Slots(1);
+  const slots = new FairSemaphore(1);
   const order: string[] = [];
   const release = await slots.take(quiet);
   const gone = new AbortController();

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OpenAiLlmClient } from '../../src/models/openai/client.js';
 import { PrometheusMeter } from '../../src/telemetry/prometheus-meter.js';
-import { WatchedLlmClient } from '../../src/telemetry/instrumented-models.js';
-import { WatchedResultStore } from '../../src/telemetry/instrumented-models.js';
-import { WatchedSandbox } from '../../src/telemetry/instrumented-sandbox.js';
+import { InstrumentedLlmClient } from '../../src/telemetry/instrumented-models.js';
+import { InstrumentedResultStore } from '../../src/telemetry/instrumented-models.js';
+import { InstrumentedSandbox } from '../../src/telemetry/instrumented-sandbox.js';
 import { EngineUnavailableError, ModelUnavailableError, SandboxLostError } from '../../src/core/errors/unavailable.js';
 import { UNTRACED } from '../../src/ports/tracer.js';
 import { resultStoreContract } from '../contracts/result-store.contract.js';
@@ -37,7 +37,12 @@ describe('model calls', () => {
 
   it('come to tokens and money by model and role', async () => {
     const inner = new FakeLlmClient(() => ({ ...judgementCompletion(0.9), usage: USAGE }));
-    const llm = new WatchedLlmClient(inner, { meter, tracer: UNTRACED, prices, serverOf: () => 'http://models/v1' });
+    const llm = new InstrumentedLlmClient(inner, {
+      meter,
+      tracer: UNTRACED,
+      prices,
+      serverOf: () => 'http://models/v1',
+    });
     await llm.complete(completionRequest({ model: 'judge', purpose: 'judge' }), signal);
     await llm.complete(completionRequest({ model: 'free', purpose: 'agent' }), signal);
     const tokens = await samples('bestk_model_tokens_total');
@@ -52,7 +57,7 @@ describe('model calls', () => {
 
   it('that a recording answers are hits, and cost nobody anything', async () => {
     const inner = new FakeLlmClient(() => ({ ...judgementCompletion(0.9), usage: USAGE }));
-    const llm = new WatchedLlmClient(inner, { meter, tracer: UNTRACED, prices, serverOf: () => null });
+    const llm = new InstrumentedLlmClient(inner, { meter, tracer: UNTRACED, prices, serverOf: () => null });
     await llm.complete(completionRequest({ model: 'judge', purpose: 'judge' }), signal);
     expect(await samples('bestk_replay_hits_total')).toEqual({ '{role="judge"}': 1 });
     expect(await samples('bestk_model_tokens_total')).toEqual({});
@@ -60,7 +65,12 @@ describe('model calls', () => {
 
   it('that fail are counted by what went wrong, and handed on', async () => {
     const inner = new FakeLlmClient([new ModelUnavailableError('down'), new TypeError('a bug')]);
-    const llm = new WatchedLlmClient(inner, { meter, tracer: UNTRACED, prices, serverOf: () => 'http://models/v1' });
+    const llm = new InstrumentedLlmClient(inner, {
+      meter,
+      tracer: UNTRACED,
+      prices,
+      serverOf: () => 'http://models/v1',
+    });
     const asked = completionRequest({ model: 'judge', purpose: 'judge' });
     await expect(llm.complete(asked, signal)).rejects.toThrow('down');
     await expect(llm.complete(asked, signal)).rejects.toThrow('a bug');
@@ -92,7 +102,7 @@ describe('containers', () => {
   const request = { argv: ['true'], deadlineS: 5 };
 
   it('are live until they are closed, and counted once', async () => {
-    const sandbox = new WatchedSandbox(new FakeSandbox(() => exited(1)), { meter, tracer: UNTRACED });
+    const sandbox = new InstrumentedSandbox(new FakeSandbox(() => exited(1)), { meter, tracer: UNTRACED });
     const session = await sandbox.open(spec, signal);
     expect(await samples('bestk_containers_live')).toEqual({ '{purpose="verify"}': 1 });
     await session.exec(request, signal);
@@ -108,7 +118,7 @@ describe('containers', () => {
   it('are gone after a time-out, which is a result, and after a loss, which is a failure', async () => {
     const inner = new FakeSandbox(({ argv }) => (argv[0] === 'slow' ? ended('timed-out') : exited(0)));
     inner.failOpen(1, new EngineUnavailableError('refused')).failExec(2, new SandboxLostError('removed'));
-    const sandbox = new WatchedSandbox(inner, { meter, tracer: UNTRACED });
+    const sandbox = new InstrumentedSandbox(inner, { meter, tracer: UNTRACED });
     await expect(sandbox.open(spec, signal)).rejects.toThrow('refused');
     await (await sandbox.open(spec, signal)).exec({ argv: ['slow'], deadlineS: 1 }, signal);
     await expect((await sandbox.open(spec, signal)).exec(request, signal)).rejects.toThrow('removed');
@@ -120,7 +130,7 @@ describe('containers', () => {
   });
 
   it('never put an id into a label', async () => {
-    const sandbox = new WatchedSandbox(new FakeSandbox(() => exited(0)), { meter, tracer: UNTRACED });
+    const sandbox = new InstrumentedSandbox(new FakeSandbox(() => exited(0)), { meter, tracer: UNTRACED });
     for (const purpose of ['verify a__b-1', 'something new 17', 'related tests']) {
       await (await sandbox.open({ ...spec, purpose }, signal)).close();
     }
@@ -134,7 +144,7 @@ describe('containers', () => {
 
 describe('stored results', () => {
   it('are hits or misses', async () => {
-    const store = new WatchedResultStore(new MemoryResultStore(), meter);
+    const store = new InstrumentedResultStore(new MemoryResultStore(), meter);
     await store.get('k');
     await store.put('k', 'test', null);
     await store.get('k');
@@ -144,6 +154,6 @@ describe('stored results', () => {
 
   resultStoreContract(
     'watched',
-    async () => new WatchedResultStore(new MemoryResultStore(), new PrometheusMeter('0', false)),
+    async () => new InstrumentedResultStore(new MemoryResultStore(), new PrometheusMeter('0', false)),
   );
 });

@@ -1,8 +1,8 @@
 import { RESOURCES, type Level, type Resource } from '../../src/core/errors/unavailable.js';
-import { MachineRoom } from '../../src/ports/host-resources.js';
+import { HostResources } from '../../src/ports/host-resources.js';
 
 /** A machine with as much room as a test says, and a floor of 100 bytes. */
-export class GivenRoom extends MachineRoom {
+export class GivenResources extends HostResources {
   readonly free: Record<Resource, number>;
 
   constructor(free: Partial<Record<Resource, number>> = {}) {

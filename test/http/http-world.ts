@@ -7,18 +7,18 @@ import { BestkClient } from '../../examples/client/bestk-client.js';
 import { InProcessRunQueue } from '../../src/jobs/in-process-run-queue.js';
 import { PrometheusMeter } from '../../src/telemetry/prometheus-meter.js';
 import type { AuditedRequest } from '../../src/http/ops/audit.js';
-import { httpControllers, watchProviders } from '../../src/http/http-controllers.js';
+import { httpControllers, telemetryProviders } from '../../src/http/http-controllers.js';
 import { type HttpServer, type ServeOptions, startHttp } from '../../src/http/serve.js';
 import { StoredRunReports } from '../../src/app/threads/stored-run-reports.js';
 import { UploadedRuns } from '../../src/app/threads/uploaded-runs.js';
 import { type JudgePrompt, JudgePrompts } from '../../src/runs/run-dependencies.js';
 import { ReportMaker } from '../../src/runs/report-maker.js';
 import { RescoreIntake } from '../../src/runs/rescore-intake.js';
-import { RunKitFactory } from '../../src/runs/run-dependencies.js';
+import { RunDependenciesFactory } from '../../src/runs/run-dependencies.js';
 import { RunExecutor } from '../../src/runs/run-executor.js';
 import { RunService } from '../../src/runs/run-service.js';
 import { RunSettings } from '../../src/runs/run-settings.js';
-import { BOUNDLESS, type MachineRoom } from '../../src/ports/host-resources.js';
+import { BOUNDLESS, type HostResources } from '../../src/ports/host-resources.js';
 import { Exposition, Meter } from '../../src/ports/meter.js';
 import { ModelProbe } from '../../src/ports/llm-client.js';
 import { RunQueue } from '../../src/ports/run-queue.js';
@@ -41,7 +41,7 @@ export interface TestServer extends HttpServer {
 }
 
 /** Settings under which both kinds of verifiers are there, and no run can be made. */
-export class NoKits extends RunKitFactory {
+export class NoRunDependencies extends RunDependenciesFactory {
   readonly defaults = ['ef', 'eb'] as const;
   readonly verifierModel = 'judge';
   readonly agent = null;
@@ -91,7 +91,7 @@ type TestServerOptions = Partial<Omit<ServeOptions, 'apiKeys'>> & {
   readonly models?: ModelProbe;
   readonly auditLog?: AuditLog;
   readonly reports?: ReportStore;
-  readonly room?: MachineRoom;
+  readonly room?: HostResources;
 };
 
 /** The HTTP service over any store and executor, on a free port. */
@@ -113,14 +113,14 @@ export async function serveRuns(
       { provide: RunQueue, useValue: new InProcessRunQueue(2) },
       { provide: RunSettings, useValue: new RunSettings(logger, { ...TIMES, room }) },
       RunService,
-      ...watchProviders,
+      ...telemetryProviders,
       { provide: Meter, useFactory: () => new PrometheusMeter('0.0.0-test', false) },
       { provide: Exposition, useExisting: Meter },
       { provide: Sandbox, useValue: sandbox ?? new FakeSandbox(() => exited(0)) },
       { provide: ModelProbe, useValue: models ?? new AnsweringModels() },
       {
         provide: RescoreIntake,
-        useFactory: (runs: RunService) => new UploadedRuns(runs, new NoKits(), room),
+        useFactory: (runs: RunService) => new UploadedRuns(runs, new NoRunDependencies(), room),
         inject: [RunService],
       },
       { provide: JudgePrompts, useClass: PlainPrompts },

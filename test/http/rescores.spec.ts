@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import request from 'supertest';
 import type { Run } from '../../src/ports/run-store.js';
 import { MemoryRunStore } from '../fakes/memory-run-store.js';
-import { GivenRoom } from '../fakes/given-room.js';
+import { GivenResources } from '../fakes/given-room.js';
 import { ScriptedExecutor } from '../fakes/scripted-executor.js';
 import { CANARY, FIXTURES } from '../formats/runs/saved-fixtures.js';
 import { runResult } from '../fixtures/runs.js';
@@ -53,7 +53,9 @@ describe('saved runs over HTTP', () => {
 
   it('are refused, and nothing of them is kept, while the disk is low', async () => {
     const before = uploads();
-    const low = await serveRuns(new MemoryRunStore(), new ScriptedExecutor(), { room: new GivenRoom({ uploads: 1 }) });
+    const low = await serveRuns(new MemoryRunStore(), new ScriptedExecutor(), {
+      room: new GivenResources({ uploads: 1 }),
+    });
     const answer = await request(low.url).post('/v1/rescores').set('content-type', 'application/x-ndjson').send(lines);
     await low.close();
     expect(answer.status).toBe(507);

@@ -4,7 +4,7 @@ import {
   StoreUnavailableError,
 } from '../../src/core/errors/unavailable.js';
 import { ModelProbe } from '../../src/ports/llm-client.js';
-import { GivenRoom } from '../fakes/given-room.js';
+import { GivenResources } from '../fakes/given-room.js';
 import { exited, FakeSandbox } from '../fakes/fake-sandbox.js';
 import { MemoryRunStore } from '../fakes/memory-run-store.js';
 import { ScriptedExecutor, untilStopped } from '../fakes/scripted-executor.js';
@@ -126,7 +126,7 @@ describe('/readyz', () => {
   });
 
   it('says that work waits for room, and what to do', async () => {
-    const { url } = await serve({ room: new GivenRoom({ engine: 1 }) });
+    const { url } = await serve({ room: new GivenResources({ engine: 1 }) });
     expect(await ready(url)).toMatchObject({
       status: 'degraded',
       parts: { machine: { ok: false, code: 'disk-low', next: expect.stringContaining('docker system df') as string } },
@@ -157,7 +157,7 @@ describe('/metrics', () => {
   });
 
   it('tells how much room the machine has, and for what work waits', async () => {
-    const { url } = await serve({ room: new GivenRoom({ memory: 7 }) });
+    const { url } = await serve({ room: new GivenResources({ memory: 7 }) });
     const text = await (await fetch(`${url}/metrics`)).text();
     expect(text).toContain('bestk_machine_free_bytes{resource="memory"} 7');
     expect(text).toContain('bestk_back_pressure{resource="memory"} 1');

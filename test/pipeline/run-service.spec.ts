@@ -4,7 +4,7 @@ import { RunConflictError, RunNotFoundError } from '../../src/core/errors/errors
 import { EngineUnavailableError, StoreUnavailableError } from '../../src/core/errors/unavailable.js';
 import { MemoryRunStore } from '../fakes/memory-run-store.js';
 import { ScriptedExecutor, untilStopped } from '../fakes/scripted-executor.js';
-import { GivenRoom } from '../fakes/given-room.js';
+import { GivenResources } from '../fakes/given-room.js';
 import { journal, processOn, told, until } from '../fixtures/run-world.js';
 
 const threeSteps = new ScriptedExecutor(async (run, emit) => {
@@ -86,7 +86,7 @@ describe('a run', () => {
   });
 
   it('of others waits in the queue while the machine is low, and is begun by itself when there is room', async () => {
-    const room = new GivenRoom({ store: 1 });
+    const room = new GivenResources({ store: 1 });
     const executor = new ScriptedExecutor(async () => 'done');
     const { runs } = processOn(new MemoryRunStore(), executor, { room });
     await runs.recover();
@@ -98,7 +98,7 @@ describe('a run', () => {
   });
 
   it('of a command is begun in any case, so that it hears why it cannot be done', async () => {
-    const low = { room: new GivenRoom({ engine: 1 }) };
+    const low = { room: new GivenResources({ engine: 1 }) };
     const { runs } = processOn(new MemoryRunStore(), new ScriptedExecutor(async () => 'done'), low);
     const { id } = await runs.submit('k', 1);
     await runs.recover(id);

@@ -20,7 +20,7 @@ import type { UnitPerformer } from '../../src/jobs/unit-performer.js';
 import { UnitWorker } from '../../src/jobs/unit-worker.js';
 import { unitId, type Unit } from '../../src/ports/unit-store.js';
 import { BOUNDLESS } from '../../src/ports/host-resources.js';
-import { GivenRoom } from '../fakes/given-room.js';
+import { GivenResources } from '../fakes/given-room.js';
 import { until } from '../fixtures/run-world.js';
 
 type Work = (unit: Unit, emit: Emit, signal: AbortSignal) => Promise<unknown>;
@@ -57,7 +57,7 @@ function processWith(
   const { runs, units } = store;
   const worker = new UnitWorker({ units, runs, performer, settings, inRun });
   workers.push(worker);
-  const desk = new UnitDesk({ units, kits: { setupOf: () => Promise.resolve('s') }, worker, settings });
+  const desk = new UnitDesk({ units, dependencies: { setupOf: () => Promise.resolve('s') }, worker, settings });
   return { worker, desk, settings };
 }
 
@@ -228,7 +228,7 @@ describe('units of a run', () => {
   });
 
   it('wait while the machine is low, and fail with the reason when nobody else does them for long', async () => {
-    const room = new GivenRoom();
+    const room = new GivenResources();
     const here = processWith(() => Promise.resolve('here'), { room });
     const run = await running('a');
     room.free.memory = 1;
@@ -242,7 +242,7 @@ describe('units of a run', () => {
   });
 
   it('are left to another machine for as long as that works on them', async () => {
-    const room = new GivenRoom({ engine: 1 });
+    const room = new GivenResources({ engine: 1 });
     const here = processWith(() => Promise.resolve('here'), { room });
     processWith(
       () =>

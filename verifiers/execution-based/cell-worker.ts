@@ -1,5 +1,5 @@
 import type { CellJob } from '../../src/core/run/cell.js';
-import type { Bench } from './execution-context.js';
+import type { ExecutionContext } from './execution-context.js';
 import { Bytecode } from './tree/bytecode.js';
 import type { ExecutionBasedOptions } from './execution-based.js';
 import { regressionOn } from './existing/regression-set.js';
@@ -10,14 +10,14 @@ import { runTests } from './generated/run-tests.js';
  * next, as in a verifier.
  */
 export function createCellWorker(
-  options: Omit<ExecutionBasedOptions, 'observe' | 'ahead'>,
+  options: Omit<ExecutionBasedOptions, 'observe' | 'remote'>,
 ): (job: CellJob, signal: AbortSignal) => Promise<void> {
   const bytecode = new Bytecode(options.nonce);
   return async ({ instance_id, environment, tree, repeat, tests }, signal) => {
     const { id: imageId } = await options.sandbox.describeImage(environment.image, signal);
     const issue = { instance_id, problem_statement: '', environment };
-    const bench: Bench = { ...options, issue, imageId, bytecode };
-    if (tests !== null) await runTests(bench, { tree, repeat }, tests, signal);
-    else await regressionOn(bench, environment.regression_command ?? '', { tree, repeat }, signal);
+    const context: ExecutionContext = { ...options, issue, imageId, bytecode };
+    if (tests !== null) await runTests(context, { tree, repeat }, tests, signal);
+    else await regressionOn(context, environment.regression_command ?? '', { tree, repeat }, signal);
   };
 }

@@ -1,4 +1,4 @@
-import type { Ahead } from '../../src/core/run/cell.js';
+import type { RemoteExecutor } from '../../src/core/run/cell.js';
 import type { Observe } from '../../src/core/run/verifier.js';
 import type { Measure, Verdict } from '../../src/core/run/verdict.js';
 import type { VerificationTask, Verifier } from '../../src/core/run/verifier.js';
@@ -6,7 +6,7 @@ import type { ResultStore } from '../../src/ports/result-store.js';
 import type { Sandbox } from '../../src/ports/sandbox.js';
 import type { Tracer } from '../../src/ports/tracer.js';
 import { applicability } from './tree/applicability.js';
-import type { Bench } from './execution-context.js';
+import type { ExecutionContext } from './execution-context.js';
 import { Bytecode } from './tree/bytecode.js';
 import { distinctPatches, type Applicable, type DistinctPatch } from './tree/distinct.js';
 import { abstained } from './outcomes.js';
@@ -22,7 +22,7 @@ export interface ExecutionBasedOptions {
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly tracer?: Tracer;
   /** Spreads the executions; absent = all are made here. */
-  readonly ahead?: Ahead | undefined;
+  readonly remote?: RemoteExecutor | undefined;
 }
 
 const MEASURES: readonly Measure[] = ['regression', 'reproduction'];
@@ -46,22 +46,26 @@ async function verify(
 ): Promise<readonly Verdict[]> {
   const { observe, ...tools } = options;
   const { id: imageId } = await options.sandbox.describeImage(task.issue.environment.image, signal);
-  const bench: Bench = { ...tools, issue: task.issue, imageId, bytecode: new Bytecode(options.nonce) };
+  const context: ExecutionContext = { ...tools, issue: task.issue, imageId, bytecode: new Bytecode(options.nonce) };
   const { patches, unverifiable } = distinctPatches(task.candidates);
   if (patches.length === 0) return unverifiable.flatMap(abstainOnBoth);
   // Base needs no answer about the patches, so both begin at once; base's regression run goes first, for it warms the rest.
-  const applicable = split(bench, patches, signal);
+  const applicable = split(context, patches, signal);
   const [{ rejected }, ...scores] = await Promise.all([
     applicable,
-    verifyRegression(bench, { applicable, exclude: task.exclude }, observe, signal),
-    verifyReproduction(bench, { tests: task.tests, applicable, separate: task.separate }, observe, signal),
+    verifyRegression(context, { applicable, exclude: task.exclude }, observe, signal),
+    verifyReproduction(context, { tests: task.tests, applicable, separate: task.separate }, observe, signal),
   ]);
   return [...unverifiable.flatMap(abstainOnBoth), ...rejected, ...scores.flat()];
 }
 
-async function split(bench: Bench, patches: readonly DistinctPatch[], signal: AbortSignal): Promise<Applicable> {
+async function split(
+  context: ExecutionContext,
+  patches: readonly DistinctPatch[],
+  signal: AbortSignal,
+): Promise<Applicable> {
   const answers = await applicability(
-    bench,
+    context,
     patches.map(({ source }) => source),
     signal,
   );

@@ -1,4 +1,4 @@
-import type { Ahead } from '../../src/core/run/cell.js';
+import type { RemoteExecutor } from '../../src/core/run/cell.js';
 import type { Bytecode } from './tree/bytecode.js';
 import type { Issue } from '../../src/core/run/issue.js';
 import type { ResultStore } from '../../src/ports/result-store.js';
@@ -6,11 +6,11 @@ import type { Sandbox } from '../../src/ports/sandbox.js';
 import { type Tracer, UNTRACED } from '../../src/ports/tracer.js';
 
 /** What every execution of one instance shares. */
-export interface Bench {
+export interface ExecutionContext {
   readonly sandbox: Sandbox;
   readonly results: ResultStore;
   readonly issue: Issue;
-  /** Content id of the image: a rebuilt image is another bench. */
+  /** Content id of the image: a rebuilt image is another context. */
   readonly imageId: string;
   readonly bytecode: Bytecode;
   readonly nonce: () => string;
@@ -18,12 +18,12 @@ export interface Bench {
   /** Told of each verdict and suite while it runs; absent = nobody is. */
   readonly tracer?: Tracer;
   /** Asked before anything is executed here; absent = here is where it is executed. */
-  readonly ahead?: Ahead | undefined;
+  readonly remote?: RemoteExecutor | undefined;
 }
 
 /** Runs a suite on a tree, as a part of what it is called in. */
 export function asSuite<T>(
-  { tracer = UNTRACED }: Bench,
+  { tracer = UNTRACED }: ExecutionContext,
   suite: string,
   { tree, repeat }: TreeRun,
   run: () => Promise<T>,
@@ -44,8 +44,8 @@ export interface TreeRun {
 /** Raise this when what is run around a test or a patch, or how its outcome is read, changes: stored results are then stale. */
 const PROTOCOL = 2;
 
-/** Everything of the bench that an outcome can depend on; part of each result's key. */
-export function benchKey({ imageId, issue, sandbox }: Bench): Record<string, unknown> {
+/** Everything of the context that an outcome can depend on; part of each result's key. */
+export function contextKey({ imageId, issue, sandbox }: ExecutionContext): Record<string, unknown> {
   const { workdir, base_commit, test_timeout_s } = issue.environment;
   return { protocol: PROTOCOL, image: imageId, workdir, base_commit, test_timeout_s, limits: sandbox.limits };
 }

@@ -2,7 +2,7 @@ import { UnavailableError } from '../../src/core/errors/errors.js';
 import type { Cell } from '../../src/core/run/cell.js';
 import type { AbstainReason, Measure, Verdict } from '../../src/core/run/verdict.js';
 import { type Tracer, UNTRACED } from '../../src/ports/tracer.js';
-import type { Bench } from './execution-context.js';
+import type { ExecutionContext } from './execution-context.js';
 import type { DistinctPatch } from './tree/distinct.js';
 
 /** The same abstention for every candidate of these patches. */
@@ -47,8 +47,8 @@ export async function forEach(
 type Measured = Omit<Cell, 'instance_id' | 'candidate_id' | 'same_as'>;
 
 /** One result as cells: of base, or of every candidate whose patch this is. */
-export function cellsOf(bench: Bench, patch: DistinctPatch | null, measured: Measured): readonly Cell[] {
-  const { instance_id } = bench.issue;
+export function cellsOf(context: ExecutionContext, patch: DistinctPatch | null, measured: Measured): readonly Cell[] {
+  const { instance_id } = context.issue;
   if (patch === null) return [{ instance_id, candidate_id: null, same_as: null, ...measured }];
   return patch.candidateIds.map((candidate_id) => ({
     instance_id,

@@ -9,8 +9,8 @@ import { ImportedFolder, type ImportedInstance } from '../../io/saved-runs/impor
 import { rawLines } from '../../io/records/raw-lines.js';
 import { UPLOAD_BOUNDS } from '../../io/saved-runs/saved-run.js';
 import { RescoreIntake, type RescoreWish, type TakenIn } from '../../runs/rescore-intake.js';
-import type { RunKitFactory } from '../../runs/run-dependencies.js';
-import { BOUNDLESS, type MachineRoom } from '../../ports/host-resources.js';
+import type { RunDependenciesFactory } from '../../runs/run-dependencies.js';
+import { BOUNDLESS, type HostResources } from '../../ports/host-resources.js';
 import type { RunService } from '../../runs/run-service.js';
 import { type ImportSummary, writeImport } from '../../reports/write-import.js';
 import { rescoreRequest } from '../../commands/rescore-request.js';
@@ -39,8 +39,8 @@ export class UploadedRuns extends RescoreIntake {
   /** @param importer does {@link importUpload}, where it does not keep the service from answering others */
   constructor(
     private readonly runs: RunService,
-    private readonly kits: RunKitFactory,
-    private readonly room: MachineRoom = BOUNDLESS,
+    private readonly dependencies: RunDependenciesFactory,
+    private readonly room: HostResources = BOUNDLESS,
     private readonly importer = importUpload,
   ) {
     super();
@@ -79,7 +79,7 @@ export class UploadedRuns extends RescoreIntake {
       const { instance_id } = instance;
       try {
         requireOneRun(instance);
-        const request = await rescoreRequest(wish, instance, await folder.candidates(instance_id), this.kits);
+        const request = await rescoreRequest(wish, instance, await folder.candidates(instance_id), this.dependencies);
         const key = `rescore:${contentKey(request)}`;
         const { id } = await this.runs.submit(key, z.json().parse(request), wish.submitter);
         runs.push({ instance_id, id });

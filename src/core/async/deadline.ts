@@ -18,7 +18,7 @@ export async function withDeadline<T>(
     stop.abort(signal.reason);
   };
   if (signal.aborted) abort();
-  patient(signal).addEventListener('abort', abort, { once: true });
+  unlimitedListeners(signal).addEventListener('abort', abort, { once: true });
   const timer = setTimeout(() => {
     stop.abort(expired);
   }, ms);
@@ -42,7 +42,7 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<
       reject(signal.reason as Error);
     };
     if (signal.aborted) abort();
-    patient(signal).addEventListener('abort', abort, { once: true });
+    unlimitedListeners(signal).addEventListener('abort', abort, { once: true });
     promise.then(resolve, reject).finally(() => {
       signal.removeEventListener('abort', abort);
     });
@@ -50,7 +50,7 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<
 }
 
 /** A signal that any number of calls may listen to at once: Node would take the eleventh for a leak and say so. */
-export function patient(signal: AbortSignal): AbortSignal {
+export function unlimitedListeners(signal: AbortSignal): AbortSignal {
   setMaxListeners(0, signal);
   return signal;
 }

@@ -1,4 +1,4 @@
-import { patient } from './deadline.js';
+import { unlimitedListeners } from './deadline.js';
 import { currentRun } from './run-context.js';
 
 /**
@@ -6,7 +6,7 @@ import { currentRun } from './run-context.js';
  * who came first. A run that comes later is served after at most one place of each other run, however many
  * those wait for.
  */
-export class Slots {
+export class FairSemaphore {
   /** Who waits, by run; the run at the front is next. */
   readonly #waiting = new Map<string, (() => void)[]>();
   #free: number;
@@ -41,7 +41,7 @@ export class Slots {
       };
       others.push(called);
       this.#waiting.set(run, others);
-      patient(signal).addEventListener('abort', onAbort, { once: true });
+      unlimitedListeners(signal).addEventListener('abort', onAbort, { once: true });
     });
   }
 

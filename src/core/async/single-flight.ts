@@ -12,7 +12,7 @@ interface Flight<T> {
 type Work<T> = (signal: AbortSignal, keep: () => void) => Promise<T>;
 
 /** Equal work that is asked for at the same time is done once. It is stopped when nobody waits for it any more. */
-export class SharedFlights<T> {
+export class SingleFlight<T> {
   readonly #flights = new Map<string, Flight<T>>();
 
   has(key: string): boolean {

@@ -48,4 +48,4 @@ export const CellJob = z.object({
 export type CellJob = z.infer<typeof CellJob>;
 
 /** Has a job done, wherever there is room; afterwards its results are stored. @throws what ended it */
-export type Ahead = (job: CellJob, signal: AbortSignal) => Promise<void>;
+export type RemoteExecutor = (job: CellJob, signal: AbortSignal) => Promise<void>;

@@ -9,7 +9,7 @@ import { Verdict } from '../../core/run/verdict.js';
 import { VerifierName } from '../../core/run/verifier.js';
 import { ReadyReport } from '../../runs/readiness.js';
 import { ReportMade } from '../../runs/report-maker.js';
-import { ScoreAgain } from '../../runs/rescore-run.js';
+import { RescoreRun } from '../../runs/rescore-run.js';
 import { TakenIn } from '../../runs/rescore-intake.js';
 import { RunEvent, RunStatus, RunSummary } from '../../ports/run-store.js';
 import { AuditView } from '../ops/audit.controller.js';
@@ -29,7 +29,7 @@ type JsonSchema = Record<string, unknown>;
 const Health = z.looseObject({ status: z.string() });
 
 /** By the names they have in the document; what a client sends. */
-const REQUESTS: Schemas = { RunRequest, Issue, Environment, Budget, VerifierName, ScoreAgain };
+const REQUESTS: Schemas = { RunRequest, Issue, Environment, Budget, VerifierName, RescoreRun };
 
 /** What the service answers. */
 const ANSWERS: Schemas = {

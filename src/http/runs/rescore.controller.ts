@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { RunRequest } from '../../core/run/run-request.js';
 import { VerifierName } from '../../core/run/verifier.js';
 import { RescoreIntake, type TakenIn } from '../../runs/rescore-intake.js';
-import { presetsForRuns, ScoreAgain, scoreAgain } from '../../runs/rescore-run.js';
+import { presetsForRuns, RescoreRun, rescoreRun } from '../../runs/rescore-run.js';
 import { RunService } from '../../runs/run-service.js';
 import { callerOf } from '../guard/caller.js';
 import { Audited } from '../ops/audit.js';
@@ -16,7 +16,7 @@ export const Choices = z.object({ presets: z.array(z.string()), verifiers: z.arr
 export type Choices = z.infer<typeof Choices>;
 
 @Controller('v1')
-export class ScoreAgainController {
+export class RescoreRunController {
   constructor(private readonly runs: RunService) {}
 
   /** What `preset` and `verifiers` of a request may say. */
@@ -31,12 +31,12 @@ export class ScoreAgainController {
   @HttpCode(202)
   async again(
     @Param('id', KnownRunId) id: string,
-    @Body({ schema: ScoreAgain }) change: ScoreAgain,
+    @Body({ schema: RescoreRun }) change: RescoreRun,
     @Req() asked: Request,
     @Res({ passthrough: true }) response: Response,
   ): Promise<RunAccepted> {
     const idempotencyKey = asked.get('idempotency-key');
-    const request = RunRequest.safeParse(scoreAgain(await this.runs.get(id), change));
+    const request = RunRequest.safeParse(rescoreRun(await this.runs.get(id), change));
     if (!request.success) throw new InvalidRequestError(request.error.issues);
     const owner = callerOf(asked).key?.name;
     const run = await this.runs.submit(runKey(idempotencyKey, owner ?? null), request.data, owner);

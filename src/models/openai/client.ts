@@ -1,7 +1,7 @@
 import type OpenAI from 'openai';
 import { abortable, withDeadline } from '../../core/async/deadline.js';
 import { backOffMs, pause } from '../../core/async/retry.js';
-import { Slots } from '../../core/async/semaphore.js';
+import { FairSemaphore } from '../../core/async/semaphore.js';
 import type { UnavailableError } from '../../core/errors/errors.js';
 import { ContextTooLongError, ModelUnavailableError } from '../../core/errors/unavailable.js';
 import { type Completion, type CompletionRequest, LlmClient, type Message } from '../../ports/llm-client.js';
@@ -29,7 +29,7 @@ type Outcome = { readonly completion: Completion } | { readonly failure: Failure
 /** Any server that speaks Chat Completions: OpenAI, vLLM, SGLang, llama.cpp. */
 export class OpenAiLlmClient extends LlmClient {
   readonly #options: OpenAiOptions;
-  readonly #slots: Slots;
+  readonly #slots: FairSemaphore;
   readonly #secrets: readonly string[];
   #connection: Promise<OpenAI> | undefined;
   #answered = false;
@@ -37,7 +37,7 @@ export class OpenAiLlmClient extends LlmClient {
   constructor(options: OpenAiOptions) {
     super();
     this.#options = options;
-    this.#slots = new Slots(options.concurrency);
+    this.#slots = new FairSemaphore(options.concurrency);
     this.#secrets = secretsOf(options);
   }
 

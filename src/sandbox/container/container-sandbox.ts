@@ -1,4 +1,4 @@
-import { Slots } from '../../core/async/semaphore.js';
+import { FairSemaphore } from '../../core/async/semaphore.js';
 import { BadInputError } from '../../core/errors/errors.js';
 import { SandboxLostError } from '../../core/errors/unavailable.js';
 import {
@@ -13,7 +13,7 @@ import {
 import type { Container } from './container.js';
 import { type Ground, runRequest } from './execute-command.js';
 import { prepareCommand, type Prepared, readPrepared } from './repository-script.js';
-import { RoomGate, saysNoRoom } from './resource-gate.js';
+import { ResourceGate, saysNoRoom } from './resource-gate.js';
 import { runPlain } from './run-plain.js';
 
 const PREPARE_TIMEOUT_MS = 300_000;
@@ -36,7 +36,7 @@ export interface ContainerSandboxOptions {
   /** Seconds after which a container ends by itself, whatever became of this process. */
   readonly ttlS: number;
   /** Where new sandboxes wait while the machine is low; absent = they never do. */
-  readonly gate?: RoomGate;
+  readonly gate?: ResourceGate;
 }
 
 /** A container that runs, and the id of the image it was made from. */
@@ -50,9 +50,9 @@ export interface Started {
 /** Sandboxes on an engine of containers: who waits, who is open, and how the repository is made ready. */
 export abstract class ContainerSandbox extends Sandbox {
   readonly limits: SandboxLimits;
-  readonly #slots: Slots;
-  readonly #idle: Slots;
-  readonly #gate: RoomGate | undefined;
+  readonly #slots: FairSemaphore;
+  readonly #idle: FairSemaphore;
+  readonly #gate: ResourceGate | undefined;
   readonly #ttlMs: number;
   readonly #open = new Set<ContainerSession>();
   readonly #opening = new Set<Promise<unknown>>();
@@ -63,8 +63,8 @@ export abstract class ContainerSandbox extends Sandbox {
   constructor({ concurrency, idleSessions = IDLE_SESSIONS, limits, gate, ttlS }: ContainerSandboxOptions) {
     super();
     this.limits = limits;
-    this.#slots = new Slots(concurrency);
-    this.#idle = new Slots(idleSessions);
+    this.#slots = new FairSemaphore(concurrency);
+    this.#idle = new FairSemaphore(idleSessions);
     this.#gate = gate;
     this.#ttlMs = ttlS * 1000;
   }

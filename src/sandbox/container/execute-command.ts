@@ -1,4 +1,4 @@
-import { patient } from '../../core/async/deadline.js';
+import { unlimitedListeners } from '../../core/async/deadline.js';
 import { SandboxLostError } from '../../core/errors/unavailable.js';
 import type { ExecOutcome, ExecRequest, SandboxLimits } from '../../ports/sandbox.js';
 import {
@@ -140,7 +140,7 @@ export function guard(container: Container, bounds: Bounds): { tripped: Promise<
   const onAbort = (): void => {
     trip('aborted');
   };
-  patient(signal).addEventListener('abort', onAbort, { once: true });
+  unlimitedListeners(signal).addEventListener('abort', onAbort, { once: true });
   if (signal.aborted) onAbort();
   const timer = setTimeout(trip, bounds.deadlineMs, 'deadline');
   void container.fillsDisk(bounds.diskBytes, over.signal).then((full) => {

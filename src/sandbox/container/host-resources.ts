@@ -1,6 +1,6 @@
 import { readFile, statfs } from 'node:fs/promises';
 import type { Level, Resource } from '../../core/errors/unavailable.js';
-import { MachineRoom } from '../../ports/host-resources.js';
+import { HostResources } from '../../ports/host-resources.js';
 
 const MIB = 1024 * 1024;
 const KIB = 1024;
@@ -26,7 +26,7 @@ export interface Places {
 }
 
 /** The file systems and the memory of the machine that this process runs on. */
-export class LocalMachineRoom extends MachineRoom {
+export class LocalHostResources extends HostResources {
   private last: { readonly at: number; readonly levels: Promise<readonly Level[]> } | null = null;
 
   constructor(

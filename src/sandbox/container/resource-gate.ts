@@ -1,13 +1,13 @@
 import { pause } from '../../core/async/retry.js';
 import type { MachineLowError } from '../../core/errors/unavailable.js';
-import type { MachineRoom } from '../../ports/host-resources.js';
+import type { HostResources } from '../../ports/host-resources.js';
 
 /** How long who waits alone waits: nothing of ours will end and make room. */
 const PATIENCE_MS = 300_000;
 const LOOK_EVERY_MS = 1_000;
 
 export interface GateOptions {
-  readonly room: MachineRoom;
+  readonly room: HostResources;
   readonly warn: (text: string) => void;
   /** Frees what can be freed. */
   readonly makeRoom?: () => Promise<void>;
@@ -16,7 +16,7 @@ export interface GateOptions {
 }
 
 /** Where a sandbox waits, before it starts, until the machine has room for it. */
-export class RoomGate {
+export class ResourceGate {
   #isLow = false;
 
   constructor(private readonly options: GateOptions) {}

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type Docker from 'dockerode';
-import { SharedFlights } from '../../core/async/single-flight.js';
+import { SingleFlight } from '../../core/async/single-flight.js';
 import { UnavailableError } from '../../core/errors/errors.js';
 import { ImageMissingError } from '../../core/errors/unavailable.js';
-import type { MachineRoom } from '../../ports/host-resources.js';
+import type { HostResources } from '../../ports/host-resources.js';
 import { OWNER } from '../container/sandbox-owner.js';
 import { engineCall } from './engine.js';
 import { pullImage, type PullOptions } from './pull.js';
@@ -15,13 +15,13 @@ export interface ImageOptions extends PullOptions {
   readonly pull: 'never' | 'missing';
   /** Of all images that bestk pulled; undefined = no bound but the disk's floor. */
   readonly cacheBytes: number | undefined;
-  readonly room: MachineRoom;
+  readonly room: HostResources;
 }
 
 /** The images of an engine: those that were there, which are never touched, and those that we pull and remove again. */
 export class DockerImages {
-  readonly #pulls = new SharedFlights<void>();
-  readonly #evictions = new SharedFlights<void>();
+  readonly #pulls = new SingleFlight<void>();
+  readonly #evictions = new SingleFlight<void>();
   /** Marks of images that work under way needs, and by how much of it. */
   readonly #needed = new Map<string, number>();
   readonly #marked = new Map<string, number>();

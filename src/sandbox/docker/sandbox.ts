@@ -35,7 +35,7 @@ export class DockerSandbox extends ContainerSandbox {
   readonly #docker: Docker;
   readonly #ttlS: number;
   readonly #images: DockerImages;
-  readonly #patience: DockerPatience;
+  readonly #patience: RetryUntilAvailable;
   /** What could not be removed when its time had come, because the engine was away. */
   readonly #left = new Set<Docker.Container>();
 
@@ -43,7 +43,7 @@ export class DockerSandbox extends ContainerSandbox {
     super({ ttlS, ...options });
     this.#docker = connectDocker(dockerHost);
     this.#ttlS = ttlS;
-    this.#patience = new DockerPatience(patienceMs);
+    this.#patience = new RetryUntilAvailable(patienceMs);
     this.#images = images ?? new DockerImages(this.#docker, NO_PULLS);
   }
 
@@ -146,7 +146,7 @@ const PAUSE_MS = 1_000;
  * Waits for an engine that was there before and restarts, or has no room for the moment; one that never answered is told at once, for then Docker was
  * not started, or DOCKER_HOST is wrong.
  */
-export class DockerPatience {
+export class RetryUntilAvailable {
   private wasThere = false;
 
   /** @param patienceMs how long an engine that went away is waited for */

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 import type { CoreV1Api, Exec, KubeConfig, NetworkingV1Api, VersionApi, Watch } from '@kubernetes/client-node';
-import { abortable, patient, withDeadline } from '../../core/async/deadline.js';
+import { abortable, unlimitedListeners, withDeadline } from '../../core/async/deadline.js';
 import { backOffMs, pause } from '../../core/async/retry.js';
 import { BadInputError } from '../../core/errors/errors.js';
 import { askedMs, clusterFailure, isPassing, statusOf } from './failure.js';
@@ -98,7 +98,7 @@ export class KubernetesClient {
           reject(signal.reason as Error);
         };
         if (signal.aborted) onAbort();
-        else patient(signal).addEventListener('abort', onAbort, { once: true });
+        else unlimitedListeners(signal).addEventListener('abort', onAbort, { once: true });
       }, reject);
     });
   }
@@ -145,7 +145,7 @@ export class KubernetesClient {
         signal.throwIfAborted();
         const waitMs = backOffMs(attempt, askedMs(error), Math.random);
         if (!isPassing(error) || performance.now() + waitMs > until) throw error;
-        await pause(waitMs, patient(signal));
+        await pause(waitMs, unlimitedListeners(signal));
       }
     }
   }

@@ -1,4 +1,4 @@
-import { patient } from '../../core/async/deadline.js';
+import { unlimitedListeners } from '../../core/async/deadline.js';
 import { type ImagePullError, SandboxUnschedulableError } from '../../core/errors/cluster-trouble.js';
 import { BestkError } from '../../core/errors/errors.js';
 import { EngineUnavailableError } from '../../core/errors/unavailable.js';
@@ -87,7 +87,7 @@ export class StartPatience {
     private readonly isBusy: () => boolean,
     signal: AbortSignal,
   ) {
-    this.signal = patient(AbortSignal.any([signal, this.#over.signal]));
+    this.signal = unlimitedListeners(AbortSignal.any([signal, this.#over.signal]));
     this.#timer = setInterval(() => {
       this.#look();
     }, LOOK_MS);

@@ -10,7 +10,7 @@ import { podOf, type PodPlan } from './pod-spec.js';
 import { stateOf } from './pod-state.js';
 import { StartPatience } from './failure.js';
 import type { PodWatch } from './watch.js';
-import { Slots } from '../../core/async/semaphore.js';
+import { FairSemaphore } from '../../core/async/semaphore.js';
 
 /** Pods that nodes may turn away, one after the other, because they had changed since they were chosen. */
 const REJECTIONS = 5;
@@ -29,8 +29,8 @@ type Seen<T> = { readonly value: T; readonly rejected?: never } | { readonly rej
  * quota is used up one after the other asks again.
  */
 export class Pods {
-  readonly #pending: Slots;
-  readonly #quotaTurn = new Slots(1);
+  readonly #pending: FairSemaphore;
+  readonly #quotaTurn = new FairSemaphore(1);
   #running = 0;
 
   constructor(
@@ -38,7 +38,7 @@ export class Pods {
     private readonly watch: PodWatch,
     private readonly options: ClusterOptions,
   ) {
-    this.#pending = new Slots(options.pendingPods);
+    this.#pending = new FairSemaphore(options.pendingPods);
   }
 
   /**

@@ -2,7 +2,7 @@ import type { Pod } from './options.js';
 import { withDeadline } from '../../core/async/deadline.js';
 import type { KubernetesClient } from './client.js';
 import { statusOf } from './failure.js';
-import { patient } from '../../core/async/deadline.js';
+import { unlimitedListeners } from '../../core/async/deadline.js';
 import { backOffMs, pause } from '../../core/async/retry.js';
 
 /** The server ends a watch after this long, so that a dead connection is noticed at last. */
@@ -57,7 +57,7 @@ export class PodWatch {
           });
         }
       };
-      patient(signal).addEventListener('abort', onAbort, { once: true });
+      unlimitedListeners(signal).addEventListener('abort', onAbort, { once: true });
       this.#listeners.add(listener);
       listener(name);
     });

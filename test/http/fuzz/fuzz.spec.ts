@@ -12,7 +12,7 @@ import type { Run } from '../../../src/ports/run-store.js';
 import { ScriptedExecutor } from '../../fakes/scripted-executor.js';
 import { until } from '../../fixtures/run-world.js';
 import { givenRequest, runResult } from '../../fixtures/runs.js';
-import { NoKits, serveRuns, type TestServer } from '../http-world.js';
+import { NoRunDependencies, serveRuns, type TestServer } from '../http-world.js';
 import { operations } from './requests.js';
 import { hangUp, judge, send } from './send.js';
 
@@ -23,7 +23,7 @@ const SEED = Number(process.env.FUZZ_SEED ?? 7);
 /** Refuses what the real one refuses, and answers the rest at once. */
 class FuzzedExecutor extends ScriptedExecutor {
   override check(request: Run['request']): void {
-    checkRequest(RunRequest.parse(request), new NoKits());
+    checkRequest(RunRequest.parse(request), new NoRunDependencies());
   }
 }
 

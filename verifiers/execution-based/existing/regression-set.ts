@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { contentKey, sha256 } from '../../../src/core/fingerprint.js';
 import { SUITE_ENV } from '../drivers/environment.js';
 import { PYTHON_SITE_CUSTOMIZE, PYTHON_TEST_PROBE } from '../drivers/python-test-probe.js';
-import { asSuite, type Bench, benchKey, type TreeRun } from '../execution-context.js';
+import { asSuite, type ExecutionContext, contextKey, type TreeRun } from '../execution-context.js';
 import { cellJob } from '../generated/cell-job.js';
 import { TreeSessions } from '../tree/tree-sessions.js';
 import { type RegressionRun, runRegression } from './run-regression.js';
@@ -73,15 +73,15 @@ const PROBE = sha256(PYTHON_TEST_PROBE + PYTHON_SITE_CUSTOMIZE);
  * @throws UnavailableError when the infrastructure kept failing
  */
 export async function regressionOn(
-  bench: Bench,
+  context: ExecutionContext,
   command: string,
   { tree, repeat }: TreeRun,
   signal: AbortSignal,
 ): Promise<RegressionRun> {
-  const environment = { ...bench.issue.environment, regression_command: command };
+  const environment = { ...context.issue.environment, regression_command: command };
   const key = contentKey({
     kind: 'regression',
-    ...benchKey(bench),
+    ...contextKey(context),
     probe: PROBE,
     env: SUITE_ENV,
     tree,
@@ -90,23 +90,23 @@ export async function regressionOn(
     report: environment.regression_report,
     repeat,
   });
-  const stored = await storedRun(bench, key);
+  const stored = await storedRun(context, key);
   if (stored !== null) return stored;
-  if (bench.ahead !== undefined) {
-    await bench.ahead(cellJob({ issue: { ...bench.issue, environment } }, { tree, repeat }, null), signal);
-    const done = await storedRun(bench, key);
+  if (context.remote !== undefined) {
+    await context.remote(cellJob({ issue: { ...context.issue, environment } }, { tree, repeat }, null), signal);
+    const done = await storedRun(context, key);
     if (done !== null) return done;
   }
-  return asSuite(bench, 'regression', { tree, repeat }, async () => {
-    await using sessions = new TreeSessions(bench, tree, signal);
-    const run = await sessions.use((session) => runRegression(session, environment, bench.nonce, signal));
-    await bench.results.put(key, 'regression', run);
+  return asSuite(context, 'regression', { tree, repeat }, async () => {
+    await using sessions = new TreeSessions(context, tree, signal);
+    const run = await sessions.use((session) => runRegression(session, environment, context.nonce, signal));
+    await context.results.put(key, 'regression', run);
     if (tree === null && repeat === 0 && run.outcome === 'exited') await sessions.giveBytecode();
     return run;
   });
 }
 
-async function storedRun({ results }: Bench, key: string): Promise<RegressionRun | null> {
+async function storedRun({ results }: ExecutionContext, key: string): Promise<RegressionRun | null> {
   const stored = StoredRegressionRun.safeParse(await results.get(key));
   return stored.success ? stored.data : null;
 }

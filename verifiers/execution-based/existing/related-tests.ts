@@ -1,5 +1,5 @@
 import { readPatch } from '../../../src/core/patch/patch.js';
-import type { Bench } from '../execution-context.js';
+import type { ExecutionContext } from '../execution-context.js';
 import type { DistinctPatch } from '../tree/distinct.js';
 
 const MOST_FILES = 10;
@@ -30,7 +30,7 @@ while IFS= read -r name; do printf '#\n'; g grep -l -I -F -e "$name" -- "$@" | h
  * @throws what the sandbox throws
  */
 export async function relatedTests(
-  { sandbox, issue }: Pick<Bench, 'sandbox' | 'issue'>,
+  { sandbox, issue }: Pick<ExecutionContext, 'sandbox' | 'issue'>,
   patches: readonly DistinctPatch[],
   signal: AbortSignal,
 ): Promise<readonly string[]> {

@@ -2,7 +2,7 @@ import type { Cell } from '../../../src/core/run/cell.js';
 import type { Observe } from '../../../src/core/run/verifier.js';
 import type { Exclude } from '../../../src/core/run/verifier.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
-import type { Bench, Tree } from '../execution-context.js';
+import type { ExecutionContext, Tree } from '../execution-context.js';
 import { cellsOf } from '../outcomes.js';
 import type { Applicable } from '../tree/distinct.js';
 import { abstained, forEach } from '../outcomes.js';
@@ -23,7 +23,7 @@ export interface Regression {
  * |passed on candidate ∩ passed on base twice|.
  */
 export async function verifyRegression(
-  given: Bench,
+  given: ExecutionContext,
   { applicable, exclude }: Regression,
   observe: Observe,
   signal: AbortSignal,
@@ -33,13 +33,13 @@ export async function verifyRegression(
     const { patches } = await applicable;
     return abstained(patches, 'regression', 'no-tests', 'the issue names no regression_command');
   }
-  const bench = await withRelatedTests(given, command, applicable, signal);
+  const context = await withRelatedTests(given, command, applicable, signal);
   const run = (tree: Tree, repeat: number): Promise<RegressionRun> =>
-    regressionOn(bench, command, { tree, repeat }, signal);
+    regressionOn(context, command, { tree, repeat }, signal);
   const known = Promise.all([run(null, 0), run(null, 1)]).then(async (runs) => {
     const stable = regressionSet(runs);
     const set = exclude === undefined ? stable : without(stable, await exclude(stable.tests, signal));
-    for (const base of runs) await tell(observe, cellsOf(bench, null, measuredBy(set, base)));
+    for (const base of runs) await tell(observe, cellsOf(context, null, measuredBy(set, base)));
     return set;
   });
   // Waited for below, where the candidates need it; until then its failure is nobody's yet.
@@ -50,7 +50,7 @@ export async function verifyRegression(
     'regression',
     async (patch) => {
       const [set, result] = await Promise.all([known, run(patch.source, 0)]);
-      await tell(observe, cellsOf(bench, patch, measuredBy(set, result)));
+      await tell(observe, cellsOf(context, patch, measuredBy(set, result)));
       if (set.missing !== null) return abstained([patch], 'regression', 'no-tests', set.missing);
       const { passed, lost } = heldUp(set, result);
       return patch.candidateIds.map((candidate_id): Verdict => ({
@@ -68,7 +68,7 @@ export async function verifyRegression(
         },
       }));
     },
-    bench.tracer,
+    context.tracer,
   );
   const [settled] = await Promise.all([verdicts, known]);
   return settled;
@@ -76,16 +76,16 @@ export async function verifyRegression(
 
 /** The issue's own regression files, or those that have to do with what the patches change. */
 async function withRelatedTests(
-  bench: Bench,
+  context: ExecutionContext,
   command: string,
   applicable: Promise<Applicable>,
   signal: AbortSignal,
-): Promise<Bench> {
-  const { environment } = bench.issue;
-  if (environment.regression_files.length > 0 || !/\{(files|modules)\}/.test(command)) return bench;
+): Promise<ExecutionContext> {
+  const { environment } = context.issue;
+  if (environment.regression_files.length > 0 || !/\{(files|modules)\}/.test(command)) return context;
   const { patches } = await applicable;
-  const regression_files = [...(await relatedTests(bench, patches, signal))];
-  return { ...bench, issue: { ...bench.issue, environment: { ...environment, regression_files } } };
+  const regression_files = [...(await relatedTests(context, patches, signal))];
+  return { ...context, issue: { ...context.issue, environment: { ...environment, regression_files } } };
 }
 
 async function tell(observe: Observe, cells: readonly Cell[]): Promise<void> {

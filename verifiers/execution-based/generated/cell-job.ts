@@ -1,10 +1,10 @@
 import type { CellJob } from '../../../src/core/run/cell.js';
 import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
-import type { Bench, TreeRun } from '../execution-context.js';
+import type { ExecutionContext, TreeRun } from '../execution-context.js';
 
 /** What is to be executed on a tree, as others get it; tests null = the regression command. */
 export function cellJob(
-  { issue }: Pick<Bench, 'issue'>,
+  { issue }: Pick<ExecutionContext, 'issue'>,
   { tree, repeat }: TreeRun,
   tests: readonly GeneratedTest[] | null,
 ): CellJob {

@@ -5,7 +5,7 @@ import type { ExecOutcome, SandboxSession } from '../../../src/ports/sandbox.js'
 import { inInstanceEnvironment, logTail } from '../drivers/environment.js';
 import { NO_PROCESS_LEFT } from '../drivers/python-suite-driver.js';
 import { extensionOf, type TestDialect } from '../drivers/test-dialect.js';
-import type { Bench } from '../execution-context.js';
+import type { ExecutionContext } from '../execution-context.js';
 import { scratchDirectory } from '../tree/bytecode.js';
 
 /** How one generated test ended on one tree. */
@@ -20,7 +20,7 @@ export type TestRun = z.infer<typeof TestRun>;
 
 /** Tests of one language. */
 export interface Batch {
-  readonly bench: Bench;
+  readonly context: ExecutionContext;
   readonly dialect: TestDialect;
   readonly tests: readonly GeneratedTest[];
 }
@@ -42,12 +42,12 @@ const PER_TEST_SLACK_S = 5;
  */
 export async function runBatch(
   session: SandboxSession,
-  { bench, dialect, tests }: Batch,
+  { context, dialect, tests }: Batch,
   keep: Keep,
   signal: AbortSignal,
 ): Promise<void> {
-  const folder = scratchDirectory(bench.nonce);
-  const nonces = tests.map(() => bench.nonce());
+  const folder = scratchDirectory(context.nonce);
+  const nonces = tests.map(() => context.nonce());
   const kept: Promise<void>[] = [];
   const take = (index: number, run: TestRun): void => {
     const test = tests[index];
@@ -68,7 +68,7 @@ export async function runBatch(
   );
   const ended = await session.exec(
     {
-      ...driverCall({ bench, dialect, tests }, folder),
+      ...driverCall({ context, dialect, tests }, folder),
       stdin: nonces.map((nonce) => `${nonce}\n`).join(''),
       onStdout: (piece) => {
         reports.push(piece);
@@ -81,8 +81,8 @@ export async function runBatch(
   await Promise.all(kept);
 }
 
-function driverCall({ bench, dialect, tests }: Batch, folder: string): Parameters<SandboxSession['exec']>[0] {
-  const { workdir, test_timeout_s: seconds } = bench.issue.environment;
+function driverCall({ context, dialect, tests }: Batch, folder: string): Parameters<SandboxSession['exec']>[0] {
+  const { workdir, test_timeout_s: seconds } = context.issue.environment;
   return inInstanceEnvironment({
     argv: ['sh', '-c', dialect.shell, 'sh', ...dialect.driver({ folder, workdir, seconds, tests })],
     cwd: workdir,

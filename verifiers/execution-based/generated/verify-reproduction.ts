@@ -3,7 +3,7 @@ import type { Observe } from '../../../src/core/run/verifier.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
 import type { Separate } from '../../../src/core/run/verifier.js';
 import { admittedTests, tellCells, testCells, type Runs } from './admitted-tests.js';
-import type { Bench } from '../execution-context.js';
+import type { ExecutionContext } from '../execution-context.js';
 import type { Applicable, DistinctPatch } from '../tree/distinct.js';
 import { abstained, forEach } from '../outcomes.js';
 import type { TestRun } from './run-batch.js';
@@ -21,7 +21,7 @@ export interface Reproduction {
  * a patch solves (R2E-Gym's TestScore, arXiv 2504.07164, equation 1).
  */
 export async function verifyReproduction(
-  bench: Bench,
+  context: ExecutionContext,
   { tests, applicable, separate }: Reproduction,
   observe: Observe,
   signal: AbortSignal,
@@ -29,17 +29,17 @@ export async function verifyReproduction(
   if (tests.length === 0) {
     return abstained((await applicable).patches, 'reproduction', 'no-tests', 'no generated tests were given');
   }
-  const { admitted, admissions } = await admittedTests(bench, tests, observe, signal);
+  const { admitted, admissions } = await admittedTests(context, tests, observe, signal);
   await observe.admission(admissions);
   const { patches } = await applicable;
   if (admitted.length === 0) {
     return abstained(patches, 'reproduction', 'no-tests', `none of ${tests.length} generated tests was admitted`);
   }
-  const matrix = new Matrix(bench, patches, observe);
+  const matrix = new Matrix(context, patches, observe);
   await matrix.run(admitted, signal);
   const leaders = separate === undefined ? null : matrix.tiedLeaders();
   if (separate !== undefined && leaders !== null) {
-    const more = await admittedTests(bench, await separate(leaders, signal), observe, signal);
+    const more = await admittedTests(context, await separate(leaders, signal), observe, signal);
     await observe.admission([...admissions, ...more.admissions]);
     await matrix.run(more.admitted, signal);
   }
@@ -53,7 +53,7 @@ class Matrix {
   private readonly lost: Verdict[] = [];
 
   constructor(
-    private readonly bench: Bench,
+    private readonly context: ExecutionContext,
     private readonly patches: readonly DistinctPatch[],
     private readonly observe: Observe,
   ) {
@@ -68,12 +68,12 @@ class Matrix {
       [...this.runs.keys()],
       'reproduction',
       async (patch) => {
-        const runs = await stableRuns(this.bench, patch.source, tests, signal);
-        await tellCells(this.observe, testCells(this.bench, patch, tests, runs));
+        const runs = await stableRuns(this.context, patch.source, tests, signal);
+        await tellCells(this.observe, testCells(this.context, patch, tests, runs));
         for (const [id, run] of runs) this.runs.get(patch)?.set(id, run);
         return [];
       },
-      this.bench.tracer,
+      this.context.tracer,
     );
     this.lost.push(...lost);
     const gone = new Set(lost.map(({ candidate_id }) => candidate_id));
@@ -107,15 +107,15 @@ class Matrix {
  * were stable, so a crash or a time-out may be the machine's.
  */
 async function stableRuns(
-  bench: Bench,
+  context: ExecutionContext,
   tree: string,
   tests: readonly GeneratedTest[],
   signal: AbortSignal,
 ): Promise<Runs> {
-  const first = await runTests(bench, { tree, repeat: 0 }, tests, signal);
+  const first = await runTests(context, { tree, repeat: 0 }, tests, signal);
   const broken = tests.filter(({ test_id }) => !isWord(first.get(test_id)));
   if (broken.length === 0) return first;
-  return new Map([...first, ...(await runTests(bench, { tree, repeat: 1 }, broken, signal))]);
+  return new Map([...first, ...(await runTests(context, { tree, repeat: 1 }, broken, signal))]);
 }
 
 function isWord(run: TestRun | undefined): boolean {

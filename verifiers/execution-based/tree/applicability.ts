@@ -3,7 +3,7 @@ import { contentKey } from '../../../src/core/fingerprint.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import type { SandboxSession } from '../../../src/ports/sandbox.js';
 import { GIT_APPLY } from './tree-sessions.js';
-import { benchKey, type Bench } from '../execution-context.js';
+import { contextKey, type ExecutionContext } from '../execution-context.js';
 import { scratchDirectory } from './bytecode.js';
 import { TreeSessions } from './tree-sessions.js';
 
@@ -22,24 +22,24 @@ const CHECK_EACH =
  * @throws UnavailableError when the infrastructure kept failing
  */
 export async function applicability(
-  bench: Bench,
+  context: ExecutionContext,
   patches: readonly string[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Applicability>> {
   const answers = new Map<string, Applicability>();
   const waiting: string[] = [];
   for (const patch of patches) {
-    const stored = Applicability.safeParse(await bench.results.get(keyOf(bench, patch)));
+    const stored = Applicability.safeParse(await context.results.get(keyOf(context, patch)));
     if (stored.success) answers.set(patch, stored.data);
     else waiting.push(patch);
   }
   if (waiting.length === 0) return answers;
-  await using sessions = new TreeSessions(bench, null, signal);
-  const found = await sessions.use((session) => ask(session, bench, waiting, signal));
+  await using sessions = new TreeSessions(context, null, signal);
+  const found = await sessions.use((session) => ask(session, context, waiting, signal));
   for (const [index, patch] of waiting.entries()) {
     const answer = found[index];
     if (answer === undefined) throw new Error('each patch was asked about');
-    await bench.results.put(keyOf(bench, patch), 'applicability', answer);
+    await context.results.put(keyOf(context, patch), 'applicability', answer);
     answers.set(patch, answer);
   }
   return answers;
@@ -47,11 +47,11 @@ export async function applicability(
 
 async function ask(
   session: SandboxSession,
-  bench: Bench,
+  context: ExecutionContext,
   patches: readonly string[],
   signal: AbortSignal,
 ): Promise<readonly Applicability[]> {
-  const folder = scratchDirectory(bench.nonce);
+  const folder = scratchDirectory(context.nonce);
   const files = patches.map((content, index) => ({ path: `${folder}/${index}`, content }));
   await session.writeFiles(files, signal);
   const argv = ['sh', '-c', CHECK_EACH, 'sh', folder, String(patches.length), ...GIT_APPLY];
@@ -68,6 +68,6 @@ async function ask(
   return answers;
 }
 
-function keyOf(bench: Bench, patch: string): string {
-  return contentKey({ kind: 'applicability', ...benchKey(bench), patch });
+function keyOf(context: ExecutionContext, patch: string): string {
+  return contentKey({ kind: 'applicability', ...contextKey(context), patch });
 }

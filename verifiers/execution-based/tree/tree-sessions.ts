@@ -1,7 +1,7 @@
 import { UnavailableError } from '../../../src/core/errors/errors.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import type { SandboxSession } from '../../../src/ports/sandbox.js';
-import type { Bench, Tree } from '../execution-context.js';
+import type { ExecutionContext, Tree } from '../execution-context.js';
 
 const ATTEMPTS = 3;
 const FIRST_PAUSE_MS = 500;
@@ -11,7 +11,7 @@ export class TreeSessions implements AsyncDisposable {
   private session: SandboxSession | null = null;
 
   constructor(
-    private readonly bench: Bench,
+    private readonly context: ExecutionContext,
     private readonly tree: Tree,
     private readonly signal: AbortSignal,
   ) {}
@@ -28,7 +28,7 @@ export class TreeSessions implements AsyncDisposable {
         await this.discard();
         this.signal.throwIfAborted();
         if (!(error instanceof UnavailableError) || !error.retryable || attempt === ATTEMPTS) throw error;
-        await this.bench.pause(FIRST_PAUSE_MS * 4 ** (attempt - 1), this.signal);
+        await this.context.pause(FIRST_PAUSE_MS * 4 ** (attempt - 1), this.signal);
       }
     }
   }
@@ -37,7 +37,7 @@ export class TreeSessions implements AsyncDisposable {
   async giveBytecode(): Promise<void> {
     if (this.session === null) return;
     try {
-      await this.bench.bytecode.takeFrom(this.session, this.signal);
+      await this.context.bytecode.takeFrom(this.session, this.signal);
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
     }
@@ -56,11 +56,11 @@ export class TreeSessions implements AsyncDisposable {
 
   private async current(): Promise<SandboxSession> {
     if (this.session !== null) return this.session;
-    const { environment, instance_id } = this.bench.issue;
-    this.session = await this.bench.sandbox.open(
+    const { environment, instance_id } = this.context.issue;
+    this.session = await this.context.sandbox.open(
       {
         // By id: a tag may move while a run is under way, and results are stored under the id.
-        image: this.bench.imageId,
+        image: this.context.imageId,
         workdir: environment.workdir,
         baseCommit: environment.base_commit,
         purpose: `verify ${instance_id}`,
@@ -68,7 +68,7 @@ export class TreeSessions implements AsyncDisposable {
       this.signal,
     );
     await applyPatch(this.session, this.tree, this.signal);
-    if (await this.bench.bytecode.giveTo(this.session, this.signal)) return this.session;
+    if (await this.context.bytecode.giveTo(this.session, this.signal)) return this.session;
     await this.discard();
     return this.current();
   }

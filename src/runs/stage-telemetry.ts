@@ -4,7 +4,7 @@ import { type Meter, UNMETERED } from '../ports/meter.js';
 import { type Tracer, UNTRACED } from '../ports/tracer.js';
 
 /** Who watches the stages of runs: each is a span and a duration. */
-export class Watch {
+export class StageTelemetry {
   constructor(
     private readonly tracer: Tracer = UNTRACED,
     private readonly meter: Meter = UNMETERED,

@@ -7,18 +7,18 @@ import { type Emit, RunExecutor } from './run-executor.js';
 /** Says one thing that happened, with facts beside it. */
 export type Say = (facts: Readonly<Record<string, unknown>>, message: string) => void;
 
-export interface RunWatch {
+export interface RunTelemetry {
   readonly meter: Meter;
   readonly tracer: Tracer;
   readonly say: Say;
 }
 
 /** Executes runs, each of them timed, traced, and told in the log when it begins and ends. */
-export class WatchedExecutor extends RunExecutor {
+export class InstrumentedExecutor extends RunExecutor {
   readonly #inner: RunExecutor;
-  readonly #watch: RunWatch;
+  readonly #watch: RunTelemetry;
 
-  constructor(inner: RunExecutor, watch: RunWatch) {
+  constructor(inner: RunExecutor, watch: RunTelemetry) {
     super();
     this.#inner = inner;
     this.#watch = watch;
