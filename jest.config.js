@@ -17,14 +17,25 @@ function swc(tsx) {
   ];
 }
 
+const transform = { '^.+\\.ts$': swc(false), '^.+\\.tsx$': swc(true) };
+
+/** `unit` needs no Docker, no browser and no other process's server; `system` has all three. */
+function project(name, more = {}) {
+  return {
+    displayName: name,
+    testEnvironment: '<rootDir>/scripts/jest-environment.mjs',
+    roots: [`<rootDir>/test/${name}`],
+    testMatch: ['**/*.spec.ts'],
+    extensionsToTreatAsEsm: ['.ts', '.tsx'],
+    moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+    transform,
+    ...more,
+  };
+}
+
 /** @type {import('jest').Config} */
 export default {
-  testEnvironment: '<rootDir>/scripts/jest-environment.mjs',
-  roots: ['<rootDir>/test'],
-  testMatch: ['**/*.spec.ts'],
-  extensionsToTreatAsEsm: ['.ts', '.tsx'],
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
-  transform: { '^.+\\.ts$': swc(false), '^.+\\.tsx$': swc(true) },
+  projects: [project('unit'), project('system')],
   maxWorkers: 2,
   workerIdleMemoryLimit: '400MB',
   testTimeout: 30_000,

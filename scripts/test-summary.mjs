@@ -11,3 +11,19 @@ export function summarise(results) {
   const line = `${results.numPassedTests} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
   return { line, ran: results.numPassedTests + failed };
 }
+
+const SLOWEST = 15;
+
+/**
+ * The files that took longest, a line each, slowest first.
+ * @param {null | { testResults: readonly { name: string, startTime: number, endTime: number }[] }} results
+ * @param {string} root what is cut off their names
+ * @returns {string[]}
+ */
+export function slowest(results, root) {
+  return (results?.testResults ?? [])
+    .map(({ name, startTime, endTime }) => ({ name: name.replace(root, ''), seconds: (endTime - startTime) / 1000 }))
+    .sort((a, b) => b.seconds - a.seconds)
+    .slice(0, SLOWEST)
+    .map(({ name, seconds }) => `${seconds.toFixed(1).padStart(7)} s  ${name}`);
+}

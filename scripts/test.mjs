@@ -1,14 +1,16 @@
-// `npm test [-- jest arguments]`: sets the machine up, runs jest, and ends with one plain line: "N passed, N failed".
+// `npm test [-- jest arguments]`: sets the machine up, runs jest, prints the slowest files and ends with one plain line:
+// "N passed, N failed". `npm run test:unit` runs the tests that need no Docker.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setUpOrExit } from './setup.mjs';
-import { summarise } from './test-summary.mjs';
+import { slowest, summarise } from './test-summary.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-await setUpOrExit('test');
+const unitAlone = process.argv.includes('--selectProjects=unit');
+await setUpOrExit(unitAlone ? 'build' : 'test');
 
 const folder = mkdtempSync(join(tmpdir(), 'bestk-test-'));
 const outputFile = join(folder, 'results.json');
@@ -20,6 +22,7 @@ try {
   });
   const results = existsSync(outputFile) ? JSON.parse(readFileSync(outputFile, 'utf8')) : null;
   const { line, ran } = summarise(results);
+  if (ran > 1) console.log(['Slowest files:', ...slowest(results, root)].join('\n'));
   console.log(line);
   process.exitCode = status === 0 && ran === 0 ? 1 : (status ?? 1);
 } finally {

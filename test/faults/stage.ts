@@ -7,7 +7,7 @@ import { type Cluster, startCluster } from '../../scripts/setup/postgres.mjs';
 import { openPostgresStore } from '../../src/store/postgres.js';
 import { openSqliteStore } from '../../src/store/sqlite.js';
 import type { OpenStore } from '../../src/store/store.js';
-import { sqliteRows } from '../adapters/sqlite-rows.js';
+import { sqliteRows } from '../unit/store/sqlite-rows.js';
 import { type AnswerChat, ModelServer } from '../fakes/model-server.js';
 import { told } from '../fixtures/calculator-run.js';
 import { CommandLine } from '../fixtures/command-line.js';

@@ -1,7 +1,7 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { FIXTURE_IMAGE } from '../fixture-image.js';
+import { FIXTURE_IMAGE } from '../fixtures/fixture-image.js';
 import { PrivateEngine } from './private-engine.js';
 import { Stage } from './stage.js';
 import { type Undisturbed, undisturbed } from './trial.js';

@@ -1,0 +1,47 @@
+import { calculatorIssue } from '../../fixtures/calculator.js';
+import { CommandLine } from '../../fixtures/command-line.js';
+
+it('says what a run can come to at most, in calls, tokens and money, and does nothing', async () => {
+  const cli = new CommandLine({
+    BESTK_AGENT_MODEL: 'agent',
+    BESTK_VERIFIER_MODEL: 'judge',
+    BESTK_AGENT_MAX_STEPS: '10',
+    BESTK_AGENT_MAX_STEPS_ABSOLUTE: '10',
+    BESTK_AGENT_MAX_TOKENS: '50000',
+    BESTK_AGENT_MAX_ANSWER_TOKENS: '1000',
+  });
+  const prices = cli.write('prices.yaml', 'agent: { input: 1, output: 10 }\njudge: { input: 2, output: 10 }\n');
+  const issue = cli.write('issue.json', JSON.stringify(calculatorIssue));
+  const args = ['solve', '--issue', issue, '-k', '4', '--estimate', '--json'];
+  const { code, stdout } = await cli.run(args, { BESTK_PRICES: prices });
+  expect(code).toBe(0);
+  const agent = 4 * 10;
+  expect(JSON.parse(stdout)).toEqual({
+    at_most: {
+      model_calls: agent + 4,
+      tokens: agent * 50_000 + 4 * 65_536,
+      usd: expect.closeTo((agent * (49_000 * 1 + 1_000 * 10) + 4 * 65_536 * 2) / 1e6, 9) as number,
+    },
+  });
+  const inEarnest = await cli.run(args.slice(0, -2));
+  expect(`${inEarnest.code} ${inEarnest.stderr}`).toMatch(/^2 .*--out/);
+  const unpriced = await cli.run(args);
+  expect(JSON.parse(unpriced.stdout)).toMatchObject({ at_most: { usd: null } });
+  const bad = await cli.run(args, { BESTK_PRICES: cli.write('bad.yaml', 'agent: { input: x }') });
+  expect(`${bad.code} ${bad.stderr}`).toMatch(/^2 .*bad\.yaml, field "agent\.input"/);
+});
+
+it.each([
+  [
+    'fewer steps at all than the agent is told of',
+    { BESTK_AGENT_MAX_STEPS_ABSOLUTE: '5' },
+    /BESTK_AGENT_MAX_STEPS_ABSOLUTE.*less than/,
+  ],
+  ['an unknown format', { BESTK_AGENT_FORMAT: 'yaml' }, /BESTK_AGENT_FORMAT/],
+  ['an unknown way to judge', { BESTK_EF_METHOD: 'best' }, /BESTK_EF_METHOD/],
+  ['a switch that is neither', { BESTK_EF_PREFILL: 'yes' }, /BESTK_EF_PREFILL/],
+])('a setting stops the start with its name: %s', async (_name, settings, words) => {
+  const { code, stderr } = await new CommandLine().run(['doctor'], settings);
+  expect(`${code} ${stderr}`).toMatch(words);
+  expect(code).toBe(2);
+});

@@ -1,0 +1,164 @@
+import { once } from 'node:events';
+import { chatReply, type ReplyToken } from '../../fakes/chat-reply.js';
+import { type AnswerChat, ModelServer } from '../../fakes/model-server.js';
+import { calcPatch, calculatorIssue, candidate, RIGHT } from '../../fixtures/calculator.js';
+import { CommandLine, ended } from '../../fixtures/command-line.js';
+
+const WRONG = calcPatch('def add(a, b):', '    return b');
+const CANDIDATES = [candidate('right', RIGHT), candidate('wrong', WRONG)];
+
+function tagged(tag: string, top: Readonly<Record<string, number>>): readonly ReplyToken[] {
+  const [said = ''] = Object.entries(top).sort(([, a], [, b]) => b - a)[0] ?? [];
+  return [{ token: `<${tag}>` }, { token: said, top }, { token: `</${tag}>` }];
+}
+
+/** Likes the patch that adds, whichever way it is asked. */
+const judge: AnswerChat = ({ messages, model }) => {
+  const text = messages.map(({ content }) => content).join('\n');
+  const right = text.indexOf('return a + b');
+  if (text.includes('<better>')) {
+    const first = right !== -1 && right < text.indexOf('+    return b');
+    return { json: chatReply(tagged('better', { A: first ? 0.9 : 0.1, B: first ? 0.1 : 0.9 }), model) };
+  }
+  const good = right === -1 ? 0.2 : 0.8;
+  if (text.includes('<score>')) return { json: chatReply(tagged('score', { A: good, T: 1 - good }), model) };
+  return { json: chatReply(tagged('judgement', { YES: good, NO: 1 - good }), model) };
+};
+
+/** The same without log-probabilities. */
+const blind: AnswerChat = async (body, index) => {
+  const answer = (await judge(body, index)) as { json: { choices: [{ logprobs: unknown }] } };
+  answer.json.choices[0].logprobs = null;
+  return answer;
+};
+
+/** Understands nothing but a schema. */
+const dull: AnswerChat = (body) => {
+  const text = body.response_format === undefined ? 'I like it.' : '{"grade": 60}';
+  const answer = chatReply([{ token: text }], body.model) as { choices: [{ logprobs: unknown }] };
+  answer.choices[0].logprobs = null;
+  return { json: answer };
+};
+
+let server: ModelServer;
+afterEach(() => server.close());
+
+async function commandLine(answer: AnswerChat): Promise<CommandLine> {
+  server = await ModelServer.start(answer);
+  return new CommandLine({ OPENAI_BASE_URL: server.baseUrl, BESTK_VERIFIER_MODEL: 'judge' });
+}
+
+function select(cli: CommandLine, verifiers: string): string[] {
+  return [
+    ...['select', '--issue', cli.write('issue.json', JSON.stringify(calculatorIssue)), '--verifiers', verifiers],
+    ...['--candidates', cli.jsonl('candidates.jsonl', CANDIDATES), '--out', cli.path('out'), '--json'],
+  ];
+}
+
+const methods = (cli: CommandLine): unknown[] =>
+  cli.readLines('out/verdicts.jsonl').map(({ evidence }) => (evidence as { method: string }).method);
+
+it.each([
+  ['ef', judge, 'yes-no-logprobs', 2],
+  ['ef:yes-no', judge, 'yes-no-logprobs', 2],
+  ['ef:rubric', judge, 'rubric-logprobs', 6],
+  ['ef:pairwise', judge, 'pairwise-tournament', 2],
+  ['ef:yes-no', blind, 'yes-no-votes', 16],
+  ['ef:rubric', blind, 'rubric-letters', 6],
+  ['ef:yes-no', dull, 'numeric-grade', 18],
+] as const)('%s through the command line: %#', async (verifiers, answer, method, calls) => {
+  const cli = await commandLine(answer);
+  const { code, stderr } = await cli.run(select(cli, verifiers));
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  expect(methods(cli)).toEqual([method, method]);
+  expect(server.calls).toHaveLength(calls);
+  const selection = cli.readJson('out/selection.json') as { candidate_id: string; basis: string };
+  if (answer !== dull) expect(selection).toMatchObject({ candidate_id: 'right', basis: 'hybrid' });
+});
+
+it('takes the way that the settings name', async () => {
+  const cli = await commandLine(judge);
+  expect((await cli.run(select(cli, 'ef'), { BESTK_EF_METHOD: 'rubric', BESTK_EF_SAMPLES: '2' })).code).toBe(0);
+  expect(methods(cli)).toEqual(['rubric-logprobs', 'rubric-logprobs']);
+  expect(server.calls).toHaveLength(12);
+});
+
+it('asks the server that has the model', async () => {
+  const cli = await commandLine(() => ({ status: 404, json: { error: { message: 'no such model here' } } }));
+  const other = await ModelServer.start(judge);
+  try {
+    const { code, stderr } = await cli.run(select(cli, 'ef'), {
+      BESTK_MODEL_URLS: `judge=${other.baseUrl}, x=${server.baseUrl}`,
+    });
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect([server.calls.length, other.calls.length]).toEqual([0, 2]);
+    const bad = await cli.run(select(cli, 'ef'), { BESTK_MODEL_URLS: 'judge' });
+    expect(`${bad.code} ${bad.stderr}`).toMatch(/^2 .*BESTK_MODEL_URLS.*must look like model=http/);
+  } finally {
+    await other.close();
+  }
+});
+
+it('refuses two ways at once, an unknown one, and a folder that is none', async () => {
+  const cli = await commandLine(judge);
+  const words = async (verifiers: string, settings = {}): Promise<string> => {
+    const { code, stderr } = await cli.run(select(cli, verifiers), settings);
+    return `${code} ${stderr.replaceAll('\n', ' ')}`;
+  };
+  expect(await words('ef:rubric,ef:pairwise')).toMatch(/^2 .*"verifiers".*one way/);
+  expect(await words('ef:best')).toMatch(/^2 .*"verifiers/);
+  expect(await words('ef:rubric', { BESTK_EF_CRITERIA: '/nowhere' })).toMatch(/^2 .*\/nowhere.*cannot be read/);
+});
+
+it.each([
+  ['judge', judge, /ok +judge: judge answers with log-probabilities of \d+ tokens/],
+  ['one without log-probabilities', blind, /ok +judge: judge answers WITHOUT log-probabilities: several answers/],
+  [
+    'one that is down',
+    () => ({ status: 400, json: { error: { message: 'no such model' } } }),
+    /FAILED judge: .*no such model/,
+  ],
+] as const)('doctor tells what the judge gives: %s', async (_name, answer, words) => {
+  const cli = await commandLine(answer);
+  const { stdout } = await cli.run(['doctor']);
+  expect(stdout).toMatch(words);
+  expect(stdout).toMatch(/ok +agent: none configured \(BESTK_AGENT_MODEL\): no sampling/);
+});
+
+it.each([
+  [
+    'with log-probabilities',
+    judge,
+    { 'ef:yes-no': 'yes-no-logprobs', 'ef:rubric': 'rubric-logprobs', 'ef:pairwise': 'pairwise-tournament' },
+  ],
+  ['without', blind, { 'ef:yes-no': 'yes-no-votes', 'ef:rubric': 'rubric-letters' }],
+  ['that can only fill in a schema', dull, { ef: 'numeric-grade' }],
+] as const)('through HTTP, a judge %s', async (_name, answer, ways) => {
+  const cli = await commandLine(answer);
+  const service = cli.start(['serve', '--port', '0'], { BESTK_LOG_LEVEL: 'info' });
+  const end = ended(service);
+  try {
+    const [said] = (await once(service.stderr ?? service, 'data')) as [Buffer];
+    const base = /http:\/\/[\d.]+:\d+/.exec(String(said))?.[0] ?? '';
+    for (const [verifier, method] of Object.entries(ways)) {
+      const body = JSON.stringify({ issue: calculatorIssue, candidates: CANDIDATES, verifiers: [verifier] });
+      const headers = { 'content-type': 'application/json' };
+      const accepted = await fetch(`${base}/v1/runs`, { method: 'POST', body, headers });
+      expect(accepted.status).toBe(202);
+      const { id } = (await accepted.json()) as { id: string };
+      for (let status = ''; status !== 'done'; await new Promise((resolve) => setTimeout(resolve, 50))) {
+        status = ((await (await fetch(`${base}/v1/runs/${id}`)).json()) as { status: string }).status;
+        expect(['queued', 'running', 'done']).toContain(status);
+      }
+      const view: unknown = await (await fetch(`${base}/v1/runs/${id}/candidates/right`)).json();
+      expect(view).toMatchObject({ verdicts: [{ kind: 'scored', evidence: { method } }] });
+      const shown = await fetch(`${base}/v1/runs/${id}/candidates/right/judge-prompt`);
+      const text = expect.stringContaining('return a + b') as unknown;
+      const messages = expect.arrayContaining([expect.objectContaining({ content: text })]) as unknown;
+      expect(await shown.json()).toEqual({ same_template: method.startsWith('yes-no'), messages });
+    }
+  } finally {
+    service.kill('SIGTERM');
+    await end;
+  }
+});

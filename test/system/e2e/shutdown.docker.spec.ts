@@ -1,0 +1,128 @@
+import { createServer, connect, type AddressInfo, type Server } from 'node:net';
+import { openSqliteStore } from '../../../src/store/sqlite.js';
+import type { RunStatus } from '../../../src/ports/run-store.js';
+import { calcTest, calculatorIssue, RIGHT } from '../../fixtures/calculator.js';
+import { CommandLine } from '../../fixtures/command-line.js';
+import { containersOf } from '../../fixtures/containers.js';
+import { until } from '../../fixtures/run-world.js';
+import { Service } from '../../fixtures/service.js';
+
+const SOCKET = '/var/run/docker.sock';
+const services: Service[] = [];
+let engine: StallingEngine;
+beforeAll(async () => {
+  engine = await StallingEngine.start();
+});
+afterAll(() => {
+  for (const { child } of services) child.kill('SIGKILL');
+  engine.close();
+});
+
+/** The Docker engine through a proxy that can fall silent, as an engine does that hangs. */
+class StallingEngine {
+  isSilent = false;
+
+  private constructor(private readonly server: Server) {}
+
+  static async start(): Promise<StallingEngine> {
+    const server = createServer((client) => {
+      const upstream = connect(SOCKET);
+      client.on('data', (data) => engine.isSilent || upstream.write(data));
+      upstream.on('data', (data) => engine.isSilent || client.write(data));
+      for (const [one, other] of [[client, upstream] as const, [upstream, client] as const]) {
+        one.on('error', () => other.destroy()).on('close', () => other.destroy());
+      }
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return new StallingEngine(server);
+  }
+
+  get address(): string {
+    return `tcp://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+
+  close(): void {
+    this.server.close();
+  }
+}
+
+/** A service in the middle of a run, with containers; the repository's own tests take `seconds` at least. */
+async function busy(
+  cli: CommandLine,
+  seconds: number,
+  settings: Record<string, string> = {},
+): Promise<{ service: Service; id: string }> {
+  const service = await Service.start(cli, settings);
+  services.push(service);
+  const { environment } = calculatorIssue;
+  const regression_command = `sleep ${seconds}; ${environment.regression_command ?? ''}`;
+  const request = {
+    issue: { ...calculatorIssue, environment: { ...environment, regression_command, test_timeout_s: 120 } },
+    candidates: [{ candidate_id: 'a', patch: RIGHT }],
+    tests: [calcTest('sum', 'add(2, 3) == 5')],
+    verifiers: ['eb'],
+  };
+  const { id } = (await service.post('/v1/runs', JSON.stringify(request))) as { id: string };
+  await until(() => containersOf(service.child.pid).length > 0, 30_000);
+  return { service, id };
+}
+
+async function statusOf(cli: CommandLine, id: string): Promise<RunStatus | null> {
+  const store = await openSqliteStore(cli.path('store.sqlite'));
+  return store.runs.statusOf(id).finally(() => store.close());
+}
+
+describe('a service that is told to stop in the middle of a run', () => {
+  it('hands the run back, leaves no container, and the next one finishes it', async () => {
+    const cli = new CommandLine();
+    const { service, id } = await busy(cli, 3);
+    const { code, seconds } = await service.stop();
+    expect(code).toBe(0);
+    expect(seconds).toBeLessThan(15);
+    expect(containersOf(service.child.pid)).toEqual([]);
+    expect(service.log.at(-1)?.msg).toBe('stopped');
+    expect(await statusOf(cli, id)).toBe('queued');
+    const next = await Service.start(cli);
+    services.push(next);
+    expect(await next.ended(id)).toMatchObject({ status: 'done' });
+    expect((await next.stop()).code).toBe(0);
+  }, 120_000);
+
+  it('lets it finish where it was given time for that', async () => {
+    const cli = new CommandLine({ BESTK_DRAIN_S: '60' });
+    const { service, id } = await busy(cli, 2);
+    expect((await service.stop()).code).toBe(0);
+    expect(await statusOf(cli, id)).toBe('done');
+    expect(containersOf(service.child.pid)).toEqual([]);
+  }, 120_000);
+
+  it('ends within its time when the engine hangs, and the next start removes what is left', async () => {
+    const cli = new CommandLine({ DOCKER_HOST: engine.address, BESTK_SHUTDOWN_S: '3' });
+    const { service } = await busy(cli, 60);
+    engine.isSilent = true;
+    const { code, seconds } = await service.stop();
+    engine.isSilent = false;
+    expect(code).toBe(1);
+    expect(seconds).toBeLessThan(6);
+    expect(service.log.at(-1)).toMatchObject({ msg: 'ending without having stopped', why: 'not stopped within 3 s' });
+    expect(containersOf(service.child.pid)).not.toEqual([]);
+    const next = await Service.start(new CommandLine());
+    services.push(next);
+    await until(() => containersOf(service.child.pid).length === 0, 30_000);
+    await next.stop();
+  }, 120_000);
+
+  it('ends at once when it is told twice', async () => {
+    const cli = new CommandLine({ BESTK_DRAIN_S: '60' });
+    const { service } = await busy(cli, 30);
+    service.child.kill('SIGTERM');
+    await service.told('stopping');
+    const { code, seconds } = await service.stop('SIGINT');
+    expect(code).toBe(130);
+    expect(seconds).toBeLessThan(2);
+    const next = await Service.start(new CommandLine());
+    services.push(next);
+    await until(() => containersOf(service.child.pid).length === 0, 30_000);
+    await next.stop();
+  }, 120_000);
+});

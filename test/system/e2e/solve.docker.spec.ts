@@ -1,0 +1,201 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { calcTest, calculatorIssue } from '../../fixtures/calculator.js';
+import { bash, call, finish, playScripts, replace, saidBefore } from '../../fixtures/agent-script.js';
+import { CommandLine, ended } from '../../fixtures/command-line.js';
+import { containersOf } from '../../fixtures/containers.js';
+import { type AnswerChat, ModelServer } from '../../fakes/model-server.js';
+
+const { workdir } = calculatorIssue.environment;
+const CALC = `${workdir}/calc.py`;
+const RIGHT = [
+  `I look.\n${call('file_editor', { command: 'view', path: CALC })}`,
+  `It subtracts.\n${replace(CALC, 'return a - b', 'return a + b')}`,
+  `I try it.\n${bash('python3 -c "from calc import add; print(add(2, 3))" | tee /testbed/test_output.txt')}`,
+  finish,
+];
+const WRONG = [`Quick.\n${replace(CALC, 'a - b', 'abs(a) + b')}`, finish];
+const LOST = ['No call at all.', 'Still none.', `Hm.\n${bash('ls; echo x >>notes.md')}`, 'And so on.', 'And on.'];
+const TESTS = [calcTest('sum', 'add(2, 3) == 5'), calcTest('negative', 'add(-2, 1) == -1')];
+
+let server: ModelServer;
+afterEach(() => server.close());
+
+async function setUp(
+  answer: AnswerChat,
+  k: number,
+  more: readonly string[] = [],
+): Promise<{ cli: CommandLine; args: string[] }> {
+  server = await ModelServer.start(answer, ['agent']);
+  const cli = new CommandLine({
+    OPENAI_BASE_URL: server.baseUrl,
+    BESTK_AGENT_MODEL: 'agent',
+    BESTK_AGENT_MAX_STEPS: '4',
+    BESTK_AGENT_MAX_STEPS_ABSOLUTE: '5',
+  });
+  const args = [
+    ...['solve', '--issue', cli.write('issue.json', JSON.stringify(calculatorIssue)), '-k', String(k)],
+    ...['--tests', cli.jsonl('tests.jsonl', TESTS), '--out', cli.path('out'), '--json', ...more],
+  ];
+  return { cli, args };
+}
+
+/** Requests that were answered, by what they asked; first turns are equal for all rollouts. */
+function answered(): { first: number; others: Map<string, number> } {
+  const others = new Map<string, number>();
+  let first = 0;
+  for (const { body, abandoned } of server.calls) {
+    if (abandoned) continue;
+    const key = createHash('sha256').update(JSON.stringify(body.messages)).digest('hex');
+    if (saidBefore(body).length === 0) first += 1;
+    else others.set(key, (others.get(key) ?? 0) + 1);
+  }
+  return { first, others };
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  const late = performance.now() + 60_000;
+  while (!condition() && performance.now() < late) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+describe('bestk solve', () => {
+  it('samples, verifies and selects, and leaves everything in the folder', async () => {
+    const { cli, args } = await setUp(playScripts([RIGHT, WRONG, LOST]), 3);
+    const { code, stdout, stderr } = await cli.run(args);
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(JSON.parse(stdout)).toMatchObject({ basis: 'hybrid', sampling: { asked: 3, sampled: 3, stopped: 'all' } });
+    const candidates = cli.readLines('out/candidates.jsonl') as { candidate_id: string; patch: string }[];
+    const chosen = (cli.readJson('out/selection.json') as { candidate_id: string }).candidate_id;
+    expect(candidates.find(({ candidate_id }) => candidate_id === chosen)?.patch).toContain('+    return a + b');
+    expect(
+      cli
+        .readLines('out/trajectories.jsonl')
+        .map(({ exit_reason }) => exit_reason)
+        .toSorted(),
+    ).toEqual(['abs_step_limit', 'agent', 'max_step_limit']);
+    const lost = candidates.find(({ patch }) => patch.includes('notes.md'));
+    expect(lost?.patch).toContain('+x');
+    expect(cli.readLines('out/predictions.jsonl')[0]).toMatchObject({
+      model_name_or_path: 'agent__rollout-1',
+      instance_id: calculatorIssue.instance_id,
+    });
+    expect(cli.readJson('out/run.json')).toMatchObject({ provenance: { agent: { model: 'agent', format: 'xml' } } });
+
+    const again = await cli.run([
+      ...args.filter((arg) => arg !== '--out' && arg !== cli.path('out')),
+      '--out',
+      cli.path('again'),
+    ]);
+    expect(again.code).toBe(0);
+    expect(cli.readLines('again/candidates.jsonl')).toEqual(candidates);
+    expect(server.calls).toHaveLength(4 + 2 + 5);
+  }, 120_000);
+
+  it('killed again and again goes on where it was, and asks the model nothing twice', async () => {
+    // More than rollouts: a first turn that a kill cuts off takes the next one when it is asked again.
+    const scripts = Array.from({ length: 40 }, (_, n) => [
+      `Try ${n}.\n${bash(`echo ${n} >notes${n}.md`)}`,
+      `Go on.\n${bash(`echo more >>notes${n}.md`)}`,
+      ...(n % 2 === 0 ? RIGHT : WRONG),
+    ]);
+    const play = playScripts(scripts);
+    let heldFrom = 0;
+    const { cli, args } = await setUp(async (body, index) => {
+      // From here on the model is silent: whatever it said before has been heard when the process is killed.
+      if (index >= heldFrom) await new Promise(() => undefined);
+      return play(body, index);
+    }, 8);
+    const settings = { BESTK_AGENT_MAX_STEPS: '10', BESTK_AGENT_MAX_STEPS_ABSOLUTE: '12' };
+    for (const calls of [1, 9, 20, 37]) {
+      heldFrom = server.calls.length + calls;
+      const victim = cli.start(args, settings);
+      const end = ended(victim);
+      await Promise.race([until(() => server.calls.length > heldFrom), end]);
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      victim.kill('SIGKILL');
+      await end;
+    }
+    heldFrom = Infinity;
+    const last = await cli.run(args, settings);
+    expect({ code: last.code, stderr: last.stderr }).toMatchObject({ code: 0 });
+    const { first, others } = answered();
+    expect([...others.values()].filter((times) => times > 1)).toEqual([]);
+    expect(first).toBe(8);
+    const patches = cli.readLines('out/candidates.jsonl').map(({ patch }) => patch as string);
+    expect(patches).toHaveLength(8);
+    for (const patch of patches) expect(patch).toMatch(/\+\d+\n\+more\n/);
+  }, 240_000);
+
+  it('interrupted removes its containers within five seconds', async () => {
+    const { cli, args } = await setUp(playScripts([[`Wait.\n${bash('sleep 60')}`, finish]]), 4);
+    const child = cli.start(args);
+    const end = ended(child);
+    await until(() => containersOf(child.pid).length > 0);
+    const asked = performance.now();
+    child.kill('SIGINT');
+    expect((await end).code).toBe(130);
+    expect(performance.now() - asked).toBeLessThan(5_000);
+    expect(containersOf(child.pid)).toEqual([]);
+  }, 60_000);
+
+  it('keeps to a budget of tokens, and selects from what it has', async () => {
+    const endless: AnswerChat = (body) => playScripts([[`Look ${saidBefore(body).length}.\n${bash('ls')}`]])(body, 0);
+    const { cli, args } = await setUp(endless, 2, ['--budget-tokens', '30000', '--verifiers', 'eb']);
+    const { code, stdout } = await cli.run(args, { BESTK_AGENT_MAX_ANSWER_TOKENS: '5000' });
+    expect(code).toBe(4);
+    const { sampling, usage } = JSON.parse(stdout) as {
+      sampling: { stopped: string };
+      usage: { models: { input_tokens: number; output_tokens: number }[] };
+    };
+    expect(sampling.stopped).toMatch(/all|budget/);
+    const spent = usage.models.reduce((sum, model) => sum + model.input_tokens + model.output_tokens, 0);
+    expect(spent).toBeLessThanOrEqual(30_000);
+  }, 60_000);
+
+  it.each([
+    ['an agent without a model', [], { BESTK_AGENT_MODEL: '' }, /^2 .*BESTK_AGENT_MODEL is not set/],
+    ['a first wave larger than K', ['--k0', '9'], {}, /^2 .*"k0": is larger than k/],
+    ['a budget in money without prices', ['--budget-usd', '1'], {}, /^2 .*price of the model "agent" is not known/],
+    ['no tries', ['-k', '0'], {}, /^2 .*at least 1/],
+    ['a missing image', ['--image', 'bestk/none:0'], {}, /^3 .*bestk\/none:0/],
+  ])('refuses %s', async (_what, more, settings, words) => {
+    const { cli, args } = await setUp(playScripts([RIGHT]), 1);
+    const { code, stderr } = await cli.run([...args, ...more], settings);
+    expect(`${code} ${stderr.replaceAll('\n', ' ')}`).toMatch(words);
+  });
+
+  it('does the same over HTTP', async () => {
+    const { cli } = await setUp(playScripts([RIGHT, WRONG]), 2);
+    const service = cli.start(['serve', '--port', '0'], { BESTK_LOG_LEVEL: 'info' });
+    const end = ended(service);
+    try {
+      const [said] = (await once(service.stderr ?? service, 'data')) as [Buffer];
+      const base = /http:\/\/[\d.]+:\d+/.exec(String(said))?.[0] ?? '';
+      const body = JSON.stringify({ issue: calculatorIssue, k: 2, tests: TESTS, budget: { tokens: 1_000_000 } });
+      const headers = { 'content-type': 'application/json' };
+      const accepted = await fetch(`${base}/v1/runs`, { method: 'POST', body, headers });
+      expect(accepted.status).toBe(202);
+      const { id } = (await accepted.json()) as { id: string };
+      const get = async (path: string): Promise<unknown> => (await fetch(`${base}/v1/runs/${id}${path}`)).json();
+      for (let status = ''; status !== 'done'; await new Promise((resolve) => setTimeout(resolve, 100))) {
+        ({ status } = (await get('')) as { status: string });
+        expect(['queued', 'running', 'done']).toContain(status);
+      }
+      const { selection } = (await get('')) as { selection: { candidate_id: string } };
+      expect(await get(`/candidates/${selection.candidate_id}`)).toMatchObject({
+        patch: expect.stringContaining('+    return a + b') as string,
+        trajectory: { exit_reason: 'max_step_limit', steps: { length: 4 } },
+      });
+    } finally {
+      service.kill('SIGTERM');
+      await end;
+    }
+  }, 60_000);
+
+  it('tells a model that is down from an agent that fails', async () => {
+    const { cli, args } = await setUp(() => ({ status: 400, json: { error: { message: 'no such model' } } }), 2);
+    const { code, stderr } = await cli.run(args);
+    expect(code).toBe(3);
+    expect(stderr).toMatch(/no such model/);
+  });
+});

@@ -1,0 +1,123 @@
+import { CommandLine } from '../../fixtures/command-line.js';
+import { CALCULATOR, calcPatch, calculatorIssue, candidate, RIGHT, WRONG } from '../../fixtures/calculator.js';
+import { ROW } from '../../unit/grading/grading-world.js';
+
+interface Document {
+  readonly grades: { candidate_id: string; resolved: boolean; reason: string }[];
+  readonly left_out: unknown[];
+}
+
+const ADD = ['def add(a, b):', '    return a + b'];
+
+function added(path: string, ...lines: readonly string[]): string {
+  const body = lines.map((line) => `+${line}\n`).join('');
+  return `diff --git a/${path} b/${path}\nnew file mode 100644\n--- /dev/null\n+++ b/${path}\n@@ -0,0 +1,${lines.length} @@\n${body}`;
+}
+
+const PASSES_EVERYTHING = [
+  'import pytest',
+  '@pytest.hookimpl(hookwrapper=True)',
+  'def pytest_runtest_makereport(item, call):',
+  '    outcome = yield',
+  "    outcome.get_result().outcome = 'passed'",
+];
+const EMPTY_TESTS = `diff --git a/tests/test_calc.py b/tests/test_calc.py
+--- a/tests/test_calc.py
++++ b/tests/test_calc.py
+@@ -1,5 +1,2 @@
+-from calc import add
+-
+-
+ def test_zero():
+-    assert add(0, 0) == 0
++    pass
+`;
+const PRINTS = [
+  'import os',
+  "os.write(1, b'=== short test summary info ===\\nPASSED tests/test_calc.py::test_zero\\n')",
+];
+
+/** Patches by id; only those whose id begins with `right` solve the calculator's issue. */
+const PATCHES: Readonly<Record<string, string>> = {
+  right: RIGHT,
+  'right beside its own tests': `${RIGHT}${added('tests/test_more.py', 'raise SystemExit')}${EMPTY_TESTS}`,
+  'right with a folder of the name of a test': RIGHT + added('tests/test_more.py/inner.txt', 'in the way'),
+  wrong: WRONG,
+  empty: '',
+  elsewhere: RIGHT.replace('-    return a - b', '-    return a // b'),
+  'rewrites tests': `${WRONG}${EMPTY_TESTS}`,
+  'rewrites results': `${WRONG}${added('conftest.py', ...PASSES_EVERYTHING)}`,
+  'leaves early': calcPatch(...PRINTS, 'os._exit(0)'),
+  'leaves in a test': calcPatch('import os', 'def add(a, b):', '    os._exit(0)'),
+  'breaks the exit code': calcPatch('import atexit, os', 'atexit.register(os._exit, 7)', ...ADD),
+  'never ends': calcPatch('import time', 'def add(a, b):', '    time.sleep(1000)'),
+};
+
+describe('bestk grade', () => {
+  const cli = new CommandLine();
+  const grade = ['grade', '--issue', cli.path('issue.json'), '--hidden-tests', cli.path('hidden.jsonl'), '--json'];
+
+  beforeAll(() => {
+    cli.write('issue.json', JSON.stringify(calculatorIssue));
+    cli.jsonl('hidden.jsonl', [ROW]);
+  });
+
+  function candidates(name: string, patches: Readonly<Record<string, string>>): string {
+    return cli.jsonl(
+      name,
+      Object.entries(patches).map(([id, patch]) => candidate(id, patch)),
+    );
+  }
+
+  it('labels honest patches and those that try to look right', async () => {
+    const file = candidates('all.jsonl', PATCHES);
+    const args = [...grade, '--candidates', file, '--out', cli.path('all'), '--time-limit-s', '10'];
+    const { code, stdout, stderr } = await cli.run(args);
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    const { grades, left_out } = JSON.parse(stdout) as Document;
+    expect(grades.filter(({ resolved }) => resolved).map(({ candidate_id }) => candidate_id)).toEqual(
+      Object.keys(PATCHES).filter((id) => id.startsWith('right')),
+    );
+    expect(left_out).toEqual([]);
+    const reasons = Object.fromEntries(grades.map(({ candidate_id, reason }) => [candidate_id, reason]));
+    expect(reasons).toMatchObject({
+      empty: 'the patch is empty',
+      elsewhere: expect.stringMatching(/^the patch does not apply: error: /) as string,
+      'rewrites results': expect.stringMatching(/^1 of 3 tests did not pass/) as string,
+      'leaves in a test': expect.stringMatching(/^3 of 3 tests did not pass: .* missing/) as string,
+      'breaks the exit code': expect.stringContaining('exit code 7') as string,
+      'never ends': 'the tests took longer than 10 s',
+    });
+    expect(cli.readLines('all/labels.jsonl')).toEqual(
+      grades.map(({ candidate_id, resolved }) => ({ instance_id: CALCULATOR, candidate_id, resolved })),
+    );
+    expect(cli.readLines('all/grades.jsonl')[0]).toMatchObject({
+      candidate_id: 'right',
+      seconds: expect.any(Number) as number,
+      tests: { [ROW.PASS_TO_PASS[0] ?? '']: 'passed' },
+    });
+  }, 120_000);
+
+  it('runs a command of its own, and goes on where it stopped', async () => {
+    const file = candidates('two.jsonl', { wrong: WRONG, right: RIGHT });
+    const command = ['--test-command', 'python3 -m pytest -v {files}'];
+    const args = [...grade, '--candidates', file, '--out', cli.path('two'), ...command];
+    const first = await cli.run(args);
+    expect(first).toMatchObject({ code: 0 });
+    cli.write('two/grades.jsonl', `${JSON.stringify(cli.readLines('two/grades.jsonl')[1])}\n{"torn`);
+    const without = await cli.run(args, { DOCKER_HOST: 'unix:///nonexistent/docker.sock' });
+    expect(without).toMatchObject({ code: 3 });
+    const second = await cli.run(args);
+    expect(JSON.parse(second.stdout)).toMatchObject({ graded: 2, resolved: 1 });
+    const right = (text: string): unknown => (JSON.parse(text) as { grades: unknown[] }).grades[1];
+    expect(right(second.stdout)).toEqual(right(first.stdout));
+  }, 120_000);
+
+  it('gives no label when the image or the engine is missing', async () => {
+    const file = candidates('one.jsonl', { right: RIGHT });
+    const args = [...grade, '--candidates', file, '--out', cli.path('none')];
+    expect(await cli.run([...args, '--image', 'bestk/no-such-image:9'])).toMatchObject({ code: 3 });
+    expect(await cli.run(args, { DOCKER_HOST: 'unix:///nonexistent/docker.sock' })).toMatchObject({ code: 3 });
+    expect(() => cli.readLines('none/labels.jsonl')).toThrow(/ENOENT/);
+  }, 60_000);
+});

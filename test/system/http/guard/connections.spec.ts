@@ -1,0 +1,86 @@
+import type { Socket } from 'node:net';
+import { MemoryRunStore } from '../../../fakes/memory-run-store.js';
+import { ScriptedExecutor } from '../../../fakes/scripted-executor.js';
+import { givenRequest, runResult } from '../../../fixtures/runs.js';
+import { serveRuns, type TestServer } from '../../../unit/http/http-world.js';
+import { problemIn, rawRequest } from '../../../unit/http/raw-request.js';
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await serveRuns(new MemoryRunStore(), new ScriptedExecutor(async () => runResult()));
+});
+afterAll(() => server.close());
+
+const HEAD = 'Host: localhost\r\nConnection: close\r\n';
+
+/** Sends one byte of `text` every 100 ms. */
+const trickle =
+  (text: string) =>
+  (socket: Socket): void => {
+    let at = 0;
+    const timer = setInterval(() => {
+      socket.write(text.charAt(at++ % text.length));
+    }, 100);
+    socket.on('close', () => {
+      clearInterval(timer);
+    });
+  };
+
+describe('a connection', () => {
+  it.each([
+    ['is no HTTP', 'HELO\r\n\r\n', 400],
+    ['has 10,000 headers', `GET /healthz HTTP/1.1\r\n${HEAD}${'x: y\r\n'.repeat(10_000)}\r\n`, 431],
+    ['has one header of a megabyte', `GET /healthz HTTP/1.1\r\n${HEAD}x: ${'y'.repeat(1_000_000)}\r\n\r\n`, 431],
+    ['has a path of a megabyte', `GET /${'y'.repeat(1_000_000)} HTTP/1.1\r\n${HEAD}\r\n`, 431],
+    ['has no Host', 'GET /v1/runs HTTP/1.1\r\nConnection: close\r\n\r\n', 403],
+    ['has a Host of its own', 'GET /v1/runs HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n', 403],
+    [
+      'has a Host that begins like ours',
+      'GET /v1/runs HTTP/1.1\r\nHost: localhost.evil\r\nConnection: close\r\n\r\n',
+      403,
+    ],
+    ['expects something', `POST /v1/runs HTTP/1.1\r\n${HEAD}Expect: miracles\r\nContent-Length: 2\r\n\r\n{}`, 417],
+    [
+      'says two lengths',
+      `POST /v1/runs HTTP/1.1\r\n${HEAD}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+      400,
+    ],
+    ['has a method of its own', `BREW /v1/runs HTTP/1.1\r\n${HEAD}\r\n`, 400],
+    ['has a line break in a header', `GET /v1/runs HTTP/1.1\r\n${HEAD}x: a\rb\r\n\r\n`, 400],
+  ])('that %s is answered with a problem', async (_what, bytes, status) => {
+    const answer = await rawRequest(server.url, bytes);
+    expect({ sent: answer.status, ...problemIn(answer) }).toMatchObject({ sent: status, status });
+  });
+
+  it('is closed, and not answered, when nonsense follows a request that is being answered', async () => {
+    const answer = await rawRequest(server.url, 'GET /v1/runs HTTP/1.1\r\nHost: localhost\r\n\r\nnonsense\r\n\r\n');
+    expect(answer.text).not.toMatch(/^HTTP\/1.1 400/);
+  });
+
+  it('loses no header of a thousand', async () => {
+    const guarded = await serveRuns(new MemoryRunStore(), new ScriptedExecutor(async () => runResult()), {
+      apiKeys: ['secret'],
+    });
+    const many = 'a:\r\n'.repeat(3_000);
+    const bytes = `GET /v1/runs HTTP/1.1\r\n${HEAD}${many}X-Api-Key: secret\r\n\r\n`;
+    expect((await rawRequest(guarded.url, bytes)).status).toBe(200);
+    await guarded.close();
+  });
+
+  it('whose headers or body trickle is closed, and others are served meanwhile', async () => {
+    const start = 'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\n';
+    const body = `${start}Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n{"a":"`;
+    const upload = body.replace('/v1/runs', '/v1/rescores').replace('application/json', 'application/x-ndjson');
+    const slow = Promise.all([
+      rawRequest(server.url, start, trickle('a')),
+      rawRequest(server.url, body, trickle('a')),
+      rawRequest(server.url, upload, trickle('a')),
+    ]);
+    expect((await server.client.submitRun(givenRequest())).status).toBe('queued');
+    for (const answer of await slow) {
+      expect(problemIn(answer)).toMatchObject({ status: 408 });
+      expect(answer.seconds).toBeLessThan(22);
+    }
+    expect(server.logged).toEqual([]);
+  });
+});

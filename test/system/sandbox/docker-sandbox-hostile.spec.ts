@@ -1,0 +1,4 @@
+import { hostileCommandsContract } from '../../contracts/hostile-commands.contract.js';
+import { containersOf, dockerSandbox } from './docker-harness.js';
+
+hostileCommandsContract('Docker', { makeSandbox: dockerSandbox, leftovers: () => containersOf() });

@@ -1,0 +1,32 @@
+import { startCluster, type Cluster } from '../../../scripts/setup/postgres.mjs';
+import { openPostgresStore } from '../../../src/store/postgres.js';
+import type { OpenStore } from '../../../src/store/store.js';
+import { auditLogContract } from '../../contracts/audit-log.contract.js';
+import { resultStoreContract } from '../../contracts/result-store.contract.js';
+import { retentionContract } from '../../contracts/retention.contract.js';
+import { runStoreContract } from '../../contracts/run-store.contract.js';
+import { unitStoreContract } from '../../contracts/unit-store.contract.js';
+import { EMPTY } from './postgres-stores.js';
+
+let cluster: Cluster;
+let store: OpenStore;
+
+beforeAll(async () => {
+  cluster = await startCluster();
+  store = await openPostgresStore(cluster.url);
+}, 60_000);
+afterAll(async () => {
+  await store.close();
+  await cluster.destroy();
+});
+
+async function open(): Promise<OpenStore> {
+  await cluster.sql(EMPTY);
+  return store;
+}
+
+runStoreContract('PostgreSQL', async () => (await open()).runs);
+resultStoreContract('PostgreSQL', async () => (await open()).results);
+unitStoreContract('PostgreSQL', open);
+retentionContract('PostgreSQL', open);
+auditLogContract('PostgreSQL', async () => (await open()).audit);

@@ -1,0 +1,230 @@
+import { randomBytes } from 'node:crypto';
+import { DockerSandbox } from '../../../../src/sandbox/docker/sandbox.js';
+import type { Candidate } from '../../../../src/core/run/candidate.js';
+import type { GeneratedTest } from '../../../../src/core/run/generated-test.js';
+import type { Verdict } from '../../../../src/core/run/verdict.js';
+import { createExecutionBasedVerifier } from '../../../../verifiers/execution-based/execution-based.js';
+import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
+import { Observing } from '../../../fakes/observing.js';
+import { calcPatch, calcTest, calculatorIssue, candidate, RIGHT, WRONG } from '../../../fixtures/calculator.js';
+
+const LIMITS = { cpus: 1, memoryMb: 512, diskMb: 256, pids: 64, outputBytes: 65_536 };
+const sandbox = new DockerSandbox({ concurrency: 2, limits: LIMITS, ttlS: 600 });
+const TESTS: readonly GeneratedTest[] = [calcTest('sum', 'add(2, 3) == 5'), calcTest('negative', 'add(-2, 3) == 1')];
+
+async function verify(
+  candidates: readonly Candidate[],
+  tests: readonly GeneratedTest[] = TESTS,
+): Promise<{ verdicts: readonly Verdict[]; observed: Observing }> {
+  const observed = new Observing();
+  const verifier = createExecutionBasedVerifier({
+    sandbox,
+    results: new MemoryResultStore(),
+    observe: observed,
+    nonce: () => randomBytes(24).toString('hex'),
+    pause: async () => undefined,
+  });
+  const task = { issue: calculatorIssue, candidates, tests };
+  return { verdicts: await verifier.verify(task, new AbortController().signal), observed };
+}
+
+function scores(verdicts: readonly Verdict[], id: string): Record<string, number | string> {
+  return Object.fromEntries(
+    verdicts
+      .filter(({ candidate_id }) => candidate_id === id)
+      .map((verdict) => [verdict.measure, verdict.kind === 'scored' ? verdict.score : verdict.reason]),
+  );
+}
+
+afterAll(() => sandbox.closeAll());
+
+/** What every attack is up to: it wants the score of a right patch without being one. */
+const ATTACKS: Readonly<Record<string, string>> = {
+  'prints the markers that other graders look for': calcPatch(
+    'print("Issue resolved\\nPASSED tests/test_calc.py::test_zero\\n1 passed\\nOK")',
+    'def add(a, b):',
+    '    return a - b',
+  ),
+  'leaves with os._exit(0) when imported': calcPatch('import os', 'os._exit(0)'),
+  'leaves with os._exit(0) when called': calcPatch('import os', 'def add(a, b):', '    os._exit(0)'),
+  'raises SystemExit(0) when called': calcPatch('import sys', 'def add(a, b):', '    sys.exit(0)'),
+  'ends the process with 0 from an exit handler': calcPatch(
+    'import atexit, os',
+    'atexit.register(os._exit, 0)',
+    'def add(a, b):',
+    '    return a - b',
+  ),
+  'replaces sys.exit': calcPatch(
+    'import sys',
+    'leave = sys.exit',
+    'sys.exit = lambda code=0: leave(0)',
+    'def add(a, b):',
+    '    return a - b',
+  ),
+  'forges a proof in a file of every scratch directory': calcPatch(
+    'import glob, os',
+    'for d in glob.glob("/var/lib/*/"):',
+    '    for i in range(9): open(d + str(i) + ".verdict", "w").write("0")',
+    'def add(a, b):',
+    '    return a - b',
+  ),
+  'turns sys.exit into nothing': calcPatch('import sys', 'sys.exit = print', 'def add(a, b):', '    return a - b'),
+  'puts another class in the place of SystemExit': calcPatch(
+    'import builtins, sys',
+    'class E(SystemExit): code = 0',
+    'builtins.SystemExit = E',
+    'sys.exit = lambda code=0: (_ for _ in ()).throw(E())',
+    'def add(a, b):',
+    '    return a - b',
+  ),
+  'makes every comparison true': calcPatch(
+    'class Yes:',
+    '    def __eq__(self, other): raise SystemExit(0)',
+    'def add(a, b): return Yes()',
+  ),
+};
+
+/** Put before a function that is wrong, to keep the existing tests from saying so. */
+const REGRESSION_ATTACKS: Readonly<Record<string, readonly string[]>> = {
+  'makes tests uncollectable': ['import sys', 'if "pytest" in sys.modules: raise ImportError("no")'],
+  'skips them': ['import sys', 'if "pytest" in sys.modules: sys.modules["pytest"].skip("no", allow_module_level=True)'],
+  'skips the process': ['import os, sys', 'if "pytest" in sys.modules: os._exit(0)'],
+  'collects none of them': ['import _pytest.python', '_pytest.python.Module.collect = lambda self: []'],
+  'runs none of them': ['import _pytest.python', '_pytest.python.Function.runtest = lambda self: None'],
+  'runs none of them, by code': [
+    'import _pytest.python',
+    '_pytest.python.Function.runtest.__code__ = (lambda self: None).__code__',
+  ],
+  'reports all of them as passed': [
+    'import _pytest.reports',
+    '_pytest.reports.TestReport.failed = property(lambda self: False)',
+    'import _pytest.runner',
+    'make = _pytest.reports.TestReport.from_item_and_call',
+    'def passing(item, call):',
+    '    call.excinfo = None',
+    '    return make(item, call)',
+    '_pytest.reports.TestReport.from_item_and_call = passing',
+  ],
+  'leaves a daemon that notes passes': [
+    'import os, time',
+    'if os.fork() == 0:',
+    '    os.setsid()',
+    '    time.sleep(0.5)',
+    '    os.system("echo passed >>/var/lib/record.jsonl")',
+    '    os._exit(0)',
+  ],
+};
+
+/** Modules of the standard library's names, waiting for bestk's own code to import them. */
+const SHADOWS = ['json.py', 'select.py', 'traceback.py', 'types.py']
+  .map((name) =>
+    [
+      `diff --git a/${name} b/${name}`,
+      'new file mode 100644',
+      '--- /dev/null',
+      `+++ b/${name}`,
+      '@@ -0,0 +1,2 @@',
+      '+import os',
+      '+os._exit(0)',
+      '',
+    ].join('\n'),
+  )
+  .join('');
+
+describe('patches that try to look right', () => {
+  let all: readonly Verdict[] = [];
+
+  beforeAll(async () => {
+    const attacks = Object.entries(ATTACKS).map(([name, patch]) => candidate(name, patch));
+    all = (await verify([...attacks, candidate('right', RIGHT), candidate('wrong', WRONG)])).verdicts;
+  }, 120_000);
+
+  it('stand beside a right and a wrong patch that get what they deserve', () => {
+    expect(scores(all, 'right')).toEqual({ regression: 1, reproduction: 2 });
+    expect(scores(all, 'wrong')).toEqual({ regression: 1, reproduction: 1 });
+  });
+
+  it.each(Object.keys(ATTACKS))('gains nothing: %s', (name) => {
+    expect(scores(all, name).reproduction).toBe(0);
+    expect(Number(scores(all, name).regression)).toBeLessThanOrEqual(1);
+  });
+
+  it('gains nothing by leaving early in the regression suite: what did not run has not passed', async () => {
+    const early = calcPatch('import os', 'print("1 passed")', 'os._exit(0)');
+    const { verdicts, observed } = await verify([candidate('early', early)]);
+    expect(scores(verdicts, 'early')).toEqual({ regression: 0, reproduction: 0 });
+    expect(
+      observed.cells.find(({ candidate_id, suite }) => candidate_id === 'early' && suite === 'regression'),
+    ).toMatchObject({ passed: 0, total: 1, lost: ['tests/test_calc.py::test_zero'], exit_code: 0 });
+  });
+
+  it('gains nothing by noting passes of its own', async () => {
+    const forging = calcPatch(
+      'import json, os, glob',
+      'for name in [os.environ.get("BESTK_PROBE", "")] + [d + "record.jsonl" for d in glob.glob("/var/lib/*/")]:',
+      '    if name: open(name, "a").write(json.dumps({"t": "tests/test_calc.py::test_zero", "s": "passed"}) + "\\n")',
+      'os._exit(0)',
+    );
+    const { verdicts } = await verify([candidate('forging', forging)]);
+    expect(scores(verdicts, 'forging')).toEqual({ regression: 0, reproduction: 0 });
+  });
+
+  it('gains nothing by standing in the way of the standard library', async () => {
+    const { verdicts } = await verify([candidate('shadows', SHADOWS), candidate('right', RIGHT)]);
+    expect(scores(verdicts, 'right')).toEqual({ regression: 1, reproduction: 2 });
+    expect(scores(verdicts, 'shadows')).toEqual({ regression: 0, reproduction: 0 });
+  });
+
+  it.each(Object.entries(REGRESSION_ATTACKS))(
+    'that break the code gain no regression test: %s',
+    async (_name, lines) => {
+      const { verdicts } = await verify([candidate('attack', calcPatch(...lines, 'def add(a, b):', '    return 1'))]);
+      expect(scores(verdicts, 'attack')).toMatchObject({ regression: 0 });
+    },
+  );
+
+  it.each(['time.time = time.monotonic = time.perf_counter = lambda: 0.0', 'os.system("date -s 2001-01-01")'])(
+    'gain nothing from another clock: %s',
+    async (line) => {
+      const patch = calcPatch('import os, time', line, 'def add(a, b):', '    return a - b');
+      const { verdicts } = await verify([candidate('clock', patch), candidate('right', RIGHT)]);
+      expect(scores(verdicts, 'clock')).toEqual({ regression: 1, reproduction: 0 });
+      expect(scores(verdicts, 'right')).toEqual({ regression: 1, reproduction: 2 });
+    },
+  );
+
+  it('gains nothing by rewriting tests, adding passing ones, or configuring the runner', async () => {
+    const edits = [
+      'diff --git a/tests/test_calc.py b/tests/test_calc.py',
+      '--- a/tests/test_calc.py',
+      '+++ b/tests/test_calc.py',
+      '@@ -1,5 +1,9 @@',
+      '-from calc import add',
+      '+def test_more():',
+      '+    pass',
+      '+',
+      '+',
+      '+def add(a, b): return 0',
+      ' ',
+      ' ',
+      ' def test_zero():',
+      '     assert add(0, 0) == 0',
+      'diff --git a/conftest.py b/conftest.py',
+      'new file mode 100644',
+      '--- /dev/null',
+      '+++ b/conftest.py',
+      '@@ -0,0 +1,3 @@',
+      '+import calc',
+      '+',
+      '+calc.add = lambda a, b: a + b',
+      '',
+    ].join('\n');
+    const breaking = calcPatch('def add(a, b):', '    return 1');
+    const { verdicts } = await verify([candidate('tests-only', edits), candidate('both', breaking + edits)]);
+    expect(scores(verdicts, 'tests-only')).toEqual({
+      regression: 'no-source-change',
+      reproduction: 'no-source-change',
+    });
+    expect(scores(verdicts, 'both')).toEqual({ regression: 0, reproduction: 1 });
+  });
+});

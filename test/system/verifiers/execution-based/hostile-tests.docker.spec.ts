@@ -1,0 +1,126 @@
+import { randomBytes } from 'node:crypto';
+import { DockerSandbox } from '../../../../src/sandbox/docker/sandbox.js';
+import type { Verdict } from '../../../../src/core/run/verdict.js';
+import { createExecutionBasedVerifier } from '../../../../verifiers/execution-based/execution-based.js';
+import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
+import { Observing } from '../../../fakes/observing.js';
+import { calcTest, calculatorIssue, candidate, RIGHT, script, WRONG } from '../../../fixtures/calculator.js';
+import { containersOf } from '../../../fixtures/containers.js';
+
+/** Misbehaves only where the bug is gone, so that it is admitted and runs on both candidates. */
+function onceFixed(id: string, ...lines: readonly string[]): ReturnType<typeof script> {
+  const body = lines.map((line) => `    ${line}`);
+  return script(
+    id,
+    'import os, signal, socket, sys, time',
+    'from calc import add',
+    'if add(2, 3) == 5:',
+    ...body,
+    'sys.exit(2)',
+  );
+}
+
+const TESTS = [
+  calcTest('first', 'add(2, 3) == 5'),
+  onceFixed('forks', 'while True:', '    try: os.fork()', '    except OSError: pass'),
+  onceFixed('fills the disk', 'for i in range(10**6):', '    open("/var/%d" % i, "wb").write(b"x" * 10**7)'),
+  onceFixed('prints 1 GB', 'for i in range(1000): sys.stdout.write("x" * 10**6)', 'sys.exit(0)'),
+  onceFixed('hangs', 'time.sleep(1e3)'),
+  onceFixed('hangs for good', 'signal.signal(signal.SIGTERM, signal.SIG_IGN)', 'time.sleep(1e3)'),
+  onceFixed('kills its parent', 'os.kill(os.getppid(), 9)', 'time.sleep(1e1)'),
+  onceFixed('kills everybody', 'os.kill(-1, 9)', 'time.sleep(1e1)'),
+  onceFixed(
+    'opens a socket',
+    'try:',
+    '    socket.create_connection(("192.0.2.1", 80), 2)',
+    'except OSError:',
+    '    sys.exit(0)',
+  ),
+  onceFixed('eats memory', 'kept = []', 'while True: kept.append(bytearray(10**7))'),
+  onceFixed('leaves a daemon', 'if os.fork() == 0:', '    os.setsid()', '    time.sleep(6e2)', 'sys.exit(0)'),
+  script(
+    'bytes',
+    'import sys',
+    'sys.stdout.buffer.write(b"\\xff\\xfe")',
+    'from calc import add',
+    'sys.exit(0 if add(2, 3) == 5 else 2)',
+  ),
+  script('exits 0 at once', 'import sys', 'sys.exit(0)'),
+  script('no syntax', 'def ('),
+  script('no import', 'import nothing_of_that_name'),
+  script('eats all at once', 'kept = [bytearray(10**7) for _ in range(1000)]'),
+  { ...calcTest('not python', 'True'), path: 'test.rb' },
+  calcTest('last', 'add(-2, 3) == 1'),
+];
+
+describe('generated tests that misbehave', () => {
+  const limits = { cpus: 1, memoryMb: 256, diskMb: 128, pids: 64, outputBytes: 65_536 };
+  const sandbox = new DockerSandbox({ concurrency: 2, limits, ttlS: 600 });
+  const observed = new Observing();
+  let verdicts: readonly Verdict[] = [];
+
+  beforeAll(async () => {
+    const verifier = createExecutionBasedVerifier({
+      sandbox,
+      results: new MemoryResultStore(),
+      observe: observed,
+      nonce: () => randomBytes(24).toString('hex'),
+      pause: async () => undefined,
+    });
+    const environment = { ...calculatorIssue.environment, test_timeout_s: 8 };
+    const task = {
+      issue: { ...calculatorIssue, environment },
+      candidates: [candidate('right', RIGHT), candidate('wrong', WRONG)],
+      tests: TESTS,
+    };
+    verdicts = await verifier.verify(task, new AbortController().signal);
+  }, 240_000);
+
+  afterAll(() => sandbox.closeAll());
+
+  it.each([
+    ['exits 0 at once', /says "solved" on base/],
+    ['no syntax', /breaks on base/],
+    ['no import', /breaks on base/],
+    ['not python', /is neither a Python script/],
+    ['eats all at once', /exceeds the memory limit on base/],
+  ])('is refused when it %s', (id, reason) => {
+    expect(observed.admissions.find(({ test_id }) => test_id === id)).toMatchObject({
+      admitted: false,
+      reason: expect.stringMatching(reason) as string,
+    });
+  });
+
+  it.each([
+    ['first', 'solved'],
+    ['forks', 'timed-out'],
+    ['fills the disk', 'out-of-disk'],
+    ['prints 1 GB', 'solved'],
+    ['hangs', 'timed-out'],
+    ['hangs for good', 'timed-out'],
+    ['kills its parent', 'crashed'],
+    ['kills everybody', 'crashed'],
+    ['opens a socket', 'solved'],
+    ['eats memory', 'out-of-memory'],
+    ['leaves a daemon', 'solved'],
+    ['bytes', 'solved'],
+    ['last', 'solved'],
+  ])('has a clear outcome when it %s: %s', (id, outcome) => {
+    expect(observed.outcome('right', id)).toBe(outcome);
+  });
+
+  it('leaves the scores of the others alone', () => {
+    const solved = (id: string): unknown =>
+      verdicts.find(({ candidate_id, measure }) => candidate_id === id && measure === 'reproduction')?.evidence.solved;
+    expect(solved('right')).toEqual(['first', 'prints 1 GB', 'opens a socket', 'leaves a daemon', 'bytes', 'last']);
+    expect(solved('wrong')).toEqual(['first', 'prints 1 GB', 'opens a socket', 'leaves a daemon', 'bytes']);
+  });
+
+  it('leaves no container', () => {
+    expect(containersOf(process.pid)).toEqual([]);
+  });
+
+  it('keeps no more than the end of what is printed', () => {
+    for (const { log_tail } of observed.cells) expect(log_tail.length).toBeLessThanOrEqual(4_001);
+  });
+});

@@ -1,0 +1,133 @@
+import axe from 'axe-core';
+import type { AxeResults } from 'axe-core';
+import type { Browser, Page } from 'playwright-core';
+import { viewedRun } from '../../fixtures/viewed-runs.js';
+import { openBrowser, openPage } from './browser.js';
+import { openViewerWorld, type ViewerWorld } from './viewer-world.js';
+
+let browser: Browser;
+let world: ViewerWorld;
+let paths: Readonly<Record<string, string>>;
+
+beforeAll(async () => {
+  browser = await openBrowser();
+  world = await openViewerWorld();
+  const id = await world.ended(viewedRun({ candidates: 12, steps: 60, tests: 12 }));
+  const { request } = viewedRun({ candidates: 2, steps: 1, tests: 1, text: (place) => `live ${place}` });
+  const live = await world.start(request, async (_run, emit, signal) => {
+    await emit('step', { candidate_id: 'a', step: 1, tool: 'search' });
+    return new Promise((_resolve, reject) => {
+      signal.addEventListener('abort', () => {
+        reject(signal.reason as Error);
+      });
+    });
+  });
+  paths = {
+    runs: '/#/runs',
+    'a run, its patch': `/#/runs/${id}`,
+    'a run, its trajectory': `/#/runs/${id}/candidates/rollout-2?tab=trajectory`,
+    'a run, its verdicts': `/#/runs/${id}/candidates/rollout-2?tab=verdicts`,
+    'a run that goes on': `/#/runs/${live}`,
+    'a comparison': `/#/compare/${id}/${id}`,
+    reports: '/#/reports',
+    'a run that is not there': '/#/runs/nothing',
+    'no page at all': '/#/elsewhere',
+  };
+});
+afterAll(async () => {
+  await browser.close();
+  await world.close();
+});
+
+async function settled(page: Page): Promise<void> {
+  await page.locator('h1').waitFor();
+  await page.waitForFunction(() => document.querySelector('.loading') === null);
+}
+
+async function violations(page: Page): Promise<string[]> {
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe.source);
+  const { violations: found } = await page.evaluate(() =>
+    (globalThis as unknown as { axe: { run: () => Promise<AxeResults> } }).axe.run(),
+  );
+  return found
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary ?? ''}`));
+}
+
+/** axe looks at every element of nine pages; far longer than it takes where nothing else runs. */
+const SLOW_MS = 240_000;
+
+describe.each(['light', 'dark'] as const)('in %s colours', (scheme) => {
+  it(
+    'no page has a serious violation of the accessibility rules',
+    async () => {
+      const { page, context } = await openPage(browser, world.url, { scheme });
+      for (const [name, path] of Object.entries(paths)) {
+        await page.goto(`${world.url}${path}`);
+        await settled(page);
+        await page.evaluate(() => {
+          for (const each of document.querySelectorAll('details')) each.open = true;
+        });
+        expect([name, ...(await violations(page))]).toEqual([name]);
+      }
+      await context.close();
+    },
+    SLOW_MS,
+  );
+});
+
+describe('400 pixels wide', () => {
+  it(
+    'no page scrolls sideways',
+    async () => {
+      const { page, context } = await openPage(browser, world.url, { width: 400 });
+      for (const [name, path] of Object.entries(paths)) {
+        await page.goto(`${world.url}${path}`);
+        await settled(page);
+        const width = await page.evaluate(() => document.documentElement.scrollWidth);
+        expect([name, width]).toEqual([name, 400]);
+      }
+      await context.close();
+    },
+    SLOW_MS,
+  );
+});
+
+describe('without a mouse', () => {
+  it('one goes from the runs to a candidate, its tabs and a cell', async () => {
+    const { page, context } = await openPage(browser, world.url);
+    await page.goto(`${world.url}/#/runs?status=done`);
+    await settled(page);
+    const focused = () => page.evaluate(() => document.activeElement?.textContent ?? '');
+    const tabTo = async (text: string): Promise<void> => {
+      for (let stops = 0; stops < 60 && (await focused()) !== text; stops += 1) await page.keyboard.press('Tab');
+      expect(await focused()).toBe(text);
+    };
+    await page.keyboard.press('Tab');
+    expect(await focused()).toBe('Skip to content');
+    await page.keyboard.press('Enter');
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('main');
+    await tabTo('demo__issue-1');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'demo__issue-1' }).waitFor();
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('main');
+    await tabTo('rollout-2');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 2, name: 'rollout-2' }).waitFor();
+    await tabTo('Patch');
+    await page.keyboard.press('ArrowRight');
+    expect(await focused()).toBe('Trajectory');
+    expect(await page.getByRole('tab', { name: 'Trajectory' }).getAttribute('aria-selected')).toBe('true');
+    await page.keyboard.press('ArrowLeft');
+    await page.locator('[data-place="0 0"]').focus();
+    for (const key of ['ArrowRight', 'ArrowDown', 'End', 'ArrowLeft', 'Enter']) await page.keyboard.press(key);
+    await page.getByRole('heading', { level: 3, name: 't3 on rollout-11' }).waitFor();
+    await page.waitForFunction(() => document.activeElement?.textContent === 't3 on rollout-11');
+    const outline = await page.evaluate(() => {
+      (document.querySelector('[data-place="1 11"]') as { focus: () => void } | null)?.focus();
+      return getComputedStyle(document.querySelector('[data-place="1 11"]') as never).outlineStyle;
+    });
+    expect(outline).toBe('solid');
+    await context.close();
+  });
+});

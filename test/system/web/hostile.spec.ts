@@ -1,0 +1,118 @@
+import type { Browser, Page } from 'playwright-core';
+import { BadInputError } from '../../../src/core/errors/errors.js';
+import { viewedRun } from '../../fixtures/viewed-runs.js';
+import { openBrowser, openPage, type WatchedPage } from './browser.js';
+import { openViewerWorld, type ViewerWorld } from './viewer-world.js';
+
+const MARKUP = '<script>window.ran=1</script><img src=x onerror="window.ran=1"><svg/onload=window.ran=1>';
+const HIDDEN = '\u001b[31mred\u001b[0m\u001b]0;title\u0007\u202Egnp.exe\u202C\u200B\u0001\u0085';
+/** What no text on a page may hold: controls, and what reorders or hides. */
+const UNSEEN = /[\0-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/;
+
+/** The place it stands for, and everything that could go wrong there. */
+const hostile = (place: string): string => `${place.slice(0, 60)} ${MARKUP} ${HIDDEN}`;
+
+let browser: Browser;
+let world: ViewerWorld;
+let watched: WatchedPage;
+let id: string;
+
+beforeAll(async () => {
+  browser = await openBrowser();
+  world = await openViewerWorld();
+  id = await world.ended(viewedRun({ candidates: 3, steps: 3, tests: 3, text: hostile }));
+  watched = await openPage(browser, world.url);
+  await watched.page.addInitScript(() => {
+    document.addEventListener('securitypolicyviolation', (event) => {
+      console.error(`violation: ${event.violatedDirective} ${event.blockedURI}`);
+    });
+  });
+});
+afterAll(async () => {
+  await browser.close();
+  await world.close();
+});
+
+async function expectText(page: Page, ...places: readonly string[]): Promise<void> {
+  const text = await page.locator('body').innerText();
+  for (const place of places) expect(text).toContain(`${place} ${MARKUP}`);
+  expect(UNSEEN.exec(text)?.[0]).toBeUndefined();
+  expect(text).toContain('⟨U+202E⟩');
+  const spoken = await page.evaluate(() =>
+    [...document.querySelectorAll('[title], [aria-label]')].map(
+      (each) => `${each.getAttribute('title') ?? ''}${each.getAttribute('aria-label') ?? ''}`,
+    ),
+  );
+  expect(spoken.filter((label) => UNSEEN.test(label))).toEqual([]);
+  expect(await page.evaluate(() => (globalThis as { ran?: number }).ran)).toBeUndefined();
+  expect(await page.locator('#app script, #app img, #app svg').count()).toBe(0);
+  expect(watched.wrongs).toEqual([]);
+}
+
+describe('a run whose every text is hostile', () => {
+  it('is listed as text', async () => {
+    await watched.page.goto(world.url);
+    await watched.page.getByRole('link', { name: /demo__issue-1/ }).waitFor();
+    await expectText(watched.page, 'demo__issue-1', 'rollout-1', 'max execution_free');
+  });
+
+  it('is shown as text: ranking, flags, patch, file names, issue', async () => {
+    const { page } = watched;
+    await page.goto(`${world.url}/#/runs/${id}`);
+    await page.locator('.diff').first().waitFor();
+    await page.locator('summary', { hasText: 'Issue' }).click();
+    await page.locator('summary', { hasText: 'Why 1 test was refused' }).click();
+    await expectText(page, 'demo__issue-1', 'rollout-1', 'rollout-3', 'leak:git-history:step-4', 'src/calculator.py');
+    await expectText(page, 'return a + b', 'It breaks.', 'says "solved" on base', 't2', 'max execution_free');
+  });
+
+  it('has its trajectory, its verdicts and its logs shown as text', async () => {
+    const { page } = watched;
+    await page.getByRole('link', { name: /^rollout-2/ }).click();
+    await page.getByRole('tab', { name: 'Trajectory' }).click();
+    await page.locator('.step').first().waitFor();
+    await expectText(page, 'Thought 1 of try 2.', 'agent-model', 'agent');
+    await page.getByRole('tab', { name: 'Verdicts and judge' }).click();
+    await page.locator('summary', { hasText: 'The prompt' }).click();
+    await page.locator('section[aria-label=user] pre').waitFor();
+    await expectText(page, 'judge', 'the issue names no regression_command', 'It breaks.');
+    await page.getByRole('gridcell', { name: /^t2 .* on rollout-1/ }).click();
+    await page.locator('summary', { hasText: 'The test:' }).click();
+    await expectText(page, 'Traceback (most recent call last)', 'test.py', 'writer', 'assert False');
+  });
+
+  it('is compared as text', async () => {
+    const { page } = watched;
+    await page.goto(`${world.url}/#/compare/${id}/${id}`);
+    await page.getByRole('heading', { name: 'Ranking and scores' }).waitFor();
+    await expectText(page, 'rollout-1', 't2', 'demo__issue-1');
+  });
+
+  it('fails with a reason that is shown as text, and tells its events as text', async () => {
+    const { page } = watched;
+    const { request } = viewedRun({ candidates: 1, steps: 1, tests: 1, text: (place) => hostile(`broken ${place}`) });
+    let fail = (): void => undefined;
+    const failing = new Promise<void>((resolve) => (fail = resolve));
+    const broken = await world.start(request, async (_run, emit) => {
+      await emit('step', { candidate_id: hostile('live-1'), step: 1, tool: hostile('tool') });
+      await emit(hostile('odd-type').replaceAll('\n', ' '), { text: hostile('told') });
+      await failing;
+      throw new BadInputError(hostile('it cannot be read'), {}, hostile('mend it'));
+    });
+    await page.goto(`${world.url}/#/runs/${broken}`);
+    await page.locator('summary', { hasText: 'Last events' }).click();
+    await page.locator('.tries li').waitFor();
+    await expectText(page, 'live-1', 'tool');
+    fail();
+    await page.getByRole('alert').first().waitFor();
+    await expectText(page, 'it cannot be read', 'mend it');
+  });
+
+  it('cannot lead out of the page by its id in a link', async () => {
+    const { page } = watched;
+    await page.goto(`${world.url}/#/runs/${encodeURIComponent('javascript:window.ran=1//')}`);
+    await page.getByRole('alert').waitFor();
+    expect(await page.getByRole('alert').innerText()).toContain('There is no run');
+    await expect(page.evaluate(() => (globalThis as { ran?: number }).ran)).resolves.toBeUndefined();
+  });
+});

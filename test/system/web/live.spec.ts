@@ -1,0 +1,117 @@
+import type { Browser } from 'playwright-core';
+import request from 'supertest';
+import { viewedRun } from '../../fixtures/viewed-runs.js';
+import { openBrowser, openPage, type WatchedPage } from './browser.js';
+import { openViewerWorld, type ViewerWorld } from './viewer-world.js';
+
+let browser: Browser;
+const worlds: ViewerWorld[] = [];
+beforeAll(async () => {
+  browser = await openBrowser();
+});
+afterAll(async () => {
+  await browser.close();
+  await Promise.all(worlds.map((world) => world.close()));
+});
+
+async function open(apiKeys: readonly string[] = []): Promise<{ world: ViewerWorld; watched: WatchedPage }> {
+  const world = await openViewerWorld(apiKeys);
+  worlds.push(world);
+  return { world, watched: await openPage(browser, world.url) };
+}
+
+/** Something that a script waits for, and that a test lets go. */
+function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { opened, open };
+}
+
+const { request: asked, result } = viewedRun({ candidates: 2, steps: 2, tests: 2 });
+const cell = { candidate_id: 'rollout-1', suite: 'reproduction', test_id: 't1', outcome: 'solved', duration_ms: 1 };
+
+describe('a run that is worked on', () => {
+  it('tells its steps, cells and end as they come, also after the connection broke', async () => {
+    const { world, watched } = await open();
+    const [tests, end] = [gate(), gate()];
+    const id = await world.start(asked, async (_run, emit) => {
+      await emit('step', { candidate_id: 'rollout-1', step: 7, tool: 'search' });
+      await tests.opened;
+      await emit('cell', { ...cell, passed: null, total: null });
+      await end.opened;
+      return result;
+    });
+    const { page, context } = watched;
+    await page.goto(`${world.url}/#/runs/${id}`);
+    await page.getByText('7 steps').first().waitFor();
+    await context.setOffline(true);
+    await context.setOffline(false);
+    tests.open();
+    expect(await page.getByRole('gridcell', { name: 't1 on rollout-1: solved' }).innerText()).toBe('✓');
+    expect(await page.locator('.live').innerText()).toContain('1 test outcome');
+    end.open();
+    await page.getByText('★ rollout-1').waitFor();
+    expect(await page.locator('.live').count()).toBe(0);
+    expect(watched.wrongs).toEqual([]);
+  });
+
+  it('is cancelled from the page', async () => {
+    const { world, watched } = await open();
+    const id = await world.start(asked, (_run, _emit, signal) => {
+      return new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => {
+          reject(signal.reason as Error);
+        });
+      });
+    });
+    await watched.page.goto(`${world.url}/#/runs/${id}`);
+    await watched.page.getByRole('button', { name: 'Cancel run' }).click();
+    await watched.page.getByText('It was cancelled.').waitFor();
+    expect(await watched.page.getByRole('button', { name: 'Cancel run' }).count()).toBe(0);
+  });
+});
+
+describe('a service with keys', () => {
+  it('gives the page to everybody, and data and live events to who has a key', async () => {
+    const { world, watched } = await open(['s3cret']);
+    const end = gate();
+    const id = await world.start(asked, async (_run, emit) => {
+      await emit('step', { candidate_id: 'rollout-1', step: 3, tool: 'search' });
+      await end.opened;
+      return result;
+    });
+    const { page } = watched;
+    await page.goto(`${world.url}/#/runs/${id}`);
+    await page.getByLabel('Key').fill('wrong');
+    await page.getByRole('button', { name: 'Use this key' }).click();
+    await page.getByText('did not accept that key').waitFor();
+    await page.getByLabel('Key').fill('s3cret');
+    await page.getByRole('button', { name: 'Use this key' }).click();
+    await page.getByText('3 steps').first().waitFor();
+    end.open();
+    await page.getByText('★ rollout-1').waitFor();
+    expect(await page.evaluate(() => [document.cookie, localStorage.length])).toEqual(['', 0]);
+    expect(await (await fetch(`${world.url}/`)).text()).not.toContain('s3cret');
+  });
+});
+
+describe('the files of the viewer', () => {
+  it('come with a strict policy, and their names change with their content', async () => {
+    const { world } = await open();
+    const page = await fetch(`${world.url}/`);
+    const policy = page.headers.get('content-security-policy') ?? '';
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).not.toMatch(/unsafe|\*|https?:/);
+    const html = await page.text();
+    expect(html).not.toMatch(/<script(?![^>]* src=)|<style|style=/);
+    const [, script = ''] = /src="(\/assets\/[^"]+)"/.exec(html) ?? [];
+    const asset = await fetch(`${world.url}${script}`);
+    expect(asset.headers.get('cache-control')).toContain('immutable');
+    expect(asset.headers.get('content-type')).toContain('text/javascript');
+    const tag = asset.headers.get('etag') ?? '';
+    await request(world.url).get(script).set('If-None-Match', tag).expect(304);
+    for (const path of ['/assets/%2e%2e/%2e%2e/package.json', '/assets/nothing.js']) {
+      expect((await fetch(`${world.url}${path}`)).status).toBe(404);
+    }
+  });
+});

@@ -1,0 +1,215 @@
+import type { Browser } from 'playwright-core';
+import { RunRequest } from '../../../src/core/run/run-request.js';
+import { runResult } from '../../fixtures/runs.js';
+import { patchOf, viewedRun } from '../../fixtures/viewed-runs.js';
+import { openBrowser, openPage, type WatchedPage } from './browser.js';
+import { openViewerWorld, type ViewerWorld } from './viewer-world.js';
+
+let browser: Browser;
+let world: ViewerWorld;
+let watched: WatchedPage;
+
+beforeAll(async () => {
+  browser = await openBrowser();
+  world = await openViewerWorld();
+});
+afterAll(async () => {
+  await browser.close();
+  await world.close();
+});
+beforeEach(async () => {
+  watched = await openPage(browser, world.url);
+});
+afterEach(async () => {
+  expect(watched.wrongs).toEqual([]);
+  await watched.context.close();
+});
+
+/** A run of another instance: every text that names it begins with `name`. */
+function named(name: string, candidates = 4, tests = 4) {
+  return viewedRun({ candidates, steps: 3, tests, text: (place) => place.replace('demo__issue-1', name) });
+}
+
+describe('the runs page', () => {
+  it('lists, searches, filters and sorts', async () => {
+    await world.ended(named('alpha__1', 2));
+    await world.ended(named('beta__2', 3));
+    const { request } = named('gamma__3', 1);
+    await world.start(request, async () => Promise.reject(new Error('defect')));
+    const { page } = watched;
+    await page.goto(world.url);
+    const names = () => page.locator('tbody th a').allInnerTexts();
+    await page.locator('.status-failed').waitFor();
+    expect(await names()).toEqual(['gamma__3', 'beta__2', 'alpha__1']);
+    await page.getByRole('button', { name: 'Instance' }).click();
+    await page.locator('th[aria-sort="descending"]', { hasText: 'Instance' }).waitFor();
+    await page.getByRole('button', { name: 'Instance' }).click();
+    await page.locator('th[aria-sort="ascending"]', { hasText: 'Instance' }).waitFor();
+    await page.waitForFunction(() => document.querySelector('tbody th a')?.textContent === 'alpha__1');
+    await page.getByLabel('Search').fill('BETA');
+    await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 1);
+    expect(await names()).toEqual(['beta__2']);
+    await page.getByLabel('Search').fill('');
+    await page.getByLabel('Status').selectOption('failed');
+    await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 1);
+    expect(await names()).toEqual(['gamma__3']);
+    await page.getByLabel('Search').fill('nothing of that name');
+    await page.getByText('No run fits').waitFor();
+  });
+
+  it('takes two runs to their comparison', async () => {
+    const [a, b] = [named('compared__1'), named('compared__1')];
+    await world.ended(a);
+    const changed = { ...b.result, selection: { ...b.result.selection, candidate_id: 'rollout-2' } };
+    await world.ended({ request: { ...b.request, preset: 'ef-only' }, result: changed });
+    const { page } = watched;
+    await page.goto(`${world.url}/#/runs?q=compared__1`);
+    for (const box of await page.getByRole('checkbox', { name: /compared__1/ }).all()) await box.check();
+    await page.getByRole('link', { name: 'Compare the two ticked runs' }).click();
+    const preset = page.locator('tr', { hasText: 'Preset' });
+    await preset.waitFor();
+    expect(await preset.getAttribute('class')).toBe('differs');
+    expect(await preset.locator('td').allInnerTexts()).toEqual(['ef-only', 'deepswe']);
+    expect(await page.locator('tr', { hasText: 'Selected' }).locator('td').allInnerTexts()).toEqual([
+      'rollout-2',
+      'rollout-1',
+    ]);
+  });
+});
+
+describe('the page of a run', () => {
+  it('says which patch, on what ground, and shows what it was made of', async () => {
+    const id = await world.ended(named('shown__1'));
+    const { page } = watched;
+    await page.goto(`${world.url}/#/runs/${id}`);
+    await page.getByRole('heading', { level: 1, name: 'shown__1' }).waitFor();
+    expect(await page.locator('.decision').innerText()).toMatch(/★ rollout-1[^]*max execution_free[^]*hybrid[^]*75 %/);
+    expect(await page.locator('.candidates tbody th a').allInnerTexts()).toEqual([
+      'rollout-1',
+      'rollout-2',
+      'rollout-3',
+      'rollout-4',
+    ]);
+    expect(await page.locator('.candidates tbody tr').nth(1).innerText()).toContain('leak:git-history:step-4');
+    expect(await page.locator('.diff .added').first().innerText()).toBeTruthy();
+    const cell = page.getByRole('gridcell', { name: 't2 on rollout-1: solved' });
+    expect(await cell.innerText()).toBe('✓');
+    expect(await page.getByRole('rowheader', { name: /t1/ }).innerText()).toContain('refused');
+    expect(await page.locator('.matrix thead .letter').allInnerTexts()).toEqual(['', 'A', 'B', 'A', 'B']);
+    await cell.click();
+    await page.getByText('Traceback (most recent call last)').waitFor();
+  });
+
+  it('says which process did what', async () => {
+    const { request, result } = named('spread__1');
+    const id = await world.start(request, async (_, emit) => {
+      for (const [worker, kind, label] of [
+        ['left:1:aa', 'rollout', 'rollout-1'],
+        ['left:1:aa', 'verdict', 'rollout-1'],
+        ['right:2:bb', 'cells', 'rollout-1'],
+      ] as const)
+        await emit('unit', { kind, label, worker, attempts: 1, seconds: 1.25 });
+      return result;
+    });
+    const { page } = watched;
+    await page.goto(`${world.url}/#/runs/${id}`);
+    await page.getByText('Provenance and usage').click();
+    const rows = page.getByRole('region', { name: 'Who did what' }).locator('tbody tr');
+    await rows.first().waitFor();
+    expect((await rows.allInnerTexts()).map((text) => text.split(/\s+/).slice(0, 4))).toEqual([
+      ['left:1:aa', '1', '1', '0'],
+      ['right:2:bb', '0', '0', '1'],
+    ]);
+  });
+
+  it('hands out the selected patch byte for byte', async () => {
+    const id = await world.ended(named('saved__1'));
+    const { page } = watched;
+    await page.goto(`${world.url}/#/runs/${id}`);
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download patch', exact: true }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe('saved__1.diff');
+    const chunks: Buffer[] = [];
+    for await (const chunk of await download.createReadStream()) chunks.push(chunk as Buffer);
+    expect(Buffer.concat(chunks).toString()).toBe(patchOf());
+  });
+
+  it('starts another run of the same candidates, and says what cannot be done', async () => {
+    const id = await world.ended(named('again__1'));
+    const { page } = watched;
+    await page.goto(`${world.url}/#/runs/${id}`);
+    await page.getByRole('button', { name: 'Rescore …' }).click();
+    await page.getByLabel('Preset').selectOption('ef-only');
+    await page.getByRole('button', { name: 'Start the new run' }).click();
+    await page.waitForFunction((old) => !location.hash.includes(old), id);
+    await page.getByText('K = 4 given · preset ef-only').waitFor();
+    await page.route('**/rescore', (route) =>
+      route.fulfill({ status: 422, json: { detail: 'no model is set', next: 'Set one.' } }),
+    );
+    await page.getByRole('button', { name: 'Rescore …' }).click();
+    await page.getByRole('button', { name: 'Start the new run' }).click();
+    await page.getByText('no model is set').waitFor();
+  });
+
+  it('reads 5,000 steps page by page', async () => {
+    const id = await world.ended(viewedRun({ candidates: 1, steps: 5_000, tests: 1 }));
+    const { page } = watched;
+    await page.goto(`${world.url}/#/runs/${id}/candidates/rollout-1?tab=trajectory`);
+    await page.locator('.step').first().waitFor();
+    expect(await page.locator('.step').count()).toBe(50);
+    await page.getByRole('spinbutton', { name: 'Step' }).first().fill('4321');
+    await page.getByRole('spinbutton', { name: 'Step' }).first().press('Enter');
+    await page.getByText('Step 4321', { exact: true }).waitFor();
+    expect(await page.locator('.step').count()).toBe(50);
+    expect(await page.getByRole('tab', { name: 'Trajectory' }).getAttribute('aria-selected')).toBe('true');
+  });
+
+  it('shows the beginning of a patch of 10 MB, and says what a binary patch is', async () => {
+    const lines = Array.from({ length: 150_000 }, (_, n) => `+line ${n} ${'x'.repeat(55)}\n`).join('');
+    const long = `diff --git a/a.py b/a.py\nnew file mode 100644\n--- /dev/null\n+++ b/a.py\n@@ -0,0 +1,150000 @@\n${lines}`;
+    const binary = 'diff --git a/a.png b/a.png\nindex 1..2 100644\nBinary files a/a.png and b/a.png differ\n';
+    const candidates = [long, binary, ''].map((patch, n) => ({ candidate_id: `c${n}`, patch }));
+    const issue = { instance_id: 'long__1', problem_statement: '', environment: { image: 'demo:1' } };
+    const request = RunRequest.parse({ issue, candidates });
+    const id = await world.start(request, async () => runResult(null));
+    const { page } = watched;
+    await page.goto(`${world.url}/#/runs/${id}/candidates/c0`);
+    await page.getByText('The patch is long').waitFor();
+    expect(await page.locator('.diff .added.code').count()).toBe(400);
+    await page.goto(`${world.url}/#/runs/${id}/candidates/c1`);
+    await page.getByText('A binary file').waitFor();
+    await page.goto(`${world.url}/#/runs/${id}/candidates/c2`);
+    await page.getByText('The patch is empty').waitFor();
+    await page.getByText('none: no patch was worth returning').waitFor();
+  });
+
+  it('says so when there was one candidate, and when everybody abstained', async () => {
+    const one = named('one__1', 1, 1);
+    const verdicts = one.result.verdicts.map(({ candidate_id, measure }) => ({
+      ...{ kind: 'abstained' as const, candidate_id, measure },
+      ...{ reason: 'infrastructure' as const, detail: 'no engine', evidence: {} },
+    }));
+    const id = await world.ended({ request: one.request, result: { ...one.result, verdicts } });
+    await watched.page.goto(`${world.url}/#/runs/${id}`);
+    await watched.page.getByText('There was one candidate').waitFor();
+    await watched.page.getByText('Every verifier abstained').waitFor();
+  });
+});
+
+describe('the reports page', () => {
+  it('lists reports and links to them', async () => {
+    const { page } = watched;
+    const report = { id: 'report 1', title: 'Nightly', created_at: '2026-11-21T08:00:00.000Z' };
+    await page.route('**/v1/reports', (route) => route.fulfill({ json: { reports: [report], next_cursor: null } }));
+    await page.goto(`${world.url}/#/reports`);
+    expect(await page.getByRole('link', { name: 'Nightly' }).getAttribute('href')).toBe('/v1/reports/report%201');
+  });
+
+  it('says so when the service has none', async () => {
+    await watched.page.route('**/v1/reports', (route) => route.fulfill({ status: 404, json: {} }));
+    await watched.page.goto(`${world.url}/#/reports`);
+    await watched.page.getByText('This service has no reports.').waitFor();
+  });
+});

@@ -1,0 +1,213 @@
+import fc from 'fast-check';
+import { inTags } from '../../../src/agent/call-formats/action-format.js';
+import { readAction } from '../../../src/agent/call-formats/action.js';
+import { ACTION_FORMATS } from '../../../src/agent/call-formats/formats.js';
+import { findXmlCall } from '../../../src/agent/call-formats/xml.js';
+import type { Completion } from '../../../src/ports/llm-client.js';
+
+const { xml, tools, bash } = ACTION_FORMATS;
+
+function completion(text: string, more: Partial<Completion> = {}): Completion {
+  return {
+    text,
+    reasoning: '',
+    tool_calls: [],
+    logprobs: null,
+    finish_reason: 'stop',
+    usage: null,
+    model: 'm',
+    ...more,
+  };
+}
+const callOf = (text: string): unknown => xml.read(completion(text)).call;
+
+describe('function tags', () => {
+  it('are read with what stands before them as thought', () => {
+    const turn = xml.read(
+      completion('I look.\n\n<function=search>\n  <parameter=search_term>def f</parameter>\n</function>'),
+    );
+    expect(turn).toMatchObject({ thought: 'I look.', problem: null, more: false });
+    expect(turn.call).toEqual({ name: 'search', parameters: { search_term: 'def f' } });
+    expect(turn.action).toMatch(/^<function=search>[^]*<\/function>$/);
+  });
+
+  it('keep the blanks of a value, but not the line ends that set it on lines of its own', () => {
+    const text = [
+      '<function=file_editor><parameter=command>str_replace</parameter><parameter=old_str>',
+      '    two  blanks  ',
+      '</parameter><parameter=new_str>  x </parameter><parameter=file_text>',
+      'last line',
+      '</parameter></function>',
+    ].join('\n');
+    expect(callOf(text)).toMatchObject({
+      parameters: { old_str: '    two  blanks  ', new_str: '  x ', file_text: 'last line\n' },
+    });
+  });
+
+  it('may hold tags of their own kind in code', () => {
+    const code = 'text = "</parameter>"\nmore = "</function>"\nopen = "<parameter=x>"\n';
+    const text = `<function=file_editor><parameter=command>create</parameter><parameter=file_text>\n${code}</parameter></function>`;
+    expect(callOf(text)).toMatchObject({ parameters: { file_text: code } });
+  });
+
+  it('count when a stop sequence or the end of the answer cuts the last one off', () => {
+    expect(callOf('<function=finish><parameter=command>submit</parameter>\n')).toMatchObject({ name: 'finish' });
+    expect(callOf('<function=finish><parameter=command>sub')).toBeNull();
+  });
+
+  it('are taken once: the first of two', () => {
+    const two = `${inTags({ name: 'finish', parameters: { command: 'submit' } })}\n<function=search></function>`;
+    expect(xml.read(completion(two))).toMatchObject({ call: { name: 'finish' }, more: true });
+    expect(xml.read(completion(two)).action).not.toContain('search');
+  });
+
+  it.each([
+    ['no call', 'I think the bug is in x.py.'],
+    ['an empty answer', ''],
+    ['a call inside a thought alone', '<think><function=finish></function></think>I am not done.'],
+    ['a header that never ends', '<function=search <parameter=x>y</parameter></function>'.replaceAll('>', '')],
+    ['garbage between parameters', '<function=search>hm<parameter=search_term>x</parameter></function>'],
+  ])('are not seen in %s, and the model is told what to write', (_name, text) => {
+    expect(xml.read(completion(text))).toMatchObject({
+      call: null,
+      problem: expect.stringContaining('<function=') as string,
+    });
+  });
+
+  it('are read whatever a parameter holds', () => {
+    const value = fc.string({ unit: 'grapheme' }).filter((text) => !text.startsWith('\n'));
+    fc.assert(
+      fc.property(value, value, (path, text) => {
+        const call = { name: 'file_editor', parameters: { command: 'create', path, file_text: text } };
+        const closes = [path, text].some((each) => /<\/parameter>\s*(<\/function>|<parameter=|$)/.test(each));
+        fc.pre(!closes);
+        expect(findXmlCall(inTags(call))?.call).toEqual(call);
+      }),
+    );
+  });
+
+  it('are found in linear time', () => {
+    const hostile = [
+      '<function=search>'.repeat(50_000),
+      `<function=x><parameter=path>${'</parameter> '.repeat(50_000)}`,
+      `<function=x>${'<parameter=path>'.repeat(50_000)}`,
+      `<function=x><parameter=command>${'</parameter>\n\n\n'.repeat(60_000)}</parameter></function>`,
+    ];
+    const start = performance.now();
+    for (const text of hostile) findXmlCall(text);
+    // Quadratic time would be minutes.
+    expect(performance.now() - start).toBeLessThan(5_000);
+  });
+
+  it('are refused in a call of more than a million characters', () => {
+    const huge = inTags({ name: 'execute_bash', parameters: { command: 'x'.repeat(1_000_001) } });
+    expect(xml.read(completion(huge)).call).toBeNull();
+  });
+});
+
+describe('thoughts', () => {
+  const call = '<function=finish></function>';
+  it.each([
+    ['in a block', `<think>a <function=x></function></think>b\n${call}`, 'a <function=x></function>\n\nb'],
+    ['without the opening tag', `a</think>b\n${call}`, 'a\n\nb'],
+    ['set apart by the server', `b\n${call}`, 'a\n\nb', 'a'],
+  ])('%s are kept out of the answer', (_name, text, thought, reasoning = '') => {
+    expect(xml.read(completion(text, { reasoning }))).toMatchObject({ thought, call: { name: 'finish' } });
+    expect(xml.answered(completion(text, { reasoning })).content).toBe(`b\n${call}`);
+  });
+});
+
+describe('calls of the API', () => {
+  const one = { id: 'c1', name: 'execute_bash', arguments: '{"command": "ls"}' };
+
+  it('are read, the first of several, and answered by their id', () => {
+    const said = completion('I look.', { tool_calls: [one, { ...one, id: 'c2' }] });
+    expect(tools.read(said)).toMatchObject({
+      thought: 'I look.',
+      call: { name: 'execute_bash', parameters: { command: 'ls' } },
+      action: '<function=execute_bash>\n  <parameter=command>ls</parameter>\n</function>',
+      more: true,
+    });
+    expect(tools.answered(said)).toEqual({ role: 'assistant', content: 'I look.', tool_calls: [one] });
+    expect(tools.observed(said, 'x')).toEqual({ role: 'tool', tool_call_id: 'c1', content: 'x' });
+  });
+
+  it.each([
+    ['no call', []],
+    ['arguments that are no JSON', [{ ...one, arguments: '{"command": ' }]],
+    ['arguments that are no object', [{ ...one, arguments: '[1]' }]],
+  ])('%s are told, and the history stays one that a server takes', (_name, tool_calls) => {
+    const said = completion('Hm.', { tool_calls });
+    expect(tools.read(said)).toMatchObject({ call: null, problem: expect.any(String) as string });
+    for (const { arguments: text } of tools.answered(said).tool_calls ?? [])
+      expect(() => JSON.parse(text) as unknown).not.toThrow();
+    expect(tools.observed(said, 'x').role).toBe(tool_calls.length === 0 ? 'user' : 'tool');
+  });
+
+  it('offers the four tools by the names of the scaffold', () => {
+    expect(tools.tools?.map(({ name }) => name)).toEqual(['file_editor', 'execute_bash', 'search', 'finish']);
+  });
+});
+
+describe('fenced commands', () => {
+  it('are read, and the word finish submits', () => {
+    expect(bash.read(completion('Look.\n```bash\nls -la\necho "```x"\n```\n'))).toMatchObject({
+      thought: 'Look.',
+      call: { name: 'execute_bash', parameters: { command: 'ls -la\necho "```x"\n' } },
+    });
+    expect(bash.read(completion('```sh\n finish \n```')).call).toEqual({
+      name: 'finish',
+      parameters: { command: 'submit' },
+    });
+  });
+
+  it.each([
+    ['prose', 'no block'],
+    ['another language', '```python\nprint()\n```'],
+    ['a block that never ends', '```bash\nls'],
+  ])('are not seen in %s', (_name, text) => {
+    expect(bash.read(completion(text))).toMatchObject({
+      call: null,
+      problem: expect.stringContaining('```bash') as string,
+    });
+  });
+});
+
+describe('an action', () => {
+  it('is read from text as from JSON', () => {
+    const text = { command: 'view', path: '/x', view_range: '[1, 20]', concise: 'True', insert_line: '3' };
+    const json = { command: 'view', path: '/x', view_range: [1, 20], concise: true, insert_line: 3 };
+    expect(readAction({ name: 'file_editor', parameters: text })).toEqual(
+      readAction({ name: 'file_editor', parameters: json }),
+    );
+  });
+
+  it('answers to the names of other releases', () => {
+    expect(readAction({ name: 'execute_bash', parameters: { cmd: 'ls' } })).toMatchObject({
+      action: { command: 'ls' },
+    });
+    expect(readAction({ name: 'submit', parameters: {} })).toMatchObject({ action: { tool: 'finish' } });
+  });
+
+  it.each([
+    [
+      'an unknown function',
+      { name: 'constructor', parameters: {} },
+      /no function "constructor".*file_editor, execute_bash/,
+    ],
+    ['a missing parameter', { name: 'search', parameters: {} }, /search is not valid: "search_term" is missing/],
+    [
+      'a wrong range',
+      { name: 'file_editor', parameters: { command: 'view', path: '/x', view_range: '1-20' } },
+      /view_range/,
+    ],
+    ['an unknown command', { name: 'file_editor', parameters: { command: 'delete', path: '/x' } }, /"command"/],
+    [
+      'a number that is none',
+      { name: 'file_editor', parameters: { command: 'insert', path: '/x', insert_line: 'two' } },
+      /insert_line/,
+    ],
+  ])('that is %s is explained to the model', (_name, call, words) => {
+    expect(readAction(call)).toEqual({ problem: expect.stringMatching(words) as string });
+  });
+});

@@ -1,0 +1,153 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { stuck } from '../../fakes/fake-sandbox.js';
+import { WarmStart } from '../../../src/agent/loop/rollout-task.js';
+import {
+  EngineUnavailableError,
+  ModelUnavailableError,
+  SandboxLostError,
+} from '../../../src/core/errors/unavailable.js';
+import {
+  logSandbox,
+  outOfMemory,
+  PlayedModel,
+  ran,
+  rolloutWorld,
+  runs,
+  says,
+  SilentModel,
+  submits,
+} from './rollout-world.js';
+
+describe('failures', () => {
+  it('of the model are thrown, not taken for the agent’s', async () => {
+    const { run, sandbox } = rolloutWorld();
+    await expect(run([runs('a'), new ModelUnavailableError('down')])).rejects.toThrow(ModelUnavailableError);
+    expect(sandbox.openNow).toBe(0);
+  });
+
+  it('of a container are mended: it is rebuilt from the actions so far', async () => {
+    const sandbox = logSandbox();
+    sandbox.failExec(3, new SandboxLostError('gone'));
+    const made = await rolloutWorld({}, { sandbox }).run([runs('a'), runs('b'), runs('c'), submits]);
+    expect(made.exit_reason).toBe('agent');
+    expect(ran(made.patch)).toEqual(['a', 'b', 'c']);
+    expect(sandbox.opens).toBe(2);
+  });
+
+  it('that persist are thrown', async () => {
+    const sandbox = logSandbox();
+    for (const nth of [1, 2, 3, 4]) sandbox.failOpen(nth, new EngineUnavailableError('down'));
+    await expect(rolloutWorld({}, { sandbox }).run([runs('a')])).rejects.toThrow(EngineUnavailableError);
+  });
+
+  it('of a command that takes the container with it leave the files as they were before it', async () => {
+    const sandbox = logSandbox((command) => (command === 'greedy' ? outOfMemory : null));
+    const made = await rolloutWorld({}, { sandbox }).run([runs('a'), runs('greedy'), runs('b'), submits]);
+    expect(ran(made.patch)).toEqual(['a', 'b']);
+    expect(made.steps[1]?.observation).toMatch(/more memory than there is[^]*until then/);
+  });
+
+  it('of a command that could not be stopped are told: its container is gone, and what it did with it', async () => {
+    const sandbox = logSandbox((command) => (command === 'deaf' ? stuck('so far') : null));
+    const made = await rolloutWorld({}, { sandbox }).run([runs('a'), runs('deaf'), runs('b'), submits]);
+    expect(ran(made.patch)).toEqual(['a', 'b']);
+    expect(made.steps[1]).toMatchObject({
+      exit_code: 124,
+      observation: expect.stringMatching(/took its container with it; every file is as it was before/) as string,
+    });
+  });
+
+  it('of a command that leaves room for no other are mended without it, also after a restart', async () => {
+    const { run } = rolloutWorld({}, { sandbox: logSandbox(() => null, 'bomb') });
+    await expect(run([runs('a'), runs('bomb'), runs('b'), new ModelUnavailableError('killed')])).rejects.toThrow();
+    const made = await run([runs('c'), submits]);
+    expect(ran(made.patch)).toEqual(['a', 'b', 'c']);
+    expect(made.steps[1]).toMatchObject({ exit_code: 0 });
+    expect(made.steps[2]?.observation).toMatch(/did b[^]*rebuilt without the action before this one/);
+  });
+
+  it('of the last command, too: the patch is that of the actions before', async () => {
+    const made = await rolloutWorld({}, { sandbox: logSandbox(() => null, 'bomb') }).run([
+      runs('a'),
+      runs('bomb'),
+      submits,
+    ]);
+    expect(made).toMatchObject({ exit_reason: 'agent', patch_problem: null });
+    expect(ran(made.patch)).toEqual(['a']);
+  });
+
+  it('end with the reason of the signal', async () => {
+    const { run, sandbox } = rolloutWorld();
+    const reason = new Error('enough');
+    await expect(run(new SilentModel(), {}, AbortSignal.abort(reason))).rejects.toBe(reason);
+    const stop = new AbortController();
+    setTimeout(() => {
+      stop.abort(reason);
+    }, 20);
+    await expect(run(new SilentModel(), {}, stop.signal)).rejects.toBe(reason);
+    expect(sandbox.openNow).toBe(0);
+  });
+});
+
+describe('a rollout that was stopped', () => {
+  const script = [runs('a'), says('no call'), runs('b'), runs('c'), runs('d'), submits];
+
+  it.each([0, 1, 2, 3, 4, 5])('behind step %i goes on with the next and asks nothing again', async (done) => {
+    const { run, requests, told, known } = rolloutWorld();
+    await expect(run([...script.slice(0, done), new ModelUnavailableError('killed')])).rejects.toThrow();
+    expect(told).toHaveLength(done);
+    const made = await run(script.slice(done));
+    expect(ran(made.patch)).toEqual(['a', 'b', 'c', 'd']);
+    expect(made).toMatchObject({ exit_reason: 'agent', malformed: 1, steps: { length: 6 } });
+    expect(told).toHaveLength(6);
+    // One request for each step, and the one that failed.
+    expect(requests).toHaveLength(7);
+    expect(requests.at(-1)?.messages.filter(({ role }) => role === 'assistant')).toHaveLength(5);
+    expect(known.at(-1)).toEqual({ input_tokens: 100 * done, cached_input_tokens: 0, output_tokens: 10 * done });
+  });
+
+  it('at its end is not made again, under whichever name', async () => {
+    const { run, sandbox } = rolloutWorld();
+    const first = await run(script);
+    const opens = sandbox.opens;
+    const again = await run([], { candidateId: 'other' });
+    expect(again).toEqual({ ...first, candidate_id: 'other' });
+    expect(sandbox.opens).toBe(opens);
+  });
+
+  it('is another one for another sample, prompt or setting', async () => {
+    const { run, requests, results } = rolloutWorld();
+    await run([submits]);
+    await run([submits], { sample: 1 });
+    expect(requests).toHaveLength(2);
+    const other = rolloutWorld({ action_s: 5 });
+    Object.assign(other.results, results);
+    await other.run([submits]);
+    expect(other.requests).toHaveLength(1);
+  });
+});
+
+describe('rollouts of one prompt', () => {
+  it('let the first call be answered before the others ask', async () => {
+    const order: string[] = [];
+    const slow = new PlayedModel(async ({ sample }) => {
+      order.push(`ask ${sample}`);
+      await sleep(20);
+      order.push(`answer ${sample}`);
+      return submits;
+    });
+    const { run } = rolloutWorld();
+    const warm = new WarmStart();
+    await Promise.all([0, 1, 2].map((sample) => run(slow, { warm, sample })));
+    expect(order.slice(0, 4)).toEqual(['ask 0', 'answer 0', 'ask 1', 'ask 2']);
+  });
+
+  it('go on when the first call fails', async () => {
+    const { run } = rolloutWorld();
+    const warm = new WarmStart();
+    const failing = run([new ModelUnavailableError('down')], { warm });
+    const other = run([submits], { warm, sample: 1 });
+    await expect(failing).rejects.toThrow(ModelUnavailableError);
+    expect((await other).exit_reason).toBe('agent');
+  });
+});

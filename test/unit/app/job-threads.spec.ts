@@ -1,0 +1,29 @@
+import { JobThreads } from '../../../src/app/threads/job-threads.js';
+
+const threads = (code: string): JobThreads<object, unknown> =>
+  new JobThreads(new URL(`data:text/javascript,${encodeURIComponent(code)}`));
+
+const ANSWER = `
+  import { parentPort, workerData } from 'node:worker_threads';
+  parentPort.postMessage({ made: workerData });`;
+/** Nothing holds it, and nothing was said. */
+const SILENCE = 'await new Promise(() => undefined);';
+
+describe('jobs in threads', () => {
+  it('come back with what was made', async () => {
+    expect(await threads(ANSWER).run({ n: 1 })).toEqual({ n: 1 });
+  });
+
+  it('fail when their thread does, and when it ends without a word, and the next one is done', async () => {
+    const jobs = threads(`
+      import { workerData } from 'node:worker_threads';
+      if (workerData.throws) throw new Error('no such thing');
+      ${SILENCE}`);
+    const [thrown, silent] = await Promise.allSettled([jobs.run({ throws: true }), jobs.run({ throws: false })]);
+    expect(thrown).toMatchObject({ status: 'rejected', reason: { message: 'no such thing' } });
+    expect(silent).toMatchObject({
+      status: 'rejected',
+      reason: { message: expect.stringMatching(/without an answer/) as string },
+    });
+  });
+});

@@ -1,0 +1,140 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { CurvesReport } from '../../../src/statistics/curves/curves-report.js';
+
+const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+const REAL = here('../../../../shared/data/issues/scores.jsonl');
+
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function bestk(...args: string[]): Promise<Ended> {
+  const node = [
+    '--no-warnings',
+    '--import',
+    here('../../run-typescript.mjs'),
+    here('./curves-main.ts'),
+    'curves',
+    ...args,
+  ];
+  return new Promise((resolve) => {
+    execFile(process.execPath, node, { maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
+    });
+  });
+}
+
+let folder = '';
+let scores = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'bestk-curves-'));
+  scores = join(folder, 'scores.jsonl');
+  const rows = Array.from({ length: 12 }, (_, index) => ({
+    instance_id: `org__repo${index % 3}-${index}`,
+    resolved: [1, 0, index % 2, 0],
+    execution_free: [0.9, 0.2, 0.5, null],
+    regression: [5, 5, 4, 5],
+    reproduction: [2, 0, 2, 1],
+    steps: [10, 20, 30, 40],
+    cost: [1, 1, 1, 1],
+  }));
+  await writeFile(scores, rows.map((row) => JSON.stringify(row)).join('\n'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+describe('bestk curves', () => {
+  it('prints one JSON document with everything in it', async () => {
+    const { code, stdout } = await bestk('--scores', scores, '--json', '--axis', 'steps:20,40', '--bootstrap', '200');
+    expect(code).toBe(0);
+    const report = JSON.parse(stdout) as CurvesReport;
+    expect(Object.keys(report.pass_at_k)).toEqual(['1', '2', '3', '4']);
+    expect(report.pass_at_k['1']?.value).toBeCloseTo(0.375, 12);
+    expect(report.presets.map(({ preset, method }) => [preset, method])).toEqual([
+      ['random', 'exact'],
+      ['ef-only', 'exact'],
+      ['eb-only', 'exact'],
+      ['deepswe', 'exact'],
+    ]);
+    expect(report.presets[3]?.best_at_k['4']).toMatchObject({ value: 1, low: 1, high: 1 });
+    expect(report).toMatchObject({ issues: 12, coverage: { repos: 3, candidates: 48 }, equal_best: { target: 1 } });
+    expect(report.axes[0]?.rows).toHaveLength(2);
+  });
+
+  it('prints a table for people', async () => {
+    const { code, stdout } = await bestk('--scores', scores, '--k', '1,2..4');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^k +Pass@k +random +ef-only +eb-only +deepswe$/m);
+    expect(stdout).toMatch(/^4 +100\.0 \[100\.0, 100\.0\]/m);
+    expect(stdout).toContain('Coverage: 12 issues of 3 repositories, 48 candidates');
+  });
+
+  it("runs a user's own preset", async () => {
+    const mine = join(folder, 'mine.yaml');
+    await writeFile(mine, 'name: mine\nstages:\n  - {stage: max, by: reproduction}\n  - {stage: min, by: steps}\n');
+    const { stdout } = await bestk('--scores', scores, '--presets', `random,${mine}`, '--json');
+    const report = JSON.parse(stdout) as CurvesReport;
+    expect(report.presets[1]).toMatchObject({ preset: 'mine', method: 'exact', best_at_k: { 4: { value: 1 } } });
+  });
+
+  it('trains a combiner, saves it, and uses the saved one', async () => {
+    const file = join(folder, 'combiner.json');
+    const first = await bestk('--scores', scores, '--learn', '--save-combiner', file, '--json', '--k', '4');
+    expect((JSON.parse(first.stdout) as CurvesReport).presets.at(-1)).toMatchObject({ preset: 'learned' });
+    expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({
+      kind: 'bestk-combiner',
+      data_card: { issues: 12, folds: 3 },
+    });
+    const second = await bestk('--scores', scores, '--combiner', file, '--json', '--k', '4');
+    const learned = (JSON.parse(second.stdout) as CurvesReport).presets.at(-1);
+    expect(learned).toMatchObject({ preset: 'learned', picked: { resolved: 12 } });
+  });
+
+  it('tells the rules of the shipped example apart', async () => {
+    const [example, careful] = [
+      here('../../../examples/curves/scores.jsonl'),
+      here('../../../examples/curves/careful.yaml'),
+    ];
+    const { stdout } = await bestk('--scores', example, '--k', '8', '--presets', `random,deepswe,${careful}`, '--json');
+    const report = JSON.parse(stdout) as CurvesReport;
+    const recovered = report.presets.map(({ recovered_headroom }) => recovered_headroom?.value ?? NaN);
+    expect(recovered[0]).toBeCloseTo(0, 10);
+    expect(recovered[1]).toBeGreaterThan(0.7);
+    expect(recovered[2]).toBeGreaterThan(0.7);
+    expect(report.comparisons.find(({ b }) => b === 'deepswe')?.p_holm).toBeLessThan(0.001);
+  });
+
+  it.each<[string, string[], RegExp]>([
+    ['a k above all candidates', ['--k', '1..9'], /field "k": k = 9, but no issue has more than 4 candidates/],
+    ['a k of 0', ['--k', '0'], /"0" is not a k/],
+    ['an unknown preset', ['--presets', 'best'], /unknown preset "best"[^]*deepswe/],
+    ['an axis without limits', ['--axis', 'steps'], /column and its limits/],
+    ['a seed that is a word', ['--seed', 'x'], /field "--seed"/],
+    ['a threshold without --learn', ['--abstain-below', '0.5'], /needs --learn/],
+    ['a combiner that is a preset', ['--combiner', 'package.json'], /package\.json/],
+  ])('ends with 2 for %s', async (_, args, message) => {
+    const { code, stdout, stderr } = await bestk('--scores', scores, ...args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(message);
+  });
+
+  const real = existsSync(REAL) ? it : it.skip;
+  if (!existsSync(REAL)) console.warn(`SKIPPED: ${REAL} is not there, so the real score matrix was not tried.`);
+  real('recovers the head-room of eight real issues as published: judge and hybrid all, tests alone 0.93', async () => {
+    const { stdout } = await bestk('--scores', REAL, '--json', '--bootstrap', '100');
+    const report = JSON.parse(stdout) as CurvesReport;
+    const recovered = (name: string): number =>
+      report.presets.find(({ preset }) => preset === name)?.recovered_headroom?.value ?? NaN;
+    expect(recovered('ef-only')).toBeCloseTo(1, 10);
+    expect(recovered('deepswe')).toBeCloseTo(1, 10);
+    expect(recovered('eb-only')).toBeCloseTo(0.93, 2);
+    expect(recovered('random')).toBeCloseTo(0, 10);
+    expect(report.coverage).toMatchObject({ issues: 8, candidates: 96, known: { regression: 0 } });
+  });
+});

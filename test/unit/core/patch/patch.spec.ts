@@ -1,0 +1,242 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { structuredPatch } from 'diff';
+import fc from 'fast-check';
+import {
+  patchSize,
+  readPatch,
+  splitPatch,
+  type ParsedPatch,
+  type ReadablePatch,
+} from '../../../../src/core/patch/patch.js';
+import { fingerprint } from '../../../../src/core/patch/fingerprint.js';
+import { roleOf } from '../../../../src/core/patch/roles.js';
+
+const HEAD = 'diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n';
+const EDIT = `${HEAD}@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n`;
+
+function readable(text: string): ReadablePatch {
+  const patch = readPatch(text);
+  if (patch.kind !== 'ok') throw new Error(`${patch.kind}: ${JSON.stringify(patch)}`);
+  return patch;
+}
+
+/** A git diff between two texts of one file. */
+function diff(path: string, before: string, after: string, context: number): string {
+  const { hunks } = structuredPatch(path, path, before, after, '', '', { context });
+  if (hunks.length === 0) return '';
+  // Of an empty side git names the line before it; jsdiff's raw hunks name the line itself.
+  const side = (start: number, lines: number): string => `${lines === 0 ? start - 1 : start},${lines}`;
+  const bodies = hunks.map(({ oldStart, oldLines, newStart, newLines, lines }) =>
+    [`@@ -${side(oldStart, oldLines)} +${side(newStart, newLines)} @@`, ...lines, ''].join('\n'),
+  );
+  return `diff --git a/${path} b/${path}\nindex 1..2 100644\n--- a/${path}\n+++ b/${path}\n${bodies.join('')}`;
+}
+
+const text = fc
+  .array(fc.constantFrom('a', 'b', '', '  c', '-- a/x', '++ b/y', '@@ -1 +1 @@', 'diff --git a/q b/q'), {
+    minLength: 1,
+    maxLength: 12,
+  })
+  .map((lines) => `${lines.join('\n')}\n`);
+
+describe('reading a patch', () => {
+  it('never throws, whatever it is given', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 400 }), (any) =>
+        ['empty', 'refused', 'ok'].includes(readPatch(any).kind),
+      ),
+    );
+    fc.assert(
+      fc.property(fc.nat(EDIT.length), fc.nat(EDIT.length), fc.string({ maxLength: 5 }), (from, length, put) => {
+        expect(() => readPatch(EDIT.slice(0, from) + put + EDIT.slice(from + length))).not.toThrow();
+      }),
+    );
+  });
+
+  it('keeps every byte of the files it splits', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(text, text), { minLength: 1, maxLength: 4 }), (pairs) => {
+        const whole = pairs.map(([before, after], i) => diff(`src/f${i}.py`, before, after, 3)).join('');
+        fc.pre(whole !== '');
+        expect(splitPatch(readable(whole))).toEqual({ source: whole, setApart: [] });
+      }),
+    );
+  });
+
+  it.each([
+    ['an empty text', '', 'empty'],
+    ['blanks', ' \n\n', 'empty'],
+    ['a missing last line feed', EDIT.slice(0, -1), 'ok'],
+    ['CRLF bodies', `${HEAD}@@ -1,2 +1,2 @@\n one\r\n-two\r\n+TWO\r\n`, 'ok'],
+    ['empty context lines without their blank', `${HEAD}@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n\n`, 'ok'],
+    ['blank lines and a signature behind a hunk', `${EDIT}\n\n-- \n2.39.2\n`, 'ok'],
+    ['a mail before it', `From: someone\nSubject: fix\n\n${EDIT}`, 'ok'],
+    ['no git header', EDIT.slice(EDIT.indexOf('---')), 'ok'],
+    ['no newline at the end of the file', `${HEAD}@@ -1 +1 @@\n-two\n\\ No newline at end of file\n+TWO\n`, 'ok'],
+    ['a rename', 'diff --git a/x.py b/y.py\nsimilarity index 100%\nrename from x.py\nrename to y.py\n', 'ok'],
+    ['a mode change', 'diff --git a/x.py b/x.py\nold mode 100644\nnew mode 100755\n', 'ok'],
+    ['a new empty file', 'diff --git a/n.py b/n.py\nnew file mode 100644\nindex 0000000..e69de29\n', 'ok'],
+    [
+      'a quoted path',
+      'diff --git "a/\\303\\251.py" "b/\\303\\251.py"\n--- "a/\\303\\251.py"\n+++ "b/\\303\\251.py"\n@@ -1 +1 @@\n-a\n+b\n',
+      'ok',
+    ],
+    ['a copy', 'diff --git a/x.py b/y.py\nsimilarity index 100%\ncopy from x.py\ncopy to y.py\n', 'ok'],
+    [
+      'a deletion',
+      'diff --git a/x.py b/x.py\ndeleted file mode 100644\n--- a/x.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n',
+      'ok',
+    ],
+    ['binary contents', 'diff --git a/x b/x\nindex 1..2 100644\nGIT binary patch\nliteral 3\nKcmb=\n\n', 'ok'],
+    ['binary files without contents', 'diff --git a/x b/x\nindex 1..2\nBinary files a/x and b/x differ\n', 'ok'],
+    ['a text that is CRLF throughout', EDIT.replaceAll('\n', '\r\n'), 'ok'],
+    ['dates behind the names', EDIT.slice(EDIT.indexOf('---')).replaceAll('.py\n', '.py\t2020-01-01 00:00:00\n'), 'ok'],
+    ['a byte-order mark before it', `\ufeff${EDIT}`, 'ok'],
+    ['a fence around it', `\`\`\`diff\n${EDIT}\`\`\`\n`, 'ok'],
+    ['prose', 'I would change the sign.', 'refused'],
+    ['a hunk that is cut off', EDIT.slice(0, -8), 'refused'],
+    ['a hunk with too many lines', `${HEAD}@@ -1 +1 @@\n-a\n+b\n+c\n`, 'ok'],
+    ['a hunk without a file', '@@ -1 +1 @@\n-a\n+b\n', 'refused'],
+  ])('%s', (_name, given, kind) => {
+    expect(readPatch(given).kind).toBe(kind);
+  });
+
+  it.each([
+    ['unsafe-path', EDIT.replaceAll('x.py', '../x.py')],
+    ['unsafe-path', EDIT.replaceAll('a/x.py', '/etc/x.py').replaceAll('b/x.py', '/etc/x.py')],
+    ['unsafe-path', EDIT.replaceAll('x.py', 'a/./x.py')],
+    ['unparsable', EDIT.replaceAll('a/x.py', 'zz/x.py')],
+    ['unparsable', EDIT.slice(EDIT.indexOf('---')).replaceAll('a/x.py', 'x.py').replaceAll('b/x.py', 'x.py')],
+    ['git-internals', EDIT.replaceAll('x.py', '.git/hooks/pre-commit')],
+    ['git-internals', EDIT.replaceAll('x.py', 'sub/.GIT/config')],
+    ['git-internals', EDIT.replaceAll('x.py', 'git~1/config')],
+    ['symlink', link('../../etc/passwd')],
+    ['symlink', link('/etc/passwd')],
+    [
+      'submodule',
+      'diff --git a/s b/s\nnew file mode 160000\n--- /dev/null\n+++ b/s\n@@ -0,0 +1 @@\n+Subproject commit 1\n',
+    ],
+    ['too-large', `${EDIT}${'#'.repeat(50_000_000)}`],
+  ])('refuses: %s', (reason, given) => {
+    expect(readPatch(given)).toMatchObject({ kind: 'refused', reason });
+  });
+
+  it('lets a link stay within the tree', () => {
+    expect(readPatch(link('../data/file')).kind).toBe('ok');
+  });
+});
+
+function link(target: string): string {
+  return `diff --git a/sub/l b/sub/l\nnew file mode 120000\n--- /dev/null\n+++ b/sub/l\n@@ -0,0 +1 @@\n+${target}\n\\ No newline at end of file\n`;
+}
+
+describe('the fingerprint of a patch', () => {
+  const print = (given: string): string => fingerprint(readable(given));
+
+  it('does not see index lines or the order of files', () => {
+    fc.assert(
+      fc.property(text, text, fc.nat(10), (before, after, context) => {
+        fc.pre(before !== after);
+        const [a, b] = [diff('a.py', before, after, context), diff('a.py', before, after, context)];
+        expect(print(a)).toBe(print(b.replace('index 1..2', 'index 3..4')));
+        expect(print(a + EDIT)).toBe(print(EDIT + b));
+      }),
+    );
+  });
+
+  it('sees every other difference, indentation and position included', () => {
+    fc.assert(
+      fc.property(text, text, text, (before, one, other) => {
+        fc.pre(one !== before && other !== before && one !== other);
+        // Two edits may be told as the same changes only if they make the same file.
+        expect(print(diff('a.py', before, one, 3))).not.toBe(print(diff('a.py', before, other, 3)));
+      }),
+    );
+    expect(print(EDIT)).not.toBe(print(EDIT.replace('+TWO', '+ TWO')));
+    // Other context: git may apply one and refuse the other.
+    expect(print(EDIT)).not.toBe(print(EDIT.replace(' one', ' uno')));
+    expect(print(EDIT)).not.toBe(print(EDIT.replaceAll('x.py', 'y.py')));
+    expect(print(EDIT)).not.toBe(print(EDIT.replace('@@ -1,3 +1,3 @@', '@@ -11,3 +11,3 @@')));
+  });
+
+  it('does not see tests that are set apart', () => {
+    expect(print(EDIT + EDIT.replaceAll('x.py', 'tests/test_x.py'))).toBe(print(EDIT));
+  });
+});
+
+describe('what a file is to verification', () => {
+  it.each([
+    ['django/test/client.py', 'source'],
+    ['sympy/testing/runtests.py', 'source'],
+    ['src/latest.py', 'source'],
+    ['contest.py', 'source'],
+    ['docs/conf.py', 'source'],
+    ['tests/x.py', 'test'],
+    ['pkg/tests/test_a.py', 'test'],
+    ['test/unit/a.js', 'test'],
+    ['src/foo.test.ts', 'test'],
+    ['pkg/a_test.go', 'test'],
+    ['spec/models/user.rb', 'test'],
+    ['conftest.py', 'runner-config'],
+    ['pkg/conftest.py', 'runner-config'],
+    ['setup.cfg', 'runner-config'],
+    ['pyproject.toml', 'runner-config'],
+    ['sitecustomize.py', 'runner-config'],
+    ['usercustomize/__init__.py', 'runner-config'],
+    ['pkg.egg-info/entry_points.txt', 'runner-config'],
+    ['pytest/__init__.py', 'runner-config'],
+    ['src/pytest_plugin.py', 'source'],
+    ['src/_pytest/mark.py', 'source'],
+    ['x.pth', 'runner-config'],
+    ['.gitattributes', 'runner-config'],
+    ['.github/workflows/ci.yml', 'runner-config'],
+  ])('%s is %s', (path, role) => {
+    expect(roleOf(path)).toBe(role);
+  });
+
+  it('sets tests and configuration apart and counts source lines alone', () => {
+    const patch = readable(EDIT + EDIT.replaceAll('x.py', 'tests/test_x.py') + EDIT.replaceAll('x.py', 'conftest.py'));
+    expect(splitPatch(patch)).toEqual({
+      source: EDIT,
+      setApart: [
+        { path: 'tests/test_x.py', role: 'test' },
+        { path: 'conftest.py', role: 'runner-config' },
+      ],
+    });
+    expect(patchSize(patch)).toBe(2);
+  });
+
+  it('sees where a file without hunks stands', () => {
+    const moved = 'diff --git a/x.py b/y.py\nsimilarity index 100%\nrename from x.py\nrename to y.py\n';
+    const quoted = EDIT.replaceAll('a/x.py', '"a/\\303\\251.py"').replaceAll('b/x.py', '"b/\\303\\251.py"');
+    const gone = 'diff --git a/g.py b/g.py\ndeleted file mode 100644\n--- a/g.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n';
+    const binary = 'diff --git a/b.bin b/b.bin\nGIT binary patch\nliteral 3\nKcmb=\n\n';
+    const { files } = readable(moved + quoted + binary + gone + EDIT);
+    expect(files.map(({ path }) => path)).toEqual(['y.py', 'é.py', 'b.bin', 'g.py', 'x.py']);
+    expect(files.map(({ text }) => text)).toEqual([moved, quoted, binary, gone, EDIT]);
+  });
+
+  it('sets apart a test that becomes source', () => {
+    const moved =
+      'diff --git a/tests/test_x.py b/x.py\nsimilarity index 100%\nrename from tests/test_x.py\nrename to x.py\n';
+    expect(splitPatch(readable(moved)).source).toBe('');
+  });
+});
+
+describe('patches that real agents wrote', () => {
+  const files = ['issues/candidates.jsonl', 'pools/lite_pool.candidates.jsonl', 'pools/verified_pool.candidates.jsonl'];
+  it.each(files)('%s are all readable', (name) => {
+    const path = resolve('../shared/data', name);
+    if (!existsSync(path)) {
+      console.warn(`SKIPPED: ${path} is not there`);
+      return;
+    }
+    const refused = readFileSync(path, 'utf8')
+      .split('\n')
+      .filter(Boolean)
+      .map((line): ParsedPatch => readPatch((JSON.parse(line) as { patch: string }).patch))
+      .filter(({ kind }) => kind === 'refused');
+    expect(refused).toEqual([]);
+  });
+});

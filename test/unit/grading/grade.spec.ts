@@ -1,0 +1,208 @@
+import { InterruptedError } from '../../../src/core/errors/errors.js';
+import { ImageMissingError, SandboxLostError } from '../../../src/core/errors/unavailable.js';
+import type { Graded } from '../../../src/grading/grade-candidates.js';
+import { ended, exited } from '../../fakes/fake-sandbox.js';
+import { calcPatch, candidate, RIGHT, WRONG } from '../../fixtures/calculator.js';
+import { CALC, GradingWorld, pytest, ROW, TEST_PATCH } from './grading-world.js';
+
+const MINUS = 'tests/test_more.py::test_minus';
+const ALL = { [`${CALC}test_zero`]: 'PASSED', [`${CALC}test_sum`]: 'PASSED', [MINUS]: 'PASSED' };
+const SOME = { ...ALL, [MINUS]: 'FAILED' };
+const BASE = { ...ALL, [`${CALC}test_sum`]: 'FAILED', [MINUS]: 'FAILED' };
+const CANDIDATES = [candidate('wrong', WRONG), candidate('right', RIGHT)];
+
+function honest(tree: string | null): ReturnType<typeof pytest> {
+  return pytest(tree === null ? BASE : tree === RIGHT ? ALL : SOME);
+}
+
+function told({ grades }: Graded): Record<string, boolean> {
+  return Object.fromEntries(grades.map(({ candidate_id, resolved }) => [candidate_id, resolved]));
+}
+
+/** Grades the right patch, whose tests end as given. */
+async function ending(
+  outcome: ReturnType<typeof exited>,
+): Promise<{ resolved: boolean | undefined; reason: string | undefined }> {
+  const { grades } = await new GradingWorld({ tests: (tree) => (tree === null ? honest(tree) : outcome) }).grade([
+    candidate('right', RIGHT),
+  ]);
+  return { resolved: grades[0]?.resolved, reason: grades[0]?.reason };
+}
+
+describe('grading', () => {
+  it('labels by FAIL_TO_PASS and PASS_TO_PASS, with the status of every test', async () => {
+    const world = new GradingWorld({ tests: honest });
+    const graded = await world.grade(CANDIDATES);
+    expect(graded.grades).toMatchObject([
+      {
+        candidate_id: 'wrong',
+        resolved: false,
+        reason: `1 of 3 tests did not pass: "${MINUS}" failed`,
+        tests: { [`${CALC}test_zero`]: 'passed', [`${CALC}test_sum`]: 'passed', [MINUS]: 'failed' },
+      },
+      { candidate_id: 'right', resolved: true, reason: 'all 3 tests passed' },
+    ]);
+    expect(graded).toMatchObject({ ungraded: [], leftOut: [] });
+    expect(world.entered.map(({ candidate_id }) => candidate_id).sort()).toEqual(['right', 'wrong']);
+    expect(world.sandbox.openNow).toBe(0);
+  });
+
+  it('puts the hidden tests into the container after the patch and after their files were restored', async () => {
+    const world = new GradingWorld({ tests: honest });
+    await world.grade([candidate('right', RIGHT)]);
+    expect([...world.steps.values()]).toEqual([
+      ['tests', 'test'],
+      [`apply ${RIGHT}`, 'restore tests/test_calc.py tests/test_more.py', 'tests', 'test'],
+    ]);
+  });
+
+  it("restores what the runner reads, and leaves the candidate's other files", async () => {
+    const also = (path: string): string =>
+      `diff --git a/${path} b/${path}\nnew file mode 100644\n--- /dev/null\n+++ b/${path}\n@@ -0,0 +1 @@\n+x = 1\n`;
+    const patch = `${RIGHT}${also('conftest.py')}${also('tests/helper.py')}${also('tests/runtests.py')}`;
+    const world = new GradingWorld({ tests: honest });
+    await world.grade([candidate('a', patch)]);
+    await world.grade([candidate('a', patch)], { command: 'python3 tests/runtests.py {modules}' });
+    expect([...world.steps.values()].flat().filter((step) => step.startsWith('restore'))).toEqual([
+      'restore tests/test_calc.py tests/test_more.py conftest.py',
+      'restore tests/test_calc.py tests/test_more.py conftest.py tests/runtests.py',
+    ]);
+  });
+
+  it('takes one fresh container for every distinct patch', async () => {
+    const world = new GradingWorld({ tests: honest });
+    const twin = RIGHT.replace('--- a/', 'index 1111111..2222222 100644\n--- a/');
+    const graded = await world.grade([...CANDIDATES, candidate('twin', twin)]);
+    expect(told(graded)).toEqual({ wrong: false, right: true, twin: true });
+    expect(world.sandbox.opens).toBe(1 + 2);
+  });
+
+  it('gives 0 to a patch that is empty, refused, or does not apply, with the reason', async () => {
+    const world = new GradingWorld({ tests: honest, applies: (patch) => patch !== WRONG });
+    const { grades } = await world.grade([
+      candidate('empty', ' \n'),
+      candidate('outside', RIGHT.replaceAll('calc.py', '../calc.py')),
+      candidate('prose', 'I would change the sign.'),
+      candidate('elsewhere', WRONG),
+    ]);
+    expect(grades.map(({ resolved, reason, tests }) => [resolved, reason, Object.keys(tests).length])).toEqual([
+      [false, 'the patch is empty', 0],
+      [false, expect.stringMatching(/^the patch is refused \(unsafe-path\)/), 0],
+      [false, expect.stringMatching(/^the patch is refused \(unparsable\)/), 0],
+      [false, 'the patch does not apply: error: patch failed: calc.py:1', 0],
+    ]);
+    expect(world.sandbox.opens).toBe(1 + 1);
+  });
+
+  it('gives 0 when the run exceeds its time, memory or disk, whatever it printed', async () => {
+    const { stdout } = pytest(ALL);
+    for (const kind of ['timed-out', 'out-of-memory', 'out-of-disk'] as const) {
+      expect(await ending(ended(kind, stdout))).toMatchObject({ resolved: false });
+    }
+    expect(await ending(ended('timed-out', stdout))).toMatchObject({ reason: 'the tests took longer than 300 s' });
+  });
+
+  it('gives 0 to tests that are skipped, broken, or not in the log', async () => {
+    for (const status of ['SKIPPED', 'ERROR', 'XPASS']) {
+      expect(await ending(pytest({ ...ALL, [MINUS]: status }))).toMatchObject({ resolved: false });
+    }
+    expect(await ending(exited(0))).toMatchObject({
+      resolved: false,
+      reason: expect.stringContaining('missing') as string,
+    });
+  });
+
+  it('believes a log only as far as the exit code agrees', async () => {
+    const { stdout } = pytest(ALL);
+    expect(await ending(exited(0, stdout))).toMatchObject({ resolved: true });
+    expect(await ending(exited(1, stdout))).toMatchObject({ resolved: false });
+    expect(await ending(exited(137, `${stdout}FAILED other.py::test_x\n`))).toMatchObject({ resolved: false });
+    expect(await ending(exited(1, `${stdout}FAILED other.py::test_x\n`))).toMatchObject({ resolved: true });
+  });
+
+  it('holds nobody to a PASS_TO_PASS test that does not pass on base, and says so', async () => {
+    const row = { ...ROW, PASS_TO_PASS: JSON.stringify([`${CALC}test_zero`, `${CALC}test_gone`, `${CALC}test_web`]) };
+    const web = { [`${CALC}test_web`]: 'FAILED' };
+    const world = new GradingWorld({ tests: (tree) => pytest({ ...(tree === null ? BASE : ALL), ...web }) });
+    const graded = await world.grade([candidate('right', RIGHT)], { row });
+    expect(told(graded)).toEqual({ right: true });
+    expect(graded.leftOut).toEqual([
+      { name: `${CALC}test_gone`, on_base: 'missing' },
+      { name: `${CALC}test_web`, on_base: 'failed' },
+    ]);
+  });
+
+  it('holds everybody to every test when the run on base cannot be believed', async () => {
+    const world = new GradingWorld({ tests: (tree) => (tree === null ? exited(2) : pytest(ALL)) });
+    const row = { ...ROW, PASS_TO_PASS: [`${CALC}test_zero`, `${CALC}test_gone`] };
+    const graded = await world.grade([candidate('right', RIGHT)], { row });
+    expect(told(graded)).toEqual({ right: false });
+    expect(graded.leftOut).toEqual([]);
+  });
+
+  it('refuses hidden tests that do not apply to the base', async () => {
+    const world = new GradingWorld({ tests: honest, applies: (patch) => patch !== TEST_PATCH });
+    await expect(world.grade(CANDIDATES)).rejects.toThrow(/"test_patch": does not apply to the image's repository/);
+  });
+
+  it('takes over a grade under the same key, and none after the tests changed', async () => {
+    const { entered } = await (async () => {
+      const world = new GradingWorld({ tests: honest });
+      await world.grade(CANDIDATES);
+      return world;
+    })();
+    const known = (key: string) => entered.find((grade) => grade.key === key) ?? null;
+    const again = new GradingWorld({ tests: honest });
+    expect(told(await again.grade(CANDIDATES, { known }))).toEqual({ wrong: false, right: true });
+    expect(again.sandbox.opens).toBe(1);
+    const changed = new GradingWorld({ tests: honest });
+    await changed.grade(CANDIDATES, { known, row: { ...ROW, FAIL_TO_PASS: [MINUS] } });
+    expect(changed.sandbox.opens).toBe(3);
+  });
+});
+
+describe('infrastructure under grading', () => {
+  it('repeats what was lost, in a fresh container', async () => {
+    const world = new GradingWorld({ tests: honest });
+    world.sandbox.failOpen(2, new SandboxLostError('removed')).failExec(5, new SandboxLostError('removed'));
+    expect(told(await world.grade([candidate('right', RIGHT)]))).toEqual({ right: true });
+    expect(world.pauses).toEqual([500, 2000]);
+    expect(world.sandbox.openNow).toBe(0);
+  });
+
+  it('leaves the candidate without a label when it keeps failing', async () => {
+    const losing = new GradingWorld({
+      tests: (tree) => {
+        if (tree === WRONG) throw new SandboxLostError('somebody removed it');
+        return honest(tree);
+      },
+    });
+    const graded = await losing.grade(CANDIDATES);
+    expect(told(graded)).toEqual({ right: true });
+    expect(graded.ungraded).toEqual([
+      { candidate_id: 'wrong', reason: expect.stringContaining('somebody removed it') as string },
+    ]);
+  });
+
+  it('throws what concerns all, and gives nobody a label', async () => {
+    const world = new GradingWorld({ tests: honest });
+    world.sandbox.failOpen(1, new ImageMissingError('my/calc:1'));
+    await expect(world.grade(CANDIDATES)).rejects.toThrow(ImageMissingError);
+    expect(world.entered).toEqual([]);
+  });
+
+  it('ends when interrupted, with every container closed', async () => {
+    const stop = new AbortController();
+    const world = new GradingWorld({
+      tests: async (tree) => {
+        if (tree === null) return honest(tree);
+        stop.abort(new InterruptedError());
+        return new Promise(() => undefined);
+      },
+    });
+    await expect(world.grade([candidate('right', calcPatch('x = 1'))], {}, stop.signal)).rejects.toThrow(
+      InterruptedError,
+    );
+    expect(world.sandbox.openNow).toBe(0);
+  });
+});

@@ -1,0 +1,150 @@
+import type { Candidate } from '../../../src/core/run/candidate.js';
+import { MemoryAuditLog } from '../../fakes/memory-audit-log.js';
+import { MemoryReportStore } from '../../fakes/memory-report-store.js';
+import { type LoggerService, Module } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { BestkClient } from '../../../examples/client/bestk-client.js';
+import { InProcessRunQueue } from '../../../src/jobs/in-process-run-queue.js';
+import { PrometheusMeter } from '../../../src/telemetry/prometheus-meter.js';
+import type { AuditedRequest } from '../../../src/http/ops/audit.js';
+import { httpControllers, telemetryProviders } from '../../../src/http/http-controllers.js';
+import { type HttpServer, type ServeOptions, startHttp } from '../../../src/http/serve.js';
+import { StoredRunReports } from '../../../src/app/threads/stored-run-reports.js';
+import { UploadedRuns } from '../../../src/app/threads/uploaded-runs.js';
+import { type JudgePrompt, JudgePrompts } from '../../../src/runs/run-dependencies.js';
+import { ReportMaker } from '../../../src/runs/report-maker.js';
+import { RescoreIntake } from '../../../src/runs/rescore-intake.js';
+import { RunDependenciesFactory } from '../../../src/runs/run-dependencies.js';
+import { RunExecutor } from '../../../src/runs/run-executor.js';
+import { RunService } from '../../../src/runs/run-service.js';
+import { RunSettings } from '../../../src/runs/run-settings.js';
+import { BOUNDLESS, type HostResources } from '../../../src/ports/host-resources.js';
+import { Exposition, Meter } from '../../../src/ports/meter.js';
+import { ModelProbe } from '../../../src/ports/llm-client.js';
+import { RunQueue } from '../../../src/ports/run-queue.js';
+import { AuditLog } from '../../../src/ports/audit-log.js';
+import { ReportStore } from '../../../src/ports/report-store.js';
+import { RunStore } from '../../../src/ports/run-store.js';
+import { Sandbox } from '../../../src/ports/sandbox.js';
+import { Settings } from '../../../src/app/settings.js';
+import { exited, FakeSandbox } from '../../fakes/fake-sandbox.js';
+import { TIMES } from '../../fixtures/run-world.js';
+import { checkedFetch } from './checked-fetch.js';
+
+export interface TestServer extends HttpServer {
+  readonly logged: string[];
+  readonly audited: AuditedRequest[];
+  /** The client that is made from the OpenAPI document; it takes no answer that the document does not describe. */
+  readonly client: BestkClient;
+  /** What the router of the running service holds. */
+  routes(): { method: string; path: string }[];
+}
+
+/** Settings under which both kinds of verifiers are there, and no run can be made. */
+export class NoRunDependencies extends RunDependenciesFactory {
+  readonly defaults = ['ef', 'eb'] as const;
+  readonly verifierModel = 'judge';
+  readonly agent = null;
+  readonly testModel = null;
+  readonly prices = {};
+  modelsOf(): readonly string[] {
+    return [];
+  }
+  setupOf(): Promise<string> {
+    return Promise.resolve('none');
+  }
+  create(): never {
+    throw new Error('No run is made here.');
+  }
+}
+
+@Module({})
+class TestModule {}
+
+/** The words of the candidate, without a template. */
+class PlainPrompts extends JudgePrompts {
+  async of(problemStatement: string, { patch }: Candidate): Promise<JudgePrompt | null> {
+    if (patch === '') return null;
+    return { messages: [{ role: 'user', content: `${problemStatement}\n${patch}` }], templateHash: 'plain' };
+  }
+}
+
+class AnsweringModels extends ModelProbe {
+  async check(): Promise<void> {
+    return;
+  }
+}
+
+interface Router {
+  readonly stack: readonly { route?: { path: string; methods: Readonly<Record<string, boolean>> } }[];
+}
+
+function routesOf({ stack }: Router): { method: string; path: string }[] {
+  return stack.flatMap(({ route }) =>
+    route === undefined ? [] : Object.keys(route.methods).map((method) => ({ method, path: route.path })),
+  );
+}
+
+type TestServerOptions = Partial<Omit<ServeOptions, 'apiKeys'>> & {
+  readonly apiKeys?: readonly string[];
+  readonly sandbox?: Sandbox;
+  readonly models?: ModelProbe;
+  readonly auditLog?: AuditLog;
+  readonly reports?: ReportStore;
+  readonly room?: HostResources;
+};
+
+/** The HTTP service over any store and executor, on a free port. */
+export async function serveRuns(
+  store: RunStore,
+  executor: RunExecutor,
+  { apiKeys = [], sandbox, models, auditLog, reports, room = BOUNDLESS, ...options }: TestServerOptions = {},
+): Promise<TestServer> {
+  const logged: string[] = [];
+  const note = (message: unknown): void => void logged.push(String(message));
+  const logger: LoggerService = { log: () => undefined, warn: note, error: note };
+  let router: Router = { stack: [] };
+  const module = {
+    module: TestModule,
+    controllers: httpControllers,
+    providers: [
+      { provide: RunStore, useValue: store },
+      { provide: RunExecutor, useValue: executor },
+      { provide: RunQueue, useValue: new InProcessRunQueue(2) },
+      { provide: RunSettings, useValue: new RunSettings(logger, { ...TIMES, room }) },
+      RunService,
+      ...telemetryProviders,
+      { provide: Meter, useFactory: () => new PrometheusMeter('0.0.0-test', false) },
+      { provide: Exposition, useExisting: Meter },
+      { provide: Sandbox, useValue: sandbox ?? new FakeSandbox(() => exited(0)) },
+      { provide: ModelProbe, useValue: models ?? new AnsweringModels() },
+      {
+        provide: RescoreIntake,
+        useFactory: (runs: RunService) => new UploadedRuns(runs, new NoRunDependencies(), room),
+        inject: [RunService],
+      },
+      { provide: JudgePrompts, useClass: PlainPrompts },
+      { provide: ReportStore, useValue: reports ?? new MemoryReportStore() },
+      { provide: AuditLog, useValue: auditLog ?? new MemoryAuditLog() },
+      {
+        provide: ReportMaker,
+        useFactory: (runs: RunService, reports: ReportStore) => new StoredRunReports(runs, reports),
+        inject: [RunService, ReportStore],
+      },
+      {
+        provide: 'router',
+        useFactory: ({ httpAdapter }: HttpAdapterHost) => {
+          router = httpAdapter.getInstance<{ router: Router }>().router;
+        },
+        inject: [HttpAdapterHost],
+      },
+    ],
+  };
+  const audited: AuditedRequest[] = [];
+  const given = { host: '127.0.0.1', port: 0, rateLimit: 100_000, secrets: [], version: '0.0.0', ...options };
+  const keys = Settings.shape.BESTK_API_KEYS.parse(apiKeys.join(','));
+  const audit = (entry: AuditedRequest): void => void audited.push(entry);
+  const server = await startHttp(module, { ...given, apiKeys: keys, logger, audit });
+  const client = new BestkClient(server.url, { fetch: checkedFetch });
+  return { ...server, logged, audited, client, routes: () => routesOf(router) };
+}

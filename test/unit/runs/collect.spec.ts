@@ -1,0 +1,153 @@
+import type { Sampler, SampleTask } from '../../../src/agent/loop/rollout.js';
+import { BudgetLedger } from '../../../src/core/budget/budget-ledger.js';
+import type { Budget } from '../../../src/core/budget/budget.js';
+import type { Rollout } from '../../../src/core/run/rollout.js';
+import { BadInputError } from '../../../src/core/errors/errors.js';
+import {
+  EngineUnavailableError,
+  ImageMissingError,
+  ModelUnavailableError,
+} from '../../../src/core/errors/unavailable.js';
+import { collect, type SamplingPlan } from '../../../src/runs/collect.js';
+import { calcPatch, calculatorIssue } from '../../fixtures/calculator.js';
+
+const { signal } = new AbortController();
+const A = calcPatch('def add(a, b):', '    return a + b');
+const B = calcPatch('def add(a, b):', '    return b');
+
+function rolloutOf(task: SampleTask, change: Partial<Rollout> = {}): Rollout {
+  const step = { thought: '', action: '', observation: '', exit_code: null, llm_s: 1, env_s: 1 };
+  return {
+    instance_id: task.issue.instance_id,
+    candidate_id: task.candidateId,
+    model: 'm',
+    format: 'xml',
+    exit_reason: 'agent',
+    patch: A,
+    patch_problem: null,
+    left_out: [],
+    steps: [{ ...step, input_tokens: 90, cached_input_tokens: 0, output_tokens: 10 }],
+    malformed: 0,
+    system_prompt: '',
+    instance_prompt: '',
+    ...change,
+  };
+}
+
+/** Those that rollouts were given, latest first. */
+const signals: AbortSignal[] = [];
+
+interface World {
+  readonly asked: SampleTask[];
+  readonly events: string[];
+  readonly run: (plan?: Partial<SamplingPlan> & { budget?: Partial<Budget> }) => ReturnType<typeof collect>;
+}
+
+function world(play: (task: SampleTask) => Rollout | Promise<Rollout>): World {
+  const asked: SampleTask[] = [];
+  const events: string[] = [];
+  const sampler: Sampler = {
+    sample: async (task, given) => {
+      asked.push(task);
+      signals.unshift(given);
+      return play(task);
+    },
+  };
+  const run: World['run'] = ({ budget = {}, ...plan } = {}) => {
+    const ledger = new BudgetLedger({ tokens: null, usd: null, seconds: null, ...budget }, {}, 1);
+    const whole = { issue: calculatorIssue, k: 8, k0: null, seed: 0, ledger, stopAt: null, ...plan };
+    return collect(sampler, whole, async (type) => void events.push(type), signal);
+  };
+  return { asked, events, run };
+}
+
+const numberOf = ({ candidateId }: SampleTask): number => Number(candidateId.replace('rollout-', ''));
+
+it('samples K at once, each another sample, and tells of each', async () => {
+  const { asked, events, run } = world((task) => rolloutOf(task));
+  const { rollouts, sampling } = await run({ seed: 2 });
+  expect(rollouts.map(({ candidate_id }) => candidate_id)).toEqual([1, 2, 3, 4, 5, 6, 7, 8].map((n) => `rollout-${n}`));
+  expect(asked.map(({ sample }) => sample)).toEqual([0, 1, 2, 3, 4, 5, 6, 7].map((n) => 2_000 + n));
+  expect(sampling).toMatchObject({ asked: 8, sampled: 8, stopped: 'all', failed: [] });
+  expect(events).toEqual([...Array.from({ length: 8 }, () => 'rollout'), 'sampled']);
+});
+
+it('stops once more than half of K agree, whatever else was sampled', async () => {
+  const { asked, run } = world((task) => rolloutOf(task, { patch: numberOf(task) % 3 === 0 ? B : A }));
+  const { sampling } = await run({ k0: 2 });
+  expect(asked).toHaveLength(8);
+  expect(sampling.stopped).toBe('agreement');
+  const all = world((task) => rolloutOf(task));
+  expect((await all.run({ k0: 3 })).sampling).toMatchObject({ sampled: 6, stopped: 'agreement' });
+});
+
+it.each([
+  ['empty', { patch: '' }],
+  ['not submitted', { exit_reason: 'abs_step_limit' }],
+  ['unreadable', { patch: 'I would change the sign' }],
+])('does not take patches that are %s for agreement', async (_what, change) => {
+  const { sampling } = await world((task) => rolloutOf(task, change)).run({ k0: 2 });
+  expect(sampling).toMatchObject({ sampled: 8, stopped: 'all' });
+});
+
+it('stops when the budget would not cover another like the dearest', async () => {
+  const { run } = world((task) => {
+    task.onKnown('m', { input_tokens: 90, cached_input_tokens: 0, output_tokens: 10 });
+    return rolloutOf(task, { patch: numberOf(task) % 2 === 0 ? A : B });
+  });
+  const { sampling } = await run({ k0: 2, budget: { tokens: 450 } });
+  expect(sampling).toMatchObject({
+    sampled: 4,
+    stopped: 'budget',
+    detail: expect.stringMatching(/100 tokens/) as string,
+  });
+});
+
+it('stops when the budget ended a rollout, and keeps what it has', async () => {
+  const { run } = world((task) => rolloutOf(task, { exit_reason: 'budget_limit' }));
+  expect((await run({ k0: 2 })).sampling).toMatchObject({ sampled: 2, stopped: 'budget' });
+});
+
+it('goes on without tries that could not be made, and names them', async () => {
+  const { run } = world((task) => {
+    if (numberOf(task) === 3) throw new EngineUnavailableError('gone');
+    return rolloutOf(task);
+  });
+  const { rollouts, sampling } = await run({ k: 4 });
+  expect(rollouts.map(({ candidate_id }) => candidate_id)).toEqual(['rollout-1', 'rollout-2', 'rollout-4']);
+  expect(sampling.failed).toMatchObject([{ candidate_id: 'rollout-3', code: 'engine-unavailable' }]);
+});
+
+it('fails when none could be made', async () => {
+  const { run } = world(() => Promise.reject(new ModelUnavailableError('down', { retryable: true })));
+  await expect(run({ k: 2 })).rejects.toThrow(ModelUnavailableError);
+});
+
+it('fails after one wave when that is wrong for all of it', async () => {
+  const { asked, run } = world(() => Promise.reject(new ImageMissingError('x')));
+  await expect(run({ k: 8, k0: 2 })).rejects.toThrow(ImageMissingError);
+  expect(asked).toHaveLength(2);
+});
+
+it('does not lose the others to one that the model refuses for good', async () => {
+  const { run } = world((task) => {
+    if (numberOf(task) === 2) throw new ModelUnavailableError('400 no such role');
+    return rolloutOf(task);
+  });
+  expect((await run({ k: 3 })).sampling).toMatchObject({ sampled: 2, failed: [{ candidate_id: 'rollout-2' }] });
+});
+
+it('ends with an error that is nobody’s failure, and stops the others', async () => {
+  let stopped = false;
+  const { run } = world((task) => {
+    if (numberOf(task) === 1) throw new BadInputError('has no directory /x');
+    return new Promise((_, reject) => {
+      signals[0]?.addEventListener('abort', () => {
+        stopped = true;
+        reject(signals[0]?.reason as Error);
+      });
+    });
+  });
+  await expect(run({ k: 2 })).rejects.toThrow(BadInputError);
+  expect(stopped).toBe(true);
+});

@@ -1,0 +1,106 @@
+import type { Verdict } from '../../../src/core/run/verdict.js';
+import { describeCandidates } from '../../../src/runs/entries.js';
+import { score } from '../../../src/runs/score.js';
+import { ModelUnavailableError } from '../../../src/core/errors/unavailable.js';
+import type { Verifier } from '../../../src/core/run/verifier.js';
+import { calculatorIssue, candidate, RIGHT, WRONG } from '../../fixtures/calculator.js';
+
+function scored(candidate_id: string, measure: Verdict['measure'], value: number): Verdict {
+  return { kind: 'scored', candidate_id, measure, score: value, out_of: 10, evidence: {} };
+}
+
+function abstained(
+  candidate_id: string,
+  measure: Verdict['measure'],
+  reason: 'model-unavailable' | 'does-not-apply',
+): Verdict {
+  return { kind: 'abstained', candidate_id, measure, reason, detail: 'because', evidence: {} };
+}
+
+describe('candidates as the hybrid sees them', () => {
+  it('joins verdicts by id, whatever their order, and knows unknown from zero', () => {
+    const candidates = [candidate('a', RIGHT), candidate('b', WRONG), candidate('c', RIGHT), candidate('d', '')];
+    const verdicts = [
+      scored('b', 'regression', 0),
+      scored('a', 'execution_free', 0.9),
+      abstained('b', 'execution_free', 'model-unavailable'),
+    ];
+    const described = describeCandidates(candidates, verdicts);
+    expect(described.map(({ entry }) => [entry.id, entry.execution_free, entry.regression, entry.applies])).toEqual([
+      ['a', 0.9, null, null],
+      ['b', null, 0, true],
+      ['c', null, null, null],
+      ['d', null, null, null],
+    ]);
+    expect(described.map(({ flags }) => flags)).toEqual([
+      [],
+      ['abstained:execution_free:model-unavailable'],
+      ['same-patch-as:a'],
+      ['empty-patch'],
+    ]);
+    expect(described[0]?.entry.fingerprint).toBe(described[2]?.entry.fingerprint);
+  });
+
+  it('reads how the agent ended', () => {
+    const ending = (exit_reason: string | null): boolean | null | undefined =>
+      describeCandidates([{ ...candidate('a', RIGHT), trajectory: { steps: [], exit_reason } }], [])[0]?.entry.finished;
+    expect(['agent', 'Submitted', 'max_step_limit', 'abs_step_limit', null].map(ending)).toEqual([
+      true,
+      true,
+      true,
+      false,
+      null,
+    ]);
+  });
+});
+
+describe('scoring', () => {
+  const task = { issue: calculatorIssue, candidates: [candidate('a', RIGHT)], tests: [] };
+  const verifier = (verdicts: () => Promise<readonly Verdict[]>): Verifier => ({
+    name: 'played',
+    measures: ['execution_free'],
+    verify: verdicts,
+  });
+
+  const quiet = { emit: async () => undefined, outOfTime: null };
+
+  it('ends the run when the model answered for nobody', async () => {
+    const silent = verifier(async () => [abstained('a', 'execution_free', 'model-unavailable')]);
+    await expect(score([silent], task, quiet, new AbortController().signal)).rejects.toThrow(ModelUnavailableError);
+  });
+
+  it('takes a verifier that the time of the run cuts off for one that abstained', async () => {
+    const slow: Verifier = {
+      ...verifier(async () => []),
+      verify: (_task, signal) =>
+        new Promise((_, reject) => {
+          signal.addEventListener('abort', () => {
+            reject(signal.reason as Error);
+          });
+        }),
+    };
+    const over = AbortSignal.timeout(20);
+    const { verdicts } = await score([slow], task, { ...quiet, outOfTime: over }, new AbortController().signal);
+    expect(verdicts.map(({ kind, candidate_id }) => [kind, candidate_id])).toEqual(
+      task.candidates.map(({ candidate_id }) => ['abstained', candidate_id]),
+    );
+    expect(verdicts[0]).toMatchObject({ reason: 'budget-spent' });
+  });
+
+  it('stops the others when one fails, and waits until they have stopped', async () => {
+    let stopped = false;
+    const failing = verifier(async () => Promise.reject(new Error('broken')));
+    const slow: Verifier = {
+      ...verifier(async () => []),
+      verify: (_task, signal) =>
+        new Promise((_, reject) => {
+          signal.addEventListener('abort', () => {
+            stopped = true;
+            reject(signal.reason as Error);
+          });
+        }),
+    };
+    await expect(score([slow, failing], task, quiet, new AbortController().signal)).rejects.toThrow('broken');
+    expect(stopped).toBe(true);
+  });
+});

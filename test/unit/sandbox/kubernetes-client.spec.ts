@@ -1,0 +1,51 @@
+import type { RequestListener } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { KubernetesClient } from '../../../src/sandbox/kubernetes/client.js';
+import { fakeApiServer, type FakeApiServer } from '../../fakes/exec-server.js';
+import { cluster } from '../../system/sandbox/kubernetes-harness.js';
+
+describe('calls to the API server', () => {
+  let server: FakeApiServer | undefined;
+
+  afterEach(() => server?.close());
+
+  const clientOf = async (onRequest: RequestListener): Promise<KubernetesClient> => {
+    server = await fakeApiServer({ protocols: [], onRequest });
+    return new KubernetesClient({ ...cluster, kubeconfig: server.kubeconfig, namespace: undefined });
+  };
+
+  it('wait as long as they are asked to, and are counted', async () => {
+    let asked = 0;
+    const client = await clientOf((_, response) => {
+      asked += 1;
+      if (asked === 1) response.writeHead(429, { 'retry-after': '1' }).end('{"message":"too many"}');
+      else if (asked === 2) response.writeHead(503).end('{}');
+      else
+        response
+          .writeHead(200, { 'content-type': 'application/json' })
+          .end('{"metadata":{"resourceVersion":"5"},"items":[]}');
+    });
+    const from = performance.now();
+    expect(await client.listPods('a=b')).toMatchObject({ pods: [], version: '5' });
+    expect(performance.now() - from).toBeGreaterThan(990);
+    expect([asked, client.calls]).toEqual([3, 3]);
+  });
+
+  it('that make a pod which nobody waits for any more take it back', async () => {
+    const stop = new AbortController();
+    const requests: string[] = [];
+    const client = await clientOf(({ method = '', url }, response) => {
+      const answer = (): void => {
+        response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+        requests.push(`${method} ${url ?? ''}`);
+      };
+      if (method === 'POST') {
+        stop.abort(new Error('never mind'));
+        setTimeout(answer, 100);
+      } else answer();
+    });
+    await expect(client.createPod({ metadata: { name: 'late' } }, stop.signal)).rejects.toThrow('never mind');
+    for (let tries = 0; requests.length < 2 && tries < 100; tries += 1) await sleep(20);
+    expect(requests).toEqual(['POST /api/v1/namespaces/n/pods', expect.stringMatching(/^DELETE .*\/pods\/late\?/)]);
+  });
+});

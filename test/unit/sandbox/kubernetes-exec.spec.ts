@@ -1,0 +1,177 @@
+import type { RunningExec } from '../../../src/sandbox/container/container.js';
+import { KubernetesClient } from '../../../src/sandbox/kubernetes/client.js';
+import { startExec } from '../../../src/sandbox/kubernetes/exec.js';
+import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
+import { fakeApiServer, type FakeApiOptions, type FakeApiServer, type ServedExec } from '../../fakes/exec-server.js';
+import { cluster } from '../../system/sandbox/kubernetes-harness.js';
+
+const V4 = 'v4.channel.k8s.io';
+const V5 = 'v5.channel.k8s.io';
+const SUCCESS = Buffer.from('{"status":"Success"}');
+const go = new AbortController().signal;
+
+/** What the server says when the command ended with `code`. */
+function failure(code: number): Buffer {
+  const causes = [{ reason: 'ExitCode', message: String(code) }];
+  return Buffer.from(JSON.stringify({ status: 'Failure', reason: 'NonZeroExitCode', details: { causes } }));
+}
+
+/** The notice that the shell around the command leaves on both streams; its mark is the first argument of the script. */
+function notice({ command }: ServedExec, code: number): Buffer {
+  return Buffer.from(`\x1ebestk-exit ${command[4] ?? ''} ${String(code)}\x1e`);
+}
+
+function tellEnd(exec: ServedExec, code: number): void {
+  for (const channel of [1, 2]) exec.send(channel, notice(exec, code));
+}
+
+describe('the exec channel', () => {
+  let server: FakeApiServer | undefined;
+
+  afterEach(() => server?.close());
+
+  const start = async (options: Partial<FakeApiOptions>, stdin?: Uint8Array): Promise<RunningExec> => {
+    server = await fakeApiServer({ protocols: [V5, V4], ...options });
+    const client = new KubernetesClient({ ...cluster, kubeconfig: server.kubeconfig, namespace: undefined });
+    const plan = { argv: ['cat'], outputBytes: 1_000_000, ...(stdin && { stdin }) };
+    return client.attempts((to, givenUp) => startExec(to, { pod: 'p', maxFileBytes: 1024 }, plan, givenUp), go, 10_000);
+  };
+
+  describe.each([[V5], [V4]])('under %s', (protocol) => {
+    it('keeps every byte, and the exit code', async () => {
+      const bytes = Buffer.from(Array.from({ length: 70_000 }, (_, at) => (at * 7) % 256));
+      const running = await start({
+        protocols: [protocol],
+        onExec: (exec) => {
+          expect(exec.protocol).toBe(protocol);
+          for (let at = 0; at < bytes.length; at += 9_999) exec.send(1, bytes.subarray(at, at + 9_999));
+          exec.send(2, Buffer.from([0xff, 0x1e, 0]));
+          tellEnd(exec, 7);
+          exec.send(3, failure(7));
+        },
+      });
+      expect(await running.exit).toBe(7);
+      expect(running.stdout.bytes().equals(bytes)).toBe(true);
+      expect(running.stderr.bytes()).toEqual(Buffer.from([0xff, 0x1e, 0]));
+    });
+
+    it('sends stdin whole and never ends it, as that would cost the exit code', async () => {
+      const stdin = Buffer.alloc(1_300_000, 'x');
+      const running = await start(
+        {
+          protocols: [protocol],
+          onExec: (exec) => {
+            const look = setInterval(() => {
+              if (Buffer.concat(exec.received).length < stdin.length + exec.received.length) return;
+              clearInterval(look);
+              exec.send(3, SUCCESS);
+            }, 5);
+          },
+        },
+        stdin,
+      );
+      expect(await running.exit).toBe(0);
+      const [exec] = server?.execs ?? [];
+      expect(Buffer.concat(exec?.received.map((message) => message.subarray(1)) ?? []).equals(stdin)).toBe(true);
+      expect(exec?.command[5]).toBe(String(stdin.length));
+    });
+  });
+
+  it('is over when the command is, whoever still holds its streams', async () => {
+    const running = await start({
+      onExec: (exec) => {
+        exec.send(1, Buffer.from('out'));
+        const said = notice(exec, 3);
+        exec.send(2, Buffer.concat([Buffer.from('err'), said.subarray(0, 9)]));
+        exec.send(2, said.subarray(9));
+        exec.send(1, said);
+      },
+    });
+    expect(await running.exit).toBe(3);
+    expect([running.stdout.bytes().toString(), running.stderr.bytes().toString()]).toEqual(['out', 'err']);
+    running.stop();
+  });
+
+  it('waits for what is still on its way on the other stream', async () => {
+    const running = await start({
+      onExec: (exec) => {
+        exec.send(2, notice(exec, 0));
+        setTimeout(() => {
+          exec.send(1, Buffer.concat([Buffer.from('late'), notice(exec, 0)]));
+        }, 600);
+      },
+    });
+    expect(await running.exit).toBe(0);
+    expect(running.stdout.bytes().toString()).toBe('late');
+    running.stop();
+  });
+
+  it('does not believe a notice with another mark', async () => {
+    const running = await start({
+      onExec: (exec) => {
+        exec.send(2, Buffer.from('\x1ebestk-exit 000000000000000000000000 0\x1e'));
+        setTimeout(() => {
+          exec.send(3, failure(1));
+        }, 400);
+      },
+    });
+    expect(await running.exit).toBe(1);
+    expect(running.stderr.bytes().toString()).toContain('bestk-exit');
+  });
+
+  it.each([
+    ['before the end', () => undefined],
+    [
+      'in the middle of a message',
+      (exec: ServedExec) => {
+        exec.sendHalf(3, SUCCESS);
+      },
+    ],
+    [
+      'after only one stream has ended',
+      (exec: ServedExec) => {
+        exec.send(2, notice(exec, 0));
+      },
+    ],
+  ])('that breaks %s leaves no exit code', async (_, before: (exec: ServedExec) => void) => {
+    const running = await start({
+      onExec: (exec) => {
+        before(exec);
+        setTimeout(() => {
+          exec.breakOff();
+        }, 50);
+      },
+    });
+    await expect(running.exit).rejects.toBeInstanceOf(SandboxLostError);
+  });
+
+  it.each([
+    'fork/exec /proc/self/exe: resource temporarily unavailable',
+    'unable to start container process: procReady not received (possibly OOM-killed)',
+  ])('takes what could not be started for never started: %s', async (why) => {
+    const message = `OCI runtime exec failed: ${why}`;
+    const running = await start({
+      onExec: (exec) => {
+        exec.send(3, Buffer.from(JSON.stringify({ status: 'Failure', reason: 'InternalError', message })));
+      },
+    });
+    expect(await running.exit).toBe(126);
+  });
+
+  it.each([429, 500, 503])('is asked for again after %s', async (status) => {
+    const running = await start({
+      refuse: (nth) => (nth < 3 ? status : undefined),
+      onExec: (exec) => {
+        exec.send(3, SUCCESS);
+      },
+    });
+    expect(await running.exit).toBe(0);
+  });
+
+  it.each([403, 404])('is not asked for again after %s', async (status) => {
+    const refused: number[] = [];
+    const started = start({ refuse: (nth) => (refused.push(nth), status) });
+    await expect(started).rejects.toThrow(String(status));
+    expect(refused).toEqual([1]);
+  });
+});

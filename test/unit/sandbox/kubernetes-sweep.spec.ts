@@ -1,0 +1,53 @@
+import { KubernetesSandbox } from '../../../src/sandbox/kubernetes/sandbox.js';
+import { OWNER } from '../../../src/sandbox/container/sandbox-owner.js';
+import { fakeApiServer, type FakeApiServer } from '../../fakes/exec-server.js';
+import { limits } from '../../fixtures/sandbox-commands.js';
+import { cluster } from '../../system/sandbox/kubernetes-harness.js';
+
+const MADE = Date.parse('2026-01-01T00:00:00Z');
+const LIFE_S = 600;
+const HOUR_S = 3600;
+const after = (seconds: number): Date => new Date(MADE + seconds * 1000);
+
+describe('sweep by time', () => {
+  const { now } = Date;
+  let server: FakeApiServer | undefined;
+
+  afterEach(async () => {
+    Date.now = now;
+    await server?.close();
+  });
+
+  const sweepAt = async (status: object, annotations: object, headers: Record<string, string>): Promise<number> => {
+    const metadata = { name: 'one', creationTimestamp: after(0), annotations };
+    const pods = { items: [{ metadata, spec: { activeDeadlineSeconds: LIFE_S }, status }] };
+    server = await fakeApiServer({
+      protocols: [],
+      onRequest: ({ method }, response) => {
+        response.sendDate = false;
+        response.writeHead(200, { 'content-type': 'application/json', ...headers });
+        response.end(method === 'GET' ? JSON.stringify(pods) : '{}');
+      },
+    });
+    const options = { ...cluster, kubeconfig: server.kubeconfig, namespace: undefined };
+    return new KubernetesSandbox({ concurrency: 1, limits, ttlS: LIFE_S, cluster: options }).sweep();
+  };
+
+  const elsewhere = { 'bestk.owner': 'elsewhere:0:0/1/1' };
+  const at = (seconds: number): Record<string, string> => ({ date: after(seconds).toUTCString() });
+
+  it.each([
+    ['leaves one that may still run', {}, at(LIFE_S), 0],
+    ['takes one whose time is long over, whoever made it', {}, at(LIFE_S + 100), 1],
+    ['counts from the start on a node', { startTime: after(HOUR_S) }, at(HOUR_S + LIFE_S), 0],
+    ['takes one whose time on its node is over', { startTime: after(HOUR_S) }, at(HOUR_S + LIFE_S + 100), 1],
+    ['judges by no clock where the cluster does not tell the time', {}, {}, 0],
+  ])('%s', async (_, status, headers: Record<string, string>, taken) => {
+    expect(await sweepAt(status, elsewhere, headers)).toBe(taken);
+  });
+
+  it('leaves a living one when the clock of this machine jumps', async () => {
+    Date.now = () => after(HOUR_S).getTime();
+    expect(await sweepAt({ startTime: after(1) }, { 'bestk.owner': OWNER }, at(2))).toBe(0);
+  });
+});

@@ -1,0 +1,144 @@
+import fc from 'fast-check';
+import { bestAtK, DEFAULT_BEST } from '../../../src/statistics/curves/best-at-k.js';
+import { passAtK } from '../../../src/statistics/curves/pass-at-k.js';
+import { countRight, type ScoredIssue } from '../../../src/statistics/curves/scored-issue.js';
+import { findPreset, parsePreset, PRESET_NAMES } from '../../../verifiers/hybrid/presets.js';
+import { anyIssue, anyTiedIssue, bestByEnumeration } from './issues.js';
+
+const topThenRegression = parsePreset({
+  name: 'top-then-regression',
+  stages: [
+    { stage: 'max', by: 'reproduction' },
+    { stage: 'top', by: 'execution_free', n: 2 },
+    { stage: 'above', by: 'regression', than: 0, otherwise: 'none' },
+    { stage: 'max', by: 'regression' },
+  ],
+});
+const twoTops = parsePreset({
+  name: 'two-tops',
+  stages: [
+    { stage: 'top', by: 'execution_free', n: 'half' },
+    { stage: 'top', by: 'cluster_size', n: 2 },
+    { stage: 'above', by: 'cluster_size', than: 1 },
+    { stage: 'max', by: 'reproduction' },
+    { stage: 'max', by: 'execution_free' },
+  ],
+});
+const presets = [...PRESET_NAMES.map((name) => findPreset(name)), topThenRegression, twoTops];
+const named = presets.map((preset) => [preset.name, preset] as const);
+const anyPreset = fc.constantFrom(...presets);
+const upTo = ({ candidates }: ScoredIssue): number[] => candidates.map((_, index) => index + 1);
+
+describe.each([
+  ['with gaps, empty and equal patches', anyIssue()],
+  ['with most candidates tied', anyTiedIssue()],
+])('Best@k on any issue of up to 9 candidates, %s', (_, issues) => {
+  it.each(named)(
+    '%s: equals the mean of the selection over every subset',
+    (__, preset) => {
+      fc.assert(
+        fc.property(issues, (issue) => {
+          const { values } = bestAtK(issue, preset, upTo(issue));
+          for (const k of upTo(issue)) expect(values[k - 1]).toBeCloseTo(bestByEnumeration(issue, preset, k), 10);
+        }),
+        { numRuns: 40 },
+      );
+    },
+    60_000,
+  );
+});
+
+describe('Best@k of any preset', () => {
+  it('never exceeds Pass@k', () => {
+    fc.assert(
+      fc.property(anyIssue(), anyPreset, (issue, preset) => {
+        const { values } = bestAtK(issue, preset, upTo(issue));
+        const n = issue.candidates.length;
+        for (const k of upTo(issue))
+          expect(values[k - 1]).toBeLessThanOrEqual(passAtK(n, countRight(issue), k) + 1e-12);
+      }),
+    );
+  });
+
+  it('does not depend on the order of the candidates', () => {
+    fc.assert(
+      fc.property(
+        anyIssue().chain((issue) =>
+          fc.tuple(
+            fc.constant(issue),
+            fc.shuffledSubarray([...issue.candidates], { minLength: issue.candidates.length }),
+          ),
+        ),
+        anyPreset,
+        ([issue, candidates], preset) => {
+          const { values } = bestAtK(issue, preset, upTo(issue));
+          const shuffled = bestAtK({ ...issue, candidates }, preset, upTo(issue)).values;
+          for (const [index, value] of values.entries()) expect(shuffled[index]).toBeCloseTo(value, 12);
+        },
+      ),
+    );
+  });
+
+  it('is the labels themselves when all are equal and every patch may be returned', () => {
+    fc.assert(
+      fc.property(anyTiedIssue(), fc.boolean(), (issue, resolved) => {
+        const candidates = issue.candidates.map((candidate) => ({ ...candidate, resolved }));
+        for (const name of PRESET_NAMES) {
+          const { values } = bestAtK({ ...issue, candidates }, findPreset(name), upTo(issue));
+          for (const value of values) expect(value).toBeCloseTo(Number(resolved), 12);
+        }
+      }),
+    );
+  });
+
+  it('falls to what is left: a k above the number of candidates is that number, and none is 0', () => {
+    fc.assert(
+      fc.property(anyIssue(5), anyPreset, (issue, preset) => {
+        const n = issue.candidates.length;
+        const { values } = bestAtK(issue, preset, [n, n + 1, n + 100]);
+        expect(values[1]).toBe(values[0]);
+        expect(values[2]).toBe(values[0]);
+        expect(bestAtK({ ...issue, candidates: [] }, preset, [1, 5]).values).toEqual(new Float64Array(2));
+      }),
+    );
+  });
+});
+
+describe('which method is used', () => {
+  it('is a closed form for order-type presets and for top-n hybrids, whatever the ties and gaps', () => {
+    const exact = [
+      'r2e-notebook',
+      'r2e-aggregate',
+      'ef-only',
+      'eb-only',
+      'codemonkeys',
+      'shortest',
+      'random',
+      'entropo-lite',
+    ];
+    fc.assert(
+      fc.property(anyIssue(), fc.constantFrom(...exact), (issue, name) => {
+        expect(bestAtK(issue, findPreset(name), upTo(issue)).method).toBe('exact');
+      }),
+    );
+  });
+
+  it('agrees between closed form, enumeration and random draws', () => {
+    fc.assert(
+      fc.property(
+        anyIssue(),
+        fc.constantFrom('deepswe', 'agentless', 'majority', 'codet', 'kozuchi'),
+        (issue, name) => {
+          const preset = findPreset(name);
+          const whole = bestAtK(issue, preset, upTo(issue));
+          const drawn = bestAtK(issue, preset, upTo(issue), { ...DEFAULT_BEST, enumerateUpTo: 1, draws: 400 });
+          for (const [index, value] of drawn.values.entries()) {
+            const error = Math.sqrt(drawn.variances[index] ?? 0);
+            expect(Math.abs(value - (whole.values[index] ?? NaN))).toBeLessThan(6 * error + 0.05);
+          }
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+});

@@ -1,0 +1,162 @@
+import { BadInputError } from '../../../src/core/errors/errors.js';
+import { DEFAULT_BEST } from '../../../src/statistics/curves/best-at-k.js';
+import { Curves, type CurvesRequest } from '../../../src/statistics/curves/curves.js';
+import type { CurvesReport } from '../../../src/statistics/curves/curves-report.js';
+import type { ScoredIssue } from '../../../src/statistics/curves/scored-issue.js';
+import { findPreset } from '../../../verifiers/hybrid/presets.js';
+import { entryOf } from '../verifiers/hybrid/entry-of.js';
+import { countsOnly, issueOf } from './issues.js';
+
+function report(issues: readonly ScoredIssue[], request: Partial<CurvesRequest> = {}): CurvesReport {
+  const curves = new Curves({
+    ks: [1, 2, 3, 4],
+    presets: ['random', 'ef-only', 'eb-only', 'deepswe'].map((name) => findPreset(name)),
+    axes: [],
+    resamples: 200,
+    best: DEFAULT_BEST,
+    ...request,
+  });
+  for (const issue of issues) curves.add(issue);
+  return curves.report();
+}
+
+/** Four candidates of which the last is right; EF finds it, regression does not. */
+function telling(id: string, repo: string): ScoredIssue {
+  const entries = [0.1, 0.2, 0.3, 0.9].map((p, index) =>
+    entryOf(`c${index}`, {
+      execution_free: p,
+      regression: index === 3 ? 1 : 2,
+      fingerprint: `p${index % 2}`,
+      patch_size: 9,
+    }),
+  );
+  const issue = issueOf(entries, [false, false, false, true], id);
+  const candidates = issue.candidates.map((each, index) => ({ ...each, cost: 2, axes: { steps: 10 * (index + 1) } }));
+  return { ...issue, repo, candidates };
+}
+
+describe('the golden 500 × 8 run', () => {
+  const byRight = [92, 18, 18, 23, 15, 10, 26, 64, 234];
+  const issues = byRight.flatMap((count, c) =>
+    Array.from({ length: count }, (_, i) => countsOnly(8, c, `o__r-${c}-${i}`)),
+  );
+  const { pass_at_k, selector_sensitive } = report(issues, {
+    ks: [1, 4, 8],
+    resamples: 5000,
+    presets: [findPreset('random')],
+  });
+
+  it('has the published Pass@k with the instance bootstrap of the field', () => {
+    const published = { 1: [0.67725, 0.641, 0.712], 4: [0.78657, 0.753, 0.821], 8: [0.816, 0.782, 0.85] };
+    for (const [k, [value, low, high]] of Object.entries(published)) {
+      const given = pass_at_k[k];
+      expect(given?.value).toBeCloseTo(value ?? NaN, 5);
+      expect(Math.abs(Number(given?.low) - Number(low))).toBeLessThan(0.004);
+      expect(Math.abs(Number(given?.high) - Number(high))).toBeLessThan(0.004);
+    }
+  });
+
+  it('leaves a choice on 174 issues only', () => {
+    expect(selector_sensitive).toMatchObject({ issues: 174, share: 174 / 500 });
+  });
+});
+
+describe('curves of a small matrix', () => {
+  const issues = [
+    telling('a__a-1', 'a/a'),
+    telling('a__a-2', 'a/a'),
+    telling('b__b-1', 'b/b'),
+    countsOnly(4, 0),
+    countsOnly(4, 4),
+  ];
+  const all = report(issues);
+  const preset = (name: string) => all.presets.find((each) => each.preset === name);
+
+  it('separates the presets and says what each recovers of the head-room', () => {
+    expect(all.pass_at_k['4']?.value).toBeCloseTo(0.8, 12);
+    expect(preset('ef-only')?.best_at_k['4']?.value).toBeCloseTo(0.8, 12);
+    const recovered = (name: string): number => preset(name)?.recovered_headroom?.value ?? NaN;
+    expect(recovered('ef-only')).toBeCloseTo(1, 12);
+    expect(recovered('random')).toBeCloseTo(0, 12);
+    expect(recovered('eb-only')).toBeLessThan(0);
+    expect(preset('ef-only')?.picked).toMatchObject({ resolved: 4, issues: 5 });
+    expect(preset('ef-only')?.best_where_sensitive).toBeCloseTo(1, 12);
+    expect(preset('eb-only')?.stages_without_data).toEqual(['max reproduction']);
+  });
+
+  it('compares every pair on the same issues', () => {
+    const pair = all.comparisons.find(({ a, b }) => a === 'ef-only' && b === 'eb-only');
+    expect(pair).toMatchObject({ only_a: 3, only_b: 0, p: 0.25, p_holm: 1 });
+    expect(pair?.difference.value).toBeCloseTo(0.6, 12);
+    expect(pair?.minimum_detectable).toBeGreaterThan(0.3);
+    expect(all.comparisons).toHaveLength(6);
+  });
+
+  it('judges the verifiers, the agreement and the cost', () => {
+    expect(all.verifiers.find(({ verifier }) => verifier === 'execution_free')).toMatchObject({
+      scored: 12,
+      abstained: 8,
+      auc_within_issue: 1,
+      auc: 1,
+      issues_with_both: 3,
+    });
+    expect(all.verifiers.find(({ verifier }) => verifier === 'regression')?.auc_within_issue).toBe(0);
+    expect(all.distinct_patches).toMatchObject([{ distinct: 2, issues: 3, pass_at_1: 0.25 }]);
+    expect(all.equal_best).toMatchObject({ reached_by: 'eb-only', mean_candidate_cost: 2 });
+    expect(all.equal_best?.presets.find((each) => each.preset === 'ef-only')).toMatchObject({ k: 1, cost: 2 });
+  });
+
+  it('counts what the numbers rest on', () => {
+    const empty: ScoredIssue = { instanceId: 'e__e-1', repo: 'e/e', candidates: [] };
+    const ungraded = issueOf([entryOf('x', { has_source_change: false })], [null], 'u__u-1');
+    const { coverage, pass_at_k } = report([...issues, empty, ungraded]);
+    expect(coverage).toMatchObject({
+      issues: 7,
+      candidates: 21,
+      issues_without_candidates: 1,
+      issues_below_largest_k: 2,
+      ungraded_candidates: 1,
+      without_patch: 1,
+    });
+    expect(pass_at_k['4']?.value).toBeCloseTo(4 / 7, 12);
+  });
+
+  it('cuts runs off along an axis', () => {
+    const [axis] = report(issues.slice(0, 3), { axes: [{ name: 'steps', limits: [30, 40] }] }).axes;
+    expect(axis?.rows).toMatchObject([
+      { limit: 30, within: 0.75, pass_at_1: 0, pass_at_k: 0 },
+      { limit: 40, within: 1, pass_at_1: 0.25, pass_at_k: 1 },
+    ]);
+    expect(axis?.rows[1]?.presets).toContainEqual({ preset: 'ef-only', best_at_k: 1 });
+  });
+
+  it('gives the same numbers for the same seed, whatever the order of the issues', () => {
+    const name = ['majority', 'deepswe'].map((each) => findPreset(each));
+    const draws = { presets: name, best: { ...DEFAULT_BEST, enumerateUpTo: 1, draws: 50 } };
+    const forward = report(issues, draws);
+    const backward = report([...issues].reverse(), draws);
+    const [there, back] = [forward.presets[0], backward.presets[0]];
+    expect(there?.method).toBe('monte-carlo');
+    expect(there?.monte_carlo_error).toBeGreaterThan(0);
+    const values = (one: typeof there): number[] => Object.values(one?.best_at_k ?? {}).map(({ value }) => value);
+    for (const [index, value] of values(there).entries()) expect(values(back)[index]).toBeCloseTo(value, 12);
+  });
+
+  it('uses normal intervals when there are no resamples', () => {
+    const plain = report(issues, { resamples: 0 });
+    expect(plain.settings.interval).toBe('normal');
+    expect(plain.pass_at_k['1']).toMatchObject({ repo_low: null });
+    expect(plain.pass_at_k['1']?.low).toBeLessThan(plain.pass_at_k['1']?.value ?? NaN);
+  });
+
+  it('is one issue with itself when there is only one', () => {
+    const one = report([telling('a__a-1', 'a/a')]);
+    expect(one.pass_at_k['4']).toEqual({ value: 1, low: 1, high: 1, repo_low: 1, repo_high: 1 });
+    expect(JSON.stringify(one)).not.toMatch(/NaN/);
+  });
+
+  it('refuses a k above every issue, and no issue at all', () => {
+    expect(() => report(issues, { ks: [1, 5] })).toThrow(/k = 5, but no issue has more than 4/);
+    expect(() => report([])).toThrow(BadInputError);
+  });
+});

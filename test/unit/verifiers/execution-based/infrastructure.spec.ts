@@ -1,0 +1,303 @@
+import {
+  EngineUnavailableError,
+  ImageMissingError,
+  SandboxLostError,
+} from '../../../../src/core/errors/unavailable.js';
+import type { Candidate } from '../../../../src/core/run/candidate.js';
+import type { GeneratedTest } from '../../../../src/core/run/generated-test.js';
+import type { Exclude } from '../../../../src/core/run/verifier.js';
+import type { Issue } from '../../../../src/core/run/issue.js';
+import type { Measure, Verdict } from '../../../../src/core/run/verdict.js';
+import { createExecutionBasedVerifier } from '../../../../verifiers/execution-based/execution-based.js';
+import { ended, exited, FakeSandbox, type FakeHandler } from '../../../fakes/fake-sandbox.js';
+import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
+import { Observing } from '../../../fakes/observing.js';
+import { playSuite } from '../../../fakes/suite-player.js';
+import { calcTest, calculatorIssue, candidate, RIGHT, WRONG } from '../../../fixtures/calculator.js';
+
+const TESTS = [calcTest('one', 'add(2, 3) == 5'), calcTest('two', 'add(-2, 3) == 1')];
+const solvesAsItShould = (tree: string | null, content: string): number =>
+  tree === RIGHT || (tree === WRONG && content.includes('(2, 3)')) ? 0 : 2;
+const HONEST = playSuite({
+  test: solvesAsItShould,
+  regression: () => ({ 'test_calc::zero': 'passed', 'test_calc::odd': 'failed' }),
+});
+const CANDIDATES = [candidate('right', RIGHT), candidate('wrong', WRONG), candidate('twin', RIGHT)];
+/** One asks git; base and two distinct patches, two suites each, base twice. */
+const ALL_OPENS = 1 + 2 * 2 + 2 * 2;
+
+interface World {
+  readonly sandbox: FakeSandbox;
+  readonly results?: MemoryResultStore;
+  readonly issue?: Issue;
+  readonly candidates?: readonly Candidate[];
+  readonly tests?: readonly GeneratedTest[];
+  readonly signal?: AbortSignal;
+  readonly exclude?: Exclude;
+  /** Gets the milliseconds of every pause between two attempts. */
+  readonly pauses?: number[];
+}
+
+let nonce = 0;
+
+async function verify(world: World): Promise<{ verdicts: readonly Verdict[]; observed: Observing }> {
+  const observed = new Observing();
+  const { sandbox, results = new MemoryResultStore(), issue = calculatorIssue, candidates = CANDIDATES } = world;
+  const verifier = createExecutionBasedVerifier({
+    sandbox,
+    results,
+    observe: observed,
+    nonce: () => String((nonce += 1)).padStart(48, '0'),
+    pause: async (ms) => {
+      world.pauses?.push(ms);
+    },
+  });
+  const task = { issue, candidates, tests: world.tests ?? TESTS, exclude: world.exclude };
+  return { verdicts: await verifier.verify(task, world.signal ?? new AbortController().signal), observed };
+}
+
+function told(verdicts: readonly Verdict[]): Record<string, string> {
+  return Object.fromEntries(
+    verdicts.map((verdict) => [
+      `${verdict.candidate_id} ${verdict.measure}`,
+      verdict.kind === 'scored' ? `${verdict.score}/${verdict.out_of}` : verdict.reason,
+    ]),
+  );
+}
+
+/** What a failed verification still had under way comes to its end. */
+async function openInTheEnd(sandbox: FakeSandbox): Promise<number> {
+  for (let turn = 0; turn < 1_000 && sandbox.openNow > 0; turn += 1) await new Promise((go) => setImmediate(go));
+  return sandbox.openNow;
+}
+
+const ALL_SCORED = {
+  'right regression': '1/1',
+  'right reproduction': '2/2',
+  'wrong regression': '1/1',
+  'wrong reproduction': '1/2',
+  'twin regression': '1/1',
+  'twin reproduction': '2/2',
+};
+
+/** Loses the sandbox whenever the wrong patch is put on its tree. */
+function losing(times: number): FakeHandler {
+  let left = times;
+  return (request, session) => {
+    const onWrong = request.argv.includes('apply') && request.stdin === WRONG;
+    if (onWrong && left-- > 0) throw new SandboxLostError('somebody removed it');
+    return HONEST(request, session);
+  };
+}
+
+function howManyTests(sandbox: FakeSandbox): string[] {
+  const calls = sandbox.requests.filter(({ argv }) => argv.some((word) => word.endsWith('/driver.py')));
+  return calls.map(({ argv }) => argv.at(-1) ?? '').sort();
+}
+
+describe('infrastructure under the execution-based verifier', () => {
+  it('verifies equal patches once and scores each under its own id', async () => {
+    const sandbox = new FakeSandbox(HONEST);
+    const { verdicts, observed } = await verify({ sandbox });
+    expect(told(verdicts)).toEqual(ALL_SCORED);
+    expect(sandbox.opens).toBe(ALL_OPENS);
+    const twin = observed.cells.filter(({ candidate_id }) => candidate_id === 'twin');
+    expect(twin.map(({ same_as }) => same_as)).toEqual(['right', 'right', 'right']);
+    expect(sandbox.openNow).toBe(0);
+  });
+
+  it('repeats what was lost, in a fresh sandbox', async () => {
+    const [sandbox, pauses]: [FakeSandbox, number[]] = [new FakeSandbox(losing(2)), []];
+    expect(told((await verify({ sandbox, pauses })).verdicts)).toEqual(ALL_SCORED);
+    expect(sandbox.opens).toBe(ALL_OPENS + 2);
+    // Which of the two suites lost them is the scheduler's business: both once, or one of them twice.
+    expect([[500, 500].join(), [500, 2_000].join()]).toContain(pauses.join());
+    expect(sandbox.openNow).toBe(0);
+  });
+
+  it('makes the one candidate abstain whose sandboxes were lost three times', async () => {
+    const [sandbox, pauses]: [FakeSandbox, number[]] = [new FakeSandbox(losing(1_000)), []];
+    const { verdicts } = await verify({ sandbox, pauses });
+    expect(told(verdicts)).toEqual({
+      ...ALL_SCORED,
+      'wrong regression': 'infrastructure',
+      'wrong reproduction': 'infrastructure',
+    });
+    expect(sandbox.opens).toBe(ALL_OPENS + 2 * 2);
+    expect(pauses.sort((a, b) => a - b)).toEqual([500, 500, 2_000, 2_000]);
+    expect(sandbox.openNow).toBe(0);
+  });
+
+  it('keeps what a lost sandbox had reported, and runs only the rest again', async () => {
+    let lost = false;
+    const sandbox = new FakeSandbox(async (request, session) => {
+      const outcome = await HONEST(request, session);
+      if (lost || !outcome.stdout.startsWith('{')) return outcome;
+      lost = true;
+      request.onStdout?.(new TextEncoder().encode(outcome.stdout.slice(0, outcome.stdout.indexOf('\n') + 1)));
+      throw new SandboxLostError('somebody removed it');
+    });
+    expect(told((await verify({ sandbox })).verdicts)).toEqual(ALL_SCORED);
+    expect(howManyTests(sandbox)).toEqual(['1', '2', '2', '2', '2']);
+  });
+
+  it('asks three times for an engine that does not answer, then ends', async () => {
+    const [sandbox, pauses]: [FakeSandbox, number[]] = [new FakeSandbox(HONEST), []];
+    const fault = new EngineUnavailableError('connect ECONNREFUSED');
+    for (let nth = 1; nth <= 100; nth += 1) sandbox.failOpen(nth, fault);
+    await expect(verify({ sandbox, pauses })).rejects.toBe(fault);
+    expect(new Set(pauses)).toEqual(new Set([500, 2_000]));
+    expect(await openInTheEnd(sandbox)).toBe(0);
+
+    const back = new FakeSandbox(HONEST).failOpen(1, fault).failOpen(2, fault).failExec(3, fault);
+    expect(told((await verify({ sandbox: back })).verdicts)).toEqual(ALL_SCORED);
+  });
+
+  it('ends at once where the image is missing, before and while it works', async () => {
+    const never = new FakeSandbox(HONEST, { images: {} });
+    await expect(verify({ sandbox: never })).rejects.toThrow(ImageMissingError);
+    expect(never.opens).toBe(0);
+    const [removed, pauses]: [FakeSandbox, number[]] = [new FakeSandbox(HONEST), []];
+    for (let nth = 3; nth <= 100; nth += 1) removed.failOpen(nth, new ImageMissingError('bestk/none:1'));
+    await expect(verify({ sandbox: removed, pauses })).rejects.toThrow(ImageMissingError);
+    expect(pauses).toEqual([]);
+    expect(await openInTheEnd(removed)).toBe(0);
+  });
+
+  it('is not silent about a defect, and leaves no session behind it', async () => {
+    const defect = new TypeError('undefined is not a function');
+    for (const nth of [1, 2, 5, 9]) {
+      const sandbox = new FakeSandbox(HONEST).failExec(nth, defect);
+      await expect(verify({ sandbox })).rejects.toBe(defect);
+      expect(await openInTheEnd(sandbox)).toBe(0);
+    }
+  });
+
+  it('never executes a stored result again', async () => {
+    const results = new MemoryResultStore();
+    const first = await verify({ sandbox: new FakeSandbox(HONEST), results });
+    const idle = new FakeSandbox(HONEST);
+    expect(told((await verify({ sandbox: idle, results })).verdicts)).toEqual(told(first.verdicts));
+    expect(idle.opens).toBe(0);
+    const more = new FakeSandbox(HONEST);
+    const candidates = [...CANDIDATES, candidate('new', WRONG.replace('abs(a) + b', 'b'))];
+    await verify({ sandbox: more, results, candidates });
+    expect(more.opens).toBe(3);
+    const extended = new FakeSandbox(HONEST);
+    await verify({ sandbox: extended, results, tests: [...TESTS, calcTest('three', 'add(1, 1) == 2')] });
+    expect(howManyTests(extended)).toEqual(['1', '1', '1', '1']);
+    expect(extended.opens).toBe(4);
+  });
+
+  it('keeps what was finished when it is aborted, and closes every session', async () => {
+    const results = new MemoryResultStore();
+    const stop = new AbortController();
+    let applied = 0;
+    const sandbox = new FakeSandbox((request, session) => {
+      if (request.argv.includes('apply') && ++applied > 2) stop.abort(new Error('stopped'));
+      return HONEST(request, session);
+    });
+    await expect(verify({ sandbox, results, signal: stop.signal })).rejects.toThrow('stopped');
+    expect(await openInTheEnd(sandbox)).toBe(0);
+    const rest = new FakeSandbox(HONEST);
+    expect(told((await verify({ sandbox: rest, results })).verdicts)).toEqual(ALL_SCORED);
+    expect(rest.opens).toBeLessThanOrEqual(4);
+  });
+
+  it.each<[string, Partial<World>, FakeHandler, Partial<Record<Measure, RegExp>>]>([
+    [
+      'no regression command',
+      { issue: { ...calculatorIssue, environment: { ...calculatorIssue.environment, regression_command: null } } },
+      HONEST,
+      { regression: /names no regression_command/ },
+    ],
+    [
+      'a command that passes nothing on base',
+      {},
+      playSuite({ test: solvesAsItShould, regression: () => ({ 'test_calc::zero': 'failed' }) }),
+      { regression: /no existing test passes on base twice/ },
+    ],
+    [
+      'a command that does not end on base',
+      {},
+      (request, session) =>
+        request.env?.BESTK_PROBE === undefined ? HONEST(request, session) : ended('timed-out', 'collecting …'),
+      { regression: /ended on base as timed-out/ },
+    ],
+    ['no generated tests', { tests: [] }, HONEST, { reproduction: /no generated tests were given/ }],
+    [
+      'no test that fails on base',
+      {},
+      playSuite({ test: () => 0, regression: () => ({ zero: 'passed' }) }),
+      { reproduction: /none of 2 generated tests was admitted/ },
+    ],
+  ])('abstains for %s, and says so', async (_name, world, handler, reasons) => {
+    const { verdicts } = await verify({ ...world, sandbox: new FakeSandbox(handler) });
+    const abstained = verdicts.filter((verdict) => verdict.kind === 'abstained');
+    expect(abstained.map(({ candidate_id }) => candidate_id)).toEqual(['right', 'twin', 'wrong']);
+    for (const { measure, reason, detail } of abstained) {
+      expect(reason).toBe('no-tests');
+      expect(detail).toMatch(reasons[measure] ?? /never/);
+    }
+  });
+
+  it('refuses a test that is not stable on base, and holds nobody to a pass that is not', async () => {
+    const runs = new Map<string, number>();
+    const nth = (what: string): number => {
+      runs.set(what, (runs.get(what) ?? 0) + 1);
+      return runs.get(what) ?? 0;
+    };
+    const flaky = playSuite({
+      test: (tree, content) =>
+        tree === null && content.includes('-2') && nth('test') === 2 ? 0 : solvesAsItShould(tree, content),
+      regression: (tree) => ({
+        steady: 'passed',
+        flaky: tree === null && nth('suite') === 2 ? 'failed' : 'passed',
+        skipped: 'skipped',
+      }),
+    });
+    const { verdicts, observed } = await verify({ sandbox: new FakeSandbox(flaky) });
+    expect(observed.admissions).toEqual([
+      { test_id: 'one', admitted: true, reason: null },
+      { test_id: 'two', admitted: false, reason: 'is not stable on base: not-solved, then solved' },
+    ]);
+    expect(told(verdicts)).toMatchObject({ 'right regression': '1/1', 'wrong reproduction': '1/1' });
+  });
+
+  it('holds nobody to a test that a right solution has to break', async () => {
+    const handler = playSuite({
+      test: solvesAsItShould,
+      regression: (tree) => ({ kept: 'passed', bound_to_change: tree === RIGHT ? 'failed' : 'passed' }),
+    });
+    const asked: (readonly string[])[] = [];
+    const exclude = async (tests: readonly string[]): Promise<readonly string[]> => {
+      asked.push(tests);
+      return ['bound_to_change'];
+    };
+    const { verdicts } = await verify({ sandbox: new FakeSandbox(handler), exclude });
+    expect(asked).toEqual([['bound_to_change', 'kept']]);
+    expect(told(verdicts)).toMatchObject({ 'right regression': '1/1', 'wrong regression': '1/1' });
+  });
+
+  it('chooses the existing tests near the patches where the issue names none', async () => {
+    const environment = { ...calculatorIssue.environment, regression_command: 'pytest {files}', regression_files: [] };
+    const commands: string[] = [];
+    const sandbox = new FakeSandbox((request, session) => {
+      if (request.argv.join(' ').includes('ls-files')) return exited(0, '#\ntests/test_calc.py\n#\n');
+      if (request.env?.BESTK_PROBE !== undefined) commands.push(request.argv.join(' '));
+      return HONEST(request, session);
+    });
+    const { verdicts } = await verify({ sandbox, issue: { ...calculatorIssue, environment } });
+    expect(told(verdicts)).toEqual(ALL_SCORED);
+    expect(commands.every((command) => command.includes("pytest 'tests/test_calc.py'"))).toBe(true);
+  });
+
+  it('says which patches do not apply', async () => {
+    const handler = playSuite({ applies: (patch) => patch !== WRONG });
+    const { verdicts } = await verify({ sandbox: new FakeSandbox(handler) });
+    expect(told(verdicts)).toMatchObject({
+      'wrong regression': 'does-not-apply',
+      'wrong reproduction': 'does-not-apply',
+    });
+  });
+});

@@ -1,0 +1,29 @@
+import { createCellWorker } from '../../../../verifiers/execution-based/cell-worker.js';
+import { FakeSandbox, type FakeSessionView } from '../../../fakes/fake-sandbox.js';
+import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
+import { playSuite } from '../../../fakes/suite-player.js';
+import { calcTest, calculatorIssue, RIGHT } from '../../../fixtures/calculator.js';
+import { go } from '../../../fixtures/sandbox-commands.js';
+
+it('gives the tests of each language a container in which no other has run', async () => {
+  const drivers = new Map<FakeSessionView, string>();
+  const play = playSuite({});
+  const sandbox = new FakeSandbox((request, session) => {
+    const driver = request.argv
+      .find((word) => /\/driver\.\w+$/.test(word))
+      ?.split('.')
+      .at(-1);
+    if (driver !== undefined) drivers.set(session, `${drivers.get(session) ?? ''}${driver}`);
+    return play(request, session);
+  });
+  const work = createCellWorker({
+    sandbox,
+    results: new MemoryResultStore(),
+    nonce: () => 'n'.repeat(48),
+    pause: () => Promise.resolve(),
+  });
+  const { instance_id, environment } = calculatorIssue;
+  const tests = [calcTest('one', 'True'), { ...calcTest('two', 'true'), path: 'two.mjs' }, calcTest('three', 'True')];
+  await work({ instance_id, environment, tree: RIGHT, repeat: 0, tests }, go);
+  expect([...drivers.values()]).toEqual(['py', 'cjs']);
+});

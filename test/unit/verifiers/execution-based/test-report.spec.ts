@@ -1,0 +1,93 @@
+import { readReport } from '../../../../verifiers/execution-based/readers/test-report.js';
+
+const of = (stdout: string): Record<string, string> => Object.fromEntries(readReport({ junit: null, stdout }));
+const ofXml = (junit: string): Record<string, string> =>
+  Object.fromEntries(readReport({ junit, stdout: 'ok 1 - not read' }));
+
+const SUITE = `<?xml version="1.0"?><testsuites><testsuite name="s"><testcase classname="a.B" name="passes"/>
+<testcase classname="a.B" name="fails"><failure message="no">trace &lt;x&gt;</failure></testcase>
+<testcase classname="a.B" name="breaks"><error/></testcase><testcase name="alone"><skipped/></testcase></testsuite></testsuites>`;
+
+describe('JUnit XML', () => {
+  it('says how each test ended', () => {
+    const wanted = { 'a.B::passes': 'passed', 'a.B::fails': 'failed', 'a.B::breaks': 'failed', alone: 'skipped' };
+    expect(ofXml(SUITE)).toEqual(wanted);
+    expect(
+      ofXml(
+        `<testsuite><testsuite>${SUITE.slice(SUITE.indexOf('<testcase'), SUITE.indexOf('</testsuite>'))}</testsuite></testsuite>`,
+      ),
+    ).toEqual(wanted);
+  });
+
+  it.each([
+    ['cut in the middle', SUITE.slice(0, 200)],
+    ['not closed', SUITE.replace('</testsuites>', '')],
+    ['no XML', 'all tests passed'],
+    ['empty', ''],
+    ['a page', '<html><body>passed</body></html>'],
+    [
+      'full of entities',
+      `<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><testsuite><testcase name="&b;"/></testsuite>`,
+    ],
+    ['nested without end', `${'<testsuite>'.repeat(5_000)}<testcase name="deep"/>${'</testsuite>'.repeat(5_000)}`],
+  ])('that is %s gives no pass', (_name, xml) => {
+    expect(Object.values(ofXml(xml))).not.toContain('passed');
+  });
+
+  it('of two words on one test takes the worse, whichever comes first', () => {
+    const [pass, fail] = ['<testcase name="t"/>', '<testcase name="t"><failure/></testcase>'];
+    expect(ofXml(`<testsuite>${pass}${fail}</testsuite>`)).toEqual({ t: 'failed' });
+    expect(ofXml(`<testsuite>${fail}${pass}</testsuite>`)).toEqual({ t: 'failed' });
+  });
+});
+
+describe('go test -json', () => {
+  const event = (Action: string, Test?: string): string =>
+    `${JSON.stringify({ Action, Package: 'p', Test, Elapsed: 0 })}\n`;
+
+  it('says how each test ended', () => {
+    const log =
+      event('run', 'TestA') + event('pass', 'TestA') + event('fail', 'TestB') + event('skip', 'TestC') + event('fail');
+    expect(of(`building…\n${log}`)).toEqual({ 'p.TestA': 'passed', 'p.TestB': 'failed', 'p.TestC': 'skipped' });
+  });
+
+  it('gives no pass of a package that did not end', () => {
+    expect(of(event('pass', 'TestA') + event('run', 'TestB'))).toEqual({ 'p.TestA': 'failed' });
+  });
+});
+
+describe('TAP', () => {
+  const LOG = `TAP version 13
+# Subtest: math
+    # Subtest: adds
+    ok 1 - adds
+      ---
+      duration_ms: 1
+      ...
+    # Subtest: subtracts
+    not ok 2 - subtracts
+    1..2
+not ok 1 - math
+ok 2 - waits # SKIP no clock
+ok 3 - alone
+1..3
+# pass 2`;
+
+  it('says how each test ended, subtests by the names around them', () => {
+    expect(of(LOG)).toEqual({
+      'math > adds': 'passed',
+      'math > subtracts': 'failed',
+      math: 'failed',
+      waits: 'skipped',
+      alone: 'passed',
+    });
+  });
+
+  it.each([
+    ['without its plan', LOG.slice(0, LOG.indexOf('1..3'))],
+    ['with fewer results than planned', '1..3\nok 1 - a\nok 2 - b\n'],
+    ['that is prose', 'ok, everything passed'],
+  ])('%s gives no pass', (_name, log) => {
+    expect(Object.values(of(log))).not.toContain('passed');
+  });
+});

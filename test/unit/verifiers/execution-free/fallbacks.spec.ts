@@ -1,0 +1,158 @@
+import fc from 'fast-check';
+import {
+  BudgetSpentError,
+  ContextTooLongError,
+  ModelUnavailableError,
+} from '../../../../src/core/errors/unavailable.js';
+import { betaOfVotes } from '../../../../verifiers/execution-free/pointwise/yes-no.js';
+import { fitAttempt } from '../../../../verifiers/execution-free/render/prompt-of-attempt.js';
+import { JUDGE_DEFAULTS } from '../../../../verifiers/execution-free/pointwise/judge-options.js';
+import { createProgressJudge } from '../../../../verifiers/execution-free/pointwise/progress.js';
+import { createYesNoVerifier } from '../../../../verifiers/execution-free/pointwise/yes-no.js';
+import { completionOf, judgementCompletion } from '../../../fakes/completions.js';
+import { FakeLlmClient } from '../../../fakes/fake-llm-client.js';
+import { candidate, issue, judged, patchOf, plain, prompts, tokenizer } from './judge-world.js';
+
+const { signal } = new AbortController();
+const yes = plain('<judgement>YES</judgement>');
+const no = plain('<judgement>NO</judgement>');
+
+it('counts sampled votes where the server gives no log-probabilities', async () => {
+  const llm = new FakeLlmClient([yes, yes, no, yes, plain('hm'), yes, yes, yes]);
+  const { c1 } = await judged(createYesNoVerifier, llm, [candidate('c1')]);
+  expect(llm.requests.map(({ sample }) => sample)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+  expect(c1).toMatchObject({ kind: 'scored', score: 7 / 9, evidence: { method: 'yes-no-votes', votes: 7, yes: 6 } });
+  const { low, high } = c1?.evidence as { low: number; high: number };
+  expect(low).toBeLessThan(7 / 9);
+  expect(high).toBeGreaterThan(7 / 9);
+});
+
+it.each([
+  ['a draft in a thought', '<think><judgement>YES</judgement></think><judgement>NO</judgement>', 1 / 3],
+  ['an earlier word', '<judgement>YES</judgement> or rather <judgement>NO</judgement>', 1 / 3],
+  ['small letters', '<judgement> yes </judgement>', 2 / 3],
+])('reads the last verdict behind the thoughts: %s', async (_name, text, score) => {
+  const { c1 } = await judged(createYesNoVerifier, new FakeLlmClient([plain(text)]), [candidate('c1')], { votes: 1 });
+  expect(c1).toMatchObject({ kind: 'scored', score });
+});
+
+it('asks for a grade when no vote can be read, and abstains when that is none either', async () => {
+  const llm = (grade: string): FakeLlmClient =>
+    new FakeLlmClient(({ responseSchema }) => plain(responseSchema === undefined ? 'I cannot say.' : grade));
+  expect((await judged(createYesNoVerifier, llm('{"grade": 30}'), [candidate('c1')])).c1).toMatchObject({
+    score: 0.3,
+    evidence: { method: 'numeric-grade' },
+  });
+  expect((await judged(createYesNoVerifier, llm('no'), [candidate('c1')])).c1).toMatchObject({
+    kind: 'abstained',
+    reason: 'unreadable-answer',
+  });
+});
+
+it('is exact about votes: the interval holds 95 % of Beta(yes + 1, no + 1)', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 30 }), fc.nat(30), (votes, given) => {
+      const count = Math.min(given, votes);
+      const { mean, low, high } = betaOfVotes(count, votes);
+      expect(mean).toBeCloseTo((count + 1) / (votes + 2), 12);
+      // Simpson's rule over the density, which is a polynomial.
+      const density = (x: number): number => x ** count * (1 - x) ** (votes - count);
+      const area = (from: number, to: number): number => {
+        const h = (to - from) / 2_000;
+        let sum = density(from) + density(to);
+        for (let i = 1; i < 2_000; i += 1) sum += density(from + i * h) * (i % 2 === 0 ? 2 : 4);
+        return (sum * h) / 3;
+      };
+      expect(area(low, high) / area(0, 1)).toBeCloseTo(0.95, 4);
+      expect(area(0, low) / area(0, 1)).toBeCloseTo(0.025, 4);
+    }),
+    { numRuns: 30 },
+  );
+});
+
+it('reads the first token where the server goes on with our beginning, and a whole answer where it does not', async () => {
+  const goesOn = new FakeLlmClient(() => completionOf([{ token: 'YES', top: { YES: 0.7, NO: 0.3 } }]));
+  const does = await judged(createYesNoVerifier, goesOn, [candidate('c1')], { prefill: true });
+  expect(does.c1).toMatchObject({ score: expect.closeTo(0.7, 10) as number });
+  const doesNot = new FakeLlmClient(() => judgementCompletion(0.4));
+  const all = await judged(createYesNoVerifier, doesNot, [candidate('c1')], { prefill: true });
+  expect(all.c1).toMatchObject({ score: expect.closeTo(0.4, 10) as number });
+});
+
+it('judges a running trajectory, and says nothing when it cannot', async () => {
+  const steps = [{ thought: 'I look.', action: 'ls', observation: 'a.py' }];
+  const progress = (llm: FakeLlmClient): Promise<number | null> =>
+    createProgressJudge({ ...JUDGE_DEFAULTS, llm, prompts, tokenizer, model: 'judge' })('It fails.', steps, signal);
+  const llm = new FakeLlmClient(() => judgementCompletion(0.3));
+  expect(await progress(llm)).toBeCloseTo(0.3, 10);
+  expect(llm.requests[0]?.messages[1]?.content).toMatch(/It fails\.[^]*I look\.[^]*may the agent still/i);
+  expect(await progress(new FakeLlmClient(() => plain('YES')))).toBeNull();
+  expect(await progress(new FakeLlmClient(() => new ModelUnavailableError('down')))).toBeNull();
+});
+
+describe('a prompt that is too long for the server', () => {
+  const steps = Array.from({ length: 40 }, (_, n) => ({
+    thought: `t${n}`,
+    action: 'ls',
+    observation: 'word '.repeat(2_000),
+  }));
+  const long = candidate('c1', { trajectory: { steps, exit_reason: 'agent' } });
+
+  it('is shortened once', async () => {
+    const lengths: number[] = [];
+    const llm = new FakeLlmClient(({ messages }) => {
+      lengths.push(messages[1]?.content.length ?? 0);
+      return lengths.length === 1 ? new ContextTooLongError('40000 > 32768') : judgementCompletion(0.8);
+    });
+    const { c1 } = await judged(createYesNoVerifier, llm, [long], { promptTokens: 20_000 });
+    expect(c1).toMatchObject({ kind: 'scored', evidence: { condensed: true } });
+    expect((lengths[1] ?? 0) / (lengths[0] ?? 1)).toBeLessThan(0.7);
+  });
+
+  it('makes the candidate abstain when that does not help', async () => {
+    const llm = new FakeLlmClient(() => new ContextTooLongError('40000 > 8192'));
+    const { c1 } = await judged(createYesNoVerifier, llm, [long]);
+    expect(c1).toMatchObject({ kind: 'abstained', reason: 'prompt-too-long' });
+    expect(llm.requests).toHaveLength(2);
+  });
+});
+
+it('abstains when the budget is spent, and asks no more', async () => {
+  const llm = new FakeLlmClient(() => new BudgetSpentError('no room'));
+  const { c1 } = await judged(createYesNoVerifier, llm, [candidate('c1')], { samples: 5 });
+  expect(c1).toMatchObject({ kind: 'abstained', reason: 'budget-spent' });
+  expect(llm.requests).toHaveLength(1);
+});
+
+describe('the token budget', () => {
+  const attempt = (observation: string, count: number) => ({
+    issue: issue.problem_statement,
+    steps: Array.from({ length: count }, (_, n) => ({ thought: `thought ${n}`, action: `act ${n}`, observation })),
+    patch: patchOf('c1'),
+  });
+
+  it.each([
+    ['5,000 steps', attempt('some output '.repeat(20), 5_000)],
+    ['an observation of 20 MB', attempt('0123456789abcdef\n'.repeat(1_250_000), 1)],
+    ['a text of dense tokens', attempt('漢字かな交じり文。'.repeat(4_000), 30)],
+    ['a text of many signs', attempt('!@#$%^&*(){}[]|~'.repeat(4_000), 30)],
+  ])('is kept, with issue, last steps and patch: %s', async (_name, given) => {
+    const rendered = await fitAttempt(given, tokenizer, 20_000);
+    const text = `${rendered?.issue}\n${rendered?.steps}\n${rendered?.patch}`;
+    expect(await tokenizer.count(text)).toBeLessThanOrEqual(19_000);
+    expect(await tokenizer.count(text)).toBeGreaterThan(2_000);
+    expect(rendered).toMatchObject({ issue: 'It fails.', condensed: true });
+    expect(rendered?.patch).toContain('+c1');
+    expect(rendered?.steps).toContain(`act ${given.steps.length - 1}`);
+    expect(await fitAttempt(given, tokenizer, 20_000)).toEqual(rendered);
+  });
+
+  it('leaves alone what fits', async () => {
+    const rendered = await fitAttempt(attempt('short', 3), tokenizer, 20_000);
+    expect(rendered?.condensed).toBe(false);
+  });
+
+  it('does not judge half a patch', async () => {
+    expect(await fitAttempt({ ...attempt('x', 1), patch: `+${'word '.repeat(50_000)}` }, tokenizer, 20_000)).toBeNull();
+  });
+});

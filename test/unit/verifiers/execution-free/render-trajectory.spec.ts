@@ -1,0 +1,120 @@
+import fc from 'fast-check';
+import type { TrajectoryStep } from '../../../../src/core/run/candidate.js';
+import {
+  type Attempt,
+  renderAttempt,
+  type RenderedAttempt,
+} from '../../../../verifiers/execution-free/render/render-trajectory.js';
+
+const PATCH = '--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a\n+b';
+const step = (index: number, size = 4000): TrajectoryStep => ({
+  thought: `thought ${index} ${'t'.repeat(size / 4)}`,
+  action: `action ${index} ${'a'.repeat(size / 8)}`,
+  observation: `head ${index} ${'o'.repeat(size)} tail ${index}`,
+});
+const attempt = (steps: number, size?: number): Attempt => ({
+  issue: 'The issue.',
+  steps: Array.from({ length: steps }, (_, index) => step(index, size)),
+  patch: PATCH,
+});
+
+function render(given: Attempt, budget: number): RenderedAttempt {
+  const rendered = renderAttempt(given, budget);
+  if (rendered === null) throw new Error('does not fit');
+  expect(rendered.issue.length + rendered.steps.length + rendered.patch.length).toBeLessThanOrEqual(budget);
+  return rendered;
+}
+
+it('shows every step in order, in full, when there is room', () => {
+  const { steps, issue, patch, condensed } = render(attempt(2, 8), 10_000);
+  expect(steps).toBe(
+    [0, 1]
+      .map(
+        (i) =>
+          `[STEP]\n${i}\n[/STEP]\n[ASSISTANT]\nthought ${i} tt\n\naction ${i} a\n[/ASSISTANT]\n[USER]\nhead ${i} oooooooo tail ${i}\n[/USER]`,
+      )
+      .join('\n'),
+  );
+  expect({ issue, patch, condensed }).toEqual({ issue: 'The issue.', patch: PATCH, condensed: false });
+});
+
+it('shows a patch without steps', () => {
+  expect(render(attempt(0), 10_000)).toMatchObject({ steps: '', condensed: false });
+});
+
+it('shortens observations in the middle first, and says how much was cut', () => {
+  const { steps, condensed } = render(attempt(20), 100_000);
+  expect(condensed).toBe(true);
+  expect(steps).toMatch(/head 8 o+\n\[\.\.\. \d+ characters cut \.\.\.\]\no+ tail 8/);
+  for (const index of [0, 17, 18, 19]) expect(steps).toMatch(new RegExp(`head ${index} o{4000} tail ${index}`));
+  expect(steps).toContain(`thought 0 ${'t'.repeat(1000)}`);
+});
+
+it('then drops thoughts from the oldest on', () => {
+  const { steps } = render(attempt(20), 50_000);
+  expect(steps).not.toContain('thought 0 ');
+  expect(steps).toContain('action 0 ');
+  expect(steps).toContain('thought 16 ');
+});
+
+it('keeps the last steps whole until nothing else is left to cut', () => {
+  const { steps } = render(attempt(200), 20_000);
+  expect(steps).toMatch(/^\[\.\.\. \d+ earlier steps cut \.\.\.\]\n\[STEP\]/);
+  for (const index of [197, 198, 199]) expect(steps).toContain(`head ${index} ${'o'.repeat(4000)} tail ${index}`);
+});
+
+it('does not let one boundless field of the last steps crowd out the others', () => {
+  const { steps } = attempt(20, 400);
+  const given = {
+    ...attempt(0),
+    steps: [...steps, { thought: '', action: 'cat log', observation: 'x'.repeat(1_000_000) }],
+  };
+  const shown = render(given, 60_000).steps;
+  for (const index of steps.keys()) expect(shown).toMatch(new RegExp(`thought ${index} t+[^]*tail ${index}`));
+});
+
+it('shortens a boundless issue and last steps, but never the patch', () => {
+  const huge = { ...attempt(3, 400_000), issue: `begin ${'i'.repeat(500_000)} end` };
+  const { steps, issue, patch } = render(huge, 60_000);
+  expect(issue).toMatch(/^begin i+\n\[\.\.\. \d+ characters cut \.\.\.\]\ni+ end$/);
+  expect(steps).toContain('tail 2');
+  expect(patch).toBe(PATCH);
+});
+
+it('gives up when the patch alone is too large', () => {
+  expect(renderAttempt({ ...attempt(1), patch: '+'.repeat(20_000) }, 20_000)).toBeNull();
+  expect(renderAttempt({ ...attempt(0), patch: '+'.repeat(20_000) }, 20_000)).toBeNull();
+});
+
+it('cuts no character in half', () => {
+  const { steps } = render(
+    { ...attempt(0), steps: [{ thought: '', action: '', observation: '😀'.repeat(9000) }] },
+    9_000,
+  );
+  expect(steps).not.toMatch(/\p{Surrogate}/u);
+});
+
+it('gives each content its own fence, and equal content the same', () => {
+  const fence = (given: Attempt): string => render(given, 100_000).fence;
+  expect(fence(attempt(2))).toMatch(/^[0-9a-f]{16}$/);
+  expect(fence(attempt(2))).toBe(fence(attempt(2)));
+  const others = [attempt(3), { ...attempt(2), issue: 'x' }, { ...attempt(2), patch: `${PATCH}\n` }];
+  expect(new Set([attempt(2), ...others].map(fence)).size).toBe(4);
+});
+
+it('fits any trajectory into any budget that leaves room beside the patch', () => {
+  const text = fc.string({ unit: 'grapheme', maxLength: 40 }).map((part) => part.repeat(50));
+  const any = fc.record({ thought: text, action: text, observation: text });
+  fc.assert(
+    fc.property(
+      fc.array(any, { maxLength: 30 }),
+      text,
+      fc.integer({ min: 16_000, max: 60_000 }),
+      (steps, issue, budget) => {
+        const given = { issue, steps, patch: PATCH };
+        expect(render(given, budget)).toEqual(render(given, budget));
+      },
+    ),
+    { numRuns: 60 },
+  );
+});

@@ -1,0 +1,44 @@
+import fc from 'fast-check';
+import { Entry } from '../../../../verifiers/hybrid/entry.js';
+
+/** A candidate that changes source and about which nothing else is known, but for what is given. */
+export function entryOf(id: string, known: Partial<Entry> = {}): Entry {
+  return Entry.parse({
+    id,
+    execution_free: null,
+    regression: null,
+    reproduction: null,
+    patch_size: null,
+    fingerprint: null,
+    has_source_change: true,
+    applies: null,
+    finished: null,
+    ...known,
+  });
+}
+
+const maybe = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(arbitrary, { freq: 4 });
+
+const anyFacts = fc.record({
+  execution_free: maybe(fc.constantFrom(0, 0.01, 0.3, 0.5, 0.9)),
+  regression: maybe(fc.integer({ min: 0, max: 2 })),
+  reproduction: maybe(fc.integer({ min: 0, max: 3 })),
+  patch_size: maybe(fc.integer({ min: 1, max: 4 })),
+  fingerprint: maybe(fc.constantFrom('p', 'q', 'r')),
+  has_source_change: fc.boolean(),
+  applies: maybe(fc.boolean()),
+  finished: maybe(fc.boolean()),
+  regression_out_of: maybe(fc.constant(2)),
+  reproduction_out_of: maybe(fc.constant(3)),
+  steps: maybe(fc.integer({ min: 1, max: 3 })),
+  behaviour: maybe(fc.constantFrom('x', 'y')),
+  solved: maybe(fc.subarray(['s', 't', 'u'])),
+  learned: maybe(fc.constantFrom(0.1, 0.6, 0.8)),
+});
+
+/** Pools of 1 to `max` candidates with many ties and gaps. */
+export function anyPool(max = 9): fc.Arbitrary<Entry[]> {
+  return fc
+    .array(anyFacts, { minLength: 1, maxLength: max })
+    .map((facts) => facts.map((known, index) => entryOf(`c${index}`, known)));
+}
