@@ -60,6 +60,8 @@ export function scoresOf(
   entries: readonly Entry[],
   labels: ReadonlyMap<string, boolean>,
 ): unknown {
+  const names = new Set(entries.flatMap(({ measures }) => Object.keys(measures ?? {})));
+  const further = (name: string): (number | null)[] => entries.map(({ measures }) => measures?.[name] ?? null);
   const column = <Key extends keyof Entry>(key: Key): Entry[Key][] => entries.map((entry) => entry[key]);
   return {
     instance_id,
@@ -70,6 +72,7 @@ export function scoresOf(
     reproduction: column('reproduction'),
     regression_out_of: column('regression_out_of'),
     reproduction_out_of: column('reproduction_out_of'),
+    ...(names.size === 0 ? {} : { measures: Object.fromEntries([...names].map((name) => [name, further(name)])) }),
     solved: entries.map(({ solved }) => solved ?? null),
     patch_size: column('patch_size'),
     fingerprint: column('fingerprint'),

@@ -1,24 +1,19 @@
+import { EXECUTION_FREE, type Measure, measuresShown } from '../core/run/measure.js';
 import type { TestQuality } from '../core/run/generated-test.js';
 import type { RunResult } from '../core/run/run-result.js';
-import type { RankedCandidate } from '../core/run/selection.js';
 
 /** Labels by candidate id; only reports may join them, after the selection was made. */
 export type Labels = ReadonlyMap<string, boolean>;
 
 /** The candidates in ranking order as a table of text, one line each; a last column with the labels where given. */
 export function selectionTable(result: RunResult, labels: Labels | null): string {
-  const outOf = (measure: string): number | null =>
-    result.verdicts.flatMap((each) => (each.kind === 'scored' && each.measure === measure ? [each.out_of] : []))[0] ??
-    null;
-  const regression = outOf('regression');
-  const reproduction = outOf('reproduction');
-  const header = ['rank', 'candidate', 'P(YES)', 'regression', 'tests', 'notes', ...(labels === null ? [] : ['right'])];
+  const outOf = new Map(result.verdicts.map((each) => [each.measure, each.kind === 'scored' ? each.out_of : null]));
+  const measures = measuresShown(result.measures);
+  const header = ['rank', 'candidate', ...measures.map(heading), 'notes', ...(labels === null ? [] : ['right'])];
   const rows = result.selection.ranking.map((candidate) => [
     candidate.candidate_id === result.selection.candidate_id ? `* ${candidate.rank}` : `  ${candidate.rank}`,
     printable(candidate.candidate_id),
-    number(candidate, 'execution_free', 3),
-    fraction(candidate, 'regression', regression),
-    fraction(candidate, 'reproduction', reproduction),
+    ...measures.map(({ name, unit }) => score(candidate.scores[name] ?? null, unit, outOf.get(name) ?? null)),
     printable(candidate.flags.join(' ')),
     ...(labels === null ? [] : [label(labels, candidate.candidate_id)]),
   ]);
@@ -43,14 +38,13 @@ export function printable(text: string): string {
   return text.replace(/[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, '?');
 }
 
-function number(candidate: RankedCandidate, measure: string, digits: number): string {
-  const value = candidate.scores[measure] ?? null;
-  return value === null ? '-' : value.toFixed(digits);
+function heading(measure: Measure): string {
+  return measure === EXECUTION_FREE ? 'P(YES)' : printable(measure.title).toLowerCase();
 }
 
-function fraction(candidate: RankedCandidate, measure: string, outOf: number | null): string {
-  const value = candidate.scores[measure] ?? null;
-  return value === null ? '-' : `${value}/${outOf ?? '?'}`;
+function score(value: number | null, unit: Measure['unit'], outOf: number | null): string {
+  if (value === null) return '-';
+  return unit === 'count' ? `${value}/${outOf ?? '?'}` : value.toFixed(3);
 }
 
 function label(labels: Labels, id: string): string {

@@ -3,9 +3,10 @@ import { submitted, type Candidate } from '../core/run/candidate.js';
 import { patchSize, readPatch, splitPatch } from '../core/patch/patch.js';
 import { fingerprint } from '../core/patch/fingerprint.js';
 import { candidateOf } from '../core/run/rollout.js';
+import { EXECUTION_FREE, measureNamed, REGRESSION, REPRODUCTION } from '../core/run/measure.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import type { RunResult } from '../core/run/run-result.js';
-import type { Measure, Verdict } from '../core/run/verdict.js';
+import type { Verdict } from '../core/run/verdict.js';
 import type { Entry } from '../../verifiers/hybrid/entry.js';
 
 /** One candidate as the hybrid sees it, with what a reader should know about it. */
@@ -103,16 +104,12 @@ function patchFacts(text: string): PatchFacts {
   };
 }
 
-function scoreOf(verdicts: readonly Verdict[], measure: Measure): number | null {
-  const verdict = verdicts.find((each) => each.measure === measure);
-  return verdict?.kind === 'scored' ? verdict.score : null;
-}
-
 type Measured = Pick<
   Entry,
   | 'execution_free'
   | 'regression'
   | 'reproduction'
+  | 'measures'
   | 'regression_out_of'
   | 'reproduction_out_of'
   | 'behaviour'
@@ -120,31 +117,52 @@ type Measured = Pick<
 >;
 
 function measured(verdicts: readonly Verdict[]): Measured {
+  const scored = new Map(verdicts.flatMap((each) => (each.kind === 'scored' ? [[each.measure, each]] : [])));
+  const [regression, reproduction] = [scored.get(REGRESSION.name), scored.get(REPRODUCTION.name)];
+  const further = verdicts.map(({ measure }) => measure).filter((name) => !WELL_KNOWN.has(name));
   return {
-    execution_free: scoreOf(verdicts, 'execution_free'),
-    regression: scoreOf(verdicts, 'regression'),
-    reproduction: scoreOf(verdicts, 'reproduction'),
-    regression_out_of: outOf(verdicts, 'regression'),
-    reproduction_out_of: outOf(verdicts, 'reproduction'),
+    execution_free: judged(scored),
+    regression: regression?.score ?? null,
+    reproduction: reproduction?.score ?? null,
+    ...(further.length === 0
+      ? {}
+      : { measures: Object.fromEntries(further.map((name) => [name, inUnit(scored.get(name))])) }),
+    regression_out_of: regression?.out_of ?? null,
+    reproduction_out_of: reproduction?.out_of ?? null,
     ...behaviourOf(verdicts),
   };
 }
 
-function outOf(verdicts: readonly Verdict[], measure: Measure): number | null {
-  const verdict = verdicts.find((each) => each.measure === measure);
-  return verdict?.kind === 'scored' ? verdict.out_of : null;
+type Scored = Extract<Verdict, { kind: 'scored' }>;
+
+const WELL_KNOWN: ReadonlySet<string> = new Set([EXECUTION_FREE, REGRESSION, REPRODUCTION].map(({ name }) => name));
+
+/** A probability is 0..1 whatever it was counted in. */
+function inUnit(verdict: Scored | undefined): number | null {
+  if (verdict === undefined) return null;
+  return measureNamed(verdict.measure).unit === 'probability' ? verdict.score / verdict.out_of : verdict.score;
+}
+
+/** Where several judges spoke and none for all, their mean stands in the column that presets go by. */
+function judged(scored: ReadonlyMap<string, Scored>): number | null {
+  const one = scored.get(EXECUTION_FREE.name);
+  if (one !== undefined) return one.score;
+  const all = [...scored.values()].filter(({ measure }) => measureNamed(measure).kind === 'judge');
+  return all.length === 0 ? null : all.reduce((sum, verdict) => sum + (inUnit(verdict) ?? 0), 0) / all.length;
 }
 
 /** Which generated tests it solved; `behaviour` is equal for candidates that solved exactly the same. */
 function behaviourOf(verdicts: readonly Verdict[]): Pick<Entry, 'behaviour' | 'solved'> {
-  const verdict = verdicts.find(({ kind, measure }) => kind === 'scored' && measure === 'reproduction');
+  const verdict = verdicts.find(({ kind, measure }) => kind === 'scored' && measure === REPRODUCTION.name);
   const solved = z.array(z.string()).safeParse(verdict?.evidence.solved);
   return { behaviour: solved.success ? JSON.stringify(solved.data) : null, solved: solved.data ?? null };
 }
 
 /** An executed patch applied; one nobody executed is unknown. */
 function appliedOf(verdicts: readonly Verdict[]): boolean | null {
-  return verdicts.some(({ kind, measure }) => kind === 'scored' && measure !== 'execution_free') ? true : null;
+  const ran = ({ kind, measure }: Verdict): boolean =>
+    kind === 'scored' && measureNamed(measure).kind.endsWith('tests');
+  return verdicts.some(ran) ? true : null;
 }
 
 function finishedOf({ trajectory }: Candidate): boolean | null {

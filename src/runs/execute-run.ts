@@ -79,8 +79,9 @@ export class PipelineExecutor extends RunExecutor {
     const separate = writes ? separating(deps, issue, written, emit) : undefined;
     const exclude = writes ? excluding(deps, issue, emit) : undefined;
     const task = { issue, candidates, tests: request.tests ?? [...written], separate, exclude };
+    const verifiers = names.map((name) => this.watch.verifier(deps.verifiers[name]));
     const { verdicts, seconds } = await score(
-      names.map((name) => this.watch.verifier(deps.verifiers[name])),
+      verifiers,
       task,
       { emit: (verdict) => emit('verdict', { ...verdict, evidence: {} }), outOfTime: time.over },
       signal,
@@ -97,6 +98,7 @@ export class PipelineExecutor extends RunExecutor {
       selection,
       patch: patchOf(candidates, selection),
       verdicts: [...verdicts],
+      measures: verifiers.flatMap(({ measures }) => measures),
       cells: record.cells,
       admissions: [...record.admissions],
       test_quality: testQuality(entries, record.admissions),

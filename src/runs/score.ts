@@ -1,6 +1,7 @@
 import { ModelUnavailableError } from '../core/errors/unavailable.js';
 import type { Candidate } from '../core/run/candidate.js';
 import { leaksOf } from '../core/run/leak-check.js';
+import { measureNamed } from '../core/run/measure.js';
 import type { Rollout } from '../core/run/rollout.js';
 import type { Verdict } from '../core/run/verdict.js';
 import type { VerificationTask, Verifier } from '../core/run/verifier.js';
@@ -57,7 +58,7 @@ async function inTime(
     signal.throwIfAborted();
     if (!outOfTime.aborted) throw error;
     return task.candidates.flatMap(({ candidate_id }) =>
-      verifier.measures.map((measure): Verdict => {
+      verifier.measures.map(({ name: measure }): Verdict => {
         const detail = 'the time of the run was over';
         return { kind: 'abstained', candidate_id, measure, reason: 'budget-spent', detail, evidence: {} };
       }),
@@ -68,14 +69,16 @@ async function inTime(
 /** One candidate that a model did not answer for is a gap; all of them are a model that is down. */
 function refuseSilence(verdicts: readonly Verdict[]): void {
   const asked = verdicts.filter(
-    (verdict) =>
-      verdict.measure === 'execution_free' &&
+    ({ measure, ...verdict }) =>
+      measureNamed(measure).kind === 'judge' &&
       !(verdict.kind === 'abstained' && ['no-source-change', 'refused-patch'].includes(verdict.reason)),
   );
-  const silent = asked.flatMap((each) =>
-    each.kind === 'abstained' && each.reason === 'model-unavailable' ? [each] : [],
-  );
-  if (silent[0] !== undefined && silent.length === asked.length) {
+  for (const judge of new Set(asked.map(({ measure }) => measure))) {
+    const own = asked.filter(({ measure }) => measure === judge);
+    const silent = own.flatMap((each) =>
+      each.kind === 'abstained' && each.reason === 'model-unavailable' ? [each] : [],
+    );
+    if (silent[0] === undefined || silent.length < own.length) continue;
     throw new ModelUnavailableError(`it answered for no candidate; the first words were: ${silent[0].detail}`);
   }
 }

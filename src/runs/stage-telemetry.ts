@@ -38,7 +38,9 @@ export class StageTelemetry {
         const verdicts = await this.stage(name, () => verifier.verify(task, signal));
         for (const verdict of verdicts) {
           const outcome = verdict.kind === 'scored' ? 'scored' : verdict.reason;
-          this.meter.add('bestk_verdicts_total', { measure: verdict.measure, outcome });
+          // Names of models are no labels of a metric.
+          const [measure = ''] = verdict.measure.split(':');
+          this.meter.add('bestk_verdicts_total', { measure, outcome });
         }
         return verdicts;
       },

@@ -35,3 +35,9 @@ export function bytes(value: number): string {
   if (value < 1_000) return `${value} B`;
   return value < 1_000_000 ? `${Math.round(value / 1_000)} kB` : `${(value / 1_000_000).toFixed(1)} MB`;
 }
+
+/** A score as its measure's unit is read: a probability with `digits` decimals, a count of how many. */
+export function measured(score: number, outOf: number, unit: 'probability' | 'count' | 'score', digits = 3): string {
+  if (unit === 'count') return `${score}/${outOf}`;
+  return unit === 'probability' ? score.toFixed(digits) : String(Math.round(score * 1_000) / 1_000);
+}

@@ -1,6 +1,7 @@
 import type { RemoteExecutor } from '../../src/core/run/cell.js';
 import type { Observe } from '../../src/core/run/verifier.js';
-import type { Measure, Verdict } from '../../src/core/run/verdict.js';
+import { REGRESSION, REPRODUCTION } from '../../src/core/run/measure.js';
+import type { Verdict } from '../../src/core/run/verdict.js';
 import type { VerificationTask, Verifier } from '../../src/core/run/verifier.js';
 import type { ResultStore } from '../../src/ports/result-store.js';
 import type { Sandbox } from '../../src/ports/sandbox.js';
@@ -25,7 +26,7 @@ export interface ExecutionBasedOptions {
   readonly remote?: RemoteExecutor | undefined;
 }
 
-const MEASURES: readonly Measure[] = ['regression', 'reproduction'];
+const MEASURES = [REGRESSION, REPRODUCTION];
 
 /**
  * The execution-based verifier: runs the repository's own tests and generated tests on every distinct patch, in fresh
@@ -73,8 +74,8 @@ async function split(
   const rejected = patches
     .filter((patch) => !applies(patch))
     .flatMap((patch) =>
-      MEASURES.flatMap((measure) =>
-        abstained([patch], measure, 'does-not-apply', answers.get(patch.source)?.detail ?? ''),
+      MEASURES.flatMap(({ name }) =>
+        abstained([patch], name, 'does-not-apply', answers.get(patch.source)?.detail ?? ''),
       ),
     );
   return { patches: patches.filter(applies), rejected };
@@ -85,5 +86,5 @@ function abstainOnBoth({
   reason,
   detail,
 }: ReturnType<typeof distinctPatches>['unverifiable'][number]): Verdict[] {
-  return MEASURES.flatMap((measure) => abstained([{ candidateIds: [candidateId] }], measure, reason, detail));
+  return MEASURES.flatMap(({ name }) => abstained([{ candidateIds: [candidateId] }], name, reason, detail));
 }

@@ -1,6 +1,7 @@
 import { UnavailableError } from '../../src/core/errors/errors.js';
 import type { Cell } from '../../src/core/run/cell.js';
-import type { AbstainReason, Measure, Verdict } from '../../src/core/run/verdict.js';
+import type { MeasureName } from '../../src/core/run/measure.js';
+import type { AbstainReason, Verdict } from '../../src/core/run/verdict.js';
 import { type Tracer, UNTRACED } from '../../src/ports/tracer.js';
 import type { ExecutionContext } from './execution-context.js';
 import type { DistinctPatch } from './tree/distinct.js';
@@ -8,7 +9,7 @@ import type { DistinctPatch } from './tree/distinct.js';
 /** The same abstention for every candidate of these patches. */
 export function abstained(
   patches: readonly Pick<DistinctPatch, 'candidateIds'>[],
-  measure: Measure,
+  measure: MeasureName,
   reason: AbstainReason,
   detail: string,
 ): Verdict[] {
@@ -25,7 +26,7 @@ export function abstained(
  */
 export async function forEach(
   patches: readonly DistinctPatch[],
-  measure: Measure,
+  measure: MeasureName,
   verify: (patch: DistinctPatch) => Promise<readonly Verdict[]>,
   tracer: Tracer = UNTRACED,
 ): Promise<readonly Verdict[]> {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MeasureName } from '../../src/core/run/measure.js';
 
 /**
  * A candidate as the hybrid's stages see it: scores and plain facts, no patch text and no label. `null` = abstained or
@@ -6,7 +7,7 @@ import { z } from 'zod';
  */
 export const Entry = z.object({
   id: z.string(),
-  /** P(resolved) by the execution-free verifier, 0..1. */
+  /** P(resolved) by the execution-free verifier, 0..1; of several judges their mean. */
   execution_free: z.number().nullable(),
   /** Stable base passes that still pass, a count. */
   regression: z.number().nullable(),
@@ -26,6 +27,8 @@ export const Entry = z.object({
   regression_out_of: z.number().positive().nullish(),
   /** What `reproduction` counts up to. */
   reproduction_out_of: z.number().positive().nullish(),
+  /** Further measures by name, in their own unit: other judges, a verifier of one's own. */
+  measures: z.record(MeasureName, z.number().nullable()).optional(),
   /** Steps of the agent's trajectory. */
   steps: z.number().nullish(),
   /** Equal for candidates that solved exactly the same generated tests. */

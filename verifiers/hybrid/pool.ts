@@ -27,10 +27,12 @@ export function poolOf(instanceId: string, entries: readonly Entry[]): Pool {
 
 /** An entry's value in the measure's own unit; null when unknown. */
 export function measure(pool: Pool, entry: Entry, by: StageMeasure): number | null {
-  return READ[by](entry, pool);
+  const read = Object.hasOwn(READ, by) ? READ[by] : undefined;
+  return read === undefined ? (entry.measures?.[by] ?? null) : read(entry, pool);
 }
 
-const READ: Readonly<Record<StageMeasure, (entry: Entry, pool: Pool) => number | null>> = {
+/** Where the measures with a column of their own stand, and what follows from the pool. */
+const READ: Readonly<Record<string, (entry: Entry, pool: Pool) => number | null>> = {
   execution_free: (entry) => entry.execution_free,
   regression: (entry) => entry.regression,
   reproduction: (entry) => entry.reproduction,
@@ -45,9 +47,11 @@ const READ: Readonly<Record<StageMeasure, (entry: Entry, pool: Pool) => number |
 
 /** A term's value, 0..1 before its weight; null when the count or what it counts up to is unknown. */
 export function rate(entry: Entry, { by }: Term): number | null {
-  const value = entry[by];
-  const outOf = by === 'execution_free' ? 1 : (entry[`${by}_out_of`] ?? null);
-  return value === null || outOf === null ? null : value / outOf;
+  if (by === 'regression' || by === 'reproduction') {
+    const outOf = entry[`${by}_out_of`] ?? null;
+    return entry[by] === null || outOf === null ? null : entry[by] / outOf;
+  }
+  return by === 'execution_free' ? entry.execution_free : (entry.measures?.[by] ?? null);
 }
 
 /** Chen et al. 2022 (CodeT): tests solved × √(group that solves exactly these). */

@@ -1,5 +1,6 @@
 import { BadInputError } from '../../src/core/errors/errors.js';
-import { Preset, type Stage } from './stage.js';
+import type { WellKnownMeasure } from '../../src/core/run/measure.js';
+import { Preset, type Stage, type Term } from './stage.js';
 
 /** A patch that changes no source, or that does not apply, is never returned, whatever the preset. */
 const ELIGIBLE: readonly Stage[] = [
@@ -77,6 +78,6 @@ function isKnown(name: string): name is PresetName {
   return Object.hasOwn(STAGES, name);
 }
 
-function term(by: 'regression' | 'reproduction', weight: number): { by: typeof by; weight: number } {
+function term(by: WellKnownMeasure, weight: number): Term {
   return { by, weight };
 }

@@ -4,7 +4,7 @@ import type { Entry } from './entry.js';
 import { measure, poolOf, type Pool } from './pool.js';
 import { compareBy, compareIds, type Compare } from './rank-key.js';
 import { runStage } from './run-stage.js';
-import { stageName, type Preset, type Stage } from './stage.js';
+import { stageName, type Preset, type Stage, type StageMeasure } from './stage.js';
 
 /**
  * The best of a pool by a preset's stages, with everything the decision rests on. Pure, and the order of `entries` does
@@ -26,7 +26,7 @@ export function selectBest(
   return {
     instance_id: instanceId,
     candidate_id: winner?.id ?? null,
-    basis: winner === null ? 'none' : tookPart(preset.stages, kept, ranking) ? 'hybrid' : 'fallback',
+    basis: winner === null ? 'none' : tookPart(pool, preset.stages, ranking) ? 'hybrid' : 'fallback',
     deciding_stage: winner === null ? null : decidingStage,
     confidence: winner === null ? null : confidenceIn(winner, preset.stages),
     ranking: ranking.map((entry, index) => ranked(pool, entry, index + 1, flags.get(entry.id) ?? [])),
@@ -101,20 +101,21 @@ function onePatch(entries: readonly Entry[]): boolean {
 }
 
 /** Whether a verdict was there for the stages to use, on the winner or on somebody it was compared with. */
-function tookPart(stages: readonly Stage[], kept: readonly Entry[], ranking: readonly Entry[]): boolean {
-  const compared = [...kept, ...ranking].filter((entry) => entry.has_source_change && entry.applies !== false);
-  return verdictsUsed(stages).some((by) => compared.some((entry) => (entry[by] ?? null) !== null));
+function tookPart(pool: Pool, stages: readonly Stage[], ranking: readonly Entry[]): boolean {
+  const compared = ranking.filter((entry) => entry.has_source_change && entry.applies !== false);
+  return verdictsUsed(stages).some((by) => compared.some((entry) => measure(pool, entry, by) !== null));
 }
 
-const VERDICTS = ['execution_free', 'regression', 'reproduction', 'learned'] as const;
+/** Facts of the patch and of the pool, known without any verifier. */
+const FACTS: ReadonlySet<string> = new Set(['patch_size', 'cluster_size', 'steps', 'confidence']);
 
-function verdictsUsed(stages: readonly Stage[]): readonly (typeof VERDICTS)[number][] {
-  const used = stages.flatMap((stage) => {
-    if (stage.stage === 'weighted') return stage.of.map(({ by }) => by);
-    if (!('by' in stage)) return [];
-    return ['dual_agreement', 'posterior'].includes(stage.by) ? ['reproduction'] : [stage.by];
-  });
-  return VERDICTS.filter((by) => used.includes(by));
+function verdictsUsed(stages: readonly Stage[]): readonly StageMeasure[] {
+  return stages
+    .flatMap((stage) => {
+      if (stage.stage === 'weighted') return stage.of.map(({ by }) => by);
+      return 'by' in stage ? [stage.by] : [];
+    })
+    .filter((by) => !FACTS.has(by));
 }
 
 /** Only a preset that goes by the combiner can speak of its probability. */
@@ -130,6 +131,7 @@ function ranked(pool: Pool, entry: Entry, rank: number, flags: readonly string[]
       execution_free: entry.execution_free,
       regression: entry.regression,
       reproduction: entry.reproduction,
+      ...entry.measures,
       patch_size: entry.patch_size,
       cluster_size: measure(pool, entry, 'cluster_size'),
       ...((entry.solved ?? null) !== null ? { posterior: measure(pool, entry, 'posterior') } : {}),

@@ -1,22 +1,15 @@
 import { z } from 'zod';
+import { MeasureName } from '../../src/core/run/measure.js';
 
 /**
- * What a stage can measure. `cluster_size`: candidates of the pool with the same fingerprint. `dual_agreement`:
+ * What a stage can measure: any measure that a verifier gives, by name, and what follows from the pool. `cluster_size`: candidates of the pool with the same fingerprint. `dual_agreement`:
  * tests solved × √(candidates that solved the same tests), CodeT's score. `posterior`: P(right) from the whole matrix of
  * outcomes by the latent model. `learned`: P(resolved) by a combiner, `confidence`: the
  * same if this is the one returned.
  */
-export const StageMeasure = z.enum([
-  'execution_free',
-  'regression',
-  'reproduction',
-  'patch_size',
-  'cluster_size',
-  'steps',
-  'dual_agreement',
-  'posterior',
-  'learned',
-  'confidence',
+export const StageMeasure = z.union([
+  z.enum(['patch_size', 'cluster_size', 'steps', 'dual_agreement', 'posterior', 'learned', 'confidence']),
+  MeasureName,
 ]);
 export type StageMeasure = z.infer<typeof StageMeasure>;
 
@@ -27,9 +20,9 @@ export type Condition = z.infer<typeof Condition>;
 export const TopCount = z.union([z.enum(['deepswe', 'half']), z.int().positive()]);
 export type TopCount = z.infer<typeof TopCount>;
 
-/** A measure divided by what it counts up to, times a weight. */
+/** A measure divided by what it counts up to (a probability is used as it is), times a weight. */
 export const Term = z.strictObject({
-  by: z.enum(['regression', 'reproduction', 'execution_free']),
+  by: MeasureName,
   weight: z.number().positive(),
 });
 export type Term = z.infer<typeof Term>;

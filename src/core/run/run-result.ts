@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Cell } from './cell.js';
 import { GeneratedTest, TestQuality } from './generated-test.js';
+import { Measure } from './measure.js';
 import { Rollout } from './rollout.js';
 import { Selection } from './selection.js';
 import { Verdict } from './verdict.js';
@@ -84,6 +85,8 @@ export type Sampling = z.infer<typeof Sampling>;
 export const RunResult = z.object({
   selection: Selection,
   verdicts: z.array(Verdict),
+  /** What the run's verifiers declare of their measures. */
+  measures: z.array(Measure).default([]),
   cells: z.array(Cell),
   admissions: z.array(Admission),
   /** What each admitted test was worth; the latent model's word, from these outcomes alone. */

@@ -1,8 +1,5 @@
 import { z } from 'zod';
-
-/** What a verdict measures; the hybrid's stages name these. */
-export const Measure = z.enum(['execution_free', 'regression', 'reproduction']);
-export type Measure = z.infer<typeof Measure>;
+import { MeasureName } from './measure.js';
 
 export const AbstainReason = z.enum([
   'no-source-change',
@@ -21,15 +18,15 @@ export type AbstainReason = z.infer<typeof AbstainReason>;
 const Evidence = z.record(z.string(), z.json());
 
 /**
- * One verifier's word on one candidate: a score in the measure's own unit (`execution_free`: probability 0..1;
- * `regression` and `reproduction`: a count from 0 to `out_of`), or an abstention with its reason. Never NaN, never a
+ * One verifier's word on one candidate: a score in the measure's own unit (a probability 0..1, or a count from 0 to
+ * `out_of`), or an abstention with its reason. Never NaN, never a
  * zero that stands for "could not judge".
  */
 export const Verdict = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('scored'),
     candidate_id: z.string(),
-    measure: Measure,
+    measure: MeasureName,
     score: z.number().min(0),
     out_of: z.number().positive(),
     evidence: Evidence,
@@ -37,7 +34,7 @@ export const Verdict = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('abstained'),
     candidate_id: z.string(),
-    measure: Measure,
+    measure: MeasureName,
     reason: AbstainReason,
     detail: z.string(),
     evidence: Evidence,

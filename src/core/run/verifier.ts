@@ -3,7 +3,8 @@ import type { Candidate } from './candidate.js';
 import type { Cell } from './cell.js';
 import type { GeneratedTest } from './generated-test.js';
 import type { Issue } from './issue.js';
-import type { Measure, Verdict } from './verdict.js';
+import type { Measure } from './measure.js';
+import type { Verdict } from './verdict.js';
 
 /** What verifiers are given. Labels have no place here, by type. */
 export interface VerificationTask {
@@ -26,6 +27,7 @@ export type Separate = (patches: readonly [string, string], signal: AbortSignal)
  */
 export interface Verifier {
   readonly name: string;
+  /** The measures that it gives, declared here and nowhere else. */
   readonly measures: readonly Measure[];
   /** Whether a candidate's verdict depends on no other candidate; absent = it may. */
   readonly pointwise?: boolean;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type PatchFile, readPatch } from '../../core/patch/patch.js';
 import type { Candidate } from '../../core/run/candidate.js';
 import { candidateOf, type Rollout, tokensOf } from '../../core/run/rollout.js';
+import { measuresShown, REPRODUCTION } from '../../core/run/measure.js';
 import { RunRequest } from '../../core/run/run-request.js';
 import { RunResult } from '../../core/run/run-result.js';
 import type { Verdict } from '../../core/run/verdict.js';
@@ -30,6 +31,7 @@ export function evidenceOf({ run, request, result, candidates }: OpenedRun): Evi
     run: { id, status, created_at, updated_at, failure },
     request: { issue, k, preset, verifiers, seed, given: request.candidates !== null },
     ...answerOf(result),
+    measures: [...measuresShown(result?.measures ?? [])],
     candidates: candidates
       .map((candidate) => candidateEvidence(candidate, result))
       .sort((a, b) => (a.rank ?? candidates.length + 1) - (b.rank ?? candidates.length + 1)),
@@ -37,7 +39,9 @@ export function evidenceOf({ run, request, result, candidates }: OpenedRun): Evi
   };
 }
 
-function answerOf(result: RunResult | null): Omit<EvidenceView, 'run' | 'request' | 'candidates' | 'tests'> {
+function answerOf(
+  result: RunResult | null,
+): Omit<EvidenceView, 'run' | 'request' | 'measures' | 'candidates' | 'tests'> {
   if (result === null) {
     const nothing = { selection: null, statistics: null, usage: null, provenance: null, sampling: null };
     return { ...nothing, admissions: [], test_quality: [], cells: [], behaviours: [] };
@@ -82,7 +86,7 @@ function effortOf(rollout: Rollout | undefined): Pick<CandidateEvidence, 'model'
 function behavioursOf(ranked: readonly string[], verdicts: readonly Verdict[]): EvidenceView['behaviours'] {
   const solvedBy = new Map(
     verdicts.flatMap((verdict) => {
-      if (verdict.kind !== 'scored' || verdict.measure !== 'reproduction') return [];
+      if (verdict.kind !== 'scored' || verdict.measure !== REPRODUCTION.name) return [];
       const solved = z.array(z.string()).safeParse(verdict.evidence.solved);
       return solved.success ? [[verdict.candidate_id, solved.data] as const] : [];
     }),

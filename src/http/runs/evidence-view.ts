@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Cell } from '../../core/run/cell.js';
+import { Measure } from '../../core/run/measure.js';
 import { GeneratedTest } from '../../core/run/generated-test.js';
 import { Issue } from '../../core/run/issue.js';
 import { Admission } from '../../core/run/verifier.js';
@@ -85,6 +86,8 @@ export const EvidenceView = z.object({
   usage: Usage.nullable(),
   provenance: Provenance.nullable(),
   sampling: Sampling.nullable(),
+  /** What the candidates are scored by, in the order in which it is shown. */
+  measures: z.array(Measure),
   candidates: z.array(CandidateEvidence),
   tests: z.array(TestView.omit({ content: true, instance_id: true })),
   admissions: z.array(Admission),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { RunNotFoundError } from '../../core/errors/errors.js';
 import { Cell } from '../../core/run/cell.js';
+import { EXECUTION_FREE } from '../../core/run/measure.js';
 import type { JudgePrompts } from '../../runs/run-dependencies.js';
 import type { OpenedRun } from './evidence-of-run.js';
 
@@ -123,7 +124,7 @@ export async function judgePromptOf(
   if (prompt === null)
     throw new RunNotFoundError(`Candidate "${candidateId}" has no patch that a judge could be shown.`);
   const verdict = opened.result?.verdicts.find(
-    ({ candidate_id, measure }) => candidate_id === candidateId && measure === 'execution_free',
+    ({ candidate_id, measure }) => candidate_id === candidateId && measure === EXECUTION_FREE.name,
   );
   const hash = verdict?.evidence.prompt_hash;
   return {

@@ -11,7 +11,21 @@ export class ScoreColumns {
   constructor(
     private readonly row: Readonly<Record<string, unknown>>,
     private readonly place: RowPlace,
+    /** Where the row stands in the line, for messages. */
+    private readonly within = '',
   ) {}
+
+  /** Names of the columns. */
+  get names(): readonly string[] {
+    return Object.keys(this.row);
+  }
+
+  /** Columns that stand together under a name; none when there is no such name. */
+  under(name: string): ScoreColumns {
+    const value = this.row[name] ?? {};
+    if (typeof value !== 'object' || Array.isArray(value)) throw this.error('is not an object of columns', name);
+    return new ScoreColumns(value as Record<string, unknown>, this.place, `${this.within}${name}.`);
+  }
 
   /** The first of these names that the row has. */
   nameOf(names: readonly string[]): string | undefined {
@@ -73,7 +87,7 @@ export class ScoreColumns {
   }
 
   error(message: string, field: string): BadInputError {
-    return new BadInputError(`${message}.`, { ...this.place, field });
+    return new BadInputError(`${message}.`, { ...this.place, field: `${this.within}${field}` });
   }
 
   private list<T>(names: readonly string[], check: (value: unknown, refuse: Refuse) => T): T[] | undefined {

@@ -1,6 +1,7 @@
 import { BadInputError } from '../../core/errors/errors.js';
 import type { LabelledEntry, ScoredIssue } from '../../statistics/curves/scored-issue.js';
 import { readRecords, type Located } from '../records/records.js';
+import { MeasureName, measureNamed } from '../../core/run/measure.js';
 import { repositoryOf } from './issue.js';
 import { ScoreColumns } from './score-columns.js';
 
@@ -103,7 +104,18 @@ class RowReader {
       behaviour: this.texts(['behaviour']),
       solved: this.checked(['solved'], this.columns.textLists(['solved'])),
       learned: this.numbers(['learned'], PROBABILITY),
+      measures: this.measures(),
     };
+  }
+
+  /** `"measures": {"ef:agent@model": [0.4, null, …]}` */
+  private measures(): readonly (readonly [string, Column<number>])[] {
+    const reader = new RowReader(this.columns.under('measures'), this.n);
+    return reader.columns.names.map((name) => {
+      const named = MeasureName.safeParse(name);
+      if (!named.success) throw reader.columns.error(named.error.issues[0]?.message ?? 'is no measure', name);
+      return [name, reader.numbers([name], measureNamed(name).unit === 'probability' ? PROBABILITY : COUNT)];
+    });
   }
 
   /** Positions where the row gives no ids. */
@@ -155,6 +167,9 @@ function entryAt(facts: Facts, id: string, index: number): Entry {
     behaviour: at(facts.behaviour, index) ?? behaviourOf(at(facts.solved, index)),
     solved: at(facts.solved, index)?.slice() ?? null,
     learned: at(facts.learned, index),
+    ...(facts.measures.length === 0
+      ? {}
+      : { measures: Object.fromEntries(facts.measures.map(([name, column]) => [name, at(column, index)])) }),
   };
 }
 

@@ -1,6 +1,7 @@
 import { diffLines } from 'diff';
 import { contentKey } from '../../core/fingerprint.js';
 import { type Candidate, submitted } from '../../core/run/candidate.js';
+import { EXECUTION_FREE } from '../../core/run/measure.js';
 import type { ExportedInstance } from './export-source.js';
 
 /**
@@ -11,7 +12,7 @@ import type { ExportedInstance } from './export-source.js';
 export function r2eTrajectory(instance: ExportedInstance, candidate: Candidate, resolved: boolean | null): unknown {
   const { candidate_id, patch, trajectory } = candidate;
   const verdict = instance.verdicts.find(
-    (each) => each.kind === 'scored' && each.candidate_id === candidate_id && each.measure === 'execution_free',
+    (each) => each.kind === 'scored' && each.candidate_id === candidate_id && each.measure === EXECUTION_FREE.name,
   );
   return {
     trajectory_steps: (trajectory?.steps ?? []).map((step, index, all) => ({

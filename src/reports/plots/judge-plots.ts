@@ -1,6 +1,6 @@
 import type { CurvesReport } from '../../statistics/curves/curves-report.js';
 import type { ReliabilityBin } from '../../statistics/intervals/ranking-quality.js';
-import type { VerifierReport } from '../../statistics/intervals/verifier-quality.js';
+import { measureNamed } from '../../core/run/measure.js';
 import { encodeSeries, GREY, type LayerSpec, type Plot } from './plot.js';
 
 interface Bin extends ReliabilityBin {
@@ -10,7 +10,7 @@ interface Bin extends ReliabilityBin {
 /** Whether a probability means what it says: of those given 70 %, are 70 % right? Null without probabilities. */
 export function reliabilityPlot({ verifiers }: CurvesReport): Plot | null {
   const values = verifiers.flatMap(({ verifier, reliability }) =>
-    reliability.map((bin) => ({ verifier: NAMES[verifier], ...bin })),
+    reliability.map((bin) => ({ verifier: verifierTitle(verifier), ...bin })),
   );
   if (values.length === 0) return null;
   return {
@@ -83,7 +83,7 @@ export function rocPlot({ verifiers }: CurvesReport): Plot | null {
   if (drawn.length === 0) return null;
   const values = drawn.flatMap(({ verifier, roc }) =>
     roc.map(({ score, false_positive_rate, true_positive_rate }, order) => ({
-      verifier: NAMES[verifier],
+      verifier: verifierTitle(verifier),
       score,
       false_positive_rate,
       true_positive_rate,
@@ -92,7 +92,7 @@ export function rocPlot({ verifiers }: CurvesReport): Plot | null {
   );
   const { color, strokeDash } = encodeSeries(
     'verifier',
-    drawn.map(({ verifier }) => NAMES[verifier]),
+    drawn.map(({ verifier }) => verifierTitle(verifier)),
   );
   return {
     name: 'roc',
@@ -128,13 +128,18 @@ export function rocPlot({ verifiers }: CurvesReport): Plot | null {
   };
 }
 
-/** The verifiers as a plot names them. */
-export const NAMES: Readonly<Record<VerifierReport['verifier'], string>> = {
-  execution_free: 'execution-free P(YES)',
-  regression: 'regression tests passed',
-  reproduction: 'reproduction tests passed',
-  learned: 'learned combiner',
-};
+/** A verifier as a plot names it. */
+function verifierTitle(verifier: string): string {
+  return TITLES.get(verifier) ?? measureNamed(verifier).title;
+}
+
+const TITLES: ReadonlyMap<string, string> = new Map([
+  ['execution_free', 'execution-free P(YES)'],
+  ['regression', 'regression tests passed'],
+  ['reproduction', 'reproduction tests passed'],
+  ['learned', 'learned combiner'],
+]);
+
 /** What guessing, or perfect calibration, would give. */
 export const DIAGONAL: LayerSpec = {
   data: {

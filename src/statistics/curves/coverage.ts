@@ -1,6 +1,7 @@
 import type { ScoredIssue } from './scored-issue.js';
 
-const MEASURES = [
+/** Columns of an entry that may be unknown; further measures are counted beside them. */
+const COLUMNS = [
   'execution_free',
   'regression',
   'reproduction',
@@ -26,23 +27,13 @@ export interface CoverageReport {
   /** Candidates without a patch to return. */
   readonly without_patch: number;
   /** Candidates about which each thing is known. */
-  readonly known: Readonly<Record<(typeof MEASURES)[number], number>>;
+  readonly known: Readonly<Record<string, number>>;
 }
 
 export class Coverage {
   private readonly repos = new Set<string>();
   private readonly sizes = new Map<number, number>();
-  private readonly known = {
-    execution_free: 0,
-    regression: 0,
-    reproduction: 0,
-    patch_size: 0,
-    fingerprint: 0,
-    behaviour: 0,
-    solved: 0,
-    steps: 0,
-    learned: 0,
-  };
+  private readonly known = new Map<string, number>(COLUMNS.map((column) => [column, 0]));
   private issues = 0;
   private ungraded = 0;
   private withoutPatch = 0;
@@ -54,8 +45,13 @@ export class Coverage {
     for (const { entry, resolved } of candidates) {
       this.ungraded += Number(resolved === null);
       this.withoutPatch += Number(!entry.has_source_change || entry.applies === false);
-      for (const measure of MEASURES) this.known[measure] += Number((entry[measure] ?? null) !== null);
+      for (const column of COLUMNS) this.count(column, entry[column]);
+      for (const [measure, score] of Object.entries(entry.measures ?? {})) this.count(measure, score);
     }
+  }
+
+  private count(what: string, value: unknown): void {
+    this.known.set(what, (this.known.get(what) ?? 0) + Number((value ?? null) !== null));
   }
 
   /** The most candidates any issue has. */
@@ -73,7 +69,7 @@ export class Coverage {
       issues_below_largest_k: sizes.reduce((sum, [size, issues]) => sum + (size < largestK ? issues : 0), 0),
       ungraded_candidates: this.ungraded,
       without_patch: this.withoutPatch,
-      known: this.known,
+      known: Object.fromEntries(this.known),
     };
   }
 }

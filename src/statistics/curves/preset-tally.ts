@@ -54,5 +54,5 @@ export class PresetTally {
 function isUnknown(by: string, known: CoverageReport['known']): boolean {
   const needed =
     by === 'cluster_size' ? 'fingerprint' : by === 'dual_agreement' ? 'behaviour' : by === 'posterior' ? 'solved' : by;
-  return needed in known && known[needed as keyof typeof known] === 0;
+  return (known[needed] ?? (needed.includes(':') ? 0 : 1)) === 0;
 }

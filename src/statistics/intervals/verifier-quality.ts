@@ -1,12 +1,16 @@
 import type { Entry } from '../../../verifiers/hybrid/entry.js';
+import { rate } from '../../../verifiers/hybrid/pool.js';
+import { measureNamed } from '../../core/run/measure.js';
 import { aucWithin, ProbabilityQuality, type ReliabilityBin } from './ranking-quality.js';
 import { RocCurve, type RocPoint } from './ranking-quality.js';
-import type { ScoredIssue } from '../curves/scored-issue.js';
+import type { LabelledEntry, ScoredIssue } from '../curves/scored-issue.js';
 
-const MEASURES = ['execution_free', 'regression', 'reproduction', 'learned'] as const;
+/** Reported in this order, then further measures as they come. */
+const FIRST = ['execution_free', 'regression', 'reproduction', 'learned'];
 
 export interface VerifierReport {
-  readonly verifier: (typeof MEASURES)[number];
+  /** Name of the measure. */
+  readonly verifier: string;
   readonly scored: number;
   readonly abstained: number;
   /** P(right above wrong) within an issue, averaged over the issues that have both. */
@@ -23,47 +27,27 @@ export interface VerifierReport {
 
 /** How well each measure tells right candidates from wrong ones, presets apart. */
 export class VerifierQuality {
-  private readonly verifiers = MEASURES.map((verifier) => ({
-    verifier,
-    scored: 0,
-    abstained: 0,
-    sum: 0,
-    issues: 0,
-    probability: null as ProbabilityQuality | null,
-    roc: new RocCurve(),
-  }));
+  private readonly verifiers = new Map(FIRST.map((name) => [name, new Tally()]));
+  private candidates = 0;
 
   add({ candidates }: ScoredIssue): void {
-    for (const each of this.verifiers) {
-      const scored = candidates.flatMap(({ entry, resolved }) => {
-        const score = entry[each.verifier] ?? null;
-        return score === null ? [] : { score, resolved: resolved === true };
-      });
-      for (const { entry, resolved } of candidates) {
-        const share = shareOf(entry, each.verifier);
-        if (share !== null) each.roc.add(share, resolved === true);
+    this.candidates += candidates.length;
+    for (const { entry } of candidates) {
+      for (const name of Object.keys(entry.measures ?? {})) {
+        if (!this.verifiers.has(name)) this.verifiers.set(name, new Tally());
       }
-      each.scored += scored.length;
-      each.abstained += candidates.length - scored.length;
-      const auc = aucWithin(scored);
-      if (auc !== null) {
-        each.sum += auc;
-        each.issues += 1;
-      }
-      if (scored.length === 0 || each.verifier === 'regression' || each.verifier === 'reproduction') continue;
-      each.probability ??= new ProbabilityQuality();
-      for (const { score, resolved } of scored) each.probability.add(score, resolved);
     }
+    for (const [name, tally] of this.verifiers) tally.add(name, candidates);
   }
 
   /** Those that scored anybody. */
   report(): VerifierReport[] {
-    return this.verifiers
-      .filter(({ scored }) => scored > 0)
-      .map(({ verifier, scored, abstained, sum, issues, probability, roc }) => ({
+    return [...this.verifiers]
+      .filter(([, { scored }]) => scored > 0)
+      .map(([verifier, { scored, sum, issues, probability, roc }]) => ({
         verifier,
         scored,
-        abstained,
+        abstained: this.candidates - scored,
         auc_within_issue: issues === 0 ? null : sum / issues,
         issues_with_both: issues,
         auc: probability?.auc() ?? null,
@@ -75,10 +59,45 @@ export class VerifierQuality {
   }
 }
 
-/** A score as a number 0..1; null when it is unknown, or unknown of how many. */
-function shareOf(entry: Entry, measure: VerifierReport['verifier']): number | null {
-  const score = entry[measure] ?? null;
-  if (score === null || measure === 'execution_free' || measure === 'learned') return score;
-  const outOf = entry[`${measure}_out_of`] ?? null;
-  return outOf === null ? null : Math.min(1, score / outOf);
+class Tally {
+  scored = 0;
+  /** Of the AUC within an issue, over the issues that have one. */
+  sum = 0;
+  issues = 0;
+  /** Null for what is no probability. */
+  probability: ProbabilityQuality | null = null;
+  readonly roc = new RocCurve();
+
+  add(measure: string, candidates: readonly LabelledEntry[]): void {
+    const isProbability = measure === 'learned' || measureNamed(measure).unit === 'probability';
+    const scored = candidates.flatMap(({ entry, resolved }) => {
+      const score = scoreOf(entry, measure);
+      if (score === null) return [];
+      return { score, share: isProbability ? score : shareOf(entry, measure), resolved: resolved === true };
+    });
+    if (scored.length === 0) return;
+    this.scored += scored.length;
+    if (isProbability) this.probability ??= new ProbabilityQuality();
+    for (const { score, share, resolved } of scored) {
+      this.probability?.add(score, resolved);
+      if (share !== null) this.roc.add(share, resolved);
+    }
+    const auc = aucWithin(scored);
+    if (auc === null) return;
+    this.sum += auc;
+    this.issues += 1;
+  }
+}
+
+function scoreOf(entry: Entry, measure: string): number | null {
+  if (measure === 'execution_free' || measure === 'learned') return entry[measure] ?? null;
+  if (measure === 'regression' || measure === 'reproduction') return entry[measure];
+  return entry.measures?.[measure] ?? null;
+}
+
+/** A count as a share of what it goes up to; null where that is unknown, and for other scores. */
+function shareOf(entry: Entry, measure: string): number | null {
+  if (measureNamed(measure).unit !== 'count') return null;
+  const share = rate(entry, { by: measure, weight: 1 });
+  return share === null ? null : Math.min(1, share);
 }

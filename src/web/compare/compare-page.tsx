@@ -1,6 +1,6 @@
 import type { CandidateEvidence, EvidenceView } from '../../http/runs/evidence-view.js';
 import { runPath } from '../api.js';
-import { moment, money } from '../format.js';
+import { measured, moment, money } from '../format.js';
 import { Loading, Notice, Problem } from '../notice.js';
 import { linkTo } from '../route.js';
 import { useAnswer } from '../use-answer.js';
@@ -120,14 +120,12 @@ function digest(text: string): string {
   return hash.toString(16).padStart(8, '0');
 }
 
-const MEASURES = ['execution_free', 'regression', 'reproduction'] as const;
-const NAMES = { execution_free: 'Judge', regression: 'Regression', reproduction: 'Tests' } as const;
-
 /** Candidates of both runs by id, in the order of the first. */
 export function CompareCandidates({ a, b }: { readonly a: EvidenceView; readonly b: EvidenceView }) {
   const left = byId(a);
   const right = byId(b);
   const ids = [...new Set([...left.keys(), ...right.keys()])];
+  const measures = [...new Map([...a.measures, ...b.measures].map((each) => [each.name, each])).values()];
   return (
     <section aria-labelledby="ranking-title">
       <h2 id="ranking-title">Ranking and scores</h2>
@@ -136,7 +134,7 @@ export function CompareCandidates({ a, b }: { readonly a: EvidenceView; readonly
           <thead>
             <tr>
               <th scope="col">Candidate</th>
-              {['Rank', ...MEASURES.map((measure) => NAMES[measure])].flatMap((name) => [
+              {['Rank', ...measures.map(({ title }) => title)].flatMap((name) => [
                 <th key={`${name} A`} scope="col" class="number">
                   {name} A
                 </th>,
@@ -151,8 +149,12 @@ export function CompareCandidates({ a, b }: { readonly a: EvidenceView; readonly
               <tr key={id}>
                 <th scope="row">{id}</th>
                 <Pair left={rankOf(left.get(id), a)} right={rankOf(right.get(id), b)} />
-                {MEASURES.map((measure) => (
-                  <Pair key={measure} left={scoreOf(left.get(id), measure)} right={scoreOf(right.get(id), measure)} />
+                {measures.map((measure) => (
+                  <Pair
+                    key={measure.name}
+                    left={scoreOf(left.get(id), measure)}
+                    right={scoreOf(right.get(id), measure)}
+                  />
                 ))}
               </tr>
             ))}
@@ -186,11 +188,11 @@ function rankOf(candidate: CandidateEvidence | undefined, { selection }: Evidenc
   return `${mark}${candidate.rank ?? '–'}`;
 }
 
-function scoreOf(candidate: CandidateEvidence | undefined, measure: (typeof MEASURES)[number]): string {
-  const verdict = candidate?.verdicts.find((each) => each.measure === measure);
+function scoreOf(candidate: CandidateEvidence | undefined, { name, unit }: EvidenceView['measures'][number]): string {
+  const verdict = candidate?.verdicts.find((each) => each.measure === name);
   if (verdict === undefined) return '–';
   if (verdict.kind === 'abstained') return `∅ ${verdict.reason}`;
-  return measure === 'execution_free' ? verdict.score.toFixed(3) : `${verdict.score}/${verdict.out_of}`;
+  return measured(verdict.score, verdict.out_of, unit);
 }
 
 /** Which generated tests took part in each run, and what they were worth. */

@@ -1,16 +1,10 @@
 import type { CandidateEvidence, EvidenceView } from '../../http/runs/evidence-view.js';
+import { measured } from '../format.js';
 import { linkTo } from '../route.js';
 import { Flags } from './candidate-panel.js';
 import { behaviourLetters } from './matrix-model.js';
 
-const MEASURES = ['execution_free', 'regression', 'reproduction'] as const;
-const NAMES = { execution_free: 'Judge', regression: 'Regression', reproduction: 'Tests' } as const;
-const MEANINGS = {
-  execution_free:
-    'what the judge without execution says, 0 to 1: the probability that the patch is right, or is the better one',
-  regression: "the repository's tests that still pass, of those that passed before",
-  reproduction: 'generated tests that the patch solves, of those admitted',
-} as const;
+type Measure = EvidenceView['measures'][number];
 
 interface Props {
   readonly evidence: EvidenceView;
@@ -28,13 +22,14 @@ export function CandidatesTable({ evidence, open }: Props) {
       {candidates.length > 0 && (
         <div class="scroll" tabIndex={0} role="region" aria-label="Table of candidates">
           <table class="list candidates">
-            <Head />
+            <Head measures={evidence.measures} />
             <tbody>
               {candidates.map((candidate) => (
                 <Row
                   key={candidate.candidate_id}
                   runId={run.id}
                   candidate={candidate}
+                  measures={evidence.measures}
                   letter={letters.get(candidate.candidate_id) ?? '–'}
                   isSelected={candidate.candidate_id === selection?.candidate_id}
                   isOpen={candidate.candidate_id === open}
@@ -49,7 +44,7 @@ export function CandidatesTable({ evidence, open }: Props) {
   );
 }
 
-function Head() {
+function Head({ measures }: Pick<EvidenceView, 'measures'>) {
   return (
     <thead>
       <tr>
@@ -57,9 +52,9 @@ function Head() {
           Rank
         </th>
         <th scope="col">Candidate</th>
-        {MEASURES.map((measure) => (
-          <th key={measure} scope="col" class="number" title={MEANINGS[measure]}>
-            {NAMES[measure]}
+        {measures.map(({ name, title, meaning }) => (
+          <th key={name} scope="col" class="number" title={meaning}>
+            {title}
           </th>
         ))}
         <th scope="col" title="candidates of one letter solved exactly the same generated tests">
@@ -80,6 +75,7 @@ function Head() {
 interface RowProps {
   readonly runId: string;
   readonly candidate: CandidateEvidence;
+  readonly measures: readonly Measure[];
   readonly letter: string;
   readonly isSelected: boolean;
   readonly isOpen: boolean;
@@ -87,7 +83,7 @@ interface RowProps {
   readonly namesModel: boolean;
 }
 
-function Row({ runId, candidate, letter, isSelected, isOpen, namesModel }: RowProps) {
+function Row({ runId, candidate, measures, letter, isSelected, isOpen, namesModel }: RowProps) {
   const { candidate_id: id, rank, flags, steps, model } = candidate;
   return (
     <tr class={[isSelected ? 'selected' : '', isOpen ? 'open' : ''].join(' ')}>
@@ -102,8 +98,8 @@ function Row({ runId, candidate, letter, isSelected, isOpen, namesModel }: RowPr
         {isSelected && <span class="hidden"> selected</span>}
         {namesModel && model !== null && <span class="quiet id">{model}</span>}
       </th>
-      {MEASURES.map((measure) => (
-        <Score key={measure} candidate={candidate} measure={measure} />
+      {measures.map((measure) => (
+        <Score key={measure.name} candidate={candidate} measure={measure} />
       ))}
       <td>{letter}</td>
       <td class="number">
@@ -117,8 +113,8 @@ function Row({ runId, candidate, letter, isSelected, isOpen, namesModel }: RowPr
   );
 }
 
-function Score({ candidate, measure }: { candidate: CandidateEvidence; measure: (typeof MEASURES)[number] }) {
-  const verdict = candidate.verdicts.find((each) => each.measure === measure);
+function Score({ candidate, measure }: { candidate: CandidateEvidence; measure: Measure }) {
+  const verdict = candidate.verdicts.find((each) => each.measure === measure.name);
   if (verdict === undefined) return <td class="number quiet">–</td>;
   if (verdict.kind === 'abstained') {
     return (
@@ -130,7 +126,7 @@ function Score({ candidate, measure }: { candidate: CandidateEvidence; measure: 
   const { score, out_of } = verdict;
   return (
     <td class="number score">
-      {measure === 'execution_free' ? score.toFixed(3) : `${score}/${out_of}`}
+      {measured(score, out_of, measure.unit)}
       <span class="bar" aria-hidden="true" style={{ width: `${Math.max(0, Math.min(1, score / out_of)) * 100}%` }} />
     </td>
   );

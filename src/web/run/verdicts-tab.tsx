@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { CandidateEvidence, EvidenceView } from '../../http/runs/evidence-view.js';
 import type { JudgePromptView } from '../../http/runs/step-views.js';
-import { counted } from '../format.js';
+import { counted, measured } from '../format.js';
 import { Awaited, Notice } from '../notice.js';
 import { useAnswer } from '../use-answer.js';
 
@@ -16,7 +16,7 @@ export function VerdictsTab({ evidence, candidate }: { evidence: EvidenceView; c
       {verdicts.map((verdict) => (
         <section key={verdict.measure} class="verdict" aria-label={verdict.measure}>
           <h3>
-            {verdict.measure}: <Word verdict={verdict} />
+            {verdict.measure}: <Word verdict={verdict} measures={evidence.measures} />
           </h3>
           <Facts evidence={verdict.evidence} />
         </section>
@@ -26,7 +26,7 @@ export function VerdictsTab({ evidence, candidate }: { evidence: EvidenceView; c
   );
 }
 
-function Word({ verdict }: { readonly verdict: Verdict }) {
+function Word({ verdict, measures }: { readonly verdict: Verdict } & Pick<EvidenceView, 'measures'>) {
   if (verdict.kind === 'abstained') {
     return (
       <span>
@@ -34,11 +34,8 @@ function Word({ verdict }: { readonly verdict: Verdict }) {
       </span>
     );
   }
-  return (
-    <span>
-      {verdict.measure === 'execution_free' ? verdict.score.toFixed(4) : `${verdict.score} of ${verdict.out_of}`}
-    </span>
-  );
+  const unit = measures.find(({ name }) => name === verdict.measure)?.unit ?? 'score';
+  return <span>{measured(verdict.score, verdict.out_of, unit, 4)}</span>;
 }
 
 function Facts({ evidence }: { readonly evidence: Verdict['evidence'] }) {
@@ -66,7 +63,8 @@ function said(value: Verdict['evidence'][string]): string {
 
 /** What the judge was given. */
 export function JudgeView({ evidence, candidate }: { evidence: EvidenceView; candidate: CandidateEvidence }) {
-  const verdict = candidate.verdicts.find(({ measure }) => measure === 'execution_free');
+  const judges = new Set(evidence.measures.filter(({ kind }) => kind === 'judge').map(({ name }) => name));
+  const verdict = candidate.verdicts.find(({ measure }) => judges.has(measure));
   if (verdict === undefined) return null;
   const { condensed, prompt_hash: hash, disagrees, without_thoughts: blind } = verdict.evidence;
   return (

@@ -1,3 +1,4 @@
+import { EXECUTION_FREE } from '../../../src/core/run/measure.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
 import { describeCandidates } from '../../../src/runs/entries.js';
 import { score } from '../../../src/runs/score.js';
@@ -58,7 +59,7 @@ describe('scoring', () => {
   const task = { issue: calculatorIssue, candidates: [candidate('a', RIGHT)], tests: [] };
   const verifier = (verdicts: () => Promise<readonly Verdict[]>): Verifier => ({
     name: 'played',
-    measures: ['execution_free'],
+    measures: [EXECUTION_FREE],
     verify: verdicts,
   });
 

@@ -1,5 +1,6 @@
 import { contentKey } from '../../../src/core/fingerprint.js';
 import type { Candidate } from '../../../src/core/run/candidate.js';
+import { EXECUTION_FREE } from '../../../src/core/run/measure.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
 import type { VerificationTask, Verifier } from '../../../src/core/run/verifier.js';
 import { ask, type Asked, tokensOf } from '../pointwise/ask.js';
@@ -25,7 +26,7 @@ const MOST = 2_000;
 export function createPairwiseVerifier(options: JudgeOptions): Verifier {
   return {
     name: 'execution-free',
-    measures: ['execution_free'],
+    measures: [EXECUTION_FREE],
     verify: (task, signal) => verify(options, task, signal),
   };
 }

@@ -1,3 +1,4 @@
+import { EXECUTION_FREE } from '../../../src/core/run/measure.js';
 import type { AbstainReason, Verdict } from '../../../src/core/run/verdict.js';
 
 /** What a judge makes of one candidate, before it is a verdict. */
@@ -15,7 +16,7 @@ export function abstained(reason: AbstainReason, detail: string, evidence: Verdi
 }
 
 export function verdictOf(candidate_id: string, judged: Judged): Verdict {
-  const common = { candidate_id, measure: 'execution_free' as const };
+  const common = { candidate_id, measure: EXECUTION_FREE.name };
   return judged.kind === 'scored' ? { ...judged, ...common, out_of: 1 } : { ...judged, ...common };
 }
 

@@ -1,4 +1,5 @@
 import type { Candidate } from '../../../src/core/run/candidate.js';
+import { EXECUTION_FREE } from '../../../src/core/run/measure.js';
 import type { VerificationTask, Verifier } from '../../../src/core/run/verifier.js';
 import { UNTRACED } from '../../../src/ports/tracer.js';
 import { abstained, verdictOf, type Judged } from './judged.js';
@@ -15,12 +16,12 @@ const DISAGREEMENT = 0.25;
 export function pointwiseVerifier(options: JudgeOptions, judge: Judge): Verifier {
   return {
     name: 'execution-free',
-    measures: ['execution_free'],
+    measures: [EXECUTION_FREE],
     pointwise: true,
     verify: (task, signal) =>
       oneByOne(task.candidates, async (candidate) => {
         const { candidate_id } = candidate;
-        const part = { kind: 'verdict', name: 'execution_free', facts: { candidate: candidate_id } } as const;
+        const part = { kind: 'verdict', name: EXECUTION_FREE.name, facts: { candidate: candidate_id } } as const;
         const judged = await (options.tracer ?? UNTRACED).within(part, () =>
           judgeCandidate(options, judge, attemptOf(task, candidate), signal),
         );

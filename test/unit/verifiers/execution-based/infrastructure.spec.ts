@@ -7,7 +7,7 @@ import type { Candidate } from '../../../../src/core/run/candidate.js';
 import type { GeneratedTest } from '../../../../src/core/run/generated-test.js';
 import type { Exclude } from '../../../../src/core/run/verifier.js';
 import type { Issue } from '../../../../src/core/run/issue.js';
-import type { Measure, Verdict } from '../../../../src/core/run/verdict.js';
+import type { Verdict } from '../../../../src/core/run/verdict.js';
 import { createExecutionBasedVerifier } from '../../../../verifiers/execution-based/execution-based.js';
 import { ended, exited, FakeSandbox, type FakeHandler } from '../../../fakes/fake-sandbox.js';
 import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
@@ -204,7 +204,7 @@ describe('infrastructure under the execution-based verifier', () => {
     expect(rest.opens).toBeLessThanOrEqual(4);
   });
 
-  it.each<[string, Partial<World>, FakeHandler, Partial<Record<Measure, RegExp>>]>([
+  it.each<[string, Partial<World>, FakeHandler, Readonly<Record<string, RegExp>>]>([
     [
       'no regression command',
       { issue: { ...calculatorIssue, environment: { ...calculatorIssue.environment, regression_command: null } } },
