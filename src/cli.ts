@@ -8,6 +8,7 @@ import { registerDoctor } from './commands/doctor.js';
 import { registerExport } from './commands/export.js';
 import { registerGrade } from './commands/grade.js';
 import { registerImport } from './commands/import.js';
+import { registerPrompts } from './commands/prompts.js';
 import { registerReport } from './commands/report.js';
 import { registerRescore } from './commands/rescore.js';
 import { registerSelect } from './commands/select.js';
@@ -48,6 +49,7 @@ registerWorker(program, async (options) => {
   const { work } = await import('./worker.js');
   await work(options);
 });
+registerPrompts(program, async () => (await import('./app/run-dependencies.js')).openPrompts());
 registerDoctor(program, openApp);
 registerSweep(program, openApp);
 

@@ -8,7 +8,6 @@ import type { SpreadTools } from '../jobs/run-spread.js';
 import { UnitWorker } from '../jobs/unit-worker.js';
 import { GptTokenizer } from '../models/gpt-tokenizer.js';
 import { createLlmClient } from '../models/llm-clients.js';
-import { MarkdownPromptLibrary } from '../models/prompts/prompt-library.js';
 import { AuditLog } from '../ports/audit-log.js';
 import { HostResources } from '../ports/host-resources.js';
 import { LlmClient, ModelProbe, Tokenizer } from '../ports/llm-client.js';
@@ -32,7 +31,7 @@ import type { OpenStore } from '../store/store.js';
 import { CONFIG, type Config, loadConfig } from './config.js';
 import { PROCESS_NAME, SPREAD, spreadProviders, STORE } from './job-providers.js';
 import { createLogger, nestLogger } from './logger.js';
-import { ConfiguredJudgePrompts, ConfiguredRunDependencies, type RunPorts } from './run-dependencies.js';
+import { ConfiguredJudgePrompts, ConfiguredRunDependencies, openPrompts, type RunPorts } from './run-dependencies.js';
 import { sandboxProviders } from './sandbox-providers.js';
 import { modelProbe, Telemetry } from './telemetry.js';
 import { JobThreads } from './threads/job-threads.js';
@@ -69,7 +68,7 @@ const providers: Provider[] = [
   },
   {
     provide: PromptLibrary,
-    useFactory: ({ criteria }: Config) => new MarkdownPromptLibrary(undefined, criteria),
+    useFactory: ({ prompts }: Config) => openPrompts(prompts),
     inject: [CONFIG],
   },
   {

@@ -7,6 +7,7 @@ import type { ApiKey } from '../core/api-key.js';
 import { BadInputError } from '../core/errors/errors.js';
 import type { JudgeMethod } from '../core/run/verifier.js';
 import { passwordIn } from '../core/secrets.js';
+import type { OwnPrompts } from '../models/prompts/prompt-library.js';
 import type { ClusterOptions } from '../sandbox/kubernetes/options.js';
 import { clusterOf, Settings } from './settings.js';
 
@@ -50,8 +51,7 @@ export interface Config {
     /** Scripts taken from each candidate's own trajectory, at most. */
     readonly harvest: number;
   };
-  /** Folder of criteria to use instead of the shipped ones. */
-  readonly criteria: string | undefined;
+  readonly prompts: OwnPrompts;
   /** File of the price table. */
   readonly prices: string | undefined;
   readonly sandbox: {
@@ -128,7 +128,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       author: s.BESTK_TEST_AUTHOR,
       harvest: s.BESTK_TEST_HARVEST,
     },
-    criteria: s.BESTK_EF_CRITERIA,
+    prompts: { prompts: s.BESTK_PROMPTS, criteria: s.BESTK_EF_CRITERIA },
     prices: s.BESTK_PRICES,
     sandbox: sandboxOf(s),
     images: imagesOf(s),

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { BudgetedLlmClient } from '../models/budgeted-llm-client.js';
 import { GptTokenizer } from '../models/gpt-tokenizer.js';
 import { endpointName } from '../models/llm-clients.js';
-import { MarkdownPromptLibrary } from '../models/prompts/prompt-library.js';
+import { MarkdownPromptLibrary, type OwnPrompts } from '../models/prompts/prompt-library.js';
 import { StoredLlmClient } from '../models/stored-llm-client.js';
 import { createAgentTestWriter } from '../agent/loop/test-writer.js';
 import { createSampler, type Sampler } from '../agent/loop/rollout.js';
@@ -166,10 +166,17 @@ function agentSettings({ llm, agent }: Config): AgentSettings | null {
   return { model, endpoint: endpointName(llm, model), format, temperature: AGENT_TEMPERATURE, limits };
 }
 
+/** Prompts as the settings have them. @throws BadInputError for one of the user's that is wrong, before anything is paid */
+export async function openPrompts(own: OwnPrompts = loadConfig().prompts): Promise<PromptLibrary> {
+  const library = new MarkdownPromptLibrary(own);
+  if (Object.values(own).some((folder) => folder !== undefined)) await library.list();
+  return library;
+}
+
 /** What the verifier is shown of a candidate, with the right answer, as the settings have it. */
 export function trainingConverse(): Converse {
-  const { criteria, judge } = loadConfig();
-  const prompts = new MarkdownPromptLibrary(undefined, criteria);
+  const { prompts: own, judge } = loadConfig();
+  const prompts = new MarkdownPromptLibrary(own);
   const options = { prompts, tokenizer: new GptTokenizer(), promptTokens: judge.promptTokens };
   return (issue, candidate, right) => trainingConversation(options, issue, candidate, right);
 }

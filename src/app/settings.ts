@@ -117,6 +117,7 @@ export const Settings = z.object({
   BESTK_AGENT_CHECK_EVERY: Positive.optional(),
   BESTK_AGENT_STOP_BELOW: z.coerce.number().min(0).max(1).default(0.02),
   BESTK_AGENT_SESSIONS: Positive.max(4096).default(64),
+  BESTK_PROMPTS: z.string().min(1).optional(),
   BESTK_EF_METHOD: z.enum(JUDGE_METHODS).default('yes-no'),
   BESTK_EF_SAMPLES: Positive.max(64).default(1),
   BESTK_EF_VOTES: Positive.max(64).default(8),

@@ -7,57 +7,102 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { BadInputError } from '../../core/errors/errors.js';
 import { contentKey, sha256 } from '../../core/fingerprint.js';
-import { type Criterion, PromptLibrary, type RenderedPrompt } from '../../ports/prompt-library.js';
+import {
+  type Criterion,
+  type PromptDescription,
+  PromptLibrary,
+  type RenderedPrompt,
+} from '../../ports/prompt-library.js';
 
 const ROLES = ['system', 'user'] as const;
 const FILE_NAME = /^(.+)\.(?:system|user)\.md$/;
+const CRITERIA = 'criteria';
+
+/** Folders of the user's own prompts. */
+export interface OwnPrompts {
+  /** Replaces shipped prompts and criteria by their ids, file by file, and adds criteria (BESTK_PROMPTS). */
+  readonly prompts?: string | undefined;
+  /** Criteria to use instead of the shipped ones (BESTK_EF_CRITERIA). */
+  readonly criteria?: string | undefined;
+}
 
 interface Prompt {
   readonly messages: readonly { readonly role: PromptFile['role']; readonly template: Template[] }[];
   readonly hash: string;
+  readonly files: readonly PromptFile[];
 }
 
 /**
- * `prompts/<name>.system.md` and `prompts/<name>.user.md` as Liquid templates with strict variables and filters. Data
- * is put in as it is: never parsed as template, never escaped.
+ * `<name>.system.md` and `<name>.user.md` as Liquid templates with strict variables and filters, the user's files before
+ * the shipped ones. Data is put in as it is: never parsed as template, never escaped.
  */
 export class MarkdownPromptLibrary extends PromptLibrary {
-  readonly #root: URL;
-  readonly #criteria: string;
-  #read: Promise<readonly Criterion[]> | undefined;
+  readonly #shipped: string;
+  readonly #own: OwnPrompts;
+  #criteria: Promise<readonly CriterionFile[]> | undefined;
   readonly #prompts = new Map<string, Promise<Prompt>>();
   #engine: Promise<Liquid> | undefined;
 
-  /**
-   * @param root folder URL with a slash at its end
-   * @param criteria folder of criteria to use instead of the shipped ones
-   */
-  constructor(root: URL = new URL('../../../prompts/', import.meta.url), criteria?: string) {
+  /** @param shipped folder URL with a slash at its end */
+  constructor(own: OwnPrompts = {}, shipped: URL = new URL('../../../prompts/', import.meta.url)) {
     super();
-    this.#root = root;
-    this.#criteria = criteria ?? fileURLToPath(new URL('criteria/', root));
+    this.#shipped = fileURLToPath(shipped);
+    this.#own = own;
   }
 
   criteria(): Promise<readonly Criterion[]> {
-    this.#read ??= readCriteria(this.#criteria);
-    return this.#read;
+    return this.#criterionFiles();
   }
 
   async render(name: string, variables: Readonly<Record<string, unknown>>): Promise<RenderedPrompt> {
     const [engine, prompt] = await Promise.all([this.#liquid(), this.#load(name)]);
-    const messages = prompt.messages.map(({ role, template }) => ({
-      role,
-      content: String(engine.renderSync(template, { ...variables })),
-    }));
+    // A user's message may show the system's again, as some verifiers were trained.
+    let system = '';
+    const messages = prompt.messages.map(({ role, template }) => {
+      const content = String(engine.renderSync(template, { ...variables, system }));
+      if (role === 'system') system = content;
+      return { role, content };
+    });
     return { messages, templateHash: prompt.hash };
   }
 
-  async hashes(): Promise<Readonly<Record<string, string>>> {
-    const files = await readdir(this.#root, { recursive: true });
-    const names = files.flatMap((file) => FILE_NAME.exec(file.replaceAll('\\', '/'))?.[1] ?? []);
-    const sorted = [...new Set(names)].sort();
-    const entries = sorted.map(async (name) => [name, (await this.#load(name)).hash] as const);
-    return Object.fromEntries(await Promise.all(entries));
+  async list(): Promise<readonly PromptDescription[]> {
+    const names = await namesIn(this.#shipped);
+    await this.#refuseStrangers(new Set(names));
+    const prompts = names.map(async (id): Promise<PromptDescription> => {
+      const { hash, files } = await this.#load(id);
+      return { id, hash, files: files.map(({ role, path, own, raw }) => ({ role, path, own, text: raw })) };
+    });
+    const criteria = (await this.#criterionFiles()).map(({ id, hash, path, own, raw }): PromptDescription => {
+      return { id: `${CRITERIA}/${id}`, hash, files: [{ role: 'criterion', path, own, text: raw }] };
+    });
+    return [...(await Promise.all(prompts)), ...criteria].sort((a, b) => (a.id < b.id ? -1 : 1));
+  }
+
+  /** A misspelt name would be a change that changes nothing. */
+  async #refuseStrangers(known: ReadonlySet<string>): Promise<void> {
+    const { prompts: folder } = this.#own;
+    const stranger = folder === undefined ? undefined : (await namesIn(folder)).find((name) => !known.has(name));
+    if (stranger === undefined) return;
+    throw new BadInputError(
+      `holds "${stranger}", which is not a prompt of bestk.`,
+      { file: folder },
+      'List the ids with `bestk prompts`, or remove the file.',
+    );
+  }
+
+  #criterionFiles(): Promise<readonly CriterionFile[]> {
+    this.#criteria ??= this.#readCriteria();
+    return this.#criteria;
+  }
+
+  async #readCriteria(): Promise<readonly CriterionFile[]> {
+    const { criteria, prompts } = this.#own;
+    const base = await readCriteria(criteria ?? join(this.#shipped, CRITERIA), criteria !== undefined);
+    const overlay = prompts === undefined ? undefined : join(prompts, CRITERIA);
+    const over = overlay === undefined || !existsSync(overlay) ? [] : await readCriteria(overlay, true);
+    const byId = new Map([...base, ...over].map((each) => [each.id, each]));
+    return [...byId.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 
   #load(name: string): Promise<Prompt> {
@@ -69,16 +114,22 @@ export class MarkdownPromptLibrary extends PromptLibrary {
   }
 
   async #parse(name: string): Promise<Prompt> {
-    const present = ROLES.map((role) => ({ role, url: new URL(`${name}.${role}.md`, this.#root) })).filter(({ url }) =>
-      existsSync(url),
-    );
-    if (present.length === 0) throw new Error(`There is no prompt "${name}" in ${this.#root.pathname}.`);
-    const files = await Promise.all(present.map(({ role, url }) => readPromptFile(url, name, role)));
+    const shipped = await this.#filesOf(this.#shipped, name, false);
+    if (shipped.length === 0) throw new Error(`There is no prompt "${name}" in ${this.#shipped}.`);
+    const own = this.#own.prompts === undefined ? [] : await this.#filesOf(this.#own.prompts, name, true);
+    const files = ROLES.flatMap((role) => [...own, ...shipped].find((file) => file.role === role) ?? []);
     const engine = await this.#liquid();
+    const given = new Set(['system', ...shipped.flatMap(({ template }) => engine.globalVariablesSync(template))]);
     return {
-      messages: files.map(({ role, template }) => ({ role, template: engine.parse(template) })),
+      messages: files.map((file) => ({ role: file.role, template: parsed(engine, file, given) })),
       hash: contentKey(files.map(({ role, raw }) => [role, raw])),
+      files,
     };
+  }
+
+  async #filesOf(folder: string, name: string, own: boolean): Promise<readonly PromptFile[]> {
+    const present = ROLES.filter((role) => existsSync(join(folder, `${name}.${role}.md`)));
+    return Promise.all(present.map((role) => readPromptFile(folder, { id: name, role, own })));
   }
 
   #liquid(): Promise<Liquid> {
@@ -89,6 +140,27 @@ export class MarkdownPromptLibrary extends PromptLibrary {
   }
 }
 
+async function namesIn(folder: string): Promise<readonly string[]> {
+  const files = await readdir(folder, { recursive: true }).catch((error: unknown) => {
+    throw new BadInputError(`cannot be read (${(error as Error).message})`, { file: folder }, 'Check BESTK_PROMPTS.');
+  });
+  return [...new Set(files.flatMap((file) => FILE_NAME.exec(file.replaceAll('\\', '/'))?.[1] ?? []))].sort();
+}
+
+/** @throws BadInputError for a template that cannot be parsed, or names what this prompt is not given */
+function parsed(engine: Liquid, { path, template, own }: PromptFile, given: ReadonlySet<string>): Template[] {
+  if (!own) return engine.parse(template);
+  try {
+    const stranger = engine.globalVariablesSync(template).find((name) => !given.has(name));
+    if (stranger === undefined) return engine.parse(template);
+    const names = [...given].sort().join(', ');
+    throw new BadInputError(`is no variable of this prompt; it is given ${names}.`, { file: path, field: stranger });
+  } catch (error) {
+    if (error instanceof BadInputError) throw error;
+    throw new BadInputError(`is no Liquid template (${(error as Error).message})`, { file: path });
+  }
+}
+
 const FrontMatter = z.strictObject({
   id: z.string(),
   version: z.int().positive(),
@@ -96,30 +168,71 @@ const FrontMatter = z.strictObject({
 });
 
 /** One message of a prompt: Markdown behind YAML front matter. */
-export interface PromptFile {
+interface PromptFile {
+  readonly path: string;
+  readonly own: boolean;
   /** The file as it is, front matter included; what is hashed. */
   readonly raw: string;
   readonly role: 'system' | 'user';
   readonly template: string;
 }
 
-/** @throws Error when the file is missing or its front matter is not that of `id` and `role`: a programming error */
-export async function readPromptFile(file: URL, id: string, role: 'system' | 'user'): Promise<PromptFile> {
-  const raw = await readFile(file, 'utf8');
-  const [, frontMatter, template] = /^---\n(.*?)\n---\n(.*)$/s.exec(raw) ?? [];
-  if (frontMatter === undefined || template === undefined) throw new Error(`${file.pathname} has no front matter.`);
-  const known = FrontMatter.parse(parse(frontMatter));
-  if (known.id !== id || known.role !== role) throw new Error(`${file.pathname} is not ${role} of ${id}.`);
-  return { raw, role, template: template.trim() };
+/** @throws BadInputError when the file's front matter is missing or not that of `id` and `role` */
+async function readPromptFile(
+  folder: string,
+  { id, role, own }: Pick<PromptFile, 'role' | 'own'> & { readonly id: string },
+): Promise<PromptFile> {
+  const path = join(folder, `${id}.${role}.md`);
+  const { raw, head, text } = await readMarkdown(path, `Begin it with id: ${id}, version: 1, role: ${role}.`);
+  const { id: said, role: as } = readHead(FrontMatter, head, path);
+  if (said !== id) throw new BadInputError(`must be "${id}", as the file is named.`, { file: path, field: 'id' });
+  if (as !== role) throw new BadInputError(`must be "${role}", as the file is named.`, { file: path, field: 'role' });
+  return { path, own, raw, role, template: text.trim() };
 }
 
-const CriterionFrontMatter = z.strictObject({ id: z.string(), version: z.int().positive(), title: z.string().min(1) });
+async function readMarkdown(file: string, example: string): Promise<{ raw: string; head: string; text: string }> {
+  const raw = await readFile(file, 'utf8');
+  const [, head, text] = /^---\n(.*?)\n---\n(.*)$/s.exec(raw) ?? [];
+  if (head === undefined || text === undefined || text.trim() === '') {
+    throw new BadInputError('has no front matter with a text behind it.', { file }, example);
+  }
+  return { raw, head, text };
+}
+
+function readHead<T extends z.ZodType>(schema: T, head: string, file: string): z.output<T> {
+  const parsed = schema.safeParse(parseYaml(head, file));
+  if (parsed.success) return parsed.data;
+  const [problem] = parsed.error.issues;
+  throw new BadInputError(problem?.message ?? 'is wrong', { file, field: problem?.path.join('.') });
+}
+
+function parseYaml(head: string, file: string): unknown {
+  try {
+    return parse(head);
+  } catch (error) {
+    throw new BadInputError(`has front matter that is no YAML (${(error as Error).message})`, { file });
+  }
+}
+
+const CriterionFrontMatter = z.strictObject({
+  id: z.string(),
+  version: z.int().positive(),
+  title: z.string().min(1),
+  /** `trajectory`: not asked about a patch that comes without one. */
+  needs: z.literal('trajectory').optional(),
+});
+
+interface CriterionFile extends Criterion {
+  readonly path: string;
+  readonly own: boolean;
+  readonly raw: string;
+}
 
 /**
- * The criteria of a folder: each `<id>.md` is Markdown behind YAML front matter `{id, version, title}`.
+ * The criteria of a folder: each `<id>.md` is Markdown behind YAML front matter `{id, version, title, needs?}`.
  * @throws BadInputError naming file and field
  */
-export async function readCriteria(folder: string): Promise<readonly Criterion[]> {
+async function readCriteria(folder: string, own: boolean): Promise<readonly CriterionFile[]> {
   const files = await readdir(folder).catch((error: unknown) => {
     throw new BadInputError(
       `cannot be read (${(error as Error).message})`,
@@ -130,18 +243,15 @@ export async function readCriteria(folder: string): Promise<readonly Criterion[]
   const names = files.filter((file) => file.endsWith('.md')).sort();
   if (names.length === 0)
     throw new BadInputError('holds no criterion.', { file: folder }, 'Add a file like root-cause.md.');
-  return Promise.all(names.map((name) => readCriterion(join(folder, name), name.slice(0, -'.md'.length))));
-}
-
-async function readCriterion(file: string, id: string): Promise<Criterion> {
-  const raw = await readFile(file, 'utf8');
-  const [, frontMatter, text] = /^---\n(.*?)\n---\n(.*)$/s.exec(raw) ?? [];
-  if (frontMatter === undefined || text === undefined || text.trim() === '') {
-    throw new BadInputError('has no front matter with a text behind it.', { file }, 'Write it like root-cause.md.');
-  }
-  const parsed = CriterionFrontMatter.safeParse(parse(frontMatter));
-  const [problem] = parsed.error?.issues ?? [];
-  if (problem !== undefined) throw new BadInputError(problem.message, { file, field: problem.path.join('.') });
-  if (parsed.data?.id !== id) throw new BadInputError(`must be "${id}", as the file is named.`, { file, field: 'id' });
-  return { id, title: parsed.data.title, text: text.trim(), hash: sha256(raw) };
+  return Promise.all(
+    names.map(async (name) => {
+      const path = join(folder, name);
+      const id = name.slice(0, -'.md'.length);
+      const { raw, head, text } = await readMarkdown(path, 'Write it like root-cause.md.');
+      const { id: said, title, needs } = readHead(CriterionFrontMatter, head, path);
+      if (said !== id) throw new BadInputError(`must be "${id}", as the file is named.`, { file: path, field: 'id' });
+      const needsSteps = needs === 'trajectory';
+      return { id, title, text: text.trim(), needsSteps, hash: sha256(raw), path, own, raw };
+    }),
+  );
 }

@@ -61,10 +61,10 @@ const methods = (cli: CommandLine): unknown[] =>
 it.each([
   ['ef', judge, 'yes-no-logprobs', 2],
   ['ef:yes-no', judge, 'yes-no-logprobs', 2],
-  ['ef:rubric', judge, 'rubric-logprobs', 6],
+  ['ef:rubric', judge, 'rubric-logprobs', 4],
   ['ef:pairwise', judge, 'pairwise-tournament', 2],
   ['ef:yes-no', blind, 'yes-no-votes', 16],
-  ['ef:rubric', blind, 'rubric-letters', 6],
+  ['ef:rubric', blind, 'rubric-letters', 4],
   ['ef:yes-no', dull, 'numeric-grade', 18],
 ] as const)('%s through the command line: %#', async (verifiers, answer, method, calls) => {
   const cli = await commandLine(answer);
@@ -80,7 +80,7 @@ it('takes the way that the settings name', async () => {
   const cli = await commandLine(judge);
   expect((await cli.run(select(cli, 'ef'), { BESTK_EF_METHOD: 'rubric', BESTK_EF_SAMPLES: '2' })).code).toBe(0);
   expect(methods(cli)).toEqual(['rubric-logprobs', 'rubric-logprobs']);
-  expect(server.calls).toHaveLength(12);
+  expect(server.calls).toHaveLength(8);
 });
 
 it('asks the server that has the model', async () => {

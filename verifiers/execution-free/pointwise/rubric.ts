@@ -22,8 +22,10 @@ export function createRubricVerifier(options: JudgeOptions): Verifier {
 }
 
 async function judge(options: JudgeOptions, rendered: RenderedAttempt, signal: AbortSignal): Promise<Judged> {
-  const criteria = await options.prompts.criteria();
   const { condensed, ...variables } = rendered;
+  const all = await options.prompts.criteria();
+  const criteria = all.filter(({ needsSteps }) => !needsSteps || variables.steps !== '');
+  if (criteria.length === 0) return numericGrade(options, rendered, signal);
   const prompts = await Promise.all(
     criteria.map(({ title, text }) => options.prompts.render(PROMPT, { ...variables, title, criterion: text })),
   );

@@ -10,6 +10,7 @@ import { candidate, judged, plain, prompts, tagged } from './judge-world.js';
 
 const criterionOf = (text: string): string => /Criterion: \*\*(.*?)\*\*/.exec(text)?.[1] ?? '';
 const steps = [{ thought: 'I am sure.', action: 'ls', observation: 'a.py' }];
+const told = candidate('c1', { trajectory: { steps, exit_reason: 'agent' } });
 
 it('is the mean over criteria of the expected letter, A = 1 down to T = 0', async () => {
   const llm = new FakeLlmClient(({ messages }) => {
@@ -17,7 +18,7 @@ it('is the mean over criteria of the expected letter, A = 1 down to T = 0', asyn
     if (title === 'Root cause') return tagged('score', { A: 0.5, T: 0.5 });
     return title === 'Code and regressions' ? tagged('score', { A: 0.9, YES: 0.1 }) : tagged('score', { K: 1 });
   });
-  const { c1 } = await judged(createRubricVerifier, llm, [candidate('c1')]);
+  const { c1 } = await judged(createRubricVerifier, llm, [told]);
   const k = 1 - 10 / 19;
   expect(c1).toMatchObject({
     kind: 'scored',
@@ -57,7 +58,7 @@ it('uses criteria of one’s own, and keeps them apart in the hash', async () =>
   writeFileSync(join(folder, 'docs.md'), '---\nid: docs\nversion: 1\ntitle: Docs\n---\nAre they right?\n');
   const llm = new FakeLlmClient(() => tagged('score', { A: 1 }));
   const own = await judged(createRubricVerifier, llm, [candidate('c1')], {
-    prompts: new MarkdownPromptLibrary(undefined, folder),
+    prompts: new MarkdownPromptLibrary({ criteria: folder }),
   });
   expect(llm.requests).toHaveLength(1);
   expect(llm.requests[0]?.messages[1]?.content).toMatch(/Criterion: \*\*Docs\*\*\n\nAre they right\?/);
@@ -74,13 +75,13 @@ it.each([
 ])('refuses a folder of criteria with %s', async (_name, files, words) => {
   const folder = mkdtempSync(join(tmpdir(), 'bestk-criteria-'));
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
-  await expect(new MarkdownPromptLibrary(undefined, folder).criteria()).rejects.toThrow(words);
+  await expect(new MarkdownPromptLibrary({ criteria: folder }).criteria()).rejects.toThrow(words);
 });
 
 it('takes the letters that were said where there are no log-probabilities', async () => {
   const answers = ['<score>A</score>', 'I think <score>T</score>, no: <score>C</score>', 'good'];
   const llm = new FakeLlmClient(answers.map(plain));
-  const { c1 } = await judged(createRubricVerifier, llm, [candidate('c1')]);
+  const { c1 } = await judged(createRubricVerifier, llm, [told]);
   expect(c1).toMatchObject({
     kind: 'scored',
     score: expect.closeTo((1 + (1 - 2 / 19)) / 2, 10) as number,
@@ -117,7 +118,6 @@ it('goes on with a tag that was begun for the model, where the server does so', 
 });
 
 describe('a second opinion', () => {
-  const told = candidate('c1', { trajectory: { steps, exit_reason: 'agent' } });
   const judge = (with_: string, without: string): FakeLlmClient =>
     new FakeLlmClient(({ messages }) =>
       tagged('score', { [messages[1]?.content.includes('I am sure.') === true ? with_ : without]: 1 }),
@@ -136,7 +136,7 @@ describe('a second opinion', () => {
   it('is not asked for where there are no thoughts', async () => {
     const llm = judge('A', 'B');
     await judged(createRubricVerifier, llm, [candidate('c1')], { secondOpinion: true });
-    expect(llm.requests).toHaveLength(3);
+    expect(llm.requests).toHaveLength(2);
   });
 });
 
@@ -148,5 +148,19 @@ it('makes a candidate abstain that the model does not answer for', async () => {
     'code-quality',
     'empirical-verification',
     'root-cause',
+  ]);
+});
+
+it('does not ask about the record of the work where there is none', async () => {
+  const llm = new FakeLlmClient(() => tagged('score', { A: 1 }));
+  const { c1 } = await judged(createRubricVerifier, llm, [candidate('c1')]);
+  expect(c1?.evidence.criteria).toEqual({ 'code-quality': 1, 'root-cause': 1 });
+  await judged(createRubricVerifier, llm, [told]);
+  expect(llm.requests.map(({ messages }) => criterionOf(messages[1]?.content ?? ''))).toEqual([
+    'Code and regressions',
+    'Root cause',
+    'Code and regressions',
+    'Empirical verification',
+    'Root cause',
   ]);
 });
