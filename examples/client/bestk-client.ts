@@ -184,7 +184,7 @@ export type Verdict =
   | {
       readonly kind: 'scored';
       readonly candidate_id: string;
-      readonly measure: 'execution_free' | 'regression' | 'reproduction';
+      readonly measure: string;
       readonly score: number;
       readonly out_of: number;
       readonly evidence: Readonly<Record<string, Json>>;
@@ -192,7 +192,7 @@ export type Verdict =
   | {
       readonly kind: 'abstained';
       readonly candidate_id: string;
-      readonly measure: 'execution_free' | 'regression' | 'reproduction';
+      readonly measure: string;
       readonly reason:
         | 'no-source-change'
         | 'refused-patch'
@@ -291,6 +291,14 @@ export type Evidence = {
     readonly detail: string;
     readonly failed: readonly { readonly candidate_id: string; readonly code: string; readonly message: string }[];
   } | null;
+  readonly measures: readonly {
+    readonly name: string;
+    readonly kind: 'judge' | 'existing-tests' | 'generated-tests' | 'fact';
+    readonly unit: 'probability' | 'count' | 'score';
+    readonly better: 'higher' | 'lower';
+    readonly title: string;
+    readonly meaning: string;
+  }[];
   readonly candidates: readonly {
     readonly candidate_id: string;
     readonly rank: number | null;
