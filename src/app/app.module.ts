@@ -3,7 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import type { App } from '../commands/app.js';
 import type { PriceTable } from '../core/budget/budget.js';
 import { readPrices } from '../io/inputs/yaml.js';
-import { InProcessRunQueue } from '../jobs/in-process-run-queue.js';
+import { Jobs } from '../jobs/jobs.js';
 import type { SpreadTools } from '../jobs/run-spread.js';
 import { UnitWorker } from '../jobs/unit-worker.js';
 import { GptTokenizer } from '../models/gpt-tokenizer.js';
@@ -15,7 +15,6 @@ import { Meter } from '../ports/meter.js';
 import { PromptLibrary } from '../ports/prompt-library.js';
 import { ReportStore } from '../ports/report-store.js';
 import { ResultStore } from '../ports/result-store.js';
-import { RunQueue } from '../ports/run-queue.js';
 import { RunStore } from '../ports/run-store.js';
 import { Sandbox } from '../ports/sandbox.js';
 import type { ImportSummary } from '../reports/write-import.js';
@@ -41,7 +40,6 @@ import { VERSION } from './version.js';
 
 const PRICES = Symbol('PriceTable');
 const PORTS = Symbol('RunPorts');
-const RUNS_AT_ONCE = 4;
 /** How long the work of a killed process waits before another takes it up. */
 const LEASE_MS = 6_000;
 
@@ -77,7 +75,6 @@ const providers: Provider[] = [
       telemetry.llm((onRetry) => createLlmClient(config.llm, onRetry), prices),
     inject: [CONFIG, Telemetry, PRICES],
   },
-  { provide: RunQueue, useFactory: () => new InProcessRunQueue(RUNS_AT_ONCE) },
   ...sandboxProviders,
   { provide: Tokenizer, useFactory: () => new GptTokenizer() },
   {
@@ -172,6 +169,7 @@ const providers: Provider[] = [
 })
 export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown {
   @Inject(UnitWorker) private readonly worker!: UnitWorker;
+  @Inject(Jobs) private readonly jobs!: Jobs;
   @Inject(StoreSweeper) private readonly forgetting!: StoreSweeper;
   private readonly sweeper: ContainerSweeper;
 
@@ -184,9 +182,10 @@ export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown 
     this.sweeper = new ContainerSweeper(sandbox, telemetry.warn);
   }
 
-  onApplicationBootstrap(): void {
+  async onApplicationBootstrap(): Promise<void> {
     this.sweeper.start();
     this.forgetting.start();
+    await this.jobs.start([this.runs.handler()]);
   }
 
   async onApplicationShutdown(): Promise<void> {

@@ -6,6 +6,9 @@ import type { OpenStore } from '../store/store.js';
 import { CONFIG, type Config } from './config.js';
 import { RunDependenciesFactory } from '../runs/run-dependencies.js';
 import { RunSettings } from '../runs/run-settings.js';
+import { Jobs } from '../jobs/jobs.js';
+import { PlainJobs } from '../jobs/plain-jobs.js';
+import { ResultStore } from '../ports/result-store.js';
 import type { SpreadTools } from '../jobs/run-spread.js';
 import { StoreSweeper } from '../runs/sweepers.js';
 import { UnitDesk } from '../jobs/unit-desk.js';
@@ -40,6 +43,14 @@ export const spreadProviders: Provider[] = [
         logger.warn(reason);
       }),
     inject: [STORE, CONFIG, RunSettings],
+  },
+  {
+    provide: Jobs,
+    useFactory: (results: ResultStore, { logger }: RunSettings) =>
+      new PlainJobs(results, ({ kind, key }, error) => {
+        logger.error(`A job of the kind "${kind}" failed (${key}): ${String(error)}`);
+      }),
+    inject: [ResultStore, RunSettings],
   },
   {
     provide: UnitPerformer,

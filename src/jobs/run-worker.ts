@@ -23,8 +23,12 @@ export class RunWorker {
   }
 
   /** Does nothing when another process holds the run or it has ended. Never rejects. */
-  async work(id: string): Promise<void> {
+  async work(id: string, signal: AbortSignal): Promise<void> {
     const controller = new AbortController();
+    const stop = (): void => {
+      controller.abort(signal.reason);
+    };
+    signal.addEventListener('abort', stop, { once: true });
     this.active.set(id, controller);
     try {
       await this.settings.turns.next();
@@ -35,17 +39,10 @@ export class RunWorker {
     } catch (error) {
       this.log(id, `Run ${id} is left to be taken up again`, error);
     } finally {
+      signal.removeEventListener('abort', stop);
       this.active.delete(id);
       this.bell.ring(id);
     }
-  }
-
-  stop(id: string): void {
-    this.active.get(id)?.abort(new InterruptedError());
-  }
-
-  stopAll(): void {
-    for (const id of this.active.keys()) this.stop(id);
   }
 
   /** Gives back what is still being worked on, so that nobody has to wait for the leases to run out. */

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
+import { z } from 'zod';
 import { InterruptedError } from '../core/errors/errors.js';
 import { RunConflictError, RunNotFoundError } from '../core/errors/errors.js';
-import { RunQueue } from '../ports/run-queue.js';
 import {
   hasEnded,
   type Run,
@@ -12,7 +12,7 @@ import {
   type RunStatus,
   RunStore,
 } from '../ports/run-store.js';
-import { atMost } from '../jobs/departure.js';
+import { type Job, type JobHandler, Jobs } from '../jobs/jobs.js';
 import { RunBell } from '../jobs/run-bell.js';
 import { RunExecutor } from './run-executor.js';
 import { RunFollowers } from './run-followers.js';
@@ -21,6 +21,15 @@ import { RunWorker } from '../jobs/run-worker.js';
 
 const OPEN: readonly RunStatus[] = ['queued', 'running'];
 const LOOK_EVERY_MS = 1_000;
+/** Of one API key; the runs of others may take hours, so that there are as many places again. */
+const RUNS_AT_ONCE = 4;
+
+const RunJob = z.object({ run_id: z.string() });
+type RunJob = z.infer<typeof RunJob>;
+
+function jobOf(run_id: string, submitter: string): Job {
+  return { kind: 'run', key: run_id, payload: { run_id }, turn: { line: submitter, of: 1 } };
+}
 
 /** Everything that can be asked of runs. Every method may throw StoreUnavailableError. */
 @Injectable()
@@ -34,13 +43,12 @@ export class RunService {
   constructor(
     private readonly store: RunStore,
     private readonly executor: RunExecutor,
-    private readonly queue: RunQueue,
+    private readonly jobs: Jobs,
     private readonly settings: RunSettings,
   ) {
     this.bell = settings.bell;
     this.followers = new RunFollowers(store, settings);
     this.worker = new RunWorker(store, executor, this.bell, settings);
-    queue.onRun((id) => this.work(id));
   }
 
   /**
@@ -52,7 +60,7 @@ export class RunService {
     if (this.closing !== null) throw new InterruptedError('The service is shutting down.');
     this.executor.check?.(request);
     const { run } = await this.store.create(key, request, submitter);
-    if (!hasEnded(run.status)) this.queue.submit(run.id, submitter);
+    if (!hasEnded(run.status)) await this.jobs.submit(jobOf(run.id, submitter));
     return run;
   }
 
@@ -99,7 +107,7 @@ export class RunService {
   async cancel(id: string): Promise<void> {
     if ((await this.statusOf(id)) === 'cancelled') return;
     await this.change(id, { status: 'cancelled' }, ['queued', 'running']);
-    this.worker.stop(id);
+    await this.jobs.cancel('run', id);
   }
 
   /** @throws RunNotFoundError, RunConflictError unless it has ended */
@@ -139,26 +147,34 @@ export class RunService {
     return this.closing;
   }
 
-  /** A run that there is no room for stays in the queue, where another process may take it. */
-  private async work(id: string): Promise<void> {
-    if (!this.takesAll || (await this.settings.room.shortage()) === null) await this.worker.work(id);
+  /** Works on runs in this process. A run that there is no room for stays in the queue, where another process may take it. */
+  handler(): JobHandler<RunJob, null> {
+    return {
+      kind: 'run',
+      payload: RunJob,
+      result: null,
+      atOnce: 2 * RUNS_AT_ONCE,
+      atOnceOfLine: RUNS_AT_ONCE,
+      mayBegin: async () => !this.takesAll || (await this.settings.room.shortage()) === null,
+      perform: async ({ run_id }, { signal }) => {
+        await this.worker.work(run_id, signal);
+        return null;
+      },
+    };
   }
 
   private async close(): Promise<void> {
     for (const timer of this.timers) clearInterval(timer);
-    const { departure, graceMs } = this.settings;
+    const { departure, drainMs } = this.settings;
     departure.begin();
-    const ended = this.queue.close();
     this.bell.ringAll();
-    await departure.waitFor(ended);
-    this.worker.stopAll();
-    await atMost(graceMs, ended);
+    await this.jobs.close(drainMs);
     await this.worker.releaseAll();
   }
 
   private async submitAll(statuses: readonly RunStatus[], only: string | undefined): Promise<void> {
     for (const { id, submitter } of await this.store.withStatus(statuses)) {
-      if (only === undefined || id === only) this.queue.submit(id, submitter);
+      if (only === undefined || id === only) await this.jobs.submit(jobOf(id, submitter));
     }
   }
 

@@ -4,10 +4,7 @@ import { Departure } from '../jobs/departure.js';
 import { RunBell } from '../jobs/run-bell.js';
 import { Turns } from '../jobs/turns.js';
 
-type RunTimes = Pick<RunSettings, 'leaseMs' | 'pollMs' | 'graceMs' | 'patienceMs' | 'process' | 'room'> & {
-  /** How long a shutdown lets work under way finish before it tells it to stop. */
-  readonly drainMs: number;
-};
+type RunTimes = Pick<RunSettings, 'leaseMs' | 'pollMs' | 'graceMs' | 'patienceMs' | 'process' | 'room' | 'drainMs'>;
 
 /** How runs are worked on; the class is the injection token. */
 export class RunSettings {
@@ -32,6 +29,9 @@ export class RunSettings {
   /** Work takes turns with those who ask this process something. */
   readonly turns = new Turns();
 
+  /** How long a shutdown lets work under way finish before it tells it to stop. */
+  readonly drainMs: number;
+
   /** Of this process. */
   readonly departure: Departure;
 
@@ -54,6 +54,7 @@ export class RunSettings {
     this.leaseMs = leaseMs;
     this.pollMs = pollMs;
     this.graceMs = graceMs;
+    this.drainMs = drainMs;
     this.departure = new Departure(drainMs);
   }
 

@@ -1,10 +1,12 @@
 import type { Candidate } from '../../../src/core/run/candidate.js';
 import { MemoryAuditLog } from '../../fakes/memory-audit-log.js';
 import { MemoryReportStore } from '../../fakes/memory-report-store.js';
+import { MemoryResultStore } from '../../fakes/memory-result-store.js';
 import { type LoggerService, Module } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { BestkClient } from '../../../examples/client/bestk-client.js';
-import { InProcessRunQueue } from '../../../src/jobs/in-process-run-queue.js';
+import { Jobs } from '../../../src/jobs/jobs.js';
+import { PlainJobs } from '../../../src/jobs/plain-jobs.js';
 import { PrometheusMeter } from '../../../src/telemetry/prometheus-meter.js';
 import type { AuditedRequest } from '../../../src/http/ops/audit.js';
 import { httpControllers, telemetryProviders } from '../../../src/http/http-controllers.js';
@@ -21,7 +23,6 @@ import { RunSettings } from '../../../src/runs/run-settings.js';
 import { BOUNDLESS, type HostResources } from '../../../src/ports/host-resources.js';
 import { Exposition, Meter } from '../../../src/ports/meter.js';
 import { ModelProbe } from '../../../src/ports/llm-client.js';
-import { RunQueue } from '../../../src/ports/run-queue.js';
 import { AuditLog } from '../../../src/ports/audit-log.js';
 import { ReportStore } from '../../../src/ports/report-store.js';
 import { RunStore } from '../../../src/ports/run-store.js';
@@ -110,9 +111,19 @@ export async function serveRuns(
     providers: [
       { provide: RunStore, useValue: store },
       { provide: RunExecutor, useValue: executor },
-      { provide: RunQueue, useValue: new InProcessRunQueue(2) },
+      {
+        provide: Jobs,
+        useValue: new PlainJobs(new MemoryResultStore(), (_, error) => {
+          note(error);
+        }),
+      },
       { provide: RunSettings, useValue: new RunSettings(logger, { ...TIMES, room }) },
       RunService,
+      {
+        provide: 'worker',
+        useFactory: (jobs: Jobs, runs: RunService) => jobs.start([{ ...runs.handler(), atOnce: 4, atOnceOfLine: 2 }]),
+        inject: [Jobs, RunService],
+      },
       ...telemetryProviders,
       { provide: Meter, useFactory: () => new PrometheusMeter('0.0.0-test', false) },
       { provide: Exposition, useExisting: Meter },

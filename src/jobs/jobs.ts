@@ -1,0 +1,105 @@
+import type { z } from 'zod';
+import { backOffMs } from '../core/async/retry.js';
+import { BadInputError, UnavailableError } from '../core/errors/errors.js';
+import type { ResultStore } from '../ports/result-store.js';
+
+/** What is to be done once, in whichever process has room for it. */
+export interface Job {
+  /** Names who does it, see {@link JobHandler}. */
+  readonly kind: string;
+  /** Names what is done, in 64 letters at most: a content key, or the id of something stored. Asking twice is one job. */
+  readonly key: string;
+  readonly payload: unknown;
+  /** Whose turn it takes. */
+  readonly turn: Turn;
+}
+
+/** Jobs of one line stand behind each other; lines take turns. */
+export interface Turn {
+  readonly line: string;
+  /** How many lines share one turn: the runs of one API key, so that the key with most runs has no more than the others. */
+  readonly of: number;
+}
+
+/** What one execution of a job is given. */
+export interface Work {
+  readonly key: string;
+  /** Aborts when nobody wants the job any more, or this process lost it. */
+  readonly signal: AbortSignal;
+  /** From 1; those of dead processes count. */
+  readonly attempt: number;
+}
+
+/** Does the jobs of one kind. Doing one again after an interruption must be cheap: what was finished is stored. */
+export interface JobHandler<Payload = unknown, Result = unknown> {
+  readonly kind: string;
+  readonly payload: z.ZodType<Payload>;
+  /** What is stored under the job's key when it is done; null = its effect is stored elsewhere, and nobody waits for it. */
+  readonly result: z.ZodType<Result> | null;
+  /** How many this process does at once. */
+  readonly atOnce: number;
+  /** Of these, how many of one line at most; absent = all. */
+  readonly atOnceOfLine?: number;
+  /** Whether one may begin now; absent = always. Asked again a second later. */
+  mayBegin?(): Promise<boolean>;
+  /** @throws UnavailableError that is tried again where it is retryable, NotNowError */
+  perform(payload: Payload, work: Work): Promise<Result>;
+}
+
+/**
+ * Delivers jobs to handlers. The effect of a job is what it stores, in the ResultStore under its key or elsewhere: a queue may
+ * lose a job or deliver it twice, and nothing is lost or paid twice. An infrastructure failure is tried three times in all.
+ */
+export abstract class Jobs {
+  /** Begins to take jobs; until then they wait. Once. */
+  abstract start(handlers: readonly JobHandler[]): Promise<void>;
+  /** Has a job done, whoever waits for it. One that waits or is under way stays as it is. */
+  abstract submit(job: Job): Promise<void>;
+  /**
+   * Waits for the result of a job, from the store where it was done before. When the signal aborts and nobody else waits
+   * here, the job is cancelled.
+   * @throws what the handler threw, and the signal's reason
+   */
+  abstract have<Result>(job: Job, result: z.ZodType<Result>, signal: AbortSignal): Promise<Result>;
+  /** Takes back a job that waits, and stops one that is under way in this process. */
+  abstract cancel(kind: string, key: string): Promise<void>;
+  /** Whether other processes take jobs, too. */
+  abstract isShared(): Promise<boolean>;
+  /** Takes no more, lets what is under way go on for `drainMs`, stops the rest and gives it back. */
+  abstract close(drainMs: number): Promise<void>;
+}
+
+/** A job that is to be done again, here or elsewhere, through no fault of its own. */
+export class NotNowError extends Error {
+  constructor(readonly afterMs: number) {
+    super('not now');
+  }
+}
+
+/** Tries in all, the first one included. */
+export const TRIES = 3;
+
+/** How long to wait before trying again; null = the error is final. @param attempt from 1 */
+export function retryAfterMs(error: unknown, attempt: number): number | null {
+  if (error instanceof NotNowError) return error.afterMs;
+  const mayPass = error instanceof UnavailableError && error.retryable;
+  return mayPass && attempt < TRIES ? 500 + backOffMs(attempt, null, Math.random) : null;
+}
+
+/** Does a job unless its result is stored, and stores it. @throws BadInputError for a payload of another shape */
+export async function perform(
+  handler: JobHandler,
+  { kind, key, payload }: Pick<Job, 'kind' | 'key' | 'payload'>,
+  results: ResultStore,
+  work: Work,
+): Promise<unknown> {
+  const known = handler.result?.safeParse(await results.get(key));
+  if (known?.success === true) return known.data;
+  const read = handler.payload.safeParse(payload);
+  if (!read.success) throw new BadInputError(`the payload of a job of the kind "${kind}" cannot be read.`, {}, UPGRADE);
+  const done = await handler.perform(read.data, work);
+  if (handler.result !== null) await results.put(key, kind, done);
+  return done;
+}
+
+const UPGRADE = 'Have the same version of bestk run in all processes that share the database.';
