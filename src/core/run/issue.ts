@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { argument, identifier, wholeText } from '../identifier.js';
+import { ImageReference } from './image-reference.js';
 
 /** Where an instance's repository lives and how its existing tests are run. */
 export const Environment = z.strictObject({
-  image: argument(),
+  image: ImageReference,
   workdir: argument().startsWith('/', 'must be an absolute path').default('/testbed'),
   /** Commit to check out before history is stripped; null = the image's own HEAD. */
   base_commit: z

@@ -1,3 +1,4 @@
+import type Modem from 'docker-modem';
 import Docker from 'dockerode';
 import { BadInputError, BestkError } from '../../core/errors/errors.js';
 import {
@@ -6,6 +7,8 @@ import {
   ImageMissingError,
   SandboxLostError,
 } from '../../core/errors/unavailable.js';
+import { requireImageReference } from '../../core/run/image-reference.js';
+import { engineModem } from './modem.js';
 
 /** Longest wait for the engine's answer to one call; streams of a running command are not calls. */
 const CALL_TIMEOUT_MS = 60_000;
@@ -27,11 +30,22 @@ export function connectDocker(dockerHost?: string): Docker {
   }
   const [, scheme, host = '', port] = address;
   const protocol = scheme === 'https' ? 'https' : 'http';
-  return new Docker({ protocol, host: host.replace(/^\[|\]$/g, ''), port: Number(port ?? 2375) });
+  return withOwnRequests({ protocol, host: host.replace(/^\[|\]$/g, ''), port: Number(port ?? 2375) });
 }
 
 function overSocket(socketPath: string): Docker {
-  return new Docker({ socketPath, host: '', protocol: 'http' });
+  return withOwnRequests({ socketPath, host: '', protocol: 'http' });
+}
+
+function withOwnRequests(options: Modem.ConstructorOptions): Docker {
+  // The client's types do not know that it takes its modem from outside.
+  return new Docker({ modem: engineModem(options) } as Docker.DockerOptions);
+}
+
+/** An image by a name from outside, which becomes a part of the engine's address. @throws BadInputError */
+export function imageAt(docker: Docker, name: string): Docker.Image {
+  requireImageReference(name);
+  return docker.getImage(name.split('/').map(encodeURIComponent).join('/'));
 }
 
 /** One call to the engine with a deadline, its errors in our words. Not every call of dockerode heeds the signal. */

@@ -5,7 +5,7 @@ import { UnavailableError } from '../../core/errors/errors.js';
 import { ImageMissingError } from '../../core/errors/unavailable.js';
 import type { HostResources } from '../../ports/host-resources.js';
 import { OWNER } from '../container/sandbox-owner.js';
-import { engineCall } from './engine.js';
+import { engineCall, imageAt } from './engine.js';
 import { pullImage, type PullOptions } from './pull.js';
 
 /** Uses that are nearer than this are told to the engine once; well below what other processes count as in use. */
@@ -37,7 +37,7 @@ export class DockerImages {
 
   /** @throws ImageMissingError, EngineUnavailableError */
   async idOf(image: string): Promise<string> {
-    const { Id, RepoTags } = await engineCall({ image }, () => this.docker.getImage(image).inspect());
+    const { Id, RepoTags } = await engineCall({ image }, () => imageAt(this.docker, image).inspect());
     const ours = (RepoTags as string[] | undefined)?.some((tag) => tag.includes(markOf(image))) === true;
     if (ours) await this.#use(image);
     return Id;
@@ -75,7 +75,7 @@ export class DockerImages {
     await this.makeRoom();
     const before = await engineCall({ image }, () => this.docker.listImages());
     await pullImage(this.docker, name, this.options, signal);
-    const { Id } = await engineCall({ image }, () => this.docker.getImage(name).inspect());
+    const { Id } = await engineCall({ image }, () => imageAt(this.docker, name).inspect());
     // The same content under another name is somebody else's.
     if (before.every((each) => each.Id !== Id)) await mark(this.docker, name);
     await this.makeRoom();
@@ -166,7 +166,7 @@ export function markOf(image: string): string {
 export async function mark(docker: Docker, image: string): Promise<void> {
   const repo = `${REPOSITORY}${markOf(image)}`;
   const now = `${String(nowS())}.${PROCESS}`;
-  await engineCall({ image }, (abortSignal) => docker.getImage(image).tag({ repo, tag: now, abortSignal }));
+  await engineCall({ image }, (abortSignal) => imageAt(docker, image).tag({ repo, tag: now, abortSignal }));
   const listed = await engineCall({ image }, () => docker.listImages({ filters: { reference: [repo] } }));
   const tags = listed.flatMap(({ RepoTags }) => RepoTags ?? []);
   for (const tag of tags) if (tag !== `${repo}:${now}` && isStale(tag)) await untag(docker, tag);
@@ -189,7 +189,7 @@ export async function pulledImages(docker: Docker): Promise<readonly Pulled[]> {
 
 /** Takes tags away; with the last one the engine removes the image, unless a container has it. */
 export async function untag(docker: Docker, tag: string): Promise<void> {
-  await engineCall({ image: tag }, () => docker.getImage(tag).remove());
+  await engineCall({ image: tag }, () => imageAt(docker, tag).remove());
 }
 
 function hash(text: string): string {

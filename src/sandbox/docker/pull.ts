@@ -5,13 +5,14 @@ import { z } from 'zod';
 import { abortable } from '../../core/async/deadline.js';
 import { backOffMs, pause } from '../../core/async/retry.js';
 import { ImagePullError } from '../../core/errors/cluster-trouble.js';
-import { EngineDiskFullError } from '../../core/errors/unavailable.js';
+import { EngineDiskFullError, EngineUnavailableError } from '../../core/errors/unavailable.js';
 import { dockerFailure } from './engine.js';
 
 const ATTEMPTS = 4;
 /** A layer of gigabytes tells its progress all the time. */
 const SILENCE_MS = 300_000;
 const TELL_EVERY_MS = 10_000;
+const LONGEST_LINE = 1024 * 1024;
 const NOT_THERE =
   /manifest unknown|not found|does not exist|access denied|unauthorized|no basic auth|invalid reference|denied:/i;
 const NEXT = '`docker pull` says more; a private registry needs `docker login` as the user that bestk runs as.';
@@ -62,8 +63,8 @@ async function pullOnce(docker: Docker, image: string, options: PullOptions, sig
   }, SILENCE_MS);
   try {
     const asked = docker.pull(image, { ...(authconfig && { authconfig }), abortSignal: either });
-    const stream = (await abortable(asked, either)) as NodeJS.ReadableStream & { destroy(): void };
-    await abortable(followed(docker, stream, teller(image, options.say, timer)), either).finally(() => {
+    const stream = (await abortable(asked, either)) as unknown as AsyncIterable<Buffer> & { destroy(): void };
+    await abortable(followed(stream, teller(image, options.say, timer)), either).finally(() => {
       stream.destroy();
     });
   } finally {
@@ -71,18 +72,27 @@ async function pullOnce(docker: Docker, image: string, options: PullOptions, sig
   }
 }
 
-function followed(
-  docker: Docker,
-  stream: NodeJS.ReadableStream,
-  onProgress: (progress: Progress) => void,
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const done = (error: Error | null): void => {
-      if (error === null) resolve();
-      else reject(error);
-    };
-    docker.modem.followProgress(stream, done, onProgress);
-  });
+/** Reads the engine's progress to its end. @throws Error with what it says went wrong */
+async function followed(stream: AsyncIterable<Buffer>, onProgress: (progress: Progress) => void): Promise<void> {
+  let rest = '';
+  for await (const chunk of stream) {
+    const lines = (rest + chunk.toString('utf8')).split('\n');
+    rest = lines.pop() ?? '';
+    if (rest.length > LONGEST_LINE) throw new EngineUnavailableError('its progress is no list of lines');
+    for (const line of lines) onProgress(progressOf(line));
+  }
+}
+
+function progressOf(line: string): Progress {
+  if (line.trim() === '') return {};
+  let progress: Progress;
+  try {
+    progress = JSON.parse(line) as Progress;
+  } catch {
+    throw new EngineUnavailableError(`its progress is not JSON: ${line.slice(0, 200)}`);
+  }
+  if (typeof progress.error === 'string') throw new Error(progress.error);
+  return progress;
 }
 
 function teller(image: string, say: (text: string) => void, silence: NodeJS.Timeout) {
@@ -101,6 +111,7 @@ function teller(image: string, say: (text: string) => void, silence: NodeJS.Time
 
 /** @returns what went wrong in our words; retryable where the registry or the way to it may be better later */
 function pullFailure(error: unknown, image: string): Error {
+  if (error instanceof EngineUnavailableError) return error;
   const message = error instanceof Error ? error.message.trim() : String(error);
   if (/no space left on device/i.test(message)) return new EngineDiskFullError(message);
   const isOfSocket = typeof (error as { code?: unknown }).code === 'string';

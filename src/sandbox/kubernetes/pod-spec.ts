@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { requireImageReference } from '../../core/run/image-reference.js';
 import type { SandboxLimits } from '../../ports/sandbox.js';
 import { isDeadOwner, isNeighbour, LABEL, OWNER } from '../container/sandbox-owner.js';
 import type { ClusterOptions, ObjectMeta, Pod, PodSpec, WorkerPod } from './options.js';
@@ -21,8 +22,12 @@ export interface PodPlan {
   readonly preparation: readonly string[];
 }
 
-/** A pod that has no token, no privilege and no name to ask for, and that the cluster ends after `ttlS` seconds. */
+/**
+ * A pod that has no token, no privilege and no name to ask for, and that the cluster ends after `ttlS` seconds.
+ * @throws BadInputError for an image of no such name
+ */
 export function podOf({ name, image, purpose, limits, ttlS, preparation }: PodPlan, options: ClusterOptions): Pod {
+  requireImageReference(image);
   return {
     metadata: { name, ...podLabels(purpose, options.worker), ...ownedBy(options) },
     spec: {

@@ -1,0 +1,156 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import fc from 'fast-check';
+import { BadInputError } from '../../../src/core/errors/errors.js';
+import {
+  EngineDiskFullError,
+  EngineUnavailableError,
+  ImageMissingError,
+} from '../../../src/core/errors/unavailable.js';
+import { isImageReference } from '../../../src/core/run/image-reference.js';
+import { connectDocker, engineCall } from '../../../src/sandbox/docker/engine.js';
+import { DockerImages, type ImageOptions } from '../../../src/sandbox/docker/images.js';
+import { BOUNDLESS } from '../../../src/ports/host-resources.js';
+import { hostileSegment, hostileString } from '../../system/http/fuzz/hostile.js';
+
+const OPTIONS: ImageOptions = {
+  pull: 'missing',
+  cacheBytes: undefined,
+  room: BOUNDLESS,
+  configFolder: '/nowhere',
+  say: () => undefined,
+};
+
+const servers: Server[] = [];
+afterEach(() => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+async function listening(answer: RequestListener): Promise<{ server: Server; host: string }> {
+  const server = createServer(answer).listen(0, '127.0.0.1');
+  servers.push(server);
+  await once(server, 'listening');
+  return { server, host: `127.0.0.1:${(server.address() as AddressInfo).port}` };
+}
+
+async function imagesOf(answer: RequestListener): Promise<{ images: DockerImages; server: Server; host: string }> {
+  const { server, host } = await listening(answer);
+  return { images: new DockerImages(connectDocker(`tcp://${host}`), OPTIONS), server, host };
+}
+
+const json = { 'content-type': 'application/json' };
+const go = new AbortController().signal;
+
+describe('an image is asked for', () => {
+  it('by its own address and nowhere else, whatever its name', async () => {
+    const asked: string[] = [];
+    const { images } = await imagesOf(({ url = '' }, response) => {
+      asked.push(url);
+      response.writeHead(200, json).end('{"Id": "sha256:1", "RepoTags": []}');
+    });
+    const names = fc.oneof(
+      fc.stringMatching(/^([a-z0-9.]{1,9}(:[0-9]{1,5})?\/)?[a-z0-9]+([._-][a-z0-9]+){0,2}(\/[a-z]+){0,2}(:\w{1,9})?$/),
+      hostileSegment,
+      hostileString,
+      fc.tuple(hostileSegment, hostileSegment).map((parts) => parts.join('/')),
+    );
+    const numRuns = Number(process.env.FUZZ_REQUESTS ?? 300);
+    await fc.assert(
+      fc.asyncProperty(names, async (name) => {
+        asked.length = 0;
+        const failure = await images.idOf(name).then(
+          () => null,
+          (error: unknown) => error,
+        );
+        if (!isImageReference(name)) {
+          expect([failure, asked]).toEqual([expect.any(BadInputError), []]);
+        } else {
+          expect([failure, asked]).toEqual([null, [expect.stringMatching(/^\/images\/[\w.%/-]+\/json$/)]]);
+          expect(decodeURIComponent(asked[0] ?? '')).toBe(`/images/${name}/json`);
+          expect(new URL(asked[0] ?? '', 'http://x').pathname).toBe(asked[0]);
+        }
+      }),
+      { numRuns, seed: Number(process.env.FUZZ_SEED ?? 7) },
+    );
+  }, 120_000);
+});
+
+describe('an engine', () => {
+  it.each(['http://OTHER/', 'foo:bar', '//OTHER/x', 'http://127.0.0.1:1/', 'http://['])(
+    'that sends elsewhere, to %s, is not followed',
+    async (location) => {
+      const elsewhere: string[] = [];
+      const other = await listening(({ url = '' }, response) => {
+        elsewhere.push(url);
+        response.end('{}');
+      });
+      const { images } = await imagesOf((_, response) => {
+        response
+          .writeHead(301, { ...json, location: location.replace('OTHER', other.host) })
+          .end('{"message": "moved"}');
+      });
+      await expect(images.idOf('a/b:1')).rejects.toMatchObject({
+        constructor: EngineUnavailableError,
+        message: expect.stringContaining('301') as string,
+      });
+      await sleep(50);
+      expect(elsewhere).toEqual([]);
+    },
+  );
+
+  it('whose answer does not end is not held', async () => {
+    const { images } = await imagesOf((_, response) => {
+      response.writeHead(200, json);
+      const piece = Buffer.alloc(1024 * 1024, 'x');
+      const more = (): void => {
+        if (!response.destroyed) response.write(piece, () => setImmediate(more));
+      };
+      more();
+    });
+    await expect(images.idOf('a')).rejects.toThrow(/larger than 33554432 bytes/);
+  });
+
+  it('that breaks off, says no JSON or no image is told apart', async () => {
+    const cut = await imagesOf((_, response) => {
+      response.writeHead(200, { ...json, 'content-length': '100' }).write('{');
+      setTimeout(() => response.destroy(), 20);
+    });
+    await expect(cut.images.idOf('a')).rejects.toBeInstanceOf(EngineUnavailableError);
+    const missing = await imagesOf((_, response) => {
+      response.writeHead(404).end('no such thing');
+    });
+    await expect(missing.images.idOf('a')).rejects.toBeInstanceOf(ImageMissingError);
+  });
+
+  it('that resets a connection nobody waits for any more ends nothing', async () => {
+    let given: Socket | undefined;
+    const { server, host } = await imagesOf((_, response) => {
+      response.writeHead(500).end();
+    });
+    server.on('upgrade', (_request, socket: Socket) => {
+      given = socket;
+      socket.write('HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\nhead');
+    });
+    const exec = connectDocker(`tcp://${host}`).getExec('e');
+    const stream = await engineCall({ container: 'c' }, () => exec.start({ hijack: true, stdin: true }));
+    given?.resetAndDestroy();
+    await sleep(50);
+    expect(stream.destroyed).toBe(true);
+  });
+
+  it.each([
+    ['no JSON', 'nonsense\n', EngineUnavailableError],
+    ['a full disk', '{"error": "write /x: no space left on device"}\n', EngineDiskFullError],
+  ])('that tells of a pull with %s fails the pull', async (_what, progress, failure) => {
+    const { images } = await imagesOf(({ url = '' }, response) => {
+      if (url.startsWith('/images/create')) response.writeHead(200, json).end(progress);
+      else response.writeHead(200, json).end('[]');
+    });
+    await expect(images.pull('a/b:1', go)).rejects.toBeInstanceOf(failure);
+  });
+});
