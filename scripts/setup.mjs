@@ -1,5 +1,5 @@
 // Makes a clean clone ready: npm packages, Docker, the build, the images. Plain Node, for it runs before npm ci.
-//   node scripts/setup.mjs quickstart | test | faults | build
+//   node scripts/setup.mjs quickstart | test | all-tests | faults | build
 // Every step is left out when there is nothing to do. Exit 3: the machine lacks something this cannot supply.
 import { fileURLToPath } from 'node:url';
 import { browserPath, missingBrowser } from './setup/browser.mjs';
@@ -7,24 +7,26 @@ import { compile, compiledCurrent } from './setup/compiled.mjs';
 import { canInstall, install } from './setup/debian.mjs';
 import { assertMayStart, missingCompose, missingDocker, startEngine } from './setup/docker.mjs';
 import { engineFault } from './setup/engine.mjs';
-import { buildBase, buildExample, buildFixture } from './setup/images.mjs';
+import { buildBase, buildExample, buildFixture, buildPostgres, buildService } from './setup/images.mjs';
 import { missingFaketime } from './setup/faketime.mjs';
 import { missingPostgres } from './setup/postgres.mjs';
 import { installPackages, missingCompilers, packagesCurrent } from './setup/npm-packages.mjs';
 import { CommandFailed, Unavailable } from './setup/run.mjs';
 
-/** What each goal needs beside packages and the build. Without images it needs no Docker. */
+const TEST = { images: [buildBase, buildFixture], browser: true, postgres: true, compose: true };
+/** What each goal needs beside packages and the build. Without images it needs no Docker; `last` are made of the packages. */
 const GOALS = {
-  quickstart: { images: [buildBase, buildExample], browser: false },
-  test: { images: [buildBase, buildFixture], browser: true },
-  faults: { images: [buildBase, buildFixture], browser: false },
-  build: { images: null, browser: false },
+  quickstart: { images: [buildBase, buildExample] },
+  test: TEST,
+  'all-tests': { ...TEST, last: [buildService, buildPostgres] },
+  faults: { images: [buildBase, buildFixture], postgres: true, faketime: true },
+  build: { images: null },
 };
 
 /** Does what `goal` still needs. Packages and build run beside Docker and images. */
 export async function setUp(goal) {
   const root = fileURLToPath(new URL('..', import.meta.url));
-  const { images, browser } = GOALS[goal];
+  const { images, browser, postgres, compose, faketime, last = [] } = GOALS[goal];
   const installed = packagesCurrent(root);
   const fault = images ? await engineFault() : undefined;
   if (fault) assertMayStart(fault);
@@ -33,9 +35,9 @@ export async function setUp(goal) {
     ...(installed ? [] : missingCompilers()),
     ...(fault ? missingDocker() : []),
     ...(browser ? missingBrowser() : []),
-    ...(goal === 'test' || goal === 'faults' ? missingPostgres() : []),
-    ...(goal === 'test' ? missingCompose() : []),
-    ...(goal === 'faults' ? missingFaketime() : []),
+    ...(postgres ? missingPostgres() : []),
+    ...(compose ? missingCompose() : []),
+    ...(faketime ? missingFaketime() : []),
   ];
   if (lacking.length > 0 && canInstall()) await install(lacking);
   if (browser) browserPath();
@@ -50,6 +52,7 @@ export async function setUp(goal) {
   };
   const failures = (await Promise.allSettled([program(), containers()])).filter(({ status }) => status === 'rejected');
   if (failures.length > 0) throw new AggregateError(failures.map(({ reason }) => reason));
+  for (const build of last) await build(root);
 }
 
 /** Sets up or ends the process: 3 when the machine lacks something, 1 when it is the program that is at fault. */

@@ -1,9 +1,11 @@
 // `npm run test:k8s [-- jest arguments]`: the contract suite, the attacks, the faults, the manifests and `select` on a real
 // issue, on a real cluster. Skips loudly where there is none.
 import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { buildImages, present } from './e2e-real/data.mjs';
 import { bringUp, needCluster } from './kubernetes/cluster.mjs';
 import { setUpOrExit } from './setup.mjs';
+import { buildService } from './setup/images.mjs';
 
 const FIXTURE = 'bestk/fixture:1';
 const SERVICE = 'bestk/service:k8s';
@@ -14,7 +16,7 @@ const WHOLE_CORES = { BESTK_KUBERNETES_CPU_REQUEST: '1' };
 
 needCluster('test:k8s');
 await setUpOrExit('test');
-buildService();
+await buildService(fileURLToPath(new URL('..', import.meta.url)), SERVICE);
 const isReal = present() && buildImages();
 const asked = process.argv.slice(2);
 const { environment, down } = await bringUp([FIXTURE, SERVICE, ...(isReal ? [ISSUE_IMAGE] : [])]);
@@ -31,16 +33,6 @@ try {
 }
 for (const what of failed) console.log(`FAILED ${what}`);
 process.exit(failed.length === 0 ? 0 : 1);
-
-/** The program's own image, for the service and the workers in the cluster. */
-function buildService() {
-  const build = ['build', '-q', '--network', 'none', '--build-arg', 'NODE_IMAGE=bestk/node:20', '-t', SERVICE, '.'];
-  const env = { ...process.env, DOCKER_BUILDKIT: '0' };
-  for (const [command, args] of Object.entries({ bash: ['scripts/node-image.sh'], docker: build })) {
-    const { status, stderr } = spawnSync(command, args, { env, encoding: 'utf8' });
-    if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${stderr}`);
-  }
-}
 
 function run(what, args, more = {}) {
   if (spawnSync(process.execPath, args, { stdio: 'inherit', env: { ...env, ...more } }).status !== 0) failed.push(what);

@@ -9,13 +9,14 @@ import { setUpOrExit } from './setup.mjs';
 import { slowest, summarise } from './test-summary.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const unitAlone = process.argv.includes('--selectProjects=unit');
-await setUpOrExit(unitAlone ? 'build' : 'test');
+const asked = process.argv.slice(2);
+const unitAlone = asked.includes('--selectProjects=unit');
+await setUpOrExit(unitAlone ? 'build' : asked.length === 0 ? 'all-tests' : 'test');
 
 const folder = mkdtempSync(join(tmpdir(), 'bestk-test-'));
 const outputFile = join(folder, 'results.json');
 try {
-  const jest = ['node_modules/jest/bin/jest.js', '--json', `--outputFile=${outputFile}`, ...process.argv.slice(2)];
+  const jest = ['node_modules/jest/bin/jest.js', '--json', `--outputFile=${outputFile}`, ...asked];
   const { status } = spawnSync(process.execPath, ['--experimental-vm-modules', '--no-warnings', ...jest], {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],

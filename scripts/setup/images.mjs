@@ -10,6 +10,10 @@ const BASE = 'bestk/base:bookworm';
 const EXAMPLE = 'bestk/example:1';
 const EXAMPLE_FOLDER = 'examples/quickstart';
 const FIXTURE = 'bestk/fixture:1';
+const NODE = 'bestk/node:20';
+const POSTGRES = 'bestk/postgres:15';
+/** The program's own image, as the tests build it. */
+export const SERVICE = 'bestk/service:test';
 
 /** Builds the image all others stand on, when it is missing or its recipe changed. */
 export async function buildBase(root) {
@@ -41,6 +45,27 @@ export async function buildFixture(root) {
   const build = () => run('bash', [join(root, 'scripts/fixture-image.sh')], { cwd: root });
   if (await inspectImage(FIXTURE)) await build();
   else await step(`image ${FIXTURE}`, build);
+}
+
+/** Builds the program's own image on Node and packages of this machine, when it is missing or what it is made of changed. */
+export async function buildService(root, tag = SERVICE) {
+  await requireClient();
+  await run('bash', [join(root, 'scripts/node-image.sh')], { cwd: root });
+  const ignored = readFileSync(join(root, '.dockerignore'), 'utf8').split('\n');
+  const made = ignored.filter((line) => line.startsWith('!')).map((line) => line.slice(1));
+  const content = `${contentHash(root, ['Dockerfile', ...made])}@${(await inspectImage(NODE)).Id}`;
+  if ((await inspectImage(tag))?.Config.Labels?.['bestk.content'] === content) return;
+  const options = ['--network', 'none', '--build-arg', `NODE_IMAGE=${NODE}`, '--label', `bestk.content=${content}`];
+  const env = { ...process.env, DOCKER_BUILDKIT: '0' };
+  await step(`image ${tag}`, () => run('docker', ['build', '-q', ...options, '-t', tag, '.'], { cwd: root, env }));
+}
+
+/** Builds the image that stands for PostgreSQL's own; its script knows by itself when there is nothing to do. */
+export async function buildPostgres(root) {
+  await requireClient();
+  const build = () => run('bash', [join(root, 'scripts/postgres-image.sh')], { cwd: root });
+  if (await inspectImage(POSTGRES)) await build();
+  else await step(`image ${POSTGRES}`, build);
 }
 
 /** An engine may answer where the docker command is missing; Debian 12 has it in docker.io alone. */

@@ -4,38 +4,54 @@ import type { EngineHarness } from './engine-harness.js';
 
 const MIB = 2 ** 20;
 
-/** On a real engine: every case ends with a clear outcome, and the work goes on in a fresh session. */
+/** Far more than anything here takes on the busiest machine, and far less than what it would take if it went wrong. */
+const SOON_MS = 60_000;
+
+/** On a real engine: every case ends with a clear outcome, and the work goes on: in the same session, or in a fresh one. */
 export function hostileCommandsContract(name: string, { makeSandbox, leftovers }: EngineHarness): void {
   describe(`Hostile commands: ${name}`, () => {
     const sandbox = makeSandbox();
     let session: SandboxSession;
+    /** Set by what ends its session, or leaves it so that nothing more can be asked of it. */
+    let isSpoilt = true;
 
     beforeEach(async () => {
-      session = await sandbox.open(spec, go);
+      if (isSpoilt) session = await sandbox.open(spec, go);
+      isSpoilt = false;
     });
 
     afterEach(async () => {
-      await session.close();
-      await using next = await sandbox.open(spec, go);
-      expect(await sh(next, 'echo on we go')).toMatchObject({ kind: 'exited', stdout: 'on we go\n' });
-      await next.close();
+      if (isSpoilt) {
+        await session.close();
+        expect(await leftovers()).toEqual([]);
+      } else expect(await sh(session, 'echo on we go')).toMatchObject({ kind: 'exited', stdout: 'on we go\n' });
+    });
+
+    afterAll(async () => {
+      await using last = await sandbox.open(spec, go);
+      expect(await sh(last, 'echo on we go')).toMatchObject({ kind: 'exited', stdout: 'on we go\n' });
+      await sandbox.closeAll();
       expect(await leftovers()).toEqual([]);
     });
 
-    afterAll(() => sandbox.closeAll());
-
+    const spoils = (): void => {
+      isSpoilt = true;
+    };
     const isOver = async (): Promise<void> => {
+      spoils();
       await expect(sh(session, 'true')).rejects.toThrow('closed');
     };
 
     describe('processes', () => {
       it('a fork bomb stays within its number of processes and its deadline', async () => {
-        const bomb = await sh(session, 'f() { f | f & }; f; sleep 20', 2);
+        spoils();
+        const bomb = await sh(session, 'f() { f | f & }; f; sleep 600', 2);
         expect(['timed-out', 'exited']).toContain(bomb.kind);
         if (bomb.kind === 'exited') expect(bomb.exitCode).not.toBe(0);
       });
 
       it('when one leaves no process to start the next in, that one has not passed and is not lost', async () => {
+        spoils();
         const daemon = `import os, time
 if os.fork() == 0:
     os.setsid()
@@ -54,6 +70,7 @@ time.sleep(1)`;
       });
 
       it('one that breaks what files are read with leaves none to read, and the input is not to blame', async () => {
+        spoils();
         await sh(session, 'echo ours >/tmp/file; h=$(command -v head); rm "$h"; printf "#!/bin/sh\nexit 7" >"$h"');
         expect(await session.readFile('/tmp/file', 9, go)).toBeNull();
         await sh(session, 'chmod +x "$(command -v head)"');
@@ -62,28 +79,29 @@ time.sleep(1)`;
 
       it('a command that hangs is timed out, also when it ignores TERM', async () => {
         const asked = performance.now();
-        const deaf =
-          "import signal, time; [signal.signal(s, signal.SIG_IGN) for s in (1, 2, 15)]; print('deaf', flush=True)";
-        expect(await python(session, `${deaf}; time.sleep(600)`, 1)).toMatchObject({
+        // Ignored signals are inherited.
+        expect(await sh(session, "trap '' HUP INT TERM; echo deaf; sleep 600", 1)).toMatchObject({
           kind: 'timed-out',
           stdout: 'deaf\n',
         });
-        expect(performance.now() - asked).toBeLessThan(6_000);
+        expect(performance.now() - asked).toBeLessThan(SOON_MS);
         await isOver();
       });
 
       it('a daemon that holds stdout does not hold up the command, and dies with the session', async () => {
+        spoils();
         const asked = performance.now();
         const daemon = 'setsid sh -c "trap : TERM HUP; while :; do sleep 1; done" & echo started';
-        expect(await sh(session, daemon, 20)).toMatchObject({ kind: 'exited', exitCode: 0, stdout: 'started\n' });
-        expect(performance.now() - asked).toBeLessThan(4_000);
+        expect(await sh(session, daemon, 600)).toMatchObject({ kind: 'exited', exitCode: 0, stdout: 'started\n' });
+        expect(performance.now() - asked).toBeLessThan(SOON_MS);
       });
 
       it('a command that stops its own timeout is ended from outside', async () => {
+        spoils();
         const asked = performance.now();
         const outcome = await sh(session, 'kill -STOP $PPID; trap "" TERM; sleep 600', 1);
         expect(outcome.kind).toBe('timed-out');
-        expect(performance.now() - asked).toBeLessThan(9_000);
+        expect(performance.now() - asked).toBeLessThan(SOON_MS);
       });
 
       it.each([
@@ -94,7 +112,6 @@ time.sleep(1)`;
         const outcome = await sh(session, script, 20);
         expect(outcome.kind).toBe('exited');
         expect(outcome).not.toMatchObject({ exitCode: 0 });
-        expect(await sh(session, 'echo still here')).toMatchObject({ stdout: 'still here\n' });
       });
     });
 
@@ -107,6 +124,7 @@ time.sleep(1)`;
       });
 
       it('a survived kill for memory is not held against the next command', async () => {
+        spoils();
         const hog = 'python3 -c "x = bytearray(2_000_000_000)"; exit 0';
         expect(await sh(session, hog)).toMatchObject({ kind: 'exited', exitCode: 0 });
         expect(await sh(session, 'kill -9 $$')).toMatchObject({ kind: 'exited', exitCode: 137 });
@@ -125,12 +143,14 @@ time.sleep(1)`;
       });
 
       it('empty files without number are out of disk as well', async () => {
+        spoils();
         const script =
           'import os\nos.mkdir("/many")\nfor i in range(10**9): os.close(os.open(f"/many/{i}", os.O_CREAT))';
         expect(await python(session, script, 40)).toMatchObject({ kind: 'out-of-disk' });
       });
 
       it('one big file stops at the quota', async () => {
+        spoils();
         const outcome = await sh(
           session,
           'head -c 10000000000 /dev/zero >/big; r=$?; stat -c %s /big; sleep 2; exit $r',
@@ -142,6 +162,7 @@ time.sleep(1)`;
       });
 
       it.each(['/tmp', '/dev/shm'])('filling %s is its own failure, neither memory nor disk', async (folder) => {
+        spoils();
         const script = `i=0; while head -c 4000000 /dev/zero >${folder}/f$i; do i=$((i + 1)); done; exit 1`;
         const outcome = await sh(session, script, 20);
         expect(outcome).toMatchObject({ kind: 'exited', exitCode: 1 });
@@ -150,13 +171,17 @@ time.sleep(1)`;
     });
 
     describe('output and exit codes', () => {
-      it('a gigabyte of output costs no memory', async () => {
-        const before = process.memoryUsage().rss;
-        const outcome = await sh(session, 'head -c 1000000000 /dev/zero; echo done >&2', 60);
-        expect(outcome).toMatchObject({ kind: 'exited', exitCode: 0, truncated: true, stderr: 'done\n' });
-        expect(outcome.stdout).toHaveLength(limits.outputBytes);
-        expect(process.memoryUsage().rss - before).toBeLessThan(200 * MIB);
-      });
+      it(
+        'output far beyond its limit costs no memory',
+        async () => {
+          const before = process.memoryUsage().rss;
+          const outcome = await sh(session, 'head -c 200000000 /dev/zero; echo done >&2', 600);
+          expect(outcome).toMatchObject({ kind: 'exited', exitCode: 0, truncated: true, stderr: 'done\n' });
+          expect(outcome.stdout).toHaveLength(limits.outputBytes);
+          expect(process.memoryUsage().rss - before).toBeLessThan(100 * MIB);
+        },
+        SOON_MS,
+      );
 
       it('bytes that are no text are replaced, and the rest is kept', async () => {
         const outcome = await sh(session, "printf 'a\\377b\\000c\\303\\251\\303'");
@@ -179,6 +204,7 @@ time.sleep(1)`;
       });
 
       it('a shell that was replaced cannot make a command pass', async () => {
+        spoils();
         await sh(session, 'cp /bin/true /bin/sh.new && mv /bin/sh.new "$(readlink -f /bin/sh)"');
         const outcome = await python(session, 'raise SystemExit(1)');
         expect(outcome).not.toMatchObject({ exitCode: 0 });

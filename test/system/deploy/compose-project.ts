@@ -39,8 +39,14 @@ export class ComposeProject {
     return execFileSync(program, [...first, '-p', this.name, ...args], options);
   }
 
+  /** Compose would be asked in a second; the engine knows as well. */
   container(service: string): string {
-    return this.run('ps', '-q', service).trim();
+    const labels = { project: this.name, service };
+    const filters = Object.entries(labels).flatMap(([key, value]) => [
+      '--filter',
+      `label=com.docker.compose.${key}=${value}`,
+    ]);
+    return docker('ps', '-aq', ...filters);
   }
 
   inspect(service: string, format: string): string {
@@ -60,6 +66,11 @@ export class ComposeProject {
 
   remove(): void {
     this.run('down', '-v', '-t', '0');
+    this.forget();
+  }
+
+  /** Where nothing was started. */
+  forget(): void {
     rmSync(this.folder, { recursive: true });
   }
 }

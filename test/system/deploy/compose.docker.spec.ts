@@ -5,10 +5,13 @@ import { bash, finish, playScripts, replace } from '../../fixtures/agent-script.
 import { calcTest, calculatorIssue } from '../../fixtures/calculator.js';
 import { until } from '../../fixtures/run-world.js';
 import { compose, ComposeProject, thisMachine } from './compose-project.js';
-import { build, BUILD_MS, buildServiceImage, docker, sandboxesOf, SERVICE_IMAGE } from './service-image.js';
+import { buildPostgres, buildService, SERVICE } from '../../../scripts/setup/images.mjs';
+import { BUILD_MS, docker, root, sandboxesOf } from './service-image.js';
 
 const K = 6;
 const LATENCY_MS = 400;
+/** Between two questions to Docker's command line. */
+const LOOK_MS = 250;
 const KEY = 'a-key-of-the-test';
 const PORT = 20_000 + (process.pid % 10_000);
 const URL = `http://127.0.0.1:${PORT}`;
@@ -58,11 +61,11 @@ if (compose === null) console.warn('SKIPPED: neither `docker compose` nor docker
   let project: ComposeProject;
 
   beforeAll(async () => {
-    build('postgres-image.sh');
-    buildServiceImage();
+    await buildPostgres(root);
+    await buildService(root);
     models = await ModelServer.start(answer, ['agent', 'judge'], { host: '0.0.0.0' });
     project = new ComposeProject({
-      BESTK_IMAGE: SERVICE_IMAGE,
+      BESTK_IMAGE: SERVICE,
       POSTGRES_IMAGE: 'bestk/postgres:15',
       POSTGRES_PASSWORD: 'of-the-test',
       BESTK_LISTEN: `127.0.0.1:${PORT}`,
@@ -84,7 +87,7 @@ if (compose === null) console.warn('SKIPPED: neither `docker compose` nor docker
   it('comes up healthy: service, workers and database, with engine and models in reach', async () => {
     const health = (service: string): string => project.inspect(service, '{{.State.Health.Status}}');
     for (const service of ['bestk', 'worker-1', 'worker-2', 'postgres']) {
-      await until(() => health(service) === 'healthy', 90_000);
+      await until(() => health(service) === 'healthy', 90_000, LOOK_MS);
     }
     expect(await get('/readyz')).toMatchObject({
       status: 'ready',
@@ -122,25 +125,35 @@ if (compose === null) console.warn('SKIPPED: neither `docker compose` nor docker
     expect(accepted.status).toBe(202);
     const { id } = (await accepted.json()) as { id: string };
     const run = async (): Promise<RunSeen> => (await get(`/v1/runs/${id}`)) as RunSeen;
-    await until(async () => {
-      const hosts = (await run()).progress.workers.map(({ worker }) => worker.split(':')[0]);
-      return hosts.includes('bestk-worker-1') && hosts.includes('bestk-worker-2');
-    }, 90_000);
+    await until(
+      async () => {
+        const hosts = (await run()).progress.workers.map(({ worker }) => worker.split(':')[0]);
+        return hosts.includes('bestk-worker-1') && hosts.includes('bestk-worker-2');
+      },
+      120_000,
+      LOOK_MS,
+    );
     docker('kill', project.container('worker-2'));
     expect((await run()).status).toBe('running');
-    await until(async () => (await run()).status === 'done', 120_000);
+    await until(async () => (await run()).status === 'done', 240_000, LOOK_MS);
     const { selection, progress } = await run();
     const patch = await (await fetch(`${URL}/v1/runs/${id}/patch`, { headers })).text();
     expect(selection?.candidate_id).toMatch(/^rollout-/);
     expect(patch).toContain('+    return a + b');
     expect(progress.workers.reduce((sum, { rollout }) => sum + rollout, 0)).toBe(K);
     console.table(progress.workers);
-  }, 240_000);
+  }, 400_000);
 
   it('removes, when the killed worker is started again, what it left', async () => {
     project.run('start', 'worker-2');
-    await until(() => sandboxes().length === 0, 60_000);
+    await until(() => sandboxes().length === 0, 60_000, LOOK_MS);
   }, 90_000);
+
+  it('says which setting is missing', () => {
+    const bare = new ComposeProject({ POSTGRES_PASSWORD: '' });
+    expect(() => bare.run('config')).toThrow(/POSTGRES_PASSWORD|set it in \.env/);
+    bare.forget();
+  });
 
   it('goes down in an orderly way, and nothing is left', () => {
     const [service, worker] = [project.container('bestk'), project.container('worker-1')];

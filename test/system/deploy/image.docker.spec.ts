@@ -6,11 +6,14 @@ import { ModelServer } from '../../fakes/model-server.js';
 import { judgementReply } from '../../fakes/chat-reply.js';
 import { calcTest, calculatorIssue, RIGHT, WRONG } from '../../fixtures/calculator.js';
 import { until } from '../../fixtures/run-world.js';
-import { BUILD_MS, buildServiceImage, docker, sandboxesOf, SERVICE_IMAGE } from './service-image.js';
+import { buildService, SERVICE } from '../../../scripts/setup/images.mjs';
+import { BUILD_MS, docker, root, sandboxesOf } from './service-image.js';
 
 const SOCKET = '/var/run/docker.sock';
 const NAME = `bestk-image-test-${process.pid}`;
 const KEY = 'a-key-of-the-test';
+/** Between two questions to Docker's command line. */
+const LOOK_MS = 250;
 
 /** Starts the service under its fixed name and host name, as compose.yaml does, on the host's network. */
 function start(port: number, modelUrl: string): void {
@@ -20,7 +23,7 @@ function start(port: number, modelUrl: string): void {
     ...['--cap-drop', 'ALL', '--security-opt', 'no-new-privileges:true', '--tmpfs', '/tmp'],
     ...['-v', `${SOCKET}:${SOCKET}`, '-v', `${NAME}:/var/lib/bestk`, '--group-add', String(statSync(SOCKET).gid)],
     ...environment.flatMap((each) => ['-e', each]),
-    ...[SERVICE_IMAGE, 'serve', '--host', '0.0.0.0', '--port', String(port)],
+    ...[SERVICE, 'serve', '--host', '0.0.0.0', '--port', String(port)],
   );
 }
 
@@ -37,7 +40,7 @@ describe('the image', () => {
     );
 
   beforeAll(async () => {
-    buildServiceImage();
+    await buildService(root);
     models = await ModelServer.start((body) => ({ json: judgementReply(0.9, body.model) }), ['judge']);
     const port = 20_000 + (process.pid % 10_000);
     url = `http://127.0.0.1:${port}`;
@@ -84,7 +87,7 @@ describe('the image', () => {
   it('verifies in sandboxes beside it, guarded, and tells its metrics', async () => {
     expect((await fetch(`${url}/v1/runs`)).status).toBe(401);
     const id = await submit(0);
-    await until(async () => (await statusOf(id)) === 'done', 60_000);
+    await until(async () => (await statusOf(id)) === 'done', 120_000);
     const patch = await fetch(`${url}/v1/runs/${id}/patch`, { headers });
     expect(await patch.text()).toContain('+    return a + b');
     const metrics = await (await fetch(`${url}/metrics`, { headers })).text();
@@ -94,7 +97,7 @@ describe('the image', () => {
 
   it('stops on SIGTERM and leaves no sandbox', async () => {
     const id = await submit(30);
-    await until(() => sandboxes().length > 0, 30_000);
+    await until(() => sandboxes().length > 0, 60_000, LOOK_MS);
     docker('stop', '-t', '45', NAME);
     expect(docker('inspect', '-f', '{{.State.ExitCode}}', NAME)).toBe('0');
     expect(sandboxes()).toEqual([]);
@@ -108,7 +111,7 @@ describe('the image', () => {
     await once(silent, 'listening');
     const reached = once(silent, 'connection');
     const url = `postgresql://bestk@127.0.0.1:${(silent.address() as AddressInfo).port}/bestk`;
-    const worker = docker('run', '-d', '--network', 'host', '-e', `DATABASE_URL=${url}`, SERVICE_IMAGE, 'worker');
+    const worker = docker('run', '-d', '--network', 'host', '-e', `DATABASE_URL=${url}`, SERVICE, 'worker');
     const [connection] = (await reached) as [Socket];
     docker('stop', '-t', '20', worker);
     expect(docker('inspect', '-f', '{{.State.ExitCode}}', worker)).toBe('143');
@@ -118,11 +121,11 @@ describe('the image', () => {
   }, 60_000);
 
   it('removes, when it starts again, what it left when it was killed', async () => {
-    await until(() => sandboxes().length > 0, 30_000);
+    await until(() => sandboxes().length > 0, 60_000, LOOK_MS);
     docker('kill', NAME);
     expect(sandboxes()).not.toEqual([]);
     const left = sandboxes();
     docker('start', NAME);
-    await until(() => !sandboxes().some((owner) => left.includes(owner)), 30_000);
+    await until(() => !sandboxes().some((owner) => left.includes(owner)), 60_000, LOOK_MS);
   }, 120_000);
 });

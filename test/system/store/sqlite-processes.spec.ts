@@ -16,7 +16,7 @@ afterAll(async () => {
 });
 
 function startWriter(path: string, rounds: number, name: string): ChildProcess {
-  const loader = join(import.meta.dirname, '../../fixtures/typescript-loader.mjs');
+  const loader = join(import.meta.dirname, '../../run-typescript.mjs');
   const script = join(import.meta.dirname, 'store-writer.ts');
   return spawn(process.execPath, ['--import', loader, script, path, String(rounds), name], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -143,9 +143,11 @@ export class PlayedModel extends LlmClient {
 export class SilentModel extends LlmClient {
   complete(_request: CompletionRequest, signal: AbortSignal): Promise<Completion> {
     return new Promise((_, reject) => {
-      signal.addEventListener('abort', () => {
+      const end = (): void => {
         reject(signal.reason as Error);
-      });
+      };
+      if (signal.aborted) end();
+      else signal.addEventListener('abort', end);
     });
   }
 }

@@ -1,41 +1,16 @@
-import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { CurvesReport } from '../../../src/statistics/curves/curves-report.js';
+import { CommandLine, type Ended } from '../../fixtures/command-line.js';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const REAL = here('../../../../shared/data/issues/scores.jsonl');
 
-interface Ended {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+const cli = new CommandLine();
+const bestk = (...args: string[]): Promise<Ended> => cli.run(['curves', ...args]);
 
-function bestk(...args: string[]): Promise<Ended> {
-  const node = [
-    '--no-warnings',
-    '--import',
-    here('../../run-typescript.mjs'),
-    here('./curves-main.ts'),
-    'curves',
-    ...args,
-  ];
-  return new Promise((resolve) => {
-    execFile(process.execPath, node, { maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
-      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
-    });
-  });
-}
-
-let folder = '';
 let scores = '';
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'bestk-curves-'));
-  scores = join(folder, 'scores.jsonl');
+beforeAll(() => {
   const rows = Array.from({ length: 12 }, (_, index) => ({
     instance_id: `org__repo${index % 3}-${index}`,
     resolved: [1, 0, index % 2, 0],
@@ -45,9 +20,8 @@ beforeAll(async () => {
     steps: [10, 20, 30, 40],
     cost: [1, 1, 1, 1],
   }));
-  await writeFile(scores, rows.map((row) => JSON.stringify(row)).join('\n'));
+  scores = cli.jsonl('scores.jsonl', rows);
 });
-afterAll(() => rm(folder, { recursive: true }));
 
 describe('bestk curves', () => {
   it('prints one JSON document with everything in it', async () => {
@@ -76,18 +50,18 @@ describe('bestk curves', () => {
   });
 
   it("runs a user's own preset", async () => {
-    const mine = join(folder, 'mine.yaml');
-    await writeFile(mine, 'name: mine\nstages:\n  - {stage: max, by: reproduction}\n  - {stage: min, by: steps}\n');
+    const stages = 'stages:\n  - {stage: max, by: reproduction}\n  - {stage: min, by: steps}\n';
+    const mine = cli.write('mine.yaml', `name: mine\n${stages}`);
     const { stdout } = await bestk('--scores', scores, '--presets', `random,${mine}`, '--json');
     const report = JSON.parse(stdout) as CurvesReport;
     expect(report.presets[1]).toMatchObject({ preset: 'mine', method: 'exact', best_at_k: { 4: { value: 1 } } });
   });
 
   it('trains a combiner, saves it, and uses the saved one', async () => {
-    const file = join(folder, 'combiner.json');
+    const file = cli.path('combiner.json');
     const first = await bestk('--scores', scores, '--learn', '--save-combiner', file, '--json', '--k', '4');
     expect((JSON.parse(first.stdout) as CurvesReport).presets.at(-1)).toMatchObject({ preset: 'learned' });
-    expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({
+    expect(cli.readJson('combiner.json')).toMatchObject({
       kind: 'bestk-combiner',
       data_card: { issues: 12, folds: 3 },
     });

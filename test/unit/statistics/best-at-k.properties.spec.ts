@@ -3,6 +3,7 @@ import { bestAtK, DEFAULT_BEST } from '../../../src/statistics/curves/best-at-k.
 import { passAtK } from '../../../src/statistics/curves/pass-at-k.js';
 import { countRight, type ScoredIssue } from '../../../src/statistics/curves/scored-issue.js';
 import { findPreset, parsePreset, PRESET_NAMES } from '../../../verifiers/hybrid/presets.js';
+import { times } from '../../fixtures/property-runs.js';
 import { anyIssue, anyTiedIssue, bestByEnumeration } from './issues.js';
 
 const topThenRegression = parsePreset({
@@ -30,9 +31,9 @@ const anyPreset = fc.constantFrom(...presets);
 const upTo = ({ candidates }: ScoredIssue): number[] => candidates.map((_, index) => index + 1);
 
 describe.each([
-  ['with gaps, empty and equal patches', anyIssue()],
-  ['with most candidates tied', anyTiedIssue()],
-])('Best@k on any issue of up to 9 candidates, %s', (_, issues) => {
+  ['with gaps, empty and equal patches', anyIssue(8)],
+  ['with most candidates tied', anyTiedIssue(8)],
+])('Best@k on any issue of up to 8 candidates, %s', (_, issues) => {
   it.each(named)(
     '%s: equals the mean of the selection over every subset',
     (__, preset) => {
@@ -41,10 +42,10 @@ describe.each([
           const { values } = bestAtK(issue, preset, upTo(issue));
           for (const k of upTo(issue)) expect(values[k - 1]).toBeCloseTo(bestByEnumeration(issue, preset, k), 10);
         }),
-        { numRuns: 40 },
+        { numRuns: times(10) },
       );
     },
-    60_000,
+    60_000 * times(1),
   );
 });
 
@@ -138,7 +139,7 @@ describe('which method is used', () => {
           }
         },
       ),
-      { numRuns: 40 },
+      { numRuns: times(20) },
     );
   });
 });

@@ -66,8 +66,8 @@ export function bestByEnumeration(issue: ScoredIssue, preset: Preset, k: number)
     const left = stages.filter(({ name }) => name !== 'lowest-id' && name !== 'random').at(-1)?.kept ?? [
       ...labels.keys(),
     ];
-    const twins = twinsAmong(entries, preset);
     if (!preset.stages.some(({ stage }) => stage === 'top')) return mean(left.map((id) => labels.get(id) ?? NaN));
+    const twins = twinsAmong(entries, preset);
     return mean(left.map((id) => mean((twins.get(id) ?? []).map((twin) => labels.get(twin) ?? NaN))));
   });
   return mean(chances);

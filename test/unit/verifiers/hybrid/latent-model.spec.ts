@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { latentPosterior } from '../../../../verifiers/hybrid/latent-model.js';
 import { posteriorOf } from '../../../../verifiers/hybrid/pool.js';
+import { times } from '../../../fixtures/property-runs.js';
 import { entryOf } from './entry-of.js';
 import type { TestColumn } from '../../../../verifiers/hybrid/latent-state.js';
 
@@ -90,7 +91,7 @@ describe('the posterior of the outcomes', () => {
         for (const [index, value] of exact.right.entries())
           expect(Math.abs(value - (sampled.right[index] ?? NaN))).toBeLessThan(0.12);
       }),
-      { numRuns: 60, seed: 1 },
+      { numRuns: times(15), seed: 1 },
     );
   });
 

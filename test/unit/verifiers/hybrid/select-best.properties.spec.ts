@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { findPreset, PRESET_NAMES } from '../../../../verifiers/hybrid/presets.js';
 import { selectBest } from '../../../../verifiers/hybrid/select.js';
+import { times } from '../../../fixtures/property-runs.js';
 import { anyPool } from './entry-of.js';
 
 const anyPreset = fc.constantFrom(...PRESET_NAMES).map((name) => findPreset(name));
@@ -15,7 +16,7 @@ describe('every preset, on any pool', () => {
           expect(selectBest('i', shuffled, preset, new Map())).toEqual(selectBest('i', pool, preset, new Map()));
         },
       ),
-      { numRuns: 500 },
+      { numRuns: times(200) },
     );
   });
 
@@ -27,7 +28,7 @@ describe('every preset, on any pool', () => {
         expect(new Set(ranking.map((each) => each.candidate_id))).toEqual(new Set(pool.map(({ id }) => id)));
         if (candidate_id !== null) expect(ranking[0]?.candidate_id).toBe(candidate_id);
       }),
-      { numRuns: 500 },
+      { numRuns: times(200) },
     );
   });
 
