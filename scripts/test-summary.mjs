@@ -1,3 +1,8 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const LAST_RUN = fileURLToPath(new URL('../node_modules/.cache/bestk/last-test-run.json', import.meta.url));
+
 /**
  * One plain line for jest's JSON results. A suite that did not run at all counts as one failure.
  * @param {null | { numPassedTests: number, numFailedTests: number, numPendingTests: number, numTodoTests: number,
@@ -26,4 +31,16 @@ export function slowest(results, root) {
     .sort((a, b) => b.seconds - a.seconds)
     .slice(0, SLOWEST)
     .map(({ name, seconds }) => `${seconds.toFixed(1).padStart(7)} s  ${name}`);
+}
+
+/** Keeps how long each file of a run took, for `npm run house`. */
+export function keepRun(results) {
+  const testResults = results.testResults.map(({ name, startTime, endTime }) => ({ name, startTime, endTime }));
+  mkdirSync(new URL('.', `file://${LAST_RUN}`), { recursive: true });
+  writeFileSync(LAST_RUN, JSON.stringify({ testResults }));
+}
+
+/** What `keepRun` kept last; null when nothing. */
+export function lastRun() {
+  return existsSync(LAST_RUN) ? JSON.parse(readFileSync(LAST_RUN, 'utf8')) : null;
 }

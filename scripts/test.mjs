@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setUpOrExit } from './setup.mjs';
-import { slowest, summarise } from './test-summary.mjs';
+import { keepRun, slowest, summarise } from './test-summary.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const asked = process.argv.slice(2);
@@ -23,6 +23,7 @@ try {
   });
   const results = existsSync(outputFile) ? JSON.parse(readFileSync(outputFile, 'utf8')) : null;
   const { line, ran } = summarise(results);
+  if (results !== null && asked.length === 0) keepRun(results);
   if (ran > 1) console.log(['Slowest files:', ...slowest(results, root)].join('\n'));
   console.log(line);
   process.exitCode = status === 0 && ran === 0 ? 1 : (status ?? 1);
