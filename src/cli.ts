@@ -4,6 +4,7 @@ import { Command, CommanderError } from 'commander';
 import { printFailure } from './commands/answer.js';
 import type { App } from './commands/app.js';
 import { registerCurves } from './commands/curves.js';
+import { registerDatasets } from './commands/datasets.js';
 import { registerDoctor } from './commands/doctor.js';
 import { registerExport } from './commands/export.js';
 import { registerGrade } from './commands/grade.js';
@@ -39,6 +40,7 @@ registerGrade(program, openApp);
 registerRescore(program, openApp);
 registerImport(program);
 registerExport(program, async () => (await import('./app/run-dependencies.js')).trainingConverse());
+registerDatasets(program);
 registerCurves(program);
 registerReport(program);
 registerServe(program, async (options) => {

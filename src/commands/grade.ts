@@ -1,18 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { InvalidArgumentError, type Command } from 'commander';
+import type { Command } from 'commander';
 import { EXIT } from '../core/errors/errors.js';
 import type { Candidate } from '../core/run/candidate.js';
 import { readCandidates } from '../io/inputs/candidates.js';
-import { readIssue } from '../io/inputs/issue.js';
+import { readIssue } from '../io/datasets/issues.js';
 import { gradeCandidates, type CandidateGrade, type Graded, type GradeBook } from '../grading/grade-candidates.js';
 import type { Bench } from '../grading/grade.js';
-import { readHiddenTests } from '../grading/hidden-tests.js';
+import { readHiddenTests, withScripts } from '../grading/hidden-tests.js';
 import { testCommand } from '../grading/test-command.js';
 import { gradeSummary } from '../reports/grade-files.js';
 import { GradeFiles } from '../reports/grade-files.js';
 import { printable } from '../reports/selection-table.js';
 import { printJson, printProgress, printText } from './answer.js';
 import type { OpenApp } from './app.js';
+import { seconds } from './options.js';
 import { untilInterrupted } from './run-to-end.js';
 
 interface GradeOptions {
@@ -22,6 +23,7 @@ interface GradeOptions {
   readonly out: string;
   readonly timeLimitS: number;
   readonly testCommand?: string;
+  readonly runScripts?: string;
   readonly image?: string;
   readonly instance?: string;
   readonly json?: true;
@@ -33,9 +35,9 @@ Example:
   $ bestk grade --issue rows.jsonl --instance sympy__sympy-24066 --image my/sympy:1.11 \\
       --candidates preds.json --hidden-tests rows.jsonl --time-limit-s 1800 --out graded/
 
-A hidden test is a row of SWE-bench: instance_id, test_patch, FAIL_TO_PASS, PASS_TO_PASS. A patch is right when all of them
-pass within the time limit (300 s as in R2E-Gym; SWE-bench's own harness gives 1800 s). The folder gets labels.jsonl, and
-grades.jsonl with the reason and the status of every test.
+Hidden tests are rows of any known data set (bestk datasets show), as SWE-bench's instance_id, test_patch, FAIL_TO_PASS and
+PASS_TO_PASS. A patch is right when all of them pass within the time limit (300 s as in R2E-Gym; SWE-bench's own harness
+gives 1800 s). The folder gets labels.jsonl, and grades.jsonl with the reason and the status of every test.
 
 Exit: 0 every candidate has a label, 2 bad input, 3 Docker is not available or some candidate has no label,
 130 interrupted (the same command goes on where it stopped).`;
@@ -51,6 +53,7 @@ export function registerGrade(program: Command, openApp: OpenApp): void {
     .requiredOption('--out <dir>', 'folder for labels.jsonl and grades.jsonl')
     .option('--time-limit-s <seconds>', 'limit of one run of the tests', seconds, 300)
     .option('--test-command <command>', "instead of the repository's own; {files}, {modules} are those of test_patch")
+    .option('--run-scripts <dir>', "run_scripts/ of SWE-bench Pro's repository, for its rows")
     .option('--image <name>', 'container image of the instance, when the issue names none')
     .option('--instance <id>', 'which instance, when a file holds several')
     .option('--json', 'one JSON document on stdout')
@@ -63,7 +66,9 @@ export function registerGrade(program: Command, openApp: OpenApp): void {
 async function grade(options: GradeOptions, openApp: OpenApp): Promise<number> {
   const issue = await readIssue(options.issue, { image: options.image, instanceId: options.instance });
   const candidates = await readCandidates(options.candidates, issue.instance_id);
-  const tests = await readHiddenTests(options.hiddenTests, issue.instance_id);
+  const found = await readHiddenTests(options.hiddenTests, issue.instance_id);
+  const { runScripts } = options;
+  const tests = runScripts === undefined ? found : await withScripts(found, runScripts, issue.instance_id);
   const command = testCommand(tests, options.testCommand ?? null);
   const files = await GradeFiles.open(options.out);
   const app = await openApp();
@@ -113,10 +118,4 @@ function progressLine({ candidate_id, resolved, reason, seconds }: CandidateGrad
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal });
-}
-
-function seconds(text: string): number {
-  const value = Number(text);
-  if (!(value >= 1 && value <= 86_400)) throw new InvalidArgumentError('It must be a number from 1 to 86400.');
-  return value;
 }

@@ -1,7 +1,7 @@
 import type { Candidate } from '../core/run/candidate.js';
 import { BadInputError } from '../core/errors/errors.js';
 import { RunRequest } from '../core/run/run-request.js';
-import { readIssue } from '../io/inputs/issue.js';
+import { readIssue } from '../io/datasets/issues.js';
 import type { ImportedInstance } from '../io/saved-runs/imported-folder.js';
 import type { RunDependenciesFactory } from '../runs/run-dependencies.js';
 

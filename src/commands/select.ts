@@ -3,7 +3,7 @@ import { contentKey } from '../core/fingerprint.js';
 import { BadInputError, EXIT } from '../core/errors/errors.js';
 import { RunRequest } from '../core/run/run-request.js';
 import { readCandidates } from '../io/inputs/candidates.js';
-import { readIssue } from '../io/inputs/issue.js';
+import { readIssue } from '../io/datasets/issues.js';
 import { readTests } from '../io/inputs/candidates.js';
 import { findPreset } from '../../verifiers/hybrid/presets.js';
 import { readLabels } from '../reports/labels.js';

@@ -1,8 +1,8 @@
-import { InvalidArgumentError, type Command } from 'commander';
+import type { Command } from 'commander';
 import { BadInputError, EXIT } from '../core/errors/errors.js';
 import { contentKey } from '../core/fingerprint.js';
 import { RunRequest } from '../core/run/run-request.js';
-import { readIssue } from '../io/inputs/issue.js';
+import { readIssue } from '../io/datasets/issues.js';
 import { readTests } from '../io/inputs/candidates.js';
 import { checkRequest } from '../runs/check-request.js';
 import { estimate } from '../runs/check-request.js';
@@ -11,6 +11,7 @@ import { selectSummary } from '../reports/selection-table.js';
 import { prepareFolder, writeRun } from '../reports/write-run.js';
 import { printJson, printText } from './answer.js';
 import type { App, OpenApp } from './app.js';
+import { count, positive, wholeNumber } from './options.js';
 import { estimateLine } from './progress.js';
 import { type RunOptions, withRunOptions } from './run-options.js';
 import { runToEnd } from './run-to-end.js';
@@ -49,7 +50,7 @@ export function registerSolve(program: Command, openApp: OpenApp): void {
     .option('--out <dir>', 'folder for the report; not for an estimate')
     .option('-k <number>', 'how many trajectories', count, 8)
     .option('--k0 <number>', 'sample this many first, and more only while they disagree', count)
-    .option('--seed <number>', 'another number samples other trajectories', natural, 0);
+    .option('--seed <number>', 'another number samples other trajectories', wholeNumber, 0);
   withRunOptions(command)
     .option('--budget-tokens <number>', 'tokens that agent and judge may use together', count)
     .option('--budget-usd <number>', 'US dollars, by the price table BESTK_PRICES', positive)
@@ -108,20 +109,4 @@ async function readRequest(options: SolveOptions): Promise<RunRequest> {
   if (parsed.success) return parsed.data;
   const [problem] = parsed.error.issues;
   throw new BadInputError(problem?.message ?? 'is not a valid request', { field: problem?.path.join('.') ?? '' });
-}
-
-function natural(text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
-  return Number(text);
-}
-
-function count(text: string): number {
-  if (natural(text) === 0) throw new InvalidArgumentError('It must be at least 1.');
-  return Number(text);
-}
-
-function positive(text: string): number {
-  const value = Number(text);
-  if (!(value > 0 && Number.isFinite(value))) throw new InvalidArgumentError('It must be a number above 0.');
-  return value;
 }

@@ -115,11 +115,13 @@ function wholeFingerprint({ kind, files }: ReadablePatch): string {
 }
 
 function keyOf({ imageId, issue, tests, command, timeLimitS, sandbox }: Bench, patch: string): string {
-  const { workdir, base_commit } = issue.environment;
+  const { workdir, base_commit, setup_patch } = issue.environment;
   const { testPatch, failToPass, passToPass } = tests;
   const instance = [issue.instance_id, imageId, workdir, base_commit];
   const asked = [testPatch, failToPass, passToPass, command.line, timeLimitS, sandbox.limits];
-  return contentKey([PROTOCOL, instance, asked, patch]);
+  const isPlain = setup_patch === null && Object.keys(command.scripts).length === 0;
+  const further = isPlain ? [] : [setup_patch, command.scripts];
+  return contentKey([PROTOCOL, instance, asked, ...further, patch]);
 }
 
 /** A PASS_TO_PASS test that does not pass without any patch, in this image. */

@@ -1,6 +1,6 @@
 import { UnavailableError } from '../core/errors/errors.js';
 import type { ReadablePatch } from '../core/patch/patch.js';
-import type { ExecOutcome, SandboxSession } from '../ports/sandbox.js';
+import { type ExecOutcome, type SandboxSession, sandboxSpec } from '../ports/sandbox.js';
 import { type Bench, type Grade, notRun } from './grade.js';
 import { patchTree } from './patched-tree.js';
 import { runTests, type TestRun } from './run-tests.js';
@@ -30,11 +30,11 @@ export async function inFreshContainer<R>(
   signal: AbortSignal,
   work: (session: SandboxSession) => Promise<R>,
 ): Promise<R> {
-  const { workdir, base_commit: baseCommit } = issue.environment;
+  // The tests that an image hides from everybody else are what is run here.
+  const spec = sandboxSpec({ ...issue.environment, hidden_paths: [] }, `grade ${issue.instance_id}`, imageId);
   for (let attempt = 1; ; attempt += 1) {
     try {
-      const purpose = `grade ${issue.instance_id}`;
-      await using session = await sandbox.open({ image: imageId, workdir, baseCommit, purpose }, signal);
+      await using session = await sandbox.open(spec, signal);
       return await work(session);
     } catch (error) {
       signal.throwIfAborted();

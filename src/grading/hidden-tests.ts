@@ -1,70 +1,84 @@
-import { z } from 'zod';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { BadInputError } from '../core/errors/errors.js';
-import { readPatch, type PatchFile } from '../core/patch/patch.js';
-import { repositoryOf } from '../io/inputs/issue.js';
-import { parseRecord, placeOf, readRecords, type Located } from '../io/records/records.js';
-import { UniqueRecords } from '../io/records/records.js';
-
-/** A list of names; SWE-bench's data sets hold it as JSON in a string. */
-const Names = z.preprocess(
-  (value, context) => {
-    if (typeof value !== 'string') return value;
-    try {
-      return JSON.parse(value) as unknown;
-    } catch {
-      context.addIssue({ code: 'custom', message: 'must be a list of names, or one as JSON in a string' });
-      return z.NEVER;
-    }
-  },
-  z.array(z.string().min(1)),
-);
-
-const Row = z.object({
-  instance_id: z.string().min(1),
-  repo: z.string().optional(),
-  test_patch: z.string().min(1),
-  FAIL_TO_PASS: Names,
-  PASS_TO_PASS: Names,
-});
-const Named = z.object({ instance_id: z.string() });
+import { type PatchFile, readPatch } from '../core/patch/patch.js';
+import { readSealed } from '../io/datasets/data-set.js';
+import type { HiddenRow, SealedContent } from '../io/datasets/sealed.js';
+import { placeOf } from '../io/records/records.js';
 
 /** The tests that decide whether a patch resolves its issue. Never within reach of what samples, verifies or selects. */
-export interface HiddenTests {
-  /** `owner/name`, from the row or from the instance's id; null when neither says it. */
-  readonly repo: string | null;
-  readonly testPatch: string;
+export interface HiddenTests extends HiddenRow {
+  /** Of the test patch; none when the tests are part of the image. */
   readonly files: readonly PatchFile[];
-  readonly failToPass: readonly string[];
-  readonly passToPass: readonly string[];
+  /** SWE-bench Pro's scripts of the instance, by their names. */
+  readonly scripts?: Readonly<Record<string, string>>;
 }
+
+/** @throws BadInputError when the test patch cannot be read, or is missing where the tests are not in the image */
+export function hiddenTestsOf(row: HiddenRow): HiddenTests {
+  if (row.testPatch === null) {
+    if (row.command !== null) return { ...row, files: [] };
+    throw new BadInputError('is missing.', { field: 'test_patch' });
+  }
+  const patch = readPatch(row.testPatch);
+  if (patch.kind === 'ok') return { ...row, files: patch.files };
+  const detail = patch.kind === 'empty' ? 'is empty' : `cannot be read: ${patch.detail}`;
+  throw new BadInputError(detail, { field: 'test_patch' });
+}
+
+/** What a file tells of the answers of some instances. */
+export type SealedRows = ReadonlyMap<string, SealedContent>;
 
 /**
- * Reads the hidden tests of one instance; of a SWE-bench row the gold patch and all else go unread.
- * @throws BadInputError naming file, line and field; also when the instance has none
+ * Reads what tells the answers of instances, from rows of any known data set, also ones without a statement.
+ * @param wanted ids of instances; the others go unread
+ * @throws BadInputError naming file, line and field; also for an instance that stands there twice
  */
-export async function readHiddenTests(file: string, instanceId: string): Promise<HiddenTests> {
-  const unique = new UniqueRecords('instance_id');
-  let wanted: Located | null = null;
-  for await (const record of readRecords(file)) {
-    if (parseRecord(Named, record).instance_id !== instanceId) continue;
-    unique.add(instanceId, record);
-    wanted = record;
+export async function readAnswers(file: string, wanted: ReadonlySet<string>): Promise<SealedRows> {
+  const found = new Map<string, SealedContent>();
+  for await (const { instance_id, sealed, row } of readSealed(file)) {
+    if (!wanted.has(instance_id)) continue;
+    if (found.has(instance_id)) {
+      throw new BadInputError(`"${instance_id}" stands already earlier in the file.`, placeOf(row, 'instance_id'));
+    }
+    const content = sealed.open();
+    // Told with its place while that is known.
+    if (content.tests !== null) inPlace(content.tests, (field) => placeOf(row, field));
+    found.set(instance_id, content);
   }
-  if (wanted === null) throw new BadInputError(`holds no hidden tests of instance "${instanceId}".`, { file });
-  return asHiddenTests(wanted);
+  return found;
 }
 
-function asHiddenTests(record: Located): HiddenTests {
-  const row = parseRecord(Row, record);
-  const patch = readPatch(row.test_patch);
-  if (patch.kind !== 'ok') {
-    const detail = patch.kind === 'empty' ? 'is empty' : `cannot be read: ${patch.detail}`;
-    throw new BadInputError(detail, placeOf(record, 'test_patch'));
+function inPlace(tests: HiddenRow, place: (field: string) => BadInputError['place']): void {
+  try {
+    hiddenTestsOf(tests);
+  } catch (error) {
+    if (!(error instanceof BadInputError)) throw error;
+    const { field = '' } = error.place;
+    throw new BadInputError(error.message.replace(/^field "[^"]*": /, ''), place(field), error.next);
   }
-  const { FAIL_TO_PASS: failToPass, PASS_TO_PASS: passToPass } = row;
-  if (failToPass.length + passToPass.length === 0) {
-    throw new BadInputError('names no test, which every patch would pass.', placeOf(record, 'FAIL_TO_PASS'));
+}
+
+/** Those of one instance. @throws BadInputError as {@link readAnswers}; also when it has none */
+export async function readHiddenTests(file: string, instanceId: string): Promise<HiddenTests> {
+  const tests = (await readAnswers(file, new Set([instanceId]))).get(instanceId)?.tests ?? null;
+  if (tests === null) throw new BadInputError(`holds no hidden tests of instance "${instanceId}".`, { file });
+  return hiddenTestsOf(tests);
+}
+
+const SCRIPTS = ['run_script.sh', 'parser.py'];
+
+/**
+ * With the scripts that run an instance's tests, from a folder of SWE-bench Pro's repository.
+ * @throws BadInputError when it has none for the instance
+ */
+export async function withScripts(tests: HiddenTests, folder: string, instanceId: string): Promise<HiddenTests> {
+  const scripts: Record<string, string> = {};
+  for (const name of SCRIPTS) {
+    const file = join(folder, instanceId, name);
+    scripts[name] = await readFile(file, 'utf8').catch((error: unknown) => {
+      throw new BadInputError(`cannot be read: ${(error as Error).message}`, { file });
+    });
   }
-  const repo = row.repo ?? repositoryOf(row.instance_id);
-  return { repo, testPatch: row.test_patch, files: patch.files, failToPass, passToPass };
+  return { ...tests, scripts };
 }

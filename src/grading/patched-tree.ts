@@ -44,16 +44,18 @@ export async function patchTree(
     .filter(({ role, paths }) => role === 'runner-config' || paths.some((path) => command.runnerFiles.includes(path)))
     .flatMap(({ paths }) => paths);
   await restore(session, [...tests.files.flatMap(({ paths }) => paths), ...ownRunner], signal);
+  if (tests.testPatch === null) return null;
   const tested = await apply(session, tests.testPatch, signal);
   return succeeded(tested) ? null : `the hidden tests do not apply beside the patch: ${detailOf(tested)}`;
 }
 
-/** Puts the hidden tests on base. @returns git's complaint when they do not apply there, or null */
+/** Puts the hidden tests on base, unless the image has them. @returns git's complaint when they do not apply, or null */
 export async function testedBase(
   session: SandboxSession,
-  testPatch: string,
+  testPatch: string | null,
   signal: AbortSignal,
 ): Promise<string | null> {
+  if (testPatch === null) return null;
   const asked = await apply(session, testPatch, signal);
   return succeeded(asked) ? null : detailOf(asked);
 }

@@ -38,6 +38,8 @@ export interface TestRun {
 export async function runTests(session: SandboxSession, bench: Bench, signal: AbortSignal): Promise<TestRun> {
   const { command, timeLimitS } = bench;
   const log = new Log();
+  const scripts = Object.entries(command.scripts).map(([path, content]) => ({ path, content }));
+  await session.writeFiles(scripts, signal);
   const ended = await session.exec(
     {
       argv: ['sh', '-c', [INSTANCE_PATH, REDIRECT[command.reportsOn], command.line].join('\n')],

@@ -1,9 +1,16 @@
 import { BadInputError } from '../core/errors/errors.js';
+import type { LogFormat } from '../io/datasets/sealed.js';
+import { logFormatOf } from '../io/datasets/swe-bench-sets.js';
 import type { HiddenTests } from './hidden-tests.js';
-import { parseDjangoLog } from './test-logs.js';
-import { parsePytestLog } from './test-logs.js';
-import { parseSympyLog } from './test-logs.js';
-import type { TestLog } from './test-logs.js';
+import {
+  parseCargoLog,
+  parseCtestLog,
+  parseGoLog,
+  parseJavaLog,
+  parseJavaScriptLog,
+  parseJsonLog,
+} from './runner-logs.js';
+import { parseDjangoLog, parsePytestLog, parseSympyLog, type TestLog } from './test-logs.js';
 
 /** How the hidden tests of an instance are run and their log is read. */
 export interface TestCommand {
@@ -14,51 +21,116 @@ export interface TestCommand {
   /** unittest reports on stderr; what tests print on stdout would only tear its lines. */
   readonly reportsOn: 'stderr' | 'both';
   readonly parse: (log: string) => TestLog;
+  /** Written into the container before the command runs, by absolute path. */
+  readonly scripts: Readonly<Record<string, string>>;
 }
 
 const PYTEST = 'python3 -m pytest --tb=no -rA -p no:cacheprovider {files}';
+const SCRIPTS = '/tmp/bestk-hidden';
 
 /** As SWE-bench's harness runs them (`swebench/harness/constants`); what stands here no more runs with plain pytest. */
 const BY_REPO: Readonly<Record<string, string>> = {
   'django/django':
     'cd tests && python3 -W ignore runtests.py --settings=test_sqlite --parallel 1 --verbosity 2 {modules}',
+  'django/django 1.9': 'cd tests && python3 -W ignore runtests.py --verbosity 2 {modules}',
   'sympy/sympy': "PYTHONWARNINGS='ignore::UserWarning,ignore::SyntaxWarning' python3 bin/test -C --verbose {files}",
   'sphinx-doc/sphinx': 'tox --current-env -epy39 -v -- {files}',
 };
 
+/** Where all test files are of one language, its own runner. */
+const BY_EXTENSION: readonly (readonly [RegExp, string])[] = [
+  [/\.py$/, PYTEST],
+  [/\.go$/, 'go test -v {folders}'],
+  [/\.rs$/, 'cargo test --no-fail-fast'],
+];
+
 /**
- * The command of a repository, or `given`, with `{files}` and `{modules}` filled in: the Python files that the test patch
- * changes, and the same as dotted names below `tests/`. The reader of its log follows from the command.
- * @throws BadInputError when there is no such file
+ * The command of a repository, or `given`, with `{files}`, `{folders}` and `{modules}` filled in: the files that the test
+ * patch changes (or those that the tests' names begin with), their folders, and Python's dotted names below `tests/`. The
+ * reader of its log follows from the row or the command.
+ * @throws BadInputError when there is no such file, or nobody knows how the tests are run
  */
 export function testCommand(tests: HiddenTests, given: string | null): TestCommand {
-  const template = given ?? BY_REPO[tests.repo ?? ''] ?? PYTEST;
-  const files = runnable(tests);
-  if (files.length === 0 && /\{(files|modules)\}/.test(template)) {
+  const files = testFiles(tests);
+  const template = given ?? tests.command ?? ofRepository(tests) ?? ofLanguage(files);
+  const runnable = files.filter((path) => !/(^|\/)(__init__|conftest)\.py$/.test(path) && isTest(path));
+  if (runnable.length === 0 && /\{(files|folders|modules)\}/.test(template)) {
     throw new BadInputError(
-      'changes no Python file that could be run.',
+      'changes no file that could be run.',
       { field: 'test_patch' },
       'Pass --test-command with the tests to run and no {files} or {modules}.',
     );
   }
   const line = template
-    .replaceAll('{files}', () => files.map(quoted).join(' '))
-    .replaceAll('{modules}', () => files.map(moduleOf).map(quoted).join(' '));
-  return { line, ...readerOf(template) };
+    .replaceAll('{files}', () => runnable.map(quoted).join(' '))
+    .replaceAll('{folders}', () => [...new Set(runnable.map(folderOf))].map(quoted).join(' '))
+    .replaceAll('{modules}', () => runnable.map(moduleOf).map(quoted).join(' '))
+    .replaceAll('{scripts}', () => SCRIPTS);
+  const scripts = Object.entries(scriptsOf(tests, template)).map(([name, text]) => [`${SCRIPTS}/${name}`, text]);
+  const format = (given === null ? tests.log : null) ?? logFormatOf(template) ?? tests.log ?? 'pytest';
+  return { line, scripts: Object.fromEntries(scripts) as Record<string, string>, ...READERS[format] };
 }
 
-function readerOf(template: string): Omit<TestCommand, 'line'> {
-  if (/\bruntests\.py\b|\bunittest\b/.test(template)) {
-    const runnerFiles = ['tests/runtests.py', 'tests/test_sqlite.py'];
-    return { runnerFiles, reportsOn: 'stderr', parse: parseDjangoLog };
-  }
-  if (/\bbin\/test\b/.test(template)) return { runnerFiles: ['bin/test'], reportsOn: 'both', parse: parseSympyLog };
-  return { runnerFiles: [], reportsOn: 'both', parse: parsePytestLog };
+const UNITTEST_RUNNER = ['tests/runtests.py', 'tests/test_sqlite.py'];
+
+function reader(parse: TestCommand['parse'], runnerFiles: readonly string[] = []) {
+  return { parse, runnerFiles, reportsOn: 'both' } as const;
 }
 
-function runnable({ files }: HiddenTests): readonly string[] {
-  const present = files.filter(({ parsed }) => parsed.newFileName !== '/dev/null').map(({ path }) => path);
-  return [...new Set(present)].filter((path) => path.endsWith('.py') && !/(^|\/)(__init__|conftest)\.py$/.test(path));
+const READERS: Readonly<Record<LogFormat, Pick<TestCommand, 'parse' | 'runnerFiles' | 'reportsOn'>>> = {
+  pytest: reader(parsePytestLog),
+  unittest: { ...reader(parseDjangoLog, UNITTEST_RUNNER), reportsOn: 'stderr' },
+  sympy: reader(parseSympyLog, ['bin/test']),
+  go: reader(parseGoLog),
+  cargo: reader(parseCargoLog),
+  javascript: reader(parseJavaScriptLog),
+  java: reader(parseJavaLog),
+  ctest: reader(parseCtestLog),
+  json: reader(parseJsonLog),
+};
+
+function ofRepository({ repo, version }: HiddenTests): string | undefined {
+  return BY_REPO[`${repo ?? ''} ${version ?? ''}`] ?? BY_REPO[repo ?? ''];
+}
+
+/** Of what nobody knows pytest says best what is missing. @throws BadInputError for another language's tests */
+function ofLanguage(files: readonly string[]): string {
+  const known = BY_EXTENSION.find(([pattern]) => files.length > 0 && files.some((path) => pattern.test(path)));
+  if (known !== undefined) return known[1];
+  if (files.every((path) => !/\.(c|cc|cpp|java|kt|[jt]sx?|mjs|cjs|php|rb|scala|swift|cs)$/.test(path))) return PYTEST;
+  throw new BadInputError(
+    'is of a language whose tests are run in many ways.',
+    { field: 'test_patch' },
+    'Pass --test-command with the command that runs them.',
+  );
+}
+
+/** @throws BadInputError when the command needs scripts that were not given */
+function scriptsOf({ scripts }: HiddenTests, template: string): Readonly<Record<string, string>> {
+  if (!template.includes('{scripts}')) return {};
+  if (scripts !== undefined) return scripts;
+  throw new BadInputError(
+    'of SWE-bench Pro are run by scripts that its rows do not hold.',
+    { field: 'hidden tests' },
+    'Pass --run-scripts with the folder run_scripts/ of its repository.',
+  );
+}
+
+/** Of the test patch, or of the tests' names where the tests are part of the image. */
+function testFiles({ files, failToPass, passToPass, testPatch }: HiddenTests): readonly string[] {
+  const present =
+    testPatch === null
+      ? [...failToPass, ...passToPass].flatMap((name) => (name.includes('::') ? [name.replace(/::.*$/s, '')] : []))
+      : files.filter(({ parsed }) => parsed.newFileName !== '/dev/null').map(({ path }) => path);
+  return [...new Set(present)];
+}
+
+function isTest(path: string): boolean {
+  return BY_EXTENSION.some(([pattern]) => pattern.test(path));
+}
+
+function folderOf(path: string): string {
+  return path.includes('/') ? `./${path.slice(0, path.lastIndexOf('/'))}` : '.';
 }
 
 function moduleOf(path: string): string {

@@ -107,14 +107,18 @@ function verboseLine(line: string): Found | null {
 
 /**
  * Other names of a test in published lists: cut at the first blank (SWE-bench's parser keeps one word), a path as
- * parameter cut to its last part (`parse_log_pytest_options`), the function alone.
+ * parameter cut to its last part (`parse_log_pytest_options`), numbers for matplotlib's buttons (`parse_log_matplotlib`),
+ * the function alone, class and function without their file (R2E-Gym).
  */
 function spellings(id: string): readonly string[] {
   const [word = id] = id.split(' ');
   const [, main = word, option] = /^(.*?)\[(.*)\]$/.exec(word) ?? [];
   const scope = main.lastIndexOf('::');
   const before = scope === -1 ? 0 : scope + 2;
-  const names = [word, main.slice(before), id.slice(before)];
+  const names = [word, main.slice(before), id.slice(before), id.split('::').slice(1).join('.')];
+  if (id.includes('MouseButton.')) {
+    names.push(word.replaceAll('MouseButton.LEFT', '1').replaceAll('MouseButton.RIGHT', '3'));
+  }
   if (option?.startsWith('/') === true && !option.startsWith('//') && !option.includes('*')) {
     names.push(`${main}[/${option.slice(option.lastIndexOf('/') + 1)}]`);
   }

@@ -1,3 +1,5 @@
+import type { Environment } from '../core/run/issue.js';
+
 /** Limits of one sandbox; the adapter enforces all of them. */
 export interface SandboxLimits {
   readonly cpus: number;
@@ -14,6 +16,10 @@ export interface SandboxSpec {
   readonly workdir: string;
   /** Checked out before history is stripped; null = the image's HEAD. */
   readonly baseCommit: string | null;
+  /** Applied to that before history is stripped; absent = nothing. */
+  readonly setupPatch?: string;
+  /** Removed before anything runs; relative ones from the repository's root. */
+  readonly hiddenPaths?: readonly string[];
   /** Shown in the container's labels, so that a person sees whose it is. */
   readonly purpose: string;
   /**
@@ -21,6 +27,24 @@ export interface SandboxSpec {
    * the time; `command` while a command runs, for an agent that mostly waits for its model.
    */
   readonly occupies?: 'session' | 'command';
+}
+
+/** A sandbox of an issue's environment. @param image by id where results are stored under it: a tag may move */
+export function sandboxSpec(environment: Environment, purpose: string, image = environment.image): SandboxSpec {
+  const { workdir, base_commit: baseCommit, setup_patch: setupPatch, hidden_paths: hiddenPaths } = environment;
+  const setup = setupPatch === null ? {} : { setupPatch };
+  return { image, workdir, baseCommit, purpose, ...setup, ...(hiddenPaths.length === 0 ? {} : { hiddenPaths }) };
+}
+
+/** What of an environment decides what a sandbox holds, beside its image; part of every result's key. */
+export function sandboxContent(environment: Environment): Pick<Environment, 'workdir' | 'base_commit'> {
+  const { workdir, base_commit, setup_patch, hidden_paths } = environment;
+  // As keys were before there was a set-up.
+  const setup = {
+    ...(setup_patch === null ? {} : { setup_patch }),
+    ...(hidden_paths.length === 0 ? {} : { hidden_paths }),
+  };
+  return { workdir, base_commit, ...setup };
 }
 
 export interface SandboxFile {

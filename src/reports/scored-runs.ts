@@ -1,6 +1,6 @@
 import { patchSize, readPatch, splitPatch } from '../core/patch/patch.js';
 import { fingerprint } from '../core/patch/fingerprint.js';
-import { repositoryOf } from '../io/inputs/issue.js';
+import { repositoryOf } from '../core/run/issue.js';
 import { importRuns } from '../io/saved-runs/import-runs.js';
 import type { SavedRun, Sealed } from '../io/saved-runs/saved-run.js';
 import type { ScoredIssue } from '../statistics/curves/scored-issue.js';

@@ -2,7 +2,7 @@ import type { RemoteExecutor } from '../../src/core/run/cell.js';
 import type { Bytecode } from './tree/bytecode.js';
 import type { Issue } from '../../src/core/run/issue.js';
 import type { ResultStore } from '../../src/ports/result-store.js';
-import type { Sandbox } from '../../src/ports/sandbox.js';
+import { type Sandbox, sandboxContent } from '../../src/ports/sandbox.js';
 import { type Tracer, UNTRACED } from '../../src/ports/tracer.js';
 
 /** What every execution of one instance shares. */
@@ -46,6 +46,7 @@ const PROTOCOL = 2;
 
 /** Everything of the context that an outcome can depend on; part of each result's key. */
 export function contextKey({ imageId, issue, sandbox }: ExecutionContext): Record<string, unknown> {
-  const { workdir, base_commit, test_timeout_s } = issue.environment;
-  return { protocol: PROTOCOL, image: imageId, workdir, base_commit, test_timeout_s, limits: sandbox.limits };
+  const { environment } = issue;
+  const { test_timeout_s } = environment;
+  return { protocol: PROTOCOL, image: imageId, ...sandboxContent(environment), test_timeout_s, limits: sandbox.limits };
 }

@@ -1,5 +1,5 @@
 import { type Rollout, tokensOf } from '../../core/run/rollout.js';
-import type { SandboxSpec } from '../../ports/sandbox.js';
+import { sandboxContent, sandboxSpec, type SandboxSpec } from '../../ports/sandbox.js';
 import { ACTION_FORMATS } from '../call-formats/formats.js';
 import { instancePrompt } from './conversation.js';
 import { RolloutJournal } from './rollout-journal.js';
@@ -21,12 +21,13 @@ export async function rollout(tools: AgentTools, task: RolloutTask, signal: Abor
   const { id: image } = await sandbox.describeImage(environment.image, signal);
   const format = ACTION_FORMATS[settings.format];
   const prompt = await instancePrompt(tools.prompts, format, task.issue, settings);
-  const { workdir, base_commit: baseCommit } = environment;
+  const { workdir, base_commit: baseCommit, ...setup } = sandboxContent(environment);
   const identity = {
     protocol: PROTOCOL,
     image,
     workdir,
     baseCommit,
+    ...setup,
     prompt,
     settings,
     sandbox_limits: sandbox.limits,
@@ -38,7 +39,7 @@ export async function rollout(tools: AgentTools, task: RolloutTask, signal: Abor
   if (known !== null) task.onKnown(settings.model, tokensOf(known.steps));
   // The name of a candidate is this run's, the try may be an earlier one's.
   if (known !== null) return { ...known, instance_id: task.issue.instance_id, candidate_id: task.candidateId };
-  const spec: SandboxSpec = { image: environment.image, workdir, baseCommit, purpose: 'agent', occupies: 'command' };
+  const spec: SandboxSpec = { ...sandboxSpec(environment, 'agent'), occupies: 'command' };
   await using run = new RolloutRun({ tools, task, format, prompt, journal, spec });
   return await run.toEnd(signal);
 }

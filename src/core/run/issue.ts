@@ -23,6 +23,13 @@ export const Environment = z.strictObject({
   regression_files: z.array(argument()).default([]),
   /** Limit in seconds of one test, and of one run of the regression command. */
   test_timeout_s: z.number().positive().max(86_400).default(300),
+  /** Git patch that makes the base of what the image holds, where the image has the repository before that. */
+  setup_patch: wholeText()
+    .max(100_000)
+    .nullish()
+    .transform((patch) => patch ?? null),
+  /** Files and folders of the image that hold hidden tests or answers: removed before anything runs, but for grading. */
+  hidden_paths: z.array(argument().regex(/^(?!\/?$)(?!.*(^|\/)\.\.(\/|$))/, 'must be a path below a root')).default([]),
 });
 export type Environment = z.infer<typeof Environment>;
 
@@ -33,3 +40,9 @@ export const Issue = z.object({
   environment: Environment,
 });
 export type Issue = z.infer<typeof Issue>;
+
+/** `sympy__sympy-24066` is of `sympy/sympy`; null for an id of another shape. */
+export function repositoryOf(instanceId: string): string | null {
+  const match = /^(.+?)__(.+)-[^-]+$/.exec(instanceId);
+  return match === null ? null : `${match[1] ?? ''}/${match[2] ?? ''}`;
+}

@@ -2,7 +2,7 @@ import { BadInputError } from '../../core/errors/errors.js';
 import type { LabelledEntry, ScoredIssue } from '../../statistics/curves/scored-issue.js';
 import { readRecords, type Located } from '../records/records.js';
 import { MeasureName, measureNamed } from '../../core/run/measure.js';
-import { repositoryOf } from './issue.js';
+import { repositoryOf } from '../../core/run/issue.js';
 import { ScoreColumns } from './score-columns.js';
 
 /** Names of a column, ours first, then R2E-Gym's. */

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BadInputError } from '../../core/errors/errors.js';
-import { repositoryOf } from '../../io/inputs/issue.js';
+import { repositoryOf } from '../../core/run/issue.js';
 import { readScoreMatrix } from '../../io/inputs/score-matrix.js';
 import type { ScoredIssue } from '../../statistics/curves/scored-issue.js';
 import type { Benchmarked } from './make-benchmark.js';

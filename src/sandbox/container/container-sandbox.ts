@@ -163,8 +163,8 @@ export abstract class ContainerSandbox extends Sandbox {
 }
 
 /** What a repository's content is known by. */
-function contentKey({ workdir, baseCommit }: SandboxSpec, imageId: string): string {
-  return JSON.stringify([imageId, workdir, baseCommit]);
+function contentKey({ workdir, baseCommit, setupPatch, hiddenPaths }: SandboxSpec, imageId: string): string {
+  return JSON.stringify([imageId, workdir, baseCommit, setupPatch, hiddenPaths]);
 }
 
 /** Where a command waits for its turn. */

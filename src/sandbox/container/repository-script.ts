@@ -18,7 +18,7 @@ import type { Ids } from './container.js';
  *         what was tracked. Directories named .git below the root hold history too and are removed.
  */
 const SCRIPT = String.raw`
-workdir=$1 base=$2 known=$3
+workdir=$1 base=$2 known=$3 patch=$4; shift 4
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_NO_REPLACE_OBJECTS=1 GIT_OPTIONAL_LOCKS=0 LC_ALL=C TZ=UTC
 export GIT_AUTHOR_NAME=bestk GIT_AUTHOR_EMAIL=bestk@localhost GIT_AUTHOR_DATE='2000-01-01T00:00:00Z'
 export GIT_COMMITTER_NAME=bestk GIT_COMMITTER_EMAIL=bestk@localhost GIT_COMMITTER_DATE='2000-01-01T00:00:00Z'
@@ -37,6 +37,9 @@ if [ -n "$base" ]; then
   want=$(g rev-parse -q --verify "$base^{commit}" 2>/dev/null) || exit 11
   [ "$(g rev-parse -q --verify HEAD)" = "$want" ] || g checkout -q -f --detach "$want" >&2 || exit 13
 fi
+
+[ -z "$patch" ] || printf '%s\n' "$patch" | g apply --whitespace=nowarn - >&2 || exit 15
+for hidden do rm -rf -- "$hidden" || exit 16; done
 
 plain() {
   [ -d .git ] && [ ! -L .git ] && g rev-parse -q --verify HEAD >/dev/null 2>&1 || return 1
@@ -89,9 +92,16 @@ timeout=$(command -v timeout) && timeout -k 1 9 true >/dev/null 2>&1 || timeout=
 echo "$how $commit $(id -u) $(id -g) $timeout"
 `;
 
-const EXIT_WORKDIR = 10;
-const EXIT_COMMIT = 11;
-const EXIT_NO_GIT = 12;
+/** What the script found wrong, by its exit status. */
+const WRONG: Readonly<Record<number, (spec: SandboxSpec, image: string, said: string) => BadInputError>> = {
+  10: ({ workdir }, image) =>
+    new BadInputError(`${image} has no directory ${workdir}`, { field: 'environment.workdir' }),
+  11: ({ baseCommit }, image) =>
+    new BadInputError(`${image} does not hold commit ${String(baseCommit)}`, { field: 'environment.base_commit' }),
+  12: (_, image) => new BadInputError(`${image} has no git`, { field: 'environment.image' }),
+  15: (_, image, said) =>
+    new BadInputError(`does not apply to ${image}: ${said}`, { field: 'environment.setup_patch' }),
+};
 
 /** What the script found out. */
 export interface Prepared {
@@ -106,7 +116,8 @@ export interface Prepared {
 
 /** The script as a command; `known` when the same image was found to be a single clean commit before. */
 export function prepareCommand(spec: SandboxSpec, known: boolean): string[] {
-  return ['/bin/sh', '-c', SCRIPT, 'sh', spec.workdir, spec.baseCommit ?? '', known ? '1' : '0'];
+  const { workdir, baseCommit, setupPatch = '', hiddenPaths = [] } = spec;
+  return ['/bin/sh', '-c', SCRIPT, 'sh', workdir, baseCommit ?? '', known ? '1' : '0', setupPatch, ...hiddenPaths];
 }
 
 /** @throws BadInputError when the image lacks what the spec names, SandboxLostError when the script was cut off. */
@@ -118,14 +129,8 @@ export function readPrepared(spec: SandboxSpec, exitCode: number, stdout: string
     return { wasSingle: how === 'single', commit, ids, timeout: timeout ?? null };
   }
   const image = `image "${spec.image}"`;
-  if (exitCode === EXIT_WORKDIR) {
-    throw new BadInputError(`${image} has no directory ${spec.workdir}`, { field: 'environment.workdir' });
-  }
-  if (exitCode === EXIT_COMMIT) {
-    const base = String(spec.baseCommit);
-    throw new BadInputError(`${image} does not hold commit ${base}`, { field: 'environment.base_commit' });
-  }
-  if (exitCode === EXIT_NO_GIT) throw new BadInputError(`${image} has no git`, { field: 'environment.image' });
+  const wrong = WRONG[exitCode]?.(spec, image, stderr.trim().slice(-400));
+  if (wrong !== undefined) throw wrong;
   const detail = `preparing ${spec.workdir} ended with ${String(exitCode)}: ${stderr.trim().slice(-400)}`;
   if (exitCode === 0 || exitCode >= 128) throw new SandboxLostError(detail);
   throw new BadInputError(`${image}: ${detail}`, { field: 'environment.image' });

@@ -46,6 +46,23 @@ describe('the repository of a fresh sandbox', () => {
     expect((await sh(short, 'cat calc.py')).stdout).toMatch(/a - b/);
   });
 
+  it('has its set-up done and what is hidden removed before that, with nothing left of either', async () => {
+    const setupPatch = [
+      'diff --git a/calc.py b/calc.py',
+      ...['--- a/calc.py', '+++ b/calc.py', '@@ -1,2 +1,2 @@'],
+      ...[' def add(a, b):', '-    return a - b', '+    return a * b'],
+    ].join('\n');
+    const hiddenPaths = ['tests/test_calc.py', '/etc/hostname-of-nobody', '/etc/debian_version'];
+    await using session = await sandbox.open({ ...spec, setupPatch, hiddenPaths }, go);
+    expect((await sh(session, 'cat calc.py; git ls-files tests; ls /etc/debian_version')).stdout).toBe(
+      'def add(a, b):\n    return a * b\n',
+    );
+    const all = 'git cat-file --batch-all-objects --batch | grep -a -c "a - b"';
+    expect((await sh(session, `git status --porcelain; ${all}`)).stdout).toBe('0\n');
+    const wrong = sandbox.open({ ...spec, setupPatch: setupPatch.replaceAll('calc', 'nope') }, go);
+    await expect(wrong).rejects.toMatchObject({ place: { field: 'environment.setup_patch' } });
+  });
+
   it.each(['-h', '--all', 'HEAD; touch /pwned', '$(touch /pwned)'])('takes "%s" for no commit', async (baseCommit) => {
     const wrong = sandbox.open({ ...spec, baseCommit }, go);
     await expect(wrong).rejects.toMatchObject({ place: { field: 'environment.base_commit' } });

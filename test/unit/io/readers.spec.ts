@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readCandidates } from '../../../src/io/inputs/candidates.js';
-import { readIssue } from '../../../src/io/inputs/issue.js';
+import { readIssue } from '../../../src/io/datasets/issues.js';
 import { readTests } from '../../../src/io/inputs/candidates.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'bestk-readers-'));
@@ -43,6 +43,8 @@ describe('readIssue', () => {
         regression_command: null,
         regression_files: [],
         test_timeout_s: 300,
+        setup_patch: null,
+        hidden_paths: [],
       },
     });
     expect(await readIssue(file(JSON.stringify(own, null, 2)))).toEqual(issue);
@@ -72,7 +74,7 @@ describe('readIssue', () => {
 
   it.each([
     ['a row without an image', json(row), {}, /field "environment\.image": is missing/],
-    ['several instances', lines(own, row), {}, /holds 2 instances/],
+    ['several instances', lines(own, { ...own, instance_id: 'b' }), {}, /holds 2 instances/],
     ['an unknown instance', lines(own), { instanceId: 'zz' }, /holds no instance "zz"/],
     [
       'a relative workdir',
@@ -87,11 +89,11 @@ describe('readIssue', () => {
       { instanceId: 'a' },
       /line 3, field "instance_id": "a" stands already on line 1/,
     ],
-    ['the same instance twice', lines(row, row), {}, /line 2, field "instance_id": "r" stands already on line 1/],
+    ['the same instance twice', lines(own, own), {}, /line 2, field "instance_id": "a" stands already on line 1/],
     ['no statement', json({ ...own, problem_statement: undefined }), {}, /line 1, field "problem_statement"/],
     ['a statement that is a number', json({ ...own, problem_statement: 5 }), {}, /line 1, field "problem_statement"/],
     ['an id without end', json({ ...own, instance_id: 'x'.repeat(600) }), {}, /line 1, field "instance_id"/],
-    ['no object', 'null', {}, /line 1: .*expected object/],
+    ['no object', 'null', {}, /line 1: is no object/],
     [
       'a wrong member of a list',
       JSON.stringify([own, { instance_id: 'b' }], null, 1),

@@ -1,3 +1,4 @@
+import { sandboxSpec } from '../../../src/ports/sandbox.js';
 import { readPatch } from '../../../src/core/patch/patch.js';
 import type { ExecutionContext } from '../execution-context.js';
 import type { DistinctPatch } from '../tree/distinct.js';
@@ -36,8 +37,7 @@ export async function relatedTests(
 ): Promise<readonly string[]> {
   const sources = changedFiles(patches);
   if (sources.length === 0) return [];
-  const { image, workdir, base_commit: baseCommit } = issue.environment;
-  await using session = await sandbox.open({ image, workdir, baseCommit, purpose: 'related tests' }, signal);
+  await using session = await sandbox.open(sandboxSpec(issue.environment, 'related tests'), signal);
   const stdin = sources.map((path) => `${moduleOf(path)}\n`).join('');
   const argv = ['/bin/sh', '-c', SCRIPT, 'sh', ...TEST_FILES];
   const found = await session.exec({ argv, stdin, deadlineS: DEADLINE_S }, signal);

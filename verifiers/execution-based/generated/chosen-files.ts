@@ -1,5 +1,5 @@
 import type { Issue } from '../../../src/core/run/issue.js';
-import type { Sandbox } from '../../../src/ports/sandbox.js';
+import { type Sandbox, sandboxSpec } from '../../../src/ports/sandbox.js';
 import type { TestLanguage } from '../drivers/test-dialect.js';
 
 export interface ChosenFile {
@@ -48,8 +48,7 @@ export interface ChosenSource {
  * @throws what the sandbox throws
  */
 export async function chosenFiles(sandbox: Sandbox, issue: Issue, signal: AbortSignal): Promise<ChosenSource> {
-  const { image, workdir, base_commit: baseCommit } = issue.environment;
-  await using session = await sandbox.open({ image, workdir, baseCommit, purpose: 'test writer' }, signal);
+  await using session = await sandbox.open(sandboxSpec(issue.environment, 'test writer'), signal);
   const terms = issueTerms(issue.problem_statement);
   const stdin = terms.map((term) => `${term}\n`).join('');
   const found = await session.exec({ argv: ['/bin/sh', '-c', GREP], stdin, deadlineS: DEADLINE_S }, signal);
@@ -58,7 +57,7 @@ export async function chosenFiles(sandbox: Sandbox, issue: Issue, signal: AbortS
   const best = rank(found.stdout, issue.problem_statement).slice(0, MOST_FILES);
   const files: ChosenFile[] = [];
   for (const path of best) {
-    const bytes = await session.readFile(`${workdir}/${path}`, READ_BYTES, signal);
+    const bytes = await session.readFile(`${issue.environment.workdir}/${path}`, READ_BYTES, signal);
     if (bytes !== null) files.push({ path, text: relevant(new TextDecoder().decode(bytes), terms) });
   }
   return { language, files };

@@ -1,6 +1,6 @@
 import { UnavailableError } from '../../../src/core/errors/errors.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
-import type { SandboxSession } from '../../../src/ports/sandbox.js';
+import { type SandboxSession, sandboxSpec } from '../../../src/ports/sandbox.js';
 import type { ExecutionContext, Tree } from '../execution-context.js';
 
 const ATTEMPTS = 3;
@@ -57,16 +57,8 @@ export class TreeSessions implements AsyncDisposable {
   private async current(): Promise<SandboxSession> {
     if (this.session !== null) return this.session;
     const { environment, instance_id } = this.context.issue;
-    this.session = await this.context.sandbox.open(
-      {
-        // By id: a tag may move while a run is under way, and results are stored under the id.
-        image: this.context.imageId,
-        workdir: environment.workdir,
-        baseCommit: environment.base_commit,
-        purpose: `verify ${instance_id}`,
-      },
-      this.signal,
-    );
+    const spec = sandboxSpec(environment, `verify ${instance_id}`, this.context.imageId);
+    this.session = await this.context.sandbox.open(spec, this.signal);
     await applyPatch(this.session, this.tree, this.signal);
     if (await this.context.bytecode.giveTo(this.session, this.signal)) return this.session;
     await this.discard();

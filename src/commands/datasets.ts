@@ -1,0 +1,69 @@
+import type { Command } from 'commander';
+import { EXIT } from '../core/errors/errors.js';
+import type { DataSetReport } from '../io/datasets/describe.js';
+import { printJson, printText } from './answer.js';
+import { collected, wholeNumber } from './options.js';
+
+interface ShowOptions {
+  readonly split?: string;
+  readonly image: readonly string[];
+  readonly first: number;
+  readonly json?: true;
+}
+
+const EXAMPLE = `
+Example:
+  $ bestk datasets show SWE-bench_Verified/
+  $ bestk datasets show rows.parquet --json
+  $ zcat rows.jsonl.gz | bestk datasets show -
+
+Reads JSON, JSONL and parquet (also .gz and .zst), a downloaded folder, or standard input (-). Rows are told by their
+columns: SWE-bench (Lite, Verified, Multilingual, Live, Pro), SWE-Gym, SWE-smith, SWE-rebench, R2E-Gym, Multi-SWE-bench,
+and bestk's own issues. What tells an answer is sealed: it is counted, never shown.
+
+Exit: 0 done, 2 bad input or no usable row.`;
+
+/** `bestk datasets show`: what is understood of a data set. */
+export function registerDatasets(program: Command): void {
+  const datasets = program.command('datasets').description('data sets of issues');
+  datasets
+    .command('show')
+    .description('say what is understood of a data set: the first instances, every column, and what is rejected')
+    .argument('<path>', 'file, downloaded folder, or - for standard input')
+    .option('--split <name>', 'of a folder that has several; test by default')
+    .option('--image <template>', 'see `bestk bench run --help`', collected, [])
+    .option('--first <n>', 'instances to show', wholeNumber, 3)
+    .option('--json', 'one JSON document on stdout')
+    .addHelpText('after', EXAMPLE)
+    .action(async (path: string, { split, image, first, json }: ShowOptions) => {
+      const { describeDataSet } = await import('../io/datasets/describe.js');
+      const { imageTemplates } = await import('../io/datasets/images.js');
+      const report = await describeDataSet(path, { split, images: imageTemplates(image) }, first);
+      if (json === true) printJson(report);
+      else printText(await summary(report));
+      process.exitCode = report.usable === 0 ? EXIT.badInput : EXIT.done;
+    });
+}
+
+const SHOWN_REJECTS = 10;
+const LONGEST_STATEMENT = 300;
+
+async function summary({ rows, usable, sets, instances, columns, ...rest }: DataSetReport): Promise<string> {
+  const { printable, table } = await import('../reports/selection-table.js');
+  const names = Object.entries(sets).map(([set, count]) => `${set} (${count})`);
+  const shown = instances.flatMap(({ instance_id, set, repo, environment, problem_statement }) => [
+    '',
+    printable(instance_id),
+    `  set ${set}, repository ${printable(repo ?? 'unknown')}`,
+    `  image ${printable(environment.image)}, working directory ${printable(environment.workdir)}`,
+    `  ${printable(problem_statement.replace(/\s+/g, ' ').slice(0, LONGEST_STATEMENT))}`,
+  ]);
+  const rejected = rest.rejected.slice(0, SHOWN_REJECTS).map(({ reason }) => printable(reason));
+  return [
+    `${usable} of ${rows} rows can be used: ${names.join(', ')}; ${rest.with_hidden_tests} with hidden tests`,
+    ...shown,
+    '',
+    table([['column', 'use', 'rows'], ...columns.map(({ name, use, rows: of }) => [printable(name), use, String(of)])]),
+    ...(rejected.length === 0 ? [] : ['', `Rejected (${rest.rejected.length}):`, ...rejected]),
+  ].join('\n');
+}

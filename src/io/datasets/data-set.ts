@@ -1,0 +1,189 @@
+import { z } from 'zod';
+import { BadInputError } from '../../core/errors/errors.js';
+import { Environment, Issue } from '../../core/run/issue.js';
+import { parseRecord, placeOf } from '../records/records.js';
+import { type ImageTemplates, imageOf } from './images.js';
+import { bestkIssues, multiSweBench, r2eGymSet, sweBenchPro } from './other-sets.js';
+import { dataFiles, type DataRow, dataRows } from './rows.js';
+import { Sealed } from './sealed.js';
+import type { RowIssue, SetReader } from './set-reader.js';
+import { sweBench, sweBenchLive, sweGym, sweRebench, sweSmith } from './swe-bench-sets.js';
+
+/** Every data set whose rows are known, the more special first. To add one: a reader, and its name here. */
+export const SET_READERS: readonly SetReader[] = [
+  bestkIssues,
+  sweBenchPro,
+  multiSweBench,
+  r2eGymSet,
+  sweRebench,
+  sweBenchLive,
+  sweSmith,
+  sweGym,
+  sweBench,
+];
+
+/** The reader of a row, by its columns. */
+export function setReaderOf(row: DataRow['value']): SetReader | undefined {
+  return SET_READERS.find((reader) => reader.recognises(row));
+}
+
+/** A plain value that instances can be filtered by. */
+export type Fact = string | number | boolean;
+
+/** One instance of a data set: what anybody may see of it, and what tells its answer, sealed. */
+export interface DataSetInstance {
+  readonly set: string;
+  readonly split: string | null;
+  readonly issue: Issue;
+  readonly repo: string | null;
+  /** Plain values of the row that tell nothing of its answer. */
+  readonly facts: Readonly<Record<string, Fact>>;
+  readonly sealed: Sealed;
+}
+
+export interface DataSetOptions {
+  readonly split?: string | undefined;
+  readonly images?: ImageTemplates | undefined;
+  /** Is told of every row that was recognised. */
+  readonly seen?: (row: DataRow, reader: SetReader) => void;
+}
+
+/** A row that gives no instance, and why. */
+export interface RejectedRow {
+  /** As far as it can be told. */
+  readonly instance_id: string | null;
+  readonly problem: BadInputError;
+}
+
+export type ReadRow = DataSetInstance | RejectedRow;
+
+/**
+ * The instances of a data set, one at a time, in the order of its rows. A row that cannot be used is told, and the rest goes on.
+ * @param path a file, a downloaded folder, or `-` for standard input
+ * @throws BadInputError for a path that is not there or holds no row
+ */
+export async function* readDataSet(path: string, options: DataSetOptions = {}): AsyncGenerator<ReadRow> {
+  const lines = new Map<string, number | undefined>();
+  for await (const row of rowsOf(path, options.split)) {
+    if (row instanceof BadInputError) {
+      yield { instance_id: null, problem: row };
+      continue;
+    }
+    const read = orProblem(row, () => instanceOf(row, options));
+    const id = 'problem' in read ? read.instance_id : read.issue.instance_id;
+    if (id !== null && lines.has(id)) yield { instance_id: id, problem: repeated(row, id, lines.get(id)) };
+    else yield read;
+    if (id !== null && !lines.has(id)) lines.set(id, row.line);
+  }
+}
+
+async function* rowsOf(path: string, split: string | undefined): AsyncGenerator<DataRow | BadInputError> {
+  let found = 0;
+  for (const file of await dataFiles(path, split)) {
+    for await (const row of dataRows(file)) {
+      found += 1;
+      yield row;
+    }
+  }
+  if (found === 0) {
+    throw new BadInputError('holds no record.', { file: path }, 'Give a file with at least one record.');
+  }
+}
+
+function orProblem({ value }: DataRow, work: () => DataSetInstance): ReadRow {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof BadInputError)) throw error;
+    return { instance_id: typeof value.instance_id === 'string' ? value.instance_id : null, problem: error };
+  }
+}
+
+function repeated(row: DataRow, id: string, line: number | undefined): BadInputError {
+  const where = line === undefined ? 'earlier in the file' : `on line ${line}`;
+  const next = 'Give every record of an instance an id of its own.';
+  return new BadInputError(`"${id}" stands already ${where}.`, placeOf(row, 'instance_id'), next);
+}
+
+function instanceOf(row: DataRow, { images, seen }: DataSetOptions): DataSetInstance {
+  const reader = setReaderOf(row.value) ?? unknownRow(row);
+  seen?.(row, reader);
+  const given = reader.issue(row);
+  const facts = { ...factsOf(row, reader), set: reader.set, ...(row.split === null ? {} : { split: row.split }) };
+  return {
+    set: reader.set,
+    split: row.split,
+    issue: issueOf(row, given, images),
+    repo: given.repo,
+    facts: given.repo === null ? facts : { ...facts, repo: given.repo },
+    sealed: new Sealed(() => reader.sealed(row)),
+  };
+}
+
+const Named = z.object({ instance_id: z.string(), problem_statement: z.string() });
+
+/** A row of no known set: one that lacks what every row has is told so. */
+function unknownRow(row: DataRow): never {
+  parseRecord(Named, row);
+  throw new BadInputError(
+    'is of no known data set.',
+    placeOf(row, ''),
+    '`bestk datasets show` tells the known columns.',
+  );
+}
+
+function issueOf(row: DataRow, given: RowIssue, images: ImageTemplates | undefined): Issue {
+  const { instance_id, problem_statement, repo } = given;
+  const own = typeof given.environment.image === 'string' ? given.environment.image : null;
+  const image = imageOf({ instance_id, repo, image: own }, images);
+  if (image === null) {
+    throw new BadInputError(
+      'is missing',
+      placeOf(row, 'environment.image'),
+      'Name the container image of the instance in the issue, or pass --image.',
+    );
+  }
+  const environment = { ...given.environment, image };
+  return {
+    ...parseRecord(Issue.pick({ instance_id: true, problem_statement: true }), {
+      ...row,
+      value: { instance_id, problem_statement },
+    }),
+    environment: parseRecord(Environment, { ...row, value: environment }, 'environment'),
+  };
+}
+
+const LONGEST_FACT = 200;
+
+/** Also of columns that nobody knows: who filters by one knows what it says. */
+function factsOf({ value }: DataRow, { columns }: SetReader): Record<string, Fact> {
+  const facts: Record<string, Fact> = {};
+  for (const [column, each] of Object.entries(value)) {
+    if (columns[column] === 'sealed') continue;
+    const isPlain = typeof each === 'number' || typeof each === 'boolean' || typeof each === 'string';
+    if (isPlain && String(each).length <= LONGEST_FACT) facts[column] = each;
+  }
+  return facts;
+}
+
+/**
+ * What tells the answers of a file's rows, which need no statement: hidden tests that are kept apart from their issues.
+ * @throws BadInputError naming file, line and field
+ */
+export async function* readSealed(path: string): AsyncGenerator<{ instance_id: string; sealed: Sealed; row: DataRow }> {
+  for await (const row of rowsOf(path, undefined)) {
+    if (row instanceof BadInputError) throw row;
+    const { instance_id } = parseRecord(z.object({ instance_id: z.string().min(1) }), withId(row));
+    const reader = setReaderOf(row.value) ?? sweBench;
+    yield { instance_id, sealed: new Sealed(() => reader.sealed(row)), row };
+  }
+}
+
+/** The row under the id that its set gives it. */
+function withId(row: DataRow): DataRow {
+  const { instance_id, docker_image } = row.value;
+  if (instance_id !== undefined) return row;
+  const reader = setReaderOf(row.value);
+  const id = docker_image ?? (reader === multiSweBench ? reader.issue(row).instance_id : undefined);
+  return { ...row, value: { ...row.value, instance_id: id } };
+}

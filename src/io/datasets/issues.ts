@@ -1,0 +1,72 @@
+import { BadInputError } from '../../core/errors/errors.js';
+import type { Issue } from '../../core/run/issue.js';
+import { readDataSet, type ReadRow } from './data-set.js';
+import { imageTemplates } from './images.js';
+
+const NAMED = 5;
+
+export interface IssuesOptions {
+  /** Which instances; absent = all. */
+  readonly instances?: readonly string[] | undefined;
+  /** Templates of images' names, see `imageTemplates`. */
+  readonly image?: readonly string[] | undefined;
+  readonly split?: string | undefined;
+}
+
+/**
+ * The issues of a file in its order: of bestk's own form or of any known data set. Of a row only what an issue says is
+ * taken: what tells the answer (gold patch, tests, hints) goes nowhere.
+ * @throws BadInputError naming file, line and field of the first row that gives no issue, or an instance that is not there
+ */
+export async function readIssues(
+  file: string,
+  { instances, image = [], split }: IssuesOptions = {},
+): Promise<readonly [Issue, ...Issue[]]> {
+  const wanted = instances === undefined ? null : new Set(instances);
+  const issues: Issue[] = [];
+  const ids = new Set<string>();
+  for await (const read of readDataSet(file, { split, images: imageTemplates(image) })) {
+    const id = idOf(read);
+    if (id !== null) ids.add(id);
+    // What is wrong with an instance that nobody asked for is nobody's concern.
+    if (wanted !== null && id !== null && !wanted.has(id)) continue;
+    if ('problem' in read) throw read.problem;
+    issues.push(read.issue);
+  }
+  requireAll(file, wanted, ids);
+  return nonEmpty(file, issues);
+}
+
+function idOf(read: ReadRow): string | null {
+  return 'problem' in read ? read.instance_id : read.issue.instance_id;
+}
+
+function nonEmpty(file: string, [first, ...others]: readonly Issue[]): readonly [Issue, ...Issue[]] {
+  if (first === undefined) throw new BadInputError('holds no instance.', { file });
+  return [first, ...others];
+}
+
+function requireAll(file: string, wanted: ReadonlySet<string> | null, ids: ReadonlySet<string>): void {
+  for (const id of wanted ?? []) {
+    if (!ids.has(id)) throw new BadInputError(`holds no instance "${id}".`, { file }, `It holds: ${some([...ids])}`);
+  }
+}
+
+/**
+ * The one issue of a file, or one of several.
+ * @throws BadInputError as {@link readIssues}; also for a file of several when none is named
+ */
+export async function readIssue(
+  file: string,
+  { instanceId, image }: { readonly instanceId?: string | undefined; readonly image?: string | undefined } = {},
+): Promise<Issue> {
+  const instances = instanceId === undefined ? undefined : [instanceId];
+  const issues = await readIssues(file, { instances, image: image === undefined ? [] : [image] });
+  if (issues.length === 1) return issues[0];
+  const ids = issues.map(({ instance_id }) => instance_id);
+  throw new BadInputError(`holds ${ids.length} instances.`, { file }, `Choose one with --instance: ${some(ids)}`);
+}
+
+function some(ids: readonly string[]): string {
+  return `${ids.slice(0, NAMED).join(', ')}${ids.length > NAMED ? `, and ${ids.length - NAMED} more` : ''}`;
+}

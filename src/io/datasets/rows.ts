@@ -1,0 +1,142 @@
+import { once } from 'node:events';
+import { createWriteStream, rmSync } from 'node:fs';
+import { mkdtemp, open, readdir, rename, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { BadInputError } from '../../core/errors/errors.js';
+import type { Located } from '../records/records.js';
+import { savedRecords } from '../saved-runs/saved-records.js';
+import { parquetRows } from './parquet.js';
+
+/** One row of a data set and where it stands. */
+export interface DataRow extends Located {
+  readonly value: Readonly<Record<string, unknown>>;
+  /** Name of the split it is of; null when the files name none. */
+  readonly split: string | null;
+}
+
+/** A file of a data set. */
+export interface DataFile {
+  readonly path: string;
+  /** As it is called in messages. */
+  readonly name: string;
+  readonly split: string | null;
+}
+
+/** A row, or what was wrong with it. */
+export type FoundRow = DataRow | BadInputError;
+
+export const STDIN = '-';
+const READABLE = /\.(parquet|jsonl?|ndjson)(\.(gz|zst))?$/i;
+/** What a download holds beside its rows. */
+const NO_ROWS = /^(dataset_infos?|dataset_dict|state|package(-lock)?|tsconfig)\.json$/i;
+const SHARD = /-\d{5}-of-\d{5}$/;
+const DEEPEST = 4;
+/** Taken from several when none is asked for: what everybody reports on. */
+const DEFAULT_SPLIT = 'test';
+
+/**
+ * The files of a data set: one file, a downloaded folder, or standard input (`-`), which is kept in a temporary file until
+ * the process ends.
+ * @param split of a folder that has several; absent = the only one, or `test`
+ * @throws BadInputError for a path that is not there, a folder without rows, an unknown split
+ */
+export async function dataFiles(path: string, split?: string): Promise<readonly DataFile[]> {
+  if (path === STDIN) return [{ path: await spooled(), name: 'stdin', split: null }];
+  const info = await stat(path).catch(() => null);
+  if (info === null) throw new BadInputError('does not exist or may not be read.', { file: path });
+  if (!info.isDirectory()) return [{ path, name: path, split: split ?? null }];
+  const files = await filesBelow(path, DEEPEST);
+  if (files.length === 0) {
+    throw new BadInputError('holds no file of rows.', { file: path }, 'Rows are .parquet, .json or .jsonl files.');
+  }
+  return ofSplit(path, files, split);
+}
+
+function ofSplit(folder: string, files: readonly DataFile[], wanted: string | undefined): readonly DataFile[] {
+  const splits = [...new Set(files.map(({ split }) => split ?? ''))];
+  const chosen = wanted ?? (splits.length === 1 ? splits[0] : DEFAULT_SPLIT);
+  const own = files.filter(({ split }) => split === chosen);
+  if (own.length > 0) return own;
+  const names = splits.join(', ');
+  if (wanted === undefined) {
+    throw new BadInputError(`holds several splits: ${names}.`, { file: folder }, 'Choose one with --split.');
+  }
+  throw new BadInputError(`holds no split "${wanted}".`, { file: folder, field: '--split' }, `It holds: ${names}`);
+}
+
+/** Where there are parquet files, the others beside them are not the rows. */
+async function filesBelow(folder: string, depth: number): Promise<readonly DataFile[]> {
+  const entries = (await readdir(folder, { withFileTypes: true })).sort((a, b) => (a.name < b.name ? -1 : 1));
+  const found: DataFile[] = [];
+  for (const entry of entries) {
+    if (entry.name.startsWith('.')) continue;
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) {
+      if (depth > 1) found.push(...(await filesBelow(path, depth - 1)));
+    } else if (READABLE.test(entry.name) && !NO_ROWS.test(entry.name)) {
+      found.push({ path, name: path, split: splitOf(path) });
+    }
+  }
+  const parquet = found.filter(({ path }) => path.endsWith('.parquet'));
+  return parquet.length > 0 ? parquet : found;
+}
+
+/** `test-00000-of-00001.parquet`, `test.jsonl` and `test/0000.parquet` are of the split `test`. */
+function splitOf(path: string): string {
+  const stem = basename(path).replace(READABLE, '').replace(SHARD, '');
+  return /^\d+$/.test(stem) ? basename(dirname(path)) : stem;
+}
+
+/** The rows of a file. What cannot be read is told, and the rest goes on. @throws BadInputError for a damaged parquet file */
+export async function* dataRows({ path, name, split }: DataFile): AsyncGenerator<FoundRow> {
+  if (path.endsWith('.parquet')) {
+    let row = 0;
+    for await (const value of parquetRows(path)) yield { value, file: name, line: (row += 1), split };
+    return;
+  }
+  for await (const found of savedRecords(path)) {
+    if ('record' in found) yield { ...found.record, file: name, split };
+    else yield new BadInputError(`${found.damage.reason}.`, { file: name, line: found.damage.line ?? undefined });
+  }
+}
+
+const MAGIC: readonly (readonly [string, string])[] = [
+  ['50415231', '.parquet'],
+  ['1f8b', '.jsonl.gz'],
+  ['28b52ffd', '.jsonl.zst'],
+];
+
+let stdin: Promise<string> | null = null;
+
+/** Standard input as a file, called by what it holds: it is read more than once. */
+function spooled(): Promise<string> {
+  stdin ??= spool(process.stdin);
+  return stdin;
+}
+
+async function spool(input: AsyncIterable<unknown>): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'bestk-stdin-'));
+  process.once('exit', () => {
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const path = join(folder, 'rows');
+  const stream = createWriteStream(path);
+  for await (const chunk of input) if (!stream.write(chunk)) await once(stream, 'drain');
+  stream.end();
+  await once(stream, 'finish');
+  const named = `${path}${await extensionOf(path)}`;
+  await rename(path, named);
+  return named;
+}
+
+async function extensionOf(path: string): Promise<string> {
+  const file = await open(path);
+  try {
+    const { buffer } = await file.read(Buffer.alloc(4), 0, 4, 0);
+    const magic = buffer.toString('hex');
+    return MAGIC.find(([start]) => magic.startsWith(start))?.[1] ?? '.jsonl';
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import type { Environment } from '../../core/run/issue.js';
+import { parsePythonList } from '../inputs/score-columns.js';
+import { parseRecord } from '../records/records.js';
+import type { DataRow } from './rows.js';
+import type { SealedContent } from './sealed.js';
+
+/**
+ * What becomes of a column: it goes into the issue (`issue`), it can be filtered by (`filter`), it tells the answer and is
+ * kept where only grading gets it (`sealed`), or nothing is done with it (`unused`).
+ */
+export type ColumnUse = 'issue' | 'filter' | 'sealed' | 'unused';
+
+/** What a row says of its instance. */
+export interface RowIssue {
+  readonly instance_id: string;
+  /** `owner/name`; null when the row does not say it. */
+  readonly repo: string | null;
+  readonly problem_statement: string;
+  /** Without the image that a template may name. */
+  readonly environment: Partial<z.input<typeof Environment>>;
+}
+
+/** Knows the rows of one data set by their columns. */
+export interface SetReader {
+  readonly set: string;
+  recognises(row: DataRow['value']): boolean;
+  /** Columns that its rows have; any other is unknown. */
+  readonly columns: Readonly<Record<string, ColumnUse>>;
+  /** @throws BadInputError naming file, line and field */
+  issue(row: DataRow): RowIssue;
+  /** @throws BadInputError naming file, line and field */
+  sealed(row: DataRow): SealedContent;
+}
+
+/** The row's fields as a schema says. @throws BadInputError naming file, line and field */
+export function fields<T>(schema: z.ZodType<T>, row: DataRow): T {
+  return parseRecord(schema, row);
+}
+
+export const MaybeText = z
+  .string()
+  .nullish()
+  .transform((text) => (text === undefined || text === null || text === '' ? null : text));
+
+/** Names as a list, as JSON in a text, or as Python prints a list. */
+export const Names = z.preprocess(
+  (value, context) => {
+    if (typeof value !== 'string') return value ?? [];
+    const list = asJson(value) ?? parsePythonList(value);
+    if (list !== undefined) return list;
+    context.addIssue({ code: 'custom', message: 'must be a list of names, or one as JSON in a string' });
+    return z.NEVER;
+  },
+  z.array(z.string().min(1)),
+);
+
+/** A value that some files hold as JSON in a text. */
+export function unpackedJson(value: unknown): unknown {
+  return typeof value === 'string' ? (asJson(value) ?? value) : value;
+}
+
+function asJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

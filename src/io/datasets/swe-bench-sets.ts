@@ -1,0 +1,270 @@
+import { formatPatch, parsePatch, reversePatch } from 'diff';
+import { z } from 'zod';
+import { BadInputError } from '../../core/errors/errors.js';
+import { repositoryOf } from '../../core/run/issue.js';
+import { placeOf } from '../records/records.js';
+import type { DataRow } from './rows.js';
+import type { HiddenRow, LogFormat, SealedContent } from './sealed.js';
+import { type ColumnUse, fields, MaybeText, Names, type SetReader, unpackedJson } from './set-reader.js';
+
+const Identity = z.object({ instance_id: z.string().min(1), repo: MaybeText });
+const Statement = Identity.extend({ problem_statement: z.string() });
+const Images = z.object({ image_name: MaybeText, docker_image: MaybeText });
+const Answer = Identity.extend({
+  version: z
+    .union([z.string(), z.number()])
+    .nullish()
+    .transform((version) => version?.toString() ?? null),
+  patch: MaybeText,
+  gold_patch: MaybeText,
+  test_patch: MaybeText,
+  FAIL_TO_PASS: Names,
+  PASS_TO_PASS: Names,
+});
+
+/** Columns that SWE-bench began with and the others kept. */
+const COMMON: Readonly<Record<string, ColumnUse>> = {
+  instance_id: 'issue',
+  repo: 'issue',
+  problem_statement: 'issue',
+  image_name: 'issue',
+  docker_image: 'issue',
+  version: 'filter',
+  created_at: 'filter',
+  language: 'filter',
+  difficulty: 'filter',
+  patch: 'sealed',
+  gold_patch: 'sealed',
+  test_patch: 'sealed',
+  FAIL_TO_PASS: 'sealed',
+  PASS_TO_PASS: 'sealed',
+  hints_text: 'sealed',
+  base_commit: 'unused',
+  environment_setup_commit: 'unused',
+};
+
+/** Parts by which the sets of this family differ. */
+interface Family {
+  readonly set: string;
+  readonly recognises: SetReader['recognises'];
+  readonly columns?: Readonly<Record<string, ColumnUse>>;
+  /** By the set's convention, where the row names no image; null = it has none for such an id. */
+  readonly image: (instanceId: string) => string | null;
+  readonly workdir?: string;
+  /** How the row itself says that its tests are run. */
+  readonly tests?: (row: DataRow) => Pick<HiddenRow, 'command' | 'log'>;
+}
+
+function readerOf({ set, recognises, columns, image, workdir, tests }: Family): SetReader {
+  return {
+    set,
+    recognises,
+    columns: { ...COMMON, ...columns },
+    issue: (row) => {
+      const { instance_id, repo, problem_statement } = fields(Statement, row);
+      const { docker_image, image_name } = fields(Images, row);
+      const named = docker_image ?? image_name ?? image(instance_id);
+      return {
+        instance_id,
+        repo: repo ?? repositoryOf(instance_id),
+        problem_statement,
+        environment: { ...(named === null ? {} : { image: named }), ...(workdir === undefined ? {} : { workdir }) },
+      };
+    },
+    sealed: (row) => sealedOf(row, tests?.(row) ?? { command: null, log: null }),
+  };
+}
+
+function sealedOf(row: DataRow, how: Pick<HiddenRow, 'command' | 'log'>): SealedContent {
+  const { instance_id, repo, version, patch, gold_patch, test_patch, ...names } = fields(Answer, row);
+  const tests = {
+    repo: repo ?? repositoryOf(instance_id),
+    version,
+    testPatch: test_patch,
+    failToPass: names.FAIL_TO_PASS,
+    passToPass: names.PASS_TO_PASS,
+    ...how,
+  };
+  const hasTests = 'FAIL_TO_PASS' in row.value || 'test_patch' in row.value;
+  return { tests: hasTests ? requireTests(row, tests) : null, gold: patch ?? gold_patch };
+}
+
+/** @throws BadInputError for a list of no test, which every patch would pass */
+export function requireTests(row: DataRow, tests: HiddenRow): HiddenRow {
+  if (tests.failToPass.length + tests.passToPass.length > 0) return tests;
+  throw new BadInputError('names no test, which every patch would pass.', placeOf(row, 'FAIL_TO_PASS'));
+}
+
+/** Docker Hub allows no `__` in some places, so that each set has something else instead. */
+function hubName(prefix: string, between: string) {
+  return (id: string): string | null =>
+    repositoryOf(id) === null ? null : `${prefix}${id.replace('__', between).toLowerCase()}`;
+}
+
+const sweBenchImage = hubName('swebench/sweb.eval.x86_64.', '_1776_');
+
+/** SWE-bench itself, Lite, Verified, Multimodal and Multilingual: a column or two more or less. */
+export const sweBench = readerOf({
+  set: 'swe-bench',
+  recognises: (row) => 'instance_id' in row && 'problem_statement' in row,
+  columns: { image_assets: 'unused' },
+  image: sweBenchImage,
+});
+
+/** Its columns are SWE-bench's; its repositories are not. */
+const SWE_GYM_REPOS: ReadonlySet<unknown> = new Set([
+  'Project-MONAI/MONAI',
+  'bokeh/bokeh',
+  'conan-io/conan',
+  'dask/dask',
+  'facebookresearch/hydra',
+  'getmoto/moto',
+  'iterative/dvc',
+  'modin-project/modin',
+  'pandas-dev/pandas',
+  'pydantic/pydantic',
+  'python/mypy',
+]);
+
+export const sweGym = readerOf({
+  set: 'swe-gym',
+  recognises: (row) => 'instance_id' in row && 'test_patch' in row && SWE_GYM_REPOS.has(row.repo),
+  image: hubName('xingyaoww/sweb.eval.x86_64.', '_s_'),
+});
+
+const Commands = z
+  .preprocess(unpackedJson, z.union([z.string().transform((command) => [command]), z.array(z.string())]).nullish())
+  .transform((commands) => (commands ?? []).filter((command) => command.trim() !== ''));
+const LiveTests = z.object({
+  rebuild_cmds: Commands,
+  test_cmds: Commands,
+  print_cmds: Commands,
+  log_parser: MaybeText,
+});
+
+/** SWE-bench-Live and its MultiLang: the row says how its tests are run. */
+export const sweBenchLive = readerOf({
+  set: 'swe-bench-live',
+  recognises: (row) => 'test_cmds' in row,
+  columns: {
+    pull_number: 'filter',
+    log_parser: 'sealed',
+    test_cmds: 'sealed',
+    rebuild_cmds: 'sealed',
+    print_cmds: 'sealed',
+    all_hints_text: 'sealed',
+    commit_url: 'sealed',
+    commit_urls: 'sealed',
+    issue_numbers: 'unused',
+  },
+  image: hubName('starryzhang/sweb.eval.x86_64.', '_1776_'),
+  tests: (row) => {
+    const { rebuild_cmds, test_cmds, print_cmds, log_parser } = fields(LiveTests, row);
+    // A rebuild that fails leaves the tests to say so; what prints the log must not hide how they ended.
+    const tests =
+      print_cmds.length === 0 ? test_cmds : [`${test_cmds.join(' ; ')}; ended=$?`, ...print_cmds, '(exit $ended)'];
+    return {
+      command: test_cmds.length === 0 ? null : [...rebuild_cmds, ...tests].join('\n'),
+      log: logFormatOf(log_parser ?? '') ?? logFormatOf(test_cmds.join('\n')),
+    };
+  },
+});
+
+const Install = z.object({
+  install_config: z.preprocess(
+    unpackedJson,
+    z.object({ test_cmd: Commands, log_parser: MaybeText.optional() }).nullish(),
+  ),
+});
+
+/** SWE-rebench, first and second: names its images, and how its tests are run. */
+const sweRebenchFamily = readerOf({
+  set: 'swe-rebench',
+  recognises: (row) => 'install_config' in row,
+  columns: {
+    install_config: 'sealed',
+    FAIL_TO_FAIL: 'sealed',
+    PASS_TO_FAIL: 'sealed',
+    pr_description: 'sealed',
+    interface: 'sealed',
+    meta: 'unused',
+    requirements: 'unused',
+    environment: 'unused',
+    license_name: 'unused',
+    license: 'unused',
+  },
+  image: hubName('swerebench/sweb.eval.x86_64.', '_1776_'),
+  tests: (row) => {
+    const { test_cmd = [], log_parser } = fields(Install, row).install_config ?? {};
+    const log = logFormatOf(log_parser ?? '') ?? logFormatOf(test_cmd.join('\n'));
+    // As its harness does: pytest gets the changed files, other commands are whole.
+    const line = test_cmd.map((command) => (/\bpytest\b/.test(command) ? `${command} {files}` : command)).join('\n');
+    return { command: line === '' ? null : line, log };
+  },
+});
+
+const Second = Identity.extend({ docker_image: MaybeText, base_commit: MaybeText });
+
+export const sweRebench: SetReader = {
+  ...sweRebenchFamily,
+  issue: (row) => {
+    const { environment, ...issue } = sweRebenchFamily.issue(row);
+    const { docker_image, base_commit } = fields(Second, row);
+    // The second one's images hold a repository under its own name, at any commit.
+    const isSecond = docker_image === null && 'image_name' in row.value;
+    const place = isSecond ? { workdir: `/${issue.repo?.split('/')[1] ?? 'testbed'}`, base_commit } : {};
+    return { ...issue, environment: { ...environment, ...place } };
+  },
+};
+
+const Smith = Identity.extend({
+  patch: z.string().min(1),
+  image_name: MaybeText,
+  FAIL_TO_PASS: Names,
+  PASS_TO_PASS: Names,
+});
+
+/** SWE-smith: `patch` puts the bug into a sound repository, and its reverse is the answer. */
+export const sweSmith: SetReader = {
+  ...sweBench,
+  set: 'swe-smith',
+  recognises: (row) => 'instance_id' in row && 'image_name' in row && 'patch' in row && !('test_patch' in row),
+  issue: (row) => {
+    const { environment, ...issue } = sweBench.issue(row);
+    const { image_name, patch, FAIL_TO_PASS } = fields(Smith, row);
+    const image = image_name === null ? {} : { image: image_name };
+    // As its own harness does: who works on the issue does not get the tests that found the bug.
+    const hidden_paths = [...new Set(FAIL_TO_PASS.map((name) => name.replace(/::.*$/s, '')))];
+    return { ...issue, environment: { ...environment, ...image, setup_patch: patch, hidden_paths } };
+  },
+  sealed: (row) => {
+    const { repo, patch, FAIL_TO_PASS: failToPass, PASS_TO_PASS: passToPass } = fields(Smith, row);
+    const command = 'python3 -m pytest --disable-warnings --color=no --tb=no --verbose {files}';
+    const tests = { repo, version: null, testPatch: null, failToPass, passToPass, command, log: 'pytest' } as const;
+    return { tests: requireTests(row, tests), gold: reversed(patch) };
+  },
+};
+
+/** The patch that takes another back. */
+function reversed(patch: string): string {
+  return formatPatch(reversePatch(parsePatch(patch)));
+}
+
+const LONGEST_NAME = 2_000;
+
+const KNOWN_FORMATS: readonly (readonly [RegExp, LogFormat])[] = [
+  [/\bruntests\.py\b|django|unittest/i, 'unittest'],
+  [/sympy|bin\/test\b/i, 'sympy'],
+  [/pytest/i, 'pytest'],
+  [/\bgo test\b|gotest|_go\b/i, 'go'],
+  [/cargo|rust/i, 'cargo'],
+  [/jest|vitest|mocha|karma|\bnpm |\byarn |\bpnpm |javascript|_js\b|_ts\b/i, 'javascript'],
+  [/gradle|maven|\bmvn\b|java/i, 'java'],
+  [/ctest/i, 'ctest'],
+];
+
+/** Of a reader's name or a command; null when nobody knows it, or it is a program. */
+export function logFormatOf(text: string): LogFormat | null {
+  if (text.length > LONGEST_NAME) return null;
+  return KNOWN_FORMATS.find(([pattern]) => pattern.test(text))?.[1] ?? null;
+}
