@@ -93,7 +93,7 @@ export function jobsContract(open: () => Promise<JobsWorld>): void {
     expect(TRIES).toBe(3);
     await expect(have(jobs, square(2))).rejects.toThrow();
     expect(attempts).toHaveLength(4);
-  }, 30_000);
+  });
 
   it('does what is not now a little later, and does not count it', async () => {
     const attempts: number[] = [];
@@ -106,7 +106,7 @@ export function jobsContract(open: () => Promise<JobsWorld>): void {
     ]);
     expect(await have(jobs, square(5))).toBe(25);
     expect(attempts).toEqual([1, 1, 1, 1, 1]);
-  }, 30_000);
+  });
 
   it('tells of a payload that it cannot read, and goes on with the others', async () => {
     const jobs = await world.start([squares()]);
@@ -144,7 +144,7 @@ export function jobsContract(open: () => Promise<JobsWorld>): void {
     // At most two begin before the first of the newcomer, and one more before its second.
     expect(order.indexOf(20)).toBeLessThanOrEqual(4);
     expect(order.indexOf(21)).toBeLessThanOrEqual(6);
-  }, 30_000);
+  });
 
   it('never does what nobody waits for any more, and stops what is under way', async () => {
     const begun: number[] = [];
@@ -167,7 +167,7 @@ export function jobsContract(open: () => Promise<JobsWorld>): void {
     await until(() => stopped.length === 1);
     await sleep(300);
     expect(begun).toHaveLength(1);
-  }, 30_000);
+  });
 
   it('cancels what was submitted, and does it again when it is submitted again', async () => {
     const begun: number[] = [];
@@ -184,7 +184,7 @@ export function jobsContract(open: () => Promise<JobsWorld>): void {
     await jobs.submit(square(7));
     await until(async () => (await world.results.get(square(7).key)) === 49);
     expect(begun).toEqual([7, 7]);
-  }, 30_000);
+  });
 
   it('waits with what its kind is not ready for', async () => {
     let ready = false;
@@ -194,7 +194,7 @@ export function jobsContract(open: () => Promise<JobsWorld>): void {
     expect(await world.results.get(square(6).key)).toBeUndefined();
     ready = true;
     expect(await waiting).toBe(36);
-  }, 30_000);
+  });
 
   it('closes: what is under way may end, the rest stops, and who waits is told', async () => {
     let drained = false;
@@ -215,5 +215,5 @@ export function jobsContract(open: () => Promise<JobsWorld>): void {
     expect(await short).toBe(1);
     expect(await long).toBeInstanceOf(InterruptedError);
     expect(await waiting).toBeInstanceOf(InterruptedError);
-  }, 30_000);
+  });
 }

@@ -50,6 +50,6 @@ export function retentionContract(name: string, open: () => Promise<Stores>): vo
       expect((await store.reports.list(100, null)).reports.map(({ id }) => id)).toEqual(['recent']);
       expect((await store.audit.list(100, null)).entries).toHaveLength(1);
       expect(await store.retention.sweep(cutoff)).toEqual({ runs: 0, results: 0, reports: 0, audited: 0 });
-    }, 20_000);
+    });
   });
 }

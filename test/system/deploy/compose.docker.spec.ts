@@ -94,7 +94,7 @@ if (compose === null) console.warn('SKIPPED: neither `docker compose` nor docker
       parts: { engine: { ok: true }, models: { ok: true } },
     });
     expect((await fetch(`${URL}/v1/runs`)).status).toBe(401);
-  }, 120_000);
+  });
 
   it('gives its processes no more than they need', () => {
     const script = [
@@ -147,7 +147,7 @@ if (compose === null) console.warn('SKIPPED: neither `docker compose` nor docker
   it('removes, when the killed worker is started again, what it left', async () => {
     project.run('start', 'worker-2');
     await until(() => sandboxes().length === 0, 60_000, LOOK_MS);
-  }, 90_000);
+  });
 
   it('says which setting is missing', () => {
     const bare = new ComposeProject({ POSTGRES_PASSWORD: '' });
@@ -162,5 +162,5 @@ if (compose === null) console.warn('SKIPPED: neither `docker compose` nor docker
     project.run('down', '-v');
     expect(project.left()).toEqual([]);
     expect(sandboxes()).toEqual([]);
-  }, 120_000);
+  });
 });

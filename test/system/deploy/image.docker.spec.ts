@@ -45,7 +45,7 @@ describe('the image', () => {
     const port = 20_000 + (process.pid % 10_000);
     url = `http://127.0.0.1:${port}`;
     start(port, models.baseUrl);
-    await until(healthy, 60_000);
+    await until(healthy);
   }, BUILD_MS);
 
   afterAll(async () => {
@@ -54,7 +54,7 @@ describe('the image', () => {
     spawnSync('docker', ['rm', '-f', '-v', NAME]);
     spawnSync('docker', ['volume', 'rm', '-f', NAME]);
     await models.close();
-  }, 60_000);
+  });
 
   /** @param seconds that the repository's own tests take */
   async function submit(seconds: number): Promise<string> {
@@ -93,7 +93,7 @@ describe('the image', () => {
     const metrics = await (await fetch(`${url}/metrics`, { headers })).text();
     expect(metrics).toMatch(/bestk_containers_created_total\{purpose="verify"\} [1-9]/);
     expect(sandboxes()).toEqual([]);
-  }, 120_000);
+  });
 
   it('stops on SIGTERM and leaves no sandbox', async () => {
     const id = await submit(30);
@@ -102,9 +102,9 @@ describe('the image', () => {
     expect(docker('inspect', '-f', '{{.State.ExitCode}}', NAME)).toBe('0');
     expect(sandboxes()).toEqual([]);
     docker('start', NAME);
-    await until(healthy, 60_000);
+    await until(healthy);
     expect(['queued', 'running']).toContain(await statusOf(id));
-  }, 120_000);
+  });
 
   it('is ended by SIGTERM while it waits for its store, too, though it is process 1', async () => {
     const silent = createServer().listen(0, '127.0.0.1');
@@ -118,7 +118,7 @@ describe('the image', () => {
     docker('rm', worker);
     connection.destroy();
     silent.close();
-  }, 60_000);
+  });
 
   it('removes, when it starts again, what it left when it was killed', async () => {
     await until(() => sandboxes().length > 0, 60_000, LOOK_MS);
@@ -127,5 +127,5 @@ describe('the image', () => {
     const left = sandboxes();
     docker('start', NAME);
     await until(() => !sandboxes().some((owner) => left.includes(owner)), 60_000, LOOK_MS);
-  }, 120_000);
+  });
 });

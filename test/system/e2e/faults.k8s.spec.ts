@@ -40,7 +40,7 @@ describeOnCluster('a run on a cluster', () => {
 
   /** The points of a run at which something is killed, one after the other. */
   const points: readonly ((child: Child) => Promise<void>)[] = [
-    () => until(() => podNames(OURS).length > 0, 60_000),
+    () => until(() => podNames(OURS).length > 0),
     (child) => told(child, CELL_OF_A_CANDIDATE),
     (child) => told(child, CELL_OF_A_CANDIDATE),
   ];
@@ -79,5 +79,5 @@ describeOnCluster('a run on a cluster', () => {
   it('leaves no process on the node', async () => {
     for (let tries = 0; tasksOnNode() > 0 && tries < 60; tries += 1) await sleep(500);
     expect(tasksOnNode()).toBe(0);
-  }, 60_000);
+  });
 });

@@ -23,7 +23,7 @@ beforeAll(async () => {
   await store.runs.update(queued, { status: 'cancelled' });
   await store.close();
   service = await Service.start(cli);
-}, 120_000);
+});
 afterAll(() => service.stop());
 
 const ids = Array.from({ length: CANDIDATES }, (_, n) => `c${n}`);
@@ -66,7 +66,7 @@ describe('a report of hundreds of runs', () => {
     expect(await made.json()).toMatchObject({ runs: RUNS, labelled: RUNS });
     // In the service's own thread somebody waits for almost the whole of it.
     expect(longest).toBeLessThan((performance.now() - start) / 3);
-  }, 120_000);
+  });
 
   it.each([
     ['a run that is not there', () => [{ run_id: 'run_0' }], 404, 'not-found'],

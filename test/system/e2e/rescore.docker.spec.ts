@@ -86,7 +86,7 @@ describe('bestk rescore', () => {
 
     const curves = await cli.run(['curves', '--scores', cli.path('out/scores.jsonl'), '--json']);
     expect(JSON.parse(curves.stdout)).toMatchObject({ pass_at_k: { 1: { value: 0.5 }, 2: { value: 1 } } });
-  }, 120_000);
+  });
 
   it('lets nothing sealed into a prompt, a message, or any file but the sealed one, whatever the format', async () => {
     const cli = commandLine();
@@ -101,20 +101,16 @@ describe('bestk rescore', () => {
     expect(files.length).toBeGreaterThan(8);
     for (const file of files) expect(`${file} ${readFileSync(file, 'utf8')}`).not.toContain(CANARY);
     expect(readFileSync(cli.path('out/imported/labels.jsonl'), 'utf8')).toContain(CANARY);
-  }, 120_000);
+  });
 
   it.each([
     ['runs without a statement', [], /no problem statement/],
     ['the execution-based verifier without an image', ['--verifiers', 'eb'], /needs an image|no problem statement/],
-  ])(
-    'skips %s, and says why',
-    async (_name, more, reason) => {
-      const cli = commandLine();
-      const { input } = calculatorRuns(cli);
-      const { code } = await cli.run(['rescore', '--input', input, '--out', cli.path('out'), ...more]);
-      expect(code).toBe(2);
-      expect(cli.readLines('out/skipped.jsonl')).toMatchObject([{ reason: expect.stringMatching(reason) as string }]);
-    },
-    60_000,
-  );
+  ])('skips %s, and says why', async (_name, more, reason) => {
+    const cli = commandLine();
+    const { input } = calculatorRuns(cli);
+    const { code } = await cli.run(['rescore', '--input', input, '--out', cli.path('out'), ...more]);
+    expect(code).toBe(2);
+    expect(cli.readLines('out/skipped.jsonl')).toMatchObject([{ reason: expect.stringMatching(reason) as string }]);
+  });
 });

@@ -57,7 +57,7 @@ describe('bestk select', () => {
     const measured = (rows: Record<string, unknown>[]): unknown[] =>
       rows.map(({ candidate_id, test_id, duration_ms }) => [candidate_id, test_id, duration_ms]).sort();
     expect(measured(cli.readLines('two/matrix.jsonl'))).toEqual(measured(cells));
-  }, 60_000);
+  });
 
   it('shows a table with labels, and takes a single candidate', async () => {
     const file = candidates('single.jsonl', { right: RIGHT });
@@ -73,7 +73,7 @@ describe('bestk select', () => {
     expect(code).toBe(0);
     expect(stdout).toContain('Pass@1 = 1.000, Pass@1 = 1.000, Best@1 = 1.000');
     expect(stdout).toMatch(/\* 1 +right +- +1\/1 +2\/2 +yes/);
-  }, 60_000);
+  });
 
   it('goes on past patches that are unreadable, huge, out of place, or about tests alone', async () => {
     const tests = RIGHT.replaceAll('calc.py', 'tests/test_calc.py');
@@ -99,7 +99,7 @@ describe('bestk select', () => {
       'tests only': ['no-source-change', 'test-files-set-apart'],
       empty: ['empty-patch'],
     });
-  }, 60_000);
+  });
 
   it('says so when no patch is worth returning', async () => {
     const file = candidates('none.jsonl', {
@@ -110,7 +110,7 @@ describe('bestk select', () => {
     expect(code).toBe(4);
     expect(JSON.parse(stdout)).toMatchObject({ candidate_id: null, basis: 'none' });
     expect(cli.readJson('none/selection.json')).toMatchObject({ candidate_id: null });
-  }, 60_000);
+  });
 
   it('tells a missing image and a dead engine from a wrong patch', async () => {
     const file = candidates('two.jsonl', { right: RIGHT });
@@ -123,5 +123,5 @@ describe('bestk select', () => {
     expect(engine.stderr).toContain('DOCKER_HOST');
     expect(await cli.run(['doctor'], { DOCKER_HOST: 'unix:///nonexistent/docker.sock' })).toMatchObject({ code: 3 });
     expect(await cli.run(['doctor', '--json'])).toMatchObject({ code: 0 });
-  }, 60_000);
+  });
 });

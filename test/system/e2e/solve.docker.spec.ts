@@ -89,7 +89,7 @@ describe('bestk solve', () => {
     expect(again.code).toBe(0);
     expect(cli.readLines('again/candidates.jsonl')).toEqual(candidates);
     expect(server.calls).toHaveLength(4 + 2 + 5);
-  }, 120_000);
+  });
 
   it('killed again and again goes on where it was, and asks the model nothing twice', async () => {
     // More than rollouts: a first turn that a kill cuts off takes the next one when it is asked again.
@@ -137,7 +137,7 @@ describe('bestk solve', () => {
     expect((await end).code).toBe(130);
     expect(performance.now() - asked).toBeLessThan(60_000);
     expect(containersOf(child.pid)).toEqual([]);
-  }, 60_000);
+  });
 
   it('keeps to a budget of tokens, and selects from what it has', async () => {
     const endless: AnswerChat = (body) => playScripts([[`Look ${saidBefore(body).length}.\n${bash('ls')}`]])(body, 0);
@@ -151,7 +151,7 @@ describe('bestk solve', () => {
     expect(sampling.stopped).toMatch(/all|budget/);
     const spent = usage.models.reduce((sum, model) => sum + model.input_tokens + model.output_tokens, 0);
     expect(spent).toBeLessThanOrEqual(30_000);
-  }, 60_000);
+  });
 
   it.each([
     ['an agent without a model', [], { BESTK_AGENT_MODEL: '' }, /^2 .*BESTK_AGENT_MODEL is not set/],
@@ -191,7 +191,7 @@ describe('bestk solve', () => {
       service.kill('SIGTERM');
       await end;
     }
-  }, 60_000);
+  });
 
   it('tells a model that is down from an agent that fails', async () => {
     const { cli, args } = await setUp(() => ({ status: 400, json: { error: { message: 'no such model' } } }), 2);

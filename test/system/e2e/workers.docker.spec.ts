@@ -21,7 +21,7 @@ const workers: ChildProcess[] = [];
 beforeAll(async () => {
   cluster = await startCluster();
   store = await openPostgresStore(cluster.url);
-}, 60_000);
+});
 beforeEach(async () => {
   server = await ModelServer.start(answerLoad(K, LATENCY_MS), ['agent', 'judge']);
 });

@@ -91,7 +91,7 @@ describe('select without --tests', () => {
     expect(saved.code).toBe(0);
     expect(cli.readJson('again/selection.json')).toMatchObject({ candidate_id: 'right' });
     expect(calls()).toHaveLength(3);
-  }, 60_000);
+  });
 
   it('goes on by the rest when no test was written', async () => {
     const { cli, args } = await select((body) => ({ json: chatReply([{ token: 'None.' }], body.model) }));
@@ -102,13 +102,13 @@ describe('select without --tests', () => {
       ['abstained', 'no-tests'],
       ['abstained', 'no-tests'],
     ]);
-  }, 60_000);
+  });
 
   it('tells a test writer that is down from one without ideas', async () => {
     const { cli, args } = await select(() => ({ status: 401, json: { error: { message: 'wrong key' } } }));
     const { code, stderr } = await cli.run(args);
     expect(`${code} ${stderr}`).toMatch(/^3 [^]*wrong key/);
-  }, 60_000);
+  });
 
   it('asks once more when the leaders are tied, for tests that tell them apart', async () => {
     const answers = [`One.\n${script('add(2, 3) == 5')}`, `Other numbers.\n${script('add(1, 1) == 2')}`];
@@ -123,7 +123,7 @@ describe('select without --tests', () => {
     const prompt = calls()[1]?.body.messages.at(-1)?.content ?? '';
     expect(prompt).toContain('return 5');
     expect(calls()).toHaveLength(2);
-  }, 60_000);
+  });
 
   it('has an agent write them in a container of its own, and looks at nothing but its scripts', async () => {
     const content = 'import sys\nfrom calc import add\nsys.exit(0 if add(2, 3) == 5 else 2)\n';
@@ -143,7 +143,7 @@ describe('select without --tests', () => {
     expect(cli.readJson('out/run.json')).toMatchObject({ statistics: { tests_admitted: 1 } });
     expect(calls()[2]?.body.messages.at(-1)?.content).toContain('said 2');
     expect(calls()[0]?.body.messages.at(-1)?.content).toMatch(/4 scripts[^]*bestk_tests/);
-  }, 60_000);
+  });
 
   it('takes tests from the trajectories of the candidates', async () => {
     const path = '/testbed/reproduce_issue.py';
@@ -158,5 +158,5 @@ describe('select without --tests', () => {
     expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringMatching(/1 from the cand/) as string });
     expect(cli.readJson('out/selection.json')).toMatchObject({ candidate_id: 'right' });
     expect(cli.readLines('out/tests.jsonl')).toMatchObject([{ test_id: 'right-own-1', author: 'right' }]);
-  }, 60_000);
+  });
 });

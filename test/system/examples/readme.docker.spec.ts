@@ -29,7 +29,7 @@ beforeAll(async () => {
     writeFileSync(join(bin, name), `#!/bin/sh\n${script}\n`);
     chmodSync(join(bin, name), 0o755);
   }
-}, 60_000);
+});
 afterAll(async () => {
   await cluster.destroy();
   rmSync(bin, { recursive: true });

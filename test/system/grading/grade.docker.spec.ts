@@ -95,7 +95,7 @@ describe('bestk grade', () => {
       seconds: expect.any(Number) as number,
       tests: { [ROW.PASS_TO_PASS[0] ?? '']: 'passed' },
     });
-  }, 120_000);
+  });
 
   it('ends tests that take longer than they may', async () => {
     const file = candidates('slow.jsonl', { 'never ends': NEVER_ENDS });
@@ -104,7 +104,7 @@ describe('bestk grade', () => {
     expect((JSON.parse(stdout) as Document).grades).toMatchObject([
       { resolved: false, reason: 'the tests took longer than 2 s' },
     ]);
-  }, 60_000);
+  });
 
   it('runs a command of its own, and goes on where it stopped', async () => {
     const file = candidates('two.jsonl', { wrong: WRONG, right: RIGHT });
@@ -119,7 +119,7 @@ describe('bestk grade', () => {
     expect(JSON.parse(second.stdout)).toMatchObject({ graded: 2, resolved: 1 });
     const right = (text: string): unknown => (JSON.parse(text) as { grades: unknown[] }).grades[1];
     expect(right(second.stdout)).toEqual(right(first.stdout));
-  }, 120_000);
+  });
 
   it('gives no label when the image or the engine is missing', async () => {
     const file = candidates('one.jsonl', { right: RIGHT });
@@ -127,5 +127,5 @@ describe('bestk grade', () => {
     expect(await cli.run([...args, '--image', 'bestk/no-such-image:9'])).toMatchObject({ code: 3 });
     expect(await cli.run(args, { DOCKER_HOST: 'unix:///nonexistent/docker.sock' })).toMatchObject({ code: 3 });
     expect(() => cli.readLines('none/labels.jsonl')).toThrow(/ENOENT/);
-  }, 60_000);
+  });
 });

@@ -120,7 +120,7 @@ describe('saved runs over HTTP', () => {
       runs: [{ instance_id: 'o__r-1' }],
       skipped: [{ instance_id: 'o__r-9', reason: expect.stringMatching(/more than 64 MB/) as string }],
     });
-  }, 60_000);
+  });
 
   it.each([
     ['nothing', '', 422],

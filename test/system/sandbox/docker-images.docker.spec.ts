@@ -35,7 +35,7 @@ it('a sandbox waits for room, starts by itself when there is, and leaves nothing
   expect((await sh(first, 'echo on')).stdout).toBe('on\n');
   await sandbox.closeAll();
   await expect(second).rejects.toBeInstanceOf(SandboxLostError);
-}, 60_000);
+});
 
 const describeHere = hasRegistry() ? describe : describe.skip;
 if (!hasRegistry()) console.warn('Skipped: pulls from a real registry (apt-get install docker-registry).');
@@ -48,7 +48,7 @@ describeHere('images from a registry', () => {
 
   beforeAll(async () => {
     registry = await startRegistry();
-  }, 30_000);
+  });
   afterEach(() => {
     said.length = 0;
     room.free.engine = Infinity;
@@ -103,7 +103,7 @@ describeHere('images from a registry', () => {
       await images.pull(image, go);
       expect(await images.idOf(image)).toBe(id);
     });
-  }, 60_000);
+  });
 
   it('go, used longest ago first, when they pass the bound', async () => {
     const [a, b, c] = [pushed('a'), pushed('b'), pushed('c')];
@@ -116,7 +116,7 @@ describeHere('images from a registry', () => {
     await later();
     await imagesWith({ cacheBytes: 9 * MIB }).pull(c, go);
     expect([a, b, c].map(isThere)).toEqual([true, false, true]);
-  }, 60_000);
+  });
 
   it('stay while a container has them, a run needs them, or when they were there before or are named by somebody', async () => {
     const [used, needed, before, named] = ['used', 'needed', 'before', 'named'].map((name) => pushed(name));
@@ -132,7 +132,7 @@ describeHere('images from a registry', () => {
     await images.makeRoom();
     expect([used, needed, before, named].map((image) => isThere(image ?? ''))).toEqual([false, false, true, true]);
     cli('rmi', 'bestk-test/mine:1');
-  }, 60_000);
+  });
 
   it('go, too, while the disk is low, and only as many as it takes', async () => {
     const [a, b] = [pushed('x'), pushed('y')];
@@ -145,7 +145,7 @@ describeHere('images from a registry', () => {
     };
     await imagesWith({ say }).makeRoom();
     expect([a, b].map(isThere)).toEqual([false, true]);
-  }, 60_000);
+  });
 
   it('that the registry does not have are refused at once, and an absent registry is trouble that may pass', async () => {
     const missing = `${registry.host}/nobody/has:this`;
@@ -154,7 +154,7 @@ describeHere('images from a registry', () => {
     const stop = AbortSignal.timeout(5_000);
     await expect(imagesWith().pull('localhost:1/away:1', stop)).rejects.toThrow();
     expect(said.filter((text) => text.includes('tried again')).length).toBeGreaterThan(0);
-  }, 60_000);
+  });
 
   it('are never pulled unless that is asked for', async () => {
     const image = pushed('quiet');
@@ -162,5 +162,5 @@ describeHere('images from a registry', () => {
     const sandbox = dockerSandbox({ images: imagesWith() });
     expect((await sandbox.describeImage(image, go)).id).toMatch(/^sha256:/);
     await sandbox.closeAll();
-  }, 60_000);
+  });
 });

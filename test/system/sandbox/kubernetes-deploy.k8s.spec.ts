@@ -43,7 +43,7 @@ describeOnCluster('deploy/kubernetes', () => {
 
   afterAll(() => {
     kubectl({}, 'delete', 'namespace', NAMESPACE);
-  }, 60_000);
+  });
 
   it.each(readdirSync(FOLDER))('%s is what the API server takes', (file) => {
     expect(apply(file, '--dry-run=server', '--validate=true')).toMatch(/\(server dry run\)/);
@@ -87,7 +87,7 @@ describeOnCluster('deploy/kubernetes', () => {
     ]) {
       expect(() => may(...what)).toThrow();
     }
-  }, 60_000);
+  });
 
   it('pulls the images to every node', async () => {
     const [prePull] = manifests('pre-pull.yaml');
@@ -96,5 +96,5 @@ describeOnCluster('deploy/kubernetes', () => {
       kubectl({}, '-n', NAMESPACE, 'get', 'daemonset', 'bestk-pre-pull', '-o', 'jsonpath={.status.numberReady}');
     for (let tries = 0; ready() !== '1' && tries < 60; tries += 1) await sleep(500);
     expect(ready()).toBe('1');
-  }, 60_000);
+  });
 });

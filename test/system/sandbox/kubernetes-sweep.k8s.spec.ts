@@ -46,7 +46,7 @@ describeOnCluster('sweep', () => {
     await sandbox.sweep();
     expect(podNames(podsOf(living.owner))).toEqual([]);
     await sandbox.closeAll();
-  }, 60_000);
+  });
 
   const elsewhere = 'elsewhere:0:0/1/1';
   const dead = OWNER.replace(/\d+$/, '1');

@@ -73,7 +73,7 @@ describeOnCluster('trouble of a cluster', () => {
     // Nothing else of this test means anything while the kernel kills others than process 1.
     expect(phaseOf(pod)).toBe('Failed');
     await expect(sh(session, 'true')).rejects.toBeInstanceOf(SandboxOutOfMemoryError);
-  }, 60_000);
+  });
 
   it('with an image says whether another try may help', async () => {
     const image = 'registry.invalid/none:1';
@@ -101,7 +101,7 @@ describeOnCluster('trouble of a cluster', () => {
     const brief = sandboxWith({ ttlS: 4 });
     const session = await brief.open(spec, go);
     await expect(sh(session, 'sleep 40', 60)).rejects.toBeInstanceOf(SandboxExpiredError);
-  }, 60_000);
+  });
 
   it('with a pod that somebody deleted is noticed by every call', async () => {
     for (const call of ['exec', 'write', 'read'] as const) {
@@ -136,7 +136,7 @@ describeOnCluster('trouble of a cluster', () => {
     } finally {
       kubectl({}, 'delete', 'namespace', QUOTA_NAMESPACE);
     }
-  }, 90_000);
+  });
 
   it('with a network that is open is said once', async () => {
     const warnings: string[] = [];

@@ -14,7 +14,7 @@ let store: OpenStore;
 beforeAll(async () => {
   cluster = await startCluster();
   store = await openPostgresStore(cluster.url);
-}, 60_000);
+});
 afterAll(async () => {
   await store.close();
   await cluster.destroy();

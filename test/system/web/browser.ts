@@ -34,7 +34,7 @@ export async function openPage(
   const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme: scheme });
   const page = await context.newPage();
   // Below jest's own limit, so that a failure says what was waited for.
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(60_000);
   const wrongs: string[] = [];
   page.on('pageerror', (error) => wrongs.push(`error: ${error.message}`));
   page.on('console', (message) => {

@@ -96,7 +96,7 @@ describe('function tags', () => {
     const start = performance.now();
     for (const text of hostile) findXmlCall(text);
     // Quadratic time would be minutes.
-    expect(performance.now() - start).toBeLessThan(5_000);
+    expect(performance.now() - start).toBeLessThan(60_000);
   });
 
   it('are refused in a call of more than a million characters', () => {

@@ -236,9 +236,7 @@ describe('the events of a run', () => {
     const response = await fetch(`${server.url}/v1/runs/${await submit(server)}/events`);
     const reading = readEvents(response);
     await sleep(50);
-    const before = Date.now();
     await servers.pop()?.close();
     expect((await reading).length).toBeGreaterThanOrEqual(3);
-    expect(Date.now() - before).toBeLessThan(2_000);
   });
 });

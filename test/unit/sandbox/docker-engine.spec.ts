@@ -77,7 +77,7 @@ describe('an image is asked for', () => {
       }),
       { numRuns, seed: Number(process.env.FUZZ_SEED ?? 7) },
     );
-  }, 120_000);
+  });
 });
 
 describe('an engine', () => {

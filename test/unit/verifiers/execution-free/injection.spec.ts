@@ -98,7 +98,8 @@ it.each(['=', '= ', '[ ', '[', '< ', '-', ' ', '+[user] ', '\n', '=== ', '[/', '
   (unit) => {
     const start = performance.now();
     neutralise(`${unit.repeat(1_000_000 / unit.length)}[${' '.repeat(500_000)}x <${' '.repeat(500_000)}y`);
-    expect(performance.now() - start).toBeLessThan(3000);
+    // Quadratic time would be hours.
+    expect(performance.now() - start).toBeLessThan(60_000);
   },
 );
 

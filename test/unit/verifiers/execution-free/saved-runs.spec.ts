@@ -62,6 +62,5 @@ function answer({ messages }: CompletionRequest): ReturnType<typeof tagged> {
         expect(await tokenizer.count(text)).toBeLessThanOrEqual(24_000);
       }
     },
-    60_000,
   );
 });
