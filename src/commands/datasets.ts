@@ -49,21 +49,25 @@ const SHOWN_REJECTS = 10;
 const LONGEST_STATEMENT = 300;
 
 async function summary({ rows, usable, sets, instances, columns, ...rest }: DataSetReport): Promise<string> {
-  const { printable, table } = await import('../reports/selection-table.js');
+  const { table } = await import('../reports/selection-table.js');
+  const { visibleLine } = await import('../core/visible.js');
   const names = Object.entries(sets).map(([set, count]) => `${set} (${count})`);
   const shown = instances.flatMap(({ instance_id, set, repo, environment, problem_statement }) => [
     '',
-    printable(instance_id),
-    `  set ${set}, repository ${printable(repo ?? 'unknown')}`,
-    `  image ${printable(environment.image)}, working directory ${printable(environment.workdir)}`,
-    `  ${printable(problem_statement.replace(/\s+/g, ' ').slice(0, LONGEST_STATEMENT))}`,
+    visibleLine(instance_id),
+    `  set ${set}, repository ${visibleLine(repo ?? 'unknown')}`,
+    `  image ${visibleLine(environment.image)}, working directory ${visibleLine(environment.workdir)}`,
+    `  ${visibleLine(problem_statement.replace(/\s+/g, ' ').slice(0, LONGEST_STATEMENT))}`,
   ]);
-  const rejected = rest.rejected.slice(0, SHOWN_REJECTS).map(({ reason }) => printable(reason));
+  const rejected = rest.rejected.slice(0, SHOWN_REJECTS).map(({ reason }) => visibleLine(reason));
   return [
     `${usable} of ${rows} rows can be used: ${names.join(', ')}; ${rest.with_hidden_tests} with hidden tests`,
     ...shown,
     '',
-    table([['column', 'use', 'rows'], ...columns.map(({ name, use, rows: of }) => [printable(name), use, String(of)])]),
+    table([
+      ['column', 'use', 'rows'],
+      ...columns.map(({ name, use, rows: of }) => [visibleLine(name), use, String(of)]),
+    ]),
     ...(rejected.length === 0 ? [] : ['', `Rejected (${rest.rejected.length}):`, ...rejected]),
   ].join('\n');
 }

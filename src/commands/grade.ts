@@ -10,11 +10,11 @@ import { readHiddenTests, withScripts } from '../grading/hidden-tests.js';
 import { testCommand } from '../grading/test-command.js';
 import { gradeSummary } from '../reports/grade-files.js';
 import { GradeFiles } from '../reports/grade-files.js';
-import { printable } from '../reports/selection-table.js';
 import { printJson, printProgress, printText } from './answer.js';
 import type { OpenApp } from './app.js';
 import { seconds } from './options.js';
 import { untilInterrupted } from './run-to-end.js';
+import { visibleLine } from '../core/visible.js';
 
 interface GradeOptions {
   readonly issue: string;
@@ -113,7 +113,7 @@ function documentOf(instance_id: string, { grades, ungraded, leftOut }: Graded, 
 }
 
 function progressLine({ candidate_id, resolved, reason, seconds }: CandidateGrade): string {
-  return printable(`${candidate_id}: ${resolved ? 'resolved' : 'not resolved'}, ${reason} (${seconds} s)`);
+  return visibleLine(`${candidate_id}: ${resolved ? 'resolved' : 'not resolved'}, ${reason} (${seconds} s)`);
 }
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { RunEvent } from '../ports/run-store.js';
-import { printable } from '../reports/selection-table.js';
+import { visibleLine } from '../core/visible.js';
 
 const AtMost = z.object({ model_calls: z.number(), tokens: z.number(), usd: z.number().nullable() });
 const Started = z.object({
@@ -46,14 +46,14 @@ export function progressLine({ type, data }: RunEvent): string | null {
 const LINES: Readonly<Record<string, (data: RunEvent['data']) => string>> = {
   started: (data) => {
     const { instance_id, k, verifiers, preset, at_most } = Started.parse(data);
-    const plan = `${k} candidates, verifiers ${verifiers.join(' and ')}, preset ${printable(preset)}`;
-    return `${printable(instance_id)}: ${plan}; ${estimateLine(at_most)}`;
+    const plan = `${k} candidates, verifiers ${verifiers.join(' and ')}, preset ${visibleLine(preset)}`;
+    return `${visibleLine(instance_id)}: ${plan}; ${estimateLine(at_most)}`;
   },
   rollout: (data) => rolloutLine(RolledOut.parse(data)),
   sampled: (data) => {
     const { sampled, detail, failed } = Sampled.parse(data);
     const lost = failed.map(
-      ({ candidate_id, message }) => `\n${candidate_id} could not be sampled: ${printable(message)}`,
+      ({ candidate_id, message }) => `\n${candidate_id} could not be sampled: ${visibleLine(message)}`,
     );
     return `sampled ${sampled}: ${detail}${lost.join('')}`;
   },
@@ -72,8 +72,8 @@ const LINES: Readonly<Record<string, (data: RunEvent['data']) => string>> = {
   },
   cell: (data) => {
     const { candidate_id, suite, test_id, outcome, duration_ms, passed, total } = Told.parse(data);
-    const who = printable(candidate_id ?? 'base');
-    const what = suite === 'regression' ? `regression ${passed ?? 0}/${total ?? 0}` : `test ${printable(test_id)}`;
+    const who = visibleLine(candidate_id ?? 'base');
+    const what = suite === 'regression' ? `regression ${passed ?? 0}/${total ?? 0}` : `test ${visibleLine(test_id)}`;
     return `${who}: ${what} ${outcome} (${(duration_ms / 1000).toFixed(1)} s)`;
   },
 };
@@ -93,5 +93,5 @@ function rolloutLine({
   seconds,
 }: z.infer<typeof RolledOut>): string {
   const patch = patch_lines === 0 ? 'no patch' : `patch of ${patch_lines} lines`;
-  return `${printable(candidate_id)}: ${exit_reason} after ${steps} steps, ${patch}, ${tokens.toLocaleString('en')} tokens, ${seconds} s`;
+  return `${visibleLine(candidate_id)}: ${exit_reason} after ${steps} steps, ${patch}, ${tokens.toLocaleString('en')} tokens, ${seconds} s`;
 }

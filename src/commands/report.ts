@@ -4,6 +4,7 @@ import { BadInputError, EXIT } from '../core/errors/errors.js';
 import type { Benchmarked, BenchmarkOptions } from '../reports/benchmark/make-benchmark.js';
 import type { BenchmarkReport } from '../reports/benchmark/benchmark-report.js';
 import { printJson, printProgress, printText } from './answer.js';
+import { visibleLine } from '../core/visible.js';
 
 interface ReportOptions {
   readonly run?: readonly string[];
@@ -105,6 +106,5 @@ async function benchmarkOptions(options: ReportOptions, { issues }: Benchmarked)
 
 async function printHeadline(report: BenchmarkReport, folder: string): Promise<void> {
   const { sentences } = await import('../reports/benchmark/sentences.js');
-  const { printable } = await import('../reports/selection-table.js');
-  printText([...sentences(report).map(printable), '', `Report: ${folder}`].join('\n'));
+  printText([...sentences(report).map(visibleLine), '', `Report: ${folder}`].join('\n'));
 }

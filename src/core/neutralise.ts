@@ -1,3 +1,5 @@
+import { visible } from './visible.js';
+
 /**
  * Marks and tags a judge, or its server, could take for ours, with what is written instead: close, visible, inert. Each
  * pattern takes linear time on any text.
@@ -19,9 +21,6 @@ const LOOK_ALIKES: readonly (readonly [RegExp, (match: string) => string])[] = [
   [/[<＜](?=\s*(?:[/／]\s*)?(?:s|think|bos|eos|start_of_turn|end_of_turn)\s*[>＞])/gi, () => '‹'],
 ];
 
-/** Zero-width, direction-changing and tag characters: they hide text, or a tag's true spelling, from people. */
-const INVISIBLE = /[\u00AD\u200B-\u200F\u202A-\u202E\u2060-\u206F\uFEFF\u{E0000}-\u{E007F}]/gu;
-const CONTROL = /[\0-\u0008\u000B-\u001F\u007F]/g;
 const LONE_SURROGATE = /\p{Surrogate}/gu;
 
 /**
@@ -29,20 +28,6 @@ const LONE_SURROGATE = /\p{Surrogate}/gu;
  * what cannot be seen is spelled out. Everything else stays as it is.
  */
 export function neutralise(text: string): string {
-  const visible = text
-    .replaceAll('\r\n', '\n')
-    .replace(LONE_SURROGATE, '\uFFFD')
-    .replace(INVISIBLE, (character) => `⟨U+${hex(character)}⟩`)
-    .replace(CONTROL, (character) =>
-      String.fromCodePoint(character === '\u007F' ? 0x2421 : 0x2400 + codeOf(character)),
-    );
-  return LOOK_ALIKES.reduce((safe, [pattern, replacement]) => safe.replace(pattern, replacement), visible);
-}
-
-function codeOf(character: string): number {
-  return character.codePointAt(0) ?? 0;
-}
-
-function hex(character: string): string {
-  return codeOf(character).toString(16).toUpperCase().padStart(4, '0');
+  const seen = visible(text.replace(LONE_SURROGATE, '\uFFFD'));
+  return LOOK_ALIKES.reduce((safe, [pattern, replacement]) => safe.replace(pattern, replacement), seen);
 }

@@ -1,6 +1,7 @@
 import type { Estimated } from '../statistics/curves/curve-table.js';
 import type { CurvesReport } from '../statistics/curves/curves-report.js';
-import { printable, table } from './selection-table.js';
+import { table } from './selection-table.js';
+import { visibleLine } from '../core/visible.js';
 
 /** What `bestk curves` prints for people. Rates are percentages; in brackets the 95 % interval over issues. */
 export function curvesTable(report: CurvesReport): string {
@@ -30,7 +31,7 @@ function curveRows({ settings, pass_at_k, presets }: CurvesReport): string {
     ...presets.map((each) => ({ name: each.preset, byK: each.best_at_k })),
   ];
   return table([
-    ['k', ...columns.map(({ name }) => printable(name))],
+    ['k', ...columns.map(({ name }) => visibleLine(name))],
     ...shown.map((k) => [String(k), ...columns.map(({ byK }) => estimate(byK[String(k)]))]),
   ]);
 }
@@ -46,7 +47,7 @@ function presetRows({ presets }: CurvesReport): string {
   return table([
     ['preset', 'method', 'returned right', 'recovered head-room', 'where it matters', 'no data for'],
     ...presets.map((each) => [
-      printable(each.preset),
+      visibleLine(each.preset),
       each.monte_carlo_error === null ? each.method : `${each.method} (±${percent(each.monte_carlo_error)})`,
       `${each.picked.resolved}/${each.picked.issues} [${percent(each.picked.low)}, ${percent(each.picked.high)}]`,
       each.recovered_headroom === null ? '-' : each.recovered_headroom.value.toFixed(2),
@@ -60,7 +61,7 @@ function comparisonRows({ comparisons }: CurvesReport): string {
   return table([
     ['all candidates', 'difference', 'only first right', 'only second', 'p (McNemar)', 'p (Holm)', 'detectable'],
     ...comparisons.map((each) => [
-      `${printable(each.a)} − ${printable(each.b)}`,
+      `${visibleLine(each.a)} − ${visibleLine(each.b)}`,
       estimate(each.difference),
       String(each.only_a),
       String(each.only_b),
@@ -88,7 +89,7 @@ function verifierRows({ verifiers }: CurvesReport): string {
 }
 
 function axisRows({ axis, k, rows }: CurvesReport['axes'][number]): string {
-  const presets = rows[0]?.presets.map(({ preset }) => printable(preset)) ?? [];
+  const presets = rows[0]?.presets.map(({ preset }) => visibleLine(preset)) ?? [];
   return table([
     [`${axis} ≤`, 'within', 'Pass@1', `Pass@${k}`, ...presets],
     ...rows.map((row) => [

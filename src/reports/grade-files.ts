@@ -6,8 +6,9 @@ import { BadInputError } from '../core/errors/errors.js';
 import type { CandidateGrade, GradeBook, Graded } from '../grading/grade-candidates.js';
 import type { Grade } from '../grading/grade.js';
 import { readRecords } from '../io/records/records.js';
-import { printable, table } from './selection-table.js';
+import { table } from './selection-table.js';
 import { lines, makeFolder, writeWhole } from './write-run.js';
+import { visibleLine } from '../core/visible.js';
 
 const StoredGrade = z.object({
   instance_id: z.string(),
@@ -75,19 +76,19 @@ async function earlierGrades(file: string): Promise<readonly CandidateGrade[]> {
 /** What was graded, as a table of text; candidates without a label are named apart. */
 export function gradeSummary({ grades, ungraded, leftOut }: Graded, out: string): string {
   const rows = grades.map(({ candidate_id, resolved, seconds, reason }) => [
-    printable(candidate_id),
+    visibleLine(candidate_id),
     resolved ? 'yes' : 'no',
     seconds.toFixed(1),
-    printable(reason),
+    visibleLine(reason),
   ]);
   const right = grades.filter(({ resolved }) => resolved).length;
   return [
     table([['candidate', 'right', 'seconds', 'reason'], ...rows]),
     '',
     ...leftOut.map(({ name, on_base }) =>
-      printable(`Not asked for, since it does not pass on base (${on_base}): ${name}`),
+      visibleLine(`Not asked for, since it does not pass on base (${on_base}): ${name}`),
     ),
-    ...ungraded.map(({ candidate_id, reason }) => printable(`${candidate_id} has no label: ${reason}`)),
+    ...ungraded.map(({ candidate_id, reason }) => visibleLine(`${candidate_id} has no label: ${reason}`)),
     `${right} of ${grades.length} resolve the issue${ungraded.length === 0 ? '' : `, ${ungraded.length} not graded`}`,
     `Labels: ${out}/labels.jsonl`,
   ].join('\n');

@@ -1,6 +1,7 @@
 import { EXECUTION_FREE, type Measure, measuresShown } from '../core/run/measure.js';
 import type { TestQuality } from '../core/run/generated-test.js';
 import type { RunResult } from '../core/run/run-result.js';
+import { visibleLine } from '../core/visible.js';
 
 /** Labels by candidate id; only reports may join them, after the selection was made. */
 export type Labels = ReadonlyMap<string, boolean>;
@@ -12,9 +13,9 @@ export function selectionTable(result: RunResult, labels: Labels | null): string
   const header = ['rank', 'candidate', ...measures.map(heading), 'notes', ...(labels === null ? [] : ['right'])];
   const rows = result.selection.ranking.map((candidate) => [
     candidate.candidate_id === result.selection.candidate_id ? `* ${candidate.rank}` : `  ${candidate.rank}`,
-    printable(candidate.candidate_id),
+    visibleLine(candidate.candidate_id),
     ...measures.map(({ name, unit }) => score(candidate.scores[name] ?? null, unit, outOf.get(name) ?? null)),
-    printable(candidate.flags.join(' ')),
+    visibleLine(candidate.flags.join(' ')),
     ...(labels === null ? [] : [label(labels, candidate.candidate_id)]),
   ]);
   return table([header, ...rows]);
@@ -33,13 +34,8 @@ export function table(rows: readonly (readonly string[])[]): string {
     .join('\n');
 }
 
-/** Text from outside without control, direction and zero-width characters: it can neither steer a terminal nor mislead. */
-export function printable(text: string): string {
-  return text.replace(/[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, '?');
-}
-
 function heading(measure: Measure): string {
-  return measure === EXECUTION_FREE ? 'P(YES)' : printable(measure.title).toLowerCase();
+  return measure === EXECUTION_FREE ? 'P(YES)' : visibleLine(measure.title).toLowerCase();
 }
 
 function score(value: number | null, unit: Measure['unit'], outOf: number | null): string {
@@ -59,19 +55,19 @@ export function selectSummary(result: RunResult, labels: Labels | null, folder: 
   const chosen =
     selection.candidate_id === null
       ? 'Selected: none; no candidate is worth returning.'
-      : `Selected: ${printable(selection.candidate_id)} (basis: ${selection.basis}, decided by: ${selection.deciding_stage ?? 'nothing to decide'})`;
+      : `Selected: ${visibleLine(selection.candidate_id)} (basis: ${selection.basis}, decided by: ${selection.deciding_stage ?? 'nothing to decide'})`;
   return [
     selectionTable(result, labels),
     '',
     ...refused.map(
-      ({ test_id, reason }) => `Test ${printable(test_id)} was not admitted: it ${reason ?? 'was refused'}`,
+      ({ test_id, reason }) => `Test ${visibleLine(test_id)} was not admitted: it ${reason ?? 'was refused'}`,
     ),
     ...result.test_quality.map(qualityLine),
     ...samplingLines(result),
     `K = ${statistics.k}, ${statistics.distinct_patches} distinct patches, ${statistics.verified} verified, ${statistics.tests_admitted} of ${statistics.tests_given} tests admitted`,
     ...(labels === null ? [] : [passLine(result, labels)]),
     chosen,
-    ...(patch === null ? [] : ['', ...patch.trimEnd().split('\n').map(printable)]),
+    ...(patch === null ? [] : ['', ...patch.trimEnd().split('\n').map(visibleLine)]),
     '',
     `Report: ${folder}`,
   ].join('\n');
@@ -79,13 +75,13 @@ export function selectSummary(result: RunResult, labels: Labels | null, folder: 
 
 function qualityLine({ test_id, solved_by, of, information, toxicity }: TestQuality): string {
   const told = information === 0 ? 'tells nobody apart' : `${information.toFixed(2)} bit`;
-  return `Test ${printable(test_id)}: solved by ${solved_by} of ${of} patches, ${told}, P(toxic) ${toxicity.toFixed(2)}`;
+  return `Test ${visibleLine(test_id)}: solved by ${solved_by} of ${of} patches, ${told}, P(toxic) ${toxicity.toFixed(2)}`;
 }
 
 /** Tries that could not be made are a gap in the sample, and said to be one. */
 function samplingLines({ sampling }: RunResult): readonly string[] {
   if (sampling === null || sampling.failed.length === 0) return [];
-  const names = sampling.failed.map(({ candidate_id, message }) => `${candidate_id} (${printable(message)})`);
+  const names = sampling.failed.map(({ candidate_id, message }) => `${candidate_id} (${visibleLine(message)})`);
   return [`${sampling.failed.length} of ${sampling.asked} tries could not be made: ${names.join(', ')}`];
 }
 

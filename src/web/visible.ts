@@ -1,24 +1,12 @@
 import { options, type VNode } from 'preact';
+import { visible as spellOut } from '../core/visible.js';
 
 /** Colours and cursor moves of a terminal: they say nothing on a page. Other escapes stay, spelled out. */
 const ANSI = /\u001b\[[0-?]*[ -/]*[@-~]/g;
-const LINE_END = /\r\n/g;
-/** Control, direction-changing, zero-width, line-separating and tag characters; not tab and line feed. */
-const UNSEEN =
-  /[\0-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
-const ANY = new RegExp(`[\\r]|${UNSEEN.source}`, 'u');
 
-/** Text from anywhere as a person can see all of it: what would hide, reorder or disguise is spelled out. */
+/** Text from anywhere as a person can see all of it. */
 export function visible(text: string): string {
-  if (!ANY.test(text)) return text;
-  return text.replace(ANSI, '').replace(LINE_END, '\n').replace(UNSEEN, spelled);
-}
-
-function spelled(character: string): string {
-  const code = character.codePointAt(0) ?? 0;
-  if (code < 0x20) return String.fromCodePoint(0x2400 + code);
-  if (code === 0x7f) return '␡';
-  return `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
+  return spellOut(text.replace(ANSI, ''));
 }
 
 const SHOWN = ['title', 'aria-label', 'placeholder', 'alt', 'label'];

@@ -7,10 +7,10 @@ import type { DrawnPlot, Plot } from '../plots/plot.js';
 import { plotsOf } from '../plots/plots-of.js';
 import type { SectionTable } from '../sections/section.js';
 import { sectionsOf } from '../sections/sections-of.js';
-import { printable } from '../selection-table.js';
 import { makeFolder, writeWhole } from '../write-run.js';
 import type { BenchmarkReport } from './benchmark-report.js';
 import { sentences } from './sentences.js';
+import { visibleLine } from '../../core/visible.js';
 
 /** One file of a report. */
 interface ReportFile {
@@ -161,7 +161,7 @@ function tableOf({ caption, columns, rows }: SectionTable): string {
 
 /** Text from outside stays text: no markup, no HTML, no line that ends a table's row. */
 function escaped(text: string): string {
-  return printable(text)
+  return visibleLine(text)
     .replace(/\s+/g, ' ')
     .replace(/[\\`*_[\]<>|#~]/g, (char) => `\\${char}`);
 }

@@ -5,8 +5,8 @@ import { amount, dollars, percent, withInterval } from '../figures.js';
 import type { DrawnPlot } from '../plots/plot.js';
 import type { Section, SectionTable } from '../sections/section.js';
 import { sectionsOf } from '../sections/sections-of.js';
-import { printable } from '../selection-table.js';
 import { STYLE } from './style.js';
+import { visibleLine } from '../../core/visible.js';
 
 /**
  * The report as one HTML document: no script, nothing loaded, everything from outside as text. Its policy forbids scripts and
@@ -189,5 +189,5 @@ const LONGEST = 2_000;
 
 /** Text from outside for a page: what could steer or mislead a reader is made visible; escaping is the renderer's. */
 export function visible(text: string): string {
-  return printable(text.length > LONGEST ? `${text.slice(0, LONGEST)} …` : text);
+  return visibleLine(text.length > LONGEST ? `${text.slice(0, LONGEST)} …` : text);
 }

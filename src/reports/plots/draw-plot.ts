@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
-import { printable } from '../selection-table.js';
 import type { Plot } from './plot.js';
 import { THEME } from './plot.js';
+import { visible } from '../../core/visible.js';
 
 /** PNG pixels for one of the SVG's. */
 const ZOOM = 2;
@@ -19,7 +19,7 @@ export async function drawSvg({ spec, title }: Plot): Promise<string> {
   const svg = await view.toSVG();
   view.finalize();
   // Names come from outside: vega escapes them, but keeps characters that no XML may hold.
-  return printable(svg.replace('<svg ', `<svg role="img" aria-label="${attribute(title)}" `));
+  return visible(svg.replace('<svg ', `<svg role="img" aria-label="${attribute(title)}" `));
 }
 
 /** On white, with a font that is brought along, so that it looks the same on every machine. */
