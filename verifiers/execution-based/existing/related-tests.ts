@@ -1,11 +1,10 @@
-import { sandboxSpec } from '../../../src/ports/sandbox.js';
 import { readPatch } from '../../../src/core/patch/patch.js';
+import { BaseRepository } from '../../source/base-repository.js';
 import type { ExecutionContext } from '../execution-context.js';
 import type { DistinctPatch } from '../tree/distinct.js';
 
 const MOST_FILES = 10;
 const MOST_SOURCES = 40;
-const DEADLINE_S = 120;
 
 /** What test files are called, as git reads it. */
 const TEST_FILES = [
@@ -20,7 +19,6 @@ const TEST_FILES = [
 
 /** `#` and every test file; then for each name on stdin `#` and the test files that hold it. Names stay data. */
 const SCRIPT = String.raw`
-g() { git -c safe.directory='*' -c core.quotePath=false "$@"; }
 printf '#\n'; g ls-files -- "$@"
 while IFS= read -r name; do printf '#\n'; g grep -l -I -F -e "$name" -- "$@" | head -n 300; done`;
 
@@ -37,11 +35,9 @@ export async function relatedTests(
 ): Promise<readonly string[]> {
   const sources = changedFiles(patches);
   if (sources.length === 0) return [];
-  await using session = await sandbox.open(sandboxSpec(issue.environment, 'related tests'), signal);
-  const stdin = sources.map((path) => `${moduleOf(path)}\n`).join('');
-  const argv = ['/bin/sh', '-c', SCRIPT, 'sh', ...TEST_FILES];
-  const found = await session.exec({ argv, stdin, deadlineS: DEADLINE_S }, signal);
-  return found.kind === 'exited' ? closest(found.stdout, sources) : [];
+  await using base = await BaseRepository.open(sandbox, issue, 'related tests', signal);
+  const found = await base.ask(SCRIPT, { args: TEST_FILES, lines: sources.map(moduleOf) }, signal);
+  return found === null ? [] : closest(found, sources);
 }
 
 function changedFiles(patches: readonly DistinctPatch[]): readonly string[] {

@@ -1,5 +1,6 @@
 import type { Issue } from '../../../src/core/run/issue.js';
-import { type Sandbox, sandboxSpec } from '../../../src/ports/sandbox.js';
+import type { Sandbox } from '../../../src/ports/sandbox.js';
+import { BaseRepository } from '../../source/base-repository.js';
 import type { TestLanguage } from '../drivers/test-dialect.js';
 
 export interface ChosenFile {
@@ -16,15 +17,12 @@ const AROUND = 25;
 /** Shorter words are everywhere. */
 const SHORTEST_NAME = 5;
 const FEW_TERMS = 3;
-const DEADLINE_S = 120;
-const READ_BYTES = 1024 * 1024;
 
 /**
  * The language that most files are in, `#` and every file of it; then for each line of stdin, a name: `#` and the files that
  * hold it. Names stay data.
  */
 const GREP = String.raw`
-g() { git -c safe.directory='*' -c core.quotePath=false "$@"; }
 set -- '*.js' '*.mjs' '*.cjs' '*.jsx' '*.ts' '*.tsx'
 language=javascript
 [ "$(g ls-files -- "$@" | wc -l)" -gt "$(g ls-files -- '*.py' | wc -l)" ] || { set -- '*.py'; language=python; }
@@ -48,17 +46,15 @@ export interface ChosenSource {
  * @throws what the sandbox throws
  */
 export async function chosenFiles(sandbox: Sandbox, issue: Issue, signal: AbortSignal): Promise<ChosenSource> {
-  await using session = await sandbox.open(sandboxSpec(issue.environment, 'test writer'), signal);
+  await using base = await BaseRepository.open(sandbox, issue, 'test writer', signal);
   const terms = issueTerms(issue.problem_statement);
-  const stdin = terms.map((term) => `${term}\n`).join('');
-  const found = await session.exec({ argv: ['/bin/sh', '-c', GREP], stdin, deadlineS: DEADLINE_S }, signal);
-  const language = found.stdout.startsWith('javascript\n') ? 'javascript' : 'python';
-  if (found.kind !== 'exited') return { language, files: [] };
-  const best = rank(found.stdout, issue.problem_statement).slice(0, MOST_FILES);
+  const found = (await base.ask(GREP, { lines: terms }, signal)) ?? '';
+  const language = found.startsWith('javascript\n') ? 'javascript' : 'python';
+  const best = rank(found, issue.problem_statement).slice(0, MOST_FILES);
   const files: ChosenFile[] = [];
   for (const path of best) {
-    const bytes = await session.readFile(`${issue.environment.workdir}/${path}`, READ_BYTES, signal);
-    if (bytes !== null) files.push({ path, text: relevant(new TextDecoder().decode(bytes), terms) });
+    const text = await base.text(path, signal);
+    if (text !== null) files.push({ path, text: relevant(text, terms) });
   }
   return { language, files };
 }

@@ -1,0 +1,146 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { FakeSandbox, exited } from '../../../fakes/fake-sandbox.js';
+import { BaseRepository } from '../../../../verifiers/source/base-repository.js';
+import { sourceAround } from '../../../../verifiers/source/around-change.js';
+import { issue } from '../execution-free/judge-world.js';
+
+const { signal } = new AbortController();
+
+const CORE = `from lib.text import tidy
+
+
+class Base:
+    def render(self, value):
+        return tidy(value)
+
+
+class Table(Base):
+    """A table.
+
+    It has rows.
+    """
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def render(self, value):
+        cells = [tidy(cell) for cell in value]
+        return '|'.join(cells)
+
+    def width(self):
+        return len(self.rows)
+`;
+const FILES: Readonly<Record<string, string>> = {
+  'lib/core.py': CORE,
+  'lib/text.py':
+    'def tidy(text):\n    """Strips.\n\n    Much to say.\n    """\n    return text.strip()\n\n\ndef unused():\n    pass\n',
+  'lib/page.py':
+    'from lib.core import Table\n\n\ndef show(rows):\n    table = Table(rows)\n    # Table is nice\n    return table.render(rows[0])\n',
+  'lib/other.txt': 'Table render\n',
+  'tests/test_core.py':
+    'from lib.core import Table\n\n\ndef test_render():\n    assert Table([]).render([]) == ""\n\n\ndef tidy(x):\n    return x\n',
+};
+
+/** A repository on this machine, asked with the same shell scripts as one in a container. */
+async function repository(files: Readonly<Record<string, string>> = FILES): Promise<BaseRepository> {
+  const folder = mkdtempSync(join(tmpdir(), 'bestk-source-'));
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  }
+  execFileSync('git', ['init', '-q'], { cwd: folder });
+  execFileSync('git', ['add', '-A'], { cwd: folder });
+  const images = {
+    x: {
+      workdirs: ['/testbed'],
+      files: Object.fromEntries(
+        Object.keys(files).map((path) => [`/testbed/${path}`, readFileSync(join(folder, path), 'utf8')]),
+      ),
+    },
+  };
+  const sandbox = new FakeSandbox(
+    ({ argv: [program = '', ...args], stdin = '' }) =>
+      exited(0, execFileSync(program, args, { cwd: folder, input: stdin, encoding: 'utf8' })),
+    { images },
+  );
+  return BaseRepository.open(sandbox, issue, 'test', signal);
+}
+
+const patch = (path: string, hunk: string): string => `--- a/${path}\n+++ b/${path}\n${hunk}`;
+const CHANGE = patch(
+  'lib/core.py',
+  `@@ -18,3 +18,3 @@ class Table(Base):
+     def render(self, value):
+-        cells = [tidy(cell) for cell in value]
++        cells = [tidy(str(cell)) for cell in value]
+         return '|'.join(cells)
+`,
+);
+
+const headings = (text: string): string[] => text.match(/^--- .*/gm) ?? [];
+
+it('shows what is changed, who uses it, what it overrides and what it calls', async () => {
+  const text = await sourceAround(await repository(), CHANGE, signal);
+  expect(headings(text)).toEqual([
+    '--- lib/core.py (changed)',
+    '--- lib/page.py (uses render)',
+    '--- tests/test_core.py (uses render)',
+    '--- lib/core.py (definition)',
+    '--- lib/text.py (definition)',
+  ]);
+  expect(text).toContain(
+    '[lines 9-9]\nclass Table(Base):\n[lines 18-20]\n    def render(self, value):\n        cells = [tidy(cell)',
+  );
+  expect(text).not.toContain('A table.');
+  expect(text).toContain(
+    'def show(rows):\n    table = Table(rows)\n    # Table is nice\n    return table.render(rows[0])',
+  );
+  expect(text).toContain('def tidy(text):\n    """Strips.\n…\n    return text.strip()');
+});
+
+it('follows a constructor by its class, and what the patch defines by its name', async () => {
+  const text = await sourceAround(
+    await repository(),
+    patch(
+      'lib/core.py',
+      '@@ -15,2 +15,5 @@ class Table(Base):\n     def __init__(self, rows):\n-        self.rows = rows\n+        self.rows = list(rows)\n+\n+    def tidy(self):\n+        return 1\n',
+    ),
+    signal,
+  );
+  expect(headings(text)).toContain('--- lib/page.py (uses Table)');
+  expect(headings(text)).toContain('--- lib/text.py (definition)');
+});
+
+it('is the same at the second look, and asks the container once', async () => {
+  const base = await repository();
+  const first = await sourceAround(base, CHANGE, signal);
+  expect(await sourceAround(base, CHANGE, signal)).toBe(first);
+});
+
+it.each([
+  ['a new file', '--- /dev/null\n+++ b/lib/new.py\n@@ -0,0 +1 @@\n+x = 1\n'],
+  ['a file that is not there', patch('lib/gone.py', '@@ -1 +1 @@\n-a\n+b\n')],
+  ['a test', patch('tests/test_core.py', '@@ -1 +1 @@\n-a\n+b\n')],
+  ['nothing', ''],
+  ['something that is no patch', 'hello'],
+])('has nothing to show of %s', async (_name, text) => {
+  expect(await sourceAround(await repository(), text, signal)).toBe('');
+});
+
+it('keeps to its room, whatever the size of the files', async () => {
+  const long = Array.from({ length: 5_000 }, (_, n) => `def f${n}(x):\n    return f${n + 1}(x) + changed(x)\n`).join(
+    '\n',
+  );
+  const base = await repository({ 'a.py': `def changed(x):\n    return x\n\n${long}`, 'b.py': long });
+  const text = await sourceAround(
+    base,
+    patch('a.py', '@@ -1,2 +1,2 @@\n def changed(x):\n-    return x\n+    return f17(f900(x))\n'),
+    signal,
+  );
+  expect(headings(text).slice(0, 1)).toEqual(['--- a.py (changed)']);
+  expect(text).toContain('def f900(x):');
+  expect(text.length).toBeLessThan(26_000);
+});

@@ -1,0 +1,66 @@
+import type { Issue } from '../../src/core/run/issue.js';
+import { type Sandbox, type SandboxSession, sandboxSpec } from '../../src/ports/sandbox.js';
+
+const DEADLINE_S = 120;
+const READ_BYTES = 1024 * 1024;
+
+/** `g` is git that neither asks who owns the repository nor quotes paths. */
+const GIT = `g() { git -c safe.directory='*' -c core.quotePath=false "$@"; }\n`;
+
+/** The repository as it is at base, in a container in which nothing of it is run: it is read by git and as files. */
+export class BaseRepository implements AsyncDisposable {
+  private readonly texts = new Map<string, Promise<string | null>>();
+  private readonly answers = new Map<string, Promise<string | null>>();
+
+  private constructor(
+    private readonly session: SandboxSession,
+    private readonly workdir: string,
+  ) {}
+
+  /** @param purpose who reads, for the container's label @throws what the sandbox throws */
+  static async open(
+    sandbox: Sandbox,
+    { environment }: Pick<Issue, 'environment'>,
+    purpose: string,
+    signal: AbortSignal,
+  ): Promise<BaseRepository> {
+    return new BaseRepository(await sandbox.open(sandboxSpec(environment, purpose), signal), environment.workdir);
+  }
+
+  /**
+   * What a shell script prints in which `g` is git; asked again, what it printed before. Names go in by arguments and by
+   * lines of stdin, where they stay data.
+   * @returns null when it failed or took too long
+   */
+  ask(
+    script: string,
+    { args = [], lines = [] }: { readonly args?: readonly string[]; readonly lines?: readonly string[] },
+    signal: AbortSignal,
+  ): Promise<string | null> {
+    const key = JSON.stringify([script, args, lines]);
+    const known = this.answers.get(key);
+    if (known !== undefined) return known;
+    const argv = ['/bin/sh', '-c', `${GIT}${script}`, 'sh', ...args];
+    const stdin = lines.map((line) => `${line}\n`).join('');
+    const answer = this.session
+      .exec({ argv, stdin, deadlineS: DEADLINE_S }, signal)
+      .then((ended) => (ended.kind === 'exited' ? ended.stdout : null));
+    this.answers.set(key, answer);
+    return answer;
+  }
+
+  /** A file's text; null where there is none. Of a large file the beginning. */
+  text(path: string, signal: AbortSignal): Promise<string | null> {
+    const known = this.texts.get(path);
+    if (known !== undefined) return known;
+    const read = this.session
+      .readFile(`${this.workdir}/${path}`, READ_BYTES, signal)
+      .then((bytes) => (bytes === null ? null : new TextDecoder().decode(bytes)));
+    this.texts.set(path, read);
+    return read;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.session.close();
+  }
+}

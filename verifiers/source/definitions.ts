@@ -1,0 +1,114 @@
+/** A function, method or class of a file: lines `start` to before `end`, counted from 0, decorators included. */
+export interface Definition {
+  readonly name: string;
+  /** A class, struct, trait or the like: it holds other definitions. */
+  readonly isType: boolean;
+  readonly start: number;
+  readonly end: number;
+  /** The line that names it. */
+  readonly header: number;
+}
+
+const MODIFIERS =
+  '(?:(?:export|default|public|private|protected|internal|static|async|abstract|final|override|inline|unsafe|pub(?:\\([a-z]+\\))?)\\s+)*';
+const NAMED = new RegExp(
+  `^${MODIFIERS}(def|class|function\\*?|func|fn|impl|interface|struct|enum|trait|module|namespace|object)\\s+(?:\\([^)]*\\)\\s*)?([A-Za-z_$][\\w$]*)`,
+);
+const TYPES = new Set(['class', 'impl', 'interface', 'struct', 'enum', 'trait', 'module', 'namespace', 'object']);
+/** `const name = (…) =>`, `name = function (…)` */
+const ASSIGNED =
+  /^(?:export\s+)?(?:const|let|var)\s+([A-Za-z_$][\w$]*)\s*(?::[^=]*)?=\s*(?:async\s+)?(?:function\b|\([^)]*\)\s*(?::[^=]*)?=>|\w+\s*=>)/;
+/** A method as C, Java, JavaScript and their kin write it: a name, parentheses, an opening brace. */
+const METHOD = /^(?:[\w<>[\],.&*?:]+\s+)*([A-Za-z_$#][\w$]*)\s*\([^;]*\)\s*[^;=]*\{\s*$/;
+const STATEMENT = /^(?:if|for|while|switch|catch|with|return|else|do|try|using|lock|match|when|until|function)\b/;
+
+/**
+ * The definitions of a source file of any common language, by its indentation: a block ends where a line stands no deeper
+ * than the one that opened it. Of a file that is not laid out that way some are missed or too long.
+ */
+export function definitionsOf(lines: readonly string[], path: string): readonly Definition[] {
+  const python = path.endsWith('.py');
+  const found: Definition[] = [];
+  const open: { name: string; isType: boolean; start: number; header: number; indent: number }[] = [];
+  const close = (indent: number, end: number): void => {
+    for (let top = open.at(-1); top !== undefined && top.indent >= indent; top = open.at(-1)) {
+      open.pop();
+      found.push({ name: top.name, isType: top.isType, start: top.start, end, header: top.header });
+    }
+  };
+  let lastCode = -1;
+  const quoted = python ? linesInsideQuotes(lines) : new Set<number>();
+  for (const [index, line] of lines.entries()) {
+    const text = line.trim();
+    if (text === '' || quoted.has(index)) continue;
+    const indent = line.length - line.trimStart().length;
+    const brace = text.startsWith('}');
+    if (!/^[)\]]/.test(text) && !brace) close(indent, lastCode + 1);
+    const named = nameIn(text, python);
+    if (named !== null) open.push({ ...named, start: firstDecorator(lines, index, indent), header: index, indent });
+    lastCode = index;
+    if (brace) close(indent, index + 1);
+  }
+  close(0, lastCode + 1);
+  return found.sort((a, b) => a.start - b.start || b.end - a.end);
+}
+
+/** A longer line was not written by hand, and would take the patterns long. */
+const LONGEST_LINE = 300;
+
+function nameIn(text: string, python: boolean): { name: string; isType: boolean } | null {
+  if (text.length > LONGEST_LINE) return null;
+  const [, keyword = '', name] = NAMED.exec(text) ?? [];
+  if (name !== undefined) return { name, isType: TYPES.has(keyword) };
+  if (python || STATEMENT.test(text)) return null;
+  const method = (ASSIGNED.exec(text) ?? METHOD.exec(text))?.[1];
+  return method === undefined ? null : { name: method, isType: false };
+}
+
+function firstDecorator(lines: readonly string[], header: number, indent: number): number {
+  let start = header;
+  for (let above = header - 1; above >= 0; above -= 1) {
+    const line = lines[above] ?? '';
+    if (line.length - line.trimStart().length !== indent || !line.trimStart().startsWith('@')) break;
+    start = above;
+  }
+  return start;
+}
+
+const QUOTES = /"""|'''/g;
+
+/** Lines that begin inside a triple-quoted text. */
+export function linesInsideQuotes(lines: readonly string[]): ReadonlySet<number> {
+  const inside = new Set<number>();
+  let mark: string | null = null;
+  for (const [index, line] of lines.entries()) {
+    if (mark !== null) inside.add(index);
+    for (const [quote] of line.matchAll(QUOTES)) {
+      if (mark === null) mark = quote;
+      else if (mark === quote) mark = null;
+    }
+  }
+  return inside;
+}
+
+/** The innermost definition that holds a line, or null. */
+export function innermost(definitions: readonly Definition[], line: number): Definition | null {
+  return definitions.filter(({ start, end }) => start <= line && line < end).at(-1) ?? null;
+}
+
+const CALL = /(?<![\w$])([A-Za-z_$][\w$]*)\s*\(/g;
+/** What every file calls; a definition of that name in the repository is rarely the one that is meant. */
+const COMMON = new Set(
+  (
+    'if for while switch catch return function def class print len range str int float bool list dict set tuple type isinstance issubclass super ' +
+    'getattr setattr hasattr open repr sorted enumerate zip map filter any all min max sum abs iter next vars format join callable hash id ' +
+    'append extend items keys values get pop update copy add remove split strip replace startswith endswith lower upper ' +
+    'require push slice forEach concat includes toString then'
+  ).split(' '),
+);
+
+/** Names that a piece of code calls, in order of their first appearance. */
+export function calledIn(code: string): readonly string[] {
+  const names = [...code.matchAll(CALL)].map(([, name = '']) => name);
+  return [...new Set(names)].filter((name) => name.length > 2 && !COMMON.has(name) && !/^__\w+__$/.test(name));
+}
