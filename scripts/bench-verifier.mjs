@@ -7,8 +7,8 @@ import { Worker } from 'node:worker_threads';
 import { GptTokenizer } from '../dist/src/models/gpt-tokenizer.js';
 import { MarkdownPromptLibrary } from '../dist/src/models/prompts/prompt-library.js';
 import { OpenAiLlmClient } from '../dist/src/models/openai/client.js';
-import { fitAttempt } from '../dist/verifiers/execution-free/render/prompt-of-attempt.js';
-import { JUDGE_DEFAULTS } from '../dist/verifiers/execution-free/pointwise/judge-options.js';
+import { fitAttempt } from '../dist/verifiers/execution-free/render/render-attempt.js';
+import { JUDGE_DEFAULTS } from '../dist/verifiers/execution-free/judge-options.js';
 import { createRubricVerifier } from '../dist/verifiers/execution-free/pointwise/rubric.js';
 import { createYesNoVerifier } from '../dist/verifiers/execution-free/pointwise/yes-no.js';
 

@@ -3,14 +3,16 @@ import { createCellWorker } from './execution-based/cell-worker.js';
 import { createExecutionBasedVerifier, type ExecutionBasedOptions } from './execution-based/execution-based.js';
 import { harvestedTests } from './execution-based/generated/harvest.js';
 import { createTestWriter } from './execution-based/generated/test-writer.js';
-import type { JudgeOptions } from './execution-free/pointwise/judge-options.js';
+import type { JudgeOptions } from './execution-free/judge-options.js';
 import { createPairwiseVerifier } from './execution-free/pairs/pairwise.js';
-import { createProgressJudge } from './execution-free/pointwise/progress.js';
 import { createRubricVerifier } from './execution-free/pointwise/rubric.js';
-import { judgePrompt, trainingConversation } from './execution-free/render/training-prompt.js';
-import { createYesNoVerifier } from './execution-free/pointwise/yes-no.js';
+import { judgePrompt, trainingConversation } from './execution-free/render/question.js';
+import { createProgressJudge, createYesNoVerifier } from './execution-free/pointwise/yes-no.js';
 
 export { createCellWorker, createProgressJudge, createTestWriter, harvestedTests, judgePrompt, trainingConversation };
+export { promptOfModel, SECTIONS, YES_NO_PROMPTS } from './execution-free/judge-options.js';
+export type { Section, YesNoPrompt } from './execution-free/judge-options.js';
+export { createSourceReader } from './source/read-sources.js';
 
 export interface VerifierTools {
   readonly executionFree: JudgeOptions;

@@ -9,6 +9,7 @@ import type { JudgeMethod } from '../core/run/verifier.js';
 import { passwordIn } from '../core/secrets.js';
 import type { OwnPrompts } from '../models/prompts/prompt-library.js';
 import type { ClusterOptions } from '../sandbox/kubernetes/options.js';
+import type { Section, YesNoPrompt } from '../../verifiers/index.js';
 import { clusterOf, Settings } from './settings.js';
 
 export interface Config {
@@ -27,6 +28,8 @@ export interface Config {
     readonly model: string | undefined;
     readonly format: FormatName;
     readonly limits: AgentLimits;
+    /** Undefined = by the model's name. */
+    readonly prompt: 'bestk' | 'r2e' | undefined;
     /** Steps between two looks of the judge at a running rollout; undefined = none. */
     readonly checkEvery: number | undefined;
     readonly stopBelow: number;
@@ -40,6 +43,10 @@ export interface Config {
     readonly minMass: number;
     readonly prefill: boolean;
     readonly secondOpinion: boolean;
+    /** Undefined = by the model's name. */
+    readonly prompt: YesNoPrompt | undefined;
+    readonly show: readonly Section[];
+    readonly think: boolean;
   };
   /** Who writes tests; without a model nobody does. */
   readonly tests: {
@@ -187,12 +194,20 @@ function roomOf(engine: Settings['BESTK_SANDBOX']): number {
   return engine === 'docker' ? Math.max(1, cpus().length) : PODS;
 }
 
-/** The agent's model, format and limits. @throws BadInputError for limits that contradict each other */
+/** The agent's model, format and limits. @throws BadInputError for settings that contradict each other */
 export function agentOf(s: Settings) {
+  if (s.BESTK_AGENT_PROMPT === 'r2e' && s.BESTK_AGENT_FORMAT !== 'xml') {
+    throw new BadInputError(
+      `"r2e" describes calls as tags in the text, but BESTK_AGENT_FORMAT is "${s.BESTK_AGENT_FORMAT}".`,
+      { file: 'environment', field: 'BESTK_AGENT_PROMPT' },
+      'Set BESTK_AGENT_FORMAT=xml, or unset BESTK_AGENT_PROMPT.',
+    );
+  }
   return {
     model: s.BESTK_AGENT_MODEL,
     format: s.BESTK_AGENT_FORMAT,
     limits: agentLimits(s),
+    prompt: s.BESTK_AGENT_PROMPT,
     checkEvery: s.BESTK_AGENT_CHECK_EVERY,
     stopBelow: s.BESTK_AGENT_STOP_BELOW,
   };
@@ -209,6 +224,9 @@ export function judgeOf(s: Settings) {
     minMass: s.BESTK_EF_MIN_MASS,
     prefill: s.BESTK_EF_PREFILL,
     secondOpinion: s.BESTK_EF_SECOND_OPINION,
+    prompt: s.BESTK_EF_PROMPT,
+    show: s.BESTK_EF_SHOW,
+    think: s.BESTK_EF_THINK,
   };
 }
 

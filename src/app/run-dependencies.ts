@@ -19,6 +19,7 @@ import type { Observe } from '../core/run/verifier.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import type { AgentDescription } from '../core/run/run-result.js';
 import type { TestWriter } from '../core/run/generated-test.js';
+import { EXECUTION_FREE } from '../core/run/measure.js';
 import { isJudge, type VerifierName } from '../core/run/verifier.js';
 import { type JudgePrompt, JudgePrompts } from '../runs/run-dependencies.js';
 import { RunDependenciesFactory, type RunDependencies } from '../runs/run-dependencies.js';
@@ -33,10 +34,12 @@ import { VERSION } from './version.js';
 import {
   createCellWorker,
   createProgressJudge,
+  createSourceReader,
   createTestWriter,
   createVerifiers,
   harvestedTests,
   judgePrompt,
+  promptOfModel,
   trainingConversation,
 } from '../../verifiers/index.js';
 
@@ -74,7 +77,8 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     this.testModel = config.tests.model ?? null;
     this.defaults = this.verifierModel === null ? ['eb'] : ['ef', 'eb'];
     this.agentSettings = agentSettings(config);
-    this.agent = this.agentSettings === null ? null : { ...this.agentSettings };
+    const settings = this.agentSettings;
+    this.agent = settings === null ? null : { ...settings, prompt: settings.prompt ?? null };
   }
 
   override modelsOf(
@@ -113,7 +117,11 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     const ledger = new BudgetLedger(budget ?? { tokens: null, usd: null, seconds: null }, this.prices, agentShare);
     const stored = new StoredLlmClient(this.ports.llm, results, (name) => endpointName(this.config.llm, name));
     const llm = new BudgetedLlmClient(stored, ledger);
-    const executionFree = { ...judge, llm, prompts, tokenizer, tracer, model: this.verifierModel ?? '' };
+    const model = this.verifierModel ?? '';
+    const sources = createSourceReader({ sandbox, results });
+    const asking = { ...judge, llm, prompts, tokenizer, tracer, sources };
+    const prompt = judge.prompt ?? promptOfModel(model);
+    const executionFree = { ...asking, model, prompt, measure: EXECUTION_FREE };
     const executing = { sandbox, results, tracer, nonce: newNonce, pause };
     const verifiers = createVerifiers({ executionFree, executionBased: { ...executing, observe, remote } });
     return {
@@ -160,10 +168,15 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal });
 }
 
+/** Agents that were trained in R2E-Gym's scaffold, whose calls are tags in the text. */
+const R2E_AGENT = /deepswe(?!-?verifier)|r2e.*agent/i;
+
 function agentSettings({ llm, agent }: Config): AgentSettings | null {
   const { model, format, limits } = agent;
   if (model === undefined) return null;
-  return { model, endpoint: endpointName(llm, model), format, temperature: AGENT_TEMPERATURE, limits };
+  const prompt = agent.prompt ?? (format === 'xml' && R2E_AGENT.test(model) ? 'r2e' : 'bestk');
+  const words = prompt === 'r2e' ? ({ prompt: 'agent/r2e' } as const) : {};
+  return { model, endpoint: endpointName(llm, model), format, temperature: AGENT_TEMPERATURE, limits, ...words };
 }
 
 /** Prompts as the settings have them. @throws BadInputError for one of the user's that is wrong, before anything is paid */
@@ -175,9 +188,10 @@ export async function openPrompts(own: OwnPrompts = loadConfig().prompts): Promi
 
 /** What the verifier is shown of a candidate, with the right answer, as the settings have it. */
 export function trainingConverse(): Converse {
-  const { prompts: own, judge } = loadConfig();
+  const { prompts: own, judge, llm } = loadConfig();
   const prompts = new MarkdownPromptLibrary(own);
-  const options = { prompts, tokenizer: new GptTokenizer(), promptTokens: judge.promptTokens };
+  const prompt = judge.prompt ?? promptOfModel(llm.verifierModel ?? '');
+  const options = { ...judge, prompts, prompt, tokenizer: new GptTokenizer() };
   return (issue, candidate, right) => trainingConversation(options, issue, candidate, right);
 }
 
@@ -191,6 +205,8 @@ export class ConfiguredJudgePrompts extends JudgePrompts {
   }
 
   override of(problemStatement: string, candidate: Candidate): Promise<JudgePrompt | null> {
-    return judgePrompt({ ...this.ports, promptTokens: this.config.judge.promptTokens }, problemStatement, candidate);
+    const { judge, llm } = this.config;
+    const prompt = judge.prompt ?? promptOfModel(llm.verifierModel ?? '');
+    return judgePrompt({ ...this.ports, ...judge, prompt }, problemStatement, candidate);
   }
 }

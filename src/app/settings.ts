@@ -3,6 +3,7 @@ import type { ClusterOptions } from '../sandbox/kubernetes/options.js';
 import { FORMAT_NAMES } from '../agent/call-formats/formats.js';
 import { readApiKey, type ApiKey } from '../core/api-key.js';
 import { JUDGE_METHODS } from '../core/run/verifier.js';
+import { SECTIONS, YES_NO_PROMPTS } from '../../verifiers/index.js';
 
 /** Longest delay of a timer, 2^31 - 1 ms. */
 const LONGEST_TIMER_S = 2_147_483;
@@ -106,6 +107,7 @@ export const Settings = z.object({
   BESTK_VERIFIER_MODEL: z.string().min(1).optional(),
   BESTK_AGENT_MODEL: z.string().min(1).optional(),
   BESTK_AGENT_FORMAT: z.enum(FORMAT_NAMES).default('xml'),
+  BESTK_AGENT_PROMPT: z.enum(['bestk', 'r2e']).optional(),
   BESTK_AGENT_MAX_STEPS: Positive.default(40),
   BESTK_AGENT_MAX_STEPS_ABSOLUTE: Positive.default(100),
   BESTK_AGENT_MAX_TOKENS: Positive.min(1_000).default(65_536),
@@ -119,6 +121,12 @@ export const Settings = z.object({
   BESTK_AGENT_SESSIONS: Positive.max(4096).default(64),
   BESTK_PROMPTS: z.string().min(1).optional(),
   BESTK_EF_METHOD: z.enum(JUDGE_METHODS).default('yes-no'),
+  BESTK_EF_PROMPT: z
+    .enum(YES_NO_PROMPTS.map((id) => id.slice('verifier/'.length)))
+    .transform((name) => YES_NO_PROMPTS.find((id) => id === `verifier/${name}`))
+    .optional(),
+  BESTK_EF_SHOW: List.pipe(z.array(z.enum(SECTIONS))).default(['source', 'flags']),
+  BESTK_EF_THINK: Switch,
   BESTK_EF_SAMPLES: Positive.max(64).default(1),
   BESTK_EF_VOTES: Positive.max(64).default(8),
   BESTK_EF_PROMPT_TOKENS: Positive.min(2_000).default(65_536),

@@ -5,9 +5,9 @@ import { visible } from './visible.js';
  * pattern takes linear time on any text.
  */
 const LOOK_ALIKES: readonly (readonly [RegExp, (match: string) => string])[] = [
-  // === END …, === INTERACTION LOG …, === FINAL PATCH …, === ATTEMPT A …
+  // === END …, === INTERACTION LOG …, === FINAL PATCH …, === ATTEMPT A …, and the others of prompts/
   [
-    /(?<![=＝])[=＝]{2,}(?![=＝])(?=\s*(?:BEGIN|END|INTERACTION|FINAL|ISSUE|ATTEMPT|SOURCE)\b)/gi,
+    /(?<![=＝])[=＝]{2,}(?![=＝])(?=\s*(?:BEGIN|END|INTERACTION|FINAL|ISSUE|ATTEMPT|SOURCE|TEST RESULTS|SUMMARY|OUTPUT|PATCH [AB]|PROBLEM)\b)/gi,
     (match) => '≡'.repeat(match.length),
   ],
   // [PATCH], [ / STEP ]; lower case only when closing or alone on its line: `rows[step]` is code.

@@ -12,8 +12,11 @@ export interface ScoreOptions {
   readonly outOfTime: AbortSignal | null;
 }
 
+/** Verifiers of one phase run at once; those that need what tests said come after them. */
+const PHASES = ['before-tests', undefined, 'after-tests'] as const;
+
 /**
- * Runs the verifiers at once and hands on each one's verdicts when it has ended. When one fails the others are stopped:
+ * Runs the verifiers, phase by phase, and hands on each one's verdicts when it has ended. When one fails the others are stopped:
  * nothing goes on in the background of a failed run.
  * @returns verdicts of all verifiers, and each verifier's wall seconds by name
  * @throws what a verifier throws; ModelUnavailableError when the model answered for no candidate at all
@@ -27,22 +30,27 @@ export async function score(
   const stop = new AbortController();
   const both = AbortSignal.any([signal, stop.signal]);
   const seconds: Record<string, number> = {};
-  const running = verifiers.map(async (verifier) => {
+  const run = async (verifier: Verifier, given: VerificationTask): Promise<readonly Verdict[]> => {
     const start = performance.now();
-    const verdicts = await inTime(verifier, task, outOfTime, both);
+    const verdicts = await inTime(verifier, given, outOfTime, both);
     seconds[verifier.name] = Math.round(performance.now() - start) / 1000;
     for (const verdict of verdicts) await emit(verdict);
     return verdicts;
-  });
-  try {
-    const verdicts = (await Promise.all(running)).flat();
-    refuseSilence(verdicts);
-    return { verdicts, seconds };
-  } catch (error) {
-    stop.abort(error);
-    await Promise.allSettled(running);
-    throw error;
+  };
+  const verdicts: Verdict[] = [];
+  for (const phase of PHASES) {
+    const given = { ...task, observed: [...verdicts] };
+    const running = verifiers.filter((each) => each.phase === phase).map((verifier) => run(verifier, given));
+    try {
+      verdicts.push(...(await Promise.all(running)).flat());
+    } catch (error) {
+      stop.abort(error);
+      await Promise.allSettled(running);
+      throw error;
+    }
   }
+  refuseSilence(verdicts);
+  return { verdicts, seconds };
 }
 
 async function inTime(

@@ -93,14 +93,18 @@ export async function instancePrompt(
   prompts: PromptLibrary,
   format: ActionFormat,
   issue: Issue,
-  { limits, asked }: Pick<AgentSettings, 'limits' | 'asked'>,
+  { limits, asked, prompt }: Pick<AgentSettings, 'limits' | 'asked' | 'prompt'>,
 ): Promise<readonly Message[]> {
-  const system = await prompts.render(format.prompt, { manual: toolManual() });
-  const instance = await prompts.render(asked?.prompt ?? 'agent/instance', {
+  const told = {
     issue: issue.problem_statement,
     workdir: issue.environment.workdir,
     max_steps: limits.max_steps,
     action_s: limits.action_s,
+  };
+  if (prompt !== undefined) return (await prompts.render(prompt, told)).messages;
+  const system = await prompts.render(format.prompt, { manual: toolManual() });
+  const instance = await prompts.render(asked?.prompt ?? 'agent/instance', {
+    ...told,
     ...(asked === undefined ? {} : { count: asked.count }),
   });
   return [...system.messages, ...instance.messages];

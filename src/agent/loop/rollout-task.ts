@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { WarmStart } from '../../core/async/warm-start.js';
 import type { TokenCounts } from '../../core/budget/budget.js';
 import type { TrajectoryStep } from '../../core/run/candidate.js';
 import type { Issue } from '../../core/run/issue.js';
@@ -39,6 +40,8 @@ export interface AgentSettings {
   readonly format: FormatName;
   readonly temperature: number;
   readonly limits: AgentLimits;
+  /** System and instance in the words of R2E-Gym's scaffold, for models that were trained in it; absent = ours. */
+  readonly prompt?: 'agent/r2e' | undefined;
   /** What the agent is asked for; the default is a solution of the issue. */
   readonly asked?: { readonly prompt: 'agent/test-author'; readonly count: number };
 }
@@ -118,22 +121,4 @@ export type ExitReason =
 export function submittedWith(remaining: number): ExitReason {
   if (remaining > 0) return 'agent';
   return remaining === 0 ? 'max_step_limit' : 'agent_max_step_limit';
-}
-
-/**
- * Lets one of several equal calls go first, so that the server has their common prefix in its cache when the others
- * come; when the first fails the others go all the same.
- */
-export class WarmStart {
-  private first: Promise<unknown> | null = null;
-
-  async turn<T>(call: () => Promise<T>): Promise<T> {
-    if (this.first === null) {
-      const answer = call();
-      this.first = answer.catch(() => undefined);
-      return answer;
-    }
-    await this.first;
-    return call();
-  }
 }

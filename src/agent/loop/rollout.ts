@@ -4,7 +4,8 @@ import { ACTION_FORMATS } from '../call-formats/formats.js';
 import { instancePrompt } from './conversation.js';
 import { RolloutJournal } from './rollout-journal.js';
 import { RolloutRun } from './rollout-run.js';
-import { type AgentTools, type RolloutTask, WarmStart } from './rollout-task.js';
+import type { AgentTools, RolloutTask } from './rollout-task.js';
+import { WarmStart } from '../../core/async/warm-start.js';
 
 /** Raised when what the agent says or does comes to mean something else, so that stored steps are not taken up. */
 const PROTOCOL = 1;

@@ -37,6 +37,8 @@ export const AgentDescription = z.object({
   format: z.string(),
   temperature: z.number(),
   limits: z.record(z.string(), z.number().nullable()),
+  /** The words that the model was trained in, where it is asked in those; null = ours. */
+  prompt: z.string().nullable().default(null),
 });
 export type AgentDescription = z.infer<typeof AgentDescription>;
 

@@ -11,6 +11,8 @@ export interface VerificationTask {
   readonly issue: Issue;
   readonly candidates: readonly Candidate[];
   readonly tests: readonly GeneratedTest[];
+  /** What tests said, for a verifier that comes after them. */
+  readonly observed?: readonly Verdict[] | undefined;
   /** Asked at most once, for tests that tell the two leading patches apart when the others do not. */
   readonly separate?: Separate | undefined;
   /** Asked once, about the existing tests that pass on base. */
@@ -31,6 +33,8 @@ export interface Verifier {
   readonly measures: readonly Measure[];
   /** Whether a candidate's verdict depends on no other candidate; absent = it may. */
   readonly pointwise?: boolean;
+  /** Whether it needs what tests said (`observed`), or what it finds may become tests; absent = it works beside them. */
+  readonly phase?: 'before-tests' | 'after-tests';
   verify(task: VerificationTask, signal: AbortSignal): Promise<readonly Verdict[]>;
 }
 

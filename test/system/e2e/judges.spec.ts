@@ -45,7 +45,9 @@ afterEach(() => server.close());
 
 async function commandLine(answer: AnswerChat): Promise<CommandLine> {
   server = await ModelServer.start(answer);
-  return new CommandLine({ OPENAI_BASE_URL: server.baseUrl, BESTK_VERIFIER_MODEL: 'judge' });
+  // No source: it is read in a container, which the ways of asking need not.
+  const settings = { BESTK_VERIFIER_MODEL: 'judge', BESTK_EF_SHOW: 'flags' };
+  return new CommandLine({ OPENAI_BASE_URL: server.baseUrl, ...settings });
 }
 
 function select(cli: CommandLine, verifiers: string): string[] {

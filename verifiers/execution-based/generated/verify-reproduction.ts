@@ -134,6 +134,7 @@ function scored(id: string, representative: string, tests: readonly GeneratedTes
     out_of: tests.length,
     evidence: {
       solved,
+      unsolved: having((outcome) => outcome === 'not-solved'),
       broken: having((outcome) => outcome !== 'solved' && outcome !== 'not-solved'),
       verified_as: representative,
     },

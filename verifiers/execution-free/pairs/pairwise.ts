@@ -1,15 +1,11 @@
 import { contentKey } from '../../../src/core/fingerprint.js';
-import type { Candidate } from '../../../src/core/run/candidate.js';
-import { EXECUTION_FREE } from '../../../src/core/run/measure.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
 import type { VerificationTask, Verifier } from '../../../src/core/run/verifier.js';
-import { ask, type Asked, tokensOf } from '../pointwise/ask.js';
-import type { JudgeOptions } from '../pointwise/judge-options.js';
-import { abstained, type Judged, mean, verdictOf } from '../pointwise/judged.js';
-import { attemptOf } from '../pointwise/pointwise.js';
-import { readTaggedToken } from '../pointwise/tagged-token.js';
-import { fitAttempt } from '../render/prompt-of-attempt.js';
-import type { RenderedAttempt } from '../render/render-trajectory.js';
+import { ask, type Asked, prefilled, tokensOf } from '../ask.js';
+import type { JudgeOptions } from '../judge-options.js';
+import { abstained, attemptsOf, doesNotFit, type Judged, mean, verdictOf } from '../pointwise/pointwise.js';
+import { readTaggedToken } from '../read-answer.js';
+import { type Attempt, fitAttempt, type RenderedAttempt } from '../render/render-attempt.js';
 
 const PROMPT = 'verifier/pairwise';
 const TAG = '<better>';
@@ -26,7 +22,7 @@ const MOST = 2_000;
 export function createPairwiseVerifier(options: JudgeOptions): Verifier {
   return {
     name: 'execution-free',
-    measures: [EXECUTION_FREE],
+    measures: [options.measure],
     verify: (task, signal) => verify(options, task, signal),
   };
 }
@@ -34,10 +30,10 @@ export function createPairwiseVerifier(options: JudgeOptions): Verifier {
 async function verify(options: JudgeOptions, task: VerificationTask, signal: AbortSignal): Promise<readonly Verdict[]> {
   const fitted = new Map<string, RenderedAttempt>();
   const left = new Map<string, Judged>();
-  for (const candidate of task.candidates) {
-    const rendered = await fit(options, task, candidate);
-    if ('kind' in rendered) left.set(candidate.candidate_id, rendered);
-    else fitted.set(candidate.candidate_id, rendered);
+  for (const [id, attempt] of await attemptsOf({ show: [] }, task, signal)) {
+    const rendered = await fit(options, attempt);
+    if ('kind' in rendered) left.set(id, rendered);
+    else fitted.set(id, rendered);
   }
   // An order by content: neither the order in which they were given nor their names decide.
   const order = [...fitted].sort(([a, x], [b, y]) => (key(x, a) < key(y, b) ? -1 : 1)).map(([id]) => id);
@@ -45,22 +41,13 @@ async function verify(options: JudgeOptions, task: VerificationTask, signal: Abo
   const standings = await pivotTournament(order, PIVOTS, (a, b) => duel.compare(a, b));
   standings.forEach((standing, rank) => left.set(standing.id, judgedOf(standing, rank, duel)));
   return task.candidates.map(({ candidate_id: id }) =>
-    verdictOf(id, left.get(id) ?? abstained('unreadable-answer', 'it was not compared')),
+    verdictOf(id, options.measure, left.get(id) ?? abstained('unreadable-answer', 'it was not compared')),
   );
 }
 
-async function fit(
-  options: JudgeOptions,
-  task: VerificationTask,
-  candidate: Candidate,
-): Promise<RenderedAttempt | Judged> {
-  if (candidate.patch.trim() === '') return abstained('no-source-change', 'the patch is empty');
-  const half = Math.floor(options.promptTokens / 2);
-  const rendered = await fitAttempt(attemptOf(task, candidate), options.tokenizer, half);
-  return (
-    rendered ??
-    abstained('refused-patch', `a patch of ${candidate.patch.length} characters does not fit into the prompt`)
-  );
+async function fit({ promptTokens, tokenizer }: JudgeOptions, attempt: Attempt): Promise<RenderedAttempt | Judged> {
+  if (attempt.patch.trim() === '') return abstained('no-source-change', 'the patch is empty');
+  return (await fitAttempt(attempt, tokenizer, Math.floor(promptTokens / 2))) ?? doesNotFit(attempt);
 }
 
 function key({ patch, steps }: RenderedAttempt, id: string): string {
@@ -110,7 +97,7 @@ class Duel {
       return null;
     }
     const { completion } = asked;
-    const prefill = options.prefill ? TAG : null;
+    const prefill = prefilled(options, TAG);
     const read = readTaggedToken(tokensOf(completion, prefill), TAG, readSide);
     if (read.kind === 'read') return read.mass >= options.minMass ? (read.share.get('A') ?? 0) : null;
     return completion.logprobs === null ? statedSide(`${prefill ?? ''}${completion.text}`) : null;

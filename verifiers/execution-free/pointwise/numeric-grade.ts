@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { ask } from './ask.js';
-import { abstained, type Judged } from './judged.js';
-import type { JudgeOptions } from './judge-options.js';
-import type { RenderedAttempt } from '../render/render-trajectory.js';
+import { ask } from '../ask.js';
+import type { JudgeOptions } from '../judge-options.js';
+import { renderQuestion } from '../render/question.js';
+import type { RenderedAttempt } from '../render/render-attempt.js';
+import { abstained, type Judged } from './pointwise.js';
 
 const PROMPT = 'verifier/grade';
 const Grade = z.strictObject({ grade: z.int().min(0).max(100) });
@@ -22,10 +23,9 @@ export async function numericGrade(
   rendered: RenderedAttempt,
   signal: AbortSignal,
 ): Promise<Judged> {
-  const { condensed, ...variables } = rendered;
-  const { messages, templateHash } = await options.prompts.render(PROMPT, variables);
+  const { messages, templateHash } = await renderQuestion(options, PROMPT, rendered);
   const asked = await ask(options, { messages, responseSchema: SCHEMA, sample: 0 }, signal);
-  const evidence = { method: 'numeric-grade', prompt_hash: templateHash, model: options.model, condensed };
+  const evidence = { method: 'numeric-grade', prompt_hash: templateHash, model: options.model };
   if (asked.kind === 'failed') return abstained(asked.reason, asked.detail, evidence);
   const grade = Grade.safeParse(parsed(asked.completion.text));
   if (grade.success) return { kind: 'scored', score: grade.data.grade / 100, evidence };

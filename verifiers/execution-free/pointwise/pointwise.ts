@@ -1,32 +1,62 @@
+import { WarmStart } from '../../../src/core/async/warm-start.js';
 import type { Candidate } from '../../../src/core/run/candidate.js';
-import { EXECUTION_FREE } from '../../../src/core/run/measure.js';
+import type { AbstainReason, Verdict } from '../../../src/core/run/verdict.js';
 import type { VerificationTask, Verifier } from '../../../src/core/run/verifier.js';
 import { UNTRACED } from '../../../src/ports/tracer.js';
-import { abstained, verdictOf, type Judged } from './judged.js';
-import type { JudgeOptions } from './judge-options.js';
-import { judgeFitting } from '../render/prompt-of-attempt.js';
-import type { Attempt, RenderedAttempt } from '../render/render-trajectory.js';
+import type { JudgeOptions } from '../judge-options.js';
+import { type Attempt, fitAttempt, type RenderedAttempt } from '../render/render-attempt.js';
+import { flagsSection, testsSection } from '../render/sections.js';
 
-type Judge = (rendered: RenderedAttempt, signal: AbortSignal) => Promise<Judged>;
+/** What a judge makes of one candidate, before it is a verdict. */
+export type Judged =
+  | { readonly kind: 'scored'; readonly score: number; readonly evidence: Verdict['evidence'] }
+  | {
+      readonly kind: 'abstained';
+      readonly reason: AbstainReason;
+      readonly detail: string;
+      readonly evidence: Verdict['evidence'];
+    };
+
+export function abstained(reason: AbstainReason, detail: string, evidence: Verdict['evidence'] = {}): Judged {
+  return { kind: 'abstained', reason, detail, evidence };
+}
+
+export function verdictOf(candidate_id: string, { name: measure }: JudgeOptions['measure'], judged: Judged): Verdict {
+  const common = { candidate_id, measure };
+  return judged.kind === 'scored' ? { ...judged, ...common, out_of: 1 } : { ...judged, ...common };
+}
+
+export function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** One question at a time where many begin alike, until the first of them was answered. */
+export type InTurn = <T>(ask: () => Promise<T>) => Promise<T>;
+type Judge = (rendered: RenderedAttempt, signal: AbortSignal, inTurn: InTurn) => Promise<Judged>;
 
 /** Scores without and with the agent's thoughts that are further apart than this disagree. */
 const DISAGREEMENT = 0.25;
 
 /** A verifier that judges each candidate by itself; with a second opinion, once more without the agent's thoughts. */
 export function pointwiseVerifier(options: JudgeOptions, judge: Judge): Verifier {
+  const waits = options.show.includes('tests');
   return {
     name: 'execution-free',
-    measures: [EXECUTION_FREE],
-    pointwise: true,
-    verify: (task, signal) =>
-      oneByOne(task.candidates, async (candidate) => {
-        const { candidate_id } = candidate;
-        const part = { kind: 'verdict', name: EXECUTION_FREE.name, facts: { candidate: candidate_id } } as const;
-        const judged = await (options.tracer ?? UNTRACED).within(part, () =>
-          judgeCandidate(options, judge, attemptOf(task, candidate), signal),
-        );
-        return verdictOf(candidate_id, judged);
-      }),
+    measures: [options.measure],
+    pointwise: !waits,
+    ...(waits ? { phase: 'after-tests' } : {}),
+    verify: async (task, signal) => {
+      const attempts = await attemptsOf(options, task, signal);
+      const turns = new Turns();
+      return oneByOne(task.candidates, async ({ candidate_id }) => {
+        const part = { kind: 'verdict', name: options.measure.name, facts: { candidate: candidate_id } } as const;
+        const judged = await (options.tracer ?? UNTRACED).within(part, () => {
+          const attempt = attempts.get(candidate_id) ?? { issue: '', steps: [], patch: '' };
+          return judgeCandidate(options, (rendered) => judge(rendered, signal, turns.of(rendered)), attempt);
+        });
+        return verdictOf(candidate_id, options.measure, judged);
+      });
+    },
   };
 }
 
@@ -46,24 +76,99 @@ async function oneByOne<T, R>(items: readonly T[], work: (item: T) => Promise<R>
   return Promise.all(started);
 }
 
-/** All that a judge may see of a candidate. */
-export function attemptOf({ issue }: Pick<VerificationTask, 'issue'>, { patch, trajectory }: Candidate): Attempt {
-  return { issue: issue.problem_statement, steps: trajectory?.steps ?? [], patch };
+/** Characters of issue and source from which on it pays that the server has them in its cache. */
+const WORTH_WAITING = 4_000;
+
+/** Questions with a long beginning in common wait until one of them was answered. */
+class Turns {
+  private readonly byPrefix = new Map<string, WarmStart>();
+
+  of({ issue, source, issue_fence, source_fence }: RenderedAttempt): InTurn {
+    if (issue.length + source.length < WORTH_WAITING) return (ask) => ask();
+    const key = `${issue_fence} ${source_fence}`;
+    const warm = this.byPrefix.get(key) ?? new WarmStart();
+    this.byPrefix.set(key, warm);
+    return (ask) => warm.turn(ask);
+  }
+}
+
+/** All that a judge may see of each candidate, with the sections that it is to be shown. */
+export async function attemptsOf(
+  { show, sources }: Pick<JudgeOptions, 'show' | 'sources'>,
+  task: VerificationTask,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, Attempt>> {
+  const reads = show.includes('source') && sources !== undefined;
+  const patches = task.candidates.map(({ patch }) => patch).filter((patch) => patch.trim() !== '');
+  const around = reads ? await sources(task.issue, patches, signal) : new Map<string, string>();
+  return new Map(
+    task.candidates.map((candidate) => {
+      const { candidate_id, patch, trajectory } = candidate;
+      const steps = trajectory?.steps ?? [];
+      const attempt = {
+        issue: task.issue.problem_statement,
+        steps,
+        patch,
+        source: around.get(patch) ?? '',
+        tests: show.includes('tests') ? testsOn(candidate, task) : '',
+        flags: show.includes('flags') ? flagsSection(steps) : '',
+      };
+      return [candidate_id, attempt];
+    }),
+  );
+}
+
+function testsOn({ candidate_id }: Candidate, { observed = [], tests }: VerificationTask): string {
+  return testsSection(
+    observed.filter((verdict) => verdict.candidate_id === candidate_id),
+    tests,
+  );
 }
 
 async function judgeCandidate(
   options: JudgeOptions,
-  judge: Judge,
+  judge: (rendered: RenderedAttempt) => Promise<Judged>,
   attempt: Attempt,
-  signal: AbortSignal,
 ): Promise<Judged> {
   if (attempt.patch.trim() === '') return abstained('no-source-change', 'the patch is empty');
-  const first = await judgeFitting(options, attempt, (rendered) => judge(rendered, signal));
+  const first = await judgeFitting(options, attempt, judge);
   const hasThoughts = attempt.steps.some(({ thought }) => thought.trim() !== '');
   if (!options.secondOpinion || first.kind !== 'scored' || !hasThoughts) return first;
   const steps = attempt.steps.map((step) => ({ ...step, thought: '' }));
-  const second = await judgeFitting(options, { ...attempt, steps }, (rendered) => judge(rendered, signal));
+  const second = await judgeFitting(options, { ...attempt, steps }, judge);
   if (second.kind !== 'scored') return first;
   const disagrees = Math.abs(first.score - second.score) > DISAGREEMENT;
   return { ...first, evidence: { ...first.evidence, without_thoughts: second.score, disagrees } };
+}
+
+/** How much shorter an attempt is made when the server's context turns out to be shorter than was thought. */
+const SHORTER = 0.6;
+
+/** Judges an attempt at its full length and, when the server says that the prompt is too long, once more at a shorter one. */
+async function judgeFitting(
+  { promptTokens, tokenizer }: JudgeOptions,
+  attempt: Attempt,
+  judge: (rendered: RenderedAttempt) => Promise<Judged>,
+): Promise<Judged> {
+  let judged: Judged | null = null;
+  for (const tokens of [promptTokens, Math.floor(promptTokens * SHORTER)]) {
+    const rendered = await fitAttempt(attempt, tokenizer, tokens);
+    if (rendered === null) return judged ?? doesNotFit(attempt);
+    judged = await judge(rendered);
+    if (judged.kind !== 'abstained' || judged.reason !== 'prompt-too-long') {
+      return { ...judged, evidence: { ...judged.evidence, condensed: rendered.condensed, shown: shownIn(rendered) } };
+    }
+  }
+  return judged ?? doesNotFit(attempt);
+}
+
+export function doesNotFit({ patch }: Pick<Attempt, 'patch'>): Judged {
+  return abstained('refused-patch', `a patch of ${patch.length} characters does not fit into the prompt`);
+}
+
+/** What the judge had before it beside issue and patch. */
+function shownIn({ source, steps, tests, flags }: RenderedAttempt): string[] {
+  return Object.entries({ source, trajectory: steps, tests, flags }).flatMap(([name, text]) =>
+    text === '' ? [] : [name],
+  );
 }

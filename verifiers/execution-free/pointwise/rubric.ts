@@ -1,14 +1,13 @@
 import type { Verifier } from '../../../src/core/run/verifier.js';
 import type { TokenLogprob } from '../../../src/ports/llm-client.js';
 import type { Criterion } from '../../../src/ports/prompt-library.js';
-import { promptHash } from '../render/prompt-of-attempt.js';
-import type { RenderedAttempt } from '../render/render-trajectory.js';
-import { type Asked, askWarm, tokensOf } from './ask.js';
-import type { JudgeOptions } from './judge-options.js';
-import { abstained, type Judged, mean } from './judged.js';
+import { type Asked, askWarm, prefilled, tokensOf } from '../ask.js';
+import type { JudgeOptions } from '../judge-options.js';
+import { readTaggedToken } from '../read-answer.js';
+import { promptHash, renderQuestion } from '../render/question.js';
+import type { RenderedAttempt } from '../render/render-attempt.js';
 import { numericGrade } from './numeric-grade.js';
-import { pointwiseVerifier } from './pointwise.js';
-import { readTaggedToken } from './tagged-token.js';
+import { abstained, type InTurn, type Judged, mean, pointwiseVerifier } from './pointwise.js';
 
 const PROMPT = 'verifier/rubric';
 
@@ -18,21 +17,25 @@ const PROMPT = 'verifier/rubric';
  * any letter, a numeric grade. The criterion stands at the end of the prompt, behind all that its questions have in common.
  */
 export function createRubricVerifier(options: JudgeOptions): Verifier {
-  return pointwiseVerifier(options, (rendered, signal) => judge(options, rendered, signal));
+  return pointwiseVerifier(options, (rendered, signal, inTurn) => judge(options, rendered, signal, inTurn));
 }
 
-async function judge(options: JudgeOptions, rendered: RenderedAttempt, signal: AbortSignal): Promise<Judged> {
-  const { condensed, ...variables } = rendered;
+async function judge(
+  options: JudgeOptions,
+  rendered: RenderedAttempt,
+  signal: AbortSignal,
+  inTurn: InTurn,
+): Promise<Judged> {
   const all = await options.prompts.criteria();
-  const criteria = all.filter(({ needsSteps }) => !needsSteps || variables.steps !== '');
+  const criteria = all.filter(({ needsSteps }) => !needsSteps || rendered.steps !== '');
   if (criteria.length === 0) return numericGrade(options, rendered, signal);
   const prompts = await Promise.all(
-    criteria.map(({ title, text }) => options.prompts.render(PROMPT, { ...variables, title, criterion: text })),
+    criteria.map(({ title, text }) => renderQuestion(options, PROMPT, rendered, { title, criterion: text })),
   );
   const questions = prompts.flatMap(({ messages }) =>
     Array.from({ length: options.samples }, (_, sample) => ({ messages, prefill: SCORE_TAG, sample })),
   );
-  const asked = await askWarm(options, questions, signal);
+  const asked = await askWarm(options, questions, signal, inTurn);
   const scores = criteria.map((criterion, index) => {
     const from = index * options.samples;
     return scoreOf(criterion, asked.slice(from, from + options.samples), options);
@@ -43,7 +46,6 @@ async function judge(options: JudgeOptions, rendered: RenderedAttempt, signal: A
       criteria.map(({ hash }) => hash),
     ),
     model: options.model,
-    condensed,
     criteria: Object.fromEntries(scores.map(({ id, score }) => [id, score])),
   };
   return verdict(scores, asked, evidence) ?? numericGrade(options, rendered, signal);
@@ -58,7 +60,7 @@ interface CriterionScore {
 
 function scoreOf({ id }: Criterion, asked: readonly Asked[], options: JudgeOptions): CriterionScore {
   const answers = asked.flatMap((each) => (each.kind === 'answered' ? [each.completion] : []));
-  const prefill = options.prefill ? SCORE_TAG : null;
+  const prefill = prefilled(options, SCORE_TAG);
   const letters = answers.map((completion) => readLetterScore(tokensOf(completion, prefill)));
   const firm = letters.flatMap((each) => (each.kind === 'read' && each.mass >= options.minMass ? [each.score] : []));
   if (firm.length > 0) return { id, score: mean(firm), byLogprobs: true };

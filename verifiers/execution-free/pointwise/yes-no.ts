@@ -1,29 +1,35 @@
+import type { TrajectoryStep } from '../../../src/core/run/candidate.js';
 import type { Verifier } from '../../../src/core/run/verifier.js';
-import type { RenderedAttempt } from '../render/render-trajectory.js';
-import { ask, type Asked, askWarm, type Question, tokensOf } from './ask.js';
-import type { JudgeOptions } from './judge-options.js';
-import { abstained, type Judged, mean } from './judged.js';
-import { type Judgement, JUDGEMENT_TAG, readJudgement, statedJudgement } from './judgement.js';
+import { ask, type Asked, askWarm, prefilled, type Question, tokensOf } from '../ask.js';
+import type { JudgeOptions } from '../judge-options.js';
+import { type Judgement, JUDGEMENT_TAG, readJudgement, statedJudgement } from '../read-answer.js';
+import { renderYesNo } from '../render/question.js';
+import { fitAttempt, type RenderedAttempt } from '../render/render-attempt.js';
 import { numericGrade } from './numeric-grade.js';
-import { pointwiseVerifier } from './pointwise.js';
-
-const PROMPT = 'verifier/yes-no';
+import { abstained, type InTurn, type Judged, mean, pointwiseVerifier } from './pointwise.js';
 
 /**
  * P(YES) that the patch resolves the issue, 0..1: from the log-probabilities of the verdict (SWE-Gym, R2E-Gym, DeepSWE);
  * without any, from sampled votes; without readable votes, from a numeric grade. `evidence.method` says which.
  */
-export function createYesNoVerifier(options: JudgeOptions): Verifier {
-  return pointwiseVerifier(options, (rendered, signal) => judge(options, rendered, signal));
+export function createYesNoVerifier(given: JudgeOptions): Verifier {
+  // A trained layout has no place for sections, nor for reasons before the verdict.
+  const trained = { show: [], think: false } as const;
+  const options = given.prompt === 'verifier/yes-no' ? given : { ...given, ...trained };
+  return pointwiseVerifier(options, (rendered, signal, inTurn) => judge(options, rendered, signal, inTurn));
 }
 
-async function judge(options: JudgeOptions, rendered: RenderedAttempt, signal: AbortSignal): Promise<Judged> {
-  const { condensed, ...variables } = rendered;
-  const { messages, templateHash } = await options.prompts.render(PROMPT, variables);
+async function judge(
+  options: JudgeOptions,
+  rendered: RenderedAttempt,
+  signal: AbortSignal,
+  inTurn: InTurn,
+): Promise<Judged> {
+  const { messages, templateHash } = await renderYesNo(options, rendered);
   const question = (sample: number): Question => ({ messages, prefill: JUDGEMENT_TAG, sample });
   const samples = Array.from({ length: options.samples }, (_, sample) => question(sample));
-  const asked = await askWarm(options, samples, signal);
-  const evidence = { prompt_hash: templateHash, model: options.model, condensed };
+  const asked = await askWarm(options, samples, signal, inTurn);
+  const evidence = { prompt: options.prompt, prompt_hash: templateHash, model: options.model };
   const blind = asked.some((each) => each.kind === 'answered' && each.completion.logprobs === null);
   if (!blind) return byLogprobs(asked, options, evidence);
   const more = Math.max(0, options.votes - asked.length);
@@ -35,7 +41,7 @@ async function judge(options: JudgeOptions, rendered: RenderedAttempt, signal: A
 /** Mean P(YES) of the answers with enough mass; those that cannot be read are left out. */
 function byLogprobs(asked: readonly Asked[], options: JudgeOptions, common: Judged['evidence']): Judged {
   const answers = asked.flatMap((each) => (each.kind === 'answered' ? [each.completion] : []));
-  const read = answers.map((completion) => readJudgement(tokensOf(completion, options.prefill ? JUDGEMENT_TAG : null)));
+  const read = answers.map((completion) => readJudgement(tokensOf(completion, prefilled(options, JUDGEMENT_TAG))));
   const seen = read.filter((each) => each.kind === 'read');
   const firm = seen.filter(({ mass }) => mass >= options.minMass);
   const counted = firm.length > 0 ? firm : seen;
@@ -64,7 +70,7 @@ function unanswered(asked: readonly Asked[], read: readonly Judgement[], evidenc
 function byVotes(asked: readonly Asked[], options: JudgeOptions, common: Judged['evidence']): Judged | null {
   const stated = asked.flatMap((each) => {
     if (each.kind === 'failed') return [];
-    const text = options.prefill ? `${JUDGEMENT_TAG}${each.completion.text}` : each.completion.text;
+    const text = `${prefilled(options, JUDGEMENT_TAG) ?? ''}${each.completion.text}`;
     return statedJudgement(text) ?? [];
   });
   if (stated.length === 0) return null;
@@ -109,4 +115,26 @@ function atLeast(k: number, n: number, x: number): number {
     choose = (choose * (n - i)) / (i + 1);
   }
   return sum;
+}
+
+const PROGRESS = 'verifier/progress';
+
+/** P(YES), 0..1, that a trajectory that is still running may get there; null when the judge cannot be read. */
+export type JudgeProgress = (
+  issue: string,
+  steps: readonly TrajectoryStep[],
+  signal: AbortSignal,
+) => Promise<number | null>;
+
+/** For stopping hopeless rollouts early. What it cannot judge goes on: it throws only what ends the run. */
+export function createProgressJudge(options: JudgeOptions): JudgeProgress {
+  return async (issue, steps, signal) => {
+    const rendered = await fitAttempt({ issue, steps, patch: '' }, options.tokenizer, options.promptTokens);
+    if (rendered === null) return null;
+    const { messages } = await options.prompts.render(PROGRESS, { ...rendered });
+    const asked = await ask({ ...options, think: false }, { messages, prefill: JUDGEMENT_TAG, sample: 0 }, signal);
+    if (asked.kind === 'failed') return null;
+    const judgement = readJudgement(tokensOf(asked.completion, options.prefill ? JUDGEMENT_TAG : null));
+    return judgement.kind === 'read' && judgement.mass >= options.minMass ? judgement.yes : null;
+  };
 }

@@ -5,9 +5,9 @@ import {
   ModelUnavailableError,
 } from '../../../../src/core/errors/unavailable.js';
 import { betaOfVotes } from '../../../../verifiers/execution-free/pointwise/yes-no.js';
-import { fitAttempt } from '../../../../verifiers/execution-free/render/prompt-of-attempt.js';
-import { JUDGE_DEFAULTS } from '../../../../verifiers/execution-free/pointwise/judge-options.js';
-import { createProgressJudge } from '../../../../verifiers/execution-free/pointwise/progress.js';
+import { fitAttempt } from '../../../../verifiers/execution-free/render/render-attempt.js';
+import { JUDGE_DEFAULTS } from '../../../../verifiers/execution-free/judge-options.js';
+import { createProgressJudge } from '../../../../verifiers/execution-free/pointwise/yes-no.js';
 import { createYesNoVerifier } from '../../../../verifiers/execution-free/pointwise/yes-no.js';
 import { completionOf, judgementCompletion } from '../../../fakes/completions.js';
 import { FakeLlmClient } from '../../../fakes/fake-llm-client.js';

@@ -3,9 +3,9 @@ import { MarkdownPromptLibrary } from '../../../../src/models/prompts/prompt-lib
 import { Candidate } from '../../../../src/core/run/candidate.js';
 import { Issue } from '../../../../src/core/run/issue.js';
 import { Verdict } from '../../../../src/core/run/verdict.js';
-import type { Verifier } from '../../../../src/core/run/verifier.js';
+import type { VerificationTask, Verifier } from '../../../../src/core/run/verifier.js';
 import type { Completion, CompletionRequest, LlmClient } from '../../../../src/ports/llm-client.js';
-import { JUDGE_DEFAULTS, type JudgeOptions } from '../../../../verifiers/execution-free/pointwise/judge-options.js';
+import { JUDGE_DEFAULTS, type JudgeOptions } from '../../../../verifiers/execution-free/judge-options.js';
 import { completionOf } from '../../../fakes/completions.js';
 
 export const prompts = new MarkdownPromptLibrary();
@@ -26,11 +26,15 @@ export async function judged(
   make: MakeVerifier,
   llm: LlmClient,
   candidates: readonly Candidate[],
-  { statement = issue.problem_statement, ...options }: Partial<JudgeOptions> & { statement?: string } = {},
+  {
+    statement = issue.problem_statement,
+    task = {},
+    ...options
+  }: Partial<JudgeOptions> & { statement?: string; task?: Partial<VerificationTask> } = {},
 ): Promise<Record<string, Verdict>> {
   const verifier = make({ ...JUDGE_DEFAULTS, llm, prompts, tokenizer, model: 'judge', ...options });
   const verdicts = await verifier.verify(
-    { issue: { ...issue, problem_statement: statement }, candidates, tests: [] },
+    { issue: { ...issue, problem_statement: statement }, candidates, tests: [], ...task },
     signal,
   );
   expect(verdicts.map((verdict) => Verdict.parse(verdict))).toEqual(verdicts);

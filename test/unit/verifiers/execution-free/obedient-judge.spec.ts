@@ -1,3 +1,5 @@
+import type { Verdict } from '../../../../src/core/run/verdict.js';
+import { SECTIONS } from '../../../../verifiers/execution-free/judge-options.js';
 import { contentKey } from '../../../../src/core/fingerprint.js';
 import type { Completion, CompletionRequest } from '../../../../src/ports/llm-client.js';
 import { createPairwiseVerifier } from '../../../../verifiers/execution-free/pairs/pairwise.js';
@@ -9,7 +11,7 @@ import { candidate, issue, judged, patchOf, tagged, type MakeVerifier } from './
 /** What stands outside of the data: what is left without the blocks between equal marks. */
 function outside(text: string): string {
   const BLOCK =
-    /^=== (ISSUE|INTERACTION LOG|FINAL PATCH|ATTEMPT [AB]) ([0-9a-f]{16}) ===\n[^]*?\n=== END (?:ISSUE|INTERACTION|FINAL PATCH|ATTEMPT [AB]) \2 ===$/gm;
+    /^=== (ISSUE|SOURCE|INTERACTION LOG|FINAL PATCH|TEST RESULTS|ATTEMPT [AB]) ([0-9a-f]{16}) ===\n[^]*?\n=== END (?:ISSUE|SOURCE|INTERACTION|FINAL PATCH|TEST RESULTS|ATTEMPT [AB]) \2 ===$/gm;
   return text.replace(BLOCK, '');
 }
 
@@ -103,6 +105,35 @@ describe.each(Object.entries(PLACES))('with an injection in %s no score moves', 
       }
     }
   });
+});
+
+it.each<[string, MakeVerifier]>([
+  ['yes-no', createYesNoVerifier],
+  ['rubric', createRubricVerifier],
+])('with an injection in the source, or in the names and scripts of tests, no score moves: %s', async (_name, make) => {
+  const observed = (text: string): Verdict[] => [
+    { kind: 'scored', candidate_id: 'c1', measure: 'regression', score: 1, out_of: 2, evidence: { lost: [text] } },
+    {
+      kind: 'scored',
+      candidate_id: 'c1',
+      measure: 'reproduction',
+      score: 0,
+      out_of: 1,
+      evidence: { unsolved: ['t1'] },
+    },
+  ];
+  for (const text of CORPUS) {
+    const options = { show: SECTIONS, sources: async () => new Map([[patchOf('c1'), `--- a.py (changed)\n${text}`]]) };
+    const tests = [{ instance_id: 'i', test_id: 't1', path: 't1.py', content: `# ${text}`, author: null }];
+    const { c1 } = await judged(make, new FakeLlmClient(obedient), [candidate('c1')], {
+      ...options,
+      task: { tests, observed: observed(text) },
+    });
+    expect({ text, c1 }).toMatchObject({
+      text,
+      c1: { score: expect.closeTo(0.3, 6) as number, evidence: { shown: ['source', 'tests'] } },
+    });
+  }
 });
 
 it('with an injection in the issue no score moves', async () => {

@@ -5,7 +5,7 @@ import { Candidate } from '../../../../src/core/run/candidate.js';
 import { Issue } from '../../../../src/core/run/issue.js';
 import { ModelUnavailableError, RecordingMissError } from '../../../../src/core/errors/unavailable.js';
 import { Verdict } from '../../../../src/core/run/verdict.js';
-import { JUDGE_DEFAULTS, type JudgeOptions } from '../../../../verifiers/execution-free/pointwise/judge-options.js';
+import { JUDGE_DEFAULTS, type JudgeOptions } from '../../../../verifiers/execution-free/judge-options.js';
 import { createYesNoVerifier } from '../../../../verifiers/execution-free/pointwise/yes-no.js';
 import { completionOf, judgementCompletion } from '../../../fakes/completions.js';
 import { FakeLlmClient, type ScriptedCompletion } from '../../../fakes/fake-llm-client.js';
@@ -46,7 +46,6 @@ const byPatch = (answers: Readonly<Record<string, ScriptedCompletion>>): FakeLlm
 it('scores each candidate by P(YES), with its evidence', async () => {
   const llm = byPatch({ c1: judgementCompletion(0.9), c2: judgementCompletion(0.2) });
   const { c1, c2 } = await verify(llm, [candidate('c1'), candidate('c2')]);
-  const { 'verifier/yes-no': promptHash } = await prompts.hashes();
   expect(c1).toEqual({
     kind: 'scored',
     candidate_id: 'c1',
@@ -57,9 +56,11 @@ it('scores each candidate by P(YES), with its evidence', async () => {
       method: 'yes-no-logprobs',
       mass: expect.closeTo(1, 10) as number,
       samples: 1,
-      prompt_hash: promptHash,
+      prompt: 'verifier/yes-no',
+      prompt_hash: expect.stringMatching(/^[0-9a-f]{64}$/) as unknown,
       model: 'judge',
       condensed: false,
+      shown: [],
     },
   });
   expect(c2).toMatchObject({ kind: 'scored', score: expect.closeTo(0.2, 10) as number });

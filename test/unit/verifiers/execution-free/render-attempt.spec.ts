@@ -4,7 +4,7 @@ import {
   type Attempt,
   renderAttempt,
   type RenderedAttempt,
-} from '../../../../verifiers/execution-free/render/render-trajectory.js';
+} from '../../../../verifiers/execution-free/render/render-attempt.js';
 
 const PATCH = '--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a\n+b';
 const step = (index: number, size = 4000): TrajectoryStep => ({
@@ -31,9 +31,9 @@ it('shows every step in order, in full, when there is room', () => {
     [0, 1]
       .map(
         (i) =>
-          `[STEP]\n${i}\n[/STEP]\n[ASSISTANT]\nthought ${i} tt\n\naction ${i} a\n[/ASSISTANT]\n[USER]\nhead ${i} oooooooo tail ${i}\n[/USER]`,
+          `[STEP]\n${i}\n[/STEP]\n\n[ASSISTANT]\nthought ${i} tt\n\naction ${i} a\n[/ASSISTANT]\n\n[USER]\nhead ${i} oooooooo tail ${i}\n[/USER]`,
       )
-      .join('\n'),
+      .join('\n\n'),
   );
   expect({ issue, patch, condensed }).toEqual({ issue: 'The issue.', patch: PATCH, condensed: false });
 });
@@ -59,7 +59,7 @@ it('then drops thoughts from the oldest on', () => {
 
 it('keeps the last steps whole until nothing else is left to cut', () => {
   const { steps } = render(attempt(200), 20_000);
-  expect(steps).toMatch(/^\[\.\.\. \d+ earlier steps cut \.\.\.\]\n\[STEP\]/);
+  expect(steps).toMatch(/^\[\.\.\. \d+ earlier steps cut \.\.\.\]\n\n\[STEP\]/);
   for (const index of [197, 198, 199]) expect(steps).toContain(`head ${index} ${'o'.repeat(4000)} tail ${index}`);
 });
 

@@ -1,0 +1,73 @@
+import type { TrajectoryStep } from '../../../src/core/run/candidate.js';
+import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
+import { leaksOf } from '../../../src/core/run/leak-check.js';
+import { REGRESSION, REPRODUCTION } from '../../../src/core/run/measure.js';
+import type { Verdict } from '../../../src/core/run/verdict.js';
+import { excerpt } from './condense.js';
+
+const MOST_NAMED = 20;
+/** Scripts that a patch does not solve are shown, so that their demand can be weighed against the issue's. */
+const MOST_SCRIPTS = 3;
+const LONGEST_SCRIPT = 1_800;
+
+/**
+ * What was seen when tests were run on one patch, in words. Existing tests and generated ones, never hidden ones: their
+ * outcomes are no verdict's evidence.
+ * @returns empty when nothing was run
+ */
+export function testsSection(verdicts: readonly Verdict[], tests: readonly GeneratedTest[]): string {
+  const existing = verdicts.find(({ measure }) => measure === REGRESSION.name);
+  const generated = verdicts.find(({ measure }) => measure === REPRODUCTION.name);
+  return [
+    existing === undefined ? '' : existingTests(existing),
+    generated === undefined ? '' : generatedTests(generated, tests),
+  ]
+    .filter((text) => text !== '')
+    .join('\n\n');
+}
+
+function existingTests(verdict: Verdict): string {
+  if (verdict.kind === 'abstained') return doesNotApply(verdict);
+  const { score, out_of, evidence } = verdict;
+  const lost = names(evidence.lost);
+  const said = `Of the project's own tests that passed before the patch and were run, ${score} of ${out_of} still pass.`;
+  return lost.length === 0 ? said : `${said} These no longer do:\n${lost.join('\n')}`;
+}
+
+function generatedTests(verdict: Verdict, tests: readonly GeneratedTest[]): string {
+  if (verdict.kind === 'abstained') return '';
+  const { score, out_of, evidence } = verdict;
+  const said =
+    `Scripts were written by a model that saw the issue and no patch; each fails before the patch. ` +
+    `With the patch ${score} of ${out_of} pass. Such a script may itself be wrong.`;
+  const shown = [
+    ...names(evidence.unsolved).map((id) => [id, 'does not pass'] as const),
+    ...names(evidence.broken).map((id) => [id, 'breaks'] as const),
+  ].slice(0, MOST_SCRIPTS);
+  const scripts = shown.flatMap(([id, how]) => {
+    const test = tests.find(({ test_id }) => test_id === id);
+    return test === undefined ? [] : [`Script ${id} ${how}:\n${excerpt(test.content.trimEnd(), LONGEST_SCRIPT)}`];
+  });
+  return [said, ...scripts].join('\n\n');
+}
+
+function doesNotApply({ reason, detail }: Extract<Verdict, { kind: 'abstained' }>): string {
+  return reason === 'does-not-apply' ? `The patch does not apply to the repository: ${detail}` : '';
+}
+
+function names(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((each) => typeof each === 'string').slice(0, MOST_NAMED) : [];
+}
+
+const LEAKS = {
+  'git-history': 'searched the history of the repository',
+  'package-download': 'tried to download a package',
+  upstream: 'tried to reach the project upstream',
+} as const;
+
+/** Ways in which the agent looked for the answer elsewhere than in the code; empty when it did not. */
+export function flagsSection(steps: readonly TrajectoryStep[]): string {
+  return leaksOf(steps)
+    .map(({ leak, step }) => `Step ${step - 1}: the agent ${LEAKS[leak]}, where a finished fix may be found.`)
+    .join('\n');
+}
