@@ -73,16 +73,16 @@ describe('prompts of the user', () => {
   const own = (): MarkdownPromptLibrary => new MarkdownPromptLibrary({ prompts: folder });
   const SHIPPED = new MarkdownPromptLibrary();
   const head = (id: string, role: string): string => `---\nid: ${id}\nversion: 7\nrole: ${role}\n---\n`;
-  const variables = { issue: 'I', issue_fence: 'f', fence: 'g', steps: 'S', patch: 'P', title: 'T', criterion: 'C' };
+  const variables = { attempt: 'A', source: '', steps: 'S', tests: '', think: false, title: 'T', criterion: 'C' };
 
   it('replace shipped ones file by file and change their hash', async () => {
     await writeFile(
       await inFolder('verifier', 'rubric.user.md'),
-      `${head('verifier/rubric', 'user')}{{ patch }} of {{ issue }}: {{ criterion }}`,
+      `${head('verifier/rubric', 'user')}{{ attempt }} by {{ title }}: {{ criterion }}`,
     );
     const { messages, templateHash } = await own().render('verifier/rubric', variables);
     const shipped = await SHIPPED.render('verifier/rubric', variables);
-    expect(messages).toEqual([shipped.messages[0], { role: 'user', content: 'P of I: C' }]);
+    expect(messages).toEqual([shipped.messages[0], { role: 'user', content: 'A by T: C' }]);
     expect(templateHash).not.toBe(shipped.templateHash);
     const hashes = { before: await SHIPPED.hashes(), after: await own().hashes() };
     const changed = Object.keys(hashes.before).filter((id) => hashes.before[id] !== hashes.after[id]);
@@ -121,7 +121,7 @@ describe('prompts of the user', () => {
       'a variable it is not given',
       'verifier/rubric.user.md',
       head('verifier/rubric', 'user') + '{{ label }}',
-      /field "label": is no variable of this prompt; it is given criterion, /,
+      /field "label": is no variable of this prompt; it is given attempt, criterion, /,
     ],
     [
       'a template that is none',
