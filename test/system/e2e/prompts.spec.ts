@@ -18,7 +18,7 @@ it('takes those of one’s own, and refuses a wrong one before any model is call
   mkdirSync(cli.path('own/verifier'), { recursive: true });
   const file = cli.path('own/verifier/yes-no.user.md');
   const head = '---\nid: verifier/yes-no\nversion: 9\nrole: user\n---\n';
-  writeFileSync(file, `${head}Is this right? {{ patch }}\n`);
+  writeFileSync(file, `${head}Is this right? {{ attempt }}\n`);
   const { stdout } = await cli.run(['prompts', 'verifier/yes-no', '--json'], { BESTK_PROMPTS: cli.path('own') });
   expect(JSON.parse(stdout)).toMatchObject({
     prompts: [{ id: 'verifier/yes-no', files: [{ own: false }, { own: true, path: file }] }],
