@@ -3,7 +3,7 @@ import { UnavailableError } from '../../src/core/errors/errors.js';
 import { contentKey } from '../../src/core/fingerprint.js';
 import type { Issue } from '../../src/core/run/issue.js';
 import type { ResultStore } from '../../src/ports/result-store.js';
-import type { Sandbox } from '../../src/ports/sandbox.js';
+import { type Sandbox, sandboxContent } from '../../src/ports/sandbox.js';
 import { sourceAround } from './around-change.js';
 import { BaseRepository } from './base-repository.js';
 
@@ -28,9 +28,9 @@ export function createSourceReader({ sandbox, results }: { sandbox: Sandbox; res
   return async (issue, patches, signal) => {
     const image = await imageId(sandbox, issue, signal);
     if (image === null) return new Map();
-    const { workdir, base_commit } = issue.environment;
+    const content = sandboxContent(issue.environment);
     const keyOf = (patch: string): string =>
-      contentKey({ kind: 'source', protocol: PROTOCOL, image, workdir, base_commit, patch });
+      contentKey({ kind: 'source', protocol: PROTOCOL, image, ...content, patch });
     const found = new Map<string, string>();
     for (const patch of new Set(patches)) {
       const stored = await results.get(keyOf(patch));
