@@ -97,7 +97,7 @@ module.exports = {
         path: '^(verifiers|src/(core|ports|agent|runs|jobs|io/(records|inputs)|models|sandbox|store|telemetry|http)|prompts)/',
       },
       to: {
-        path: '^src/(grading/|io/(saved-runs|datasets)/|reports/(benchmark/|exports/|grade-|labels|scored-|rescore-|write-import))',
+        path: '^src/(grading/|io/(saved-runs|datasets)/|reports/(benchmark/|exports/|grade-|labels|scored-|set-files|write-import))',
         reachable: true,
       },
     },

@@ -1,61 +1,66 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { EXIT } from '../core/errors/errors.js';
+import pLimit from 'p-limit';
+import { BadInputError, EXIT, UnavailableError } from '../core/errors/errors.js';
 import type { Candidate } from '../core/run/candidate.js';
-import { readCandidates } from '../io/inputs/candidates.js';
-import { readIssue } from '../io/datasets/issues.js';
-import { gradeCandidates, type CandidateGrade, type Graded, type GradeBook } from '../grading/grade-candidates.js';
-import type { Bench } from '../grading/grade.js';
-import { readHiddenTests, withScripts } from '../grading/hidden-tests.js';
+import type { Issue } from '../core/run/issue.js';
+import { readIssues } from '../io/datasets/issues.js';
+import { readAllCandidates } from '../io/inputs/candidates.js';
+import { type CandidateGrade, type Graded, type GradeBook, gradeCandidates } from '../grading/grade-candidates.js';
+import { type HiddenTests, hiddenTestsOf, readAnswers, withScripts } from '../grading/hidden-tests.js';
 import { testCommand } from '../grading/test-command.js';
-import { gradeSummary } from '../reports/grade-files.js';
-import { GradeFiles } from '../reports/grade-files.js';
+import { GradeFiles, gradeSummary, type GradedInstance, gradesOfSet } from '../reports/grade-files.js';
 import { printJson, printProgress, printText } from './answer.js';
-import type { OpenApp } from './app.js';
+import type { App, OpenApp } from './app.js';
 import { seconds } from './options.js';
+import { parallelOption, withIssueOptions } from './run-options.js';
 import { untilInterrupted } from './run-to-end.js';
 import { visibleLine } from '../core/visible.js';
 
 interface GradeOptions {
   readonly issue: string;
+  readonly split?: string;
   readonly candidates: string;
   readonly hiddenTests: string;
   readonly out: string;
   readonly timeLimitS: number;
   readonly testCommand?: string;
   readonly runScripts?: string;
-  readonly image?: string;
-  readonly instance?: string;
+  readonly image: readonly string[];
+  readonly instance: readonly string[];
+  readonly parallel: number;
   readonly json?: true;
 }
 
 const EXAMPLE = `
 Example:
   $ bestk grade --issue issue.json --candidates candidates.jsonl --hidden-tests hidden-tests.jsonl --out graded/
-  $ bestk grade --issue rows.jsonl --instance sympy__sympy-24066 --image my/sympy:1.11 \\
-      --candidates preds.json --hidden-tests rows.jsonl --time-limit-s 1800 --out graded/
+  $ bestk grade --issue SWE-bench_Verified/ --candidates out/candidates.jsonl --hidden-tests SWE-bench_Verified/ \\
+      --time-limit-s 1800 --out graded/
 
 Hidden tests are rows of any known data set (bestk datasets show), as SWE-bench's instance_id, test_patch, FAIL_TO_PASS and
 PASS_TO_PASS. A patch is right when all of them pass within the time limit (300 s as in R2E-Gym; SWE-bench's own harness
-gives 1800 s). The folder gets labels.jsonl, and grades.jsonl with the reason and the status of every test.
+gives 1800 s). The folder gets labels.jsonl, and grades.jsonl with the reason and the status of every test. Of many issues
+those are graded that have candidates.
 
 Exit: 0 every candidate has a label, 2 bad input, 3 Docker is not available or some candidate has no label,
 130 interrupted (the same command goes on where it stopped).`;
 
 /** `bestk grade`: the outcome reward of given candidates, from tests that nothing else may see. */
 export function registerGrade(program: Command, openApp: OpenApp): void {
-  program
+  const command = program
     .command('grade')
-    .description('run FAIL_TO_PASS and PASS_TO_PASS on every candidate and write labels')
-    .requiredOption('--issue <file>', 'the issue: JSON, or JSONL with --instance; a SWE-bench row with --image')
+    .description(
+      'run FAIL_TO_PASS and PASS_TO_PASS on every candidate of an issue, or of each of many, and write labels',
+    );
+  withIssueOptions(command)
     .requiredOption('--candidates <file>', 'candidates.jsonl or SWE-bench predictions')
-    .requiredOption('--hidden-tests <file>', 'rows with test_patch, FAIL_TO_PASS and PASS_TO_PASS')
+    .requiredOption('--hidden-tests <path>', 'rows with the hidden tests, of any known data set')
     .requiredOption('--out <dir>', 'folder for labels.jsonl and grades.jsonl')
     .option('--time-limit-s <seconds>', 'limit of one run of the tests', seconds, 300)
     .option('--test-command <command>', "instead of the repository's own; {files}, {modules} are those of test_patch")
     .option('--run-scripts <dir>', "run_scripts/ of SWE-bench Pro's repository, for its rows")
-    .option('--image <name>', 'container image of the instance, when the issue names none')
-    .option('--instance <id>', 'which instance, when a file holds several')
+    .addOption(parallelOption())
     .option('--json', 'one JSON document on stdout')
     .addHelpText('after', EXAMPLE)
     .action(async (options: GradeOptions) => {
@@ -63,57 +68,115 @@ export function registerGrade(program: Command, openApp: OpenApp): void {
     });
 }
 
-async function grade(options: GradeOptions, openApp: OpenApp): Promise<number> {
-  const issue = await readIssue(options.issue, { image: options.image, instanceId: options.instance });
-  const candidates = await readCandidates(options.candidates, issue.instance_id);
-  const found = await readHiddenTests(options.hiddenTests, issue.instance_id);
-  const { runScripts } = options;
-  const tests = runScripts === undefined ? found : await withScripts(found, runScripts, issue.instance_id);
-  const command = testCommand(tests, options.testCommand ?? null);
-  const files = await GradeFiles.open(options.out);
-  const app = await openApp();
-  const graded = await untilInterrupted(app, async (signal) => {
-    const { id: imageId } = await app.sandbox.describeImage(issue.environment.image, signal);
-    const { sandbox } = app;
-    const bench = { sandbox, imageId, issue, tests, command, timeLimitS: options.timeLimitS, pause };
-    return gradeAll(bench, candidates, files, signal);
-  });
-  await files.close(graded);
-  if (options.json === true) printJson(documentOf(issue.instance_id, graded, options.out));
-  else printText(gradeSummary(graded, options.out));
-  return graded.ungraded.length === 0 ? EXIT.done : EXIT.unavailable;
+/** An issue whose candidates can be graded. */
+interface Gradable {
+  readonly issue: Issue;
+  readonly candidates: readonly Candidate[];
+  readonly tests: HiddenTests;
 }
 
-function gradeAll(
-  bench: Bench,
-  candidates: readonly Candidate[],
-  files: GradeFiles,
+async function grade(options: GradeOptions, openApp: OpenApp): Promise<number> {
+  const gradable = await readGradable(options);
+  const files = await GradeFiles.open(options.out);
+  const app = await openApp();
+  const set = await untilInterrupted(app, (signal) => {
+    const limit = pLimit(options.parallel);
+    const work = { app, options, files, isSet: gradable.length > 1 };
+    return Promise.all(gradable.map((each) => limit(() => gradeOne(work, each, signal))));
+  });
+  await files.close(set);
+  const [only, ...others] = set;
+  if (only === undefined || others.length > 0) {
+    if (options.json === true) printJson({ ...gradesOfSet(set), out: options.out });
+    else printText(gradeSummary(set, options.out));
+  } else if (options.json === true) printJson(documentOf(only, options.out));
+  else printText(gradeSummary(set, options.out));
+  return set.every(({ graded }) => graded.ungraded.length === 0) ? EXIT.done : EXIT.unavailable;
+}
+
+/** @throws BadInputError when nothing can be graded, or the tests of an issue cannot be read */
+async function readGradable(options: GradeOptions): Promise<readonly Gradable[]> {
+  const instances = options.instance.length === 0 ? undefined : options.instance;
+  const issues = await readIssues(options.issue, { instances, image: options.image, split: options.split });
+  const ids = issues.map(({ instance_id }) => instance_id);
+  const candidates = await readAllCandidates(options.candidates, ids);
+  const answers = await readAnswers(options.hiddenTests, new Set(ids));
+  const gradable: Gradable[] = [];
+  for (const issue of issues) {
+    const { instance_id } = issue;
+    const [own, row] = [candidates.get(instance_id), answers.get(instance_id)?.tests ?? null];
+    if (own === undefined) continue;
+    if (row === null) {
+      throw new BadInputError(`holds no hidden tests of instance "${instance_id}".`, { file: options.hiddenTests });
+    }
+    const tests = hiddenTestsOf(row);
+    const { runScripts } = options;
+    gradable.push({
+      issue,
+      candidates: own,
+      tests: runScripts === undefined ? tests : await withScripts(tests, runScripts, instance_id),
+    });
+  }
+  // A wrong command is told before anything is run.
+  for (const { tests } of gradable) testCommand(tests, options.testCommand ?? null);
+  return gradable;
+}
+
+interface Grading {
+  readonly app: App;
+  readonly options: GradeOptions;
+  readonly files: GradeFiles;
+  readonly isSet: boolean;
+}
+
+/** Of a set, the candidates of an issue that cannot be graded have no label, and the others are graded. */
+async function gradeOne(
+  { app, options, files, isSet }: Grading,
+  { issue, candidates, tests }: Gradable,
   signal: AbortSignal,
-): Promise<Graded> {
+): Promise<GradedInstance> {
+  const { instance_id } = issue;
   const book: GradeBook = {
     known: (key) => files.known(key),
     enter: async (entry) => {
       await files.enter(entry);
-      printProgress(progressLine(entry));
+      printProgress(progressLine(entry, isSet));
     },
   };
-  return gradeCandidates(bench, candidates, book, signal);
+  try {
+    const { sandbox } = app;
+    const { id: imageId } = await sandbox.describeImage(issue.environment.image, signal);
+    const command = testCommand(tests, options.testCommand ?? null);
+    const context = { sandbox, imageId, issue, tests, command, timeLimitS: options.timeLimitS, pause };
+    return { instance_id, graded: await gradeCandidates(context, candidates, book, signal) };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!isSet || !(error instanceof UnavailableError || error instanceof BadInputError)) throw error;
+    const reason = `${error.message} ${error.next}`;
+    const ungraded = candidates.map(({ candidate_id }) => ({ candidate_id, reason }));
+    return { instance_id, graded: { grades: [], ungraded, leftOut: [] } };
+  }
 }
 
-function documentOf(instance_id: string, { grades, ungraded, leftOut }: Graded, out: string): Record<string, unknown> {
+function documentOf({ instance_id, graded }: GradedInstance, out: string): Record<string, unknown> {
+  const { grades, ungraded, leftOut }: Graded = graded;
   return {
     instance_id,
     graded: grades.length,
     resolved: grades.filter(({ resolved }) => resolved).length,
-    grades: grades.map(({ candidate_id, resolved, reason, seconds }) => ({ candidate_id, resolved, reason, seconds })),
+    grades: grades.map(({ candidate_id, resolved, reason, seconds: took }) => ({
+      ...{ candidate_id, resolved, reason },
+      seconds: took,
+    })),
     ungraded,
     left_out: leftOut,
     out,
   };
 }
 
-function progressLine({ candidate_id, resolved, reason, seconds }: CandidateGrade): string {
-  return visibleLine(`${candidate_id}: ${resolved ? 'resolved' : 'not resolved'}, ${reason} (${seconds} s)`);
+function progressLine({ instance_id, candidate_id, resolved, reason, seconds: took }: CandidateGrade, many: boolean) {
+  const who = many ? `${instance_id} ${candidate_id}` : candidate_id;
+  return visibleLine(`${who}: ${resolved ? 'resolved' : 'not resolved'}, ${reason} (${took} s)`);
 }
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {

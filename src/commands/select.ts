@@ -1,22 +1,20 @@
 import type { Command } from 'commander';
 import { contentKey } from '../core/fingerprint.js';
-import { BadInputError, EXIT } from '../core/errors/errors.js';
-import { RunRequest } from '../core/run/run-request.js';
-import { readCandidates } from '../io/inputs/candidates.js';
-import { readIssue } from '../io/datasets/issues.js';
-import { readTests } from '../io/inputs/candidates.js';
+import { EXIT } from '../core/errors/errors.js';
+import type { RunRequest } from '../core/run/run-request.js';
+import { readAllCandidates } from '../io/inputs/candidates.js';
+import { readIssues } from '../io/datasets/issues.js';
 import { findPreset } from '../../verifiers/hybrid/presets.js';
-import { readLabels } from '../reports/labels.js';
+import { labelsOf } from '../reports/labels.js';
 import { selectSummary } from '../reports/selection-table.js';
-import type { Labels } from '../reports/selection-table.js';
 import { prepareFolder, writeRun } from '../reports/write-run.js';
 import { printJson, printText } from './answer.js';
 import type { OpenApp } from './app.js';
-import { type RunOptions, withRunOptions } from './run-options.js';
+import { givenLabels, givenTests, type RunOptions, runRequest, verifierNames, withRunOptions } from './run-options.js';
+import { runSet } from './run-set.js';
 import { runToEnd } from './run-to-end.js';
 
 interface SelectOptions extends RunOptions {
-  readonly issue: string;
   readonly candidates: string;
   readonly out: string;
   readonly json?: true;
@@ -25,21 +23,22 @@ interface SelectOptions extends RunOptions {
 const EXAMPLE = `
 Example:
   $ bestk select --issue issue.json --candidates candidates.jsonl --tests tests.jsonl --out out/
-  $ bestk select --issue rows.jsonl --instance sympy__sympy-24066 --image my/sympy:1.11 \\
-      --candidates preds.json --verifiers eb --out out/
+  $ bestk select --issue SWE-bench_Verified/ --candidates preds.json --verifiers eb --out out/
 
-Exit: 0 a patch was selected, 2 bad input, 3 Docker or the model is not available, 4 no patch is worth returning,
-130 interrupted (the same command goes on where it stopped).`;
+Of many issues those are done that have candidates; the folder then has one for each, and beside them selections.jsonl,
+predictions.jsonl (SWE-bench: the selected patches), candidates.jsonl and skipped.jsonl.
 
-/** `bestk select`: verify and select given candidates of one instance. */
+Exit: 0 a patch was selected (of many issues: all were done), 2 bad input, 3 Docker or the model is not available, 4 no
+patch is worth returning, 130 interrupted (the same command goes on where it stopped).`;
+
+/** `bestk select`: verify and select given candidates. */
 export function registerSelect(program: Command, openApp: OpenApp): void {
   const command = program
     .command('select')
-    .description('verify K candidate patches of one issue and select the best')
-    .requiredOption('--issue <file>', 'the issue: JSON, or JSONL with --instance; a SWE-bench row with --image')
-    .requiredOption('--candidates <file>', 'candidates.jsonl or SWE-bench predictions')
-    .requiredOption('--out <dir>', 'folder for the report');
+    .description('verify K candidate patches of an issue, or of each of many, and select the best');
   withRunOptions(command)
+    .requiredOption('--candidates <file>', 'candidates.jsonl or SWE-bench predictions')
+    .requiredOption('--out <dir>', 'folder for the report')
     .option('--json', 'one JSON document on stdout')
     .addHelpText('after', EXAMPLE)
     .action(async (options: SelectOptions) => {
@@ -48,31 +47,37 @@ export function registerSelect(program: Command, openApp: OpenApp): void {
 }
 
 async function select(options: SelectOptions, openApp: OpenApp): Promise<number> {
-  const request = await readRequest(options);
-  await prepareFolder(options.out);
-  const labels = await readLabelsOf(options, request.issue.instance_id);
-  const finished = await runToEnd(await openApp(), `select:${contentKey(request)}`, request);
-  await writeRun(options.out, finished);
-  const { result } = finished;
-  if (options.json === true)
-    printJson({ ...result.selection, statistics: result.statistics, usage: result.usage, out: options.out });
-  else printText(selectSummary(result, labels, options.out));
-  return result.selection.candidate_id === null ? EXIT.noPatch : EXIT.done;
-}
-
-/** Read before the work, so that a wrong file is told at once; used after it, and only to be shown. */
-async function readLabelsOf({ labels }: SelectOptions, instanceId: string): Promise<Labels | null> {
-  return labels === undefined ? null : readLabels(labels, instanceId);
-}
-
-async function readRequest(options: SelectOptions): Promise<RunRequest> {
   findPreset(options.preset);
-  const issue = await readIssue(options.issue, { image: options.image, instanceId: options.instance });
-  const candidates = await readCandidates(options.candidates, issue.instance_id);
-  const tests = options.tests === undefined ? null : await readTests(options.tests, issue.instance_id);
-  const verifiers = options.verifiers?.split(',').map((name) => name.trim());
-  const parsed = RunRequest.safeParse({ issue, candidates, tests, verifiers, preset: options.preset });
-  if (parsed.success) return parsed.data;
-  const problem = parsed.error.issues[0];
-  throw new BadInputError(problem?.message ?? 'is not a valid request', { field: problem?.path.join('.') ?? '' });
+  const requests = await readRequests(options);
+  const { out } = options;
+  await prepareFolder(out);
+  const labels = await givenLabels(options.labels);
+  const [request, ...others] = requests;
+  if (request !== undefined && others.length === 0) {
+    const shown = labels === null ? null : labelsOf(labels, request.issue.instance_id, options.labels ?? '');
+    const finished = await runToEnd(await openApp(), `select:${contentKey(request)}`, request);
+    await writeRun(out, finished);
+    const { selection, statistics, usage } = finished.result;
+    if (options.json === true) printJson({ ...selection, statistics, usage, out });
+    else printText(selectSummary(finished.result, shown, out));
+    return selection.candidate_id === null ? EXIT.noPatch : EXIT.done;
+  }
+  const items = requests.map((each) => ({ instance_id: each.issue.instance_id, request: () => each }));
+  const set = { command: 'select', out, parallel: options.parallel, json: options.json === true };
+  return runSet(await openApp(), items, { ...set, labels: () => Promise.resolve(labels) });
+}
+
+async function readRequests(options: SelectOptions): Promise<readonly RunRequest[]> {
+  const instances = options.instance.length === 0 ? undefined : options.instance;
+  const issues = await readIssues(options.issue, { instances, image: options.image, split: options.split });
+  const ids = issues.map(({ instance_id }) => instance_id);
+  const candidates = await readAllCandidates(options.candidates, ids);
+  const tests = await givenTests(options.tests, ids);
+  return issues.flatMap((issue) => {
+    const own = candidates.get(issue.instance_id);
+    if (own === undefined) return [];
+    const { preset } = options;
+    const given = tests?.get(issue.instance_id) ?? null;
+    return [runRequest({ issue, candidates: own, tests: given, verifiers: verifierNames(options), preset })];
+  });
 }

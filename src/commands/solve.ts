@@ -1,23 +1,21 @@
 import type { Command } from 'commander';
 import { BadInputError, EXIT } from '../core/errors/errors.js';
 import { contentKey } from '../core/fingerprint.js';
-import { RunRequest } from '../core/run/run-request.js';
-import { readIssue } from '../io/datasets/issues.js';
-import { readTests } from '../io/inputs/candidates.js';
-import { checkRequest } from '../runs/check-request.js';
-import { estimate } from '../runs/check-request.js';
-import { readLabels } from '../reports/labels.js';
+import type { RunRequest } from '../core/run/run-request.js';
+import { readIssues } from '../io/datasets/issues.js';
+import { checkRequest, estimate } from '../runs/check-request.js';
+import { labelsOf } from '../reports/labels.js';
 import { selectSummary } from '../reports/selection-table.js';
 import { prepareFolder, writeRun } from '../reports/write-run.js';
 import { printJson, printText } from './answer.js';
 import type { App, OpenApp } from './app.js';
 import { count, positive, wholeNumber } from './options.js';
 import { estimateLine } from './progress.js';
-import { type RunOptions, withRunOptions } from './run-options.js';
+import { givenLabels, givenTests, type RunOptions, runRequest, verifierNames, withRunOptions } from './run-options.js';
+import { runSet } from './run-set.js';
 import { runToEnd } from './run-to-end.js';
 
 interface SolveOptions extends RunOptions {
-  readonly issue: string;
   readonly k: number;
   readonly k0?: number;
   readonly seed: number;
@@ -34,19 +32,22 @@ Example:
   $ bestk solve --issue issue.json -k 8 --out out/
   $ bestk solve --issue rows.jsonl --instance sympy__sympy-24066 --image my/sympy:1.11 \\
       -k 16 --k0 4 --budget-tokens 20000000 --out out/
+  $ bestk solve --issue SWE-bench_Verified/ -k 8 --parallel 8 --out out/
 
 OPENAI_BASE_URL and BESTK_AGENT_MODEL name the agent's model, BESTK_VERIFIER_MODEL the judge's. The folder
-also gets candidates.jsonl, trajectories.jsonl (R2E-Gym) and predictions.jsonl (SWE-bench).
+also gets candidates.jsonl (all of them), trajectories.jsonl (R2E-Gym) and predictions.jsonl (SWE-bench: the selected
+patch). Of many issues it has a folder each and the set's files beside them; budgets are each issue's.
 
-Exit: 0 a patch was selected, 2 bad input, 3 Docker or the model is not available, 4 no patch is worth returning,
-130 interrupted (the same command goes on where it stopped, and asks no model twice).`;
+Exit: 0 a patch was selected (of many issues: all were done), 2 bad input, 3 Docker or the model is not available, 4 no
+patch is worth returning, 130 interrupted (the same command goes on where it stopped, and asks no model twice).`;
 
 /** `bestk solve`: sample K trajectories of one instance, verify and select. */
 export function registerSolve(program: Command, openApp: OpenApp): void {
   const command = program
     .command('solve')
-    .description('sample K trajectories of an issue with an agent in containers, verify them, and select the best')
-    .requiredOption('--issue <file>', 'the issue: JSON, or JSONL with --instance; a SWE-bench row with --image')
+    .description(
+      'sample K trajectories of an issue, or of each of many, with an agent in containers, and select the best',
+    )
     .option('--out <dir>', 'folder for the report; not for an estimate')
     .option('-k <number>', 'how many trajectories', count, 8)
     .option('--k0 <number>', 'sample this many first, and more only while they disagree', count)
@@ -64,23 +65,37 @@ export function registerSolve(program: Command, openApp: OpenApp): void {
 }
 
 async function solve(options: SolveOptions, openApp: OpenApp): Promise<number> {
-  const request = await readRequest(options);
-  if (options.estimate === true) return tellEstimate(await openApp(), request, options.json === true);
+  const requests = await readRequests(options);
+  if (options.estimate === true) return tellEstimate(await openApp(), requests, options.json === true);
   const { out } = options;
   if (out === undefined) throw new BadInputError('is missing: name a folder for the report.', { field: '--out' });
   await prepareFolder(out);
-  const labels = options.labels === undefined ? null : await readLabels(options.labels, request.issue.instance_id);
-  const finished = await runToEnd(await openApp(), `solve:${contentKey(request)}`, request);
-  await writeRun(out, finished);
-  const { selection, statistics, usage, sampling } = finished.result;
-  if (options.json === true) printJson({ ...selection, statistics, sampling, usage, out });
-  else printText(selectSummary(finished.result, labels, out));
-  return selection.candidate_id === null ? EXIT.noPatch : EXIT.done;
+  const labels = await givenLabels(options.labels);
+  const [request, ...others] = requests;
+  if (request !== undefined && others.length === 0) {
+    const shown = labels === null ? null : labelsOf(labels, request.issue.instance_id, options.labels ?? '');
+    const finished = await runToEnd(await openApp(), `solve:${contentKey(request)}`, request);
+    await writeRun(out, finished);
+    const { selection, statistics, usage, sampling } = finished.result;
+    if (options.json === true) printJson({ ...selection, statistics, sampling, usage, out });
+    else printText(selectSummary(finished.result, shown, out));
+    return selection.candidate_id === null ? EXIT.noPatch : EXIT.done;
+  }
+  const items = requests.map((each) => ({ instance_id: each.issue.instance_id, request: () => each }));
+  const set = { command: 'solve', out, parallel: options.parallel, json: options.json === true };
+  return runSet(await openApp(), items, { ...set, labels: () => Promise.resolve(labels) });
 }
 
-async function tellEstimate(app: App, request: RunRequest, asJson: boolean): Promise<number> {
+async function tellEstimate(app: App, requests: readonly RunRequest[], asJson: boolean): Promise<number> {
   try {
-    const atMost = estimate(request, checkRequest(request, app.dependencies), app.dependencies);
+    const each = requests.map((request) =>
+      estimate(request, checkRequest(request, app.dependencies), app.dependencies),
+    );
+    const atMost = each.reduce((sum, one) => ({
+      model_calls: sum.model_calls + one.model_calls,
+      tokens: sum.tokens + one.tokens,
+      usd: sum.usd === null || one.usd === null ? null : sum.usd + one.usd,
+    }));
     if (asJson) printJson({ at_most: atMost });
     else
       printText(
@@ -92,21 +107,17 @@ async function tellEstimate(app: App, request: RunRequest, asJson: boolean): Pro
   }
 }
 
-async function readRequest(options: SolveOptions): Promise<RunRequest> {
-  const issue = await readIssue(options.issue, { image: options.image, instanceId: options.instance });
-  const tests = options.tests === undefined ? null : await readTests(options.tests, issue.instance_id);
+async function readRequests(options: SolveOptions): Promise<readonly RunRequest[]> {
+  const instances = options.instance.length === 0 ? undefined : options.instance;
+  const issues = await readIssues(options.issue, { instances, image: options.image, split: options.split });
+  const tests = await givenTests(
+    options.tests,
+    issues.map(({ instance_id }) => instance_id),
+  );
   const { k, k0, seed, preset } = options;
-  const parsed = RunRequest.safeParse({
-    issue,
-    k,
-    k0,
-    seed,
-    tests,
-    preset,
-    verifiers: options.verifiers?.split(',').map((name) => name.trim()),
-    budget: { tokens: options.budgetTokens, usd: options.budgetUsd, seconds: options.budgetSeconds },
+  const budget = { tokens: options.budgetTokens, usd: options.budgetUsd, seconds: options.budgetSeconds };
+  return issues.map((issue) => {
+    const given = tests?.get(issue.instance_id) ?? null;
+    return runRequest({ issue, k, k0, seed, tests: given, preset, verifiers: verifierNames(options), budget });
   });
-  if (parsed.success) return parsed.data;
-  const [problem] = parsed.error.issues;
-  throw new BadInputError(problem?.message ?? 'is not a valid request', { field: problem?.path.join('.') ?? '' });
 }

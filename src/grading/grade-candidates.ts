@@ -4,7 +4,7 @@ import { fingerprint } from '../core/patch/fingerprint.js';
 import { type ReadablePatch, readPatch } from '../core/patch/patch.js';
 import type { Candidate } from '../core/run/candidate.js';
 import { disagreement, gradePatch, inFreshContainer } from './grade-patch.js';
-import { type Bench, type Grade, notRun } from './grade.js';
+import { type GradingContext, type Grade, notRun } from './grade.js';
 import { testedBase } from './patched-tree.js';
 import { runTests } from './run-tests.js';
 import type { TestStatus } from './test-logs.js';
@@ -45,7 +45,7 @@ export interface GradeBook {
  * @throws the signal's reason when aborted; UnavailableError when base could not be run
  */
 export async function gradeCandidates(
-  given: Bench,
+  given: GradingContext,
   candidates: readonly Candidate[],
   book: GradeBook,
   signal: AbortSignal,
@@ -88,7 +88,7 @@ interface Distinct {
   readonly grade: (signal: AbortSignal) => Promise<Grade>;
 }
 
-function distinct(bench: Bench, candidates: readonly Candidate[]): readonly Distinct[] {
+function distinct(bench: GradingContext, candidates: readonly Candidate[]): readonly Distinct[] {
   const groups = new Map<string, Distinct>();
   for (const { candidate_id, patch: text } of candidates) {
     const patch = readPatch(text);
@@ -100,7 +100,7 @@ function distinct(bench: Bench, candidates: readonly Candidate[]): readonly Dist
   return [...groups.values()];
 }
 
-function grader(bench: Bench, text: string): Distinct['grade'] {
+function grader(bench: GradingContext, text: string): Distinct['grade'] {
   const patch = readPatch(text);
   if (patch.kind === 'empty') return () => Promise.resolve(notRun('the patch is empty'));
   if (patch.kind === 'refused') {
@@ -114,7 +114,7 @@ function wholeFingerprint({ kind, files }: ReadablePatch): string {
   return fingerprint({ kind, files: files.map((file) => ({ ...file, role: 'source' })) });
 }
 
-function keyOf({ imageId, issue, tests, command, timeLimitS, sandbox }: Bench, patch: string): string {
+function keyOf({ imageId, issue, tests, command, timeLimitS, sandbox }: GradingContext, patch: string): string {
   const { workdir, base_commit, setup_patch } = issue.environment;
   const { testPatch, failToPass, passToPass } = tests;
   const instance = [issue.instance_id, imageId, workdir, base_commit];
@@ -137,9 +137,9 @@ export interface LeftOut {
  * @throws BadInputError when the test patch does not apply to base, which would make every patch wrong
  */
 export async function withoutBroken(
-  bench: Bench,
+  bench: GradingContext,
   signal: AbortSignal,
-): Promise<{ readonly bench: Bench; readonly leftOut: readonly LeftOut[] }> {
+): Promise<{ readonly bench: GradingContext; readonly leftOut: readonly LeftOut[] }> {
   const { tests } = bench;
   const run = await inFreshContainer(bench, signal, async (session) => {
     const detail = await testedBase(session, tests.testPatch, signal);

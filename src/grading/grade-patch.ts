@@ -1,7 +1,7 @@
 import { UnavailableError } from '../core/errors/errors.js';
 import type { ReadablePatch } from '../core/patch/patch.js';
 import { type ExecOutcome, type SandboxSession, sandboxSpec } from '../ports/sandbox.js';
-import { type Bench, type Grade, notRun } from './grade.js';
+import { type GradingContext, type Grade, notRun } from './grade.js';
 import { patchTree } from './patched-tree.js';
 import { runTests, type TestRun } from './run-tests.js';
 import type { TestStatus } from './test-logs.js';
@@ -14,7 +14,7 @@ const FIRST_PAUSE_MS = 500;
  * @throws UnavailableError when the infrastructure kept failing: no grade, and never 0
  */
 export function gradePatch(
-  bench: Bench,
+  bench: GradingContext,
   candidate: { readonly text: string; readonly patch: ReadablePatch },
   signal: AbortSignal,
 ): Promise<Grade> {
@@ -26,7 +26,7 @@ export function gradePatch(
 
 /** Does some work in a container of its own; infrastructure failures repeat it in another, at most three times. */
 export async function inFreshContainer<R>(
-  { sandbox, imageId, issue, pause }: Bench,
+  { sandbox, imageId, issue, pause }: GradingContext,
   signal: AbortSignal,
   work: (session: SandboxSession) => Promise<R>,
 ): Promise<R> {
@@ -52,7 +52,7 @@ const NAMED = 3;
  * Whether a run of the hidden tests resolves the issue: the command ended by itself, within its time, with an exit code
  * that agrees with its log, and the log says of every required test that it passed.
  */
-export function judge({ tests, timeLimitS }: Pick<Bench, 'tests' | 'timeLimitS'>, run: TestRun): Grade {
+export function judge({ tests, timeLimitS }: Pick<GradingContext, 'tests' | 'timeLimitS'>, run: TestRun): Grade {
   const required = [...new Set([...tests.failToPass, ...tests.passToPass])];
   const statuses = required.map((name): [string, TestStatus] => [name, run.log.statusOf(name)]);
   const reason = whyNot(run.ended, timeLimitS) ?? notPassed(statuses) ?? disagreement(run);

@@ -16,7 +16,7 @@ export interface Grade {
 }
 
 /** What the grades of one instance share. */
-export interface Bench {
+export interface GradingContext {
   readonly sandbox: Sandbox;
   /** Content id of the image. */
   readonly imageId: string;

@@ -1,7 +1,7 @@
 import type { ReadablePatch } from '../core/patch/patch.js';
 import { SandboxLostError } from '../core/errors/unavailable.js';
 import type { ExecOutcome, SandboxSession } from '../ports/sandbox.js';
-import type { Bench } from './grade.js';
+import type { GradingContext } from './grade.js';
 
 const DEADLINE_S = 300;
 const LONGEST_DETAIL = 500;
@@ -34,7 +34,7 @@ const RESTORE = [
  */
 export async function patchTree(
   session: SandboxSession,
-  { tests, command }: Bench,
+  { tests, command }: GradingContext,
   candidate: { readonly text: string; readonly patch: ReadablePatch },
   signal: AbortSignal,
 ): Promise<string | null> {

@@ -1,5 +1,5 @@
 import type { ExecOutcome, SandboxSession } from '../ports/sandbox.js';
-import type { Bench } from './grade.js';
+import type { GradingContext } from './grade.js';
 import type { TestCommand } from './test-command.js';
 import type { TestLog } from './test-logs.js';
 
@@ -35,7 +35,7 @@ export interface TestRun {
  * Runs the hidden tests on a tree that is ready for them.
  * @throws whatever the session throws: infrastructure, never a grade
  */
-export async function runTests(session: SandboxSession, bench: Bench, signal: AbortSignal): Promise<TestRun> {
+export async function runTests(session: SandboxSession, bench: GradingContext, signal: AbortSignal): Promise<TestRun> {
   const { command, timeLimitS } = bench;
   const log = new Log();
   const scripts = Object.entries(command.scripts).map(([path, content]) => ({ path, content }));

@@ -16,7 +16,7 @@ export function curvesTable(report: CurvesReport): string {
     ...report.axes.flatMap((axis) => [axisRows(axis), '']),
     `Coverage: ${coverage.issues} issues of ${coverage.repos} repositories, ${coverage.candidates} candidates; ` +
       `${coverage.issues_without_candidates} issues without candidates, ${coverage.issues_below_largest_k} with fewer than ` +
-      `${settings.ks.at(-1) ?? 1}, ${coverage.ungraded_candidates} candidates not graded (counted as not resolved)`,
+      `${settings.ks.at(-1) ?? 1}, ${coverage.ungraded_candidates} candidates without a label (left out)`,
     `Selector-sensitive issues: ${report.selector_sensitive.issues} (${percent(report.selector_sensitive.share)} %)`,
     settings.interval === 'bootstrap'
       ? `Intervals: 95 %, ${settings.resamples} bootstrap resamples of issues, seed ${settings.seed}`

@@ -7,6 +7,7 @@ import type { CandidateGrade, GradeBook, Graded } from '../grading/grade-candida
 import type { Grade } from '../grading/grade.js';
 import { readRecords } from '../io/records/records.js';
 import { table } from './selection-table.js';
+import { folderName } from './set-files.js';
 import { lines, makeFolder, writeWhole } from './write-run.js';
 import { visibleLine } from '../core/visible.js';
 
@@ -51,11 +52,29 @@ export class GradeFiles implements GradeBook {
     if (!this.earlier.has(grade.key)) await appendFile(join(this.folder, 'grades.jsonl'), lines([grade]));
   }
 
-  async close({ grades }: Graded): Promise<void> {
-    const labels = grades.map(({ instance_id, candidate_id, resolved }) => ({ instance_id, candidate_id, resolved }));
-    await writeWhole(join(this.folder, 'grades.jsonl'), lines(grades));
-    await writeWhole(join(this.folder, 'labels.jsonl'), lines(labels));
+  /** Of many instances, each has a folder with its own, too. */
+  async close(set: readonly GradedInstance[]): Promise<void> {
+    await this.write(this.folder, set);
+    if (set.length < 2) return;
+    for (const one of set) {
+      const folder = join(this.folder, folderName(one.instance_id));
+      await makeFolder(folder);
+      await this.write(folder, [one]);
+    }
   }
+
+  private async write(folder: string, set: readonly GradedInstance[]): Promise<void> {
+    const grades = set.flatMap(({ graded }) => graded.grades);
+    const labels = grades.map(({ instance_id, candidate_id, resolved }) => ({ instance_id, candidate_id, resolved }));
+    await writeWhole(join(folder, 'grades.jsonl'), lines(grades));
+    await writeWhole(join(folder, 'labels.jsonl'), lines(labels));
+  }
+}
+
+/** What became of the candidates of one instance. */
+export interface GradedInstance {
+  readonly instance_id: string;
+  readonly graded: Graded;
 }
 
 /** A file that a killed process left torn is read up to there. */
@@ -73,23 +92,58 @@ async function earlierGrades(file: string): Promise<readonly CandidateGrade[]> {
   return grades;
 }
 
+/** What was graded, in numbers by instance. */
+export function gradesOfSet(set: readonly GradedInstance[]): Record<string, unknown> {
+  const counted = set.map(({ instance_id, graded: { grades, ungraded, leftOut } }) => ({
+    instance_id,
+    graded: grades.length,
+    resolved: grades.filter(({ resolved }) => resolved).length,
+    ungraded,
+    left_out: leftOut,
+  }));
+  const sum = (key: 'graded' | 'resolved'): number => counted.reduce((all, each) => all + each[key], 0);
+  return { graded: sum('graded'), resolved: sum('resolved'), instances: counted };
+}
+
 /** What was graded, as a table of text; candidates without a label are named apart. */
-export function gradeSummary({ grades, ungraded, leftOut }: Graded, out: string): string {
+export function gradeSummary(set: readonly GradedInstance[], out: string): string {
+  const [only, ...others] = set;
+  const head = only !== undefined && others.length === 0 ? candidateTable(only.graded) : instanceTable(set);
+  const notes = set.flatMap(({ instance_id, graded: { ungraded, leftOut } }) => {
+    const of = others.length === 0 ? '' : `${instance_id}, `;
+    return [
+      ...leftOut.map(({ name, on_base }) => `Not asked for, since it does not pass on base (${on_base}): ${of}${name}`),
+      ...ungraded.map(({ candidate_id, reason }) => `${of}${candidate_id} has no label: ${reason}`),
+    ];
+  });
+  const grades = set.flatMap(({ graded }) => graded.grades);
+  const without = set.reduce((sum, { graded }) => sum + graded.ungraded.length, 0);
+  const right = grades.filter(({ resolved }) => resolved).length;
+  return [
+    head,
+    '',
+    ...notes.map(visibleLine),
+    `${right} of ${grades.length} resolve ${others.length === 0 ? 'the' : 'their'} issue${without === 0 ? '' : `, ${without} not graded`}`,
+    `Labels: ${out}/labels.jsonl`,
+  ].join('\n');
+}
+
+function candidateTable({ grades }: Graded): string {
   const rows = grades.map(({ candidate_id, resolved, seconds, reason }) => [
     visibleLine(candidate_id),
     resolved ? 'yes' : 'no',
     seconds.toFixed(1),
     visibleLine(reason),
   ]);
-  const right = grades.filter(({ resolved }) => resolved).length;
-  return [
-    table([['candidate', 'right', 'seconds', 'reason'], ...rows]),
-    '',
-    ...leftOut.map(({ name, on_base }) =>
-      visibleLine(`Not asked for, since it does not pass on base (${on_base}): ${name}`),
-    ),
-    ...ungraded.map(({ candidate_id, reason }) => visibleLine(`${candidate_id} has no label: ${reason}`)),
-    `${right} of ${grades.length} resolve the issue${ungraded.length === 0 ? '' : `, ${ungraded.length} not graded`}`,
-    `Labels: ${out}/labels.jsonl`,
-  ].join('\n');
+  return table([['candidate', 'right', 'seconds', 'reason'], ...rows]);
+}
+
+function instanceTable(set: readonly GradedInstance[]): string {
+  const rows = set.map(({ instance_id, graded: { grades, ungraded } }) => [
+    visibleLine(instance_id),
+    String(grades.filter(({ resolved }) => resolved).length),
+    String(grades.length),
+    String(ungraded.length),
+  ]);
+  return table([['instance', 'right', 'graded', 'not graded'], ...rows]);
 }

@@ -35,9 +35,9 @@ export async function readAllLabels(file: string): Promise<LabelsByInstance> {
   return labels;
 }
 
-/** Those of one instance. @throws BadInputError also when there are none, of which rates would be wrong */
-export async function readLabels(file: string, instanceId: string): Promise<Labels> {
-  const labels = (await readAllLabels(file)).get(instanceId);
+/** Those of one instance. @throws BadInputError when there are none, of which rates would be wrong */
+export function labelsOf(all: LabelsByInstance, instanceId: string, file: string): Labels {
+  const labels = all.get(instanceId);
   if (labels === undefined) throw new BadInputError(`holds no label of instance "${instanceId}".`, { file });
   return labels;
 }
@@ -62,12 +62,19 @@ type Placed = Pick<SavedRun, 'instance_id' | 'candidate_id'> & { readonly origin
 /** Joins labels that came in files of their own with the candidates of the import. */
 export class ImportLabels {
   private readonly files = new Map<string, Map<string, string>>();
+  /** Of runs of ours, the one that was returned: of it is a label that names none. */
+  private readonly returned = new Map<string, string>();
   private readonly apart: { readonly row: Sealed; readonly file: string }[] = [];
 
   /** @param candidate and the file, or folder, that it was read from */
   candidate({ instance_id, candidate_id, origin }: Placed): void {
     const known = this.files.get(instance_id) ?? new Map<string, string>();
     this.files.set(instance_id, known.set(candidate_id, origin.file));
+  }
+
+  /** @param candidateId what the run returned */
+  returns(instanceId: string, candidateId: string): void {
+    this.returned.set(instanceId, candidateId);
   }
 
   /** Keeps a row for the end, unless its candidate is known already. */
@@ -98,6 +105,8 @@ export class ImportLabels {
         : { reason: `a label of candidate "${candidate_id}", which was not read` };
     }
     if (known.size === 1) return [...known.keys()][0] ?? '';
+    const returned = this.returned.get(instance_id);
+    if (returned !== undefined) return returned;
     const near = [...known].filter(([, other]) => isBeside(other, file)).map(([id]) => id);
     return near.length === 1
       ? (near[0] ?? '')

@@ -3,10 +3,10 @@ import { fingerprint } from '../core/patch/fingerprint.js';
 import { repositoryOf } from '../core/run/issue.js';
 import { importRuns } from '../io/saved-runs/import-runs.js';
 import type { SavedRun, Sealed } from '../io/saved-runs/saved-run.js';
-import type { ScoredIssue } from '../statistics/curves/scored-issue.js';
+import { labelled, type ScoredIssue } from '../statistics/curves/scored-issue.js';
 import { ImportLabels } from './labels.js';
 
-type Candidate = ScoredIssue['candidates'][number];
+type Candidate = Parameters<typeof labelled>[0][number];
 
 /**
  * Saved runs as issues with labelled candidates and no scores, for Pass@K. A candidate without a label of its own has that
@@ -21,7 +21,7 @@ export async function scoredRuns(paths: readonly string[], others: readonly stri
   return [...own].map(([instanceId, runs]) => ({
     instanceId,
     repo: repositoryOf(instanceId) ?? instanceId,
-    candidates: runs.map((run) => scored(run, labels.get(keyOf(run)) ?? byPatch.get(patchKey(run)) ?? null)),
+    ...labelled(runs.map((run) => scored(run, labels.get(keyOf(run)) ?? byPatch.get(patchKey(run)) ?? null))),
   }));
 }
 

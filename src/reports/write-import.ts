@@ -3,7 +3,7 @@ import { createWriteStream, type WriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Imported, importRuns } from '../io/saved-runs/import-runs.js';
-import { LOCAL_BOUNDS, type SavedRun, type Sealed } from '../io/saved-runs/saved-run.js';
+import { LOCAL_BOUNDS, type SavedIssue, type SavedRun, type Sealed } from '../io/saved-runs/saved-run.js';
 import { ImportLabels } from './labels.js';
 import { prepareFolder } from './write-run.js';
 
@@ -27,10 +27,10 @@ export interface FormatSummary {
   readonly steps: number;
 }
 
-const NAMES = ['candidates', 'trajectories', 'issues', 'labels', 'rejected'] as const;
+const NAMES = ['candidates', 'trajectories', 'issues', 'tests', 'labels', 'rejected'] as const;
 
 /**
- * Imports saved runs into a folder: `candidates.jsonl`, `trajectories.jsonl`, `issues.jsonl`, `rejected.jsonl`, and sealed
+ * Imports saved runs into a folder: `candidates.jsonl`, `trajectories.jsonl`, `issues.jsonl`, `tests.jsonl`, `rejected.jsonl`, and sealed
  * apart `labels.jsonl` with everything that tells the outcome. Record by record; the files get their names at the end.
  * @throws BadInputError for a path that is not there
  */
@@ -68,6 +68,7 @@ class ImportWriter {
       candidates: open('candidates'),
       trajectories: open('trajectories'),
       issues: open('issues'),
+      tests: open('tests'),
       labels: open('labels'),
       rejected: open('rejected'),
     };
@@ -85,6 +86,10 @@ class ImportWriter {
         return;
       case 'rejected':
         return this.reject(found.damage);
+      case 'issue':
+        return this.issue(found.issue);
+      case 'test':
+        return this.write('tests', found.test);
       case 'sealed': {
         const row = this.labels.keep(found.row, found.file);
         if (row !== null) await this.label(row);
@@ -118,14 +123,19 @@ class ImportWriter {
   }
 
   private async candidate(run: SavedRun): Promise<void> {
-    const { instance_id, candidate_id, problem_statement, image, patch, trajectory, origin } = run;
+    const { instance_id, candidate_id, problem_statement, patch, trajectory, origin } = run;
     this.labels.candidate(run);
     this.count(run);
     await this.write('candidates', { instance_id, candidate_id, patch, origin });
     if (trajectory !== null) await this.write('trajectories', { instance_id, candidate_id, trajectory });
+    if (problem_statement !== null) await this.issue({ ...run, problem_statement });
+    else if (!this.issues.has(instance_id)) this.issues.set(instance_id, false);
+  }
+
+  private async issue({ instance_id, problem_statement, image, environment }: SavedIssue): Promise<void> {
     if (this.issues.get(instance_id) === true) return;
-    this.issues.set(instance_id, problem_statement !== null);
-    if (problem_statement !== null) await this.write('issues', { instance_id, problem_statement, image });
+    this.issues.set(instance_id, true);
+    await this.write('issues', { instance_id, problem_statement, image, environment });
   }
 
   private count({ origin, patch, trajectory }: SavedRun): void {

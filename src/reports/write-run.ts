@@ -2,6 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { BadInputError } from '../core/errors/errors.js';
+import type { Candidate } from '../core/run/candidate.js';
 import type { Issue } from '../core/run/issue.js';
 import { candidateOf, type Rollout } from '../core/run/rollout.js';
 import type { RunRequest } from '../core/run/run-request.js';
@@ -29,9 +30,12 @@ export async function prepareFolder(folder: string): Promise<void> {
 /**
  * Writes everything of a finished run that is needed to replay its decision without a model or Docker. Each file appears
  * whole or not at all; `selection.json` comes last, so where it stands the others do.
+ * @returns the run's candidates
  */
-export async function writeRun(folder: string, { id, createdAt, request, result }: FinishedRun): Promise<void> {
+export async function writeRun(folder: string, run: FinishedRun): Promise<readonly Candidate[]> {
+  const { id, createdAt, request, result } = run;
   await prepareFolder(folder);
+  const candidates = request.candidates ?? result.rollouts.map(candidateOf);
   const { selection, verdicts, cells, usage, patch, statistics, provenance, sampling } = result;
   const tests = { admissions: result.admissions, test_quality: result.test_quality };
   // As the stages saw them, so that a report needs no patch.
@@ -44,10 +48,29 @@ export async function writeRun(folder: string, { id, createdAt, request, result 
     ['usage.json', json(usage)],
     ['patch.diff', patch ?? ''],
     ...(result.tests.length === 0 ? [] : [['tests.jsonl', lines(result.tests)] satisfies [string, string]]),
+    ['candidates.jsonl', lines(candidates)],
+    ['predictions.jsonl', lines([selectedPrediction(request.preset, result)])],
     ...rolloutFiles(request.issue, result),
     ['selection.json', json(selection)],
   ];
   for (const [name, content] of files) await writeWhole(join(folder, name), content);
+  return candidates;
+}
+
+/** How a selection is called where models are. */
+export function modelName(preset: string | null): string {
+  return preset === null ? 'bestk' : `bestk-${preset}`;
+}
+
+/** The selected patch as SWE-bench's harness reads it: an empty one where none was worth returning. */
+export function selectedPrediction(preset: string, { selection, patch }: RunResult): object {
+  const { instance_id, candidate_id } = selection;
+  return { ...prediction({ instance_id, model: modelName(preset), patch: patch ?? '' }), candidate_id };
+}
+
+/** One line of SWE-bench's predictions. */
+export function prediction({ instance_id, model, patch }: Pick<Rollout, 'instance_id' | 'model' | 'patch'>): object {
+  return { instance_id, model_name_or_path: model, model_patch: patch };
 }
 
 /** Node's own recursive mkdir never returns where the system takes no folders, as below /proc. */
@@ -77,21 +100,12 @@ export function lines(values: readonly unknown[]): string {
 }
 
 /**
- * What sampling adds to a report: the candidates as `bestk select` reads them, the trajectories as R2E-Gym writes them,
- * and SWE-bench predictions of all of them. Nothing when the candidates were given.
+ * What sampling adds to a report: the trajectories as R2E-Gym writes them. Nothing when the candidates were given.
  * @returns name and content of each file
  */
 export function rolloutFiles(issue: Issue, { rollouts, provenance }: RunResult): [string, string][] {
   if (rollouts.length === 0) return [];
-  return [
-    ['candidates.jsonl', lines(rollouts.map(candidateOf))],
-    ['trajectories.jsonl', lines(rollouts.map((rollout) => r2eTrajectory(rollout, issue, provenance.agent)))],
-    ['predictions.jsonl', lines(rollouts.map(prediction))],
-  ];
-}
-
-function prediction({ instance_id, candidate_id, model, patch }: Rollout): Record<string, string> {
-  return { instance_id, model_name_or_path: `${model}__${candidate_id}`, model_patch: patch };
+  return [['trajectories.jsonl', lines(rollouts.map((rollout) => r2eTrajectory(rollout, issue, provenance.agent)))]];
 }
 
 /** R2E-Gym's `Trajectory` (`src/r2egym/agenthub/trajectory/trajectory.py`); what bestk cannot know is null or empty. */

@@ -73,13 +73,15 @@ export class UploadedRuns extends RescoreIntake {
 
   private async submit(imported: string, wish: RescoreWish): Promise<Pick<TakenIn, 'runs' | 'skipped'>> {
     const folder = await ImportedFolder.open(imported);
+    const image = wish.image === null ? [] : [wish.image];
     const runs: { instance_id: string; id: string }[] = [];
     const skipped: { instance_id: string; reason: string }[] = [];
     for (const instance of folder.instances()) {
       const { instance_id } = instance;
       try {
         requireOneRun(instance);
-        const request = await rescoreRequest(wish, instance, await folder.candidates(instance_id), this.dependencies);
+        const rescored = { candidates: await folder.candidates(instance_id), tests: folder.tests(instance_id) };
+        const request = rescoreRequest({ ...wish, image }, instance, rescored, this.dependencies);
         const key = `rescore:${contentKey(request)}`;
         const { id } = await this.runs.submit(key, z.json().parse(request), wish.submitter);
         runs.push({ instance_id, id });

@@ -11,6 +11,8 @@ export interface IssuesOptions {
   /** Templates of images' names, see `imageTemplates`. */
   readonly image?: readonly string[] | undefined;
   readonly split?: string | undefined;
+  /** Rows that give no issue are passed over. */
+  readonly lenient?: boolean;
 }
 
 /**
@@ -20,7 +22,7 @@ export interface IssuesOptions {
  */
 export async function readIssues(
   file: string,
-  { instances, image = [], split }: IssuesOptions = {},
+  { instances, image = [], split, lenient = false }: IssuesOptions = {},
 ): Promise<readonly [Issue, ...Issue[]]> {
   const wanted = instances === undefined ? null : new Set(instances);
   const issues: Issue[] = [];
@@ -30,8 +32,8 @@ export async function readIssues(
     if (id !== null) ids.add(id);
     // What is wrong with an instance that nobody asked for is nobody's concern.
     if (wanted !== null && id !== null && !wanted.has(id)) continue;
-    if ('problem' in read) throw read.problem;
-    issues.push(read.issue);
+    if ('issue' in read) issues.push(read.issue);
+    else if (!lenient) throw read.problem;
   }
   requireAll(file, wanted, ids);
   return nonEmpty(file, issues);
@@ -50,21 +52,6 @@ function requireAll(file: string, wanted: ReadonlySet<string> | null, ids: Reado
   for (const id of wanted ?? []) {
     if (!ids.has(id)) throw new BadInputError(`holds no instance "${id}".`, { file }, `It holds: ${some([...ids])}`);
   }
-}
-
-/**
- * The one issue of a file, or one of several.
- * @throws BadInputError as {@link readIssues}; also for a file of several when none is named
- */
-export async function readIssue(
-  file: string,
-  { instanceId, image }: { readonly instanceId?: string | undefined; readonly image?: string | undefined } = {},
-): Promise<Issue> {
-  const instances = instanceId === undefined ? undefined : [instanceId];
-  const issues = await readIssues(file, { instances, image: image === undefined ? [] : [image] });
-  if (issues.length === 1) return issues[0];
-  const ids = issues.map(({ instance_id }) => instance_id);
-  throw new BadInputError(`holds ${ids.length} instances.`, { file }, `Choose one with --instance: ${some(ids)}`);
 }
 
 function some(ids: readonly string[]): string {

@@ -14,29 +14,51 @@ const Prediction = z.object({
 const Named = z.object({ instance_id: z.string().optional() });
 
 /**
- * The candidates of one instance, from bestk's own form or from SWE-bench predictions (JSONL, list or object). A null
+ * The candidates of some instances, from bestk's own form or from SWE-bench predictions (JSONL, list or object). A null
  * patch is an empty one. Predictions of one model that carry no id become `model`, `model#2`, … in the file's order.
- * @throws BadInputError naming file, line and field; also when the instance has no candidate
+ * @returns by instance; those that have none are not in it
+ * @throws BadInputError naming file, line and field; also when none of them has any
  */
-export async function readCandidates(file: string, instanceId: string): Promise<Candidate[]> {
-  const candidates: Candidate[] = [];
-  const unique = new UniqueRecords('candidate_id');
+export function readAllCandidates(
+  file: string,
+  instances: readonly string[],
+): Promise<ReadonlyMap<string, Candidate[]>> {
+  return grouped(file, new Set(instances), 'candidate', (record, id, unique) => {
+    const candidate = asCandidate(record, id, unique);
+    unique.add(candidate.candidate_id, record);
+    return candidate;
+  });
+}
+
+async function grouped<T>(
+  file: string,
+  wanted: ReadonlySet<string>,
+  what: 'candidate' | 'test',
+  read: (record: Located, instanceId: string, unique: UniqueRecords) => T,
+): Promise<ReadonlyMap<string, T[]>> {
+  const found = new Map<string, { readonly unique: UniqueRecords; readonly all: T[] }>();
   const others = new Set<string>();
   for await (const record of readRecords(file)) {
     const id = instanceOf(record);
-    if (id !== instanceId) {
-      others.add(id);
+    if (!wanted.has(id)) {
+      if (others.size < NAMED) others.add(id);
       continue;
     }
-    const candidate = asCandidate(record, id, unique);
-    unique.add(candidate.candidate_id, record);
-    candidates.push(candidate);
+    const known = found.get(id) ?? { unique: new UniqueRecords(`${what}_id`), all: [] };
+    found.set(id, known);
+    known.all.push(read(record, id, known.unique));
   }
-  if (candidates.length === 0) {
-    const known = others.size === 0 ? '' : ` It holds: ${[...others].slice(0, 5).join(', ')}`;
-    throw new BadInputError(`holds no candidate of instance "${instanceId}".${known}`, { file });
-  }
-  return candidates;
+  if (found.size === 0) throw noneOf(file, what, wanted, others);
+  return new Map([...found].map(([id, { all }]) => [id, all]));
+}
+
+const NAMED = 5;
+
+function noneOf(file: string, what: string, wanted: ReadonlySet<string>, others: ReadonlySet<string>): BadInputError {
+  const [only = ''] = wanted;
+  const whose = wanted.size === 1 ? `instance "${only}"` : `any of these ${wanted.size} instances`;
+  const known = others.size === 0 ? '' : ` It holds: ${[...others].join(', ')}`;
+  return new BadInputError(`holds no ${what} of ${whose}.${known}`, { file });
 }
 
 function instanceOf(record: Located): string {
@@ -68,25 +90,16 @@ function freeName(model: string, unique: UniqueRecords): string {
 }
 
 /**
- * The saved generated tests of one instance.
- * @throws BadInputError naming file, line and field; also when the instance has none
+ * The saved generated tests of some instances, by instance; those that have none are not in it.
+ * @throws BadInputError naming file, line and field; also when none of them has any
  */
-export async function readTests(file: string, instanceId: string): Promise<GeneratedTest[]> {
-  const tests: GeneratedTest[] = [];
-  const others = new Set<string>();
-  const unique = new UniqueRecords('test_id');
-  for await (const record of readRecords(file)) {
+export function readAllTests(
+  file: string,
+  instances: readonly string[],
+): Promise<ReadonlyMap<string, GeneratedTest[]>> {
+  return grouped(file, new Set(instances), 'test', (record, _id, unique) => {
     const test = parseRecord(GivenTest, record);
-    if (test.instance_id !== instanceId) {
-      others.add(test.instance_id);
-      continue;
-    }
     unique.add(test.test_id, record);
-    tests.push(test);
-  }
-  if (tests.length === 0) {
-    const known = [...others].slice(0, 5).join(', ');
-    throw new BadInputError(`holds no test of instance "${instanceId}". It holds: ${known}`, { file });
-  }
-  return tests;
+    return test;
+  });
 }

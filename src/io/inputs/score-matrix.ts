@@ -1,5 +1,5 @@
 import { BadInputError } from '../../core/errors/errors.js';
-import type { LabelledEntry, ScoredIssue } from '../../statistics/curves/scored-issue.js';
+import { labelled, type LabelledEntry, type ScoredIssue } from '../../statistics/curves/scored-issue.js';
 import { readRecords, type Located } from '../records/records.js';
 import { MeasureName, measureNamed } from '../../core/run/measure.js';
 import { repositoryOf } from '../../core/run/issue.js';
@@ -51,14 +51,14 @@ function issueOf({ value, file, line }: Located, axes: readonly string[]): Score
   const resolved = columns.labels(ALIASES.resolved);
   if (resolved === undefined) throw columns.error('is missing', 'resolved');
   const repo = columns.text(['repo']) ?? repositoryOf(instanceId) ?? instanceId;
-  return { instanceId, repo, candidates: candidatesOf(columns, resolved, axes) };
+  return { instanceId, repo, ...labelled(candidatesOf(columns, resolved, axes)) };
 }
 
 function candidatesOf(
   columns: ScoreColumns,
   resolved: readonly (boolean | null)[],
   axes: readonly string[],
-): LabelledEntry[] {
+): Parameters<typeof labelled>[0] {
   const reader = new RowReader(columns, resolved.length);
   const facts = reader.facts();
   const cost = reader.numbers(['cost'], COUNT);

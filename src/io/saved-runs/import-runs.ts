@@ -1,12 +1,18 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { z } from 'zod';
 import { BadInputError } from '../../core/errors/errors.js';
 import { Candidate } from '../../core/run/candidate.js';
+import type { GeneratedTest } from '../../core/run/generated-test.js';
+import { Issue } from '../../core/run/issue.js';
+import { tryParse } from '../records/raw-lines.js';
 import { atif } from './atif.js';
 import { miniSweAgent } from './mini-swe-agent.js';
 import { openHands } from './openhands.js';
-import { bestkCandidates, bestkLabels, harnessReport, predictions } from './predictions.js';
+import { bestkCandidates, bestkLabels, bestkTests, dataSetRows } from './own-lines.js';
+import { harnessReport, harnessSummary, predictions } from './predictions.js';
 import { r2eGym } from './r2e-gym.js';
 import { savedFiles } from './saved-files.js';
 import { type Damage, type Found, savedRecords } from './saved-records.js';
@@ -14,6 +20,7 @@ import {
   LOCAL_BOUNDS,
   type ReadRuns,
   type RunReader,
+  type SavedIssue,
   type SavedRecord,
   type SavedRun,
   type Sealed,
@@ -24,6 +31,8 @@ import { sweAgent } from './swe-agent.js';
 /** What an import meets, in the order of the files. */
 export type Imported =
   | { readonly kind: 'run'; readonly run: SavedRun }
+  | { readonly kind: 'issue'; readonly issue: SavedIssue }
+  | { readonly kind: 'test'; readonly test: GeneratedTest }
   | { readonly kind: 'sealed'; readonly row: Sealed; readonly file: string }
   | { readonly kind: 'rejected'; readonly damage: Damage }
   /** The same candidate once more, word for word; passed over. */
@@ -69,6 +78,8 @@ function* importRecord(record: SavedRecord, names: Names): Generator<Imported> {
     yield wrong === null ? called(run, name) : damaged(record, wrong);
   }
   for (const row of read.sealed) yield labelled(row, record, renamed);
+  for (const issue of read.issues ?? []) yield { kind: 'issue', issue };
+  for (const test of read.tests ?? []) yield { kind: 'test', test };
 }
 
 function damaged({ file, line }: SavedRecord, reason: string): Imported {
@@ -148,10 +159,11 @@ function contentOf({ patch, trajectory, origin }: SavedRun): string {
 }
 
 /** Files of an import's folder that belong to its `candidates.jsonl`. */
-const PARTS = ['trajectories.jsonl', 'issues.jsonl', 'rejected.jsonl'];
+const PARTS = ['trajectories.jsonl', 'issues.jsonl', 'tests.jsonl', 'rejected.jsonl'];
+const NEEDED = PARTS.filter((name) => name !== 'tests.jsonl');
 
 function isImport(folder: string): boolean {
-  return ['candidates.jsonl', ...PARTS].every((name) => existsSync(join(folder, name)));
+  return ['candidates.jsonl', ...NEEDED].every((name) => existsSync(join(folder, name)));
 }
 
 /** Whether a file is read together with the candidates beside it. */
@@ -163,7 +175,7 @@ export function isPart(file: string): boolean {
 export async function* withParts(file: string, records: AsyncIterable<Found>): AsyncGenerator<Found> {
   const folder = dirname(file);
   if (basename(file) !== 'candidates.jsonl' || !isImport(folder)) {
-    yield* records;
+    yield* withIssue(await issueOfRun(file), records);
     return;
   }
   const issues = new Map<unknown, Row>();
@@ -173,9 +185,30 @@ export async function* withParts(file: string, records: AsyncIterable<Found>): A
     if ('damage' in found) yield found;
     else {
       const { value } = found.record;
-      const { problem_statement, image } = issues.get(value.instance_id) ?? {};
+      const { problem_statement, image, environment } = issues.get(value.instance_id) ?? {};
       const trajectory = await trajectories.of(value);
-      yield { record: { ...found.record, value: { ...value, problem_statement, image, trajectory } } };
+      yield { record: { ...found.record, value: { ...value, problem_statement, image, environment, trajectory } } };
+    }
+  }
+}
+
+const RunFile = z.object({ request: z.object({ issue: Issue }) });
+
+/** The issue that `select` or `solve` worked on, beside the candidates that it left; null elsewhere. */
+async function issueOfRun(file: string): Promise<Issue | null> {
+  const run = join(dirname(file), 'run.json');
+  if (basename(file) !== 'candidates.jsonl' || !existsSync(run)) return null;
+  const parsed = RunFile.safeParse(tryParse(await readFile(run, 'utf8')));
+  return parsed.data?.request.issue ?? null;
+}
+
+async function* withIssue(issue: Issue | null, records: AsyncIterable<Found>): AsyncGenerator<Found> {
+  for await (const found of records) {
+    if ('damage' in found || issue === null) yield found;
+    else {
+      const { problem_statement, environment } = issue;
+      const about = { problem_statement, environment, image: environment.image };
+      yield { record: { ...found.record, value: { ...about, ...found.record.value } } };
     }
   }
 }
@@ -219,6 +252,9 @@ export const RUN_READERS: readonly RunReader[] = [
   trae,
   bestkCandidates,
   bestkLabels,
+  harnessSummary,
+  bestkTests,
+  dataSetRows,
 ];
 
 /** The reader of a record, by its content. */

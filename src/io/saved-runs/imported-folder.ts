@@ -1,7 +1,10 @@
+import { existsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { Candidate, Trajectory } from '../../core/run/candidate.js';
+import { GeneratedTest } from '../../core/run/generated-test.js';
+import { Environment } from '../../core/run/issue.js';
 import { BadInputError } from '../../core/errors/errors.js';
 import { rawLines } from '../records/raw-lines.js';
 import { LOCAL_BOUNDS } from './saved-run.js';
@@ -16,6 +19,7 @@ const IssueRow = z.object({
   instance_id: z.string(),
   problem_statement: z.string(),
   image: z.string().nullish(),
+  environment: Environment.optional(),
 });
 const TrajectoryRow = Row.extend({ trajectory: Trajectory });
 
@@ -35,6 +39,8 @@ export interface ImportedInstance {
   readonly instance_id: string;
   readonly problem_statement: string | null;
   readonly image: string | null;
+  /** Of bestk's own runs; null for others'. */
+  readonly environment: Environment | null;
   readonly count: number;
   /** Of its candidates and their trajectories. */
   readonly bytes: number;
@@ -48,6 +54,7 @@ export interface ImportedInstance {
 export class ImportedFolder {
   private readonly spans = new Map<string, Spans>();
   private readonly issues = new Map<string, z.infer<typeof IssueRow>>();
+  private readonly tested = new Map<string, GeneratedTest[]>();
 
   private constructor(private readonly folder: string) {}
 
@@ -63,6 +70,10 @@ export class ImportedFolder {
     }
     for await (const { value } of rows(imported.file('issues'), IssueRow))
       imported.issues.set(value.instance_id, value);
+    if (existsSync(imported.file('tests'))) {
+      for await (const { value } of rows(imported.file('tests'), GeneratedTest))
+        imported.tested.set(value.instance_id, [...(imported.tested.get(value.instance_id) ?? []), value]);
+    }
     return imported;
   }
 
@@ -70,9 +81,10 @@ export class ImportedFolder {
   instances(): readonly ImportedInstance[] {
     return [...this.spans].map(([instance_id, { candidates, trajectories, steps }]) => {
       const issue = this.issues.get(instance_id);
-      const { problem_statement = null, image } = issue ?? {};
+      const { problem_statement = null, image, environment = null } = issue ?? {};
       const bytes = [...candidates, ...trajectories].reduce((sum, { length }) => sum + length, 0);
-      return { instance_id, problem_statement, image: image ?? null, count: candidates.length, bytes, steps };
+      const about = { instance_id, problem_statement, image: image ?? null, environment };
+      return { ...about, count: candidates.length, bytes, steps };
     });
   }
 
@@ -87,6 +99,11 @@ export class ImportedFolder {
       ...candidate,
       trajectory: told.get(candidate.candidate_id) ?? candidate.trajectory,
     }));
+  }
+
+  /** Saved generated tests of an instance; null when there are none. */
+  tests(instanceId: string): readonly GeneratedTest[] | null {
+    return this.tested.get(instanceId) ?? null;
   }
 
   private known(instanceId: string): Spans {

@@ -1,69 +1,7 @@
 import { basename, dirname } from 'node:path';
 import { z } from 'zod';
-import { Trajectory } from '../../core/run/candidate.js';
-import { fieldsOf, idOf, MaybeNumber, MaybeText, originOf, stemOf } from './fields.js';
-import { type RunReader, type SavedRecord, SealedKind } from './saved-run.js';
-
-const Known = z.object({
-  format: MaybeText,
-  file: MaybeText,
-  line: MaybeNumber,
-  id: MaybeText,
-  model: MaybeText,
-  cost_usd: MaybeNumber,
-  input_tokens: MaybeNumber,
-  output_tokens: MaybeNumber,
-  model_calls: MaybeNumber,
-  exit_reason: MaybeText,
-});
-const Row = z.object({
-  instance_id: z.string().min(1),
-  candidate_id: z.string().min(1).max(256),
-  patch: MaybeText,
-  trajectory: Trajectory.nullish(),
-  problem_statement: MaybeText,
-  image: MaybeText,
-  origin: Known.nullish(),
-});
-
-/** bestk's own candidates, imported before or written by hand. */
-export const bestkCandidates: RunReader = {
-  format: 'bestk',
-  recognises: (value) => 'candidate_id' in value && 'instance_id' in value && 'patch' in value,
-  read: (record) => {
-    const { origin, patch, trajectory, ...row } = fieldsOf(Row, record);
-    const { format, file, line, ...known } = origin ?? {};
-    const first = { file: file ?? record.file, line: file === undefined ? (record.line ?? null) : (line ?? null) };
-    const run = {
-      ...row,
-      patch: patch ?? '',
-      trajectory: trajectory ?? null,
-      origin: originOf(format ?? 'bestk', record, { ...known, ...first }),
-    };
-    return { runs: [run], sealed: [] };
-  },
-};
-
-const Label = z.object({
-  instance_id: z.string().min(1),
-  candidate_id: z.string().min(1),
-  resolved: z.union([z.boolean(), z.literal(0), z.literal(1)]).nullish(),
-  sealed: z
-    .array(z.object({ kind: SealedKind, value: z.unknown() }))
-    .nullish()
-    .catch(null),
-});
-
-/** bestk's own labels. */
-export const bestkLabels: RunReader = {
-  format: 'bestk-labels',
-  recognises: (value) => 'candidate_id' in value && 'resolved' in value && !('patch' in value),
-  read: (record) => {
-    const { instance_id, candidate_id, resolved, sealed } = fieldsOf(Label, record);
-    const label = resolved === undefined || resolved === null ? null : Boolean(resolved);
-    return { runs: [], sealed: [{ instance_id, candidate_id, resolved: label, sealed: sealed ?? [] }] };
-  },
-};
+import { fieldsOf, idOf, MaybeText, originOf, stemOf } from './fields.js';
+import type { RunReader, SavedRecord, Sealed } from './saved-run.js';
 
 const Prediction = z.object({
   instance_id: MaybeText,
@@ -119,3 +57,27 @@ function placeOf({ file, key }: SavedRecord): { instance_id: string; candidate_i
   const folder = dirname(file);
   return { instance_id: idOf(key, basename(folder)), candidate_id: idOf(basename(dirname(folder))) };
 }
+
+const Summary = z.object({
+  resolved_ids: z.array(z.string()),
+  unresolved_ids: z.array(z.string()).default([]),
+  empty_patch_ids: z.array(z.string()).default([]),
+});
+
+/**
+ * The harness's summary of a run (`<model>.<run_id>.json`): labels of the one prediction of each instance. What it could not
+ * run (`error_ids` and the like) has no label.
+ */
+export const harnessSummary: RunReader = {
+  format: 'swe-bench-summary',
+  recognises: (value) => Array.isArray(value.resolved_ids),
+  read: (record) => {
+    const { resolved_ids, unresolved_ids, empty_patch_ids } = fieldsOf(Summary, record);
+    const labels = (ids: readonly string[], resolved: boolean): Sealed[] =>
+      ids.map((instance_id) => ({ instance_id, candidate_id: null, resolved, sealed: [] }));
+    return {
+      runs: [],
+      sealed: [...labels(resolved_ids, true), ...labels([...unresolved_ids, ...empty_patch_ids], false)],
+    };
+  },
+};

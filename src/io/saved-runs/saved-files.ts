@@ -20,6 +20,11 @@ export async function* savedFiles(paths: readonly string[]): AsyncGenerator<stri
   for (const path of paths) yield* walk(path, seen, true);
 }
 
+/** What a set of runs leaves beside their folders: the same again, and an import that they were made from. */
+const SET_FILES = new Set([
+  ...['selections.jsonl', 'predictions.jsonl', 'candidates.jsonl', 'scores.jsonl', 'skipped.jsonl', 'imported'],
+]);
+
 /** What `solve` leaves beside its candidates.jsonl: the same again in other formats, and what was found out about them. */
 const BESIDE_CANDIDATES = new Set([
   'run.json',
@@ -49,8 +54,10 @@ async function* walk(path: string, seen: Set<string>, named: boolean): AsyncGene
   for (const name of unrepeated(await readdir(path)).sort()) yield* walk(join(path, name), seen, false);
 }
 
-/** In the folder of a run of ours its candidates stand for themselves. */
+/** In the folder of a run of ours its candidates stand for themselves, in that of a set its runs. */
 function unrepeated(names: string[]): string[] {
+  const isSet = ['selections.jsonl', 'predictions.jsonl', 'skipped.jsonl'].every((name) => names.includes(name));
+  if (isSet) return names.filter((name) => !SET_FILES.has(name));
   const isRun = ['run.json', 'verdicts.jsonl', 'candidates.jsonl'].every((name) => names.includes(name));
   return isRun ? names.filter((name) => !BESIDE_CANDIDATES.has(name)) : names;
 }

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import type { Trajectory } from '../../core/run/candidate.js';
+import type { GeneratedTest } from '../../core/run/generated-test.js';
+import type { Environment } from '../../core/run/issue.js';
 
 /** Where a saved run was found and what its author says of it; nothing here tells the outcome. */
 export interface Origin {
@@ -23,6 +25,8 @@ export interface SavedRun {
   readonly candidate_id: string;
   readonly problem_statement: string | null;
   readonly image: string | null;
+  /** Where bestk's own runs say it whole. */
+  readonly environment?: Environment | undefined;
   /** Empty when the run made none. */
   readonly patch: string;
   readonly trajectory: Trajectory | null;
@@ -43,9 +47,19 @@ export interface Sealed {
   readonly sealed: readonly { readonly kind: SealedKind; readonly value: unknown }[];
 }
 
+/** What is known of an instance beside its candidates. */
+export interface SavedIssue {
+  readonly instance_id: string;
+  readonly problem_statement: string;
+  readonly image: string | null;
+  readonly environment?: Environment | undefined;
+}
+
 export interface ReadRuns {
   readonly runs: readonly SavedRun[];
   readonly sealed: readonly Sealed[];
+  readonly issues?: readonly SavedIssue[];
+  readonly tests?: readonly GeneratedTest[];
 }
 
 /** One record of a file: a line of JSONL, a member of an object, an element of a list, or the whole file. */

@@ -68,7 +68,10 @@ function count(
   const best = { ...DEFAULT_BEST, seed, draws, enumerateUpTo: draws };
   const curves = new Curves({ ks: ks ?? doubling(issues), presets, axes: [], resamples, best });
   const repositories = new ByRepository(presets.map(({ name }) => name));
-  for (const issue of issues) repositories.add(issue, curves.add(issue).picks);
+  for (const issue of issues) {
+    const numbers = curves.add(issue);
+    if (numbers !== null) repositories.add(issue, numbers.picks);
+  }
   return { curves, repositories };
 }
 
@@ -89,7 +92,7 @@ function pairable(issues: readonly ScoredIssue[], presets: readonly Preset[]): r
   return issues.map((issue) => {
     const { instanceId, repo, candidates } = issue;
     const entries = candidates.map(({ entry }) => entry);
-    const right = new Set(candidates.filter(({ resolved }) => resolved === true).map(({ entry }) => entry.id));
+    const right = new Set(candidates.filter(({ resolved }) => resolved).map(({ entry }) => entry.id));
     const all = Math.max(1, candidates.length);
     return {
       instanceId,
@@ -108,7 +111,7 @@ export function returnedBy(runs: readonly ReportedRun[], issues: readonly Scored
   const labels = new Map(
     issues.map(({ instanceId, candidates }) => [
       instanceId,
-      new Map(candidates.map(({ entry, resolved }) => [entry.id, resolved === true])),
+      new Map(candidates.map(({ entry, resolved }) => [entry.id, resolved])),
     ]),
   );
   const stages = new Map<string, number>();
@@ -120,8 +123,10 @@ export function returnedBy(runs: readonly ReportedRun[], issues: readonly Scored
     stages.set(stage, (stages.get(stage) ?? 0) + 1);
     without += Number(candidate_id === null);
     const known = labels.get(instance_id);
-    labelled += Number(known !== undefined);
-    resolved += Number(known?.get(candidate_id ?? '') === true);
+    // A run that returned a patch without a label is neither right nor wrong; one that returned none is not right.
+    const right = candidate_id === null ? known && false : known?.get(candidate_id);
+    labelled += Number(right !== undefined);
+    resolved += Number(right === true);
   }
   return {
     runs: runs.length,

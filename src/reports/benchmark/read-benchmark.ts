@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { BadInputError } from '../../core/errors/errors.js';
 import { repositoryOf } from '../../core/run/issue.js';
 import { readScoreMatrix } from '../../io/inputs/score-matrix.js';
-import type { ScoredIssue } from '../../statistics/curves/scored-issue.js';
+import { labelled, type ScoredIssue } from '../../statistics/curves/scored-issue.js';
 import type { Benchmarked } from './make-benchmark.js';
 import { readReportedRun, type ReportedRun } from './reported-run.js';
 import { runLabels, type RunLabels } from './run-labels.js';
@@ -74,7 +74,7 @@ function scored({ request, entries, usage }: ReportedRun, labels: RunLabels): Sc
   return {
     instanceId: instance_id,
     repo: repositoryOf(instance_id) ?? instance_id,
-    candidates: entries.map((entry) => ({ entry, resolved: own.get(entry.id) ?? null, cost, axes: {} })),
+    ...labelled(entries.map((entry) => ({ entry, resolved: own.get(entry.id) ?? null, cost, axes: {} }))),
   };
 }
 

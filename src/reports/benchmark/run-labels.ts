@@ -1,4 +1,6 @@
 import { join } from 'node:path';
+import { findPreset } from '../../../verifiers/hybrid/presets.js';
+import { decide } from '../../../verifiers/hybrid/select.js';
 import { statSync } from 'node:fs';
 import { BadInputError } from '../../core/errors/errors.js';
 import { readRecords } from '../../io/records/records.js';
@@ -24,6 +26,8 @@ export async function runLabels(paths: readonly string[], runs: readonly Reporte
       candidates.candidate({ ...at, candidate_id: id });
       known.add(keyOf(at.instance_id, id));
     }
+    const { candidate_id } = decide(at.instance_id, entries, findPreset(request.preset));
+    if (candidate_id !== null) candidates.returns(at.instance_id, candidate_id);
   }
   const labels = new Map<string, Map<string, boolean>>();
   for (const { instance_id, candidate_id, resolved } of await sealedRows(paths, candidates)) {

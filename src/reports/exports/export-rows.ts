@@ -5,7 +5,8 @@ import { balanced, splitOf, type TrainingPair } from './export-formats.js';
 import { r2eTrajectory } from './export-formats.js';
 import { rlRows } from './export-formats.js';
 import type { Entry } from '../../../verifiers/hybrid/entry.js';
-import { scoresOf } from '../rescore-files.js';
+import { modelName, prediction } from '../write-run.js';
+import { scoresOf } from '../set-files.js';
 import { exportSource, type ExportedInstance } from './export-source.js';
 
 export const EXPORT_FORMATS = ['swe-bench', 'predictions', 'r2e-gym', 'scores', 'pairs', 'rl'] as const;
@@ -43,7 +44,7 @@ function rowsOf(instance: ExportedInstance, options: ExportOptions): readonly un
     case 'swe-bench':
       return [selected(instance)];
     case 'predictions':
-      return candidates.map(prediction);
+      return candidates.map(({ candidate_id: model, ...candidate }) => prediction({ ...candidate, model }));
     case 'r2e-gym':
       return candidates.map((candidate) => r2eTrajectory(instance, candidate, own.get(candidate.candidate_id) ?? null));
     case 'scores':
@@ -58,12 +59,8 @@ function rowsOf(instance: ExportedInstance, options: ExportOptions): readonly un
 
 const NO_LABELS: ReadonlyMap<string, boolean> = new Map();
 
-function prediction({ instance_id, candidate_id, patch }: Candidate): unknown {
-  return { instance_id, model_name_or_path: candidate_id, model_patch: patch };
-}
-
 /** As the harness reads it: one prediction an instance, an empty patch where none was worth returning. */
-function selected({ instance_id, candidates, selection }: ExportedInstance): unknown {
+function selected({ instance_id, candidates, selection, preset }: ExportedInstance): unknown {
   if (selection === null) {
     throw new BadInputError(
       'holds no selection.',
@@ -72,7 +69,7 @@ function selected({ instance_id, candidates, selection }: ExportedInstance): unk
     );
   }
   const patch = candidates.find(({ candidate_id }) => candidate_id === selection.candidate_id)?.patch ?? '';
-  return { instance_id, model_name_or_path: 'bestk', model_patch: patch };
+  return prediction({ instance_id, model: modelName(preset), patch });
 }
 
 /** Two passes, so that only ids and labels are held: which candidates, then their conversations. */

@@ -18,6 +18,8 @@ export interface ExportedInstance {
   readonly verdicts: readonly Verdict[];
   readonly cells: readonly Cell[];
   readonly selection: Selection | null;
+  /** Null where nothing was selected. */
+  readonly preset: string | null;
 }
 
 const RunFile = z.object({
@@ -28,6 +30,7 @@ const RunFile = z.object({
       environment: z.object({ image: z.string() }),
     }),
     candidates: z.array(Candidate).nullable(),
+    preset: z.string(),
   }),
 });
 
@@ -38,14 +41,19 @@ const RunFile = z.object({
 export async function* exportSource(folder: string): AsyncGenerator<ExportedInstance> {
   if (existsSync(join(folder, 'run.json'))) {
     yield await ofRun(folder);
-  } else if (existsSync(join(folder, 'instances'))) {
-    for (const name of readdirSync(join(folder, 'instances')).sort())
-      yield await ofRun(join(folder, 'instances', name));
+  } else if (existsSync(join(folder, 'selections.jsonl'))) {
+    for (const run of runsOf(folder)) yield await ofRun(run);
   } else if (existsSync(join(folder, 'candidates.jsonl'))) {
     yield* ofImport(folder);
   } else {
     throw new BadInputError('is no folder of bestk’s.', { file: folder, field: '--run' }, 'Give the --out of a run.');
   }
+}
+
+/** Of a set, which has a folder an instance. */
+function runsOf(folder: string): readonly string[] {
+  const names = readdirSync(folder).sort();
+  return names.map((name) => join(folder, name)).filter((each) => existsSync(join(each, 'run.json')));
 }
 
 async function ofRun(folder: string): Promise<ExportedInstance> {
@@ -59,6 +67,7 @@ async function ofRun(folder: string): Promise<ExportedInstance> {
     verdicts: await rows(join(folder, 'verdicts.jsonl'), Verdict),
     cells: await rows(join(folder, 'matrix.jsonl'), Cell),
     selection: await document(join(folder, 'selection.json'), Selection),
+    preset: request.preset,
   };
 }
 
@@ -66,7 +75,7 @@ async function* ofImport(folder: string): AsyncGenerator<ExportedInstance> {
   const imported = await ImportedFolder.open(folder);
   for (const { instance_id, problem_statement, image } of imported.instances()) {
     const candidates = await imported.candidates(instance_id);
-    const nothing = { verdicts: [], cells: [], selection: null };
+    const nothing = { verdicts: [], cells: [], selection: null, preset: null };
     yield { instance_id, problem_statement: problem_statement ?? '', image, candidates, ...nothing };
   }
 }

@@ -60,7 +60,7 @@ export function gapsSection({ gaps, returned, curves }: BenchmarkReport): Sectio
       ...(coverage === null
         ? []
         : [
-            `${amount(coverage.candidates)} candidates of ${amount(coverage.issues)} issues in ${amount(coverage.repos)} repositories; ${coverage.issues_without_candidates} issues have none, ${coverage.issues_below_largest_k} have fewer than the largest K (there K means all they have). ${coverage.ungraded_candidates} candidates have no label and count as not right; ${coverage.without_patch} have no patch to return.`,
+            `${amount(coverage.candidates)} candidates of ${amount(coverage.issues)} issues in ${amount(coverage.repos)} repositories; ${coverage.issues_without_candidates} issues have none, ${coverage.issues_below_largest_k} have fewer than the largest K (there K means all they have). ${coverage.ungraded_candidates} candidates have no label and are left out; ${coverage.without_patch} have no patch to return.`,
           ]),
       ...(gaps === null
         ? []

@@ -22,8 +22,10 @@ export interface CoverageReport {
   readonly issues_without_candidates: number;
   /** Issues with fewer candidates than the largest k; there, k means all they have. */
   readonly issues_below_largest_k: number;
-  /** Candidates whose hidden tests could not be run; they count as not right. */
+  /** Candidates without a label; they are in no rate, and nowhere else counted here. */
   readonly ungraded_candidates: number;
+  /** Issues none of whose candidates has a label; likewise. */
+  readonly ungraded_issues: number;
   /** Candidates without a patch to return. */
   readonly without_patch: number;
   /** Candidates about which each thing is known. */
@@ -35,15 +37,21 @@ export class Coverage {
   private readonly sizes = new Map<number, number>();
   private readonly known = new Map<string, number>(COLUMNS.map((column) => [column, 0]));
   private issues = 0;
-  private ungraded = 0;
+  private without = { candidates: 0, issues: 0 };
   private withoutPatch = 0;
 
-  add({ repo, candidates }: ScoredIssue): void {
+  /** An issue none of whose candidates has a label. */
+  ungraded({ ungraded }: ScoredIssue): void {
+    this.without.issues += 1;
+    this.without.candidates += ungraded;
+  }
+
+  add({ repo, candidates, ungraded }: ScoredIssue): void {
     this.issues += 1;
+    this.without.candidates += ungraded;
     if (this.repos.size < 100_000) this.repos.add(repo);
     this.sizes.set(candidates.length, (this.sizes.get(candidates.length) ?? 0) + 1);
-    for (const { entry, resolved } of candidates) {
-      this.ungraded += Number(resolved === null);
+    for (const { entry } of candidates) {
       this.withoutPatch += Number(!entry.has_source_change || entry.applies === false);
       for (const column of COLUMNS) this.count(column, entry[column]);
       for (const [measure, score] of Object.entries(entry.measures ?? {})) this.count(measure, score);
@@ -67,7 +75,8 @@ export class Coverage {
       candidates: sizes.reduce((sum, [size, issues]) => sum + size * issues, 0),
       issues_without_candidates: this.sizes.get(0) ?? 0,
       issues_below_largest_k: sizes.reduce((sum, [size, issues]) => sum + (size < largestK ? issues : 0), 0),
-      ungraded_candidates: this.ungraded,
+      ungraded_candidates: this.without.candidates,
+      ungraded_issues: this.without.issues,
       without_patch: this.withoutPatch,
       known: Object.fromEntries(this.known),
     };

@@ -11,7 +11,7 @@ import type { ByK, CurvesReport, PresetReport } from './curves-report.js';
 import { costAtEqualBest, DistinctPatches, type EqualBestReport } from './equal-best.js';
 import { passAtK } from './pass-at-k.js';
 import { PresetTally } from './preset-tally.js';
-import { countRight, real, type ScoredIssue } from './scored-issue.js';
+import { countRight, isUngraded, real, type ScoredIssue } from './scored-issue.js';
 
 export interface CurvesRequest {
   /** Rising, without twins, at least one. */
@@ -47,8 +47,12 @@ export class Curves {
     this.axes = axes.map((axis) => new AxisCurve(axis, presets, ks.at(-1) ?? 1, best));
   }
 
-  /** @returns what was found about the issue, for those who count further */
-  add(issue: ScoredIssue): IssueNumbers {
+  /** @returns what was found about the issue, for those who count further; null when none of its candidates has a label */
+  add(issue: ScoredIssue): IssueNumbers | null {
+    if (isUngraded(issue)) {
+      this.coverage.ungraded(issue);
+      return null;
+    }
     const numbers = numbersOf(issue, this.request.presets, this.request.ks, this.request.best);
     const { n, right, curves, picks } = numbers;
     const isSensitive = right > 0 && right < n;
@@ -220,5 +224,5 @@ export function picksRight(issue: ScoredIssue, preset: Preset, chance: number): 
   if (chance > 1 - 1e-9) return true;
   const entries = issue.candidates.map(({ entry }) => entry);
   const { candidate_id } = decide(issue.instanceId, entries, preset);
-  return issue.candidates.some(({ entry, resolved }) => entry.id === candidate_id && resolved === true);
+  return issue.candidates.some(({ entry, resolved }) => entry.id === candidate_id && resolved);
 }

@@ -3,8 +3,8 @@ import type { Entry } from '../../../verifiers/hybrid/entry.js';
 /** A candidate with what only statistics may know of it. */
 export interface LabelledEntry {
   readonly entry: Entry;
-  /** Whether the hidden tests call it right; null when they could not be run, which counts as not right. */
-  readonly resolved: boolean | null;
+  /** Whether the hidden tests call it right. */
+  readonly resolved: boolean;
   /** What sampling and verifying it cost, in one unit for the whole file; null when unknown. */
   readonly cost: number | null;
   /** Any further numeric column by name, e.g. context tokens. */
@@ -17,11 +17,26 @@ export interface ScoredIssue {
   /** The cluster for intervals that resample whole repositories. */
   readonly repo: string;
   readonly candidates: readonly LabelledEntry[];
+  /** Candidates that have no label: of them nothing is known, and they are in no rate. */
+  readonly ungraded: number;
+}
+
+/** Those with a label, and how many have none. */
+export function labelled(
+  candidates: readonly (Omit<LabelledEntry, 'resolved'> & { readonly resolved: boolean | null })[],
+): Pick<ScoredIssue, 'candidates' | 'ungraded'> {
+  const graded = candidates.flatMap(({ resolved, ...rest }) => (resolved === null ? [] : [{ ...rest, resolved }]));
+  return { candidates: graded, ungraded: candidates.length - graded.length };
+}
+
+/** Whether nothing is known of any of its candidates, which is something else than having none. */
+export function isUngraded({ candidates, ungraded }: ScoredIssue): boolean {
+  return candidates.length === 0 && ungraded > 0;
 }
 
 /** Right candidates. */
 export function countRight(issue: ScoredIssue): number {
-  return issue.candidates.reduce((sum, { resolved }) => sum + (resolved === true ? 1 : 0), 0);
+  return issue.candidates.reduce((sum, { resolved }) => sum + Number(resolved), 0);
 }
 
 /** The number at an index known to be inside; spares the hot loops a check for `undefined`. */

@@ -75,10 +75,13 @@ describe('bestk solve', () => {
     ).toEqual(['abs_step_limit', 'agent', 'max_step_limit']);
     const lost = candidates.find(({ patch }) => patch.includes('notes.md'));
     expect(lost?.patch).toContain('+x');
-    expect(cli.readLines('out/predictions.jsonl')[0]).toMatchObject({
-      model_name_or_path: 'agent__rollout-1',
-      instance_id: calculatorIssue.instance_id,
-    });
+    expect(cli.readLines('out/predictions.jsonl')).toMatchObject([
+      {
+        instance_id: calculatorIssue.instance_id,
+        model_name_or_path: 'bestk-deepswe',
+        model_patch: candidates.find(({ candidate_id }) => candidate_id === chosen)?.patch,
+      },
+    ]);
     expect(cli.readJson('out/run.json')).toMatchObject({ provenance: { agent: { model: 'agent', format: 'xml' } } });
 
     const again = await cli.run([

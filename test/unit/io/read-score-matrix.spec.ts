@@ -80,12 +80,16 @@ describe('a score matrix', () => {
     ]);
   });
 
-  it('keeps an issue without candidates and a candidate without a grade', async () => {
+  it('keeps an issue without candidates, and counts a candidate without a grade apart', async () => {
     const issues = await read([
       { instance_id: 'a', resolved: [] },
       { instance_id: 'b', resolved: [null, true] },
     ]);
-    expect(issues.map(({ candidates }) => candidates.map(({ resolved }) => resolved))).toEqual([[], [null, true]]);
+    expect(issues.map(({ candidates }) => candidates.map(({ entry, resolved }) => [entry.id, resolved]))).toEqual([
+      [],
+      [['1', true]],
+    ]);
+    expect(issues.map(({ ungraded }) => ungraded)).toEqual([0, 1]);
   });
 
   const row = { instance_id: 'a__b-1', resolved: [0, 1] };

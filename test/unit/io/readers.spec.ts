@@ -1,9 +1,9 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readCandidates } from '../../../src/io/inputs/candidates.js';
-import { readIssue } from '../../../src/io/datasets/issues.js';
-import { readTests } from '../../../src/io/inputs/candidates.js';
+import { readAllCandidates } from '../../../src/io/inputs/candidates.js';
+import { type IssuesOptions, readIssues } from '../../../src/io/datasets/issues.js';
+import { readAllTests } from '../../../src/io/inputs/candidates.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'bestk-readers-'));
 let files = 0;
@@ -17,7 +17,11 @@ function file(content: string | Uint8Array): string {
 const json = (value: unknown): string => JSON.stringify(value);
 const lines = (...values: unknown[]): string => values.map((value) => `${json(value)}\n`).join('');
 
-describe('readIssue', () => {
+const readIssue = async (path: string, options?: IssuesOptions) => (await readIssues(path, options))[0];
+const readCandidates = async (path: string, id: string) => (await readAllCandidates(path, [id])).get(id) ?? [];
+const readTests = async (path: string, id: string) => (await readAllTests(path, [id])).get(id) ?? [];
+
+describe('readIssues', () => {
   const own = { instance_id: 'a', problem_statement: 'p', environment: { image: 'i:1' } };
   const row = {
     instance_id: 'r',
@@ -49,33 +53,31 @@ describe('readIssue', () => {
     });
     expect(await readIssue(file(JSON.stringify(own, null, 2)))).toEqual(issue);
     expect(await readIssue(file(`\ufeff${json(own)}\r\n`))).toEqual(issue);
-    expect(await readIssue(file(json([own, row])), { instanceId: 'a' })).toEqual(issue);
+    expect(await readIssue(file(json([own, row])), { instances: ['a'] })).toEqual(issue);
   });
 
   it('takes a SWE-bench row with an image, and nothing of it that tells the answer', async () => {
-    const issue = await readIssue(file(lines(own, row)), { instanceId: 'r', image: 'x:2' });
+    const issue = await readIssue(file(lines(own, row)), { instances: ['r'], image: ['x:2'] });
     expect(issue.environment).toMatchObject({ image: 'x:2', base_commit: null });
     expect(json(issue)).not.toContain('CANARY');
   });
 
   it('names the instances it holds', async () => {
     const many = lines(...[1, 2, 3, 4, 5, 6, 7].map((n) => ({ ...own, instance_id: `i${n}` })));
-    await expect(readIssue(file(many), { instanceId: 'zz' })).rejects.toMatchObject({
+    await expect(readIssue(file(many), { instances: ['zz'] })).rejects.toMatchObject({
       next: 'It holds: i1, i2, i3, i4, i5, and 2 more',
     });
-    await expect(readIssue(file(many))).rejects.toMatchObject({
-      next: 'Choose one with --instance: i1, i2, i3, i4, i5, and 2 more',
-    });
+    const all = await readIssues(file(many));
+    expect(all.map(({ instance_id }) => instance_id)).toEqual(['i1', 'i2', 'i3', 'i4', 'i5', 'i6', 'i7']);
   });
 
   it('prefers the image it is told to that of the file', async () => {
-    expect((await readIssue(file(json(own)), { image: 'x:2' })).environment.image).toBe('x:2');
+    expect((await readIssue(file(json(own)), { image: ['x:2'] })).environment.image).toBe('x:2');
   });
 
   it.each([
     ['a row without an image', json(row), {}, /field "environment\.image": is missing/],
-    ['several instances', lines(own, { ...own, instance_id: 'b' }), {}, /holds 2 instances/],
-    ['an unknown instance', lines(own), { instanceId: 'zz' }, /holds no instance "zz"/],
+    ['an unknown instance', lines(own), { instances: ['zz'] }, /holds no instance "zz"/],
     [
       'a relative workdir',
       json({ ...own, environment: { image: 'i', workdir: 'x' } }),
@@ -86,7 +88,7 @@ describe('readIssue', () => {
     [
       'an instance that stands there twice',
       lines(own, row, own),
-      { instanceId: 'a' },
+      { instances: ['a'] },
       /line 3, field "instance_id": "a" stands already on line 1/,
     ],
     ['the same instance twice', lines(own, own), {}, /line 2, field "instance_id": "a" stands already on line 1/],

@@ -1,7 +1,7 @@
 import { mkdtempSync, openSync, closeSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readCandidates } from '../../../src/io/inputs/candidates.js';
+import { readAllCandidates } from '../../../src/io/inputs/candidates.js';
 import { readRecords, type Located } from '../../../src/io/records/records.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'bestk-records-'));
@@ -113,7 +113,7 @@ describe('a large file', () => {
       most = Math.max(most, process.memoryUsage().rss);
     }, 5);
     const before = process.memoryUsage().rss;
-    const candidates = await readCandidates(path, 'wanted');
+    const candidates = (await readAllCandidates(path, ['wanted'])).get('wanted') ?? [];
     clearInterval(watch);
     rmSync(path);
     expect(candidates).toHaveLength(1);

@@ -1,21 +1,21 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readAllLabels, readLabels } from '../../../src/reports/labels.js';
+import { labelsOf, readAllLabels } from '../../../src/reports/labels.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'bestk-labels-'));
 afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-function labels(...rows: readonly (readonly [id: string, resolved: unknown, instance?: string])[]) {
+async function labels(...rows: readonly (readonly [id: string, resolved: unknown, instance?: string])[]) {
   const path = join(folder, 'labels.jsonl');
   const records = rows.map(([candidate_id, resolved, instance_id = 'a']) => ({ instance_id, candidate_id, resolved }));
   writeFileSync(path, records.map((record) => `${JSON.stringify(record)}\n`).join(''));
-  return readLabels(path, 'a');
+  return labelsOf(await readAllLabels(path), 'a', path);
 }
 
-describe('readLabels', () => {
+describe('labels of an instance', () => {
   it('reads true, false, 1 and 0 of the instance at hand', async () => {
     expect([...(await labels(['x', true], ['y', 0], ['z', 1], ['v', false], ['x', false, 'b']))]).toEqual([
       ['x', true],

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { EXECUTION_FREE, judgeMeasure, MeasureName, measuresShown } from '../../../src/core/run/measure.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
 import { readScoreMatrix } from '../../../src/io/inputs/score-matrix.js';
-import { scoresOf } from '../../../src/reports/rescore-files.js';
+import { scoresOf } from '../../../src/reports/set-files.js';
 import { describeCandidates } from '../../../src/runs/entries.js';
 import { Curves } from '../../../src/statistics/curves/curves.js';
 import { DEFAULT_BEST } from '../../../src/statistics/curves/best-at-k.js';

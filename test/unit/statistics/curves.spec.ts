@@ -107,15 +107,17 @@ describe('curves of a small matrix', () => {
   });
 
   it('counts what the numbers rest on', () => {
-    const empty: ScoredIssue = { instanceId: 'e__e-1', repo: 'e/e', candidates: [] };
-    const ungraded = issueOf([entryOf('x', { has_source_change: false })], [null], 'u__u-1');
-    const { coverage, pass_at_k } = report([...issues, empty, ungraded]);
+    const empty: ScoredIssue = { instanceId: 'e__e-1', repo: 'e/e', candidates: [], ungraded: 0 };
+    const ungraded = issueOf([entryOf('x')], [null], 'u__u-1');
+    const half = issueOf([entryOf('x'), entryOf('y', { has_source_change: false })], [null, false], 'h__h-1');
+    const { coverage, pass_at_k } = report([...issues, empty, ungraded, half]);
     expect(coverage).toMatchObject({
       issues: 7,
       candidates: 21,
       issues_without_candidates: 1,
       issues_below_largest_k: 2,
-      ungraded_candidates: 1,
+      ungraded_candidates: 2,
+      ungraded_issues: 1,
       without_patch: 1,
     });
     expect(pass_at_k['4']?.value).toBeCloseTo(4 / 7, 12);

@@ -4,7 +4,7 @@ import { poolOf } from '../../../verifiers/hybrid/pool.js';
 import { compareBy } from '../../../verifiers/hybrid/rank-key.js';
 import type { Preset } from '../../../verifiers/hybrid/stage.js';
 import { selectBest } from '../../../verifiers/hybrid/select.js';
-import type { ScoredIssue } from '../../../src/statistics/curves/scored-issue.js';
+import { labelled as withLabels, type ScoredIssue } from '../../../src/statistics/curves/scored-issue.js';
 import { anyPool, entryOf } from '../verifiers/hybrid/entry-of.js';
 
 export function issueOf(entries: readonly Entry[], resolved: readonly (boolean | null)[], id = 'o__r-1'): ScoredIssue {
@@ -14,7 +14,7 @@ export function issueOf(entries: readonly Entry[], resolved: readonly (boolean |
     cost: null,
     axes: {},
   }));
-  return { instanceId: id, repo: 'o/r', candidates };
+  return { instanceId: id, repo: 'o/r', ...withLabels(candidates) };
 }
 
 /** An issue of `n` candidates of which the first `c` are right, and nothing else is known. */
@@ -42,8 +42,9 @@ export function anyTiedIssue(max = 9): fc.Arbitrary<ScoredIssue> {
 }
 
 function labelled(pool: Entry[]): fc.Arbitrary<ScoredIssue> {
-  const label = fc.option(fc.boolean(), { freq: 9 });
-  return fc.array(label, { minLength: pool.length, maxLength: pool.length }).map((resolved) => issueOf(pool, resolved));
+  return fc
+    .array(fc.boolean(), { minLength: pool.length, maxLength: pool.length })
+    .map((resolved) => issueOf(pool, resolved));
 }
 
 /** Every k-subset of a list. */
@@ -59,7 +60,7 @@ export function subsetsOf<T>(items: readonly T[], k: number): T[][] {
  */
 export function bestByEnumeration(issue: ScoredIssue, preset: Preset, k: number): number {
   const chances = subsetsOf(issue.candidates, k).map((subset) => {
-    const labels = new Map(subset.map(({ entry, resolved }) => [entry.id, Number(resolved === true)]));
+    const labels = new Map(subset.map(({ entry, resolved }) => [entry.id, Number(resolved)]));
     const entries = subset.map(({ entry }) => entry);
     const { candidate_id, stages } = selectBest('i', entries, preset, new Map());
     if (candidate_id === null) return 0;

@@ -1,56 +1,64 @@
-import { rename, rm, writeFile, appendFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { createWriteStream, type WriteStream } from 'node:fs';
+import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Entry } from '../../verifiers/hybrid/entry.js';
-import { writeRun, type FinishedRun } from './write-run.js';
+import { type FinishedRun, makeFolder, selectedPrediction, writeRun } from './write-run.js';
 
-/** What was not rescored, and why. */
+/** An instance of which there is no report, and why. */
 export interface Skipped {
   readonly instance_id: string;
   readonly reason: string;
+  /** `bad-input`, or what was not available. */
+  readonly code: string;
 }
 
-/** The files of a rescoring: a folder an instance, and what they come to together. */
-export class RescoreFiles {
+const NAMES = ['selections', 'predictions', 'candidates', 'scores', 'skipped'] as const;
+type Name = (typeof NAMES)[number];
+
+/** The files of a set of instances: a folder each, and what they come to together. */
+export class SetFiles {
+  private readonly streams = new Map<Name, WriteStream>();
+
   constructor(private readonly folder: string) {}
 
   /** A run's report in its instance's folder, and its lines in the common files. */
   async add(run: FinishedRun, entries: readonly Entry[], labels: ReadonlyMap<string, boolean> | null): Promise<void> {
-    const { instance_id, candidate_id } = run.result.selection;
-    await writeRun(join(this.folder, 'instances', folderName(instance_id)), run);
+    const { instance_id } = run.result.selection;
+    const candidates = await writeRun(join(this.folder, folderName(instance_id)), run);
     await this.line('selections', run.result.selection);
-    const model_name_or_path = `bestk-${run.request.preset}`;
-    await this.line('predictions', {
-      instance_id,
-      model_name_or_path,
-      model_patch: run.result.patch ?? '',
-      candidate_id,
-    });
+    await this.line('predictions', selectedPrediction(run.request.preset, run.result));
+    for (const { candidate_id, patch } of candidates)
+      await this.line('candidates', { instance_id, candidate_id, patch });
     if (labels !== null) await this.line('scores', scoresOf(instance_id, entries, labels));
   }
 
-  /** Begins anew: what an earlier, interrupted rescoring left is made again from stored results. */
-  async begin(): Promise<void> {
-    for (const name of ['selections', 'predictions', 'scores', 'skipped']) await rm(this.part(name), { force: true });
+  async skip(skipped: Skipped): Promise<void> {
+    await this.line('skipped', skipped);
   }
 
-  /** Gives the files their names. @returns whether there are scores with labels */
-  async finish(skipped: readonly Skipped[]): Promise<void> {
-    await writeFile(this.part('skipped'), skipped.map((row) => `${JSON.stringify(row)}\n`).join(''));
-    for (const name of ['selections', 'predictions', 'scores', 'skipped']) {
-      await rename(this.part(name), this.path(name)).catch(() => undefined);
+  /** Begins anew: what an earlier, interrupted command left is made again from stored results. */
+  async begin(): Promise<void> {
+    await makeFolder(this.folder);
+    for (const name of NAMES) this.streams.set(name, createWriteStream(this.part(name)));
+  }
+
+  /** Gives the files their names. */
+  async finish(): Promise<void> {
+    for (const [name, stream] of this.streams) {
+      stream.end();
+      await once(stream, 'finish');
+      await rename(this.part(name), join(this.folder, `${name}.jsonl`));
     }
   }
 
-  path(name: string): string {
-    return join(this.folder, `${name}.jsonl`);
+  private async line(name: Name, value: unknown): Promise<void> {
+    const stream = this.streams.get(name);
+    if (stream?.write(`${JSON.stringify(value)}\n`) === false) await once(stream, 'drain');
   }
 
-  private async line(name: string, value: unknown): Promise<void> {
-    await appendFile(this.part(name), `${JSON.stringify(value)}\n`);
-  }
-
-  private part(name: string): string {
-    return `${this.path(name)}.part`;
+  private part(name: Name): string {
+    return join(this.folder, `${name}.jsonl.${process.pid}.part`);
   }
 }
 
@@ -84,7 +92,7 @@ export function scoresOf(
 }
 
 /** Ids may hold anything; a folder's name may not. */
-function folderName(instanceId: string): string {
+export function folderName(instanceId: string): string {
   return instanceId
     .replace(/[^\w.@-]+/g, '_')
     .replace(/^\.+/, '_')
