@@ -7,6 +7,8 @@ export type ToolCall = z.infer<typeof ToolCall>;
 export const Message = z.object({
   role: z.enum(['system', 'user', 'assistant', 'tool']),
   content: z.string(),
+  /** What an assistant thought before its calls: models that think between calls want it back. Shown to no other. */
+  reasoning: z.string().optional(),
   /** Calls of an assistant's turn. */
   tool_calls: z.array(ToolCall).optional(),
   /** The call that a `tool` message answers. */

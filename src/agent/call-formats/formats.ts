@@ -70,9 +70,10 @@ export const toolsFormat: ActionFormat = {
   },
 
   // A call that is not answered makes servers refuse the history: only the first is kept.
-  answered: ({ text, tool_calls: calls }) => ({
+  answered: ({ text, reasoning, tool_calls: calls }) => ({
     role: 'assistant',
     content: splitThought(text).answer.trim(),
+    ...(calls[0] === undefined || reasoning === '' ? {} : { reasoning }),
     ...(calls[0] === undefined ? {} : { tool_calls: [{ ...calls[0], arguments: sound(calls[0].arguments) }] }),
   }),
   observed: ({ tool_calls: [first] }, observation) =>

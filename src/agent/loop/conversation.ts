@@ -40,7 +40,7 @@ export class Conversation {
       observed: format.observed(completion, observation),
       tokens: null,
     });
-    // Not the output: what the model thought is not shown to it again.
+    // Not the output: most of what the model thought is not shown to it again.
     this.counted = completion.usage?.input_tokens ?? null;
   }
 
@@ -79,9 +79,10 @@ export class Conversation {
 
   private async tokensOf(exchange: Exchange): Promise<number> {
     const { answered, observed } = exchange;
-    const calls = (answered.tool_calls ?? []).map((call) => call.name + call.arguments).join('');
+    const { content, reasoning = '', tool_calls: called = [] } = answered;
+    const calls = called.map((call) => call.name + call.arguments).join('');
     exchange.tokens ??=
-      (await this.tokenizer.count(answered.content + calls)) +
+      (await this.tokenizer.count(reasoning + content + calls)) +
       (await this.tokenizer.count(observed.content)) +
       2 * TOKENS_OF_FRAME;
     return exchange.tokens;

@@ -4,10 +4,11 @@ import { backOffMs, pause } from '../../core/async/retry.js';
 import { FairSemaphore } from '../../core/async/semaphore.js';
 import type { UnavailableError } from '../../core/errors/errors.js';
 import { ContextTooLongError, ModelUnavailableError } from '../../core/errors/unavailable.js';
-import { type Completion, type CompletionRequest, LlmClient, type Message } from '../../ports/llm-client.js';
+import { type Completion, type CompletionRequest, LlmClient } from '../../ports/llm-client.js';
 import { connect, type OpenAiEndpoint } from './connection.js';
 import { describeFailure, type Failure } from './failure.js';
-import { readReply } from './reply.js';
+import { cutReply, readReply } from './reply.js';
+import { onTheWire, refusedParameter, type Refusable } from './wire.js';
 
 export interface OpenAiOptions extends OpenAiEndpoint {
   /** Calls under way at once; one that waits before a retry does not count. */
@@ -31,6 +32,8 @@ export class OpenAiLlmClient extends LlmClient {
   readonly #options: OpenAiOptions;
   readonly #slots: FairSemaphore;
   readonly #secrets: readonly string[];
+  /** Parameters that a model was asked with once and refused, by model. */
+  readonly #refused = new Map<string, ReadonlySet<Refusable>>();
   #connection: Promise<OpenAI> | undefined;
   #answered = false;
 
@@ -68,15 +71,21 @@ export class OpenAiLlmClient extends LlmClient {
     const timeoutMs = this.#options.timeoutS * 1000;
     this.#connection ??= connect(this.#options, timeoutMs);
     const client = await this.#connection;
+    const refused = this.#refused.get(request.model) ?? new Set();
     try {
       const raw = await withDeadline(timeoutMs, signal, async (both) =>
-        client.chat.completions.create(onTheWire(request), { signal: both }),
+        client.chat.completions.create(onTheWire(request, refused), { signal: both }),
       );
       this.#answered = true;
       return { completion: readReply(raw, request.model) };
     } catch (error) {
       signal.throwIfAborted();
-      return { failure: describeFailure(error, this.#secrets, Date.now()) };
+      const failure = describeFailure(error, this.#secrets, Date.now());
+      if (failure.cutWithinThoughts) return { completion: cutReply(request.model) };
+      const parameter = refusedParameter(failure);
+      if (parameter === null || refused.has(parameter)) return { failure };
+      this.#refused.set(request.model, new Set([...(this.#refused.get(request.model) ?? []), parameter]));
+      return this.#attempt(request, signal);
     }
   }
 
@@ -100,41 +109,4 @@ export class OpenAiLlmClient extends LlmClient {
 function secretsOf({ apiKey, baseUrl }: OpenAiEndpoint): readonly string[] {
   const password = baseUrl === undefined ? '' : decodeURIComponent(new URL(baseUrl).password);
   return [apiKey ?? '', password].filter((secret) => secret !== '');
-}
-
-type Body = OpenAI.ChatCompletionCreateParamsNonStreaming;
-
-/** A request in the words of Chat Completions, and, for a turn to be continued, of vLLM and SGLang. */
-export function onTheWire(request: CompletionRequest): Body {
-  return {
-    model: request.model,
-    messages: request.messages.map(wireMessage),
-    temperature: request.temperature,
-    // eslint-disable-next-line @typescript-eslint/no-deprecated -- its successor is unknown to many local servers
-    max_tokens: request.maxTokens,
-    ...(request.topLogprobs === undefined ? {} : { logprobs: true, top_logprobs: request.topLogprobs }),
-    ...(request.stop === undefined ? {} : { stop: [...request.stop] }),
-    ...(request.continueFinal === true ? { continue_final_message: true, add_generation_prompt: false } : {}),
-    ...constraints(request),
-  };
-}
-
-function constraints({ tools, responseSchema }: CompletionRequest): Partial<Body> {
-  return {
-    ...(tools === undefined ? {} : { tools: tools.map((tool) => ({ type: 'function', function: { ...tool } })) }),
-    ...(responseSchema === undefined
-      ? {}
-      : { response_format: { type: 'json_schema', json_schema: { ...responseSchema, strict: true } } }),
-  };
-}
-
-function wireMessage({ role, content, tool_calls: calls, tool_call_id: id }: Message): Body['messages'][number] {
-  if (role === 'tool') return { role, content, tool_call_id: id ?? '' };
-  if (role !== 'assistant' || calls === undefined) return { role, content };
-  const tool_calls = calls.map((call) => ({
-    id: call.id,
-    type: 'function' as const,
-    function: { name: call.name, arguments: call.arguments },
-  }));
-  return { role, content, tool_calls };
 }

@@ -14,6 +14,8 @@ export interface Failure {
   readonly retryAfterMs: number | null;
   /** The prompt and the answer asked for do not fit into the model's context. */
   readonly tooLong: boolean;
+  /** The model used up its answer's tokens on thoughts, which OpenAI tells as an error. */
+  readonly cutWithinThoughts: boolean;
 }
 
 const RETRYABLE_STATUS = new Set([408, 409, 429]);
@@ -21,6 +23,7 @@ const AWAY_STATUS = new Set([502, 503, 504]);
 /** How OpenAI, vLLM, SGLang, TGI and llama.cpp say it; there is no common code. */
 const TOO_LONG =
   /context_length_exceeded|(maximum|max) (context|model) length|exceeds? the (available|maximum|model'?s) (allowed |context )|longer than the model'?s context|must (be <=|have less than) .{0,40}(tokens|max_)/i;
+const CUT = /could not finish the message because max_(completion_)?tokens/i;
 const MAX_DETAIL = 500;
 
 /**
@@ -38,6 +41,7 @@ export function describeFailure(error: unknown, secrets: readonly string[], now:
     away: status === undefined ? !isAnswer(error) : AWAY_STATUS.has(status),
     retryAfterMs: headers === undefined ? null : retryAfter(headers, now),
     tooLong: status !== undefined && [400, 413, 422].includes(status) && TOO_LONG.test(detail),
+    cutWithinThoughts: status === 400 && CUT.test(detail),
   };
 }
 

@@ -59,6 +59,11 @@ export function readReply(raw: unknown, requestedModel: string): Completion {
   };
 }
 
+/** An answer that ended before it began. */
+export function cutReply(model: string): Completion {
+  return { text: '', reasoning: '', tool_calls: [], logprobs: null, finish_reason: 'length', usage: null, model };
+}
+
 function readMessage(
   message: z.infer<typeof Choice>['message'],
 ): Pick<Completion, 'text' | 'reasoning' | 'tool_calls'> {

@@ -129,6 +129,9 @@ describe('calls of the API', () => {
       more: true,
     });
     expect(tools.answered(said)).toEqual({ role: 'assistant', content: 'I look.', tool_calls: [one] });
+    const thought = completion('I look.', { tool_calls: [one], reasoning: 'Where?' });
+    expect(tools.answered(thought)).toMatchObject({ reasoning: 'Where?', tool_calls: [one] });
+    expect(tools.answered(completion('Hm.', { reasoning: 'Where?' }))).not.toHaveProperty('reasoning');
     expect(tools.observed(said, 'x')).toEqual({ role: 'tool', tool_call_id: 'c1', content: 'x' });
   });
 

@@ -115,3 +115,71 @@ it('replays a call with tools, and keeps it apart from one without', async () =>
   const without = completionRequest({ messages: withTools.messages });
   await expect(replay.complete(without, signal)).rejects.toThrow(/does not hold/);
 });
+
+it('hands thoughts back with the calls that they led to, and with nothing else', async () => {
+  const client = await clientOf(() => ({ json: chatReply([{ token: 'ok' }]) }));
+  const messages = [
+    { role: 'assistant' as const, content: '', reasoning: 'a.py it is', tool_calls: [call] },
+    { role: 'tool' as const, content: 'a.py', tool_call_id: 'c1' },
+    { role: 'assistant' as const, content: 'Done.', reasoning: 'enough' },
+  ];
+  await client.complete(completionRequest({ messages }), signal);
+  expect(server.calls[0]?.body.messages).toEqual([
+    expect.objectContaining({ role: 'assistant', reasoning_content: 'a.py it is' }),
+    { role: 'tool', content: 'a.py', tool_call_id: 'c1' },
+    { role: 'assistant', content: 'Done.' },
+  ]);
+});
+
+describe('a model that refuses parameters', () => {
+  const OPENAI = (name: string, more = ''): string =>
+    `Unsupported parameter: '${name}' is not supported with this model.${more}`;
+  const REFUSALS: Readonly<Record<string, string>> = {
+    max_tokens: OPENAI('max_tokens', " Use 'max_completion_tokens' instead."),
+    temperature:
+      "Unsupported value: 'temperature' does not support 0.7 with this model. Only the default (1) is supported.",
+    logprobs: 'deepseek-reasoner does not support logprobs or top_logprobs',
+    stop: OPENAI('stop'),
+  };
+  const picky: AnswerChat = ({ model, ...body }) => {
+    const refused = Object.keys(REFUSALS).find((name) => name in body);
+    if (refused === undefined || model !== 'picky') return { json: chatReply([{ token: 'ok' }]) };
+    return { status: 400, json: { error: { message: REFUSALS[refused] } } };
+  };
+  const request = (model: string): CompletionRequest => completionRequest({ model, temperature: 0.7, stop: ['x'] });
+
+  it('is asked without them, found out once and remembered', async () => {
+    const client = await clientOf(picky);
+    expect(await client.complete(request('picky'), signal)).toMatchObject({ text: 'ok' });
+    expect(server.calls).toHaveLength(5);
+    await client.complete(request('picky'), signal);
+    expect(server.calls).toHaveLength(6);
+    const { body } = server.calls[5] ?? {};
+    expect(body).toMatchObject({ max_completion_tokens: 16 });
+    for (const name of Object.keys(REFUSALS)) expect(body).not.toHaveProperty(name);
+    await client.complete(request('another'), signal);
+    expect(server.calls[6]?.body).toMatchObject({ max_tokens: 16, temperature: 0.7, logprobs: true, stop: ['x'] });
+  });
+
+  it('is found out by calls that are under way at once', async () => {
+    const client = await clientOf(picky);
+    const all = await Promise.all(Array.from({ length: 4 }, () => client.complete(request('picky'), signal)));
+    expect(all.map(({ text }) => text)).toEqual(['ok', 'ok', 'ok', 'ok']);
+  });
+
+  it('and goes on refusing fails, as does one that refuses something else', async () => {
+    for (const message of [OPENAI('stop'), OPENAI('seed'), 'max_tokens must be at least 1']) {
+      const client = await clientOf(() => ({ status: 400, json: { error: { message } } }));
+      await expect(client.complete(request('m'), signal)).rejects.toThrow(message);
+      expect(server.calls).toHaveLength(message === OPENAI('stop') ? 2 : 1);
+      await server.close();
+    }
+    server = await ModelServer.start(picky);
+  });
+});
+
+it('an answer that ended within its thoughts is an answer that says nothing, however it is told', async () => {
+  const message = 'Could not finish the message because max_tokens or model output limit was reached.';
+  const client = await clientOf(() => ({ status: 400, json: { error: { message } } }));
+  expect(await client.complete(withTools, signal)).toMatchObject({ text: '', finish_reason: 'length', logprobs: null });
+});
