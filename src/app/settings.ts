@@ -93,6 +93,10 @@ const KubernetesSettings = z.object({
   BESTK_KUBERNETES_CPU_REQUEST: z.coerce.number().positive().optional(),
   BESTK_KUBERNETES_MEMORY_REQUEST_MB: Positive.min(16).optional(),
   BESTK_KUBERNETES_NON_ROOT: Switch,
+  BESTK_KUBERNETES_SECCOMP: z
+    .string()
+    .regex(/^[^/]/, 'must be a path from the kubelet’s folder `seccomp`, like profiles/bestk.json')
+    .optional(),
   BESTK_KUBERNETES_PENDING: Positive.max(1024).default(16),
   BESTK_KUBERNETES_START_S: Positive.max(86_400).default(600),
   BESTK_KUBERNETES_WORKER_NAME: z.string().min(1).optional(),
@@ -195,6 +199,7 @@ export function clusterOf(s: Settings): ClusterOptions {
     cpuRequest: s.BESTK_KUBERNETES_CPU_REQUEST,
     memoryRequestMb: s.BESTK_KUBERNETES_MEMORY_REQUEST_MB,
     nonRoot: s.BESTK_KUBERNETES_NON_ROOT,
+    seccompProfile: s.BESTK_KUBERNETES_SECCOMP,
     pendingPods: s.BESTK_KUBERNETES_PENDING,
     startS: s.BESTK_KUBERNETES_START_S,
     worker: name === undefined || uid === undefined ? undefined : { name, uid },

@@ -27,6 +27,14 @@ export interface SandboxSpec {
    * the time; `command` while a command runs, for an agent that mostly waits for its model.
    */
   readonly occupies?: 'session' | 'command';
+  /** Whether commands may be run as the tests' user as well; see `SandboxSession.testsUser`. */
+  readonly separatesUsers?: boolean;
+}
+
+/** A user and a group of a sandbox, by their numbers. */
+export interface Ids {
+  readonly uid: number;
+  readonly gid: number;
 }
 
 /** A sandbox of an issue's environment. @param image by id where results are stored under it: a tag may move */
@@ -60,12 +68,16 @@ export interface ExecRequest {
   readonly argv: readonly string[];
   /** Defaults to the session's workdir. */
   readonly cwd?: string;
+  /** `image` is the image's own user, `root` and `tests` are there in sessions with a `testsUser` alone. Default: `image`. */
+  readonly as?: 'image' | 'root' | 'tests';
   /** Added to the image's own environment; nothing of the host's is inherited. */
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string | Uint8Array;
   /** Sees stdout as it comes, before it is capped, in pieces of any size; must not throw. */
   readonly onStdout?: (piece: Uint8Array) => void;
   readonly deadlineS: number;
+  /** Longest silence on stdout, by the host's clock; one that is longer counts as the deadline. Absent = any. */
+  readonly silenceS?: number;
   /**
    * Keep the session after a time-out where the command could be killed inside; what left its process group may still
    * run. Only for sessions whose later output proves nothing.
@@ -106,9 +118,14 @@ export type ExecOutcome =
 export interface SandboxSession extends AsyncDisposable {
   /** Id of the one commit that holds the base; what runs in the container may move every ref, but not this id. */
   readonly baseCommit: string;
+  /**
+   * Who patches and tests run as, where users are kept apart: nobody whom root's files, processes and pipes are open to, and
+   * without any right on the disk but to read. Null when the session was not asked for it, or its engine has no way to it.
+   */
+  readonly testsUser: Ids | null;
   /** @throws SandboxLostError, EngineUnavailableError; also when the exit code is unknown. */
   exec(request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome>;
-  /** @throws SandboxLostError, EngineUnavailableError, EngineDiskFullError */
+  /** The files belong to root where users are kept apart, else to the image's user. @throws SandboxLostError, EngineUnavailableError, EngineDiskFullError */
   writeFiles(files: readonly SandboxFile[], signal: AbortSignal): Promise<void>;
   /** First `maxBytes` of a regular file, or null when none can be read (a symlink or directory counts as none). */
   readFile(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | null>;

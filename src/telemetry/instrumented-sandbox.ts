@@ -3,6 +3,7 @@ import type { Meter } from '../ports/meter.js';
 import {
   type ExecOutcome,
   type ExecRequest,
+  type Ids,
   type ImageDescription,
   Sandbox,
   type SandboxFile,
@@ -99,6 +100,10 @@ class InstrumentedSession implements SandboxSession {
 
   get baseCommit(): string {
     return this.session.baseCommit;
+  }
+
+  get testsUser(): Ids | null {
+    return this.session.testsUser;
   }
 
   async exec(request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {

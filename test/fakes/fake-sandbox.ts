@@ -6,6 +6,7 @@ import {
   Sandbox,
   type ExecOutcome,
   type ExecRequest,
+  type Ids,
   type ImageDescription,
   type SandboxFile,
   type SandboxLimits,
@@ -135,6 +136,7 @@ export class FakeSandbox extends Sandbox {
 
 class FakeSession implements SandboxSession, FakeSessionView {
   readonly baseCommit = 'b'.repeat(40);
+  readonly testsUser: Ids | null;
   #closed = false;
 
   constructor(
@@ -142,7 +144,9 @@ class FakeSession implements SandboxSession, FakeSessionView {
     readonly spec: SandboxSpec,
     readonly files: Map<string, Uint8Array>,
     private readonly onClose: () => void,
-  ) {}
+  ) {
+    this.testsUser = spec.separatesUsers === true ? { uid: 59_999, gid: 59_999 } : null;
+  }
 
   get image(): string {
     return this.spec.image;

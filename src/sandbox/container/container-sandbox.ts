@@ -4,6 +4,7 @@ import { SandboxLostError } from '../../core/errors/unavailable.js';
 import {
   type ExecOutcome,
   type ExecRequest,
+  type Ids,
   Sandbox,
   type SandboxFile,
   type SandboxLimits,
@@ -12,12 +13,13 @@ import {
 } from '../../ports/sandbox.js';
 import type { Container } from './container.js';
 import { type Ground, runRequest } from './execute-command.js';
-import { prepareCommand, type Prepared, readPrepared } from './repository-script.js';
+import { prepareCommand, type Prepared, readPrepared, TESTS_USER } from './repository-script.js';
 import { ResourceGate, saysNoRoom } from './resource-gate.js';
 import { runPlain } from './run-plain.js';
 
 const PREPARE_TIMEOUT_MS = 300_000;
 const IDLE_SESSIONS = 64;
+const ROOT: Ids = { uid: 0, gid: 0 };
 /** The session has its slot already. */
 const ALWAYS: Room = { take: () => Promise.resolve(() => undefined) };
 
@@ -68,6 +70,9 @@ export abstract class ContainerSandbox extends Sandbox {
     this.#gate = gate;
     this.#ttlMs = ttlS * 1000;
   }
+
+  /** Whether commands may be run as root in an image with another user. */
+  protected readonly becomesRoot: boolean = false;
 
   /** A running container of its own for `spec`; leaves nothing behind when it throws. */
   protected abstract start(spec: SandboxSpec, signal: AbortSignal): Promise<Started>;
@@ -136,8 +141,9 @@ export abstract class ContainerSandbox extends Sandbox {
     }
   }
 
-  #session(container: Container, { workdir }: SandboxSpec, prepared: Prepared, { room, release }: Place) {
-    const ground = { container, limits: this.limits, prepared, workdir };
+  #session(container: Container, spec: SandboxSpec, prepared: Prepared, { room, release }: Place) {
+    const testsUser = spec.separatesUsers === true ? this.#testsUser(prepared.ids) : null;
+    const ground = { container, limits: this.limits, prepared, workdir: spec.workdir, testsUser };
     const session: ContainerSession = new ContainerSession(ground, room, async () => {
       // An engine that does not answer now leaves the container to its own expiry and to the next sweep.
       await container.remove().catch(() => undefined);
@@ -146,6 +152,11 @@ export abstract class ContainerSandbox extends Sandbox {
     });
     this.#open.add(session);
     return session;
+  }
+
+  #testsUser(own: Ids): Ids | null {
+    if (own.uid === 0) return TESTS_USER;
+    return this.becomesRoot ? own : null;
   }
 
   async #prepare(
@@ -190,6 +201,10 @@ export class ContainerSession implements SandboxSession {
     return this.ground.prepared.commit;
   }
 
+  get testsUser(): Ids | null {
+    return this.ground.testsUser;
+  }
+
   async exec(request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
     this.#assertOpen(signal);
     const first = this.#execs++ === 0;
@@ -206,7 +221,8 @@ export class ContainerSession implements SandboxSession {
   async writeFiles(files: readonly SandboxFile[], signal: AbortSignal): Promise<void> {
     this.#assertOpen(signal);
     if (files.length === 0) return;
-    await this.#orClose(this.ground.container.write(files, this.ground.prepared.ids, signal));
+    const { container, prepared, testsUser } = this.ground;
+    await this.#orClose(container.write(files, testsUser === null ? prepared.ids : ROOT, signal));
   }
 
   async readFile(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | null> {

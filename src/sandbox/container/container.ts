@@ -1,14 +1,13 @@
-import type { SandboxFile } from '../../ports/sandbox.js';
+import type { Ids, SandboxFile } from '../../ports/sandbox.js';
 import type { CappedBytes } from './output.js';
 
-/** The user commands run as, so that they may change the files they are given. */
-export interface Ids {
-  readonly uid: number;
-  readonly gid: number;
-}
+/** What root needs to hand over to the tests' user, and to end its processes; that user itself has no right at all. */
+export const OVER_TESTS_USER: readonly string[] = ['CHOWN', 'KILL', 'SETGID', 'SETUID'];
 
 export interface ExecPlan {
   readonly argv: readonly string[];
+  /** Absent = the image's own. */
+  readonly user?: Ids | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
   readonly stdin?: Uint8Array | undefined;
   readonly outputBytes: number;

@@ -1,6 +1,6 @@
 import { unlimitedListeners } from '../../core/async/deadline.js';
 import { SandboxLostError } from '../../core/errors/unavailable.js';
-import type { ExecOutcome, ExecRequest, SandboxLimits } from '../../ports/sandbox.js';
+import type { ExecOutcome, ExecRequest, Ids, SandboxLimits } from '../../ports/sandbox.js';
 import {
   commandLine,
   type Ending,
@@ -28,6 +28,7 @@ export interface Ground {
   readonly limits: SandboxLimits;
   readonly prepared: Prepared;
   readonly workdir: string;
+  readonly testsUser: Ids | null;
 }
 
 interface Attempt {
@@ -58,20 +59,27 @@ export async function runRequest(
   const deadlineMs = wholeDeadline(request.deadlineS) * 1000;
   const asked = performance.now();
   const attempt: Attempt = { prologue: new Prologue(), deadlineMs, askedAt: asked, first };
+  let heard: () => void = () => undefined;
   const running = await container.start({
     argv: commandLine(request, request.cwd ?? ground.workdir, prepared.timeout),
+    user: userOf(request, ground),
     env: request.env,
     stdin: request.stdin === undefined ? undefined : Buffer.from(request.stdin),
     outputBytes: limits.outputBytes,
-    onStdout: request.onStdout,
+    onStdout: (piece) => {
+      heard();
+      request.onStdout?.(piece);
+    },
     tapStderr: attempt.prologue.take,
     signal,
   });
   const watch = guard(container, {
     deadlineMs: deadlineMs + (prepared.timeout === null ? 0 : HOST_GRACE_MS),
+    silenceMs: request.silenceS === undefined ? undefined : request.silenceS * 1000,
     diskBytes: limits.diskMb * MIB,
     signal,
   });
+  heard = watch.heard;
   const ownEnd = ended(ground, running, attempt);
   ownEnd.catch(() => undefined);
   try {
@@ -84,6 +92,14 @@ export async function runRequest(
     watch.stop();
     running.stop();
   }
+}
+
+/** @throws Error when users are not kept apart in this session */
+function userOf({ as = 'image' }: ExecRequest, { prepared, testsUser }: Ground): Ids | undefined {
+  if (as === 'image') return undefined;
+  if (testsUser === null) throw new Error(`there is no ${as} in a session that does not keep users apart`);
+  const user = as === 'tests' ? testsUser : { uid: 0, gid: 0 };
+  return user.uid === prepared.ids.uid ? undefined : user;
 }
 
 /** An engine that does not answer looks like a command that does not end; only a living container times out. */
@@ -126,13 +142,18 @@ export type Trip = 'deadline' | 'disk' | 'aborted';
 
 export interface Bounds {
   readonly deadlineMs: number;
+  /** Longest time between two calls of `heard`; absent = any. */
+  readonly silenceMs?: number | undefined;
   /** Bytes commands may leave on disk. */
   readonly diskBytes: number;
   readonly signal: AbortSignal;
 }
 
 /** Watches a running command from outside its container, where it cannot be tricked. */
-export function guard(container: Container, bounds: Bounds): { tripped: Promise<Trip>; stop(): void } {
+export function guard(
+  container: Container,
+  bounds: Bounds,
+): { tripped: Promise<Trip>; heard: () => void; stop: () => void } {
   const { signal } = bounds;
   const over = new AbortController();
   let trip: (reason: Trip) => void = () => undefined;
@@ -143,15 +164,18 @@ export function guard(container: Container, bounds: Bounds): { tripped: Promise<
   unlimitedListeners(signal).addEventListener('abort', onAbort, { once: true });
   if (signal.aborted) onAbort();
   const timer = setTimeout(trip, bounds.deadlineMs, 'deadline');
+  const { silenceMs } = bounds;
+  const silence = silenceMs === undefined ? undefined : setTimeout(trip, silenceMs, 'deadline');
   void container.fillsDisk(bounds.diskBytes, over.signal).then((full) => {
     if (full) trip('disk');
   });
   const stop = (): void => {
     clearTimeout(timer);
+    clearTimeout(silence);
     signal.removeEventListener('abort', onAbort);
     over.abort();
   };
-  return { tripped, stop };
+  return { tripped, heard: () => silence?.refresh(), stop };
 }
 
 const READ_TIMEOUT_MS = 5_000;

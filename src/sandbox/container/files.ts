@@ -1,8 +1,8 @@
 import { posix } from 'node:path';
 import { pack } from 'tar-stream';
 import { BadInputError } from '../../core/errors/errors.js';
-import type { SandboxFile } from '../../ports/sandbox.js';
-import type { Container, Ids } from './container.js';
+import type { Ids, SandboxFile } from '../../ports/sandbox.js';
+import type { Container } from './container.js';
 import { runPlain } from './run-plain.js';
 
 const READ_FILE = '[ -f "$1" ] && [ ! -L "$1" ] || exit 3; exec head -c "$2" "$1"';

@@ -1,7 +1,6 @@
 import { BadInputError } from '../../core/errors/errors.js';
 import { SandboxLostError } from '../../core/errors/unavailable.js';
-import type { SandboxSpec } from '../../ports/sandbox.js';
-import type { Ids } from './container.js';
+import type { Ids, SandboxSpec } from '../../ports/sandbox.js';
 
 /*
  * Makes the repository one orphan commit. The answer to an issue is often in the repository's own future, so nothing may
@@ -18,7 +17,7 @@ import type { Ids } from './container.js';
  *         what was tracked. Directories named .git below the root hold history too and are removed.
  */
 const SCRIPT = String.raw`
-workdir=$1 base=$2 known=$3 patch=$4; shift 4
+workdir=$1 base=$2 known=$3 tests=$4 patch=$5; shift 5
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_NO_REPLACE_OBJECTS=1 GIT_OPTIONAL_LOCKS=0 LC_ALL=C TZ=UTC
 export GIT_AUTHOR_NAME=bestk GIT_AUTHOR_EMAIL=bestk@localhost GIT_AUTHOR_DATE='2000-01-01T00:00:00Z'
 export GIT_COMMITTER_NAME=bestk GIT_COMMITTER_EMAIL=bestk@localhost GIT_COMMITTER_DATE='2000-01-01T00:00:00Z'
@@ -79,6 +78,20 @@ tidy() {
     printf '[user]\n\tname = bestk\n\temail = bestk@localhost\n[gc]\n\tauto = 0\n' >>.git/config &&
     echo "$commit" >.git/refs/heads/main && echo 'ref: refs/heads/main' >.git/HEAD
 }
+# The tests' user gets a name, reaches the repository and the image's home, and writes to memory file systems alone, with
+# what pytest always writes to the root of a repository.
+admit() {
+  grep -q ":$1:" /etc/passwd || echo "tests:x:$1:$1::$HOME:/bin/sh" >>/etc/passwd
+  grep -q ":$1:" /etc/group || echo "tests:x:$1:" >>/etc/group
+  for d in "$HOME" "$PWD"; do
+    while [ -n "$d" ] && [ "$d" != / ]; do
+      case $(ls -ld "$d") in ?????????[xt]*) ;; *) chmod o+rx "$d" ;; esac
+      d=${'${d%/*}'}
+    done
+  done
+  chmod o-w /var/tmp /run/lock
+  mkdir -m 1777 /tmp/.pytest_cache && [ ! -e .pytest_cache ] && ln -s /tmp/.pytest_cache .pytest_cache
+}
 
 if [ "$known" = 1 ] || { plain && single; }; then
   how=single
@@ -88,6 +101,7 @@ else
   { plain && pack; } || { how=init; init; } || exit 14
 fi
 tidy && [ "$(g rev-list --all --count)" = 1 ] || exit 14
+[ -z "$tests" ] || [ "$(id -u)" != 0 ] || admit "$tests" 2>/dev/null
 timeout=$(command -v timeout) && timeout -k 1 9 true >/dev/null 2>&1 || timeout=
 echo "$how $commit $(id -u) $(id -g) $timeout"
 `;
@@ -109,15 +123,21 @@ export interface Prepared {
   readonly wasSingle: boolean;
   /** The orphan commit that now holds the base. */
   readonly commit: string;
+  /** The image's own user. */
   readonly ids: Ids;
   /** Absolute path of the image's `timeout`, null when it has none that knows `-k`. */
   readonly timeout: string | null;
 }
 
+/** Who tests run as in images whose own user is root: a number that no distribution gives out, and that every id map holds. */
+export const TESTS_USER: Ids = { uid: 59_999, gid: 59_999 };
+
 /** The script as a command; `known` when the same image was found to be a single clean commit before. */
 export function prepareCommand(spec: SandboxSpec, known: boolean): string[] {
-  const { workdir, baseCommit, setupPatch = '', hiddenPaths = [] } = spec;
-  return ['/bin/sh', '-c', SCRIPT, 'sh', workdir, baseCommit ?? '', known ? '1' : '0', setupPatch, ...hiddenPaths];
+  const { workdir, baseCommit, separatesUsers, setupPatch = '', hiddenPaths = [] } = spec;
+  const tests = separatesUsers === true ? String(TESTS_USER.uid) : '';
+  const given = [workdir, baseCommit ?? '', known ? '1' : '0', tests, setupPatch, ...hiddenPaths];
+  return ['/bin/sh', '-c', SCRIPT, 'sh', ...given];
 }
 
 /** @throws BadInputError when the image lacks what the spec names, SandboxLostError when the script was cut off. */

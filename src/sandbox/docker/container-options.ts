@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type Docker from 'dockerode';
-import type { SandboxLimits } from '../../ports/sandbox.js';
+import type { SandboxLimits, SandboxSpec } from '../../ports/sandbox.js';
+import { OVER_TESTS_USER } from '../container/container.js';
+import { SECCOMP_PROFILE } from '../container/seccomp.js';
 import { LABEL, OWNER } from '../container/sandbox-owner.js';
 
 const MIB = 1024 * 1024;
@@ -17,14 +19,14 @@ const KEEP_ALIVE = 'sleep "$1" && exit 0; exec sleep "$1"';
 export const MEMORY_MOUNTS = ['/tmp', '/dev/shm'] as const;
 
 export interface ContainerPlan {
-  readonly image: string;
-  readonly purpose: string;
+  readonly spec: SandboxSpec;
   readonly limits: SandboxLimits;
   readonly ttlS: number;
 }
 
 /** Options of a container that holds nothing of the host's, reaches nobody, and ends by itself after `ttlS` seconds. */
-export function containerOptions({ image, purpose, limits, ttlS }: ContainerPlan): Docker.ContainerCreateOptions {
+export function containerOptions({ spec, limits, ttlS }: ContainerPlan): Docker.ContainerCreateOptions {
+  const { image, purpose } = spec;
   const expires = Math.ceil(Date.now() / 1000) + ttlS;
   return {
     name: `bestk-${randomUUID()}`,
@@ -36,7 +38,7 @@ export function containerOptions({ image, purpose, limits, ttlS }: ContainerPlan
     Labels: { [LABEL.mark]: '1', [LABEL.purpose]: purpose, [LABEL.owner]: OWNER, [LABEL.expires]: String(expires) },
     Healthcheck: { Test: ['NONE'] },
     HostConfig: {
-      ...isolation(),
+      ...isolation(spec),
       ...quotas(limits),
       AutoRemove: true,
       LogConfig: { Type: 'none', Config: {} },
@@ -44,11 +46,19 @@ export function containerOptions({ image, purpose, limits, ttlS }: ContainerPlan
   };
 }
 
-function isolation(): Docker.HostConfig {
+/** The engine's own choice, which a list replaces, and the host's files that the engine binds into every container. */
+const READ_ONLY = [
+  ...['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'],
+  ...['/etc/hosts', '/etc/hostname', '/etc/resolv.conf'],
+];
+
+function isolation({ separatesUsers }: SandboxSpec): Docker.HostConfig {
   return {
     NetworkMode: 'none',
     CapDrop: ['ALL'],
-    SecurityOpt: ['no-new-privileges'],
+    ...(separatesUsers === true && { CapAdd: [...OVER_TESTS_USER] }),
+    SecurityOpt: ['no-new-privileges', `seccomp=${JSON.stringify(SECCOMP_PROFILE)}`],
+    ReadonlyPaths: READ_ONLY,
     Privileged: false,
     IpcMode: 'private',
     Binds: [],

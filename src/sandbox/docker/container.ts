@@ -1,7 +1,7 @@
 import type Docker from 'dockerode';
 import { SandboxLostError } from '../../core/errors/unavailable.js';
-import type { SandboxFile } from '../../ports/sandbox.js';
-import type { Container, ExecPlan, Fate, Ids, RunningExec } from '../container/container.js';
+import type { Ids, SandboxFile } from '../../ports/sandbox.js';
+import type { Container, ExecPlan, Fate, RunningExec } from '../container/container.js';
 import { absolutePath, readInside, tarOf, writeInside } from '../container/files.js';
 import { layerBytes, outgrows } from './disk.js';
 import { engineCall } from './engine.js';

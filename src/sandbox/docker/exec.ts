@@ -27,6 +27,7 @@ export async function startExec(container: Docker.Container, plan: ExecPlan): Pr
       AttachStdin: plan.stdin !== undefined,
       AttachStdout: true,
       AttachStderr: true,
+      ...(plan.user && { User: `${plan.user.uid}:${plan.user.gid}` }),
       ...(plan.env && { Env: Object.entries(plan.env).map(([name, value]) => `${name}=${value}`) }),
       abortSignal,
     }),

@@ -32,6 +32,7 @@ const NO_PULLS: ImageOptions = {
 
 /** Sandboxes on a Docker engine: no network, no capabilities, nothing of the host's, every resource bounded. */
 export class DockerSandbox extends ContainerSandbox {
+  protected override readonly becomesRoot = true;
   readonly #docker: Docker;
   readonly #ttlS: number;
   readonly #images: DockerImages;
@@ -75,9 +76,10 @@ export class DockerSandbox extends ContainerSandbox {
   }
 
   /** The name is ours, so that a container the engine made without our hearing of it can be removed all the same. */
-  async #startOnce({ image, purpose }: SandboxSpec, signal: AbortSignal): Promise<Started> {
+  async #startOnce(spec: SandboxSpec, signal: AbortSignal): Promise<Started> {
+    const { image } = spec;
     const imageId = await this.#idOf(image, signal);
-    const options = containerOptions({ image, purpose, limits: this.limits, ttlS: this.#ttlS });
+    const options = containerOptions({ spec, limits: this.limits, ttlS: this.#ttlS });
     try {
       const made = await engineCall({ image }, (abortSignal) =>
         this.#docker.createContainer({ ...options, abortSignal }),

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BestkError } from '../../core/errors/errors.js';
 import { SandboxLostError } from '../../core/errors/unavailable.js';
-import type { SandboxFile, SandboxLimits } from '../../ports/sandbox.js';
-import type { Container, ExecPlan, Fate, Ids, RunningExec } from '../container/container.js';
+import type { Ids, SandboxFile, SandboxLimits } from '../../ports/sandbox.js';
+import type { Container, ExecPlan, Fate, RunningExec } from '../container/container.js';
 import type { KubernetesClient } from './client.js';
 import { startExec } from './exec.js';
 import { clusterFailure, statusOf } from './failure.js';

@@ -182,6 +182,7 @@ async function exitOf(streams: ExecStreams): Promise<number> {
  * What the exec channel of a cluster lacks, done by a shell around the command:
  *
  *   environment   the call has none; names the cluster itself adds are taken away
+ *   user          the call knows the container's own alone; a number here is both user and group
  *   limits        no core files, no single file above the disk limit (as ulimits of a container of Docker)
  *   end of stdin  under protocol v4 a client cannot end stdin without losing the exit code, so `head` counts the bytes
  *   exit notice   the true exit code comes only after every process that inherited the streams has let them go, which a
@@ -192,16 +193,30 @@ async function exitOf(streams: ExecStreams): Promise<number> {
  * parent's arguments gains nothing: it may exit with any code anyway.
  */
 const SCRIPT = String.raw`
-mark=$1 bytes=$2 blocks=$3
-shift 3
+mark=$1 bytes=$2 blocks=$3 user=$4
+shift 4
 unset KUBERNETES_PORT KUBERNETES_PORT_443_TCP KUBERNETES_PORT_443_TCP_ADDR KUBERNETES_PORT_443_TCP_PORT \
   KUBERNETES_PORT_443_TCP_PROTO KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT KUBERNETES_SERVICE_PORT_HTTPS
 ulimit -c 0 2>/dev/null
 ulimit -f "$blocks" 2>/dev/null
 while [ "$1" != -- ]; do export "$1"; shift; done
 shift
-if [ "$bytes" = - ]; then "$@"
-else { head -c "$bytes" <&3 3<&- & } 3<&0 | "$@"
+become() {
+  if [ "$user" = - ]; then "$@"
+  elif setpriv --reuid "$user" --regid "$user" --clear-groups true 2>/dev/null; then
+    setpriv --reuid "$user" --regid "$user" --clear-groups "$@"
+  elif command -v python3 >/dev/null; then
+    python3 -I -S -c 'import os, sys
+n = int(sys.argv[1])
+os.setgroups([])
+os.setresgid(n, n, n)
+os.setresuid(n, n, n)
+os.execvp(sys.argv[2], sys.argv[2:])' "$user" "$@"
+  else echo "the image has neither setpriv nor python3 to run a command as another user" >&2; return 126
+  fi
+}
+if [ "$bytes" = - ]; then become "$@"
+else { head -c "$bytes" <&3 3<&- & } 3<&0 | become "$@"
 fi
 code=$?
 printf '\036bestk-exit %s %s\036' "$mark" "$code"
@@ -222,7 +237,7 @@ export interface Wrapped {
 }
 
 /** @throws BadInputError for a variable whose name no shell can set */
-export function wrapped({ argv, env = {}, stdin }: ExecPlan, maxFileBytes: number): Wrapped {
+export function wrapped({ argv, user, env = {}, stdin }: ExecPlan, maxFileBytes: number): Wrapped {
   const wrong = Object.keys(env).find((name) => !NAME.test(name));
   if (wrong !== undefined) throw new BadInputError(`"${wrong}" is not the name of a variable`);
   const mark = randomBytes(12).toString('hex');
@@ -230,7 +245,7 @@ export function wrapped({ argv, env = {}, stdin }: ExecPlan, maxFileBytes: numbe
   const bytes = stdin === undefined ? '-' : String(stdin.length);
   const blocks = String(Math.floor(maxFileBytes / BLOCK));
   return {
-    argv: ['/bin/sh', '-c', SCRIPT, 'sh', mark, bytes, blocks, ...variables, '--', ...argv],
+    argv: ['/bin/sh', '-c', SCRIPT, 'sh', mark, bytes, blocks, String(user?.uid ?? '-'), ...variables, '--', ...argv],
     mark,
   };
 }

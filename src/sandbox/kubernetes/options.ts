@@ -30,6 +30,8 @@ export interface ClusterOptions {
   readonly memoryRequestMb?: number | undefined;
   /** Refuse images whose user is root. */
   readonly nonRoot: boolean;
+  /** Path of a profile on every node, from the kubelet's folder `seccomp`; undefined: the runtime's default. */
+  readonly seccompProfile?: string | undefined;
   /** Pods that may wait for a node at once; more sandboxes wait here instead. */
   readonly pendingPods: number;
   /** Longest wait for a node or an image while no pod of ours runs. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { requireImageReference } from '../../core/run/image-reference.js';
 import type { SandboxLimits } from '../../ports/sandbox.js';
+import { OVER_TESTS_USER } from '../container/container.js';
 import { isDeadOwner, isNeighbour, LABEL, OWNER } from '../container/sandbox-owner.js';
 import type { ClusterOptions, ObjectMeta, Pod, PodSpec, WorkerPod } from './options.js';
 
@@ -16,6 +17,7 @@ export interface PodPlan {
   readonly name: string;
   readonly image: string;
   readonly purpose: string;
+  readonly separatesUsers: boolean;
   readonly limits: SandboxLimits;
   readonly ttlS: number;
   /** Command that begins with the pod; may be empty. */
@@ -26,7 +28,8 @@ export interface PodPlan {
  * A pod that has no token, no privilege and no name to ask for, and that the cluster ends after `ttlS` seconds.
  * @throws BadInputError for an image of no such name
  */
-export function podOf({ name, image, purpose, limits, ttlS, preparation }: PodPlan, options: ClusterOptions): Pod {
+export function podOf(plan: PodPlan, options: ClusterOptions): Pod {
+  const { name, image, purpose, limits, ttlS, preparation } = plan;
   requireImageReference(image);
   return {
     metadata: { name, ...podLabels(purpose, options.worker), ...ownedBy(options) },
@@ -40,7 +43,7 @@ export function podOf({ name, image, purpose, limits, ttlS, preparation }: PodPl
       hostname: 'sandbox',
       dnsPolicy: 'None',
       dnsConfig: { nameservers: [NO_NAME_SERVER] },
-      securityContext: { seccompProfile: { type: 'RuntimeDefault' }, ...(options.nonRoot && { runAsNonRoot: true }) },
+      securityContext: { seccompProfile: seccomp(options), ...(options.nonRoot && { runAsNonRoot: true }) },
       containers: [
         {
           name: CONTAINER,
@@ -49,13 +52,26 @@ export function podOf({ name, image, purpose, limits, ttlS, preparation }: PodPl
           command: firstProcess(ttlS + SLEEP_LONGER_S, limits.diskMb, preparation),
           workingDir: '/',
           resources: resources(limits, options),
-          securityContext: { allowPrivilegeEscalation: false, privileged: false, capabilities: { drop: ['ALL'] } },
+          securityContext: {
+            allowPrivilegeEscalation: false,
+            privileged: false,
+            // An image whose user is not root gains nothing by these.
+            capabilities: {
+              drop: ['ALL'],
+              ...(plan.separatesUsers && !options.nonRoot && { add: [...OVER_TESTS_USER] }),
+            },
+          },
           volumeMounts: [{ name: 'tmp', mountPath: '/tmp' }],
         },
       ],
       volumes: [{ name: 'tmp', emptyDir: { medium: 'Memory', sizeLimit: `${String(tmpMb(limits))}Mi` } }],
     },
   };
+}
+
+function seccomp({ seccompProfile }: ClusterOptions): { type: string; localhostProfile?: string } {
+  if (seccompProfile === undefined) return { type: 'RuntimeDefault' };
+  return { type: 'Localhost', localhostProfile: seccompProfile };
 }
 
 /** As large as in a container of Docker: it is charged to the memory. */

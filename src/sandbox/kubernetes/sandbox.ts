@@ -17,7 +17,7 @@ export interface KubernetesSandboxOptions extends ContainerSandboxOptions {
   readonly warn?: (text: string) => void;
 }
 
-type Wanted = Pick<PodPlan, 'image' | 'purpose' | 'preparation'>;
+type Wanted = Pick<PodPlan, 'image' | 'purpose' | 'preparation'> & Pick<SandboxSpec, 'separatesUsers'>;
 
 /** Sandboxes as pods of a Kubernetes cluster, one each: no token, no capabilities, no network where policies are enforced. */
 export class KubernetesSandbox extends ContainerSandbox {
@@ -80,8 +80,9 @@ export class KubernetesSandbox extends ContainerSandbox {
     return { ...(await this.#run({ ...spec, preparation }, signal)), prepared: PREPARED };
   }
 
-  async #run({ image, purpose, preparation }: Wanted, signal: AbortSignal): Promise<Started> {
-    const plan = this.#plan({ image: this.#imageNames.get(image) ?? image, purpose, preparation });
+  async #run(wanted: Wanted, signal: AbortSignal): Promise<Started> {
+    const { image } = wanted;
+    const plan = this.#plan({ ...wanted, image: this.#imageNames.get(image) ?? image });
     const running = (pod: Pod) => (stateOf(pod).kind === 'running' ? (imageOf(pod) ?? undefined) && pod : undefined);
     const { name, value: pod } = await this.#pods.raise(plan, running, signal);
     const { id, name: imageName } = imageOf(pod) ?? { id: image, name: image };
@@ -95,8 +96,8 @@ export class KubernetesSandbox extends ContainerSandbox {
     return { container, imageId: id };
   }
 
-  #plan(what: Wanted): Omit<PodPlan, 'name'> {
-    return { ...what, limits: this.limits, ttlS: this.#options.ttlS };
+  #plan({ image, purpose, preparation, separatesUsers = false }: Wanted): Omit<PodPlan, 'name'> {
+    return { image, purpose, preparation, separatesUsers, limits: this.limits, ttlS: this.#options.ttlS };
   }
 
   /** Closes the network, and looks once whether it is closed. Trouble meanwhile is met again by the first command. */

@@ -26,7 +26,8 @@ function ran(exitCode: number, stderr: string, engineIsFull: boolean): Promise<R
     assertRoom: () => (engineIsFull ? Promise.reject(new EngineDiskFullError('/var/lib')) : Promise.resolve()),
   } as unknown as Container;
   const prepared = { wasSingle: true, commit: 'c', ids: { uid: 0, gid: 0 }, timeout: null };
-  return runRequest({ container, limits, prepared, workdir: '/' }, { argv: ['t'], deadlineS: 9 }, false, go);
+  const ground = { container, limits, prepared, workdir: '/', testsUser: null };
+  return runRequest(ground, { argv: ['t'], deadlineS: 9 }, false, go);
 }
 
 describe('a command that fails', () => {
