@@ -32,6 +32,7 @@ export type RunRequest = {
         readonly test_id: string;
         readonly path: string;
         readonly content: string;
+        readonly expect?: readonly Json[] | undefined;
         readonly author?: string | null | undefined;
       }[]
     | null
@@ -203,7 +204,8 @@ export type Verdict =
         | 'model-unavailable'
         | 'budget-spent'
         | 'prompt-too-long'
-        | 'infrastructure';
+        | 'infrastructure'
+        | 'forged';
       readonly detail: string;
       readonly evidence: Readonly<Record<string, Json>>;
     };
@@ -215,13 +217,14 @@ export type Cell = {
   readonly same_as: string | null;
   readonly suite: 'reproduction' | 'regression';
   readonly test_id: string;
-  readonly outcome: 'solved' | 'not-solved' | 'crashed' | 'timed-out' | 'out-of-memory' | 'out-of-disk';
+  readonly outcome: 'solved' | 'not-solved' | 'crashed' | 'timed-out' | 'out-of-memory' | 'out-of-disk' | 'forged';
   readonly exit_code: number | null;
   readonly duration_ms: number;
   readonly passed: number | null;
   readonly total: number | null;
   readonly lost: readonly string[];
   readonly log_tail: string;
+  readonly observed?: { readonly sha256: string; readonly preview: string } | undefined;
 };
 
 export type Evidence = {
@@ -341,11 +344,12 @@ export type Evidence = {
     readonly same_as: string | null;
     readonly suite: 'reproduction' | 'regression';
     readonly test_id: string;
-    readonly outcome: 'solved' | 'not-solved' | 'crashed' | 'timed-out' | 'out-of-memory' | 'out-of-disk';
+    readonly outcome: 'solved' | 'not-solved' | 'crashed' | 'timed-out' | 'out-of-memory' | 'out-of-disk' | 'forged';
     readonly exit_code: number | null;
     readonly duration_ms: number;
     readonly passed: number | null;
     readonly total: number | null;
+    readonly observed?: { readonly sha256: string; readonly preview: string } | undefined;
   }[];
   readonly behaviours: readonly { readonly solved: readonly string[]; readonly candidate_ids: readonly string[] }[];
 };
@@ -357,6 +361,7 @@ export type GeneratedTest = {
   readonly test_id: string;
   readonly path: string;
   readonly content: string;
+  readonly expect?: readonly Json[] | undefined;
   readonly author: string | null;
 };
 

@@ -6,7 +6,7 @@ import { candidateOf } from '../core/run/rollout.js';
 import { EXECUTION_FREE, measureNamed, REGRESSION, REPRODUCTION } from '../core/run/measure.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import type { RunResult } from '../core/run/run-result.js';
-import type { Verdict } from '../core/run/verdict.js';
+import type { AbstainReason, Verdict } from '../core/run/verdict.js';
 import type { Entry } from '../../verifiers/hybrid/entry.js';
 
 /** One candidate as the hybrid sees it, with what a reader should know about it. */
@@ -32,7 +32,8 @@ export function describeCandidates(
       entry,
       flags: [
         ...facts.flags,
-        ...(doesNotApply(own) ? ['does-not-apply'] : []),
+        ...NEVER_RETURNED.filter((reason) => abstainedFor(own, reason)),
+        ...(own.some(({ evidence }) => evidence.isolated === false) ? ['not-isolated'] : []),
         ...(entry.finished === false ? ['not-submitted'] : []),
         ...(twin === undefined ? [] : [`same-patch-as:${twin}`]),
         ...(own.some(({ evidence }) => evidence.disagrees === true) ? ['judge-disagrees-without-thoughts'] : []),
@@ -57,14 +58,17 @@ function entryOf(candidate: Candidate, facts: PatchFacts, own: readonly Verdict[
     patch_size: facts.size,
     fingerprint: facts.fingerprint,
     has_source_change: facts.hasSourceChange,
-    applies: facts.refused || doesNotApply(own) ? false : appliedOf(own),
+    applies: facts.refused || NEVER_RETURNED.some((reason) => abstainedFor(own, reason)) ? false : appliedOf(own),
     finished: finishedOf(candidate),
     steps: candidate.trajectory?.steps.length ?? null,
   };
 }
 
-function doesNotApply(verdicts: readonly Verdict[]): boolean {
-  return verdicts.some((verdict) => verdict.kind === 'abstained' && verdict.reason === 'does-not-apply');
+/** Nobody would want these, whatever a judge says of them. */
+const NEVER_RETURNED = ['does-not-apply', 'forged'] as const;
+
+function abstainedFor(verdicts: readonly Verdict[], reason: AbstainReason): boolean {
+  return verdicts.some((verdict) => verdict.kind === 'abstained' && verdict.reason === reason);
 }
 
 function groupByCandidate(verdicts: readonly Verdict[]): ReadonlyMap<string, readonly Verdict[]> {

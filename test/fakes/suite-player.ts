@@ -5,14 +5,26 @@ import { exited, type FakeHandler, type FakeSessionView } from './fake-sandbox.j
 export interface Played {
   /** Exit status of a generated test, known by its content; it always proves its end. */
   readonly test?: (tree: string | null, content: string) => number;
+  /** Exit status of a script that base has not seen: a control, which no honest patch solves. */
+  readonly control?: (tree: string, content: string) => number;
   /** Statuses of the existing tests by id. */
   readonly regression?: (tree: string | null) => Readonly<Record<string, string>>;
   readonly applies?: (patch: string) => boolean;
 }
 
 /** Plays a container that speaks the protocols of the execution-based verifier. */
-export function playSuite({ test = () => 2, regression = () => ({}), applies = () => true }: Played): FakeHandler {
+export function playSuite({
+  test = () => 2,
+  control = () => 2,
+  regression = () => ({}),
+  applies = () => true,
+}: Played): FakeHandler {
   const trees = new WeakMap<FakeSessionView, string>();
+  const known = new Set<string>();
+  const status = (tree: string | null, content: string): number => {
+    if (tree === null) known.add(content);
+    return tree === null || known.has(content) ? test(tree, content) : control(tree, content);
+  };
   return (request, session) => {
     const tree = trees.get(session) ?? null;
     const line = request.argv.join(' ');
@@ -22,7 +34,7 @@ export function playSuite({ test = () => 2, regression = () => ({}), applies = (
       return exited(0);
     }
     if (request.env?.BESTK_PROBE !== undefined) return note(request.env.BESTK_PROBE, session, regression(tree));
-    if (line.includes('driver.py')) return drive(request, session, (content) => test(tree, content));
+    if (line.includes('driver.py')) return drive(request, session, (content) => status(tree, content));
     return exited(0);
   };
 }
@@ -55,8 +67,8 @@ function drive(request: ExecRequest, session: FakeSessionView, status: (content:
   const nonces = stdinOf(request).split('\n').filter(Boolean);
   const reports = nonces.map((nonce, i) => {
     const code = status(text(session, `${folder}/${i}.py`));
-    const proof = `${nonce} ${code}`;
-    return `${JSON.stringify({ i, status: code, proof, timed_out: false, out_of_memory: false, ms: 1, log: '' })}\n`;
+    const said = `${nonce} ${code}`;
+    return `${JSON.stringify({ i, status: code, said, timed_out: false, out_of_memory: false, ms: 1, log: '' })}\n`;
   });
   return exited(0, reports.join(''));
 }

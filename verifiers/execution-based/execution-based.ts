@@ -57,7 +57,19 @@ async function verify(
     verifyRegression(context, { applicable, exclude: task.exclude }, observe, signal),
     verifyReproduction(context, { tests: task.tests, applicable, separate: task.separate }, observe, signal),
   ]);
-  return [...unverifiable.flatMap(abstainOnBoth), ...rejected, ...scores.flat()];
+  return [...unverifiable.flatMap(abstainOnBoth), ...rejected, ...withoutForgers(scores.flat())];
+}
+
+/** Who forged the outcomes of one suite is believed in neither. */
+function withoutForgers(verdicts: readonly Verdict[]): readonly Verdict[] {
+  const forged = verdicts.flatMap((verdict) =>
+    verdict.kind === 'abstained' && verdict.reason === 'forged' ? [[verdict.candidate_id, verdict] as const] : [],
+  );
+  const proofs = new Map(forged);
+  return verdicts.map((verdict) => {
+    const proof = proofs.get(verdict.candidate_id);
+    return proof === undefined ? verdict : { ...proof, measure: verdict.measure };
+  });
 }
 
 async function split(

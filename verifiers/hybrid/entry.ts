@@ -19,7 +19,7 @@ export const Entry = z.object({
   fingerprint: z.string().nullable(),
   /** False when the patch changes no source file. */
   has_source_change: z.boolean(),
-  /** False when the patch does not apply at base or was refused; null when nobody tried. */
+  /** False when the patch does not apply at base, was refused, or forged what it was scored by; null when nobody tried. */
   applies: z.boolean().nullable(),
   /** False when the agent hit a limit instead of submitting; null when unknown. */
   finished: z.boolean().nullable(),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { GeneratedTest } from './generated-test.js';
 import { Environment } from './issue.js';
 
-/** What one execution said. The last four say nothing about the patch being right and are told apart in reports. */
+/** What one execution said. The last five say nothing about the patch being right and are told apart in reports. */
 export const CellOutcome = z.enum([
   'solved',
   'not-solved',
@@ -11,6 +11,8 @@ export const CellOutcome = z.enum([
   'timed-out',
   'out-of-memory',
   'out-of-disk',
+  /** The patch has tests pass whatever they say: a control that no code can pass did. */
+  'forged',
 ]);
 export type CellOutcome = z.infer<typeof CellOutcome>;
 
@@ -31,6 +33,8 @@ export const Cell = z.object({
   lost: z.array(z.string()),
   /** End of the output, at most 4,000 characters, for people to read. */
   log_tail: z.string(),
+  /** What a test with an expectation observed: its hash, and how it begins. */
+  observed: z.object({ sha256: z.string(), preview: z.string() }).exactOptional(),
 });
 export type Cell = z.infer<typeof Cell>;
 

@@ -4,7 +4,8 @@ import type { Issue } from './issue.js';
 
 /**
  * A complete script, run from the repository's root: exit 0 = solved, 2 = not solved, anything else = the test is
- * broken.
+ * broken. One with `expect` observes instead: it calls `observe(value)`, its exit says nothing, and what it observed is compared
+ * outside the sandbox, which never holds what is expected.
  */
 export const GeneratedTest = z.object({
   instance_id: identifier(512),
@@ -12,6 +13,8 @@ export const GeneratedTest = z.object({
   /** A name to show; its extension names the language. The script is never written inside the repository. */
   path: z.string().min(1).max(1024),
   content: z.string(),
+  /** What each call of `observe` has to tell, in order; an exception that ends the script is `{"raises": type}`. */
+  expect: z.array(z.json()).exactOptional(),
   author: z
     .string()
     .nullish()

@@ -12,6 +12,7 @@ export const AbstainReason = z.enum([
   'budget-spent',
   'prompt-too-long',
   'infrastructure',
+  'forged',
 ]);
 export type AbstainReason = z.infer<typeof AbstainReason>;
 

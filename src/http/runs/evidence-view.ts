@@ -89,7 +89,7 @@ export const EvidenceView = z.object({
   /** What the candidates are scored by, in the order in which it is shown. */
   measures: z.array(Measure),
   candidates: z.array(CandidateEvidence),
-  tests: z.array(TestView.omit({ content: true, instance_id: true })),
+  tests: z.array(TestView.omit({ content: true, expect: true, instance_id: true })),
   admissions: z.array(Admission),
   test_quality: z.array(TestQuality),
   cells: z.array(CellView),

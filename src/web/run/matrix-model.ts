@@ -61,6 +61,7 @@ export const OUTCOMES = {
   'timed-out': { sign: 'T', word: 'timed out' },
   'out-of-memory': { sign: 'M', word: 'out of memory' },
   'out-of-disk': { sign: 'D', word: 'out of disk' },
+  forged: { sign: 'F', word: 'forged' },
 } as const satisfies Record<CellView['outcome'], { sign: string; word: string }>;
 
 /** What a cell shows: a sign, words, and a colour that only repeats them. */

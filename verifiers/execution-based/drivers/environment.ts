@@ -1,13 +1,19 @@
 import type { ExecRequest } from '../../../src/ports/sandbox.js';
 import { BYTECODE_FOLDER } from '../tree/bytecode.js';
 
-/** Same for base and every candidate, so that a difference in outcome is the patch's: fixed hash seed, zone, locale. */
+/**
+ * Same for base and every candidate, so that a difference in outcome is the patch's: fixed hash seed, zone, locale. Git is told
+ * that a repository of another user's is fine.
+ */
 export const SUITE_ENV: Readonly<Record<string, string>> = {
   PYTHONHASHSEED: '0',
   TZ: 'UTC',
   LC_ALL: 'C.UTF-8',
   PYTHONDONTWRITEBYTECODE: '',
   PYTHONPYCACHEPREFIX: BYTECODE_FOLDER,
+  GIT_CONFIG_COUNT: '1',
+  GIT_CONFIG_KEY_0: 'safe.directory',
+  GIT_CONFIG_VALUE_0: '*',
 };
 
 /**

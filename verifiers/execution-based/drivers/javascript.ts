@@ -1,48 +1,81 @@
 /**
  * The driver of generated tests in JavaScript; speaks as python-suite-driver.ts does: `node DRIVER FOLDER ROOT SECONDS COUNT
- * EXTENSION…`, nonces on stdin, one JSON line a test. Each test is a process of its own in ROOT, started with `javascript-preload.ts`.
- * It stops after a test that exceeded its time, since what that left may still run.
+ * USER EXTENSION…`, nonces on stdin, one JSON line a test. Each test is a process of its own in ROOT, started as USER with
+ * `javascript-preload.ts`, and says what it has to say over a fourth pipe.
  */
 export const JAVASCRIPT_SUITE_DRIVER = String.raw`
 'use strict';
 const { spawn } = require('node:child_process');
 const fs = require('node:fs');
-const [folder, root, seconds, count, ...extensions] = process.argv.slice(2);
+const { constants } = require('node:os');
+const [folder, root, seconds, count, user, ...extensions] = process.argv.slice(2);
+const [uid, gid] = user === '-' ? [] : user.split(':').map(Number);
 const nonces = fs.readFileSync(0, 'utf8').split('\n');
 const LOG = 2000;
+const SAID = 65536;
 const NO_PROCESS_LEFT = 75;
 
 function run(i) {
   const script = folder + '/' + i + extensions[i];
-  const verdict = folder + '/' + i + '.verdict';
+  fs.chmodSync(script, 0o644);
   const start = Date.now();
   let log = '';
+  let said = '';
   let timedOut = false;
   return new Promise((done) => {
     const env = { ...process.env, BESTK_TEST: '1' };
-    const options = { cwd: root, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] };
+    const as = uid === undefined ? {} : { uid, gid };
+    const options = { cwd: root, env, detached: true, stdio: ['pipe', 'pipe', 'pipe', 'pipe'], ...as };
     const child = spawn(process.execPath, ['--require', folder + '/preload.cjs', script], options);
     const kill = () => { try { process.kill(-child.pid, 'SIGKILL'); } catch {} };
     const timer = setTimeout(() => { timedOut = true; kill(); }, Number(seconds) * 1000);
     const take = (piece) => { log = (log + piece).slice(-LOG); };
     child.stdout.on('data', take);
     child.stderr.on('data', take);
+    child.stdio[3].setEncoding('utf8').on('data', (piece) => { said = (said + piece).slice(0, SAID); });
     child.on('error', () => process.exit(NO_PROCESS_LEFT));
-    child.stdin.on('error', () => {});
-    child.stdin.end([nonces[i], verdict, script, root].join('\n'));
+    for (const stream of child.stdio) stream.on('error', () => {});
+    child.stdin.end([nonces[i], script, root].join('\n'));
     child.on('exit', (code, signal) => {
       clearTimeout(timer);
+      kill();
+      const allEnded = endAll();
       setTimeout(() => {
-        kill();
-        let proof = '';
-        try { proof = fs.readFileSync(verdict, 'utf8'); } catch {}
-        const status = code === null ? -(require('node:os').constants.signals[signal] || 1) : code;
-        const report = { i, status, proof, timed_out: timedOut, out_of_memory: false, ms: Date.now() - start, log };
+        fs.chmodSync(script, 0o600);
+        const status = code === null ? -(constants.signals[signal] || 1) : code;
+        const report = { i, status, said, timed_out: timedOut, out_of_memory: false, ms: Date.now() - start, log };
         fs.writeSync(1, JSON.stringify(report) + '\n');
+        if (!allEnded) process.exit(NO_PROCESS_LEFT);
         done(!timedOut);
       }, 20);
     });
   });
+}
+
+function processes() {
+  return fs.readdirSync('/proc').filter((pid) => {
+    if (!/^\d+$/.test(pid)) return false;
+    try {
+      const status = fs.readFileSync('/proc/' + pid + '/status', 'utf8');
+      return !/^State:\s*[ZX]/m.test(status) && /^Uid:(.*)$/m.exec(status)[1].split('\t').includes(String(uid));
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** Ends what a test left behind: stopped first, so that none has a child meanwhile. False where some remains. */
+function endAll() {
+  if (uid === undefined) return true;
+  for (let attempt = 0; attempt < 200; attempt += 1) {
+    const left = processes();
+    if (left.length === 0) return true;
+    for (const signal of ['SIGSTOP', 'SIGKILL']) {
+      for (const pid of left) try { process.kill(Number(pid), signal); } catch {}
+    }
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+  }
+  return false;
 }
 
 (async () => {
@@ -52,8 +85,8 @@ function run(i) {
 `.trimStart();
 
 /**
- * Loaded before the test: takes the nonce off stdin and stands in the place of `process.exit`. The script's own call writes
- * `<nonce> <status>` as proof and leaves at once; any other call leaves with 70, without proof and with a line that says
+ * Loaded before the test: takes the nonce off stdin and stands in the place of `process.exit`. The script's own call says
+ * `<nonce> <status>` and leaves at once; any other call leaves with 70, without proof and with a line that says
  * whose it was. A script that ends in any other way has no proof and counts as broken.
  *
  * Own is a call that the innermost frame makes: one of the script, by file and (Node 20 on) the hash of its source, where the
@@ -71,8 +104,10 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { createHash } = require('node:crypto');
 const { pathToFileURL } = require('node:url');
-const [nonce, verdict, script, root] = fs.readFileSync(0, 'utf8').split('\n');
-const { openSync, writeSync, closeSync, realpathSync } = fs;
+const [nonce, script, root] = fs.readFileSync(0, 'utf8').split('\n');
+const CHANNEL = 3;
+const { writeSync, realpathSync } = fs;
+const { stringify } = JSON;
 const { apply, defineProperty } = Reflect;
 const { startsWith } = String.prototype;
 const leave = process.reallyExit.bind(process);
@@ -160,16 +195,60 @@ function exit(code) {
   const status = statusOf(code);
   if (from !== null) refuse('process.exit was not called by the test, but by ' + from);
   if (status === null) refuse('process.exit was called with what is no status from 0 to 255');
-  const handle = openSync(verdict, 'wx', 0o600);
-  writeSync(handle, nonce + ' ' + status);
-  closeSync(handle);
+  say(nonce + ' ' + status);
   leave(status);
+}
+
+function say(line) {
+  let rest = Buffer.from(line);
+  while (rest.length > 0) {
+    try {
+      rest = rest.subarray(writeSync(CHANNEL, rest));
+    } catch (error) {
+      if (error.code !== 'EAGAIN') throw error;
+    }
+  }
+}
+
+/** The value as JSON that is the same on every machine; what JSON lacks is an object with one key. */
+function plain(value) {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
+  if (typeof value === 'number') return Number.isFinite(value) ? value : { float: String(value) };
+  if (typeof value === 'bigint') return { int: String(value) };
+  if (value === undefined) return { undefined: true };
+  if (value instanceof NativeError) return { raises: value.constructor.name };
+  if (value instanceof Uint8Array) return { bytes: Buffer.from(value).toString('hex') };
+  if (Array.isArray(value)) return value.map(plain);
+  if (value instanceof Map) return { dict: ordered([...value].map((entry) => entry.map(plain))) };
+  if (value instanceof Set) return { set: ordered([...value].map(plain)) };
+  if (typeof value === 'object' && [Object.prototype, null].includes(Object.getPrototypeOf(value))) {
+    return Object.fromEntries(Object.keys(value).sort().map((key) => [key, plain(value[key])]));
+  }
+  return { [typeof value === 'object' ? value.constructor.name : typeof value]: String(value) };
+}
+
+function ordered(values) {
+  return values.map((value) => [stringify(value), value]).sort(([a], [b]) => (a < b ? -1 : 1)).map(([, value]) => value);
+}
+
+/** Tells what the code does: a value, or what a function or a promise comes to. */
+function observe(value) {
+  const tell = (seen) => { say(stringify(plain(seen)) + '\n'); };
+  const raised = (error) => { tell(error instanceof NativeError ? error : new NativeError(String(error))); };
+  try {
+    const seen = typeof value === 'function' ? value() : value;
+    return seen instanceof Promise ? seen.then(tell, raised) : tell(seen);
+  } catch (error) {
+    return raised(error);
+  }
 }
 
 const { binding } = process;
 const fixed = (object, name, descriptor) => defineProperty(object, name, { ...descriptor, configurable: false });
 const here = process;
 fixed(process, 'exit', { value: exit, writable: false });
+globalThis.observe = observe;
+here.on('uncaughtExceptionMonitor', (error) => { observe(error); });
 // Another process in its place, or another function below those of fs, would answer for this one.
 fixed(globalThis, 'process', { get: () => here, set: () => {}, enumerable: false });
 fixed(process, 'binding', { value: (name) => ({ ...apply(binding, here, [name]) }), writable: false });

@@ -1,23 +1,25 @@
 /**
  * Runs generated tests inside the sandbox, one after another, and proves for each that the test itself reached its end.
  *
- * `python3 DRIVER FOLDER ROOT SECONDS COUNT`, nonces of 48 characters on stdin, one a line. Test i is FOLDER/i.py. Each runs
- * in a process of its own, forked before anything of the repository was loaded, as `__main__` with ROOT first on
- * `sys.path`, and has SECONDS to end. For each the driver prints one JSON line:
- * `{"i", "status", "proof", "timed_out", "out_of_memory", "ms", "log"}`; a negative status is the signal that ended it.
+ * `python3 DRIVER FOLDER ROOT SECONDS COUNT USER`, nonces of 48 characters on stdin, one a line. Test i is FOLDER/i.py, which
+ * root alone can read before and after its turn. Each runs in a process of its own, forked before anything of the
+ * repository was loaded, as USER (`uid:gid`, or `-` for the driver's own), as `__main__` with ROOT first on `sys.path`,
+ * and has SECONDS to end; then every process of USER is ended. For each the driver prints one JSON line:
+ * `{"i", "status", "said", "timed_out", "out_of_memory", "ms", "log"}`; a negative status is the signal that ended it.
  *
- * When a script ends by falling off its end or by a `SystemExit` that no code of the repository raised, its process writes
- * `<nonce> <status>` as proof and leaves with that status at once, so that no exit handler can change it. Patched code
- * that prints markers, calls `os._exit(0)` or raises `SystemExit(0)` leaves no such proof. (It shares the process with the
- * test: a patch written against this very driver could still cheat, which is why the regression set and the judge stand
- * beside it.) The driver itself never has the repository on its path: `PYTHONPATH` comes as `BESTK_PYTHONPATH` and is
- * restored in the tests' processes. It stops after a test that exceeded its time, since what that left may still run.
+ * `said` is what came over a pipe that belongs to the test's process alone. A script that falls off its end, or ends by a
+ * `SystemExit` that no code of the repository raised, says `<nonce> <status>` there and leaves with that status at once, so
+ * that no exit handler can change it. One that observes says one line of JSON for each `observe(value)`, and the type of
+ * the exception that ended it. The driver never has the repository on its path: `PYTHONPATH` comes as `BESTK_PYTHONPATH`
+ * and is restored in the tests' processes. It stops after a test that exceeded its time, whose files may be half written.
  */
 export const PYTHON_SUITE_DRIVER = String.raw`
-import builtins, json, os, select, signal, sys, time, traceback, types
+import builtins, json, os, re, select, signal, sys, time, traceback, types
 
 LOG = 2000
 NONCE = 48
+SAID = 65536
+CHANNEL = 3
 
 def raised_by_repository(stop, root, script, realpath=os.path.realpath, separator=os.sep):
     frame = stop.__traceback__.tb_next
@@ -40,25 +42,58 @@ def leave(status, quit=os._exit):
             pass
     quit(status)
 
-def prove(path, line, opening=os.open, writing=os.write, closing=os.close,
-          flags=os.O_WRONLY | os.O_CREAT | os.O_EXCL):
-    handle = opening(path, flags, 0o600)
-    writing(handle, line.encode())
-    closing(handle)
+def say(line, writing=os.write, channel=CHANNEL):
+    rest = line.encode()
+    while rest:
+        rest = rest[writing(channel, rest):]
 
-def run_script(script, root, verdict, nonce):
-    with open(script, 'rb') as file:
-        source = file.read()
+def plain(value):
+    """The value as JSON that is the same on every machine; what JSON lacks is an object with one key."""
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int):
+        return int(value) if abs(value) < 2 ** 53 else {'int': str(int(value))}
+    if isinstance(value, float):
+        return float(value) if value - value == 0 else {'float': repr(float(value))}
+    if isinstance(value, (bytes, bytearray)):
+        return {'bytes': value.hex()}
+    if isinstance(value, (list, tuple)):
+        return [plain(each) for each in value]
+    if isinstance(value, dict):
+        if all(isinstance(key, str) for key in value):
+            return {key: plain(each) for key, each in value.items()}
+        return {'dict': ordered([plain(key), plain(each)] for key, each in value.items())}
+    if isinstance(value, (set, frozenset)):
+        return {'set': ordered(plain(each) for each in value)}
+    if isinstance(value, BaseException):
+        return {'raises': type(value).__name__}
+    return {type(value).__name__: re.sub(r'\b0x[0-9a-f]+', '0x', repr(value))}
+
+def ordered(values):
+    return sorted(values, key=lambda each: json.dumps(each, sort_keys=True))
+
+def observe(value):
+    """Tells what the code does: a value, or what a function returns or raises."""
+    try:
+        value = value() if callable(value) else value
+    except Exception as error:
+        value = error
+    say(json.dumps(plain(value), sort_keys=True) + '\n')
+
+def run_script(script, source, root, nonce):
     module = types.ModuleType('__main__')
     module.__file__ = script
+    module.observe = observe
     sys.modules['__main__'] = module
     sys.argv = [script]
     path = os.environ.pop('BESTK_PYTHONPATH', '')
     if path:
         os.environ['PYTHONPATH'] = path
+    os.environ['PYTHONDONTWRITEBYTECODE'] = ''
+    sys.dont_write_bytecode = False
     sys.path[:1] = [root] + [entry for entry in path.split(os.pathsep) if entry]
-    show, system_exit, check, finish, certify = traceback.print_exc, SystemExit, raised_by_repository, leave, prove
-    status, as_they_were, look = 0, exits(), exits
+    show, system_exit, check, finish, certify = traceback.print_exc, SystemExit, raised_by_repository, leave, say
+    status, as_they_were, look, tell = 0, exits(), exits, observe
     try:
         exec(compile(source, script, 'exec'), module.__dict__)
     except system_exit as stop:
@@ -72,23 +107,34 @@ def run_script(script, root, verdict, nonce):
         if not isinstance(status, int):
             print(status, file=sys.stderr)
             status = 1
-    except BaseException:
+    except BaseException as error:
         show()
+        tell(error)
         finish(1)
     if any(now is not then for now, then in zip(look(), as_they_were)):
         print('bestk: sys.exit or SystemExit was replaced', file=sys.stderr)
         finish(70)
-    certify(verdict, nonce + ' ' + str(int(status)))
+    certify(nonce + ' ' + str(int(status)))
     finish(int(status))
 
-def begin(output, script, root, verdict, nonce):
+def become(user):
+    if user is not None:
+        uid, gid = user
+        os.setgroups([])
+        os.setresgid(gid, gid, gid)
+        os.setresuid(uid, uid, uid)
+
+def begin(output, said, user, work):
     os.setsid()
     nothing = os.open(os.devnull, os.O_RDONLY)
+    said = os.dup(said)
     for source, target in ((nothing, 0), (output, 1), (output, 2)):
         os.dup2(source, target)
-    os.closerange(3, 256)
+    os.dup2(said, CHANNEL, inheritable=False)
+    os.closerange(CHANNEL + 1, 256)
     try:
-        run_script(script, root, verdict, nonce)
+        become(user)
+        run_script(*work)
     finally:
         os._exit(1)
 
@@ -98,35 +144,80 @@ def end_group(pid, number):
     except OSError:
         pass
 
-def watch(pid, output, deadline):
-    log, status, timed_out, quiet_until = b'', None, False, None
+def processes_of(uid):
+    for pid in os.listdir('/proc'):
+        if pid.isdigit():
+            try:
+                with open('/proc/' + pid + '/status') as file:
+                    text = file.read()
+            except OSError:
+                continue
+            ids = re.search(r'^Uid:(.*)$', text, re.M)
+            if ids and str(uid) in ids.group(1).split() and not re.search(r'^State:\s*[ZX]', text, re.M):
+                yield int(pid)
+
+def end_all(user):
+    """Ends what a test left behind: stopped first, so that none has a child meanwhile. False where some remains."""
+    if user is None:
+        return True
+    for attempt in range(200):
+        left = list(processes_of(user[0]))
+        if not left:
+            return True
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in left:
+                try:
+                    os.kill(pid, number)
+                except OSError:
+                    pass
+        time.sleep(0.005)
+    return False
+
+class Heard:
+    """The end of what comes out of a pipe, or its beginning; the rest is read and dropped."""
+    def __init__(self, handle, most, tail):
+        self.handle, self.most, self.tail, self.bytes = handle, most, tail, b''
+
+    def take(self):
+        chunk = os.read(self.handle, 65536)
+        if not chunk:
+            os.close(self.handle)
+            self.handle = None
+        elif self.tail:
+            self.bytes = (self.bytes + chunk[-self.most:])[-self.most:]
+        else:
+            self.bytes += chunk[:self.most - len(self.bytes)]
+
+def watch(pid, heard, deadline, user):
+    status, timed_out, quiet_until, all_ended = None, False, None, True
     while True:
         now = time.monotonic()
         if status is None:
             done, value = os.waitpid(pid, os.WNOHANG)
             if done:
-                # What it started and left in its group goes with it; a stray holder of the pipe is not waited for.
+                # What it started goes with it; a stray holder of a pipe is not waited for.
                 status, quiet_until = value, now + 0.1
                 end_group(pid, signal.SIGKILL)
+                all_ended = end_all(user)
             elif now > deadline + 2:
                 end_group(pid, signal.SIGKILL)
             elif now > deadline:
                 timed_out = True
                 end_group(pid, signal.SIGTERM)
         elif now > quiet_until:
-            return log, status, timed_out
-        pause = 0.05 if status is None else 0.01
-        if output is None:
+            break
+        waiting = {each.handle: each for each in heard if each.handle is not None}
+        if not waiting and status is not None:
+            break
+        if waiting:
+            for handle in select.select(list(waiting), [], [], 0.05 if status is None else 0.01)[0]:
+                waiting[handle].take()
+        else:
             time.sleep(0.002)
-        elif select.select([output], [], [], pause)[0]:
-            chunk = os.read(output, 65536)
-            if chunk:
-                log = chunk[-LOG:] if len(chunk) >= LOG else (log + chunk)[-LOG:]
-            else:
-                os.close(output)
-                output = None
-        if output is None and status is not None:
-            return log, status, timed_out
+    for each in heard:
+        if each.handle is not None:
+            os.close(each.handle)
+    return status, timed_out, all_ended
 
 def memory_kills():
     for path in ('/sys/fs/cgroup/memory.events', '/sys/fs/cgroup/memory/memory.oom_control'):
@@ -142,41 +233,57 @@ def memory_kills():
 def exit_code(status):
     return os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
 
+# A test before this one left too many processes: the rest belongs into a fresh container.
+NO_PROCESS_LEFT = 75
+
 def fork():
     try:
         return os.fork()
     except OSError:
-        # A test before this one left too many processes: the rest belongs into a fresh container.
-        sys.exit(75)
+        sys.exit(NO_PROCESS_LEFT)
 
-def proof_of(path):
+def pipe(user):
+    """Belongs to the test's user, who may open it once more as /dev/stdout."""
+    if user is None:
+        return os.pipe()
+    os.seteuid(user[0])
     try:
-        with open(path) as file:
-            return file.read(200)
-    except (OSError, ValueError):
-        return None
+        return os.pipe()
+    finally:
+        os.seteuid(0)
 
 def main():
-    folder, root, seconds, count = sys.argv[1:5]
+    folder, root, seconds, count, name = sys.argv[1:6]
     root = os.path.realpath(root)
+    user = None if name == '-' else tuple(int(part) for part in name.split(':'))
     for i in range(int(count)):
         nonce = os.read(0, NONCE + 1).decode().strip()
-        script, verdict = os.path.join(folder, str(i) + '.py'), os.path.join(folder, str(i) + '.verdict')
-        reading, writing = os.pipe()
+        script = os.path.join(folder, str(i) + '.py')
+        with open(script, 'rb') as file:
+            source = file.read()
+        os.chmod(script, 0o644)
+        (reading, output), (listening, said) = pipe(user), pipe(user)
         start, kills = time.monotonic(), memory_kills()
         pid = fork()
         if pid == 0:
             os.close(reading)
-            begin(writing, script, root, verdict, nonce)
-        os.close(writing)
-        log, status, timed_out = watch(pid, reading, start + float(seconds))
+            os.close(listening)
+            begin(output, said, user, (script, source, root, nonce))
+        os.close(output)
+        os.close(said)
+        log, told = Heard(reading, LOG, True), Heard(listening, SAID, False)
+        status, timed_out, all_ended = watch(pid, (log, told), start + float(seconds), user)
+        os.chmod(script, 0o600)
         code = exit_code(status)
-        print(json.dumps({'i': i, 'status': code, 'proof': proof_of(verdict), 'timed_out': timed_out,
+        print(json.dumps({'i': i, 'status': code, 'said': told.bytes.decode('utf-8', 'replace'),
+                          'timed_out': timed_out,
                           'out_of_memory': code == -9 and not timed_out and memory_kills() > kills,
                           'ms': round((time.monotonic() - start) * 1000),
-                          'log': log.decode('utf-8', 'replace')}), flush=True)
+                          'log': log.bytes.decode('utf-8', 'replace')}), flush=True)
         if timed_out:
             return
+        if not all_ended:
+            sys.exit(NO_PROCESS_LEFT)
 
 main()
 `.trimStart();

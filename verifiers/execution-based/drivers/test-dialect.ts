@@ -1,7 +1,7 @@
 import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
 import { sha256 } from '../../../src/core/fingerprint.js';
-import { JAVASCRIPT_PRELOAD } from './javascript.js';
-import { JAVASCRIPT_SUITE_DRIVER } from './javascript.js';
+import type { Ids } from '../../../src/ports/sandbox.js';
+import { JAVASCRIPT_PRELOAD, JAVASCRIPT_SUITE_DRIVER } from './javascript.js';
 import { PYTHON_SUITE_DRIVER } from './python-suite-driver.js';
 
 export type TestLanguage = 'python' | 'javascript';
@@ -27,6 +27,8 @@ export interface DriverCall {
   /** Of each test. */
   readonly seconds: number;
   readonly tests: readonly GeneratedTest[];
+  /** Whose processes they are; null = the driver's own user's. */
+  readonly user: Ids | null;
 }
 
 const PYTHON: TestDialect = {
@@ -34,10 +36,11 @@ const PYTHON: TestDialect = {
   extensions: ['.py'],
   files: { 'driver.py': PYTHON_SUITE_DRIVER },
   hash: sha256(PYTHON_SUITE_DRIVER),
-  shell: 'export BESTK_PYTHONPATH="$PYTHONPATH"; unset PYTHONPATH; exec "$@"',
-  driver: ({ folder, workdir, seconds, tests }) => [
+  // Not -I, which would not heed PYTHONHASHSEED either. Modules that root compiled would lie in the tests' way.
+  shell: 'export BESTK_PYTHONPATH="$PYTHONPATH" PYTHONDONTWRITEBYTECODE=1; unset PYTHONPATH PYTHONSTARTUP; exec "$@"',
+  driver: ({ folder, workdir, seconds, tests, user }) => [
     ...['python3', '-W', 'ignore', `${folder}/driver.py`],
-    ...[folder, workdir, String(seconds), String(tests.length)],
+    ...[folder, workdir, String(seconds), String(tests.length), nameOf(user)],
   ],
 };
 
@@ -47,11 +50,15 @@ const JAVASCRIPT: TestDialect = {
   files: { 'driver.cjs': JAVASCRIPT_SUITE_DRIVER, 'preload.cjs': JAVASCRIPT_PRELOAD },
   hash: sha256(JAVASCRIPT_SUITE_DRIVER + JAVASCRIPT_PRELOAD),
   shell: 'unset NODE_OPTIONS NODE_PATH; exec "$@"',
-  driver: ({ folder, workdir, seconds, tests }) => [
-    ...['node', `${folder}/driver.cjs`, folder, workdir, String(seconds), String(tests.length)],
+  driver: ({ folder, workdir, seconds, tests, user }) => [
+    ...['node', `${folder}/driver.cjs`, folder, workdir, String(seconds), String(tests.length), nameOf(user)],
     ...tests.map(({ path }) => extensionOf(path)),
   ],
 };
+
+function nameOf(user: Ids | null): string {
+  return user === null ? '-' : `${user.uid}:${user.gid}`;
+}
 
 const TEST_DIALECTS: readonly TestDialect[] = [PYTHON, JAVASCRIPT];
 

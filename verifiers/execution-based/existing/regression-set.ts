@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { contentKey, sha256 } from '../../../src/core/fingerprint.js';
+import type { SandboxSession } from '../../../src/ports/sandbox.js';
 import { SUITE_ENV } from '../drivers/environment.js';
 import { PYTHON_SITE_CUSTOMIZE, PYTHON_TEST_PROBE } from '../drivers/python-test-probe.js';
 import { asSuite, type ExecutionContext, contextKey, type TreeRun } from '../execution-context.js';
 import { cellJob } from '../generated/cell-job.js';
+import { asTests, type RunsAs, runsAs, WritesOnBase, Written } from '../tree/tests-user.js';
 import { TreeSessions } from '../tree/tree-sessions.js';
 import { type RegressionRun, runRegression } from './run-regression.js';
 
@@ -16,6 +18,12 @@ export interface RegressionSet {
   readonly changed: readonly string[];
   /** Why there is nothing to hold anybody to; null when there is. */
   readonly missing: string | null;
+  /** Passes of one base run alone: for want of rights, as the first runs as the image's own user, or by chance. */
+  readonly passed_once: readonly string[];
+  /** Whether the tests run as a user apart from root. */
+  readonly isolated: boolean;
+  /** Whether base was seen to fail the test that fails whatever the code does, so that everybody has to. */
+  readonly controlled: boolean;
 }
 
 /** The set without tests that a right solution has to break. */
@@ -33,19 +41,44 @@ export function regressionSet(baseRuns: readonly RegressionRun[]): RegressionSet
     return { ...NOTHING, missing: `the regression command ended on base as ${broken.outcome}` };
   }
   const stable = others.map(({ passed }) => new Set(passed));
-  const tests = first.passed.filter((test) => stable.every((passed) => passed.has(test)));
+  const [tests, passed_once] = partition(first.passed, (test) => stable.every((passed) => passed.has(test)));
   const missing = tests.length > 0 ? null : `no existing test passes on base twice: ${lastLine(first.log_tail)}`;
-  return { tests, excluded: [], changed: baseRuns.flatMap((run) => run.changed), missing };
+  const changed = baseRuns.flatMap((run) => run.changed);
+  const isolated = others.every((run) => run.isolated);
+  const controlled = baseRuns.every(({ control }) => control === 'failed');
+  return { tests, excluded: [], changed, missing, passed_once, isolated, controlled };
 }
 
-const NOTHING = { tests: [], excluded: [], changed: [] };
+function partition(tests: readonly string[], isIn: (test: string) => boolean): [string[], string[]] {
+  return [tests.filter(isIn), tests.filter((test) => !isIn(test))];
+}
+
+const NOTHING = { tests: [], excluded: [], changed: [], passed_once: [], isolated: false, controlled: false };
+
+/** Of what passes as the image's own user; fewer lost tests than this are left out, more are worth the fallback. */
+const MOST_LOST = 0.1;
+
+/** Whether so many tests pass as the image's own user alone, in every run apart from root, that all have to run as that. */
+export function needsImageUser(reference: RegressionRun, apart: readonly RegressionRun[]): boolean {
+  if (reference.outcome !== 'exited' || apart.some(({ isolated }) => !isolated)) return false;
+  const passed = new Set(apart.flatMap((run) => run.passed));
+  const lost = reference.passed.filter((test) => !passed.has(test)).length;
+  return lost > reference.passed.length * MOST_LOST;
+}
+
+/** Whether tests passed that no code can pass: the run says nothing, and its patch was made to deceive. */
+export function isForged(set: RegressionSet, run: RegressionRun): boolean {
+  return set.controlled && run.control === 'passed';
+}
 
 /**
  * |passed on the candidate ∩ set|; a missing or skipped test has not passed, an added one does not count. Where the patch
- * put something else in the place of the runner's functions, no pass of that run is worth anything.
+ * put something else in the place of the runner's functions, or the failing test did not fail, no pass of that run is worth
+ * anything.
  */
 export function heldUp(set: RegressionSet, run: RegressionRun): { readonly passed: number; readonly lost: string[] } {
-  const tampered = run.changed.some((name) => !set.changed.includes(name));
+  const hasControl = !set.controlled || run.control === 'failed';
+  const tampered = !hasControl || run.changed.some((name) => !set.changed.includes(name));
   const passed = new Set(tampered ? [] : run.passed);
   const lost = set.tests.filter((test) => !passed.has(test));
   return { passed: set.tests.length - lost.length, lost };
@@ -64,46 +97,68 @@ const StoredRegressionRun = z.object({
   skipped: z.array(z.string()),
   changed: z.array(z.string()),
   log_tail: z.string(),
+  isolated: z.boolean(),
+  control: z.enum(['failed', 'passed', 'absent']),
+  writes: Written,
 });
 const PROBE = sha256(PYTHON_TEST_PROBE + PYTHON_SITE_CUSTOMIZE);
+/** Base as the image's own user: what there is to pass, and where the tests write. */
+const REFERENCE: TreeRun = { tree: null, repeat: 0 };
 
 /**
- * The regression command on one tree, in a fresh container, or its stored result.
- * The first run on base gives its bytecode to what comes after.
+ * The regression command on one tree, in a fresh container, or its stored result. The first run on base comes before all
+ * others: it tells where they may write, and gives them its bytecode.
  * @throws UnavailableError when the infrastructure kept failing
  */
 export async function regressionOn(
-  context: ExecutionContext,
+  given: ExecutionContext,
   command: string,
-  { tree, repeat }: TreeRun,
+  place: TreeRun,
   signal: AbortSignal,
 ): Promise<RegressionRun> {
-  const environment = { ...context.issue.environment, regression_command: command };
-  const key = contentKey({
-    kind: 'regression',
-    ...contextKey(context),
-    probe: PROBE,
-    env: SUITE_ENV,
-    tree,
-    command,
-    files: environment.regression_files,
-    report: environment.regression_report,
-    repeat,
-  });
+  const environment = { ...given.issue.environment, regression_command: command };
+  const context = { ...given, issue: { ...given.issue, environment } };
+  const isReference = place.tree === null && place.repeat === 0;
+  const user = isReference ? 'image' : await runsAs(context);
+  const key = keyOf(context, place, user);
   const stored = await storedRun(context, key);
   if (stored !== null) return stored;
   if (context.remote !== undefined) {
-    await context.remote(cellJob({ issue: { ...context.issue, environment } }, { tree, repeat }, null), signal);
+    await context.remote(cellJob(context, place, null), signal);
     const done = await storedRun(context, key);
     if (done !== null) return done;
   }
-  return asSuite(context, 'regression', { tree, repeat }, async () => {
-    await using sessions = new TreeSessions(context, tree, signal);
-    const run = await sessions.use((session) => runRegression(session, environment, context.nonce, signal));
+  return asSuite(context, 'regression', place, async () => {
+    const writes = isReference ? [] : ((await storedRun(context, keyOf(context, REFERENCE, 'image')))?.writes ?? []);
+    const plan = { tree: place.tree, user: isReference ? 'tests' : user, writes } as const;
+    await using sessions = new TreeSessions(context, plan, signal);
+    const run = await sessions.use((session) =>
+      isReference
+        ? referenceRun(session, context, environment, signal)
+        : runRegression(session, environment, { nonce: context.nonce, user: asTests(session) }, signal),
+    );
     await context.results.put(key, 'regression', run);
-    if (tree === null && repeat === 0 && run.outcome === 'exited') await sessions.giveBytecode();
+    if (isReference && run.outcome === 'exited') await sessions.giveBytecode();
     return run;
   });
+}
+
+async function referenceRun(
+  session: SandboxSession,
+  context: ExecutionContext,
+  environment: Parameters<typeof runRegression>[1],
+  signal: AbortSignal,
+): Promise<RegressionRun> {
+  const looked = new WritesOnBase(context);
+  const plan = { nonce: context.nonce, user: {}, ready: () => looked.begin(session, signal) };
+  const run = await runRegression(session, environment, plan, signal);
+  return run.outcome === 'exited' ? { ...run, writes: await looked.end(session, signal) } : run;
+}
+
+function keyOf(context: ExecutionContext, { tree, repeat }: TreeRun, user: RunsAs): string {
+  const { regression_command: command, regression_files: files, regression_report: report } = context.issue.environment;
+  const suite = { command, files, report, probe: PROBE, env: SUITE_ENV };
+  return contentKey({ kind: 'regression', ...contextKey(context), ...suite, tree, repeat, user });
 }
 
 async function storedRun({ results }: ExecutionContext, key: string): Promise<RegressionRun | null> {

@@ -1,12 +1,14 @@
 import { z } from 'zod';
 import type { Environment } from '../../../src/core/run/issue.js';
-import type { SandboxSession } from '../../../src/ports/sandbox.js';
+import type { ExecRequest, SandboxSession } from '../../../src/ports/sandbox.js';
 import { logTail } from '../drivers/environment.js';
 import { PYTHON_SITE_CUSTOMIZE, PYTHON_TEST_PROBE } from '../drivers/python-test-probe.js';
 import { inInstanceEnvironment } from '../drivers/environment.js';
 import { readReport } from '../readers/test-report.js';
+import { randomFrom } from '../random.js';
 import { StatusByTest, type TestReport, type TestStatus } from '../readers/test-status.js';
 import { scratchDirectory } from '../tree/bytecode.js';
+import { type ControlEnd, plantFailingTest, withoutFailingTest } from './failing-test.js';
 
 /** How the regression command ended on one tree: which existing tests passed, by their own ids. */
 export interface RegressionRun {
@@ -19,6 +21,12 @@ export interface RegressionRun {
   /** Functions of the test runner that were put in the place of its own. */
   readonly changed: readonly string[];
   readonly log_tail: string;
+  /** Whether the tests ran as a user apart from root. */
+  readonly isolated: boolean;
+  /** What became of the test that fails whatever the code does. */
+  readonly control: ControlEnd;
+  /** Of the first run on base: where it wrote to. */
+  readonly writes: readonly string[];
 }
 
 const LARGEST_RECORD = 64 * 1024 * 1024;
@@ -30,6 +38,13 @@ const Note = z.object({
   c: z.array(z.string()).optional(),
 });
 
+export interface RegressionPlan {
+  readonly nonce: () => string;
+  readonly user: Pick<ExecRequest, 'as'>;
+  /** Done when everything is in its place, before the command. */
+  readonly ready?: () => Promise<void>;
+}
+
 /**
  * Runs the instance's regression command once. `{files}` becomes the quoted regression files, `{modules}` their dotted names; it is the issue's own
  * shell command and runs in the sandbox's shell, nowhere else.
@@ -38,7 +53,7 @@ const Note = z.object({
 export async function runRegression(
   session: SandboxSession,
   environment: Environment & { readonly regression_command: string },
-  nonce: () => string,
+  { nonce, user, ready }: RegressionPlan,
   signal: AbortSignal,
 ): Promise<RegressionRun> {
   const directory = scratchDirectory(nonce);
@@ -50,15 +65,20 @@ export async function runRegression(
     const argv = ['rm', '-rf', '--', environment.regression_report];
     await session.exec({ argv, cwd: environment.workdir, deadlineS: CLEAR_S }, signal);
   }
+  const control = await plantFailingTest(session, environment, randomFrom(nonce), signal);
   await session.writeFiles(
     [
       { path: `${directory}/bestk_probe.py`, content: PYTHON_TEST_PROBE },
       { path: `${directory}/sitecustomize.py`, content: PYTHON_SITE_CUSTOMIZE },
+      // To be added to by all, and read by nobody: each line has the key.
+      { path: record, content: '', mode: 0o622 },
     ],
     signal,
   );
+  await ready?.();
   const ended = await session.exec(
     inInstanceEnvironment({
+      ...user,
       argv: ['sh', '-c', `export PYTHONPATH="$0\${PYTHONPATH:+:$PYTHONPATH}"; ${commandLine(environment)}`, directory],
       cwd: environment.workdir,
       env: { BESTK_PROBE: `${record}|${key}`, PYTEST_PLUGINS: 'bestk_probe' },
@@ -75,8 +95,10 @@ export async function runRegression(
     outcome: ended.kind,
     exit_code: exited ? ended.exitCode : null,
     duration_ms: ended.durationMs,
-    ...byStatus(bytes === null ? '' : new TextDecoder().decode(bytes), key, report),
+    ...byStatus({ record: bytes === null ? '' : new TextDecoder().decode(bytes), key, control }, report),
     log_tail: logTail(ended),
+    isolated: user.as === 'tests',
+    writes: [],
   };
 }
 
@@ -127,10 +149,17 @@ function moduleLabel(file: string): string {
     .replaceAll('/', '.');
 }
 
-type Statuses = Pick<RegressionRun, 'passed' | 'failed' | 'skipped' | 'changed'>;
+type Statuses = Pick<RegressionRun, 'passed' | 'failed' | 'skipped' | 'changed' | 'control'>;
+
+interface Noted {
+  readonly record: string;
+  readonly key: string;
+  /** Name of the failing test that was added. */
+  readonly control: string | null;
+}
 
 /** By what the probe noted; where it saw no test, by the runner's report. */
-function byStatus(record: string, key: string, report: () => TestReport): Statuses {
+function byStatus({ record, key, control: name }: Noted, report: () => TestReport): Statuses {
   const tests = new StatusByTest();
   const changed: string[] = [];
   for (const line of record.split('\n')) {
@@ -140,12 +169,13 @@ function byStatus(record: string, key: string, report: () => TestReport): Status
     else changed.push(...note.c);
   }
   const all = tests.all.size > 0 ? tests.all : report();
+  const { control, ids } = withoutFailingTest(all, name);
   const having = (status: TestStatus): string[] =>
     [...all]
-      .filter(([, value]) => value === status)
+      .filter(([test, value]) => value === status && !ids.has(test))
       .map(([test]) => test)
       .sort();
-  return { passed: having('passed'), failed: having('failed'), skipped: having('skipped'), changed };
+  return { passed: having('passed'), failed: having('failed'), skipped: having('skipped'), changed, control };
 }
 
 /** A torn or foreign line is no note: its test counts as missing, and missing is never a pass. */

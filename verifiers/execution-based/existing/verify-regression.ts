@@ -8,10 +8,12 @@ import type { Applicable } from '../tree/distinct.js';
 import { abstained, forEach } from '../outcomes.js';
 import { regressionOn } from './regression-set.js';
 import { relatedTests } from './related-tests.js';
-import { heldUp, regressionSet, without, type RegressionSet } from './regression-set.js';
+import { heldUp, isForged, needsImageUser, regressionSet, without, type RegressionSet } from './regression-set.js';
+import { runAsImageUser } from '../tree/tests-user.js';
 import type { RegressionRun } from './run-regression.js';
 
 const MOST_NAMED = 50;
+const FORGED = 'an existing test of ours passed that no code can pass';
 
 export interface Regression {
   readonly applicable: Promise<Applicable>;
@@ -36,7 +38,9 @@ export async function verifyRegression(
   const context = await withRelatedTests(given, command, applicable, signal);
   const run = (tree: Tree, repeat: number): Promise<RegressionRun> =>
     regressionOn(context, command, { tree, repeat }, signal);
-  const known = Promise.all([run(null, 0), run(null, 1)]).then(async (runs) => {
+  const reference = run(null, 0);
+  const known = reference.then(async (first) => {
+    const runs = [first, ...(await apartFrom(context, first, (repeat) => run(null, repeat)))];
     const stable = regressionSet(runs);
     const set = exclude === undefined ? stable : without(stable, await exclude(stable.tests, signal));
     for (const base of runs) await tell(observe, cellsOf(context, null, measuredBy(set, base)));
@@ -44,13 +48,16 @@ export async function verifyRegression(
   });
   // Waited for below, where the candidates need it; until then its failure is nobody's yet.
   known.catch(() => undefined);
-  const { patches } = await applicable;
+  const [{ patches }] = await Promise.all([applicable, reference]);
   const verdicts = forEach(
     patches,
     'regression',
     async (patch) => {
-      const [set, result] = await Promise.all([known, run(patch.source, 0)]);
+      const [set, early] = await Promise.all([known, run(patch.source, 0)]);
+      // Begun before it was known that the suite needs the image's own user.
+      const result = early.isolated === set.isolated ? early : await run(patch.source, 0);
       await tell(observe, cellsOf(context, patch, measuredBy(set, result)));
+      if (isForged(set, result)) return abstained([patch], 'regression', 'forged', FORGED);
       if (set.missing !== null) return abstained([patch], 'regression', 'no-tests', set.missing);
       const { passed, lost } = heldUp(set, result);
       return patch.candidateIds.map((candidate_id): Verdict => ({
@@ -64,6 +71,9 @@ export async function verifyRegression(
           lost: lost.slice(0, MOST_NAMED),
           excluded: set.excluded.slice(0, MOST_NAMED),
           replaced: result.changed.filter((name) => !set.changed.includes(name)),
+          control: result.control,
+          passed_once: set.passed_once.slice(0, MOST_NAMED),
+          isolated: result.isolated,
           verified_as: patch.representative,
         },
       }));
@@ -72,6 +82,23 @@ export async function verifyRegression(
   );
   const [settled] = await Promise.all([verdicts, known]);
   return settled;
+}
+
+/**
+ * The base runs beside the first: one, as the tests' user. Where much is lost one more tells want of rights from chance, and
+ * then one as the image's own user stands for both.
+ */
+async function apartFrom(
+  context: ExecutionContext,
+  reference: RegressionRun,
+  run: (repeat: number) => Promise<RegressionRun>,
+): Promise<readonly RegressionRun[]> {
+  const apart = [await run(1)];
+  if (!needsImageUser(reference, apart)) return apart;
+  apart.push(await run(2));
+  if (!needsImageUser(reference, apart)) return apart;
+  await runAsImageUser(context);
+  return [await run(1)];
 }
 
 /** The issue's own regression files, or those that have to do with what the patches change. */
@@ -98,7 +125,7 @@ function measuredBy(set: RegressionSet, run: RegressionRun): Parameters<typeof c
   return {
     suite: 'regression',
     test_id: 'regression',
-    outcome: run.outcome === 'exited' ? (whole ? 'solved' : 'not-solved') : run.outcome,
+    outcome: isForged(set, run) ? 'forged' : run.outcome === 'exited' ? (whole ? 'solved' : 'not-solved') : run.outcome,
     exit_code: run.exit_code,
     duration_ms: run.duration_ms,
     passed,

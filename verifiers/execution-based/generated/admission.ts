@@ -1,11 +1,10 @@
-import type { CellOutcome } from '../../../src/core/run/cell.js';
 import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
 import type { Admission } from '../../../src/core/run/verifier.js';
 import type { TestRun } from './run-batch.js';
 import { dialectOf } from '../drivers/test-dialect.js';
 import { wrongReason } from './unfit-test.js';
 
-const REFUSALS: Readonly<Record<Exclude<CellOutcome, 'not-solved'>, string>> = {
+const REFUSALS: Readonly<Record<Exclude<TestRun['outcome'], 'not-solved'>, string>> = {
   solved: 'says "solved" on base, so it does not reproduce the issue',
   crashed: 'breaks on base: it ends in another way than exit 0 or 2',
   'timed-out': 'exceeds its time limit on base',
@@ -46,5 +45,6 @@ function refusal(runs: readonly TestRun[], issue: string): string | null {
   if (others.some(({ outcome }) => outcome !== first.outcome)) {
     return `is not stable on base: ${runs.map(({ outcome }) => outcome).join(', then ')}`;
   }
+  if (others.some(({ observed }) => observed !== first.observed)) return 'observes something else each time on base';
   return first.outcome === 'not-solved' ? wrongReason(first.log_tail, issue) : REFUSALS[first.outcome];
 }

@@ -5,12 +5,11 @@ import { admit, isRunnable } from './admission.js';
 import type { ExecutionContext } from '../execution-context.js';
 import { cellsOf } from '../outcomes.js';
 import type { DistinctPatch } from '../tree/distinct.js';
-import type { TestRun } from './run-batch.js';
-import { runTests } from './run-tests.js';
+import { sha256 } from '../../../src/core/fingerprint.js';
+import { runTests, type TestRuns } from './run-tests.js';
 import { unfitTests } from './unfit-test.js';
 
-/** Runs by test id. */
-export type Runs = ReadonlyMap<string, TestRun>;
+const PREVIEW = 200;
 
 /** The tests that take part: run on base twice, where they have to say "not solved". */
 export async function admittedTests(
@@ -24,7 +23,7 @@ export async function admittedTests(
   const base = await Promise.all([0, 1].map((repeat) => runTests(context, { tree: null, repeat }, runnable, signal)));
   for (const runs of base) await tellCells(observe, testCells(context, null, runnable, runs));
   const onBase = new Map(
-    tests.map(({ test_id }) => [test_id, base.flatMap((runs) => runs.get(test_id) ?? [])] as const),
+    tests.map(({ test_id }) => [test_id, base.flatMap(({ runs }) => runs.get(test_id) ?? [])] as const),
   );
   const admissions = admit(tests, { runs: onBase, unfit, issue: context.issue.problem_statement });
   const ids = new Set(admissions.filter(({ admitted }) => admitted).map(({ test_id }) => test_id));
@@ -35,12 +34,18 @@ export function testCells(
   context: ExecutionContext,
   patch: DistinctPatch | null,
   tests: readonly GeneratedTest[],
-  runs: Runs,
+  { runs, control }: TestRuns,
 ): readonly Cell[] {
   return tests.flatMap(({ test_id }) => {
     const run = runs.get(test_id);
     if (run === undefined) return [];
-    return cellsOf(context, patch, { suite: 'reproduction', test_id, ...run, passed: null, total: null, lost: [] });
+    const { exit_code, duration_ms, log_tail, observed } = run;
+    const outcome: Cell['outcome'] = control.end === 'forged' ? 'forged' : run.outcome;
+    const measured = { outcome, exit_code, duration_ms, log_tail, passed: null, total: null, lost: [] };
+    const cell = { suite: 'reproduction', test_id, ...measured } as const;
+    if (observed === null) return cellsOf(context, patch, cell);
+    const seen = { sha256: sha256(observed), preview: observed.slice(0, PREVIEW) };
+    return cellsOf(context, patch, { ...cell, observed: seen });
   });
 }
 

@@ -1,20 +1,25 @@
 import { z } from 'zod';
 import { CellOutcome } from '../../../src/core/run/cell.js';
 import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
-import type { ExecOutcome, SandboxSession } from '../../../src/ports/sandbox.js';
+import type { ExecOutcome, ExecRequest, Ids, SandboxSession } from '../../../src/ports/sandbox.js';
 import { inInstanceEnvironment, logTail } from '../drivers/environment.js';
 import { NO_PROCESS_LEFT } from '../drivers/python-suite-driver.js';
 import { extensionOf, type TestDialect } from '../drivers/test-dialect.js';
 import type { ExecutionContext } from '../execution-context.js';
 import { scratchDirectory } from '../tree/bytecode.js';
+import { compare } from './observations.js';
 
 /** How one generated test ended on one tree. */
 export const TestRun = z.object({
-  outcome: CellOutcome,
+  outcome: CellOutcome.exclude(['forged']),
   /** Negative: the signal that ended it; null: unknown. */
   exit_code: z.int().nullable(),
   duration_ms: z.number(),
   log_tail: z.string(),
+  /** What a test with an expectation observed, one JSON value a line; null for the others. */
+  observed: z.string().nullable(),
+  /** Whether it ran as a user apart from root. */
+  isolated: z.boolean(),
 });
 export type TestRun = z.infer<typeof TestRun>;
 
@@ -28,8 +33,6 @@ export interface Batch {
 /** Takes each run when its test has ended; in the order of the tests. */
 export type Keep = (test: GeneratedTest, run: TestRun) => Promise<void>;
 
-const SOLVED = 0;
-const NOT_SOLVED = 2;
 /** For the driver's start and for killing what does not end by itself. */
 const SLACK_S = 30;
 const PER_TEST_SLACK_S = 5;
@@ -47,6 +50,7 @@ export async function runBatch(
   signal: AbortSignal,
 ): Promise<void> {
   const folder = scratchDirectory(context.nonce);
+  const isolated = session.testsUser !== null;
   const nonces = tests.map(() => context.nonce());
   const kept: Promise<void>[] = [];
   const take = (index: number, run: TestRun): void => {
@@ -57,18 +61,24 @@ export async function runBatch(
     kept.push(keeping);
   };
   const reports = new DriverReports(tests.length, (report) => {
-    take(report.i, runOf(report, nonces[report.i] ?? ''));
+    const test = tests[report.i];
+    if (test !== undefined) take(report.i, { ...runOf(report, test, nonces[report.i] ?? ''), isolated });
   });
   await session.writeFiles(
     [
       ...Object.entries(dialect.files).map(([name, content]) => ({ path: `${folder}/${name}`, content })),
-      ...tests.map(({ path, content }, index) => ({ path: `${folder}/${index}${extensionOf(path)}`, content })),
+      // The driver lets a test read its own script alone, while it runs.
+      ...tests.map(({ path, content }, index) => ({
+        path: `${folder}/${index}${extensionOf(path)}`,
+        content,
+        mode: 0o600,
+      })),
     ],
     signal,
   );
   const ended = await session.exec(
     {
-      ...driverCall({ context, dialect, tests }, folder),
+      ...driverCall({ context, dialect, tests }, folder, session.testsUser),
       stdin: nonces.map((nonce) => `${nonce}\n`).join(''),
       onStdout: (piece) => {
         reports.push(piece);
@@ -77,15 +87,18 @@ export async function runBatch(
     signal,
   );
   const { count, stopped } = reports;
-  if (count < tests.length && !stopped && !isInnocent(ended, count)) take(count, culprit(ended));
+  if (count < tests.length && !stopped && !isInnocent(ended, count)) take(count, { ...culprit(ended), isolated });
   await Promise.all(kept);
 }
 
-function driverCall({ context, dialect, tests }: Batch, folder: string): Parameters<SandboxSession['exec']>[0] {
+function driverCall({ context, dialect, tests }: Batch, folder: string, user: Ids | null): ExecRequest {
   const { workdir, test_timeout_s: seconds } = context.issue.environment;
   return inInstanceEnvironment({
-    argv: ['sh', '-c', dialect.shell, 'sh', ...dialect.driver({ folder, workdir, seconds, tests })],
+    ...(user === null ? {} : { as: 'root' }),
+    argv: ['sh', '-c', dialect.shell, 'sh', ...dialect.driver({ folder, workdir, seconds, tests, user })],
     cwd: workdir,
+    // No test that has the driver wait in vain costs more than its own time.
+    silenceS: seconds + SLACK_S,
     deadlineS: tests.length * (seconds + PER_TEST_SLACK_S) + SLACK_S,
   });
 }
@@ -96,8 +109,9 @@ function isInnocent(ended: ExecOutcome, reported: number): boolean {
 }
 
 /** The driver reports each test when it ends; where it died, the first one that it did not report was running. */
-function culprit(ended: ExecOutcome): TestRun {
+function culprit(ended: ExecOutcome): Omit<TestRun, 'isolated'> {
   return {
+    observed: null,
     outcome: ended.kind === 'exited' ? 'crashed' : ended.kind,
     exit_code: ended.kind === 'exited' ? ended.exitCode : null,
     duration_ms: ended.durationMs,
@@ -105,29 +119,28 @@ function culprit(ended: ExecOutcome): TestRun {
   };
 }
 
-function runOf(report: DriverReport, nonce: string): TestRun {
-  return {
-    outcome: outcomeOf(report, nonce),
-    exit_code: report.status,
-    duration_ms: report.ms,
-    log_tail: report.log,
-  };
+function runOf(report: DriverReport, { expect }: GeneratedTest, nonce: string): Omit<TestRun, 'isolated'> {
+  const { status, timed_out, out_of_memory, ms, log } = report;
+  const proof = `${nonce} ${String(status)}`;
+  const ended = { exit_code: status, duration_ms: ms, log_tail: log };
+  if (expect === undefined) {
+    const outcome = report.said === proof ? (OUTCOME_OF_STATUS[status] ?? 'crashed') : 'crashed';
+    return { outcome: timed_out ? 'timed-out' : out_of_memory ? 'out-of-memory' : outcome, observed: null, ...ended };
+  }
+  const observed = report.said.replace(proof, '');
+  const outcome = compare(observed, expect);
+  return { outcome: timed_out ? 'timed-out' : out_of_memory ? 'out-of-memory' : outcome, observed, ...ended };
 }
 
-function outcomeOf({ status, proof, timed_out, out_of_memory }: DriverReport, nonce: string): CellOutcome {
-  if (timed_out) return 'timed-out';
-  if (out_of_memory) return 'out-of-memory';
-  if (proof !== `${nonce} ${String(status)}`) return 'crashed';
-  if (status === SOLVED) return 'solved';
-  return status === NOT_SOLVED ? 'not-solved' : 'crashed';
-}
+const OUTCOME_OF_STATUS: Readonly<Record<number, TestRun['outcome']>> = { 0: 'solved', 2: 'not-solved' };
 
 /** One line of the suite driver: how the process of test `i` ended. */
 export const DriverReport = z.object({
   i: z.int().min(0),
   /** Exit status; negative: the signal that ended it. */
   status: z.int(),
-  proof: z.string().nullable(),
+  /** What came over the test's own pipe: its proof, or what it observed. */
+  said: z.string(),
   timed_out: z.boolean(),
   out_of_memory: z.boolean(),
   ms: z.number().min(0),
@@ -135,7 +148,8 @@ export const DriverReport = z.object({
 });
 export type DriverReport = z.infer<typeof DriverReport>;
 
-const LONGEST_LINE = 64 * 1024;
+/** What a test said and its log, each byte written as six at worst. */
+const LONGEST_LINE = 512 * 1024;
 
 /**
  * Reads the driver's lines as they come and hands on its reports, in the order of the tests. Whatever else stands on that

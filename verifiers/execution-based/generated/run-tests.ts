@@ -1,17 +1,27 @@
 import { contentKey } from '../../../src/core/fingerprint.js';
 import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
-import { asSuite, contextKey, type ExecutionContext, type TreeRun } from '../execution-context.js';
-import { cellJob } from './cell-job.js';
-import { runBatch, TestRun, type Batch, type Keep } from './run-batch.js';
 import { SUITE_ENV } from '../drivers/environment.js';
 import { dialectOf } from '../drivers/test-dialect.js';
-import { TreeSessions } from '../tree/tree-sessions.js';
+import { asSuite, contextKey, type ExecutionContext, type TreeRun } from '../execution-context.js';
+import { WritesOnBase, Written } from '../tree/tests-user.js';
+import { type SessionPlan, TreeSessions } from '../tree/tree-sessions.js';
+import { cellJob } from './cell-job.js';
+import { Control, controlKey, Controls, type RunAside } from './controls.js';
+import { runBatch, TestRun, type Batch, type Keep } from './run-batch.js';
+
+/** Generated tests on one tree. */
+export interface TestRuns {
+  /** By test id. */
+  readonly runs: ReadonlyMap<string, TestRun>;
+  readonly control: Control;
+}
+
+const UNCONTROLLED: Control = { end: 'none', solved: null };
 
 /**
  * Runs generated tests on one tree, in order, in a fresh container for each language, or more where a test spoils it: what
- * ran in one may have broken anything in it. Stored results cost nothing; when all are stored no container is started.
- * Each run is stored when its test has ended.
- * @returns runs by test id
+ * ran in one may have broken anything in it. On a patch each container has a control among its tests. Stored results cost
+ * nothing; when all are stored no container is started. Each run is stored when its test has ended.
  * @throws UnavailableError when the infrastructure kept failing
  */
 export async function runTests(
@@ -19,61 +29,133 @@ export async function runTests(
   place: TreeRun,
   tests: readonly GeneratedTest[],
   signal: AbortSignal,
-): Promise<ReadonlyMap<string, TestRun>> {
-  const runs = new Map<string, TestRun>();
-  await takeStored(context, place, tests, runs);
-  const missing = tests.filter((test) => !runs.has(test.test_id) && dialectOf(test) !== null);
-  if (context.remote !== undefined && missing.length > 0) {
-    await context.remote(cellJob(context, place, missing), signal);
-    await takeStored(context, place, missing, runs);
+): Promise<TestRuns> {
+  const runnable = tests.filter((test) => dialectOf(test) !== null);
+  const work = new TestWork(context, place, runnable);
+  await work.takeStored();
+  if (context.remote !== undefined && !work.isDone) {
+    await context.remote(cellJob(context, place, runnable), signal);
+    await work.takeStored();
   }
-  const keep: Keep = async (test, run) => {
-    runs.set(test.test_id, run);
-    await context.results.put(testKey(context, place, test), 'test', run);
-  };
-  const next = (): Omit<Batch, 'context'> | null => nextBatch(tests.filter(({ test_id }) => !runs.has(test_id)));
-  if (next() === null) return runs;
-  return asSuite(context, 'reproduction', place, async () => {
-    await using sessions = new TreeSessions(context, place.tree, signal);
-    while (next() !== null) {
+  if (!work.isDone) await asSuite(context, 'reproduction', place, () => work.run(signal));
+  return { runs: work.runs, control: work.control ?? UNCONTROLLED };
+}
+
+class TestWork {
+  readonly runs = new Map<string, TestRun>();
+  control: Control | null;
+  private readonly controls: Controls | null;
+
+  constructor(
+    private readonly context: ExecutionContext,
+    private readonly place: TreeRun,
+    private readonly tests: readonly GeneratedTest[],
+  ) {
+    this.controls = place.tree === null || tests.length === 0 ? null : new Controls(tests, context.nonce);
+    this.control = this.controls === null ? UNCONTROLLED : null;
+  }
+
+  get isDone(): boolean {
+    return this.control !== null && this.waiting().length === 0;
+  }
+
+  async takeStored(): Promise<void> {
+    const { results } = this.context;
+    for (const test of this.tests) {
+      const stored = TestRun.safeParse(await results.get(this.keyOf(test)));
+      if (stored.success) this.runs.set(test.test_id, stored.data);
+    }
+    if (this.controls === null) return;
+    const stored = Control.safeParse(await results.get(controlKey(this.context, this.place, this.tests)));
+    if (stored.success) this.control = stored.data;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { context, controls, place } = this;
+    await using sessions = new TreeSessions(context, await this.planOf(place.tree), signal);
+    while (this.waiting().length > 0 || controls?.isDue === true) {
       // Asked for anew in each attempt: what a lost sandbox had reported is not run again.
       await sessions.use(async (session) => {
-        const batch = next();
-        if (batch !== null) await runBatch(session, { context, ...batch }, keep, signal);
+        const looked = place.tree === null ? new WritesOnBase(context) : null;
+        await looked?.begin(session, signal, true);
+        const batch = this.nextBatch();
+        await runBatch(session, { context, ...batch }, this.keep(batch.control), signal);
+        if (looked === null || place.repeat !== 0) return;
+        const writes = await looked.end(session, signal);
+        if (writes.length === 0) return;
+        for (const test of batch.tests) await context.results.put(this.writesKey(test), 'writes', writes);
       });
       await sessions.discard();
     }
-    return runs;
-  });
-}
-
-async function takeStored(
-  context: ExecutionContext,
-  place: TreeRun,
-  tests: readonly GeneratedTest[],
-  runs: Map<string, TestRun>,
-): Promise<void> {
-  for (const test of tests) {
-    const stored = TestRun.safeParse(await context.results.get(testKey(context, place, test)));
-    if (stored.success) runs.set(test.test_id, stored.data);
+    if (controls === null) return;
+    this.control = await controls.verdict(this.runs, this.aside(signal));
+    await context.results.put(controlKey(context, place, this.tests), 'control', this.control);
   }
-}
 
-/** The tests that wait, of the language of the first; those of none are not run. */
-function nextBatch(waiting: readonly GeneratedTest[]): Omit<Batch, 'context'> | null {
-  const dialect = waiting.map(dialectOf).find((each) => each !== null);
-  if (dialect === undefined) return null;
-  return { dialect, tests: waiting.filter((test) => dialectOf(test) === dialect) };
-}
+  private waiting(): readonly GeneratedTest[] {
+    return this.tests.filter(({ test_id }) => !this.runs.has(test_id));
+  }
 
-function testKey(context: ExecutionContext, { tree, repeat }: TreeRun, test: GeneratedTest): string {
-  return contentKey({
-    kind: 'test',
-    ...contextKey(context),
-    driver: dialectOf(test)?.hash ?? null,
-    env: SUITE_ENV,
-    tree,
-    test: test.content,
-    repeat,
-  });
+  /** The tests that wait, of the language of the first, and a control among them. */
+  private nextBatch(): Omit<Batch, 'context'> & { readonly control: GeneratedTest | null } {
+    const waiting = this.waiting();
+    const dialect = dialectOf(waiting[0] ?? this.tests[0] ?? { path: '' });
+    if (dialect === null) throw new Error('only tests that have a driver are run');
+    const own = waiting.filter((test) => dialectOf(test) === dialect);
+    return { dialect, tests: own, control: null, ...this.controls?.among(own, this.tests) };
+  }
+
+  private keep(control: GeneratedTest | null): Keep {
+    return async (test, run) => {
+      if (test === control) {
+        this.controls?.take(control, run);
+        return;
+      }
+      this.runs.set(test.test_id, run);
+      await this.context.results.put(this.keyOf(test), 'test', run);
+    };
+  }
+
+  private aside(signal: AbortSignal): RunAside {
+    return async (on, tests) => {
+      const found = new Map<string, TestRun>();
+      const [first] = tests;
+      const dialect = first === undefined ? null : dialectOf(first);
+      if (dialect === null) return found;
+      await using sessions = new TreeSessions(
+        this.context,
+        await this.planOf(on === 'base' ? null : this.place.tree),
+        signal,
+      );
+      const keep: Keep = async ({ test_id }, run) => {
+        found.set(test_id, run);
+        return Promise.resolve();
+      };
+      const own = tests.filter((test) => dialectOf(test) === dialect);
+      await sessions.use((session) => runBatch(session, { context: this.context, dialect, tests: own }, keep, signal));
+      return found;
+    };
+  }
+
+  private async planOf(tree: TreeRun['tree']): Promise<SessionPlan> {
+    if (tree === null) return { tree, user: 'tests', writes: [] };
+    const found = await Promise.all(this.tests.map((test) => this.context.results.get(this.writesKey(test))));
+    const writes = found.flatMap((stored) => Written.safeParse(stored).data ?? []);
+    return { tree, user: 'tests', writes: [...new Set(writes)] };
+  }
+
+  private keyOf(test: GeneratedTest): string {
+    const { tree, repeat } = this.place;
+    return contentKey({ kind: 'test', ...this.identity(test), tree, repeat });
+  }
+
+  private writesKey(test: GeneratedTest): string {
+    return contentKey({ kind: 'writes', ...this.identity(test) });
+  }
+
+  /** All that the outcome of a test can depend on, wherever it runs. */
+  private identity(test: GeneratedTest): Record<string, unknown> {
+    const driver = dialectOf(test)?.hash ?? null;
+    return { ...contextKey(this.context), driver, env: SUITE_ENV, test: test.content, expect: test.expect ?? null };
+  }
 }

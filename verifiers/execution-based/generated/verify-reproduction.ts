@@ -2,12 +2,13 @@ import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
 import type { Observe } from '../../../src/core/run/verifier.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
 import type { Separate } from '../../../src/core/run/verifier.js';
-import { admittedTests, tellCells, testCells, type Runs } from './admitted-tests.js';
+import { admittedTests, tellCells, testCells } from './admitted-tests.js';
+import type { Control } from './controls.js';
 import type { ExecutionContext } from '../execution-context.js';
 import type { Applicable, DistinctPatch } from '../tree/distinct.js';
 import { abstained, forEach } from '../outcomes.js';
 import type { TestRun } from './run-batch.js';
-import { runTests } from './run-tests.js';
+import { runTests, type TestRuns } from './run-tests.js';
 
 export interface Reproduction {
   readonly tests: readonly GeneratedTest[];
@@ -50,6 +51,7 @@ export async function verifyReproduction(
 class Matrix {
   private readonly tests: GeneratedTest[] = [];
   private readonly runs = new Map<DistinctPatch, Map<string, TestRun>>();
+  private readonly controls = new Map<DistinctPatch, Control>();
   private readonly lost: Verdict[] = [];
 
   constructor(
@@ -60,7 +62,7 @@ class Matrix {
     for (const patch of patches) this.runs.set(patch, new Map());
   }
 
-  /** Runs further tests on every patch whose containers were not lost. */
+  /** Runs further tests on every patch whose containers were not lost, and that forged nothing. */
   async run(tests: readonly GeneratedTest[], signal: AbortSignal): Promise<void> {
     if (tests.length === 0) return;
     this.tests.push(...tests);
@@ -68,9 +70,11 @@ class Matrix {
       [...this.runs.keys()],
       'reproduction',
       async (patch) => {
-        const runs = await stableRuns(this.context, patch.source, tests, signal);
-        await tellCells(this.observe, testCells(this.context, patch, tests, runs));
-        for (const [id, run] of runs) this.runs.get(patch)?.set(id, run);
+        const found = await stableRuns(this.context, patch.source, tests, signal);
+        await tellCells(this.observe, testCells(this.context, patch, tests, found));
+        if (found.control.end === 'forged') return forged(patch, found.control);
+        for (const [id, run] of found.runs) this.runs.get(patch)?.set(id, run);
+        this.controls.set(patch, found.control);
         return [];
       },
       this.context.tracer,
@@ -96,7 +100,10 @@ class Matrix {
 
   verdicts(): readonly Verdict[] {
     const scores = [...this.runs].flatMap(([patch, runs]) =>
-      patch.candidateIds.map((id) => scored(id, patch.representative, this.tests, runs)),
+      patch.candidateIds.map((id) => {
+        const { end } = this.controls.get(patch) ?? { end: 'none' };
+        return scored(id, { runs, tests: this.tests, control: end, verified_as: patch.representative });
+      }),
     );
     return [...this.lost, ...scores];
   }
@@ -111,24 +118,41 @@ async function stableRuns(
   tree: string,
   tests: readonly GeneratedTest[],
   signal: AbortSignal,
-): Promise<Runs> {
+): Promise<TestRuns> {
   const first = await runTests(context, { tree, repeat: 0 }, tests, signal);
-  const broken = tests.filter(({ test_id }) => !isWord(first.get(test_id)));
-  if (broken.length === 0) return first;
-  return new Map([...first, ...(await runTests(context, { tree, repeat: 1 }, broken, signal))]);
+  const broken = tests.filter(({ test_id }) => !isWord(first.runs.get(test_id)));
+  if (broken.length === 0 || first.control.end === 'forged') return first;
+  const again = await runTests(context, { tree, repeat: 1 }, broken, signal);
+  const control = again.control.end === 'forged' ? again.control : first.control;
+  return { runs: new Map([...first.runs, ...again.runs]), control };
 }
 
 function isWord(run: TestRun | undefined): boolean {
   return run?.outcome === 'solved' || run?.outcome === 'not-solved';
 }
 
-function scored(id: string, representative: string, tests: readonly GeneratedTest[], runs: Runs): Verdict {
+function forged(patch: DistinctPatch, { solved }: Control): Verdict[] {
+  const detail = 'it solves a test of ours that no honest patch can solve';
+  return abstained([patch], 'reproduction', 'forged', detail).map((verdict) => ({
+    ...verdict,
+    evidence: { solved_control: solved },
+  }));
+}
+
+interface Outcomes {
+  readonly runs: ReadonlyMap<string, TestRun>;
+  readonly tests: readonly GeneratedTest[];
+  readonly control: Control['end'];
+  readonly verified_as: string;
+}
+
+function scored(candidate_id: string, { runs, tests, control, verified_as }: Outcomes): Verdict {
   const having = (wanted: (outcome: string) => boolean): string[] =>
     tests.filter(({ test_id }) => wanted(runs.get(test_id)?.outcome ?? 'missing')).map(({ test_id }) => test_id);
   const solved = having((outcome) => outcome === 'solved');
   return {
     kind: 'scored',
-    candidate_id: id,
+    candidate_id,
     measure: 'reproduction',
     score: solved.length,
     out_of: tests.length,
@@ -136,7 +160,9 @@ function scored(id: string, representative: string, tests: readonly GeneratedTes
       solved,
       unsolved: having((outcome) => outcome === 'not-solved'),
       broken: having((outcome) => outcome !== 'solved' && outcome !== 'not-solved'),
-      verified_as: representative,
+      control,
+      isolated: [...runs.values()].every(({ isolated }) => isolated),
+      verified_as,
     },
   };
 }

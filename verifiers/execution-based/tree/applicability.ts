@@ -34,7 +34,7 @@ export async function applicability(
     else waiting.push(patch);
   }
   if (waiting.length === 0) return answers;
-  await using sessions = new TreeSessions(context, null, signal);
+  await using sessions = new TreeSessions(context, { tree: null, user: 'image', writes: [] }, signal);
   const found = await sessions.use((session) => ask(session, context, waiting, signal));
   for (const [index, patch] of waiting.entries()) {
     const answer = found[index];

@@ -1,4 +1,4 @@
-import type { SandboxSession } from '../../../src/ports/sandbox.js';
+import type { ExecRequest, Ids, SandboxSession } from '../../../src/ports/sandbox.js';
 
 /** Where Python keeps compiled modules in a sandbox: scratch memory, the repository stays as it is. */
 export const BYTECODE_FOLDER = '/tmp/.pycache';
@@ -6,6 +6,7 @@ export const BYTECODE_FOLDER = '/tmp/.pycache';
 /** Unpacked it counts against a sandbox's memory. */
 const LARGEST_ARCHIVE = 64 * 1024 * 1024;
 const DEADLINE_S = 60;
+const UNPACK = 'mkdir -p "$2" && tar -xf "$1" -C "$2" && { [ -z "$3" ] || chown -R "$3" "$2"; }; rm -f "$1"';
 
 /**
  * Compiled modules, carried from one sandbox into the next: compiling anew is most of what a short test on a large package
@@ -28,20 +29,21 @@ export class Bytecode {
 
   /**
    * Gives a fresh session what was taken before, if anything.
+   * @param owner who adds to it; null = whoever runs commands there
    * @returns false when the session did not survive it; the archive is given up, and a further session goes without
    */
-  async giveTo(session: SandboxSession, signal: AbortSignal): Promise<boolean> {
+  async giveTo(session: SandboxSession, owner: Ids | null, signal: AbortSignal): Promise<boolean> {
     if (this.archive === null) return true;
     const path = `${scratchDirectory(this.nonce)}.tar`;
     await session.writeFiles([{ path, content: this.archive }], signal);
-    const { kind } = await session.exec(shell('mkdir -p "$2" && tar -xf "$1" -C "$2"; rm -f "$1"', path), signal);
+    const { kind } = await session.exec(shell(UNPACK, path, owner === null ? '' : `${owner.uid}:${owner.gid}`), signal);
     if (kind !== 'exited') this.archive = null;
     return kind === 'exited';
   }
 }
 
-function shell(script: string, path: string): Parameters<SandboxSession['exec']>[0] {
-  return { argv: ['sh', '-c', script, 'sh', path, BYTECODE_FOLDER], deadlineS: DEADLINE_S };
+function shell(script: string, path: string, owner = ''): ExecRequest {
+  return { argv: ['sh', '-c', script, 'sh', path, BYTECODE_FOLDER, owner], deadlineS: DEADLINE_S };
 }
 
 /** A directory with a neutral, random name outside the repository, so that no patch can put a file in its place. */

@@ -2,9 +2,18 @@ import { UnavailableError } from '../../../src/core/errors/errors.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import { type SandboxSession, sandboxSpec } from '../../../src/ports/sandbox.js';
 import type { ExecutionContext, Tree } from '../execution-context.js';
+import { openPaths, type RunsAs } from './tests-user.js';
 
 const ATTEMPTS = 3;
 const FIRST_PAUSE_MS = 500;
+
+export interface SessionPlan {
+  readonly tree: Tree;
+  /** Who tests run as. */
+  readonly user: RunsAs;
+  /** Where tests write on base. */
+  readonly writes: readonly string[];
+}
 
 /** At most one open session on a patched tree, opened when first needed and replaced when it was spoilt. */
 export class TreeSessions implements AsyncDisposable {
@@ -12,7 +21,7 @@ export class TreeSessions implements AsyncDisposable {
 
   constructor(
     private readonly context: ExecutionContext,
-    private readonly tree: Tree,
+    private readonly plan: SessionPlan,
     private readonly signal: AbortSignal,
   ) {}
 
@@ -56,11 +65,13 @@ export class TreeSessions implements AsyncDisposable {
 
   private async current(): Promise<SandboxSession> {
     if (this.session !== null) return this.session;
+    const { tree, user, writes } = this.plan;
     const { environment, instance_id } = this.context.issue;
     const spec = sandboxSpec(environment, `verify ${instance_id}`, this.context.imageId);
-    this.session = await this.context.sandbox.open(spec, this.signal);
-    await applyPatch(this.session, this.tree, this.signal);
-    if (await this.context.bytecode.giveTo(this.session, this.signal)) return this.session;
+    this.session = await this.context.sandbox.open({ ...spec, separatesUsers: user === 'tests' }, this.signal);
+    await applyPatch(this.session, tree, this.signal);
+    await openPaths(this.session, writes, this.context.nonce, this.signal);
+    if (await this.context.bytecode.giveTo(this.session, this.session.testsUser, this.signal)) return this.session;
     await this.discard();
     return this.current();
   }

@@ -179,7 +179,7 @@ describe('patches that try to look right', () => {
     'that break the code gain no regression test: %s',
     async (_name, lines) => {
       const { verdicts } = await verify([candidate('attack', calcPatch(...lines, 'def add(a, b):', '    return 1'))]);
-      expect(scores(verdicts, 'attack')).toMatchObject({ regression: 0 });
+      expect([0, 'forged']).toContain(scores(verdicts, 'attack').regression);
     },
   );
 

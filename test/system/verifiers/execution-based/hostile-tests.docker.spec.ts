@@ -28,7 +28,7 @@ const TESTS = [
   onceFixed('hangs', 'time.sleep(1e3)'),
   onceFixed('hangs for good', 'signal.signal(signal.SIGTERM, signal.SIG_IGN)', 'time.sleep(1e3)'),
   onceFixed('kills its parent', 'os.kill(os.getppid(), 9)', 'time.sleep(1e1)'),
-  onceFixed('kills everybody', 'os.kill(-1, 9)', 'time.sleep(1e1)'),
+  onceFixed('kills everybody', 'os.kill(-1, 9)', 'sys.exit(0)'),
   onceFixed(
     'opens a socket',
     'try:',
@@ -94,12 +94,14 @@ describe('generated tests that misbehave', () => {
   it.each([
     ['first', 'solved'],
     ['forks', 'timed-out'],
-    ['fills the disk', 'out-of-disk'],
+    // It may write to memory file systems alone.
+    ['fills the disk', 'crashed'],
     ['prints 1 GB', 'solved'],
     ['hangs', 'timed-out'],
     ['hangs for good', 'timed-out'],
     ['kills its parent', 'crashed'],
-    ['kills everybody', 'crashed'],
+    // There is nobody of its own user's.
+    ['kills everybody', 'solved'],
     ['opens a socket', 'solved'],
     ['eats memory', 'out-of-memory'],
     ['leaves a daemon', 'solved'],
@@ -112,8 +114,23 @@ describe('generated tests that misbehave', () => {
   it('leaves the scores of the others alone', () => {
     const solved = (id: string): unknown =>
       verdicts.find(({ candidate_id, measure }) => candidate_id === id && measure === 'reproduction')?.evidence.solved;
-    expect(solved('right')).toEqual(['first', 'prints 1 GB', 'opens a socket', 'leaves a daemon', 'bytes', 'last']);
-    expect(solved('wrong')).toEqual(['first', 'prints 1 GB', 'opens a socket', 'leaves a daemon', 'bytes']);
+    expect(solved('right')).toEqual([
+      'first',
+      'prints 1 GB',
+      'kills everybody',
+      'opens a socket',
+      'leaves a daemon',
+      'bytes',
+      'last',
+    ]);
+    expect(solved('wrong')).toEqual([
+      'first',
+      'prints 1 GB',
+      'kills everybody',
+      'opens a socket',
+      'leaves a daemon',
+      'bytes',
+    ]);
   });
 
   it('leaves no container', () => {

@@ -9,7 +9,7 @@ const NONCE = 'n'.repeat(48);
 interface Reported {
   readonly i: number;
   readonly status: number;
-  readonly proof: string;
+  readonly said: string;
   readonly timed_out: boolean;
   readonly log: string;
 }
@@ -28,7 +28,7 @@ function drive(calc: string, scripts: Readonly<Record<string, string>>, seconds 
   for (const [index, { path, content }] of tests.entries()) {
     writeFileSync(join(folder, `${index}${path.slice(path.lastIndexOf('.'))}`), content);
   }
-  const [command = '', ...args] = dialect?.driver({ folder, workdir: root, seconds, tests }) ?? [];
+  const [command = '', ...args] = dialect?.driver({ folder, workdir: root, seconds, tests, user: null }) ?? [];
   const { stdout } = spawnSync(command, args, {
     cwd: root,
     input: tests.map(() => `${NONCE}\n`).join(''),
@@ -86,8 +86,8 @@ describe('tests in JavaScript', () => {
     ['a.js', CJS],
     ['a.mjs', MJS],
   ])('prove their own end: %s', (path, content) => {
-    expect(drive(RIGHT, { [path]: content })).toMatchObject([{ i: 0, status: 0, proof: `${NONCE} 0` }]);
-    expect(drive(WRONG, { [path]: content })).toMatchObject([{ i: 0, status: 2, proof: `${NONCE} 2` }]);
+    expect(drive(RIGHT, { [path]: content })).toMatchObject([{ i: 0, status: 0, said: `${NONCE} 0` }]);
+    expect(drive(WRONG, { [path]: content })).toMatchObject([{ i: 0, status: 2, said: `${NONCE} 2` }]);
   });
 
   it.each([
@@ -129,8 +129,8 @@ describe('tests in JavaScript', () => {
     ['listens to what is written', LISTENING],
   ])('prove nothing for code that %s', (_name, calc) => {
     for (const path of ['a.cjs', 'a.mjs']) {
-      for (const { proof } of drive(calc, { [path]: path === 'a.cjs' ? CJS : MJS }, 1)) {
-        expect(proof).not.toBe(`${NONCE} 0`);
+      for (const { said } of drive(calc, { [path]: path === 'a.cjs' ? CJS : MJS }, 1)) {
+        expect(said).not.toBe(`${NONCE} 0`);
       }
     }
   });
@@ -146,7 +146,7 @@ describe('tests in JavaScript', () => {
       ['a.cjs', CJS],
       ['a.mjs', MJS],
     ] as const) {
-      expect(drive(`${tampering} ${WRONG}`, { [path]: content })).toMatchObject([{ status: 2, proof: `${NONCE} 2` }]);
+      expect(drive(`${tampering} ${WRONG}`, { [path]: content })).toMatchObject([{ status: 2, said: `${NONCE} 2` }]);
     }
   });
 
@@ -162,7 +162,7 @@ describe('tests in JavaScript', () => {
   ])('may leave %s', (_name, content) => {
     const tests = content.includes('require(') ? { 'a.cjs': content } : { 'a.cjs': content, 'a.mjs': content };
     expect(drive(RIGHT, tests)).toMatchObject(
-      Object.keys(tests).map(() => ({ proof: `${NONCE} 0`, status: 0, log: '' })),
+      Object.keys(tests).map(() => ({ said: `${NONCE} 0`, status: 0, log: '' })),
     );
   });
 
@@ -175,7 +175,7 @@ describe('tests in JavaScript', () => {
     const calc = `exports.call = (f) => f();
 exports.hide = (f) => { Object.defineProperty(Error, 'stackTraceLimit', { value: 1, writable: false, configurable: false }); f(); };`;
     const [report] = drive(calc, { 'a.cjs': content });
-    expect(report).toMatchObject({ status: 70, proof: '' });
+    expect(report).toMatchObject({ status: 70, said: '' });
     expect(report?.log).toContain(problem);
   });
 
@@ -190,9 +190,9 @@ exports.hide = (f) => { Object.defineProperty(Error, 'stackTraceLimit', { value:
       },
       1,
     );
-    expect(reports.map(({ proof, timed_out }) => [proof, timed_out])).toEqual([
+    expect(reports.map(({ said, timed_out }) => [said, timed_out])).toEqual([
       ['', false],
-      ['', false],
+      ['{"raises":"SyntaxError"}\n', false],
       ['', true],
     ]);
     expect(reports[1]?.log).toContain('SyntaxError');
@@ -210,13 +210,13 @@ exports.hide = (f) => { Object.defineProperty(Error, 'stackTraceLimit', { value:
 else require("${answer}(5);`;
     const content =
       "require(process.cwd() + '/calc.cjs').add(2, 3).then((sum) => { process.exit(sum === 5 ? 0 : 2); });";
-    expect(drive(calc, { 'a.cjs': content }, 2)).toMatchObject([{ status: 0, proof: `${NONCE} 0` }]);
+    expect(drive(calc, { 'a.cjs': content }, 2)).toMatchObject([{ status: 0, said: `${NONCE} 0` }]);
   });
 
   it('each have a process and a nonce of their own', () => {
     const reads =
       "const fs = require('fs'); process.exit(fs.readFileSync(0, 'utf8') === '' && !/NONCE|BESTK/.test(Object.keys(process.env)) ? 0 : 2);";
-    expect(drive(RIGHT, { 'a.cjs': reads, 'b.cjs': CJS }).map(({ proof }) => proof)).toEqual([
+    expect(drive(RIGHT, { 'a.cjs': reads, 'b.cjs': CJS }).map(({ said }) => said)).toEqual([
       `${NONCE} 0`,
       `${NONCE} 0`,
     ]);

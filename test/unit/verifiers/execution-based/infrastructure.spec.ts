@@ -92,7 +92,8 @@ function losing(times: number): FakeHandler {
 
 function howManyTests(sandbox: FakeSandbox): string[] {
   const calls = sandbox.requests.filter(({ argv }) => argv.some((word) => word.endsWith('/driver.py')));
-  return calls.map(({ argv }) => argv.at(-1) ?? '').sort();
+  // Before the user that they run as.
+  return calls.map(({ argv }) => argv.at(-2) ?? '').sort();
 }
 
 describe('infrastructure under the execution-based verifier', () => {
@@ -138,7 +139,8 @@ describe('infrastructure under the execution-based verifier', () => {
       throw new SandboxLostError('somebody removed it');
     });
     expect(told((await verify({ sandbox })).verdicts)).toEqual(ALL_SCORED);
-    expect(howManyTests(sandbox)).toEqual(['1', '2', '2', '2', '2']);
+    // With a control on each patch.
+    expect(howManyTests(sandbox)).toEqual(['1', '2', '2', '3', '3']);
   });
 
   it('asks three times for an engine that does not answer, then ends', async () => {
@@ -185,7 +187,7 @@ describe('infrastructure under the execution-based verifier', () => {
     expect(more.opens).toBe(3);
     const extended = new FakeSandbox(HONEST);
     await verify({ sandbox: extended, results, tests: [...TESTS, calcTest('three', 'add(1, 1) == 2')] });
-    expect(howManyTests(extended)).toEqual(['1', '1', '1', '1']);
+    expect(howManyTests(extended)).toEqual(['1', '1', '2', '2']);
     expect(extended.opens).toBe(4);
   });
 
@@ -201,7 +203,7 @@ describe('infrastructure under the execution-based verifier', () => {
     expect(await openInTheEnd(sandbox)).toBe(0);
     const rest = new FakeSandbox(HONEST);
     expect(told((await verify({ sandbox: rest, results })).verdicts)).toEqual(ALL_SCORED);
-    expect(rest.opens).toBeLessThanOrEqual(4);
+    expect(rest.opens).toBeLessThanOrEqual(5);
   });
 
   it.each<[string, Partial<World>, FakeHandler, Readonly<Record<string, RegExp>>]>([
@@ -257,9 +259,12 @@ describe('infrastructure under the execution-based verifier', () => {
       }),
     });
     const { verdicts, observed } = await verify({ sandbox: new FakeSandbox(flaky) });
+    const inEitherOrder: unknown = expect.stringMatching(
+      /^is not stable on base: (not-solved|solved), then (not-)?solved$/,
+    );
     expect(observed.admissions).toEqual([
       { test_id: 'one', admitted: true, reason: null },
-      { test_id: 'two', admitted: false, reason: 'is not stable on base: not-solved, then solved' },
+      { test_id: 'two', admitted: false, reason: inEitherOrder },
     ]);
     expect(told(verdicts)).toMatchObject({ 'right regression': '1/1', 'wrong reproduction': '1/1' });
   });

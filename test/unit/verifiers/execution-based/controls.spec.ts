@@ -1,0 +1,131 @@
+import type { Verdict } from '../../../../src/core/run/verdict.js';
+import type { GeneratedTest } from '../../../../src/core/run/generated-test.js';
+import { createExecutionBasedVerifier } from '../../../../verifiers/execution-based/execution-based.js';
+import {
+  agreeingTwin,
+  neverTwin,
+  readScript,
+  wrongTwin,
+} from '../../../../verifiers/execution-based/generated/twins.js';
+import { FakeSandbox } from '../../../fakes/fake-sandbox.js';
+import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
+import { Observing } from '../../../fakes/observing.js';
+import { playSuite, type Played } from '../../../fakes/suite-player.js';
+import { calcTest, calculatorIssue, candidate, RIGHT, WRONG } from '../../../fixtures/calculator.js';
+
+const ONE = 1;
+const always = (value: number) => (below: number) => value % below;
+
+function scriptOf(path: string, ...lines: readonly string[]): GeneratedTest {
+  return { ...calcTest('t', 'True'), path, content: lines.join('\n') };
+}
+
+function twins(path: string, ...lines: readonly string[]): Record<'wrong' | 'agreeing' | 'never', string | null> {
+  const script = readScript(scriptOf(path, ...lines));
+  if (script === null) throw new Error(`no script: ${path}`);
+  return { wrong: wrongTwin(script, always(ONE)), agreeing: agreeingTwin(script), never: neverTwin(script) };
+}
+
+describe('the twin of a test with wrong values', () => {
+  it.each([
+    ['a.py', 'sys.exit(0 if add(2, 3) == 5 else 2)', 'sys.exit(0 if add(2, 3) == 7 else 2)'],
+    ['a.py', "assert f('a == b') == 'c'", "assert f('a == b') == 'bbbc'"],
+    ['a.py', 'assert f(1) is not None', 'assert f(1) is not (None, 11)'],
+    ['a.py', 'ok = x in [1, "a"]', 'ok = x in [3, "bbba"]'],
+    ['a.py', 'self.assertEqual(f(3), expected(4))', 'self.assertEqual(f(3), (expected(4), 11))'],
+    ['a.py', 'np.testing.assert_allclose(f(3), 2.5, rtol=1)', 'np.testing.assert_allclose(f(3), 4.5, rtol=1)'],
+    ['a.cjs', 'process.exit(add(2, 3) === 5 ? 0 : 2)', 'process.exit(add(2, 3) === 7 ? 0 : 2)'],
+    ['a.cjs', 'assert.strictEqual(f(1), true)', 'assert.strictEqual(f(1), false)'],
+  ])('%s: %s', (path, content, wrong) => {
+    expect(twins(path, content).wrong).toBe(wrong);
+  });
+
+  it.each([
+    ['has no comparison', 'import sys', 'sys.exit(f())'],
+    ['compares where a loop ends', 'while f() == 5: pass'],
+    ['compares its own name', "if __name__ == '__main__': run()"],
+    ['names what a loop goes over', 'for x in (1, 2): f(x)'],
+    ['compares in a comment and a text', '# a == 5', "print('a == 5')"],
+  ])('is none where a script %s', (_name, ...lines) => {
+    expect(twins('a.py', ...lines).wrong).toBeNull();
+  });
+});
+
+describe('the twin that leaves with "not solved"', () => {
+  it('does so wherever the test leaves', () => {
+    const { never } = twins('a.py', 'if f(): sys.exit(0 if g(1) == 2 else 2)', 'raise SystemExit(0)');
+    expect(never).toBe('if f(): sys.exit(2)\nraise SystemExit(2)\nraise SystemExit(2)\n');
+    expect(twins('a.cjs', 'process.exit(f() ? 0 : 2);').never).toBe('process.exit(2);\n\n');
+  });
+
+  it.each([
+    ['os._exit(0)'],
+    ['unittest.main()'],
+    ['atexit.register(sys.exit)'],
+    ['raise SystemExit'],
+    ['done = (sys.exit)', 'done(0)'],
+    ['assert f() == 1'],
+  ])('is none where a way out is not certain: %s', (...lines) => {
+    expect(twins('a.py', ...lines).never).toBeNull();
+  });
+});
+
+it('the twin that agrees takes every comparison for equal', () => {
+  expect(twins('a.cjs', 'process.exit(a === 1 && b !== 2 ? 0 : 2);').agreeing).toBe(
+    'process.exit(a || true && b && false ? 0 : 2);',
+  );
+  expect(twins('a.py', 'assert a == 1').agreeing).toMatch(/^assert a == type\("A"/);
+});
+
+const TESTS = [calcTest('one', 'add(2, 3) == 5'), calcTest('two', 'add(-2, 3) == 1')];
+let nonce = 0;
+
+async function verify(played: Played, results = new MemoryResultStore()): Promise<readonly Verdict[]> {
+  const verifier = createExecutionBasedVerifier({
+    sandbox: new FakeSandbox(playSuite({ regression: () => ({ 'test_calc::zero': 'passed' }), ...played })),
+    results,
+    observe: new Observing(),
+    nonce: () => String((nonce += 1)).padStart(48, '0'),
+    pause: async () => undefined,
+  });
+  const candidates = [candidate('right', RIGHT), candidate('other', WRONG)];
+  return verifier.verify({ issue: calculatorIssue, candidates, tests: TESTS }, new AbortController().signal);
+}
+
+function of(verdicts: readonly Verdict[], id: string): Record<string, unknown> {
+  const own = verdicts.filter(({ candidate_id }) => candidate_id === id);
+  return Object.fromEntries(own.map((one) => [one.measure, one.kind === 'scored' ? one.score : one.reason]));
+}
+
+describe('controls among generated tests', () => {
+  const solves = (tree: string | null): number => (tree === null ? 2 : 0);
+
+  it('have a patch that solves everything counted as forged, in both suites, and from the store', async () => {
+    const results = new MemoryResultStore();
+    const forging = { test: solves, control: (tree: string) => (tree === WRONG ? 0 : 2) };
+    for (const verdicts of [await verify(forging, results), await verify({ test: () => 2 }, results)]) {
+      expect(of(verdicts, 'right')).toEqual({ regression: 1, reproduction: 2 });
+      expect(of(verdicts, 'other')).toEqual({ regression: 'forged', reproduction: 'forged' });
+      const proof = verdicts.find(({ candidate_id }) => candidate_id === 'other')?.evidence.solved_control;
+      expect(proof).toMatch(/^import sys\nfrom calc import add\nsys\.exit\(/);
+    }
+  });
+
+  it('are no proof where honest code may have solved one', async () => {
+    // A test that takes any value for right: neither its twin that leaves with "not solved" is solved, nor is base told apart.
+    const lenient = { test: solves, control: (_: string, content: string) => (content.includes('exit(2)') ? 2 : 0) };
+    const verdicts = await verify({ ...lenient, test: (tree) => solves(tree) });
+    expect(of(verdicts, 'other')).toEqual({ regression: 1, reproduction: 2 });
+    const { evidence } = verdicts.find(({ measure }) => measure === 'reproduction') ?? { evidence: {} };
+    expect(evidence).toMatchObject({ control: 'unfit' });
+  });
+
+  it('are told beside a score', async () => {
+    const verdicts = await verify({ test: solves });
+    const told = verdicts.filter(({ measure }) => measure === 'reproduction').map(({ evidence }) => evidence);
+    expect(told).toMatchObject([
+      { control: 'failed', isolated: true },
+      { control: 'failed', isolated: true },
+    ]);
+  });
+});

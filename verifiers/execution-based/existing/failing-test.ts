@@ -1,0 +1,67 @@
+import type { Environment } from '../../../src/core/run/issue.js';
+import type { SandboxSession } from '../../../src/ports/sandbox.js';
+
+/*
+ * A test that fails whatever the code does, among the existing ones of each run: named out of their names and with other
+ * values every time. On base it is seen to fail; where it passes, somebody has tests pass whatever they say.
+ */
+
+const DEADLINE_S = 60;
+
+/**
+ * Finds a file of tests by the path, folder or dotted name that the command is given, the last one that there is, adds
+ * the test to its end, as a function and as a method, and prints its name; prints nothing where there is no such file.
+ */
+const PLANT = String.raw`
+one=$1 other=$2 a=$3 b=$4
+shift 4
+found=
+look() {
+  if [ -f "$1" ]; then case $1 in *.py) found=$1 ;; esac
+  elif [ -d "$1" ]; then for file in "$1"/test*.py "$1"/tests/test*.py; do [ -f "$file" ] && found=$file; done
+  fi
+}
+for entry in "$@"; do
+  dotted=$(printf %s "$entry" | tr . /)
+  for place in "$entry" "$dotted.py" "$dotted" "tests/$dotted.py" "tests/$dotted"; do look "$place"; done
+done
+[ -n "$found" ] || exit 0
+names=$(grep -ohE '^ *def test_[A-Za-z0-9_]+' "$found" | sed 's/.*def test_//')
+[ -n "$names" ] || exit 0
+count=$(printf '%s\n' "$names" | wc -l)
+pick() { printf '%s\n' "$names" | sed -n "$(($1 % count + 1))p"; }
+first=$(pick "$one") second=$(pick "$other")
+name=${'${first%_*}'}_${'${second##*_}'}
+while printf '%s\n' "$names" | grep -qx "$name"; do name="$name"_${'${second%%_*}'}; done
+printf '\n\ndef test_%s():\n    assert %s == %s\n\n\nclass Test_%s(__import__("unittest").TestCase):\n    def test_%s(self):\n        self.assertEqual(%s, %s)\n' \
+  "$name" "$a" "$b" "$name" "$name" "$a" "$b" >>"$found" &&
+  printf %s "test_$name"`;
+
+/** Adds the test to what the regression command runs. @returns its name, or null where there is no place for it */
+export async function plantFailingTest(
+  session: SandboxSession,
+  { regression_command: command, regression_files: files, workdir }: Environment,
+  random: (below: number) => number,
+  signal: AbortSignal,
+): Promise<string | null> {
+  if (files.length === 0 || !/\{(files|modules)\}/.test(command ?? '')) return null;
+  const value = random(900);
+  const numbers = [random(1000), random(1000), value, value + 1 + random(99)].map(String);
+  const argv = ['sh', '-c', PLANT, 'sh', ...numbers, ...files];
+  const { kind, stdout } = await session.exec({ argv, cwd: workdir, deadlineS: DEADLINE_S }, signal);
+  return kind === 'exited' && /^test_\w+$/.test(stdout) ? stdout : null;
+}
+
+/** How the added test ended: `absent` where it was not added, or not noted. */
+export type ControlEnd = 'failed' | 'passed' | 'absent';
+
+/** Takes the added test out of the others. */
+export function withoutFailingTest(
+  tests: ReadonlyMap<string, string>,
+  name: string | null,
+): { readonly control: ControlEnd; readonly ids: ReadonlySet<string> } {
+  const own = [...tests].filter(([id]) => name !== null && (id.endsWith(`::${name}`) || id.endsWith(`.${name}`)));
+  const passed = own.some(([, status]) => status === 'passed');
+  const failed = own.some(([, status]) => status === 'failed');
+  return { control: passed ? 'passed' : failed ? 'failed' : 'absent', ids: new Set(own.map(([id]) => id)) };
+}
