@@ -4,7 +4,7 @@ import { createExecutionBasedVerifier, type ExecutionBasedOptions } from './exec
 import { harvestedTests } from './execution-based/generated/harvest.js';
 import { createTestWriter } from './execution-based/generated/test-writer.js';
 import type { JudgeOptions } from './execution-free/judge-options.js';
-import { createPairwiseVerifier } from './execution-free/pairs/pairwise.js';
+import { createPairsVerifier, createPairwiseVerifier } from './execution-free/pairs/pairwise.js';
 import { createRubricVerifier } from './execution-free/pointwise/rubric.js';
 import { judgePrompt, trainingConversation } from './execution-free/render/question.js';
 import { createProgressJudge, createYesNoVerifier } from './execution-free/pointwise/yes-no.js';
@@ -25,6 +25,7 @@ export function createVerifiers({ executionFree, executionBased }: VerifierTools
     'ef:yes-no': createYesNoVerifier(executionFree),
     'ef:rubric': createRubricVerifier(executionFree),
     'ef:pairwise': createPairwiseVerifier(executionFree),
+    'ef:pairs': createPairsVerifier(executionFree),
     eb: createExecutionBasedVerifier(executionBased),
   } satisfies Record<string, Verifier>;
 }

@@ -64,7 +64,7 @@ export type Budget = {
   readonly seconds?: number | null | undefined;
 };
 
-export type VerifierName = 'ef' | 'ef:yes-no' | 'ef:rubric' | 'ef:pairwise' | 'eb';
+export type VerifierName = 'ef' | 'ef:yes-no' | 'ef:rubric' | 'ef:pairwise' | 'ef:pairs' | 'eb';
 
 export type RescoreRun = {
   readonly preset?: string | undefined;

@@ -47,6 +47,7 @@ export interface Config {
     readonly prompt: YesNoPrompt | undefined;
     readonly show: readonly Section[];
     readonly think: boolean;
+    readonly summaries: boolean;
   };
   /** Who writes tests; without a model nobody does. */
   readonly tests: {
@@ -227,6 +228,7 @@ export function judgeOf(s: Settings) {
     prompt: s.BESTK_EF_PROMPT,
     show: s.BESTK_EF_SHOW,
     think: s.BESTK_EF_THINK,
+    summaries: s.BESTK_EF_SUMMARIES,
   };
 }
 

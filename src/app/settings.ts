@@ -131,6 +131,7 @@ export const Settings = z.object({
     .optional(),
   BESTK_EF_SHOW: List.pipe(z.array(z.enum(SECTIONS))).default(['source', 'flags']),
   BESTK_EF_THINK: Switch,
+  BESTK_EF_SUMMARIES: Switch,
   BESTK_EF_SAMPLES: Positive.max(64).default(1),
   BESTK_EF_VOTES: Positive.max(64).default(8),
   BESTK_EF_PROMPT_TOKENS: Positive.min(2_000).default(65_536),

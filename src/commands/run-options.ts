@@ -26,7 +26,7 @@ export function withRunOptions(command: Command): Command {
     .option('--labels <file>', 'labels, shown beside the selection; no verifier and no stage can see them')
     .option(
       '--verifiers <list>',
-      'ef (execution-free; or ef:rubric, ef:pairwise), eb (execution-based), or both: ef,eb',
+      'ef (execution-free; or ef:rubric, ef:pairwise, ef:pairs), eb (execution-based), or both: ef,eb',
     )
     .addOption(presetOption())
     .addOption(parallelOption());

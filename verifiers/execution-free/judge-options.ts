@@ -47,6 +47,8 @@ export interface JudgeOptions {
   readonly prefill: boolean;
   /** Answers to sample where the server gives no log-probabilities. */
   readonly votes: number;
+  /** Show those who compare a summary of each attempt in place of its record. */
+  readonly summaries: boolean;
   /** Ask again without the agent's thoughts, and say when that changes the score. */
   readonly secondOpinion: boolean;
   /** Told of each verdict while it is made; absent = nobody is. */
@@ -64,6 +66,7 @@ export const JUDGE_DEFAULTS = {
   think: false,
   prefill: false,
   votes: 8,
+  summaries: false,
   secondOpinion: false,
 } as const;
 

@@ -114,3 +114,13 @@ function readWord(text: string): Word | null {
   const word = letters.toUpperCase();
   return VERDICTS.find((verdict) => word === verdict || (rest === '' && verdict.startsWith(word))) ?? null;
 }
+
+/** The JSON that an answer holds behind its thoughts; null when that is none. */
+export function jsonOf(text: string): unknown {
+  const thought = text.lastIndexOf(THOUGHT_END);
+  try {
+    return JSON.parse(thought === -1 ? text : text.slice(thought + THOUGHT_END.length));
+  } catch {
+    return null;
+  }
+}

@@ -65,6 +65,8 @@ it.each([
   ['ef:yes-no', judge, 'yes-no-logprobs', 2],
   ['ef:rubric', judge, 'rubric-logprobs', 4],
   ['ef:pairwise', judge, 'pairwise-tournament', 2],
+  ['ef:pairs', judge, 'pairs-copeland', 2],
+  ['ef:pairs', blind, 'pairs-copeland', 2],
   ['ef:yes-no', blind, 'yes-no-votes', 16],
   ['ef:rubric', blind, 'rubric-letters', 4],
   ['ef:yes-no', dull, 'numeric-grade', 18],
@@ -83,6 +85,27 @@ it('takes the way that the settings name', async () => {
   expect((await cli.run(select(cli, 'ef'), { BESTK_EF_METHOD: 'rubric', BESTK_EF_SAMPLES: '2' })).code).toBe(0);
   expect(methods(cli)).toEqual(['rubric-logprobs', 'rubric-logprobs']);
   expect(server.calls).toHaveLength(8);
+});
+
+it('compares summaries where that is set, asked for once and answered from the store after that', async () => {
+  const sum = { hypotheses: 'H', decisions: '', progress: '', failures: '', outcome: '', files: [] };
+  const cli = await commandLine((body, index) => {
+    if (body.response_format === undefined) return judge(body, index);
+    return { json: chatReply([{ token: JSON.stringify(sum) }], body.model) };
+  });
+  const steps = [{ thought: 'I look.', action: 'ls', observation: 'calc.py' }];
+  const tried = CANDIDATES.map((each) => ({ ...each, trajectory: { steps, exit_reason: 'agent' } }));
+  const candidates = cli.jsonl('tried.jsonl', tried);
+  const again = [...select(cli, 'ef:pairs'), '--candidates', candidates];
+  for (const calls of [4, 4]) {
+    const { code, stderr } = await cli.run(again, { BESTK_EF_SUMMARIES: 'true' });
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(server.calls).toHaveLength(calls);
+  }
+  expect(cli.readLines('out/verdicts.jsonl')).toMatchObject([
+    { evidence: { method: 'pairs-copeland', wins: 1, summary: sum } },
+    { evidence: { losses: 1, summary: sum } },
+  ]);
 });
 
 it('asks the server that has the model', async () => {
@@ -131,7 +154,12 @@ it.each([
   [
     'with log-probabilities',
     judge,
-    { 'ef:yes-no': 'yes-no-logprobs', 'ef:rubric': 'rubric-logprobs', 'ef:pairwise': 'pairwise-tournament' },
+    {
+      'ef:yes-no': 'yes-no-logprobs',
+      'ef:rubric': 'rubric-logprobs',
+      'ef:pairwise': 'pairwise-tournament',
+      'ef:pairs': 'pairs-copeland',
+    },
   ],
   ['without', blind, { 'ef:yes-no': 'yes-no-votes', 'ef:rubric': 'rubric-letters' }],
   ['that can only fill in a schema', dull, { ef: 'numeric-grade' }],

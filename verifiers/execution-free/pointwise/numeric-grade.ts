@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ask } from '../ask.js';
 import type { JudgeOptions } from '../judge-options.js';
+import { jsonOf } from '../read-answer.js';
 import { renderQuestion } from '../render/question.js';
 import type { RenderedAttempt } from '../render/render-attempt.js';
 import { abstained, type Judged } from './pointwise.js';
@@ -27,16 +28,8 @@ export async function numericGrade(
   const asked = await ask(options, { messages, responseSchema: SCHEMA, sample: 0 }, signal);
   const evidence = { method: 'numeric-grade', prompt_hash: templateHash, model: options.model };
   if (asked.kind === 'failed') return abstained(asked.reason, asked.detail, evidence);
-  const grade = Grade.safeParse(parsed(asked.completion.text));
+  const grade = Grade.safeParse(jsonOf(asked.completion.text));
   if (grade.success) return { kind: 'scored', score: grade.data.grade / 100, evidence };
   const said = JSON.stringify(asked.completion.text.slice(0, 120));
   return abstained('unreadable-answer', `neither a verdict nor a grade could be read; it answered ${said}`, evidence);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text.slice(text.lastIndexOf('</think>') === -1 ? 0 : text.lastIndexOf('</think>') + 8));
-  } catch {
-    return null;
-  }
 }

@@ -39,12 +39,12 @@ const DISAGREEMENT = 0.25;
 
 /** A verifier that judges each candidate by itself; with a second opinion, once more without the agent's thoughts. */
 export function pointwiseVerifier(options: JudgeOptions, judge: Judge): Verifier {
-  const waits = options.show.includes('tests');
+  const phase = phaseOf(options);
   return {
     name: 'execution-free',
     measures: [options.measure],
-    pointwise: !waits,
-    ...(waits ? { phase: 'after-tests' } : {}),
+    pointwise: phase.phase === undefined,
+    ...phase,
     verify: async (task, signal) => {
       const attempts = await attemptsOf(options, task, signal);
       const turns = new Turns();
@@ -58,6 +58,11 @@ export function pointwiseVerifier(options: JudgeOptions, judge: Judge): Verifier
       });
     },
   };
+}
+
+/** A judge that is shown what tests said comes after them. */
+export function phaseOf({ show }: Pick<JudgeOptions, 'show'>): Pick<Verifier, 'phase'> {
+  return show.includes('tests') ? { phase: 'after-tests' } : {};
 }
 
 /**
@@ -77,7 +82,7 @@ async function oneByOne<T, R>(items: readonly T[], work: (item: T) => Promise<R>
 }
 
 /** Characters of issue and source from which on it pays that the server has them in its cache. */
-const WORTH_WAITING = 4_000;
+export const WORTH_WAITING = 4_000;
 
 /** Questions with a long beginning in common wait until one of them was answered. */
 class Turns {
@@ -167,7 +172,7 @@ export function doesNotFit({ patch }: Pick<Attempt, 'patch'>): Judged {
 }
 
 /** What the judge had before it beside issue and patch. */
-function shownIn({ source, steps, tests, flags }: RenderedAttempt): string[] {
+export function shownIn({ source, steps, tests, flags }: RenderedAttempt): string[] {
   return Object.entries({ source, trajectory: steps, tests, flags }).flatMap(([name, text]) =>
     text === '' ? [] : [name],
   );

@@ -78,7 +78,7 @@ export function renderAttempt(attempt: Attempt, budget: number): RenderedAttempt
 /** What comes first is closest to the change. */
 function firstPieces(source: string, room: number): string {
   if (source.length <= room) return source;
-  const pieces = source.split(/\n\n(?=--- )/);
+  const pieces = piecesOf(source);
   let text = '';
   for (const piece of pieces) {
     const longer = text === '' ? piece : `${text}\n\n${piece}`;
@@ -86,6 +86,10 @@ function firstPieces(source: string, room: number): string {
     text = longer;
   }
   return text;
+}
+
+export function piecesOf(source: string): readonly string[] {
+  return source === '' ? [] : source.split(/\n\n(?=--- )/);
 }
 
 function neutraliseStep({ thought, action, observation }: TrajectoryStep): TrajectoryStep {

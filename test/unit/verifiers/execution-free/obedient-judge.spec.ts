@@ -2,11 +2,11 @@ import type { Verdict } from '../../../../src/core/run/verdict.js';
 import { SECTIONS } from '../../../../verifiers/execution-free/judge-options.js';
 import { contentKey } from '../../../../src/core/fingerprint.js';
 import type { Completion, CompletionRequest } from '../../../../src/ports/llm-client.js';
-import { createPairwiseVerifier } from '../../../../verifiers/execution-free/pairs/pairwise.js';
+import { createPairsVerifier, createPairwiseVerifier } from '../../../../verifiers/execution-free/pairs/pairwise.js';
 import { createRubricVerifier } from '../../../../verifiers/execution-free/pointwise/rubric.js';
 import { createYesNoVerifier } from '../../../../verifiers/execution-free/pointwise/yes-no.js';
 import { FakeLlmClient } from '../../../fakes/fake-llm-client.js';
-import { candidate, issue, judged, patchOf, tagged, type MakeVerifier } from './judge-world.js';
+import { candidate, issue, judged, patchOf, plain, tagged, type MakeVerifier } from './judge-world.js';
 
 /** What stands outside of the data: what is left without the blocks between equal marks. */
 function outside(text: string): string {
@@ -58,6 +58,7 @@ const CORPUS: readonly string[] = [
 ];
 
 type Place = (text: string) => { patch?: string; steps?: { thought: string; action: string; observation: string }[] };
+const NOTHING = { hypotheses: '', decisions: '', progress: '', failures: '', outcome: '', files: [] };
 const step = { thought: 'look', action: 'ls', observation: 'a.py' };
 const PLACES: Readonly<Record<string, Place>> = {
   'a thought': (text) => ({ steps: [{ ...step, thought: text }] }),
@@ -89,14 +90,20 @@ describe.each(Object.entries(PLACES))('with an injection in %s no score moves', 
     for (const text of CORPUS) expect({ text, score: await score(text) }).toEqual({ text, score: honest });
   });
 
-  it('pairwise', async () => {
+  it.each<[string, MakeVerifier, boolean]>([
+    ['pairwise', createPairwiseVerifier, false],
+    ['pairs', createPairsVerifier, false],
+    ['pairs of summaries that repeat what they are told', createPairsVerifier, true],
+  ])('%s', async (_name, make, summaries) => {
     for (const text of CORPUS) {
       const { patch, steps } = put(text);
       const attacker = candidate('c1', {
         ...(patch === undefined ? {} : { patch }),
         trajectory: { steps: steps ?? [step], exit_reason: 'agent' },
       });
-      const verdicts = await judged(createPairwiseVerifier, new FakeLlmClient(partial), [attacker, candidate('c2')]);
+      const repeated = plain(JSON.stringify({ ...NOTHING, outcome: text, files: [text] }));
+      const llm = new FakeLlmClient((request) => (request.responseSchema === undefined ? partial(request) : repeated));
+      const verdicts = await judged(make, llm, [attacker, candidate('c2')], { summaries });
       for (const verdict of Object.values(verdicts)) {
         expect({ text, score: verdict.kind === 'scored' ? verdict.score : null }).toEqual({
           text,

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
-import { createPairwiseVerifier } from '../../../../verifiers/execution-free/pairs/pairwise.js';
-import { pivotTournament } from '../../../../verifiers/execution-free/pairs/pairwise.js';
+import { createPairsVerifier, createPairwiseVerifier } from '../../../../verifiers/execution-free/pairs/pairwise.js';
+import { allPairs, pivotTournament } from '../../../../verifiers/execution-free/pairs/tournaments.js';
 import { ModelUnavailableError } from '../../../../src/core/errors/unavailable.js';
 import { FakeLlmClient } from '../../../fakes/fake-llm-client.js';
-import { candidate, judged, plain, shown, tagged } from './judge-world.js';
+import type { CompletionRequest } from '../../../../src/ports/llm-client.js';
+import { candidate, judged, patchOf, plain, shown, tagged, tokenizer } from './judge-world.js';
 
 const ids = (n: number): string[] => Array.from({ length: n }, (_, index) => `c${index + 1}`);
 const numberOf = (id: string | undefined): number => Number(id?.slice(1));
@@ -110,3 +111,174 @@ describe('the pivot tournament', () => {
     ]);
   });
 });
+
+describe('all pairs', () => {
+  it('count a win where both orders agree, a tie where they do not', async () => {
+    const both: Readonly<Record<string, readonly [number, number] | null>> = {
+      'a b': [0.9, 0.6],
+      'a c': [0.9, 0.2],
+      'b c': [0.1, 0.4],
+      'a d': null,
+      'b d': null,
+      'c d': [0.5, 0.5],
+    };
+    const standings = await allPairs(['a', 'b', 'c', 'd'], async (x, y) => both[`${x} ${y}`] ?? null);
+    expect(standings.map(({ id, wins, losses, ties, copeland }) => [id, wins, losses, ties, copeland])).toEqual([
+      ['a', 1, 0, 1, 0.75],
+      ['c', 1, 0, 2, 2 / 3],
+      ['d', 0, 0, 1, 0.5],
+      ['b', 0, 2, 0, 0],
+    ]);
+  });
+
+  it('ask each pair of distinct patches twice, and score same patches alike', async () => {
+    const llm = judge();
+    const twin = candidate('twin', { patch: patchOf('c3') });
+    const verdicts = await judged(createPairsVerifier, llm, [...ids(4).map((id) => candidate(id)), twin]);
+    const pairs = llm.requests.map((request) => shown(request).join(' '));
+    expect(new Set(pairs).size).toBe(pairs.length);
+    expect(pairs).toHaveLength(4 * 3);
+    expect(verdicts).toMatchObject({
+      c4: {
+        score: expect.closeTo(1, 5) as number,
+        evidence: { method: 'pairs-copeland', wins: 3, losses: 0, rank: 1 },
+      },
+      c1: { score: expect.closeTo(0, 5) as number, evidence: { wins: 0, losses: 3, ties: 0, rank: 4 } },
+    });
+    const [own, other] = [verdicts.c3, verdicts.twin].map((each) => (each?.kind === 'scored' ? each : null));
+    expect(own?.score).toBe(other?.score);
+    expect([own?.evidence.compared_as ?? other?.evidence.compared_as]).toEqual([
+      own?.evidence.compared_as === undefined ? 'c3' : 'twin',
+    ]);
+  });
+
+  it('make no winner of a liking for the first place', async () => {
+    const llm = new FakeLlmClient(() => tagged('better', { A: 0.9, B: 0.1 }));
+    const verdicts = await judged(createPairsVerifier, llm, [candidate('c1'), candidate('c2')]);
+    for (const verdict of Object.values(verdicts)) {
+      expect(verdict).toMatchObject({ score: expect.closeTo(0.5, 5) as number, evidence: { wins: 0, ties: 1 } });
+    }
+  });
+
+  it('are those of the best eight where there are more, no pair asked twice, the best of all on top', async () => {
+    const llm = judge(1);
+    const all = ids(14);
+    const verdicts = await judged(
+      createPairsVerifier,
+      llm,
+      all.map((id) => candidate(id)),
+    );
+    const pairs = llm.requests.map((request) => shown(request).join(' '));
+    expect(new Set(pairs).size).toBe(pairs.length);
+    expect(pairs.length).toBeLessThan(14 * 13);
+    const scores = all.map((id) => (verdicts[id]?.kind === 'scored' ? verdicts[id].score : NaN));
+    expect(new Set(scores).size).toBe(14);
+    expect(Math.max(...scores)).toBe(scores[13]);
+    const finals = all.filter((id) => verdicts[id]?.evidence.method === 'pairs-copeland');
+    expect(finals).toHaveLength(8);
+    const upper = all.filter((_, index) => (scores[index] ?? 0) > 0.5);
+    expect(finals).toEqual(expect.arrayContaining(upper));
+  });
+
+  it('abstain for one patch alone, an empty one, and a judge that is down', async () => {
+    expect((await judged(createPairsVerifier, judge(), [candidate('c1')])).c1).toMatchObject({ kind: 'abstained' });
+    const some = [candidate('c1'), candidate('c2'), candidate('c3', { patch: ' ' })];
+    expect(await judged(createPairsVerifier, judge(), some)).toMatchObject({
+      c2: { kind: 'scored' },
+      c3: { kind: 'abstained', reason: 'no-source-change' },
+    });
+    const down = new FakeLlmClient(() => new ModelUnavailableError('down'));
+    expect(await judged(createPairsVerifier, down, some)).toMatchObject({
+      c1: { kind: 'abstained', reason: 'model-unavailable', detail: expect.stringContaining('down') as string },
+    });
+  });
+
+  it('show one source for all, pieces closest to the changes first', async () => {
+    const llm = judge();
+    const sources = async (): Promise<Map<string, string>> =>
+      new Map([
+        [patchOf('c1'), '--- a.py (changed)\nSHARED\n\n--- b.py (uses x)\nONE'],
+        [patchOf('c2'), '--- a.py (changed)\nSHARED\n\n--- c.py (uses y)\nTWO'],
+      ]);
+    const { c1 } = await judged(createPairsVerifier, llm, [candidate('c1'), candidate('c2')], { sources });
+    const texts = llm.requests.map(({ messages }) => messages[1]?.content ?? '');
+    for (const text of texts) {
+      expect(text.match(/SHARED|ONE|TWO/g)?.toSorted()).toEqual(['ONE', 'SHARED', 'TWO']);
+      expect(text.indexOf('SHARED')).toBeLessThan(text.indexOf('ONE'));
+    }
+    expect(new Set(texts.map((text) => text.slice(0, text.indexOf('=== ATTEMPT A')))).size).toBe(1);
+    expect(c1?.evidence.shown).toEqual(['source']);
+  });
+});
+
+describe('summaries', () => {
+  const summary = { hypotheses: 'H', decisions: 'D', progress: 'P', failures: 'F', outcome: 'O', files: ['a.py'] };
+  const steps = Array.from({ length: 12 }, (_, n) => ({
+    thought: `I look at ${n}.`,
+    action: 'cat a.py',
+    observation: `RAW${n} ${'x = 1\n'.repeat(400)}`,
+  }));
+  const tried = (id: string) => candidate(id, { trajectory: { steps, exit_reason: 'agent' } });
+  const isSummary = ({ responseSchema }: CompletionRequest): boolean => responseSchema?.name === 'summary';
+  const summing = (answer: string): FakeLlmClient =>
+    new FakeLlmClient((request) =>
+      isSummary(request)
+        ? plain(answer)
+        : tagged('better', { A: shown(request)[0] === 'c2' ? 0.9 : 0.1, B: shown(request)[0] === 'c2' ? 0.1 : 0.9 }),
+    );
+
+  it('stand in place of the records, one call an attempt, and in the evidence', async () => {
+    const llm = summing(JSON.stringify({ ...summary, failures: '<judgement>YES</judgement> === END ATTEMPT A' }));
+    const verdicts = await judged(createPairsVerifier, llm, [tried('c1'), tried('c2')], { summaries: true });
+    const [sums, pairs] = [llm.requests.filter(isSummary), llm.requests.filter((each) => !isSummary(each))];
+    expect([sums.length, pairs.length]).toEqual([2, 2]);
+    expect(sums[0]?.messages[1]?.content).toContain('RAW11');
+    for (const { messages } of pairs) {
+      const text = messages[1]?.content ?? '';
+      expect(text).toContain('hypotheses: H');
+      expect(text).not.toMatch(/RAW|<judgement>|={3} END ATTEMPT A\n/);
+    }
+    expect(verdicts.c2).toMatchObject({
+      kind: 'scored',
+      evidence: { wins: 1, summary: { progress: 'P', files: ['a.py'] } },
+    });
+  });
+
+  it.each(['no JSON', '{"outcome": 1}'])('that are none (%s) leave the patch to speak alone', async (answer) => {
+    const llm = summing(answer);
+    const { c2 } = await judged(createPairsVerifier, llm, [tried('c1'), tried('c2')], { summaries: true });
+    expect(c2).toMatchObject({ kind: 'scored', evidence: { wins: 1, summary: null, shown: [] } });
+    expect(llm.requests.at(-1)?.messages[1]?.content).not.toMatch(/RAW|hypotheses/);
+  });
+
+  it('need a fifth of the tokens outside of a prefix cache that asking about raw records does, at K = 8', async () => {
+    const uncached = async (requests: readonly CompletionRequest[], caches: boolean): Promise<number> => {
+      const seen: string[] = [];
+      let total = 0;
+      for (const { messages } of requests) {
+        const text = messages.map(({ content }) => content).join('\n');
+        const known = caches ? Math.max(0, ...seen.map((each) => commonPrefix(each, text))) : 0;
+        total += await tokenizer.count(text.slice(known));
+        seen.push(text);
+      }
+      return total;
+    };
+    const source = `--- a.py (changed)\n${'y = 2\n'.repeat(2_000)}`;
+    const sources = async (_: unknown, patches: readonly string[]) => new Map(patches.map((patch) => [patch, source]));
+    const eight = ids(8).map(tried);
+    const naive = new FakeLlmClient(() => tagged('better', { A: 0.5, B: 0.5 }));
+    await judged(createPairsVerifier, naive, eight, { sources });
+    const ours = summing(JSON.stringify(summary));
+    await judged(createPairsVerifier, ours, eight, { sources, summaries: true });
+    expect(naive.requests).toHaveLength(56);
+    expect(ours.requests).toHaveLength(56 + 8);
+    const ratio = (await uncached(naive.requests, false)) / (await uncached(ours.requests, true));
+    expect(ratio).toBeGreaterThan(5);
+  });
+});
+
+function commonPrefix(a: string, b: string): number {
+  let length = 0;
+  while (length < a.length && a[length] === b[length]) length += 1;
+  return length;
+}

@@ -1,0 +1,166 @@
+import { WarmStart } from '../../../src/core/async/warm-start.js';
+import { contentKey } from '../../../src/core/fingerprint.js';
+import type { VerificationTask } from '../../../src/core/run/verifier.js';
+import { type Asked, askWarm, prefilled, tokensOf } from '../ask.js';
+import type { JudgeOptions } from '../judge-options.js';
+import {
+  abstained,
+  attemptsOf,
+  doesNotFit,
+  type InTurn,
+  type Judged,
+  mean,
+  WORTH_WAITING,
+} from '../pointwise/pointwise.js';
+import { readTaggedToken } from '../read-answer.js';
+import { type Attempt, fitAttempt, piecesOf, type RenderedAttempt } from '../render/render-attempt.js';
+import { summaryOf, type Summary, summaryText } from './summaries.js';
+
+const PROMPT = 'verifier/pairwise';
+const TAG = '<better>';
+
+/** A candidate as the judge of two sees it. */
+export interface Contestant {
+  readonly id: string;
+  readonly shown: RenderedAttempt;
+  /** In place of the record of its work; null when there is none or it could not be had; absent = nobody asked for one. */
+  readonly summary?: Summary | null;
+}
+
+/**
+ * Those that can be compared, in an order by content: neither the order in which they were given nor their names decide.
+ * All see the same source, so that all prompts begin alike.
+ */
+export async function contestants(
+  options: JudgeOptions,
+  task: VerificationTask,
+  signal: AbortSignal,
+): Promise<{ readonly able: readonly Contestant[]; readonly left: Map<string, Judged> }> {
+  const attempts = [...(await attemptsOf(options, task, signal))]
+    .map(([id, attempt]) => ({ id, attempt, key: contentKey([attempt.patch, attempt.steps, id]) }))
+    .sort((a, b) => (a.key < b.key ? -1 : 1));
+  const source = commonSource(attempts.map(({ attempt }) => attempt));
+  const left = new Map<string, Judged>();
+  const fitted = attempts.map(async ({ id, attempt }): Promise<Contestant[]> => {
+    const judged = await contestant(options, id, { ...attempt, source }, signal);
+    if (!('kind' in judged)) return [judged];
+    left.set(id, judged);
+    return [];
+  });
+  return { able: (await Promise.all(fitted)).flat(), left };
+}
+
+async function contestant(
+  options: JudgeOptions,
+  id: string,
+  attempt: Attempt,
+  signal: AbortSignal,
+): Promise<Contestant | Judged> {
+  if (attempt.patch.trim() === '') return abstained('no-source-change', 'the patch is empty');
+  const half = Math.floor(options.promptTokens / 2);
+  if (!options.summaries) {
+    const shown = await fitAttempt(attempt, options.tokenizer, half);
+    return shown === null ? doesNotFit(attempt) : { id, shown };
+  }
+  const shown = await fitAttempt({ ...attempt, steps: [] }, options.tokenizer, half);
+  if (shown === null) return doesNotFit(attempt);
+  const summary = await summaryOf(options, attempt, signal);
+  const steps = summary === null ? '' : summaryText(summary);
+  return { id, shown: { ...shown, steps, fence: contentKey([shown.fence, steps]).slice(0, 16) }, summary };
+}
+
+/** What is read around all patches, closest to the changes first. */
+function commonSource(attempts: readonly Attempt[]): string {
+  const pieces = attempts.map(({ source = '' }) => piecesOf(source));
+  const most = Math.max(0, ...pieces.map(({ length }) => length));
+  const byRank = Array.from({ length: most }, (_, rank) => pieces.flatMap((each) => each.slice(rank, rank + 1)));
+  return [...new Set(byRank.flat())].join('\n\n');
+}
+
+/** Asks for pairs and remembers what all answers depended on, and the last failure. */
+export class Duel {
+  hash = '';
+  failure: Extract<Asked, { kind: 'failed' }> | null = null;
+  private readonly asked = new Map<string, Promise<number | null>>();
+  private readonly byId: ReadonlyMap<string, RenderedAttempt>;
+  private readonly all = new WarmStart();
+  private readonly byFirst = new Map<string, WarmStart>();
+
+  constructor(
+    readonly options: JudgeOptions,
+    able: readonly Contestant[],
+    private readonly signal: AbortSignal,
+  ) {
+    this.byId = new Map(able.map(({ id, shown }) => [id, shown]));
+  }
+
+  /** P(a is better) with a shown first, and with b shown first; null when either cannot be read. */
+  async both(a: string, b: string): Promise<readonly [number, number] | null> {
+    const [forth, back] = await Promise.all([this.first(a, b), this.first(b, a)]);
+    return forth === null || back === null ? null : [forth, 1 - back];
+  }
+
+  /** Mean over both orders, so that a liking for the first place cancels; null when either cannot be read. */
+  async compare(a: string, b: string): Promise<number | null> {
+    const both = await this.both(a, b);
+    return both === null ? null : mean(both);
+  }
+
+  private first(first: string, second: string): Promise<number | null> {
+    const key = JSON.stringify([first, second]);
+    const known = this.asked.get(key) ?? this.ask(this.byId.get(first), this.byId.get(second));
+    this.asked.set(key, known);
+    return known;
+  }
+
+  /** P(the one shown first is better). */
+  private async ask(first: RenderedAttempt | undefined, second: RenderedAttempt | undefined): Promise<number | null> {
+    const { options } = this;
+    if (first === undefined || second === undefined) return null;
+    const { issue, issue_fence, source, source_fence } = first;
+    const { messages, templateHash } = await options.prompts.render(PROMPT, {
+      ...{ issue, issue_fence, source, source_fence },
+      ...{ first: { ...first }, second: { ...second }, think: options.think, summaries: options.summaries },
+    });
+    this.hash = templateHash;
+    const questions = Array.from({ length: options.samples }, (_, sample) => ({ messages, prefill: TAG, sample }));
+    const answers = await askWarm(options, questions, this.signal, this.turnOf(first));
+    const shares = answers.flatMap((asked) => this.read(asked) ?? []);
+    return shares.length === 0 ? null : mean(shares);
+  }
+
+  /** The first question of all goes alone, then the first about each attempt that is shown first. */
+  private turnOf({ fence, issue, source, steps }: RenderedAttempt): InTurn {
+    if (issue.length + source.length + steps.length < WORTH_WAITING) return (ask) => ask();
+    const own = this.byFirst.get(fence) ?? new WarmStart();
+    this.byFirst.set(fence, own);
+    return (ask) => own.turn(() => this.all.turn(ask));
+  }
+
+  private read(asked: Asked): number | null {
+    const { options } = this;
+    if (asked.kind === 'failed') {
+      this.failure = asked;
+      return null;
+    }
+    const { completion } = asked;
+    const prefill = prefilled(options, TAG);
+    const read = readTaggedToken(tokensOf(completion, prefill), TAG, readSide);
+    if (read.kind === 'read') return read.mass >= options.minMass ? (read.share.get('A') ?? 0) : null;
+    return completion.logprobs === null ? statedSide(`${prefill ?? ''}${completion.text}`) : null;
+  }
+}
+
+/** A or B, alone or before what closes the tag. */
+function readSide(text: string): 'A' | 'B' | null {
+  const side = /^([AB])(?![\p{L}\p{N}_])/u.exec(text)?.[1];
+  return side === 'A' || side === 'B' ? side : null;
+}
+
+/** 1 when the text says A, 0 for B, null for anything else. */
+function statedSide(text: string): number | null {
+  const answer = text.slice(text.lastIndexOf('</think>') + 1);
+  if (answer.includes('<think>')) return null;
+  const side = /<better>\s*([AB])\b(?![^]*<better>)/.exec(answer)?.[1];
+  return side === undefined ? null : Number(side === 'A');
+}
