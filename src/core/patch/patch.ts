@@ -1,5 +1,5 @@
 import { parsePatch, type StructuredPatch } from 'diff';
-import { type FileRole, roleOf } from './roles.js';
+import { type FileRole, roleOf, roleOfNew } from './roles.js';
 import { type FileSection, fileSections, UnreadablePatch } from './sections.js';
 
 /** Largest patch that is read, in UTF-16 units; real ones are far below. */
@@ -72,7 +72,8 @@ function readFile({ text, strict }: FileSection): PatchFile | Refusal {
   const refusal = refusalOf(paths, parsed);
   if (refusal !== null) return refusal;
   // A test renamed to source, or the reverse, is set apart: the safe side.
-  const role = paths.map(roleOf).find((each) => each !== 'source') ?? 'source';
+  const roles = paths.map((each) => (each === old ? roleOf(each) : roleOfNew(each)));
+  const role = roles.find((each) => each !== 'source') ?? 'source';
   return { path, paths: [...new Set(paths)], role, text, parsed };
 }
 

@@ -18,10 +18,40 @@ const RUNNER_CONFIG = [
   /^noxfile\.py$/,
   /\.pth$/,
   /^\.coveragerc$/,
-  /^(jest|vitest|karma|playwright)\.config\.[cm]?[jt]s(on)?$/,
+  /^(jest|vitest|karma|playwright|babel)\.(config|setup)[\w.-]*\.[cm]?[jt]s(on)?$/,
+  /^setup-?(jest|vitest|tests?)\.[cm]?[jt]s$/i,
+  /^\.babelrc(\..*)?$/,
   /^\.mocharc(\..*)?$/,
   /^\.git(attributes|modules|ignore)$/,
+  // Compiled code is loaded before a source of the same name, and nobody can read it.
+  /\.(so|pyd|dll|dylib|node|pyc)$/,
 ];
+
+/** What Python's own modules and those of its test runners are called: names that a file beside the tests would take over. */
+const OTHERS_MODULES = new Set(
+  `
+  abc aifc argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii bisect bz2 calendar cgi
+  cgitb chunk cmath cmd code codecs codeop collections colorsys compileall concurrent configparser contextlib
+  contextvars copy copyreg cProfile crypt csv ctypes curses dataclasses datetime dbm decimal difflib dis distutils
+  doctest email encodings ensurepip enum errno faulthandler fcntl filecmp fileinput fnmatch fractions ftplib functools
+  gc genericpath getopt getpass gettext glob graphlib grp gzip hashlib heapq hmac html http idlelib imaplib imghdr imp
+  importlib inspect io ipaddress itertools json keyword lib2to3 linecache locale logging lzma mailbox mailcap marshal
+  math mimetypes mmap modulefinder multiprocessing netrc nis nntplib nt ntpath nturl2path numbers opcode operator
+  optparse os ossaudiodev pathlib pdb pickle pickletools pipes pkgutil platform plistlib poplib posix posixpath pprint
+  profile pstats pty pwd py_compile pyclbr pydoc pydoc_data pyexpat queue quopri random re readline reprlib resource
+  rlcompleter runpy sched secrets select selectors shelve shlex shutil signal site smtpd smtplib sndhdr socket
+  socketserver spwd sqlite3 sre_compile sre_constants sre_parse ssl stat statistics string stringprep struct
+  subprocess sunau symtable sysconfig syslog tabnanny tarfile telnetlib tempfile termios textwrap threading time
+  timeit tkinter token tokenize tomllib trace traceback tracemalloc tty turtle types typing unicodedata unittest
+  urllib uu uuid venv warnings wave weakref webbrowser wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zlib
+  zoneinfo
+
+  attr attrs coverage exceptiongroup execnet hypothesis iniconfig nose packaging pkg_resources pluggy py pygments setuptools
+  tomli xdist
+`
+    .trim()
+    .split(/\s+/),
+);
 
 /**
  * Role of a path, from its name alone. `test/` counts as tests only at the top: `django/test/` and `sympy/testing/` are
@@ -35,6 +65,7 @@ export function roleOf(path: string): FileRole {
     RUNNER_CONFIG.some((pattern) => pattern.test(name)) ||
     isContinuousIntegration(path) ||
     parts.some(isStartUp) ||
+    /^bin\/(doc)?test$/.test(path) ||
     standsForRunner(parts)
   ) {
     return 'runner-config';
@@ -43,9 +74,15 @@ export function roleOf(path: string): FileRole {
   return TEST_FILES.some((pattern) => pattern.test(name)) ? 'test' : 'source';
 }
 
-/** What Python runs at every start, or a package tells pytest to load. */
+/** Role of a file that a patch adds: a module beside the repository's root is found before others of its name. */
+export function roleOfNew(path: string): FileRole {
+  const [, module = ''] = /^(\w+)(?:\/__init__)?\.py$/.exec(path) ?? [];
+  return OTHERS_MODULES.has(module) || /^pytest_\w/.test(module) ? 'runner-config' : roleOf(path);
+}
+
+/** What Python runs at every start, a package tells pytest to load, or Node finds before a package of its name. */
 function isStartUp(part: string): boolean {
-  return /^(site|user)customize(\.|$)|\.(egg|dist)-info$/.test(part);
+  return /^(site|user)customize(\.|$)|\.(egg|dist)-info$|^node_modules$/.test(part);
 }
 
 /** A module beside the repository's root that would be imported in the runner's place; pytest's own is in `src/`. */

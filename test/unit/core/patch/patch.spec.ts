@@ -190,6 +190,13 @@ describe('what a file is to verification', () => {
     ['src/_pytest/mark.py', 'source'],
     ['x.pth', 'runner-config'],
     ['.gitattributes', 'runner-config'],
+    ['pkg/_speedups.cpython-311-x86_64-linux-gnu.so', 'runner-config'],
+    ['web/node_modules/jest/index.js', 'runner-config'],
+    ['jest.setup.ts', 'runner-config'],
+    ['jest.config.base.cjs', 'runner-config'],
+    ['babel.config.js', 'runner-config'],
+    ['bin/test', 'runner-config'],
+    ['bin/test-server', 'source'],
     ['.github/workflows/ci.yml', 'runner-config'],
   ])('%s is %s', (path, role) => {
     expect(roleOf(path)).toBe(role);
@@ -205,6 +212,21 @@ describe('what a file is to verification', () => {
       ],
     });
     expect(patchSize(patch)).toBe(2);
+  });
+
+  it.each([
+    ['json.py', 'runner-config'],
+    ['json/__init__.py', 'runner-config'],
+    ['pluggy.py', 'runner-config'],
+    ['pytest_extra.py', 'runner-config'],
+    ['src/json.py', 'source'],
+    ['json/more.py', 'source'],
+    ['jsons.py', 'source'],
+  ])('a new %s is %s, and one that is changed is source', (path, role) => {
+    const added = `diff --git a/${path} b/${path}\nnew file mode 100644\n--- /dev/null\n+++ b/${path}\n@@ -0,0 +1 @@\n+a\n`;
+    const renamed = `diff --git a/x.py b/${path}\nsimilarity index 100%\nrename from x.py\nrename to ${path}\n`;
+    const roles = [added, renamed, EDIT.replaceAll('x.py', path)].map((text) => readable(text).files[0]?.role);
+    expect(roles).toEqual([role, role, 'source']);
   });
 
   it('sees where a file without hunks stands', () => {
