@@ -1,10 +1,15 @@
+import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import type { GeneratedTest } from '../../../../src/core/run/generated-test.js';
+import { Issue } from '../../../../src/core/run/issue.js';
 import type { Verdict } from '../../../../src/core/run/verdict.js';
 import { DockerSandbox } from '../../../../src/sandbox/docker/sandbox.js';
 import { createExecutionBasedVerifier } from '../../../../verifiers/execution-based/execution-based.js';
 import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
 import { Observing } from '../../../fakes/observing.js';
-import { calcTest, calculatorIssue, candidate, RIGHT, WRONG } from '../../../fixtures/calculator.js';
+import { calcTest, CALCULATOR, calculatorIssue, candidate, RIGHT, WRONG } from '../../../fixtures/calculator.js';
+import type { Forger } from '../../../fixtures/forgers/forger.js';
+import { calcPatch, JAVASCRIPT_BASE, JAVASCRIPT_FORGERS } from '../../../fixtures/forgers/javascript.js';
 import { PYTHON_FORGERS } from '../../../fixtures/forgers/python.js';
 
 /*
@@ -13,24 +18,49 @@ import { PYTHON_FORGERS } from '../../../fixtures/forgers/python.js';
 
 const LIMITS = { cpus: 1, memoryMb: 512, diskMb: 256, pids: 64, outputBytes: 65_536 };
 const sandbox = new DockerSandbox({ concurrency: 2, limits: LIMITS, ttlS: 900 });
-const TESTS = [
-  calcTest('sum', 'add(2, 3) == 5'),
-  calcTest('negative', 'add(-2, 3) == 1'),
-  calcTest('large', 'add(10, 20) == 30'),
-  calcTest('half', 'add(1.5, 2) == 3.5'),
-];
 
-let verdicts: readonly Verdict[] = [];
-
-function of(id: string): string {
-  const told = (measure: string): string => {
-    const own = verdicts.find((verdict) => verdict.candidate_id === id && verdict.measure === measure);
-    return own?.kind === 'scored' ? String(own.score) : (own?.reason ?? 'nothing');
-  };
-  return `regression ${told('regression')}, reproduction ${told('reproduction')}`;
+interface World {
+  readonly issue: Issue;
+  readonly right: string;
+  /** Wrong for negative numbers alone. */
+  readonly wrong: string;
+  readonly forgers: readonly Forger[];
+  readonly test: (question: string, answer: string) => GeneratedTest;
 }
 
-beforeAll(async () => {
+const PYTHON: World = {
+  issue: calculatorIssue,
+  right: RIGHT,
+  wrong: WRONG,
+  forgers: PYTHON_FORGERS,
+  test: (question, answer) => calcTest(question, `add(${question}) == ${answer}`),
+};
+
+const JAVASCRIPT: World = {
+  issue: Issue.parse({
+    ...calculatorIssue,
+    environment: {
+      image: 'bestk/node:20',
+      workdir: '/srv',
+      setup_patch: JAVASCRIPT_BASE,
+      regression_command: 'node --test --test-reporter=tap {files}',
+      regression_files: ['test/calc.test.cjs'],
+      test_timeout_s: 20,
+    },
+  }),
+  right: calcPatch('exports.add = (a, b) => a + b;'),
+  wrong: calcPatch('exports.add = (a, b) => Math.abs(a) + b;'),
+  forgers: JAVASCRIPT_FORGERS,
+  test: (question, answer) => ({
+    instance_id: CALCULATOR,
+    test_id: question,
+    path: 'test.cjs',
+    content: `const { add } = require(process.cwd() + '/calc.cjs');\nprocess.exit(add(${question}) === ${answer} ? 0 : 2);\n`,
+    author: null,
+  }),
+};
+
+async function verified({ issue, right, wrong, forgers, test }: World): Promise<(id: string) => string> {
   const verifier = createExecutionBasedVerifier({
     sandbox,
     results: new MemoryResultStore(),
@@ -38,28 +68,43 @@ beforeAll(async () => {
     nonce: () => randomBytes(24).toString('hex'),
     pause: async () => undefined,
   });
-  const forgers = PYTHON_FORGERS.map(({ name, patch }) => candidate(name, patch));
-  const candidates = [candidate('right', RIGHT), candidate('wrong', WRONG), ...forgers];
-  const task = { issue: calculatorIssue, candidates, tests: TESTS };
-  verdicts = await verifier.verify(task, new AbortController().signal);
-}, 600_000);
-
-afterAll(async () => {
-  await sandbox.closeAll();
-  if (process.env.BESTK_ATTACKS_TABLE !== undefined) process.stdout.write(table());
-});
-
-function table(): string {
-  const row = ({ name, lines }: { name: string; lines: number }): string =>
-    `| ${name} | ${String(lines)} | ${of(name)} |\n`;
-  return `\n| a patch that … | lines | comes to |\n|---|---|---|\n${PYTHON_FORGERS.map(row).join('')}\n`;
+  const forging = forgers.map(({ name, patch }) => candidate(name, patch));
+  const candidates = [candidate('right', right), candidate('wrong', wrong), ...forging];
+  const tests = [test('2, 3', '5'), test('-2, 3', '1'), test('10, 20', '30'), test('1.5, 2', '3.5')];
+  const verdicts = await verifier.verify({ issue, candidates, tests }, new AbortController().signal);
+  return (id) => `regression ${told(verdicts, id, 'regression')}, reproduction ${told(verdicts, id, 'reproduction')}`;
 }
 
-it('stand beside a right and a wrong patch that get what they deserve', () => {
-  expect(of('right')).toBe('regression 1, reproduction 4');
-  expect(of('wrong')).toBe('regression 1, reproduction 3');
-});
+function told(verdicts: readonly Verdict[], id: string, measure: string): string {
+  const own = verdicts.find((verdict) => verdict.candidate_id === id && verdict.measure === measure);
+  return own?.kind === 'scored' ? String(own.score) : (own?.reason ?? 'nothing');
+}
 
-it.each(PYTHON_FORGERS.map(({ name }) => name))('gains nothing: %s', (name) => {
-  expect(['regression forged, reproduction forged', 'regression 0, reproduction 0']).toContain(of(name));
+afterAll(() => sandbox.closeAll());
+
+describe.each([
+  ['Python', PYTHON],
+  ['JavaScript', JAVASCRIPT],
+])('forgers in %s', (language, world) => {
+  let of: (id: string) => string = () => 'nothing';
+
+  beforeAll(async () => {
+    if (world === JAVASCRIPT) expect(spawnSync('bash', ['scripts/node-image.sh']).status).toBe(0);
+    of = await verified(world);
+  }, 900_000);
+
+  afterAll(() => {
+    if (process.env.BESTK_ATTACKS_TABLE === undefined) return;
+    const rows = world.forgers.map(({ name, lines }) => `| ${name} | ${String(lines)} | ${of(name)} |\n`);
+    process.stdout.write(`\n| in ${language} a patch that … | lines | comes to |\n|---|---|---|\n${rows.join('')}\n`);
+  });
+
+  it('stand beside a right and a wrong patch that get what they deserve', () => {
+    expect(of('right')).toBe('regression 1, reproduction 4');
+    expect(of('wrong')).toBe('regression 1, reproduction 3');
+  });
+
+  it.each(world.forgers.map(({ name }) => name))('gains nothing: %s', (name) => {
+    expect(['regression forged, reproduction forged', 'regression 0, reproduction 0']).toContain(of(name));
+  });
 });
