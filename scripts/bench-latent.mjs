@@ -6,10 +6,10 @@
 //   telling      20 %      passes a right one (97 %); each way of being wrong gets through with 40 %, the same for all of it
 //   toxic        t %       fails a right one (95 %); each way of being wrong gets through with 60 %
 //   indifferent  the rest  passes everybody, or nobody, half of them each
-// and every outcome is turned round with 2 %. t is drawn from 10 to 30 a pool, and fixed at 10, 20, 30 in the rows below.
+// and every outcome is turned round with 2 %. t is 0, 3, 10, 20, 30 in the rows below: of 86 tests written for real issues none was toxic.
 // Pools in which all or none are right are left out: there is nothing to pick. A tie counts as the chance of a right pick.
 import { below, seededRandom } from '../dist/src/core/random.js';
-import { latentPosterior } from '../dist/verifiers/hybrid/latent-model.js';
+import { Pool } from '../dist/verifiers/hybrid/pool.js';
 import { Resamples } from '../dist/src/statistics/intervals/bootstrap.js';
 
 const [POOLS, K, TESTS, WAYS] = [1_000, 8, 10, 4];
@@ -24,10 +24,9 @@ function poolOf(toxic, random) {
   };
   const candidates = Array.from({ length: K }, () => ({ right: random() < p, way: wayOf() }));
   const tests = Array.from({ length: TESTS }, () => testOf(toxic, random));
-  const columns = tests.map(({ right, ways }) => ({
-    trusted: false,
-    outcomes: candidates.map((each) => random() < (each.right ? right : ways[each.way]) !== random() < NOISE),
-  }));
+  const columns = tests.map(({ right, ways }) =>
+    candidates.map((each) => random() < (each.right ? right : ways[each.way]) !== random() < NOISE),
+  );
   return { right: candidates.map((each) => each.right), columns };
 }
 
@@ -42,13 +41,24 @@ function testOf(toxic, random) {
 
 const SCORES = {
   random: ({ right }) => right.map(() => 0),
-  'pass count': ({ right, columns }) => right.map((_, i) => columns.filter(({ outcomes }) => outcomes[i]).length),
+  'pass count': ({ right, columns }) => right.map((_, i) => columns.filter((outcomes) => outcomes[i]).length),
   'dual agreement': ({ right, columns }) => {
-    const rows = right.map((_, i) => columns.map(({ outcomes }) => Number(outcomes[i])).join(''));
+    const rows = right.map((_, i) => columns.map((outcomes) => Number(outcomes[i])).join(''));
     return rows.map((row) => row.split('1').length * Math.sqrt(rows.filter((other) => other === row).length));
   },
-  latent: ({ right, columns }) => latentPosterior(columns, right.length).right.map((p) => Math.round(p * 1e9)),
+  latent: ({ right, columns }) => {
+    const entries = right.map((_, i) => entryOf(i, columns));
+    return [...new Pool({ instanceId: 'simulated', entries }).executedBeliefs().right.values()];
+  },
 };
+
+/** A candidate of which nothing is known but which tests it solved. */
+function entryOf(index, columns) {
+  const solved = columns.flatMap((outcomes, test) => (outcomes[index] ? [`t${test}`] : []));
+  const unknown = { execution_free: null, regression: null, patch_size: null, fingerprint: null, finished: null };
+  const tests = { reproduction: solved.length, reproduction_out_of: columns.length, solved };
+  return { id: `c${index}`, ...unknown, ...tests, has_source_change: true, applies: true };
+}
 
 function chanceOfRight(right, scores) {
   const best = Math.max(...scores);
@@ -84,7 +94,8 @@ console.log(
 );
 console.log(`| toxic | ${Object.keys(SCORES).join(' | ')} | gain |\n|${'---|'.repeat(Object.keys(SCORES).length + 2)}`);
 const CASES = [
-  ['10 to 30 %', (random) => 0.1 + 0.2 * random()],
+  ['0 %', () => 0],
+  ['3 %', () => 0.03],
   ['10 %', () => 0.1],
   ['20 %', () => 0.2],
   ['30 %', () => 0.3],
@@ -95,6 +106,7 @@ for (const [name, toxicOf] of CASES) {
   console.log(
     `| ${name} | ${means.map(percent).join(' | ')} | ${percent(gain)} (${percent(low)} to ${percent(high)}) |`,
   );
-  failed ||= name.includes('to') && low <= 0;
+  // Where tests are as they really are the model must not lose to counting.
+  failed ||= name.length < 4 && high < 0;
 }
 process.exit(failed ? 1 : 0);

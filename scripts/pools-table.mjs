@@ -7,8 +7,7 @@ import { describeCandidates } from '../dist/src/runs/entries.js';
 import { DEFAULT_BEST } from '../dist/src/statistics/curves/best-at-k.js';
 import { Curves } from '../dist/src/statistics/curves/curves.js';
 import { trainCombiner } from '../dist/src/statistics/combiner/train-combiner.js';
-import { learnedPreset } from '../dist/verifiers/hybrid/combiner.js';
-import { findPreset, parsePreset } from '../dist/verifiers/hybrid/presets.js';
+import { findPreset, learnedPreset, parsePreset } from '../dist/verifiers/hybrid/presets.js';
 
 const folder = process.argv[2];
 if (folder === undefined || !existsSync(folder)) {
@@ -60,8 +59,8 @@ async function pool(name) {
   }));
 }
 
-function reportOf(issues, presets, ks, learned) {
-  const curves = new Curves({ ks, presets, axes: [], resamples: 10_000, best: { ...DEFAULT_BEST, learned } });
+function reportOf(issues, presets, ks) {
+  const curves = new Curves({ ks, presets, axes: [], resamples: 10_000, best: DEFAULT_BEST });
   for (const issue of issues) curves.add(issue);
   return curves.report();
 }
@@ -141,7 +140,7 @@ async function poolTables() {
       ...['random', 'shortest', 'majority', 'eb-only', 'agentless'].map(findPreset),
       learnedPreset(combiner),
     ];
-    const report = reportOf(heldOut, presets, [1, most], undefined);
+    const report = reportOf(heldOut, presets, [1, most]);
     console.log(describePool(name, report));
     console.log(`${cardLine(combiner.data_card)}\n`);
     if (name === 'Lite pool') console.log(`${distinctTable(report)}\n`);

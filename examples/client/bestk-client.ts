@@ -1,6 +1,11 @@
 // Written by `npm run client` from /openapi.json; change the service instead. One file, no dependency: copy it.
 
 export type RunRequest = {
+  readonly preset?: string | Preset | null | undefined;
+  readonly stages?: readonly Stage[] | null | undefined;
+  readonly combiner?: Combiner | null | undefined;
+  readonly calibration?: Calibration | null | undefined;
+  readonly min_confidence?: number | null | undefined;
   readonly issue: Issue;
   readonly k?: number | null | undefined;
   readonly candidates?:
@@ -38,7 +43,6 @@ export type RunRequest = {
     | null
     | undefined;
   readonly verifiers?: readonly VerifierName[] | null | undefined;
-  readonly preset?: string | undefined;
   readonly budget?: Budget | null | undefined;
 };
 
@@ -67,8 +71,91 @@ export type Budget = {
 export type VerifierName = 'ef' | 'ef:yes-no' | 'ef:rubric' | 'ef:pairwise' | 'ef:pairs' | 'eb';
 
 export type RescoreRun = {
-  readonly preset?: string | undefined;
+  readonly preset?: string | Preset | null | undefined;
+  readonly stages?: readonly Stage[] | null | undefined;
+  readonly combiner?: Combiner | null | undefined;
+  readonly calibration?: Calibration | null | undefined;
+  readonly min_confidence?: number | null | undefined;
   readonly verifiers?: readonly VerifierName[] | undefined;
+};
+
+export type Preset = { readonly name: string; readonly stages: readonly Stage[] };
+
+export type Stage =
+  | { readonly stage: 'keep'; readonly where: 'has-source-change' | 'applies' | 'finished' }
+  | {
+      readonly stage: 'above';
+      readonly by: StageMeasure;
+      readonly than: number;
+      readonly otherwise?: 'keep-all' | 'none' | undefined;
+    }
+  | { readonly stage: 'top'; readonly by: StageMeasure; readonly n: 'deepswe' | 'half' | number }
+  | { readonly stage: 'max'; readonly by: StageMeasure; readonly within?: number | undefined }
+  | { readonly stage: 'min'; readonly by: StageMeasure; readonly within?: number | undefined }
+  | {
+      readonly stage: 'weighted';
+      readonly of: readonly { readonly by: string; readonly weight: number }[];
+      readonly within?: number | undefined;
+    }
+  | { readonly stage: 'random'; readonly seed?: number | undefined }
+  | { readonly stage: 'lowest-id' };
+
+export type StageMeasure =
+  | 'patch_size'
+  | 'steps'
+  | 'cluster_size'
+  | 'syntax_cluster_size'
+  | 'behaviour_cluster_size'
+  | 'dual_agreement'
+  | 'copeland'
+  | 'posterior'
+  | 'p_right'
+  | 'learned'
+  | 'confidence'
+  | string;
+
+export type Combiner = {
+  readonly kind: 'bestk-combiner';
+  readonly version: 1;
+  readonly features: readonly string[];
+  readonly means: readonly number[];
+  readonly scales: readonly number[];
+  readonly weights: readonly number[];
+  readonly intercept: number;
+  readonly any: { readonly from: readonly number[]; readonly to: readonly number[] };
+  readonly returned: { readonly from: readonly number[]; readonly to: readonly number[] };
+  readonly abstain_below: number | null;
+  readonly data_card: DataCard;
+};
+
+export type Calibration = {
+  readonly kind: 'bestk-calibration';
+  readonly version: 1;
+  readonly share: readonly unknown[];
+  readonly judges: Readonly<Record<string, { readonly intercept: number; readonly slope: number }>>;
+  readonly existing_tests: { readonly right: readonly unknown[]; readonly wrong: readonly unknown[] };
+  readonly generated_tests: Readonly<
+    Record<string, { readonly right: readonly unknown[]; readonly wrong: readonly unknown[] }>
+  >;
+  readonly test_correlation: number;
+  readonly submitted: { readonly right: readonly unknown[]; readonly wrong: readonly unknown[] };
+  readonly returned: { readonly from: readonly number[]; readonly to: readonly number[] };
+  readonly labels: Readonly<Record<string, readonly unknown[]>>;
+  readonly models: readonly string[];
+  readonly data_card: DataCard;
+};
+
+export type DataCard = {
+  readonly issues: number;
+  readonly candidates: number;
+  readonly resolved: number;
+  readonly repos: readonly string[];
+  readonly folds: number;
+  readonly auc: number | null;
+  readonly brier: number | null;
+  readonly ece: number | null;
+  readonly picked_right: number;
+  readonly mean_confidence: number;
 };
 
 export type RunAccepted = { readonly id: string; readonly status: RunStatus };
@@ -131,10 +218,14 @@ export type Selection = {
   readonly basis: 'hybrid' | 'fallback' | 'none';
   readonly deciding_stage: string | null;
   readonly confidence: number | null;
+  readonly why_none: string | null;
+  readonly notes: readonly string[];
   readonly ranking: readonly {
     readonly candidate_id: string;
     readonly rank: number;
     readonly scores: Readonly<Record<string, number | null>>;
+    readonly p_right: number | null;
+    readonly log_odds: Readonly<Record<string, number>>;
     readonly flags: readonly string[];
   }[];
   readonly stages: readonly {
@@ -151,6 +242,8 @@ export type RunStatistics = {
   readonly verified: number;
   readonly tests_given: number;
   readonly tests_admitted: number;
+  readonly expected_pass_at_1: number | null;
+  readonly expected_pass_at_k: number | null;
 };
 
 export type Usage = {
@@ -210,6 +303,15 @@ export type Verdict =
       readonly evidence: Readonly<Record<string, Json>>;
     };
 
+export type Measure = {
+  readonly name: string;
+  readonly kind: 'judge' | 'existing-tests' | 'generated-tests' | 'fact';
+  readonly unit: 'probability' | 'count' | 'score';
+  readonly better: 'higher' | 'lower';
+  readonly title: string;
+  readonly meaning: string;
+};
+
 export type Cell = {
   readonly instance_id: string;
   /** null = base, the repository without any patch */
@@ -261,6 +363,8 @@ export type Evidence = {
     readonly basis: 'hybrid' | 'fallback' | 'none';
     readonly deciding_stage: string | null;
     readonly confidence: number | null;
+    readonly why_none: string | null;
+    readonly notes: readonly string[];
     readonly stages: readonly {
       readonly name: string;
       readonly kept: readonly string[];
@@ -284,6 +388,7 @@ export type Evidence = {
     } | null;
     readonly prompt_hashes: Readonly<Record<string, string>>;
     readonly preset: string;
+    readonly rule_hashes: Readonly<Record<string, string>>;
     readonly verifiers: readonly string[];
     readonly sandbox_limits: Readonly<Record<string, number>>;
   } | null;
@@ -294,18 +399,13 @@ export type Evidence = {
     readonly detail: string;
     readonly failed: readonly { readonly candidate_id: string; readonly code: string; readonly message: string }[];
   } | null;
-  readonly measures: readonly {
-    readonly name: string;
-    readonly kind: 'judge' | 'existing-tests' | 'generated-tests' | 'fact';
-    readonly unit: 'probability' | 'count' | 'score';
-    readonly better: 'higher' | 'lower';
-    readonly title: string;
-    readonly meaning: string;
-  }[];
+  readonly measures: readonly Measure[];
   readonly candidates: readonly {
     readonly candidate_id: string;
     readonly rank: number | null;
     readonly scores: Readonly<Record<string, number | null>>;
+    readonly p_right: number | null;
+    readonly log_odds: Readonly<Record<string, number>>;
     readonly flags: readonly string[];
     readonly model: string | null;
     readonly exit_reason: string | null;
@@ -762,13 +862,14 @@ export class BestkClient {
     options: Options & {
       readonly verifiers?: string | undefined;
       readonly preset?: string | undefined;
+      readonly min_confidence?: number | undefined;
       readonly image?: string | undefined;
     } = {},
   ): Promise<RescoreAccepted> {
     return this.json<RescoreAccepted>({
       method: 'POST',
       path: `/v1/rescores`,
-      query: pick(options, ['verifiers', 'preset', 'image']),
+      query: pick(options, ['verifiers', 'preset', 'min_confidence', 'image']),
       headers: pick(options, []),
       signal: options.signal,
       body,

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { selectBest } from '../../dist/verifiers/hybrid/select.js';
+import { parsePreset } from '../../dist/verifiers/hybrid/presets.js';
+import { ruleOf, selectBest } from '../../dist/verifiers/hybrid/select.js';
 
 /** A finished run joined with the labels: candidates that were executed, and who solved which admitted test. */
 export function poolOf(real, folder) {
@@ -52,8 +53,8 @@ export function entryOf({ id, executed, regression, scores }, columns) {
 
 /** The chance that these stages pick a right one, ties averaged. */
 export function chanceOf(entries, stages, candidates) {
-  const preset = { name: 'x', stages: [{ stage: 'keep', where: 'has-source-change' }, ...stages] };
-  const { stages: trace } = selectBest('i', entries, preset, new Map());
+  const preset = parsePreset({ name: 'x', stages: [{ stage: 'keep', where: 'has-source-change' }, ...stages] });
+  const { stages: trace } = selectBest({ instanceId: 'i', entries }, ruleOf(preset));
   const left = trace.at(stages.length)?.kept ?? trace.at(-1)?.kept ?? [];
   const right = new Set(candidates.filter((each) => each.right).map(({ id }) => id));
   return left.filter((id) => right.has(id)).length / left.length;

@@ -1,12 +1,13 @@
 import { writeFile } from 'node:fs/promises';
 import { BadInputError } from '../core/errors/errors.js';
-import { Combiner, learnedPreset, withCombiner } from '../../verifiers/hybrid/combiner.js';
-import type { Preset } from '../../verifiers/hybrid/stage.js';
-import { readYaml } from '../io/inputs/yaml.js';
-import type { BestOptions } from '../statistics/curves/best-at-k.js';
+import { withCombiner } from '../../verifiers/hybrid/combiner.js';
+import type { Knowledge } from '../../verifiers/hybrid/pool.js';
+import { learnedPreset } from '../../verifiers/hybrid/presets.js';
+import { Combiner } from '../core/run/fitted.js';
+import type { Preset } from '../core/run/preset.js';
 import type { ScoredIssue } from '../statistics/curves/scored-issue.js';
-import { subsetScorer } from '../statistics/combiner/train-combiner.js';
 import { trainCombiner } from '../statistics/combiner/train-combiner.js';
+import { readFitted } from './run-options.js';
 
 export interface LearnedOptions {
   readonly learn?: true;
@@ -20,7 +21,7 @@ type LearnedIssues = AsyncIterable<ScoredIssue> | Iterable<ScoredIssue>;
 interface WithLearned {
   readonly issues: LearnedIssues;
   readonly presets: readonly Preset[];
-  readonly scorerOf: BestOptions['learned'];
+  readonly knowledge: ((instanceId: string) => Knowledge) | undefined;
 }
 
 /**
@@ -39,22 +40,13 @@ export async function withLearned(
       field: options.saveCombiner === undefined ? '--abstain-below' : '--save-combiner',
     });
   }
-  if (options.combiner === undefined) return { issues, presets, scorerOf: undefined };
-  const combiner = await readCombiner(options.combiner);
-  const scorer = subsetScorer(combiner);
+  if (options.combiner === undefined) return { issues, presets, knowledge: undefined };
+  const combiner = await readFitted(options.combiner, Combiner, 'combiner');
   return {
     issues: scoredBy(combiner, issues),
     presets: adding(learnedPreset(combiner), presets),
-    scorerOf: () => scorer,
+    knowledge: () => ({ combiner, calibration: null }),
   };
-}
-
-/** A saved combiner. @throws BadInputError naming file and field */
-export async function readCombiner(file: string): Promise<Combiner> {
-  const parsed = Combiner.safeParse(await readYaml(file));
-  if (parsed.success) return parsed.data;
-  const problem = parsed.error.issues[0];
-  throw new BadInputError(problem?.message ?? 'is not a combiner', { file, field: problem?.path.join('.') });
 }
 
 async function train(
@@ -65,9 +57,9 @@ async function train(
   if (options.combiner !== undefined) throw new BadInputError('cannot be given with --learn.', { field: '--combiner' });
   const all: ScoredIssue[] = [];
   for await (const issue of issues) all.push(issue);
-  const { combiner, heldOut, scorerOf } = trainCombiner(all, threshold(options.abstainBelow));
+  const { combiner, heldOut, knowledge } = trainCombiner(all, threshold(options.abstainBelow));
   if (options.saveCombiner !== undefined) await write(options.saveCombiner, combiner);
-  return { issues: heldOut, presets: adding(learnedPreset(combiner), presets), scorerOf };
+  return { issues: heldOut, presets: adding(learnedPreset(combiner), presets), knowledge };
 }
 
 async function write(file: string, combiner: Combiner): Promise<void> {

@@ -1,6 +1,6 @@
 import { BadInputError } from '../core/errors/errors.js';
 import { findPreset, parsePreset, PRESET_NAMES } from '../../verifiers/hybrid/presets.js';
-import type { Preset } from '../../verifiers/hybrid/stage.js';
+import type { Preset } from '../core/run/preset.js';
 import { readYaml } from '../io/inputs/yaml.js';
 import type { Axis } from '../statistics/curves/axis-curve.js';
 

@@ -86,7 +86,7 @@ async function curves(options: CurvesOptions): Promise<CurvesReport> {
     presets: learned.presets,
     axes,
     resamples,
-    best: { ...best, learned: learned.scorerOf },
+    best: { ...best, knowledge: learned.knowledge },
   });
   for await (const issue of learned.issues) all.add(issue);
   return all.report();

@@ -2,7 +2,7 @@ import type { Candidate } from '../core/run/candidate.js';
 import { BadInputError } from '../core/errors/errors.js';
 import type { GeneratedTest } from '../core/run/generated-test.js';
 import { type Issue, repositoryOf } from '../core/run/issue.js';
-import type { RunRequest } from '../core/run/run-request.js';
+import type { GivenRule, RunRequest } from '../core/run/run-request.js';
 import { imageOf, imageTemplates } from '../io/datasets/images.js';
 import type { ImportedInstance } from '../io/saved-runs/imported-folder.js';
 import type { RunDependenciesFactory } from '../runs/run-dependencies.js';
@@ -14,7 +14,7 @@ export interface RescoreWishes {
   readonly issues?: ReadonlyMap<string, Issue> | undefined;
   readonly image: readonly string[];
   readonly verifiers?: string | null | undefined;
-  readonly preset: string;
+  readonly rule: GivenRule;
 }
 
 /** A name for "no image": nothing that needs one is asked for. */
@@ -38,7 +38,7 @@ export function rescoreRequest(
 ): RunRequest {
   const { issue, image } = issueOf(wishes, instance);
   const verifiers = chosen(wishes, image, dependencies);
-  return runRequest({ issue, candidates, tests, verifiers, preset: wishes.preset });
+  return runRequest({ issue, candidates, tests, verifiers, ...wishes.rule });
 }
 
 /** From the file of issues, or from what the runs say. @param instance its statement may be null */

@@ -4,14 +4,13 @@ import { readIssues } from '../io/datasets/issues.js';
 import { ImportedFolder } from '../io/saved-runs/imported-folder.js';
 import { importSummary, writeImport } from '../reports/write-import.js';
 import { type LabelsByInstance, readAllLabels } from '../reports/labels.js';
-import { findPreset } from '../../verifiers/hybrid/presets.js';
 import { printProgress } from './answer.js';
 import type { OpenApp } from './app.js';
 import { rescoreRequest } from './rescore-request.js';
-import { givenTests, imageOption, parallelOption, presetOption } from './run-options.js';
+import { givenTests, imageOption, parallelOption, readRule, type RuleOptions, withRuleOptions } from './run-options.js';
 import { runSet } from './run-set.js';
 
-interface RescoreOptions {
+interface RescoreOptions extends RuleOptions {
   readonly input: readonly string[];
   readonly out: string;
   readonly labels?: readonly string[];
@@ -19,7 +18,6 @@ interface RescoreOptions {
   readonly tests?: string;
   readonly image: readonly string[];
   readonly verifiers?: string;
-  readonly preset: string;
   readonly parallel: number;
   readonly json?: true;
 }
@@ -42,7 +40,7 @@ command goes on where it stopped).`;
 
 /** `bestk rescore`: verify and select again among saved runs of any format. */
 export function registerRescore(program: Command, openApp: OpenApp): void {
-  program
+  const command = program
     .command('rescore')
     .description('score saved trajectories again and select among them')
     .requiredOption('--input <path...>', 'files and folders of any format that import reads')
@@ -51,8 +49,11 @@ export function registerRescore(program: Command, openApp: OpenApp): void {
     .option('--issues <path>', 'statements and environments of instances whose runs name none')
     .option('--tests <file>', 'saved generated tests, instead of those that BESTK_TEST_MODEL writes')
     .addOption(imageOption())
-    .option('--verifiers <list>', 'ef, ef:rubric, ef:pairwise, ef:pairs, eb; by default what settings and images allow')
-    .addOption(presetOption())
+    .option(
+      '--verifiers <list>',
+      'ef, ef:rubric, ef:pairwise, ef:pairs, eb; by default what settings and images allow',
+    );
+  withRuleOptions(command)
     .addOption(parallelOption())
     .option('--json', 'one JSON document on stdout')
     .addHelpText('after', EXAMPLE)
@@ -62,7 +63,7 @@ export function registerRescore(program: Command, openApp: OpenApp): void {
 }
 
 async function rescore(options: RescoreOptions, openApp: OpenApp): Promise<number> {
-  findPreset(options.preset);
+  const rule = await readRule(options);
   const { out, image } = options;
   const imported = join(out, 'imported');
   const summary = await writeImport([...options.input, ...(options.labels ?? [])], imported);
@@ -73,7 +74,7 @@ async function rescore(options: RescoreOptions, openApp: OpenApp): Promise<numbe
   const issues = options.issues === undefined ? undefined : await readIssues(options.issues, { image, lenient: true });
   const tests = await givenTests(options.tests, ids);
   const wishes = {
-    ...{ image, verifiers: options.verifiers, preset: options.preset },
+    ...{ image, verifiers: options.verifiers, rule },
     issues: issues && new Map(issues.map((issue) => [issue.instance_id, issue])),
   };
   const app = await openApp();

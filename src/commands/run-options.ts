@@ -1,13 +1,25 @@
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { z } from 'zod';
+import { findPreset, parsePreset } from '../../verifiers/hybrid/presets.js';
 import { BadInputError } from '../core/errors/errors.js';
 import type { GeneratedTest } from '../core/run/generated-test.js';
-import { RunRequest } from '../core/run/run-request.js';
+import { DEFAULT_PRESET, type GivenRule, RunRequest } from '../core/run/run-request.js';
+import { Calibration, Combiner } from '../core/run/fitted.js';
+import { readYaml } from '../io/inputs/yaml.js';
 import { readAllTests } from '../io/inputs/candidates.js';
 import { type LabelsByInstance, readAllLabels } from '../reports/labels.js';
 import { presetsForRuns } from '../runs/rescore-run.js';
 import { collected, count } from './options.js';
 
-export interface RunOptions {
+/** How the verdicts are decided. */
+export interface RuleOptions {
+  readonly preset?: string;
+  readonly combiner?: string;
+  readonly calibration?: string;
+  readonly minConfidence?: number;
+}
+
+export interface RunOptions extends RuleOptions {
   readonly issue: string;
   readonly split?: string;
   readonly tests?: string;
@@ -15,21 +27,20 @@ export interface RunOptions {
   readonly image: readonly string[];
   readonly instance: readonly string[];
   readonly verifiers?: string;
-  readonly preset: string;
   readonly parallel: number;
 }
 
 /** What `solve` and `select` are told about a run beside the trajectories. */
 export function withRunOptions(command: Command): Command {
-  return withIssueOptions(command)
+  withIssueOptions(command)
     .option('--tests <file>', 'saved generated tests, instead of those that BESTK_TEST_MODEL writes')
     .option('--labels <file>', 'labels, shown beside the selection; no verifier and no stage can see them')
     .option(
       '--verifiers <list>',
       'ef (execution-free; or ef:rubric, ef:pairwise, ef:pairs), eb (execution-based), or both: ef,eb',
     )
-    .addOption(presetOption())
     .addOption(parallelOption());
+  return withRuleOptions(command);
 }
 
 /** Which issues a command is about. */
@@ -50,9 +61,43 @@ export function imageOption(): Option {
     .default([]);
 }
 
-export function presetOption(): Option {
+export function withRuleOptions(command: Command): Command {
   const names = presetsForRuns().join(', ');
-  return new Option('--preset <name>', `how the verdicts are combined: ${names}`).default('deepswe');
+  return command
+    .option('--preset <name>', `how verdicts are combined: ${names}, or a file (default: ${DEFAULT_PRESET})`)
+    .option('--combiner <file>', 'decide by a combiner that `bestk curves --save-combiner` wrote')
+    .option('--calibration <file>', 'likelihoods that `bestk calibrate` wrote, for P(right) and confidence')
+    .option('--min-confidence <p>', 'return no patch (exit 4) when its confidence is below this, 0..1', probability);
+}
+
+/** The rule that the options say, files read. @throws BadInputError naming file and field */
+export async function readRule({ preset, combiner, calibration, minConfidence }: RuleOptions): Promise<GivenRule> {
+  return {
+    preset: preset === undefined ? undefined : await readPreset(preset),
+    combiner: combiner === undefined ? undefined : await readFitted(combiner, Combiner, 'combiner'),
+    calibration: calibration === undefined ? undefined : await readFitted(calibration, Calibration, 'calibration'),
+    min_confidence: minConfidence,
+  };
+}
+
+/** A file of one's own (.yaml, .yml, .json), or a name. */
+async function readPreset(name: string): Promise<GivenRule['preset']> {
+  if (!/\.(ya?ml|json)$/i.test(name)) return findPreset(name).name;
+  return parsePreset(await readYaml(name), name);
+}
+
+/** What was fitted on labels and saved. @throws BadInputError naming file and field */
+export async function readFitted<T>(file: string, schema: z.ZodType<T>, what: string): Promise<T> {
+  const parsed = schema.safeParse(await readYaml(file));
+  if (parsed.success) return parsed.data;
+  const problem = parsed.error.issues[0];
+  throw new BadInputError(problem?.message ?? `is not a ${what}`, { file, field: problem?.path.join('.') });
+}
+
+function probability(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== '' && value >= 0 && value <= 1) return value;
+  throw new InvalidArgumentError('It must be a number from 0 to 1.');
 }
 
 export function parallelOption(): Option {

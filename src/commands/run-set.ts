@@ -5,7 +5,7 @@ import type { RunRequest } from '../core/run/run-request.js';
 import type { LabelsByInstance } from '../reports/labels.js';
 import { visibleLine } from '../core/visible.js';
 import { SetFiles } from '../reports/set-files.js';
-import { entriesOfRun } from '../runs/entries.js';
+import { poolOfRun } from '../runs/entries.js';
 import { printJson, printProgress, printText } from './answer.js';
 import type { App } from './app.js';
 import { runOne, untilInterrupted } from './run-to-end.js';
@@ -76,7 +76,7 @@ async function runItem({ app, item, options, files, told }: Work, of: number, si
     const key = `${options.command}:${contentKey(request)}`;
     const run = await runOne(app, { key, request, onEvent: () => undefined }, signal);
     const labels = await options.labels();
-    await files.add(run, entriesOfRun(request, run.result), labels?.get(instance_id) ?? null);
+    await files.add(run, poolOfRun(request, run.result).entries, labels?.get(instance_id) ?? null);
     const { candidate_id } = run.result.selection;
     told.done += 1;
     told.without += Number(candidate_id === null);

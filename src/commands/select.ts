@@ -4,13 +4,20 @@ import { EXIT } from '../core/errors/errors.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import { readAllCandidates } from '../io/inputs/candidates.js';
 import { readIssues } from '../io/datasets/issues.js';
-import { findPreset } from '../../verifiers/hybrid/presets.js';
 import { labelsOf } from '../reports/labels.js';
 import { selectSummary } from '../reports/selection-table.js';
 import { prepareFolder, writeRun } from '../reports/write-run.js';
 import { printJson, printText } from './answer.js';
 import type { OpenApp } from './app.js';
-import { givenLabels, givenTests, type RunOptions, runRequest, verifierNames, withRunOptions } from './run-options.js';
+import {
+  givenLabels,
+  givenTests,
+  readRule,
+  type RunOptions,
+  runRequest,
+  verifierNames,
+  withRunOptions,
+} from './run-options.js';
 import { runSet } from './run-set.js';
 import { runToEnd } from './run-to-end.js';
 
@@ -47,7 +54,6 @@ export function registerSelect(program: Command, openApp: OpenApp): void {
 }
 
 async function select(options: SelectOptions, openApp: OpenApp): Promise<number> {
-  findPreset(options.preset);
   const requests = await readRequests(options);
   const { out } = options;
   await prepareFolder(out);
@@ -68,6 +74,7 @@ async function select(options: SelectOptions, openApp: OpenApp): Promise<number>
 }
 
 async function readRequests(options: SelectOptions): Promise<readonly RunRequest[]> {
+  const rule = await readRule(options);
   const instances = options.instance.length === 0 ? undefined : options.instance;
   const issues = await readIssues(options.issue, { instances, image: options.image, split: options.split });
   const ids = issues.map(({ instance_id }) => instance_id);
@@ -76,8 +83,7 @@ async function readRequests(options: SelectOptions): Promise<readonly RunRequest
   return issues.flatMap((issue) => {
     const own = candidates.get(issue.instance_id);
     if (own === undefined) return [];
-    const { preset } = options;
     const given = tests?.get(issue.instance_id) ?? null;
-    return [runRequest({ issue, candidates: own, tests: given, verifiers: verifierNames(options), preset })];
+    return [runRequest({ issue, candidates: own, tests: given, verifiers: verifierNames(options), ...rule })];
   });
 }

@@ -11,7 +11,15 @@ import { printJson, printText } from './answer.js';
 import type { App, OpenApp } from './app.js';
 import { count, positive, wholeNumber } from './options.js';
 import { estimateLine } from './progress.js';
-import { givenLabels, givenTests, type RunOptions, runRequest, verifierNames, withRunOptions } from './run-options.js';
+import {
+  givenLabels,
+  givenTests,
+  readRule,
+  type RunOptions,
+  runRequest,
+  verifierNames,
+  withRunOptions,
+} from './run-options.js';
 import { runSet } from './run-set.js';
 import { runToEnd } from './run-to-end.js';
 
@@ -108,16 +116,17 @@ async function tellEstimate(app: App, requests: readonly RunRequest[], asJson: b
 }
 
 async function readRequests(options: SolveOptions): Promise<readonly RunRequest[]> {
+  const rule = await readRule(options);
   const instances = options.instance.length === 0 ? undefined : options.instance;
   const issues = await readIssues(options.issue, { instances, image: options.image, split: options.split });
   const tests = await givenTests(
     options.tests,
     issues.map(({ instance_id }) => instance_id),
   );
-  const { k, k0, seed, preset } = options;
+  const { k, k0, seed } = options;
   const budget = { tokens: options.budgetTokens, usd: options.budgetUsd, seconds: options.budgetSeconds };
   return issues.map((issue) => {
     const given = tests?.get(issue.instance_id) ?? null;
-    return runRequest({ issue, k, k0, seed, tests: given, preset, verifiers: verifierNames(options), budget });
+    return runRequest({ issue, k, k0, seed, tests: given, ...rule, verifiers: verifierNames(options), budget });
   });
 }

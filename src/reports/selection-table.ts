@@ -10,10 +10,18 @@ export type Labels = ReadonlyMap<string, boolean>;
 export function selectionTable(result: RunResult, labels: Labels | null): string {
   const outOf = new Map(result.verdicts.map((each) => [each.measure, each.kind === 'scored' ? each.out_of : null]));
   const measures = measuresShown(result.measures);
-  const header = ['rank', 'candidate', ...measures.map(heading), 'notes', ...(labels === null ? [] : ['right'])];
+  const header = [
+    'rank',
+    'candidate',
+    'P(right)',
+    ...measures.map(heading),
+    'notes',
+    ...(labels === null ? [] : ['right']),
+  ];
   const rows = result.selection.ranking.map((candidate) => [
     candidate.candidate_id === result.selection.candidate_id ? `* ${candidate.rank}` : `  ${candidate.rank}`,
     visibleLine(candidate.candidate_id),
+    candidate.p_right?.toFixed(3) ?? '-',
     ...measures.map(({ name, unit }) => score(candidate.scores[name] ?? null, unit, outOf.get(name) ?? null)),
     visibleLine(candidate.flags.join(' ')),
     ...(labels === null ? [] : [label(labels, candidate.candidate_id)]),
@@ -52,10 +60,11 @@ function label(labels: Labels, id: string): string {
 export function selectSummary(result: RunResult, labels: Labels | null, folder: string): string {
   const { selection, statistics, patch } = result;
   const refused = result.admissions.filter(({ admitted }) => !admitted);
+  const confidence = selection.confidence === null ? '' : `, confidence ${selection.confidence.toFixed(3)}`;
   const chosen =
     selection.candidate_id === null
-      ? 'Selected: none; no candidate is worth returning.'
-      : `Selected: ${visibleLine(selection.candidate_id)} (basis: ${selection.basis}, decided by: ${selection.deciding_stage ?? 'nothing to decide'})`;
+      ? `Selected: none; ${visibleLine(selection.why_none ?? 'no candidate is worth returning')}.`
+      : `Selected: ${visibleLine(selection.candidate_id)} (basis: ${selection.basis}, decided by: ${selection.deciding_stage ?? 'nothing to decide'}${confidence})`;
   return [
     selectionTable(result, labels),
     '',
@@ -65,7 +74,9 @@ export function selectSummary(result: RunResult, labels: Labels | null, folder: 
     ...result.test_quality.map(qualityLine),
     ...samplingLines(result),
     `K = ${statistics.k}, ${statistics.distinct_patches} distinct patches, ${statistics.verified} verified, ${statistics.tests_admitted} of ${statistics.tests_given} tests admitted`,
+    ...expectedLine(result),
     ...(labels === null ? [] : [passLine(result, labels)]),
+    ...selection.notes.map((note) => `Note: ${visibleLine(note)}.`),
     chosen,
     ...(patch === null ? [] : ['', ...patch.trimEnd().split('\n').map(visibleLine)]),
     '',
@@ -83,6 +94,12 @@ function samplingLines({ sampling }: RunResult): readonly string[] {
   if (sampling === null || sampling.failed.length === 0) return [];
   const names = sampling.failed.map(({ candidate_id, message }) => `${candidate_id} (${visibleLine(message)})`);
   return [`${sampling.failed.length} of ${sampling.asked} tries could not be made: ${names.join(', ')}`];
+}
+
+/** What the posterior expects, without labels; none of a run of an older version. */
+function expectedLine({ statistics: { k, expected_pass_at_1: one, expected_pass_at_k: all } }: RunResult): string[] {
+  if (one === null || all === null) return [];
+  return [`Expected: Pass@1 = ${one.toFixed(3)}, Pass@${k} = ${all.toFixed(3)} (by the posterior)`];
 }
 
 /** Pass@1 is the mean label, Pass@K whether any is right; labels are read after the selection and change nothing in it. */

@@ -7,7 +7,7 @@ import type { Issue } from '../core/run/issue.js';
 import { candidateOf, type Rollout } from '../core/run/rollout.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import type { AgentDescription, RunResult } from '../core/run/run-result.js';
-import { entriesOfRun } from '../runs/entries.js';
+import { poolOfRun } from '../runs/entries.js';
 
 export interface FinishedRun {
   readonly id: string;
@@ -39,10 +39,11 @@ export async function writeRun(folder: string, run: FinishedRun): Promise<readon
   const { selection, verdicts, cells, usage, patch, statistics, provenance, sampling } = result;
   const tests = { admissions: result.admissions, test_quality: result.test_quality };
   // As the stages saw them, so that a report needs no patch.
-  const entries = entriesOfRun(request, result);
+  const { entries, authors } = poolOfRun(request, result);
+  const test_authors = Object.fromEntries(authors);
   const about = { id, created_at: createdAt, statistics, provenance, sampling, usage };
   const files: [string, string][] = [
-    ['run.json', json({ ...about, ...tests, entries, request })],
+    ['run.json', json({ ...about, ...tests, entries, test_authors, request })],
     ['verdicts.jsonl', lines(verdicts)],
     ['matrix.jsonl', lines(cells)],
     ['usage.json', json(usage)],

@@ -1,4 +1,4 @@
-import { findPreset } from '../../verifiers/hybrid/presets.js';
+import { requestedRule } from '../../verifiers/hybrid/rule.js';
 import { costOf, priceOf } from '../core/budget/budget.js';
 import { BadInputError } from '../core/errors/errors.js';
 import type { RunRequest } from '../core/run/run-request.js';
@@ -11,7 +11,7 @@ import type { RunDependenciesFactory } from './run-dependencies.js';
  * @throws BadInputError naming the field and the setting
  */
 export function checkRequest(request: RunRequest, dependencies: RunDependenciesFactory): readonly VerifierName[] {
-  checkPreset(request.preset);
+  requestedRule(request);
   const names = request.verifiers ?? dependencies.defaults;
   if (names.some(isJudge) && dependencies.verifierModel === null) {
     throw new BadInputError(
@@ -29,16 +29,6 @@ export function checkRequest(request: RunRequest, dependencies: RunDependenciesF
   }
   checkPrices(request, names, dependencies);
   return names;
-}
-
-function checkPreset(preset: string): void {
-  findPreset(preset);
-  if (preset !== 'learned') return;
-  throw new BadInputError(
-    'the preset "learned" needs a trained combiner.',
-    { field: 'preset' },
-    'It is used by `bestk curves`.',
-  );
 }
 
 /** A limit in money says nothing about calls whose price nobody knows. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { grouped } from '../core/grouped.js';
 import { submitted, type Candidate } from '../core/run/candidate.js';
 import { patchSize, readPatch, splitPatch } from '../core/patch/patch.js';
 import { fingerprint } from '../core/patch/fingerprint.js';
@@ -8,6 +9,8 @@ import type { RunRequest } from '../core/run/run-request.js';
 import type { RunResult } from '../core/run/run-result.js';
 import type { AbstainReason, Verdict } from '../core/run/verdict.js';
 import type { Entry } from '../../verifiers/hybrid/entry.js';
+import type { PoolInput } from '../../verifiers/hybrid/pool.js';
+import type { GeneratedTest } from '../core/run/generated-test.js';
 
 /** One candidate as the hybrid sees it, with what a reader should know about it. */
 export interface Described {
@@ -20,7 +23,7 @@ export function describeCandidates(
   candidates: readonly Candidate[],
   verdicts: readonly Verdict[],
 ): readonly Described[] {
-  const byCandidate = groupByCandidate(verdicts);
+  const byCandidate = grouped(verdicts, ({ candidate_id }) => candidate_id);
   const firstWith = new Map<string, string>();
   return candidates.map((candidate) => {
     const own = byCandidate.get(candidate.candidate_id) ?? [];
@@ -43,12 +46,22 @@ export function describeCandidates(
   });
 }
 
-/** The candidates of a run with its verdicts, as its stages saw them. */
-export function entriesOfRun(
-  { candidates }: Pick<RunRequest, 'candidates'>,
-  { rollouts, verdicts }: Pick<RunResult, 'rollouts' | 'verdicts'>,
-): Entry[] {
-  return describeCandidates(candidates ?? rollouts.map(candidateOf), verdicts).map(({ entry }) => entry);
+/** What a finished run was decided from: the same pool, whoever decides it again. */
+export function poolOfRun(request: RunRequest, { rollouts, verdicts, tests }: RunResult): RunPool {
+  const described = describeCandidates(request.candidates ?? rollouts.map(candidateOf), verdicts);
+  return poolInput(request.issue.instance_id, described, request.tests ?? tests);
+}
+
+/** A pool with the authors of its tests. */
+type RunPool = PoolInput & { readonly authors: ReadonlyMap<string, string> };
+
+export function poolInput(
+  instanceId: string,
+  described: readonly Described[],
+  tests: readonly Pick<GeneratedTest, 'test_id' | 'author'>[],
+): RunPool {
+  const authors = new Map(tests.flatMap(({ test_id, author }) => (author === null ? [] : [[test_id, author]])));
+  return { instanceId, entries: described.map(({ entry }) => entry), authors };
 }
 
 function entryOf(candidate: Candidate, facts: PatchFacts, own: readonly Verdict[]): Entry {
@@ -69,16 +82,6 @@ const NEVER_RETURNED = ['does-not-apply', 'forged'] as const;
 
 function abstainedFor(verdicts: readonly Verdict[], reason: AbstainReason): boolean {
   return verdicts.some((verdict) => verdict.kind === 'abstained' && verdict.reason === reason);
-}
-
-function groupByCandidate(verdicts: readonly Verdict[]): ReadonlyMap<string, readonly Verdict[]> {
-  const groups = new Map<string, Verdict[]>();
-  for (const verdict of verdicts) {
-    const group = groups.get(verdict.candidate_id);
-    if (group === undefined) groups.set(verdict.candidate_id, [verdict]);
-    else group.push(verdict);
-  }
-  return groups;
 }
 
 interface PatchFacts {
@@ -118,6 +121,8 @@ type Measured = Pick<
   | 'reproduction_out_of'
   | 'behaviour'
   | 'solved'
+  | 'failed'
+  | 'beats'
 >;
 
 function measured(verdicts: readonly Verdict[]): Measured {
@@ -133,7 +138,8 @@ function measured(verdicts: readonly Verdict[]): Measured {
       : { measures: Object.fromEntries(further.map((name) => [name, inUnit(scored.get(name))])) }),
     regression_out_of: regression?.out_of ?? null,
     reproduction_out_of: reproduction?.out_of ?? null,
-    ...behaviourOf(verdicts),
+    ...behaviourOf(reproduction),
+    beats: beatsOf(verdicts),
   };
 }
 
@@ -156,10 +162,17 @@ function judged(scored: ReadonlyMap<string, Scored>): number | null {
 }
 
 /** Which generated tests it solved; `behaviour` is equal for candidates that solved exactly the same. */
-function behaviourOf(verdicts: readonly Verdict[]): Pick<Entry, 'behaviour' | 'solved'> {
-  const verdict = verdicts.find(({ kind, measure }) => kind === 'scored' && measure === REPRODUCTION.name);
-  const solved = z.array(z.string()).safeParse(verdict?.evidence.solved);
-  return { behaviour: solved.success ? JSON.stringify(solved.data) : null, solved: solved.data ?? null };
+function behaviourOf(verdict: Scored | undefined): Pick<Entry, 'behaviour' | 'solved' | 'failed'> {
+  const { solved = null, failed = null } = Outcomes.safeParse(verdict?.evidence).data ?? {};
+  return { behaviour: solved === null ? null : JSON.stringify(solved), solved, failed };
+}
+
+const Outcomes = z.object({ solved: z.array(z.string()), failed: z.array(z.string()).nullish() });
+
+/** Whom a judge that compares pairs says that it beats, both times that it was asked. */
+function beatsOf(verdicts: readonly Verdict[]): string[] | null {
+  const lists = verdicts.flatMap(({ evidence }) => z.array(z.string()).safeParse(evidence.beats).data ?? []);
+  return verdicts.some(({ evidence }) => evidence.beats !== undefined) ? lists : null;
 }
 
 /** An executed patch applied; one nobody executed is unknown. */

@@ -1,4 +1,5 @@
-import { findPreset } from '../../verifiers/hybrid/presets.js';
+import { Pool } from '../../verifiers/hybrid/pool.js';
+import { requestedRule, ruleHashes } from '../../verifiers/hybrid/rule.js';
 import { selectBest } from '../../verifiers/hybrid/select.js';
 import type { Candidate } from '../core/run/candidate.js';
 import type { Cell } from '../core/run/cell.js';
@@ -14,7 +15,7 @@ import type { Run } from '../ports/run-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
 import { checkRequest, estimate } from './check-request.js';
 import { collect } from './collect.js';
-import { describeCandidates, type Described } from './entries.js';
+import { describeCandidates, type Described, poolInput } from './entries.js';
 import type { RunDependencies, RunDependenciesFactory } from './run-dependencies.js';
 import { type Emit, RunExecutor } from './run-executor.js';
 import { originFlags, score } from './score.js';
@@ -91,8 +92,10 @@ export class PipelineExecutor extends RunExecutor {
     const flags = new Map(
       described.map(({ entry, flags: own }) => [entry.id, [...own, ...(origins.get(entry.id) ?? [])]]),
     );
-    const entries = described.map(({ entry }) => entry);
-    const selection = selectBest(instance_id, entries, findPreset(preset), flags);
+    const rule = requestedRule(request);
+    const input = poolInput(instance_id, described, request.tests ?? written);
+    const selection = selectBest(input, rule, flags);
+    const pool = new Pool(input, rule);
     await emit('selected', { candidate_id: selection.candidate_id, deciding_stage: selection.deciding_stage });
     return {
       selection,
@@ -101,9 +104,10 @@ export class PipelineExecutor extends RunExecutor {
       measures: verifiers.flatMap(({ measures }) => measures),
       cells: record.cells,
       admissions: [...record.admissions],
-      test_quality: testQuality(entries, record.admissions),
+      test_quality: testQuality(pool, record.admissions),
       statistics: {
         ...statistics(described, verdicts, record.admissions),
+        ...expected(pool),
         tests_given: (request.tests ?? written).length,
       },
       usage: { models: [...deps.usage()], cost_usd: deps.ledger.spent().usd, stages: { ...given.seconds, ...seconds } },
@@ -148,6 +152,7 @@ export class PipelineExecutor extends RunExecutor {
       test_model: names.includes('eb') && request.tests === null ? dependencies.testModel : null,
       prompt_hashes: { ...(await prompts.hashes()) },
       preset: request.preset,
+      rule_hashes: ruleHashes(request),
       verifiers: [...names],
       sandbox_limits: executes ? { ...sandbox.limits } : {},
     };
@@ -184,7 +189,7 @@ function statistics(
   described: readonly Described[],
   verdicts: readonly Verdict[],
   admissions: readonly Admission[],
-): Omit<RunResult['statistics'], 'tests_given'> {
+): Omit<RunResult['statistics'], 'tests_given' | keyof ReturnType<typeof expected>> {
   const fingerprints = described.flatMap(({ entry }) => entry.fingerprint ?? []);
   const scored = verdicts.filter(({ kind }) => kind === 'scored').map(({ candidate_id }) => candidate_id);
   return {
@@ -193,6 +198,14 @@ function statistics(
     verified: new Set(scored).size,
     tests_admitted: admissions.filter(({ admitted }) => admitted).length,
   };
+}
+
+/** What the posterior expects of the candidates; null without any. */
+function expected(pool: Pool): Pick<RunResult['statistics'], 'expected_pass_at_1' | 'expected_pass_at_k'> {
+  const { right, any } = pool.beliefs();
+  if (right.size === 0) return { expected_pass_at_1: null, expected_pass_at_k: null };
+  const sum = [...right.values()].reduce((total, p) => total + p, 0);
+  return { expected_pass_at_1: sum / right.size, expected_pass_at_k: any };
 }
 
 /** Part of a run's time that sampling may use; the rest is for verifying what was sampled. */

@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import type { GivenRule } from '../core/run/run-request.js';
 
 /** How saved runs that were sent in are to be scored. */
 export interface RescoreWish {
   /** Null = what settings and image allow. */
   readonly verifiers: string | null;
-  readonly preset: string;
+  readonly rule: GivenRule;
   /** Container image; `{instance_id}` is replaced. Null = none is known. */
   readonly image: string | null;
   /** The upload is packed. */

@@ -1,5 +1,5 @@
-import type { Entry } from '../../verifiers/hybrid/entry.js';
-import { posteriorOf } from '../../verifiers/hybrid/pool.js';
+import { type Entry, isEligible, patchOf } from '../../verifiers/hybrid/entry.js';
+import type { Pool } from '../../verifiers/hybrid/pool.js';
 import type { Candidate } from '../core/run/candidate.js';
 import type { GeneratedTest, TestQuality } from '../core/run/generated-test.js';
 import type { Issue } from '../core/run/issue.js';
@@ -49,11 +49,11 @@ export function excluding({ testWriter }: RunDependencies, issue: Issue, emit: E
 }
 
 /** The worth of every admitted test, in their order; none when they ran on nobody. */
-export function testQuality(entries: readonly Entry[], admissions: readonly Admission[]): TestQuality[] {
-  const ran = entries.filter(({ solved }) => (solved ?? null) !== null);
-  const patches = [...new Map(ran.map((entry) => [entry.fingerprint ?? entry.id, entry])).values()];
+export function testQuality(pool: Pool, admissions: readonly Admission[]): TestQuality[] {
+  const ran = pool.entries.filter((entry) => isEligible(entry) && (entry.solved ?? null) !== null);
+  const patches = [...new Map(ran.map((entry) => [patchOf(entry), entry])).values()];
   if (patches.length === 0) return [];
-  const { right, kinds } = posteriorOf(entries);
+  const { right, kinds } = pool.executedBeliefs();
   return admissions.flatMap(({ test_id, admitted }) => {
     if (!admitted) return [];
     const solvers = patches.filter(({ solved }) => solved?.includes(test_id));

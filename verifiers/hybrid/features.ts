@@ -1,30 +1,14 @@
+import { grouped } from '../../src/core/grouped.js';
+import { FEATURES } from '../../src/core/run/fitted.js';
 import type { Entry } from './entry.js';
-import { measure, poolOf, type Pool } from './pool.js';
-
-/** What a combiner looks at, in this order. The pool's own are relative to the candidates it is chosen from. */
-export const FEATURES = [
-  'execution_free_logit',
-  'execution_free_rank',
-  'execution_free_missing',
-  'regression_of_best',
-  'regression_missing',
-  'reproduction_of_best',
-  'reproduction_rate',
-  'reproduction_missing',
-  'cluster_share',
-  'behaviour_share',
-  'distinct_share',
-  'patch_size_log',
-  'patch_size_against_pool',
-  'steps_log',
-  'not_finished',
-] as const;
 
 /** Width of a row of features. */
 export const FEATURE_COUNT = FEATURES.length;
 
 interface PoolFacts {
-  readonly pool: Pool;
+  readonly candidates: number;
+  readonly clusters: ReadonlyMap<string, readonly Entry[]>;
+  readonly behaviours: ReadonlyMap<string, readonly Entry[]>;
   readonly bestRegression: number;
   readonly bestReproduction: number;
   readonly meanLogSize: number;
@@ -69,11 +53,11 @@ function execution({ regression, reproduction, reproduction_out_of: total }: Ent
   ];
 }
 
-function agreement(entry: Entry, { pool, distinctShare }: PoolFacts): number[] {
-  const behaviour = entry.behaviour ?? null;
+function agreement({ fingerprint, behaviour }: Entry, facts: PoolFacts): number[] {
+  const { candidates, clusters, behaviours, distinctShare } = facts;
   return [
-    share(measure(pool, entry, 'cluster_size'), pool.size),
-    share(behaviour === null ? null : (pool.behaviours.get(behaviour) ?? null), pool.size),
+    share(clusters.get(fingerprint ?? '')?.length ?? null, candidates),
+    share(behaviours.get(behaviour ?? '')?.length ?? null, candidates),
     distinctShare,
   ];
 }
@@ -83,15 +67,17 @@ function size({ patch_size: lines }: Entry, { meanLogSize }: PoolFacts): number[
 }
 
 function factsOf(entries: readonly Entry[]): PoolFacts {
-  const pool = poolOf('', entries);
+  const known = (key: 'fingerprint' | 'behaviour'): Entry[] => entries.filter((entry) => (entry[key] ?? null) !== null);
+  const clusters = grouped(known('fingerprint'), ({ fingerprint }) => fingerprint ?? '');
   const sizes = entries.map((entry) => logOf(entry.patch_size)).filter((log) => !Number.isNaN(log));
-  const fingerprints = entries.filter(({ fingerprint }) => fingerprint !== null).length;
   return {
-    pool,
+    candidates: entries.length,
+    clusters,
+    behaviours: grouped(known('behaviour'), ({ behaviour }) => behaviour ?? ''),
     bestRegression: entries.reduce((best, { regression }) => Math.max(best, regression ?? 0), 0),
     bestReproduction: entries.reduce((best, { reproduction }) => Math.max(best, reproduction ?? 0), 0),
     meanLogSize: sizes.reduce((sum, log) => sum + log, 0) / sizes.length,
-    distinctShare: pool.clusters.size / fingerprints,
+    distinctShare: clusters.size / known('fingerprint').length,
     sortedScores: entries.flatMap(({ execution_free: p }) => p ?? []),
   };
 }

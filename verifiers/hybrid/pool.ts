@@ -1,35 +1,128 @@
-import type { Entry } from './entry.js';
-import { latentPosterior } from './latent-model.js';
-import type { TestColumn } from './latent-state.js';
-import type { StageMeasure, Term } from './stage.js';
+import { grouped } from '../../src/core/grouped.js';
+import type { Calibration, Combiner } from '../../src/core/run/fitted.js';
+import type { StageMeasure, Term } from '../../src/core/run/preset.js';
+import { withCombiner } from './combiner.js';
+import { type Entry, isEligible, meanOf, patchOf, withEqualPatches } from './entry.js';
+import { STATED } from './evidence.js';
+import { type Beliefs, beliefsOf } from './posterior.js';
 
-/** The K candidates a selection is made from; what depends on the whole of them is counted here, once. */
-export interface Pool {
+/** The K candidates that a selection is made from. */
+export interface PoolInput {
   readonly instanceId: string;
-  /** K, before any filter. */
-  readonly size: number;
-  readonly clusters: ReadonlyMap<string, number>;
-  readonly behaviours: ReadonlyMap<string, number>;
-  /** Worked out when a stage asks for it. */
-  posterior(): PoolPosterior;
+  readonly entries: readonly Entry[];
+  /** Author of each generated test, by its id; absent = one author. */
+  readonly authors?: ReadonlyMap<string, string> | undefined;
 }
 
-export function poolOf(instanceId: string, entries: readonly Entry[]): Pool {
-  let posterior: PoolPosterior | null = null;
-  return {
-    instanceId,
-    size: entries.length,
-    clusters: countBy(entries, 'fingerprint'),
-    behaviours: countBy(entries, 'behaviour'),
-    posterior: () => (posterior ??= posteriorOf(entries)),
-  };
+/** What was learned from labels; null = nothing. */
+export interface Knowledge {
+  readonly combiner: Combiner | null;
+  readonly calibration: Calibration | null;
 }
 
-/** An entry's value in the measure's own unit; null when unknown. */
-export function measure(pool: Pool, entry: Entry, by: StageMeasure): number | null {
-  const read = Object.hasOwn(READ, by) ? READ[by] : undefined;
-  return read === undefined ? (entry.measures?.[by] ?? null) : read(entry, pool);
+export const NOTHING_LEARNED: Knowledge = { combiner: null, calibration: null };
+
+/** A pool of candidates. What depends on the whole of it is worked out when it is first asked for. */
+export class Pool {
+  readonly instanceId: string;
+  /** Equal patches have equal verdicts here. */
+  readonly entries: readonly Entry[];
+  private readonly counts = new Map<Counted, ReadonlyMap<string, number>>();
+  private readonly fallbacks = new Map<string, number | null>();
+  private believed: Beliefs | null = null;
+  private executed: Beliefs | null = null;
+  private scored: ReadonlyMap<string, Entry> | null = null;
+
+  constructor(
+    private readonly input: PoolInput,
+    private readonly knowledge: Knowledge = NOTHING_LEARNED,
+  ) {
+    this.instanceId = input.instanceId;
+    this.entries = withEqualPatches(input.entries);
+  }
+
+  /** Different patches, before any filter. */
+  get patches(): number {
+    return new Set(this.entries.map(patchOf)).size;
+  }
+
+  /** Its value in the measure's own unit; null when unknown. */
+  measure(entry: Entry, by: StageMeasure): number | null {
+    const read = Object.hasOwn(READ, by) ? READ[by] : undefined;
+    return read === undefined ? (entry.measures?.[by] ?? null) : read(entry, this);
+  }
+
+  /** Its value, or the median of the pool's patches where it is unknown; null where it is unknown for all of them. */
+  value(entry: Entry, by: StageMeasure): number | null {
+    return this.measure(entry, by) ?? this.median(by, (each) => this.measure(each, by));
+  }
+
+  /** Σ weight × rate over the terms that anybody of the pool has, unknown ones by their medians; null without any. */
+  weighted(entry: Entry, terms: readonly Term[]): number | null {
+    const rates = terms.flatMap(({ by, weight }) => {
+      const rate = rateOf(entry, by) ?? this.median(`rate ${by}`, (each) => rateOf(each, by));
+      return rate === null ? [] : [weight * rate];
+    });
+    return rates.length === 0 ? null : rates.reduce((sum, rate) => sum + rate, 0);
+  }
+
+  /** Candidates of the pool with the same key; null for one without. */
+  count(entry: Entry, key: Counted): number | null {
+    let counts = this.counts.get(key);
+    if (counts === undefined) {
+      const known = this.entries.filter((each) => (each[key] ?? null) !== null);
+      counts = new Map([...grouped(known, (each) => each[key] ?? '')].map(([value, { length }]) => [value, length]));
+      this.counts.set(key, counts);
+    }
+    return counts.get(entry[key] ?? '') ?? null;
+  }
+
+  /** By everything that is known. */
+  beliefs(): Beliefs {
+    const { authors } = this.input;
+    const likelihoods = this.knowledge.calibration ?? STATED;
+    return (this.believed ??= beliefsOf(this.entries, { likelihoods, authors }));
+  }
+
+  /** By what was executed alone. */
+  executedBeliefs(): Beliefs {
+    const { authors } = this.input;
+    const likelihoods = this.knowledge.calibration ?? STATED;
+    return (this.executed ??= beliefsOf(this.entries, { likelihoods, authors, executedOnly: true }));
+  }
+
+  /** With the combiner's probabilities, where there is one. */
+  learned(id: string): Pick<Entry, 'learned' | 'confidence'> {
+    const { combiner } = this.knowledge;
+    this.scored ??= new Map(
+      (combiner === null ? this.entries : withCombiner(this.entries, combiner)).map((entry) => [entry.id, entry]),
+    );
+    return this.scored.get(id) ?? {};
+  }
+
+  /** Patches that it beat in pairs. */
+  beaten(entry: Entry): number | null {
+    if ((entry.beats ?? null) === null) return null;
+    const beats = new Set(entry.beats);
+    return new Set(this.entries.filter(({ id }) => beats.has(id)).map(patchOf)).size;
+  }
+
+  /** Of the patches whose value is known; the mean of the middle two of an even number. */
+  private median(name: string, valueOf: (entry: Entry) => number | null): number | null {
+    const known = this.fallbacks.get(name);
+    if (known !== undefined) return known;
+    const patches = [...grouped(this.entries, patchOf).values()];
+    const values = Float64Array.from(patches.flatMap((copies) => meanOf(copies.map(valueOf)) ?? [])).sort();
+    const middle = (values.length - 1) / 2;
+    const median =
+      values.length === 0 ? null : ((values[Math.floor(middle)] ?? 0) + (values[Math.ceil(middle)] ?? 0)) / 2;
+    this.fallbacks.set(name, median);
+    return median;
+  }
 }
+
+/** What candidates agree in. */
+export type Counted = 'fingerprint' | 'syntax' | 'behaviour';
 
 /** Where the measures with a column of their own stand, and what follows from the pool. */
 const READ: Readonly<Record<string, (entry: Entry, pool: Pool) => number | null>> = {
@@ -38,94 +131,39 @@ const READ: Readonly<Record<string, (entry: Entry, pool: Pool) => number | null>
   reproduction: (entry) => entry.reproduction,
   patch_size: (entry) => entry.patch_size,
   steps: (entry) => entry.steps ?? null,
-  learned: (entry) => entry.learned ?? null,
-  confidence: (entry) => entry.confidence ?? null,
-  cluster_size: ({ fingerprint }, pool) => (fingerprint === null ? null : (pool.clusters.get(fingerprint) ?? null)),
+  learned: (entry, pool) => pool.learned(entry.id).learned ?? null,
+  confidence: (entry, pool) => pool.learned(entry.id).confidence ?? null,
+  cluster_size: (entry, pool) => pool.count(entry, 'fingerprint'),
+  syntax_cluster_size: (entry, pool) => pool.count(entry, (entry.syntax ?? null) === null ? 'fingerprint' : 'syntax'),
+  behaviour_cluster_size: (entry, pool) => pool.count(entry, 'behaviour'),
   dual_agreement: dualAgreement,
-  posterior: ({ id, solved }, pool) => ((solved ?? null) === null ? null : (pool.posterior().right.get(id) ?? null)),
+  copeland: (entry, pool) => pool.beaten(entry),
+  posterior: (entry, pool) =>
+    (entry.solved ?? null) === null || !isEligible(entry) ? null : (pool.executedBeliefs().right.get(entry.id) ?? null),
+  p_right: (entry, pool) => pool.beliefs().right.get(entry.id) ?? null,
 };
 
-/** A term's value, 0..1 before its weight; null when the count or what it counts up to is unknown. */
-export function rate(entry: Entry, { by }: Term): number | null {
-  if (by === 'regression' || by === 'reproduction') {
-    const outOf = entry[`${by}_out_of`] ?? null;
-    return entry[by] === null || outOf === null ? null : entry[by] / outOf;
+/** What a measure needs of an entry to be known of it. */
+export const NEEDED: Readonly<Record<string, keyof Entry>> = {
+  cluster_size: 'fingerprint',
+  syntax_cluster_size: 'fingerprint',
+  behaviour_cluster_size: 'behaviour',
+  dual_agreement: 'behaviour',
+  copeland: 'beats',
+  posterior: 'solved',
+};
+
+/** A measure as a share: a count of what it counts up to, a probability as it is; null when either is unknown. */
+export function rateOf(entry: Entry, by: Term['by']): number | null {
+  if (by !== 'regression' && by !== 'reproduction') {
+    return by === 'execution_free' ? entry.execution_free : (entry.measures?.[by] ?? null);
   }
-  return by === 'execution_free' ? entry.execution_free : (entry.measures?.[by] ?? null);
+  const [value, outOf] = [entry[by], entry[`${by}_out_of`] ?? null];
+  return value === null || outOf === null ? null : value / outOf;
 }
 
 /** Chen et al. 2022 (CodeT): tests solved × √(group that solves exactly these). */
-function dualAgreement({ behaviour, reproduction }: Entry, { behaviours }: Pool): number | null {
-  if (reproduction === null || behaviour === null || behaviour === undefined) return null;
-  return reproduction * Math.sqrt(behaviours.get(behaviour) ?? 1);
-}
-
-function countBy(entries: readonly Entry[], field: 'fingerprint' | 'behaviour'): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const entry of entries) {
-    const key = entry[field] ?? null;
-    if (key !== null) counts.set(key, (counts.get(key) ?? 0) + 1);
-  }
-  return counts;
-}
-
-/** What the matrix of a pool says: P(right) by candidate id, and the worth of each generated test that anybody solved. */
-export interface PoolPosterior {
-  readonly right: ReadonlyMap<string, number>;
-  /** P(telling, indifferent, toxic) by test id. */
-  readonly kinds: ReadonlyMap<string, readonly [number, number, number]>;
-}
-
-/**
- * The latent model over one pool: a column for each admitted generated test, and a trusted one for the existing tests
- * (all of them held or not). Equal patches are one candidate: running it twice says nothing new about the tests.
- * Candidates without any outcome have no posterior.
- */
-export function posteriorOf(entries: readonly Entry[]): PoolPosterior {
-  const byPatch = new Map<string, Entry[]>();
-  for (const entry of known(entries)) byPatch.set(patchOf(entry), [...(byPatch.get(patchOf(entry)) ?? []), entry]);
-  // In an order of their own, so that sums come out the same whatever the order of the entries.
-  const patches = [...byPatch.keys()].sort();
-  const distinct = patches.flatMap((patch) => byPatch.get(patch)?.[0] ?? []);
-  const tests = [...new Set(distinct.flatMap(({ solved }) => solved ?? []))].sort();
-  const { right, kinds } = latentPosterior(columnsOf(distinct, tests), distinct.length);
-  const members = patches.flatMap((patch, index) =>
-    (byPatch.get(patch) ?? []).map(({ id }) => [id, rounded(right[index] ?? 0)] as const),
-  );
-  return { right: new Map(members), kinds: new Map(tests.map((test, index) => [test, kinds[index] ?? [0, 0, 0]])) };
-}
-
-/** Equal for candidates that made the same change, and so did the same: in everything the model looks at. */
-function patchOf(entry: Entry): string {
-  const { id, fingerprint, solved, regression, regression_out_of, reproduction_out_of } = entry;
-  const outOf = [regression_out_of ?? null, reproduction_out_of ?? null];
-  return JSON.stringify([fingerprint === null ? [id] : fingerprint, [...(solved ?? [])].sort(), regression, ...outOf]);
-}
-
-/** So that candidates which the model cannot tell apart are tied. */
-function rounded(probability: number): number {
-  return Math.round(probability * 1e9) / 1e9;
-}
-
-function known(entries: readonly Entry[]): readonly Entry[] {
-  return entries.filter(({ solved }) => (solved ?? null) !== null);
-}
-
-function columnsOf(entries: readonly Entry[], tests: readonly string[]): readonly TestColumn[] {
-  const solvedBy = entries.map(({ solved }) => new Set(solved));
-  const columns = tests.map((test) => ({ outcomes: solvedBy.map((solved) => solved.has(test)), trusted: false }));
-  // Tests that nobody solved have no names here, but they count: perhaps nobody is right.
-  const all = entries.reduce((most, { reproduction_out_of: total }) => Math.max(most, total ?? 0), 0);
-  const unsolved = Array.from({ length: Math.max(0, all - tests.length) }, () => ({
-    outcomes: entries.map(() => false),
-    trusted: false,
-  }));
-  return [...columns, ...unsolved, ...regression(entries)];
-}
-
-function regression(entries: readonly Entry[]): readonly TestColumn[] {
-  const outcomes = entries.map(({ regression: passed, regression_out_of: total }) =>
-    passed === null || (total ?? null) === null ? null : passed >= (total ?? 0),
-  );
-  return outcomes.every((outcome) => outcome === null) ? [] : [{ outcomes, trusted: true }];
+function dualAgreement(entry: Entry, pool: Pool): number | null {
+  const group = pool.count(entry, 'behaviour');
+  return entry.reproduction === null || group === null ? null : entry.reproduction * Math.sqrt(group);
 }

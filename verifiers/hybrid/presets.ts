@@ -1,6 +1,7 @@
 import { BadInputError } from '../../src/core/errors/errors.js';
+import type { Combiner } from '../../src/core/run/fitted.js';
 import type { WellKnownMeasure } from '../../src/core/run/measure.js';
-import { Preset, type Stage, type Term } from './stage.js';
+import { Preset, type Stage, type Term } from '../../src/core/run/preset.js';
 
 /** A patch that changes no source, or that does not apply, is never returned, whatever the preset. */
 const ELIGIBLE: readonly Stage[] = [
@@ -9,41 +10,36 @@ const ELIGIBLE: readonly Stage[] = [
 ];
 const FINISHED: Stage = { stage: 'keep', where: 'finished' };
 const LOWEST_ID: Stage = { stage: 'lowest-id' };
-const SHORTEST: Stage = { stage: 'min', by: 'patch_size' };
-const AGREEMENT: Stage = { stage: 'max', by: 'cluster_size' };
-const EXECUTION_FREE: Stage = { stage: 'max', by: 'execution_free' };
-const EXECUTION: readonly Stage[] = [
-  { stage: 'max', by: 'regression' },
-  { stage: 'max', by: 'reproduction' },
-];
+const SHORTEST = max('patch_size', 'min');
+const EXECUTION_FREE = max('execution_free');
+const EXECUTION: readonly Stage[] = [max('regression'), max('reproduction')];
+/** R2E-Gym (arXiv 2504.07164, equations 1 and 2), with regression after the cut as its text says. */
+const R2E: readonly Stage[] = [...EXECUTION, EXECUTION_FREE];
 const VETO: Stage = { stage: 'above', by: 'execution_free', than: 0.01, otherwise: 'keep-all' };
+/** What our own rules go by among equals: what most candidates do, then the judge, and size last. */
+const VOTES: readonly Stage[] = [max('behaviour_cluster_size'), max('syntax_cluster_size'), EXECUTION_FREE, SHORTEST];
 
 /** The selection rules by name; docs/selection-rules.md says whose they are and where they differ from the original. */
 const STAGES = {
-  deepswe: [
-    FINISHED,
-    { stage: 'top', by: 'execution_free', n: 'deepswe' },
-    ...EXECUTION,
-    EXECUTION_FREE,
-    AGREEMENT,
-    SHORTEST,
-  ],
-  'r2e-notebook': [{ stage: 'top', by: 'execution_free', n: 'deepswe' }, ...EXECUTION, EXECUTION_FREE],
-  'r2e-aggregate': [{ stage: 'top', by: 'execution_free', n: 'half' }, ...EXECUTION, EXECUTION_FREE],
-  agentless: [...EXECUTION, AGREEMENT],
-  codemonkeys: [{ stage: 'max', by: 'reproduction' }, SHORTEST],
+  deepswe: [{ stage: 'top', by: 'execution_free', n: 'deepswe' }, ...R2E],
+  'r2e-notebook': [{ stage: 'top', by: 'execution_free', n: 'deepswe' }, ...R2E],
+  'r2e-aggregate': [{ stage: 'top', by: 'execution_free', n: 'half' }, ...R2E],
+  agentless: [...EXECUTION, max('cluster_size')],
+  codemonkeys: [max('reproduction'), SHORTEST],
   kimi: [{ stage: 'weighted', of: [term('reproduction', 1), term('regression', 1)], within: 0 }],
-  codet: [{ stage: 'max', by: 'dual_agreement' }],
+  codet: [max('dual_agreement')],
   kozuchi: [{ stage: 'weighted', of: [term('reproduction', 0.3), term('regression', 0.7)], within: 0.001 }, SHORTEST],
-  'entropo-verified': [FINISHED, ...EXECUTION, VETO, { stage: 'max', by: 'steps' }],
-  'entropo-lite': [FINISHED, VETO, { stage: 'min', by: 'steps' }],
-  latent: [FINISHED, { stage: 'max', by: 'posterior' }, EXECUTION_FREE, AGREEMENT, SHORTEST],
+  'entropo-verified': [FINISHED, ...EXECUTION, VETO, max('steps')],
+  'entropo-lite': [FINISHED, VETO, max('steps', 'min')],
+  copeland: [{ stage: 'above', by: 'execution_free', than: 0, otherwise: 'keep-all' }, max('copeland')],
+  latent: [max('posterior'), ...VOTES],
+  bayes: [max('p_right'), ...VOTES],
   'ef-only': [EXECUTION_FREE],
   'eb-only': [...EXECUTION],
-  majority: [AGREEMENT],
+  majority: [max('cluster_size')],
   shortest: [SHORTEST],
   random: [{ stage: 'random', seed: 0 }],
-  learned: [{ stage: 'max', by: 'learned' }, EXECUTION_FREE, AGREEMENT, SHORTEST],
+  learned: [max('learned'), ...VOTES],
 } as const satisfies Record<string, readonly Stage[]>;
 
 export type PresetName = keyof typeof STAGES;
@@ -76,6 +72,17 @@ export function parsePreset(value: unknown, file?: string): Preset {
 
 function isKnown(name: string): name is PresetName {
   return Object.hasOwn(STAGES, name);
+}
+
+/** The preset `learned`, with the combiner's own threshold for returning nothing. */
+export function learnedPreset({ abstain_below: than }: Pick<Combiner, 'abstain_below'>): Preset {
+  const { name, stages } = findPreset('learned');
+  if (than === null) return { name, stages };
+  return { name, stages: [...stages, { stage: 'above', by: 'confidence', than, otherwise: 'none' }] };
+}
+
+function max(by: Extract<Stage, { stage: 'max' }>['by'], stage: 'max' | 'min' = 'max'): Stage {
+  return { stage, by, within: 0 };
 }
 
 function term(by: WellKnownMeasure, weight: number): Term {

@@ -1,87 +1,134 @@
 import { BadInputError } from '../../src/core/errors/errors.js';
+import { type Preset, type Stage, type StageMeasure, stageName } from '../../src/core/run/preset.js';
 import type { RankedCandidate, Selection, StageTrace } from '../../src/core/run/selection.js';
-import type { Entry } from './entry.js';
-import { measure, poolOf, type Pool } from './pool.js';
-import { compareBy, compareIds, type Compare } from './rank-key.js';
-import { runStage } from './run-stage.js';
-import { stageName, type Preset, type Stage, type StageMeasure } from './stage.js';
+import { onCurve } from './combiner.js';
+import { type Entry, isEligible, patchOf } from './entry.js';
+import { type Knowledge, NOTHING_LEARNED, Pool, type PoolInput } from './pool.js';
+import { type Compare, compareBy, compareIds, runStage } from './stages.js';
 
-/**
- * The best of a pool by a preset's stages, with everything the decision rests on. Pure, and the order of `entries` does
- * not matter.
- * @param flags what a reader should know about a candidate, by id; changes nothing in the choice
- * @throws BadInputError when two candidates share an id
- */
-export function selectBest(
-  instanceId: string,
-  entries: readonly Entry[],
-  preset: Preset,
-  flags: ReadonlyMap<string, readonly string[]>,
-): Selection {
-  refuseTwins(instanceId, entries);
-  const pool = poolOf(instanceId, entries);
-  const sorted = entries.toSorted(compareIds);
-  const { ranking, stages, decidingStage, kept } = runStages(preset, pool, sorted);
-  const winner = kept[0] ?? null;
-  return {
-    instance_id: instanceId,
-    candidate_id: winner?.id ?? null,
-    basis: winner === null ? 'none' : tookPart(pool, preset.stages, ranking) ? 'hybrid' : 'fallback',
-    deciding_stage: winner === null ? null : decidingStage,
-    confidence: winner === null ? null : confidenceIn(winner, preset.stages),
-    ranking: ranking.map((entry, index) => ranked(pool, entry, index + 1, flags.get(entry.id) ?? [])),
-    stages,
-  };
+/** How a pool is decided. */
+export interface Rule extends Knowledge {
+  readonly preset: Preset;
+  /** No patch is returned when its confidence is below this, 0..1; null = always return one. */
+  readonly minConfidence: number | null;
+}
+
+/** A rule by a preset alone. */
+export function ruleOf(preset: Preset): Rule {
+  return { preset, minConfidence: null, ...NOTHING_LEARNED };
 }
 
 /** What a selection comes to, without the evidence for it. */
 export type Decision = Pick<Selection, 'candidate_id' | 'deciding_stage'>;
 
-/** What `selectBest` decides; quicker, for nothing is worked out to be shown. @throws BadInputError as there */
-export function decide(instanceId: string, entries: readonly Entry[], preset: Preset): Decision {
-  refuseTwins(instanceId, entries);
-  const { kept, decidingStage } = runStages(preset, poolOf(instanceId, entries), entries.toSorted(compareIds));
-  const winner = kept[0] ?? null;
-  return { candidate_id: winner?.id ?? null, deciding_stage: winner === null ? null : decidingStage };
+/**
+ * The best of a pool by a rule, with everything the decision rests on. Pure, and the order of the entries does not matter.
+ * @param flags what a reader should know about a candidate, by id; changes nothing in the choice
+ * @throws BadInputError when two candidates share an id
+ */
+export function selectBest(
+  input: PoolInput,
+  rule: Rule,
+  flags: ReadonlyMap<string, readonly string[]> = new Map(),
+): Selection {
+  const run = new SelectionRun(input, rule);
+  const { pool, ranking, stages, candidate } = run;
+  const hasVerdict = tookPart(pool, rule.preset.stages, ranking);
+  return {
+    instance_id: input.instanceId,
+    candidate_id: candidate?.id ?? null,
+    basis: candidate === null ? 'none' : hasVerdict ? 'hybrid' : 'fallback',
+    deciding_stage: run.decidingStage,
+    confidence: run.best === null ? null : run.confidence(),
+    why_none: run.whyNone(),
+    notes: notesOn(pool),
+    ranking: ranking.map((entry, index) => ranked(pool, entry, index + 1, flags.get(entry.id) ?? [])),
+    stages,
+  };
 }
 
-interface Finished {
-  /** One candidate, or none. */
-  readonly kept: readonly Entry[];
+/** What `selectBest` decides; quicker, for nothing is worked out to be shown. @throws BadInputError as there */
+export function decide(input: PoolInput, rule: Rule): Decision {
+  const { candidate, decidingStage } = new SelectionRun(input, rule);
+  return { candidate_id: candidate?.id ?? null, deciding_stage: decidingStage };
+}
+
+/** One pool gone through the stages of a rule. */
+class SelectionRun {
+  readonly pool: Pool;
   /** All candidates, best first: dropped later is better, then the dropping stage's own order. */
   readonly ranking: readonly Entry[];
-  readonly stages: StageTrace[];
-  readonly decidingStage: string | null;
+  readonly stages: StageTrace[] = [];
+  /** What the stages leave; null = nobody. */
+  readonly best: Entry | null;
+  /** What is returned: the best, unless its confidence is too low. */
+  readonly candidate: Entry | null;
+  /** After which one patch was left. */
+  private deciding: string | null = null;
+
+  constructor(
+    input: PoolInput,
+    private readonly rule: Rule,
+  ) {
+    refuseTwins(input);
+    this.pool = new Pool(input, rule);
+    const own = rule.preset.stages;
+    const stages: readonly Stage[] = [...own, { stage: 'lowest-id' }];
+    let left: readonly Entry[] = this.pool.entries.toSorted(compareIds);
+    let ranking: readonly Entry[] = [];
+    for (const [index, stage] of stages.entries()) {
+      if (left.length === 0 || (left.length === 1 && index === own.length)) break;
+      const order = orderFrom(stages.slice(index), this.pool);
+      const { kept, skipped } = runStage(stage, this.pool, left, order);
+      const dropped = left.filter((entry) => !kept.includes(entry)).toSorted(order);
+      if (!onePatch(left) && onePatch(kept)) this.deciding = stageName(stage);
+      this.stages.push({ name: stageName(stage), kept: idsOf(kept), dropped: idsOf(dropped), skipped });
+      ranking = [...dropped, ...ranking];
+      left = kept;
+    }
+    this.ranking = [...left, ...ranking];
+    this.best = left[0] ?? null;
+    this.candidate = this.isTooUnsure() ? null : this.best;
+  }
+
+  get decidingStage(): string | null {
+    return this.candidate === null ? null : this.deciding;
+  }
+
+  /** A preset that goes by the combiner has the combiner's; all others that of the posterior. */
+  confidence(): number {
+    if (this.best === null) return 0;
+    const { preset, calibration } = this.rule;
+    const learned = this.pool.learned(this.best.id);
+    if (measuresUsed(preset.stages).includes('learned') && (learned.learned ?? null) !== null) {
+      return learned.confidence ?? learned.learned ?? 0;
+    }
+    const p = this.pool.beliefs().right.get(this.best.id) ?? 0;
+    return calibration === null ? p : onCurve(calibration.returned, p);
+  }
+
+  whyNone(): string | null {
+    if (this.candidate !== null) return null;
+    if (this.ranking.length === 0) return 'there is no candidate';
+    if (!this.ranking.some(isEligible)) return 'no candidate changes source files and applies';
+    if (this.best === null) return `no candidate passes "${this.stages.at(-1)?.name ?? ''}"`;
+    const wanted = this.rule.minConfidence ?? 0;
+    return `the best candidate, ${this.best.id}, is right with ${this.confidence().toFixed(3)}, below ${wanted}`;
+  }
+
+  private isTooUnsure(): boolean {
+    const { minConfidence } = this.rule;
+    return minConfidence !== null && this.best !== null && this.confidence() < minConfidence;
+  }
 }
 
-function runStages(preset: Preset, pool: Pool, entries: readonly Entry[]): Finished {
-  const stages: readonly Stage[] = [...preset.stages, { stage: 'lowest-id' }];
-  const traces: StageTrace[] = [];
-  let left = entries;
-  let ranking: readonly Entry[] = [];
-  let decidingStage: string | null = null;
-  for (const [index, stage] of stages.entries()) {
-    const wroteItself = index < preset.stages.length;
-    if (left.length === 0 || (left.length === 1 && !wroteItself)) break;
-    const order = orderFrom(stages.slice(index), pool, left);
-    const { kept, skipped } = runStage(stage, pool, left, order);
-    const dropped = left.filter((entry) => !kept.includes(entry)).toSorted(order);
-    if (decidingStage === null && !onePatch(left) && onePatch(kept)) decidingStage = stageName(stage);
-    traces.push({
-      name: stageName(stage),
-      kept: kept.map(({ id }) => id),
-      dropped: dropped.map(({ id }) => id),
-      skipped,
-    });
-    ranking = [...dropped, ...ranking];
-    left = kept;
-  }
-  return { kept: left, ranking: [...left, ...ranking], stages: traces, decidingStage };
+function idsOf(entries: readonly Entry[]): string[] {
+  return entries.map(({ id }) => id);
 }
 
 /** The order of the first stage, then of those after it; the lowest id settles the rest. */
-function orderFrom(stages: readonly Stage[], pool: Pool, entries: readonly Entry[]): Compare {
-  const compares = stages.map((stage) => compareBy(stage, pool, entries));
+function orderFrom(stages: readonly Stage[], pool: Pool): Compare {
+  const compares = stages.map((stage) => compareBy(stage, pool));
   return (a, b) => {
     for (const compare of compares) {
       const order = compare(a, b);
@@ -93,37 +140,69 @@ function orderFrom(stages: readonly Stage[], pool: Pool, entries: readonly Entry
 
 /** One candidate, or several that all made the same change. */
 function onePatch(entries: readonly Entry[]): boolean {
-  const first = entries[0];
-  if (first === undefined) return false;
-  return (
-    entries.length === 1 || entries.every((each) => each.fingerprint !== null && each.fingerprint === first.fingerprint)
+  return new Set(entries.map(patchOf)).size === 1;
+}
+
+/** Whether a verdict was there for the stages to use, on anybody who could have been returned. */
+function tookPart(pool: Pool, stages: readonly Stage[], ranking: readonly Entry[]): boolean {
+  const compared = ranking.filter(isEligible);
+  return measuresUsed(stages).some((by) =>
+    by === 'p_right'
+      ? compared.some(({ id }) => verdictsIn(pool, id).length > 0)
+      : !FACTS.has(by) && compared.some((entry) => pool.measure(entry, by) !== null),
   );
 }
 
-/** Whether a verdict was there for the stages to use, on the winner or on somebody it was compared with. */
-function tookPart(pool: Pool, stages: readonly Stage[], ranking: readonly Entry[]): boolean {
-  const compared = ranking.filter((entry) => entry.has_source_change && entry.applies !== false);
-  return verdictsUsed(stages).some((by) => compared.some((entry) => measure(pool, entry, by) !== null));
+/** Sources of the posterior that a verifier gave. */
+function verdictsIn(pool: Pool, id: string): readonly string[] {
+  const sources = Object.keys(pool.beliefs().logOdds.get(id) ?? {});
+  return sources.filter((source) => !['prior', 'votes', 'submitted'].includes(source));
 }
 
 /** Facts of the patch and of the pool, known without any verifier. */
-const FACTS: ReadonlySet<string> = new Set(['patch_size', 'cluster_size', 'steps', 'confidence']);
+const FACTS: ReadonlySet<string> = new Set([
+  'patch_size',
+  'steps',
+  'cluster_size',
+  'syntax_cluster_size',
+  'behaviour_cluster_size',
+  'confidence',
+]);
 
-function verdictsUsed(stages: readonly Stage[]): readonly StageMeasure[] {
-  return stages
-    .flatMap((stage) => {
-      if (stage.stage === 'weighted') return stage.of.map(({ by }) => by);
-      return 'by' in stage ? [stage.by] : [];
-    })
-    .filter((by) => !FACTS.has(by));
+function measuresUsed(stages: readonly Stage[]): readonly StageMeasure[] {
+  return stages.flatMap((stage) => {
+    if (stage.stage === 'weighted') return stage.of.map(({ by }) => by);
+    return 'by' in stage ? [stage.by] : [];
+  });
 }
 
-/** Only a preset that goes by the combiner can speak of its probability. */
-function confidenceIn(winner: Entry, stages: readonly Stage[]): number | null {
-  return verdictsUsed(stages).includes('learned') ? (winner.confidence ?? winner.learned ?? null) : null;
+/** Chains further apart than this in a probability do not agree. */
+const AGREED = 0.1;
+
+function notesOn(pool: Pool): string[] {
+  const { method, spread } = pool.beliefs();
+  const notes = [];
+  if (method === 'sampled' && spread > AGREED) {
+    notes.push(`P(right) was sampled, and its Markov chains differ by up to ${spread.toFixed(2)}`);
+  }
+  const eligible = pool.entries.filter(isEligible);
+  const judge = favourites(eligible, ({ execution_free }) => execution_free);
+  const tests = favourites(eligible, (entry) => pool.measure(entry, 'posterior'));
+  if (judge.size > 0 && tests.size > 0 && [...judge].every((patch) => !tests.has(patch))) {
+    notes.push('judge and tests prefer different patches');
+  }
+  return notes;
+}
+
+/** The patches with the best known value. */
+function favourites(entries: readonly Entry[], value: (entry: Entry) => number | null): ReadonlySet<string> {
+  const best = entries.reduce((most, entry) => Math.max(most, value(entry) ?? -Infinity), -Infinity);
+  return new Set(best === -Infinity ? [] : entries.filter((entry) => value(entry) === best).map(patchOf));
 }
 
 function ranked(pool: Pool, entry: Entry, rank: number, flags: readonly string[]): RankedCandidate {
+  const learned = pool.learned(entry.id).learned ?? null;
+  const { right, logOdds } = pool.beliefs();
   return {
     candidate_id: entry.id,
     rank,
@@ -133,15 +212,17 @@ function ranked(pool: Pool, entry: Entry, rank: number, flags: readonly string[]
       reproduction: entry.reproduction,
       ...entry.measures,
       patch_size: entry.patch_size,
-      cluster_size: measure(pool, entry, 'cluster_size'),
-      ...((entry.solved ?? null) !== null ? { posterior: measure(pool, entry, 'posterior') } : {}),
-      ...(entry.learned === undefined ? {} : { learned: entry.learned }),
+      cluster_size: pool.measure(entry, 'cluster_size'),
+      ...((entry.solved ?? null) === null ? {} : { posterior: pool.measure(entry, 'posterior') }),
+      ...(learned === null ? {} : { learned }),
     },
+    p_right: right.get(entry.id) ?? null,
+    log_odds: { ...logOdds.get(entry.id) },
     flags: [...flags],
   };
 }
 
-function refuseTwins(instanceId: string, entries: readonly Entry[]): void {
+function refuseTwins({ instanceId, entries }: PoolInput): void {
   const seen = new Set<string>();
   for (const { id } of entries) {
     if (seen.has(id)) {

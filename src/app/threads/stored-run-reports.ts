@@ -2,7 +2,7 @@ import { contentKey } from '../../core/fingerprint.js';
 import { RunConflictError } from '../../core/errors/errors.js';
 import { RunRequest } from '../../core/run/run-request.js';
 import { RunResult } from '../../core/run/run-result.js';
-import { entriesOfRun } from '../../runs/entries.js';
+import { poolOfRun } from '../../runs/entries.js';
 import { type ReportMade, ReportMaker, type ReportWish } from '../../runs/report-maker.js';
 import type { RunService } from '../../runs/run-service.js';
 import type { ReportStore } from '../../ports/report-store.js';
@@ -72,6 +72,7 @@ function reported(run: Run): ReportedRun {
     throw new RunConflictError(`Run "${run.id}" is ${run.status}.`, 'Report on runs that are done.');
   const request = RunRequest.parse(run.request);
   const result = RunResult.parse(run.result);
-  const entries = entriesOfRun(request, result);
-  return { ...result, id: run.id, created_at: run.created_at, request, entries, folder: `run ${run.id}` };
+  const { entries, authors } = poolOfRun(request, result);
+  const about = { id: run.id, created_at: run.created_at, folder: `run ${run.id}` };
+  return { ...result, ...about, request, entries: [...entries], authors };
 }

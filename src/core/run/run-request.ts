@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { Budget } from '../budget/budget.js';
 import { Candidate } from './candidate.js';
+import { Calibration, Combiner } from './fitted.js';
 import { GivenTest } from './generated-test.js';
 import { Issue } from './issue.js';
+import { Preset } from './preset.js';
 import { isJudge, VerifierName } from './verifier.js';
 
 const MAX_CANDIDATES = 1_024;
@@ -10,6 +12,8 @@ const MAX_TESTS = 1_024;
 /** How many trajectories are sampled when a request says neither. */
 const DEFAULT_K = 8;
 const MAX_SAMPLES = 256;
+/** The rule of a request that names none; docs/selection-rules.md has the evidence for it. */
+export const DEFAULT_PRESET = 'deepswe';
 
 /** Absent and null are the same on the wire. */
 function optional<T extends z.ZodType>(schema: T) {
@@ -26,7 +30,24 @@ const Verifiers = z
   .transform((names) => [...new Set(names)])
   .refine((names) => names.filter(isJudge).length <= 1, 'name one way to judge without execution, not several');
 
+/** How a request wants its candidates to be decided. */
+export const GivenRule = z.strictObject({
+  /** A name, or a rule of one's own as `{name, stages}`. Null = `learned` with a combiner, else the default. */
+  preset: optional(z.union([z.string().min(1).max(256), Preset])),
+  /** The stages of the rule that `preset` names; null = it is one of the shipped ones. */
+  stages: optional(Preset.shape.stages),
+  /** What `curves --save-combiner` wrote, for rules that go by `learned`. */
+  combiner: optional(Combiner),
+  /** What `calibrate` wrote: the likelihoods that P(right) is worked out with; null = the stated ones. */
+  calibration: optional(Calibration),
+  /** No patch is returned when its confidence is below this; null = always return one. */
+  min_confidence: optional(z.number().min(0).max(1)),
+});
+
+export type GivenRule = z.input<typeof GivenRule>;
+
 const GivenRequest = z.strictObject({
+  ...GivenRule.shape,
   issue: Issue,
   /** How many trajectories to sample; with `candidates` only a check, since they say it themselves. Null = not said. */
   k: optional(z.int().min(1).max(MAX_CANDIDATES)),
@@ -40,7 +61,6 @@ const GivenRequest = z.strictObject({
   tests: optional(z.array(TestOfRequest).max(MAX_TESTS)),
   /** Null = the service's default: execution-based, and execution-free where a verifier model is configured. */
   verifiers: optional(Verifiers),
-  preset: z.string().min(1).max(256).default('deepswe'),
   budget: optional(Budget),
 });
 type GivenRequest = z.infer<typeof GivenRequest>;
@@ -53,11 +73,22 @@ export const RunRequest = GivenRequest.check(({ value, issues }) => {
   for (const { path, message } of contradictions(value)) issues.push({ code: 'custom', input: value, path, message });
 }).transform(({ candidates, tests, k, ...request }) => ({
   ...request,
+  ...ruleFields(request),
   k: k ?? candidates?.length ?? DEFAULT_K,
   candidates: candidates?.map((candidate) => ({ ...candidate, instance_id: request.issue.instance_id })) ?? null,
   tests: tests === null ? null : tests.map((test) => ({ ...test, instance_id: request.issue.instance_id })),
 }));
 export type RunRequest = z.infer<typeof RunRequest>;
+
+/** A rule of one's own by its name and its stages. */
+export function ruleFields({
+  preset,
+  stages,
+  combiner,
+}: Pick<z.output<typeof GivenRule>, 'preset' | 'stages' | 'combiner'>) {
+  if (typeof preset === 'object' && preset !== null) return { preset: preset.name, stages: preset.stages };
+  return { preset: preset ?? (combiner === null ? DEFAULT_PRESET : 'learned'), stages };
+}
 
 interface Contradiction {
   readonly path: (string | number)[];

@@ -53,12 +53,14 @@ export const Provenance = z.object({
   agent: AgentDescription.nullable().default(null),
   prompt_hashes: z.record(z.string(), z.string()),
   preset: z.string(),
+  /** SHA-256 of what decided beside the shipped rules: `preset`, `combiner`, `calibration`; only those that were given. */
+  rule_hashes: z.record(z.string(), z.string()).default({}),
   verifiers: z.array(z.string()),
   sandbox_limits: z.record(z.string(), z.number()),
 });
 export type Provenance = z.infer<typeof Provenance>;
 
-/** Plain counts of one run's candidates and tests. */
+/** Counts of one run's candidates and tests, and what to expect of them. */
 export const RunStatistics = z.object({
   /** How many candidates were given. */
   k: z.int().min(0),
@@ -68,6 +70,9 @@ export const RunStatistics = z.object({
   verified: z.int().min(0),
   tests_given: z.int().min(0),
   tests_admitted: z.int().min(0),
+  /** Expected by the posterior, without any label: mean P(right), and P(at least one is right); null in older runs. */
+  expected_pass_at_1: z.number().min(0).max(1).nullable().default(null),
+  expected_pass_at_k: z.number().min(0).max(1).nullable().default(null),
 });
 export type RunStatistics = z.infer<typeof RunStatistics>;
 
@@ -128,7 +133,10 @@ export type RunBrief = z.infer<typeof RunBrief>;
 const Asked = z.object({
   issue: z.object({ instance_id: RunBrief.shape.instance_id.catch(null) }).catch({ instance_id: null }),
   k: RunBrief.shape.k.catch(null),
-  preset: RunBrief.shape.preset.catch(null),
+  preset: z
+    .union([z.string(), z.object({ name: z.string() }).transform(({ name }) => name)])
+    .nullable()
+    .catch(null),
 });
 
 const { candidate_id, basis, deciding_stage, confidence, cost_usd } = RunBrief.shape;

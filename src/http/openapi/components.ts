@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { Budget } from '../../core/budget/budget.js';
 import { Cell } from '../../core/run/cell.js';
+import { Calibration, Combiner, DataCard } from '../../core/run/fitted.js';
 import { Environment, Issue } from '../../core/run/issue.js';
+import { Measure } from '../../core/run/measure.js';
+import { Preset, Stage, StageMeasure } from '../../core/run/preset.js';
 import { RunRequest } from '../../core/run/run-request.js';
 import { RunStatistics, Usage } from '../../core/run/run-result.js';
 import { Selection } from '../../core/run/selection.js';
@@ -29,7 +32,20 @@ type JsonSchema = Record<string, unknown>;
 const Health = z.looseObject({ status: z.string() });
 
 /** By the names they have in the document; what a client sends. */
-const REQUESTS: Schemas = { RunRequest, Issue, Environment, Budget, VerifierName, RescoreRun };
+const REQUESTS: Schemas = {
+  RunRequest,
+  Issue,
+  Environment,
+  Budget,
+  VerifierName,
+  RescoreRun,
+  Preset,
+  Stage,
+  StageMeasure,
+  Combiner,
+  Calibration,
+  DataCard,
+};
 
 /** What the service answers. */
 const ANSWERS: Schemas = {
@@ -44,6 +60,7 @@ const ANSWERS: Schemas = {
   Usage,
   Candidate: CandidateView,
   Verdict,
+  Measure,
   Cell,
   Evidence: EvidenceView,
   Cells: CellsView,

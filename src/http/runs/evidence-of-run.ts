@@ -63,9 +63,9 @@ function candidateEvidence(
   result: RunResult | null,
 ): CandidateEvidence {
   const isIts = (of: { candidate_id: string }): boolean => of.candidate_id === candidate_id;
-  const { rank, scores, flags } = result?.selection.ranking.find(isIts) ?? UNRANKED;
+  const { rank, scores, p_right, log_odds, flags } = result?.selection.ranking.find(isIts) ?? UNRANKED;
   return {
-    ...{ candidate_id, rank, scores, flags },
+    ...{ candidate_id, rank, scores, p_right, log_odds, flags },
     exit_reason: trajectory?.exit_reason ?? null,
     steps: trajectory?.steps.length ?? 0,
     ...effortOf(result?.rollouts.find(isIts)),
@@ -74,7 +74,7 @@ function candidateEvidence(
   };
 }
 
-const UNRANKED = { rank: null, scores: {}, flags: [] };
+const UNRANKED = { rank: null, scores: {}, p_right: null, log_odds: {}, flags: [] };
 
 function effortOf(rollout: Rollout | undefined): Pick<CandidateEvidence, 'model' | 'tokens' | 'seconds'> {
   if (rollout === undefined) return { model: null, tokens: null, seconds: null };

@@ -43,11 +43,13 @@ const IssueView = z.object({
 export const TestView = GeneratedTest.extend({ author: z.string().nullable() });
 export type TestView = z.infer<typeof TestView>;
 
-/** Everything about one candidate but its texts. `rank`, scores and flags are null and empty until the run is done. */
+/** Everything about one candidate but its texts. Rank, P(right), scores and flags are null and empty until the run is done. */
 export const CandidateEvidence = z.object({
   candidate_id: z.string(),
   rank: RankedCandidate.shape.rank.nullable(),
   scores: RankedCandidate.shape.scores,
+  p_right: RankedCandidate.shape.p_right,
+  log_odds: RankedCandidate.shape.log_odds,
   flags: RankedCandidate.shape.flags,
   /** Of a sampled candidate. */
   model: z.string().nullable(),

@@ -1,7 +1,7 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
-import { RunRequest } from '../../core/run/run-request.js';
+import { DEFAULT_PRESET, RunRequest } from '../../core/run/run-request.js';
 import { VerifierName } from '../../core/run/verifier.js';
 import { RescoreIntake, type TakenIn } from '../../runs/rescore-intake.js';
 import { presetsForRuns, RescoreRun, rescoreRun } from '../../runs/rescore-run.js';
@@ -50,7 +50,8 @@ export const UPLOAD_TYPES = ['application/x-ndjson', 'application/jsonl', 'appli
 
 export const RescoreQuery = z.strictObject({
   verifiers: z.string().min(1).max(256).optional(),
-  preset: z.string().min(1).max(256).default('deepswe'),
+  preset: z.string().min(1).max(256).default(DEFAULT_PRESET),
+  min_confidence: z.coerce.number().min(0).max(1).optional(),
   image: z.string().min(1).max(512).optional(),
 });
 export type RescoreQuery = z.infer<typeof RescoreQuery>;
@@ -64,8 +65,8 @@ export class RescoresController {
   @Audited('rescore.submit')
   @HttpCode(202)
   take(@Req() request: Request, @Query({ schema: RescoreQuery }) query: RescoreQuery): Promise<TakenIn> {
-    const { verifiers = null, preset, image = null } = query;
-    const wish = { verifiers, preset, image, gzip: request.is('application/gzip') !== false };
+    const { verifiers = null, preset, min_confidence = null, image = null } = query;
+    const wish = { verifiers, rule: { preset, min_confidence }, image, gzip: request.is('application/gzip') !== false };
     return this.intake.take(request, { ...wish, submitter: callerOf(request).key?.name ?? '' });
   }
 }

@@ -1,6 +1,6 @@
-import { findPreset } from '../../../verifiers/hybrid/presets.js';
-import { decide } from '../../../verifiers/hybrid/select.js';
-import type { Preset } from '../../../verifiers/hybrid/stage.js';
+import { requestedRule } from '../../../verifiers/hybrid/rule.js';
+import { decide, ruleOf } from '../../../verifiers/hybrid/select.js';
+import type { Preset } from '../../core/run/preset.js';
 import { bestAtK, DEFAULT_BEST } from '../../statistics/curves/best-at-k.js';
 import { Curves } from '../../statistics/curves/curves.js';
 import type { ScoredIssue } from '../../statistics/curves/scored-issue.js';
@@ -11,7 +11,7 @@ import type { Against, BenchmarkReport, Returned } from './benchmark-report.js';
 import { gapsOf } from './gaps.js';
 import { headlineOf } from './headline.js';
 import { originsOf } from './origins.js';
-import type { ReportedRun } from './reported-run.js';
+import { poolOf, type ReportedRun } from './reported-run.js';
 import { spendingOf } from './spending.js';
 
 /** What a report is made from. */
@@ -90,7 +90,7 @@ function against(here: readonly ScoredIssue[], other: Benchmarked, options: Benc
 
 function pairable(issues: readonly ScoredIssue[], presets: readonly Preset[]): readonly PairedIssue[] {
   return issues.map((issue) => {
-    const { instanceId, repo, candidates } = issue;
+    const { instanceId, repo, authors, candidates } = issue;
     const entries = candidates.map(({ entry }) => entry);
     const right = new Set(candidates.filter(({ resolved }) => resolved).map(({ entry }) => entry.id));
     const all = Math.max(1, candidates.length);
@@ -100,7 +100,10 @@ function pairable(issues: readonly ScoredIssue[], presets: readonly Preset[]): r
       any: right.size > 0,
       best: new Map(presets.map((preset) => [preset.name, bestAtK(issue, preset, [all]).values[0] ?? 0])),
       picks: new Map(
-        presets.map((preset) => [preset.name, right.has(decide(instanceId, entries, preset).candidate_id ?? '')]),
+        presets.map((preset) => [
+          preset.name,
+          right.has(decide({ instanceId, entries, authors }, ruleOf(preset)).candidate_id ?? ''),
+        ]),
       ),
     };
   });
@@ -116,9 +119,9 @@ export function returnedBy(runs: readonly ReportedRun[], issues: readonly Scored
   );
   const stages = new Map<string, number>();
   let [without, resolved, labelled] = [0, 0, 0];
-  for (const { entries, request } of runs) {
-    const { instance_id } = request.issue;
-    const { candidate_id, deciding_stage } = decide(instance_id, entries, findPreset(request.preset));
+  for (const run of runs) {
+    const { instance_id } = run.request.issue;
+    const { candidate_id, deciding_stage } = decide(poolOf(run), requestedRule(run.request));
     const stage = deciding_stage ?? 'none';
     stages.set(stage, (stages.get(stage) ?? 0) + 1);
     without += Number(candidate_id === null);

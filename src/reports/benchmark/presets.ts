@@ -1,18 +1,11 @@
-import type { Entry } from '../../../verifiers/hybrid/entry.js';
+import { NEEDED } from '../../../verifiers/hybrid/pool.js';
 import { findPreset, PRESET_NAMES } from '../../../verifiers/hybrid/presets.js';
-import type { Preset, Stage } from '../../../verifiers/hybrid/stage.js';
+import type { Preset, Stage } from '../../core/run/preset.js';
 import type { CurvesReport, PresetReport } from '../../statistics/curves/curves-report.js';
 import type { ScoredIssue } from '../../statistics/curves/scored-issue.js';
 
-/** What an entry must know for a measure of the whole pool. */
-const FIELD: Readonly<Record<string, keyof Entry>> = {
-  cluster_size: 'fingerprint',
-  dual_agreement: 'behaviour',
-  posterior: 'solved',
-};
-
-/** Needs a trained combiner, or a sampled posterior for every subset, which takes minutes: asked for by name. */
-const ON_REQUEST: ReadonlySet<string> = new Set(['learned', 'latent']);
+/** Needs a trained combiner, or a posterior for every subset, which takes minutes: asked for by name. */
+const ON_REQUEST: ReadonlySet<string> = new Set(['learned', 'latent', 'bayes']);
 
 /** Every preset that there are scores for, but those that are asked for by name. */
 export function defaultPresets(issues: readonly ScoredIssue[]): readonly Preset[] {
@@ -35,7 +28,7 @@ function presetsWithData(presets: readonly Preset[], issues: readonly ScoredIssu
 
 function fieldsOf(stage: Stage): readonly string[] {
   if (stage.stage === 'weighted') return stage.of.map(({ by }) => by);
-  return 'by' in stage ? [FIELD[stage.by] ?? stage.by] : [];
+  return 'by' in stage ? [NEEDED[stage.by] ?? stage.by] : [];
 }
 
 /** The presets by Best@K at the largest K, best first; equals stay in the order they were given. */

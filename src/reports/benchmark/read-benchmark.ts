@@ -66,7 +66,7 @@ function idOf({ request }: ReportedRun): string {
 }
 
 /** Null when none of its candidates has a label. */
-function scored({ request, entries, usage }: ReportedRun, labels: RunLabels): ScoredIssue | null {
+function scored({ request, entries, authors, usage }: ReportedRun, labels: RunLabels): ScoredIssue | null {
   const { instance_id } = request.issue;
   const own = labels.get(instance_id);
   if (own === undefined) return null;
@@ -74,6 +74,7 @@ function scored({ request, entries, usage }: ReportedRun, labels: RunLabels): Sc
   return {
     instanceId: instance_id,
     repo: repositoryOf(instance_id) ?? instance_id,
+    authors,
     ...labelled(entries.map((entry) => ({ entry, resolved: own.get(entry.id) ?? null, cost, axes: {} }))),
   };
 }

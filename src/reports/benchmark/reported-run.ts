@@ -5,7 +5,9 @@ import { BadInputError } from '../../core/errors/errors.js';
 import { Admission } from '../../core/run/verifier.js';
 import { Provenance, Sampling, Usage } from '../../core/run/run-result.js';
 import { TestQuality } from '../../core/run/generated-test.js';
+import { GivenRule, ruleFields } from '../../core/run/run-request.js';
 import { Entry } from '../../../verifiers/hybrid/entry.js';
+import type { PoolInput } from '../../../verifiers/hybrid/pool.js';
 
 const RunFile = z.object({
   id: z.string(),
@@ -16,11 +18,15 @@ const RunFile = z.object({
   admissions: z.array(Admission),
   test_quality: z.array(TestQuality).default([]),
   entries: z.array(Entry),
-  request: z.object({
-    issue: z.object({ instance_id: z.string(), environment: z.object({ image: z.string() }) }),
-    seed: z.int().default(0),
-    preset: z.string(),
-  }),
+  /** Of runs of older versions nobody's is known. */
+  test_authors: z.record(z.string(), z.string()).default({}),
+  request: z
+    .object({
+      issue: z.object({ instance_id: z.string(), environment: z.object({ image: z.string() }) }),
+      seed: z.int().default(0),
+      ...GivenRule.shape,
+    })
+    .transform((request) => ({ ...request, ...ruleFields(request) })),
 });
 
 /** Of a verdict, what a report counts: its scores are in the entries. */
@@ -31,10 +37,17 @@ const VerdictLine = z.object({
 });
 
 /** A finished run as its `run.json` and `verdicts.jsonl` tell it; nothing else of its folder is looked at. */
-export type ReportedRun = z.infer<typeof RunFile> & {
+export type ReportedRun = Omit<z.infer<typeof RunFile>, 'test_authors'> & {
+  /** Author of each generated test that has one. */
+  readonly authors: ReadonlyMap<string, string>;
   readonly folder: string;
   readonly verdicts: readonly z.infer<typeof VerdictLine>[];
 };
+
+/** What a run was decided from. */
+export function poolOf({ request, entries, authors }: ReportedRun): PoolInput {
+  return { instanceId: request.issue.instance_id, entries, authors };
+}
 
 /** @throws BadInputError naming file, line and field when a file is missing, damaged or of an older version */
 export async function readReportedRun(folder: string): Promise<ReportedRun> {
@@ -44,7 +57,8 @@ export async function readReportedRun(folder: string): Promise<ReportedRun> {
   const verdicts = (await text(verdictFile)).split('\n').flatMap((line, index) => {
     return line === '' ? [] : [parsed(VerdictLine, line, { file: verdictFile, line: index + 1 })];
   });
-  return { ...run, folder, verdicts };
+  const { test_authors, ...rest } = run;
+  return { ...rest, authors: new Map(Object.entries(test_authors)), folder, verdicts };
 }
 
 function parsed<T>(schema: z.ZodType<T>, content: string, place: { readonly file: string; readonly line?: number }): T {

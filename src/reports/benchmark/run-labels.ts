@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { findPreset } from '../../../verifiers/hybrid/presets.js';
+import { requestedRule } from '../../../verifiers/hybrid/rule.js';
 import { decide } from '../../../verifiers/hybrid/select.js';
 import { statSync } from 'node:fs';
 import { BadInputError } from '../../core/errors/errors.js';
@@ -8,7 +8,7 @@ import { importRuns } from '../../io/saved-runs/import-runs.js';
 import type { Sealed } from '../../io/saved-runs/saved-run.js';
 import { ImportLabels } from '../labels.js';
 import { LabelLine, type LabelsByInstance, readAllLabels } from '../labels.js';
-import type { ReportedRun } from './reported-run.js';
+import { poolOf, type ReportedRun } from './reported-run.js';
 
 export type RunLabels = LabelsByInstance;
 
@@ -20,22 +20,31 @@ export async function runLabels(paths: readonly string[], runs: readonly Reporte
   if (paths.length === 0) return new Map();
   const candidates = new ImportLabels();
   const known = new Set<string>();
-  for (const { entries, request, folder } of runs) {
-    const at = { instance_id: request.issue.instance_id, origin: { file: join(folder, 'run.json') } };
-    for (const { id } of entries) {
+  for (const run of runs) {
+    const at = { instance_id: run.request.issue.instance_id, origin: { file: join(run.folder, 'run.json') } };
+    for (const { id } of run.entries) {
       candidates.candidate({ ...at, candidate_id: id });
       known.add(keyOf(at.instance_id, id));
     }
-    const { candidate_id } = decide(at.instance_id, entries, findPreset(request.preset));
+    const { candidate_id } = decide(poolOf(run), requestedRule(run.request));
     if (candidate_id !== null) candidates.returns(at.instance_id, candidate_id);
   }
+  const labels = await labelsAmong(known, paths, candidates);
+  if (labels.size > 0) return labels;
+  throw noLabels(paths, runs);
+}
+
+async function labelsAmong(
+  known: ReadonlySet<string>,
+  paths: readonly string[],
+  candidates: ImportLabels,
+): Promise<RunLabels> {
   const labels = new Map<string, Map<string, boolean>>();
   for (const { instance_id, candidate_id, resolved } of await sealedRows(paths, candidates)) {
     if (resolved === null || candidate_id === null || !known.has(keyOf(instance_id, candidate_id))) continue;
     labels.set(instance_id, (labels.get(instance_id) ?? new Map<string, boolean>()).set(candidate_id, resolved));
   }
-  if (labels.size > 0) return labels;
-  throw noLabels(paths, runs);
+  return labels;
 }
 
 function noLabels(paths: readonly string[], [run]: readonly ReportedRun[]): BadInputError {

@@ -1,16 +1,13 @@
-import {
-  calibrated,
-  type Combiner,
-  type DataCard,
-  type Logistic,
-  logisticScore,
-} from '../../../verifiers/hybrid/combiner.js';
-import { FEATURE_COUNT, FEATURES, featuresOf } from '../../../verifiers/hybrid/features.js';
+import { type Logistic, logisticScore, onCurve } from '../../../verifiers/hybrid/combiner.js';
+import { isEligible, withEqualPatches } from '../../../verifiers/hybrid/entry.js';
+import { FEATURE_COUNT, featuresOf } from '../../../verifiers/hybrid/features.js';
+import type { Knowledge } from '../../../verifiers/hybrid/pool.js';
 import { findPreset } from '../../../verifiers/hybrid/presets.js';
-import { selectBest } from '../../../verifiers/hybrid/select.js';
+import { ruleOf, selectBest } from '../../../verifiers/hybrid/select.js';
 import { BadInputError } from '../../core/errors/errors.js';
+import { grouped } from '../../core/grouped.js';
+import { type Combiner, type DataCard, FEATURES } from '../../core/run/fitted.js';
 import type { ScoredIssue } from '../curves/scored-issue.js';
-import type { PoolScorer } from '../curves/step-values.js';
 import { ProbabilityQuality } from '../intervals/ranking-quality.js';
 import { fitIsotonic, type ScoredLabel } from './fit-isotonic.js';
 import { fitLogistic, type TrainingSet } from './fit-logistic.js';
@@ -20,8 +17,8 @@ export interface Trained {
   readonly combiner: Combiner;
   /** The same issues with `learned` and `confidence` by models that saw nothing of their repository. */
   readonly heldOut: readonly ScoredIssue[];
-  /** Scores subsets of an issue by the model its held-out numbers came from. */
-  readonly scorerOf: (instanceId: string) => PoolScorer | undefined;
+  /** The model that an issue's held-out numbers came from, by its id. */
+  readonly knowledge: (instanceId: string) => Knowledge;
 }
 
 /**
@@ -29,10 +26,11 @@ export interface Trained {
  * @param abstainBelow the confidence at or below which no patch is returned; null = always return one
  * @throws BadInputError with fewer than two repositories, or when all labels are equal
  */
-export function trainCombiner(issues: readonly ScoredIssue[], abstainBelow: number | null): Trained {
+export function trainCombiner(given: readonly ScoredIssue[], abstainBelow: number | null): Trained {
+  const issues = given.map(withCommonVerdicts);
   const folds = foldsByRepo(issues, 10);
   if (folds.length < 2) throw new BadInputError('a combiner needs labelled issues of at least two repositories.');
-  const labels = new Set(issues.flatMap(({ candidates }) => candidates.map(({ resolved }) => resolved === true)));
+  const labels = new Set(issues.flatMap(({ candidates }) => candidates.map(({ resolved }) => resolved)));
   if (labels.size < 2) throw new BadInputError('a combiner needs right and wrong candidates.');
   const modelOf = new Map<string, Combiner>();
   const heldOut: ScoredIssue[] = [];
@@ -48,14 +46,7 @@ export function trainCombiner(issues: readonly ScoredIssue[], abstainBelow: numb
   return {
     combiner: { ...calibratedModel(issues, abstainBelow), data_card: card },
     heldOut,
-    scorerOf: scorers(modelOf),
-  };
-}
-
-function scorers(modelOf: ReadonlyMap<string, Combiner>): Trained['scorerOf'] {
-  return (instanceId) => {
-    const model = modelOf.get(instanceId);
-    return model === undefined ? undefined : subsetScorer(model);
+    knowledge: (instanceId) => ({ combiner: modelOf.get(instanceId) ?? null, calibration: null }),
   };
 }
 
@@ -90,9 +81,7 @@ function calibratedModel(issues: readonly ScoredIssue[], abstainBelow: number | 
 function scoresOf({ candidates }: ScoredIssue, model: Logistic): ScoredLabel[] {
   const rows = featuresOf(candidates.map(({ entry }) => entry));
   return candidates.flatMap(({ entry, resolved }, index) =>
-    entry.has_source_change && entry.applies !== false
-      ? { score: logisticScore(model, rows, index), resolved: resolved === true, weight: 1 }
-      : [],
+    isEligible(entry) ? { score: logisticScore(model, rows, index), resolved, weight: 1 } : [],
   );
 }
 
@@ -105,7 +94,7 @@ function trainingSet(issues: readonly ScoredIssue[]): TrainingSet {
   for (const { candidates } of used) {
     rows.set(featuresOf(candidates.map(({ entry }) => entry)), at * FEATURE_COUNT);
     for (const { resolved } of candidates) {
-      labels[at] = Number(resolved === true);
+      labels[at] = Number(resolved);
       weights[at] = total / used.length / candidates.length;
       at += 1;
     }
@@ -117,8 +106,8 @@ function predicted(issue: ScoredIssue, model: Combiner): ScoredIssue {
   const rows = featuresOf(issue.candidates.map(({ entry }) => entry));
   const candidates = issue.candidates.map((candidate, index) => {
     const score = logisticScore(model, rows, index);
-    const learned = calibrated(model.any, score);
-    return { ...candidate, entry: { ...candidate.entry, learned, confidence: calibrated(model.returned, score) } };
+    const learned = onCurve(model.any, score);
+    return { ...candidate, entry: { ...candidate.entry, learned, confidence: onCurve(model.returned, score) } };
   });
   return { ...issue, candidates };
 }
@@ -126,19 +115,19 @@ function predicted(issue: ScoredIssue, model: Combiner): ScoredIssue {
 function dataCard(heldOut: readonly ScoredIssue[], folds: number): DataCard {
   const quality = new ProbabilityQuality();
   const labelled = heldOut.flatMap(({ candidates }) => candidates);
-  for (const { entry, resolved } of labelled) quality.add(entry.learned ?? 0, resolved === true);
+  for (const { entry, resolved } of labelled) quality.add(entry.learned ?? 0, resolved);
   let [right, confidence] = [0, 0];
   for (const { instanceId, candidates } of heldOut) {
     const entries = candidates.map(({ entry }) => entry);
-    const selection = selectBest(instanceId, entries, findPreset('learned'), new Map());
+    const selection = selectBest({ instanceId, entries }, ruleOf(findPreset('learned')));
     confidence += selection.confidence ?? 0;
-    right += Number(candidates.find(({ entry }) => entry.id === selection.candidate_id)?.resolved === true);
+    right += Number(candidates.find(({ entry }) => entry.id === selection.candidate_id)?.resolved);
   }
   const issues = heldOut.length;
   return {
     issues,
     candidates: labelled.length,
-    resolved: labelled.filter(({ resolved }) => resolved === true).length,
+    resolved: labelled.filter(({ resolved }) => resolved).length,
     repos: [...new Set(heldOut.map(({ repo }) => repo))].sort(),
     folds,
     auc: quality.auc(),
@@ -154,12 +143,7 @@ function dataCard(heldOut: readonly ScoredIssue[], folds: number): DataCard {
  * smallest part so far. Does not depend on the order of the issues.
  */
 export function foldsByRepo(issues: readonly ScoredIssue[], most: number): readonly (readonly ScoredIssue[])[] {
-  const repos = new Map<string, ScoredIssue[]>();
-  for (const issue of issues) {
-    const known = repos.get(issue.repo);
-    if (known === undefined) repos.set(issue.repo, [issue]);
-    else known.push(issue);
-  }
+  const repos = grouped(issues, ({ repo }) => repo);
   const largestFirst = [...repos].sort(([a, x], [b, y]) => y.length - x.length || (a < b ? -1 : 1));
   const folds: ScoredIssue[][] = Array.from({ length: Math.min(most, repos.size) }, () => []);
   for (const [, own] of largestFirst) {
@@ -169,16 +153,11 @@ export function foldsByRepo(issues: readonly ScoredIssue[], most: number): reado
   return folds.map((fold) => fold.toSorted((a, b) => (a.instanceId < b.instanceId ? -1 : 1)));
 }
 
-/** A combiner that sees, of each subset, the subset alone: its class sizes, its best counts, its sizes. */
-export function subsetScorer(combiner: Combiner): PoolScorer {
-  return (entries, by) => {
-    const calibration = by === 'learned' ? combiner.any : combiner.returned;
-    return (drawn, k, scores) => {
-      const subset = drawn.subarray(0, k);
-      const rows = featuresOf(Array.from(subset, (index) => entries[index]).filter((entry) => entry !== undefined));
-      for (const [row, candidate] of subset.entries()) {
-        scores[candidate] = calibrated(calibration, logisticScore(combiner, rows, row));
-      }
-    };
+/** Equal patches have equal verdicts, as where they are selected from. */
+function withCommonVerdicts(issue: ScoredIssue): ScoredIssue {
+  const entries = withEqualPatches(issue.candidates.map(({ entry }) => entry));
+  return {
+    ...issue,
+    candidates: issue.candidates.map((each, index) => ({ ...each, entry: entries[index] ?? each.entry })),
   };
 }

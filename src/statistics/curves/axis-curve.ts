@@ -1,4 +1,4 @@
-import type { Preset } from '../../../verifiers/hybrid/stage.js';
+import type { Preset } from '../../core/run/preset.js';
 import { bestAtK, type BestOptions } from './best-at-k.js';
 import { passAtK } from './pass-at-k.js';
 import { countRight, type LabelledEntry, type ScoredIssue } from './scored-issue.js';

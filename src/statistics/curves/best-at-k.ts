@@ -1,5 +1,5 @@
-import type { Entry } from '../../../verifiers/hybrid/entry.js';
-import type { Preset } from '../../../verifiers/hybrid/stage.js';
+import { type Knowledge, NOTHING_LEARNED } from '../../../verifiers/hybrid/pool.js';
+import type { Preset } from '../../core/run/preset.js';
 import { type Random, seededRandom, shuffle } from '../../core/random.js';
 import { choose, LARGEST_TABLE } from '../intervals/binomial.js';
 import { bestOfOrder, bestOfTop } from './best-of-order.js';
@@ -7,7 +7,6 @@ import { exactPlan, type ExactPlan, meanLabels, sortedBy } from './exact-plan.js
 import { IssueColumns } from './issue-columns.js';
 import { requireCount } from './pass-at-k.js';
 import type { ScoredIssue } from './scored-issue.js';
-import type { PoolScorer } from './step-values.js';
 import { type Step, stepsOf } from './steps.js';
 import { SubsetRule } from './subset-rule.js';
 
@@ -20,8 +19,8 @@ export interface BestOptions {
   /** Random subsets where there are more. */
   readonly draws: number;
   readonly seed: number;
-  /** Scores subsets by a combiner, by instance id; without it the entries' own `learned` is used for every subset. */
-  readonly learned?: ((instanceId: string) => PoolScorer | undefined) | undefined;
+  /** What was learned for an instance, by its id: from others, so that none grades itself. Absent = nothing. */
+  readonly knowledge?: ((instanceId: string) => Knowledge) | undefined;
 }
 
 export const DEFAULT_BEST: BestOptions = { enumerateUpTo: 20_000, draws: 1000, seed: 1 };
@@ -41,25 +40,26 @@ export interface BestCurve {
  * @throws BadInputError for a k that is not a whole number from 1
  */
 export function bestAtK(
-  { instanceId, candidates }: ScoredIssue,
+  issue: ScoredIssue,
   { stages }: Preset,
   ks: readonly number[],
   options: BestOptions = DEFAULT_BEST,
 ): BestCurve {
   const largest = largestOf(ks);
-  const n = candidates.length;
+  const n = issue.candidates.length;
   const variances = new Float64Array(ks.length);
   if (n === 0) return { values: new Float64Array(ks.length), variances, method: 'exact' };
-  const { columns, labels } = numbersOf(candidates);
+  const { columns, labels } = numbersOf(issue, options.knowledge?.(issue.instanceId) ?? NOTHING_LEARNED);
   if (!labels.includes(1)) return { values: new Float64Array(ks.length), variances, method: 'exact' };
-  const steps = stepsOf(columns, stages, options.learned?.(instanceId));
+  const steps = stepsOf(columns, stages);
   if (!labels.includes(0) && alwaysReturns(steps)) {
     return { values: new Float64Array(ks.length).fill(1), variances, method: 'exact' };
   }
   const capped = largest <= n ? ks : ks.map((k) => Math.min(k, n));
-  const values = exactly(exactPlan(steps, labels), capped);
+  const values = exactly(exactPlan(steps, labels, columns.patches !== null), capped);
   if (values !== null) return { values, variances, method: 'exact' };
-  return bySubsets(new SubsetRule(steps, labels), n, capped, { ...options, seed: seedOf(instanceId, options.seed) });
+  const seed = seedOf(issue.instanceId, options.seed);
+  return bySubsets(new SubsetRule(steps, columns, labels), n, capped, { ...options, seed });
 }
 
 /** No filter of the steps can leave nobody. */
@@ -84,7 +84,6 @@ function exactly(plan: ExactPlan | null, ks: readonly number[]): Float64Array | 
 }
 
 interface Numbers {
-  readonly candidates: ScoredIssue['candidates'];
   readonly columns: IssueColumns;
   readonly labels: Float64Array;
 }
@@ -92,15 +91,14 @@ interface Numbers {
 /** Of the last issue asked about, so that its presets share the columns. */
 let last: Numbers | null = null;
 
-function numbersOf(candidates: ScoredIssue['candidates']): Numbers {
-  if (last?.candidates === candidates) return last;
-  const labels = new Float64Array(candidates.length);
-  const entries: Entry[] = [];
-  for (const { entry, resolved } of candidates) {
-    labels[entries.length] = resolved === true ? 1 : 0;
-    entries.push(entry);
+function numbersOf(issue: ScoredIssue, knowledge: Knowledge): Numbers {
+  const { combiner, calibration } = knowledge;
+  if (last?.columns.issue === issue) {
+    const known = last.columns.knowledge;
+    if (known.combiner === combiner && known.calibration === calibration) return last;
   }
-  last = { candidates, columns: new IssueColumns(entries), labels };
+  const labels = Float64Array.from(issue.candidates, ({ resolved }) => Number(resolved));
+  last = { columns: new IssueColumns(issue, knowledge), labels };
   return last;
 }
 

@@ -1,5 +1,5 @@
-import { topCount } from '../../../verifiers/hybrid/run-stage.js';
-import type { TopCount } from '../../../verifiers/hybrid/stage.js';
+import type { TopCount } from '../../core/run/preset.js';
+import { topCount } from '../../../verifiers/hybrid/stages.js';
 import { binomials, LARGEST_TABLE } from '../intervals/binomial.js';
 import { compareKeys, type ExactPlan, groupStarts, type Keys, meanLabels, sortedBy, sortRange } from './exact-plan.js';
 import { real, whole } from './scored-issue.js';

@@ -7,8 +7,10 @@ const COLUMNS = [
   'reproduction',
   'patch_size',
   'fingerprint',
+  'syntax',
   'behaviour',
   'solved',
+  'beats',
   'steps',
   'learned',
 ] as const;

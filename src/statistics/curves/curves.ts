@@ -1,5 +1,6 @@
+import { NOTHING_LEARNED } from '../../../verifiers/hybrid/pool.js';
 import { decide } from '../../../verifiers/hybrid/select.js';
-import type { Preset } from '../../../verifiers/hybrid/stage.js';
+import type { Preset } from '../../core/run/preset.js';
 import { BadInputError } from '../../core/errors/errors.js';
 import { Discordance, pairsOf } from '../intervals/comparisons.js';
 import { VerifierQuality } from '../intervals/verifier-quality.js';
@@ -167,7 +168,7 @@ export function numbersOf(
   const full = presets.map((preset, index) =>
     asksForAll ? (curves[index]?.values.at(-1) ?? 0) : (bestAtK(issue, preset, [n], options).values[0] ?? 0),
   );
-  const picks = presets.map((preset, index) => picksRight(issue, preset, full[index] ?? 0));
+  const picks = presets.map((preset, index) => picksRight(issue, preset, full[index] ?? 0, options.knowledge));
   return { n, right: countRight(issue), curves, full, picks };
 }
 
@@ -219,10 +220,17 @@ export class Columns {
  * Whether the patch that a preset really returns from all candidates, ties going to the lowest id, is right.
  * @param chance its Best@n with ties averaged, which settles most issues without asking
  */
-export function picksRight(issue: ScoredIssue, preset: Preset, chance: number): boolean {
+export function picksRight(
+  issue: ScoredIssue,
+  preset: Preset,
+  chance: number,
+  knowledge: BestOptions['knowledge'],
+): boolean {
   if (chance < 1e-9) return false;
   if (chance > 1 - 1e-9) return true;
+  const { instanceId, authors } = issue;
   const entries = issue.candidates.map(({ entry }) => entry);
-  const { candidate_id } = decide(issue.instanceId, entries, preset);
+  const rule = { preset, minConfidence: null, ...(knowledge?.(instanceId) ?? NOTHING_LEARNED) };
+  const { candidate_id } = decide({ instanceId, entries, authors }, rule);
   return issue.candidates.some(({ entry, resolved }) => entry.id === candidate_id && resolved);
 }

@@ -1,4 +1,4 @@
-import type { TopCount } from '../../../verifiers/hybrid/stage.js';
+import type { TopCount } from '../../core/run/preset.js';
 import { real, whole } from './scored-issue.js';
 import type { Step } from './steps.js';
 
@@ -14,22 +14,24 @@ export interface ExactPlan {
 }
 
 /**
- * The closed form's input, or null when the preset on this issue has none: two `top`s, a tolerance, or a measure that
- * depends on who was drawn and still decides between right and wrong. docs/exact-best-at-k.md proves what is used here.
+ * The closed form's input, or null when the preset on this issue has none: two `top`s, one among copies of a patch, a
+ * tolerance, or a measure that depends on who was drawn and still decides between right and wrong.
+ * docs/exact-best-at-k.md proves what is used here.
+ * @param hasCopies whether candidates of the issue are the same patch
  */
-export function exactPlan(steps: readonly Step[], labels: Float64Array): ExactPlan | null {
+export function exactPlan(steps: readonly Step[], labels: Float64Array, hasCopies: boolean): ExactPlan | null {
   const before: Float64Array[] = [];
   const after: Float64Array[] = [];
   let top: ExactPlan['top'] = null;
   const judged = labels.slice();
   for (const [index, step] of steps.entries()) {
     if (!isFixed(step)) {
-      const decided = allTiesAgree([...before, ...(top === null ? [] : [top.values]), ...after], judged);
-      if (!decided || steps.slice(index).some((each) => each.op !== 'top' && each.mayEmpty)) return null;
+      const keys = [...before, ...keysOf(top), ...after];
+      if (!allTiesAgree(keys, judged) || steps.slice(index).some(mayLeaveNobody)) return null;
       break;
     }
     if (step.op === 'top') {
-      if (top !== null) return null;
+      if (top !== null || hasCopies) return null;
       top = { values: step.values.values, n: step.n };
     } else {
       (top === null ? before : after).push(step.values.values);
@@ -37,6 +39,14 @@ export function exactPlan(steps: readonly Step[], labels: Float64Array): ExactPl
     }
   }
   return { before, top, after, labels: judged };
+}
+
+function keysOf(top: ExactPlan['top']): Keys {
+  return top === null ? [] : [top.values];
+}
+
+function mayLeaveNobody(step: Step): boolean {
+  return step.op !== 'top' && step.mayEmpty;
 }
 
 type FixedStep = Exclude<Step, { op: 'above' }> & { readonly values: { readonly kind: 'fixed' } };

@@ -1,97 +1,132 @@
-import type { Entry } from '../../../verifiers/hybrid/entry.js';
-import { measure, poolOf, rate, type Pool } from '../../../verifiers/hybrid/pool.js';
-import { satisfies } from '../../../verifiers/hybrid/rank-key.js';
-import type { Condition, StageMeasure, Term } from '../../../verifiers/hybrid/stage.js';
-import { fixedValues, type FixedValues, type GroupValues, type StepValues, type SumValues } from './step-values.js';
+import type { Condition, StageMeasure, Term } from '../../core/run/preset.js';
+import { type Entry, isEligible, patchOf, withEqualPatches } from '../../../verifiers/hybrid/entry.js';
+import { type Counted, type Knowledge, NEEDED, NOTHING_LEARNED, Pool, rateOf } from '../../../verifiers/hybrid/pool.js';
+import { satisfies } from '../../../verifiers/hybrid/stages.js';
+import type { ScoredIssue } from './scored-issue.js';
+import { type FixedValues, fixedValues, type GroupValues, type StepValues } from './step-values.js';
+
+/** What is counted in the pool, by measure. */
+const COUNTS: Readonly<Record<string, Counted>> = {
+  cluster_size: 'fingerprint',
+  syntax_cluster_size: 'syntax',
+  behaviour_cluster_size: 'behaviour',
+  dual_agreement: 'behaviour',
+};
+
+/** Measures that a pool of the drawn candidates has to work out. */
+const OF_POOL: ReadonlySet<string> = new Set(['posterior', 'p_right', 'copeland']);
 
 /** One issue's candidates as columns of numbers, each made when it is first asked for and then shared by all presets. */
 export class IssueColumns {
+  readonly entries: readonly Entry[];
+  /** Equal for copies of one patch; null where all patches are different. */
+  readonly patches: Int32Array | null;
   private readonly pool: Pool;
-  private readonly measures = new Map<StageMeasure, FixedValues | GroupValues>();
-  private readonly negatives = new Map<StageMeasure, FixedValues | GroupValues>();
-  private readonly conditions = new Map<Condition, FixedValues>();
+  private readonly columns = new Map<string, StepValues>();
 
-  constructor(readonly entries: readonly Entry[]) {
-    this.pool = poolOf('', entries);
+  constructor(
+    readonly issue: ScoredIssue,
+    readonly knowledge: Knowledge = NOTHING_LEARNED,
+  ) {
+    this.entries = withEqualPatches(issue.candidates.map(({ entry }) => entry));
+    this.pool = this.poolOf(this.entries);
+    const { codes, groups } = this.codes(patchOf);
+    this.patches = groups === codes.length ? null : codes;
   }
 
-  /** @param sign −1 where less is better */
-  measured(by: StageMeasure, sign: 1 | -1): FixedValues | GroupValues {
-    const known = sign === 1 ? this.measures : this.negatives;
-    let values = known.get(by);
-    if (values === undefined) known.set(by, (values = this.make(by, sign)));
-    return values;
+  /** What a selection would see of some of them. */
+  poolOf(entries: readonly Entry[]): Pool {
+    const { instanceId, authors } = this.issue;
+    return new Pool({ instanceId, entries, authors }, this.knowledge);
+  }
+
+  /**
+   * @param sign −1 where less is better
+   * @param among those whose values matter: the others have been dropped before
+   */
+  measured(by: StageMeasure, sign: 1 | -1, among: Among): StepValues {
+    return this.column(`${among} ${sign} ${by}`, () => this.make(by, sign, among));
   }
 
   /** 1 = satisfied, 0 = not. */
-  flags(where: Condition): FixedValues {
-    let values = this.conditions.get(where);
-    if (values === undefined) {
-      values = fixedValues(this.column((entry) => (satisfies(entry, where) ? 1 : 0)));
-      this.conditions.set(where, values);
-    }
+  flags(where: Condition): StepValues {
+    return this.column(`where ${where}`, () => fixedValues(this.of((entry) => (satisfies(entry, where) ? 1 : 0))));
+  }
+
+  summed(terms: readonly Term[], among: Among): StepValues {
+    const entries = this.those(among);
+    const isComplete = terms.every(({ by }) => allOrNone(entries, (entry) => rateOf(entry, by) !== null));
+    const of = (pool: Pool, entry: Entry): number => pool.weighted(entry, terms) ?? -Infinity;
+    return isComplete ? fixedValues(this.of((entry) => of(this.pool, entry))) : { kind: 'pool', of };
+  }
+
+  private column(key: string, make: () => StepValues): StepValues {
+    let values = this.columns.get(key);
+    if (values === undefined) this.columns.set(key, (values = make()));
     return values;
   }
 
-  summed(terms: readonly Term[]): StepValues {
-    const columns = terms.map((term) => ({
-      weight: term.weight,
-      rates: this.column((entry) => rate(entry, term) ?? NaN),
-    }));
-    const known = columns.filter(({ rates }) => !rates.every(Number.isNaN));
-    const sum: SumValues = {
-      kind: 'sum',
-      rates: known.map(({ rates }) => rates),
-      weights: known.map(({ weight }) => weight),
+  private make(by: StageMeasure, sign: 1 | -1, among: Among): StepValues {
+    const counted = Object.hasOwn(COUNTS, by) ? COUNTS[by] : undefined;
+    if (counted !== undefined) {
+      const group = this.grouped(by, { key: counted, among, sign });
+      if (group !== null) return group;
+    }
+    const of = (pool: Pool, entry: Entry): number => {
+      const value = pool.value(entry, by);
+      return value === null ? -Infinity : sign * value;
     };
-    return sum.rates.some((column) => column.some(Number.isNaN)) ? sum : fixedValues(this.total(sum));
+    return this.isFixed(by, among) ? fixedValues(this.of((entry) => of(this.pool, entry))) : { kind: 'pool', of };
   }
 
-  private make(by: StageMeasure, sign: 1 | -1): FixedValues | GroupValues {
-    if (by === 'cluster_size' && hasGroups(this.pool.clusters)) {
-      return { kind: 'group', ...this.codes(({ fingerprint }) => fingerprint), sign, weights: null };
-    }
-    if (by === 'dual_agreement' && hasGroups(this.pool.behaviours)) {
-      const weights = this.column(({ reproduction }) => reproduction ?? NaN);
-      return { kind: 'group', ...this.codes(({ behaviour }) => behaviour ?? null), sign, weights };
-    }
-    return fixedValues(
-      this.column((entry) => {
-        const value = measure(this.pool, entry, by);
-        return value === null ? -Infinity : sign * value;
-      }),
-    );
+  /** Whether a candidate's value is the same in every subset: it is its own, and known of all or of none. */
+  private isFixed(by: StageMeasure, among: Among): boolean {
+    const entries = this.those(among);
+    const needed = Object.hasOwn(NEEDED, by) ? NEEDED[by] : undefined;
+    if (needed !== undefined) return entries.every((entry) => (entry[needed] ?? null) === null);
+    if (OF_POOL.has(by)) return false;
+    if ((by === 'learned' || by === 'confidence') && this.knowledge.combiner !== null) return false;
+    return allOrNone(entries, (entry) => this.pool.measure(entry, by) !== null);
   }
 
-  private total({ rates, weights }: SumValues): Float64Array {
-    const totals = new Float64Array(this.entries.length).fill(rates.length === 0 ? -Infinity : 0);
-    return totals.map((start, index) =>
-      rates.reduce((sum, column, term) => sum + (weights[term] ?? 0) * (column[index] ?? 0), start),
-    );
+  private those(among: Among): readonly Entry[] {
+    return among === 'all' ? this.entries : this.entries.filter(isEligible);
   }
 
-  private column(value: (entry: Entry) => number): Float64Array {
-    const column = new Float64Array(this.entries.length);
-    let index = 0;
-    for (const entry of this.entries) column[index++] = value(entry);
-    return column;
+  /** Null where the count of somebody is unknown. Where all sizes are 1 they are so in every subset. */
+  private grouped(
+    by: StageMeasure,
+    { key, among, sign }: { key: Counted; among: Among; sign: 1 | -1 },
+  ): FixedValues | GroupValues | null {
+    const keyOf = (entry: Entry): string | null => entry[key] ?? (key === 'syntax' ? entry.fingerprint : null);
+    const reads = by === 'dual_agreement';
+    if (this.those(among).some((entry) => keyOf(entry) === null || (reads && entry.reproduction === null))) return null;
+    const weights = reads ? this.of(({ reproduction }) => reproduction ?? 0) : null;
+    const { codes, groups } = this.codes((entry) => keyOf(entry) ?? `none: ${entry.id}`);
+    if (groups < codes.length) return { kind: 'group', codes, groups, sign, weights };
+    return fixedValues(codes.length === 0 ? new Float64Array() : this.of((_, index) => sign * (weights?.[index] ?? 1)));
   }
 
-  private codes(key: (entry: Entry) => string | null): { codes: Int32Array; groups: number } {
+  private of(value: (entry: Entry, index: number) => number): Float64Array {
+    return Float64Array.from(this.entries, value);
+  }
+
+  private codes(keyOf: (entry: Entry) => string): { codes: Int32Array; groups: number } {
     const known = new Map<string, number>();
     const codes = Int32Array.from(this.entries, (entry) => {
-      const own = key(entry);
-      if (own === null) return -1;
-      const code = known.get(own) ?? known.size;
-      known.set(own, code);
+      const key = keyOf(entry);
+      const code = known.get(key) ?? known.size;
+      known.set(key, code);
       return code;
     });
     return { codes, groups: known.size };
   }
 }
 
-/** Where all sizes are 1 they are so in every subset. */
-function hasGroups(sizes: ReadonlyMap<string, number>): boolean {
-  for (const size of sizes.values()) if (size > 1) return true;
-  return false;
+/** Whose values a stage goes by. */
+export type Among = 'all' | 'eligible';
+
+function allOrNone(entries: readonly Entry[], isKnown: (entry: Entry) => boolean): boolean {
+  const known = entries.filter(isKnown).length;
+  return known === 0 || known === entries.length;
 }

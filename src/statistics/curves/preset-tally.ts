@@ -1,4 +1,5 @@
-import { stageName, type Preset } from '../../../verifiers/hybrid/stage.js';
+import { NEEDED } from '../../../verifiers/hybrid/pool.js';
+import { stageName, type Preset } from '../../core/run/preset.js';
 import type { BestCurve, Method } from './best-at-k.js';
 import { real } from './scored-issue.js';
 import type { CoverageReport } from './coverage.js';
@@ -52,7 +53,6 @@ export class PresetTally {
 }
 
 function isUnknown(by: string, known: CoverageReport['known']): boolean {
-  const needed =
-    by === 'cluster_size' ? 'fingerprint' : by === 'dual_agreement' ? 'behaviour' : by === 'posterior' ? 'solved' : by;
+  const needed = (Object.hasOwn(NEEDED, by) ? NEEDED[by] : undefined) ?? by;
   return (known[needed] ?? (needed.includes(':') ? 0 : 1)) === 0;
 }

@@ -16,6 +16,8 @@ export interface ScoredIssue {
   readonly instanceId: string;
   /** The cluster for intervals that resample whole repositories. */
   readonly repo: string;
+  /** Author of each generated test, by its id; absent = one author. */
+  readonly authors?: ReadonlyMap<string, string> | undefined;
   readonly candidates: readonly LabelledEntry[];
   /** Candidates that have no label: of them nothing is known, and they are in no rate. */
   readonly ungraded: number;

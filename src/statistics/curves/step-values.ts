@@ -1,6 +1,7 @@
 import type { Entry } from '../../../verifiers/hybrid/entry.js';
+import type { Pool } from '../../../verifiers/hybrid/pool.js';
 
-/** Values by candidate, higher better, −∞ = unknown: the same in every subset of the pool. */
+/** Values by candidate, higher better, −∞ = unknown for all: the same in every subset of the pool. */
 export interface FixedValues {
   readonly kind: 'fixed';
   readonly values: Float64Array;
@@ -8,36 +9,25 @@ export interface FixedValues {
   readonly constant: boolean;
 }
 
-/** Values that depend on who else was drawn: how many of the subset carry the candidate's code (−1 = none). */
+/** Values that depend on who else was drawn: how many of the subset carry the candidate's code. */
 export interface GroupValues {
   readonly kind: 'group';
   readonly codes: Int32Array;
   readonly groups: number;
   /** −1 for `min`. */
   readonly sign: number;
-  /** Null: the count itself; else the weight × √count, NaN = unknown. */
+  /** Null: the count itself; else the weight × √count. */
   readonly weights: Float64Array | null;
 }
 
-/** Σ weight × rate over the terms that somebody still in the running has; NaN = unknown. */
-export interface SumValues {
-  readonly kind: 'sum';
-  readonly rates: readonly Float64Array[];
-  readonly weights: readonly number[];
+/** Values that only a pool of the drawn candidates can tell, as a posterior or what stands in for an unknown one. */
+export interface PoolValues {
+  readonly kind: 'pool';
+  /** Higher is better, −∞ = unknown for all. */
+  readonly of: (pool: Pool, entry: Entry) => number;
 }
 
-/** Scores of the first `k` of `drawn`, written to `scores` by candidate; higher is better, −∞ = unknown. */
-export type SubsetScorer = (drawn: Int32Array, k: number, scores: Float64Array) => void;
-
-/** Prepares the scores of one issue's subsets, for measures of a combiner that looks at the whole pool. */
-export type PoolScorer = (entries: readonly Entry[], by: 'learned' | 'confidence') => SubsetScorer;
-
-export interface ScoredValues {
-  readonly kind: 'scored';
-  readonly score: SubsetScorer;
-}
-
-export type StepValues = FixedValues | GroupValues | SumValues | ScoredValues;
+export type StepValues = FixedValues | GroupValues | PoolValues;
 
 export function fixedValues(values: Float64Array): FixedValues {
   const first = values[0];

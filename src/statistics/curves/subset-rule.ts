@@ -1,6 +1,7 @@
-import { topCount } from '../../../verifiers/hybrid/run-stage.js';
+import { topCount } from '../../../verifiers/hybrid/stages.js';
+import type { IssueColumns } from './issue-columns.js';
 import { real, whole } from './scored-issue.js';
-import type { GroupValues, StepValues, SumValues } from './step-values.js';
+import type { GroupValues, StepValues } from './step-values.js';
 import type { Step } from './steps.js';
 
 /**
@@ -16,9 +17,10 @@ export class SubsetRule {
   /** @param labels 1 = right, by candidate */
   constructor(
     private readonly steps: readonly Step[],
+    private readonly columns: IssueColumns,
     private readonly labels: Float64Array,
   ) {
-    this.scores = new StepScores(steps, labels.length);
+    this.scores = new StepScores(steps, columns);
     this.left = new Int32Array(labels.length);
     this.judged = labels.slice();
   }
@@ -32,18 +34,17 @@ export class SubsetRule {
     for (let index = 0; index < this.steps.length && size > 0; index += 1) {
       const step = this.steps[index];
       if (step === undefined) break;
-      if (step.values.kind === 'sum') this.scores.sum(index, this.left, size);
-      size = this.kept(step, index, size, k);
+      size = this.kept(step, index, size, drawn.subarray(0, k));
     }
     let right = 0;
     for (let i = 0; i < size; i += 1) right += real(this.judged, whole(this.left, i));
     return size === 0 ? 0 : right / size;
   }
 
-  private kept(step: Step, index: number, size: number, k: number): number {
+  private kept(step: Step, index: number, size: number, drawn: Int32Array): number {
     switch (step.op) {
       case 'top':
-        return this.cut(index, size, topCount(step.n, k));
+        return this.cut(index, size, topCount(step.n, this.patchesIn(drawn)));
       case 'best': {
         const best = this.highest(index, size);
         return step.mayEmpty && best === 0 ? 0 : this.filter(index, size, best - step.within);
@@ -74,23 +75,40 @@ export class SubsetRule {
     return kept;
   }
 
-  /** Keeps the n best by this step and those after it; a tie that the cut splits shares its mean label. */
+  /** Keeps the n best patches by this step and those after it; a tie that the cut splits shares its mean label. */
   private cut(index: number, size: number, n: number): number {
     if (size <= n || this.highest(index, size) === -Infinity) return size;
-    for (let next = index + 1; next < this.steps.length; next += 1) this.scores.sum(next, this.left, size);
-    this.left.subarray(0, size).sort((a, b) => this.compareFrom(index, a, b));
-    const last = whole(this.left, n - 1);
-    const isTied = (at: number): boolean => this.compareFrom(index, last, whole(this.left, at)) === 0;
-    let [start, end] = [n - 1, n];
-    while (start > 0 && isTied(start - 1)) start -= 1;
-    while (end < size && isTied(end)) end += 1;
-    if (end > n) this.shareLabel(this.left.subarray(start, end));
-    return n;
+    const left = this.left.subarray(0, size).sort((a, b) => this.compareFrom(index, a, b) || a - b);
+    const [inside, border] = this.firstPatches(left, n);
+    const tied = [...left].filter((candidate) => this.compareFrom(index, border, candidate) === 0);
+    if (tied.some((candidate) => !inside.has(this.patch(candidate)))) this.shareLabel(tied);
+    let kept = 0;
+    for (const candidate of left.slice()) if (inside.has(this.patch(candidate))) this.left[kept++] = candidate;
+    return kept;
   }
 
-  private shareLabel(tied: Int32Array): void {
-    let sum = 0;
-    for (const candidate of tied) sum += real(this.judged, candidate);
+  /** The first n different patches, and the candidate that brought the last of them. */
+  private firstPatches(sorted: Int32Array, n: number): [ReadonlySet<number>, number] {
+    const inside = new Set<number>();
+    let last = -1;
+    for (const candidate of sorted) {
+      if (inside.size === n) break;
+      if (!inside.has(this.patch(candidate))) last = candidate;
+      inside.add(this.patch(candidate));
+    }
+    return [inside, last];
+  }
+
+  private patch(candidate: number): number {
+    return this.columns.patches === null ? candidate : whole(this.columns.patches, candidate);
+  }
+
+  private patchesIn(drawn: Int32Array): number {
+    return this.columns.patches === null ? drawn.length : new Set(drawn.map((each) => this.patch(each))).size;
+  }
+
+  private shareLabel(tied: readonly number[]): void {
+    const sum = tied.reduce((total, candidate) => total + real(this.judged, candidate), 0);
     for (const candidate of tied) this.judged[candidate] = sum / tied.length;
   }
 
@@ -107,15 +125,21 @@ export class SubsetRule {
 }
 
 /** The values each step goes by, for one draw of candidates after the other. */
-export class StepScores {
+class StepScores {
   private readonly values: readonly StepValues[];
   private readonly current: readonly Float64Array[];
   private readonly counts: readonly Int32Array[];
+  private readonly asksPool: boolean;
 
-  constructor(steps: readonly Step[], n: number) {
+  constructor(
+    steps: readonly Step[],
+    private readonly columns: IssueColumns,
+  ) {
+    const n = columns.entries.length;
     this.values = steps.map(({ values }) => values);
     this.current = this.values.map((values) => (values.kind === 'fixed' ? values.values : new Float64Array(n)));
     this.counts = this.values.map((values) => new Int32Array(values.kind === 'group' ? values.groups : 0));
+    this.asksPool = this.values.some(({ kind }) => kind === 'pool');
   }
 
   /** By candidate; only those of the draw mean anything. */
@@ -125,17 +149,23 @@ export class StepScores {
 
   /** Fills what depends on the whole draw, before anybody of it is dropped. */
   draw(drawn: Int32Array, k: number): void {
+    if (this.asksPool) this.fillByPool(drawn.subarray(0, k));
     for (let index = 0; index < this.values.length; index += 1) {
       const values = this.values[index];
-      if (values?.kind === 'scored') values.score(drawn, k, this.of(index));
       if (values?.kind === 'group') this.fillGroups(values, drawn, k, index);
     }
   }
 
-  /** Fills a weighted sum for those still in the running; other steps stay as they are. */
-  sum(index: number, left: Int32Array, size: number): void {
-    const values = this.values[index];
-    if (values?.kind === 'sum') fillSums(values, left.subarray(0, size), this.of(index));
+  private fillByPool(drawn: Int32Array): void {
+    const entries = Array.from(drawn, (candidate) => this.columns.entries[candidate]).filter(
+      (each) => each !== undefined,
+    );
+    const pool = this.columns.poolOf(entries);
+    for (const [index, values] of this.values.entries()) {
+      if (values.kind !== 'pool') continue;
+      const scores = this.of(index);
+      for (const [at, entry] of entries.entries()) scores[whole(drawn, at)] = values.of(pool, entry);
+    }
   }
 
   private fillGroups({ codes, weights, sign }: GroupValues, drawn: Int32Array, k: number, index: number): void {
@@ -144,26 +174,12 @@ export class StepScores {
     counts.fill(0);
     for (let i = 0; i < k; i += 1) {
       const code = whole(codes, whole(drawn, i));
-      if (code >= 0) counts[code] = whole(counts, code) + 1;
+      counts[code] = whole(counts, code) + 1;
     }
     for (let i = 0; i < k; i += 1) {
       const candidate = whole(drawn, i);
-      const code = whole(codes, candidate);
-      const count = code < 0 ? NaN : whole(counts, code);
-      const score = weights === null ? count : real(weights, candidate) * Math.sqrt(count);
-      scores[candidate] = Number.isNaN(score) ? -Infinity : sign * score;
+      const count = whole(counts, whole(codes, candidate));
+      scores[candidate] = sign * (weights === null ? count : real(weights, candidate) * Math.sqrt(count));
     }
-  }
-}
-
-function fillSums({ rates, weights }: SumValues, left: Int32Array, scores: Float64Array): void {
-  const known = rates.map((column) => left.some((candidate) => !Number.isNaN(real(column, candidate))));
-  const nothingKnown = !known.includes(true);
-  for (const candidate of left) {
-    let sum = 0;
-    for (const [t, column] of rates.entries()) {
-      if (known[t] === true) sum += (weights[t] ?? 0) * real(column, candidate);
-    }
-    scores[candidate] = nothingKnown || Number.isNaN(sum) ? -Infinity : sum;
   }
 }

@@ -1,5 +1,5 @@
 import type { Entry } from '../../../verifiers/hybrid/entry.js';
-import { rate } from '../../../verifiers/hybrid/pool.js';
+import { rateOf } from '../../../verifiers/hybrid/pool.js';
 import { measureNamed } from '../../core/run/measure.js';
 import { aucWithin, ProbabilityQuality, type ReliabilityBin } from './ranking-quality.js';
 import { RocCurve, type RocPoint } from './ranking-quality.js';
@@ -73,7 +73,7 @@ class Tally {
     const scored = candidates.flatMap(({ entry, resolved }) => {
       const score = scoreOf(entry, measure);
       if (score === null) return [];
-      return { score, share: isProbability ? score : shareOf(entry, measure), resolved: resolved === true };
+      return { score, share: isProbability ? score : shareOf(entry, measure), resolved };
     });
     if (scored.length === 0) return;
     this.scored += scored.length;
@@ -98,6 +98,6 @@ function scoreOf(entry: Entry, measure: string): number | null {
 /** A count as a share of what it goes up to; null where that is unknown, and for other scores. */
 function shareOf(entry: Entry, measure: string): number | null {
   if (measureNamed(measure).unit !== 'count') return null;
-  const share = rate(entry, { by: measure, weight: 1 });
+  const share = rateOf(entry, measure);
   return share === null ? null : Math.min(1, share);
 }

@@ -52,6 +52,13 @@ function Head({ measures }: Pick<EvidenceView, 'measures'>) {
           Rank
         </th>
         <th scope="col">Candidate</th>
+        <th
+          scope="col"
+          class="number"
+          title="probability that the patch is right, by everything that is known of the run"
+        >
+          P(right)
+        </th>
         {measures.map(({ name, title, meaning }) => (
           <th key={name} scope="col" class="number" title={meaning}>
             {title}
@@ -98,6 +105,7 @@ function Row({ runId, candidate, measures, letter, isSelected, isOpen, namesMode
         {isSelected && <span class="hidden"> selected</span>}
         {namesModel && model !== null && <span class="quiet id">{model}</span>}
       </th>
+      <ProbabilityRight candidate={candidate} />
       {measures.map((measure) => (
         <Score key={measure.name} candidate={candidate} measure={measure} />
       ))}
@@ -111,6 +119,21 @@ function Row({ runId, candidate, measures, letter, isSelected, isOpen, namesMode
       </td>
     </tr>
   );
+}
+
+function ProbabilityRight({ candidate }: { candidate: CandidateEvidence }) {
+  return (
+    <td class="number" title={oddsOf(candidate)}>
+      {candidate.p_right?.toFixed(3) ?? '–'}
+    </td>
+  );
+}
+
+/** What each source adds to the log-odds. */
+function oddsOf({ log_odds: odds }: CandidateEvidence): string {
+  return Object.entries(odds)
+    .map(([source, added]) => `${source} ${added < 0 ? '−' : '+'}${Math.abs(added).toFixed(2)}`)
+    .join(', ');
 }
 
 function Score({ candidate, measure }: { candidate: CandidateEvidence; measure: Measure }) {

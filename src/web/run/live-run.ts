@@ -105,6 +105,8 @@ export function liveRows(evidence: EvidenceView, live: Live): EvidenceView {
 const BLANK = {
   rank: null,
   scores: {},
+  p_right: null,
+  log_odds: {},
   flags: [],
   model: null,
   tokens: null,

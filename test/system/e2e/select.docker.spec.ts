@@ -72,7 +72,7 @@ describe('bestk select', () => {
     ]);
     expect(code).toBe(0);
     expect(stdout).toContain('Pass@1 = 1.000, Pass@1 = 1.000, Best@1 = 1.000');
-    expect(stdout).toMatch(/\* 1 +right +- +1\/1 +2\/2 +yes/);
+    expect(stdout).toMatch(/\* 1 +right +0\.\d+ +- +1\/1 +2\/2 +yes/);
   });
 
   it('goes on past patches that are unreadable, huge, out of place, or about tests alone', async () => {

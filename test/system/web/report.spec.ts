@@ -55,6 +55,7 @@ async function pageOf(repository: string, text: (plain: string) => string): Prom
         agent: null,
         prompt_hashes: { [text('judge/yes-no')]: text('abc') },
         preset: 'deepswe',
+        rule_hashes: {},
         verifiers: [text('ef'), text('eb')],
         sandbox_limits: {},
       },

@@ -42,9 +42,9 @@ describe('a benchmark report', () => {
 
   it('tells what the runs themselves returned, by their own preset', async () => {
     const { returned } = await (await world()).report();
-    // deepswe: of those that pass most of the existing tests, the one that the judge likes best.
+    // deepswe: of those that pass most of the existing tests c and d are tied, as d was not judged and counts as the median.
     expect(returned).toMatchObject({ runs: 6, without_patch: 0, right: { resolved: 0, issues: 6 } });
-    expect(returned?.deciding_stages).toEqual([{ stage: 'max execution_free', runs: 6 }]);
+    expect(returned?.deciding_stages).toEqual([{ stage: 'lowest-id', runs: 6 }]);
   });
 
   it('counts infrastructure failures apart from verdicts', async () => {
@@ -185,6 +185,7 @@ describe('hostile text in a report', () => {
     await made.run(`${evil}__r-1`, telling, {
       provenance: {
         bestk_version: evil,
+        rule_hashes: {},
         agent: null,
         test_model: null,
         verifiers: [evil],

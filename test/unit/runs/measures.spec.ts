@@ -10,7 +10,7 @@ import { Curves } from '../../../src/statistics/curves/curves.js';
 import { DEFAULT_BEST } from '../../../src/statistics/curves/best-at-k.js';
 import type { ScoredIssue } from '../../../src/statistics/curves/scored-issue.js';
 import { findPreset, parsePreset } from '../../../verifiers/hybrid/presets.js';
-import { selectBest } from '../../../verifiers/hybrid/select.js';
+import { ruleOf, selectBest } from '../../../verifiers/hybrid/select.js';
 import { candidate, RIGHT, WRONG } from '../../fixtures/calculator.js';
 
 const AGENT = 'ef:agent@some/model:free';
@@ -53,7 +53,7 @@ describe('measures that a verifier declares', () => {
 
   it('decide in a preset of a user and stand in the ranking', () => {
     const preset = parsePreset({ name: 'mine', stages: [{ stage: 'min', by: RISK }] });
-    const selection = selectBest('demo', ENTRIES, preset, new Map());
+    const selection = selectBest({ instanceId: 'demo', entries: ENTRIES }, ruleOf(preset));
     expect(selection).toMatchObject({ candidate_id: 'b', basis: 'hybrid', deciding_stage: `min ${RISK}` });
     expect(selection.ranking[1]?.scores).toMatchObject({ [AGENT]: 0.25, [RISK]: 7 });
   });

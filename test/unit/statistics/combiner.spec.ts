@@ -6,9 +6,11 @@ import { below, seededRandom } from '../../../src/core/random.js';
 import { foldsByRepo } from '../../../src/statistics/combiner/train-combiner.js';
 import type { ScoredIssue } from '../../../src/statistics/curves/scored-issue.js';
 import { trainCombiner, type Trained } from '../../../src/statistics/combiner/train-combiner.js';
-import { calibrated, Combiner, learnedPreset, withCombiner } from '../../../verifiers/hybrid/combiner.js';
-import { FEATURE_COUNT, FEATURES, featuresOf } from '../../../verifiers/hybrid/features.js';
-import { selectBest } from '../../../verifiers/hybrid/select.js';
+import { Combiner, FEATURES } from '../../../src/core/run/fitted.js';
+import { onCurve, withCombiner } from '../../../verifiers/hybrid/combiner.js';
+import { FEATURE_COUNT, featuresOf } from '../../../verifiers/hybrid/features.js';
+import { learnedPreset } from '../../../verifiers/hybrid/presets.js';
+import { ruleOf, selectBest } from '../../../verifiers/hybrid/select.js';
 import { entryOf } from '../verifiers/hybrid/entry-of.js';
 import { issueOf } from './issues.js';
 
@@ -54,7 +56,7 @@ describe('a trained combiner', () => {
   it('never lets an issue grade itself: other labels in its repository change nothing there', () => {
     const flipped = issues.map((issue) => {
       if (issue.repo !== 'o/r3') return issue;
-      return { ...issue, candidates: issue.candidates.map((each) => ({ ...each, resolved: each.resolved !== true })) };
+      return { ...issue, candidates: issue.candidates.map((each) => ({ ...each, resolved: !each.resolved })) };
     });
     const again = trainCombiner(flipped, null);
     const predictions = ({ heldOut }: Trained): (number | null | undefined)[] =>
@@ -69,7 +71,7 @@ describe('a trained combiner', () => {
     const combiner = Combiner.parse(JSON.parse(JSON.stringify(trained.combiner)));
     const [issue] = issues;
     const entries = withCombiner(issue?.candidates.map(({ entry }) => entry) ?? [], combiner);
-    const { candidate_id, confidence } = selectBest('i', entries, learnedPreset(combiner), new Map());
+    const { candidate_id, confidence } = selectBest({ instanceId: 'i', entries }, ruleOf(learnedPreset(combiner)));
     const best = Math.max(...entries.map(({ learned }) => learned ?? NaN));
     expect(entries.find(({ id }) => id === candidate_id)?.learned).toBe(best);
     expect(confidence).toBeGreaterThan(0);
@@ -79,14 +81,17 @@ describe('a trained combiner', () => {
   it('returns nothing at or below its threshold', () => {
     const strict = learnedPreset({ abstain_below: 1 });
     const entries = withCombiner(issues[0]?.candidates.map(({ entry }) => entry) ?? [], trained.combiner);
-    expect(selectBest('i', entries, strict, new Map())).toMatchObject({ candidate_id: null, basis: 'none' });
+    expect(selectBest({ instanceId: 'i', entries }, ruleOf(strict))).toMatchObject({
+      candidate_id: null,
+      basis: 'none',
+    });
   });
 
   it('is evaluated on subsets as if nothing but the subset had been sampled', () => {
     const [issue] = trained.heldOut;
     if (issue === undefined) throw new Error('no issue');
     const preset = learnedPreset({ abstain_below: null });
-    const options = { enumerateUpTo: 100, draws: 10, seed: 1, learned: trained.scorerOf };
+    const options = { enumerateUpTo: 100, draws: 10, seed: 1, knowledge: trained.knowledge };
     const { values, method } = bestAtK(issue, preset, [1, 6], options);
     const rate = issue.candidates.filter(({ resolved }) => resolved).length / 6;
     expect(method).toBe('enumerated');
@@ -134,7 +139,7 @@ describe('isotonic calibration', () => {
     fc.assert(
       fc.property(fc.array(anyPoint, { maxLength: 40 }), (points) => {
         const curve = fitIsotonic(points);
-        const values = Array.from({ length: 41 }, (_, index) => calibrated(curve, index / 4 - 5));
+        const values = Array.from({ length: 41 }, (_, index) => onCurve(curve, index / 4 - 5));
         for (const [index, value] of values.entries()) {
           expect(value).toBeGreaterThan(0);
           expect(value).toBeLessThan(1);
@@ -149,8 +154,8 @@ describe('isotonic calibration', () => {
       Array.from({ length: 1000 }, (_, i) => ({ score, resolved: i % 10 < 2 + 5 * score, weight: 1 })),
     );
     const curve = fitIsotonic(points);
-    expect(calibrated(curve, -1)).toBeCloseTo(0.2, 2);
-    expect(calibrated(curve, 2)).toBeCloseTo(0.7, 2);
+    expect(onCurve(curve, -1)).toBeCloseTo(0.2, 2);
+    expect(onCurve(curve, 2)).toBeCloseTo(0.7, 2);
   });
 });
 

@@ -26,7 +26,7 @@ function telling(id: string, repo: string): ScoredIssue {
     entryOf(`c${index}`, {
       execution_free: p,
       regression: index === 3 ? 1 : 2,
-      fingerprint: `p${index % 2}`,
+      fingerprint: index === 3 ? 'p1' : 'p0',
       patch_size: 9,
     }),
   );

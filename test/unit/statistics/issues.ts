@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import type { Entry } from '../../../verifiers/hybrid/entry.js';
-import { poolOf } from '../../../verifiers/hybrid/pool.js';
-import { compareBy } from '../../../verifiers/hybrid/rank-key.js';
-import type { Preset } from '../../../verifiers/hybrid/stage.js';
-import { selectBest } from '../../../verifiers/hybrid/select.js';
+import { withEqualPatches } from '../../../verifiers/hybrid/entry.js';
+import { Pool } from '../../../verifiers/hybrid/pool.js';
+import { compareBy } from '../../../verifiers/hybrid/stages.js';
+import type { Preset } from '../../../src/core/run/preset.js';
+import { ruleOf, selectBest } from '../../../verifiers/hybrid/select.js';
 import { labelled as withLabels, type ScoredIssue } from '../../../src/statistics/curves/scored-issue.js';
 import { anyPool, entryOf } from '../verifiers/hybrid/entry-of.js';
 
@@ -59,10 +60,13 @@ export function subsetsOf<T>(items: readonly T[], k: number): T[][] {
  * after a `top` order by what the `top` ordered by, or have no tie there.)
  */
 export function bestByEnumeration(issue: ScoredIssue, preset: Preset, k: number): number {
-  const chances = subsetsOf(issue.candidates, k).map((subset) => {
+  // What is said of a patch is said of all its copies, drawn or not.
+  const entriesOfAll = withEqualPatches(issue.candidates.map(({ entry }) => entry));
+  const candidates = issue.candidates.map((each, index) => ({ ...each, entry: entriesOfAll[index] ?? each.entry }));
+  const chances = subsetsOf(candidates, k).map((subset) => {
     const labels = new Map(subset.map(({ entry, resolved }) => [entry.id, Number(resolved)]));
     const entries = subset.map(({ entry }) => entry);
-    const { candidate_id, stages } = selectBest('i', entries, preset, new Map());
+    const { candidate_id, stages } = selectBest({ instanceId: 'i', entries }, ruleOf(preset));
     if (candidate_id === null) return 0;
     const left = stages.filter(({ name }) => name !== 'lowest-id' && name !== 'random').at(-1)?.kept ?? [
       ...labels.keys(),
@@ -76,10 +80,10 @@ export function bestByEnumeration(issue: ScoredIssue, preset: Preset, k: number)
 
 /** By id, all candidates that no stage can tell from it, itself included. */
 function twinsAmong(entries: readonly Entry[], preset: Preset): Map<string, string[]> {
-  const pool = poolOf('i', entries);
+  const pool = new Pool({ instanceId: 'i', entries });
   const compares = preset.stages
     .filter(({ stage }) => stage !== 'lowest-id' && stage !== 'random')
-    .map((stage) => compareBy(stage, pool, entries));
+    .map((stage) => compareBy(stage, pool));
   const equal = (a: Entry, b: Entry): boolean => compares.every((compare) => compare(a, b) === 0);
   return new Map(entries.map((one) => [one.id, entries.filter((other) => equal(one, other)).map(({ id }) => id)]));
 }

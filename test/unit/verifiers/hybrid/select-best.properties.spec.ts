@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { findPreset, PRESET_NAMES } from '../../../../verifiers/hybrid/presets.js';
-import { selectBest } from '../../../../verifiers/hybrid/select.js';
+import { ruleOf, selectBest } from '../../../../verifiers/hybrid/select.js';
 import { times } from '../../../fixtures/property-runs.js';
 import { anyPool } from './entry-of.js';
 
@@ -13,7 +13,9 @@ describe('every preset, on any pool', () => {
         anyPool().chain((pool) => fc.tuple(fc.constant(pool), fc.shuffledSubarray(pool, { minLength: pool.length }))),
         anyPreset,
         ([pool, shuffled], preset) => {
-          expect(selectBest('i', shuffled, preset, new Map())).toEqual(selectBest('i', pool, preset, new Map()));
+          expect(selectBest({ instanceId: 'i', entries: shuffled }, ruleOf(preset))).toEqual(
+            selectBest({ instanceId: 'i', entries: pool }, ruleOf(preset)),
+          );
         },
       ),
       { numRuns: times(200) },
@@ -23,7 +25,7 @@ describe('every preset, on any pool', () => {
   it('ranks every candidate exactly once, the winner first', () => {
     fc.assert(
       fc.property(anyPool(), anyPreset, (pool, preset) => {
-        const { candidate_id, ranking } = selectBest('i', pool, preset, new Map());
+        const { candidate_id, ranking } = selectBest({ instanceId: 'i', entries: pool }, ruleOf(preset));
         expect(ranking.map(({ rank }) => rank)).toEqual(pool.map((_, index) => index + 1));
         expect(new Set(ranking.map((each) => each.candidate_id))).toEqual(new Set(pool.map(({ id }) => id)));
         if (candidate_id !== null) expect(ranking[0]?.candidate_id).toBe(candidate_id);
@@ -36,7 +38,7 @@ describe('every preset, on any pool', () => {
     fc.assert(
       fc.property(anyPool(), anyPreset, (pool, preset) => {
         const eligible = pool.filter(({ has_source_change, applies }) => has_source_change && applies !== false);
-        const { candidate_id, basis } = selectBest('i', pool, preset, new Map());
+        const { candidate_id, basis } = selectBest({ instanceId: 'i', entries: pool }, ruleOf(preset));
         expect(candidate_id === null).toBe(eligible.length === 0);
         expect(basis === 'none').toBe(eligible.length === 0);
         if (candidate_id !== null) expect(eligible.map(({ id }) => id)).toContain(candidate_id);
@@ -48,7 +50,8 @@ describe('every preset, on any pool', () => {
     fc.assert(
       fc.property(anyPool(), anyPreset, (pool, preset) => {
         let before = pool.map(({ id }) => id);
-        for (const { kept, dropped, skipped } of selectBest('i', pool, preset, new Map()).stages) {
+        for (const { kept, dropped, skipped } of selectBest({ instanceId: 'i', entries: pool }, ruleOf(preset))
+          .stages) {
           expect([...kept, ...dropped].sort()).toEqual(before.sort());
           expect(skipped === null).toBe(dropped.length > 0);
           before = [...kept];

@@ -2,11 +2,11 @@ import { BadInputError } from '../../../../src/core/errors/errors.js';
 import type { Selection } from '../../../../src/core/run/selection.js';
 import type { Entry } from '../../../../verifiers/hybrid/entry.js';
 import { findPreset, parsePreset, PRESET_NAMES } from '../../../../verifiers/hybrid/presets.js';
-import { selectBest } from '../../../../verifiers/hybrid/select.js';
+import { ruleOf, selectBest } from '../../../../verifiers/hybrid/select.js';
 import { entryOf } from './entry-of.js';
 
 function choose(entries: Entry[], preset = 'deepswe'): Selection {
-  return selectBest('repo__1', entries, findPreset(preset), new Map());
+  return selectBest({ instanceId: 'repo__1', entries }, ruleOf(findPreset(preset)));
 }
 
 describe('the deepswe preset', () => {
@@ -41,32 +41,114 @@ describe('the deepswe preset', () => {
     expect(choose([...spoiled, ...good]).candidate_id).toBe('c3');
   });
 
-  it('breaks ties by agreement, then by the shorter patch, then by the lower id', () => {
+  it('is that of the paper: what it leaves tied goes to the lowest id', () => {
     const scores = { execution_free: 0.5, regression: 1, reproduction: 1 };
-    const agreed = choose([
-      entryOf('a', { ...scores, fingerprint: 'p', patch_size: 1 }),
-      entryOf('b', { ...scores, fingerprint: 'q', patch_size: 9 }),
-      entryOf('c', { ...scores, fingerprint: 'q', patch_size: 9 }),
+    const tied = choose([
+      entryOf('10', { ...scores, fingerprint: 'q', patch_size: 1, finished: true }),
+      entryOf('9', { ...scores, patch_size: 9, finished: false }),
+      entryOf('11', { ...scores, fingerprint: 'q', patch_size: 1, finished: true }),
     ]);
-    expect(agreed).toMatchObject({ candidate_id: 'b', deciding_stage: 'max cluster_size' });
-    const short = choose([entryOf('a', { ...scores, patch_size: 2 }), entryOf('b', { ...scores, patch_size: 1 })]);
-    expect(short).toMatchObject({ candidate_id: 'b', deciding_stage: 'min patch_size' });
-    const tied = choose([entryOf('10', scores), entryOf('9', scores)]);
     expect(tied).toMatchObject({ candidate_id: '9', deciding_stage: 'lowest-id', basis: 'hybrid' });
   });
+});
 
-  it('sets aside a candidate that did not submit, unless none did', () => {
-    const better = entryOf('a', { execution_free: 0.9, finished: false });
-    const finished = entryOf('b', { execution_free: 0.1, finished: true });
-    expect(choose([better, finished]).candidate_id).toBe('b');
-    const alone = choose([better, entryOf('c', { execution_free: 0.2, finished: false })]);
-    expect(alone.candidate_id).toBe('a');
-    expect(alone.stages.find(({ name }) => name === 'finished')?.skipped).toContain('all 2 are kept');
+describe('an unknown value', () => {
+  it('is no worse than a known one: a judge that abstained beats one that said no', () => {
+    const selection = choose(
+      [entryOf('refused', { execution_free: 0.02 }), entryOf('unknown'), entryOf('good', { execution_free: 0.9 })],
+      'ef-only',
+    );
+    expect(selection.ranking.map(({ candidate_id }) => candidate_id)).toEqual(['good', 'unknown', 'refused']);
   });
 
-  it('ranks an abstention after every known value, zero included', () => {
-    const selection = choose([entryOf('a'), entryOf('b', { execution_free: 0 })]);
-    expect(selection).toMatchObject({ candidate_id: 'b', deciding_stage: 'max execution_free' });
+  it('stands in the middle of those that are known, so a lost regression run is not a lost regression', () => {
+    const regression = { regression_out_of: 40 };
+    const selection = choose([
+      entryOf('broken', { ...regression, regression: 10 }),
+      entryOf('lost', { execution_free: 0.9 }),
+      entryOf('kept', { ...regression, regression: 40, execution_free: 0.1 }),
+      entryOf('also', { ...regression, regression: 40, execution_free: 0.2 }),
+    ]);
+    expect(selection.stages.find(({ name }) => name === 'max regression')).toMatchObject({ dropped: ['broken'] });
+    expect(selection.candidate_id).toBe('lost');
+  });
+
+  it('of a term counts as the median of its rates', () => {
+    const totals = { regression_out_of: 10, reproduction_out_of: 10 };
+    const entries = [
+      entryOf('a', { ...totals, regression: 10, reproduction: 4 }),
+      entryOf('b', { ...totals, regression: null, reproduction: 9 }),
+      entryOf('c', { ...totals, regression: 2, reproduction: 1 }),
+    ];
+    expect(choose(entries, 'kimi').ranking.map(({ candidate_id }) => candidate_id)).toEqual(['b', 'a', 'c']);
+  });
+});
+
+describe('equal patches', () => {
+  it('are one: four copies of a wrong patch take one place of the top n', () => {
+    const copies = ['a', 'b', 'c', 'd'].map((id) =>
+      entryOf(id, { fingerprint: 'wrong', execution_free: 0.9, reproduction: 0 }),
+    );
+    const others = [0.5, 0.4].map((p, i) =>
+      entryOf(`e${i}`, { fingerprint: `p${i}`, execution_free: p, reproduction: 3 }),
+    );
+    const selection = choose([...copies, ...others, entryOf('f', { execution_free: 0.1, reproduction: 9 })]);
+    expect(selection).toMatchObject({ candidate_id: 'e0', deciding_stage: 'max execution_free' });
+    expect(selection.stages.find(({ name }) => name === 'top execution_free')?.dropped).toEqual(['f']);
+  });
+
+  it('have the mean of what a judge said of each', () => {
+    const entries = [
+      entryOf('lucky', { fingerprint: 'p', execution_free: 0.95 }),
+      entryOf('twin', { fingerprint: 'p', execution_free: 0.15 }),
+      entryOf('steady', { fingerprint: 'q', execution_free: 0.7 }),
+    ];
+    expect(choose(entries, 'ef-only')).toMatchObject({ candidate_id: 'steady' });
+  });
+});
+
+describe('rules of ours', () => {
+  it.each(['latent', 'bayes'])(
+    '%s: an unsubmitted patch that passes all tests beats a submitted one that passes none',
+    (name) => {
+      const tests = { reproduction_out_of: 10 };
+      const ten = Array.from({ length: 10 }, (_, index) => `t${index}`);
+      const entries = [
+        entryOf('passes', { ...tests, reproduction: 10, solved: ten, finished: false }),
+        entryOf('fails', { ...tests, reproduction: 0, solved: [], finished: true }),
+      ];
+      expect(choose(entries, name).candidate_id).toBe('passes');
+    },
+  );
+
+  it.each(['latent', 'bayes'])('%s: among equals what most candidates do comes before size', (name) => {
+    const tests = { reproduction: 1, reproduction_out_of: 1, solved: ['t'] };
+    const entries = [
+      entryOf('a', { ...tests, fingerprint: 'p', behaviour: 'short', patch_size: 1 }),
+      entryOf('b', { ...tests, fingerprint: 'q', behaviour: 'common', patch_size: 9 }),
+      entryOf('c', { ...tests, fingerprint: 'r', behaviour: 'common', patch_size: 9 }),
+    ];
+    expect(choose(entries, name)).toMatchObject({ candidate_id: 'b', deciding_stage: 'lowest-id' });
+  });
+
+  it('latent and bayes do not lose a patch to one test in five thousand', () => {
+    const suite = { regression_out_of: 5_000, reproduction_out_of: 2 };
+    const entries = [
+      entryOf('nearly', { ...suite, regression: 4_999, reproduction: 2, solved: ['s', 't'] }),
+      entryOf('all', { ...suite, regression: 5_000, reproduction: 0, solved: [] }),
+    ];
+    expect(choose(entries, 'latent').candidate_id).toBe('nearly');
+    expect(choose(entries, 'bayes').candidate_id).toBe('nearly');
+  });
+
+  it('copeland drops patches without a yes and takes the one that beats most others', () => {
+    const entries = [
+      entryOf('strong', { execution_free: 0.6, beats: ['mid', 'weak'] }),
+      entryOf('mid', { execution_free: 0.9, beats: ['weak'] }),
+      entryOf('weak', { execution_free: 0.5, beats: [] }),
+      entryOf('no', { execution_free: 0, beats: ['strong', 'mid', 'weak'] }),
+    ];
+    expect(choose(entries, 'copeland')).toMatchObject({ candidate_id: 'strong', deciding_stage: 'max copeland' });
   });
 });
 
@@ -78,9 +160,11 @@ describe('what is left to decide', () => {
   });
 
   it('says that only tie-breaks decided when every verifier abstained', () => {
-    const selection = choose([entryOf('a', { patch_size: 9 }), entryOf('b', { patch_size: 3 })]);
+    const entries = [entryOf('a', { patch_size: 9 }), entryOf('b', { patch_size: 3 })];
+    const selection = choose(entries, 'latent');
     expect(selection).toMatchObject({ candidate_id: 'b', basis: 'fallback', deciding_stage: 'min patch_size' });
-    expect(selection.stages.find(({ name }) => name === 'max regression')?.skipped).toContain('unknown for every');
+    expect(selection.stages.find(({ name }) => name === 'max posterior')?.skipped).toContain('unknown for every');
+    expect(choose(entries, 'bayes').basis).toBe('fallback');
   });
 
   it('names the stage after which only one patch was left, though several candidates wrote it', () => {
@@ -166,7 +250,8 @@ describe('other presets', () => {
         { stage: 'max', by: 'learned' },
       ],
     });
-    const run = (p: number): Selection => selectBest('i', [entryOf('a', { learned: p })], preset, new Map());
+    const run = (p: number): Selection =>
+      selectBest({ instanceId: 'i', entries: [entryOf('a', { learned: p })] }, ruleOf(preset));
     expect(run(0.6)).toMatchObject({ candidate_id: 'a', confidence: 0.6 });
     expect(run(0.4)).toMatchObject({ candidate_id: null, basis: 'none' });
   });

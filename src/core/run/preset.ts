@@ -1,14 +1,27 @@
 import { z } from 'zod';
-import { MeasureName } from '../../src/core/run/measure.js';
+import { MeasureName } from './measure.js';
 
 /**
- * What a stage can measure: any measure that a verifier gives, by name, and what follows from the pool. `cluster_size`: candidates of the pool with the same fingerprint. `dual_agreement`:
- * tests solved × √(candidates that solved the same tests), CodeT's score. `posterior`: P(right) from the whole matrix of
- * outcomes by the latent model. `learned`: P(resolved) by a combiner, `confidence`: the
- * same if this is the one returned.
+ * What a stage can measure: any measure that a verifier gives, by name, and what follows from patch and pool. `cluster_size`,
+ * `syntax_cluster_size`, `behaviour_cluster_size`: candidates with the same change, with the same syntax tree, with the same
+ * behaviour. `dual_agreement`: tests solved × √(candidates that solved the same tests), CodeT's score. `copeland`:
+ * candidates that it beats in pairs. `posterior`: P(right) by what was executed alone, `p_right`: by everything known.
+ * `learned`: P(right) by a combiner, `confidence`: the same if this is the one returned.
  */
 export const StageMeasure = z.union([
-  z.enum(['patch_size', 'cluster_size', 'steps', 'dual_agreement', 'posterior', 'learned', 'confidence']),
+  z.enum([
+    'patch_size',
+    'steps',
+    'cluster_size',
+    'syntax_cluster_size',
+    'behaviour_cluster_size',
+    'dual_agreement',
+    'copeland',
+    'posterior',
+    'p_right',
+    'learned',
+    'confidence',
+  ]),
   MeasureName,
 ]);
 export type StageMeasure = z.infer<typeof StageMeasure>;
@@ -16,7 +29,7 @@ export type StageMeasure = z.infer<typeof StageMeasure>;
 export const Condition = z.enum(['has-source-change', 'applies', 'finished']);
 export type Condition = z.infer<typeof Condition>;
 
-/** How many `top` keeps of K candidates: `deepswe` = max(3, ⌊K/2⌋), `half` = max(1, ⌊K/2⌋), or a number. */
+/** How many patches `top` keeps of K different ones: `deepswe` = max(3, ⌊K/2⌋), `half` = max(1, ⌊K/2⌋), or a number. */
 export const TopCount = z.union([z.enum(['deepswe', 'half']), z.int().positive()]);
 export type TopCount = z.infer<typeof TopCount>;
 
@@ -27,10 +40,14 @@ export const Term = z.strictObject({
 });
 export type Term = z.infer<typeof Term>;
 
+/** Values this close to the best are tied with it. */
+const Tolerance = z.number().min(0).default(0);
+
 /**
  * One step of a selection rule, as data. Filters: `keep`, `above`. Rankers keep the best and everyone tied with it:
- * `max`, `min`, `weighted`; `top` keeps the n best, ties broken by the stages that follow it. `lowest-id` and `random`
- * leave one. Where a measure is unknown for everybody the stage is skipped.
+ * `max`, `min`, `weighted`; `top` keeps the n best patches, ties broken by the stages that follow it. `lowest-id` and
+ * `random` leave one. An unknown value counts as the median of the pool's known ones; where a measure is unknown for
+ * everybody the stage is skipped.
  */
 export const Stage = z.discriminatedUnion('stage', [
   z.strictObject({ stage: z.literal('keep'), where: Condition }),
@@ -42,13 +59,12 @@ export const Stage = z.discriminatedUnion('stage', [
     otherwise: z.enum(['keep-all', 'none']).default('keep-all'),
   }),
   z.strictObject({ stage: z.literal('top'), by: StageMeasure, n: TopCount }),
-  z.strictObject({ stage: z.literal('max'), by: StageMeasure }),
-  z.strictObject({ stage: z.literal('min'), by: StageMeasure }),
+  z.strictObject({ stage: z.literal('max'), by: StageMeasure, within: Tolerance }),
+  z.strictObject({ stage: z.literal('min'), by: StageMeasure, within: Tolerance }),
   z.strictObject({
     stage: z.literal('weighted'),
     of: z.array(Term).min(1),
-    /** Sums this close to the best are tied with it. */
-    within: z.number().min(0).default(0),
+    within: Tolerance,
   }),
   z.strictObject({ stage: z.literal('random'), seed: z.int().default(0) }),
   z.strictObject({ stage: z.literal('lowest-id') }),

@@ -1,0 +1,190 @@
+import { grouped } from '../../src/core/grouped.js';
+import type { JudgeLikelihood, Likelihoods, Rates } from '../../src/core/run/fitted.js';
+import { EXECUTION_FREE, measureNamed, REGRESSION } from '../../src/core/run/measure.js';
+import type { Entry } from './entry.js';
+import { BetaTable, type TestColumn } from './test-evidence.js';
+
+/** What is assumed without labels, all of it weak; docs/posterior.md has the source of each number. */
+export const STATED: Likelihoods = {
+  share: [0.3, 0.3],
+  judges: {},
+  existing_tests: { right: [9, 1], wrong: [2, 1] },
+  generated_tests: { '*': { right: [9, 1], wrong: [1, 2] } },
+  test_correlation: 0.3,
+  submitted: { right: [19, 1], wrong: [17, 3] },
+};
+
+/** A judge without labels, and the most that it may move the odds by, as a logarithm; and one with labels. */
+const STATED_JUDGE: JudgeLikelihood = { intercept: 0, slope: 0.5 };
+const MOST_STATED = 2;
+const MOST_FITTED = 4;
+/** Nearer to 0 and to 1 a judge's probability says nothing more. */
+const SUREST = 0.005;
+/** Judges err alike: each of J weighs 1 / (1 + (J − 1) × this), the design effect (Kish 1965). */
+const JUDGE_CORRELATION = 0.5;
+/** Chance that another candidate makes the same change as a right one, and as a wrong one. */
+const SAME_CHANGE: Rates = { right: [0.05, 1.3], wrong: [0.03, 7.5] };
+/** The existing tests count as kept while no larger share of them than this is lost. */
+const LOSS_TOLERATED = 0.001;
+/** What would move the odds by less than this either way is left out. */
+const MUTED = Math.log(1.25);
+
+/** What one source says of each patch alone: the log of how much likelier it is if the patch is right. */
+export interface Source {
+  readonly name: string;
+  readonly leanings: readonly number[];
+}
+
+/** The candidates that are one patch, in any order. */
+export type Copies = readonly Entry[];
+
+/** What is known of each patch by itself, source by source; sources that nobody has are left out. */
+export function sourcesOf(patches: readonly Copies[], likelihoods: Likelihoods): readonly Source[] {
+  const judges = judgesOf(patches);
+  const weight = 1 / (1 + (judges.length - 1) * JUDGE_CORRELATION);
+  const sources: Source[] = [
+    ...judges.map((name) => ({
+      name,
+      leanings: patches.map(([entry]) => weight * judged(probability(entry, name), likelihoods.judges[name])),
+    })),
+    { name: REGRESSION.name, leanings: patches.map(([entry]) => held(keptTests(entry), likelihoods.existing_tests)) },
+    { name: 'votes', leanings: votes(patches) },
+    { name: 'submitted', leanings: patches.map((copies) => held(submitted(copies), likelihoods.submitted)) },
+  ];
+  return sources.filter(({ leanings }) => leanings.some((leaning) => leaning !== 0));
+}
+
+/** Measures by which somebody was judged; the mean of several is not one more. */
+export function judgesOf(patches: readonly Copies[]): readonly string[] {
+  const named = new Set(
+    patches.flatMap(([entry]) =>
+      Object.entries(entry?.measures ?? {}).flatMap(([name, p]) =>
+        p !== null && measureNamed(name).kind === 'judge' ? [name] : [],
+      ),
+    ),
+  );
+  return named.size > 0 ? [...named].sort() : [EXECUTION_FREE.name];
+}
+
+/** P(right) by one judge; null when it abstained. */
+export function probability(entry: Entry | undefined, judge: string): number | null {
+  if (judge === EXECUTION_FREE.name) return entry?.execution_free ?? null;
+  return entry?.measures?.[judge] ?? null;
+}
+
+function judged(p: number | null, fitted: JudgeLikelihood | undefined): number {
+  if (p === null) return 0;
+  const { intercept, slope } = fitted ?? STATED_JUDGE;
+  const most = fitted === undefined ? MOST_STATED : MOST_FITTED;
+  return Math.min(most, Math.max(-most, intercept + slope * logitOf(p)));
+}
+
+/** Of a judge's probability, kept from the ends. */
+export function logitOf(p: number): number {
+  const kept = Math.min(1 - SUREST, Math.max(SUREST, p));
+  return Math.log(kept / (1 - kept));
+}
+
+/** Whether it keeps the existing tests that passed on base, up to a tolerance; null when unknown. */
+export function keptTests(entry: Entry | undefined): boolean | null {
+  const { regression = null, regression_out_of: total = null } = entry ?? {};
+  return regression === null || total === null ? null : total - regression <= total * LOSS_TOLERATED;
+}
+
+/** A patch that any agent submitted was submitted. */
+export function submitted(copies: Copies): boolean | null {
+  if (copies.some(({ finished }) => finished === true)) return true;
+  return copies.some(({ finished }) => finished === false) ? false : null;
+}
+
+/** Log-likelihood ratio of something that holds or does not; 0 when unknown, or when it tells next to nothing. */
+function held(holds: boolean | null, { right, wrong }: Rates): number {
+  if (holds === null) return 0;
+  const ratios = [true, false].map((outcome) => Math.log(mean(right, outcome) / mean(wrong, outcome)));
+  if (ratios.every((ratio) => Math.abs(ratio) < MUTED)) return 0;
+  return (holds ? ratios[0] : ratios[1]) ?? 0;
+}
+
+function mean([a, b]: Rates['right'], holds: boolean): number {
+  return (holds ? a : b) / (a + b);
+}
+
+/**
+ * Of the K − 1 other candidates n make the same change: Beta-binomial with the rates of right and of wrong patches. Changes
+ * are the same when their syntax trees are.
+ */
+function votes(patches: readonly Copies[]): readonly number[] {
+  const candidates = patches.flat().length;
+  const sizes = grouped(patches.flat(), (entry) => entry.syntax ?? entry.fingerprint ?? `id ${entry.id}`);
+  const known = patches.flat().some(({ fingerprint }) => fingerprint !== null);
+  if (!known || candidates < 2) return patches.map(() => 0);
+  const [right, wrong] = [new BetaTable(SAME_CHANGE.right, candidates), new BetaTable(SAME_CHANGE.wrong, candidates)];
+  return patches.map(([entry]) => {
+    if (entry === undefined || entry.fingerprint === null) return 0;
+    const same = (sizes.get(entry.syntax ?? entry.fingerprint)?.length ?? 1) - 1;
+    const others = candidates - 1 - same;
+    return right.log(same, others) - wrong.log(same, others);
+  });
+}
+
+/** The generated tests' outcomes, a column each, and the names of those that have one. */
+export interface TestColumns {
+  readonly columns: readonly TestColumn[];
+  /** Names of the first columns; those after them are tests that nobody solved, whose names are not known. */
+  readonly names: readonly string[];
+}
+
+/**
+ * A column for each admitted generated test. Tests of one author repeat each other: m of them are raised to the power of
+ * 1 / (1 + (m − 1) × correlation), so that they weigh as much as so many independent ones (the design effect, Kish 1965).
+ * @param authors by test id; absent = one author
+ */
+export function testColumns(
+  patches: readonly Copies[],
+  { generated_tests: rates, test_correlation: correlation }: Likelihoods,
+  authors: ReadonlyMap<string, string> | undefined,
+): TestColumns {
+  const entries = patches.map(([entry]) => entry);
+  const names = [...new Set(entries.flatMap((entry) => [...(entry?.solved ?? []), ...(entry?.failed ?? [])]))].sort();
+  const total = entries.reduce((most, entry) => Math.max(most, ran(entry) ? (entry?.reproduction_out_of ?? 0) : 0), 0);
+  const unnamed = Math.max(0, total - names.length);
+  const authorOf = (name: string): string => authors?.get(name) ?? '*';
+  const written = grouped([...names, ...Array.from({ length: unnamed }, () => '')], authorOf);
+  const columnOf = (author: string, outcomes: readonly (boolean | null)[]): TestColumn => ({
+    outcomes,
+    weight: 1 / (1 + ((written.get(author)?.length ?? 1) - 1) * correlation),
+    rates: rates[author] ?? rates['*'] ?? UNKNOWN_AUTHOR,
+  });
+  const solved = entries.map((entry) => new Set(entry?.solved ?? []));
+  const failed = entries.map((entry) => ((entry?.failed ?? null) === null ? null : new Set(entry?.failed)));
+  const outcome = (name: string, patch: number): boolean | null => {
+    if (!ran(entries[patch])) return null;
+    if (solved[patch]?.has(name) === true) return true;
+    const against = failed[patch] ?? null;
+    return against === null || against.has(name) ? false : null;
+  };
+  return {
+    columns: [
+      ...names.map((name) =>
+        columnOf(
+          authorOf(name),
+          entries.map((_, patch) => outcome(name, patch)),
+        ),
+      ),
+      ...Array.from({ length: unnamed }, () =>
+        columnOf(
+          '*',
+          entries.map((entry, patch) => (ran(entry) && failed[patch] === null ? false : null)),
+        ),
+      ),
+    ],
+    names,
+  };
+}
+
+const UNKNOWN_AUTHOR: Rates = { right: [9, 1], wrong: [1, 2] };
+
+/** Whether generated tests ran on it. */
+function ran(entry: Entry | undefined): boolean {
+  return (entry?.solved ?? null) !== null;
+}

@@ -1,0 +1,146 @@
+import { grouped } from '../../src/core/grouped.js';
+import type { Likelihoods } from '../../src/core/run/fitted.js';
+import { REGRESSION, REPRODUCTION } from '../../src/core/run/measure.js';
+import { type Assignments, assignments, type PoolModel } from './assignments.js';
+import { type Entry, isEligible, patchOf } from './entry.js';
+import { type Copies, type Source, sourcesOf, type TestColumns, testColumns } from './evidence.js';
+import type { TestColumn } from './test-evidence.js';
+
+/** P(right) of a patch that is as good as any test can tell, and of one that is not. */
+const [GOOD_RIGHT, BAD_RIGHT] = [0.9, 0.02];
+
+/** What is believed of a pool's candidates. */
+export interface Beliefs {
+  /** P(right) by candidate, 0..1; 0 for one that cannot be returned. */
+  readonly right: ReadonlyMap<string, number>;
+  /** By candidate, what each source adds to the log-odds of being right: they add up to the log-odds of `right`. */
+  readonly logOdds: ReadonlyMap<string, Readonly<Record<string, number>>>;
+  /** P(telling), P(indifferent), P(toxic) by generated test; empty unless `executedOnly`. */
+  readonly kinds: ReadonlyMap<string, readonly [number, number, number]>;
+  /** P(at least one candidate is right), 0..1. */
+  readonly any: number;
+  readonly method: Assignments['method'];
+  /** Largest difference between Markov chains in any probability; 0 when none were needed. */
+  readonly spread: number;
+}
+
+export interface BeliefOptions {
+  readonly likelihoods: Likelihoods;
+  /** Author of each generated test; absent = one author. */
+  readonly authors?: ReadonlyMap<string, string> | undefined;
+  /** By the tests that were executed alone, and what those were worth: no judge, no votes, no facts. */
+  readonly executedOnly?: boolean;
+}
+
+/**
+ * P(right) of every candidate from all that is known of the pool (docs/posterior.md). Sources are added one after the
+ * other, generated tests last; each is credited with what it changed.
+ * @param entries after `withEqualPatches`: equal patches are one patch
+ */
+export function beliefsOf(entries: readonly Entry[], options: BeliefOptions): Beliefs {
+  const byPatch = grouped(entries.filter(isEligible), patchOf);
+  const patches = [...byPatch.keys()].sort().map((patch) => byPatch.get(patch) ?? []);
+  const { likelihoods, authors, executedOnly = false } = options;
+  const sources = sourcesOf(patches, likelihoods).filter(({ name }) => !executedOnly || name === REGRESSION.name);
+  const tests = testColumns(patches, likelihoods, authors);
+  const steps = stepsOf(patches, { sources, tests, likelihoods, kinds: executedOnly });
+  const last = steps.at(-1) as Step;
+  const [right, logOdds] = [new Map<string, number>(), new Map<string, Readonly<Record<string, number>>>()];
+  for (const { id } of entries) {
+    right.set(id, 0);
+    logOdds.set(id, {});
+  }
+  for (const [patch, copies] of patches.entries()) {
+    const odds = oddsBySource(steps, patch);
+    for (const { id } of copies) {
+      right.set(id, last.right[patch] ?? 0);
+      logOdds.set(id, odds);
+    }
+  }
+  const kinds = new Map(tests.names.map((name, test) => [name, last.kinds[test] ?? NO_KIND]));
+  return { right, logOdds, kinds, any: 1 - last.allWrong, method: last.method, spread: last.spread };
+}
+
+const NO_KIND = [0, 0, 0] as const;
+
+/** What is believed after a source was added. */
+interface Step extends Pick<Assignments, 'allWrong' | 'kinds' | 'method' | 'spread'> {
+  readonly source: string;
+  /** P(right) by patch. */
+  readonly right: readonly number[];
+}
+
+interface Known {
+  readonly sources: readonly Source[];
+  readonly tests: TestColumns;
+  readonly likelihoods: Likelihoods;
+  readonly kinds: boolean;
+}
+
+function stepsOf(patches: readonly Copies[], { sources, tests, likelihoods, kinds }: Known): readonly Step[] {
+  const told = patches.map(() => 0);
+  const stepBy = (source: string, columns: readonly TestColumn[] = []): Step => ({
+    source,
+    ...rightBy(told, { columns, share: likelihoods.share, kinds }),
+  });
+  const steps = [stepBy('prior')];
+  for (const { name, leanings } of sources) {
+    for (const [patch, leaning] of leanings.entries()) told[patch] = (told[patch] ?? 0) + leaning;
+    steps.push(stepBy(name));
+  }
+  if (tests.columns.length > 0) steps.push(stepBy(REPRODUCTION.name, tests.columns));
+  return steps;
+}
+
+/**
+ * Tests cannot tell every wrong patch from a right one: they speak of *good* patches, which do what is asked for as far as
+ * tests can see. A patch is right with `GOOD_RIGHT` if it is good and with `BAD_RIGHT` if not, times what is told of it.
+ */
+function rightBy(told: readonly number[], model: Pick<PoolModel, 'columns' | 'share' | 'kinds'>): Omit<Step, 'source'> {
+  const [good, bad] = [new Mixture(GOOD_RIGHT), new Mixture(BAD_RIGHT)];
+  const found = assignments({
+    leanings: Float64Array.from(told, (log) => good.log(log) - bad.log(log)),
+    ...model,
+    wrong: {
+      ifGood: Float64Array.from(told, (log) => Math.log(1 - good.right(log))),
+      ifNot: Float64Array.from(told, (log) => Math.log(1 - bad.right(log))),
+    },
+  });
+  const right = told.map((log, patch) => {
+    const p = found.good[patch] ?? 0;
+    return rounded(p * good.right(log) + (1 - p) * bad.right(log));
+  });
+  return { ...found, right };
+}
+
+/** A patch that is right with probability p before it is told of that evidence makes right e^log times as likely as wrong. */
+class Mixture {
+  constructor(private readonly p: number) {}
+
+  /** Log of the likelihood of that evidence, up to a constant that is the same for every p. */
+  log(log: number): number {
+    return Math.log(this.p * Math.exp(log) + 1 - this.p);
+  }
+
+  right(log: number): number {
+    return 1 / (1 + ((1 - this.p) / this.p) * Math.exp(-log));
+  }
+}
+
+function oddsBySource(steps: readonly Step[], patch: number): Readonly<Record<string, number>> {
+  let before = 0;
+  return Object.fromEntries(
+    steps.map(({ source, right }) => {
+      const p = right[patch] ?? 0;
+      const here = Math.log(p / (1 - p));
+      const added = here - before;
+      before = here;
+      return [source, Math.round(added * 10_000) / 10_000];
+    }),
+  );
+}
+
+/** So that candidates which the model cannot tell apart are tied; never 0 or 1. */
+function rounded(probability: number): number {
+  return Math.min(1 - 1e-9, Math.max(1e-9, Math.round(probability * 1e9) / 1e9));
+}
