@@ -121,7 +121,8 @@ class Neighbours {
   /** Definitions that the changed code calls, and others of the names that the patch defines: siblings, and what it overrides. */
   async helpers(): Promise<readonly Piece[]> {
     const called = calledIn(this.changes.map(({ code }) => code).join('\n'));
-    const names = [...new Set([...this.changes.flatMap(({ added }) => added), ...called])];
+    const meant = await this.classesBehind(called);
+    const names = [...new Set([...this.changes.flatMap(({ added }) => added), ...meant, ...called])];
     const asked = names.filter((name) => /^\w+$/.test(name)).slice(0, 4 * MOST_HELPERS);
     if (asked.length === 0 || this.globs.length === 0) return [];
     const args = [definitionOf(asked), ...this.globs];
@@ -132,6 +133,18 @@ class Neighbours {
       .slice(0, MOST_HELPERS)
       .map((hit) => this.definitionAt(hit));
     return (await Promise.all(pieces)).flat();
+  }
+
+  /** What a name that is called stands for in the changed files, as in `error_class=ErrorList`. */
+  private async classesBehind(called: readonly string[]): Promise<readonly string[]> {
+    const texts = await Promise.all([...new Set(this.homes)].map((path) => this.linesOf(path)));
+    const given = [
+      ...texts
+        .flat()
+        .join('\n')
+        .matchAll(/\b(\w+)\s*=\s*([A-Z]\w*[a-z]\w*)\b(?!\s*[(.])/g),
+    ];
+    return given.flatMap(([, name = '', meant = '']) => (called.includes(name) ? [meant] : []));
   }
 
   private definitionAmong(hits: readonly Hit[], name: string): readonly Hit[] {
@@ -179,10 +192,10 @@ function apart(hits: readonly Hit[]): readonly Hit[] {
   );
 }
 
-/** Imports, lists of them and comments name something without saying what becomes of it. */
+/** Imports, exports, lists of them and comments name something without saying what becomes of it. */
 function uses(text: string, name: string): boolean {
   const trimmed = text.trim();
-  if (/^(#|\/\/|\*|from\s|import\s|export\s*\{)|^[\w\s,]+,$/.test(trimmed)) return false;
+  if (/^(#|\/\/|\*|__all__\b|from\s|import\s|export\s*\{)|^[\w\s,]+,$/.test(trimmed)) return false;
   return !new RegExp(`\\b(?:def|class|function|func|fn)\\s+${name.replaceAll('$', '\\$')}\\b`).test(text);
 }
 

@@ -114,6 +114,31 @@ it('follows a constructor by its class, and what the patch defines by its name',
   expect(headings(text)).toContain('--- lib/text.py (definition)');
 });
 
+it('follows a class that is called by another name', async () => {
+  const files = {
+    'forms.py': `from errors import ErrorList
+
+
+class Form:
+    def __init__(self, error_class=ErrorList, limit=Limit()):
+        self.error_class = error_class
+
+    def clean(self):
+        return self.error_class()
+`,
+    'errors.py':
+      'class ErrorList(list):\n    def __init__(self, css=None):\n        self.css = css\n\n\nclass Limit:\n    pass\n',
+  };
+  const change = patch(
+    'forms.py',
+    "@@ -8,2 +8,2 @@ class Form:\n     def clean(self):\n-        return self.error_class()\n+        return self.error_class(css='nonform')\n",
+  );
+  const text = await sourceAround(await repository(files), change, signal);
+  expect(headings(text)).toContain('--- errors.py (definition)');
+  expect(text).toContain('def __init__(self, css=None):');
+  expect(text).not.toContain('class Limit');
+});
+
 it('is the same at the second look, and asks the container once', async () => {
   const base = await repository();
   const first = await sourceAround(base, CHANGE, signal);
