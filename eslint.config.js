@@ -1,3 +1,4 @@
+import regexp from 'eslint-plugin-regexp';
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
@@ -19,6 +20,15 @@ export default tseslint.config(
       'max-lines-per-function': ['error', { max: 60, skipBlankLines: true, skipComments: true }],
       'max-params': ['error', 4],
       complexity: ['error', 10],
+    },
+  },
+  {
+    // What stands in files, uploads and output may be anybody's: no expression takes more than linear time on any text.
+    files: ['src/**/*.{ts,tsx}', 'verifiers/**/*.ts'],
+    plugins: { regexp },
+    rules: {
+      'regexp/no-super-linear-backtracking': ['error', { report: 'potential' }],
+      'regexp/no-super-linear-move': ['error', { report: 'potential', ignoreSticky: true }],
     },
   },
   { files: ['src/app/config.ts'], rules: { 'no-restricted-properties': 'off' } },

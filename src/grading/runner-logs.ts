@@ -5,7 +5,7 @@ import { type LoggedStatus, logLines, TestLog } from './test-logs.js';
 type ReadLine = (line: string) => readonly [name: string, status: LoggedStatus] | null;
 
 /** Runs of the same test differ by these. */
-const TIMING = /\s*(?:\[\s*\d[\d.]*\s*m?s\s*\]|\(\s*\d[\d.]*\s*m?s\s*\)|\s\d[\d.]*\s?m?s)$/i;
+const TIMING = /(?:\[\s*\d[\d.]*\s*m?s\s*\]|\(\s*\d[\d.]*\s*m?s\s*\)|\s\d[\d.]*\s?m?s)$/i;
 
 function readLog(log: string, read: ReadLine): TestLog {
   const tests = new TestLog();
@@ -91,7 +91,7 @@ const GRADLE_STATUS: Readonly<Record<string, LoggedStatus>> = {
   SKIPPED: 'skipped',
 };
 const MAVEN_CLASS = /Tests run: \d+, Failures: (\d+), Errors: (\d+), Skipped: \d+,.* in (\S+)$/;
-const MAVEN_FAILURE = /^\[ERROR\] +([\w.$]+)(?:[#:][\w.$]+)?.*<<< (?:FAILURE|ERROR)!$/;
+const MAVEN_FAILURE = /^\[ERROR\] +([\w.$]+)/;
 
 /** What Gradle prints of every test, and Maven's Surefire of every class. */
 export function parseJavaLog(log: string): TestLog {
@@ -105,7 +105,7 @@ export function parseJavaLog(log: string): TestLog {
 function mavenResult(line: string): ReturnType<ReadLine> {
   const [, failures, errors, inClass = ''] = MAVEN_CLASS.exec(line) ?? [];
   if (failures !== undefined) return [inClass, failures === '0' && errors === '0' ? 'passed' : 'failed'];
-  const failed = MAVEN_FAILURE.exec(line)?.[1];
+  const failed = /<<< (?:FAILURE|ERROR)!$/.test(line) ? MAVEN_FAILURE.exec(line)?.[1] : undefined;
   return failed === undefined ? null : [failed, 'failed'];
 }
 

@@ -120,7 +120,7 @@ function scriptsOf({ scripts }: HiddenTests, template: string): Readonly<Record<
 function testFiles({ files, failToPass, passToPass, testPatch }: HiddenTests): readonly string[] {
   const present =
     testPatch === null
-      ? [...failToPass, ...passToPass].flatMap((name) => (name.includes('::') ? [name.replace(/::.*$/s, '')] : []))
+      ? [...failToPass, ...passToPass].flatMap((name) => (name.includes('::') ? name.split('::', 1) : []))
       : files.filter(({ parsed }) => parsed.newFileName !== '/dev/null').map(({ path }) => path);
   return [...new Set(present)];
 }

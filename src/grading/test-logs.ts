@@ -58,9 +58,8 @@ const SUMMARY = /^=+ short test summary info =+$/;
 const SECTION = /^=+ (?:FAILURES|ERRORS|PASSES|XFAILURES|warnings summary|short test summary info)\b.* =+$/;
 /** `PASSED path::test[a b]`, `FAILED path::test[a b] - message`. */
 const SUMMARY_LINE = /^(PASSED|XFAIL|FAILED|ERROR) (.+)$/;
-const ID = /^([^\s[]+(?:\[.*?\])?)(?: - .*)?$/;
-/** `path::test[a b] PASSED [ 12%]`, as `-v` prints while tests run. */
-const VERBOSE_LINE = /^(\S+?::.+?) (PASSED|XFAIL|FAILED|ERROR|SKIPPED)(?: \(.*\))?(?: +\[ *\d+%\])?$/;
+const WORD = / (PASSED|XFAIL|FAILED|ERROR|SKIPPED)(?= \(|$)/g;
+const PERCENT = /\[ *\d+%\]$/;
 
 /**
  * Reads what pytest prints with `-rA`, `-v` or both. Only the last summary, and the lines before any captured output, can
@@ -95,14 +94,35 @@ function summaryLine(line: string): Found | null {
   const [, word = '', rest = ''] = SUMMARY_LINE.exec(line) ?? [];
   const status = PYTEST_STATUS[word];
   if (status === undefined) return null;
-  const id = word === 'PASSED' ? rest : (ID.exec(rest)?.[1] ?? rest.replace(/ - .*$/, ''));
-  return { id, status };
+  return { id: word === 'PASSED' ? rest : idBeforeMessage(rest), status };
 }
 
+/** Of `path::test[a b] - message`: a parameter may hold ` - `, too. */
+function idBeforeMessage(text: string): string {
+  const parameter = /^[^\s[]+\[/.exec(text)?.[0] ?? '';
+  const close = parameter === '' ? -1 : closing(text, parameter.length);
+  const end = text.indexOf(' - ', close === -1 ? 0 : close);
+  return end === -1 ? text : text.slice(0, end);
+}
+
+/** Where the first `]` stands that ends the text, or a message follows. */
+function closing(text: string, from: number): number {
+  const message = text.indexOf('] - ', from);
+  if (message !== -1) return message + 1;
+  return text.endsWith(']') ? text.length : -1;
+}
+
+/** `path::test[a b] PASSED (reason) [ 12%]`, as `-v` prints while tests run. */
 function verboseLine(line: string): Found | null {
-  const [, id = '', word = ''] = VERBOSE_LINE.exec(line) ?? [];
-  const status = PYTEST_STATUS[word];
-  return status === undefined ? null : { id, status };
+  const said = line.slice(0, PERCENT.exec(line)?.index).trimEnd();
+  const colons = said.indexOf('::', 1);
+  if (colons === -1 || /\s/.test(said.slice(0, colons))) return null;
+  for (const { index, 0: whole, 1: word = '' } of said.matchAll(WORD)) {
+    const isLast = index + whole.length === said.length || said.endsWith(')');
+    const status = isLast && index > colons + 2 ? PYTEST_STATUS[word] : undefined;
+    if (status !== undefined) return { id: said.slice(0, index), status };
+  }
+  return null;
 }
 
 /**
@@ -112,22 +132,24 @@ function verboseLine(line: string): Found | null {
  */
 function spellings(id: string): readonly string[] {
   const [word = id] = id.split(' ');
-  const [, main = word, option] = /^(.*?)\[(.*)\]$/.exec(word) ?? [];
+  const bracket = word.endsWith(']') ? word.indexOf('[') : -1;
+  const [main, option] = bracket === -1 ? [word, ''] : [word.slice(0, bracket), word.slice(bracket + 1, -1)];
   const scope = main.lastIndexOf('::');
   const before = scope === -1 ? 0 : scope + 2;
   const names = [word, main.slice(before), id.slice(before), id.split('::').slice(1).join('.')];
   if (id.includes('MouseButton.')) {
     names.push(word.replaceAll('MouseButton.LEFT', '1').replaceAll('MouseButton.RIGHT', '3'));
   }
-  if (option?.startsWith('/') === true && !option.startsWith('//') && !option.includes('*')) {
+  if (option.startsWith('/') && !option.startsWith('//') && !option.includes('*')) {
     names.push(`${main}[/${option.slice(option.lastIndexOf('/') + 1)}]`);
   }
   return names.filter((name) => name !== id);
 }
 
 const RESULT = String.raw`(ok|FAIL|ERROR|skipped\b.*|expected failure|unexpected success)`;
-const SKIP_LINE = /^(.*?) \.\.\. {1,2}(skipped\b.*)$/;
-const RESULT_LINE = new RegExp(String.raw`^(.*) \.\.\. {1,2}${RESULT}$`, 'i');
+/** A dot is any character, lest what begins well fails at its end, again and again. */
+const SKIP_LINE = /^(.*?) \.\.\. {1,2}(skipped\b.*)$/s;
+const RESULT_LINE = new RegExp(String.raw`^(.*) \.\.\. {1,2}${RESULT}$`, 'is');
 const LATE_RESULT = new RegExp(`^\\s*${RESULT}$`);
 const METHOD = /^(\w+) \(([\w.]+)\)$/;
 const DJANGO_FAILURE = /^(FAIL|ERROR): (\w+ \([\w.]+\))/;
@@ -147,6 +169,7 @@ class DjangoScan {
   readonly tests = new TestLog();
   /** Docstrings' first lines by method, for failures are told by method once more. */
   private readonly titles = new Map<string, Set<string>>();
+  private readonly failures = new Set<string>();
   private previous = '';
   /** A test that printed something before its result. */
   private waiting: string | null = null;
@@ -182,6 +205,8 @@ class DjangoScan {
   private failure(line: string): void {
     const [, word = '', method = ''] = DJANGO_FAILURE.exec(line) ?? [];
     const name = normal(method);
+    if (this.failures.has(`${word} ${name}`)) return;
+    this.failures.add(`${word} ${name}`);
     this.tests.note(name, word === 'FAIL' ? 'failed' : 'error', [...(this.titles.get(name) ?? [])]);
   }
 }

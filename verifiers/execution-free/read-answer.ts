@@ -102,7 +102,8 @@ export function readJudgement(logprobs: readonly TokenLogprob[] | null): Judgeme
 export function statedJudgement(text: string): Word | null {
   const answer = text.slice(text.lastIndexOf('</think>') + 1);
   if (answer.includes('<think>')) return null;
-  const stated = /<judgement>\s*(YES|NO)\b(?![^]*<judgement>)/i.exec(answer)?.[1]?.toUpperCase();
+  const [, ...said] = answer.split(/<judgement>/i);
+  const stated = /^\s*(YES|NO)\b/i.exec(said.at(-1) ?? '')?.[1]?.toUpperCase();
   return VERDICTS.find((word) => word === stated) ?? null;
 }
 

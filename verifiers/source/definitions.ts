@@ -19,7 +19,7 @@ const TYPES = new Set(['class', 'impl', 'interface', 'struct', 'enum', 'trait', 
 const ASSIGNED =
   /^(?:export\s+)?(?:const|let|var)\s+([A-Za-z_$][\w$]*)\s*(?::[^=]*)?=\s*(?:async\s+)?(?:function\b|\([^)]*\)\s*(?::[^=]*)?=>|\w+\s*=>)/;
 /** A method as C, Java, JavaScript and their kin write it: a name, parentheses, an opening brace. */
-const METHOD = /^(?:[\w<>[\],.&*?:]+\s+)*([A-Za-z_$#][\w$]*)\s*\([^;]*\)\s*[^;=]*\{\s*$/;
+const METHOD = /^(?:[\w<>[\],.&*?:]+\s+)*([A-Za-z_$#][\w$]*)\s*\(/;
 const STATEMENT = /^(?:if|for|while|switch|catch|with|return|else|do|try|using|lock|match|when|until|function)\b/;
 
 /**
@@ -61,8 +61,14 @@ function nameIn(text: string, python: boolean): { name: string; isType: boolean 
   const [, keyword = '', name] = NAMED.exec(text) ?? [];
   if (name !== undefined) return { name, isType: TYPES.has(keyword) };
   if (python || STATEMENT.test(text)) return null;
-  const method = (ASSIGNED.exec(text) ?? METHOD.exec(text))?.[1];
+  const method = ASSIGNED.exec(text)?.[1] ?? methodIn(text);
   return method === undefined ? null : { name: method, isType: false };
+}
+
+/** Behind its parentheses stands nothing but the result's type. */
+function methodIn(text: string): string | undefined {
+  const opens = !text.includes(';') && /\)[^=)]*\{$/.test(text);
+  return opens ? METHOD.exec(text)?.[1] : undefined;
 }
 
 function firstDecorator(lines: readonly string[], header: number, indent: number): number {

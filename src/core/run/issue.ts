@@ -43,6 +43,8 @@ export type Issue = z.infer<typeof Issue>;
 
 /** `sympy__sympy-24066` is of `sympy/sympy`; null for an id of another shape. */
 export function repositoryOf(instanceId: string): string | null {
-  const match = /^(.+?)__(.+)-[^-]+$/.exec(instanceId);
-  return match === null ? null : `${match[1] ?? ''}/${match[2] ?? ''}`;
+  const owner = instanceId.indexOf('__', 1);
+  const number = instanceId.lastIndexOf('-');
+  const isOne = owner !== -1 && number > owner + 2 && number < instanceId.length - 1;
+  return isOne ? `${instanceId.slice(0, owner)}/${instanceId.slice(owner + 2, number)}` : null;
 }

@@ -33,7 +33,7 @@ export function templateOf(routes: readonly Route[]): (path: string) => string |
 
 /** As the router matches: whatever the case, with or without a slash at the end. */
 function patternOf(path: string): RegExp {
-  const literal = path.split(/\{[^}]+\}/).map((part) => part.replaceAll(/[.*+?^$()|[\]\\]/g, String.raw`\$&`));
+  const literal = path.split(/\{[^{}]+\}/).map((part) => part.replaceAll(/[.*+?^$()|[\]\\]/g, String.raw`\$&`));
   return new RegExp(`^${literal.join('[^/]+')}/?$`, 'i');
 }
 

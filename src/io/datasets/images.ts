@@ -53,6 +53,8 @@ export function imageOf({ instance_id, repo, image }: Named, templates: ImageTem
 
 /** A repository's name may hold large letters, an image's may not; its tag may. */
 function lowered(reference: string): string {
-  const [, name = '', tag = ''] = /^(.*?)((?::[^/]*|@.*)?)$/s.exec(reference) ?? [];
-  return `${name.toLowerCase()}${tag}`;
+  const [last = ''] = reference.split('/').slice(-1);
+  const tag = /[:@]/.exec(last);
+  const end = reference.length - (tag === null ? 0 : last.length - tag.index);
+  return `${reference.slice(0, end).toLowerCase()}${reference.slice(end)}`;
 }

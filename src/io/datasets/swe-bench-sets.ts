@@ -234,7 +234,7 @@ export const sweSmith: SetReader = {
     const { image_name, patch, FAIL_TO_PASS } = fields(Smith, row);
     const image = image_name === null ? {} : { image: image_name };
     // As its own harness does: who works on the issue does not get the tests that found the bug.
-    const hidden_paths = [...new Set(FAIL_TO_PASS.map((name) => name.replace(/::.*$/s, '')))];
+    const hidden_paths = [...new Set(FAIL_TO_PASS.flatMap((name) => name.split('::', 1)))];
     return { ...issue, environment: { ...environment, ...image, setup_patch: patch, hidden_paths } };
   },
   sealed: (row) => {

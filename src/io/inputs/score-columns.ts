@@ -118,9 +118,9 @@ function describe(value: unknown): string {
  * `undefined` when the text is something else.
  */
 export function parsePythonList(text: string): (number | boolean | string | null)[] | undefined {
-  const body = /^\s*[[(]([\s\S]*?),?\s*[\])]\s*$/.exec(text)?.[1];
-  if (body === undefined) return undefined;
-  if (body.trim() === '') return [];
+  const inside = /^[[(]([^]*)[\])]$/.exec(text.trim())?.[1];
+  if (inside === undefined) return undefined;
+  const body = inside.trim().replace(/,$/, '');
   const items: (number | boolean | string | null)[] = [];
   const token = /\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s,'"[\](){}]+))\s*(,|$)/y;
   while (token.lastIndex < body.length) {
@@ -147,7 +147,7 @@ const WORDS = new Map<string, number | boolean | null>([
 function word(bare: string): number | boolean | null | undefined {
   const known = WORDS.get(bare);
   if (known !== undefined) return known;
-  return /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(bare) ? Number(bare) : undefined;
+  return /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/.test(bare) ? Number(bare) : undefined;
 }
 
 function unescape(text: string): string {

@@ -115,7 +115,7 @@ function rewardOf(reward: number | null, { beside }: SavedRecord): Pick<Sealed, 
   return { resolved: known === null ? null : known >= 1, sealed };
 }
 
-const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
 
 /**
  * The reward of a trial, of what its verifier left, as Harbor reads it: `reward` of `reward.json`, else the number of

@@ -51,7 +51,9 @@ export function originOf(format: string, record: SavedRecord, known: Partial<Ori
 
 /** Name of a file without what tells its kind: `a.traj.json.gz` is `a`. */
 export function stemOf(file: string): string {
-  return basename(file).replace(/(\.(gz|zst|jsonl?|ndjson|traj|report))+$/i, '');
+  const name = basename(file);
+  const kind = /\.(?:gz|zst|jsonl?|ndjson|traj|report)$/i.exec(name);
+  return kind === null ? name : stemOf(name.slice(0, kind.index));
 }
 
 /** Name of the folder that holds a file; of the one above when that is named like the file. */

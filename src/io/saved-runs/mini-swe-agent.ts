@@ -25,7 +25,9 @@ const Run = z.object({
   messages: z.array(Message),
   instance_id: MaybeText,
 });
-const BASH = /```(?:bash|mswea_bash_command)\n([^]*?)\n```/;
+const BLOCK = /```(?:bash|mswea_bash_command)\n/;
+const [PR, END_OF_PR] = ['<pr_description>', '</pr_description>'];
+const PREFACE = 'Consider the following PR description:';
 
 /** mini-swe-agent's `.traj.json` (1 and 1.1): a chat; the patch is in `info`, else with the last message. */
 export const miniSweAgent: RunReader = {
@@ -61,7 +63,7 @@ function steps(messages: readonly z.infer<typeof Message>[]): TrajectoryStep[] {
     if (message.role !== 'assistant') return [];
     const next = messages[index + 1];
     const commands = message.extra?.actions?.map(({ command }) => command) ?? [];
-    const action = commands.length > 0 ? commands.join('\n') : (BASH.exec(message.content)?.[1] ?? '');
+    const action = commands.length > 0 ? commands.join('\n') : bashIn(message.content);
     const observation = next === undefined || next.role === 'assistant' ? '' : next.content;
     return [{ thought: message.content, action, observation }];
   });
@@ -70,6 +72,18 @@ function steps(messages: readonly z.infer<typeof Message>[]): TrajectoryStep[] {
 /** The issue stands between tags in the first message of the user. */
 function statementIn(messages: readonly z.infer<typeof Message>[]): string | null {
   const first = messages.find(({ role }) => role === 'user')?.content ?? '';
-  const text = /<pr_description>\s*([^]*?)\s*<\/pr_description>/.exec(first)?.[1] ?? null;
-  return text?.replace(/^Consider the following PR description:\s*/, '') ?? null;
+  const start = first.indexOf(PR);
+  const end = first.indexOf(END_OF_PR, start);
+  if (start === -1 || end === -1) return null;
+  const text = first.slice(start + PR.length, end).trim();
+  return text.startsWith(PREFACE) ? text.slice(PREFACE.length).trimStart() : text;
+}
+
+/** The first block of commands in a message; empty when there is none. */
+function bashIn(message: string): string {
+  const open = BLOCK.exec(message);
+  if (open === null) return '';
+  const start = open.index + open[0].length;
+  const end = message.indexOf('\n```', start);
+  return end === -1 ? '' : message.slice(start, end);
 }

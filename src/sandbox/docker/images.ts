@@ -155,7 +155,7 @@ export interface Pulled {
 /** An image's name as the engine lists it. */
 export function familiarName(image: string): string {
   const short = image.replace(/^docker\.io\//, '').replace(/^library\//, '');
-  return short.includes('@') || /:[^/]*$/.test(short) ? short : `${short}:latest`;
+  return short.includes('@') || short.lastIndexOf(':') > short.lastIndexOf('/') ? short : `${short}:latest`;
 }
 
 export function markOf(image: string): string {

@@ -44,7 +44,8 @@ class Reader {
 
   line(line: string): void {
     if (this.beforeLeft > 0 || this.afterLeft > 0) this.content(line);
-    else if (line.startsWith('diff --git ')) this.begin(/ b\/(.*)$/.exec(line)?.[1] ?? line.slice(11));
+    else if (line.startsWith('diff --git '))
+      this.begin(line.includes(' b/') ? line.slice(line.indexOf(' b/') + 3) : line.slice(11));
     else if (line.startsWith('@@')) this.hunk(line);
     else this.header(line);
   }
@@ -59,7 +60,7 @@ class Reader {
     if (line.startsWith('--- ')) {
       if (this.current().hunks.length > 0 || this.files.length === 0) this.begin(line.slice(4));
     } else if (line.startsWith('+++ ')) {
-      const name = line.slice(4).replace(/\t.*$/, '');
+      const [name = ''] = line.slice(4).split('\t', 1);
       if (name !== '/dev/null') this.current().name = name.replace(/^b\//, '');
     } else if (/^(GIT binary patch|Binary files )/.test(line)) this.current().binary = true;
     else if (/^(new file|deleted file|old mode|new mode|rename|copy|similarity)/.test(line)) {

@@ -7,9 +7,12 @@ export interface Piece {
 const WORDS =
   'and as assert async await break case catch class const continue def default del do elif else enum except export extends false False final finally for from fn func function global if impl import in interface is lambda let match mod mut new nil None nonlocal not null or package pass private public pub raise return self static struct super switch this throw true True try type typeof use var void while with yield';
 const KEYWORDS = new Set(WORDS.split(' '));
+// A line is no longer than LONGEST, so that none of these takes long.
+/* eslint-disable regexp/no-super-linear-move */
 const STRING = `"(?:[^"\\\\]|\\\\.)*"|'(?:[^'\\\\]|\\\\.)*'|\`(?:[^\`\\\\]|\\\\.)*\``;
 const HASH = new RegExp(`(#.*$)|(${STRING})|(\\b\\d[\\w.]*)|([A-Za-z_]\\w*)`, 'g');
 const SLASHES = new RegExp(`(//.*$|/\\*.*?(?:\\*/|$))|(${STRING})|(\\b\\d[\\w.]*)|([A-Za-z_]\\w*)`, 'g');
+/* eslint-enable regexp/no-super-linear-move */
 const PLAIN = /\.(md|rst|txt|html?|xml|json|lock|csv|po)$/i;
 const HASHED = /\.(py|pyi|rb|sh|ya?ml|toml|cfg|ini|pl|r)$|(^|\/)(Makefile|Dockerfile)$/i;
 const LONGEST = 1_000;

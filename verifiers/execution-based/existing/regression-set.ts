@@ -14,6 +14,8 @@ export interface RegressionSet {
   readonly tests: readonly string[];
   /** Stable passes that nobody is held to, since a right solution has to break them. */
   readonly excluded: readonly string[];
+  /** Whether base needed the runner's report: where it did not, nobody's report counts. */
+  readonly reported: boolean;
   /** Functions of the runner that the repository itself replaces. */
   readonly changed: readonly string[];
   /** Why there is nothing to hold anybody to; null when there is. */
@@ -44,16 +46,25 @@ export function regressionSet(baseRuns: readonly RegressionRun[]): RegressionSet
   const [tests, passed_once] = partition(first.passed, (test) => stable.every((passed) => passed.has(test)));
   const missing = tests.length > 0 ? null : `no existing test passes on base twice: ${lastLine(first.log_tail)}`;
   const changed = baseRuns.flatMap((run) => run.changed);
+  const reported = baseRuns.some((run) => run.reported);
   const isolated = others.every((run) => run.isolated);
   const controlled = baseRuns.every(({ control }) => control === 'failed');
-  return { tests, excluded: [], changed, missing, passed_once, isolated, controlled };
+  return { tests, excluded: [], reported, changed, missing, passed_once, isolated, controlled };
 }
 
 function partition(tests: readonly string[], isIn: (test: string) => boolean): [string[], string[]] {
   return [tests.filter(isIn), tests.filter((test) => !isIn(test))];
 }
 
-const NOTHING = { tests: [], excluded: [], changed: [], passed_once: [], isolated: false, controlled: false };
+const NOTHING = {
+  tests: [],
+  excluded: [],
+  reported: false,
+  changed: [],
+  passed_once: [],
+  isolated: false,
+  controlled: false,
+};
 
 /** Of what passes as the image's own user; fewer lost tests than this are left out, more are worth the fallback. */
 const MOST_LOST = 0.1;
@@ -73,12 +84,13 @@ export function isForged(set: RegressionSet, run: RegressionRun): boolean {
 
 /**
  * |passed on the candidate ∩ set|; a missing or skipped test has not passed, an added one does not count. Where the patch
- * put something else in the place of the runner's functions, or the failing test did not fail, no pass of that run is worth
- * anything.
+ * put something else in the place of the runner's functions, had a report stand for what the probe no longer saw, or the
+ * failing test did not fail, no pass of that run is worth anything.
  */
 export function heldUp(set: RegressionSet, run: RegressionRun): { readonly passed: number; readonly lost: string[] } {
   const hasControl = !set.controlled || run.control === 'failed';
-  const tampered = !hasControl || run.changed.some((name) => !set.changed.includes(name));
+  const isUnseen = run.reported && !set.reported;
+  const tampered = !hasControl || isUnseen || run.changed.some((name) => !set.changed.includes(name));
   const passed = new Set(tampered ? [] : run.passed);
   const lost = set.tests.filter((test) => !passed.has(test));
   return { passed: set.tests.length - lost.length, lost };
@@ -95,13 +107,15 @@ const StoredRegressionRun = z.object({
   passed: z.array(z.string()),
   failed: z.array(z.string()),
   skipped: z.array(z.string()),
+  reported: z.boolean(),
   changed: z.array(z.string()),
   log_tail: z.string(),
   isolated: z.boolean(),
   control: z.enum(['failed', 'passed', 'absent']),
   writes: Written,
 });
-const PROBE = sha256(PYTHON_TEST_PROBE + PYTHON_SITE_CUSTOMIZE);
+/** With the way in which reports are read. */
+const PROBE = sha256(`${PYTHON_TEST_PROBE}${PYTHON_SITE_CUSTOMIZE}reports 2`);
 /** Base as the image's own user: what there is to pass, and where the tests write. */
 const REFERENCE: TreeRun = { tree: null, repeat: 0 };
 

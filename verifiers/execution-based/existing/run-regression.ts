@@ -18,6 +18,8 @@ export interface RegressionRun {
   readonly passed: readonly string[];
   readonly failed: readonly string[];
   readonly skipped: readonly string[];
+  /** Whether the runner's report says so, for lack of anything that the probe saw. */
+  readonly reported: boolean;
   /** Functions of the test runner that were put in the place of its own. */
   readonly changed: readonly string[];
   readonly log_tail: string;
@@ -149,7 +151,7 @@ function moduleLabel(file: string): string {
     .replaceAll('/', '.');
 }
 
-type Statuses = Pick<RegressionRun, 'passed' | 'failed' | 'skipped' | 'changed' | 'control'>;
+type Statuses = Pick<RegressionRun, 'passed' | 'failed' | 'skipped' | 'reported' | 'changed' | 'control'>;
 
 interface Noted {
   readonly record: string;
@@ -168,14 +170,16 @@ function byStatus({ record, key, control: name }: Noted, report: () => TestRepor
     if (note.c === undefined) tests.note(note.t, note.s);
     else changed.push(...note.c);
   }
-  const all = tests.all.size > 0 ? tests.all : report();
+  const reported = tests.all.size === 0;
+  const all = reported ? report() : tests.all;
   const { control, ids } = withoutFailingTest(all, name);
   const having = (status: TestStatus): string[] =>
     [...all]
       .filter(([test, value]) => value === status && !ids.has(test))
       .map(([test]) => test)
       .sort();
-  return { passed: having('passed'), failed: having('failed'), skipped: having('skipped'), changed, control };
+  const [passed, failed, skipped] = [having('passed'), having('failed'), having('skipped')];
+  return { passed, failed, skipped, reported, changed, control };
 }
 
 /** A torn or foreign line is no note: its test counts as missing, and missing is never a pass. */

@@ -4,15 +4,16 @@ import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
 const LONGEST_SCRIPT = 20_000;
 const LONGEST_ACTION = 200_000;
 /** Names under which agents write scripts to see for themselves. */
-const CHECK = /(^|\/|_)(test|tests|repro\w*|reproduce\w*|edge\w*|verify\w*|check\w*|issue|bug)[^/]*\.py$/i;
+const CHECK = /(?:^|_)(?:test|repro|edge|verify|check|issue|bug)/i;
 /** A script without any of these cannot say that something is wrong. */
 const SAYS_NO = /\bassert|\braise\b|\bsys\.exit\(|\bunittest\b/;
 
 const CREATED = /<parameter=command>\s*create\s*<\/parameter>/;
-const PATH = /<parameter=path>\s*([^<\n]+?)\s*<\/parameter>/;
+const PATH = '<parameter=path>';
 const TEXT = '<parameter=file_text>';
-/** `cat > x.py <<'EOF'` up to the line that ends it. */
-const HEREDOC = /cat\s*>\s*(\S+\.py)\s*<<-?\s*['"]?(\w+)['"]?[^\n]*\n/g;
+const CLOSE = '</parameter>';
+/** The line of `cat > x.py <<'EOF'`. */
+const HEREDOC = /cat[ \t]*>[ \t]*([^\s<>]+\.py)[ \t]*<<-?[ \t]*['"]?(\w+)/;
 
 /**
  * Scripts that candidates' agents wrote to check their own work, as tests of everybody: at most `perAuthor` of each, so
@@ -27,7 +28,7 @@ export function harvestedTests(candidates: readonly Candidate[], perAuthor: numb
       for (const [path, text] of written(action.slice(0, LONGEST_ACTION))) scripts.set(path, text);
     }
     // The last ones written know most.
-    const fit = [...scripts].filter(([path, text]) => CHECK.test(path) && SAYS_NO.test(text)).slice(-perAuthor);
+    const fit = [...scripts].filter(([path, text]) => isCheck(path) && SAYS_NO.test(text)).slice(-perAuthor);
     return fit.map(([, text], index): GeneratedTest => {
       const test_id = `${candidate_id}-own-${index + 1}`;
       return { instance_id, test_id, path: `${test_id}.py`, content: asTest(text), author: candidate_id };
@@ -38,20 +39,33 @@ export function harvestedTests(candidates: readonly Candidate[], perAuthor: numb
 /** Files that an action writes, by path. */
 function written(action: string): readonly (readonly [string, string])[] {
   const created = CREATED.test(action) ? createdByEditor(action) : [];
-  const fromShell = [...action.matchAll(HEREDOC)].flatMap((found) => {
-    const [head, path = '', mark = ''] = found;
-    const start = found.index + head.length;
-    const end = action.indexOf(`\n${mark}`, start - 1);
-    return end === -1 ? [] : [[path, `${action.slice(start, end)}\n`] as const];
-  });
-  return [...created, ...fromShell].filter(([, text]) => text.length <= LONGEST_SCRIPT);
+  return [...created, ...writtenByShell(action)].filter(([, text]) => text.length <= LONGEST_SCRIPT);
+}
+
+function writtenByShell(action: string): readonly (readonly [string, string])[] {
+  const files: [string, string][] = [];
+  let open: { readonly path: string; readonly mark: string; readonly lines: string[] } | null = null;
+  for (const line of action.split('\n')) {
+    if (open === null) {
+      const [, path, mark = ''] = HEREDOC.exec(line) ?? [];
+      if (path !== undefined) open = { path, mark, lines: [] };
+    } else if (line.trim() === open.mark) {
+      files.push([open.path, [...open.lines, ''].join('\n')]);
+      open = null;
+    } else open.lines.push(line);
+  }
+  return files;
+}
+
+function isCheck(path: string): boolean {
+  return /\.py$/i.test(path) && CHECK.test(path.slice(path.lastIndexOf('/') + 1));
 }
 
 function createdByEditor(action: string): readonly (readonly [string, string])[] {
-  const path = PATH.exec(action)?.[1];
-  const start = action.indexOf(TEXT);
-  const end = action.lastIndexOf('</parameter>');
-  if (path === undefined || start === -1 || end <= start) return [];
+  const [named, start] = [action.indexOf(PATH), action.indexOf(TEXT)];
+  const path = named === -1 ? '' : action.slice(named + PATH.length, action.indexOf(CLOSE, named)).trim();
+  const end = action.lastIndexOf(CLOSE);
+  if (!/^[^<\n]+$/.test(path) || start === -1 || end <= start) return [];
   return [[path, action.slice(start + TEXT.length, end)]];
 }
 

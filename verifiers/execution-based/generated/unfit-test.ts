@@ -5,7 +5,7 @@ import { withoutComments } from './written-tests.js';
 const UNFIT: readonly (readonly [RegExp, string])[] = [
   [/\b(serve_forever|run_forever|start_server|create_server)\s*\(|\.listen\s*\(/, 'starts a server'],
   [/\bPopen\s*\([^)]{0,300}\b(runserver|http\.server|uvicorn|gunicorn|flask)\b/, 'starts a server'],
-  [/^\s*(?:\w+\s*=\s*)?(?:input|raw_input)\s*\(/m, 'waits for input'],
+  [/^[ \t]*(?:\w+[ \t]*=[ \t]*)?(?:input|raw_input)[ \t]*\(/m, 'waits for input'],
   [/\bsleep\s*\(\s*(?:[1-9]\d+|[3-9])(?:\.\d*)?\s*\)/, 'waits for seconds'],
 ];
 

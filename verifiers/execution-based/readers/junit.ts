@@ -1,51 +1,77 @@
-import { XMLParser } from 'fast-xml-parser';
-import { StatusByTest, type TestReport } from './test-status.js';
+import { SaxesParser } from 'saxes';
+import { StatusByTest, type TestReport, TooMuchError } from './test-status.js';
 
-/** Entities stay as they are written, so that none can be defined that grows. */
-const PARSER = new XMLParser({
-  ignoreAttributes: false,
-  attributeNamePrefix: '@',
-  processEntities: false,
-  parseTagValue: false,
-  parseAttributeValue: false,
-  isArray: (name) => name === 'testcase' || name === 'testsuite',
-});
+/** Suites in suites; a test case is at its own level. */
 const DEEPEST = 20;
+const MOST_ELEMENTS = 2_000_000;
+const SUITES: ReadonlySet<string> = new Set(['testsuites', 'testsuite']);
 
-/** JUnit's XML as pytest, Maven, jest-junit and others write it; empty unless the whole is well-formed. */
-export function junitReport(xml: string): TestReport {
-  const tests = new StatusByTest();
-  const root = /<!DOCTYPE/i.test(xml) ? null : wellFormed(xml);
-  for (const testcase of casesIn(root, 0)) noteCase(testcase, tests);
-  return tests.all;
+interface Case {
+  readonly test: string;
+  failed: boolean;
+  skipped: boolean;
 }
 
-function wellFormed(xml: string): unknown {
+/**
+ * JUnit's XML as pytest, Maven, jest-junit and others write it; empty unless the whole is well-formed. A document type, which
+ * could define entities that grow, is in no report.
+ * @throws TooMuchError
+ */
+export function junitReport(xml: string): TestReport {
+  const reader = new CaseReader();
+  const parser = new SaxesParser({ position: false, xmlns: false } as const);
+  parser.on('error', fail);
+  parser.on('doctype', fail);
+  parser.on('opentag', ({ name, attributes }) => {
+    reader.open(name, attributes);
+  });
+  parser.on('closetag', () => {
+    reader.close();
+  });
   try {
-    // eslint-disable-next-line @typescript-eslint/no-deprecated -- its successor is another package, and this one is pinned
-    return PARSER.parse(xml, true);
-  } catch {
-    return null;
+    parser.write(xml).close();
+    return reader.tests.all;
+  } catch (error) {
+    if (error instanceof NoReportError) return new Map();
+    throw error;
   }
 }
 
-type Node = Readonly<Record<string, unknown>>;
+class NoReportError extends Error {}
 
-function isNode(value: unknown): value is Node {
-  return typeof value === 'object' && value !== null;
+function fail(): never {
+  throw new NoReportError();
 }
 
-function casesIn(node: unknown, depth: number): readonly Node[] {
-  if (!isNode(node) || depth > DEEPEST) return [];
-  const children = (name: string): readonly unknown[] => [node[name]].flat();
-  const suites = [...children('testsuites'), ...children('testsuite')];
-  return [...children('testcase').filter(isNode), ...suites.flatMap((suite) => casesIn(suite, depth + 1))];
-}
+class CaseReader {
+  readonly tests = new StatusByTest();
+  /** Names of the elements that are open. */
+  private readonly around: string[] = [];
+  private elements = 0;
+  private current: Case | null = null;
 
-function noteCase(node: Node, tests: StatusByTest): void {
-  const { '@classname': group, '@name': name } = node;
-  if (typeof name !== 'string' || name === '') return;
-  const test = typeof group === 'string' && group !== '' ? `${group}::${name}` : name;
-  const failed = 'failure' in node || 'error' in node;
-  tests.note(test, failed ? 'failed' : 'skipped' in node ? 'skipped' : 'passed');
+  open(name: string, { classname = '', name: own = '' }: Readonly<Record<string, string>>): void {
+    this.elements += 1;
+    if (this.around.length > DEEPEST || this.elements > MOST_ELEMENTS) throw new TooMuchError();
+    const parent = this.around.at(-1);
+    if (parent === 'testcase') this.note(name);
+    else if (name === 'testcase' && this.around.every((each) => SUITES.has(each)) && own !== '') {
+      this.current = { test: classname === '' ? own : `${classname}::${own}`, failed: false, skipped: false };
+    }
+    this.around.push(name);
+  }
+
+  close(): void {
+    const name = this.around.pop();
+    if (name !== 'testcase' || this.current === null) return;
+    const { test, failed, skipped } = this.current;
+    this.tests.note(test, failed ? 'failed' : skipped ? 'skipped' : 'passed');
+    this.current = null;
+  }
+
+  private note(name: string): void {
+    if (this.current === null) return;
+    if (name === 'failure' || name === 'error') this.current.failed = true;
+    if (name === 'skipped') this.current.skipped = true;
+  }
 }

@@ -110,7 +110,8 @@ export function readLetterScore(logprobs: readonly TokenLogprob[] | null): Lette
 export function statedLetterScore(text: string): number | null {
   const answer = text.slice(text.lastIndexOf('</think>') + 1);
   if (answer.includes('<think>')) return null;
-  const letter = /<score>\s*([A-T])(?![\p{L}\p{N}_])(?![^]*<score>)/u.exec(answer)?.[1];
+  const [, ...said] = answer.split(SCORE_TAG);
+  const letter = /^\s*([A-T])(?![\p{L}\p{N}_])/u.exec(said.at(-1) ?? '')?.[1];
   return letter === undefined ? null : valueOf(letter);
 }
 

@@ -1,0 +1,328 @@
+import { xmlFormat } from '../../src/agent/call-formats/xml.js';
+import { bashFormat, toolsFormat } from '../../src/agent/call-formats/formats.js';
+import { splitThought } from '../../src/agent/call-formats/action.js';
+import { writtenIn } from '../../src/agent/loop/test-writer.js';
+import { replaceOnce } from '../../src/agent/tools/change-file.js';
+import { outline } from '../../src/agent/tools/load-file.js';
+import { clipOutput } from '../../src/agent/tools/tool-outcome.js';
+import { neutralise } from '../../src/core/neutralise.js';
+import { fingerprint } from '../../src/core/patch/fingerprint.js';
+import { patchSize, readPatch, splitPatch } from '../../src/core/patch/patch.js';
+import { isImageReference } from '../../src/core/run/image-reference.js';
+import { repositoryOf } from '../../src/core/run/issue.js';
+import { leaksOf } from '../../src/core/run/leak-check.js';
+import {
+  parseCargoLog,
+  parseCtestLog,
+  parseGoLog,
+  parseJavaLog,
+  parseJavaScriptLog,
+  parseJsonLog,
+} from '../../src/grading/runner-logs.js';
+import { imageOf } from '../../src/io/datasets/images.js';
+import { parseDjangoLog, parsePytestLog, parseSympyLog } from '../../src/grading/test-logs.js';
+import { patchView } from '../../src/http/runs/evidence-of-run.js';
+
+import { parsePythonList } from '../../src/io/inputs/score-columns.js';
+import { flawOf } from '../../src/io/records/raw-lines.js';
+import { SavedLine } from '../../src/io/saved-runs/saved-line.js';
+import { UPLOAD_BOUNDS } from '../../src/io/saved-runs/saved-run.js';
+import type { Completion } from '../../src/ports/llm-client.js';
+import { readDiff } from '../../src/web/run/diff-model.js';
+import { highlight } from '../../src/web/run/highlight.js';
+import { logTail } from '../../verifiers/execution-based/drivers/environment.js';
+import { issueTerms, namesFile } from '../../verifiers/execution-based/generated/chosen-files.js';
+import { harvestedTests } from '../../verifiers/execution-based/generated/harvest.js';
+import { unfitTests, wrongReason } from '../../verifiers/execution-based/generated/unfit-test.js';
+import { codeBlocks } from '../../verifiers/execution-based/generated/written-tests.js';
+import { readReport } from '../../verifiers/execution-based/readers/test-report.js';
+import { statedJudgement } from '../../verifiers/execution-free/read-answer.js';
+import { statedLetterScore } from '../../verifiers/execution-free/pointwise/rubric.js';
+import { excerpt } from '../../verifiers/execution-free/render/condense.js';
+import { renderAttempt } from '../../verifiers/execution-free/render/render-attempt.js';
+import { calledIn, definitionsOf } from '../../verifiers/source/definitions.js';
+import { expectLinear, type LinearCase, LINEAR_MS } from '../fixtures/linear-time.js';
+import { PATCH } from './io/saved-runs/saved-fixtures.js';
+
+const steps = (action: string) => [{ thought: action, action, observation: action }];
+const completion = (text: string): Completion => ({
+  text,
+  reasoning: '',
+  tool_calls: [{ id: '1', name: 'search', arguments: text }],
+  logprobs: null,
+  finish_reason: 'stop',
+  usage: null,
+  model: 'm',
+});
+const test = (content: string) => ({ instance_id: 'i', test_id: 't', path: 't.py', content, author: null });
+const DIFF = [
+  'diff --git a/x b/y\n',
+  '--- a/x\n',
+  '+++ b/x\n',
+  '@@ -1,2 +1,2 @@\n',
+  '@@ -1 +1 @@',
+  ' x\n',
+  '-x\n',
+  '+x\n',
+  '\\ No newline',
+  'GIT binary patch\n',
+  'literal 5\n',
+  'rename from a\n',
+  'index 1..2\n',
+];
+
+const OUTPUT: readonly LinearCase[] = [
+  [
+    'TAP',
+    (stdout) => readReport({ junit: null, stdout }),
+    ['ok 1 - t', 'not ok', '# SKIP', ' # todo ', '1..1\n', 'x\n', '    ', '\n'],
+  ],
+  [
+    'go test -json',
+    (stdout) => readReport({ junit: null, stdout }),
+    ['{"Action":"pass","Package":"p","Test":"t"}\n', '{"Action":"fail"', '"Package":"p"', '}\n', '{', '\n'],
+  ],
+  [
+    'JUnit',
+    (junit) => readReport({ junit, stdout: '' }),
+    [
+      '<testsuite>',
+      '</testsuite>',
+      '<testcase name="x"/>',
+      '<testcase ',
+      'name=',
+      '<failure>',
+      '</failure>',
+      '</testcase>',
+      '<!--',
+      '-->',
+      '<![CDATA[',
+      ']]>',
+      '&lt;',
+      '<?xml',
+      '?>',
+      '<!DOCTYPE',
+      'a="1" ',
+    ],
+  ],
+  [
+    'the log of pytest',
+    parsePytestLog,
+    [
+      '=== FAILURES ===\n',
+      '= short test summary info =',
+      'PASSED a::b',
+      'FAILED a::b[',
+      '] - ',
+      ' PASSED',
+      ' (',
+      ') ',
+      ' [ 9%]',
+      '::',
+      'a.py',
+      '\n',
+    ],
+  ],
+  [
+    'the log of Django',
+    parseDjangoLog,
+    [
+      'test_a (a.B) ... ok\n',
+      'test_a (a.B)\n',
+      ' ... ',
+      'ok\n',
+      'skipped',
+      'FAIL',
+      `${'='.repeat(70)}\n`,
+      'FAIL: test_a (a.B)\n',
+      'title ... ok\n',
+      '\n',
+    ],
+  ],
+  [
+    'the log of sympy',
+    parseSympyLog,
+    ['a.py[3] ', 'test_a ', ' ok', ' F', ' [OK]', '_ a.py:test_a _', '.py:', 'test_', '\n'],
+  ],
+  [
+    'the logs of other runners',
+    (log) =>
+      [parseGoLog, parseCargoLog, parseJavaScriptLog, parseJavaLog, parseCtestLog, parseJsonLog].map((read) =>
+        read(log),
+      ),
+    [
+      '--- PASS: ',
+      'test a ... ok',
+      ' PASSED',
+      '[ERROR] a',
+      ' <<< FAILURE!',
+      '1/1 Test #1: a ...',
+      '✓ ',
+      '(1 ms)',
+      '[1ms]',
+      ' in ',
+      'Tests run: 1, ',
+      '{"a":"PASSED"}',
+      '\n',
+    ],
+  ],
+  ['what a log says of an error', (log) => wrongReason(log, 'issue'), ['ImportError', 'NameError', '\n']],
+  ['the end of a log', (text) => logTail({ stdout: text, stderr: text }), ['\n', '\u001b[31m']],
+  [
+    'what an agent is shown',
+    (text) => [clipOutput(text), outline(text), replaceOnce(text, 'ab', 'c')],
+    ['def f():\n', 'class A:\n', 'ab', '    ', '\n'],
+  ],
+];
+
+const PATCHES: readonly LinearCase[] = [
+  [
+    'a patch',
+    (text) => {
+      const patch = readPatch(text);
+      return patch.kind === 'ok' ? [fingerprint(patch), splitPatch(patch), patchSize(patch)] : null;
+    },
+    DIFF,
+  ],
+  ['a patch behind a good one', (text) => patchView(`${PATCH}${text}`), DIFF],
+  ['a patch in the viewer', (text) => readDiff(text).map(({ hunks }) => hunks), DIFF],
+  ['a line in the viewer', (text) => highlight(text, 'a.py'), ['"', "'", '#', '//', '/*']],
+  ['tests in a patch', (text) => writtenIn(text, 'i'), DIFF],
+];
+
+const PROMPTS: readonly LinearCase[] = [
+  [
+    'source code',
+    (text) => [calledIn(text), ...['a.py', 'a.ts'].map((path) => definitionsOf(text.split('\n'), path))],
+    ['def a(b):\n', 'export ', 'class A {\n', 'const a = (', ') =>', 'a(', ') {\n', '"""', '@a\n', '}', '\n'],
+  ],
+  [
+    'what stands in a prompt',
+    neutralise,
+    [
+      '=== END',
+      '[ STEP ]',
+      '[/ step ]',
+      '[step]',
+      '</ judgement >',
+      '<judgement',
+      '<|',
+      '|>',
+      '< / eos >',
+      '＜',
+      '［',
+      '\u200b',
+      '\ud800',
+    ],
+  ],
+  [
+    'a trajectory',
+    (text) => [
+      renderAttempt({ issue: text, patch: PATCH, steps: steps(text), source: text, tests: text }, 20_000),
+      excerpt(text, 500),
+    ],
+    ['\n', 'x', 'Traceback'],
+  ],
+  [
+    'commands that look for the answer',
+    (text) => leaksOf(steps(text)),
+    ['git log', 'git ', 'pip ', 'curl http://', 'download', 'show', '--all', '&&', ';', '\n'],
+  ],
+  [
+    'terms of an issue',
+    (text) => [issueTerms(text), namesFile(text, 'a/b.py')],
+    ['a_b', 'CamelCase', 'a/b.py', 'x.y.z', '\n'],
+  ],
+];
+
+const ANSWERS: readonly LinearCase[] = [
+  [
+    'a call in tags',
+    (text) => xmlFormat.read(completion(text)),
+    ['<function=search>', '<parameter=path>', '</parameter>', '</function>', '<think>', '</think>', '<function='],
+  ],
+  [
+    'a call in a block',
+    (text) => bashFormat.read(completion(text)),
+    ['```bash\n', '```\n', '```', '\n', '<think>', '</think>'],
+  ],
+  ['a call of the API', (text) => toolsFormat.read(completion(text)), ['{"', '":"', '"}', '\\u0000', '[', '{']],
+  ['a thought', splitThought, ['<think>', '</think>', '\n']],
+  [
+    'tests in an answer',
+    (text) => [codeBlocks(text, 'python'), codeBlocks(text, 'javascript')],
+    ['```python\n', '```js\n', '```\n', '```', '</think>', '\n'],
+  ],
+  [
+    'tests that are unfit',
+    (text) => unfitTests([test(text)]),
+    ['Popen(', 'http.server', 'input(', ' = ', 'sleep(', '3', '.listen (', '#', '\n', '\n    '],
+  ],
+  [
+    'a judgement',
+    (text) => [statedJudgement(text), statedLetterScore(text)],
+    ['<judgement>', '</judgement>', '<score>', 'YES', 'NO', 'A', '</score>'],
+  ],
+];
+
+const FILES: readonly LinearCase[] = [
+  [
+    "scripts of agents' own",
+    (action) =>
+      harvestedTests(
+        [{ instance_id: 'i', candidate_id: 'c', patch: '', trajectory: { steps: steps(action), exit_reason: null } }],
+        5,
+      ),
+    [
+      '<parameter=command>create</parameter>',
+      '<parameter=path>',
+      '<parameter=file_text>',
+      '</parameter>',
+      'cat > test_a.py << EOF\n',
+      'cat>',
+      '.py',
+      '<<',
+      'EOF',
+      'EOF\n',
+      'assert',
+      '/test_',
+      '\n',
+    ],
+  ],
+  ['a list of Python', parsePythonList, ['[', ']', '1, ', "'a', ", '"', '\\', 'None', '1.', 'e1', ', ']],
+  [
+    'a line of an upload',
+    (text) => new SavedLine({ line: 1, byte: 0, bytes: Buffer.from(text) }, UPLOAD_BOUNDS).mayBeginDocument,
+    ['{"a": ', '[1, ', '}', ']', '"', '\\"', ' '],
+  ],
+  [
+    'a document that breaks off',
+    (text) => flawOf(text.split('\n').flatMap((each, at) => (each.trim() === '' ? [] : [{ text: each, line: at }]))),
+    ['{"a": ', '[1, ', '}', ']', '"', '\n', '1,\n'],
+  ],
+  [
+    'an id',
+    (text) => [
+      repositoryOf(text),
+      isImageReference(text),
+      imageOf({ instance_id: text, repo: text, image: null }, { all: '{instance_id}', byRepo: new Map() }),
+    ],
+    ['__', '-', 'a/', ':1', '@sha256:'],
+  ],
+];
+
+describe('hostile text is read in linear time:', () => {
+  it.each([...OUTPUT, ...PATCHES, ...PROMPTS, ...ANSWERS, ...FILES])(
+    '%s',
+    (_name, read, words) => {
+      expectLinear(read, words);
+    },
+    LINEAR_MS,
+  );
+
+  it('which tells a quadratic reader from others', () => {
+    expect(() => {
+      expectLinear((text) => /\s+#/.test(text), ['#']);
+    }).toThrow('Counterexample');
+  });
+});
