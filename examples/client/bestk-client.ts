@@ -60,6 +60,8 @@ export type Environment = {
   readonly regression_report?: string | null | undefined;
   readonly regression_files?: readonly string[] | undefined;
   readonly test_timeout_s?: number | undefined;
+  readonly setup_patch?: string | null | undefined;
+  readonly hidden_paths?: readonly string[] | undefined;
 };
 
 export type Budget = {
@@ -349,6 +351,8 @@ export type Evidence = {
         readonly regression_report: string | null;
         readonly regression_files: readonly string[];
         readonly test_timeout_s: number;
+        readonly setup_patch: string | null;
+        readonly hidden_paths: readonly string[];
       };
     };
     readonly k: number;
@@ -385,6 +389,7 @@ export type Evidence = {
       readonly format: string;
       readonly temperature: number;
       readonly limits: Readonly<Record<string, number | null>>;
+      readonly prompt: string | null;
     } | null;
     readonly prompt_hashes: Readonly<Record<string, string>>;
     readonly preset: string;

@@ -36,6 +36,7 @@ const IssueView = z.object({
     base_commit: z.string().nullable(),
     regression_command: z.string().nullable(),
     regression_report: z.string().nullable(),
+    setup_patch: z.string().nullable(),
   }),
 });
 
