@@ -24,7 +24,9 @@ async function verify(
     nonce: () => randomBytes(24).toString('hex'),
     pause: async () => undefined,
   });
-  const task = { issue: calculatorIssue, candidates, tests };
+  // No attack here lasts; a busy machine does.
+  const issue = { ...calculatorIssue, environment: { ...calculatorIssue.environment, test_timeout_s: 120 } };
+  const task = { issue, candidates, tests };
   return { verdicts: await verifier.verify(task, new AbortController().signal), observed };
 }
 
@@ -137,7 +139,7 @@ describe('patches that try to look right', () => {
   beforeAll(async () => {
     const attacks = Object.entries(ATTACKS).map(([name, patch]) => candidate(name, patch));
     all = (await verify([...attacks, candidate('right', RIGHT), candidate('wrong', WRONG)])).verdicts;
-  });
+  }, 900_000);
 
   it('stand beside a right and a wrong patch that get what they deserve', () => {
     expect(scores(all, 'right')).toEqual({ regression: 1, reproduction: 2 });

@@ -28,8 +28,10 @@ interface World {
   readonly test: (question: string, answer: string) => GeneratedTest;
 }
 
+/** No attack here lasts; a busy machine does. */
+const SECONDS = 120;
 const PYTHON: World = {
-  issue: calculatorIssue,
+  issue: { ...calculatorIssue, environment: { ...calculatorIssue.environment, test_timeout_s: SECONDS } },
   right: RIGHT,
   wrong: WRONG,
   forgers: PYTHON_FORGERS,
@@ -45,7 +47,7 @@ const JAVASCRIPT: World = {
       setup_patch: JAVASCRIPT_BASE,
       regression_command: 'node --test --test-reporter=tap {files}',
       regression_files: ['test/calc.test.cjs'],
-      test_timeout_s: 20,
+      test_timeout_s: SECONDS,
     },
   }),
   right: calcPatch('exports.add = (a, b) => a + b;'),
