@@ -490,6 +490,7 @@ export type Steps = {
 export type JudgePrompt = {
   readonly messages: readonly { readonly role: string; readonly content: string }[];
   readonly same_template: boolean | null;
+  readonly left_out: readonly string[];
 };
 
 export type Choices = { readonly presets: readonly string[]; readonly verifiers: readonly string[] };

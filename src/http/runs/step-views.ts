@@ -110,6 +110,8 @@ export const JudgePromptView = z.object({
   messages: z.array(z.object({ role: z.string(), content: z.string() })),
   /** Whether its verdict was asked for by this template; null when it has none, or was judged in another way. */
   same_template: z.boolean().nullable(),
+  /** What the judge had before it and is not rendered again: `source` is read in a container, `tests` are what they said then. */
+  left_out: z.array(z.string()),
 });
 export type JudgePromptView = z.infer<typeof JudgePromptView>;
 
@@ -126,9 +128,11 @@ export async function judgePromptOf(
   const verdict = opened.result?.verdicts.find(
     ({ candidate_id, measure }) => candidate_id === candidateId && measure === EXECUTION_FREE.name,
   );
-  const hash = verdict?.evidence.prompt_hash;
+  const { prompt_hash: hash, shown } = verdict?.evidence ?? {};
+  const sections = z.array(z.string()).catch([]).parse(shown);
   return {
     messages: prompt.messages.map(({ role, content }) => ({ role, content })),
     same_template: typeof hash === 'string' ? hash === prompt.templateHash : null,
+    left_out: sections.filter((name) => name === 'source' || name === 'tests'),
   };
 }

@@ -66,12 +66,18 @@ export function JudgeView({ evidence, candidate }: { evidence: EvidenceView; can
   const judges = new Set(evidence.measures.filter(({ kind }) => kind === 'judge').map(({ name }) => name));
   const verdict = candidate.verdicts.find(({ measure }) => judges.has(measure));
   if (verdict === undefined) return null;
-  const { condensed, prompt_hash: hash, disagrees, without_thoughts: blind } = verdict.evidence;
+  const { condensed, prompt_hash: hash, disagrees, without_thoughts: blind, shown, summary } = verdict.evidence;
   return (
     <section class="judge" aria-labelledby="judge-title">
       <h3 id="judge-title">What the judge saw</h3>
       <ul>
-        <li>The issue, {counted(candidate.steps, 'step')} and the patch, each between marks of its own.</li>
+        <li>
+          The issue, {summary == null ? counted(candidate.steps, 'step') : 'a summary of the work'} and the patch, each
+          between marks of its own.
+        </li>
+        {sectionsIn(shown).map((words) => (
+          <li key={words}>{words}</li>
+        ))}
         {condensed === true && <li>Condensed: old observations were shortened or left out, so that it fits.</li>}
         {condensed === false && <li>Whole: nothing was left out.</li>}
         {disagrees === true && (
@@ -81,12 +87,41 @@ export function JudgeView({ evidence, candidate }: { evidence: EvidenceView; can
           </li>
         )}
       </ul>
+      <SummaryText summary={summary} />
       <Notice>
         Its template is <code>{typeof hash === 'string' ? hash.slice(0, 16) : 'not known'}</code>, asked of the model{' '}
         {evidence.provenance?.verifier_model ?? 'that is not known'}.
       </Notice>
       <JudgePromptText run={evidence.run.id} candidate={candidate.candidate_id} />
     </section>
+  );
+}
+
+const SECTIONS: Readonly<Record<string, string>> = {
+  source: 'The repository’s source around the change.',
+  tests: 'What tests said of the patch.',
+  flags: 'That the agent looked for the answer elsewhere.',
+};
+
+function sectionsIn(shown: unknown): readonly string[] {
+  return Array.isArray(shown) ? shown.flatMap((name) => SECTIONS[String(name)] ?? []) : [];
+}
+
+/** A model's words about the attempt, by which judges of two compared it. */
+function SummaryText({ summary }: { readonly summary: unknown }) {
+  if (typeof summary !== 'object' || summary === null) return null;
+  const said = Object.entries(summary).map(([name, text]) => [name, [text].flat().join(', ')] as const);
+  return (
+    <dl aria-label="Summary">
+      {said
+        .filter(([, text]) => text !== '')
+        .map(([name, text]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{text}</dd>
+          </div>
+        ))}
+    </dl>
   );
 }
 
@@ -107,8 +142,11 @@ export function JudgePromptText({ run, candidate }: { readonly run: string; read
       <summary>The prompt</summary>
       {open && (
         <Awaited answer={answer} what="the prompt">
-          {({ messages, same_template }) => (
+          {({ messages, same_template, left_out }) => (
             <>
+              {left_out.length > 0 && (
+                <Notice>The judge also had {left_out.join(' and ')} before it, which this leaves out.</Notice>
+              )}
               {same_template === false && (
                 <Notice>
                   The template or its settings have changed since: this is not word for word what was asked.

@@ -185,7 +185,7 @@ it.each([
       const shown = await fetch(`${base}/v1/runs/${id}/candidates/right/judge-prompt`);
       const text = expect.stringContaining('return a + b') as unknown;
       const messages = expect.arrayContaining([expect.objectContaining({ content: text })]) as unknown;
-      expect(await shown.json()).toEqual({ same_template: method.startsWith('yes-no'), messages });
+      expect(await shown.json()).toEqual({ same_template: method.startsWith('yes-no'), messages, left_out: [] });
     }
   } finally {
     service.kill('SIGTERM');

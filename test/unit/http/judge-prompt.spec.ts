@@ -1,0 +1,25 @@
+import type { OpenedRun } from '../../../src/http/runs/evidence-of-run.js';
+import { judgePromptOf } from '../../../src/http/runs/step-views.js';
+import { JudgePrompts } from '../../../src/runs/run-dependencies.js';
+
+class SamePrompt extends JudgePrompts {
+  of() {
+    return Promise.resolve({ messages: [{ role: 'user' as const, content: 'Right?' }], templateHash: 'h' });
+  }
+}
+
+it.each([
+  [{ prompt_hash: 'h', shown: ['source', 'trajectory', 'tests', 'flags'] }, true, ['source', 'tests']],
+  [{ prompt_hash: 'another', shown: ['flags'] }, false, []],
+  [{ shown: 'source' }, null, []],
+])('tells what of %j it leaves out', async (evidence, same_template, left_out) => {
+  const verdict = { kind: 'scored', candidate_id: 'c1', measure: 'execution_free', score: 1, out_of: 1, evidence };
+  const opened = {
+    run: { id: 'r' },
+    request: { issue: { problem_statement: 'It fails.' } },
+    candidates: [{ candidate_id: 'c1' }],
+    result: { verdicts: [verdict] },
+  } as unknown as OpenedRun;
+  const view = await judgePromptOf(opened, 'c1', new SamePrompt());
+  expect(view).toEqual({ messages: [{ role: 'user', content: 'Right?' }], same_template, left_out });
+});
