@@ -7,7 +7,7 @@ import type { Turns } from '../jobs/turns.js';
 import { AuditLog } from '../ports/audit-log.js';
 import { RunService } from '../runs/run-service.js';
 import { RunSettings } from '../runs/run-settings.js';
-import { MAX_BODY_BYTES } from './guard/body-budget.js';
+import { MAX_BODY_BYTES } from './guard/bodies.js';
 import { guard, type GuardOptions } from './guard/guard.js';
 import { HardenedExpressAdapter } from './guard/hardened-adapter.js';
 import { isLoopback } from './guard/origin.js';

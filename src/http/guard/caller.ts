@@ -26,6 +26,17 @@ export function callerOf(request: IncomingMessage): Caller {
   return callers.get(request) ?? { key: null, address: '' };
 }
 
+/** Bits of an IPv6 address that one customer has to himself. */
+const OWN_GROUPS = 4;
+
+/** By which what one caller uses is counted. */
+export function nameOf({ key, address }: Caller): string {
+  if (key !== null) return `key ${key.name}`;
+  return address.includes(':') && !address.includes('.')
+    ? `network ${address.split(':').slice(0, OWN_GROUPS).join(':')}`
+    : `address ${address}`;
+}
+
 function offeredKey(request: Request): string {
   const bearer = /^Bearer +(\S+)$/i.exec(request.get('authorization') ?? '')?.[1];
   return bearer ?? request.get('x-api-key') ?? '';

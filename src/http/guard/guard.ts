@@ -4,14 +4,11 @@ import { operations } from '../openapi/operations.js';
 import { REPORT_TYPES } from '../reports/reports.controller.js';
 import { UPLOAD_TYPES } from '../runs/rescore.controller.js';
 import { admit } from './rate-limit.js';
-import { limitBodiesAtOnce } from './body-budget.js';
 import { identify } from './caller.js';
-import { requireKnownMethod } from './known-method.js';
-import { requireKnownType, type Uploads } from './known-type.js';
+import { endLeftBodies, limitHeldBodies, requireKnownType, type Uploads } from './bodies.js';
 import { refuseForeignPages } from './origin.js';
 import { limitRate } from './rate-limit.js';
 import { noteRefusals, type RefusedRequest } from './refusals.js';
-import { requireSteadyBody } from './steady-body.js';
 
 const UPLOADS: Uploads = new Map([
   ['/v1/rescores', UPLOAD_TYPES],
@@ -34,14 +31,13 @@ type Step = (request: Request, response: Response, next: NextFunction) => void;
 export function guard({ apiKeys, rateLimit }: GuardOptions, refused: Refused): readonly Step[] {
   const hasKeys = apiKeys.length > 0;
   return [
-    requireSteadyBody(),
+    endLeftBodies,
     identify(apiKeys),
     noteRefusals(operations, refused),
     limitRate(rateLimit, hasKeys),
     refuseForeignPages(hasKeys),
     admit(apiKeys),
-    requireKnownMethod(operations),
     requireKnownType(UPLOADS),
-    limitBodiesAtOnce(UPLOADS),
+    limitHeldBodies(UPLOADS),
   ];
 }

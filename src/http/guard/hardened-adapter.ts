@@ -11,8 +11,8 @@ const CHECK_EVERY_MS = 1_000;
 /** What a connection may take before there is a request: nobody holds one by sending a header a minute. */
 const LIMITS = {
   headersTimeout: 10_000,
-  // Of a whole request with its body; `requireSteadyBody` is in its place.
-  requestTimeout: 0,
+  // Of a whole request with its body: the largest upload, at 2.4 MB/s.
+  requestTimeout: 3_600_000,
   keepAliveTimeout: 5_000,
   maxHeaderSize: MAX_HEADER_BYTES,
   connectionsCheckingInterval: CHECK_EVERY_MS,
@@ -23,7 +23,7 @@ const LIMITS = {
 /** What is no HTTP, by the code of Node's error; everything else is a 400. */
 const BROKEN = new Map<string | undefined, HttpException>([
   ['HPE_HEADER_OVERFLOW', new HttpException(`The headers are larger than ${MAX_HEADER_BYTES} bytes.`, 431)],
-  ['ERR_HTTP_REQUEST_TIMEOUT', new HttpException('The headers come too slowly.', 408)],
+  ['ERR_HTTP_REQUEST_TIMEOUT', new HttpException('The request comes too slowly.', 408)],
 ]);
 const EXPECTS = new HttpException('Only 100-continue may be expected.', 417);
 const NO_HTTP = new HttpException('This is no HTTP request.', 400);

@@ -1,14 +1,12 @@
 import { ForbiddenException, HttpException, HttpStatus, UnauthorizedException } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
 import type { ApiKey, Scope } from '../../core/api-key.js';
-import { type Caller, callerOf } from './caller.js';
+import { callerOf, nameOf } from './caller.js';
 
 /** Seconds of the allowance that may be used at once. */
 const BURST_S = 2;
 /** What a request without a right key costs, in requests: guessing is slow. */
 const GUESS_COST = 20;
-/** Bits of an IPv6 address that one customer has to himself. */
-const OWN_GROUPS = 4;
 
 /** Answers 429 with Retry-After to a key, or an address without one, that asks too often. Liveness is always told. */
 export function limitRate(requestsPerSecond: number, hasKeys: boolean) {
@@ -32,13 +30,6 @@ export function limitRate(requestsPerSecond: number, hasKeys: boolean) {
       new HttpException('Too many requests; ask again after the time in Retry-After.', HttpStatus.TOO_MANY_REQUESTS),
     );
   };
-}
-
-function nameOf({ key, address }: Caller): string {
-  if (key !== null) return `key ${key.name}`;
-  return address.includes(':') && !address.includes('.')
-    ? `network ${address.split(':').slice(0, OWN_GROUPS).join(':')}`
-    : `address ${address}`;
 }
 
 /** What holds no data of anybody's: health, the documents of the API, and the viewer, which asks for the key itself. */

@@ -2,7 +2,12 @@ import { HttpStatus } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
 import { codeOf } from '../problem.js';
 import { callerOf } from './caller.js';
-import { type Route, templateOf } from './known-method.js';
+
+/** A path with `{names}` in it, and a method in capitals. */
+interface Route {
+  readonly method: string;
+  readonly path: string;
+}
 
 const REFUSALS: readonly number[] = [HttpStatus.UNAUTHORIZED, HttpStatus.FORBIDDEN, HttpStatus.TOO_MANY_REQUESTS];
 
@@ -27,4 +32,16 @@ export function noteRefusals(routes: readonly Route[], tell: (refused: RefusedRe
     });
     next();
   };
+}
+
+/** The path of ours that a request asks for, with `{names}` for what varies; null when there is none. */
+function templateOf(routes: readonly Route[]): (path: string) => string | null {
+  const paths = [...new Set(routes.map(({ path }) => path))].map((path) => ({ path, pattern: patternOf(path) }));
+  return (asked) => paths.find(({ pattern }) => pattern.test(asked))?.path ?? null;
+}
+
+/** As the router matches: whatever the case, with or without a slash at the end. */
+function patternOf(path: string): RegExp {
+  const literal = path.split(/\{[^{}]+\}/).map((part) => part.replaceAll(/[.*+?^$()|[\]\\]/g, String.raw`\$&`));
+  return new RegExp(`^${literal.join('[^/]+')}/?$`, 'i');
 }

@@ -67,14 +67,14 @@ describe('a connection', () => {
     await guarded.close();
   });
 
-  it('whose headers or body trickle is closed, and others are served meanwhile', async () => {
+  it('whose headers trickle or whose body stops is closed, and others are served meanwhile', async () => {
     const start = 'POST /v1/runs HTTP/1.1\r\nHost: localhost\r\n';
     const body = `${start}Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n{"a":"`;
     const upload = body.replace('/v1/runs', '/v1/rescores').replace('application/json', 'application/x-ndjson');
     const slow = Promise.all([
       rawRequest(server.url, start, trickle('a')),
-      rawRequest(server.url, body, trickle('a')),
-      rawRequest(server.url, upload, trickle('a')),
+      rawRequest(server.url, body),
+      rawRequest(server.url, upload),
     ]);
     expect((await server.client.submitRun(givenRequest())).status).toBe('queued');
     for (const answer of await slow) {
@@ -82,5 +82,20 @@ describe('a connection', () => {
       expect(answer.seconds).toBeLessThan(22);
     }
     expect(server.logged).toEqual([]);
+  });
+
+  it('that announces much and sends little keeps nobody else from sending', async () => {
+    const announced = `POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${64 * 1024 * 1024}\r\n\r\n{"a":"`;
+    const sockets: Socket[] = [];
+    const slow = Array.from({ length: 8 }, () =>
+      rawRequest(server.url, announced, (socket) => {
+        sockets.push(socket);
+        trickle('a')(socket);
+      }),
+    );
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect((await server.client.submitRun(givenRequest())).status).toBe('queued');
+    for (const socket of sockets) socket.destroy();
+    await Promise.all(slow);
   });
 });

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Request, Response } from 'express';
-import { limitBodiesAtOnce } from '../../../../src/http/guard/body-budget.js';
+import { limitHeldBodies } from '../../../../src/http/guard/bodies.js';
+import { identify } from '../../../../src/http/guard/caller.js';
 import { TokenBuckets } from '../../../../src/http/guard/rate-limit.js';
 
 describe('an allowance', () => {
@@ -28,39 +29,74 @@ describe('an allowance', () => {
   });
 });
 
-describe('bodies at once', () => {
+describe('JSON bodies', () => {
   const uploads = new Map([['/uploads', ['application/gzip']]]);
 
-  function world(most: number) {
-    const limit = limitBodiesAtOnce(uploads, most);
-    return (headers: Record<string, string>, path = '/') => {
-      const told: Record<string, string> = {};
-      const response = Object.assign(new EventEmitter(), {
-        set: (name: string, value: string) => (told[name] = value),
+  function world(most: { byAll: number; byOne: number }) {
+    const limit = limitHeldBodies(uploads, most);
+    return (address: string, headers: Record<string, string> = { 'content-length': '60' }, path = '/') => {
+      const request = Object.assign(new EventEmitter(), {
+        headers,
+        path,
+        socket: { remoteAddress: address },
+        destroy: () => request.emit('end'),
       });
-      let failure: unknown;
-      limit({ headers, path } as unknown as Request, response as unknown as Response, (error?: unknown) => {
-        failure = error;
+      const told: Record<string, unknown> = {};
+      const response: EventEmitter = Object.assign(new EventEmitter(), {
+        set: (name: string, value: string) => ((told[name] = value), response),
+        status: (status: number) => ((told.status = status), response),
+        type: () => response,
+        send: () => response,
       });
-      return { isTaken: failure === undefined, told, close: () => response.emit('close') };
+      identify([])(request as unknown as Request, response as unknown as Response, () => undefined);
+      limit(request as unknown as Request, response as unknown as Response, (error?: unknown) => {
+        told.error = error;
+      });
+      return {
+        told,
+        send: (bytes: number) => request.emit('data', Buffer.alloc(bytes)),
+        close: () => response.emit('close'),
+      };
     };
   }
 
-  it('come to so much memory, and one that ended makes room', () => {
-    const ask = world(100);
-    const first = ask({ 'content-length': '60' });
-    const second = ask({ 'content-length': '50' });
-    expect([first.isTaken, second.isTaken, second.told['Retry-After']]).toEqual([true, false, '1']);
-    expect(ask({ 'content-length': '40' }).isTaken).toBe(true);
+  it('come to so much memory, of one caller and of all, and one that ended makes room', () => {
+    const ask = world({ byAll: 100, byOne: 80 });
+    const [first, second, third] = [ask('a'), ask('a'), ask('b')];
+    first.send(60);
+    second.send(20);
+    third.send(20);
+    expect([first, second, third].map(({ told }) => told.status)).toEqual([undefined, undefined, undefined]);
+    second.send(1);
+    expect(second.told).toMatchObject({ status: 503, 'Retry-After': '1', Connection: 'close' });
+    second.close();
+    third.send(21);
+    expect(third.told.status).toBe(503);
     first.close();
-    expect(ask({ 'content-length': '60' }).isTaken).toBe(true);
-    expect(ask({}).isTaken).toBe(true);
+    third.close();
+    const last = ask('a');
+    last.send(80);
+    expect(last.told.status).toBeUndefined();
   });
 
-  it('count as the largest when they do not say their size, and not at all when they are streamed', () => {
-    const ask = world(64 * 1024 * 1024);
-    expect(ask({ 'transfer-encoding': 'chunked' }, '/uploads').isTaken).toBe(true);
-    expect(ask({ 'content-length': '9', 'content-encoding': 'gzip' }).isTaken).toBe(true);
-    expect(ask({ 'content-length': '1' }).isTaken).toBe(false);
+  it('count when they come, not when they are announced', () => {
+    const ask = world({ byAll: 100, byOne: 80 });
+    const announced = Array.from({ length: 50 }, () => ask('a'));
+    for (const each of announced) each.send(1);
+    const other = ask('a');
+    other.send(30);
+    expect([...announced, other].map(({ told }) => told.status).every((status) => status === undefined)).toBe(true);
+  });
+
+  it('count as the largest when they are packed, and not at all when they are streamed', () => {
+    const ask = world({ byAll: 64 * 1024 * 1024, byOne: 64 * 1024 * 1024 });
+    const upload = ask('a', { 'transfer-encoding': 'chunked' }, '/Uploads/');
+    upload.send(100);
+    const packed = ask('a', { 'content-length': '9', 'content-encoding': 'gzip' });
+    packed.send(9);
+    expect([upload.told.status, packed.told.status]).toEqual([undefined, undefined]);
+    const more = ask('b');
+    more.send(1);
+    expect(more.told.status).toBe(503);
   });
 });

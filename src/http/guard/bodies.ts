@@ -1,0 +1,109 @@
+import {
+  type HttpException,
+  PayloadTooLargeException,
+  RequestTimeoutException,
+  ServiceUnavailableException,
+  UnsupportedMediaTypeException,
+} from '@nestjs/common';
+import type { NextFunction, Request, Response } from 'express';
+import { problemOf, sendProblem } from '../problem.js';
+import { callerOf, nameOf } from './caller.js';
+
+/** Paths whose body is a stream, and the types it may have; every other body is JSON. */
+export type Uploads = ReadonlyMap<string, readonly string[]>;
+
+const MIB = 1024 * 1024;
+/** Largest JSON body. */
+export const MAX_BODY_BYTES = 64 * MIB;
+/** Of JSON bodies that are in memory at once, as they came; parsed they need the same again and more. */
+const MOST_HELD = { byAll: 256 * MIB, byOne: 192 * MIB };
+/** What is left of a body when its answer is there may still come for so long: who is cut off while sending does not read it. */
+const LINGER_MS = 5_000;
+/** A client that sends nothing for so long is gone. */
+const SILENT_MS = 10_000;
+
+const TOO_MANY = new ServiceUnavailableException('Too many large bodies at once; send this one again.');
+
+/** Closes connections on which nothing of a body comes, or still comes long after the answer. */
+export function endLeftBodies(request: Request, response: Response, next: NextFunction): void {
+  if (hasBody(request)) {
+    response.setTimeout(SILENT_MS, () => {
+      // What lies unread here waits for us, not for the client.
+      if (request.complete || request.readableLength > 0) return;
+      endWith(new RequestTimeoutException('The body stopped coming.'), request, response);
+    });
+    response.once('finish', () => {
+      if (!request.complete) setTimeout(() => request.destroy(), LINGER_MS).unref();
+    });
+  }
+  next();
+}
+
+/** Refuses bodies that would be passed over in silence. */
+export function requireKnownType(uploads: Uploads) {
+  return (request: Request, response: Response, next: NextFunction): void => {
+    const types = uploads.get(pathOf(request)) ?? ['application/json'];
+    if (!hasBody(request) || request.is([...types]) !== false) {
+      next();
+      return;
+    }
+    response.set('Accept', types.join(', '));
+    next(new UnsupportedMediaTypeException(`Send the body as ${types.join(' or ')}.`));
+  };
+}
+
+/**
+ * Answers 413 to a JSON body that says it is too large, before it comes, and 503 with Retry-After to one that would have more
+ * held in memory than all, or its sender, may. What arrived counts, so that nobody holds the place of what he only announces.
+ */
+export function limitHeldBodies(uploads: Uploads, most = MOST_HELD) {
+  const heldBy = new Map<string, number>();
+  let held = 0;
+  const hold = (name: string, bytes: number): boolean => {
+    held += bytes;
+    const own = (heldBy.get(name) ?? 0) + bytes;
+    if (own === 0) heldBy.delete(name);
+    else heldBy.set(name, own);
+    return own <= most.byOne && held <= most.byAll;
+  };
+  return (request: Request, response: Response, next: NextFunction): void => {
+    if (!hasBody(request) || uploads.has(pathOf(request))) {
+      next();
+      return;
+    }
+    if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) {
+      next(new PayloadTooLargeException(`The body is larger than ${MAX_BODY_BYTES} bytes.`));
+      return;
+    }
+    const name = nameOf(callerOf(request));
+    let own = 0;
+    const take = (chunk: Buffer): void => {
+      // One that is packed may turn out as large as any.
+      const bytes = request.headers['content-encoding'] === undefined ? chunk.length : MAX_BODY_BYTES - own;
+      own += bytes;
+      if (hold(name, bytes)) return;
+      if (!response.headersSent) response.set('Retry-After', '1');
+      endWith(TOO_MANY, request, response);
+    };
+    request.on('data', take);
+    response.once('close', () => {
+      request.off('data', take);
+      hold(name, -own);
+    });
+    next();
+  };
+}
+
+/** Answers, if nobody did, without waiting for the rest of a body. */
+function endWith(problem: HttpException, request: Request, response: Response): void {
+  if (!response.headersSent) sendProblem(response.set('Connection', 'close'), problemOf(problem));
+  request.destroy();
+}
+
+function pathOf({ path }: Request): string {
+  return path.toLowerCase().replace(/\/$/, '');
+}
+
+function hasBody({ headers }: Pick<Request, 'headers'>): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > 0;
+}
