@@ -129,7 +129,7 @@ const providers: Provider[] = [
   {
     provide: RescoreIntake,
     useFactory: (runs: RunService, dependencies: RunDependenciesFactory, room: HostResources, imports: ImportThreads) =>
-      new UploadedRuns(runs, dependencies, room, (job) => imports.run(job)),
+      new UploadedRuns(runs, dependencies, room, (job, stop) => imports.run(job, stop)),
     inject: [RunService, RunDependenciesFactory, HostResources, JobThreads],
   },
   {

@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import { createWriteStream, type WriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { BadInputError } from '../core/errors/errors.js';
 import { type Imported, importRuns } from '../io/saved-runs/import-runs.js';
+import type { Damage } from '../io/saved-runs/saved-records.js';
 import { LOCAL_BOUNDS, type SavedIssue, type SavedRun, type Sealed } from '../io/saved-runs/saved-run.js';
 import { ImportLabels } from './labels.js';
 import { prepareFolder } from './write-run.js';
@@ -32,7 +34,7 @@ const NAMES = ['candidates', 'trajectories', 'issues', 'tests', 'labels', 'rejec
 /**
  * Imports saved runs into a folder: `candidates.jsonl`, `trajectories.jsonl`, `issues.jsonl`, `tests.jsonl`, `rejected.jsonl`, and sealed
  * apart `labels.jsonl` with everything that tells the outcome. Record by record; the files get their names at the end.
- * @throws BadInputError for a path that is not there
+ * @throws BadInputError for a path that is not there, and beyond the bound on rejects
  */
 export async function writeImport(
   paths: readonly string[],
@@ -40,7 +42,7 @@ export async function writeImport(
   bounds = LOCAL_BOUNDS,
 ): Promise<ImportSummary> {
   await prepareFolder(folder);
-  const writer = new ImportWriter(folder);
+  const writer = new ImportWriter(folder, bounds.rejects);
   try {
     for await (const found of importRuns(paths, bounds)) await writer.take(found);
     return await writer.finish();
@@ -62,7 +64,10 @@ class ImportWriter {
   private readonly labelled = new Map<string, boolean>();
   private readonly counts = { duplicates: 0, renamed: 0, rejected: 0 };
 
-  constructor(private readonly folder: string) {
+  constructor(
+    private readonly folder: string,
+    private readonly mostRejects: number,
+  ) {
     const open = (name: string): WriteStream => createWriteStream(this.unfinished(name));
     this.files = {
       candidates: open('candidates'),
@@ -118,7 +123,8 @@ class ImportWriter {
   }
 
   async discard(): Promise<void> {
-    for (const stream of Object.values(this.files)) stream.destroy();
+    // What was not written yet fails, and nobody wants it.
+    for (const stream of Object.values(this.files)) stream.on('error', () => undefined).destroy();
     for (const name of NAMES) await rm(this.unfinished(name), { force: true });
   }
 
@@ -153,8 +159,14 @@ class ImportWriter {
     await this.write('labels', row);
   }
 
-  private async reject(damage: unknown): Promise<void> {
+  private async reject(damage: Damage): Promise<void> {
     this.counts.rejected += 1;
+    if (this.counts.rejected > this.mostRejects) {
+      const { line, reason } = damage;
+      throw new BadInputError(`holds more than ${this.mostRejects} records that cannot be read; the last: ${reason}`, {
+        ...(line === null ? {} : { line }),
+      });
+    }
     await this.write('rejected', damage);
   }
 

@@ -29,7 +29,8 @@ export type TakenIn = z.infer<typeof TakenIn>;
 export abstract class RescoreIntake {
   /**
    * @param upload JSON lines; read once, never held whole
+   * @param left aborts when nobody waits for the answer any more
    * @throws BadInputError when nothing of it could be read, or it is larger than an upload may be; MachineLowError
    */
-  abstract take(upload: AsyncIterable<Uint8Array>, wish: RescoreWish): Promise<TakenIn>;
+  abstract take(upload: AsyncIterable<Uint8Array>, wish: RescoreWish, left: AbortSignal): Promise<TakenIn>;
 }

@@ -29,17 +29,17 @@ export class JobThreads<Job extends object, Made> {
   /** @param thread the module that is run, with the job as its `workerData`; it posts one {@link ThreadAnswer} */
   constructor(private readonly thread: URL) {}
 
-  /** @throws what the thread's work does, InterruptedError when the service shuts down */
-  run(job: Job): Promise<Made> {
-    return this.alone(() => this.inThread(job));
+  /** @throws what the thread's work does, InterruptedError when the service shuts down, the reason of `stop` */
+  run(job: Job, stop?: AbortSignal): Promise<Made> {
+    const { signal } = this.closing;
+    return this.alone(() => this.inThread(job, stop === undefined ? signal : AbortSignal.any([signal, stop])));
   }
 
   onApplicationShutdown(): void {
     this.closing.abort(new InterruptedError('The service is shutting down.'));
   }
 
-  private async inThread(job: Job): Promise<Made> {
-    const { signal } = this.closing;
+  private async inThread(job: Job, signal: AbortSignal): Promise<Made> {
     signal.throwIfAborted();
     const worker = new Worker(this.thread, { workerData: job });
     try {

@@ -21,8 +21,14 @@ const LARGEST_RUN = 64 * 1024 ** 2;
 /** Of one instance; 200 tries of 500 steps. */
 const MOST_STEPS = 100_000;
 const LOOK_EVERY_BYTES = 64 * 1024 ** 2;
+const MOST_INSTANCES = 10_000;
+/** Of reading an upload; others wait meanwhile. */
+const LONGEST_MS = 600_000;
+const LOOK_EVERY_MS = 1_000;
 const NAMED = 20;
 const LONGEST_REASON = 1_000;
+
+const BODY = { field: 'body' };
 
 /** A file of anybody's, and the folder that it is imported into. */
 export interface UploadJob {
@@ -30,7 +36,8 @@ export interface UploadJob {
   readonly folder: string;
 }
 
-export function importUpload({ file, folder }: UploadJob): Promise<ImportSummary> {
+/** @param _stop kills the thread in which it is done; here it would not be heard */
+export function importUpload({ file, folder }: UploadJob, _stop?: AbortSignal): Promise<ImportSummary> {
   return writeImport([file], folder, UPLOAD_BOUNDS);
 }
 
@@ -46,7 +53,7 @@ export class UploadedRuns extends RescoreIntake {
     super();
   }
 
-  override async take(upload: AsyncIterable<Uint8Array>, wish: RescoreWish): Promise<TakenIn> {
+  override async take(upload: AsyncIterable<Uint8Array>, wish: RescoreWish, left: AbortSignal): Promise<TakenIn> {
     await this.requireRoom();
     const folder = await makeUploadFolder();
     try {
@@ -54,14 +61,35 @@ export class UploadedRuns extends RescoreIntake {
       const bounded = limited(upload, () => this.requireRoom());
       await pipeline(bounded, createWriteStream(file));
       const imported = join(folder, 'imported');
-      const { candidates, rejected } = await this.importer({ file, folder: imported });
+      const { candidates, rejected } = await this.imported({ file, folder: imported }, left);
       const first = await firstRejected(join(imported, 'rejected.jsonl'));
       if (candidates === 0) {
         throw new BadInputError(`holds no candidate: ${first[0]?.reason ?? 'it is empty'}`, { field: 'body' });
       }
-      return { candidates, ...(await this.submit(imported, wish)), rejected: { count: rejected, first } };
+      return { candidates, ...(await this.submit(imported, wish, left)), rejected: { count: rejected, first } };
     } finally {
       await rm(folder, { recursive: true, force: true });
+    }
+  }
+
+  /** Reads the upload for as long as somebody waits for it, there is room, and it does not take too long. */
+  private async imported(job: UploadJob, left: AbortSignal): Promise<ImportSummary> {
+    const stop = new AbortController();
+    const late = setTimeout(() => {
+      stop.abort(
+        new BadInputError(`takes longer than ${LONGEST_MS / 60_000} minutes to read; send it in parts.`, BODY),
+      );
+    }, LONGEST_MS);
+    const look = setInterval(() => {
+      this.requireRoom().catch((error: unknown) => {
+        stop.abort(error);
+      });
+    }, LOOK_EVERY_MS);
+    try {
+      return await this.importer(job, AbortSignal.any([left, stop.signal]));
+    } finally {
+      clearTimeout(late);
+      clearInterval(look);
     }
   }
 
@@ -71,12 +99,21 @@ export class UploadedRuns extends RescoreIntake {
     if (low !== null) throw low;
   }
 
-  private async submit(imported: string, wish: RescoreWish): Promise<Pick<TakenIn, 'runs' | 'skipped'>> {
+  private async submit(
+    imported: string,
+    wish: RescoreWish,
+    left: AbortSignal,
+  ): Promise<Pick<TakenIn, 'runs' | 'skipped'>> {
     const folder = await ImportedFolder.open(imported);
     const image = wish.image === null ? [] : [wish.image];
     const runs: { instance_id: string; id: string }[] = [];
     const skipped: { instance_id: string; reason: string }[] = [];
-    for (const instance of folder.instances()) {
+    const instances = folder.instances();
+    if (instances.length > MOST_INSTANCES) {
+      throw new BadInputError(`holds more than ${MOST_INSTANCES} instances; send it in parts.`, BODY);
+    }
+    for (const instance of instances) {
+      left.throwIfAborted();
       const { instance_id } = instance;
       try {
         requireOneRun(instance);

@@ -1,6 +1,7 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
+import { BadInputError } from '../../core/errors/errors.js';
 import { DEFAULT_PRESET, RunRequest } from '../../core/run/run-request.js';
 import { VerifierName } from '../../core/run/verifier.js';
 import { RescoreIntake, type TakenIn } from '../../runs/rescore-intake.js';
@@ -64,9 +65,17 @@ export class RescoresController {
   @Post()
   @Audited('rescore.submit')
   @HttpCode(202)
-  take(@Req() request: Request, @Query({ schema: RescoreQuery }) query: RescoreQuery): Promise<TakenIn> {
+  take(
+    @Req() request: Request,
+    @Query({ schema: RescoreQuery }) query: RescoreQuery,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<TakenIn> {
     const { verifiers = null, preset, min_confidence = null, image = null } = query;
     const wish = { verifiers, rule: { preset, min_confidence }, image, gzip: request.is('application/gzip') !== false };
-    return this.intake.take(request, { ...wish, submitter: callerOf(request).key?.name ?? '' });
+    const left = new AbortController();
+    response.once('close', () => {
+      left.abort(new BadInputError('was left by its client.', { field: 'body' }));
+    });
+    return this.intake.take(request, { ...wish, submitter: callerOf(request).key?.name ?? '' }, left.signal);
   }
 }

@@ -25,6 +25,7 @@ export async function* savedRecords(file: string, bounds = LOCAL_BOUNDS): AsyncG
   const document = new DocumentSoFar(bounds);
   try {
     for await (const raw of rawLines(unpacked(file, bounds.total), bounds.line)) {
+      if (raw.line > bounds.lines) throw new Error(`it has more than ${bounds.lines} lines; ${bounds.next}`);
       const line = new SavedLine(raw, bounds);
       if (line.isBlank) continue;
       for (const each of document.take(line)) yield* recordsOf({ file, beside }, each);

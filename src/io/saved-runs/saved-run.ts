@@ -93,6 +93,9 @@ export interface ReadBounds {
   readonly values: number;
   /** Of a file, packed or not. */
   readonly total: number;
+  readonly lines: number;
+  /** Records that cannot be read: with more, it is no file of runs. */
+  readonly rejects: number;
   /** What whoever has a larger one can do. */
   readonly next: string;
 }
@@ -103,6 +106,8 @@ export const LOCAL_BOUNDS: ReadBounds = {
   document: 256 * MB,
   values: Infinity,
   total: Infinity,
+  lines: Infinity,
+  rejects: Infinity,
   next: 'leave out what is no step',
 };
 
@@ -112,6 +117,8 @@ export const UPLOAD_BOUNDS: ReadBounds = {
   document: 16 * MB,
   values: 1_000_000,
   total: 8 * 1024 * MB,
+  lines: 1_000_000,
+  rejects: 10_000,
   next: 'on the command line `bestk rescore` and `bestk report` take more',
 };
 

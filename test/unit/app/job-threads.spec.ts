@@ -26,4 +26,19 @@ describe('jobs in threads', () => {
       reason: { message: expect.stringMatching(/without an answer/) as string },
     });
   });
+
+  it('are killed whatever they do when nobody waits for them, and the next one is done', async () => {
+    const jobs = threads(`
+      import { parentPort, workerData } from 'node:worker_threads';
+      while (workerData.forever) {}
+      parentPort.postMessage({ made: 'next' });`);
+    const stop = new AbortController();
+    const busy = jobs.run({ forever: true }, stop.signal);
+    const next = jobs.run({ forever: false });
+    setTimeout(() => {
+      stop.abort(new Error('nobody waits'));
+    }, 50);
+    await expect(busy).rejects.toThrow('nobody waits');
+    expect(await next).toBe('next');
+  });
 });

@@ -1,0 +1,59 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { importUpload, UploadedRuns } from '../../../src/app/threads/uploaded-runs.js';
+import { MachineLowError } from '../../../src/core/errors/unavailable.js';
+import { HostResources } from '../../../src/ports/host-resources.js';
+import type { RescoreWish } from '../../../src/runs/rescore-intake.js';
+import { NoRunDependencies } from '../http/http-world.js';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'bestk-test-upload-'));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+async function read(lines: string): Promise<unknown> {
+  const file = join(folder, 'upload.jsonl.gz');
+  await writeFile(file, gzipSync(lines));
+  return importUpload({ file, folder: join(folder, 'imported') });
+}
+
+describe('an upload', () => {
+  it('is given up where too many of its records cannot be read', async () => {
+    await expect(read('{}\n'.repeat(30_000))).rejects.toThrow('more than 10000 records that cannot be read');
+    expect(await readdir(join(folder, 'imported'))).toEqual([]);
+  });
+
+  it('is read up to a number of lines, whatever stands on them', async () => {
+    expect(await read('\n'.repeat(1_000_001))).toMatchObject({ candidates: 0, rejected: 1 });
+  });
+
+  const wish: RescoreWish = { verifiers: null, preset: 'deepswe', image: null, gzip: false, submitter: '' };
+  const body = (async function* () {
+    yield Buffer.from('{}\n');
+  })();
+
+  it('is given up when its client leaves, or the disk runs low', async () => {
+    const low = new MachineLowError({ resource: 'uploads', place: '/', freeBytes: 0, floorBytes: 1 });
+    let isLow = false;
+    class Disk extends HostResources {
+      override levels(): Promise<[]> {
+        return isLow ? Promise.reject(low) : Promise.resolve([]);
+      }
+    }
+    const uploads = new UploadedRuns(null as never, new NoRunDependencies(), new Disk(), (_job, stop) => {
+      isLow = true;
+      return new Promise((_resolve, reject) => {
+        stop?.addEventListener('abort', () => {
+          reject(stop.reason as Error);
+        });
+      });
+    });
+    await expect(uploads.take(body, wish, new AbortController().signal)).rejects.toBe(low);
+    isLow = false;
+    const left = AbortSignal.timeout(20);
+    await expect(uploads.take(body, wish, left)).rejects.toThrow('timeout');
+  });
+});
