@@ -36,8 +36,7 @@ export interface UploadJob {
   readonly folder: string;
 }
 
-/** @param _stop kills the thread in which it is done; here it would not be heard */
-export function importUpload({ file, folder }: UploadJob, _stop?: AbortSignal): Promise<ImportSummary> {
+export function importUpload({ file, folder }: UploadJob): Promise<ImportSummary> {
   return writeImport([file], folder, UPLOAD_BOUNDS);
 }
 
@@ -48,7 +47,7 @@ export class UploadedRuns extends RescoreIntake {
     private readonly runs: RunService,
     private readonly dependencies: RunDependenciesFactory,
     private readonly room: HostResources = BOUNDLESS,
-    private readonly importer = importUpload,
+    private readonly importer: (job: UploadJob, stop: AbortSignal) => Promise<ImportSummary> = importUpload,
   ) {
     super();
   }

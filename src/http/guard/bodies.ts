@@ -33,7 +33,11 @@ export function endLeftBodies(request: Request, response: Response, next: NextFu
       endWith(new RequestTimeoutException('The body stopped coming.'), request, response);
     });
     response.once('finish', () => {
-      if (!request.complete) setTimeout(() => request.destroy(), LINGER_MS).unref();
+      if (request.complete) return;
+      const end = setTimeout(() => {
+        if (!request.complete) request.destroy();
+      }, LINGER_MS);
+      end.unref();
     });
   }
   next();

@@ -30,7 +30,7 @@ describe('an upload', () => {
     expect(await read('\n'.repeat(1_000_001))).toMatchObject({ candidates: 0, rejected: 1 });
   });
 
-  const wish: RescoreWish = { verifiers: null, preset: 'deepswe', image: null, gzip: false, submitter: '' };
+  const wish: RescoreWish = { verifiers: null, rule: {}, image: null, gzip: false, submitter: '' };
   const body = (async function* () {
     yield Buffer.from('{}\n');
   })();
@@ -46,7 +46,7 @@ describe('an upload', () => {
     const uploads = new UploadedRuns(null as never, new NoRunDependencies(), new Disk(), (_job, stop) => {
       isLow = true;
       return new Promise((_resolve, reject) => {
-        stop?.addEventListener('abort', () => {
+        stop.addEventListener('abort', () => {
           reject(stop.reason as Error);
         });
       });

@@ -38,6 +38,7 @@ describe('JSON bodies', () => {
       const request = Object.assign(new EventEmitter(), {
         headers,
         path,
+        get: () => undefined,
         socket: { remoteAddress: address },
         destroy: () => request.emit('end'),
       });
