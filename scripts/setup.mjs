@@ -1,5 +1,5 @@
 // Makes a clean clone ready: npm packages, Docker, the build, the images. Plain Node, for it runs before npm ci.
-//   node scripts/setup.mjs quickstart | test | all-tests | faults | build
+//   node scripts/setup.mjs quickstart | bench-example | test | all-tests | faults | build
 // Every step is left out when there is nothing to do. Exit 3: the machine lacks something this cannot supply.
 import { fileURLToPath } from 'node:url';
 import { browserPath, missingBrowser } from './setup/browser.mjs';
@@ -7,16 +7,24 @@ import { compile, compiledCurrent } from './setup/compiled.mjs';
 import { canInstall, install } from './setup/debian.mjs';
 import { assertMayStart, missingCompose, missingDocker, startEngine } from './setup/docker.mjs';
 import { engineFault } from './setup/engine.mjs';
-import { buildBase, buildExample, buildFixture, buildPostgres, buildService } from './setup/images.mjs';
+import {
+  buildBase,
+  buildBenchExample,
+  buildExample,
+  buildFixture,
+  buildPostgres,
+  buildService,
+} from './setup/images.mjs';
 import { missingFaketime } from './setup/faketime.mjs';
 import { missingPostgres } from './setup/postgres.mjs';
 import { installPackages, missingCompilers, packagesCurrent } from './setup/npm-packages.mjs';
 import { CommandFailed, Unavailable } from './setup/run.mjs';
 
-const TEST = { images: [buildBase, buildFixture], browser: true, postgres: true, compose: true };
+const TEST = { images: [buildBase, buildFixture, buildBenchExample], browser: true, postgres: true, compose: true };
 /** What each goal needs beside packages and the build. Without images it needs no Docker; `last` are made of the packages. */
 const GOALS = {
   quickstart: { images: [buildBase, buildExample] },
+  'bench-example': { images: [buildBase, buildBenchExample] },
   test: TEST,
   'all-tests': { ...TEST, last: [buildService, buildPostgres] },
   faults: { images: [buildBase, buildFixture], postgres: true, faketime: true },

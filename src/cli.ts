@@ -3,6 +3,7 @@ import 'reflect-metadata';
 import { Command, CommanderError } from 'commander';
 import { printFailure } from './commands/answer.js';
 import type { App } from './commands/app.js';
+import { registerBench } from './commands/bench/bench.js';
 import { registerCurves } from './commands/curves.js';
 import { registerDatasets } from './commands/datasets.js';
 import { registerDoctor } from './commands/doctor.js';
@@ -23,9 +24,9 @@ import { VERSION } from './app/version.js';
 
 if (process.pid === 1) endWhenUnheard();
 
-async function openApp(): Promise<App> {
+async function openApp(settings?: Readonly<Record<string, string>>): Promise<App> {
   const { openApplication } = await import('./app/app.module.js');
-  return openApplication();
+  return openApplication(settings);
 }
 
 const program = new Command('bestk')
@@ -38,6 +39,7 @@ registerSelect(program, openApp);
 registerSolve(program, openApp);
 registerGrade(program, openApp);
 registerRescore(program, openApp);
+registerBench(program, openApp);
 registerImport(program);
 registerExport(program, async () => (await import('./app/run-dependencies.js')).trainingConverse());
 registerDatasets(program);

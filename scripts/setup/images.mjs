@@ -7,8 +7,6 @@ import { inspectImage } from './engine.mjs';
 import { run, step, Unavailable } from './run.mjs';
 
 const BASE = 'bestk/base:bookworm';
-const EXAMPLE = 'bestk/example:1';
-const EXAMPLE_FOLDER = 'examples/quickstart';
 const FIXTURE = 'bestk/fixture:1';
 const NODE = 'bestk/node:20';
 const POSTGRES = 'bestk/postgres:15';
@@ -25,17 +23,20 @@ export async function buildBase(root) {
   await step(`image ${BASE}`, () => run('bash', [script]));
 }
 
-/** Builds the example's environment, when it is missing or the example or its base changed. */
-export async function buildExample(root) {
+export const buildExample = (root) => buildEnvironment(root, 'examples/quickstart', 'bestk/example:1');
+export const buildBenchExample = (root) => buildEnvironment(root, 'examples/bench', 'bestk/bench-example:1');
+
+/** Builds an example's environment, when it is missing or the example or its base changed. */
+async function buildEnvironment(root, folder, tag) {
   const base = await inspectImage(BASE);
-  const content = `${contentHash(root, [`${EXAMPLE_FOLDER}/Dockerfile`, `${EXAMPLE_FOLDER}/repo`])}@${base.Id}`;
-  const image = await inspectImage(EXAMPLE);
+  const content = `${contentHash(root, [`${folder}/Dockerfile`, `${folder}/repo`])}@${base.Id}`;
+  const image = await inspectImage(tag);
   if (image?.Config.Labels?.['bestk.content'] === content) return;
   await requireClient();
   const label = ['--label', `bestk.content=${content}`];
   const env = { ...process.env, DOCKER_BUILDKIT: '0' };
-  await step(`image ${EXAMPLE}`, () =>
-    run('docker', ['build', '-q', '--network', 'none', ...label, '-t', EXAMPLE, EXAMPLE_FOLDER], { cwd: root, env }),
+  await step(`image ${tag}`, () =>
+    run('docker', ['build', '-q', '--network', 'none', ...label, '-t', tag, folder], { cwd: root, env }),
   );
 }
 

@@ -2,6 +2,7 @@ import { Inject, Module, type OnApplicationBootstrap, type OnApplicationShutdown
 import { NestFactory } from '@nestjs/core';
 import type { App } from '../commands/app.js';
 import type { PriceTable } from '../core/budget/budget.js';
+import { contentKey } from '../core/fingerprint.js';
 import { readPrices } from '../io/inputs/yaml.js';
 import { Jobs } from '../jobs/jobs.js';
 import type { SpreadTools } from '../jobs/run-spread.js';
@@ -27,7 +28,7 @@ import { RunService } from '../runs/run-service.js';
 import { RunSettings } from '../runs/run-settings.js';
 import { ContainerSweeper, StoreSweeper } from '../runs/sweepers.js';
 import type { OpenStore } from '../store/store.js';
-import { CONFIG, type Config, loadConfig } from './config.js';
+import { CONFIG, type Config, environmentWith, loadConfig } from './config.js';
 import { PROCESS_NAME, SPREAD, spreadProviders, STORE } from './job-providers.js';
 import { createLogger, nestLogger } from './logger.js';
 import { ConfiguredJudgePrompts, ConfiguredRunDependencies, openPrompts, type RunPorts } from './run-dependencies.js';
@@ -199,10 +200,16 @@ export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown 
   }
 }
 
-/** The application without a server, for one command. @throws BadInputError for a bad setting, StoreUnavailableError */
-export async function openApplication(): Promise<App> {
+/**
+ * The application without a server, for one command.
+ * @param settings in the place of the environment's
+ * @throws BadInputError for a bad setting, StoreUnavailableError
+ */
+export async function openApplication(settings: Readonly<Record<string, string>> = {}): Promise<App> {
+  const given = { provide: CONFIG, useFactory: () => loadConfig(environmentWith(settings)) };
+  const module = { module: AppModule, providers: [given] };
   // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- Nest's options are a class in name only
-  const context = await NestFactory.createApplicationContext(AppModule, { logger: false, abortOnError: false });
+  const context = await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
   const config = context.get<Config>(CONFIG);
   return {
     runs: context.get(RunService),
@@ -214,6 +221,12 @@ export async function openApplication(): Promise<App> {
     verifierModel: config.llm.verifierModel ?? null,
     agentModel: config.agent.model ?? null,
     replaying: config.llm.replay !== undefined,
+    setup: async () => {
+      const { llm, agent, judge, tests } = config;
+      const models = [llm.baseUrl, llm.modelUrls, llm.verifierModel, llm.replay];
+      const prompts = await context.get(PromptLibrary).hashes();
+      return contentKey({ VERSION, models, agent, judge, tests, prompts, limits: context.get(Sandbox).limits });
+    },
     close: () => context.close(),
   };
 }

@@ -106,6 +106,14 @@ export interface Config {
 /** DI token of {@link Config}. */
 export const CONFIG = Symbol('Config');
 
+/** The environment with some settings in the place of its own. @throws BadInputError for one that nobody knows */
+export function environmentWith(settings: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
+  const unknown = Object.keys(settings).find((name) => !(name in Settings.shape));
+  if (unknown !== undefined)
+    throw new BadInputError('is no setting.', { field: unknown }, 'README lists the settings.');
+  return { ...process.env, ...settings };
+}
+
 /** The only reader of the environment. @throws BadInputError that names the first wrong variable and how many more there are */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));

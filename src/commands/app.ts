@@ -18,9 +18,15 @@ export interface App {
   readonly agentModel: string | null;
   /** Model calls are answered from a recording. */
   readonly replaying: boolean;
+  /** Hash of all settings that what a run finds can depend on. */
+  setup(): Promise<string>;
   /** Hands unfinished runs back, removes this process's containers, closes the store. */
   close(): Promise<void>;
 }
 
-/** Composes the application when a command needs it. @throws BadInputError for a bad setting, StoreUnavailableError */
-export type OpenApp = () => Promise<App>;
+/**
+ * Composes the application when a command needs it.
+ * @param settings in the place of the environment's
+ * @throws BadInputError for a bad setting, StoreUnavailableError
+ */
+export type OpenApp = (settings?: Readonly<Record<string, string>>) => Promise<App>;

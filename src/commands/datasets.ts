@@ -31,7 +31,7 @@ export function registerDatasets(program: Command): void {
     .description('say what is understood of a data set: the first instances, every column, and what is rejected')
     .argument('<path>', 'file, downloaded folder, or - for standard input')
     .option('--split <name>', 'of a folder that has several; test by default')
-    .option('--image <template>', 'see `bestk bench run --help`', collected, [])
+    .option('--image <template>', 'as in `bestk bench run`', collected, [])
     .option('--first <n>', 'instances to show', wholeNumber, 3)
     .option('--json', 'one JSON document on stdout')
     .addHelpText('after', EXAMPLE)

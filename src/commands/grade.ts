@@ -1,21 +1,16 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import pLimit from 'p-limit';
-import { BadInputError, EXIT, UnavailableError } from '../core/errors/errors.js';
-import type { Candidate } from '../core/run/candidate.js';
-import type { Issue } from '../core/run/issue.js';
+import { BadInputError, EXIT } from '../core/errors/errors.js';
 import { readIssues } from '../io/datasets/issues.js';
 import { readAllCandidates } from '../io/inputs/candidates.js';
-import { type CandidateGrade, type Graded, type GradeBook, gradeCandidates } from '../grading/grade-candidates.js';
-import { type HiddenTests, hiddenTestsOf, readAnswers, withScripts } from '../grading/hidden-tests.js';
+import type { Graded } from '../grading/grade-candidates.js';
+import { hiddenTestsOf, readAnswers, withScripts } from '../grading/hidden-tests.js';
 import { testCommand } from '../grading/test-command.js';
 import { GradeFiles, gradeSummary, type GradedInstance, gradesOfSet } from '../reports/grade-files.js';
-import { printJson, printProgress, printText } from './answer.js';
-import type { App, OpenApp } from './app.js';
+import { printJson, printText } from './answer.js';
+import type { OpenApp } from './app.js';
+import { type Gradable, gradeSet } from './grade-set.js';
 import { seconds } from './options.js';
 import { parallelOption, withIssueOptions } from './run-options.js';
-import { untilInterrupted } from './run-to-end.js';
-import { visibleLine } from '../core/visible.js';
 
 interface GradeOptions {
   readonly issue: string;
@@ -68,22 +63,11 @@ export function registerGrade(program: Command, openApp: OpenApp): void {
     });
 }
 
-/** An issue whose candidates can be graded. */
-interface Gradable {
-  readonly issue: Issue;
-  readonly candidates: readonly Candidate[];
-  readonly tests: HiddenTests;
-}
-
 async function grade(options: GradeOptions, openApp: OpenApp): Promise<number> {
   const gradable = await readGradable(options);
   const files = await GradeFiles.open(options.out);
-  const app = await openApp();
-  const set = await untilInterrupted(app, (signal) => {
-    const limit = pLimit(options.parallel);
-    const work = { app, options, files, isSet: gradable.length > 1 };
-    return Promise.all(gradable.map((each) => limit(() => gradeOne(work, each, signal))));
-  });
+  const { parallel, testCommand: command = null, timeLimitS } = options;
+  const set = await gradeSet(await openApp(), gradable, { parallel, command, timeLimitS, book: files });
   await files.close(set);
   const [only, ...others] = set;
   if (only === undefined || others.length > 0) {
@@ -122,42 +106,6 @@ async function readGradable(options: GradeOptions): Promise<readonly Gradable[]>
   return gradable;
 }
 
-interface Grading {
-  readonly app: App;
-  readonly options: GradeOptions;
-  readonly files: GradeFiles;
-  readonly isSet: boolean;
-}
-
-/** Of a set, the candidates of an issue that cannot be graded have no label, and the others are graded. */
-async function gradeOne(
-  { app, options, files, isSet }: Grading,
-  { issue, candidates, tests }: Gradable,
-  signal: AbortSignal,
-): Promise<GradedInstance> {
-  const { instance_id } = issue;
-  const book: GradeBook = {
-    known: (key) => files.known(key),
-    enter: async (entry) => {
-      await files.enter(entry);
-      printProgress(progressLine(entry, isSet));
-    },
-  };
-  try {
-    const { sandbox } = app;
-    const { id: imageId } = await sandbox.describeImage(issue.environment.image, signal);
-    const command = testCommand(tests, options.testCommand ?? null);
-    const context = { sandbox, imageId, issue, tests, command, timeLimitS: options.timeLimitS, pause };
-    return { instance_id, graded: await gradeCandidates(context, candidates, book, signal) };
-  } catch (error) {
-    signal.throwIfAborted();
-    if (!isSet || !(error instanceof UnavailableError || error instanceof BadInputError)) throw error;
-    const reason = `${error.message} ${error.next}`;
-    const ungraded = candidates.map(({ candidate_id }) => ({ candidate_id, reason }));
-    return { instance_id, graded: { grades: [], ungraded, leftOut: [] } };
-  }
-}
-
 function documentOf({ instance_id, graded }: GradedInstance, out: string): Record<string, unknown> {
   const { grades, ungraded, leftOut }: Graded = graded;
   return {
@@ -172,13 +120,4 @@ function documentOf({ instance_id, graded }: GradedInstance, out: string): Recor
     left_out: leftOut,
     out,
   };
-}
-
-function progressLine({ instance_id, candidate_id, resolved, reason, seconds: took }: CandidateGrade, many: boolean) {
-  const who = many ? `${instance_id} ${candidate_id}` : candidate_id;
-  return visibleLine(`${who}: ${resolved ? 'resolved' : 'not resolved'}, ${reason} (${took} s)`);
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal });
 }

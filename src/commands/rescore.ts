@@ -8,7 +8,7 @@ import { printProgress } from './answer.js';
 import type { OpenApp } from './app.js';
 import { rescoreRequest } from './rescore-request.js';
 import { givenTests, imageOption, parallelOption, readRule, type RuleOptions, withRuleOptions } from './run-options.js';
-import { runSet } from './run-set.js';
+import { runSet, tellSet } from './run-set.js';
 
 interface RescoreOptions extends RuleOptions {
   readonly input: readonly string[];
@@ -92,6 +92,6 @@ async function rescore(options: RescoreOptions, openApp: OpenApp): Promise<numbe
   let opened: Promise<LabelsByInstance> | null = null;
   const labels = (): Promise<LabelsByInstance> => (opened ??= readAllLabels(join(imported, 'labels.jsonl')));
   const { parallel, json = false } = options;
-  const also = (rescored: number): object => ({ rescored, candidates: summary.candidates });
-  return runSet(app, items, { command: 'rescore', out, parallel, labels, json, also });
+  const told = await runSet(app, items, { command: 'rescore', out, parallel, labels });
+  return tellSet(told, out, json, { rescored: told.done, candidates: summary.candidates });
 }

@@ -2,6 +2,7 @@ import pLimit from 'p-limit';
 import { contentKey } from '../core/fingerprint.js';
 import { BadInputError, BestkError, EXIT, InterruptedError } from '../core/errors/errors.js';
 import type { RunRequest } from '../core/run/run-request.js';
+import type { Usage } from '../core/run/run-result.js';
 import type { LabelsByInstance } from '../reports/labels.js';
 import { visibleLine } from '../core/visible.js';
 import { SetFiles } from '../reports/set-files.js';
@@ -25,39 +26,62 @@ export interface SetOptions {
   readonly parallel: number;
   /** Looked at when the selection of an instance is made, never before; null = there are none. */
   readonly labels: () => Promise<LabelsByInstance | null>;
-  readonly json: boolean;
-  /** Told beside the counts. */
-  readonly also?: (done: number) => object;
+  /** Runs that are done are taken as they are. */
+  readonly once?: boolean;
+  /** Why no further instance is begun; null = go on. */
+  readonly stop?: (told: SetTold) => string | null;
 }
 
-interface Told {
+/** What became of a set. */
+export interface SetTold {
+  instances: number;
   done: number;
+  /** Of those done, without a patch worth returning. */
   without: number;
+  /** Nothing could be asked of them. */
   skipped: number;
+  /** Their surroundings failed. */
   failed: number;
+  /** Those that the set was stopped before. */
+  not_begun: number;
+  readonly spent: { tokens: number; usd: number };
 }
 
 /**
  * Runs a set of instances, each into its own folder below `out`, and the set's files beside them. One that cannot be done, or
- * whose surroundings fail, is told in skipped.jsonl, and the rest goes on.
- * @returns the exit code
+ * whose surroundings fail, is told in skipped.jsonl, and the rest goes on. Closes the application.
  * @throws InterruptedError
  */
-export async function runSet(app: App, items: readonly SetItem[], options: SetOptions): Promise<number> {
-  const { out, json } = options;
-  const told: Told = { done: 0, without: 0, skipped: 0, failed: 0 };
-  const files = new SetFiles(out);
+export async function runSet(app: App, items: readonly SetItem[], options: SetOptions): Promise<SetTold> {
+  const counts = { instances: items.length, done: 0, without: 0, skipped: 0, failed: 0, not_begun: 0 };
+  const told: SetTold = { ...counts, spent: { tokens: 0, usd: 0 } };
+  const files = new SetFiles(options.out);
   await files.begin();
-  await untilInterrupted(app, async (signal) => {
-    const limit = pLimit(options.parallel);
-    const one = (item: SetItem): Promise<void> => runItem({ app, item, options, files, told }, items.length, signal);
-    await Promise.all(items.map((item) => limit(() => one(item))));
-  });
+  try {
+    await untilInterrupted(app, async (signal) => {
+      const limit = pLimit(options.parallel);
+      const one = (item: SetItem): Promise<void> => runItem({ app, item, options, files, told }, signal);
+      await Promise.all(items.map((item) => limit(() => one(item))));
+    });
+  } catch (error) {
+    await files.discard();
+    throw error;
+  }
   await files.finish();
-  if (json) printJson({ instances: items.length, ...told, ...options.also?.(told.done), out });
-  else printText(summary(items.length, told, out));
-  if (told.failed > 0) return EXIT.unavailable;
-  return told.done === 0 ? EXIT.badInput : EXIT.done;
+  return told;
+}
+
+/** Prints what became of a set. @returns the exit code */
+export function tellSet(told: SetTold, out: string, json: boolean, also: object = {}): number {
+  const { instances, done, without, skipped, failed, not_begun } = told;
+  if (json) printJson({ instances, done, without, skipped, failed, not_begun, ...also, out });
+  else printText(summary(told, out));
+  return exitOfSet(told);
+}
+
+export function exitOfSet({ done, failed }: SetTold): number {
+  if (failed > 0) return EXIT.unavailable;
+  return done === 0 ? EXIT.badInput : EXIT.done;
 }
 
 interface Work {
@@ -65,33 +89,58 @@ interface Work {
   readonly item: SetItem;
   readonly options: SetOptions;
   readonly files: SetFiles;
-  readonly told: Told;
+  readonly told: SetTold;
 }
 
-async function runItem({ app, item, options, files, told }: Work, of: number, signal: AbortSignal): Promise<void> {
-  const { instance_id } = item;
+async function runItem(work: Work, signal: AbortSignal): Promise<void> {
+  const { options, files, told } = work;
+  const { instance_id } = work.item;
   signal.throwIfAborted();
+  const stopped = options.stop?.(told);
+  if (typeof stopped === 'string') {
+    told.not_begun += 1;
+    await files.skip({ instance_id, reason: stopped, code: 'not-begun' });
+    return;
+  }
   try {
-    const request = await item.request();
-    const key = `${options.command}:${contentKey(request)}`;
-    const run = await runOne(app, { key, request, onEvent: () => undefined }, signal);
-    const labels = await options.labels();
-    await files.add(run, poolOfRun(request, run.result).entries, labels?.get(instance_id) ?? null);
-    const { candidate_id } = run.result.selection;
-    told.done += 1;
-    told.without += Number(candidate_id === null);
-    printProgress(`${visibleLine(instance_id)}: ${visibleLine(candidate_id ?? 'none')} (${told.done} of ${of})`);
+    const candidate = await runToFolder(work, signal);
+    printProgress(`${visibleLine(instance_id)}: ${visibleLine(candidate ?? 'none')} (${position(told)})`);
   } catch (error) {
     if (!(error instanceof BestkError) || error instanceof InterruptedError) throw error;
-    const isWrong = error instanceof BadInputError || error.exitCode === EXIT.badInput;
-    told[isWrong ? 'skipped' : 'failed'] += 1;
+    const what = error instanceof BadInputError || error.exitCode === EXIT.badInput ? 'skipped' : 'failed';
+    told[what] += 1;
     await files.skip({ instance_id, reason: error.message, code: error.code });
-    printProgress(`${visibleLine(instance_id)}: ${isWrong ? 'skipped' : 'failed'}, ${visibleLine(error.message)}`);
+    printProgress(`${visibleLine(instance_id)}: ${what}, ${visibleLine(error.message)} (${position(told)})`);
   }
 }
 
-function summary(instances: number, { done, without, skipped, failed }: Told, out: string): string {
+/** @returns the selected candidate */
+async function runToFolder({ app, item, options, files, told }: Work, signal: AbortSignal): Promise<string | null> {
+  const request = await item.request();
+  const key = `${options.command}:${contentKey(request)}`;
+  const run = await runOne(app, { key, request, onEvent: () => undefined, once: options.once }, signal);
+  const labels = await options.labels();
+  await files.add(run, poolOfRun(request, run.result).entries, labels?.get(item.instance_id) ?? null);
+  const { selection, usage } = run.result;
+  told.done += 1;
+  told.without += Number(selection.candidate_id === null);
+  told.spent.tokens += tokensOf(usage);
+  told.spent.usd += usage.cost_usd ?? 0;
+  return selection.candidate_id;
+}
+
+/** Input and output, paid now or earlier. */
+function tokensOf({ models }: Usage): number {
+  return models.reduce((sum, { input_tokens, output_tokens }) => sum + input_tokens + output_tokens, 0);
+}
+
+function position({ instances, done, skipped, failed }: SetTold): string {
+  return `${done + skipped + failed} of ${instances}`;
+}
+
+function summary({ instances, done, without, skipped, failed, not_begun }: SetTold, out: string): string {
+  const stopped = not_begun === 0 ? '' : `, ${not_begun} not begun`;
   const missing = skipped + failed === 0 ? '' : `, ${skipped} skipped, ${failed} failed (skipped.jsonl says why)`;
   const none = without === 0 ? '' : `, ${without} of them without a patch worth returning`;
-  return `${done} of ${instances} instances done${none}${missing}. Report: ${out}`;
+  return `${done} of ${instances} instances done${none}${missing}${stopped}. Report: ${out}`;
 }

@@ -39,11 +39,17 @@ interface OneRun {
   readonly key: string;
   readonly request: RunRequest;
   readonly onEvent: (event: RunEvent) => void;
+  /** One that is done is taken as it is; absent = it is done again from its stored results. */
+  readonly once?: boolean | undefined;
 }
 
 /** One run to its end, as `runToEnd`; several may be under way. @throws the run's own failure, InterruptedError */
-export async function runOne(app: App, { key, request, onEvent }: OneRun, signal: AbortSignal): Promise<FinishedRun> {
-  const run = await startOrResume(app.runs, key, request);
+export async function runOne(
+  app: App,
+  { key, request, onEvent, once }: OneRun,
+  signal: AbortSignal,
+): Promise<FinishedRun> {
+  const run = await startOrResume(app.runs, { key, request, once });
   await app.runs.recover(run.id);
   for await (const event of app.runs.follow(run.id, 0, signal)) onEvent(event);
   if (signal.aborted) {
@@ -58,11 +64,11 @@ export async function runOne(app: App, { key, request, onEvent }: OneRun, signal
 }
 
 /** An ended run keeps its place in the store; doing the same again is a further one, which starts from stored results. */
-async function startOrResume(runs: RunService, key: string, request: RunRequest): Promise<Run> {
+async function startOrResume(runs: RunService, { key, request, once }: Omit<OneRun, 'onEvent'>): Promise<Run> {
   for (let time = 1; ; time += 1) {
     const run = await runs.submit(`${key}#${time}`, z.json().parse(request));
-    if (run.status === 'done') continue;
-    if (hasEnded(run.status)) await runs.retry(run.id);
+    if (run.status === 'done' && once !== true) continue;
+    if (hasEnded(run.status) && run.status !== 'done') await runs.retry(run.id);
     return run;
   }
 }

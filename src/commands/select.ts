@@ -18,7 +18,7 @@ import {
   verifierNames,
   withRunOptions,
 } from './run-options.js';
-import { runSet } from './run-set.js';
+import { runSet, tellSet } from './run-set.js';
 import { runToEnd } from './run-to-end.js';
 
 interface SelectOptions extends RunOptions {
@@ -69,8 +69,8 @@ async function select(options: SelectOptions, openApp: OpenApp): Promise<number>
     return selection.candidate_id === null ? EXIT.noPatch : EXIT.done;
   }
   const items = requests.map((each) => ({ instance_id: each.issue.instance_id, request: () => each }));
-  const set = { command: 'select', out, parallel: options.parallel, json: options.json === true };
-  return runSet(await openApp(), items, { ...set, labels: () => Promise.resolve(labels) });
+  const set = { command: 'select', out, parallel: options.parallel, labels: () => Promise.resolve(labels) };
+  return tellSet(await runSet(await openApp(), items, set), out, options.json === true);
 }
 
 async function readRequests(options: SelectOptions): Promise<readonly RunRequest[]> {

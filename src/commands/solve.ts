@@ -20,7 +20,7 @@ import {
   verifierNames,
   withRunOptions,
 } from './run-options.js';
-import { runSet } from './run-set.js';
+import { runSet, tellSet } from './run-set.js';
 import { runToEnd } from './run-to-end.js';
 
 interface SolveOptions extends RunOptions {
@@ -90,8 +90,8 @@ async function solve(options: SolveOptions, openApp: OpenApp): Promise<number> {
     return selection.candidate_id === null ? EXIT.noPatch : EXIT.done;
   }
   const items = requests.map((each) => ({ instance_id: each.issue.instance_id, request: () => each }));
-  const set = { command: 'solve', out, parallel: options.parallel, json: options.json === true };
-  return runSet(await openApp(), items, { ...set, labels: () => Promise.resolve(labels) });
+  const set = { command: 'solve', out, parallel: options.parallel, labels: () => Promise.resolve(labels) };
+  return tellSet(await runSet(await openApp(), items, set), out, options.json === true);
 }
 
 async function tellEstimate(app: App, requests: readonly RunRequest[], asJson: boolean): Promise<number> {

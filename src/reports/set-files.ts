@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createWriteStream, type WriteStream } from 'node:fs';
-import { rename } from 'node:fs/promises';
+import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Entry } from '../../verifiers/hybrid/entry.js';
 import { type FinishedRun, makeFolder, selectedPrediction, writeRun } from './write-run.js';
@@ -49,6 +49,14 @@ export class SetFiles {
       stream.end();
       await once(stream, 'finish');
       await rename(this.part(name), join(this.folder, `${name}.jsonl`));
+    }
+  }
+
+  /** Of a set that did not come to its end nothing stays that looks like one. */
+  async discard(): Promise<void> {
+    for (const [name, stream] of this.streams) {
+      stream.destroy();
+      await rm(this.part(name), { force: true });
     }
   }
 

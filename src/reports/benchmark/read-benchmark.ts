@@ -39,7 +39,8 @@ export function benchmarkOf(given: readonly ReportedRun[], labels: RunLabels, ti
   return { title, issues, unlabelled: runs.length - issues.length, runs };
 }
 
-async function readAll(folders: readonly string[]): Promise<ReportedRun[]> {
+/** What some folders of finished runs hold. @throws BadInputError naming a missing or damaged file */
+export async function readAll(folders: readonly string[]): Promise<ReportedRun[]> {
   const runs: ReportedRun[] = [];
   for (let from = 0; from < folders.length; from += AT_ONCE) {
     runs.push(...(await Promise.all(folders.slice(from, from + AT_ONCE).map(readReportedRun))));
@@ -86,11 +87,11 @@ const DEEPEST = 4;
  * The folders of finished runs in and below those named, in order of their paths.
  * @throws BadInputError for a folder that is not there or holds no run
  */
-export async function runFolders(roots: readonly string[]): Promise<readonly string[]> {
+export async function runFolders(roots: readonly string[], mayBeEmpty = false): Promise<readonly string[]> {
   const found: string[] = [];
   for (const root of roots) {
     const here = await below(root, DEEPEST);
-    if (here.length === 0) {
+    if (here.length === 0 && !mayBeEmpty) {
       const next = 'Name the --out of select, solve or rescore, or a folder of such folders.';
       throw new BadInputError('holds no run.json.', { file: root, field: '--run' }, next);
     }

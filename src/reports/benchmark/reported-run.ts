@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { BadInputError } from '../../core/errors/errors.js';
 import { Admission } from '../../core/run/verifier.js';
-import { Provenance, Sampling, Usage } from '../../core/run/run-result.js';
+import { Provenance, RunStatistics, Sampling, Usage } from '../../core/run/run-result.js';
 import { TestQuality } from '../../core/run/generated-test.js';
 import { GivenRule, ruleFields } from '../../core/run/run-request.js';
 import { Entry } from '../../../verifiers/hybrid/entry.js';
@@ -15,6 +15,7 @@ const RunFile = z.object({
   provenance: Provenance,
   sampling: Sampling.nullable().default(null),
   usage: Usage,
+  statistics: RunStatistics.nullable().default(null),
   admissions: z.array(Admission),
   test_quality: z.array(TestQuality).default([]),
   entries: z.array(Entry),

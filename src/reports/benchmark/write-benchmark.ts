@@ -5,7 +5,7 @@ import { reportPage } from '../page/report-page.js';
 import { drawPng, drawSvg } from '../plots/draw-plot.js';
 import type { DrawnPlot, Plot } from '../plots/plot.js';
 import { plotsOf } from '../plots/plots-of.js';
-import type { SectionTable } from '../sections/section.js';
+import type { Section, SectionTable } from '../sections/section.js';
 import { sectionsOf } from '../sections/sections-of.js';
 import { makeFolder, writeWhole } from '../write-run.js';
 import type { BenchmarkReport } from './benchmark-report.js';
@@ -61,7 +61,12 @@ const HEADER = ['section', 'subject', 'k', 'metric', 'value', 'low', 'high'];
 
 /** Every rate of the report, one a line, for spreadsheets and data frames; empty = unknown. RFC 4180. */
 export function benchmarkCsv(report: BenchmarkReport): string {
-  return [HEADER, ...curveRows(report), ...repositoryRows(report), ...costRows(report)].map(line).join('');
+  return csv([HEADER, ...curveRows(report), ...repositoryRows(report), ...costRows(report)]);
+}
+
+/** RFC 4180; empty = unknown. */
+export function csv(rows: readonly (readonly Cell[])[]): string {
+  return rows.map(line).join('');
 }
 
 function curveRows({ curves }: BenchmarkReport): readonly Cell[][] {
@@ -139,7 +144,15 @@ function field(cell: Cell): string {
 
 /** The report for a pull request or a wiki; plots as links to the SVG files beside it. */
 export function benchmarkMarkdown(report: BenchmarkReport, plots: readonly { name: string; title: string }[]): string {
-  const sections = sectionsOf(report).flatMap((section) => [
+  return markdown({ title: report.title, sentences: sentences(report), sections: sectionsOf(report) }, plots);
+}
+
+/** What a page says, as Markdown. */
+export function markdown(
+  said: { readonly title: string; readonly sentences: readonly string[]; readonly sections: readonly Section[] },
+  plots: readonly { name: string; title: string }[],
+): string {
+  const sections = said.sections.flatMap((section) => [
     `## ${escaped(section.title)}`,
     ...section.text.map(escaped),
     ...plots
@@ -147,7 +160,7 @@ export function benchmarkMarkdown(report: BenchmarkReport, plots: readonly { nam
       .map(({ name, title }) => `![${escaped(title)}](plots/${name}.svg)`),
     ...section.tables.filter(({ rows }) => rows.length > 0).map(tableOf),
   ]);
-  return `${[`# ${escaped(report.title)}`, ...sentences(report).map(escaped), ...sections].join('\n\n')}\n`;
+  return `${[`# ${escaped(said.title)}`, ...said.sentences.map(escaped), ...sections].join('\n\n')}\n`;
 }
 
 function tableOf({ caption, columns, rows }: SectionTable): string {

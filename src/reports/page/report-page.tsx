@@ -8,29 +8,44 @@ import { sectionsOf } from '../sections/sections-of.js';
 import { STYLE } from './style.js';
 import { visibleLine } from '../../core/visible.js';
 
-/**
- * The report as one HTML document: no script, nothing loaded, everything from outside as text. Its policy forbids scripts and
- * requests even if something slipped through.
- */
+/** What a page says, from the top. */
+interface PageContent {
+  readonly title: string;
+  readonly sentences: readonly string[];
+  readonly figures: readonly Figure[];
+  readonly sections: readonly Section[];
+  readonly plots: readonly DrawnPlot[];
+}
+
+/** A report as one HTML document. */
 export function reportPage(report: BenchmarkReport, plots: readonly DrawnPlot[]): string {
+  const figures = headlineFigures(report);
+  return page({ title: report.title, sentences: sentences(report), figures, sections: sectionsOf(report), plots });
+}
+
+/**
+ * One HTML document: no script, nothing loaded, everything from outside as text. Its policy forbids scripts and requests even
+ * if something slipped through.
+ */
+export function page({ title, sentences: said, figures, sections, plots }: PageContent): string {
   const policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
-  const page = (
+  const document = (
     <html lang="en">
       <head>
         <meta charset="utf-8" />
         <meta http-equiv="Content-Security-Policy" content={policy} />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <title>{visible(report.title)}</title>
+        <title>{visible(title)}</title>
         <style dangerouslySetInnerHTML={{ __html: STYLE }} />
       </head>
       <body>
         <main>
-          <h1>{visible(report.title)}</h1>
-          {sentences(report).map((sentence) => (
+          <h1>{visible(title)}</h1>
+          {said.map((sentence) => (
             <p>{visible(sentence)}</p>
           ))}
           <dl class="figures">
-            {headlineFigures(report).map(({ name, value, note }) => (
+            {figures.map(({ name, value, note }) => (
               <div>
                 <dt>{name}</dt>
                 <dd>
@@ -40,14 +55,14 @@ export function reportPage(report: BenchmarkReport, plots: readonly DrawnPlot[])
               </div>
             ))}
           </dl>
-          {sectionsOf(report).map((section) => (
+          {sections.map((section) => (
             <SectionOfPage section={section} plots={plots} />
           ))}
         </main>
       </body>
     </html>
   );
-  return `<!doctype html>\n${renderToString(page)}\n`;
+  return `<!doctype html>\n${renderToString(document)}\n`;
 }
 
 function SectionOfPage({ section, plots }: { readonly section: Section; readonly plots: readonly DrawnPlot[] }) {

@@ -1,0 +1,1 @@
+"""Small helpers of a household ledger."""

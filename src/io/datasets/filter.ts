@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import { BadInputError } from '../../core/errors/errors.js';
+import { sha256 } from '../../core/fingerprint.js';
+import type { DataSetInstance } from './data-set.js';
+
+const SHARD = /^([1-9]\d*)\/([1-9]\d*)$/;
+
+/** Which instances of a data set are meant; each part narrows what the ones before it left. */
+export const DataSetFilter = z.strictObject({
+  /** `column=value`, `column!=value`; several values with commas. All must hold. */
+  where: z.array(z.string().regex(/^[^=!]+!?=/, 'must look like column=value or column!=value')).default([]),
+  /** Ids; absent = all. */
+  instances: z.array(z.string().min(1)).min(1).optional(),
+  /** `from:to` by position, from 0, `to` left out. */
+  slice: z
+    .string()
+    .regex(/^\d*:\d*$/, 'must look like 0:50')
+    .optional(),
+  /** `2/8`: the second of eight parts, every eighth instance. */
+  shard: z
+    .string()
+    .regex(SHARD, 'must look like 2/8')
+    .refine((text) => Number(SHARD.exec(text)?.[1]) <= Number(SHARD.exec(text)?.[2]), 'must be at most the last part')
+    .optional(),
+  /** So many at random. */
+  sample: z.int().min(1).optional(),
+  /** Another number draws another sample. */
+  seed: z.int().min(0).default(1),
+});
+export type DataSetFilter = z.infer<typeof DataSetFilter>;
+
+/**
+ * The instances that a filter means, in the data set's order. A sample is the same whatever else is in the data set's file:
+ * who is in it follows from seed and id.
+ * @throws BadInputError for an instance or a column that is not there
+ */
+export function filtered(all: readonly DataSetInstance[], filter: DataSetFilter): readonly DataSetInstance[] {
+  const { instances, slice, shard, sample, seed } = filter;
+  let left = filter.where.reduce(having, all);
+  if (instances !== undefined) left = named(all, left, instances);
+  if (slice !== undefined) {
+    const [from = '', to = ''] = slice.split(':');
+    left = left.slice(Number(from), to === '' ? undefined : Number(to));
+  }
+  if (shard !== undefined) {
+    const [part = 1, of = 1] = shard.split('/').map(Number);
+    left = left.filter((_, index) => index % of === part - 1);
+  }
+  return sample === undefined ? left : sampled(left, sample, seed);
+}
+
+function having(left: readonly DataSetInstance[], condition: string): readonly DataSetInstance[] {
+  const [, column = '', not = '', values = ''] = /^([^=!]+)(!?)=(.*)$/s.exec(condition) ?? [];
+  const wanted = new Set(values.split(','));
+  if (left.length > 0 && !left.some(({ facts }) => column in facts)) {
+    const known = [...new Set(left.flatMap(({ facts }) => Object.keys(facts)))].sort().join(', ');
+    throw new BadInputError(
+      `asks for the column "${column}", which no instance has.`,
+      { field: 'where' },
+      `There are: ${known}`,
+    );
+  }
+  return left.filter(({ facts }) => wanted.has(String(facts[column] ?? '')) === (not === ''));
+}
+
+function named(
+  all: readonly DataSetInstance[],
+  left: readonly DataSetInstance[],
+  ids: readonly string[],
+): readonly DataSetInstance[] {
+  const known = new Set(all.map(({ issue }) => issue.instance_id));
+  const stranger = ids.find((id) => !known.has(id));
+  if (stranger !== undefined)
+    throw new BadInputError(`names "${stranger}", which the data set does not hold.`, { field: 'instances' });
+  return left.filter(({ issue }) => ids.includes(issue.instance_id));
+}
+
+function sampled(left: readonly DataSetInstance[], sample: number, seed: number): readonly DataSetInstance[] {
+  const drawn = left
+    .map((instance) => ({ instance, lot: sha256(`${seed} ${instance.issue.instance_id}`) }))
+    .sort((a, b) => (a.lot < b.lot ? -1 : 1))
+    .slice(0, sample)
+    .map(({ instance }) => instance);
+  const chosen = new Set(drawn);
+  return left.filter((instance) => chosen.has(instance));
+}

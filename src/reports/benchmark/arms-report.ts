@@ -1,0 +1,232 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { amount, dollars, percent, points, probability, withInterval } from '../figures.js';
+import { page } from '../page/report-page.js';
+import { columns, type Section } from '../sections/section.js';
+import { table } from '../selection-table.js';
+import { makeFolder, writeWhole } from '../write-run.js';
+import { visibleLine } from '../../core/visible.js';
+import { type ArmComparison, type ArmRuns, type ArmSummary, comparisonsOf, type Outcome, summaryOf } from './arms.js';
+import { csv, markdown } from './write-benchmark.js';
+
+/** A benchmark of several arms as `report.json` holds it. */
+export interface ArmsReport {
+  readonly kind: 'bestk-bench-report';
+  readonly schema: 1;
+  readonly title: string;
+  /** The user's own first. */
+  readonly arms: readonly ArmSummary[];
+  readonly comparisons: readonly ArmComparison[];
+  readonly issues: readonly { readonly instance_id: string; readonly arms: Readonly<Record<string, Outcome>> }[];
+  readonly failures: readonly {
+    readonly arm: string;
+    readonly code: string;
+    readonly issues: number;
+    readonly example: string;
+  }[];
+}
+
+/** From nothing but what the arms left: no clock, no chance. */
+export function armsReport(title: string, arms: readonly ArmRuns[], instances: readonly string[]): ArmsReport {
+  return {
+    kind: 'bestk-bench-report',
+    schema: 1,
+    title,
+    arms: arms.map(summaryOf),
+    comparisons: comparisonsOf(arms),
+    issues: instances.map((instance_id) => ({
+      instance_id,
+      arms: Object.fromEntries(
+        arms.flatMap(({ name, outcomes }) => {
+          const outcome = outcomes.get(instance_id);
+          return outcome === undefined ? [] : [[name, outcome]];
+        }),
+      ),
+    })),
+    failures: arms.flatMap(failuresOf),
+  };
+}
+
+function failuresOf({ name: arm, outcomes }: ArmRuns): ArmsReport['failures'] {
+  const byCode = new Map<string, { issues: number; example: string }>();
+  for (const { code, reason } of outcomes.values()) {
+    if (code === null) continue;
+    const known = byCode.get(code) ?? { issues: 0, example: reason ?? '' };
+    byCode.set(code, { ...known, issues: known.issues + 1 });
+  }
+  return [...byCode]
+    .map(([code, counted]) => ({ arm, code, ...counted }))
+    .sort((a, b) => b.issues - a.issues || (a.code < b.code ? -1 : 1));
+}
+
+/** Writes report.json, report.html, report.md and issues.csv; report.html comes last. */
+export async function writeArmsReport(folder: string, report: ArmsReport): Promise<void> {
+  await makeFolder(folder);
+  await rm(join(folder, 'report.html'), { force: true });
+  const said = { title: report.title, sentences: armSentences(report), sections: sectionsOf(report) };
+  await writeWhole(join(folder, 'report.json'), `${JSON.stringify(report, null, 2)}\n`);
+  await writeWhole(join(folder, 'issues.csv'), csv([ISSUE_COLUMNS, ...issueRows(report)]));
+  await writeWhole(join(folder, 'report.md'), markdown(said, []));
+  await writeWhole(join(folder, 'report.html'), page({ ...said, figures: [], plots: [] }));
+}
+
+/** The report for a terminal. */
+export function armsText(report: ArmsReport): string {
+  const rows = report.arms.map(armRow);
+  return [...armSentences(report).map(visibleLine), '', table([ARM_COLUMNS.map(({ name }) => name), ...rows])].join(
+    '\n',
+  );
+}
+
+/** What the numbers say, the user's own arm first. */
+export function armSentences({ arms, comparisons }: ArmsReport): readonly string[] {
+  const [own] = arms;
+  if (own === undefined) return [];
+  const { right } = own;
+  const selected = `${own.arm} selected a patch for ${own.selected} of ${own.issues} issues`;
+  const known = `${right?.resolved ?? 0} of the ${right?.issues ?? 0} whose outcome is known are right, ${withInterval(right && { ...right, value: right.rate })}`;
+  const pass = `a random candidate is right in ${percent(own.pass_at_1)}, some candidate in ${percent(own.pass_at_all)} of the graded issues`;
+  return [
+    right === null
+      ? `${selected}; nothing is graded, so nothing is known of right and wrong.`
+      : `${selected}; ${known}. There ${pass}.`,
+    ...comparisons.map(
+      ({ arm, difference, issues_in_both, only_first, only_other, p_holm }) =>
+        `Against ${arm}: ${points(difference)} on ${issues_in_both} issues (${only_first} right here alone, ${only_other} there alone; McNemar p ${probability(p_holm)} after Holm).`,
+    ),
+    ...arms
+      .filter(({ executions, selected: some }) => executions === 0 && some > 0)
+      .map(({ arm }) => `In ${arm} no test was executed: its selections rest on judges and on the patches alone.`),
+    ...arms
+      .filter(({ right: given, ungraded_candidates }) => given !== null && ungraded_candidates > 0)
+      .map(
+        ({ arm, ungraded_candidates }) =>
+          `${ungraded_candidates} candidates of ${arm} have no label and are in no rate.`,
+      ),
+  ];
+}
+
+const ARM_COLUMNS = columns(
+  'arm',
+  '#issues',
+  '#selected',
+  '#none',
+  '#failed',
+  '#waiting',
+  '#right',
+  '#Pass@1',
+  '#Pass@all',
+  '#executions',
+  '#tokens',
+  '#cost',
+);
+
+function armRow(arm: ArmSummary): readonly string[] {
+  const { right } = arm;
+  return [
+    visibleLine(arm.arm),
+    ...[arm.issues, arm.selected, arm.without_patch, arm.failed, arm.waiting].map(amount),
+    right === null ? '–' : `${right.resolved} of ${right.issues}`,
+    percent(arm.pass_at_1),
+    percent(arm.pass_at_all),
+    amount(arm.executions),
+    amount(arm.tokens),
+    dollars(arm.usd),
+  ];
+}
+
+function sectionsOf(report: ArmsReport): readonly Section[] {
+  const { arms, comparisons, failures } = report;
+  return [
+    {
+      title: 'Arms',
+      text: [
+        'Right: of the issues whose selected patch was graded, or that returned none. Each arm has a report of its own beside this one, in the folder of its name.',
+      ],
+      plots: [],
+      tables: [
+        { caption: 'Arms', columns: ARM_COLUMNS, rows: arms.map(armRow) },
+        {
+          caption: `${arms[0]?.arm ?? ''} against the others`,
+          columns: columns(
+            'against',
+            '#issues in both',
+            '#difference',
+            '#right here alone',
+            '#right there alone',
+            '#p',
+            '#p (Holm)',
+          ),
+          rows: comparisons.map(({ arm, issues_in_both, difference, only_first, only_other, p, p_holm }) => [
+            arm,
+            ...[amount(issues_in_both), points(difference), amount(only_first), amount(only_other)],
+            ...[probability(p), probability(p_holm)],
+          ]),
+        },
+      ],
+    },
+    {
+      title: 'Issues',
+      text: [],
+      plots: [],
+      tables: [
+        {
+          caption: 'What each arm selected',
+          columns: columns(...ISSUE_COLUMNS.map((name, index) => (index < 6 ? name : `#${name}`))),
+          rows: issueRows(report).map((row) =>
+            row.map((cell) => (typeof cell === 'number' ? amount(cell) : (cell ?? '–'))),
+          ),
+        },
+      ],
+    },
+    ...(failures.length === 0 ? [] : [failureSection(failures)]),
+  ];
+}
+
+function failureSection(failures: ArmsReport['failures']): Section {
+  return {
+    title: 'What failed',
+    text: ['These issues have no selection and are in no rate. The same command does them again.'],
+    plots: [],
+    tables: [
+      {
+        caption: 'By reason',
+        columns: columns('arm', 'code', '#issues', 'for example'),
+        rows: failures.map(({ arm, code, issues, example }) => [arm, code, amount(issues), example]),
+      },
+    ],
+  };
+}
+
+const ISSUE_COLUMNS = [
+  'instance_id',
+  'arm',
+  'state',
+  'right',
+  'selected',
+  'stage',
+  'confidence',
+  'k',
+  'distinct_patches',
+  'executions',
+  'right_candidates',
+  'graded',
+  'tokens',
+  'usd',
+  'folder',
+];
+
+/** A line for each issue and arm. */
+function issueRows({ issues }: ArmsReport): readonly (readonly (string | number | null)[])[] {
+  return issues.flatMap(({ instance_id, arms }) =>
+    Object.entries(arms).map(([arm, outcome]) => {
+      const { state, code, right, candidate_id, stage, confidence, k, distinct_patches, executions } = outcome;
+      const { right_candidates, graded, tokens, usd, folder } = outcome;
+      const told = right === null ? null : right ? 'yes' : 'no';
+      return [
+        ...[instance_id, arm, code === null ? state : `${state}: ${code}`, told, candidate_id, stage],
+        ...[confidence, k, distinct_patches, executions, right_candidates, graded, tokens, usd, folder],
+      ];
+    }),
+  );
+}

@@ -1,0 +1,44 @@
+import type { DataSetInstance } from '../../../../src/io/datasets/data-set.js';
+import { DataSetFilter, filtered } from '../../../../src/io/datasets/filter.js';
+import { Sealed } from '../../../../src/io/datasets/sealed.js';
+import { calculatorIssue } from '../../../fixtures/calculator.js';
+import { Issue } from '../../../../src/core/run/issue.js';
+
+const all: readonly DataSetInstance[] = Array.from({ length: 40 }, (_, index) => ({
+  set: 'bestk',
+  split: null,
+  issue: { ...Issue.parse(calculatorIssue), instance_id: `o__r-${index}` },
+  repo: 'o/r',
+  facts: { repo: index < 30 ? 'o/r' : 'o/s', version: index % 4 },
+  sealed: new Sealed(() => ({ tests: null, gold: null })),
+}));
+
+function numbers(filter: object, of = all): number[] {
+  const left = filtered(of, DataSetFilter.parse(filter));
+  return left.map(({ issue }) => Number(issue.instance_id.split('-')[1]));
+}
+
+describe('the filter of a data set', () => {
+  it('narrows by columns, ids, positions and parts, in this order', () => {
+    expect(numbers({})).toHaveLength(40);
+    expect(numbers({ where: ['repo!=o/r', 'version=1,2'] })).toEqual([30, 33, 34, 37, 38]);
+    expect(numbers({ where: ['repo=o/s'], slice: '2:5' })).toEqual([32, 33, 34]);
+    expect(numbers({ instances: ['o__r-7', 'o__r-3'] })).toEqual([3, 7]);
+    expect(numbers({ slice: '35:', shard: '2/3' })).toEqual([36, 39]);
+  });
+
+  it('puts every instance into one part', () => {
+    const parts = ['1/7', '2/7', '3/7', '4/7', '5/7', '6/7', '7/7'].flatMap((shard) => numbers({ shard }));
+    expect(parts.sort((a, b) => a - b)).toEqual(numbers({}));
+  });
+
+  it('draws the same sample whatever stands beside it, and another for another seed', () => {
+    const drawn = numbers({ sample: 10 });
+    expect(drawn).toHaveLength(10);
+    expect(numbers({ sample: 10 }, all.toReversed()).toReversed()).toEqual(drawn);
+    expect(numbers({ sample: 10, seed: 2 })).not.toEqual(drawn);
+    // Of fewer, those that were drawn before are drawn again.
+    const half = all.filter((_, index) => index % 2 === 0);
+    expect(numbers({ sample: 10 }, half)).toEqual(expect.arrayContaining(drawn.filter((n) => n % 2 === 0)) as number[]);
+  });
+});
