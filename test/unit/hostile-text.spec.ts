@@ -325,4 +325,14 @@ describe('hostile text is read in linear time:', () => {
       expectLinear((text) => /\s+#/.test(text), ['#']);
     }).toThrow('Counterexample');
   });
+
+  it('and a patch too large to be read in passing is not listed by files', () => {
+    const large = `${PATCH}${'x\n'.repeat(200_000)}`;
+    expect(patchView(large)).toEqual({
+      characters: large.length,
+      problem: expect.stringMatching(/too large/),
+      files: [],
+    });
+    expect(patchView(PATCH).problem).toBeNull();
+  });
 });

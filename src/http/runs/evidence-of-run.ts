@@ -103,9 +103,13 @@ function behavioursOf(ranked: readonly string[], verdicts: readonly Verdict[]): 
   return [...classes.values()];
 }
 
+/** Reading a larger patch would keep others waiting for more than a tenth of a second. */
+const LARGEST_READ = 256 * 1024;
+
 /** A patch by its files and counts, without its text. */
 export function patchView(text: string): PatchView {
   const characters = text.length;
+  if (characters > LARGEST_READ) return { characters, problem: 'It is too large to be listed by files.', files: [] };
   const patch = readPatch(text);
   if (patch.kind === 'empty') return { characters, problem: null, files: [] };
   if (patch.kind === 'refused') return { characters, problem: `${patch.reason}: ${patch.detail}`, files: [] };
