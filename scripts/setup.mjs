@@ -17,6 +17,7 @@ import {
 } from './setup/images.mjs';
 import { missingFaketime } from './setup/faketime.mjs';
 import { missingPostgres } from './setup/postgres.mjs';
+import { missingRedis } from './setup/redis.mjs';
 import { installPackages, missingCompilers, packagesCurrent } from './setup/npm-packages.mjs';
 import { CommandFailed, Unavailable } from './setup/run.mjs';
 
@@ -44,7 +45,7 @@ export async function setUp(goal) {
     ...(fault ? missingDocker() : []),
     ...(browser ? missingBrowser() : []),
     ...(postgres ? missingPostgres() : []),
-    ...(compose ? missingCompose() : []),
+    ...(compose ? [...missingCompose(), ...missingRedis()] : []),
     ...(faketime ? missingFaketime() : []),
   ];
   if (lacking.length > 0 && canInstall()) await install(lacking);

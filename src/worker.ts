@@ -1,27 +1,28 @@
 import 'reflect-metadata';
-import { Inject, Module, type OnApplicationBootstrap } from '@nestjs/common';
+import { type DynamicModule, Inject, Module, type OnApplicationBootstrap, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import type { OpenStore } from './store/store.js';
 import { AppModule } from './app/app.module.js';
-import type { WorkerOptions } from './commands/serve.js';
 import { Daemon } from './app/daemon.js';
-import { watchControllers, telemetryProviders } from './http/http-controllers.js';
-import { startHttp } from './http/serve.js';
-import { RunService } from './runs/run-service.js';
-import { UnitWorker } from './jobs/unit-worker.js';
-import { STORE } from './app/job-providers.js';
+import { inRole, Role, STORE } from './app/job-providers.js';
 import { MetricsModule } from './app/telemetry.js';
+import type { WorkerOptions } from './commands/serve.js';
+import { BadInputError } from './core/errors/errors.js';
+import { telemetryProviders, watchControllers } from './http/http-controllers.js';
+import { startHttp } from './http/serve.js';
+import { Jobs } from './jobs/jobs.js';
+import { ServiceLink } from './jobs/service-link.js';
+import { Exposition } from './ports/meter.js';
+import { RunWorker } from './runs/run-worker.js';
+import type { OpenStore } from './store/store.js';
 
-@Module({ imports: [AppModule, MetricsModule], controllers: watchControllers, providers: telemetryProviders })
+@Module({ controllers: watchControllers, providers: telemetryProviders })
 class WorkerModule implements OnApplicationBootstrap {
   constructor(
-    private readonly worker: UnitWorker,
     @Inject(STORE) private readonly store: OpenStore,
     private readonly daemon: Daemon,
   ) {}
 
   onApplicationBootstrap(): void {
-    this.worker.start();
     this.daemon.tell({ store: this.store.name }, 'working');
   }
 }
@@ -29,18 +30,41 @@ class WorkerModule implements OnApplicationBootstrap {
 /**
  * Works on the runs of the store until SIGINT or SIGTERM, then hands back what is unfinished and removes its containers, within
  * bounded time. With a port it answers /healthz, /readyz and /metrics there, and nothing else.
- * @throws BadInputError for a bad setting or an unguarded address, StoreUnavailableError, ListenError
+ * @param app what it is composed of
+ * @throws BadInputError for a bad setting, an unguarded address or an embedded store, StoreUnavailableError, ListenError
  */
-export async function work({ host, port }: WorkerOptions): Promise<void> {
+export async function work(
+  { host, port, forService }: WorkerOptions,
+  app: Type | DynamicModule = AppModule,
+): Promise<void> {
   const daemon = new Daemon();
-  const module = { module: WorkerModule, providers: [{ provide: Daemon, useValue: daemon }] };
+  if (forService === true) await daemon.ownStore('work');
+  else if (daemon.config.queue === null) {
+    throw new BadInputError(
+      'names a file, which one service has for itself.',
+      { file: 'environment', field: 'DATABASE_URL' },
+      'Workers share a PostgreSQL database with their services: DATABASE_URL=postgresql://…',
+    );
+  }
+  const providers = [{ provide: Daemon, useValue: daemon }];
+  const module = { module: WorkerModule, imports: [inRole(new Role('worker')), app, MetricsModule], providers };
   if (port !== undefined) {
     const server = await startHttp(module, daemon.listening({ host, port }));
+    const stopped = daemon.untilTold(() => server.close());
     daemon.tell({ url: server.url }, 'listening');
-    return daemon.untilTold(() => server.close());
+    return stopped;
   }
   // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- Nest's options are a class in name only
   const context = await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
-  await context.get(RunService).recover();
+  if (forService === true) {
+    const exposition = context.get(Exposition, { strict: false });
+    const link = new ServiceLink(context.get(Jobs, { strict: false }), () => exposition.counted());
+    context.get(RunWorker, { strict: false }).moved = link.moved;
+    // How long it may take is the service's to say.
+    await link.untilTold();
+    await context.close();
+    link.close();
+    return;
+  }
   return daemon.untilTold(() => context.close());
 }

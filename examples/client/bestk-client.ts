@@ -193,14 +193,17 @@ export type Run = {
   readonly progress: {
     readonly events: number;
     readonly by_type: Readonly<Record<string, number>>;
-    /** Who did what. */
+    /** Who did what; empty when one process did everything. */
     readonly workers: readonly {
-      /** Host, process and part of it, as in the run’s events. */
+      /** Host and process, as in the run’s events. */
       readonly worker: string;
       readonly rollout: number;
+      /** Answers of a judge. */
       readonly verdict: number;
+      /** Answers of other models. */
+      readonly call: number;
       readonly cells: number;
-      /** Of its units, which overlap. */
+      /** Of its parts, which overlap. */
       readonly seconds: number;
     }[];
     readonly last: RunEvent | null;

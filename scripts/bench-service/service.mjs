@@ -1,5 +1,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
@@ -34,5 +36,5 @@ export async function startService({ database, home, settings = {} }) {
     await gone;
     for (const line of said) console.error(line);
   };
-  return { url, memory, playFor: (ms) => child.send(ms), stop };
+  return { url, memory, playFor: (ms) => writeFileSync(join(home, 'command-ms'), String(ms)), stop };
 }

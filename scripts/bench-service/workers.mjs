@@ -1,9 +1,10 @@
 // Two workers against one, on one PostgreSQL and a load that waits on models: runs of given candidates that a judge
-// answers after LATENCY_MS. One run at a time is all that is submitted in the second load, so that units, and not whole
+// answers after LATENCY_MS. One run at a time is all that is submitted in the second load, so that parts of it, and not whole
 // runs, are what spreads.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { once } from 'node:events';
+import { createInterface } from 'node:readline';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -53,51 +54,63 @@ export async function benchWorkers() {
 }
 
 function told({ seconds, calls, byWorker }) {
-  return `${seconds.toFixed(2)} s, ${calls} calls (units ${byWorker.join(' + ')})`;
+  return `${seconds.toFixed(2)} s, ${calls} calls (${byWorker === '' ? 'all its own' : byWorker.replaceAll('\n', ' + ')})`;
 }
 
 /** Seconds from the submission of the load to its last end, with workers that were started before. */
 async function measure({ cluster, store, model, workers }, { runs, candidates, round }) {
   const folder = mkdtempSync(join(tmpdir(), 'bestk-bench-'));
-  const children = Array.from({ length: workers }, () => startWorker(cluster.url, model.url, folder));
-  // The first line says that it works.
-  await Promise.all(children.map((child) => once(child.stderr, 'data')));
+  const start = (...args) =>
+    startProcess(args, { DATABASE_URL: cluster.url, OPENAI_BASE_URL: model.url, HOME: folder });
+  const service = await start('serve', '--no-worker', '--port', '0');
+  const children = [
+    service,
+    ...(await Promise.all(Array.from({ length: workers }, () => start('worker', '--port', '0')))),
+  ];
   const before = model.calls();
-  const start = performance.now();
+  const began = performance.now();
   const ids = [];
-  for (let n = 0; n < runs; n += 1) {
-    const { run } = await store.runs.create(`${round} ${n}`, request(`${round} ${n}`, candidates));
-    ids.push(run.id);
-  }
-  while ((await store.runs.withStatus(['queued', 'running'])).length > 0) {
-    if (children.some(({ exitCode }) => exitCode !== null)) throw new Error('a worker ended');
+  for (let n = 0; n < runs; n += 1) ids.push(await submit(service.url, request(`${round} ${n}`, candidates)));
+  while ((await store.runs.open()).length > 0) {
+    if (children.some(({ child }) => child.exitCode !== null)) throw new Error('a process ended');
     await sleep(20);
   }
-  const seconds = (performance.now() - start) / 1000;
+  const seconds = (performance.now() - began) / 1000;
   for (const id of ids) if ((await store.runs.statusOf(id)) !== 'done') throw new Error(`run ${id} did not end well`);
   const list = ids.map((id) => `'${id}'`).join(',');
-  const counts = await cluster.sql(`select count(*) from units where run_id in (${list}) group by owner order by 1`);
-  for (const child of children) {
+  const by = `from run_events where run_id in (${list}) and type = 'unit' group by data::json->>'worker' order by 1`;
+  const counts = await cluster.sql(`select count(*) ${by}`);
+  for (const { child } of children) {
     const gone = once(child, 'exit');
     child.kill('SIGTERM');
     await gone;
   }
   rmSync(folder, { recursive: true, force: true });
-  return { seconds, calls: model.calls() - before, byWorker: counts.trim().split('\n') };
+  return { seconds, calls: model.calls() - before, byWorker: counts.trim() };
 }
 
-function startWorker(database, model, home) {
-  return spawn(process.execPath, ['dist/src/cli.js', 'worker'], {
-    env: {
-      PATH: process.env.PATH,
-      HOME: home,
-      DATABASE_URL: database,
-      OPENAI_BASE_URL: model,
-      BESTK_VERIFIER_MODEL: 'judge',
-      BESTK_LLM_CONCURRENCY: String(CALLS_AT_ONCE),
-    },
+/** A process of bestk, once it listens. */
+async function startProcess(args, settings) {
+  const env = { BESTK_VERIFIER_MODEL: 'judge', BESTK_LLM_CONCURRENCY: String(CALLS_AT_ONCE), BESTK_LOG_LEVEL: 'info' };
+  const child = spawn(process.execPath, ['dist/src/cli.js', ...args], {
+    env: { PATH: process.env.PATH, ...env, ...settings },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
+  const url = await new Promise((resolve, reject) => {
+    createInterface(child.stderr).on('line', (line) => {
+      const told = line.startsWith('{') ? JSON.parse(line) : {};
+      if (told.msg === 'listening') resolve(told.url);
+    });
+    child.once('exit', (code) => reject(new Error(`bestk ${args.join(' ')} ended with ${code}`)));
+  });
+  return { child, url };
+}
+
+async function submit(url, body) {
+  const headers = { 'content-type': 'application/json' };
+  const answer = await fetch(`${url}/v1/runs`, { method: 'POST', headers, body: JSON.stringify(body) });
+  if (answer.status !== 202) throw new Error(`a run was not accepted: ${await answer.text()}`);
+  return (await answer.json()).id;
 }
 
 function request(name, count) {

@@ -1,12 +1,11 @@
 // A throw-away PostgreSQL of Debian's packages: its own folder, port and socket, never root's, gone with its folder.
 import { spawn } from 'node:child_process';
 import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { run, Unavailable } from './run.mjs';
+import { freePort, run, Unavailable } from './run.mjs';
 
 const PACKAGES = '/usr/lib/postgresql';
 /** Who runs the server where root, whom it refuses, starts it. */
@@ -157,14 +156,4 @@ async function serverIdentity() {
   if (line === undefined) throw new Unavailable(`There is no user "${SERVER_USER}" to run PostgreSQL as.`);
   const [uid, gid] = line.split(':').slice(2, 4).map(Number);
   return { uid, gid };
-}
-
-function freePort() {
-  return new Promise((resolve, reject) => {
-    const probe = createServer().on('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address();
-      probe.close(() => resolve(port));
-    });
-  });
 }

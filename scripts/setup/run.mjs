@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { createServer } from 'node:net';
 
 /** What the machine lacks and this program may not or cannot supply: the message says what was tried and what to do. */
 export class Unavailable extends Error {}
@@ -39,4 +40,15 @@ export async function step(name, action) {
   const result = await action();
   console.error(`set-up: ${name}: done in ${((performance.now() - started) / 1000).toFixed(1)} s`);
   return result;
+}
+
+/** A port of this machine that nobody listens on. */
+export function freePort() {
+  return new Promise((resolve, reject) => {
+    const probe = createServer().on('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const { port } = probe.address();
+      probe.close(() => resolve(port));
+    });
+  });
 }

@@ -4,9 +4,7 @@ import type { App } from '../commands/app.js';
 import type { PriceTable } from '../core/budget/budget.js';
 import { contentKey } from '../core/fingerprint.js';
 import { readPrices } from '../io/inputs/yaml.js';
-import { Jobs } from '../jobs/jobs.js';
-import type { SpreadTools } from '../jobs/run-spread.js';
-import { UnitWorker } from '../jobs/unit-worker.js';
+import { type JobHandler, Jobs } from '../jobs/jobs.js';
 import { GptTokenizer } from '../models/gpt-tokenizer.js';
 import { createLlmClient } from '../models/llm-clients.js';
 import { AuditLog } from '../ports/audit-log.js';
@@ -24,12 +22,14 @@ import { ReportMaker } from '../runs/report-maker.js';
 import { RescoreIntake } from '../runs/rescore-intake.js';
 import { JudgePrompts, RunDependenciesFactory } from '../runs/run-dependencies.js';
 import { RunExecutor } from '../runs/run-executor.js';
+import { RunRecovery } from '../runs/run-jobs.js';
 import { RunService } from '../runs/run-service.js';
 import { RunSettings } from '../runs/run-settings.js';
+import { RunWorker } from '../runs/run-worker.js';
 import { ContainerSweeper, StoreSweeper } from '../runs/sweepers.js';
 import type { OpenStore } from '../store/store.js';
 import { CONFIG, type Config, environmentWith, loadConfig } from './config.js';
-import { PROCESS_NAME, SPREAD, spreadProviders, STORE } from './job-providers.js';
+import { HANDLERS, inRole, jobProviders, PROCESS_NAME, Role, STORE } from './job-providers.js';
 import { createLogger, nestLogger } from './logger.js';
 import { ConfiguredJudgePrompts, ConfiguredRunDependencies, openPrompts, type RunPorts } from './run-dependencies.js';
 import { sandboxProviders } from './sandbox-providers.js';
@@ -41,11 +41,10 @@ import { VERSION } from './version.js';
 
 const PRICES = Symbol('PriceTable');
 const PORTS = Symbol('RunPorts');
-/** How long the work of a killed process waits before another takes it up. */
-const LEASE_MS = 6_000;
 
 type ImportThreads = JobThreads<UploadJob, ImportSummary>;
-type PortsInOrder = [Sandbox, LlmClient, PromptLibrary, ResultStore, Tokenizer, Telemetry];
+type PortsInOrder = [Sandbox, LlmClient, PromptLibrary, ResultStore, OpenStore, Tokenizer, Telemetry];
+type ExecutorParts = [RunDependenciesFactory, RunPorts, Role, Config, OpenStore, Telemetry, Jobs];
 
 const providers: Provider[] = [
   { provide: CONFIG, useFactory: () => loadConfig() },
@@ -80,15 +79,18 @@ const providers: Provider[] = [
   { provide: Tokenizer, useFactory: () => new GptTokenizer() },
   {
     provide: PORTS,
-    useFactory: (...[sandbox, llm, prompts, results, tokenizer, { tracer }]: PortsInOrder): RunPorts => ({
+    useFactory: (
+      ...[sandbox, llm, prompts, results, { spendings }, tokenizer, { tracer }]: PortsInOrder
+    ): RunPorts => ({
       sandbox,
       llm,
       prompts,
       results,
+      spendings,
       tokenizer,
       tracer,
     }),
-    inject: [Sandbox, LlmClient, PromptLibrary, ResultStore, Tokenizer, Telemetry],
+    inject: [Sandbox, LlmClient, PromptLibrary, ResultStore, STORE, Tokenizer, Telemetry],
   },
   {
     provide: RunDependenciesFactory,
@@ -99,29 +101,25 @@ const providers: Provider[] = [
   {
     provide: RunExecutor,
     useFactory: (
-      dependencies: RunDependenciesFactory,
-      ports: RunPorts,
-      spread: Omit<SpreadTools, 'sandbox'>,
-      telemetry: Telemetry,
+      ...[dependencies, { sandbox, prompts }, { is }, { queue }, { runs }, telemetry, jobs]: ExecutorParts
     ) => {
-      const { sandbox, prompts } = ports;
-      const tools = { dependencies, sandbox, prompts, version: VERSION, spread, watch: telemetry.stages };
-      return telemetry.executor(new PipelineExecutor(tools));
+      const tools = { dependencies, sandbox, prompts, version: VERSION, watch: telemetry.stages };
+      const isShared = is === 'worker' && queue !== null;
+      return telemetry.executor(new PipelineExecutor(isShared ? { ...tools, spread: { jobs, runs } } : tools));
     },
-    inject: [RunDependenciesFactory, PORTS, SPREAD, Telemetry],
+    inject: [RunDependenciesFactory, PORTS, Role, CONFIG, STORE, Telemetry, Jobs],
   },
   {
     provide: RunSettings,
     useFactory: (config: Config, room: HostResources) =>
       new RunSettings(nestLogger(createLogger(config.logLevel, config.secrets)), {
         room,
-        leaseMs: LEASE_MS,
         drainMs: config.stop.drainS * 1000,
         process: PROCESS_NAME,
       }),
     inject: [CONFIG, HostResources],
   },
-  ...spreadProviders,
+  ...jobProviders,
   RunService,
   {
     provide: JobThreads,
@@ -152,7 +150,8 @@ const providers: Provider[] = [
   exports: [
     STORE,
     RunService,
-    UnitWorker,
+    RunWorker,
+    Jobs,
     RescoreIntake,
     JudgePrompts,
     ReportMaker,
@@ -169,8 +168,12 @@ const providers: Provider[] = [
   ],
 })
 export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown {
-  @Inject(UnitWorker) private readonly worker!: UnitWorker;
+  @Inject(Role) private readonly role!: Role;
   @Inject(Jobs) private readonly jobs!: Jobs;
+  @Inject(HANDLERS) private readonly handlers!: readonly JobHandler[];
+  @Inject(RunWorker) private readonly worker!: RunWorker;
+  @Inject(RunRecovery) private readonly recovery!: RunRecovery;
+  @Inject(RunSettings) private readonly settings!: RunSettings;
   @Inject(StoreSweeper) private readonly forgetting!: StoreSweeper;
   private readonly sweeper: ContainerSweeper;
 
@@ -184,21 +187,29 @@ export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown 
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    this.sweeper.start();
-    this.forgetting.start();
-    await this.jobs.start([this.runs.handler()]);
+    // The one that works does it for its service, too.
+    if (this.role.is !== 'service') this.sweeper.start();
+    if (this.role.worker === undefined) this.forgetting.start();
+    if (this.role.is !== 'worker') return;
+    await this.jobs.start(this.handlers);
+    await this.recovery.start();
   }
 
   async onApplicationShutdown(): Promise<void> {
     this.sweeper.stop();
     this.forgetting.stop();
-    // Runs that may still finish need their units to be done.
-    await this.runs.shutdown();
-    await this.worker.shutdown();
+    this.recovery.stop();
+    this.runs.close();
+    await this.role.worker?.close();
+    await this.jobs.close(this.settings.drainMs);
+    await this.worker.releaseAll();
     await this.sandbox.closeAll();
     await this.store.close();
   }
 }
+
+@Module({})
+class CommandModule {}
 
 /**
  * The application without a server, for one command.
@@ -207,12 +218,14 @@ export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown 
  */
 export async function openApplication(settings: Readonly<Record<string, string>> = {}): Promise<App> {
   const given = { provide: CONFIG, useFactory: () => loadConfig(environmentWith(settings)) };
-  const module = { module: AppModule, providers: [given] };
+  const app = { module: AppModule, providers: [given] };
+  const module = { module: CommandModule, imports: [inRole(new Role('command')), app] };
   // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- Nest's options are a class in name only
   const context = await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
   const config = context.get<Config>(CONFIG);
   return {
     runs: context.get(RunService),
+    worker: context.get(RunWorker),
     sandbox: context.get(Sandbox),
     dependencies: context.get(RunDependenciesFactory),
     room: context.get(HostResources),

@@ -86,12 +86,14 @@ export interface Config {
   readonly floors: { readonly diskMb: number | undefined; readonly memoryMb: number | undefined };
   /** A file, absolute or relative, or the address of a PostgreSQL database. */
   readonly store: { readonly file: string } | { readonly postgres: string };
+  /** The server that processes get their jobs from; null = the store is one process's. */
+  readonly queue: string | null;
   /** How long ended runs and unused results are kept; undefined = for ever. */
   readonly retentionDays: number | undefined;
   readonly apiKeys: readonly ApiKey[];
   /** Requests a second of one API key, or of one address without. */
   readonly rateLimit: number;
-  /** What must not be printed: the model's key, and the password in DATABASE_URL. */
+  /** What must not be printed: the model's key, and the passwords in DATABASE_URL and BESTK_QUEUE_URL. */
   readonly secrets: readonly string[];
   readonly logLevel: string;
   /** How the service stops. */
@@ -150,10 +152,13 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     images: imagesOf(s),
     floors: { diskMb: s.BESTK_MIN_FREE_DISK_MB, memoryMb: s.BESTK_MIN_FREE_MEMORY_MB },
     store: storePlace(s.DATABASE_URL, s.XDG_STATE_HOME),
+    queue: queueOf(s),
     retentionDays: s.BESTK_RETENTION_DAYS,
     apiKeys: s.BESTK_API_KEYS,
     rateLimit: s.BESTK_RATE_LIMIT,
-    secrets: [s.OPENAI_API_KEY, passwordIn(s.DATABASE_URL)].filter((secret) => secret !== undefined),
+    secrets: [s.OPENAI_API_KEY, passwordIn(s.DATABASE_URL), passwordIn(s.BESTK_QUEUE_URL)].filter(
+      (secret) => secret !== undefined,
+    ),
     logLevel: s.BESTK_LOG_LEVEL,
     stop: { drainS: s.BESTK_DRAIN_S, limitS: s.BESTK_SHUTDOWN_S },
   };
@@ -266,4 +271,16 @@ export function storePlace(url: string | undefined, stateHome: string | undefine
     return { file: join(stateHome ?? join(homedir(), '.local', 'state'), 'bestk', 'store.sqlite') };
   if (/^postgres(ql)?:/.test(url)) return { postgres: url };
   return { file: url.replace(/^(file|sqlite):(\/\/(?=\/))?/, '') };
+}
+
+/** Redis where one is named, else the PostgreSQL of the store. @throws BadInputError */
+function queueOf({ BESTK_QUEUE_URL: url, DATABASE_URL: database, XDG_STATE_HOME: home }: Settings): string | null {
+  const place = storePlace(database, home);
+  if ('postgres' in place) return url ?? place.postgres;
+  if (url === undefined) return null;
+  throw new BadInputError(
+    'is for processes that share a PostgreSQL database, and DATABASE_URL names none.',
+    { file: 'environment', field: 'BESTK_QUEUE_URL' },
+    'Set DATABASE_URL=postgresql://…, or unset BESTK_QUEUE_URL.',
+  );
 }

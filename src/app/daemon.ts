@@ -1,8 +1,11 @@
+import { hostname } from 'node:os';
 import { stopWithin, untilTold } from '../commands/stopping.js';
 import { loadConfig } from './config.js';
 import type { LoggedAudit } from '../http/ops/auditor.js';
 import type { ServeOptions } from '../http/serve.js';
 import { createLogger, nestLogger } from './logger.js';
+
+const WORKER_ENDS_WITHIN_MS = 60_000;
 
 /** A process that goes on until it is told to stop, and tells of itself in the log. */
 export class Daemon {
@@ -17,6 +20,20 @@ export class Daemon {
       this.logger.info({ audit: entry }, 'audit');
     };
     return { ...at, apiKeys, rateLimit, secrets, logger: nestLogger(this.logger), audit };
+  }
+
+  /** Makes an embedded store this process's; one that many share is nobody's. @throws BadInputError that says who has it */
+  async ownStore(role: 'serve' | 'work'): Promise<void> {
+    const { store } = this.config;
+    if (!('file' in store)) return;
+    const { ownFile } = await import('../store/file-owner.js');
+    const who = `process ${process.pid} on ${hostname()}, since ${new Date().toISOString()}`;
+    // A worker that ends with its service takes a moment.
+    await ownFile(store.file, role, { who, patienceMs: role === 'work' ? WORKER_ENDS_WITHIN_MS : 0 });
+  }
+
+  warn(message: string): void {
+    this.logger.warn(message);
   }
 
   tell(facts: Readonly<Record<string, unknown>>, message: string): void {

@@ -1,37 +1,64 @@
 import { hostname } from 'node:os';
-import type { Provider } from '@nestjs/common';
-import { openStore } from '../store/open-store.js';
-import { inRun } from '../core/async/run-context.js';
-import type { OpenStore } from '../store/store.js';
-import { CONFIG, type Config } from './config.js';
-import { RunDependenciesFactory } from '../runs/run-dependencies.js';
-import { RunSettings } from '../runs/run-settings.js';
-import { Jobs } from '../jobs/jobs.js';
+import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { QueueUnavailableError } from '../core/errors/unavailable.js';
+import { hider } from '../core/secrets.js';
+import { type JobHandler, Jobs } from '../jobs/jobs.js';
 import { PlainJobs } from '../jobs/plain-jobs.js';
-import { ResultStore } from '../ports/result-store.js';
-import type { SpreadTools } from '../jobs/run-spread.js';
-import { StoreSweeper } from '../runs/sweepers.js';
-import { UnitDesk } from '../jobs/unit-desk.js';
-import { UnitPerformer } from '../jobs/unit-performer.js';
-import { UnitWorker } from '../jobs/unit-worker.js';
+import { type WorkerProcess, WorkerProcessJobs } from '../jobs/worker-process.js';
 import { AuditLog } from '../ports/audit-log.js';
 import { ReportStore } from '../ports/report-store.js';
 import { RunStore } from '../ports/run-store.js';
 import { Sandbox } from '../ports/sandbox.js';
-import type { UnitKind } from '../ports/unit-store.js';
+import { PartHandlers } from '../runs/parts.js';
+import { RunDependenciesFactory } from '../runs/run-dependencies.js';
+import { RunExecutor } from '../runs/run-executor.js';
+import { RunRecovery, runHandler } from '../runs/run-jobs.js';
+import { RunSettings } from '../runs/run-settings.js';
+import { RunWorker } from '../runs/run-worker.js';
+import { StoreSweeper } from '../runs/sweepers.js';
+import { isDeadOwner, isNeighbour, OWNER } from '../sandbox/container/sandbox-owner.js';
+import { openStore } from '../store/open-store.js';
+import type { OpenStore } from '../store/store.js';
+import { CONFIG, type Config } from './config.js';
 
 /** DI token of the open store. */
 export const STORE = Symbol('OpenStore');
-/** DI token of what runs are spread with. */
-export const SPREAD = Symbol('SpreadTools');
+/** DI token of what this process does of jobs. */
+export const HANDLERS = Symbol('JobHandlers');
 
-/** Names this process in leases and events. */
+/** Names this process in the events of runs. */
 export const PROCESS_NAME = `${hostname()}:${process.pid}`;
 
-type PerformerParts = [OpenStore, Sandbox, RunDependenciesFactory, Config, RunSettings];
+function isAlive(owner: string): boolean {
+  return isNeighbour(owner) && !isDeadOwner(owner);
+}
 
-/** The store, and what lets the runs of a store be worked on by all processes that share it, this one included. */
-export const spreadProviders: Provider[] = [
+/**
+ * What a process is for. A command does its own work by plain calls; a service accepts runs; a worker does the jobs of others,
+ * and of the one service that started it.
+ */
+export class Role {
+  /** @param worker of a service: the process that works for it; absent = others do */
+  constructor(
+    readonly is: 'command' | 'service' | 'worker',
+    readonly worker?: WorkerProcess,
+  ) {}
+}
+
+@Module({})
+class RoleModule {}
+
+/** Says to all modules what this process is for. */
+export function inRole(role: Role): DynamicModule {
+  return { module: RoleModule, global: true, providers: [{ provide: Role, useValue: role }], exports: [Role] };
+}
+
+type JobsParts = [Role, Config, OpenStore, RunDependenciesFactory, RunSettings];
+type PartTools = [RunStore, Sandbox, RunDependenciesFactory, RunSettings, Config];
+type HandlerParts = [Role, Config, RunWorker, RunExecutor, RunSettings, PartHandlers];
+
+/** The store, and who does the work that is in it. */
+export const jobProviders: Provider[] = [
   { provide: STORE, useFactory: ({ store }: Config) => openStore(store), inject: [CONFIG] },
   { provide: RunStore, useFactory: ({ runs }: OpenStore) => runs, inject: [STORE] },
   { provide: ReportStore, useFactory: ({ reports }: OpenStore) => reports, inject: [STORE] },
@@ -46,60 +73,75 @@ export const spreadProviders: Provider[] = [
   },
   {
     provide: Jobs,
-    useFactory: (results: ResultStore, { logger }: RunSettings) =>
-      new PlainJobs(results, ({ kind, key }, error) => {
-        logger.error(`A job of the kind "${kind}" failed (${key}): ${String(error)}`);
-      }),
-    inject: [ResultStore, RunSettings],
+    useFactory: (...[role, config, store, dependencies, settings]: JobsParts) =>
+      openJobs(role, config, { store, settings, setup: () => dependencies.setup() }),
+    inject: [Role, CONFIG, STORE, RunDependenciesFactory, RunSettings],
   },
   {
-    provide: UnitPerformer,
-    useFactory: (...[{ runs, results }, sandbox, dependencies, config, { room }]: PerformerParts) =>
-      new UnitPerformer({
-        runs,
-        results,
-        sandbox,
-        dependencies,
-        rooms: capacityOf(config),
-        process: PROCESS_NAME,
-        room,
-        inRun,
-      }),
-    inject: [STORE, Sandbox, RunDependenciesFactory, CONFIG, RunSettings],
+    provide: RunWorker,
+    useFactory: (store: RunStore, executor: RunExecutor, settings: RunSettings) =>
+      new RunWorker({ store, executor, settings, owner: OWNER, isAlive }),
+    inject: [RunStore, RunExecutor, RunSettings],
   },
   {
-    provide: UnitWorker,
-    useFactory: ({ units, runs }: OpenStore, performer: UnitPerformer, settings: RunSettings) =>
-      new UnitWorker({ units, runs, performer, settings, inRun }),
-    inject: [STORE, UnitPerformer, RunSettings],
+    provide: RunRecovery,
+    useFactory: (store: RunStore, executor: RunExecutor, jobs: Jobs, settings: RunSettings) =>
+      new RunRecovery({ store, executor, jobs, settings }),
+    inject: [RunStore, RunExecutor, Jobs, RunSettings],
   },
   {
-    provide: UnitDesk,
-    useFactory: (
-      { units }: OpenStore,
-      dependencies: RunDependenciesFactory,
-      worker: UnitWorker,
-      settings: RunSettings,
-    ) => new UnitDesk({ units, dependencies, worker, settings }),
-    inject: [STORE, RunDependenciesFactory, UnitWorker, RunSettings],
+    provide: PartHandlers,
+    useFactory: (...[runs, sandbox, dependencies, settings, config]: PartTools) =>
+      new PartHandlers({ runs, sandbox, dependencies, settings, atOnce: capacityOf(config) }),
+    inject: [RunStore, Sandbox, RunDependenciesFactory, RunSettings, CONFIG],
   },
   {
-    provide: SPREAD,
-    useFactory: (desk: UnitDesk, { results }: OpenStore): Omit<SpreadTools, 'sandbox'> => ({
-      desk,
-      results,
-      process: PROCESS_NAME,
-    }),
-    inject: [UnitDesk, STORE],
+    provide: HANDLERS,
+    useFactory: (...[role, { queue }, worker, executor, settings, parts]: HandlerParts): readonly JobHandler[] => {
+      if (role.is !== 'worker') return [];
+      return [runHandler(worker, executor, settings), ...(queue === null ? [] : parts.all())] as readonly JobHandler[];
+    },
+    inject: [Role, CONFIG, RunWorker, RunExecutor, RunSettings, PartHandlers],
   },
 ];
 
+interface JobsTools {
+  readonly store: OpenStore;
+  readonly settings: RunSettings;
+  readonly setup: () => Promise<string>;
+}
+
+/** @throws QueueUnavailableError */
+async function openJobs(
+  { is, worker }: Role,
+  { queue, secrets }: Config,
+  { store, settings: { logger: log }, setup }: JobsTools,
+): Promise<Jobs> {
+  if (is !== 'command' && queue !== null) {
+    // Loaded where processes share a queue.
+    const [{ openQueueServer }, { QueueJobs }] = await Promise.all([
+      import('../jobs/queue-server.js'),
+      import('../jobs/queue-jobs.js'),
+    ]);
+    const server = await openQueueServer(queue).catch((error: unknown) => {
+      throw new QueueUnavailableError(hider(secrets)(error instanceof Error ? error.message : String(error)), {
+        cause: error,
+      });
+    });
+    return new QueueJobs({ server, results: store.results, setup: await setup(), log });
+  }
+  if (worker !== undefined) return new WorkerProcessJobs(worker);
+  return new PlainJobs(store.results, ({ kind, key }, error) => {
+    log.error(`A job of the kind "${kind}" failed (${key}): ${String(error)}`);
+  });
+}
+
 /** As many as keep the scarce resource busy: one that is held and waits is one that another machine could do. */
-function capacityOf({ llm, sandbox }: Config): Record<UnitKind, number> {
+function capacityOf({ llm, sandbox }: Config): Record<'rollout' | 'call' | 'cells', number> {
   return {
     // Part of a rollout's time goes into its container.
     rollout: Math.min(sandbox.idleSessions, 2 * llm.concurrency),
-    verdict: llm.concurrency,
+    call: llm.concurrency,
     cells: sandbox.concurrency,
   };
 }

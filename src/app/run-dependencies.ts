@@ -11,8 +11,7 @@ import type { AgentSettings, ProgressCheck } from '../agent/loop/rollout-task.js
 import { loadConfig, type Config } from './config.js';
 import type { Converse } from '../reports/exports/export-rows.js';
 import type { Candidate } from '../core/run/candidate.js';
-import type { RemoteExecutor } from '../core/run/cell.js';
-import type { Budget, PriceTable } from '../core/budget/budget.js';
+import type { PriceTable } from '../core/budget/budget.js';
 import { BudgetLedger } from '../core/budget/budget-ledger.js';
 import { contentKey } from '../core/fingerprint.js';
 import type { Observe } from '../core/run/verifier.js';
@@ -22,12 +21,17 @@ import type { TestWriter } from '../core/run/generated-test.js';
 import { EXECUTION_FREE } from '../core/run/measure.js';
 import { isJudge, type VerifierName } from '../core/run/verifier.js';
 import { type JudgePrompt, JudgePrompts } from '../runs/run-dependencies.js';
-import { RunDependenciesFactory, type RunDependencies } from '../runs/run-dependencies.js';
-import type { LlmClient } from '../ports/llm-client.js';
+import {
+  type Elsewhere,
+  type RunDependencies,
+  RunDependenciesFactory,
+  type RunWork,
+} from '../runs/run-dependencies.js';
+import type { Completion, CompletionRequest, LlmClient, RemoteCall } from '../ports/llm-client.js';
 import type { PromptLibrary } from '../ports/prompt-library.js';
 import type { ResultStore } from '../ports/result-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
-import type { UnitKind } from '../ports/unit-store.js';
+import type { SpendingStore } from '../ports/spending-store.js';
 import type { Tokenizer } from '../ports/llm-client.js';
 import type { Tracer } from '../ports/tracer.js';
 import { VERSION } from './version.js';
@@ -44,6 +48,9 @@ import {
 } from '../../verifiers/index.js';
 
 const NONCE_BYTES = 24;
+/** Enough to tell settings apart; they stand in names of queues. */
+const SETUP_LETTERS = 12;
+const UNLIMITED = { tokens: null, usd: null, seconds: null };
 /** Part of a budget that the agent leaves to the judge and the test writer. */
 const JUDGE_SHARE = 0.2;
 /** Temperature 1: K equal answers would be one try (field guide of DeepSWE's test-time scaling). */
@@ -54,6 +61,7 @@ export interface RunPorts {
   readonly llm: LlmClient;
   readonly prompts: PromptLibrary;
   readonly results: ResultStore;
+  readonly spendings: SpendingStore;
   readonly tokenizer: Tokenizer;
   readonly tracer: Tracer;
 }
@@ -65,7 +73,8 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
   readonly defaults: readonly VerifierName[];
   readonly agent: AgentDescription | null;
   private readonly agentSettings: AgentSettings | null;
-  private readonly setups = new Map<UnitKind, Promise<string>>();
+  private readonly stored: LlmClient;
+  private named: Promise<string> | null = null;
 
   constructor(
     private readonly config: Config,
@@ -79,6 +88,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     this.agentSettings = agentSettings(config);
     const settings = this.agentSettings;
     this.agent = settings === null ? null : { ...settings, prompt: settings.prompt ?? null };
+    this.stored = this.storing();
   }
 
   override modelsOf(
@@ -91,44 +101,49 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     return [...judge, ...agent, ...writer].filter((model) => model !== null);
   }
 
-  override setupOf(kind: UnitKind): Promise<string> {
-    const known = this.setups.get(kind) ?? this.newSetupOf(kind);
-    this.setups.set(kind, known);
-    return known;
+  override setup(): Promise<string> {
+    this.named ??= this.nameOfSettings();
+    return this.named;
   }
 
-  private async newSetupOf(kind: UnitKind): Promise<string> {
+  private async nameOfSettings(): Promise<string> {
     const { sandbox, prompts } = this.ports;
-    const { judge, llm, agent } = this.config;
-    const common = { kind, version: VERSION };
-    if (kind === 'cells') return contentKey({ ...common, limits: sandbox.limits });
-    const model = this.verifierModel;
-    const judging = { judge, model, endpoint: endpointName(llm, model ?? ''), prompts: await prompts.hashes() };
-    if (kind === 'verdict') return contentKey({ ...common, ...judging });
-    const checked = agent.checkEvery === undefined ? { prompts: judging.prompts } : judging;
-    return contentKey({ ...common, agent, settings: this.agentSettings, limits: sandbox.limits, ...checked });
+    const { judge, llm, agent, tests } = this.config;
+    const models = this.modelsOf({ candidates: null, tests: null }, ['ef', 'eb']);
+    const endpoints = models.map((model) => endpointName(llm, model));
+    const settings = { judge, agent, tests, verifier: this.verifierModel, models, endpoints, limits: sandbox.limits };
+    return contentKey({ version: VERSION, settings, prompts: await prompts.hashes() }).slice(0, SETUP_LETTERS);
   }
 
-  override create(observe: Observe, budget: Budget | null, remote?: RemoteExecutor): RunDependencies {
+  override complete(request: CompletionRequest, signal: AbortSignal): Promise<Completion> {
+    return this.stored.complete(request, signal);
+  }
+
+  private storing(elsewhere?: RemoteCall): StoredLlmClient {
+    const { llm, results } = this.ports;
+    return new StoredLlmClient(llm, results, (name) => endpointName(this.config.llm, name), elsewhere);
+  }
+
+  override create(observe: Observe, work: RunWork, elsewhere?: Elsewhere): RunDependencies {
     const { sandbox, prompts, results, tokenizer, tracer } = this.ports;
     const { method, ...judge } = this.config.judge;
     const { model: testModel, harvest } = this.config.tests;
-    const agentShare = this.verifierModel === null && testModel === undefined ? 1 : 1 - JUDGE_SHARE;
-    const ledger = new BudgetLedger(budget ?? { tokens: null, usd: null, seconds: null }, this.prices, agentShare);
-    const stored = new StoredLlmClient(this.ports.llm, results, (name) => endpointName(this.config.llm, name));
+    const ledger = this.ledgerOf(work);
+    const stored = this.storing(elsewhere?.call);
     const llm = new BudgetedLlmClient(stored, ledger);
     const model = this.verifierModel ?? '';
     const sources = createSourceReader({ sandbox, results });
     const asking = { ...judge, llm, prompts, tokenizer, tracer, sources };
     const prompt = judge.prompt ?? promptOfModel(model);
     const executionFree = { ...asking, model, prompt, measure: EXECUTION_FREE };
-    const executing = { sandbox, results, tracer, nonce: newNonce, pause };
+    const executing = { sandbox, results, tracer, nonce: newNonce, pause, tries: work.tries };
+    const remote = elsewhere?.cells;
     const verifiers = createVerifiers({ executionFree, executionBased: { ...executing, observe, remote } });
     return {
       testWriter: testModel === undefined ? null : this.testWriter(llm, testModel),
       harvest: (candidates) => (harvest === 0 ? [] : harvestedTests(candidates, harvest)),
       verifiers: { ...verifiers, ef: verifiers[`ef:${method}`] },
-      sampler: this.sampler(llm, createProgressJudge(executionFree)),
+      sampler: this.sampler(llm, createProgressJudge(executionFree), work),
       ledger,
       usage: () => stored.usage(),
       cells: createCellWorker(executing),
@@ -137,6 +152,13 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
         ledger.add(spent);
       },
     };
+  }
+
+  private ledgerOf({ runId, part, budget }: RunWork): BudgetLedger {
+    const agentShare = this.verifierModel === null && this.testModel === null ? 1 : 1 - JUDGE_SHARE;
+    const limited = budget !== null && (budget.tokens !== null || budget.usd !== null);
+    const spendings = limited ? this.ports.spendings.of(runId, part) : null;
+    return new BudgetLedger(budget ?? UNLIMITED, this.prices, agentShare, spendings);
   }
 
   private testWriter(llm: LlmClient, model: string): TestWriter {
@@ -151,12 +173,12 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     return { ...single, ...createAgentTestWriter({ ...this.ports, llm, settings, progress: null }) };
   }
 
-  private sampler(llm: LlmClient, score: ProgressCheck['score']): Sampler | null {
+  private sampler(llm: LlmClient, score: ProgressCheck['score'], { tries, warm }: RunWork): Sampler | null {
     const { agentSettings: settings, verifierModel: judge } = this;
     if (settings === null) return null;
     const { checkEvery: every, stopBelow: below } = this.config.agent;
     const progress = every === undefined || judge === null ? null : { every, below, judge, score };
-    return createSampler({ ...this.ports, llm, settings, progress });
+    return createSampler({ ...this.ports, llm, settings, progress, tries }, warm);
   }
 }
 

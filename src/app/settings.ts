@@ -173,6 +173,10 @@ export const Settings = z.object({
       'must look like file:/path/to/bestk.sqlite or postgresql://user:password@host:5432/database',
     )
     .optional(),
+  BESTK_QUEUE_URL: z
+    .string()
+    .regex(/^rediss?:\/\/.+/, 'must look like redis://:password@host:6379')
+    .optional(),
   BESTK_RETENTION_DAYS: z.coerce.number().min(1).optional(),
   BESTK_API_KEYS: ApiKeys.default([]),
   BESTK_RATE_LIMIT: z.coerce.number().positive().max(1_000_000).default(500),

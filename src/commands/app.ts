@@ -1,5 +1,6 @@
 import type { RunDependenciesFactory } from '../runs/run-dependencies.js';
 import type { RunService } from '../runs/run-service.js';
+import type { RunWorker } from '../runs/run-worker.js';
 import type { LlmClient } from '../ports/llm-client.js';
 import type { HostResources } from '../ports/host-resources.js';
 import type { Sandbox } from '../ports/sandbox.js';
@@ -7,6 +8,8 @@ import type { Sandbox } from '../ports/sandbox.js';
 /** What a command needs of the composed application. */
 export interface App {
   readonly runs: RunService;
+  /** Works on runs in this process. */
+  readonly worker: RunWorker;
   readonly sandbox: Sandbox;
   readonly room: HostResources;
   /** What runs work with under the present settings. */

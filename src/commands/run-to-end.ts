@@ -50,10 +50,13 @@ export async function runOne(
   signal: AbortSignal,
 ): Promise<FinishedRun> {
   const run = await startOrResume(app.runs, { key, request, once });
-  await app.runs.recover(run.id);
-  for await (const event of app.runs.follow(run.id, 0, signal)) onEvent(event);
+  const waiting = (owner: string): void => {
+    printProgress(`The same command is under way in process ${owner.split('/')[1] ?? ''}; this one waits for it.`);
+  };
+  await app.worker.workAlone(run.id, signal, { told: onEvent, waiting }).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
   if (signal.aborted) {
-    // Cancelled rather than handed back: a service on the same store would go on with it.
     await app.runs.cancel(run.id).catch(() => undefined);
     throw new InterruptedError();
   }
@@ -66,7 +69,7 @@ export async function runOne(
 /** An ended run keeps its place in the store; doing the same again is a further one, which starts from stored results. */
 async function startOrResume(runs: RunService, { key, request, once }: Omit<OneRun, 'onEvent'>): Promise<Run> {
   for (let time = 1; ; time += 1) {
-    const run = await runs.submit(`${key}#${time}`, z.json().parse(request));
+    const run = await runs.accept(`${key}#${time}`, z.json().parse(request), { alone: true });
     if (run.status === 'done' && once !== true) continue;
     if (hasEnded(run.status) && run.status !== 'done') await runs.retry(run.id);
     return run;

@@ -1,8 +1,10 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 
 export interface ServeOptions {
   readonly host: string;
   readonly port: number;
+  /** Whether it has a process of its own that works on the runs. */
+  readonly worker: boolean;
 }
 
 const EXAMPLE = `
@@ -20,6 +22,7 @@ export function registerServe(program: Command, serve: (options: ServeOptions) =
     .description('run the HTTP service')
     .option('--host <address>', 'address to listen on', '127.0.0.1')
     .option('--port <number>', 'port to listen on, 0 for any free one', readPort, 8080)
+    .option('--no-worker', 'start no worker process: the runs are for `bestk worker` on the same database')
     .addHelpText('after', EXAMPLE)
     .action((options: ServeOptions) => serve(options));
 }
@@ -28,6 +31,8 @@ export interface WorkerOptions {
   readonly host: string;
   /** Absent = it does not listen. */
   readonly port?: number;
+  /** A service started it, and it ends with that. */
+  readonly forService?: true;
 }
 
 const WORKER_EXAMPLE = `
@@ -35,8 +40,8 @@ Example, on each further machine, with the settings of the service:
   $ DATABASE_URL=postgresql://bestk:secret@db.internal/bestk bestk worker --port 9090
   $ curl -s localhost:9090/readyz
 
-Takes runs and parts of runs (a rollout, a verdict, tests on one patch) from the database, whoever accepted them. With a
-port it answers /healthz, /readyz and /metrics; off loopback BESTK_API_KEYS is required. docs/workers.md says more.`;
+Takes runs and parts of runs (a trajectory, a model call, tests on one patch), whoever accepted them. With a port it answers
+/healthz, /readyz and /metrics; off loopback BESTK_API_KEYS is required. docs/workers.md says more.`;
 
 /** `bestk worker`: a further process for the same database. */
 export function registerWorker(program: Command, work: (options: WorkerOptions) => Promise<void>): void {
@@ -45,6 +50,7 @@ export function registerWorker(program: Command, work: (options: WorkerOptions) 
     .description('work on the runs of a database that several processes share')
     .option('--host <address>', 'address to answer health and metrics on', '127.0.0.1')
     .option('--port <number>', 'port to answer them on, 0 for any free one; without it nothing listens', readPort)
+    .addOption(new Option('--for-service').hideHelp())
     .addHelpText('after', WORKER_EXAMPLE)
     .action((options: WorkerOptions) => work(options));
 }

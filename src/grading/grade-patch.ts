@@ -1,13 +1,10 @@
-import { UnavailableError } from '../core/errors/errors.js';
+import { retryAfterMs } from '../core/async/retry.js';
 import type { ReadablePatch } from '../core/patch/patch.js';
 import { type ExecOutcome, type SandboxSession, sandboxSpec } from '../ports/sandbox.js';
 import { type GradingContext, type Grade, notRun } from './grade.js';
 import { patchTree } from './patched-tree.js';
 import { runTests, type TestRun } from './run-tests.js';
 import type { TestStatus } from './test-logs.js';
-
-const ATTEMPTS = 3;
-const FIRST_PAUSE_MS = 500;
 
 /**
  * Grades one patch in a container of its own.
@@ -38,8 +35,9 @@ export async function inFreshContainer<R>(
       return await work(session);
     } catch (error) {
       signal.throwIfAborted();
-      if (!(error instanceof UnavailableError) || !error.retryable || attempt === ATTEMPTS) throw error;
-      await pause(FIRST_PAUSE_MS * 4 ** (attempt - 1), signal);
+      const afterMs = retryAfterMs(error, attempt);
+      if (afterMs === null) throw error;
+      await pause(afterMs, signal);
     }
   }
 }

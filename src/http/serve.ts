@@ -1,12 +1,9 @@
 import type { DynamicModule, LoggerService, Type } from '@nestjs/common';
 import { type NestApplication, NestFactory } from '@nestjs/core';
-import type { NextFunction, Request, Response } from 'express';
 import { BadInputError, UnavailableError } from '../core/errors/errors.js';
 import { hider } from '../core/secrets.js';
-import type { Turns } from '../jobs/turns.js';
 import { AuditLog } from '../ports/audit-log.js';
 import { RunService } from '../runs/run-service.js';
-import { RunSettings } from '../runs/run-settings.js';
 import { MAX_BODY_BYTES } from './guard/bodies.js';
 import { guard, type GuardOptions } from './guard/guard.js';
 import { HardenedExpressAdapter } from './guard/hardened-adapter.js';
@@ -42,13 +39,12 @@ export interface ServeOptions extends GuardOptions {
 
 export interface HttpServer {
   readonly url: string;
-  /** Stops listening, hands the runs back, ends the streams, then destroys the module. Twice is harmless. */
+  /** Stops listening, ends the streams, then destroys the module. Twice is harmless. */
   close(): Promise<void>;
 }
 
 /**
- * Serves the controllers of `module`, which provides RunService, RunSettings and AuditLog, and takes up the runs that were
- * left.
+ * Serves the controllers of `module`, which provides RunService and AuditLog.
  * @throws BadInputError off loopback without API keys, ListenError, StoreUnavailableError
  */
 export async function startHttp(module: Type | DynamicModule, options: ServeOptions): Promise<HttpServer> {
@@ -68,7 +64,6 @@ export async function startHttp(module: Type | DynamicModule, options: ServeOpti
   const runs = app.get(RunService, { strict: false });
   try {
     await app.listen(port, host);
-    await runs.recover();
   } catch (error) {
     await close(app, runs, auditor);
     throw isListenFailure(error) ? new ListenError(host, port, error) : error;
@@ -79,7 +74,6 @@ export async function startHttp(module: Type | DynamicModule, options: ServeOpti
 
 function prepare(app: NestApplication, options: ServeOptions, auditor: Auditor): void {
   app.use(harden);
-  app.use(comeFirst(app.get(RunSettings, { strict: false }).turns));
   if (options.web !== undefined) app.use(serveWebPage(options.web));
   for (const step of guard(options, (refused) => {
     auditor.refused(refused);
@@ -99,7 +93,7 @@ async function close(app: NestApplication, runs: RunService, auditor: Auditor): 
       resolve();
     });
   });
-  await runs.shutdown();
+  runs.close();
   const idle = setInterval(() => {
     server.closeIdleConnections();
   }, IDLE_CHECK_MS);
@@ -144,15 +138,4 @@ export class ListenError extends UnavailableError {
       { cause },
     );
   }
-}
-
-/** Has the work on runs give way to requests until their answers begin. */
-export function comeFirst(turns: Turns) {
-  return (_request: Request, response: Response, next: NextFunction): void => {
-    response.once(
-      'close',
-      turns.ask(() => response.headersSent),
-    );
-    next();
-  };
 }

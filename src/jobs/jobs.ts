@@ -1,6 +1,6 @@
-import type { z } from 'zod';
-import { backOffMs } from '../core/async/retry.js';
-import { BadInputError, UnavailableError } from '../core/errors/errors.js';
+import { z } from 'zod';
+import { BadInputError, BestkError, UnavailableError } from '../core/errors/errors.js';
+import { StoreUnavailableError } from '../core/errors/unavailable.js';
 import type { ResultStore } from '../ports/result-store.js';
 
 /** What is to be done once, in whichever process has room for it. */
@@ -57,16 +57,27 @@ export abstract class Jobs {
   abstract submit(job: Job): Promise<void>;
   /**
    * Waits for the result of a job, from the store where it was done before. When the signal aborts and nobody else waits
-   * here, the job is cancelled.
-   * @throws what the handler threw, and the signal's reason
+   * here, the job is cancelled; but an InterruptedError leaves it to who takes up the asker's work, where other processes may.
+   * @throws what the handler threw, as a JobFailedError where another process did it; and the signal's reason
    */
   abstract have<Result>(job: Job, result: z.ZodType<Result>, signal: AbortSignal): Promise<Result>;
   /** Takes back a job that waits, and stops one that is under way in this process. */
   abstract cancel(kind: string, key: string): Promise<void>;
-  /** Whether other processes take jobs, too. */
-  abstract isShared(): Promise<boolean>;
+  /** How many other processes take jobs under some settings; those of this process where none are named. */
+  abstract others(setup?: string): Promise<number>;
   /** Takes no more, lets what is under way go on for `drainMs`, stops the rest and gives it back. */
   abstract close(drainMs: number): Promise<void>;
+}
+
+/** A job could not be done, in the words of the process that tried last. */
+export class JobFailedError extends UnavailableError {
+  readonly code: string;
+  readonly retryable = false;
+
+  constructor({ code, message, next }: JobFailure) {
+    super(message, next);
+    this.code = code;
+  }
 }
 
 /** A job that is to be done again, here or elsewhere, through no fault of its own. */
@@ -76,14 +87,23 @@ export class NotNowError extends Error {
   }
 }
 
-/** Tries in all, the first one included. */
-export const TRIES = 3;
+export const JobFailure = z.object({ code: z.string(), message: z.string(), next: z.string() });
+export type JobFailure = z.infer<typeof JobFailure>;
 
-/** How long to wait before trying again; null = the error is final. @param attempt from 1 */
-export function retryAfterMs(error: unknown, attempt: number): number | null {
+/** In words for who waits; a defect keeps its inside for the log. */
+export function failureOf(error: unknown, job: Pick<Job, 'kind' | 'key'>): JobFailure {
+  if (error instanceof BestkError) return { code: error.code, message: error.message, next: error.next };
+  const message = `A job of the kind "${job.kind}" ended on an internal error (${job.key}).`;
+  return { code: 'internal', message, next: 'Look into the log for this key, and report what it says.' };
+}
+
+const STORE_BACK_MS = 1_000;
+
+/** What is to be done again later, and does not count as a try. @returns after how many ms; null = it is no such error */
+export function notNowMs(error: unknown): number | null {
   if (error instanceof NotNowError) return error.afterMs;
-  const mayPass = error instanceof UnavailableError && error.retryable;
-  return mayPass && attempt < TRIES ? 500 + backOffMs(attempt, null, Math.random) : null;
+  // What could not be kept is no failure of the job: whoever has the store goes on.
+  return error instanceof StoreUnavailableError && error.retryable ? STORE_BACK_MS : null;
 }
 
 /** Does a job unless its result is stored, and stores it. @throws BadInputError for a payload of another shape */

@@ -1,10 +1,10 @@
 import type { z } from 'zod';
-import { pause } from '../core/async/retry.js';
+import { pause, retryAfterMs } from '../core/async/retry.js';
 import { FairSemaphore } from '../core/async/semaphore.js';
 import { SingleFlight } from '../core/async/single-flight.js';
 import { InterruptedError } from '../core/errors/errors.js';
 import type { ResultStore } from '../ports/result-store.js';
-import { type Job, type JobHandler, Jobs, NotNowError, perform, retryAfterMs, type Work } from './jobs.js';
+import { type Job, type JobHandler, Jobs, notNowMs, perform, type Work } from './jobs.js';
 
 const LOOK_EVERY_MS = 1_000;
 /** How long work may take to stop once it is told to. */
@@ -68,8 +68,8 @@ export class PlainJobs extends Jobs {
     return Promise.resolve();
   }
 
-  override isShared(): Promise<boolean> {
-    return Promise.resolve(false);
+  override others(): Promise<number> {
+    return Promise.resolve(0);
   }
 
   override async close(drainMs: number): Promise<void> {
@@ -110,10 +110,10 @@ export class PlainJobs extends Jobs {
       try {
         return await this.once(handler, job, { key: job.key, attempt, signal });
       } catch (error) {
-        const afterMs = retryAfterMs(error, attempt);
         signal.throwIfAborted();
+        const afterMs = notNowMs(error) ?? retryAfterMs(error, attempt);
         if (afterMs === null) throw error;
-        if (!(error instanceof NotNowError)) attempt += 1;
+        if (notNowMs(error) === null) attempt += 1;
         leave();
         await pause(afterMs, mayWait);
       } finally {

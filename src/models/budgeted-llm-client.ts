@@ -17,17 +17,17 @@ export class BudgetedLlmClient extends LlmClient {
 
   /** @throws BudgetSpentError, and what the inner client throws */
   async complete(request: CompletionRequest, signal: AbortSignal): Promise<Completion> {
-    const reservation = this.#ledger.reserve(request.purpose, request.model, {
+    const reservation = await this.#ledger.reserve(request.purpose, request.model, {
       input_tokens: longestPrompt(request),
       cached_input_tokens: 0,
       output_tokens: request.maxTokens,
     });
     try {
       const completion = await this.#inner.complete(request, signal);
-      reservation.settle(completion.usage);
+      await reservation.settle(completion.usage);
       return completion;
     } finally {
-      reservation.release();
+      await reservation.release();
     }
   }
 }

@@ -1,7 +1,13 @@
 import { SingleFlight } from '../core/async/single-flight.js';
 import { contentKey } from '../core/fingerprint.js';
 import type { ModelUsage } from '../core/run/run-result.js';
-import { Completion, type CompletionRequest, type CompletionUsage, LlmClient } from '../ports/llm-client.js';
+import {
+  Completion,
+  type CompletionRequest,
+  type CompletionUsage,
+  LlmClient,
+  type RemoteCall,
+} from '../ports/llm-client.js';
 import type { ResultStore } from '../ports/result-store.js';
 import { wireRequest } from './recording/request-key.js';
 
@@ -13,12 +19,17 @@ export class StoredLlmClient extends LlmClient {
   readonly #inner: LlmClient;
   readonly #results: ResultStore;
   readonly #endpointOf: (model: string) => string;
+  readonly #elsewhere: RemoteCall | undefined;
   readonly #flights = new SingleFlight<{ completion: Completion; stored: boolean; seconds: number }>();
   readonly #ledger = new UsageLedger();
 
-  /** @param endpointOf names who answers for a model (a base URL, a recording): equal calls to another one are other calls */
-  constructor(inner: LlmClient, results: ResultStore, endpointOf: (model: string) => string) {
+  /**
+   * @param endpointOf names who answers for a model (a base URL, a recording): equal calls to another one are other calls
+   * @param elsewhere asked before the model is asked here
+   */
+  constructor(inner: LlmClient, results: ResultStore, endpointOf: (model: string) => string, elsewhere?: RemoteCall) {
     super();
+    this.#elsewhere = elsewhere;
     this.#inner = inner;
     this.#results = results;
     this.#endpointOf = endpointOf;
@@ -56,7 +67,8 @@ export class StoredLlmClient extends LlmClient {
     const known = Completion.safeParse(await this.#results.get(key));
     if (known.success) return { completion: known.data, stored: true, seconds: 0 };
     const start = performance.now();
-    const completion = await this.#inner.complete(request, signal);
+    const there = await this.#elsewhere?.(key, request, signal);
+    const completion = there ?? (await this.#inner.complete(request, signal));
     const seconds = (performance.now() - start) / 1000;
     // Paid: whoever takes the work over must find it.
     keep();

@@ -29,24 +29,25 @@ export const ResponseSchema = z.object({ name: z.string(), schema: z.record(z.st
 export type ResponseSchema = z.infer<typeof ResponseSchema>;
 
 /** One model call, in the words of Chat Completions. */
-export interface CompletionRequest {
-  readonly model: string;
-  readonly messages: readonly Message[];
-  readonly temperature: number;
-  readonly maxTokens: number;
+export const CompletionRequest = z.object({
+  model: z.string(),
+  messages: z.array(Message).readonly(),
+  temperature: z.number(),
+  maxTokens: z.int(),
   /** How many alternatives to return at each position, 1..20; absent = no log-probabilities asked for. */
-  readonly topLogprobs?: number;
-  readonly tools?: readonly ToolSpec[];
-  readonly responseSchema?: ResponseSchema;
+  topLogprobs: z.int().exactOptional(),
+  tools: z.array(ToolSpec).readonly().exactOptional(),
+  responseSchema: ResponseSchema.exactOptional(),
   /** Texts that end the answer; they are not part of it. */
-  readonly stop?: readonly string[];
+  stop: z.array(z.string()).readonly().exactOptional(),
   /** The last message is the beginning of an assistant's turn, which the server goes on with (vLLM, SGLang). */
-  readonly continueFinal?: boolean;
+  continueFinal: z.boolean().exactOptional(),
   /** n-th independent sample of otherwise equal requests, from 0; separates their records and stored answers. */
-  readonly sample: number;
+  sample: z.int(),
   /** Who asks, for accounting: `judge`, `test-writer`, `agent`. */
-  readonly purpose: string;
-}
+  purpose: z.string(),
+});
+export type CompletionRequest = Readonly<z.infer<typeof CompletionRequest>>;
 
 const Alternative = z.object({ token: z.string(), logprob: z.number() });
 
@@ -79,6 +80,9 @@ export const Completion = z.object({
   model: z.string(),
 });
 export type Completion = z.infer<typeof Completion>;
+
+/** Has a model called where there is room, and the answer stored under `key`; null = it is to be called here. */
+export type RemoteCall = (key: string, request: CompletionRequest, signal: AbortSignal) => Promise<Completion | null>;
 
 /** Model calls in our own words. The adapter owns concurrency, retries and time-outs. */
 export abstract class LlmClient {

@@ -38,6 +38,10 @@ export const UNMETERED: Meter = new Unmetered();
 export abstract class Exposition {
   abstract readonly contentType: string;
   abstract text(): Promise<string>;
+  /** Everything counted in this process, for another's `also`. */
+  abstract counted(): Promise<unknown>;
+  /** From now on the text tells what another process counted, too; without it while that does not answer. */
+  abstract also(counted: () => Promise<unknown>): void;
 }
 
 /*

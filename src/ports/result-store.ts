@@ -5,6 +5,8 @@
 export abstract class ResultStore {
   /** @throws StoreUnavailableError */
   abstract get(key: string): Promise<unknown>;
+  /** Those of the keys under which something is stored. @throws StoreUnavailableError */
+  abstract getAll(keys: readonly string[]): Promise<ReadonlyMap<string, unknown>>;
   /** First write wins; writing the same key again is harmless. @throws StoreUnavailableError */
   abstract put(key: string, kind: string, value: unknown): Promise<void>;
 }

@@ -8,7 +8,7 @@ export interface Swept {
 /** Forgets what is old. */
 export abstract class Retention {
   /**
-   * Deletes runs that ended before `cutoff`, with their journals and units, results that no run asked for since, reports
+   * Deletes runs that ended before `cutoff`, with their journals, results that no run asked for since, reports
    * made first and audit entries written before, in portions that keep nobody waiting. Runs that have not ended stay, however old.
    * @param cutoff ms since 1970; results' use is known to within a day
    * @throws StoreUnavailableError

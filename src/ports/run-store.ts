@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { RunAnswer, RunBrief } from '../core/run/run-result.js';
-import { UnitKind } from './unit-store.js';
 
 export const RunStatus = z.enum(['queued', 'running', 'done', 'failed', 'cancelled']);
 export type RunStatus = z.infer<typeof RunStatus>;
@@ -32,13 +31,18 @@ export type Run = z.infer<typeof Run>;
 export const RunSummary = Run.omit({ request: true, result: true }).extend(RunBrief.shape);
 export type RunSummary = z.infer<typeof RunSummary>;
 
-/** What one process did of a run, in units. */
+/** Parts of a run that other processes may do: a trajectory, an answer of a judge or of another model, tests on one patch. */
+export const PartKind = z.enum(['rollout', 'verdict', 'call', 'cells']);
+export type PartKind = z.infer<typeof PartKind>;
+
+/** What one process did of a run that several worked on. */
 export const WorkerShare = z.object({
-  worker: z.string().describe('Host, process and part of it, as in the run’s events.'),
+  worker: z.string().describe('Host and process, as in the run’s events.'),
   rollout: z.int().min(0),
-  verdict: z.int().min(0),
+  verdict: z.int().min(0).describe('Answers of a judge.'),
+  call: z.int().min(0).describe('Answers of other models.'),
   cells: z.int().min(0),
-  seconds: z.number().min(0).describe('Of its units, which overlap.'),
+  seconds: z.number().min(0).describe('Of its parts, which overlap.'),
 });
 export type WorkerShare = z.infer<typeof WorkerShare>;
 
@@ -46,7 +50,7 @@ export type WorkerShare = z.infer<typeof WorkerShare>;
 export const RunProgress = z.object({
   events: z.int().min(0),
   by_type: z.record(z.string(), z.int()),
-  workers: z.array(WorkerShare).describe('Who did what.'),
+  workers: z.array(WorkerShare).describe('Who did what; empty when one process did everything.'),
   last: RunEvent.nullable(),
 });
 export type RunProgress = z.infer<typeof RunProgress>;
@@ -76,7 +80,7 @@ export const STATUS_EVENT = 'status';
 /** Conditions of a change, checked and made in one step. */
 export interface RunGuard {
   readonly statuses?: readonly RunStatus[];
-  /** Holds the run's lease, see `claim`. */
+  /** Works on the run, see `claim`. */
   readonly owner?: string;
 }
 
@@ -102,10 +106,30 @@ export interface RunPage {
   readonly next: string | null;
 }
 
-/** A run among others that wait, see `RunStore.create`. */
-export interface Queued {
+/** A run that has not ended, for those who take up runs. */
+export interface OpenRun {
   readonly id: string;
   readonly submitter: string;
+  /** Names the settings that it was accepted under. */
+  readonly setup: string;
+}
+
+/** How a run was accepted. */
+export interface Acceptance {
+  /** Name of the API key, '' (the default) without. Those who share a store share it fairly. */
+  readonly submitter?: string;
+  /** Names the settings it was accepted under; the default is ''. */
+  readonly setup?: string;
+  /** A command's, which works on it itself: nobody else takes it up. */
+  readonly alone?: boolean;
+}
+
+/** Which runs are taken. */
+export interface ClaimGuard {
+  /** Those that are to be done under these settings. */
+  readonly setup?: string | undefined;
+  /** Those with an owner of whom this is true are left with it. */
+  readonly unless?: ((owner: string) => boolean) | undefined;
 }
 
 /** How many runs there are, for those who watch. */
@@ -123,9 +147,8 @@ export abstract class RunStore {
   /**
    * Creates a run, or gives the one that already has this `key` (an Idempotency-Key, or the hash of a command's
    * request), so that asking twice never runs twice. @throws BadInputError when the key is held by another request.
-   * @param submitter who asks, by name of the API key; `''` (the default) without. Those who share a store share it fairly.
    */
-  abstract create(key: string, request: Run['request'], submitter?: string): Promise<{ run: Run; created: boolean }>;
+  abstract create(key: string, request: Run['request'], how?: Acceptance): Promise<{ run: Run; created: boolean }>;
   abstract get(id: string): Promise<Run | null>;
   abstract overview(id: string): Promise<RunOverview | null>;
   abstract statusOf(id: string): Promise<RunStatus | null>;
@@ -133,8 +156,12 @@ export abstract class RunStore {
   abstract heads(ids: readonly string[]): Promise<ReadonlyMap<string, RunHead>>;
   /** Newest first, or as `listing` says. @throws BadInputError for a `before` that no page gave */
   abstract list(limit: number, before: string | null, listing?: RunListing): Promise<RunPage>;
-  /** Oldest first. */
-  abstract withStatus(statuses: readonly RunStatus[]): Promise<readonly Queued[]>;
+  /** Oldest first, without those of commands. */
+  abstract open(): Promise<readonly OpenRun[]>;
+  /** Says that a run that is open is now to be done under other settings. */
+  abstract adopt(id: string, setup: string): Promise<void>;
+  /** How many runs of the one who asked for this one are being worked on, itself included. */
+  abstract siblings(id: string): Promise<number>;
   abstract census(): Promise<RunCensus>;
   /** @returns false, and changes nothing, when there is no such run or `onlyIf` does not hold. */
   abstract update(
@@ -143,14 +170,16 @@ export abstract class RunStore {
     onlyIf?: RunGuard,
   ): Promise<boolean>;
   /**
-   * Takes the run for `owner`, or extends what `owner` holds: it is `running` and nobody else's for `leaseMs`.
-   * @returns false when another holds it, or it is neither queued nor running
+   * Takes the run for `owner`, whoever had it: from now on it is `running`, and what others do in its name is refused.
+   * @returns true; the owner with whom `only` leaves it; or false when it has ended, is gone, or is not what `only` says
    */
-  abstract claim(id: string, owner: string, leaseMs: number): Promise<boolean>;
+  abstract claim(id: string, owner: string, only?: ClaimGuard): Promise<boolean | string>;
+  /** Whether the run is still `owner`'s to work on. */
+  abstract isHeld(id: string, owner: string): Promise<boolean>;
   /** Gives a run that `owner` still holds back to the queue. */
   abstract release(id: string, owner: string): Promise<void>;
   /**
-   * @param by who writes: the owner of the run's lease, or of a unit's of it
+   * @param by the run's owner; absent = somebody who does a part of it
    * @throws InterruptedError when the run has ended or is gone, or is no longer `by`'s: its journal is closed to them.
    */
   abstract append(id: string, type: string, data: RunEvent['data'], by?: string): Promise<RunEvent>;
@@ -162,18 +191,18 @@ export abstract class RunStore {
 /** Types of the events that `workOf` goes by. */
 export const WORK_EVENTS = ['unit', STATUS_EVENT];
 
-const UnitData = z.object({ kind: UnitKind, worker: z.string(), seconds: z.number() });
+const PartData = z.object({ kind: PartKind, worker: z.string(), seconds: z.number() });
 
 /** Who did what of a run, by name. A run that is taken up again tells everything again, so that only its last part counts. */
 export function workOf(events: readonly RunEvent[]): WorkerShare[] {
   const last = events.findLastIndex(({ type, data }) => type === STATUS_EVENT && isRunning(data));
   const shares = new Map<string, WorkerShare>();
   for (const { type, data } of events.slice(last + 1)) {
-    const unit = type === 'unit' ? UnitData.safeParse(data).data : undefined;
-    if (unit === undefined) continue;
-    const { worker, kind } = unit;
-    const share = shares.get(worker) ?? { worker, rollout: 0, verdict: 0, cells: 0, seconds: 0 };
-    const seconds = Math.round((share.seconds + unit.seconds) * 1000) / 1000;
+    const part = type === 'unit' ? PartData.safeParse(data).data : undefined;
+    if (part === undefined) continue;
+    const { worker, kind } = part;
+    const share = shares.get(worker) ?? { worker, rollout: 0, verdict: 0, call: 0, cells: 0, seconds: 0 };
+    const seconds = Math.round((share.seconds + part.seconds) * 1000) / 1000;
     shares.set(worker, { ...share, [kind]: share[kind] + 1, seconds });
   }
   return [...shares.values()].sort((a, b) => (a.worker < b.worker ? -1 : 1));

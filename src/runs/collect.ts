@@ -53,7 +53,7 @@ export async function collect(
     const [first] = failures;
     // What is wrong for a whole wave (a missing image, a refused key) would be wrong for the next.
     if (rollouts.length === 0 && first !== undefined) throw first.error;
-    const stop = stopReason(rollouts, { ...plan, started });
+    const stop = await stopReason(rollouts, { ...plan, started });
     if (stop === null) continue;
     const failed = failures.map(({ candidate_id, error: { code, message } }) => ({ candidate_id, code, message }));
     const sampling = { asked: plan.k, sampled: rollouts.length, ...stop, failed };
@@ -103,9 +103,7 @@ async function sampleOne({ sampler, plan, emit }: Sampled, number: number, signa
     sample: seed * SAMPLES_PER_SEED + number - 1,
     stopAt,
     onStep: (step: object) => emit('step', { ...step }),
-    onKnown: (model: string, spent: TokenCounts) => {
-      ledger.charge(model, spent);
-    },
+    onKnown: (model: string, spent: TokenCounts) => ledger.charge(model, spent),
   };
   const rollout = await sampler.sample(task, signal);
   const { candidate_id, exit_reason, steps, patch, malformed } = rollout;
@@ -136,10 +134,10 @@ export interface SamplingState {
 }
 
 /** Why no more rollouts are sampled, or null. Agreement counts only where waves were asked for. */
-export function stopReason(
+export async function stopReason(
   rollouts: readonly Rollout[],
   { k, k0, started, ledger, stopAt }: SamplingState,
-): Pick<Sampling, 'stopped' | 'detail'> | null {
+): Promise<Pick<Sampling, 'stopped' | 'detail'> | null> {
   const agreeing = largestAgreement(rollouts);
   if (k0 !== null && agreeing > k / 2) {
     return {
@@ -152,7 +150,7 @@ export function stopReason(
   if (started >= k) return { stopped: 'all', detail: `all ${k} were sampled` };
   if (stopAt?.aborted === true) return { stopped: 'budget', detail: 'the time for sampling is over' };
   const typical = dearest(rollouts, ledger);
-  if (ledger.covers(typical)) return null;
+  if (await ledger.covers(typical)) return null;
   return { stopped: 'budget', detail: `the budget does not cover another rollout of ${typical.tokens} tokens` };
 }
 

@@ -9,7 +9,6 @@ import type { Provenance, RunResult, Sampling } from '../core/run/run-result.js'
 import type { Selection } from '../core/run/selection.js';
 import type { Verdict } from '../core/run/verdict.js';
 import { type Admission, isJudge, type Observe, type VerifierName } from '../core/run/verifier.js';
-import { dependenciesOf, type SpreadTools } from '../jobs/run-spread.js';
 import type { PromptLibrary } from '../ports/prompt-library.js';
 import type { Run } from '../ports/run-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
@@ -19,6 +18,7 @@ import { describeCandidates, type Described, poolInput } from './entries.js';
 import type { RunDependencies, RunDependenciesFactory } from './run-dependencies.js';
 import { type Emit, RunExecutor } from './run-executor.js';
 import { originFlags, score } from './score.js';
+import { dependenciesOf, type SpreadTools } from './spread-run.js';
 import { excluding, separating, testQuality, writtenTests } from './tests-of-run.js';
 import { StageTelemetry } from './stage-telemetry.js';
 
@@ -29,8 +29,8 @@ export interface PipelineTools {
   readonly version: string;
   /** Absent = nobody watches. */
   readonly watch?: StageTelemetry;
-  /** Spreads runs over the processes on the store; absent = everything is done here. */
-  readonly spread?: Omit<SpreadTools, 'sandbox'>;
+  /** Has parts of runs done by other processes; absent = everything is done here. */
+  readonly spread?: SpreadTools;
 }
 
 /** The candidates of a run and where they come from; `seconds` is wall time by stage. */
@@ -50,6 +50,10 @@ export class PipelineExecutor extends RunExecutor {
     this.watch = tools.watch ?? new StageTelemetry();
   }
 
+  override setup(): Promise<string> {
+    return this.tools.dependencies.setup();
+  }
+
   /** @throws BadInputError for an unknown preset, or a model or price that the request needs and the settings lack */
   override check(request: Run['request']): void {
     checkRequest(RunRequest.parse(request), this.tools.dependencies);
@@ -66,7 +70,7 @@ export class PipelineExecutor extends RunExecutor {
     const { issue, preset } = request;
     const names = checkRequest(request, this.tools.dependencies);
     const record = new Record(emit);
-    const deps = dependenciesOf(this.tools, { id, request, emit }, record);
+    const deps = dependenciesOf(this.tools, { id, request }, record);
     using time = new TimeBudget(request.budget?.seconds ?? null);
     const { instance_id } = issue;
     const atMost = { ...estimate(request, names, this.tools.dependencies) };

@@ -24,6 +24,10 @@ export class InstrumentedExecutor extends RunExecutor {
     this.#watch = watch;
   }
 
+  override setup(): Promise<string> {
+    return this.#inner.setup();
+  }
+
   override check(request: Run['request']): void {
     this.#inner.check?.(request);
   }

@@ -1,15 +1,22 @@
+import { z } from 'zod';
 import type { Sampler } from '../agent/loop/rollout.js';
+import type { WarmStart } from '../core/async/warm-start.js';
 import type { BudgetLedger } from '../core/budget/budget-ledger.js';
 import type { Budget, PriceTable } from '../core/budget/budget.js';
 import type { Candidate } from '../core/run/candidate.js';
 import type { RemoteExecutor, CellJob } from '../core/run/cell.js';
 import type { GeneratedTest, TestWriter } from '../core/run/generated-test.js';
 import type { RunRequest } from '../core/run/run-request.js';
-import type { AgentDescription, ModelUsage } from '../core/run/run-result.js';
+import { type AgentDescription, ModelUsage } from '../core/run/run-result.js';
 import type { Observe, Verifier, VerifierName } from '../core/run/verifier.js';
-import type { Accounted } from '../jobs/unit-payloads.js';
-import type { Message } from '../ports/llm-client.js';
-import type { UnitKind } from '../ports/unit-store.js';
+import type { Completion, CompletionRequest, Message, RemoteCall } from '../ports/llm-client.js';
+
+/** What model calls of a part of a run came to. */
+export const Accounted = z.object({
+  usage: z.array(ModelUsage),
+  spent: z.object({ tokens: z.number(), usd: z.number().nullable() }),
+});
+export type Accounted = z.infer<typeof Accounted>;
 
 /** What one run works with, and what its model calls came to so far. */
 export interface RunDependencies {
@@ -23,9 +30,27 @@ export interface RunDependencies {
   readonly ledger: BudgetLedger;
   usage(): readonly ModelUsage[];
   /** Executes a batch of cells here, and stores their results. */
-  cells(job: CellJob, signal: AbortSignal): Promise<void>;
-  /** Counts to this run what a unit of it came to. */
-  absorb(unit: Accounted): void;
+  readonly cells: (job: CellJob, signal: AbortSignal) => Promise<void>;
+  /** Counts to this run what a part of it came to elsewhere. */
+  readonly absorb: (part: Accounted) => void;
+}
+
+/** What dependencies are for. */
+export interface RunWork {
+  readonly runId: string;
+  /** Of the run's work, for its account; one process's at a time. */
+  readonly part: string;
+  readonly budget: Budget | null;
+  /** How often infrastructure that fails is tried in all; absent = three times. */
+  readonly tries?: number;
+  /** Shared by the trajectories of one run in this process; absent = by those of these dependencies. */
+  readonly warm?: WarmStart;
+}
+
+/** Who does what a run asks for, before it is done here. */
+export interface Elsewhere {
+  readonly cells: RemoteExecutor;
+  readonly call: RemoteCall;
 }
 
 /** Makes the kit of one run; bound in the composition root. */
@@ -42,10 +67,12 @@ export abstract class RunDependenciesFactory {
     request: Pick<RunRequest, 'candidates' | 'tests'>,
     verifiers: readonly VerifierName[],
   ): readonly string[];
-  /** Hash of the settings that a kind of unit depends on; processes with the same can do each other's. */
-  abstract setupOf(kind: UnitKind): Promise<string>;
-  /** @param ahead spreads the executions; absent = they are made here */
-  abstract create(observe: Observe, budget: Budget | null, remote?: RemoteExecutor): RunDependencies;
+  /** Names the settings that results depend on; processes with the same can do each other's work. */
+  abstract setup(): Promise<string>;
+  /** @param elsewhere asked first; absent = everything is done here */
+  abstract create(observe: Observe, work: RunWork, elsewhere?: Elsewhere): RunDependencies;
+  /** Asks a model, and stores its answer. */
+  abstract complete(request: CompletionRequest, signal: AbortSignal): Promise<Completion>;
 }
 
 /** What a judge is shown of a candidate. */

@@ -2,7 +2,7 @@ import { Kysely, Migrator, PostgresDialect, type PostgresPool, type PostgresPool
 import pg from 'pg';
 import { StoreUnavailableError } from '../core/errors/unavailable.js';
 import { POSTGRES } from './dialect.js';
-import { migrations } from './migrations.js';
+import { migrations, refuseOtherBuilds } from './migrations.js';
 import { isConnectionLost, postgresFailure, textOf } from './postgres-failure.js';
 import type { Database } from './schema.js';
 import { StoreGuard } from './store-guard.js';
@@ -46,6 +46,7 @@ export async function storeOnPool(pool: PostgresPool, name: string, patience = P
 
 /** Kysely takes a lock of the server's, so that processes that start together do not both migrate. */
 async function migrate(db: Kysely<Database>, name: string): Promise<void> {
+  await refuseOtherBuilds(db, name);
   const { error } = await new Migrator({ db, provider: migrations }).migrateToLatest();
   if (error === undefined) return;
   if (postgresFailure(error) !== null) throw error as Error;
@@ -57,8 +58,8 @@ const CONNECT_WITHIN_MS = 5_000;
 /** A network that was cut says nothing; what has not answered by then is taken for lost. */
 const ANSWER_WITHIN_MS = 60_000;
 /**
- * A process that is cut off leaves its transaction, and the rows that it locked, to the server; below the lease, so that
- * whoever takes its work over finds them free. Said within each transaction: a pooler refuses a session that asks for it.
+ * A process that is cut off leaves its transaction, and the rows that it locked, to the server; less than the time after which
+ * others take its work over, so that they find them free. Said within each transaction: a pooler refuses a session that asks for it.
  */
 const BEGIN = [
   'begin',

@@ -7,6 +7,7 @@ import type { Database } from './schema.js';
 import type { StoreGuard } from './store-guard.js';
 
 const DAY_MS = 24 * 3_600_000;
+const KEYS_AT_ONCE = 1_000;
 
 /** Results as rows, in any database Kysely speaks to. */
 export class KyselyResultStore extends ResultStore {
@@ -25,6 +26,20 @@ export class KyselyResultStore extends ResultStore {
     const now = Date.now();
     if (row.used_at < now - DAY_MS) await this.markUsed(key, now);
     return JSON.parse(row.value);
+  }
+
+  override async getAll(keys: readonly string[]): Promise<ReadonlyMap<string, unknown>> {
+    const found = new Map<string, unknown>();
+    for (let from = 0; from < keys.length; from += KEYS_AT_ONCE) {
+      const some = keys.slice(from, from + KEYS_AT_ONCE);
+      const named = this.db.selectFrom('results').select(['key', 'value']).where('key', 'in', some.map(keyText));
+      const values = new Map((await this.guard.run(() => named.execute())).map(({ key, value }) => [key, value]));
+      for (const key of some) {
+        const value = values.get(keyText(key));
+        if (value !== undefined) found.set(key, JSON.parse(value));
+      }
+    }
+    return found;
   }
 
   override async put(key: string, kind: string, value: unknown): Promise<void> {

@@ -27,7 +27,7 @@ export class KyselyRunJournal {
     private readonly dialect: StoreDialect,
   ) {}
 
-  /** @throws InterruptedError when the run has ended or is gone, or `by` holds neither it nor a unit of it */
+  /** @throws InterruptedError when the run has ended or is gone, or is not `by`'s */
   async append(id: string, type: string, data: RunEvent['data'], by: string | undefined): Promise<RunEvent> {
     const event: NewEvent = { run_id: keyText(id), at: Date.now(), type, data: JSON.stringify(data) };
     let tried = false;
@@ -120,11 +120,7 @@ function nextPlace(db: Kysely<Database>, { run_id: id, at }: NewEvent, by: strin
     .set((eb) => ({ last_seq: eb('last_seq', '+', 1), updated_at: at }))
     .where('id', '=', id)
     .where('status', 'in', OPEN);
-  if (by !== undefined) {
-    const units = db.selectFrom('units').select('units.id').where('units.run_id', '=', id);
-    const mine = units.where('units.owner', '=', by).where('units.state', '=', 'leased');
-    query = query.where((eb) => eb.or([eb('owner', '=', by), eb.exists(mine)]));
-  }
+  if (by !== undefined) query = query.where('owner', '=', by);
   return query.returning('last_seq');
 }
 

@@ -2,6 +2,7 @@ import { contentKey } from '../core/fingerprint.js';
 import { briefOfRequest, briefOfResult, type RunBrief } from '../core/run/run-result.js';
 import { RunAnswer } from '../core/run/run-result.js';
 import {
+  type Acceptance,
   Run,
   type RunCensus,
   type RunEvent,
@@ -75,7 +76,7 @@ export function censusOf(
   return { counts, oldestQueued: queued === undefined ? null : isoTime(Number(queued.oldest)) };
 }
 
-export function newRow(key: string, request: Run['request'], id: string, submitter: string): RunsTable {
+export function newRow(key: string, request: Run['request'], id: string, how: Acceptance): RunsTable {
   const now = Date.now();
   return {
     id,
@@ -84,12 +85,12 @@ export function newRow(key: string, request: Run['request'], id: string, submitt
     status: 'queued',
     failure: null,
     owner: null,
-    lease_until: null,
     last_seq: 1,
     created_at: now,
     updated_at: now,
-    served_at: 0,
-    submitter: keyText(submitter),
+    submitter: keyText(how.submitter ?? ''),
+    setup: how.setup ?? '',
+    alone: how.alone === true ? 1 : 0,
     ...briefOfRequest(request),
     ...briefOfResult(null),
     answer: null,
@@ -101,7 +102,7 @@ export function columnsOf({ status, result, failure }: Partial<Run>): Partial<Ru
   return {
     updated_at: Date.now(),
     ...(status === undefined ? {} : { status }),
-    ...(status === undefined || status === 'running' ? {} : { owner: null, lease_until: null }),
+    ...(status === undefined || status === 'running' ? {} : { owner: null }),
     ...(result === undefined ? {} : { ...briefOfResult(result), answer: answerOf(result) }),
     ...(failure === undefined ? {} : { failure: failure === null ? null : JSON.stringify(failure) }),
   };

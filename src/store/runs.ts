@@ -1,8 +1,10 @@
-import { type Kysely, sql, type Transaction } from 'kysely';
+import type { Kysely, Transaction } from 'kysely';
 import { BadInputError } from '../core/errors/errors.js';
 import { RunIdSource } from '../core/identifier.js';
 import {
-  type Queued,
+  type Acceptance,
+  type ClaimGuard,
+  type OpenRun,
   type Run,
   type RunCensus,
   type RunEvent,
@@ -16,7 +18,6 @@ import {
   STATUS_EVENT,
 } from '../ports/run-store.js';
 import type { StoreDialect } from './dialect.js';
-import { lapsedBefore, noteClock } from './lapsed-leases.js';
 import { castText, journalStatus, KyselyRunJournal, statusData } from './run-journal.js';
 import { listRuns } from './run-list-query.js';
 import { censusOf, columnsOf, keyText, newRow, OVERVIEW_COLUMNS, overviewOf, runOf } from './run-rows.js';
@@ -42,13 +43,17 @@ export class KyselyRunStore extends RunStore {
     this.journal = new KyselyRunJournal(db, guard, dialect);
   }
 
-  override async create(key: string, request: Run['request'], submitter = ''): Promise<{ run: Run; created: boolean }> {
-    const row = newRow(keyText(key), request, this.ids.next(Date.now()), submitter);
+  override async create(
+    key: string,
+    request: Run['request'],
+    how: Acceptance = {},
+  ): Promise<{ run: Run; created: boolean }> {
+    const row = newRow(keyText(key), request, this.ids.next(Date.now()), how);
     const documents = { run_id: row.id, request: JSON.stringify(request), result: null };
     const created = await this.guard.run(() => insertRun(this.db, this.dialect, { row, documents }));
     if (created) return { run: runOf({ ...row, ...documents }), created };
     const held = await this.guard.run(() => this.whole().where('key', '=', row.key).executeTakeFirst());
-    if (held === undefined) return this.create(key, request, submitter);
+    if (held === undefined) return this.create(key, request, how);
     if (held.request_hash === row.request_hash) return { run: runOf(held), created };
     throw new BadInputError('this key was used for another request', {}, 'Use a new key for a new request.');
   }
@@ -84,9 +89,24 @@ export class KyselyRunStore extends RunStore {
     return this.guard.run(() => listRuns(this.db, limit, before, listing), 0);
   }
 
-  override withStatus(statuses: readonly RunStatus[]): Promise<readonly Queued[]> {
-    const query = this.db.selectFrom('runs').select(['id', 'submitter']).where('status', 'in', statuses);
-    return this.guard.run(() => query.orderBy('id', 'asc').execute());
+  override open(): Promise<readonly OpenRun[]> {
+    const query = this.db.selectFrom('runs').select(['id', 'submitter', 'setup']).where('status', 'in', OPEN);
+    return this.guard.run(() => query.where('alone', '=', 0).orderBy('id', 'asc').execute());
+  }
+
+  override async adopt(id: string, setup: string): Promise<void> {
+    const query = this.db.updateTable('runs').set({ setup }).where('id', '=', keyText(id)).where('status', 'in', OPEN);
+    await this.guard.run(() => query.execute());
+  }
+
+  override async siblings(id: string): Promise<number> {
+    const own = this.db.selectFrom('runs').select('submitter').where('id', '=', keyText(id));
+    const query = this.db
+      .selectFrom('runs')
+      .select((eb) => eb.fn.countAll().as('runs'))
+      .where('status', '=', 'running')
+      .where('submitter', '=', own);
+    return Number((await this.guard.run(() => query.executeTakeFirstOrThrow())).runs);
   }
 
   override async census(): Promise<RunCensus> {
@@ -116,25 +136,29 @@ export class KyselyRunStore extends RunStore {
     });
   }
 
-  override claim(id: string, owner: string, leaseMs: number): Promise<boolean> {
-    return this.write(async (trx) => {
-      const lease = { owner, lease_until: sql<number>`${this.dialect.now()} + ${leaseMs}` };
-      const mine = trx.updateTable('runs').set(lease).where('id', '=', keyText(id)).where('status', '=', 'running');
-      const extended = await mine.where('owner', '=', owner).executeTakeFirst();
-      if (extended.numUpdatedRows > 0n) return true;
-      await noteClock(trx, this.dialect, this.guard);
-      const lapsed = lapsedBefore(this.dialect, this.guard);
-      const row = await trx
-        .updateTable('runs')
-        .set((eb) => ({ ...lease, status: 'running', updated_at: Date.now(), last_seq: eb('last_seq', '+', 1) }))
-        .where('id', '=', keyText(id))
-        .where('status', 'in', OPEN)
-        .where((eb) => eb.or([eb('owner', 'is', null), eb('lease_until', '<', lapsed)]))
-        .returning(['id', 'last_seq', 'updated_at'])
+  override claim(id: string, owner: string, { setup, unless }: ClaimGuard = {}): Promise<boolean | string> {
+    const taken = this.write(async (trx) => {
+      const open = trx.updateTable('runs').where('id', '=', keyText(id)).where('status', 'in', OPEN);
+      const ours = setup === undefined ? open : open.where('setup', '=', setup);
+      const row = await ours
+        .set((eb) => ({ updated_at: Date.now(), last_seq: eb('last_seq', '+', 1) }))
+        .returning(['id', 'owner', 'last_seq', 'updated_at'])
         .executeTakeFirst();
-      if (row !== undefined) await journalStatus(trx, row, { status: 'running' });
-      return row !== undefined;
+      if (row === undefined) return false;
+      if (row.owner !== null && unless?.(row.owner) === true) throw new LeftWithOwner(row.owner);
+      await open.set({ owner, status: 'running' }).execute();
+      await journalStatus(trx, row, { status: 'running' });
+      return true;
     });
+    return taken.catch((error: unknown) => {
+      if (error instanceof LeftWithOwner) return error.owner;
+      throw error;
+    });
+  }
+
+  override async isHeld(id: string, owner: string): Promise<boolean> {
+    const query = this.db.selectFrom('runs').select('id').where('id', '=', keyText(id)).where('owner', '=', owner);
+    return (await this.guard.run(() => query.executeTakeFirst())) !== undefined;
   }
 
   override async release(id: string, owner: string): Promise<void> {
@@ -151,7 +175,7 @@ export class KyselyRunStore extends RunStore {
 
   override async delete(id: string): Promise<void> {
     await this.write(async (trx) => {
-      for (const table of ['units', 'run_events', 'run_documents'] as const) {
+      for (const table of ['spendings', 'run_events', 'run_documents'] as const) {
         await trx.deleteFrom(table).where('run_id', '=', keyText(id)).execute();
       }
       await trx.deleteFrom('runs').where('id', '=', keyText(id)).execute();
@@ -165,6 +189,13 @@ export class KyselyRunStore extends RunStore {
 
   private write<T>(work: (trx: Transaction<Database>) => Promise<T>): Promise<T> {
     return this.guard.run(() => this.db.transaction().execute(work));
+  }
+}
+
+/** Undoes a claim. */
+class LeftWithOwner extends Error {
+  constructor(readonly owner: string) {
+    super('the run is left with its owner');
   }
 }
 

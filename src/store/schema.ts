@@ -7,16 +7,17 @@ export interface RunsTable {
   request_hash: string;
   status: string;
   failure: string | null;
-  /** Who works on it, and until when nobody else may; null unless running. */
+  /** Who works on it; null unless running. */
   owner: string | null;
-  lease_until: number | null;
   last_seq: number;
   created_at: number;
   updated_at: number;
-  /** When a unit of it was last given out; the run that waits longest is served next. */
-  served_at: number;
   /** Name of the API key that asked for it, '' without one. */
   submitter: string;
+  /** Names the settings that it was accepted under. */
+  setup: string;
+  /** 1 = a command's, which works on it itself. */
+  alone: number;
   instance_id: string | null;
   k: number | null;
   preset: string | null;
@@ -53,24 +54,14 @@ export interface ResultsTable {
   used_at: number;
 }
 
-export interface UnitsTable {
-  /** Of the run and what is to be done: asking twice is one unit. */
-  id: string;
+/** What one part of a run's work has spent, and the room that its calls under way have taken. */
+export interface SpendingsTable {
   run_id: string;
-  kind: string;
-  /** Hash of the settings it is to be done under. */
-  setup: string;
-  payload: string;
-  state: string;
-  /** How often it was given out. */
-  attempts: number;
-  not_before: number;
-  /** Who works on it, or did last. */
-  owner: string | null;
-  lease_until: number | null;
-  outcome: string | null;
-  created_at: number;
-  ended_at: number | null;
+  part: string;
+  tokens: number;
+  usd: number;
+  taken_tokens: number;
+  taken_usd: number;
 }
 
 /** Benchmark reports; `id` is the hash of the document. */
@@ -96,7 +87,7 @@ export interface AuditTable {
 
 export interface Database {
   audit: AuditTable;
-  units: UnitsTable;
+  spendings: SpendingsTable;
   runs: RunsTable;
   run_documents: RunDocumentsTable;
   run_events: RunEventsTable;

@@ -4,7 +4,7 @@ import SqliteDriver from 'better-sqlite3';
 import { Kysely, Migrator, type SqliteDatabase, SqliteDialect, type SqliteStatement } from 'kysely';
 import { StoreUnavailableError } from '../core/errors/unavailable.js';
 import { SQLITE } from './dialect.js';
-import { migrations } from './migrations.js';
+import { migrations, refuseOtherBuilds } from './migrations.js';
 import type { Database } from './schema.js';
 import { type StoreFailure, StoreGuard } from './store-guard.js';
 import { kyselyStore, type OpenStore } from './store.js';
@@ -48,6 +48,7 @@ export async function openDatabase(path: string, busyTimeoutMs: number): Promise
     driver.pragma('synchronous = NORMAL');
     driver.pragma('foreign_keys = ON');
     const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: preparedOnce(driver) }) });
+    await refuseOtherBuilds(db, path);
     await migrate(db, driver);
     return db;
   } catch (error) {
@@ -95,7 +96,7 @@ async function migrate(db: Kysely<Database>, driver: SqliteDriver.Database): Pro
 }
 
 /** Node's own recursive mkdir never returns where the system takes no folders, as below /proc. */
-function makeFolder(path: string): void {
+export function makeFolder(path: string): void {
   if (!existsSync(dirname(path))) makeFolder(dirname(path));
   try {
     mkdirSync(path);

@@ -4,7 +4,7 @@ import type { ReportStore } from '../ports/report-store.js';
 import type { ResultStore } from '../ports/result-store.js';
 import type { Retention } from '../ports/retention.js';
 import type { RunStore } from '../ports/run-store.js';
-import type { UnitStore } from '../ports/unit-store.js';
+import type { SpendingStore } from '../ports/spending-store.js';
 import { KyselyAuditLog } from './audit-log.js';
 import type { StoreDialect } from './dialect.js';
 import { KyselyReportStore } from './reports.js';
@@ -12,7 +12,7 @@ import { KyselyResultStore, KyselyRetention } from './results.js';
 import { KyselyRunStore } from './runs.js';
 import type { Database } from './schema.js';
 import type { StoreGuard } from './store-guard.js';
-import { KyselyUnitStore } from './units.js';
+import { KyselySpendingStore } from './spendings.js';
 
 export interface OpenStore {
   /** The file, or the server and database; never a password. */
@@ -21,7 +21,7 @@ export interface OpenStore {
   readonly results: ResultStore;
   readonly reports: ReportStore;
   readonly audit: AuditLog;
-  readonly units: UnitStore;
+  readonly spendings: SpendingStore;
   readonly retention: Retention;
   /** Every later call is refused with StoreUnavailableError. */
   close(): Promise<void>;
@@ -41,7 +41,7 @@ export function kyselyStore(
     results: new KyselyResultStore(db, guard),
     reports: new KyselyReportStore(db, guard),
     audit: new KyselyAuditLog(db, guard),
-    units: new KyselyUnitStore(db, guard, dialect),
+    spendings: new KyselySpendingStore(db, guard),
     retention: new KyselyRetention(db, guard),
     async close() {
       guard.close();

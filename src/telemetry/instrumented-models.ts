@@ -104,6 +104,13 @@ export class InstrumentedResultStore extends ResultStore {
     return value;
   }
 
+  async getAll(keys: readonly string[]): Promise<ReadonlyMap<string, unknown>> {
+    const found = await this.#inner.getAll(keys);
+    this.#meter.add('bestk_result_reads_total', { outcome: 'hit' }, found.size);
+    this.#meter.add('bestk_result_reads_total', { outcome: 'miss' }, keys.length - found.size);
+    return found;
+  }
+
   async put(key: string, kind: string, value: unknown): Promise<void> {
     await this.#inner.put(key, kind, value);
     this.#meter.add('bestk_result_writes_total', { kind });

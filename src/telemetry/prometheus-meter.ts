@@ -1,8 +1,19 @@
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import {
+  AggregatorRegistry,
+  collectDefaultMetrics,
+  Counter,
+  Gauge,
+  Histogram,
+  type MetricObjectWithValues,
+  type MetricValue,
+  Registry,
+} from 'prom-client';
 import { Exposition, Meter } from '../ports/meter.js';
 import { COUNTERS, type Duration, DURATIONS, LEVELS, type Metric } from '../ports/meter.js';
 
 type Labels = Readonly<Record<string, string>>;
+
+type Counted = MetricObjectWithValues<MetricValue<string>>[];
 
 /** Values of one label of one metric; any further one is counted as {@link OTHER}, whatever a caller passes. */
 const MOST_VALUES = 64;
@@ -15,6 +26,7 @@ export class PrometheusMeter extends Meter implements Exposition {
   readonly #durations = new Map<string, Histogram>();
   readonly #levels = new Map<string, Gauge>();
   readonly #seen = new Map<string, Set<string>>();
+  #other: (() => Promise<unknown>) | undefined;
 
   /** @param withProcess also memory, CPU and event loop of the process */
   constructor(version: string, withProcess = true) {
@@ -31,7 +43,7 @@ export class PrometheusMeter extends Meter implements Exposition {
       this.#durations.set(name, histogram);
     }
     for (const [name, { help, labels }] of Object.entries(LEVELS)) {
-      this.#levels.set(name, new Gauge({ name, help, labelNames: [...labels], registers }));
+      this.#levels.set(name, new Gauge({ name, help, labelNames: [...labels], registers, aggregator: together(name) }));
     }
     if (withProcess) collectDefaultMetrics({ register: this.#registry });
     this.set('bestk_build_info', { version }, 1);
@@ -41,8 +53,18 @@ export class PrometheusMeter extends Meter implements Exposition {
     return this.#registry.contentType;
   }
 
-  text(): Promise<string> {
-    return this.#registry.metrics();
+  async text(): Promise<string> {
+    const other = await this.#other?.().catch(() => undefined);
+    if (other === undefined) return this.#registry.metrics();
+    return AggregatorRegistry.aggregate([await this.counted(), other as Counted]).metrics();
+  }
+
+  counted(): Promise<Counted> {
+    return this.#registry.getMetricsAsJSON();
+  }
+
+  also(counted: () => Promise<unknown>): void {
+    this.#other = counted;
   }
 
   override add(name: string, labels: Labels, by = 1): void {
@@ -76,4 +98,9 @@ export class PrometheusMeter extends Meter implements Exposition {
     seen.add(value);
     return true;
   }
+}
+
+/** What is one process's is summed; every one tells the same version. */
+function together(level: string): 'first' | 'sum' {
+  return level === 'bestk_build_info' ? 'first' : 'sum';
 }

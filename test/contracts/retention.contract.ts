@@ -4,12 +4,12 @@ import type { ReportStore } from '../../src/ports/report-store.js';
 import type { Retention } from '../../src/ports/retention.js';
 import type { ResultStore } from '../../src/ports/result-store.js';
 import type { RunStore } from '../../src/ports/run-store.js';
-import type { UnitStore } from '../../src/ports/unit-store.js';
+import type { SpendingStore } from '../../src/ports/spending-store.js';
 
 interface Stores {
   readonly runs: RunStore;
   readonly results: ResultStore;
-  readonly units: UnitStore;
+  readonly spendings: SpendingStore;
   readonly retention: Retention;
   readonly reports: ReportStore;
   readonly audit: AuditLog;
@@ -25,7 +25,7 @@ export function retentionContract(name: string, open: () => Promise<Stores>): vo
       const old = await Promise.all(Array.from({ length: 45 }, (_, n) => store.runs.create(`old ${n}`, { n })));
       const waiting = (await store.runs.create('waiting', 1)).run.id;
       for (const { run } of old) {
-        await store.units.offer({ runId: run.id, kind: 'cells', key: 'u', setup: 's', payload: null });
+        await store.spendings.of(run.id, 'run').begin();
         await store.runs.update(run.id, { status: 'done', result: 1 });
       }
       await store.results.put('old', 'cell', 1);

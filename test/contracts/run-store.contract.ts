@@ -1,7 +1,7 @@
 import { BadInputError, InterruptedError } from '../../src/core/errors/errors.js';
 import { Run, RunEvent, type RunListing, type RunPage, type RunStore } from '../../src/ports/run-store.js';
 import { runResult } from '../fixtures/runs.js';
-import { leases } from './run-leases.contract.js';
+import { owners } from './run-owners.contract.js';
 
 const REQUEST = { issue: 'it\u0000 breaks', patches: ['a', 'ü'], nested: { b: 1, a: 2 } };
 
@@ -37,7 +37,7 @@ export function runStoreContract(name: string, open: () => Promise<RunStore>): v
       expect(await store.get("x' OR '1'='1")).toBeNull();
       expect(await store.statusOf('x')).toBeNull();
       expect(await store.update('x', { status: 'done' })).toBe(false);
-      expect(await store.claim('x', 'me', 1_000)).toBe(false);
+      expect(await store.claim('x', 'me')).toBe(false);
       expect(await store.events('x', 0)).toEqual([]);
       await expect(store.append('x', 'note', 1)).rejects.toThrow(InterruptedError);
       await expect(store.delete('x')).resolves.toBeUndefined();
@@ -138,16 +138,16 @@ export function runStoreContract(name: string, open: () => Promise<RunStore>): v
       expect(await numbers({ search: 'pick', statuses: ['queued'] })).toEqual([]);
     });
 
-    it('finds runs by status, oldest first, and knows whose they are', async () => {
+    it('finds the runs that are open, oldest first and without those of commands, and knows whose they are', async () => {
       const store = await open();
-      const create = async (key: string): Promise<string> => (await store.create(key, key, `of ${key}`)).run.id;
-      const [a, b, c] = await Promise.all(['a', 'b', 'c'].map(create));
-      await store.update(b ?? '', { status: 'done', result: { answer: 42 } });
-      expect(await store.withStatus(['queued', 'running'])).toEqual([
-        { id: a, submitter: 'of a' },
-        { id: c, submitter: 'of c' },
+      const create = async (key: string): Promise<string> =>
+        (await store.create(key, key, { submitter: `of ${key}`, alone: key === 'd' })).run.id;
+      const [a, b, c] = [await create('a'), await create('b'), await create('c'), await create('d')];
+      await store.update(b, { status: 'done', result: { answer: 42 } });
+      expect(await store.open()).toEqual([
+        { id: a, submitter: 'of a', setup: '' },
+        { id: c, submitter: 'of c', setup: '' },
       ]);
-      expect((await store.withStatus(['done'])).map(({ id }) => id)).toEqual([b]);
     });
 
     it('counts runs by status, and knows since when the one waits that waits longest', async () => {
@@ -156,7 +156,7 @@ export function runStoreContract(name: string, open: () => Promise<RunStore>): v
       expect(await store.census()).toEqual({ counts: nothing, oldestQueued: null });
       const runs = [];
       for (const key of ['a', 'b', 'c', 'd']) runs.push((await store.create(key, 1)).run);
-      await store.claim(runs[0]?.id ?? '', 'me', 60_000);
+      await store.claim(runs[0]?.id ?? '', 'me');
       await store.update(runs[1]?.id ?? '', { status: 'done' });
       const { counts, oldestQueued } = await store.census();
       expect(counts).toEqual({ ...nothing, queued: 2, running: 1, done: 1 });
@@ -197,7 +197,7 @@ export function runStoreContract(name: string, open: () => Promise<RunStore>): v
       const store = await open();
       const { id } = (await store.create('key', 1)).run;
       const failure = { code: 'c', message: 'm', next: 'n' };
-      await store.claim(id, 'me', 1_000);
+      await store.claim(id, 'me');
       await store.append(id, 'step', 'one');
       await store.update(id, { status: 'failed', failure });
       await expect(store.append(id, 'step', 'late')).rejects.toThrow(InterruptedError);
@@ -220,7 +220,7 @@ export function runStoreContract(name: string, open: () => Promise<RunStore>): v
     });
 
     looks(open);
-    leases(open);
+    owners(open);
   });
 }
 
@@ -237,7 +237,7 @@ function looks(open: () => Promise<RunStore>): void {
   it('tells how far many runs are at once', async () => {
     const store = await open();
     const [a, b] = [(await store.create('a', 1)).run.id, (await store.create('b', 1)).run.id];
-    await store.claim(b, 'me', 60_000);
+    await store.claim(b, 'me');
     expect(await store.heads([a, 'x', b])).toEqual(
       new Map([
         [a, { status: 'queued', seq: 1 }],
@@ -251,7 +251,7 @@ function looks(open: () => Promise<RunStore>): void {
     const store = await open();
     const { run } = await store.create('key', REQUEST);
     const { id } = run;
-    await store.claim(id, 'me', 60_000);
+    await store.claim(id, 'me');
     for (const n of [1, 2]) await store.append(id, 'step', n, 'me');
     expect(await store.overview(id)).toMatchObject({
       ...{ id, status: 'running', created_at: run.created_at, failure: null, answer: null },

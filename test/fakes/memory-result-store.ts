@@ -9,6 +9,12 @@ export class MemoryResultStore extends ResultStore {
     return text === undefined ? undefined : JSON.parse(text);
   }
 
+  override async getAll(keys: readonly string[]): Promise<ReadonlyMap<string, unknown>> {
+    return new Map(
+      keys.filter((key) => this.values.has(key)).map((key) => [key, JSON.parse(this.values.get(key) ?? '')]),
+    );
+  }
+
   override async put(key: string, _kind: string, value: unknown): Promise<void> {
     if (!this.values.has(key)) this.values.set(key, JSON.stringify(value));
   }

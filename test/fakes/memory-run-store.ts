@@ -5,10 +5,12 @@ import { RunIdSource } from '../../src/core/identifier.js';
 import { RunAnswer } from '../../src/core/run/run-result.js';
 import { workOf } from '../../src/ports/run-store.js';
 import {
+  type Acceptance,
+  type ClaimGuard,
   hasEnded,
+  type OpenRun,
   RunStore,
   STATUS_EVENT,
-  type Queued,
   type Run,
   type RunCensus,
   type RunEvent,
@@ -24,10 +26,11 @@ import {
 interface Entry {
   readonly key: string;
   readonly submitter: string;
+  readonly alone: boolean;
+  setup: string;
   run: Run;
   readonly events: RunEvent[];
   owner: string | null;
-  leaseUntil: number;
 }
 
 /** Runs in memory, with the same promises as a database; nothing is shared with the caller. */
@@ -35,7 +38,11 @@ export class MemoryRunStore extends RunStore {
   private readonly entries = new Map<string, Entry>();
   private readonly ids = new RunIdSource();
 
-  override async create(key: string, request: Run['request'], submitter = ''): Promise<{ run: Run; created: boolean }> {
+  override async create(
+    key: string,
+    request: Run['request'],
+    { submitter = '', setup = '', alone = false }: Acceptance = {},
+  ): Promise<{ run: Run; created: boolean }> {
     const held = [...this.entries.values()].find((entry) => entry.key === key);
     if (held !== undefined) {
       if (contentKey(held.run.request) === contentKey(request)) return copy({ run: held.run, created: false });
@@ -45,7 +52,7 @@ export class MemoryRunStore extends RunStore {
     const at = new Date(now).toISOString();
     const id = this.ids.next(now);
     const run: Run = { id, status: 'queued', created_at: at, updated_at: at, request, result: null, failure: null };
-    const entry: Entry = { key, submitter, run: copy(run), events: [], owner: null, leaseUntil: 0 };
+    const entry: Entry = { key, submitter, setup, alone, run: copy(run), events: [], owner: null };
     this.entries.set(id, entry);
     this.journal(entry, STATUS_EVENT, { status: 'queued', failure: null });
     return copy({ run, created: true });
@@ -84,9 +91,20 @@ export class MemoryRunStore extends RunStore {
     return pageOf(this.summaries(), limit, before, listing);
   }
 
-  override async withStatus(statuses: readonly RunStatus[]): Promise<readonly Queued[]> {
-    const open = [...this.entries.values()].filter(({ run }) => statuses.includes(run.status));
-    return open.map(({ run: { id }, submitter }) => ({ id, submitter }));
+  override async open(): Promise<readonly OpenRun[]> {
+    const open = [...this.entries.values()].filter(({ run, alone }) => !hasEnded(run.status) && !alone);
+    return open.map(({ run: { id }, submitter, setup }) => ({ id, submitter, setup }));
+  }
+
+  override async adopt(id: string, setup: string): Promise<void> {
+    const entry = this.entries.get(id);
+    if (entry !== undefined && !hasEnded(entry.run.status)) entry.setup = setup;
+  }
+
+  override async siblings(id: string): Promise<number> {
+    const own = this.entries.get(id)?.submitter;
+    return [...this.entries.values()].filter(({ run, submitter }) => run.status === 'running' && submitter === own)
+      .length;
   }
 
   override async census(): Promise<RunCensus> {
@@ -113,15 +131,17 @@ export class MemoryRunStore extends RunStore {
     return true;
   }
 
-  override async claim(id: string, owner: string, leaseMs: number): Promise<boolean> {
+  override async claim(id: string, owner: string, { setup, unless }: ClaimGuard = {}): Promise<boolean | string> {
     const entry = this.entries.get(id);
     if (entry === undefined || hasEnded(entry.run.status)) return false;
-    const mine = entry.owner === owner && entry.run.status === 'running';
-    if (!mine && entry.owner !== null && entry.leaseUntil >= Date.now()) return false;
+    if (setup !== undefined && entry.setup !== setup) return false;
+    if (entry.owner !== null && unless?.(entry.owner) === true) return entry.owner;
     entry.owner = owner;
-    entry.leaseUntil = Date.now() + leaseMs;
-    if (!mine) await this.update(id, { status: 'running' });
-    return true;
+    return this.update(id, { status: 'running' });
+  }
+
+  override async isHeld(id: string, owner: string): Promise<boolean> {
+    return this.entries.get(id)?.owner === owner;
   }
 
   override async release(id: string, owner: string): Promise<void> {

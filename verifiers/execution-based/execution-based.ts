@@ -22,6 +22,8 @@ export interface ExecutionBasedOptions {
   readonly nonce: () => string;
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly tracer?: Tracer;
+  /** See ExecutionContext. */
+  readonly tries?: number | undefined;
   /** Spreads the executions; absent = all are made here. */
   readonly remote?: RemoteExecutor | undefined;
 }

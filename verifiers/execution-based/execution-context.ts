@@ -17,6 +17,8 @@ export interface ExecutionContext {
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
   /** Told of each verdict and suite while it runs; absent = nobody is. */
   readonly tracer?: Tracer;
+  /** How often a failing container is replaced in all; absent = three times. */
+  readonly tries?: number | undefined;
   /** Asked before anything is executed here; absent = here is where it is executed. */
   readonly remote?: RemoteExecutor | undefined;
 }

@@ -1,11 +1,8 @@
-import { UnavailableError } from '../../core/errors/errors.js';
+import { retryAfterMs } from '../../core/async/retry.js';
 import type { Sandbox } from '../../ports/sandbox.js';
 import type { Action } from '../call-formats/action.js';
 import { perform } from '../tools/perform.js';
 import { ContainerStuckError, Workspace, type WorkspaceOptions } from '../tools/workspace.js';
-
-/** Containers that may be lost under one piece of work before that is nobody's bad luck any more. */
-const ATTEMPTS = 4;
 
 /**
  * The container of one rollout, opened when it is first needed and rebuilt from the actions so far whenever it is gone:
@@ -19,6 +16,7 @@ export class ContainerOfRollout implements AsyncDisposable {
   constructor(
     private readonly sandbox: Sandbox,
     private readonly options: WorkspaceOptions,
+    private readonly tries?: number,
   ) {}
 
   /** Takes an action into account that was done, here or before a restart. */
@@ -52,7 +50,7 @@ export class ContainerOfRollout implements AsyncDisposable {
         if (error instanceof ContainerStuckError && this.done.length > 0) {
           this.withdraw(1);
           withdrawn += 1;
-        } else if (!(error instanceof UnavailableError) || !error.retryable || attempt++ === ATTEMPTS) throw error;
+        } else if (retryAfterMs(error, attempt++, this.tries) === null) throw error;
       }
     }
   }

@@ -21,7 +21,7 @@ export class RolloutRun implements AsyncDisposable {
     const { tools, spec, prompt, format } = parts;
     const { action_s: actionS } = tools.settings.limits;
     this.conversation = new Conversation(prompt, format, tools.tokenizer);
-    this.container = new ContainerOfRollout(tools.sandbox, { spec, actionS });
+    this.container = new ContainerOfRollout(tools.sandbox, { spec, actionS }, tools.tries);
   }
 
   async toEnd(signal: AbortSignal): Promise<Rollout> {
@@ -30,7 +30,7 @@ export class RolloutRun implements AsyncDisposable {
       this.container.withdraw(step.withdrawn);
       this.remember(step);
     }
-    task.onKnown(tools.settings.model, tokensOf(this.steps.map((step) => asStep(step, format))));
+    await task.onKnown(tools.settings.model, tokensOf(this.steps.map((step) => asStep(step, format))));
     let reason = this.exitReason();
     while (reason === null) {
       reason = (await this.step(signal)) ?? this.exitReason();

@@ -18,6 +18,8 @@ export interface AgentTools {
   readonly prompts: PromptLibrary;
   readonly tokenizer: Tokenizer;
   readonly settings: AgentSettings;
+  /** How often a container that is lost under one piece of work is replaced in all; absent = three times. */
+  readonly tries?: number | undefined;
   /** Looks at a rollout now and then and stops it when it is hopeless; null = never. */
   readonly progress: ProgressCheck | null;
 }
@@ -58,7 +60,7 @@ export interface RolloutTask {
   /** Told of each step that is done now, not of those done earlier. */
   readonly onStep: (step: StepTold) => Promise<void>;
   /** Told, before anything else, what the steps that were done earlier came to. */
-  readonly onKnown: (model: string, spent: TokenCounts) => void;
+  readonly onKnown: (model: string, spent: TokenCounts) => Promise<void>;
 }
 
 export interface StepTold {

@@ -37,7 +37,7 @@ export async function rollout(tools: AgentTools, task: RolloutTask, signal: Abor
   };
   const journal = RolloutJournal.of(results, identity);
   const known = await journal.finished();
-  if (known !== null) task.onKnown(settings.model, tokensOf(known.steps));
+  if (known !== null) await task.onKnown(settings.model, tokensOf(known.steps));
   // The name of a candidate is this run's, the try may be an earlier one's.
   if (known !== null) return { ...known, instance_id: task.issue.instance_id, candidate_id: task.candidateId };
   const spec: SandboxSpec = { ...sandboxSpec(environment, 'agent'), occupies: 'command' };
@@ -54,7 +54,6 @@ export interface Sampler {
 }
 
 /** One for each run: what its rollouts share is the prompt that the server is to have in its cache. */
-export function createSampler(tools: AgentTools): Sampler {
-  const warm = new WarmStart();
+export function createSampler(tools: AgentTools, warm = new WarmStart()): Sampler {
   return { sample: (task, signal) => rollout(tools, { ...task, warm }, signal) };
 }

@@ -25,7 +25,7 @@ export function createAgentTestWriter(tools: AgentTools): Pick<TestWriter, 'writ
         warm: new WarmStart(),
         stopAt: null,
         onStep: () => Promise.resolve(),
-        onKnown: () => undefined,
+        onKnown: () => Promise.resolve(),
       };
       const { patch, patch_problem: problem } = await rollout(tools, task, signal);
       const tests = problem === null ? writtenIn(patch, issue.instance_id) : [];

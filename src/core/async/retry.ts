@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { UnavailableError } from '../errors/errors.js';
 
 const BASE_MS = 500;
 const CAP_MS = 30_000;
@@ -24,4 +25,17 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     throw error;
   }
+}
+
+/** How often infrastructure is tried in all before its failure is told. */
+export const TRIES = 3;
+
+/**
+ * How long to wait before infrastructure that failed is tried again; null = the error is final.
+ * @param attempt from 1
+ * @param tries 1 where whoever asked tries again
+ */
+export function retryAfterMs(error: unknown, attempt: number, tries = TRIES): number | null {
+  const mayPass = error instanceof UnavailableError && error.retryable;
+  return mayPass && attempt < tries ? BASE_MS * 4 ** (attempt - 1) : null;
 }

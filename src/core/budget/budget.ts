@@ -27,6 +27,30 @@ export type Price = z.infer<typeof Price>;
 export const PriceTable = z.record(z.string(), Price);
 export type PriceTable = z.infer<typeof PriceTable>;
 
+/** Tokens and US dollars. */
+export interface Amount {
+  readonly tokens: number;
+  readonly usd: number;
+}
+
+/**
+ * What the calls of one part of a run have come to, where all processes that work on the run see it. Every method may throw
+ * StoreUnavailableError.
+ */
+export interface PartSpendings {
+  /** Begins the part, again too: room that a dead process had taken for it is free. @returns what it has come to so far */
+  begin(): Promise<Amount>;
+  /**
+   * Takes room for a call if everything that the run has spent and taken stays within `most` with it; null = no limit.
+   * @returns null; or what the run has spent so far, where there is no room
+   */
+  take(room: Amount, most: Pick<Budget, keyof Amount>): Promise<Amount | null>;
+  /** Gives room back and counts what was spent. */
+  settle(room: Amount, spent: Amount): Promise<void>;
+  /** What the whole run has spent. */
+  ofRun(): Promise<Amount>;
+}
+
 export interface TokenCounts {
   readonly input_tokens: number;
   readonly cached_input_tokens: number;

@@ -117,6 +117,20 @@ export class StoreUnavailableError extends UnavailableError {
   }
 }
 
+/** The queue that processes share does not take us: a wrong password, a schema of another version. One that is away is waited for. */
+export class QueueUnavailableError extends UnavailableError {
+  readonly code = 'queue-unavailable';
+  readonly retryable = false;
+
+  constructor(detail: string, options?: ErrorOptions) {
+    super(
+      `The queue is not available: ${detail}`,
+      'Check BESTK_QUEUE_URL and DATABASE_URL, and the rights of their users.',
+      options,
+    );
+  }
+}
+
 /** What a machine can be short of; `store` is the file system of an embedded store, `uploads` that of uploads. */
 export const RESOURCES = ['engine', 'memory', 'store', 'uploads'] as const;
 export type Resource = (typeof RESOURCES)[number];

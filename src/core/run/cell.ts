@@ -51,5 +51,5 @@ export const CellJob = z.object({
 });
 export type CellJob = z.infer<typeof CellJob>;
 
-/** Has a job done, wherever there is room; afterwards its results are stored. @throws what ended it */
+/** Has a job done where there is room for it; what is not stored afterwards is to be executed here. @throws what ended it */
 export type RemoteExecutor = (job: CellJob, signal: AbortSignal) => Promise<void>;

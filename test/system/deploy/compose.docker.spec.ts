@@ -15,7 +15,7 @@ const LOOK_MS = 250;
 const KEY = 'a-key-of-the-test';
 const PORT = 20_000 + (process.pid % 10_000);
 const URL = `http://127.0.0.1:${PORT}`;
-const HOSTS = ['bestk-service', 'bestk-worker-1', 'bestk-worker-2'];
+const HOSTS = ['bestk-worker-1', 'bestk-worker-2'];
 // The commands between two requests block this process: it would not see a connection that was closed meanwhile.
 const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json', connection: 'close' };
 const CALC = `${calculatorIssue.environment.workdir}/calc.py`;

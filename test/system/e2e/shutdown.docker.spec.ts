@@ -54,7 +54,7 @@ async function busy(
   cli: CommandLine,
   seconds: number,
   settings: Record<string, string> = {},
-): Promise<{ service: Service; id: string }> {
+): Promise<{ service: Service; worker: number | undefined; id: string }> {
   const service = await Service.start(cli, settings);
   services.push(service);
   const { environment } = calculatorIssue;
@@ -66,8 +66,8 @@ async function busy(
     verifiers: ['eb'],
   };
   const { id } = (await service.post('/v1/runs', JSON.stringify(request))) as { id: string };
-  await until(() => containersOf(service.child.pid).length > 0);
-  return { service, id };
+  await until(() => containersOf(service.worker).length > 0);
+  return { service, worker: service.worker, id };
 }
 
 async function statusOf(cli: CommandLine, id: string): Promise<RunStatus | null> {
@@ -78,9 +78,9 @@ async function statusOf(cli: CommandLine, id: string): Promise<RunStatus | null>
 describe('a service that is told to stop in the middle of a run', () => {
   it('hands the run back, leaves no container, and the next one finishes it', async () => {
     const cli = new CommandLine();
-    const { service, id } = await busy(cli, 3);
+    const { service, worker, id } = await busy(cli, 3);
     expect((await service.stop()).code).toBe(0);
-    expect(containersOf(service.child.pid)).toEqual([]);
+    expect(containersOf(worker)).toEqual([]);
     expect(service.log.at(-1)?.msg).toBe('stopped');
     expect(await statusOf(cli, id)).toBe('queued');
     const next = await Service.start(cli);
@@ -97,31 +97,31 @@ describe('a service that is told to stop in the middle of a run', () => {
 
   it('lets it finish where it was given time for that', async () => {
     const cli = new CommandLine({ BESTK_DRAIN_S: '60' });
-    const { service, id } = await busy(cli, 2);
+    const { service, worker, id } = await busy(cli, 2);
     expect((await service.stop()).code).toBe(0);
     expect(await statusOf(cli, id)).toBe('done');
-    expect(containersOf(service.child.pid)).toEqual([]);
+    expect(containersOf(worker)).toEqual([]);
   });
 
   it('ends within its time when the engine hangs, and the next start removes what is left', async () => {
     const cli = new CommandLine({ DOCKER_HOST: engine.address, BESTK_SHUTDOWN_S: '3' });
-    const { service } = await busy(cli, 60);
+    const { service, worker } = await busy(cli, 60);
     engine.isSilent = true;
     const { code, seconds } = await service.stop();
     engine.isSilent = false;
     expect(code).toBe(1);
     expect(seconds).toBeLessThan(SOON_S);
     expect(service.log.at(-1)).toMatchObject({ msg: 'ending without having stopped', why: 'not stopped within 3 s' });
-    expect(containersOf(service.child.pid)).not.toEqual([]);
+    expect(containersOf(worker)).not.toEqual([]);
     const next = await Service.start(new CommandLine());
     services.push(next);
-    await until(() => containersOf(service.child.pid).length === 0);
+    await until(() => containersOf(worker).length === 0);
     await next.stop();
   });
 
   it('ends at once when it is told twice', async () => {
     const cli = new CommandLine({ BESTK_DRAIN_S: '60' });
-    const { service } = await busy(cli, 60);
+    const { service, worker } = await busy(cli, 60);
     service.child.kill('SIGTERM');
     await service.told('stopping');
     const { code, seconds } = await service.stop('SIGINT');
@@ -129,7 +129,7 @@ describe('a service that is told to stop in the middle of a run', () => {
     expect(seconds).toBeLessThan(SOON_S);
     const next = await Service.start(new CommandLine());
     services.push(next);
-    await until(() => containersOf(service.child.pid).length === 0);
+    await until(() => containersOf(worker).length === 0);
     await next.stop();
   });
 });

@@ -1,14 +1,22 @@
+import { type Cluster, startCluster } from '../../../scripts/setup/postgres.mjs';
 import { CommandLine } from '../../fixtures/command-line.js';
 import { Service } from '../../fixtures/service.js';
 
-const NO_ENGINE = { DOCKER_HOST: 'unix:///nowhere/docker.sock' };
+let settings: Readonly<Record<string, string>>;
+let cluster: Cluster;
 const started: Service[] = [];
+beforeAll(async () => {
+  cluster = await startCluster();
+  settings = { DOCKER_HOST: 'unix:///nowhere/docker.sock', DATABASE_URL: cluster.url };
+}, 60_000);
 afterEach(async () => {
   await Promise.all(started.splice(0).map((each) => each.stop()));
 });
 
-async function worker(settings: Readonly<Record<string, string>> = {}): Promise<Service> {
-  const service = await Service.start(new CommandLine(NO_ENGINE), settings, 'worker');
+afterAll(() => cluster.destroy());
+
+async function worker(more: Readonly<Record<string, string>> = {}): Promise<Service> {
+  const service = await Service.start(new CommandLine(settings), more, 'worker');
   started.push(service);
   return service;
 }
@@ -45,9 +53,15 @@ describe('bestk worker --port', () => {
   });
 
   it('does not listen off loopback without keys, nor on what is no port', async () => {
-    const cli = new CommandLine(NO_ENGINE);
+    const cli = new CommandLine(settings);
     const open = await cli.run(['worker', '--host', '0.0.0.0', '--port', '0']);
     expect(open).toMatchObject({ code: 2, stderr: expect.stringContaining('BESTK_API_KEYS') as string });
     expect(await cli.run(['worker', '--port', 'http'])).toMatchObject({ code: 2 });
+  });
+
+  it('does not work on a file, which one service has for itself', async () => {
+    const { code, stderr } = await new CommandLine().run(['worker']);
+    expect(code).toBe(2);
+    expect(stderr).toContain('DATABASE_URL=postgresql://');
   });
 });

@@ -20,6 +20,6 @@ const executor = new ScriptedExecutor(async (run, emit, signal) => {
   }
   return runResult();
 });
-const server = await serveRuns(store.runs, executor);
+const server = await serveRuns(store.runs, executor, { recovers: true });
 process.stdout.write(`${server.url}\n`);
 process.once('SIGTERM', () => void server.close().then(() => store.close()));

@@ -2,7 +2,7 @@ import { auditLogContract } from '../../contracts/audit-log.contract.js';
 import { resultStoreContract } from '../../contracts/result-store.contract.js';
 import { retentionContract } from '../../contracts/retention.contract.js';
 import { runStoreContract } from '../../contracts/run-store.contract.js';
-import { unitStoreContract } from '../../contracts/unit-store.contract.js';
+import { spendingStoreContract } from '../../contracts/spending-store.contract.js';
 import { openPglite } from './postgres-stores.js';
 
 const opening = openPglite();
@@ -20,6 +20,6 @@ afterAll(async () => {
 
 runStoreContract('PGlite', async () => (await open()).runs);
 resultStoreContract('PGlite', async () => (await open()).results);
-unitStoreContract('PGlite', open);
+spendingStoreContract('PGlite', open);
 auditLogContract('PGlite', async () => (await open()).audit);
 retentionContract('PGlite', open);

@@ -5,7 +5,7 @@ import { auditLogContract } from '../../contracts/audit-log.contract.js';
 import { resultStoreContract } from '../../contracts/result-store.contract.js';
 import { retentionContract } from '../../contracts/retention.contract.js';
 import { runStoreContract } from '../../contracts/run-store.contract.js';
-import { unitStoreContract } from '../../contracts/unit-store.contract.js';
+import { spendingStoreContract } from '../../contracts/spending-store.contract.js';
 import { EMPTY } from './postgres-stores.js';
 
 let cluster: Cluster;
@@ -27,6 +27,6 @@ async function open(): Promise<OpenStore> {
 
 runStoreContract('PostgreSQL', async () => (await open()).runs);
 resultStoreContract('PostgreSQL', async () => (await open()).results);
-unitStoreContract('PostgreSQL', open);
+spendingStoreContract('PostgreSQL', open);
 retentionContract('PostgreSQL', open);
 auditLogContract('PostgreSQL', async () => (await open()).audit);

@@ -116,7 +116,7 @@ export function rolloutWorld(
       warm: new WarmStart(),
       stopAt: null,
       onStep: async (step) => void told.push(step),
-      onKnown: (_model, spent) => void known.push(spent),
+      onKnown: async (_model, spent) => void known.push(spent),
       ...task,
     };
     try {

@@ -18,6 +18,8 @@ import { ReportMaker } from '../../../src/runs/report-maker.js';
 import { RescoreIntake } from '../../../src/runs/rescore-intake.js';
 import { RunDependenciesFactory } from '../../../src/runs/run-dependencies.js';
 import { RunExecutor } from '../../../src/runs/run-executor.js';
+import { RunRecovery, runHandler } from '../../../src/runs/run-jobs.js';
+import { RunWorker } from '../../../src/runs/run-worker.js';
 import { RunService } from '../../../src/runs/run-service.js';
 import { RunSettings } from '../../../src/runs/run-settings.js';
 import { BOUNDLESS, type HostResources } from '../../../src/ports/host-resources.js';
@@ -51,11 +53,14 @@ export class NoRunDependencies extends RunDependenciesFactory {
   modelsOf(): readonly string[] {
     return [];
   }
-  setupOf(): Promise<string> {
+  setup(): Promise<string> {
     return Promise.resolve('none');
   }
   create(): never {
     throw new Error('No run is made here.');
+  }
+  complete(): never {
+    throw new Error('No model is asked here.');
   }
 }
 
@@ -93,13 +98,24 @@ type TestServerOptions = Partial<Omit<ServeOptions, 'apiKeys'>> & {
   readonly auditLog?: AuditLog;
   readonly reports?: ReportStore;
   readonly room?: HostResources;
+  /** Whether it takes up runs that nobody works on. */
+  readonly recovers?: boolean;
 };
 
 /** The HTTP service over any store and executor, on a free port. */
 export async function serveRuns(
   store: RunStore,
   executor: RunExecutor,
-  { apiKeys = [], sandbox, models, auditLog, reports, room = BOUNDLESS, ...options }: TestServerOptions = {},
+  {
+    apiKeys = [],
+    sandbox,
+    models,
+    auditLog,
+    reports,
+    room = BOUNDLESS,
+    recovers = false,
+    ...options
+  }: TestServerOptions = {},
 ): Promise<TestServer> {
   const logged: string[] = [];
   const note = (message: unknown): void => void logged.push(String(message));
@@ -121,8 +137,24 @@ export async function serveRuns(
       RunService,
       {
         provide: 'worker',
-        useFactory: (jobs: Jobs, runs: RunService) => jobs.start([{ ...runs.handler(), atOnce: 4, atOnceOfLine: 2 }]),
-        inject: [Jobs, RunService],
+        useFactory: (jobs: Jobs, runs: RunService, settings: RunSettings) => {
+          const worker = new RunWorker({ store, executor, settings, owner: 'test/1', isAlive: () => true });
+          worker.moved = runs.moved;
+          const handler = { ...runHandler(worker, executor, settings), atOnce: 4, atOnceOfLine: 2 };
+          const recovery = new RunRecovery({ store, executor, jobs, settings });
+          return {
+            async onApplicationBootstrap() {
+              await jobs.start([handler]);
+              if (recovers) await recovery.start();
+            },
+            async onApplicationShutdown() {
+              recovery.stop();
+              await jobs.close(0);
+              await worker.releaseAll();
+            },
+          };
+        },
+        inject: [Jobs, RunService, RunSettings],
       },
       ...telemetryProviders,
       { provide: Meter, useFactory: () => new PrometheusMeter('0.0.0-test', false) },

@@ -61,7 +61,7 @@ describe('a run over HTTP', () => {
     const by = (worker: string, kind: string, seconds: number) => ({ kind, label: 'x', worker, attempts: 1, seconds });
     const store = new MemoryRunStore();
     const { id } = (await store.create('key', JSON.parse(JSON.stringify(givenRequest())) as Run['request'])).run;
-    await store.claim(id, 'lost', 60_000);
+    await store.claim(id, 'lost');
     await store.append(id, 'unit', by('b:2:x', 'rollout', 0.1), 'lost');
     await store.release(id, 'lost');
     const executor = new ScriptedExecutor(async (_run, emit) => {
@@ -71,12 +71,12 @@ describe('a run over HTTP', () => {
       await emit('unit', by('b:2:x', 'rollout', 0.2));
       return runResult(PATCH);
     });
-    const server = await serveRuns(store, executor);
+    const server = await serveRuns(store, executor, { recovers: true });
     servers.push(server);
     await until(async () => (await server.client.getRun(id)).status === 'done');
     expect((await server.client.getRun(id)).progress.workers).toEqual([
-      { worker: 'a:1:y', rollout: 0, verdict: 1, cells: 1, seconds: 1.5 },
-      { worker: 'b:2:x', rollout: 2, verdict: 0, cells: 0, seconds: 0.3 },
+      { worker: 'a:1:y', rollout: 0, verdict: 1, call: 0, cells: 1, seconds: 1.5 },
+      { worker: 'b:2:x', rollout: 2, verdict: 0, call: 0, cells: 0, seconds: 0.3 },
     ]);
   });
 

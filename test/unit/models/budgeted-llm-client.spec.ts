@@ -2,10 +2,12 @@ import { BudgetedLlmClient } from '../../../src/models/budgeted-llm-client.js';
 import { BudgetLedger } from '../../../src/core/budget/budget-ledger.js';
 import { BudgetSpentError, ModelUnavailableError } from '../../../src/core/errors/unavailable.js';
 import { completionRequest, judgementCompletion } from '../../fakes/completions.js';
+import { MemorySpendingStore } from '../../fakes/memory-spending-store.js';
 import { FakeLlmClient } from '../../fakes/fake-llm-client.js';
 
 const { signal } = new AbortController();
-const ledgerOf = (tokens: number): BudgetLedger => new BudgetLedger({ tokens, usd: null, seconds: null }, {}, 1);
+const ledgerOf = (tokens: number): BudgetLedger =>
+  new BudgetLedger({ tokens, usd: null, seconds: null }, {}, 1, new MemorySpendingStore().of('run', 'run'));
 const request = completionRequest({ messages: [{ role: 'user', content: 'x'.repeat(300) }], maxTokens: 50 });
 
 it('does not ask the model what the budget has no room for', async () => {

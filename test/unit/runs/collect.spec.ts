@@ -1,3 +1,4 @@
+import { MemorySpendingStore } from '../../fakes/memory-spending-store.js';
 import type { Sampler, SampleTask } from '../../../src/agent/loop/rollout.js';
 import { BudgetLedger } from '../../../src/core/budget/budget-ledger.js';
 import type { Budget } from '../../../src/core/budget/budget.js';
@@ -54,7 +55,12 @@ function world(play: (task: SampleTask) => Rollout | Promise<Rollout>): World {
     },
   };
   const run: World['run'] = ({ budget = {}, ...plan } = {}) => {
-    const ledger = new BudgetLedger({ tokens: null, usd: null, seconds: null, ...budget }, {}, 1);
+    const ledger = new BudgetLedger(
+      { tokens: null, usd: null, seconds: null, ...budget },
+      {},
+      1,
+      new MemorySpendingStore().of('run', 'run'),
+    );
     const whole = { issue: calculatorIssue, k: 8, k0: null, seed: 0, ledger, stopAt: null, ...plan };
     return collect(sampler, whole, async (type) => void events.push(type), signal);
   };
@@ -91,8 +97,8 @@ it.each([
 });
 
 it('stops when the budget would not cover another like the dearest', async () => {
-  const { run } = world((task) => {
-    task.onKnown('m', { input_tokens: 90, cached_input_tokens: 0, output_tokens: 10 });
+  const { run } = world(async (task) => {
+    await task.onKnown('m', { input_tokens: 90, cached_input_tokens: 0, output_tokens: 10 });
     return rolloutOf(task, { patch: numberOf(task) % 2 === 0 ? A : B });
   });
   const { sampling } = await run({ k0: 2, budget: { tokens: 450 } });

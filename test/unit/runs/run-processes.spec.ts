@@ -26,30 +26,31 @@ class WatchedStore extends MemoryRunStore {
 }
 
 describe('several processes on one store', () => {
-  it('leave a run with the one that works on it, and follow it all the same', async () => {
+  it('follow a run that another works on', async () => {
     const store = new MemoryRunStore();
     const working = new ScriptedExecutor(async (_run, emit) => {
       await emit('half', 1);
-      await sleep(3 * TIMES.leaseMs);
+      await sleep(3 * TIMES.recoverMs);
       return 'whole';
     });
-    const idle = new ScriptedExecutor(untilStopped);
-    const [{ runs: a }, { runs: b }] = [processOn(store, working), processOn(store, idle)];
+    const { runs: a, jobs } = processOn(store, working);
+    const idle = processOn(store, new ScriptedExecutor(untilStopped), { jobs });
     const { id } = await a.submit('k', 1);
     await until(() => working.atOnce === 1);
-    await b.recover();
-    expect((await b.submit('k', 1)).id).toBe(id);
-    expect(told(await journal(b, id))).toEqual(['queued', 'running', 'half', 'done']);
-    expect(idle.started).toEqual([]);
-    await b.shutdown();
+    await idle.recover();
+    expect((await idle.runs.submit('k', 1)).id).toBe(id);
+    expect(told(await journal(idle.runs, id))).toEqual(['queued', 'running', 'half', 'done']);
+    expect(working.started).toEqual([id]);
+    await idle.shutdown();
   });
 
   it('ask the store once for all runs that are followed, however many follow them', async () => {
     const store = new WatchedStore();
-    const [{ runs: a }, { runs: b }] = [
+    const [working, following] = [
       processOn(store, new ScriptedExecutor(untilStopped), { atOnce: AT_ONCE }),
       processOn(store, threeSteps),
     ];
+    const [a, b] = [working.runs, following.runs];
     const ids = await Promise.all(['k', 'l', 'm'].map(async (key) => (await a.submit(key, key)).id));
     const isQuiet = async (id: string): Promise<boolean> => 'working' in (await a.overview(id)).progress.by_type;
     await until(async () => (await Promise.all(ids.map(isQuiet))).filter(Boolean).length === AT_ONCE);
@@ -62,19 +63,44 @@ describe('several processes on one store', () => {
     expect(store.questions.at(-1)).toHaveLength(ids.length);
     for (const id of ids) await a.cancel(id);
     for (const events of await Promise.all(followers)) expect(told(events).at(-1)).toBe('cancelled');
-    await Promise.all([a.shutdown(), b.shutdown()]);
+    await Promise.all([working.shutdown(), following.shutdown()]);
   });
 
-  it('take up a run whose process died, once its lease ran out', async () => {
+  it('take up a run whose process died, and those that nobody was told of', async () => {
     const store = new MemoryRunStore();
-    const { run } = await store.create('k', 'left');
-    await store.claim(run.id, 'a dead process', TIMES.leaseMs);
-    const { runs } = processOn(store, threeSteps);
-    await runs.recover();
-    expect(await store.statusOf(run.id)).toBe('running');
-    expect(threeSteps.started).not.toContain(run.id);
-    expect(told(await journal(runs, run.id)).at(-1)).toBe('done');
-    await runs.shutdown();
+    const left = (await store.create('k', 'left')).run.id;
+    await store.claim(left, 'a dead process');
+    const { runs, recover, shutdown } = processOn(store, threeSteps);
+    await recover();
+    expect(told(await journal(runs, left)).slice(1)).toEqual(['running', 'running', 'step', 'step', 'step', 'done']);
+    const untold = (await store.create('l', 'untold')).run.id;
+    expect(told(await journal(runs, untold)).at(-1)).toBe('done');
+    await shutdown();
+  });
+
+  it('leave a run of a command to that, and a run that was taken from them to who took it', async () => {
+    const store = new MemoryRunStore();
+    const alone = (await store.create('k', 1, { alone: true })).run.id;
+    const working = new ScriptedExecutor(untilStopped);
+    const { runs, recover, shutdown } = processOn(store, working);
+    await recover();
+    const { id } = await runs.submit('l', 1);
+    await until(() => working.atOnce === 1);
+    await store.claim(id, 'another');
+    await until(() => working.atOnce === 0);
+    expect(await store.isHeld(id, 'another')).toBe(true);
+    expect(await store.statusOf(alone)).toBe('queued');
+    await shutdown();
+  });
+
+  it('do a run of settings that no process has any more under their own, and say so', async () => {
+    const store = new MemoryRunStore();
+    const { id } = (await store.create('k', 1, { setup: 'gone' })).run;
+    const { runs, recover, shutdown, logged } = processOn(store, threeSteps);
+    await recover();
+    expect(told(await journal(runs, id))).toEqual(['queued', 'settings', 'running', 'step', 'step', 'step', 'done']);
+    expect(logged.join()).toContain('accepted under other settings (gone)');
+    await shutdown();
   });
 
   it('stop a run that another cancelled', async () => {

@@ -3,6 +3,7 @@ import { BadInputError, InterruptedError } from '../../../src/core/errors/errors
 import { RunConflictError, RunNotFoundError } from '../../../src/core/errors/errors.js';
 import { EngineUnavailableError, StoreUnavailableError } from '../../../src/core/errors/unavailable.js';
 import { MemoryRunStore } from '../../fakes/memory-run-store.js';
+import type { RunEvent } from '../../../src/ports/run-store.js';
 import { ScriptedExecutor, untilStopped } from '../../fakes/scripted-executor.js';
 import { GivenResources } from '../../fakes/given-room.js';
 import { journal, processOn, told, until } from '../../fixtures/run-world.js';
@@ -46,16 +47,14 @@ describe('a run', () => {
     expect(logged).toEqual([]);
   });
 
-  it('is not ended by a store that is away, but taken up again when its lease has run out', async () => {
+  it('is not ended by a store that is away, but goes on a little later', async () => {
     const executor: ScriptedExecutor = new ScriptedExecutor(async () =>
       executor.started.length === 1 ? Promise.reject(new StoreUnavailableError('the disk is full')) : 'done',
     );
     const { runs, logged } = processOn(new MemoryRunStore(), executor);
     const { id } = await runs.submit('k', 1);
-    await runs.recover();
-    expect(told(await journal(runs, id))).toEqual(['queued', 'running', 'done']);
-    expect(logged.join()).toContain('the disk is full');
-    await runs.shutdown();
+    expect(told(await journal(runs, id))).toEqual(['queued', 'running', 'running', 'done']);
+    expect(logged).toEqual([]);
   });
 
   it('is ended by a store that will not have it', async () => {
@@ -89,7 +88,6 @@ describe('a run', () => {
     const room = new GivenResources({ store: 1 });
     const executor = new ScriptedExecutor(async () => 'done');
     const { runs } = processOn(new MemoryRunStore(), executor, { room });
-    await runs.recover();
     const { id } = await runs.submit('k', 1);
     await sleep(100);
     expect((await runs.get(id)).status).toBe('queued');
@@ -99,10 +97,27 @@ describe('a run', () => {
 
   it('of a command is begun in any case, so that it hears why it cannot be done', async () => {
     const low = { room: new GivenResources({ engine: 1 }) };
-    const { runs } = processOn(new MemoryRunStore(), new ScriptedExecutor(async () => 'done'), low);
-    const { id } = await runs.submit('k', 1);
-    await runs.recover(id);
-    expect(told(await journal(runs, id))).toEqual(['queued', 'running', 'done']);
+    const { runs, worker } = processOn(new MemoryRunStore(), new ScriptedExecutor(async () => 'done'), low);
+    const { id } = await runs.accept('k', 1, { alone: true });
+    const heard: string[] = [];
+    const told = { told: ({ type }: RunEvent) => void heard.push(type), waiting: () => undefined };
+    await worker.workAlone(id, new AbortController().signal, told);
+    expect((await runs.get(id)).status).toBe('done');
+  });
+
+  it('of a command waits for the process that has it', async () => {
+    const store = new MemoryRunStore();
+    const { runs, worker } = processOn(store, new ScriptedExecutor(async () => 'done'));
+    const { id } = await runs.accept('k', 1, { alone: true });
+    await store.claim(id, 'host/42/x');
+    const waited: string[] = [];
+    const hear = { told: () => undefined, waiting: (owner: string) => void waited.push(owner) };
+    const worked = worker.workAlone(id, new AbortController().signal, hear);
+    await until(() => waited.length === 1);
+    await store.release(id, 'host/42/x');
+    await worked;
+    expect(waited).toEqual(['host/42/x']);
+    expect((await runs.get(id)).status).toBe('done');
   });
 
   it('can be done again after it failed', async () => {
@@ -114,6 +129,7 @@ describe('a run', () => {
     const { id } = await runs.submit('k', 1);
     await journal(runs, id);
     await runs.retry(id);
+    await runs.submit('k', 1);
     expect(told(await journal(runs, id))).toEqual(['queued', 'running', 'failed', 'queued', 'running', 'done']);
     expect(await runs.get(id)).toMatchObject({ status: 'done', result: 'better', failure: null });
     await expect(runs.retry(id)).rejects.toThrow(RunConflictError);
@@ -218,6 +234,7 @@ describe('stopping', () => {
     await until(() => executor.atOnce === 1);
     await runs.cancel(id);
     await runs.retry(id);
+    await runs.submit('k', 1);
     await sleep(30);
     expect(executor.started).toHaveLength(1);
     stop();
@@ -237,28 +254,28 @@ describe('stopping', () => {
 
   it('hands runs back on shutdown for the next start', async () => {
     const store = new MemoryRunStore();
-    const { runs } = processOn(store, new ScriptedExecutor(untilStopped), { atOnce: 1 });
+    const { runs, shutdown } = processOn(store, new ScriptedExecutor(untilStopped), { atOnce: 1 });
     const asked = [await runs.submit('a', 'A'), await runs.submit('b', 'B')];
     const following = journal(runs, asked[0]?.id ?? '');
-    await until(async () => (await store.withStatus(['running'])).length === 1);
-    await runs.shutdown();
+    await until(async () => (await store.census()).counts.running === 1);
+    await shutdown();
     expect(told(await following)).not.toContain('failed');
-    expect((await store.withStatus(['queued'])).map(({ id }) => id)).toEqual(asked.map(({ id }) => id));
+    expect((await store.open()).map(({ id }) => id)).toEqual(asked.map(({ id }) => id));
     await expect(runs.submit('c', 1)).rejects.toThrow(InterruptedError);
 
-    const { runs: next } = processOn(store, threeSteps);
+    const next = processOn(store, threeSteps);
     await next.recover();
-    for (const { id } of asked) expect(told(await journal(next, id)).at(-1)).toBe('done');
+    for (const { id } of asked) expect(told(await journal(next.runs, id)).at(-1)).toBe('done');
     await next.shutdown();
   });
 
-  it('hands back what does not stop within the grace', async () => {
+  it('hands back what does not stop', async () => {
     const store = new MemoryRunStore();
     const deaf = new ScriptedExecutor(() => new Promise(() => undefined));
-    const { runs } = processOn(store, deaf);
+    const { runs, worker } = processOn(store, deaf);
     const { id } = await runs.submit('k', 1);
     await until(() => deaf.atOnce === 1);
-    await runs.shutdown();
+    await worker.releaseAll();
     expect(await store.statusOf(id)).toBe('queued');
   });
 });

@@ -9,7 +9,7 @@ import { auditLogContract } from '../../contracts/audit-log.contract.js';
 import { resultStoreContract } from '../../contracts/result-store.contract.js';
 import { retentionContract } from '../../contracts/retention.contract.js';
 import { runStoreContract } from '../../contracts/run-store.contract.js';
-import { unitStoreContract } from '../../contracts/unit-store.contract.js';
+import { spendingStoreContract } from '../../contracts/spending-store.contract.js';
 import { SmallDisk } from '../../faults/small-disk.js';
 
 let folder: string;
@@ -35,21 +35,9 @@ async function open(path = newPath(), busyTimeoutMs?: number): Promise<OpenStore
   return store;
 }
 
-/** As migration 0001 made them. */
-const OLD_TABLES = `
-  CREATE TABLE runs (id text PRIMARY KEY, key text NOT NULL UNIQUE, request_hash text NOT NULL, status text NOT NULL,
-    request text NOT NULL, result text, failure text, owner text, lease_until bigint, last_seq integer NOT NULL,
-    created_at bigint NOT NULL, updated_at bigint NOT NULL);
-  CREATE INDEX runs_by_status ON runs (status);
-  CREATE TABLE run_events (run_id text NOT NULL REFERENCES runs (id) ON DELETE CASCADE, seq integer NOT NULL,
-    at bigint NOT NULL, type text NOT NULL, data text NOT NULL, PRIMARY KEY (run_id, seq));
-  CREATE TABLE results (key text PRIMARY KEY, kind text NOT NULL, value text NOT NULL, created_at bigint NOT NULL);
-  INSERT INTO kysely_migration (name, timestamp) VALUES ('0001_runs_and_results', '2026-01-01T00:00:00.000Z');
-`;
-
 runStoreContract('SQLite', async () => (await open()).runs);
 resultStoreContract('SQLite', async () => (await open()).results);
-unitStoreContract('SQLite', () => open());
+spendingStoreContract('SQLite', () => open());
 retentionContract('SQLite', () => open());
 auditLogContract('SQLite', async () => (await open()).audit);
 
@@ -68,40 +56,12 @@ describe('openSqliteStore', () => {
     expect((await second.runs.append(run.id, 'step', 3)).seq).toBe(3);
   });
 
-  it('takes over a store in which runs held their documents', async () => {
-    const path = newPath();
-    await (await open(path)).close();
-    const old = new SqliteDriver(path);
-    old.pragma('foreign_keys = OFF');
-    const tables = old
-      .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'kysely%'")
-      .pluck();
-    for (const name of tables.all() as string[]) old.exec(`DROP TABLE "${name}"`);
-    old.exec('DELETE FROM kysely_migration');
-    old.exec(OLD_TABLES);
-    const insert = old.prepare(
-      'INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, NULL, 1, 1700000000000, 1700000000000)',
-    );
-    const request = { issue: { instance_id: 'kept__1' }, k: 3, preset: 'kimi' };
-    const result = { selection: { candidate_id: 'c', basis: 'hybrid' }, usage: { cost_usd: 2 } };
-    insert.run('run_1', 'key 1', 'hash', 'done', JSON.stringify(request), JSON.stringify(result));
-    insert.run('run_2', 'key 2', 'hash', 'queued', '"of another shape"', null);
-    old.close();
-    const { runs } = await open(path);
-    expect((await runs.list(9, null)).runs).toMatchObject([
-      { id: 'run_2', instance_id: null, k: null },
-      { id: 'run_1', instance_id: 'kept__1', k: 3, preset: 'kimi', candidate_id: 'c', basis: 'hybrid', cost_usd: 2 },
-    ]);
-    expect(await runs.get('run_1')).toMatchObject({ request, result, status: 'done' });
-    expect(await runs.get('run_2')).toMatchObject({ request: 'of another shape', result: null });
-  });
-
   it('shows one opening what another wrote', async () => {
     const path = newPath();
     const [a, b] = [await open(path), await open(path)];
     const { run } = await a.runs.create('key', 1);
-    expect(await b.runs.claim(run.id, 'b', 60_000)).toBe(true);
-    expect(await a.runs.claim(run.id, 'a', 60_000)).toBe(false);
+    expect(await b.runs.claim(run.id, 'b')).toBe(true);
+    expect(await a.runs.isHeld(run.id, 'b')).toBe(true);
     expect(await a.runs.statusOf(run.id)).toBe('running');
   });
 
@@ -150,14 +110,21 @@ describe('openSqliteStore', () => {
     }
   });
 
-  it('names a store written by a later version', async () => {
-    const path = newPath();
-    await (await open(path)).close();
-    const driver = new SqliteDriver(path);
-    driver.exec("INSERT INTO kysely_migration VALUES ('9999_from_the_future', '2100-01-01T00:00:00.000Z')");
-    driver.close();
-    await expectUnavailable(openSqliteStore(path), path);
-  });
+  it.each(['9999_from_the_future', '0001_runs_and_results'])(
+    'refuses, unchanged, a store of another build (%s)',
+    async (made) => {
+      const path = newPath();
+      await (await open(path)).close();
+      const driver = new SqliteDriver(path);
+      driver.exec(`UPDATE kysely_migration SET name = '${made}'`);
+      driver.exec('DROP TABLE audit');
+      driver.close();
+      await expectUnavailable(openSqliteStore(path), made);
+      const after = new SqliteDriver(path, { readonly: true });
+      expect(after.prepare("SELECT name FROM sqlite_master WHERE name = 'audit'").get()).toBeUndefined();
+      after.close();
+    },
+  );
 
   it('refuses to work after it was closed', async () => {
     const path = newPath();

@@ -19,6 +19,7 @@ import { MarkdownPromptLibrary } from '../../../src/models/prompts/prompt-librar
 import { judgementCompletion } from '../../fakes/completions.js';
 import { FakeLlmClient } from '../../fakes/fake-llm-client.js';
 import { FakeSandbox } from '../../fakes/fake-sandbox.js';
+import { MemorySpendingStore } from '../../fakes/memory-spending-store.js';
 import { MemoryResultStore } from '../../fakes/memory-result-store.js';
 import { playSuite } from '../../fakes/suite-player.js';
 
@@ -51,6 +52,7 @@ async function execute(settings: NodeJS.ProcessEnv, llm: FakeLlmClient): Promise
       prompts,
       llm: telemetry.llm(() => llm, {}),
       results: telemetry.results(new MemoryResultStore()),
+      spendings: new MemorySpendingStore(),
       tokenizer: new GptTokenizer(),
       tracer: telemetry.tracer,
     },

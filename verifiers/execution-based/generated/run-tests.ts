@@ -61,8 +61,10 @@ class TestWork {
 
   async takeStored(): Promise<void> {
     const { results } = this.context;
-    for (const test of this.tests) {
-      const stored = TestRun.safeParse(await results.get(this.keyOf(test)));
+    const keys = this.tests.map((test) => [test, this.keyOf(test)] as const);
+    const found = await results.getAll(keys.map(([, key]) => key));
+    for (const [test, key] of keys) {
+      const stored = TestRun.safeParse(found.get(key));
       if (stored.success) this.runs.set(test.test_id, stored.data);
     }
     if (this.controls === null) return;

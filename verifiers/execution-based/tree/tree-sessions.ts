@@ -1,11 +1,9 @@
+import { retryAfterMs } from '../../../src/core/async/retry.js';
 import { UnavailableError } from '../../../src/core/errors/errors.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import { type SandboxSession, sandboxSpec } from '../../../src/ports/sandbox.js';
 import type { ExecutionContext, Tree } from '../execution-context.js';
 import { openPaths, type RunsAs } from './tests-user.js';
-
-const ATTEMPTS = 3;
-const FIRST_PAUSE_MS = 500;
 
 export interface SessionPlan {
   readonly tree: Tree;
@@ -36,8 +34,9 @@ export class TreeSessions implements AsyncDisposable {
       } catch (error) {
         await this.discard();
         this.signal.throwIfAborted();
-        if (!(error instanceof UnavailableError) || !error.retryable || attempt === ATTEMPTS) throw error;
-        await this.context.pause(FIRST_PAUSE_MS * 4 ** (attempt - 1), this.signal);
+        const afterMs = retryAfterMs(error, attempt, this.context.tries);
+        if (afterMs === null) throw error;
+        await this.context.pause(afterMs, this.signal);
       }
     }
   }

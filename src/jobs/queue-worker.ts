@@ -1,0 +1,185 @@
+import { DelayedError, type Job as Delivery, UnrecoverableError, WaitingError } from 'bullmq';
+import { z } from 'zod';
+import { retryAfterMs } from '../core/async/retry.js';
+import { contentKey } from '../core/fingerprint.js';
+import { InterruptedError, UnavailableError } from '../core/errors/errors.js';
+import type { ResultStore } from '../ports/result-store.js';
+import { failureOf, type JobFailure, type JobHandler, notNowMs, perform } from './jobs.js';
+import { atMost } from './plain-jobs.js';
+import type { QueueServer } from './queue-server.js';
+
+/** What travels: JSON in a text, for PostgreSQL's own JSON takes neither NUL nor half a character. */
+export const Envelope = z.object({
+  payload: z.string(),
+  /** Names the asking, so that who asked is told of this failure and of no earlier one. */
+  asked: z.string(),
+});
+export type Envelope = z.infer<typeof Envelope>;
+/** No handler takes its payload. */
+const UNREADABLE = { payload: '"unreadable"', asked: '' };
+
+export interface QueueTools {
+  readonly server: QueueServer;
+  readonly results: ResultStore;
+  /** Names the settings: processes with others have other queues. */
+  readonly setup: string;
+  readonly log: { warn(message: string): void; error(message: string): void };
+}
+
+/** Longer than two beats: a dead process's jobs are another's within two beats more. */
+const LOCK_MS = 6_000;
+export const BEAT_MS = 2_000;
+/** Processes that may be lost over one job before it is the job that kills them. */
+const MOST_LOST = 4;
+const LOST: JobFailure = {
+  code: 'worker-lost',
+  message: `It was begun ${MOST_LOST + 1} times, and each time its process was lost.`,
+  next: 'Look at the memory and the logs of the workers.',
+};
+/** How long others have the first chance at what failed here. */
+const REST_MS = 3_000;
+const GRACE_MS = 10_000;
+
+export function queueName(kind: string, setup: string): string {
+  return `bestk.${kind}.${setup}`;
+}
+
+/** Where it is told between who asked for a job and who does it: that it failed, or is not wanted any more. */
+export function noteKey(note: 'failed' | 'cancelled', key: string, asked: string): string {
+  return contentKey([note, key, asked]);
+}
+
+interface Active {
+  readonly token: string;
+  readonly asked: string;
+  readonly stop: AbortController;
+}
+
+/** Takes the jobs of one kind. */
+export class QueueWorker {
+  private readonly worker: InstanceType<QueueServer['Worker']>;
+  private readonly active = new Map<string, Active>();
+  private restsUntil = 0;
+  private isClosing = false;
+
+  constructor(
+    private readonly handler: JobHandler,
+    private readonly tools: QueueTools,
+  ) {
+    const { server, setup } = tools;
+    this.worker = new server.Worker(
+      queueName(handler.kind, setup),
+      (delivery: Delivery, token = '') => this.work(delivery, token),
+      {
+        ...server.options,
+        concurrency: handler.atOnce,
+        lockDuration: LOCK_MS,
+        stalledInterval: BEAT_MS,
+        maxStalledCount: MOST_LOST,
+        // Both by the wall clock, which may jump: see `beat`.
+        skipLockRenewal: true,
+        skipStalledCheck: true,
+        runRetryDelay: 1_000,
+        autorun: false,
+      },
+    );
+    // A server that is away is told by whoever beats.
+    this.worker.on('error', () => undefined);
+    this.worker.on('failed', (delivery, error) => {
+      if (delivery !== undefined && /stalled more than/.test(error.message)) void this.tell(delivery, LOST);
+    });
+  }
+
+  /** Keeps what is under way, and takes over what others left unless they may not have been able to keep it. */
+  async beat(takesOver: boolean): Promise<void> {
+    const [ids, tokens] = [[...this.active.keys()], [...this.active.values()].map(({ token }) => token)];
+    const lost = ids.length === 0 ? [] : await this.worker.extendJobLocks(ids, tokens, LOCK_MS);
+    for (const id of [...lost, ...(await this.cancelled())]) this.stop(id);
+    if (takesOver) await this.worker.getBackend().moveStalledJobsToWait();
+    const rests = performance.now() < this.restsUntil || (await this.handler.mayBegin?.()) === false;
+    if (!this.isClosing) await this.take(!rests);
+  }
+
+  private async take(takes: boolean): Promise<void> {
+    const { worker } = this;
+    if (!takes) await worker.pause(true);
+    else if (worker.isPaused()) await worker.resume();
+    // What it fails of is told to the listener of its errors, too.
+    else if (!worker.isRunning()) void worker.run().catch(() => undefined);
+  }
+
+  private async cancelled(): Promise<readonly string[]> {
+    const keys = new Map([...this.active].map(([id, { asked }]) => [noteKey('cancelled', id, asked), id]));
+    const found = keys.size === 0 ? new Map() : await this.tools.results.getAll([...keys.keys()]);
+    return [...keys].flatMap(([key, id]) => (found.has(key) ? [id] : []));
+  }
+
+  stop(id: string): void {
+    this.active.get(id)?.stop.abort(new InterruptedError());
+  }
+
+  /** Takes no more, lets what is under way go on for a while, stops the rest and gives it back. */
+  async close(drainMs: number): Promise<void> {
+    this.isClosing = true;
+    await this.worker.pause(true);
+    const late = setTimeout(() => {
+      for (const id of this.active.keys()) this.stop(id);
+    }, drainMs);
+    await atMost(drainMs + GRACE_MS, this.worker.close());
+    clearTimeout(late);
+  }
+
+  private async work(delivery: Delivery, token: string): Promise<void> {
+    const { id = '', attemptsMade, stalledCounter } = delivery;
+    const stop = new AbortController();
+    const { asked, payload: text } = Envelope.catch(UNREADABLE).parse(delivery.data);
+    this.active.set(id, { token, asked, stop });
+    const attempt = attemptsMade + stalledCounter + 1;
+    try {
+      const payload: unknown = JSON.parse(text);
+      const job = { kind: this.handler.kind, key: id, payload };
+      await perform(this.handler, job, this.tools.results, { key: id, attempt, signal: stop.signal });
+    } catch (error) {
+      if (stop.signal.aborted) await this.giveBack(delivery, token);
+      const laterMs = notNowMs(error);
+      if (laterMs !== null) {
+        await delivery.moveToDelayed(Date.now() + laterMs, token);
+        throw new DelayedError();
+      }
+      if (retryAfterMs(error, attemptsMade + 1) === null) await this.fail(delivery, error);
+      if (error instanceof UnavailableError) this.rest();
+      throw error;
+    } finally {
+      this.active.delete(id);
+    }
+  }
+
+  /** What was taken away is another's, and what was cancelled nobody's. */
+  private async giveBack(delivery: Delivery, token: string): Promise<never> {
+    if (!this.isClosing) throw new UnrecoverableError('It was stopped.');
+    await delivery.moveToWait(token);
+    throw new WaitingError();
+  }
+
+  private async fail(delivery: Delivery, error: unknown): Promise<never> {
+    const { kind } = this.handler;
+    const failure = failureOf(error, { kind, key: delivery.id ?? '' });
+    if (failure.code === 'internal') this.tools.log.error(`${failure.message} ${stackOf(error)}`);
+    await this.tell(delivery, failure);
+    throw new UnrecoverableError(failure.message);
+  }
+
+  private async tell({ id = '', data }: Delivery, failure: JobFailure): Promise<void> {
+    const asked = Envelope.safeParse(data).data?.asked ?? '';
+    await this.tools.results.put(noteKey('failed', id, asked), 'failure', failure);
+  }
+
+  private rest(): void {
+    this.restsUntil = performance.now() + REST_MS;
+    void this.worker.pause(true);
+  }
+}
+
+function stackOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

@@ -1,0 +1,143 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import type { z } from 'zod';
+import { abortable } from '../core/async/deadline.js';
+import { pause } from '../core/async/retry.js';
+import { InterruptedError } from '../core/errors/errors.js';
+import { type Job, JobFailedError, type JobFailure, Jobs } from './jobs.js';
+
+/** What a service says to its worker process; `id` where it waits for an answer. */
+export type Order =
+  | { readonly say: 'submit'; readonly job: Job }
+  | { readonly say: 'cancel'; readonly kind: string; readonly key: string }
+  | { readonly say: 'stop' }
+  | { readonly say: 'leave'; readonly id: number }
+  | { readonly say: 'have'; readonly id: number; readonly job: Job }
+  | { readonly say: 'metrics'; readonly id: number };
+
+/** What the worker process says to its service. */
+export type Report =
+  | { readonly say: 'moved'; readonly runs: readonly string[] }
+  | { readonly say: 'answer'; readonly id: number; readonly value: unknown }
+  | { readonly say: 'failure'; readonly id: number; readonly failure: JobFailure };
+
+/** A worker that ended is started again, later each time it ends soon. */
+const FIRST_BACK_OFF_MS = 200;
+const LAST_BACK_OFF_MS = 10_000;
+const SOON_MS = 60_000;
+
+/**
+ * The process that works for a service, so that the service's own thread is for requests: a child, started again when it ends.
+ * It ends with this one, however that ends, and begins by looking for what there is to do: nothing is lost with it.
+ */
+export class WorkerProcess {
+  private readonly asked = new Map<number, (report: Report) => void>();
+  private readonly closing = new AbortController();
+  private child: ChildProcess | null = null;
+  private lastId = 0;
+  private backOffMs = FIRST_BACK_OFF_MS;
+
+  /** @param program the module that is run, and its arguments */
+  constructor(
+    private readonly program: readonly [string, ...string[]],
+    private readonly log: { warn(message: string): void },
+  ) {}
+
+  /** @param moved told of runs to which something has happened */
+  start(moved: (runId: string) => void): void {
+    const started = performance.now();
+    const [file, ...args] = this.program;
+    const child = fork(file, args, { serialization: 'advanced' });
+    this.child = child;
+    child.on('message', (report: Report) => {
+      if (report.say === 'moved') for (const run of report.runs) moved(run);
+      else this.asked.get(report.id)?.(report);
+    });
+    // Of what could not be said to it: its end is told as well.
+    child.on('error', () => undefined);
+    child.once('exit', (code, signal) => {
+      const livedMs = performance.now() - started;
+      void this.goOn(livedMs, signal ?? code, () => {
+        this.start(moved);
+      });
+    });
+  }
+
+  say(order: Order): void {
+    if (this.child?.connected === true) this.child.send(order, () => undefined);
+  }
+
+  /** @throws JobFailedError, InterruptedError when the worker process ends before it has answered, and the signal's reason */
+  async ask(order: (id: number) => Order, signal: AbortSignal): Promise<unknown> {
+    if (this.child?.connected !== true) throw new InterruptedError('The worker process is not running.');
+    const id = (this.lastId += 1);
+    const answer = new Promise<unknown>((resolve, reject) => {
+      this.asked.set(id, (report) => {
+        if (report.say === 'answer') resolve(report.value);
+        else reject(report.say === 'failure' ? new JobFailedError(report.failure) : new InterruptedError());
+      });
+    });
+    this.say(order(id));
+    try {
+      return await abortable(answer, signal);
+    } finally {
+      this.asked.delete(id);
+      if (signal.aborted) this.say({ say: 'leave', id });
+    }
+  }
+
+  /** Has it stop in an orderly way, and waits for its end. */
+  async close(): Promise<void> {
+    this.closing.abort();
+    const { child } = this;
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+    const gone = once(child, 'exit');
+    this.say({ say: 'stop' });
+    await gone;
+  }
+
+  private async goOn(livedMs: number, how: unknown, startAgain: () => void): Promise<void> {
+    for (const ended of [...this.asked.values()]) ended({ say: 'moved', runs: [] });
+    const { signal } = this.closing;
+    if (signal.aborted) return;
+    if (livedMs > SOON_MS) this.backOffMs = FIRST_BACK_OFF_MS;
+    this.log.warn(`The worker process ended (${String(how)}) and is started again.`);
+    const waited = pause(this.backOffMs, signal);
+    this.backOffMs = Math.min(2 * this.backOffMs, LAST_BACK_OFF_MS);
+    await waited.then(startAgain, () => undefined);
+  }
+}
+
+/** Jobs of a service whose worker process does them by plain calls. */
+export class WorkerProcessJobs extends Jobs {
+  constructor(private readonly worker: WorkerProcess) {
+    super();
+  }
+
+  /** It has handlers of its own. */
+  override start(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  override submit(job: Job): Promise<void> {
+    this.worker.say({ say: 'submit', job });
+    return Promise.resolve();
+  }
+
+  override async have<Result>(job: Job, result: z.ZodType<Result>, signal: AbortSignal): Promise<Result> {
+    return result.parse(await this.worker.ask((id) => ({ say: 'have', id, job }), signal));
+  }
+
+  override cancel(kind: string, key: string): Promise<void> {
+    this.worker.say({ say: 'cancel', kind, key });
+    return Promise.resolve();
+  }
+
+  override others(): Promise<number> {
+    return Promise.resolve(0);
+  }
+
+  override close(): Promise<void> {
+    return Promise.resolve();
+  }
+}

@@ -1,0 +1,132 @@
+import { pause } from '../core/async/retry.js';
+import { BestkError, InterruptedError } from '../core/errors/errors.js';
+import { StoreUnavailableError } from '../core/errors/unavailable.js';
+import { type ClaimGuard, type Run, type RunEvent, RunStore, STATUS_EVENT } from '../ports/run-store.js';
+import { type Emit, RunExecutor } from './run-executor.js';
+import type { RunSettings } from './run-settings.js';
+
+const LOOK_EVERY_MS = 1_000;
+
+type Ending = Partial<Pick<Run, 'status' | 'result' | 'failure'>>;
+
+export interface RunWorkerTools {
+  readonly store: RunStore;
+  readonly executor: RunExecutor;
+  readonly settings: RunSettings;
+  /** Names this process as an owner of runs. */
+  readonly owner: string;
+  /** Whether another owner is a process that runs on this machine. */
+  readonly isAlive: (owner: string) => boolean;
+}
+
+/** Works on runs, and writes down how they end. A run that another process takes meanwhile is left to it. */
+export class RunWorker {
+  /** Told whenever something has happened to a run. */
+  moved: (runId: string) => void = () => undefined;
+  /** Runs under way, by the name under which this process holds them: no other ever has it. */
+  private readonly held = new Map<string, string>();
+
+  constructor(private readonly tools: RunWorkerTools) {}
+
+  /**
+   * Does nothing when the run has ended or is not what `only` says. Told to stop, it gives the run back.
+   * @param told of each event that is journalled here
+   * @returns the owner with whom the run is left, else null
+   * @throws StoreUnavailableError that may pass
+   */
+  async work(
+    id: string,
+    signal: AbortSignal,
+    { only, told }: { only?: ClaimGuard; told?: (event: RunEvent) => void } = {},
+  ): Promise<string | null> {
+    const { store } = this.tools;
+    signal.throwIfAborted();
+    const owner = `${this.tools.owner}/${globalThis.crypto.randomUUID().slice(0, 8)}`;
+    const claimed = await store.claim(id, owner, only);
+    if (typeof claimed === 'string') return claimed;
+    const run = claimed ? await store.get(id) : null;
+    if (run === null) return null;
+    this.held.set(owner, id);
+    this.moved(id);
+    try {
+      await this.finish(run, owner, { signal, told });
+    } finally {
+      this.held.delete(owner);
+      this.moved(id);
+    }
+    return null;
+  }
+
+  /**
+   * Works on a run of a command. Where another process of this machine does so already, it waits for that to end.
+   * @param waiting told once, whom it waits for
+   * @throws as `work`
+   */
+  async workAlone(
+    id: string,
+    signal: AbortSignal,
+    { told, waiting }: { told: (event: RunEvent) => void; waiting: (owner: string) => void },
+  ): Promise<void> {
+    const only = { unless: this.tools.isAlive };
+    for (let asked = 0; ; asked += 1) {
+      const other = await this.work(id, signal, { only, told });
+      if (other === null) return;
+      if (asked === 0) waiting(other);
+      await pause(LOOK_EVERY_MS, signal);
+    }
+  }
+
+  /** Gives back what is still being worked on, however long it takes to stop. */
+  async releaseAll(): Promise<void> {
+    await Promise.allSettled([...this.held].map(([owner, id]) => this.tools.store.release(id, owner)));
+  }
+
+  private async finish(
+    run: Run,
+    owner: string,
+    { signal, told = () => undefined }: { signal: AbortSignal; told?: ((event: RunEvent) => void) | undefined },
+  ): Promise<void> {
+    const { store, settings } = this.tools;
+    const lost = new AbortController();
+    const watch = async (): Promise<void> => {
+      if (!(await store.isHeld(run.id, owner).catch(() => true))) lost.abort(new InterruptedError());
+    };
+    const timer = setInterval(() => void watch(), settings.watchMs);
+    const both = AbortSignal.any([signal, lost.signal]);
+    const emit: Emit = async (type, data) => {
+      if (type === STATUS_EVENT) throw new Error(`The event type "${type}" belongs to the store.`);
+      both.throwIfAborted();
+      told(await store.append(run.id, type, data, owner));
+      this.moved(run.id);
+    };
+    const ending = await this.perform(run, emit, both).finally(() => {
+      clearInterval(timer);
+    });
+    if (ending === null) await store.release(run.id, owner);
+    // Changes nothing when the run was cancelled or another process took it in the meantime.
+    else await store.update(run.id, ending, { owner, statuses: ['running'] });
+  }
+
+  /** @returns how the run ended, or null when it was told to stop before */
+  private async perform(run: Run, emit: Emit, signal: AbortSignal): Promise<Ending | null> {
+    try {
+      return { status: 'done', result: await this.tools.executor.execute(run, emit, signal) };
+    } catch (error) {
+      if (signal.aborted || error instanceof InterruptedError) return null;
+      // Work that could not be kept is no failure of the run: whoever has the store goes on.
+      if (error instanceof StoreUnavailableError && error.retryable) throw error;
+      return { status: 'failed', failure: this.failureOf(run.id, error) };
+    }
+  }
+
+  private failureOf(id: string, error: unknown): NonNullable<Run['failure']> {
+    if (error instanceof BestkError) return { code: error.code, message: error.message, next: error.next };
+    const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.tools.settings.logger.error(`Run ${id} failed on an internal error: ${reason}`, { run_id: id });
+    return {
+      code: 'internal',
+      message: 'An internal error ended the run.',
+      next: 'Look into the log for this run id, and report what it says.',
+    };
+  }
+}

@@ -1,0 +1,118 @@
+import { z } from 'zod';
+import type { Sampler } from '../agent/loop/rollout.js';
+import type { RemoteExecutor } from '../core/run/cell.js';
+import { contentKey } from '../core/fingerprint.js';
+import type { Observe } from '../core/run/verifier.js';
+import type { RunRequest } from '../core/run/run-request.js';
+import type { Job, Jobs } from '../jobs/jobs.js';
+import { Completion, type RemoteCall } from '../ports/llm-client.js';
+import type { RunStore } from '../ports/run-store.js';
+import type { Sandbox } from '../ports/sandbox.js';
+import type { CallPart, CellsPart, RolloutPart } from './parts.js';
+import { Accounted, type RunDependencies, type RunDependenciesFactory } from './run-dependencies.js';
+
+export interface SpreadTools {
+  readonly jobs: Jobs;
+  readonly runs: Pick<RunStore, 'siblings'>;
+}
+
+export interface DependencyTools {
+  readonly dependencies: RunDependenciesFactory;
+  readonly sandbox: Sandbox;
+  /** Absent = everything is done by calls in this process. */
+  readonly spread?: SpreadTools;
+}
+
+interface SpreadOne {
+  readonly id: string;
+  readonly request: RunRequest;
+}
+
+/** What a run works with; its parts are done by whichever process has room for them, while there are others. */
+export function dependenciesOf(tools: DependencyTools, run: SpreadOne, observe: Observe): RunDependencies {
+  const { dependencies, sandbox, spread } = tools;
+  const work = { runId: run.id, part: 'run', budget: run.request.budget };
+  if (spread === undefined) return dependencies.create(observe, work);
+  const parts = new SpreadRun(spread, sandbox, run);
+  const deps = dependencies.create(observe, work, { cells: parts.cells, call: parts.call });
+  return { ...deps, sampler: deps.sampler === null ? null : parts.sampler(deps.sampler, deps) };
+}
+
+/** How long the number of runs that share a turn is believed. */
+const SIBLINGS_MS = 2_000;
+
+class SpreadRun {
+  private siblings = { of: 1, at: Number.NEGATIVE_INFINITY };
+
+  constructor(
+    private readonly tools: SpreadTools,
+    private readonly sandbox: Sandbox,
+    private readonly run: SpreadOne,
+  ) {}
+
+  /** Has the cells of a job executed. */
+  readonly cells: RemoteExecutor = async (job, signal) => {
+    if (await this.isAlone()) return;
+    const image_id = await this.imageId(signal);
+    const what = job.tests === null ? 'regression' : `${job.tests.length} tests`;
+    const label = `${what} on ${job.tree === null ? 'base' : `patch ${contentKey(job.tree).slice(0, 8)}`}`;
+    const part: z.infer<typeof CellsPart> = { run_id: this.run.id, label, image_id, job };
+    const key = contentKey({ kind: 'cells', image_id, job });
+    await this.have({ kind: 'cells', key, payload: part }, z.object({}), signal);
+  };
+
+  /** Has a model called. */
+  readonly call: RemoteCall = async (key, request, signal) => {
+    if (await this.isAlone()) return null;
+    const part: z.infer<typeof CallPart> = { run_id: this.run.id, label: request.purpose, request };
+    return this.have({ kind: 'call', key, payload: part }, Completion, signal);
+  };
+
+  /** Has trajectories made; what they came to is counted to the run. */
+  sampler(here: Sampler, { absorb, ledger }: Pick<RunDependencies, 'absorb' | 'ledger'>): Sampler {
+    return {
+      sample: async (task, signal) => {
+        if (await this.isAlone()) return here.sample(task, signal);
+        const { candidateId: candidate_id, sample, stopAt } = task;
+        const key = contentKey({ kind: 'rollout', run: this.run.id, sample });
+        const image_id = await this.imageId(signal);
+        const label = candidate_id;
+        const part: z.infer<typeof RolloutPart> = { run_id: this.run.id, label, image_id, candidate_id, sample };
+        const stop = stopAt === null ? signal : AbortSignal.any([signal, stopAt]);
+        let onKnown: typeof task.onKnown = () => Promise.resolve();
+        try {
+          absorb(await this.have({ kind: 'rollout', key, payload: part }, Accounted, stop));
+        } catch (error) {
+          if (stopAt?.aborted !== true) throw error;
+          // Its time is over, and it ends here with the steps that are stored.
+          onKnown = (model, spent) => {
+            ledger.add(ledger.worth(model, spent));
+            return Promise.resolve();
+          };
+        }
+        return here.sample({ ...task, onKnown }, signal);
+      },
+    };
+  }
+
+  private async have<Result>(job: Omit<Job, 'turn'>, result: z.ZodType<Result>, signal: AbortSignal): Promise<Result> {
+    const turn = { line: this.run.id, of: await this.sharing() };
+    return this.tools.jobs.have({ ...job, turn }, result, signal);
+  }
+
+  private async isAlone(): Promise<boolean> {
+    return (await this.tools.jobs.others()) === 0;
+  }
+
+  /** Of how many runs of its API key this is one: they share the turns of one key. */
+  private async sharing(): Promise<number> {
+    if (performance.now() - this.siblings.at > SIBLINGS_MS) {
+      this.siblings = { of: Math.max(1, await this.tools.runs.siblings(this.run.id)), at: performance.now() };
+    }
+    return this.siblings.of;
+  }
+
+  private async imageId(signal: AbortSignal): Promise<string> {
+    return (await this.sandbox.describeImage(this.run.request.issue.environment.image, signal)).id;
+  }
+}

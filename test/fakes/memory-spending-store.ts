@@ -1,0 +1,43 @@
+import type { Amount, PartSpendings } from '../../src/core/budget/budget.js';
+import { SpendingStore } from '../../src/ports/spending-store.js';
+
+interface Part {
+  spent: Amount;
+  taken: Amount;
+}
+
+const NOTHING: Amount = { tokens: 0, usd: 0 };
+
+/** What runs spend, in memory, with the same promises as a database. */
+export class MemorySpendingStore extends SpendingStore {
+  private readonly runs = new Map<string, Map<string, Part>>();
+
+  override of(runId: string, part: string): PartSpendings {
+    const parts = this.runs.get(runId) ?? new Map<string, Part>();
+    this.runs.set(runId, parts);
+    const own = (): Part => parts.get(part) ?? { spent: NOTHING, taken: NOTHING };
+    const sum = (of: 'spent' | 'taken'): Amount => [...parts.values()].map((each) => each[of]).reduce(plus, NOTHING);
+    return {
+      begin: async () => {
+        parts.set(part, { spent: own().spent, taken: NOTHING });
+        return own().spent;
+      },
+      take: async (room, most) => {
+        const all = plus(plus(sum('spent'), sum('taken')), room);
+        const fits = (unit: keyof Amount): boolean => most[unit] === null || all[unit] <= most[unit];
+        if (!fits('tokens') || !fits('usd')) return sum('spent');
+        parts.set(part, { ...own(), taken: plus(own().taken, room) });
+        return null;
+      },
+      settle: async (room, spent) => {
+        const back = { tokens: -room.tokens, usd: -room.usd };
+        parts.set(part, { spent: plus(own().spent, spent), taken: plus(own().taken, back) });
+      },
+      ofRun: async () => sum('spent'),
+    };
+  }
+}
+
+function plus(a: Amount, b: Amount): Amount {
+  return { tokens: a.tokens + b.tokens, usd: a.usd + b.usd };
+}
