@@ -4,6 +4,7 @@ import { Command, CommanderError } from 'commander';
 import { printFailure } from './commands/answer.js';
 import type { App } from './commands/app.js';
 import { registerBench } from './commands/bench/bench.js';
+import { registerCalibrate } from './commands/calibrate.js';
 import { registerCurves } from './commands/curves.js';
 import { registerDatasets } from './commands/datasets.js';
 import { registerDoctor } from './commands/doctor.js';
@@ -44,6 +45,7 @@ registerImport(program);
 registerExport(program, async () => (await import('./app/run-dependencies.js')).trainingConverse());
 registerDatasets(program);
 registerCurves(program);
+registerCalibrate(program);
 registerReport(program);
 registerServe(program, async (options) => {
   const { serve } = await import('./main.js');

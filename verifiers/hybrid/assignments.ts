@@ -125,6 +125,9 @@ class Gathered {
   private readonly starts: Int32Array;
   /** How many of the tables are summed up: those of the groups, and of the tests where their kinds are asked for. */
   private readonly summed: number;
+  /** Logs of the groups' tables where the walk stands, and by how much more or less with every patch wrong. */
+  private here = 0;
+  private hereWrong = 0;
 
   constructor(private readonly pool: PoolState) {
     const { leanings, wrong } = pool.model;
@@ -149,6 +152,7 @@ class Gathered {
     });
     this.at = this.starts.slice();
     this.summed = pool.model.kinds ? tables.length : this.subsets.length;
+    for (let g = 0; g < this.subsets.length; g += 1) this.enter(g, 1);
   }
 
   /** One more or one less of a group is good. */
@@ -156,24 +160,30 @@ class Gathered {
     const { at } = this;
     const groups = this.pool.groups.length;
     const { steps } = this.pool.groups[group] as Group;
+    this.enter(group, -1);
     at[group] = (at[group] as number) + by;
+    this.enter(group, 1);
     for (let t = 0; t < steps.length; t += 1) at[groups + t] = (at[groups + t] as number) + by * (steps[t] as number);
   }
 
   take(share: number): void {
     const { at, logs, sums } = this;
-    let log = share;
-    for (let i = 0; i < at.length; i += 1) log += logs[at[i] as number] as number;
+    let log = share + this.here;
+    for (let i = this.subsets.length; i < at.length; i += 1) log += logs[at[i] as number] as number;
     if (log < this.largest - NEGLIGIBLE) return;
     if (log > this.largest) this.rescale(log);
     const weight = Math.exp(log - this.largest);
     this.total += weight;
     for (let i = 0; i < this.summed; i += 1) sums[at[i] as number] = (sums[at[i] as number] as number) + weight;
-    let wrong = log;
-    for (let g = 0; g < this.subsets.length; g += 1) {
-      wrong += (this.wrongs[at[g] as number] as number) - (logs[at[g] as number] as number);
-    }
-    this.allWrong += Math.exp(wrong - this.largest);
+    this.allWrong += Math.exp(log + this.hereWrong - this.largest);
+  }
+
+  /** @param sign −1 where the walk leaves the state of a group */
+  private enter(group: number, sign: 1 | -1): void {
+    const at = this.at[group] as number;
+    const log = this.logs[at] as number;
+    this.here += sign * log;
+    this.hereWrong += sign * ((this.wrongs[at] as number) - log);
   }
 
   result(): Assignments {

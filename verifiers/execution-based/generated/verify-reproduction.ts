@@ -159,6 +159,8 @@ function scored(candidate_id: string, { runs, tests, control, verified_as }: Out
     evidence: {
       solved,
       unsolved: having((outcome) => outcome === 'not-solved'),
+      // One that a limit ended says nothing of the patch; one that worked on base and crashes here speaks against it.
+      failed: having((outcome) => outcome === 'not-solved' || outcome === 'crashed' || outcome === 'forged'),
       broken: having((outcome) => outcome !== 'solved' && outcome !== 'not-solved'),
       control,
       isolated: [...runs.values()].every(({ isolated }) => isolated),

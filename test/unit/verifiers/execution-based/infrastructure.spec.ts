@@ -143,6 +143,25 @@ describe('infrastructure under the execution-based verifier', () => {
     expect(howManyTests(sandbox)).toEqual(['1', '2', '2', '3', '3']);
   });
 
+  it('runs the existing tests again when a patch lost a few: what then passes was lost to the machine', async () => {
+    /** Fails one test in the first run on the patch and, where the patch is to blame, in the second. */
+    const suite = (blame: boolean): FakeHandler => {
+      let runs = 0;
+      const regression = (tree: string | null): Record<string, string> => {
+        if (tree !== null) runs += 1;
+        return { zero: tree !== null && (blame || runs === 1) ? 'failed' : 'passed', odd: 'passed' };
+      };
+      return playSuite({ test: solvesAsItShould, regression });
+    };
+    const scoreWhere = async (blame: boolean): Promise<string | undefined> => {
+      const sandbox = new FakeSandbox(suite(blame));
+      const { verdicts } = await verify({ sandbox, candidates: [candidate('right', RIGHT)], tests: [] });
+      return told(verdicts)['right regression'];
+    };
+    expect(await scoreWhere(false)).toBe('2/2');
+    expect(await scoreWhere(true)).toBe('1/2');
+  });
+
   it('asks three times for an engine that does not answer, then ends', async () => {
     const [sandbox, pauses]: [FakeSandbox, number[]] = [new FakeSandbox(HONEST), []];
     const fault = new EngineUnavailableError('connect ECONNREFUSED');

@@ -1,0 +1,249 @@
+import { onCurve } from '../../../verifiers/hybrid/combiner.js';
+import { isEligible, patchOf, withEqualPatches } from '../../../verifiers/hybrid/entry.js';
+import {
+  type Copies,
+  judgesOf,
+  keptTests,
+  logitOf,
+  probability,
+  STATED,
+  submitted,
+} from '../../../verifiers/hybrid/evidence.js';
+import { findPreset } from '../../../verifiers/hybrid/presets.js';
+import { selectBest } from '../../../verifiers/hybrid/select.js';
+import { BadInputError } from '../../core/errors/errors.js';
+import { grouped } from '../../core/grouped.js';
+import type { Beta, Calibration, Curve, JudgeLikelihood, Rates } from '../../core/run/fitted.js';
+import type { ScoredIssue } from '../curves/scored-issue.js';
+import { ProbabilityQuality, type ReliabilityBin } from '../intervals/ranking-quality.js';
+import { fitIsotonic, type ScoredLabel } from './fit-isotonic.js';
+import { foldsByRepo } from './train-combiner.js';
+
+export interface Calibrated {
+  readonly calibration: Calibration;
+  /** Of the confidence of returned patches, on repositories that the likelihoods had not seen. */
+  readonly reliability: readonly ReliabilityBin[];
+}
+
+/** Fewer returned patches than this make no curve: confidence stays what the likelihoods give. */
+const FEWEST_RETURNED = 30;
+/** A Beta of rates is at most as sure as after so many observations: authors and repositories differ. */
+const MOST_SURE = 12;
+const SAME: Curve = { from: [0, 1], to: [0, 1] };
+
+/**
+ * Likelihoods of judges, existing tests, generated tests and submission, fitted on labelled issues, and how the confidence of
+ * returned patches did on repositories that were left out.
+ * @param models that judged and wrote tests
+ * @throws BadInputError with fewer than two repositories, or when all labels are equal
+ */
+export function fitCalibration(issues: readonly ScoredIssue[], models: readonly string[]): Calibrated {
+  const folds = foldsByRepo(issues, 10);
+  if (folds.length < 2) throw new BadInputError('a calibration needs labelled issues of at least two repositories.');
+  const found = folds.map((fold) => {
+    const likelihoods = likelihoodsOf(folds.filter((other) => other !== fold).flat());
+    return fold.flatMap((issue) => returnedBy(issue, likelihoods));
+  });
+  const quality = new ProbabilityQuality();
+  let [right, sum] = [0, 0];
+  for (const [index, own] of found.entries()) {
+    const curve = curveOf(found.filter((_, other) => other !== index).flat());
+    for (const { score, resolved } of own) {
+      const confidence = onCurve(curve, score);
+      quality.add(confidence, resolved);
+      right += Number(resolved);
+      sum += confidence;
+    }
+  }
+  const returned = found.flat();
+  const all = issues.flatMap(({ candidates }) => candidates);
+  return {
+    reliability: quality.reliability(),
+    calibration: {
+      ...likelihoodsOf(issues),
+      returned: curveOf(returned),
+      models: [...models],
+      data_card: {
+        issues: issues.length,
+        candidates: all.length,
+        resolved: all.filter(({ resolved }) => resolved).length,
+        repos: [...new Set(issues.map(({ repo }) => repo))].sort(),
+        folds: folds.length,
+        auc: quality.auc(),
+        brier: quality.brier(),
+        ece: quality.ece(),
+        picked_right: returned.length === 0 ? 0 : right / returned.length,
+        mean_confidence: returned.length === 0 ? 0 : sum / returned.length,
+      },
+    },
+  };
+}
+
+type Likely = Omit<Calibration, 'returned' | 'models' | 'data_card'>;
+
+/** A patch with its label and its issue's tests. */
+interface Patch {
+  readonly copies: Copies;
+  readonly resolved: boolean;
+  readonly authors: ScoredIssue['authors'];
+}
+
+function likelihoodsOf(issues: readonly ScoredIssue[]): Likely {
+  const pools = issues.map(patchesOf);
+  const patches = pools.flat();
+  if (new Set(patches.map(({ resolved }) => resolved)).size < 2) {
+    throw new BadInputError('a calibration needs right and wrong candidates.');
+  }
+  const counted = new Counts();
+  const existing = counted.rates('existing_tests', patches, ({ copies }) => keptTests(copies[0]));
+  const submission = counted.rates('submitted', patches, ({ copies }) => submitted(copies));
+  const judges: Record<string, JudgeLikelihood> = {};
+  for (const name of judgesOf(patches.map(({ copies }) => copies))) {
+    const judged = patches.flatMap(({ copies: [entry], resolved }) => {
+      const p = probability(entry, name);
+      return p === null ? [] : [{ score: logitOf(p), resolved, weight: 1 }];
+    });
+    counted.note(name, judged);
+    if (judged.length > 0) judges[name] = fitJudge(judged);
+  }
+  return {
+    kind: 'bestk-calibration',
+    version: 1,
+    share: shareOf(pools),
+    judges,
+    existing_tests: existing ?? STATED.existing_tests,
+    generated_tests: { ...STATED.generated_tests, ...testRates(pools, counted) },
+    test_correlation: STATED.test_correlation,
+    submitted: submission ?? STATED.submitted,
+    labels: counted.labels,
+  };
+}
+
+/** The different patches that could be returned. */
+function patchesOf({ candidates, authors }: ScoredIssue): readonly Patch[] {
+  const entries = withEqualPatches(candidates.map(({ entry }) => entry));
+  const right = new Map(candidates.map(({ entry, resolved }) => [entry.id, resolved]));
+  return [...grouped(entries.filter(isEligible), patchOf).values()].map((copies) => ({
+    copies,
+    resolved: copies.some(({ id }) => right.get(id) === true),
+    authors,
+  }));
+}
+
+/** Labelled patches behind each likelihood. */
+class Counts {
+  readonly labels: Record<string, [number, number]> = {};
+
+  note(name: string, seen: readonly { readonly resolved: boolean }[]): void {
+    const right = seen.filter(({ resolved }) => resolved).length;
+    if (seen.length > 0) this.labels[name] = [right, seen.length - right];
+  }
+
+  /** Beta(1, 1) before the counts; null where nobody's is known. */
+  rates(name: string, patches: readonly Patch[], holds: (patch: Patch) => boolean | null): Rates | null {
+    const seen = patches.flatMap((patch) => {
+      const value = holds(patch);
+      return value === null ? [] : [{ resolved: patch.resolved, value }];
+    });
+    this.note(name, seen);
+    return seen.length === 0 ? null : ratesOf(seen);
+  }
+}
+
+interface Seen {
+  readonly resolved: boolean;
+  readonly value: boolean;
+}
+
+function ratesOf(seen: readonly Seen[]): Rates {
+  const beta = (side: boolean): Beta => {
+    const own = seen.filter(({ resolved }) => resolved === side);
+    const held = own.filter(({ value }) => value).length;
+    const [a, b] = [1 + held, 1 + own.length - held];
+    const scale = Math.min(1, MOST_SURE / (a + b));
+    return [a * scale, b * scale];
+  };
+  return { right: beta(true), wrong: beta(false) };
+}
+
+/** By author, of tests that tell the patches of their issue apart; the others are what an indifferent test is. */
+function testRates(pools: readonly (readonly Patch[])[], counted: Counts): Record<string, Rates> {
+  const byAuthor = new Map<string, Seen[]>();
+  for (const patches of pools.filter((pool) => pool.some(({ resolved }) => resolved))) {
+    const names = new Set(patches.flatMap(({ copies }) => copies[0]?.solved ?? []));
+    for (const name of names) {
+      const ran = patches.filter(({ copies: [entry] }) => (entry?.solved ?? null) !== null);
+      const seen = ran.map(({ copies: [entry], resolved }) => ({
+        resolved,
+        value: entry?.solved?.includes(name) === true,
+      }));
+      if (seen.every(({ value }) => value)) continue;
+      const author = patches[0]?.authors?.get(name) ?? '*';
+      byAuthor.set(author, [...(byAuthor.get(author) ?? []), ...seen]);
+    }
+  }
+  for (const [author, seen] of byAuthor) counted.note(`tests of ${author}`, seen);
+  return Object.fromEntries([...byAuthor].map(([author, seen]) => [author, ratesOf(seen)]));
+}
+
+/** Beta of the share of right patches in an issue, by its mean and variance over the issues. */
+function shareOf(pools: readonly (readonly Patch[])[]): Beta {
+  const shares = pools
+    .filter(({ length }) => length > 0)
+    .map((patches) => patches.filter(({ resolved }) => resolved).length / patches.length);
+  const mean = average(shares);
+  const variance = average(shares.map((share) => (share - mean) ** 2));
+  const kept = Math.min(0.95, Math.max(0.05, mean));
+  const total = Math.min(4, Math.max(0.3, (kept * (1 - kept)) / Math.max(variance, 1e-3) - 1));
+  return [kept * total, (1 - kept) * total];
+}
+
+function average(values: readonly number[]): number {
+  return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/**
+ * Logistic regression of the label on the judge's log-odds, without the labels' own odds: what is left is the likelihood
+ * ratio. Normal(½, 1) on the slope and Normal(0, 1) on the intercept, by Newton's steps.
+ */
+function fitJudge(judged: readonly ScoredLabel[]): JudgeLikelihood {
+  const right = judged.filter(({ resolved }) => resolved).length;
+  const base = Math.log((right + 1) / (judged.length - right + 1));
+  let [intercept, slope] = [0, 0.5];
+  for (let step = 0; step < 50; step += 1) {
+    let [a, b, aa, ab, bb] = [-intercept, 0.5 - slope, 1, 0, 1];
+    for (const { score, resolved } of judged) {
+      const p = 1 / (1 + Math.exp(-(base + intercept + slope * score)));
+      const [error, weight] = [Number(resolved) - p, p * (1 - p)];
+      a += error;
+      b += error * score;
+      aa += weight;
+      ab += weight * score;
+      bb += weight * score * score;
+    }
+    const determinant = aa * bb - ab * ab;
+    const [da, db] = [(bb * a - ab * b) / determinant, (aa * b - ab * a) / determinant];
+    intercept += da;
+    slope += db;
+    if (Math.abs(da) + Math.abs(db) < 1e-9) break;
+  }
+  return { intercept, slope: Math.max(0, slope) };
+}
+
+/** What `bayes` returns of an issue, with its confidence; none when there is nothing to return. */
+function returnedBy(issue: ScoredIssue, likelihoods: Likely): ScoredLabel[] {
+  const { instanceId, authors, candidates } = issue;
+  const entries = candidates.map(({ entry }) => entry);
+  const card = { issues: 0, candidates: 0, resolved: 0, repos: [], folds: 0, auc: null, brier: null, ece: null };
+  const data_card = { ...card, picked_right: 0, mean_confidence: 0 };
+  const calibration: Calibration = { ...likelihoods, returned: SAME, models: [], data_card };
+  const rule = { preset: findPreset('bayes'), minConfidence: null, combiner: null, calibration };
+  const { candidate_id, confidence } = selectBest({ instanceId, entries, authors }, rule);
+  if (candidate_id === null || confidence === null) return [];
+  const resolved = candidates.some(({ entry, resolved: isRight }) => entry.id === candidate_id && isRight);
+  return [{ score: confidence, resolved, weight: 1 }];
+}
+
+function curveOf(returned: readonly ScoredLabel[]): Curve {
+  return returned.length < FEWEST_RETURNED ? SAME : fitIsotonic(returned);
+}
