@@ -1,7 +1,7 @@
 import type { Calibration } from '../core/run/fitted.js';
 import { visibleLine } from '../core/visible.js';
 import type { ReliabilityBin } from '../statistics/intervals/ranking-quality.js';
-import { table } from './table.js';
+import { table } from './selection-table.js';
 
 /** What `calibrate` found, for people. @param out where it was written */
 export function reliabilityTable(

@@ -45,13 +45,27 @@ export function sourcesOf(patches: readonly Copies[], likelihoods: Likelihoods):
   const sources: Source[] = [
     ...judges.map((name) => ({
       name,
-      leanings: patches.map(([entry]) => weight * judged(probability(entry, name), likelihoods.judges[name])),
+      leanings: known(patches, ([entry]) => {
+        const p = probability(entry, name);
+        return p === null ? null : weight * judged(p, likelihoods.judges[name]);
+      }),
     })),
-    { name: REGRESSION.name, leanings: patches.map(([entry]) => held(keptTests(entry), likelihoods.existing_tests)) },
+    {
+      name: REGRESSION.name,
+      leanings: known(patches, ([entry]) => held(keptTests(entry), likelihoods.existing_tests)),
+    },
     { name: 'votes', leanings: votes(patches) },
-    { name: 'submitted', leanings: patches.map((copies) => held(submitted(copies), likelihoods.submitted)) },
+    { name: 'submitted', leanings: known(patches, (copies) => held(submitted(copies), likelihoods.submitted)) },
   ];
   return sources.filter(({ leanings }) => leanings.some((leaning) => leaning !== 0));
+}
+
+/** Unknown says nothing, but is never worse than the worst that is known of others, nor better than the best. */
+function known(patches: readonly Copies[], leaningOf: (copies: Copies) => number | null): readonly number[] {
+  const leanings = patches.map(leaningOf);
+  const told = leanings.filter((leaning) => leaning !== null);
+  const unknown = told.length === 0 ? 0 : Math.min(Math.max(0, Math.min(...told)), Math.max(...told));
+  return leanings.map((leaning) => leaning ?? unknown);
 }
 
 /** Measures by which somebody was judged; the mean of several is not one more. */
@@ -72,8 +86,7 @@ export function probability(entry: Entry | undefined, judge: string): number | n
   return entry?.measures?.[judge] ?? null;
 }
 
-function judged(p: number | null, fitted: JudgeLikelihood | undefined): number {
-  if (p === null) return 0;
+function judged(p: number, fitted: JudgeLikelihood | undefined): number {
   const { intercept, slope } = fitted ?? STATED_JUDGE;
   const most = fitted === undefined ? MOST_STATED : MOST_FITTED;
   return Math.min(most, Math.max(-most, intercept + slope * logitOf(p)));
@@ -97,9 +110,9 @@ export function submitted(copies: Copies): boolean | null {
   return copies.some(({ finished }) => finished === false) ? false : null;
 }
 
-/** Log-likelihood ratio of something that holds or does not; 0 when unknown, or when it tells next to nothing. */
-function held(holds: boolean | null, { right, wrong }: Rates): number {
-  if (holds === null) return 0;
+/** Log-likelihood ratio of something that holds or does not; 0 when it tells next to nothing, null when unknown. */
+function held(holds: boolean | null, { right, wrong }: Rates): number | null {
+  if (holds === null) return null;
   const ratios = [true, false].map((outcome) => Math.log(mean(right, outcome) / mean(wrong, outcome)));
   if (ratios.every((ratio) => Math.abs(ratio) < MUTED)) return 0;
   return (holds ? ratios[0] : ratios[1]) ?? 0;

@@ -107,12 +107,17 @@ export class Pool {
     return new Set(this.entries.filter(({ id }) => beats.has(id)).map(patchOf)).size;
   }
 
-  /** Of the patches whose value is known; the mean of the middle two of an even number. */
+  /**
+   * Of the patches whose value is known, those that can be returned if there are any: an empty patch that a judge saw says
+   * nothing of the others. The mean of the middle two of an even number.
+   */
   private median(name: string, valueOf: (entry: Entry) => number | null): number | null {
     const known = this.fallbacks.get(name);
     if (known !== undefined) return known;
-    const patches = [...grouped(this.entries, patchOf).values()];
-    const values = Float64Array.from(patches.flatMap((copies) => meanOf(copies.map(valueOf)) ?? [])).sort();
+    const knownOf = (entries: readonly Entry[]): number[] =>
+      [...grouped(entries, patchOf).values()].flatMap((copies) => meanOf(copies.map(valueOf)) ?? []);
+    const returnable = knownOf(this.entries.filter(isEligible));
+    const values = Float64Array.from(returnable.length > 0 ? returnable : knownOf(this.entries)).sort();
     const middle = (values.length - 1) / 2;
     const median =
       values.length === 0 ? null : ((values[Math.floor(middle)] ?? 0) + (values[Math.ceil(middle)] ?? 0)) / 2;

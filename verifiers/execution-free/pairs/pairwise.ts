@@ -67,8 +67,8 @@ async function allOrBest(ids: readonly string[], duel: Duel): Promise<ReadonlyMa
   return new Map([...last, ...first]);
 }
 
-function evidenceOf({ comparisons, wins, losses, ties, share }: CopelandStanding): Verdict['evidence'] {
-  return { method: 'pairs-copeland', comparisons, wins, losses, ties, share };
+function evidenceOf({ comparisons, wins, beats, losses, ties, share }: CopelandStanding): Verdict['evidence'] {
+  return { method: 'pairs-copeland', comparisons, wins, beats: [...beats], losses, ties, share };
 }
 
 function tournament(options: JudgeOptions, compete: Compete): Verifier {

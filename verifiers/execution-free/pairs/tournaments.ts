@@ -85,6 +85,8 @@ function pairOf(a: string, b: string): string {
 /** Standing among all pairs: what counts are comparisons in which both orders agreed. */
 export interface CopelandStanding extends Standing {
   readonly wins: number;
+  /** Whom it won against. */
+  readonly beats: readonly string[];
   readonly losses: number;
   /** Comparisons in which the orders disagreed, or nothing was preferred. */
   readonly ties: number;
@@ -106,14 +108,16 @@ export async function allPairs(ids: readonly string[], compare: CompareBoth): Pr
   const rows = ids.map((id) => {
     const met = results.flatMap(({ a, b, both }) => {
       if (both === null || (a !== id && b !== id)) return [];
-      return [a === id ? both : ([1 - both[0], 1 - both[1]] as const)];
+      return [{ other: a === id ? b : a, ps: a === id ? both : ([1 - both[0], 1 - both[1]] as const) }];
     });
-    const wins = met.filter((each) => each.every((p) => p > 0.5)).length;
-    const losses = met.filter((each) => each.every((p) => p < 0.5)).length;
+    const beats = met.filter(({ ps }) => ps.every((p) => p > 0.5)).map(({ other }) => other);
+    const wins = beats.length;
+    const losses = met.filter(({ ps }) => ps.every((p) => p < 0.5)).length;
     const ties = met.length - wins - losses;
     const told = met.length > 0;
     const copeland = told ? (wins + ties / 2) / met.length : null;
-    return { id, share: told ? mean(met.flat()) : null, comparisons: met.length, wins, losses, ties, copeland };
+    const share = told ? mean(met.flatMap(({ ps }) => ps)) : null;
+    return { id, share, comparisons: met.length, wins, beats, losses, ties, copeland };
   });
   return rows.sort((a, b) => (b.copeland ?? -1) - (a.copeland ?? -1) || (b.share ?? -1) - (a.share ?? -1));
 }

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { type Entry, isEligible } from '../../../../verifiers/hybrid/entry.js';
 import { findPreset, PRESET_NAMES } from '../../../../verifiers/hybrid/presets.js';
 import { ruleOf, selectBest } from '../../../../verifiers/hybrid/select.js';
 import { times } from '../../../fixtures/property-runs.js';
@@ -59,4 +60,112 @@ describe('every preset, on any pool', () => {
       }),
     );
   });
+});
+
+/** The rules that look at nothing but the candidates: `random` draws by their ids. */
+const RULES = PRESET_NAMES.filter((name) => name !== 'random');
+
+/** Pools in which each patch has a fingerprint, what applies is the same for copies of a patch, and tests have names. */
+const anyNamedPool = anyPool(7).map((pool) =>
+  pool.map((entry) => {
+    const solved = entry.solved ?? null;
+    const fingerprint = entry.fingerprint ?? `of ${entry.id}`;
+    const first = pool.find((other) => (other.fingerprint ?? `of ${other.id}`) === fingerprint) ?? entry;
+    const { has_source_change, applies } = first;
+    return {
+      ...entry,
+      has_source_change,
+      applies,
+      fingerprint,
+      solved,
+      reproduction: solved?.length ?? null,
+      behaviour: solved?.join() ?? null,
+    };
+  }),
+);
+
+function pickOf(entries: readonly Entry[], name: string): string | null {
+  return selectBest({ instanceId: 'i', entries }, ruleOf(findPreset(name))).candidate_id;
+}
+
+function patchPicked(entries: readonly Entry[], name: string): string | null | undefined {
+  const picked = pickOf(entries, name);
+  return entries.find(({ id }) => id === picked)?.fingerprint;
+}
+
+// PROPERTY_RUNS=400 is 10,000 pools for each preset: npm run test:rules.
+describe.each(RULES)('%s, on any pool', (name) => {
+  const forAny = <T>(arbitrary: fc.Arbitrary<T>, check: (value: T) => void): void => {
+    fc.assert(fc.property(arbitrary, check), { numRuns: times(25) });
+  };
+  const limit = 60_000 * times(1);
+
+  it(
+    'picks the same whatever the candidates are called',
+    () => {
+      forAny(anyNamedPool, (pool) => {
+        const renamed = pool.map((entry) => ({ ...entry, id: `z${entry.id}` }));
+        const picked = pickOf(pool, name);
+        expect(pickOf(renamed, name)).toBe(picked === null ? null : `z${picked}`);
+      });
+    },
+    limit,
+  );
+
+  it(
+    'keeps its patch when there is one more copy of it',
+    () => {
+      forAny(anyNamedPool, (pool) => {
+        const picked = pool.find(({ id }) => id === pickOf(pool, name));
+        if (picked === undefined) return;
+        expect(patchPicked([...pool, { ...picked, id: 'copy' }], name)).toBe(picked.fingerprint);
+      });
+    },
+    limit,
+  );
+
+  it(
+    'never ranks an unknown value below the worst that is known',
+    () => {
+      forAny(fc.tuple(anyNamedPool, fc.constantFrom('execution_free', 'regression')), ([pool, measure]) => {
+        const values = pool.filter(isEligible).map((entry) => entry[measure as 'regression']);
+        const known = values.filter((value) => value !== null);
+        const [twin] = pool.filter(isEligible);
+        if (known.length === 0 || twin === undefined) return;
+        const total = { regression_out_of: 2 };
+        const unknown = { ...twin, ...total, id: 'a', fingerprint: 'a', [measure]: null };
+        const worst = { ...unknown, id: 'b', fingerprint: 'b', [measure]: Math.min(...known) };
+        const { ranking } = selectBest(
+          { instanceId: 'i', entries: [...pool.map((entry) => ({ ...entry, ...total })), unknown, worst] },
+          ruleOf(findPreset(name)),
+        );
+        const rankOf = (id: string): number => ranking.find(({ candidate_id }) => candidate_id === id)?.rank ?? NaN;
+        expect(rankOf('a')).toBeLessThan(rankOf('b'));
+      });
+    },
+    limit,
+  );
+
+  it(
+    'keeps its patch when one more test passes that and no other',
+    () => {
+      forAny(anyNamedPool, (pool) => {
+        const picked = patchPicked(pool, name);
+        if (picked === null || picked === undefined) return;
+        const ran = pool.some(({ fingerprint, solved }) => fingerprint === picked && (solved ?? null) !== null);
+        if (!ran) return;
+        const more = pool.map((entry) => {
+          const solved = entry.solved ?? null;
+          if (solved === null) return entry;
+          const now = entry.fingerprint === picked ? [...solved, 'telling'] : solved;
+          const counted = { reproduction: now.length, reproduction_out_of: 4 };
+          return { ...entry, ...counted, solved: now, behaviour: now.join() };
+        });
+        // These count how many solve the same, and whoever solves one more leaves its group.
+        if (name === 'codet' || name === 'learned') return;
+        expect(patchPicked(more, name)).toBe(picked);
+      });
+    },
+    limit,
+  );
 });

@@ -1,0 +1,74 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { RunRequest } from '../../../src/core/run/run-request.js';
+import type { Verdict } from '../../../src/core/run/verdict.js';
+import { poolOf, readReportedRun } from '../../../src/reports/benchmark/reported-run.js';
+import { writeRun } from '../../../src/reports/write-run.js';
+import { poolOfRun } from '../../../src/runs/entries.js';
+import { RescoreRun, rescoreRun } from '../../../src/runs/rescore-run.js';
+import { PRESET_NAMES } from '../../../verifiers/hybrid/presets.js';
+import { requestedRule } from '../../../verifiers/hybrid/rule.js';
+import { selectBest } from '../../../verifiers/hybrid/select.js';
+import { runResult } from '../../fixtures/runs.js';
+import { patchOf } from './benchmark-world.js';
+
+const OWN = {
+  name: 'own',
+  stages: [
+    { stage: 'max', by: 'p_right', within: 0.05 },
+    { stage: 'min', by: 'patch_size' },
+  ],
+};
+const TRIED = [
+  { id: 'a', p: 0.9, kept: 4, solved: ['s'] },
+  { id: 'b', p: 0.2, kept: 5, solved: ['s', 't', 'u'] },
+  { id: 'c', p: null, kept: 5, solved: ['s', 't'] },
+  { id: 'd', p: 0.6, kept: null, solved: [] },
+];
+
+const verdicts = TRIED.flatMap(({ id, p, kept, solved }): Verdict[] => {
+  const of = { kind: 'scored', candidate_id: id, evidence: {} } as const;
+  return [
+    ...(p === null ? [] : [{ ...of, measure: 'execution_free', score: p, out_of: 1 }]),
+    ...(kept === null ? [] : [{ ...of, measure: 'regression', score: kept, out_of: 5 }]),
+    { ...of, measure: 'reproduction', score: solved.length, out_of: 3, evidence: { solved } },
+  ];
+});
+const tests = [
+  ['s', 'one'],
+  ['t', 'one'],
+  ['u', 'two'],
+].map(([test_id, author]) => ({ test_id, author, path: `${test_id}.py`, content: 'exit(0)' }));
+const candidates = TRIED.map(({ id }) => ({ candidate_id: id, patch: patchOf(id) }));
+const issue = { instance_id: 'o__r-1', problem_statement: 'It fails.', environment: { image: 'demo:1' } };
+
+const folder = mkdtempSync(join(tmpdir(), 'bestk-same-pick-'));
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+});
+
+it.each([...PRESET_NAMES.filter((name) => name !== 'learned'), OWN])(
+  'the same verdicts give the same pick where they are selected from, scored again and reported on: %p',
+  async (preset) => {
+    const request = RunRequest.parse({ issue, candidates, tests, preset, min_confidence: 0.1 });
+    const result = { ...runResult(), verdicts };
+    const selected = selectBest(poolOfRun(request, result), requestedRule(request));
+    await writeRun(folder, { id: 'run', createdAt: '2026-11-20T10:00:00.000Z', request, result });
+    const read = await readReportedRun(folder);
+    const at = '2026-11-20T10:00:00.000Z';
+    const about = { id: 'run', status: 'done', created_at: at, updated_at: at, failure: null } as const;
+    const first = RunRequest.parse({ issue, candidates, tests });
+    const stored = { ...about, request: z.json().parse(first), result: z.json().parse(result) };
+    const change = RescoreRun.parse({ preset, min_confidence: 0.1 });
+    const again = RunRequest.parse(rescoreRun(stored, change));
+    for (const other of [
+      selectBest(poolOf(read), requestedRule(read.request)),
+      selectBest(poolOfRun(again, result), requestedRule(again)),
+    ]) {
+      expect(other).toEqual(selected);
+    }
+    expect(selected.ranking).toHaveLength(TRIED.length);
+  },
+);
