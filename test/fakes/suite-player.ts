@@ -66,7 +66,7 @@ function drive(request: ExecRequest, session: FakeSessionView, status: (content:
   const folder = request.argv.find((word) => word.endsWith('/driver.py'))?.slice(0, -'/driver.py'.length) ?? '';
   const nonces = stdinOf(request).split('\n').filter(Boolean);
   const reports = nonces.map((nonce, i) => {
-    const code = status(text(session, `${folder}/${i}.py`));
+    const code = status(text(session, `${folder}/${i}.py`).trimEnd());
     const said = `${nonce} ${code}`;
     return `${JSON.stringify({ i, status: code, said, timed_out: false, out_of_memory: false, ms: 1, log: '' })}\n`;
   });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { contentKey } from '../../../src/core/fingerprint.js';
 import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
+import { dialectOf } from '../drivers/test-dialect.js';
 import { contextKey, type ExecutionContext, type TreeRun } from '../execution-context.js';
 import { randomFrom } from '../random.js';
 import type { TestRun } from './run-batch.js';
@@ -34,28 +35,48 @@ export class Controls {
     private readonly nonce: () => string,
   ) {
     this.random = randomFrom(nonce);
-    const scripts = tests.filter(({ expect }) => expect === undefined).flatMap((test) => readScript(test) ?? []);
+    const ours = tests.filter(({ expect, author }) => expect === undefined && author === null);
+    const scripts = ours.flatMap((test) => readScript(test) ?? []);
     this.scripts = scripts.filter((script) => this.contentOf(script) !== null);
   }
 
-  /** Whether a container still has to be asked, though all tests have ended. */
-  get isDue(): boolean {
-    return this.scripts.length > 0 && this.ended.size === 0;
+  /** A test like those that a container still has to be asked with, though all tests have ended; null when none has. */
+  get due(): GeneratedTest | null {
+    return this.ended.size === 0 ? (this.scripts[0]?.test ?? null) : null;
   }
 
-  /** The tests with one control among them, and that; null where there is none to have, or none of their language. */
+  /**
+   * The tests with one control among them, and that. Null where there is none to have: none of their language, or among
+   * scripts of a candidate, which may forge the outcomes of others.
+   */
   among(
     tests: readonly GeneratedTest[],
-    all: readonly GeneratedTest[],
-  ): { tests: GeneratedTest[]; control: GeneratedTest | null } {
-    const extension = (path: string): string => path.slice(path.lastIndexOf('.'));
-    const like = new Set((tests.length > 0 ? tests : all).map(({ path }) => extension(path)));
-    const donors = this.scripts.filter(({ test }) => like.has(extension(test.path)));
+    like: GeneratedTest,
+  ): { tests: readonly GeneratedTest[]; control: GeneratedTest | null } {
+    const donors = this.scripts.filter(
+      ({ test }) => test.author === like.author && dialectOf(test) === dialectOf(like),
+    );
     const donor = donors[this.random(Math.max(1, donors.length))];
     const content = donor === undefined ? null : this.contentOf(donor);
-    if (donor === undefined || content === null) return { tests: [...tests], control: null };
+    if (donor === undefined || content === null) return { tests, control: null };
     const control = { ...donor.test, test_id: this.nonce(), content };
-    return { tests: [...tests].toSpliced(this.random(tests.length + 1), 0, control), control };
+    return { tests: this.placed(tests, donor.test, control), control };
+  }
+
+  /**
+   * Of a control and its donor one, nobody knows which, comes at the end, so that who remembers what ran before has seen both
+   * when nothing is left to forge.
+   */
+  private placed(
+    tests: readonly GeneratedTest[],
+    donor: GeneratedTest,
+    control: GeneratedTest,
+  ): readonly GeneratedTest[] {
+    const others = tests.filter((test) => test !== donor);
+    const pair = tests.includes(donor) ? [donor, control] : [control];
+    if (this.random(2) === 0) pair.reverse();
+    const [first = control, ...last] = pair;
+    return [...others.toSpliced(this.random(others.length + 1), 0, first), ...last];
   }
 
   take(control: GeneratedTest, { outcome }: TestRun): void {
@@ -86,13 +107,21 @@ export class Controls {
     const present = (tests: readonly (GeneratedTest | null)[]): GeneratedTest[] =>
       tests.filter((test) => test !== null);
     const onBase = await aside('base', present(made.flatMap(({ wrong, agreeing }) => [wrong, agreeing])));
-    const onTree = await aside('tree', present(made.flatMap(({ wrong, never }) => [wrong, never])));
+    // Among tests, as controls are: who can tell that it is under suspicion fails them.
+    const tried = made.flatMap(({ wrong, never }, index) => [wrong, never, donors[index]?.test ?? null]);
+    const onTree = await aside('tree', this.shuffled(present(tried)));
     const isSolved = (test: GeneratedTest | null, on: ReadonlyMap<string, TestRun>): boolean =>
       test !== null && on.get(test.test_id)?.outcome === 'solved';
     return made.some(
       ({ wrong, agreeing, never }) =>
         isSolved(never, onTree) || (isSolved(agreeing, onBase) && !isSolved(wrong, onBase) && isSolved(wrong, onTree)),
     );
+  }
+
+  private shuffled(tests: readonly GeneratedTest[]): readonly GeneratedTest[] {
+    const done: GeneratedTest[] = [];
+    for (const test of tests) done.splice(this.random(done.length + 1), 0, test);
+    return done;
   }
 
   private made({ test }: Script, content: string | null): GeneratedTest | null {

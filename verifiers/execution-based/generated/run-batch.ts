@@ -64,13 +64,14 @@ export async function runBatch(
     const test = tests[report.i];
     if (test !== undefined) take(report.i, { ...runOf(report, test, nonces[report.i] ?? ''), isolated });
   });
+  const longest = Math.max(...tests.map(({ content }) => Buffer.byteLength(content)));
   await session.writeFiles(
     [
       ...Object.entries(dialect.files).map(([name, content]) => ({ path: `${folder}/${name}`, content })),
-      // The driver lets a test read its own script alone, while it runs.
+      // The driver lets a test read its own script alone, while it runs. Sizes would tell which one is another's twin.
       ...tests.map(({ path, content }, index) => ({
         path: `${folder}/${index}${extensionOf(path)}`,
-        content,
+        content: content + '\n'.repeat(longest - Buffer.byteLength(content)),
         mode: 0o600,
       })),
     ],

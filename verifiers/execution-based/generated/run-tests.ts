@@ -19,8 +19,9 @@ export interface TestRuns {
 const UNCONTROLLED: Control = { end: 'none', solved: null };
 
 /**
- * Runs generated tests on one tree, in order, in a fresh container for each language, or more where a test spoils it: what
- * ran in one may have broken anything in it. On a patch each container has a control among its tests. Stored results cost
+ * Runs generated tests on one tree, in a fresh container for each language and author, or more where a test spoils it: what
+ * ran in one may have broken anything in it, and a candidate's scripts would do so to the others' outcomes. On a patch each
+ * container of our own tests has a control among them. Stored results cost
  * nothing; when all are stored no container is started. Each run is stored when its test has ended.
  * @throws UnavailableError when the infrastructure kept failing
  */
@@ -75,12 +76,13 @@ class TestWork {
   async run(signal: AbortSignal): Promise<void> {
     const { context, controls, place } = this;
     await using sessions = new TreeSessions(context, await this.planOf(place.tree), signal);
-    while (this.waiting().length > 0 || controls?.isDue === true) {
+    for (let next = this.next(); next !== null; next = this.next()) {
+      const like = next;
       // Asked for anew in each attempt: what a lost sandbox had reported is not run again.
       await sessions.use(async (session) => {
         const looked = place.tree === null ? new WritesOnBase(context) : null;
         await looked?.begin(session, signal, true);
-        const batch = this.nextBatch();
+        const batch = this.batchOf(like);
         await runBatch(session, { context, ...batch }, this.keep(batch.control), signal);
         if (looked === null || place.repeat !== 0) return;
         const writes = await looked.end(session, signal);
@@ -98,13 +100,16 @@ class TestWork {
     return this.tests.filter(({ test_id }) => !this.runs.has(test_id));
   }
 
-  /** The tests that wait, of the language of the first, and a control among them. */
-  private nextBatch(): Omit<Batch, 'context'> & { readonly control: GeneratedTest | null } {
-    const waiting = this.waiting();
-    const dialect = dialectOf(waiting[0] ?? this.tests[0] ?? { path: '' });
+  private next(): GeneratedTest | null {
+    return this.waiting()[0] ?? this.controls?.due ?? null;
+  }
+
+  /** The tests that wait, of one's language and author, and a control among them. */
+  private batchOf(like: GeneratedTest): Omit<Batch, 'context'> & { readonly control: GeneratedTest | null } {
+    const dialect = dialectOf(like);
     if (dialect === null) throw new Error('only tests that have a driver are run');
-    const own = waiting.filter((test) => dialectOf(test) === dialect);
-    return { dialect, tests: own, control: null, ...this.controls?.among(own, this.tests) };
+    const tests = this.waiting().filter((test) => dialectOf(test) === dialect && test.author === like.author);
+    return { dialect, tests, control: null, ...this.controls?.among(tests, like) };
   }
 
   private keep(control: GeneratedTest | null): Keep {

@@ -1,5 +1,18 @@
 import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
 import { dialectOf, type TestLanguage } from '../drivers/test-dialect.js';
+import {
+  closingOf,
+  CLOSES,
+  type Edit,
+  edited,
+  endOf,
+  NOTHING,
+  OPENS,
+  replacing,
+  startOf,
+  type Token,
+  tokensOf,
+} from './script-tokens.js';
 
 /*
  * Scripts made of a test, read as text alone, to find out whether a patch has tests pass whatever they say:
@@ -8,20 +21,6 @@ import { dialectOf, type TestLanguage } from '../drivers/test-dialect.js';
  *   agreeing   takes every comparison for equal. Where it says "solved" on base, the comparisons are what the test is decided by.
  *   never      leaves with "not solved" wherever the test leaves. Nothing but a forged end can be solved in it.
  */
-
-interface Token {
-  readonly kind: 'name' | 'number' | 'string' | 'mark' | 'end';
-  readonly text: string;
-  readonly at: number;
-}
-
-const NOTHING: Token = { kind: 'end', text: '', at: 0 };
-
-interface Edit {
-  readonly from: number;
-  readonly to: number;
-  readonly text: string;
-}
 
 /** The values that a comparison is made with: tokens from the first to the last. */
 interface Operand {
@@ -54,9 +53,14 @@ export function wrongTwin(
   random: (below: number) => number,
 ): string | null {
   if (operands.length === 0) return null;
-  const edits = operands.flatMap(({ first, last }) => {
-    const literals = literalsIn(tokens, first, last);
-    if (literals.length > 0) return literals.map((token) => replacing(token, otherLiteral(token.text, random)));
+  const changed = new Set<Token>();
+  const edits = operands.flatMap(({ first, last, by }) => {
+    const own = literalsIn(tokens, first, last);
+    const literals = own.length > 0 ? own : assignedTo(tokens, first === last ? [first, by - 1] : [by - 1]);
+    const fresh = literals.filter((token) => !changed.has(token));
+    const others = otherLiterals(fresh, random);
+    for (const token of fresh) changed.add(token);
+    if (literals.length > 0 && others !== null) return others;
     const [open, close] = language === 'python' ? ['(', ')'] : ['[', ']'];
     const from = startOf(tokens[first]);
     const to = endOf(tokens[last]);
@@ -66,6 +70,59 @@ export function wrongTwin(
     ];
   });
   return edited(test.content, edits);
+}
+
+const PRINTS = new Set(['print', 'log', 'error']);
+
+/**
+ * The literals that one of these names stands for, where it does nothing but be compared and printed: one that is also asked
+ * with would change the question along with the answer.
+ */
+function assignedTo(tokens: readonly Token[], places: readonly number[]): readonly Token[] {
+  for (const place of places) {
+    const name = tokens[place];
+    const uses = tokens.flatMap(({ kind, text }, index) => (kind === 'name' && text === name?.text ? [index] : []));
+    const assigned = uses.filter((index) => tokens[index + 1]?.text === '=' && isStart(tokens, index));
+    const [at] = assigned;
+    if (at === undefined || assigned.length > 1 || isInText(tokens, name)) continue;
+    if (!uses.every((index) => index === at || isCompared(tokens, index) || isPrinted(tokens, index))) continue;
+    const end = tokens.findIndex(({ kind }, index) => kind === 'end' && index > at);
+    const literals = literalsIn(tokens, at + 2, (end === -1 ? tokens.length : end) - 1);
+    if (literals.length > 0) return literals;
+  }
+  return [];
+}
+
+/** Whether a statement begins with this name. */
+function isStart(tokens: readonly Token[], index: number): boolean {
+  const before = tokens[index - 1] ?? NOTHING;
+  return before.kind === 'end' || ['const', 'let', 'var', ':', '{'].includes(before.text);
+}
+
+/** Alone on one side of a comparison. */
+function isCompared(tokens: readonly Token[], index: number): boolean {
+  const [before, after] = [tokens[index - 1] ?? NOTHING, tokens[index + 1] ?? NOTHING];
+  const isOperator = ({ text }: Token): boolean => /^([!=]==?|is|not)$/.test(text);
+  return isOperator(before)
+    ? after.kind === 'end' || ENDS_OPERAND.has(after.text) || CLOSES.has(after.text)
+    : isOperator(after) && (before.kind === 'end' || ['if', 'assert', 'and', 'or', '(', '='].includes(before.text));
+}
+
+/** Within the brackets of a call that prints. */
+function isPrinted(tokens: readonly Token[], index: number): boolean {
+  for (let at = index; at >= 1; at -= 1) {
+    if (PRINTS.has(tokens[at - 1]?.text ?? '') && (closingOf(tokens, at) ?? -1) > index) return true;
+    if (tokens[at]?.kind === 'end') return false;
+  }
+  return false;
+}
+
+/** Whether a text that is put together outside of what is printed may hold the name. */
+function isInText(tokens: readonly Token[], name: Token = NOTHING): boolean {
+  const isTemplate = ({ kind, text }: Token): boolean => kind === 'string' && /^(`|\w*[fF])/.test(text);
+  return tokens.some(
+    (token, index) => isTemplate(token) && token.text.includes(name.text) && !isPrinted(tokens, index),
+  );
 }
 
 const ANY = `type("A", (), {"__eq__": lambda s, o: True, "__ne__": lambda s, o: False, "__contains__": lambda s, o: True, "__hash__": lambda s: 0})()`;
@@ -92,12 +149,29 @@ export function neverTwin({ test, language, tokens }: Script): string | null {
   for (const [index, { kind, text }] of tokens.entries()) {
     if (kind !== 'name' || !EXITS.has(text)) continue;
     const close = closingOf(tokens, index + 1);
-    if (close !== null) edits.push({ from: endOf(tokens[index + 1]), to: startOf(tokens[close]), text: '2' });
+    if (close !== null) edits.push(...alwaysTwo(endOf(tokens[index + 1]), startOf(tokens[close]), language));
     else if (!isCaught(tokens, index)) return null;
   }
   if (edits.length === 0) return null;
-  const outer = edits.filter(({ from }) => !edits.some((other) => other.from < from && from < other.to));
-  return `${edited(test.content, outer)}\n${language === 'python' ? 'raise SystemExit(2)' : ''}\n`;
+  return (
+    edited(test.content, edits) +
+    (language === 'python' && !endsByLeaving(test.content) ? '\nraise SystemExit(2)\n' : '')
+  );
+}
+
+function endsByLeaving(content: string): boolean {
+  const last = content.trimEnd().split('\n').at(-1) ?? '';
+  return /^(raise SystemExit|(\w+\.)?exit)\(.*\)$/.test(last);
+}
+
+/** Keeps the status that stands between, so that the script does not look like one that cannot be solved. */
+function alwaysTwo(from: number, to: number, language: TestLanguage): readonly Edit[] {
+  if (from === to) return [{ from, to, text: '2' }];
+  const two = language === 'python' ? ') and 2 or 2' : ') && 2 || 2';
+  return [
+    { from, to: from, text: '(' },
+    { from: to, to, text: two },
+  ];
 }
 
 function leavesByItself(tokens: readonly Token[], index: number): boolean {
@@ -162,8 +236,6 @@ function add(found: Operand[], first: number, end: number, by: number): void {
   if (end > first && first > (found.at(-1)?.last ?? -1)) found.push({ first, last: end - 1, by });
 }
 
-const OPENS: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}' };
-const CLOSES = new Set(Object.values(OPENS));
 const ENDS_OPERAND = new Set([
   ...['and', 'or', 'if', 'else', 'for', 'in', 'not', 'is', 'as', ',', ':', '?', '=', ';', '=>'],
   ...['==', '!=', '===', '!==', '<', '>', '<=', '>=', '&&', '||'],
@@ -175,25 +247,9 @@ function endOfOperand(tokens: readonly Token[], from: number): number {
   while (index < tokens.length) {
     const { kind, text } = tokens[index] ?? NOTHING;
     if (kind === 'end' || CLOSES.has(text) || ENDS_OPERAND.has(text)) break;
-    index = text in OPENS ? (closingOf(tokens, index) ?? tokens.length) + 1 : index + 1;
+    index = OPENS.has(text) ? (closingOf(tokens, index) ?? tokens.length) + 1 : index + 1;
   }
   return Math.min(index, tokens.length);
-}
-
-/** Index of the bracket that closes the one at `open`; null when there is none at either. */
-function closingOf(tokens: readonly Token[], open: number): number | null {
-  if (deeper(tokens[open]) !== 1) return null;
-  let depth = 0;
-  for (let index = open; index < tokens.length; index += 1) {
-    depth += deeper(tokens[index]);
-    if (depth === 0) return index;
-  }
-  return null;
-}
-
-function deeper({ kind, text }: Token = NOTHING): -1 | 0 | 1 {
-  if (kind !== 'mark') return 0;
-  return text in OPENS ? 1 : CLOSES.has(text) ? -1 : 0;
 }
 
 /** Where the last one of those begins and ends that are not given by name. */
@@ -213,7 +269,8 @@ function literalsIn(tokens: readonly Token[], first: number, last: number): read
   const found: Token[] = [];
   for (let index = first; index <= last; index += 1) {
     const token = tokens[index] ?? NOTHING;
-    if (token.text in OPENS && index > first && endsValue(tokens[index - 1])) index = closingOf(tokens, index) ?? last;
+    if (OPENS.has(token.text) && index > first && endsValue(tokens[index - 1]))
+      index = closingOf(tokens, index) ?? last;
     else if (isLiteral(token)) found.push(token);
   }
   return found;
@@ -226,89 +283,50 @@ function endsValue(token: Token = NOTHING): boolean {
 
 function isLiteral({ kind, text }: Token): boolean {
   const isPlainString = kind === 'string' && !/^(`|\w*[fF])/.test(text);
-  return kind === 'number' || isPlainString || text in OPPOSITE;
+  return kind === 'number' || isPlainString || OPPOSITE.has(text);
 }
 
-const OPPOSITE: Readonly<Record<string, string>> = { True: 'False', False: 'True', true: 'false', false: 'true' };
+const OPPOSITE: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    ...{ True: 'False', False: 'True', None: '"None"' },
+    ...{ true: 'false', false: 'true', null: '"null"', undefined: '"null"' },
+  }),
+);
+
+/** None of them becomes what another one was, in which a value may be looked for; null where that cannot be helped. */
+function otherLiterals(literals: readonly Token[], random: (below: number) => number): readonly Edit[] | null {
+  const taken = new Set(literals.flatMap(({ text }) => [text, ...(EQUAL[text] ?? [])]));
+  const edits = literals.flatMap((token) => {
+    const tries = Array.from({ length: 9 }, () => otherLiteral(token.text, random));
+    const other = tries.find((text) => !taken.has(text));
+    return other === undefined ? [] : [replacing(token, other)];
+  });
+  return edits.length < literals.length ? null : edits;
+}
+
+const EQUAL: Readonly<Record<string, readonly string[]>> = {
+  ...{ '0': ['False', 'false'], '1': ['True', 'true'] },
+  ...{ False: ['0'], false: ['0'], True: ['1'], true: ['1'] },
+};
 
 function otherLiteral(text: string, random: (below: number) => number): string {
-  if (text in OPPOSITE) return OPPOSITE[text] ?? text;
+  const opposite = OPPOSITE.get(text);
+  if (opposite !== undefined) return opposite;
   const quote = /^\w*("""|'''|"|')/.exec(text)?.[0];
-  if (quote !== undefined) {
-    const letters = Array.from({ length: 3 }, () => String.fromCharCode(97 + random(26))).join('');
-    return `${quote}${letters}${text.slice(quote.length)}`;
-  }
+  if (quote !== undefined) return otherString(text, quote, random);
   const more = random(9) + 1;
   if (/^\d{1,15}$/.test(text)) return String(Number(text) + more);
   return /^\d{0,9}\.\d{1,6}$/.test(text) ? String(Number(text) + more) : String(more + 17);
 }
 
-/** What a script is made of; comments, blanks and line ends within brackets left out. */
-function tokensOf(text: string, language: TestLanguage): readonly Token[] {
-  const found: Token[] = [];
-  let depth = 0;
-  for (let at = 0; at < text.length;) {
-    const [kind, word] = wordAt(text, at, LEXERS[language]);
-    if (word in OPENS) depth += 1;
-    else if (CLOSES.has(word) && depth > 0) depth -= 1;
-    if (kind !== null && (kind !== 'end' || depth === 0)) found.push({ kind, text: word, at });
-    at += Math.max(1, word.length);
-  }
-  return found;
-}
-
-type Lexer = readonly (readonly [Token['kind'] | null, RegExp])[];
-
-function wordAt(text: string, at: number, lexer: Lexer): readonly [Token['kind'] | null, string] {
-  for (const [kind, pattern] of lexer) {
-    pattern.lastIndex = at;
-    const word = pattern.exec(text)?.[0] ?? '';
-    if (word !== '') return [kind, word];
-  }
-  return [null, ''];
-}
-
-const WORDS = [
-  ['number', /(?:0[xXbBoO][\da-fA-F_]+|\d[\d_]*(?:\.[\d_]*)?(?:[eE][-+]?\d+)?|\.\d[\d_]*(?:[eE][-+]?\d+)?)[jJn]?/y],
-  ['name', /[A-Za-z_$][\w$]*/y],
-  ['mark', /===|!==|==|!=|<=|>=|=>|&&|\|\||\*\*|[-+*/%&|^<>=(){}[\],:.;!?@~]/y],
-] as const;
-
-const LEXERS: Readonly<Record<TestLanguage, Lexer>> = {
-  python: [
-    [null, /#[^\n]*|\\\n|[ \t\r\f]+/y],
-    ['end', /\n|;/y],
-    ['string', /[rRbBuUfF]{0,2}"""(?:[^\\"]|\\[^]|"(?!""))*"""/y],
-    ['string', /[rRbBuUfF]{0,2}'''(?:[^\\']|\\[^]|'(?!''))*'''/y],
-    ['string', /[rRbBuUfF]{0,2}(?:"(?:[^\\"\n]|\\[^])*"|'(?:[^\\'\n]|\\[^])*')/y],
-    ...WORDS,
-  ],
-  javascript: [
-    [null, /\/\/[^\n]*|\/\*(?:[^*]|\*(?!\/))*\*\/|[ \t\r\f]+/y],
-    ['end', /\n|;/y],
-    ['string', /"(?:[^\\"\n]|\\[^])*"|'(?:[^\\'\n]|\\[^])*'|`(?:[^\\`]|\\[^])*`/y],
-    ...WORDS,
-  ],
-};
-
-function startOf(token: Token = NOTHING): number {
-  return token.at;
-}
-
-function endOf(token: Token = NOTHING): number {
-  return token.at + token.text.length;
-}
-
-function replacing(token: Token, text: string): Edit {
-  return { from: token.at, to: endOf(token), text };
-}
-
-function edited(text: string, edits: readonly Edit[]): string {
-  let done = '';
-  let at = 0;
-  for (const edit of [...edits].sort((a, b) => a.from - b.from)) {
-    done += text.slice(at, edit.from) + edit.text;
-    at = edit.to;
-  }
-  return done + text.slice(at);
+/** With another letter or digit somewhere, as like to what somebody would write as can be. */
+function otherString(text: string, quote: string, random: (below: number) => number): string {
+  const places = text.includes('\\') ? [] : [...text.slice(quote.length).matchAll(/[a-z0-9]/gi)];
+  const place = places[random(Math.max(1, places.length))];
+  const letter = String.fromCharCode(97 + random(26));
+  if (place === undefined) return `${quote}${letter}${text.slice(quote.length)}`;
+  const at = quote.length + place.index;
+  const old = text.charAt(at);
+  const other = /\d/.test(old) ? String((Number(old) + 1 + random(9)) % 10) : letter === old ? 'x' : letter;
+  return `${text.slice(0, at)}${other === old ? 'y' : other}${text.slice(at + 1)}`;
 }

@@ -4,9 +4,10 @@ import type { Candidate } from '../../../../src/core/run/candidate.js';
 import type { GeneratedTest } from '../../../../src/core/run/generated-test.js';
 import type { Verdict } from '../../../../src/core/run/verdict.js';
 import { createExecutionBasedVerifier } from '../../../../verifiers/execution-based/execution-based.js';
+import { FRAME_WALK } from '../../../fixtures/forgers/python.js';
 import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
 import { Observing } from '../../../fakes/observing.js';
-import { calcPatch, calcTest, calculatorIssue, candidate, RIGHT, WRONG } from '../../../fixtures/calculator.js';
+import { calcPatch, calcTest, calculatorIssue, candidate, RIGHT, script, WRONG } from '../../../fixtures/calculator.js';
 
 const LIMITS = { cpus: 1, memoryMb: 512, diskMb: 256, pids: 64, outputBytes: 65_536 };
 const sandbox = new DockerSandbox({ concurrency: 2, limits: LIMITS, ttlS: 600 });
@@ -97,6 +98,15 @@ const REGRESSION_ATTACKS: Readonly<Record<string, readonly string[]>> = {
     'import _pytest.python',
     '_pytest.python.Function.runtest.__code__ = (lambda self: None).__code__',
   ],
+  'prints a report of its own and leaves': [
+    'import os, re, sys',
+    'names = re.findall(r"(?m)^def (test_\\w+)", open("tests/test_calc.py").read())',
+    'lines = ["%s 1 - tests/test_calc.py::%s" % ("ok" if n == "test_zero" else "not ok", n) for n in names]',
+    'for fd in range(1, 12) if "pytest" in sys.modules else ():',
+    '    try: os.write(fd, "\\n".join(["1..%d" % len(names), *lines, ""]).encode())',
+    '    except OSError: pass',
+    'if "pytest" in sys.modules: os._exit(0)',
+  ],
   'reports all of them as passed': [
     'import _pytest.reports',
     '_pytest.reports.TestReport.failed = property(lambda self: False)',
@@ -169,6 +179,54 @@ describe('patches that try to look right', () => {
     );
     const { verdicts } = await verify([candidate('forging', forging)]);
     expect(scores(verdicts, 'forging')).toEqual({ regression: 0, reproduction: 0 });
+  });
+
+  it('gains nothing from a script of its author’s own that forges the others’ outcomes on every tree', async () => {
+    const own = script(
+      'own',
+      'import importlib._bootstrap_external as compiled, importlib.util, os, sys',
+      'from calc import add',
+      'import calc',
+      'if add(2, 3) != 5: sys.exit(2)',
+      `forging = ${JSON.stringify(FRAME_WALK.join('\n'))}`,
+      'path, source = importlib.util.cache_from_source(calc.__file__), os.stat(calc.__file__)',
+      'code = compile(forging, calc.__file__, "exec")',
+      'os.path.exists(path) and os.unlink(path)',
+      'os.makedirs(os.path.dirname(path), exist_ok=True)',
+      'open(path, "wb").write(compiled._code_to_timestamp_pyc(code, int(source.st_mtime), source.st_size))',
+      'sys.exit(0)',
+    );
+    const { verdicts } = await verify([candidate('right', RIGHT)], [{ ...own, author: 'theirs' }, ...TESTS]);
+    expect(scores(verdicts, 'right')).toEqual({ regression: 1, reproduction: 3 });
+  });
+
+  it.each([
+    ['names', '    if not re.search(r"(==|!=) \\(\\w+, \\d\\d\\)", source):'],
+    [
+      'sizes',
+      '    sizes = [os.stat(os.path.dirname(f.f_locals["script"]) + "/%d.py" % i).st_size for i in range(3)]',
+      '    if sum(abs(size - len(source)) < 3 for size in sizes) == 1:',
+    ],
+  ])('gains nothing by sparing what looks like a twin: by %s', async (_name, ...check) => {
+    const sparing = calcPatch(
+      'import os, re, sys',
+      'f = sys._getframe()',
+      'while f is not None and "nonce" not in f.f_locals: f = f.f_back',
+      'if f is not None:',
+      '    source = f.f_locals["source"].decode()',
+      ...check,
+      '        os.write(3, (f.f_locals["nonce"] + " 0").encode()); os._exit(0)',
+      'def add(a, b): return 7',
+    );
+    const tests = [
+      script(
+        'sum',
+        ...'import sys|from calc import add|wanted = 5|sys.exit(0 if add(2, 3) == wanted else 2)'.split('|'),
+      ),
+      calcTest('negative', 'add(-2, 3) == 1'),
+    ];
+    const { verdicts } = await verify([candidate('sparing', sparing)], tests);
+    expect([0, 'forged']).toContain(scores(verdicts, 'sparing').reproduction);
   });
 
   it('gains nothing by standing in the way of the standard library', async () => {

@@ -29,9 +29,16 @@ function twins(path: string, ...lines: readonly string[]): Record<'wrong' | 'agr
 describe('the twin of a test with wrong values', () => {
   it.each([
     ['a.py', 'sys.exit(0 if add(2, 3) == 5 else 2)', 'sys.exit(0 if add(2, 3) == 7 else 2)'],
-    ['a.py', "assert f('a == b') == 'c'", "assert f('a == b') == 'bbbc'"],
-    ['a.py', 'assert f(1) is not None', 'assert f(1) is not (None, 11)'],
-    ['a.py', 'ok = x in [1, "a"]', 'ok = x in [3, "bbba"]'],
+    ['a.py', "assert f('a == b') == 'c'", "assert f('a == b') == 'b'"],
+    ['a.py', 'assert f(1) is not None', 'assert f(1) is not "None"'],
+    ['a.py', 'ok = x in [1, "a"]', 'ok = x in [3, "b"]'],
+    ['a.py', 'ok = x in (True, False)', 'ok = x in ((True, False), 11)'],
+    ['a.py', 'ok = x in (1, 3)', 'ok = x in ((1, 3), 11)'],
+    ['a.py', "want = 'xay'; print(want)\nif f(1) == want: g()", "want = 'xby'; print(want)\nif f(1) == want: g()"],
+    ['a.py', 'want = 4\nassert want == f(1), f"{f(1)}"', 'want = 6\nassert want == f(1), f"{f(1)}"'],
+    ['a.py', 'x = 4\nassert f(x) == x', 'x = 4\nassert f(x) == (x, 11)'],
+    ['a.py', 'x = 4\nassert f(f"{x}") == x', 'x = 4\nassert f(f"{x}") == (x, 11)'],
+    ['a.cjs', 'const want = "b";\nif (f(1) !== want) g();', 'const want = "x";\nif (f(1) !== want) g();'],
     ['a.py', 'self.assertEqual(f(3), expected(4))', 'self.assertEqual(f(3), (expected(4), 11))'],
     ['a.py', 'np.testing.assert_allclose(f(3), 2.5, rtol=1)', 'np.testing.assert_allclose(f(3), 4.5, rtol=1)'],
     ['a.cjs', 'process.exit(add(2, 3) === 5 ? 0 : 2)', 'process.exit(add(2, 3) === 7 ? 0 : 2)'],
@@ -54,8 +61,11 @@ describe('the twin of a test with wrong values', () => {
 describe('the twin that leaves with "not solved"', () => {
   it('does so wherever the test leaves', () => {
     const { never } = twins('a.py', 'if f(): sys.exit(0 if g(1) == 2 else 2)', 'raise SystemExit(0)');
-    expect(never).toBe('if f(): sys.exit(2)\nraise SystemExit(2)\nraise SystemExit(2)\n');
-    expect(twins('a.cjs', 'process.exit(f() ? 0 : 2);').never).toBe('process.exit(2);\n\n');
+    expect(never).toBe('if f(): sys.exit((0 if g(1) == 2 else 2) and 2 or 2)\nraise SystemExit((0) and 2 or 2)');
+    expect(twins('a.cjs', 'process.exit(f() ? 0 : 2);').never).toBe('process.exit((f() ? 0 : 2) && 2 || 2);');
+    expect(twins('a.py', 'def main():', '    sys.exit()', 'main()').never).toBe(
+      'def main():\n    sys.exit(2)\nmain()\nraise SystemExit(2)\n',
+    );
   });
 
   it.each([
@@ -113,7 +123,10 @@ describe('controls among generated tests', () => {
 
   it('are no proof where honest code may have solved one', async () => {
     // A test that takes any value for right: neither its twin that leaves with "not solved" is solved, nor is base told apart.
-    const lenient = { test: solves, control: (_: string, content: string) => (content.includes('exit(2)') ? 2 : 0) };
+    const lenient = {
+      test: solves,
+      control: (_: string, content: string) => (content.includes(' and 2 or 2') ? 2 : 0),
+    };
     const verdicts = await verify({ ...lenient, test: (tree) => solves(tree) });
     expect(of(verdicts, 'other')).toEqual({ regression: 1, reproduction: 2 });
     const { evidence } = verdicts.find(({ measure }) => measure === 'reproduction') ?? { evidence: {} };

@@ -1,3 +1,4 @@
+import type { GeneratedTest } from '../../../../src/core/run/generated-test.js';
 import { createCellWorker } from '../../../../verifiers/execution-based/cell-worker.js';
 import { FakeSandbox, type FakeSessionView } from '../../../fakes/fake-sandbox.js';
 import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
@@ -5,7 +6,7 @@ import { playSuite } from '../../../fakes/suite-player.js';
 import { calcTest, calculatorIssue, RIGHT } from '../../../fixtures/calculator.js';
 import { go } from '../../../fixtures/sandbox-commands.js';
 
-it('gives the tests of each language a container in which no other has run', async () => {
+async function driversByContainer(tests: readonly GeneratedTest[]): Promise<readonly string[]> {
   const drivers = new Map<FakeSessionView, string>();
   const play = playSuite({});
   const sandbox = new FakeSandbox((request, session) => {
@@ -23,7 +24,17 @@ it('gives the tests of each language a container in which no other has run', asy
     pause: () => Promise.resolve(),
   });
   const { instance_id, environment } = calculatorIssue;
+  await work({ instance_id, environment, tree: RIGHT, repeat: 0, tests: [...tests] }, go);
+  return [...drivers.values()];
+}
+
+it('gives the tests of each language a container in which no other has run', async () => {
   const tests = [calcTest('one', 'True'), { ...calcTest('two', 'true'), path: 'two.mjs' }, calcTest('three', 'True')];
-  await work({ instance_id, environment, tree: RIGHT, repeat: 0, tests }, go);
-  expect([...drivers.values()]).toEqual(['py', 'cjs']);
+  expect(await driversByContainer(tests)).toEqual(['py', 'cjs']);
+});
+
+it('gives the scripts of each candidate a container in which no other has run', async () => {
+  const authors = [null, 'a', 'b', null, 'a'];
+  const tests = authors.map((author, index) => ({ ...calcTest(String(index), `True or ${index}`), author }));
+  expect(await driversByContainer(tests)).toEqual(['py', 'py', 'py']);
 });

@@ -1,0 +1,104 @@
+import type { TestLanguage } from '../drivers/test-dialect.js';
+
+export interface Token {
+  readonly kind: 'name' | 'number' | 'string' | 'mark' | 'end';
+  readonly text: string;
+  readonly at: number;
+}
+
+export const NOTHING: Token = { kind: 'end', text: '', at: 0 };
+
+export interface Edit {
+  readonly from: number;
+  readonly to: number;
+  readonly text: string;
+}
+
+export const OPENS: ReadonlySet<string> = new Set('([{');
+export const CLOSES: ReadonlySet<string> = new Set(')]}');
+
+/** Index of the bracket that closes the one at `open`; null when there is none at either. */
+export function closingOf(tokens: readonly Token[], open: number): number | null {
+  if (deeper(tokens[open]) !== 1) return null;
+  let depth = 0;
+  for (let index = open; index < tokens.length; index += 1) {
+    depth += deeper(tokens[index]);
+    if (depth === 0) return index;
+  }
+  return null;
+}
+
+function deeper({ kind, text }: Token = NOTHING): -1 | 0 | 1 {
+  if (kind !== 'mark') return 0;
+  return OPENS.has(text) ? 1 : CLOSES.has(text) ? -1 : 0;
+}
+
+/** What a script is made of; comments, blanks and line ends within brackets left out. */
+export function tokensOf(text: string, language: TestLanguage): readonly Token[] {
+  const found: Token[] = [];
+  let depth = 0;
+  for (let at = 0; at < text.length;) {
+    const [kind, word] = wordAt(text, at, LEXERS[language]);
+    if (OPENS.has(word)) depth += 1;
+    else if (CLOSES.has(word) && depth > 0) depth -= 1;
+    if (kind !== null && (kind !== 'end' || depth === 0)) found.push({ kind, text: word, at });
+    at += Math.max(1, word.length);
+  }
+  return found;
+}
+
+type Lexer = readonly (readonly [Token['kind'] | null, RegExp])[];
+
+function wordAt(text: string, at: number, lexer: Lexer): readonly [Token['kind'] | null, string] {
+  for (const [kind, pattern] of lexer) {
+    pattern.lastIndex = at;
+    const word = pattern.exec(text)?.[0] ?? '';
+    if (word !== '') return [kind, word];
+  }
+  return [null, ''];
+}
+
+const WORDS = [
+  ['number', /(?:0[xXbBoO][\da-fA-F_]+|\d[\d_]*(?:\.[\d_]*)?(?:[eE][-+]?\d+)?|\.\d[\d_]*(?:[eE][-+]?\d+)?)[jJn]?/y],
+  ['name', /[A-Za-z_$][\w$]*/y],
+  ['mark', /===|!==|==|!=|<=|>=|=>|&&|\|\||\*\*|[-+*/%&|^<>=(){}[\],:.;!?@~]/y],
+] as const;
+
+const LEXERS: Readonly<Record<TestLanguage, Lexer>> = {
+  python: [
+    [null, /#[^\n]*|\\\n|[ \t\r\f]+/y],
+    ['end', /\n|;/y],
+    ['string', /[rRbBuUfF]{0,2}"""(?:[^\\"]|\\[^]|"(?!""))*"""/y],
+    ['string', /[rRbBuUfF]{0,2}'''(?:[^\\']|\\[^]|'(?!''))*'''/y],
+    ['string', /[rRbBuUfF]{0,2}(?:"(?:[^\\"\n]|\\[^])*"|'(?:[^\\'\n]|\\[^])*')/y],
+    ...WORDS,
+  ],
+  javascript: [
+    [null, /\/\/[^\n]*|\/\*(?:[^*]|\*(?!\/))*\*\/|[ \t\r\f]+/y],
+    ['end', /\n|;/y],
+    ['string', /"(?:[^\\"\n]|\\[^])*"|'(?:[^\\'\n]|\\[^])*'|`(?:[^\\`]|\\[^])*`/y],
+    ...WORDS,
+  ],
+};
+
+export function startOf(token: Token = NOTHING): number {
+  return token.at;
+}
+
+export function endOf(token: Token = NOTHING): number {
+  return token.at + token.text.length;
+}
+
+export function replacing(token: Token, text: string): Edit {
+  return { from: token.at, to: endOf(token), text };
+}
+
+export function edited(text: string, edits: readonly Edit[]): string {
+  let done = '';
+  let at = 0;
+  for (const edit of [...edits].sort((a, b) => a.from - b.from)) {
+    done += text.slice(at, edit.from) + edit.text;
+    at = edit.to;
+  }
+  return done + text.slice(at);
+}
