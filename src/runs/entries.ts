@@ -37,6 +37,7 @@ export function describeCandidates(
         ...facts.flags,
         ...NEVER_RETURNED.filter((reason) => abstainedFor(own, reason)),
         ...(own.some(({ evidence }) => evidence.isolated === false) ? ['not-isolated'] : []),
+        ...(own.some(({ evidence }) => evidence.control === 'unfit') ? ['control-solved'] : []),
         ...(entry.finished === false ? ['not-submitted'] : []),
         ...(twin === undefined ? [] : [`same-patch-as:${twin}`]),
         ...(own.some(({ evidence }) => evidence.disagrees === true) ? ['judge-disagrees-without-thoughts'] : []),

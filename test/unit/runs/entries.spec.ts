@@ -42,6 +42,13 @@ describe('candidates as the hybrid sees them', () => {
     expect(described[0]?.entry.fingerprint).toBe(described[2]?.entry.fingerprint);
   });
 
+  it('flags who solved a control, though that proves nothing', () => {
+    const flags = (control: string): readonly string[] | undefined =>
+      describeCandidates([candidate('a', RIGHT)], [{ ...scored('a', 'reproduction', 1), evidence: { control } }])[0]
+        ?.flags;
+    expect(['failed', 'none', 'unfit'].map(flags)).toEqual([[], [], ['control-solved']]);
+  });
+
   it('reads how the agent ended', () => {
     const ending = (exit_reason: string | null): boolean | null | undefined =>
       describeCandidates([{ ...candidate('a', RIGHT), trajectory: { steps: [], exit_reason } }], [])[0]?.entry.finished;
