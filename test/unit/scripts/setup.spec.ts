@@ -25,6 +25,6 @@ describe('scripts/setup.mjs', () => {
   it('names its goals when given another', () => {
     const { status, stderr } = setUp('everything', '');
     expect(status).toBe(2);
-    expect(stderr).toContain('quickstart|test|faults|build');
+    expect(stderr).toContain('quickstart|bench-example|test|all-tests|faults|build');
   });
 });
