@@ -106,7 +106,10 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/web/' },
       // What is unseen is the same in a browser as everywhere; the file imports nothing.
-      to: { pathNot: ['^src/web/', '^src/core/visible.ts$', '^node_modules/preact/'], dependencyTypesNot: ['type-only'] },
+      to: {
+        pathNot: ['^src/web/', '^src/core/visible.ts$', '^node_modules/preact/'],
+        dependencyTypesNot: ['type-only'],
+      },
     },
     {
       name: 'one-door-per-sdk',
