@@ -105,8 +105,9 @@ function commonOf(given: readonly Entry[]): Partial<Entry> {
   };
 }
 
-/** Of the known ones; null when none is. */
+/** Of the known ones, of equal ones exactly their value; null when none is. */
 export function meanOf(values: readonly (number | null)[]): number | null {
-  const known = values.filter((value) => value !== null);
-  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0) / known.length;
+  const [first, ...others] = values.filter((value) => value !== null);
+  if (first === undefined) return null;
+  return first + others.reduce((sum, value) => sum + (value - first), 0) / (others.length + 1);
 }
