@@ -114,7 +114,7 @@ export type StageMeasure =
   | 'p_right'
   | 'learned'
   | 'confidence'
-  | string;
+  | (string & {});
 
 export type Combiner = {
   readonly kind: 'bestk-combiner';

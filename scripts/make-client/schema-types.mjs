@@ -4,7 +4,12 @@ export function typeOf(schema) {
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.enum !== undefined) return schema.enum.map((value) => JSON.stringify(value)).join(' | ');
   const choices = schema.anyOf ?? schema.oneOf;
-  if (choices !== undefined) return choices.map(typeOf).join(' | ');
+  if (choices !== undefined) {
+    const types = choices.map(typeOf);
+    // Editors go on proposing the names that are listed when any other is allowed, too.
+    const open = types.includes('string') && types.some((type) => type.includes('"'));
+    return types.map((type) => (open && type === 'string' ? '(string & {})' : type)).join(' | ');
+  }
   if (Array.isArray(schema.type)) return schema.type.map((type) => typeOf({ ...schema, type })).join(' | ');
   return PLAIN[schema.type]?.(schema) ?? 'unknown';
 }

@@ -142,9 +142,9 @@ class Neighbours {
       ...texts
         .flat()
         .join('\n')
-        .matchAll(/\b(\w+)\s*=\s*([A-Z]\w*[a-z]\w*)\b(?!\s*[(.])/g),
+        .matchAll(/\b(\w+)\s*=\s*([A-Z]\w*)\b(?!\s*[(.])/g),
     ];
-    return given.flatMap(([, name = '', meant = '']) => (called.includes(name) ? [meant] : []));
+    return given.flatMap(([, name = '', meant = '']) => (called.includes(name) && /[a-z]/.test(meant) ? [meant] : []));
   }
 
   private definitionAmong(hits: readonly Hit[], name: string): readonly Hit[] {

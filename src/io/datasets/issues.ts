@@ -25,13 +25,14 @@ export async function readIssues(
   { instances, image = [], split, lenient = false }: IssuesOptions = {},
 ): Promise<readonly [Issue, ...Issue[]]> {
   const wanted = instances === undefined ? null : new Set(instances);
+  const asked = (id: string | null): boolean => wanted === null || id === null || wanted.has(id);
   const issues: Issue[] = [];
   const ids = new Set<string>();
   for await (const read of readDataSet(file, { split, images: imageTemplates(image) })) {
     const id = idOf(read);
     if (id !== null) ids.add(id);
-    // What is wrong with an instance that nobody asked for is nobody's concern.
-    if (wanted !== null && id !== null && !wanted.has(id)) continue;
+    // Problems of instances that were not asked for are not reported.
+    if (!asked(id)) continue;
     if ('issue' in read) issues.push(read.issue);
     else if (!lenient) throw read.problem;
   }

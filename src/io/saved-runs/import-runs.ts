@@ -57,17 +57,9 @@ export async function* importRuns(paths: readonly string[], bounds = LOCAL_BOUND
 }
 
 function* importRecord(record: SavedRecord, names: Names): Generator<Imported> {
-  const reader = readerOf(record);
-  if (reader === undefined) {
-    yield damaged(record, 'is of no known format');
-    return;
-  }
-  let read: ReadRuns;
-  try {
-    read = reader.read(record);
-  } catch (error) {
-    if (!(error instanceof BadInputError)) throw error;
-    yield damaged(record, error.message);
+  const read = readRuns(record);
+  if (typeof read === 'string') {
+    yield damaged(record, read);
     return;
   }
   const renamed = new Map<string, string | null>();
@@ -80,6 +72,16 @@ function* importRecord(record: SavedRecord, names: Names): Generator<Imported> {
   for (const row of read.sealed) yield labelled(row, record, renamed);
   for (const issue of read.issues ?? []) yield { kind: 'issue', issue };
   for (const test of read.tests ?? []) yield { kind: 'test', test };
+}
+
+/** What a record holds, or why it cannot be read. */
+function readRuns(record: SavedRecord): ReadRuns | string {
+  try {
+    return readerOf(record)?.read(record) ?? 'is of no known format';
+  } catch (error) {
+    if (!(error instanceof BadInputError)) throw error;
+    return error.message;
+  }
 }
 
 function damaged({ file, line }: SavedRecord, reason: string): Imported {
