@@ -50,7 +50,7 @@ concurrency: 2
         comparisons: [{ arm: 'few', issues_in_both: 2, difference: 1, only_first: 2, p: 0.5, p_holm: 0.5 }],
       },
     });
-    expect(cli.readLines('out/arms/mine/predictions.jsonl')).toMatchObject(
+    expect(inOrder(cli.readLines('out/arms/mine/predictions.jsonl'))).toMatchObject(
       IDS.slice(0, 2).map((instance_id) => ({ instance_id, model_patch: RIGHT })),
     );
     expect(cli.readJson('out/report/report.json')).toMatchObject({
@@ -175,3 +175,8 @@ concurrency: 2
     60_000,
   );
 });
+
+/** Lines are written as instances end. */
+function inOrder(lines: Record<string, unknown>[]): Record<string, unknown>[] {
+  return lines.sort((a, b) => (String(a.instance_id) < String(b.instance_id) ? -1 : 1));
+}

@@ -27,7 +27,7 @@ describe('commands of one instance take many', () => {
       code: 3,
       told: { instances: 3, done: 2, skipped: 0, failed: 1 },
     });
-    expect(cli.readLines('out/predictions.jsonl')).toMatchObject(
+    expect(inOrder(cli.readLines('out/predictions.jsonl'))).toMatchObject(
       [FIRST, SECOND].map((instance_id) => ({ instance_id, model_name_or_path: 'bestk-deepswe', model_patch: RIGHT })),
     );
     expect(cli.readLines('out/candidates.jsonl')).toHaveLength(4);
@@ -41,9 +41,11 @@ describe('commands of one instance take many', () => {
     const exported = await cli.run(['export', '--run', out, '--format', 'swe-bench', '--out', cli.path('preds.jsonl')]);
     expect(exported).toMatchObject({ code: 0 });
     const names = (file: string): unknown[] =>
-      cli
-        .readLines(file)
-        .map(({ instance_id, model_name_or_path: model, model_patch }) => [instance_id, model, model_patch]);
+      inOrder(cli.readLines(file)).map(({ instance_id, model_name_or_path: model, model_patch }) => [
+        instance_id,
+        model,
+        model_patch,
+      ]);
     expect(names('preds.jsonl')).toEqual(names('out/predictions.jsonl'));
     const args = ['rescore', '--input', out, '--tests', tests, '--verifiers', 'eb', '--preset', 'majority'];
     const rescored = await cli.run([...args, '--out', cli.path('again'), '--json']);
@@ -91,3 +93,8 @@ describe('commands of one instance take many', () => {
     expect(JSON.parse(stdout)).toMatchObject({ returned: { runs: 2, right: { resolved: 1, issues: 2 } } });
   }, 60_000);
 });
+
+/** Lines are written as instances end. */
+function inOrder(lines: Record<string, unknown>[]): Record<string, unknown>[] {
+  return lines.sort((a, b) => (String(a.instance_id) < String(b.instance_id) ? -1 : 1));
+}
