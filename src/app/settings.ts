@@ -78,93 +78,197 @@ const Tolerations = List.transform((entries, context) =>
 
 /** Where and how sandboxes run with BESTK_SANDBOX=kubernetes. */
 const KubernetesSettings = z.object({
-  KUBECONFIG: z.string().min(1).optional(),
-  BESTK_KUBERNETES_KUBECONFIG: z.string().min(1).optional(),
-  BESTK_KUBERNETES_CONTEXT: z.string().min(1).optional(),
+  KUBECONFIG: z.string().min(1).optional().describe('Kubeconfig files, as kubectl reads them; the first one counts.'),
+  BESTK_KUBERNETES_KUBECONFIG: z.string().min(1).optional().describe('Kubeconfig for bestk alone.'),
+  BESTK_KUBERNETES_CONTEXT: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Context in the kubeconfig. By default its current one.'),
   BESTK_KUBERNETES_NAMESPACE: z
     .string()
     .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'must be the name of a namespace')
-    .optional(),
-  BESTK_KUBERNETES_RUNTIME_CLASS: z.string().min(1).optional(),
-  BESTK_KUBERNETES_NODE_SELECTOR: Pairs.default({}),
-  BESTK_KUBERNETES_TOLERATIONS: Tolerations.default([]),
-  BESTK_KUBERNETES_PULL_SECRETS: List.default([]),
-  BESTK_KUBERNETES_PULL: z.enum(['IfNotPresent', 'Always', 'Never']).default('IfNotPresent'),
-  BESTK_KUBERNETES_CPU_REQUEST: z.coerce.number().positive().optional(),
-  BESTK_KUBERNETES_MEMORY_REQUEST_MB: Positive.min(16).optional(),
-  BESTK_KUBERNETES_NON_ROOT: Switch,
+    .optional()
+    .describe('Namespace of the pods. By default that of the context.'),
+  BESTK_KUBERNETES_RUNTIME_CLASS: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Runtime class of the pods, for example `gvisor`.'),
+  BESTK_KUBERNETES_NODE_SELECTOR: Pairs.default({}).describe('Labels of the nodes to use: `key=value,…`.'),
+  BESTK_KUBERNETES_TOLERATIONS: Tolerations.default([]).describe('Tolerations: `key=value:NoSchedule,…`.'),
+  BESTK_KUBERNETES_PULL_SECRETS: List.default([]).describe('Names of image pull secrets, comma-separated.'),
+  BESTK_KUBERNETES_PULL: z
+    .enum(['IfNotPresent', 'Always', 'Never'])
+    .default('IfNotPresent')
+    .describe('Image pull policy.'),
+  BESTK_KUBERNETES_CPU_REQUEST: z.coerce
+    .number()
+    .positive()
+    .optional()
+    .describe('CPU request per pod. By default its limit.'),
+  BESTK_KUBERNETES_MEMORY_REQUEST_MB: Positive.min(16)
+    .optional()
+    .describe('Memory request per pod, in MiB. By default its limit.'),
+  BESTK_KUBERNETES_NON_ROOT: Switch.describe('Run pods as an unprivileged user.'),
   BESTK_KUBERNETES_SECCOMP: z
     .string()
     .regex(/^[^/]/, 'must be a path from the kubelet’s folder `seccomp`, like profiles/bestk.json')
-    .optional(),
-  BESTK_KUBERNETES_PENDING: Positive.max(1024).default(16),
-  BESTK_KUBERNETES_START_S: Positive.max(86_400).default(600),
-  BESTK_KUBERNETES_WORKER_NAME: z.string().min(1).optional(),
-  BESTK_KUBERNETES_WORKER_UID: z.string().min(1).optional(),
+    .optional()
+    .describe("Seccomp profile on the nodes, relative to the kubelet's folder; see `deploy/seccomp.json`."),
+  BESTK_KUBERNETES_PENDING: Positive.max(1024).default(16).describe('Pods that may wait for a node at the same time.'),
+  BESTK_KUBERNETES_START_S: Positive.max(86_400).default(600).describe('Time limit for a pod to start, in seconds.'),
+  BESTK_KUBERNETES_WORKER_NAME: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Name of the pod that bestk itself runs in; pods are deleted with it.'),
+  BESTK_KUBERNETES_WORKER_UID: z.string().min(1).optional().describe('UID of that pod.'),
 });
 
 /** Every setting of bestk, with its environment name. */
 export const Settings = z.object({
-  OPENAI_BASE_URL: Endpoint.optional(),
-  OPENAI_API_KEY: z.string().min(1).optional(),
-  BESTK_MODEL_URLS: ModelUrls.default({}),
-  BESTK_VERIFIER_MODEL: z.string().min(1).optional(),
-  BESTK_AGENT_MODEL: z.string().min(1).optional(),
-  BESTK_AGENT_FORMAT: z.enum(FORMAT_NAMES).default('xml'),
-  BESTK_AGENT_PROMPT: z.enum(['bestk', 'r2e']).optional(),
-  BESTK_AGENT_MAX_STEPS: Positive.default(40),
-  BESTK_AGENT_MAX_STEPS_ABSOLUTE: Positive.default(100),
-  BESTK_AGENT_MAX_TOKENS: Positive.min(1_000).default(65_536),
-  BESTK_AGENT_MAX_ANSWER_TOKENS: Positive.min(16).default(8_192),
-  BESTK_AGENT_ACTION_S: Positive.default(90),
-  BESTK_AGENT_MODEL_CALL_S: Positive.max(LONGEST_TIMER_S).default(7_200),
-  BESTK_AGENT_TRAJECTORY_S: Positive.default(50_000),
-  BESTK_AGENT_CONDENSE_AT: Positive.optional(),
-  BESTK_AGENT_CHECK_EVERY: Positive.optional(),
-  BESTK_AGENT_STOP_BELOW: z.coerce.number().min(0).max(1).default(0.02),
-  BESTK_AGENT_SESSIONS: Positive.max(4096).default(64),
-  BESTK_PROMPTS: z.string().min(1).optional(),
-  BESTK_EF_METHOD: z.enum(JUDGE_METHODS).default('yes-no'),
+  OPENAI_BASE_URL: Endpoint.optional().describe(
+    'Base URL of any server that speaks OpenAI Chat Completions. vLLM and SGLang also return the log-probabilities that a judge is read from.',
+  ),
+  OPENAI_API_KEY: z.string().min(1).optional().describe('Key sent to that server.'),
+  BESTK_MODEL_URLS: ModelUrls.default({}).describe(
+    'Base URLs of models that another server hosts: `verifier=http://localhost:8001/v1,…`.',
+  ),
+  BESTK_VERIFIER_MODEL: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Model of the execution-free verifier. Without it, candidates are verified by execution only.'),
+  BESTK_AGENT_MODEL: z.string().min(1).optional().describe('Model of the sampling agent.'),
+  BESTK_AGENT_FORMAT: z
+    .enum(FORMAT_NAMES)
+    .default('xml')
+    .describe('How the agent writes its calls: `xml` tags in text, `tools` of the API, or one `bash` block.'),
+  BESTK_AGENT_PROMPT: z
+    .enum(['bestk', 'r2e'])
+    .optional()
+    .describe('Prompt of the agent, `bestk` or `r2e`. By default the model name decides.'),
+  BESTK_AGENT_MAX_STEPS: Positive.default(40).describe('Steps after which the agent is told to submit.'),
+  BESTK_AGENT_MAX_STEPS_ABSOLUTE: Positive.default(100).describe('Steps after which a rollout ends.'),
+  BESTK_AGENT_MAX_TOKENS: Positive.min(1_000)
+    .default(65_536)
+    .describe('Tokens of prompt and answer together after which a rollout ends.'),
+  BESTK_AGENT_MAX_ANSWER_TOKENS: Positive.min(16).default(8_192).describe('Longest answer of the agent, in tokens.'),
+  BESTK_AGENT_ACTION_S: Positive.default(90).describe('Time limit of one command, in seconds.'),
+  BESTK_AGENT_MODEL_CALL_S: Positive.max(LONGEST_TIMER_S)
+    .default(7_200)
+    .describe('Time limit of one model call with its retries, in seconds.'),
+  BESTK_AGENT_TRAJECTORY_S: Positive.default(50_000).describe('Time limit of one rollout, in seconds.'),
+  BESTK_AGENT_CONDENSE_AT: Positive.optional().describe(
+    'Prompt length, in tokens, from which old observations are dropped. By default never.',
+  ),
+  BESTK_AGENT_CHECK_EVERY: Positive.optional().describe(
+    'Ask the judge about a running rollout every so many steps. By default never.',
+  ),
+  BESTK_AGENT_STOP_BELOW: z.coerce
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.02)
+    .describe('P(YES) below which such a check stops the rollout.'),
+  BESTK_AGENT_SESSIONS: Positive.max(4096).default(64).describe('Agents with a container at the same time.'),
+  BESTK_PROMPTS: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Folder of prompts and criteria that replace the bundled ones by id; see `bestk prompts`.'),
+  BESTK_EF_METHOD: z
+    .enum(JUDGE_METHODS)
+    .default('yes-no')
+    .describe('How the judge is asked when `ef` names no method.'),
   BESTK_EF_PROMPT: z
     .enum(YES_NO_PROMPTS.map((id) => id.slice('verifier/'.length)))
     .transform((name) => YES_NO_PROMPTS.find((id) => id === `verifier/${name}`))
-    .optional(),
-  BESTK_EF_SHOW: List.pipe(z.array(z.enum(SECTIONS))).default(['source', 'flags']),
-  BESTK_EF_THINK: Switch,
-  BESTK_EF_SUMMARIES: Switch,
-  BESTK_EF_SAMPLES: Positive.max(64).default(1),
-  BESTK_EF_VOTES: Positive.max(64).default(8),
-  BESTK_EF_PROMPT_TOKENS: Positive.min(2_000).default(65_536),
-  BESTK_EF_ANSWER_TOKENS: Positive.default(16),
-  BESTK_EF_MIN_MASS: z.coerce.number().min(0).max(1).default(0.5),
-  BESTK_EF_PREFILL: Switch,
-  BESTK_EF_SECOND_OPINION: Switch,
-  BESTK_EF_CRITERIA: z.string().min(1).optional(),
-  BESTK_TEST_MODEL: z.string().min(1).optional(),
-  BESTK_TEST_SAMPLES: Positive.max(64).default(3),
-  BESTK_TEST_COUNT: Positive.max(32).default(4),
-  BESTK_TEST_AUTHOR: z.enum(['single', 'agent']).default('single'),
-  BESTK_TEST_HARVEST: z.coerce.number().int().min(0).max(32).default(0),
-  BESTK_TEST_ANSWER_TOKENS: Positive.min(256).default(8_192),
-  BESTK_PRICES: z.string().min(1).optional(),
-  BESTK_LLM_CONCURRENCY: Positive.max(1024).default(16),
-  BESTK_LLM_TIMEOUT_S: Positive.default(600),
-  BESTK_SANDBOX: z.enum(['docker', 'kubernetes']).default('docker'),
-  BESTK_SANDBOX_CONCURRENCY: Positive.max(4096).optional(),
-  BESTK_SANDBOX_CPUS: z.coerce.number().positive().default(1),
-  BESTK_SANDBOX_MEMORY_MB: Positive.min(64).default(4096),
-  BESTK_SANDBOX_DISK_MB: Positive.min(64).default(4096),
-  BESTK_SANDBOX_PIDS: Positive.min(16).default(512),
-  BESTK_MIN_FREE_DISK_MB: z.coerce.number().int().min(0).optional(),
-  BESTK_MIN_FREE_MEMORY_MB: z.coerce.number().int().min(0).optional(),
-  BESTK_PULL: z.enum(['never', 'missing']).default('never'),
-  BESTK_IMAGE_CACHE_GB: z.coerce.number().positive().optional(),
-  DOCKER_CONFIG: z.string().min(1).optional(),
-  BESTK_SANDBOX_TTL_S: Positive.min(60).default(3 * 3600),
+    .optional()
+    .describe('Prompt of the yes-no judge. By default the model name decides.'),
+  BESTK_EF_SHOW: List.pipe(z.array(z.enum(SECTIONS)))
+    .default(['source', 'flags'])
+    .describe('Sections shown to the judge beside the patch, comma-separated.'),
+  BESTK_EF_THINK: Switch.describe('Let the judge reason before it answers.'),
+  BESTK_EF_SUMMARIES: Switch.describe('Compare summaries of attempts instead of raw trajectories in `ef:pairs`.'),
+  BESTK_EF_SAMPLES: Positive.max(64)
+    .default(1)
+    .describe('Answers averaged per question, if the server returns log-probabilities.'),
+  BESTK_EF_VOTES: Positive.max(64).default(8).describe('Answers counted as votes, if it returns none.'),
+  BESTK_EF_PROMPT_TOKENS: Positive.min(2_000)
+    .default(65_536)
+    .describe('Longest prompt of the judge, in tokens; trajectories are condensed to fit.'),
+  BESTK_EF_ANSWER_TOKENS: Positive.default(16).describe('Longest answer of the judge, in tokens.'),
+  BESTK_EF_MIN_MASS: z.coerce
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.5)
+    .describe('Probability that YES and NO must have together; below it the judge abstains.'),
+  BESTK_EF_PREFILL: Switch.describe('Begin the answer for the judge, if the server can continue it.'),
+  BESTK_EF_SECOND_OPINION: Switch.describe('Ask every question again without the agent’s thoughts, and store both answers.'),
+  BESTK_EF_CRITERIA: z.string().min(1).optional().describe('File with the criteria of `ef:rubric`.'),
+  BESTK_TEST_MODEL: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Model that writes tests. Without it, no tests are generated.'),
+  BESTK_TEST_SAMPLES: Positive.max(64).default(3).describe('Answers sampled from the test writer.'),
+  BESTK_TEST_COUNT: Positive.max(32).default(4).describe('Test scripts asked for in each answer.'),
+  BESTK_TEST_AUTHOR: z
+    .enum(['single', 'agent'])
+    .default('single')
+    .describe('`single`: one prompt; `agent`: an agent with tools in a container.'),
+  BESTK_TEST_HARVEST: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(32)
+    .default(0)
+    .describe("Test scripts taken from each candidate's own trajectory."),
+  BESTK_TEST_ANSWER_TOKENS: Positive.min(256).default(8_192).describe('Longest answer of the test writer, in tokens.'),
+  BESTK_PRICES: z.string().min(1).optional().describe('File with prices per model, for budgets and costs in money.'),
+  BESTK_LLM_CONCURRENCY: Positive.max(1024).default(16).describe('Model calls at the same time.'),
+  BESTK_LLM_TIMEOUT_S: Positive.default(600).describe('Time limit of one attempt of a model call, in seconds.'),
+  BESTK_SANDBOX: z
+    .enum(['docker', 'kubernetes'])
+    .default('docker')
+    .describe('Where containers run: `docker` or `kubernetes`.'),
+  BESTK_SANDBOX_CONCURRENCY: Positive.max(4096)
+    .optional()
+    .describe('Containers that compute at the same time. By default the number of cores.'),
+  BESTK_SANDBOX_CPUS: z.coerce.number().positive().default(1).describe('CPUs per container.'),
+  BESTK_SANDBOX_MEMORY_MB: Positive.min(64).default(4096).describe('Memory per container, in MiB.'),
+  BESTK_SANDBOX_DISK_MB: Positive.min(64).default(4096).describe('Disk per container, in MiB.'),
+  BESTK_SANDBOX_PIDS: Positive.min(16).default(512).describe('Processes per container.'),
+  BESTK_MIN_FREE_DISK_MB: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .optional()
+    .describe('Free disk below which new work waits, in MiB. By default 1,024, at most a tenth of the disk.'),
+  BESTK_MIN_FREE_MEMORY_MB: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .optional()
+    .describe('Free memory below which new work waits, in MiB. By default 256, at most a tenth of the memory.'),
+  BESTK_PULL: z.enum(['never', 'missing']).default('never').describe('`missing` pulls images that the engine lacks.'),
+  BESTK_IMAGE_CACHE_GB: z.coerce
+    .number()
+    .positive()
+    .optional()
+    .describe('Size limit of pulled images, in GB; the least recently used are removed first. By default none.'),
+  DOCKER_CONFIG: z.string().min(1).optional().describe("Folder with Docker's logins. By default `~/.docker`."),
+  BESTK_SANDBOX_TTL_S: Positive.min(60)
+    .default(3 * 3600)
+    .describe('Age at which an abandoned container ends by itself, in seconds.'),
   DOCKER_HOST: z
     .string()
     .regex(/^(unix|tcp|http|https):\/\/.+/, 'must look like unix:///var/run/docker.sock or tcp://host:2375')
-    .optional(),
+    .optional()
+    .describe('Docker engine: `unix:///…` or `tcp://host:port`. By default the local socket.'),
   ...KubernetesSettings.shape,
   DATABASE_URL: z
     .string()
@@ -172,20 +276,48 @@ export const Settings = z.object({
       /^(file:.|sqlite:.|postgres(ql)?:\/\/.)/,
       'must look like file:/path/to/bestk.sqlite or postgresql://user:password@host:5432/database',
     )
-    .optional(),
+    .optional()
+    .describe('`file:/path/store.sqlite` or `postgresql://…`. By default `$XDG_STATE_HOME/bestk/store.sqlite`.'),
   BESTK_QUEUE_URL: z
     .string()
     .regex(/^rediss?:\/\/.+/, 'must look like redis://:password@host:6379')
-    .optional(),
-  BESTK_RETENTION_DAYS: z.coerce.number().min(1).optional(),
-  BESTK_API_KEYS: ApiKeys.default([]),
-  BESTK_RATE_LIMIT: z.coerce.number().positive().max(1_000_000).default(500),
-  BESTK_REPLAY: z.string().min(1).optional(),
-  BESTK_RECORD: z.string().min(1).optional(),
-  BESTK_LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
-  BESTK_DRAIN_S: z.coerce.number().int().min(0).max(LONGEST_TIMER_S).default(0),
-  BESTK_SHUTDOWN_S: Positive.max(LONGEST_TIMER_S).default(30),
-  XDG_STATE_HOME: z.string().startsWith('/').optional(),
+    .optional()
+    .describe('`redis://…`: the queue for several machines. By default the queue is in PostgreSQL.'),
+  BESTK_RETENTION_DAYS: z.coerce
+    .number()
+    .min(1)
+    .optional()
+    .describe('Days to keep ended runs, reports and the audit log. By default for ever.'),
+  BESTK_API_KEYS: ApiKeys.default([]).describe(
+    'API keys, comma-separated; see [keys](http.md#keys). Required unless the service listens on loopback only.',
+  ),
+  BESTK_RATE_LIMIT: z.coerce
+    .number()
+    .positive()
+    .max(1_000_000)
+    .default(500)
+    .describe('Requests per second of one key or address.'),
+  BESTK_REPLAY: z.string().min(1).optional().describe('Recording that answers model calls.'),
+  BESTK_RECORD: z.string().min(1).optional().describe('File to record model calls to.'),
+  BESTK_LOG_LEVEL: z
+    .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
+    .default('info')
+    .describe('Log level.'),
+  BESTK_DRAIN_S: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(LONGEST_TIMER_S)
+    .default(0)
+    .describe('Time to let runs finish before the service stops, in seconds.'),
+  BESTK_SHUTDOWN_S: Positive.max(LONGEST_TIMER_S)
+    .default(30)
+    .describe('Time limit for stopping after that, in seconds.'),
+  XDG_STATE_HOME: z
+    .string()
+    .startsWith('/')
+    .optional()
+    .describe('Folder of the default store. By default `~/.local/state`.'),
 });
 export type Settings = z.infer<typeof Settings>;
 

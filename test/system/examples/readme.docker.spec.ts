@@ -36,8 +36,8 @@ afterAll(async () => {
 });
 
 it('has commands that start a service, two workers and PostgreSQL, and show a run spread over both', () => {
-  const readme = readFileSync(join(root, 'README.md'), 'utf8');
-  const block = /<!-- spread -->\n```sh\n(.*?)```/s.exec(readme)?.[1] ?? '';
+  const page = readFileSync(join(root, 'docs/workers.md'), 'utf8');
+  const block = /<!-- spread -->\n```sh\n(.*?)```/s.exec(page)?.[1] ?? '';
   const commands = Object.entries(PORTS).reduce((text, [from, to]) => text.replaceAll(from, String(to)), block);
   const { status, stdout, stderr } = spawnSync('bash', ['-e', '-o', 'pipefail', '-c', `${commands}\nwait`], {
     cwd: root,

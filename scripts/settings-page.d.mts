@@ -1,0 +1,3 @@
+import type { z } from 'zod';
+
+export function settingsPage(settings: z.ZodObject): string;
