@@ -13,7 +13,7 @@ const LATENCY_MS = 150;
 /** A run that has not ended by then, counted from the strike, is stuck. */
 const STUCK_AFTER_MS = 300_000;
 /** How long a strike takes; calls that begin meanwhile are under way, too. */
-const MOMENT_MS = 200;
+const MOMENT_MS = 500;
 const CONTAINERS_GONE_WITHIN_MS = 10_000;
 
 export interface Trial {
