@@ -1,3 +1,4 @@
+import { FairSemaphore } from '../core/async/semaphore.js';
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BudgetedLlmClient } from '../models/budgeted-llm-client.js';
@@ -75,6 +76,8 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
   private readonly agentSettings: AgentSettings | null;
   private readonly stored: LlmClient;
   private named: Promise<string> | null = null;
+  /** One at a time of each try: a run that is taken over finds what this process had begun of it for its earlier owner. */
+  private readonly oneOfEach = new FairSemaphore(Number.MAX_SAFE_INTEGER, 1);
 
   constructor(
     private readonly config: Config,
@@ -173,12 +176,18 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     return { ...single, ...createAgentTestWriter({ ...this.ports, llm, settings, progress: null }) };
   }
 
-  private sampler(llm: LlmClient, score: ProgressCheck['score'], { tries, warm }: RunWork): Sampler | null {
+  private sampler(llm: LlmClient, score: ProgressCheck['score'], { runId, tries, warm }: RunWork): Sampler | null {
     const { agentSettings: settings, verifierModel: judge } = this;
     if (settings === null) return null;
     const { checkEvery: every, stopBelow: below } = this.config.agent;
     const progress = every === undefined || judge === null ? null : { every, below, judge, score };
-    return createSampler({ ...this.ports, llm, settings, progress, tries }, warm);
+    const sampler = createSampler({ ...this.ports, llm, settings, progress, tries }, warm);
+    return {
+      sample: async (task, signal) => {
+        const leave = await this.oneOfEach.take(signal, `${runId} ${task.sample}`);
+        return sampler.sample(task, signal).finally(leave);
+      },
+    };
   }
 }
 

@@ -2,6 +2,11 @@ import { z } from 'zod';
 import { argument, identifier, wholeText } from '../identifier.js';
 import { ImageReference } from './image-reference.js';
 
+function isBelowRoot(path: string): boolean {
+  const parts = path.split('/').filter(Boolean);
+  return parts.length > 0 && !parts.includes('..');
+}
+
 /** Where an instance's repository lives and how its existing tests are run. */
 export const Environment = z.strictObject({
   image: ImageReference,
@@ -29,7 +34,7 @@ export const Environment = z.strictObject({
     .nullish()
     .transform((patch) => patch ?? null),
   /** Files and folders of the image that hold hidden tests or answers: removed before anything runs, but for grading. */
-  hidden_paths: z.array(argument().regex(/^(?!\/?$)(?!.*(^|\/)\.\.(\/|$))/, 'must be a path below a root')).default([]),
+  hidden_paths: z.array(argument().refine(isBelowRoot, 'must be a path below a root')).default([]),
 });
 export type Environment = z.infer<typeof Environment>;
 

@@ -2,7 +2,16 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { CommandLine } from '../../fixtures/command-line.js';
 import { CALCULATOR, calcTest, calculatorIssue, candidate, RIGHT, WRONG } from '../../fixtures/calculator.js';
 
-const FILES = ['matrix.jsonl', 'patch.diff', 'run.json', 'selection.json', 'usage.json', 'verdicts.jsonl'];
+const FILES = [
+  'candidates.jsonl',
+  'matrix.jsonl',
+  'patch.diff',
+  'predictions.jsonl',
+  'run.json',
+  'selection.json',
+  'usage.json',
+  'verdicts.jsonl',
+];
 const TESTS = [calcTest('sum', 'add(2, 3) == 5'), calcTest('negative', 'add(-2, 3) == 1'), calcTest('always', 'True')];
 const NO_ENGINE = { DOCKER_HOST: 'tcp://127.0.0.1:1' };
 const cli = new CommandLine();

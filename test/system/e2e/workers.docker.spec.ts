@@ -149,7 +149,7 @@ describe('two workers on one PostgreSQL', () => {
       const pid = Number(owner.split('/')[1]);
       const victim = workers.find((worker) => (worker.pid === pid) === (which === 'the process whose run it is'));
       // It is in the middle of something: one that has a container of the agent's open is.
-      expect(containersOf(victim?.pid).length).toBeGreaterThan(0);
+      await until(() => Promise.resolve(containersOf(victim?.pid).length > 0 ? true : null));
       const seq = (await store.runs.events(id, 0)).at(-1)?.seq ?? 0;
       victim?.kill('SIGKILL');
       const living = workers.find((worker) => worker !== victim);
