@@ -207,7 +207,9 @@ export const Settings = z.object({
     .default(0.5)
     .describe('Probability that YES and NO must have together; below it the judge abstains.'),
   BESTK_EF_PREFILL: Switch.describe('Begin the answer for the judge, if the server can continue it.'),
-  BESTK_EF_SECOND_OPINION: Switch.describe('Ask every question again without the agent’s thoughts, and store both answers.'),
+  BESTK_EF_SECOND_OPINION: Switch.describe(
+    'Ask every question again without the agent’s thoughts, and store both answers.',
+  ),
   BESTK_EF_CRITERIA: z.string().min(1).optional().describe('File with the criteria of `ef:rubric`.'),
   BESTK_TEST_MODEL: z
     .string()
