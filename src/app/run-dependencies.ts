@@ -1,6 +1,6 @@
+import { pause } from '../core/async/retry.js';
 import { FairSemaphore } from '../core/async/semaphore.js';
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { BudgetedLlmClient } from '../models/budgeted-llm-client.js';
 import { GptTokenizer } from '../models/gpt-tokenizer.js';
 import { endpointName } from '../models/llm-clients.js';
@@ -193,10 +193,6 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
 
 function newNonce(): string {
   return randomBytes(NONCE_BYTES).toString('hex');
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal });
 }
 
 /** Agents that were trained in R2E-Gym's scaffold, whose calls are tags in the text. */

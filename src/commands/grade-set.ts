@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import pLimit from 'p-limit';
+import { pause } from '../core/async/retry.js';
 import { BadInputError, UnavailableError } from '../core/errors/errors.js';
 import type { Candidate } from '../core/run/candidate.js';
 import type { Issue } from '../core/run/issue.js';
@@ -80,8 +80,4 @@ async function gradeOne(
 function progressLine({ instance_id, candidate_id, resolved, reason, seconds }: CandidateGrade, many: boolean): string {
   const who = many ? `${instance_id} ${candidate_id}` : candidate_id;
   return visibleLine(`${who}: ${resolved ? 'resolved' : 'not resolved'}, ${reason} (${seconds} s)`);
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal });
 }

@@ -1,28 +1,23 @@
 import type { Command } from 'commander';
 import { BadInputError, EXIT } from '../core/errors/errors.js';
-import { readIssues } from '../io/datasets/issues.js';
 import { readAllCandidates } from '../io/inputs/candidates.js';
 import type { Graded } from '../grading/grade-candidates.js';
-import { hiddenTestsOf, readAnswers, withScripts } from '../grading/hidden-tests.js';
+import { hiddenTests, readAnswers } from '../grading/hidden-tests.js';
 import { testCommand } from '../grading/test-command.js';
 import { GradeFiles, gradeSummary, type GradedInstance, gradesOfSet } from '../reports/grade-files.js';
 import { printJson, printText } from './answer.js';
 import type { OpenApp } from './app.js';
 import { type Gradable, gradeSet } from './grade-set.js';
 import { seconds } from './options.js';
-import { parallelOption, withIssueOptions } from './run-options.js';
+import { givenIssues, type IssueOptions, parallelOption, withIssueOptions } from './run-options.js';
 
-interface GradeOptions {
-  readonly issue: string;
-  readonly split?: string;
+interface GradeOptions extends IssueOptions {
   readonly candidates: string;
   readonly hiddenTests: string;
   readonly out: string;
   readonly timeLimitS: number;
   readonly testCommand?: string;
   readonly runScripts?: string;
-  readonly image: readonly string[];
-  readonly instance: readonly string[];
   readonly parallel: number;
   readonly json?: true;
 }
@@ -70,43 +65,35 @@ async function grade(options: GradeOptions, openApp: OpenApp): Promise<number> {
   const set = await gradeSet(await openApp(), gradable, { parallel, command, timeLimitS, book: files });
   await files.close(set);
   const [only, ...others] = set;
-  if (only === undefined || others.length > 0) {
-    if (options.json === true) printJson({ ...gradesOfSet(set), out: options.out });
-    else printText(gradeSummary(set, options.out));
-  } else if (options.json === true) printJson(documentOf(only, options.out));
+  const isOne = only !== undefined && others.length === 0;
+  if (options.json === true) printJson({ ...(isOne ? documentOf(only) : gradesOfSet(set)), out: options.out });
   else printText(gradeSummary(set, options.out));
   return set.every(({ graded }) => graded.ungraded.length === 0) ? EXIT.done : EXIT.unavailable;
 }
 
 /** @throws BadInputError when nothing can be graded, or the tests of an issue cannot be read */
 async function readGradable(options: GradeOptions): Promise<readonly Gradable[]> {
-  const instances = options.instance.length === 0 ? undefined : options.instance;
-  const issues = await readIssues(options.issue, { instances, image: options.image, split: options.split });
+  const issues = await givenIssues(options);
   const ids = issues.map(({ instance_id }) => instance_id);
   const candidates = await readAllCandidates(options.candidates, ids);
   const answers = await readAnswers(options.hiddenTests, new Set(ids));
   const gradable: Gradable[] = [];
   for (const issue of issues) {
     const { instance_id } = issue;
-    const [own, row] = [candidates.get(instance_id), answers.get(instance_id)?.tests ?? null];
+    const own = candidates.get(instance_id);
     if (own === undefined) continue;
-    if (row === null) {
+    const tests = await hiddenTests(answers, instance_id, options.runScripts);
+    if (tests === null) {
       throw new BadInputError(`holds no hidden tests of instance "${instance_id}".`, { file: options.hiddenTests });
     }
-    const tests = hiddenTestsOf(row);
-    const { runScripts } = options;
-    gradable.push({
-      issue,
-      candidates: own,
-      tests: runScripts === undefined ? tests : await withScripts(tests, runScripts, instance_id),
-    });
+    gradable.push({ issue, candidates: own, tests });
   }
   // A wrong command is told before anything is run.
   for (const { tests } of gradable) testCommand(tests, options.testCommand ?? null);
   return gradable;
 }
 
-function documentOf({ instance_id, graded }: GradedInstance, out: string): Record<string, unknown> {
+function documentOf({ instance_id, graded }: GradedInstance): Record<string, unknown> {
   const { grades, ungraded, leftOut }: Graded = graded;
   return {
     instance_id,
@@ -118,6 +105,5 @@ function documentOf({ instance_id, graded }: GradedInstance, out: string): Recor
     })),
     ungraded,
     left_out: leftOut,
-    out,
   };
 }

@@ -3,11 +3,12 @@ import type { z } from 'zod';
 import { findPreset, parsePreset } from '../../verifiers/hybrid/presets.js';
 import { BadInputError } from '../core/errors/errors.js';
 import type { GeneratedTest } from '../core/run/generated-test.js';
+import type { Issue } from '../core/run/issue.js';
 import { DEFAULT_PRESET, type GivenRule, RunRequest } from '../core/run/run-request.js';
 import { Calibration, Combiner } from '../core/run/fitted.js';
 import { readYaml } from '../io/inputs/yaml.js';
 import { readAllTests } from '../io/inputs/candidates.js';
-import { type LabelsByInstance, readAllLabels } from '../reports/labels.js';
+import { readIssues } from '../io/datasets/issues.js';
 import { presetsForRuns } from '../runs/rescore-run.js';
 import { collected, count } from './options.js';
 
@@ -19,13 +20,17 @@ export interface RuleOptions {
   readonly minConfidence?: number;
 }
 
-export interface RunOptions extends RuleOptions {
+/** Which issues a command is about. */
+export interface IssueOptions {
   readonly issue: string;
   readonly split?: string;
-  readonly tests?: string;
-  readonly labels?: string;
   readonly image: readonly string[];
   readonly instance: readonly string[];
+}
+
+export interface RunOptions extends RuleOptions, IssueOptions {
+  readonly tests?: string;
+  readonly labels?: string;
   readonly verifiers?: string;
   readonly parallel: number;
 }
@@ -43,7 +48,6 @@ export function withRunOptions(command: Command): Command {
   return withRuleOptions(command);
 }
 
-/** Which issues a command is about. */
 export function withIssueOptions(command: Command): Command {
   return command
     .requiredOption('--issue <path>', 'the issue, or a data set of many (bestk datasets show says which are read)')
@@ -119,15 +123,15 @@ export function runRequest(asked: unknown): RunRequest {
   throw new BadInputError(problem?.message ?? 'is not a valid request', { field: problem?.path.join('.') ?? '' });
 }
 
+/** @throws BadInputError naming file, line and field */
+export function givenIssues({ issue, instance, image, split }: IssueOptions): Promise<readonly Issue[]> {
+  return readIssues(issue, { instances: instance.length === 0 ? undefined : instance, image, split });
+}
+
 /** The saved tests of some instances; null = none were named. @throws BadInputError when there is none for any of them */
 export async function givenTests(
   file: string | undefined,
   instances: readonly string[],
 ): Promise<ReadonlyMap<string, GeneratedTest[]> | null> {
   return file === undefined ? null : readAllTests(file, instances);
-}
-
-/** Read at once, so that a wrong file is told before the work; shown after it. @throws BadInputError */
-export async function givenLabels(file: string | undefined): Promise<LabelsByInstance | null> {
-  return file === undefined ? null : readAllLabels(file);
 }

@@ -2,14 +2,16 @@ import pLimit from 'p-limit';
 import { contentKey } from '../core/fingerprint.js';
 import { BadInputError, BestkError, EXIT, InterruptedError } from '../core/errors/errors.js';
 import type { RunRequest } from '../core/run/run-request.js';
-import type { Usage } from '../core/run/run-result.js';
-import type { LabelsByInstance } from '../reports/labels.js';
+import { tokensOf } from '../core/run/run-result.js';
+import { type LabelsByInstance, labelsOf, readAllLabels } from '../reports/labels.js';
 import { visibleLine } from '../core/visible.js';
+import { selectSummary } from '../reports/selection-table.js';
 import { SetFiles } from '../reports/set-files.js';
+import { writeRun } from '../reports/write-run.js';
 import { poolOfRun } from '../runs/entries.js';
 import { printJson, printProgress, printText } from './answer.js';
-import type { App } from './app.js';
-import { runOne, untilInterrupted } from './run-to-end.js';
+import type { App, OpenApp } from './app.js';
+import { runOne, runToEnd, untilInterrupted } from './run-to-end.js';
 
 /** One instance of a set. */
 export interface SetItem {
@@ -71,6 +73,42 @@ export async function runSet(app: App, items: readonly SetItem[], options: SetOp
   return told;
 }
 
+export interface RequestOptions {
+  readonly command: string;
+  readonly out: string;
+  /** Of many instances, those under way at once. */
+  readonly parallel: number;
+  /** File of labels, shown beside the selection. */
+  readonly labels?: string;
+  readonly json?: boolean;
+}
+
+/**
+ * One run with its report in `out`, several as a set; prints what came of it. @returns the exit code
+ * @throws the run's own failure, InterruptedError, BadInputError for the labels before anything is run
+ */
+export async function runRequests(
+  openApp: OpenApp,
+  requests: readonly RunRequest[],
+  { command, out, parallel, labels: file, json = false }: RequestOptions,
+): Promise<number> {
+  const labels = file === undefined ? null : await readAllLabels(file);
+  const [request, ...others] = requests;
+  if (request === undefined || others.length > 0) {
+    const items = requests.map((each) => ({ instance_id: each.issue.instance_id, request: () => each }));
+    const set = { command, out, parallel, labels: () => Promise.resolve(labels) };
+    return tellSet(await runSet(await openApp(), items, set), out, json);
+  }
+  const shown = labels === null ? null : labelsOf(labels, request.issue.instance_id, file ?? '');
+  const finished = await runToEnd(await openApp(), `${command}:${contentKey(request)}`, request);
+  await writeRun(out, finished);
+  const { selection, statistics, usage, sampling } = finished.result;
+  const sampled = sampling === null ? {} : { sampling };
+  if (json) printJson({ ...selection, statistics, ...sampled, usage, out });
+  else printText(selectSummary(finished.result, shown, out));
+  return selection.candidate_id === null ? EXIT.noPatch : EXIT.done;
+}
+
 /** Prints what became of a set. @returns the exit code */
 export function tellSet(told: SetTold, out: string, json: boolean, also: object = {}): number {
   const { instances, done, without, skipped, failed, not_begun } = told;
@@ -124,14 +162,9 @@ async function runToFolder({ app, item, options, files, told }: Work, signal: Ab
   const { selection, usage } = run.result;
   told.done += 1;
   told.without += Number(selection.candidate_id === null);
-  told.spent.tokens += tokensOf(usage);
+  told.spent.tokens += tokensOf(usage.models);
   told.spent.usd += usage.cost_usd ?? 0;
   return selection.candidate_id;
-}
-
-/** Input and output, paid now or earlier. */
-function tokensOf({ models }: Usage): number {
-  return models.reduce((sum, { input_tokens, output_tokens }) => sum + input_tokens + output_tokens, 0);
 }
 
 function position({ instances, done, skipped, failed }: SetTold): string {

@@ -1,16 +1,10 @@
 import type { Command } from 'commander';
-import { contentKey } from '../core/fingerprint.js';
-import { EXIT } from '../core/errors/errors.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import { readAllCandidates } from '../io/inputs/candidates.js';
-import { readIssues } from '../io/datasets/issues.js';
-import { labelsOf } from '../reports/labels.js';
-import { selectSummary } from '../reports/selection-table.js';
-import { prepareFolder, writeRun } from '../reports/write-run.js';
-import { printJson, printText } from './answer.js';
+import { prepareFolder } from '../reports/write-run.js';
 import type { OpenApp } from './app.js';
 import {
-  givenLabels,
+  givenIssues,
   givenTests,
   readRule,
   type RunOptions,
@@ -18,8 +12,7 @@ import {
   verifierNames,
   withRunOptions,
 } from './run-options.js';
-import { runSet, tellSet } from './run-set.js';
-import { runToEnd } from './run-to-end.js';
+import { runRequests } from './run-set.js';
 
 interface SelectOptions extends RunOptions {
   readonly candidates: string;
@@ -55,28 +48,13 @@ export function registerSelect(program: Command, openApp: OpenApp): void {
 
 async function select(options: SelectOptions, openApp: OpenApp): Promise<number> {
   const requests = await readRequests(options);
-  const { out } = options;
-  await prepareFolder(out);
-  const labels = await givenLabels(options.labels);
-  const [request, ...others] = requests;
-  if (request !== undefined && others.length === 0) {
-    const shown = labels === null ? null : labelsOf(labels, request.issue.instance_id, options.labels ?? '');
-    const finished = await runToEnd(await openApp(), `select:${contentKey(request)}`, request);
-    await writeRun(out, finished);
-    const { selection, statistics, usage } = finished.result;
-    if (options.json === true) printJson({ ...selection, statistics, usage, out });
-    else printText(selectSummary(finished.result, shown, out));
-    return selection.candidate_id === null ? EXIT.noPatch : EXIT.done;
-  }
-  const items = requests.map((each) => ({ instance_id: each.issue.instance_id, request: () => each }));
-  const set = { command: 'select', out, parallel: options.parallel, labels: () => Promise.resolve(labels) };
-  return tellSet(await runSet(await openApp(), items, set), out, options.json === true);
+  await prepareFolder(options.out);
+  return runRequests(openApp, requests, { ...options, command: 'select' });
 }
 
 async function readRequests(options: SelectOptions): Promise<readonly RunRequest[]> {
   const rule = await readRule(options);
-  const instances = options.instance.length === 0 ? undefined : options.instance;
-  const issues = await readIssues(options.issue, { instances, image: options.image, split: options.split });
+  const issues = await givenIssues(options);
   const ids = issues.map(({ instance_id }) => instance_id);
   const candidates = await readAllCandidates(options.candidates, ids);
   const tests = await givenTests(options.tests, ids);

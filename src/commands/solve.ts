@@ -1,18 +1,14 @@
 import type { Command } from 'commander';
 import { BadInputError, EXIT } from '../core/errors/errors.js';
-import { contentKey } from '../core/fingerprint.js';
 import type { RunRequest } from '../core/run/run-request.js';
-import { readIssues } from '../io/datasets/issues.js';
 import { checkRequest, estimate } from '../runs/check-request.js';
-import { labelsOf } from '../reports/labels.js';
-import { selectSummary } from '../reports/selection-table.js';
-import { prepareFolder, writeRun } from '../reports/write-run.js';
+import { prepareFolder } from '../reports/write-run.js';
 import { printJson, printText } from './answer.js';
 import type { App, OpenApp } from './app.js';
 import { count, positive, wholeNumber } from './options.js';
 import { estimateLine } from './progress.js';
 import {
-  givenLabels,
+  givenIssues,
   givenTests,
   readRule,
   type RunOptions,
@@ -20,8 +16,7 @@ import {
   verifierNames,
   withRunOptions,
 } from './run-options.js';
-import { runSet, tellSet } from './run-set.js';
-import { runToEnd } from './run-to-end.js';
+import { runRequests } from './run-set.js';
 
 interface SolveOptions extends RunOptions {
   readonly k: number;
@@ -78,20 +73,7 @@ async function solve(options: SolveOptions, openApp: OpenApp): Promise<number> {
   const { out } = options;
   if (out === undefined) throw new BadInputError('is missing: name a folder for the report.', { field: '--out' });
   await prepareFolder(out);
-  const labels = await givenLabels(options.labels);
-  const [request, ...others] = requests;
-  if (request !== undefined && others.length === 0) {
-    const shown = labels === null ? null : labelsOf(labels, request.issue.instance_id, options.labels ?? '');
-    const finished = await runToEnd(await openApp(), `solve:${contentKey(request)}`, request);
-    await writeRun(out, finished);
-    const { selection, statistics, usage, sampling } = finished.result;
-    if (options.json === true) printJson({ ...selection, statistics, sampling, usage, out });
-    else printText(selectSummary(finished.result, shown, out));
-    return selection.candidate_id === null ? EXIT.noPatch : EXIT.done;
-  }
-  const items = requests.map((each) => ({ instance_id: each.issue.instance_id, request: () => each }));
-  const set = { command: 'solve', out, parallel: options.parallel, labels: () => Promise.resolve(labels) };
-  return tellSet(await runSet(await openApp(), items, set), out, options.json === true);
+  return runRequests(openApp, requests, { ...options, out, command: 'solve' });
 }
 
 async function tellEstimate(app: App, requests: readonly RunRequest[], asJson: boolean): Promise<number> {
@@ -117,8 +99,7 @@ async function tellEstimate(app: App, requests: readonly RunRequest[], asJson: b
 
 async function readRequests(options: SolveOptions): Promise<readonly RunRequest[]> {
   const rule = await readRule(options);
-  const instances = options.instance.length === 0 ? undefined : options.instance;
-  const issues = await readIssues(options.issue, { instances, image: options.image, split: options.split });
+  const issues = await givenIssues(options);
   const tests = await givenTests(
     options.tests,
     issues.map(({ instance_id }) => instance_id),

@@ -1,10 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BadInputError } from '../core/errors/errors.js';
 import { type PatchFile, readPatch } from '../core/patch/patch.js';
 import { readSealed } from '../io/datasets/data-set.js';
 import type { HiddenRow, SealedContent } from '../io/datasets/sealed.js';
-import { placeOf } from '../io/records/records.js';
+import { placeOf, readText } from '../io/records/records.js';
 
 /** The tests that decide whether a patch resolves its issue. Never within reach of what samples, verifies or selects. */
 export interface HiddenTests extends HiddenRow {
@@ -14,8 +13,7 @@ export interface HiddenTests extends HiddenRow {
   readonly scripts?: Readonly<Record<string, string>>;
 }
 
-/** @throws BadInputError when the test patch cannot be read, or is missing where the tests are not in the image */
-export function hiddenTestsOf(row: HiddenRow): HiddenTests {
+function hiddenTestsOf(row: HiddenRow): HiddenTests {
   if (row.testPatch === null) {
     if (row.command !== null) return { ...row, files: [] };
     throw new BadInputError('is missing.', { field: 'test_patch' });
@@ -59,26 +57,21 @@ function inPlace(tests: HiddenRow, place: (field: string) => BadInputError['plac
   }
 }
 
-/** Those of one instance. @throws BadInputError as {@link readAnswers}; also when it has none */
-export async function readHiddenTests(file: string, instanceId: string): Promise<HiddenTests> {
-  const tests = (await readAnswers(file, new Set([instanceId]))).get(instanceId)?.tests ?? null;
-  if (tests === null) throw new BadInputError(`holds no hidden tests of instance "${instanceId}".`, { file });
-  return hiddenTestsOf(tests);
+/**
+ * Those of one instance; null when there are none.
+ * @param scripts folder of SWE-bench Pro's run scripts; absent = the rows' own commands
+ * @throws BadInputError as {@link readAnswers}, or when the folder has no scripts for the instance
+ */
+export async function hiddenTests(answers: SealedRows, id: string, scripts?: string): Promise<HiddenTests | null> {
+  const row = answers.get(id)?.tests ?? null;
+  if (row === null) return null;
+  const tests = hiddenTestsOf(row);
+  return scripts === undefined ? tests : withScripts(tests, scripts, id);
 }
 
 const SCRIPTS = ['run_script.sh', 'parser.py'];
 
-/**
- * With the scripts that run an instance's tests, from a folder of SWE-bench Pro's repository.
- * @throws BadInputError when it has none for the instance
- */
-export async function withScripts(tests: HiddenTests, folder: string, instanceId: string): Promise<HiddenTests> {
-  const scripts: Record<string, string> = {};
-  for (const name of SCRIPTS) {
-    const file = join(folder, instanceId, name);
-    scripts[name] = await readFile(file, 'utf8').catch((error: unknown) => {
-      throw new BadInputError(`cannot be read: ${(error as Error).message}`, { file });
-    });
-  }
-  return { ...tests, scripts };
+async function withScripts(tests: HiddenTests, folder: string, instanceId: string): Promise<HiddenTests> {
+  const scripts = SCRIPTS.map(async (name) => [name, await readText(join(folder, instanceId, name))] as const);
+  return { ...tests, scripts: Object.fromEntries(await Promise.all(scripts)) };
 }

@@ -1,4 +1,5 @@
 import { BadInputError } from '../core/errors/errors.js';
+import { quoted, withTestFiles } from '../core/shell.js';
 import type { LogFormat } from '../io/datasets/sealed.js';
 import { logFormatOf } from '../io/datasets/swe-bench-sets.js';
 import type { HiddenTests } from './hidden-tests.js';
@@ -61,10 +62,8 @@ export function testCommand(tests: HiddenTests, given: string | null): TestComma
       'Pass --test-command with the tests to run and no {files} or {modules}.',
     );
   }
-  const line = template
-    .replaceAll('{files}', () => runnable.map(quoted).join(' '))
+  const line = withTestFiles(template, runnable)
     .replaceAll('{folders}', () => [...new Set(runnable.map(folderOf))].map(quoted).join(' '))
-    .replaceAll('{modules}', () => runnable.map(moduleOf).map(quoted).join(' '))
     .replaceAll('{scripts}', () => SCRIPTS);
   const scripts = Object.entries(scriptsOf(tests, template)).map(([name, text]) => [`${SCRIPTS}/${name}`, text]);
   const format = (given === null ? tests.log : null) ?? logFormatOf(template) ?? tests.log ?? 'pytest';
@@ -131,15 +130,4 @@ function isTest(path: string): boolean {
 
 function folderOf(path: string): string {
   return path.includes('/') ? `./${path.slice(0, path.lastIndexOf('/'))}` : '.';
-}
-
-function moduleOf(path: string): string {
-  return path
-    .replace(/^tests\//, '')
-    .replace(/\.py$/, '')
-    .replaceAll('/', '.');
-}
-
-function quoted(word: string): string {
-  return `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }

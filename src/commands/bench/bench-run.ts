@@ -6,13 +6,7 @@ import type { Candidate } from '../../core/run/candidate.js';
 import type { RunRequest } from '../../core/run/run-request.js';
 import { visibleLine } from '../../core/visible.js';
 import type { GradeBook } from '../../grading/grade-candidates.js';
-import {
-  type HiddenTests,
-  hiddenTestsOf,
-  readAnswers,
-  type SealedRows,
-  withScripts,
-} from '../../grading/hidden-tests.js';
+import { hiddenTests, readAnswers, type SealedRows } from '../../grading/hidden-tests.js';
 import { type DataSetInstance, readDataSet } from '../../io/datasets/data-set.js';
 import { filtered } from '../../io/datasets/filter.js';
 import { imageTemplates } from '../../io/datasets/images.js';
@@ -258,18 +252,10 @@ async function gradableOf(
   }
   const all = instances.map(async ({ issue }) => {
     const own = candidates.get(issue.instance_id) ?? [];
-    const tests = await testsOf(answers, issue.instance_id, scripts);
+    const tests = await hiddenTests(answers, issue.instance_id, scripts);
     return tests === null || own.length === 0 ? [] : [{ issue, candidates: own, tests }];
   });
   return (await Promise.all(all)).flat();
-}
-
-/** Null when an instance has none. */
-async function testsOf(answers: SealedRows, id: string, scripts: string | undefined): Promise<HiddenTests | null> {
-  const row = answers.get(id)?.tests ?? null;
-  if (row === null) return null;
-  const tests = hiddenTestsOf(row);
-  return scripts === undefined ? tests : withScripts(tests, scripts, id);
 }
 
 /** What is wrong with an instance of a data set. */
@@ -294,7 +280,7 @@ export async function checkGold(
   const gradable: Gradable[] = [];
   for (const { issue } of instances) {
     const { instance_id } = issue;
-    const tests = await testsOf(answers, instance_id, scripts);
+    const tests = await hiddenTests(answers, instance_id, scripts);
     const gold = answers.get(instance_id)?.gold ?? null;
     if (tests === null || gold === null) {
       wrong.push({ instance_id, reason: `has no ${tests === null ? 'hidden tests' : 'gold patch'}` });

@@ -30,6 +30,11 @@ export const Usage = z.object({
 });
 export type Usage = z.infer<typeof Usage>;
 
+/** Input and output together, of answers paid now or earlier. */
+export function tokensOf(models: readonly ModelUsage[]): number {
+  return models.reduce((sum, { input_tokens, output_tokens }) => sum + input_tokens + output_tokens, 0);
+}
+
 /** The agent of a run: its limits by their names in `src/agent/agent-limits.ts`. */
 export const AgentDescription = z.object({
   model: z.string(),

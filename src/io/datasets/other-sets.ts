@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Issue, repositoryOf } from '../../core/run/issue.js';
 import { BadInputError } from '../../core/errors/errors.js';
+import { quoted } from '../../core/shell.js';
 import { placeOf } from '../records/records.js';
 import type { HiddenRow } from './sealed.js';
 import { fields, MaybeText, Names, type SetReader, unpackedJson } from './set-reader.js';
@@ -87,9 +88,8 @@ export const sweBenchPro: SetReader = {
     const { repo, patch, test_patch, selected_test_files_to_run: selected, ...names } = fields(ProAnswer, row);
     const failToPass = names.fail_to_pass ?? names.FAIL_TO_PASS ?? [];
     const passToPass = names.pass_to_pass ?? names.PASS_TO_PASS ?? [];
-    const files = `'${selected.join(',').replaceAll("'", String.raw`'\''`)}'`;
     const command = [
-      `bash {scripts}/run_script.sh ${files} >{scripts}/out.log 2>{scripts}/err.log; ended=$?`,
+      `bash {scripts}/run_script.sh ${quoted(selected.join(','))} >{scripts}/out.log 2>{scripts}/err.log; ended=$?`,
       'python3 {scripts}/parser.py {scripts}/out.log {scripts}/err.log {scripts}/results.json',
       'echo; cat {scripts}/results.json; exit $ended',
     ].join('\n');

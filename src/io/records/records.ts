@@ -1,4 +1,5 @@
 import { createReadStream, type ReadStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import type { z } from 'zod';
 import { BadInputError, type InputPlace } from '../../core/errors/errors.js';
 import { flawOf, type Line, parseError, tryParse } from './raw-lines.js';
@@ -118,6 +119,13 @@ async function* chunksOf(file: string): AsyncGenerator<Buffer> {
     };
     throw new BadInputError(reasons[code ?? ''] ?? `cannot be read: ${message}`, { file });
   }
+}
+
+/** A small file of ours as it is. @throws BadInputError naming it */
+export async function readText(file: string): Promise<string> {
+  return readFile(file, 'utf8').catch((error: unknown) => {
+    throw new BadInputError(`cannot be read: ${(error as Error).message}`, { file });
+  });
 }
 
 /** Where a field of a record stands. */

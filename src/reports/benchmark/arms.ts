@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { z } from 'zod';
+import { tokensOf } from '../../core/run/run-result.js';
 import { Selection } from '../../core/run/selection.js';
 import { readRecords } from '../../io/records/records.js';
 import { type Interval, wilson } from '../../statistics/intervals/binomial.js';
@@ -103,7 +104,7 @@ async function outcomeOf(
     executions: matrix.split('\n').filter((line) => line !== '').length,
     graded: known.length,
     right_candidates: known.filter(Boolean).length,
-    tokens: usage.models.reduce((sum, { input_tokens, output_tokens }) => sum + input_tokens + output_tokens, 0),
+    tokens: tokensOf(usage.models),
     usd: usage.cost_usd,
   };
 }

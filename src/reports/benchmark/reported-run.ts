@@ -1,7 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { BadInputError } from '../../core/errors/errors.js';
+import { readText } from '../../io/records/records.js';
 import { Admission } from '../../core/run/verifier.js';
 import { Provenance, RunStatistics, Sampling, Usage } from '../../core/run/run-result.js';
 import { TestQuality } from '../../core/run/generated-test.js';
@@ -53,9 +53,9 @@ export function poolOf({ request, entries, authors }: ReportedRun): PoolInput {
 /** @throws BadInputError naming file, line and field when a file is missing, damaged or of an older version */
 export async function readReportedRun(folder: string): Promise<ReportedRun> {
   const file = join(folder, 'run.json');
-  const run = parsed(RunFile, await text(file), { file });
+  const run = parsed(RunFile, await readText(file), { file });
   const verdictFile = join(folder, 'verdicts.jsonl');
-  const verdicts = (await text(verdictFile)).split('\n').flatMap((line, index) => {
+  const verdicts = (await readText(verdictFile)).split('\n').flatMap((line, index) => {
     return line === '' ? [] : [parsed(VerdictLine, line, { file: verdictFile, line: index + 1 })];
   });
   const { test_authors, ...rest } = run;
@@ -75,10 +75,4 @@ function parsed<T>(schema: z.ZodType<T>, content: string, place: { readonly file
   const [problem] = result.error.issues;
   const field = problem?.path.join('.') ?? '';
   throw new BadInputError(`is damaged or of another version: ${problem?.message ?? ''}.`, { ...place, field }, again);
-}
-
-async function text(file: string): Promise<string> {
-  return readFile(file, 'utf8').catch((error: unknown) => {
-    throw new BadInputError(`cannot be read: ${(error as Error).message}`, { file });
-  });
 }

@@ -1,4 +1,4 @@
-import type { ModelUsage } from '../../core/run/run-result.js';
+import { type ModelUsage, tokensOf } from '../../core/run/run-result.js';
 import type { ReportedRun } from './reported-run.js';
 
 /** Work that grows with the number of candidates; everything else is done once an issue. */
@@ -40,7 +40,7 @@ export function spendingOf(runs: readonly ReportedRun[]): Spending {
     stages: [...stages].sort(([a], [b]) => (a < b ? -1 : 1)).map(([stage, seconds]) => ({ stage, seconds })),
     cost_usd: cost,
     runs_with_cost: priced.length,
-    tokens_per_issue: runs.length === 0 ? 0 : total(all) / runs.length,
+    tokens_per_issue: runs.length === 0 ? 0 : tokensOf(all) / runs.length,
     tokens,
     usd: cost === null ? null : shareOut(cost / priced.length, tokens, meanK(runs)),
   };
@@ -62,10 +62,6 @@ function keyOf({ purpose, model }: ModelUsage): string {
   return JSON.stringify([purpose, model]);
 }
 
-function total(models: readonly ModelUsage[]): number {
-  return models.reduce((sum, { input_tokens, output_tokens }) => sum + input_tokens + output_tokens, 0);
-}
-
 function meanK(runs: readonly ReportedRun[]): number {
   const candidates = runs.reduce((sum, { entries }) => sum + entries.length, 0);
   return runs.length === 0 || candidates === 0 ? 1 : candidates / runs.length;
@@ -73,8 +69,8 @@ function meanK(runs: readonly ReportedRun[]): number {
 
 function perIssue(runs: readonly ReportedRun[], models: readonly ModelUsage[]): Spending['tokens'] {
   const issues = Math.max(1, runs.length);
-  const growing = total(models.filter(({ purpose }) => BY_CANDIDATE.has(purpose)));
-  return { once: (total(models) - growing) / issues, per_candidate: growing / issues / meanK(runs) };
+  const growing = tokensOf(models.filter(({ purpose }) => BY_CANDIDATE.has(purpose)));
+  return { once: (tokensOf(models) - growing) / issues, per_candidate: growing / issues / meanK(runs) };
 }
 
 /** Money is known by run only; it is taken to go with the tokens. */

@@ -1,10 +1,10 @@
 import { existsSync, readdirSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { Candidate } from '../../core/run/candidate.js';
 import { Cell } from '../../core/run/cell.js';
 import { BadInputError } from '../../core/errors/errors.js';
+import { readText } from '../../io/records/records.js';
 import { Selection } from '../../core/run/selection.js';
 import { Verdict } from '../../core/run/verdict.js';
 import { ImportedFolder } from '../../io/saved-runs/imported-folder.js';
@@ -81,11 +81,11 @@ async function* ofImport(folder: string): AsyncGenerator<ExportedInstance> {
 }
 
 async function document<T>(file: string, schema: z.ZodType<T>): Promise<T> {
-  return parsed(file, undefined, await text(file), schema);
+  return parsed(file, undefined, await readText(file), schema);
 }
 
 async function rows<T>(file: string, schema: z.ZodType<T>): Promise<T[]> {
-  const lines = (await text(file)).split('\n');
+  const lines = (await readText(file)).split('\n');
   return lines.flatMap((line, index) => (line === '' ? [] : [parsed(file, index + 1, line, schema)]));
 }
 
@@ -95,10 +95,4 @@ function parsed<T>(file: string, line: number | undefined, content: string, sche
   } catch {
     throw new BadInputError('is damaged or of another version.', { file, line }, 'Run the command that made it again.');
   }
-}
-
-async function text(file: string): Promise<string> {
-  return readFile(file, 'utf8').catch((error: unknown) => {
-    throw new BadInputError(`cannot be read: ${(error as Error).message}`, { file });
-  });
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Candidate } from '../../../src/core/run/candidate.js';
 import { gradeCandidates, type CandidateGrade, type Graded } from '../../../src/grading/grade-candidates.js';
 import type { Grade } from '../../../src/grading/grade.js';
-import { readHiddenTests } from '../../../src/grading/hidden-tests.js';
+import { hiddenTests, type HiddenTests, readAnswers } from '../../../src/grading/hidden-tests.js';
 import { testCommand } from '../../../src/grading/test-command.js';
 import type { ExecOutcome, ExecRequest } from '../../../src/ports/sandbox.js';
 import { exited, FakeSandbox, type FakeSessionView } from '../../fakes/fake-sandbox.js';
@@ -46,10 +46,13 @@ export const ROW = {
 
 const folder = mkdtempSync(join(tmpdir(), 'bestk-grading-'));
 
-export function hiddenTestsFile(...rows: readonly unknown[]): string {
+/** Those of the calculator, read from a file with these rows. */
+export async function hiddenTestsIn(...rows: readonly unknown[]): Promise<HiddenTests> {
   const path = join(folder, `${Math.random().toString(36).slice(2)}.jsonl`);
   writeFileSync(path, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
-  return path;
+  const tests = await hiddenTests(await readAnswers(path, new Set([CALCULATOR])), CALCULATOR);
+  if (tests === null) throw new Error(`no row of ${CALCULATOR}`);
+  return tests;
 }
 
 /** What pytest would print with `-rA`, and the exit code that goes with it. */
@@ -89,7 +92,7 @@ export class GradingWorld {
     { row = ROW, command = null, known = () => null }: GradeRequest = {},
     signal = new AbortController().signal,
   ): Promise<Graded> {
-    const tests = await readHiddenTests(hiddenTestsFile(row), CALCULATOR);
+    const tests = await hiddenTestsIn(row);
     const bench = {
       sandbox: this.sandbox,
       imageId: 'sha256:1',

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Environment } from '../../../src/core/run/issue.js';
+import { withTestFiles } from '../../../src/core/shell.js';
 import type { ExecRequest, SandboxSession } from '../../../src/ports/sandbox.js';
 import { logTail } from '../drivers/environment.js';
 import { PYTHON_SITE_CUSTOMIZE, PYTHON_TEST_PROBE } from '../drivers/python-test-probe.js';
@@ -81,7 +82,12 @@ export async function runRegression(
   const ended = await session.exec(
     inInstanceEnvironment({
       ...user,
-      argv: ['sh', '-c', `export PYTHONPATH="$0\${PYTHONPATH:+:$PYTHONPATH}"; ${commandLine(environment)}`, directory],
+      argv: [
+        'sh',
+        '-c',
+        `export PYTHONPATH="$0\${PYTHONPATH:+:$PYTHONPATH}"; ${withTestFiles(environment.regression_command, environment.regression_files)}`,
+        directory,
+      ],
       cwd: environment.workdir,
       env: { BESTK_PROBE: `${record}|${key}`, PYTEST_PLUGINS: 'bestk_probe' },
       deadlineS: environment.test_timeout_s,
@@ -130,25 +136,6 @@ async function reportFile(
   if (path === null) return null;
   const bytes = await session.readFile(path.startsWith('/') ? path : `${workdir}/${path}`, LARGEST_RECORD + 1, signal);
   return bytes === null || bytes.length > LARGEST_RECORD ? '' : new TextDecoder().decode(bytes);
-}
-
-function commandLine(environment: Environment & { readonly regression_command: string }): string {
-  const files = environment.regression_files;
-  return environment.regression_command
-    .replaceAll('{files}', () => files.map(quoted).join(' '))
-    .replaceAll('{modules}', () => files.map((file) => quoted(moduleLabel(file))).join(' '));
-}
-
-function quoted(word: string): string {
-  return `'${word.replaceAll("'", String.raw`'\''`)}'`;
-}
-
-/** A test file as Django's runner names it: `tests/forms_tests/tests/test_formsets.py` is `forms_tests.tests.test_formsets`. */
-function moduleLabel(file: string): string {
-  return file
-    .replace(/^tests\//, '')
-    .replace(/\.py$/, '')
-    .replaceAll('/', '.');
 }
 
 type Statuses = Pick<RegressionRun, 'passed' | 'failed' | 'skipped' | 'reported' | 'changed' | 'control'>;
