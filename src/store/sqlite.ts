@@ -14,6 +14,8 @@ const BUSY_TIMEOUT_MS = 5_000;
 const PATIENCE_MS = 60_000;
 /** A full disk passes; the driver has waited for locks already, and what else fails on a file stays so. */
 const PASSING = /^SQLITE_(FULL|IOERR)/;
+/** The driver may end a transaction by itself when the disk is full; the roll-back that follows then hides why. */
+const ROLLED_BACK = 'cannot rollback - no transaction is active';
 
 /**
  * The embedded store: one SQLite file that several processes may share. Makes its directory.
@@ -31,6 +33,7 @@ export async function openSqliteStore(path: string, busyTimeoutMs = BUSY_TIMEOUT
 
 function failureOf(error: unknown): StoreFailure {
   const { code, message } = (error ?? {}) as { code?: unknown; message?: string };
+  if (message === ROLLED_BACK) return { detail: 'a transaction was ended, as by a full disk', passing: true };
   return { detail: message ?? String(error), passing: PASSING.test(String(code)) };
 }
 

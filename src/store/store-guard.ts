@@ -18,12 +18,17 @@ export interface StoreGuardOptions {
   readonly patienceMs: number;
 }
 
+/** Failures that are no further apart belong together, unless a call succeeded after failing. */
+const LULL_MS = 30_000;
+
 /**
  * Stands between the store and its driver: tries passing failures again with back-off, and turns what stays into
- * StoreUnavailableError.
+ * StoreUnavailableError. All calls share one patience: those that come when it is used up fail at once, or the calls of one
+ * run would wait one after another.
  */
 export class StoreGuard {
   private closed = false;
+  private failing: { since: number; last: number } | null = null;
 
   constructor(private readonly options: StoreGuardOptions) {}
 
@@ -37,16 +42,26 @@ export class StoreGuard {
     for (let tries = 1; ; tries += 1) {
       if (this.closed) throw new StoreUnavailableError(`${name} is closed`);
       try {
-        return await work();
+        const done = await work();
+        // Reads work on a full disk: only a call that failed shows that the trouble is over.
+        if (tries > 1) this.failing = null;
+        return done;
       } catch (error) {
         const failure = read(error);
         if (failure === null) throw error;
-        const spent = performance.now() - start;
-        const pause = Math.min(backOffMs(tries - 1, null, Math.random), LONGEST_PAUSE_MS);
-        if (!failure.passing || spent + pause > patienceMs) throw given(name, failure, { tries, spent, error });
-        await sleep(pause);
+        const leftMs = failure.passing && patienceMs > 0 ? patienceMs - this.lastingMs() : 0;
+        if (leftMs <= 0) throw given(name, failure, { tries, spent: performance.now() - start, error });
+        await sleep(Math.min(backOffMs(tries - 1, null, Math.random), LONGEST_PAUSE_MS, leftMs));
       }
     }
+  }
+
+  /** For how long the store has been failing. */
+  private lastingMs(): number {
+    const now = performance.now();
+    if (this.failing === null || now - this.failing.last > LULL_MS) this.failing = { since: now, last: now };
+    this.failing.last = now;
+    return now - this.failing.since;
   }
 
   /** Every later call is refused. */

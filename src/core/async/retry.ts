@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UnavailableError } from '../errors/errors.js';
+import { StoreUnavailableError } from '../errors/unavailable.js';
 
 const BASE_MS = 500;
 const CAP_MS = 30_000;
@@ -31,11 +32,12 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
 export const TRIES = 3;
 
 /**
- * How long to wait before infrastructure that failed is tried again; null = the error is final.
+ * How long to wait before infrastructure that failed is tried again; null = the error is final. The store has waited by itself:
+ * work that cannot be kept is not done again and again.
  * @param attempt from 1
  * @param tries 1 where whoever asked tries again
  */
 export function retryAfterMs(error: unknown, attempt: number, tries = TRIES): number | null {
-  const mayPass = error instanceof UnavailableError && error.retryable;
+  const mayPass = error instanceof UnavailableError && error.retryable && !(error instanceof StoreUnavailableError);
   return mayPass && attempt < tries ? BASE_MS * 4 ** (attempt - 1) : null;
 }

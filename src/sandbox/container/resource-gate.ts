@@ -1,9 +1,11 @@
 import { pause } from '../../core/async/retry.js';
-import type { MachineLowError } from '../../core/errors/unavailable.js';
+import { type MachineLowError, StoreUnavailableError } from '../../core/errors/unavailable.js';
 import type { HostResources } from '../../ports/host-resources.js';
 
 /** How long who waits alone waits: nothing of ours will end and make room. */
 const PATIENCE_MS = 300_000;
+/** As long as the store itself waits for room: what is found cannot be kept, and nobody is told. */
+const STORE_PATIENCE_MS = 60_000;
 const LOOK_EVERY_MS = 1_000;
 
 export interface GateOptions {
@@ -12,7 +14,14 @@ export interface GateOptions {
   /** Frees what can be freed. */
   readonly makeRoom?: () => Promise<void>;
   readonly patienceMs?: number;
+  readonly storePatienceMs?: number;
   readonly lookEveryMs?: number;
+}
+
+interface Waited {
+  readonly aloneMs: number;
+  readonly waitedMs: number;
+  readonly longestMs: number;
 }
 
 /** Where a sandbox waits, before it starts, until the machine has room for it. */
@@ -23,10 +32,10 @@ export class ResourceGate {
 
   /**
    * Waits for room, as long as others of ours are open, but no longer than they live.
-   * @throws MachineLowError when none is and no room came, and the signal's reason
+   * @throws MachineLowError when none is and no room came, StoreUnavailableError when the store has none, the signal's reason
    */
   async pass(isBusy: () => boolean, longestMs: number, signal: AbortSignal): Promise<void> {
-    const { patienceMs = PATIENCE_MS, lookEveryMs = LOOK_EVERY_MS } = this.options;
+    const { lookEveryMs = LOOK_EVERY_MS } = this.options;
     const start = performance.now();
     let alone = start;
     for (;;) {
@@ -34,9 +43,17 @@ export class ResourceGate {
       if (low === null) return;
       const now = performance.now();
       if (isBusy()) alone = now;
-      if (now - alone >= patienceMs || now - start >= longestMs) throw low;
+      this.#giveUp(low, { aloneMs: now - alone, waitedMs: now - start, longestMs });
       await pause(lookEveryMs, signal);
     }
+  }
+
+  #giveUp(low: MachineLowError, { aloneMs, waitedMs, longestMs }: Waited): void {
+    const { patienceMs = PATIENCE_MS, storePatienceMs = STORE_PATIENCE_MS } = this.options;
+    if (low.resource === 'store' && waitedMs >= storePatienceMs) {
+      throw new StoreUnavailableError(low.message, { cause: low });
+    }
+    if (aloneMs >= patienceMs || waitedMs >= longestMs) throw low;
   }
 
   async #look(): Promise<MachineLowError | null> {

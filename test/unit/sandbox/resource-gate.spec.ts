@@ -7,7 +7,8 @@ const HOUR_MS = 3_600_000;
 function world(makeRoom?: () => Promise<void>) {
   const room = new GivenResources();
   const warned: string[] = [];
-  const options = { room, warn: (text: string): void => void warned.push(text), patienceMs: 60, lookEveryMs: 5 };
+  const warn = (text: string): void => void warned.push(text);
+  const options = { room, warn, patienceMs: 60, storePatienceMs: 30, lookEveryMs: 5 };
   return { room, warned, gate: new ResourceGate(makeRoom === undefined ? options : { ...options, makeRoom }) };
 }
 
@@ -34,6 +35,16 @@ it('is told why when nothing of ours is open and no room comes', async () => {
   const { gate, room } = world();
   room.free.memory = 0;
   await expect(gate.pass(() => false, HOUR_MS, quiet)).rejects.toMatchObject({ code: 'memory-low', retryable: false });
+});
+
+it('waits for the store no longer than the store does, whatever else is open', async () => {
+  const { gate, room } = world();
+  room.free.store = 0;
+  const refused = {
+    code: 'store-unavailable',
+    message: expect.stringContaining('low on disk for the store') as string,
+  };
+  await expect(gate.pass(() => true, HOUR_MS, quiet)).rejects.toMatchObject(refused);
 });
 
 it('waits no longer than sandboxes live, so that one that waits for another is no dead end', async () => {

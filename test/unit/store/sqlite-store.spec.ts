@@ -98,12 +98,15 @@ describe('openSqliteStore', () => {
     const disk = new SmallDisk(join(folder, 'disk'), 2);
     try {
       const store = await openSqliteStore(join(disk.path, 'store.sqlite'));
+      const { run } = await store.runs.create('key', {});
       disk.fill();
       const written = store.results.put('k', 'cell', 'x'.repeat(500_000));
+      const journalled = store.runs.append(run.id, 'step', 'x'.repeat(500_000));
       await new Promise((resolve) => setTimeout(resolve, 100));
       disk.free();
       await written;
       expect(await store.results.get('k')).toHaveLength(500_000);
+      expect((await journalled).seq).toBe(2);
       await store.close();
     } finally {
       disk.remove();
