@@ -160,6 +160,40 @@ export type DataCard = {
   readonly mean_confidence: number;
 };
 
+export type RewardRequest =
+  | {
+      /** What the model said; its last diff is the patch. */
+      readonly response: string;
+      /** An issue, or a run request without candidates, as an object or as its JSON text. */
+      readonly label: string | Readonly<Record<string, Json>>;
+    }
+  | {
+      /** Each a prompt and its response. */
+      readonly query: readonly string[];
+      /** What each query begins with; a patch in it is not the answer. */
+      readonly prompts?: readonly string[] | null | undefined;
+      readonly labels: readonly (string | Readonly<Record<string, Json>>)[];
+    }
+  | RunRequest;
+
+export type VerifyRequest = {
+  readonly responses_create_params: {};
+  readonly response: {
+    readonly output: readonly { readonly type?: string | null | undefined; readonly content?: Json | undefined }[];
+  };
+  /** What the row of the data set says to verify by. */
+  readonly verifier_metadata: string | Readonly<Record<string, Json>>;
+};
+
+export type CompareRequest = {
+  readonly conversation_history: readonly {}[];
+  readonly response_objs: readonly {
+    readonly output: readonly { readonly type?: string | null | undefined; readonly content?: Json | undefined }[];
+  }[];
+  /** The one free field that NeMo Gym sends along. */
+  readonly principle: string | Readonly<Record<string, Json>>;
+};
+
 export type RunAccepted = { readonly id: string; readonly status: RunStatus };
 
 export type RunPage = {
@@ -523,6 +557,55 @@ export type RescoreAccepted = {
   };
 };
 
+export type Outcome = {
+  readonly candidate_id: string;
+  readonly log_odds: Readonly<Record<string, number>>;
+  readonly flags: readonly string[];
+  readonly run_id: string;
+  readonly instance_id: string;
+  /** P(the patch is right). */
+  readonly reward: number;
+  /** hybrid: verdicts on this patch took part; fallback: only what is known of any patch; none: it cannot be used, so 0 is a fact. */
+  readonly basis: 'hybrid' | 'fallback' | 'none';
+};
+
+export type RewardAnswer =
+  | number
+  | {
+      readonly rewards: readonly number[];
+      /** The rewards again, under the name that OpenRLHF asks for. */
+      readonly scores: readonly number[];
+      readonly outcomes: readonly Outcome[];
+    };
+
+export type VerifyAnswer = {
+  readonly responses_create_params: {};
+  readonly response: {
+    readonly output: readonly { readonly type?: string | null | undefined; readonly content?: Json | undefined }[];
+  };
+  /** What the row of the data set says to verify by. */
+  readonly verifier_metadata: string | Readonly<Record<string, Json>>;
+  /** P(the patch is right). */
+  readonly reward: number;
+  readonly mask_sample: false;
+  readonly outcome: Outcome;
+};
+
+export type CompareAnswer = {
+  readonly rewards: readonly number[];
+  /** Each response beside the next one, by index. */
+  readonly comparison_results: readonly {
+    readonly response_i: number;
+    readonly response_j: number;
+    /** P(the patch is right). */
+    readonly score_1: number;
+    /** P(the patch is right). */
+    readonly score_2: number;
+  }[];
+  readonly metrics: Readonly<Record<string, number>>;
+  readonly outcomes: readonly Outcome[];
+};
+
 export type Audit = {
   readonly entries: readonly {
     readonly action: string;
@@ -883,6 +966,54 @@ export class BestkClient {
       signal: options.signal,
       body,
       type: options.type ?? 'application/x-ndjson',
+    });
+  }
+
+  /** P(right) of patches: a number for one response, and a list with its basis for many. */
+  reward(
+    body: RewardRequest,
+    options: Options & { readonly timeout_s?: number | undefined } = {},
+  ): Promise<RewardAnswer> {
+    return this.json<RewardAnswer>({
+      method: 'POST',
+      path: `/v1/reward`,
+      query: pick(options, ['timeout_s']),
+      headers: pick(options, []),
+      signal: options.signal,
+      body: JSON.stringify(body),
+      type: 'application/json',
+    });
+  }
+
+  /** The same as `/verify` of a resources server of NeMo Gym. */
+  verify(
+    body: VerifyRequest,
+    options: Options & { readonly timeout_s?: number | undefined } = {},
+  ): Promise<VerifyAnswer> {
+    return this.json<VerifyAnswer>({
+      method: 'POST',
+      path: `/verify`,
+      query: pick(options, ['timeout_s']),
+      headers: pick(options, []),
+      signal: options.signal,
+      body: JSON.stringify(body),
+      type: 'application/json',
+    });
+  }
+
+  /** The same as `/compare` of NeMo Gym: the responses to one prompt as one pool. */
+  compare(
+    body: CompareRequest,
+    options: Options & { readonly timeout_s?: number | undefined } = {},
+  ): Promise<CompareAnswer> {
+    return this.json<CompareAnswer>({
+      method: 'POST',
+      path: `/compare`,
+      query: pick(options, ['timeout_s']),
+      headers: pick(options, []),
+      signal: options.signal,
+      body: JSON.stringify(body),
+      type: 'application/json',
     });
   }
 

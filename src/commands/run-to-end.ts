@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { BestkError, EXIT, InterruptedError } from '../core/errors/errors.js';
+import { InterruptedError, RunFailure } from '../core/errors/errors.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import { RunResult } from '../core/run/run-result.js';
 import type { RunService } from '../runs/run-service.js';
@@ -79,22 +79,4 @@ async function startOrResume(runs: RunService, { key, request, once }: Omit<OneR
 function tell(event: RunEvent): void {
   const line = progressLine(event);
   if (line !== null) printProgress(line);
-}
-
-const EXIT_BY_CODE: Readonly<Record<string, number>> = {
-  'bad-input': EXIT.badInput,
-  interrupted: EXIT.interrupted,
-  internal: 1,
-};
-
-/** A stored failure, thrown again where the command ends. */
-class RunFailure extends BestkError {
-  readonly code: string;
-  readonly exitCode: number;
-
-  constructor({ code, message, next }: { code: string; message: string; next: string }) {
-    super(message, next);
-    this.code = code;
-    this.exitCode = EXIT_BY_CODE[code] ?? EXIT.unavailable;
-  }
 }

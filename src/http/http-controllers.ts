@@ -7,6 +7,7 @@ import { HealthController } from './ops/health.controller.js';
 import { MetricsController } from './ops/health.controller.js';
 import { ReportsController } from './reports/reports.controller.js';
 import { RescoresController } from './runs/rescore.controller.js';
+import { RewardsController } from './rewards/rewards.controller.js';
 import { RunEventsController } from './runs/run-events.controller.js';
 import { RunsController } from './runs/runs.controller.js';
 import { RescoreRunController } from './runs/rescore.controller.js';
@@ -24,6 +25,7 @@ export const httpControllers: Type[] = [
   EvidenceController,
   RescoreRunController,
   RescoresController,
+  RewardsController,
   ReportsController,
   AuditController,
   ...watchControllers,

@@ -78,3 +78,21 @@ export class RunConflictError extends BestkError {
   readonly code = 'conflict';
   readonly exitCode = EXIT.badInput;
 }
+
+const EXIT_BY_CODE: Readonly<Record<string, number>> = {
+  'bad-input': EXIT.badInput,
+  interrupted: EXIT.interrupted,
+  internal: 1,
+};
+
+/** Why a run failed, as it was stored, thrown again where somebody waits for the run. */
+export class RunFailure extends BestkError {
+  readonly code: string;
+  readonly exitCode: number;
+
+  constructor({ code, message, next }: { code: string; message: string; next: string }) {
+    super(message, next);
+    this.code = code;
+    this.exitCode = EXIT_BY_CODE[code] ?? EXIT.unavailable;
+  }
+}

@@ -10,6 +10,7 @@ import { RunStatistics, Usage } from '../../core/run/run-result.js';
 import { Selection } from '../../core/run/selection.js';
 import { Verdict } from '../../core/run/verdict.js';
 import { VerifierName } from '../../core/run/verifier.js';
+import { Outcome } from '../../runs/outcomes.js';
 import { ReadyReport } from '../../runs/readiness.js';
 import { ReportMade } from '../../runs/report-maker.js';
 import { RescoreRun } from '../../runs/rescore-run.js';
@@ -24,6 +25,14 @@ import { ReportsView } from '../reports/reports.controller.js';
 import { RunPageView } from '../runs/run-page.js';
 import { Choices } from '../runs/rescore.controller.js';
 import { StepsView } from '../runs/step-views.js';
+import {
+  CompareAnswer,
+  CompareRequest,
+  RewardAnswer,
+  RewardRequest,
+  VerifyAnswer,
+  VerifyRequest,
+} from '../rewards/reward-bodies.js';
 import { CandidateView, RunAccepted, RunView } from '../runs/run-views.js';
 
 type Schemas = Readonly<Record<string, z.ZodType>>;
@@ -45,6 +54,9 @@ const REQUESTS: Schemas = {
   Combiner,
   Calibration,
   DataCard,
+  RewardRequest,
+  VerifyRequest,
+  CompareRequest,
 };
 
 /** What the service answers. */
@@ -72,6 +84,10 @@ const ANSWERS: Schemas = {
   Reports: ReportsView,
   Report: z.looseObject({ kind: z.literal('bestk-report'), schema: z.literal(1), title: z.string() }),
   RescoreAccepted: TakenIn,
+  Outcome,
+  RewardAnswer,
+  VerifyAnswer,
+  CompareAnswer,
   Audit: AuditView,
   Problem,
   Health,

@@ -3,6 +3,7 @@ import { ReadyQuery } from '../ops/health.controller.js';
 import { RescoreQuery, UPLOAD_TYPES } from '../runs/rescore.controller.js';
 import { json, JSON_TYPE, type Operation } from './operation.js';
 import { evidenceOperations } from '../runs/evidence-operations.js';
+import { rewardOperations } from '../rewards/reward-operations.js';
 import { reportOperations } from '../reports/report-operations.js';
 import { runOperations } from '../runs/run-operations.js';
 
@@ -80,6 +81,7 @@ export const operations: readonly Operation[] = [
   ...evidenceOperations,
   ...reportOperations,
   rescores,
+  ...rewardOperations,
   audit,
   ...health,
   ...documents,

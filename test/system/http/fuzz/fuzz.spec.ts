@@ -11,7 +11,7 @@ import { checkRequest } from '../../../../src/runs/check-request.js';
 import type { Run } from '../../../../src/ports/run-store.js';
 import { ScriptedExecutor } from '../../../fakes/scripted-executor.js';
 import { until } from '../../../fixtures/run-world.js';
-import { givenRequest, runResult } from '../../../fixtures/runs.js';
+import { givenRequest, rankedResult } from '../../../fixtures/runs.js';
 import { NoRunDependencies, serveRuns, type TestServer } from '../../../unit/http/http-world.js';
 import { operations } from './requests.js';
 import { hangUp, judge, send } from './send.js';
@@ -57,7 +57,7 @@ describe.each(STORES)('whatever is asked, on %s', (_, open) => {
   beforeAll(async () => {
     world = await open();
     const { runs, reports } = world.store;
-    server = await serveRuns(runs, new FuzzedExecutor(async () => runResult()), { rateLimit: 1_000_000, reports });
+    server = await serveRuns(runs, new FuzzedExecutor(async (run) => rankedResult(run)), { rateLimit: 1_000_000, reports });
   });
   afterAll(async () => {
     hangUp();

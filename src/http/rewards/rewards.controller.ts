@@ -1,0 +1,164 @@
+import { Body, Controller, HttpCode, Post, Query, Req, Res } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { z } from 'zod';
+import { contentKey } from '../../core/fingerprint.js';
+import { RunRequest } from '../../core/run/run-request.js';
+import { type Outcome, OutcomePendingError, outcomesOf } from '../../runs/outcomes.js';
+import { RunService } from '../../runs/run-service.js';
+import { callerOf } from '../guard/caller.js';
+import { Audited } from '../ops/audit.js';
+import { InvalidRequestError } from '../problem.js';
+import { RequestPipe } from '../request-pipe.js';
+import { runKey } from '../runs/run-params.js';
+import {
+  type CompareAnswer,
+  CompareRequest,
+  groupsOf,
+  patchIn,
+  QueryReward,
+  ResponseReward,
+  type RewardAnswer,
+  type RewardGroup,
+  textOf,
+  type VerifyAnswer,
+  VerifyRequest,
+} from './reward-bodies.js';
+
+export const RewardQuery = z.strictObject({
+  /** Below the 120 s after which slime, the least patient of those who ask, asks again. */
+  timeout_s: z.coerce.number().min(1).max(3_600).default(100),
+});
+type RewardQuery = z.infer<typeof RewardQuery>;
+
+const RETRY_AFTER_S = '1';
+const NO_PATCHES = 'is needed: rewards are of given patches';
+
+/** Rewards for those who train: P(right) of patches, or an error; what could not be judged has no reward. */
+@Controller()
+export class RewardsController {
+  private readonly pipe = new RequestPipe();
+
+  constructor(private readonly runs: RunService) {}
+
+  /** A number for one response; for many, or for a run request, what the numbers are based on too. */
+  @Post('v1/reward')
+  @Audited('reward')
+  @HttpCode(200)
+  async reward(
+    @Body() body: unknown,
+    @Query({ schema: RewardQuery }) query: RewardQuery,
+    @Req() asked: Request,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<RewardAnswer> {
+    const judge = (groups: readonly RewardGroup[]): Promise<readonly Outcome[]> =>
+      this.judge(groups, query, asked, response);
+    const says = (field: string): boolean => typeof body === 'object' && body !== null && field in body;
+    if (says('response')) {
+      const { response: said, label } = await this.read(ResponseReward, body);
+      // A number alone would go out as text, which is not read.
+      response.type('json');
+      return only(await judge(groupsOf([{ task: label, patch: patchIn(said), at: 'label' }]))).reward;
+    }
+    if (!says('query')) {
+      const request = await this.read(RunRequest, body);
+      if (request.candidates === null) throw new InvalidRequestError([{ path: ['candidates'], message: NO_PATCHES }]);
+      return answerOf(await judge([{ request, places: request.candidates.map((_, place) => place) }]));
+    }
+    const { query: queries, prompts, labels } = await this.read(QueryReward, body);
+    const patches = queries.map((text, index) => {
+      const prompt = prompts?.[index] ?? '';
+      const said = text.startsWith(prompt) ? text.slice(prompt.length) : text;
+      return { task: labels[index] ?? '', patch: patchIn(said), at: `labels.${index}` };
+    });
+    return answerOf(await judge(groupsOf(patches)));
+  }
+
+  @Post('verify')
+  @Audited('reward')
+  @HttpCode(200)
+  async verify(
+    @Body({ schema: VerifyRequest }) body: VerifyRequest,
+    @Query({ schema: RewardQuery }) query: RewardQuery,
+    @Req() asked: Request,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<VerifyAnswer> {
+    const patch = patchIn(textOf(body.response));
+    const groups = groupsOf([{ task: body.verifier_metadata, patch, at: 'verifier_metadata' }]);
+    const outcome = only(await this.judge(groups, query, asked, response));
+    return { ...body, reward: outcome.reward, mask_sample: false, outcome };
+  }
+
+  @Post('compare')
+  @Audited('reward')
+  @HttpCode(200)
+  async compare(
+    @Body({ schema: CompareRequest }) { response_objs, principle }: CompareRequest,
+    @Query({ schema: RewardQuery }) query: RewardQuery,
+    @Req() asked: Request,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<CompareAnswer> {
+    const patches = response_objs.map((said) => ({ task: principle, patch: patchIn(textOf(said)), at: 'principle' }));
+    const outcomes = await this.judge(groupsOf(patches), query, asked, response);
+    return comparison(outcomes);
+  }
+
+  /** The outcomes of all groups by their places in the request. */
+  private async judge(
+    groups: readonly RewardGroup[],
+    { timeout_s }: RewardQuery,
+    asked: Request,
+    response: Response,
+  ): Promise<readonly Outcome[]> {
+    const owner = callerOf(asked).key?.name ?? null;
+    const left = new AbortController();
+    response.once('close', () => {
+      left.abort();
+    });
+    const signal = AbortSignal.any([left.signal, AbortSignal.timeout(timeout_s * 1_000)]);
+    const judged = groups.map(async ({ request, places }) => {
+      const key = runKey(`reward:${contentKey(request)}`, owner);
+      const outcomes = await outcomesOf(this.runs, key, request, { submitter: owner ?? '', signal });
+      return outcomes.map((outcome, index) => ({ place: places[index] ?? 0, outcome }));
+    });
+    try {
+      return (await Promise.all(judged))
+        .flat()
+        .sort((a, b) => a.place - b.place)
+        .map(({ outcome }) => outcome);
+    } catch (error) {
+      if (error instanceof OutcomePendingError) response.set('Retry-After', RETRY_AFTER_S);
+      throw error;
+    }
+  }
+
+  private read<T>(schema: z.ZodType<T>, body: unknown): Promise<T> {
+    return this.pipe.transform(body as T, { type: 'body', schema });
+  }
+}
+
+function only([outcome]: readonly Outcome[]): Outcome {
+  if (outcome === undefined) throw new Error('One patch has one outcome.');
+  return outcome;
+}
+
+function answerOf(outcomes: readonly Outcome[]): RewardAnswer {
+  const rewards = outcomes.map(({ reward }) => reward);
+  return { rewards, scores: rewards, outcomes: [...outcomes] };
+}
+
+/** Each response beside the next one, in a circle: what P(right) says of any two can be read off the rewards. */
+function comparison(outcomes: readonly Outcome[]): CompareAnswer {
+  const rewards = outcomes.map(({ reward }) => reward);
+  const pairs = rewards.length < 2 ? [] : rewards.map((reward, i) => ({ i, j: (i + 1) % rewards.length, reward }));
+  return {
+    rewards,
+    comparison_results: pairs.map(({ i, j, reward }) => ({
+      response_i: i,
+      response_j: j,
+      score_1: reward,
+      score_2: rewards[j] ?? 0,
+    })),
+    metrics: { mean_reward: rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length },
+    outcomes: [...outcomes],
+  };
+}

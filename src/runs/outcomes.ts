@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import { BestkError, RunFailure, UnavailableError } from '../core/errors/errors.js';
+import type { RunRequest } from '../core/run/run-request.js';
+import { RunResult } from '../core/run/run-result.js';
+import { RankedCandidate, Selection } from '../core/run/selection.js';
+import type { AbstainReason } from '../core/run/verdict.js';
+import { hasEnded, type Run } from '../ports/run-store.js';
+import type { RunService } from './run-service.js';
+
+/** What is known of one patch once it was verified. */
+export const Outcome = RankedCandidate.pick({ candidate_id: true, log_odds: true, flags: true }).extend({
+  run_id: z.string(),
+  instance_id: Selection.shape.instance_id,
+  reward: z.number().min(0).max(1).describe('P(the patch is right).'),
+  basis: Selection.shape.basis.describe(
+    'hybrid: verdicts on this patch took part; fallback: only what is known of any patch; none: it cannot be used, so 0 is a fact.',
+  ),
+});
+export type Outcome = z.infer<typeof Outcome>;
+
+/** Who asks, and how long. */
+export interface Asker {
+  /** Name of the API key, '' without. */
+  readonly submitter: string;
+  /** Aborted when nobody waits any more; the run goes on. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Verifies the candidates of a request and gives the outcome of each, in their order. The same key and request is the
+ * same run, however often it is asked for; where that run gave no outcome for everybody, asking again is a further one,
+ * which starts from stored results.
+ * @throws RunFailure, OutcomePendingError when `signal` aborts before the end, NoOutcomeError
+ */
+export async function outcomesOf(
+  runs: RunService,
+  key: string,
+  request: RunRequest,
+  { submitter, signal }: Asker,
+): Promise<readonly Outcome[]> {
+  const asked = z.json().parse(request);
+  for (let time = 1; ; time += 1) {
+    const { id, status } = await runs.submit(`${key}#${time}`, asked, submitter);
+    const isOld = hasEnded(status);
+    // Nothing of the journal is wanted but its end.
+    const journal = runs.follow(id, Number.MAX_SAFE_INTEGER, signal);
+    while ((await journal.next()).done !== true) continue;
+    try {
+      const outcomes = outcomesIn(await runs.get(id));
+      return (request.candidates ?? []).map(({ candidate_id }) => {
+        const outcome = outcomes.get(candidate_id);
+        if (outcome === undefined)
+          throw new NoOutcomeError(id, `the candidate "${candidate_id}" is not in its ranking`);
+        return outcome;
+      });
+    } catch (error) {
+      if (!isOld || !(error instanceof BestkError)) throw error;
+    }
+  }
+}
+
+/** Abstentions that say nothing of the patch. */
+const SURROUNDINGS: ReadonlySet<AbstainReason> = new Set(['infrastructure', 'model-unavailable', 'budget-spent']);
+/** Sources of P(right) that every patch has. */
+const WITHOUT_VERDICT: ReadonlySet<string> = new Set(['prior', 'votes', 'submitted']);
+
+/** By candidate. @throws RunFailure, OutcomePendingError, NoOutcomeError when one could not be judged for a reason not its own */
+function outcomesIn({ id, status, failure, result }: Run): ReadonlyMap<string, Outcome> {
+  if (!hasEnded(status)) throw new OutcomePendingError(id);
+  if (failure !== null) throw new RunFailure(failure);
+  if (status === 'cancelled') throw new NoOutcomeError(id, 'it was cancelled');
+  const { selection, verdicts } = RunResult.parse(result);
+  const gap = verdicts.find((verdict) => verdict.kind === 'abstained' && SURROUNDINGS.has(verdict.reason));
+  if (gap?.kind === 'abstained') throw new NoOutcomeError(id, `${gap.candidate_id}: ${gap.reason}, ${gap.detail}`);
+  const { instance_id } = selection;
+  return new Map(
+    selection.ranking.map(({ candidate_id, p_right, log_odds, flags }) => {
+      if (p_right === null) throw new NoOutcomeError(id, 'it is of a version that knew no P(right)');
+      const basis = basisOf(Object.keys(log_odds));
+      return [candidate_id, { run_id: id, instance_id, candidate_id, reward: p_right, basis, log_odds, flags }];
+    }),
+  );
+}
+
+function basisOf(sources: readonly string[]): Outcome['basis'] {
+  if (sources.length === 0) return 'none';
+  return sources.some((source) => !WITHOUT_VERDICT.has(source)) ? 'hybrid' : 'fallback';
+}
+
+/** The run takes longer than somebody waits for it. */
+export class OutcomePendingError extends UnavailableError {
+  readonly code = 'outcome-pending';
+  readonly retryable = true;
+
+  constructor(runId: string) {
+    super(`Run "${runId}" has not ended yet.`, 'Send the same request again: it waits for the same run.');
+  }
+}
+
+/** A candidate could not be judged, for a reason that is not its own: there is no reward at all, and never 0. */
+export class NoOutcomeError extends UnavailableError {
+  readonly code = 'no-outcome';
+  readonly retryable = true;
+
+  constructor(runId: string, why: string) {
+    super(`Run "${runId}" gave no outcome: ${why}.`, 'Send the same request again: what was stored is not done twice.');
+  }
+}

@@ -1,0 +1,151 @@
+import { type BestkProblem } from '../../../examples/client/bestk-client.js';
+import { patchIn } from '../../../src/http/rewards/reward-bodies.js';
+import { MemoryRunStore } from '../../fakes/memory-run-store.js';
+import { ScriptedExecutor } from '../../fakes/scripted-executor.js';
+import { EngineUnavailableError } from '../../../src/core/errors/unavailable.js';
+import { givenRequest, PATCH, rankedResult } from '../../fixtures/runs.js';
+import { serveRuns, type TestServer } from './http-world.js';
+
+const { issue } = givenRequest();
+const SAID = `I changed the sign.\n\n\`\`\`diff\n${PATCH}\`\`\`\n`;
+const message = (text: string) => ({ output: [{ type: 'message', content: [{ type: 'output_text', text }] }] });
+
+let executor: ScriptedExecutor;
+let server: TestServer;
+beforeEach(async () => {
+  executor = new ScriptedExecutor(async (run) => rankedResult(run));
+  server = await serveRuns(new MemoryRunStore(), executor);
+});
+afterEach(() => server.close());
+
+async function refusal(asked: Promise<unknown>): Promise<BestkProblem> {
+  return asked.then(
+    () => {
+      throw new Error('It was answered.');
+    },
+    (error: unknown) => error as BestkProblem,
+  );
+}
+
+describe('rewards over HTTP', () => {
+  it('answer slime with a bare number, of one run however often it asks', async () => {
+    const body = { prompt: 'Fix it', response: SAID, label: JSON.stringify(issue) };
+    expect(await server.client.reward(body)).toBe(0.7);
+    expect(await server.client.reward({ ...body, label: { issue } })).toBe(0.7);
+    expect(executor.started).toHaveLength(1);
+    expect(await server.client.reward({ ...body, response: 'I gave up.' })).toBe(0);
+  });
+
+  it('answer OpenRLHF in the order of its queries, with equal issues as one pool', async () => {
+    const other = { ...issue, instance_id: 'demo-2' };
+    const example = `Answer like this:\n${SAID}`;
+    const answer = await server.client.reward({
+      query: [`${example}${SAID}`, `${example}nothing`, SAID],
+      prompts: [example, example, ''],
+      labels: [issue, other, issue],
+    });
+    expect(answer).toMatchObject({
+      rewards: [0.7, 0, 0.7],
+      scores: [0.7, 0, 0.7],
+      outcomes: [
+        { instance_id: 'demo-1', basis: 'hybrid', log_odds: { regression: 1.25 } },
+        { instance_id: 'demo-2', basis: 'none', flags: ['empty-patch'] },
+        { instance_id: 'demo-1', candidate_id: 'response-2' },
+      ],
+    });
+    expect(executor.started).toHaveLength(2);
+  });
+
+  it('answer a run request with an outcome for each candidate, and refuse one without candidates', async () => {
+    const answer = await server.client.reward(givenRequest());
+    expect(answer).toMatchObject({ rewards: [0, 0.7], outcomes: [{ candidate_id: 'a' }, { candidate_id: 'b/2 ?#%' }] });
+    const { status, problem } = await refusal(server.client.reward({ issue }));
+    expect({ status, errors: problem.errors }).toMatchObject({ status: 422, errors: [{ path: 'candidates' }] });
+  });
+
+  it('answer NeMo Gym with its own request and the reward, and compare responses to one prompt', async () => {
+    const row = { responses_create_params: { input: 'Fix it' }, response: message(SAID), verifier_metadata: { issue } };
+    expect(await server.client.verify(row)).toMatchObject({ ...row, reward: 0.7, mask_sample: false });
+    const compared = await server.client.compare({
+      conversation_history: [{ role: 'user', content: 'Fix it' }],
+      response_objs: [message(SAID), message('nothing')],
+      principle: JSON.stringify(issue),
+    });
+    expect(compared).toMatchObject({
+      rewards: [0.7, 0],
+      comparison_results: [
+        { response_i: 0, response_j: 1, score_1: 0.7, score_2: 0 },
+        { response_i: 1, response_j: 0, score_1: 0, score_2: 0.7 },
+      ],
+      metrics: { mean_reward: 0.35 },
+    });
+  });
+
+  it.each([
+    ['label', { response: SAID, label: 'no json' }],
+    ['label.issue.environment', { response: SAID, label: { ...issue, environment: undefined } }],
+    ['labels', { query: [SAID, SAID], labels: [issue] }],
+    ['labels.1.issue.instance_id', { query: [SAID, SAID], labels: [issue, {}] }],
+  ])('name what is wrong: %s', async (path, body) => {
+    const { status, problem } = await refusal(server.client.reward(body));
+    expect(status).toBe(422);
+    expect(problem.errors?.map((each) => each.path)).toContain(path);
+  });
+});
+
+it('is an error, never 0, where the surroundings failed, and asking again does what is missing', async () => {
+  const [gap, failed] = ['infrastructure', 'engine'];
+  const plays = [failed, gap, 'well'];
+  executor = new ScriptedExecutor(async (run) => {
+    const play = plays.shift();
+    if (play === failed) throw new EngineUnavailableError('it is away');
+    const [candidate] = rankedResult(run).selection.ranking;
+    const verdict = { kind: 'abstained', measure: 'regression', reason: gap, detail: 'lost', evidence: {} };
+    const verdicts = play === gap ? [{ ...verdict, candidate_id: candidate?.candidate_id }] : [];
+    return { ...rankedResult(run), verdicts } as never;
+  });
+  await server.close();
+  server = await serveRuns(new MemoryRunStore(), executor);
+  const body = { response: SAID, label: { issue } };
+  expect((await refusal(server.client.reward(body))).problem).toMatchObject({
+    status: 503,
+    code: 'engine-unavailable',
+  });
+  expect((await refusal(server.client.reward(body))).problem).toMatchObject({ status: 503, code: 'no-outcome' });
+  expect(await server.client.reward(body)).toBe(0.7);
+  expect(executor.started).toHaveLength(3);
+});
+
+it('says when it takes longer than was waited for, and goes on', async () => {
+  let end = (): void => undefined;
+  const ended = new Promise<void>((resolve) => (end = resolve));
+  executor = new ScriptedExecutor(async (run) => {
+    await ended;
+    return rankedResult(run);
+  });
+  await server.close();
+  server = await serveRuns(new MemoryRunStore(), executor);
+  const body = { response: SAID, label: { issue } };
+  const late = await refusal(server.client.reward(body, { timeout_s: 1 }));
+  expect(late.problem).toMatchObject({ status: 503, code: 'outcome-pending' });
+  end();
+  expect(await server.client.reward(body)).toBe(0.7);
+  expect(executor.started).toHaveLength(1);
+});
+
+describe('the patch in what a model said', () => {
+  it.each([
+    [
+      'the last fenced diff',
+      `${SAID}Better:\n\`\`\`\n${PATCH.replace('ü', 'v')}\`\`\`\nDone.`,
+      PATCH.replace('ü', 'v'),
+    ],
+    ['a diff alone', PATCH, PATCH],
+    ['a diff after words', `Here it is\n${PATCH}`, PATCH],
+    ['a fence that nobody closed', SAID.slice(0, -4), PATCH],
+    ['code that is no diff', '\`\`\`python\nx = 1\n\`\`\`\n', ''],
+    ['nothing', '', ''],
+  ])('is %s', (_, text, patch) => {
+    expect(patchIn(text)).toBe(patch);
+  });
+});
