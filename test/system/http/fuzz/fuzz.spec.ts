@@ -57,7 +57,10 @@ describe.each(STORES)('whatever is asked, on %s', (_, open) => {
   beforeAll(async () => {
     world = await open();
     const { runs, reports } = world.store;
-    server = await serveRuns(runs, new FuzzedExecutor(async (run) => rankedResult(run)), { rateLimit: 1_000_000, reports });
+    server = await serveRuns(runs, new FuzzedExecutor(async (run) => rankedResult(run)), {
+      rateLimit: 1_000_000,
+      reports,
+    });
   });
   afterAll(async () => {
     hangUp();
