@@ -68,8 +68,12 @@ export function registerExport(program: Command, openConverse: () => Promise<Con
     });
 }
 
-function entriesOf({ candidates, verdicts }: Parameters<ExportedEntries>[0]): ReturnType<ExportedEntries> {
-  return describeCandidates(candidates, verdicts).map(({ entry }) => entry);
+function entriesOf({
+  candidates,
+  verdicts,
+  problem_statement,
+}: Parameters<ExportedEntries>[0]): ReturnType<ExportedEntries> {
+  return describeCandidates(candidates, verdicts, problem_statement).map(({ entry }) => entry);
 }
 
 type ExportedEntries = RowOptions['entriesOf'];

@@ -3,6 +3,7 @@ import { grouped } from '../core/grouped.js';
 import { submitted, type Candidate } from '../core/run/candidate.js';
 import { patchSize, readPatch, splitPatch } from '../core/patch/patch.js';
 import { fingerprint } from '../core/patch/fingerprint.js';
+import { roleOf } from '../core/patch/roles.js';
 import { candidateOf } from '../core/run/rollout.js';
 import { EXECUTION_FREE, measureNamed, REGRESSION, REPRODUCTION } from '../core/run/measure.js';
 import type { RunRequest } from '../core/run/run-request.js';
@@ -18,16 +19,20 @@ export interface Described {
   readonly flags: readonly string[];
 }
 
-/** Facts of the patches joined with the verdicts, by candidate id; order of the candidates is kept. */
+/**
+ * Facts of the patches joined with the verdicts, by candidate id; order of the candidates is kept.
+ * @param statement of the issue
+ */
 export function describeCandidates(
   candidates: readonly Candidate[],
   verdicts: readonly Verdict[],
+  statement: string,
 ): readonly Described[] {
   const byCandidate = grouped(verdicts, ({ candidate_id }) => candidate_id);
   const firstWith = new Map<string, string>();
   return candidates.map((candidate) => {
     const own = byCandidate.get(candidate.candidate_id) ?? [];
-    const facts = patchFacts(candidate.patch);
+    const facts = patchFacts(candidate.patch, statement);
     const twin = facts.fingerprint === null ? undefined : firstWith.get(facts.fingerprint);
     if (facts.fingerprint !== null && twin === undefined) firstWith.set(facts.fingerprint, candidate.candidate_id);
     const entry = entryOf(candidate, facts, own);
@@ -49,8 +54,9 @@ export function describeCandidates(
 
 /** What a finished run was decided from: the same pool, whoever decides it again. */
 export function poolOfRun(request: RunRequest, { rollouts, verdicts, tests }: RunResult): RunPool {
-  const described = describeCandidates(request.candidates ?? rollouts.map(candidateOf), verdicts);
-  return poolInput(request.issue.instance_id, described, request.tests ?? tests);
+  const { instance_id, problem_statement } = request.issue;
+  const described = describeCandidates(request.candidates ?? rollouts.map(candidateOf), verdicts, problem_statement);
+  return poolInput(instance_id, described, request.tests ?? tests);
 }
 
 /** A pool with the authors of its tests. */
@@ -93,8 +99,8 @@ interface PatchFacts {
   readonly flags: readonly string[];
 }
 
-function patchFacts(text: string): PatchFacts {
-  const patch = readPatch(text);
+function patchFacts(text: string, statement: string): PatchFacts {
+  const patch = readPatch(text, statement);
   const nothing = { hasSourceChange: false, refused: false, size: null, fingerprint: null };
   if (patch.kind === 'empty') return { ...nothing, flags: ['empty-patch'] };
   if (patch.kind === 'refused') {
@@ -103,12 +109,13 @@ function patchFacts(text: string): PatchFacts {
   const { source, setApart } = splitPatch(patch);
   const roles = [...new Set(setApart.map(({ role }) => `${role}-files-set-apart`))];
   if (source === '') return { ...nothing, flags: ['no-source-change', ...roles] };
+  const manifests = patch.files.filter(({ role, path }) => role === 'source' && roleOf(path) === 'runner-config');
   return {
     hasSourceChange: true,
     refused: false,
     size: patchSize(patch),
     fingerprint: fingerprint(patch),
-    flags: roles,
+    flags: [...roles, ...manifests.map(({ path }) => `manifest-verified:${path}`)],
   };
 }
 

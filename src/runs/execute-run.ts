@@ -91,7 +91,7 @@ export class PipelineExecutor extends RunExecutor {
       { emit: (verdict) => emit('verdict', { ...verdict, evidence: {} }), outOfTime: time.over },
       signal,
     );
-    const described = describeCandidates(candidates, verdicts);
+    const described = describeCandidates(candidates, verdicts, issue.problem_statement);
     const origins = originFlags(candidates, rollouts);
     const flags = new Map(
       described.map(({ entry, flags: own }) => [entry.id, [...own, ...(origins.get(entry.id) ?? [])]]),

@@ -50,7 +50,7 @@ async function verify(
   const { observe, ...tools } = options;
   const { id: imageId } = await options.sandbox.describeImage(task.issue.environment.image, signal);
   const context: ExecutionContext = { ...tools, issue: task.issue, imageId, bytecode: new Bytecode(options.nonce) };
-  const { patches, unverifiable } = distinctPatches(task.candidates);
+  const { patches, unverifiable } = distinctPatches(task.candidates, task.issue.problem_statement);
   if (patches.length === 0) return unverifiable.flatMap(abstainOnBoth);
   // Base needs no answer about the patches, so both begin at once; base's regression run goes first, for it warms the rest.
   const applicable = split(context, patches, signal);

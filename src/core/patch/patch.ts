@@ -1,5 +1,5 @@
 import { parsePatch, type StructuredPatch } from 'diff';
-import { type FileRole, roleOf, roleOfNew } from './roles.js';
+import { type FileRole, isSubject, roleOf, roleOfNew } from './roles.js';
 import { type FileSection, fileSections, UnreadablePatch } from './sections.js';
 
 /** Largest patch that is read, in UTF-16 units; real ones are far below. */
@@ -27,26 +27,36 @@ export type ReadablePatch = Extract<ParsedPatch, { kind: 'ok' }>;
 /**
  * Reads a unified git diff from anywhere. Never throws. Refuses what must not be applied (paths out of the tree, git's
  * own files, links out of the tree, submodules) and what cannot be read; a missing last line feed is repaired.
+ * @param statement of the issue: a patch of manifests alone, which it is about, is a source change
  */
-export function readPatch(text: string): ParsedPatch {
+export function readPatch(text: string, statement = ''): ParsedPatch {
   if (text.length > MAX_PATCH_LENGTH) {
     return { kind: 'refused', reason: 'too-large', detail: `${text.length} characters, ${MAX_PATCH_LENGTH} at most` };
   }
   if (text.trim() === '') return { kind: 'empty' };
   try {
     const sections = fileSections(text.endsWith('\n') ? text : `${text}\n`);
-    const files: PatchFile[] = [];
+    const read: PatchFile[] = [];
     for (const section of sections) {
       const file = readFile(section);
       if ('reason' in file) return { kind: 'refused', ...file };
-      files.push(file);
+      read.push(file);
     }
+    const files = withSubject(read, statement);
     checkSplit(files);
     return { kind: 'ok', files };
   } catch (error) {
     if (!(error instanceof UnreadablePatch)) throw error;
     return { kind: 'refused', reason: 'unparsable', detail: error.message };
   }
+}
+
+/** Beside other source a manifest stays set apart: it could as well configure the tests. */
+function withSubject(files: readonly PatchFile[], statement: string): readonly PatchFile[] {
+  if (files.some(({ role }) => role === 'source')) return files;
+  return files.map((file) =>
+    file.paths.every((path) => isSubject(path, statement)) ? { ...file, role: 'source' } : file,
+  );
 }
 
 /**

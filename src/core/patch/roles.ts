@@ -1,13 +1,23 @@
 /** What a changed file is to verification: only `source` is applied there. */
 export type FileRole = 'source' | 'test' | 'runner-config';
 
-const TEST_DIRECTORIES = new Set(['tests', '__tests__', 'spec']);
-const TEST_FILES = [/^test_.*\.py$/, /^tests?\.py$/, /_test\.(py|go|rb|c|cc|cpp)$/, /\.(test|spec)\.[cm]?[jt]sx?$/];
+const TEST_DIRECTORIES = new Set(['tests', '__tests__']);
+/** `test/` and `spec/` hold tests where a repository or one of its packages begins; below `src/` they are library code. */
+const TESTS_OF_PACKAGE = /^((packages|apps|libs|plugins|modules|crates|components)\/[^/]+\/)?(test|spec)\//;
+/** What a package ships for running tests stands in its own `tests/`, as `astropy/tests/runner.py` does. */
+const SHIPPED_FOR_TESTS = /^((src|lib)\/)?\w+\/tests\/(runner|helper|command|plugin)s?\.py$/;
+const TEST_FILES = [
+  /^test_.*\.py$/,
+  /^tests\.py$/,
+  /_test\.(py|go|rb|c|cc|cpp)$/,
+  /_spec\.rb$/,
+  /\.(test|spec)\.[cm]?[jt]sx?$/,
+];
 
 /**
  * Files that decide which tests run and how. `setup.cfg`, `pyproject.toml` and `package.json` also hold other things,
  * but what a hunk says cannot be told from its context lines for certain, so they are set apart whole: verification runs
- * with the base's configuration, and what is returned keeps them.
+ * with the base's configuration, and what is returned keeps them. `isSubject` tells the one exception.
  */
 const RUNNER_CONFIG = [
   /^conftest\.py$/,
@@ -53,14 +63,10 @@ const OTHERS_MODULES = new Set(
     .split(/\s+/),
 );
 
-/**
- * Role of a path, from its name alone. `test/` counts as tests only at the top: `django/test/` and `sympy/testing/` are
- * library code.
- */
+/** Role of a path, from its name alone: `django/test/`, `sympy/testing/` and `pkg/test.py` are library code. */
 export function roleOf(path: string): FileRole {
   const parts = path.split('/');
   const name = parts.at(-1) ?? '';
-  const directories = parts.slice(0, -1);
   if (
     RUNNER_CONFIG.some((pattern) => pattern.test(name)) ||
     isContinuousIntegration(path) ||
@@ -70,8 +76,29 @@ export function roleOf(path: string): FileRole {
   ) {
     return 'runner-config';
   }
-  if (directories[0] === 'test' || directories.some((directory) => TEST_DIRECTORIES.has(directory))) return 'test';
-  return TEST_FILES.some((pattern) => pattern.test(name)) ? 'test' : 'source';
+  return isTest(path) ? 'test' : 'source';
+}
+
+function isTest(path: string): boolean {
+  const [name = '', ...directories] = path.split('/').reverse();
+  if (SHIPPED_FOR_TESTS.test(path)) return false;
+  return (
+    path === 'test.py' ||
+    TESTS_OF_PACKAGE.test(path) ||
+    directories.some((directory) => TEST_DIRECTORIES.has(directory)) ||
+    TEST_FILES.some((pattern) => pattern.test(name))
+  );
+}
+
+const MANIFEST = /^(setup\.cfg|pyproject\.toml|package\.json)$/;
+/** What a manifest is for, beside configuring tools. */
+const PACKAGING =
+  /\b((peer|dev)?dependenc(y|ies)|(install|python|extras?)_requires?|package_data|entry[ _-]?points?|build-system|packaging|wheel|sdist)\b/i;
+
+/** Whether an issue is about a package's manifest: it names the file, or speaks of what such files are for. */
+export function isSubject(path: string, statement: string): boolean {
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  return MANIFEST.test(name) && (statement.includes(name) || PACKAGING.test(statement));
 }
 
 /** Role of a file that a patch adds: a module beside the repository's root is found before others of its name. */

@@ -33,7 +33,7 @@ export function evidenceOf({ run, request, result, candidates }: OpenedRun): Evi
     ...answerOf(result),
     measures: [...measuresShown(result?.measures ?? [])],
     candidates: candidates
-      .map((candidate) => candidateEvidence(candidate, result))
+      .map((candidate) => candidateEvidence(candidate, result, issue.problem_statement))
       .sort((a, b) => (a.rank ?? candidates.length + 1) - (b.rank ?? candidates.length + 1)),
     tests: tests.map(({ test_id, path, author }) => ({ test_id, path, author })),
   };
@@ -61,6 +61,7 @@ function answerOf(
 function candidateEvidence(
   { candidate_id, trajectory, patch }: Candidate,
   result: RunResult | null,
+  statement: string,
 ): CandidateEvidence {
   const isIts = (of: { candidate_id: string }): boolean => of.candidate_id === candidate_id;
   const { rank, scores, p_right, log_odds, flags } = result?.selection.ranking.find(isIts) ?? UNRANKED;
@@ -69,7 +70,7 @@ function candidateEvidence(
     exit_reason: trajectory?.exit_reason ?? null,
     steps: trajectory?.steps.length ?? 0,
     ...effortOf(result?.rollouts.find(isIts)),
-    patch: patchView(patch),
+    patch: patchView(patch, statement),
     verdicts: result?.verdicts.filter(isIts) ?? [],
   };
 }
@@ -106,11 +107,11 @@ function behavioursOf(ranked: readonly string[], verdicts: readonly Verdict[]): 
 /** Reading a larger patch would keep others waiting for more than a tenth of a second. */
 const LARGEST_READ = 256 * 1024;
 
-/** A patch by its files and counts, without its text. */
-export function patchView(text: string): PatchView {
+/** A patch by its files and counts, without its text. @param statement of the issue */
+export function patchView(text: string, statement = ''): PatchView {
   const characters = text.length;
   if (characters > LARGEST_READ) return { characters, problem: 'It is too large to be listed by files.', files: [] };
-  const patch = readPatch(text);
+  const patch = readPatch(text, statement);
   if (patch.kind === 'empty') return { characters, problem: null, files: [] };
   if (patch.kind === 'refused') return { characters, problem: `${patch.reason}: ${patch.detail}`, files: [] };
   return { characters, problem: null, files: patch.files.map(fileView) };

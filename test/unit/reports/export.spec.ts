@@ -13,7 +13,7 @@ import { givenRequest, runResult } from '../../fixtures/runs.js';
 type Row = Readonly<Record<string, unknown>>;
 
 const entriesOf: ExportOptions['entriesOf'] = ({ candidates: all, verdicts }) =>
-  describeCandidates(all, verdicts).map(({ entry }) => entry);
+  describeCandidates(all, verdicts, '').map(({ entry }) => entry);
 
 async function exported(folder: string, format: ExportFormat, more: Partial<ExportOptions> = {}): Promise<Row[]> {
   const converse: ExportOptions['converse'] = async (issue, candidate, right) => [

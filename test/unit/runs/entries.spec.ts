@@ -26,7 +26,7 @@ describe('candidates as the hybrid sees them', () => {
       scored('a', 'execution_free', 0.9),
       abstained('b', 'execution_free', 'model-unavailable'),
     ];
-    const described = describeCandidates(candidates, verdicts);
+    const described = describeCandidates(candidates, verdicts, '');
     expect(described.map(({ entry }) => [entry.id, entry.execution_free, entry.regression, entry.applies])).toEqual([
       ['a', 0.9, null, null],
       ['b', null, 0, true],
@@ -44,14 +44,24 @@ describe('candidates as the hybrid sees them', () => {
 
   it('flags who solved a control, though that proves nothing', () => {
     const flags = (control: string): readonly string[] | undefined =>
-      describeCandidates([candidate('a', RIGHT)], [{ ...scored('a', 'reproduction', 1), evidence: { control } }])[0]
+      describeCandidates([candidate('a', RIGHT)], [{ ...scored('a', 'reproduction', 1), evidence: { control } }], '')[0]
         ?.flags;
     expect(['failed', 'none', 'unfit'].map(flags)).toEqual([[], [], ['control-solved']]);
   });
 
+  it('returns a fix in a manifest alone when the issue is about it, and says so; else it says why not', () => {
+    const patch = RIGHT.replaceAll('calc.py', 'setup.cfg');
+    const told = (statement: string): unknown => {
+      const [described] = describeCandidates([candidate('a', patch)], [], statement);
+      return [described?.entry.has_source_change, described?.flags];
+    };
+    expect(told('setup.cfg asks for too old a Python.')).toEqual([true, ['manifest-verified:setup.cfg']]);
+    expect(told('add() subtracts.')).toEqual([false, ['no-source-change', 'runner-config-files-set-apart']]);
+  });
+
   it('reads how the agent ended', () => {
     const ending = (exit_reason: string | null): boolean | null | undefined =>
-      describeCandidates([{ ...candidate('a', RIGHT), trajectory: { steps: [], exit_reason } }], [])[0]?.entry.finished;
+      describeCandidates([{ ...candidate('a', RIGHT), trajectory: { steps: [], exit_reason } }], [], '')[0]?.entry.finished;
     expect(['agent', 'Submitted', 'max_step_limit', 'abs_step_limit', null].map(ending)).toEqual([
       true,
       true,

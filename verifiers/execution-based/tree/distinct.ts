@@ -23,23 +23,33 @@ export interface Unverifiable {
   readonly detail: string;
 }
 
-/** Groups the candidates by what would be executed; order of first appearance is kept. */
-export function distinctPatches(candidates: readonly Candidate[]): {
+/**
+ * Groups the candidates by what would be executed; order of first appearance is kept.
+ * @param statement of the issue
+ */
+export function distinctPatches(
+  candidates: readonly Candidate[],
+  statement: string,
+): {
   readonly patches: readonly DistinctPatch[];
   readonly unverifiable: readonly Unverifiable[];
 } {
   const groups = new Map<string, { source: string; ids: string[] }>();
   const unverifiable: Unverifiable[] = [];
   for (const { candidate_id: candidateId, patch } of candidates) {
-    const parsed = readPatch(patch);
+    const parsed = readPatch(patch, statement);
     if (parsed.kind === 'refused') {
       unverifiable.push({ candidateId, reason: 'refused-patch', detail: `${parsed.reason}: ${parsed.detail}` });
       continue;
     }
-    const source = parsed.kind === 'ok' ? splitPatch(parsed).source : '';
-    if (parsed.kind === 'empty' || source === '') {
-      const detail =
-        parsed.kind === 'empty' ? 'the patch is empty' : 'the patch changes only tests or runner configuration';
+    if (parsed.kind === 'empty') {
+      unverifiable.push({ candidateId, reason: 'no-source-change', detail: 'the patch is empty' });
+      continue;
+    }
+    const { source, setApart } = splitPatch(parsed);
+    if (source === '') {
+      const names = setApart.slice(0, 5).map(({ path }) => path);
+      const detail = `the patch changes only tests or runner configuration: ${names.join(', ')}`;
       unverifiable.push({ candidateId, reason: 'no-source-change', detail });
       continue;
     }

@@ -170,6 +170,18 @@ describe('what a file is to verification', () => {
     ['django/test/client.py', 'source'],
     ['sympy/testing/runtests.py', 'source'],
     ['src/latest.py', 'source'],
+    ['src/spec/parser.ts', 'source'],
+    ['openapi/spec/parser.ts', 'source'],
+    ['src/spec/parser.spec.ts', 'test'],
+    ['packages/core/spec/helper.js', 'test'],
+    ['packages/core/test/helper.js', 'test'],
+    ['pkg/test.py', 'source'],
+    ['pkg/tests.py', 'test'],
+    ['test.py', 'test'],
+    ['astropy/tests/runner.py', 'source'],
+    ['src/astropy/tests/helper.py', 'source'],
+    ['astropy/io/tests/helper.py', 'test'],
+    ['astropy/tests/test_runner.py', 'test'],
     ['contest.py', 'source'],
     ['docs/conf.py', 'source'],
     ['tests/x.py', 'test'],
@@ -227,6 +239,22 @@ describe('what a file is to verification', () => {
     const renamed = `diff --git a/x.py b/${path}\nsimilarity index 100%\nrename from x.py\nrename to ${path}\n`;
     const roles = [added, renamed, EDIT.replaceAll('x.py', path)].map((text) => readable(text).files[0]?.role);
     expect(roles).toEqual([role, role, 'source']);
+  });
+
+  it.each([
+    ['setup.cfg', 'The option python_requires is wrong in setup.cfg.', 'source'],
+    ['pyproject.toml', 'The wheel lacks the templates.', 'source'],
+    ['web/package.json', 'peerDependencies allow React 19.', 'source'],
+    ['setup.cfg', 'It fails with an empty list.', 'runner-config'],
+    ['conftest.py', 'conftest.py is wrong, and so is a dependency.', 'runner-config'],
+  ])('%s changed alone, where the issue says "%s", is %s', (path, statement, role) => {
+    const patch = readPatch(EDIT.replaceAll('x.py', path), statement);
+    expect(patch).toMatchObject({ kind: 'ok', files: [{ role }] });
+  });
+
+  it('sets a manifest apart beside other source, whatever the issue is about', () => {
+    const patch = readPatch(EDIT + EDIT.replaceAll('x.py', 'setup.cfg'), 'setup.cfg is wrong.') as ReadablePatch;
+    expect(splitPatch(patch)).toEqual({ source: EDIT, setApart: [{ path: 'setup.cfg', role: 'runner-config' }] });
   });
 
   it('sees where a file without hunks stands', () => {
