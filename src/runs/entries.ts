@@ -77,11 +77,17 @@ function entryOf(candidate: Candidate, facts: PatchFacts, own: readonly Verdict[
     ...measured(own),
     patch_size: facts.size,
     fingerprint: facts.fingerprint,
+    syntax: syntaxIn(own),
     has_source_change: facts.hasSourceChange,
     applies: facts.refused || NEVER_RETURNED.some((reason) => abstainedFor(own, reason)) ? false : appliedOf(own),
     finished: finishedOf(candidate),
     steps: candidate.trajectory?.steps.length ?? null,
   };
+}
+
+/** As the execution-based verifier told it with its verdicts. */
+function syntaxIn(verdicts: readonly Verdict[]): string | null {
+  return verdicts.flatMap(({ evidence }) => (typeof evidence.syntax === 'string' ? [evidence.syntax] : []))[0] ?? null;
 }
 
 /** Nobody would want these, whatever a judge says of them. */

@@ -54,12 +54,16 @@ async function verify(
   if (patches.length === 0) return unverifiable.flatMap(abstainOnBoth);
   // Base needs no answer about the patches, so both begin at once; base's regression run goes first, for it warms the rest.
   const applicable = split(context, patches, signal);
-  const [{ rejected }, ...scores] = await Promise.all([
+  const [{ rejected, syntax }, ...scores] = await Promise.all([
     applicable,
     verifyRegression(context, { applicable, exclude: task.exclude }, observe, signal),
     verifyReproduction(context, { tests: task.tests, applicable, separate: task.separate }, observe, signal),
   ]);
-  return [...unverifiable.flatMap(abstainOnBoth), ...rejected, ...withoutForgers(scores.flat())];
+  const executed = withoutForgers(scores.flat()).map((verdict): Verdict => {
+    const known = syntax.get(verdict.candidate_id);
+    return known === undefined ? verdict : { ...verdict, evidence: { ...verdict.evidence, syntax: known } };
+  });
+  return [...unverifiable.flatMap(abstainOnBoth), ...rejected, ...executed];
 }
 
 /** Who forged the outcomes of one suite is believed in neither. */
@@ -92,7 +96,13 @@ async function split(
         abstained([patch], name, 'does-not-apply', answers.get(patch.source)?.detail ?? ''),
       ),
     );
-  return { patches: patches.filter(applies), rejected };
+  const syntax = patches.flatMap(({ source, candidateIds }) =>
+    candidateIds.flatMap((id): [string, string][] => {
+      const known = answers.get(source)?.syntax ?? null;
+      return known === null ? [] : [[id, known]];
+    }),
+  );
+  return { patches: patches.filter(applies), rejected, syntax: new Map(syntax) };
 }
 
 function abstainOnBoth({

@@ -1,4 +1,4 @@
-import { parsePatch, type StructuredPatch } from 'diff';
+import { applyPatch, parsePatch, type StructuredPatch } from 'diff';
 import { type FileRole, isSubject, roleOf, roleOfNew } from './roles.js';
 import { type FileSection, fileSections, UnreadablePatch } from './sections.js';
 
@@ -107,6 +107,13 @@ function repositoryPath(name: string | undefined, { isRename, isCopy, hunks }: S
   if (PREFIX.test(name)) return name.replace(PREFIX, '');
   if ((isRename === true || isCopy === true) && hunks.length === 0) return name;
   throw new UnreadablePatch(`"${name.slice(0, 200)}" does not begin with a/ or b/`);
+}
+
+/** A file's text with its part of a patch applied; null when the hunks do not fit, or are no text. */
+export function patchedText({ parsed }: PatchFile, text: string): string | null {
+  if (parsed.isBinary === true) return null;
+  const patched = applyPatch(text, parsed);
+  return patched === false ? null : patched;
 }
 
 export interface SetApartFile {

@@ -24,7 +24,9 @@ export interface ExportOptions {
   readonly references: ReadonlyMap<string, string>;
   readonly converse: Converse;
   /** The candidates as the hybrid sees them. */
-  readonly entriesOf: (instance: Pick<ExportedInstance, 'candidates' | 'verdicts' | 'problem_statement'>) => readonly Entry[];
+  readonly entriesOf: (
+    instance: Pick<ExportedInstance, 'candidates' | 'verdicts' | 'problem_statement'>,
+  ) => readonly Entry[];
 }
 
 /** The lines of an export, one value each. @throws BadInputError for a folder that does not hold what the format needs */

@@ -61,7 +61,8 @@ describe('candidates as the hybrid sees them', () => {
 
   it('reads how the agent ended', () => {
     const ending = (exit_reason: string | null): boolean | null | undefined =>
-      describeCandidates([{ ...candidate('a', RIGHT), trajectory: { steps: [], exit_reason } }], [], '')[0]?.entry.finished;
+      describeCandidates([{ ...candidate('a', RIGHT), trajectory: { steps: [], exit_reason } }], [], '')[0]?.entry
+        .finished;
     expect(['agent', 'Submitted', 'max_step_limit', 'abs_step_limit', null].map(ending)).toEqual([
       true,
       true,

@@ -27,7 +27,9 @@ const VERDICTS = [
   scored('b', AGENT, 3, 5),
   scored('b', RISK, 2, 10),
 ];
-const ENTRIES = describeCandidates([candidate('a', WRONG), candidate('b', RIGHT)], VERDICTS, '').map(({ entry }) => entry);
+const ENTRIES = describeCandidates([candidate('a', WRONG), candidate('b', RIGHT)], VERDICTS, '').map(
+  ({ entry }) => entry,
+);
 
 describe('measures that a verifier declares', () => {
   it('are names that cannot be taken for a misspelt one', () => {

@@ -5,9 +5,15 @@ import type { SandboxSession } from '../../../src/ports/sandbox.js';
 import { GIT_APPLY } from './tree-sessions.js';
 import { contextKey, type ExecutionContext } from '../execution-context.js';
 import { scratchDirectory } from './bytecode.js';
+import { syntaxOf } from './syntax.js';
 import { TreeSessions } from './tree-sessions.js';
 
-export const Applicability = z.object({ applies: z.boolean(), detail: z.string() });
+export const Applicability = z.object({
+  applies: z.boolean(),
+  detail: z.string(),
+  /** Equal for patches after which the changed files have the same syntax; null when unknown. */
+  syntax: z.string().nullable().default(null),
+});
 export type Applicability = z.infer<typeof Applicability>;
 
 const DEADLINE_S = 300;
@@ -17,7 +23,7 @@ const CHECK_EACH =
   'folder=$1; count=$2; shift 2; i=0; while [ "$i" -lt "$count" ]; do "$@" --check "$folder/$i" 2>"$folder/$i.err"; echo $?; i=$((i+1)); done';
 
 /**
- * Asks git, in one untouched session, which source patches apply at base.
+ * Asks git, in one untouched session, which source patches apply at base, and tells their syntax.
  * @returns answers by patch
  * @throws UnavailableError when the infrastructure kept failing
  */
@@ -60,12 +66,19 @@ async function ask(
   if (ended.kind !== 'exited' || ended.exitCode !== 0 || statuses.some((status) => !/^\d+$/.test(status))) {
     throw new SandboxLostError(`git could not be asked about the patches: ${ended.stderr.slice(0, 500)}`);
   }
-  const answers: Applicability[] = [];
+  const details: string[] = [];
   for (const [index, status] of statuses.entries()) {
     const error = status === '0' ? null : await session.readFile(`${folder}/${index}.err`, LONGEST_DETAIL, signal);
-    answers.push({ applies: status === '0', detail: error === null ? '' : new TextDecoder().decode(error) });
+    details.push(error === null ? '' : new TextDecoder().decode(error));
   }
-  return answers;
+  const applying = patches.filter((_, index) => statuses[index] === '0');
+  const told = await syntaxOf(session, { workdir: context.issue.environment.workdir, patches: applying }, signal);
+  const syntax = new Map(applying.map((patch, index) => [patch, told[index]]));
+  return patches.map((patch, index) => ({
+    applies: statuses[index] === '0',
+    detail: details[index] ?? '',
+    syntax: syntax.get(patch) ?? null,
+  }));
 }
 
 function keyOf(context: ExecutionContext, patch: string): string {

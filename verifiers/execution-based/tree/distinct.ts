@@ -15,6 +15,8 @@ export interface DistinctPatch {
 export interface Applicable {
   readonly patches: readonly DistinctPatch[];
   readonly rejected: readonly Verdict[];
+  /** By candidate, see Applicability; only where it is known. */
+  readonly syntax: ReadonlyMap<string, string>;
 }
 
 export interface Unverifiable {

@@ -41,6 +41,12 @@ function scores(verdicts: readonly Verdict[], id: string): Record<string, number
 
 afterAll(() => sandbox.closeAll());
 
+/** One change, written in two ways. */
+const SAME_SYNTAX: readonly Candidate[] = [
+  ['def add(a, b):', '    total = a', '    for n in [b]:', '        total += n', '    return total'],
+  ['def add(a, b):', '    "Adds."', '', '    s = (a)  # begin', '    for x in [ b ]: s += x', '    return s'],
+].map((lines, index) => candidate(`written ${index}`, calcPatch(...lines)));
+
 /** What every attack is up to: it wants the score of a right patch without being one. */
 const ATTACKS: Readonly<Record<string, string>> = {
   'prints the markers that other graders look for': calcPatch(
@@ -148,8 +154,17 @@ describe('patches that try to look right', () => {
 
   beforeAll(async () => {
     const attacks = Object.entries(ATTACKS).map(([name, patch]) => candidate(name, patch));
-    all = (await verify([...attacks, candidate('right', RIGHT), candidate('wrong', WRONG)])).verdicts;
+    const honest = [candidate('right', RIGHT), candidate('wrong', WRONG), ...SAME_SYNTAX];
+    all = (await verify([...attacks, ...honest])).verdicts;
   }, 900_000);
+
+  it('have a syntax that Python itself tells: comments, docstrings, layout and the names of locals aside', () => {
+    const syntaxOf = (id: string): unknown => all.find(({ candidate_id }) => candidate_id === id)?.evidence.syntax;
+    const [first, ...others] = SAME_SYNTAX.map(({ candidate_id }) => syntaxOf(candidate_id));
+    expect(first).toEqual(expect.any(String));
+    expect(others).toEqual(others.map(() => first));
+    expect(new Set([first, syntaxOf('right'), syntaxOf('wrong')]).size).toBe(3);
+  });
 
   it('stand beside a right and a wrong patch that get what they deserve', () => {
     expect(scores(all, 'right')).toEqual({ regression: 1, reproduction: 2 });

@@ -1,0 +1,245 @@
+import { z } from 'zod';
+import { contentKey, sha256 } from '../../../src/core/fingerprint.js';
+import { patchedText, type PatchFile, readPatch } from '../../../src/core/patch/patch.js';
+import type { SandboxSession } from '../../../src/ports/sandbox.js';
+import { inInstanceEnvironment } from '../drivers/environment.js';
+
+const MOST_FILES = 50;
+const LARGEST_FILE = 512 * 1024;
+const DEADLINE_S = 60;
+
+/**
+ * Prints a digest for each source text of a JSON list on stdin: of its syntax tree without comments, docstrings, layout and
+ * the names of locals; null for one that cannot be parsed. Nothing of the texts is run.
+ */
+const PYTHON_TREES = String.raw`
+import ast, hashlib, json, resource, sys
+
+resource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20))
+sys.setrecursionlimit(4000)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+SCOPES = FUNCTIONS + COMPREHENSIONS + (ast.ClassDef,)
+
+def bound(node, names, kept):
+    """Names that a scope binds, in order; kept are those that it binds in other ways than by assignment."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.Global, ast.Nonlocal)):
+            kept.update(child.names)
+        elif isinstance(child, ast.alias):
+            kept.add((child.asname or child.name).split('.')[0])
+        elif isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            kept.add(child.name)
+        elif isinstance(child, ast.Name) and not isinstance(child.ctx, ast.Load):
+            names.append(child.id)
+        elif isinstance(child, ast.ExceptHandler) and child.name:
+            names.append(child.name)
+        if not isinstance(child, SCOPES):
+            bound(child, names, kept)
+
+class Renamed(ast.NodeTransformer):
+    def __init__(self):
+        self.scopes = []
+
+    def named(self, name):
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        return name
+
+    def visit(self, node):
+        if isinstance(node, SCOPES):
+            self.scopes.append(self.scope(node))
+            self.generic_visit(node)
+            self.scopes.pop()
+            return node
+        if isinstance(node, ast.Name):
+            node.id = self.named(node.id)
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            node.name = self.named(node.name)
+        return self.generic_visit(node)
+
+    def scope(self, node):
+        names, kept = [], set()
+        if isinstance(node, COMPREHENSIONS):
+            for generator in node.generators:
+                bound(ast.Tuple(elts=[generator.target], ctx=ast.Store()), names, kept)
+        else:
+            bound(node, names, kept)
+        if isinstance(node, ast.ClassDef):
+            kept.update(names)
+        if isinstance(node, FUNCTIONS):
+            kept.update(child.arg for child in ast.walk(node.args) if isinstance(child, ast.arg))
+        scope = {name: name for name in kept}
+        for name in names:
+            scope.setdefault(name, '%d %d' % (len(self.scopes), len(scope)))
+        return scope
+
+def says_nothing(node):
+    value = getattr(node, 'value', None)
+    return isinstance(node, ast.Expr) and isinstance(getattr(value, 'value', getattr(value, 's', None)), str)
+
+def digest(text):
+    try:
+        tree = ast.parse(text)
+        for node in ast.walk(tree):
+            body = getattr(node, 'body', None)
+            if isinstance(body, list):
+                node.body = [each for each in body if not says_nothing(each)] or [ast.Pass()]
+        return hashlib.sha256(ast.dump(Renamed().visit(tree)).encode('utf-8', 'replace')).hexdigest()[:32]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+json.dump([digest(text) for text in json.load(sys.stdin)], sys.stdout)
+`;
+
+/**
+ * For each source patch, a text that is equal for patches after which the changed files have the same syntax: Python's own
+ * trees, and for other languages the tokens without comments and layout. It is for votes; what is executed goes by the bytes.
+ * @param session at base; may be closed afterwards
+ * @returns by patch; null where it could not be told
+ * @throws what the session throws
+ */
+export async function syntaxOf(
+  session: SandboxSession,
+  { workdir, patches }: { readonly workdir: string; readonly patches: readonly string[] },
+  signal: AbortSignal,
+): Promise<readonly (string | null)[]> {
+  const base = new Map<string, Promise<string | null>>();
+  const textOf = (path: string): Promise<string | null> => {
+    const text = base.get(path) ?? textAt(session, `${workdir}/${path}`, signal);
+    base.set(path, text);
+    return text;
+  };
+  const changed = await Promise.all(patches.map((patch) => changesOf(patch, textOf)));
+  const texts = changed.flatMap((changes) => changes ?? []).flatMap(({ path, sides }) => (isPython(path) ? sides : []));
+  const trees = await pythonTrees(session, [...new Set(texts)], signal);
+  const digestOf = (path: string, text: string): string | null =>
+    text === '' ? '' : isPython(path) ? (trees.get(text) ?? null) : sha256(tokensOf(path, text));
+  return changed.map((changes) => {
+    if (changes === null) return null;
+    const told = changes.map(({ path, sides }) => ({ path, digests: sides.map((text) => digestOf(path, text)) }));
+    if (told.some(({ digests }) => digests.includes(null))) return null;
+    const real = told.filter(({ digests: [before, after] }) => before !== after);
+    return contentKey(
+      real.map(({ path, digests }) => [path, digests[1] ?? '']).sort(([a = ''], [b = '']) => (a < b ? -1 : 1)),
+    );
+  });
+}
+
+/** A file before and after; '' = it is not there. */
+interface Change {
+  readonly path: string;
+  readonly sides: readonly [before: string, after: string];
+}
+
+async function changesOf(
+  patch: string,
+  textOf: (path: string) => Promise<string | null>,
+): Promise<readonly Change[] | null> {
+  const parsed = readPatch(patch);
+  if (parsed.kind !== 'ok' || parsed.files.length > MOST_FILES) return null;
+  const changes = await Promise.all(parsed.files.map((file) => changeOf(file, textOf)));
+  return changes.every((change) => change !== null) ? changes : null;
+}
+
+/** Null for what is no plain edit of a text: a renamed, copied or binary file, another mode, one that is too large. */
+async function changeOf(file: PatchFile, textOf: (path: string) => Promise<string | null>): Promise<Change | null> {
+  const { path, paths, parsed } = file;
+  if (paths.length > 1 || parsed.hunks.length === 0 || parsed.oldMode !== parsed.newMode) return null;
+  const before = parsed.oldFileName === '/dev/null' ? '' : await textOf(path);
+  const after = before === null ? null : patchedText(file, before);
+  return before === null || after === null ? null : { path, sides: [before, after] };
+}
+
+async function textAt(session: SandboxSession, path: string, signal: AbortSignal): Promise<string | null> {
+  const bytes = await session.readFile(path, LARGEST_FILE + 1, signal);
+  return bytes === null || bytes.length > LARGEST_FILE ? null : new TextDecoder().decode(bytes);
+}
+
+function isPython(path: string): boolean {
+  return /\.pyi?$/.test(path);
+}
+
+async function pythonTrees(
+  session: SandboxSession,
+  texts: readonly string[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string | null>> {
+  if (texts.length === 0) return new Map();
+  const argv = ['python3', '-I', '-S', '-c', PYTHON_TREES];
+  const request = inInstanceEnvironment({ argv, stdin: JSON.stringify(texts), deadlineS: DEADLINE_S });
+  const { kind, stdout } = await session.exec(request, signal);
+  const digests = kind === 'exited' ? Digests.safeParse(stdout).data : undefined;
+  return new Map(texts.map((text, index) => [text, digests?.[index] ?? null]));
+}
+
+const Digests = z
+  .string()
+  .transform((text, context): unknown => {
+    try {
+      return JSON.parse(text);
+    } catch {
+      context.addIssue('is not JSON');
+      return z.NEVER;
+    }
+  })
+  .pipe(z.array(z.string().nullable()));
+
+const SLASH_COMMENTS = /\.(?:[cm]?[jt]sx?|go|rs|java|kt|scala|c|h|cc|cpp|hpp|cs|swift|php|dart)$/;
+
+/** A text without comments and layout; where blanks may mean something, without blank lines and trailing blanks alone. */
+function tokensOf(path: string, text: string): string {
+  if (SLASH_COMMENTS.test(path)) return tokens(text).join('\n');
+  const hasHashes = /\.(?:rb|sh|ya?ml|toml|cfg|pl|r|mk)$/.test(path);
+  const lines = text.split('\n').map((line) => line.trimEnd());
+  return lines.filter((line) => line !== '' && !(hasHashes && /^\s*#/.test(line))).join('\n');
+}
+
+/** Tokens of a language with `//` and slash-star comments; each character is looked at once. */
+function tokens(text: string): readonly string[] {
+  const found: string[] = [];
+  for (let at = 0; at < text.length;) {
+    const start = endOfGap(text, at);
+    at = start > at ? start : endOfToken(text, at, found.at(-1) ?? '');
+    if (at > start) found.push(text.slice(start, at));
+  }
+  return found;
+}
+
+/** Behind the comment or the blank that stands here, if any. */
+function endOfGap(text: string, at: number): number {
+  const behind = (end: string): number => {
+    const found = text.indexOf(end, at + 2);
+    return found === -1 ? text.length : found + end.length;
+  };
+  if (text.startsWith('//', at)) return behind('\n');
+  if (text.startsWith('/*', at)) return behind('*/');
+  return /\s/.test(text[at] ?? '') ? at + 1 : at;
+}
+
+const WORD = /[\w$]+/y;
+/** What a slash divides comes before it; behind these it begins a regular expression. */
+const BEFORE_EXPRESSION = /^(?:|[(,=:[!&|?{};+*%~^<>-]|return)$/;
+
+function endOfToken(text: string, at: number, last: string): number {
+  const here = text[at] ?? '';
+  if (here === '/' && BEFORE_EXPRESSION.test(last)) return endOfLiteral(text, at);
+  if (here === '"' || here === "'" || here === '`') return endOfLiteral(text, at);
+  WORD.lastIndex = at;
+  return at + (WORD.exec(text)?.[0].length ?? 1);
+}
+
+/** Behind its second quote, or at the end of its line; in brackets a slash does not end a regular expression. */
+function endOfLiteral(text: string, at: number): number {
+  const quote = text[at];
+  let inBrackets = false;
+  for (let end = at + 1; end < text.length; end += 1) {
+    const here = text[end];
+    if (here === '\n' && quote !== '`') return end;
+    if (here === '\\') end += 1;
+    else if (quote === '/' && (here === '[' || here === ']')) inBrackets = here === '[';
+    else if (here === quote && !inBrackets) return end + 1;
+  }
+  return text.length;
+}
