@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UnavailableError } from '../errors/errors.js';
 import { StoreUnavailableError } from '../errors/unavailable.js';
+import { unlimitedListeners } from './deadline.js';
 
 const BASE_MS = 500;
 const CAP_MS = 30_000;
@@ -21,7 +22,7 @@ export function backOffMs(attempt: number, askedMs: number | null, random: () =>
 /** Waits, or throws the signal's reason. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   try {
-    await sleep(ms, undefined, { signal });
+    await sleep(ms, undefined, { signal: unlimitedListeners(signal) });
   } catch (error) {
     signal.throwIfAborted();
     throw error;
