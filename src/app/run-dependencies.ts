@@ -1,11 +1,12 @@
+import { randomBytes } from 'node:crypto';
 import { pause } from '../core/async/retry.js';
 import { FairSemaphore } from '../core/async/semaphore.js';
-import { randomBytes } from 'node:crypto';
+import { SingleFlight } from '../core/async/single-flight.js';
 import { BudgetedLlmClient } from '../models/budgeted-llm-client.js';
 import { GptTokenizer } from '../models/gpt-tokenizer.js';
 import { endpointName } from '../models/llm-clients.js';
 import { MarkdownPromptLibrary, type OwnPrompts } from '../models/prompts/prompt-library.js';
-import { StoredLlmClient } from '../models/stored-llm-client.js';
+import { type Payments, StoredLlmClient } from '../models/stored-llm-client.js';
 import { createAgentTestWriter } from '../agent/loop/test-writer.js';
 import { createSampler, type Sampler } from '../agent/loop/rollout.js';
 import type { AgentSettings, ProgressCheck } from '../agent/loop/rollout-task.js';
@@ -74,6 +75,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
   readonly defaults: readonly VerifierName[];
   readonly agent: AgentDescription | null;
   private readonly agentSettings: AgentSettings | null;
+  private readonly payments: Payments = new SingleFlight();
   private readonly stored: LlmClient;
   private named: Promise<string> | null = null;
   /** One at a time of each try: a run that is taken over finds what this process had begun of it for its earlier owner. */
@@ -124,7 +126,8 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
 
   private storing(elsewhere?: RemoteCall): StoredLlmClient {
     const { llm, results } = this.ports;
-    return new StoredLlmClient(llm, results, (name) => endpointName(this.config.llm, name), elsewhere);
+    const endpointOf = (name: string): string => endpointName(this.config.llm, name);
+    return new StoredLlmClient(llm, results, endpointOf, { payments: this.payments, elsewhere });
   }
 
   override create(observe: Observe, work: RunWork, elsewhere?: Elsewhere): RunDependencies {

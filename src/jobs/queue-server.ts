@@ -95,6 +95,7 @@ class ServersTime {
   private readonly pool: pg.Pool;
   /** What the server's clock is ahead of the clock of timers; null = not asked yet. */
   private ahead: number | null = null;
+  private ended: Promise<void> | null = null;
 
   constructor(url: string) {
     const types = new pg.TypeOverrides();
@@ -141,7 +142,8 @@ class ServersTime {
   }
 
   end(): Promise<void> {
-    return this.pool.end();
+    this.ended ??= this.pool.end();
+    return this.ended;
   }
 
   private inTheirs(value: unknown): unknown {

@@ -11,6 +11,15 @@ import {
 import type { ResultStore } from '../ports/result-store.js';
 import { wireRequest } from './recording/request-key.js';
 
+interface Answer {
+  readonly completion: Completion;
+  readonly stored: boolean;
+  readonly seconds: number;
+}
+
+/** Calls of this process that are being paid, by key: a run that is taken over finds those of its earlier owner here. */
+export type Payments = SingleFlight<Answer>;
+
 /**
  * Asks the store before the model and stores every answer the moment it exists. Equal calls under way share one
  * answer. Counts what was asked through it; make one per run to have the run's own account.
@@ -20,16 +29,24 @@ export class StoredLlmClient extends LlmClient {
   readonly #results: ResultStore;
   readonly #endpointOf: (model: string) => string;
   readonly #elsewhere: RemoteCall | undefined;
-  readonly #flights = new SingleFlight<{ completion: Completion; stored: boolean; seconds: number }>();
+  readonly #payments: Payments;
+  readonly #flights: Payments = new SingleFlight();
   readonly #ledger = new UsageLedger();
 
   /**
    * @param endpointOf names who answers for a model (a base URL, a recording): equal calls to another one are other calls
+   * @param payments shared by the clients of a process
    * @param elsewhere asked before the model is asked here
    */
-  constructor(inner: LlmClient, results: ResultStore, endpointOf: (model: string) => string, elsewhere?: RemoteCall) {
+  constructor(
+    inner: LlmClient,
+    results: ResultStore,
+    endpointOf: (model: string) => string,
+    { payments = new SingleFlight(), elsewhere }: { payments?: Payments; elsewhere?: RemoteCall | undefined } = {},
+  ) {
     super();
     this.#elsewhere = elsewhere;
+    this.#payments = payments;
     this.#inner = inner;
     this.#results = results;
     this.#endpointOf = endpointOf;
@@ -63,18 +80,35 @@ export class StoredLlmClient extends LlmClient {
     key: string,
     request: CompletionRequest,
     { signal, keep }: { signal: AbortSignal; keep: () => void },
-  ): Promise<{ completion: Completion; stored: boolean; seconds: number }> {
-    const known = Completion.safeParse(await this.#results.get(key));
-    if (known.success) return { completion: known.data, stored: true, seconds: 0 };
+  ): Promise<Answer> {
     const start = performance.now();
-    const there = await this.#elsewhere?.(key, request, signal);
-    const completion = there ?? (await this.#inner.complete(request, signal));
-    const seconds = (performance.now() - start) / 1000;
-    // Paid: whoever takes the work over must find it.
-    keep();
-    await this.#results.put(key, 'completion', completion);
-    return { completion, stored: false, seconds };
+    if (this.#elsewhere !== undefined) {
+      const known = await this.#known(key);
+      if (known !== null) return known;
+      const completion = await this.#elsewhere(key, request, signal);
+      if (completion !== null) return { completion, stored: false, seconds: secondsSince(start) };
+    }
+    return this.#payments.join(key, signal, async (all, keepForAll) => {
+      // Here, not before: what is no longer under way is stored.
+      const known = await this.#known(key);
+      if (known !== null) return known;
+      const completion = await this.#inner.complete(request, all);
+      // Paid: whoever takes the work over must find it.
+      keep();
+      keepForAll();
+      await this.#results.put(key, 'completion', completion);
+      return { completion, stored: false, seconds: secondsSince(start) };
+    });
   }
+
+  async #known(key: string): Promise<Answer | null> {
+    const { data } = Completion.safeParse(await this.#results.get(key));
+    return data === undefined ? null : { completion: data, stored: true, seconds: 0 };
+  }
+}
+
+function secondsSince(start: number): number {
+  return (performance.now() - start) / 1000;
 }
 
 const COUNTS = ['calls', 'stored_answers', 'input_tokens', 'cached_input_tokens', 'output_tokens', 'seconds'] as const;

@@ -3,9 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { startCluster, type Cluster } from '../../../scripts/setup/postgres.mjs';
 import { type Redis, startRedis } from '../../../scripts/setup/redis.mjs';
-import type { JobHandler } from '../../../src/jobs/jobs.js';
+import type { Job, JobHandler } from '../../../src/jobs/jobs.js';
 import { QueueJobs } from '../../../src/jobs/queue-jobs.js';
 import { openQueueServer } from '../../../src/jobs/queue-server.js';
+import { queueName } from '../../../src/jobs/queue-worker.js';
 import { jobsContract, type JobsWorld } from '../../contracts/jobs.contract.js';
 import { MemoryResultStore } from '../../fakes/memory-result-store.js';
 import { until } from '../../fixtures/run-world.js';
@@ -56,6 +57,62 @@ describe('a server that does not take us', () => {
   ])('is told of at the start: %s', async (_which, url) => {
     await expect(openQueueServer(url())).rejects.toThrow(/password|WRONGPASS/i);
   });
+
+  it('is told of at the start: a schema that a later BullMQ made', async () => {
+    await (await openQueueServer(cluster.url)).close();
+    const later = '(select max(version) from bullmq.migration)';
+    await cluster.sql(`update bullmq.migration set min_client_version = 99 where version = ${later}`);
+    await expect(openQueueServer(cluster.url)).rejects.toThrow(/version 99/);
+    await cluster.sql(`update bullmq.migration set min_client_version = 6 where version = ${later}`);
+    await (await openQueueServer(cluster.url)).close();
+  });
+});
+
+describe.each([
+  ['PostgreSQL', () => cluster.url],
+  ['Redis', () => redis.url],
+])('what nobody here can do: %s', (_which, url) => {
+  const handler = (kind: string, by = (n: number): number => n): JobHandler => ({
+    ...{ kind, payload: z.number(), result: z.number(), atOnce: 1 },
+    perform: async (n) => by(Number(n)),
+  });
+  const asked = (kind: string, key: string): Job => ({ kind, key, payload: 2, turn: { line: '', of: 1 } });
+
+  it('a job of an unknown kind waits for a process that knows it', async () => {
+    const world = await openWorld(url());
+    const old = await world.start([handler('known')]);
+    const waiting = old.have(asked('new', 'n'), z.number(), NEVER);
+    expect(await old.have(asked('known', 'k'), z.number(), NEVER)).toBe(2);
+    await world.start([handler('new', (n) => -n)]);
+    expect(await waiting).toBe(-2);
+    await world.close();
+  });
+
+  it('what is no job of ours harms nobody', async () => {
+    const world = await openWorld(url());
+    const server = await openQueueServer(url());
+    const queue = new server.Queue(queueName('known', world.setup), { ...server.options });
+    for (const [n, data] of [null, 7, { payload: '{', asked: 1 }, { payload: '{', asked: 'x' }].entries()) {
+      await queue.add('known', data, { jobId: `strange ${n}` });
+    }
+    const jobs = await world.start([handler('known')]);
+    expect(await jobs.have(asked('known', 'k'), z.number(), NEVER)).toBe(2);
+    await until(async () => (await queue.getJobCountByTypes('waiting', 'active', 'prioritized')) === 0);
+    await queue.close();
+    await server.close();
+    await world.close();
+  });
+
+  it('jobs under other settings are left to those who have them', async () => {
+    const [ours, theirs] = [await openWorld(url()), await openWorld(url())];
+    const mine = await ours.start([handler('known', () => 1)]);
+    const waiting = mine.have(asked('known', 'k'), z.number(), NEVER);
+    const other = await theirs.start([handler('known', () => -1)]);
+    expect(await waiting).toBe(1);
+    expect(await other.have(asked('known', 'k'), z.number(), NEVER)).toBe(-1);
+    await ours.close();
+    await theirs.close();
+  });
 });
 
 describe('a server that is away', () => {
@@ -84,6 +141,16 @@ describe('a server that is away', () => {
     expect(await Promise.all([...before, ...meanwhile])).toEqual([2, 4, 6, 8, 10, 12]);
     await world.close();
   });
+
+  it('is waited for at the start, too: Redis', async () => {
+    await redis.stop('SIGKILL');
+    const opening = openWorld(redis.url).then(async (world) => ({ world, jobs: await world.start([]) }));
+    await sleep(500);
+    await redis.start();
+    const { world, jobs } = await opening;
+    await jobs.submit({ kind: 'later', key: 'a job', payload: 1, turn: { line: '', of: 1 } });
+    await world.close();
+  });
 });
 
 describe('a process that is lost', () => {
@@ -109,6 +176,29 @@ describe('a process that is lost', () => {
     expect(await living.have(asked, z.number(), NEVER)).toBe(7);
     expect(begun).toEqual(['lost 1', 'living 2']);
     void cut.close(0);
+    await world.close();
+  });
+
+  it('is not the fifth over one job: that is told to have failed', async () => {
+    const world = await openWorld(cluster.url);
+    const lost = await openQueueServer(cluster.url);
+    const cut = new QueueJobs({ server: lost, results: world.results, setup: world.setup, log: QUIET });
+    let begun = 0;
+    const deadly: JobHandler = {
+      ...{ kind: 'deadly', payload: z.number(), result: z.number(), atOnce: 1 },
+      perform: () => ((begun += 1), new Promise(() => undefined)),
+    };
+    const asker = await world.start([]);
+    const asked = { kind: 'deadly', key: 'kills', payload: 1, turn: { line: '', of: 1 } };
+    const failed = expect(asker.have(asked, z.number(), NEVER)).rejects.toMatchObject({ code: 'worker-lost' });
+    await cut.start([deadly]);
+    await until(() => begun === 1);
+    await cluster.sql(`update bullmq.job set stalled_count = 4 where id = 'kills'`);
+    await lost.close();
+    await world.start([deadly]);
+    await failed;
+    expect(begun).toBe(1);
+    await cut.close(0);
     await world.close();
   });
 });

@@ -1,3 +1,4 @@
+import { SingleFlight } from '../../../src/core/async/single-flight.js';
 import { StoredLlmClient } from '../../../src/models/stored-llm-client.js';
 import { ModelUnavailableError } from '../../../src/core/errors/unavailable.js';
 import { type Completion, type CompletionRequest, LlmClient } from '../../../src/ports/llm-client.js';
@@ -75,11 +76,12 @@ it('stops a shared call only when nobody waits for it any more', async () => {
   expect(inner.stopped).toBe(true);
 });
 
-it('keeps what was paid before it lets anybody leave, and answers equal calls with it meanwhile', async () => {
+/** A store that is away when the first answer is to be kept. */
+function awayStore(): { store: MemoryResultStore; keeping: Promise<void>; back: () => void } {
   const store = new MemoryResultStore();
+  const keep = store.put.bind(store);
   let back: () => void = () => undefined;
   const away = new Promise<void>((resolve) => (back = resolve));
-  const keep = store.put.bind(store);
   let asked: () => void = () => undefined;
   const keeping = new Promise<void>((resolve) => (asked = resolve));
   store.put = async (...row) => {
@@ -87,16 +89,37 @@ it('keeps what was paid before it lets anybody leave, and answers equal calls wi
     await away;
     await keep(...row);
   };
+  return { store, keeping, back };
+}
+
+it('keeps what was paid before it lets anybody leave, and answers equal calls with it meanwhile', async () => {
+  const { store, keeping, back } = awayStore();
   const inner = new FakeLlmClient([judgementCompletion(0.9)]);
   const client = new StoredLlmClient(inner, store, () => 'here');
   const stopping = new AbortController();
   let left = false;
   const first = client.complete(completionRequest(), stopping.signal).finally(() => (left = true));
   await keeping;
-  stopping.abort(new Error('another has the unit'));
+  stopping.abort(new Error('another has the job'));
   await new Promise((resolve) => setImmediate(resolve));
   expect(left).toBe(false);
   const second = client.complete(completionRequest(), signal);
+  back();
+  expect(await Promise.all([first, second])).toEqual([judgementCompletion(0.9), judgementCompletion(0.9)]);
+  expect(inner.requests).toHaveLength(1);
+});
+
+it('pays once for a run that its process takes over from itself before the answer is stored', async () => {
+  const { store, keeping, back } = awayStore();
+  const inner = new FakeLlmClient([judgementCompletion(0.9)]);
+  const shared = { payments: new SingleFlight<never>(), elsewhere: async () => null };
+  const [earlier, later] = [1, 2].map(() => new StoredLlmClient(inner, store, () => 'here', shared));
+  const lost = new AbortController();
+  const first = earlier?.complete(completionRequest(), lost.signal);
+  await keeping;
+  lost.abort(new Error('the run was taken over'));
+  const second = later?.complete(completionRequest(), signal);
+  await new Promise((resolve) => setImmediate(resolve));
   back();
   expect(await Promise.all([first, second])).toEqual([judgementCompletion(0.9), judgementCompletion(0.9)]);
   expect(inner.requests).toHaveLength(1);
