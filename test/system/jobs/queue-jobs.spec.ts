@@ -194,11 +194,11 @@ describe('a process that is lost', () => {
     await cut.start([deadly]);
     await until(() => begun === 1);
     await cluster.sql(`update bullmq.job set stalled_count = 4 where id = 'kills'`);
-    await lost.close();
+    void lost.close();
     await world.start([deadly]);
     await failed;
     expect(begun).toBe(1);
-    await cut.close(0);
+    void cut.close(0);
     await world.close();
   });
 });
