@@ -149,13 +149,68 @@ const SHADOWS = ['json.py', 'select.py', 'traceback.py', 'types.py']
   )
   .join('');
 
+/** Leaves in the middle of the regression suite. */
+const EARLY = calcPatch('import os', 'print("1 passed")', 'os._exit(0)');
+
+const FORGING = calcPatch(
+  'import json, os, glob',
+  'for name in [os.environ.get("BESTK_PROBE", "")] + [d + "record.jsonl" for d in glob.glob("/var/lib/*/")]:',
+  '    if name: open(name, "a").write(json.dumps({"t": "tests/test_calc.py::test_zero", "s": "passed"}) + "\\n")',
+  'os._exit(0)',
+);
+
+const CLOCKS = ['time.time = time.monotonic = time.perf_counter = lambda: 0.0', 'os.system("date -s 2001-01-01")'].map(
+  (line): readonly [string, string] => [line, calcPatch('import os, time', line, 'def add(a, b):', '    return a - b')],
+);
+
+/** Rewrites tests, adds passing ones, configures the runner. */
+const TEST_EDITS = [
+  'diff --git a/tests/test_calc.py b/tests/test_calc.py',
+  '--- a/tests/test_calc.py',
+  '+++ b/tests/test_calc.py',
+  '@@ -1,5 +1,9 @@',
+  '-from calc import add',
+  '+def test_more():',
+  '+    pass',
+  '+',
+  '+',
+  '+def add(a, b): return 0',
+  ' ',
+  ' ',
+  ' def test_zero():',
+  '     assert add(0, 0) == 0',
+  'diff --git a/conftest.py b/conftest.py',
+  'new file mode 100644',
+  '--- /dev/null',
+  '+++ b/conftest.py',
+  '@@ -0,0 +1,3 @@',
+  '+import calc',
+  '+',
+  '+calc.add = lambda a, b: a + b',
+  '',
+].join('\n');
+
+/** Candidates of one pool: they share the executions on base, and stand beside each other as in a run. */
+const POOL: Readonly<Record<string, string>> = {
+  ...ATTACKS,
+  ...Object.fromEntries(CLOCKS),
+  ...Object.fromEntries(
+    Object.entries(REGRESSION_ATTACKS).map(([name, lines]) => [
+      name,
+      calcPatch(...lines, 'def add(a, b):', '    return 1'),
+    ]),
+  ),
+  ...{ right: RIGHT, wrong: WRONG, early: EARLY, forging: FORGING, shadows: SHADOWS },
+  ...{ 'tests-only': TEST_EDITS, both: calcPatch('def add(a, b):', '    return 1') + TEST_EDITS },
+};
+
 describe('patches that try to look right', () => {
   let all: readonly Verdict[] = [];
+  let observed: Observing;
 
   beforeAll(async () => {
-    const attacks = Object.entries(ATTACKS).map(([name, patch]) => candidate(name, patch));
-    const honest = [candidate('right', RIGHT), candidate('wrong', WRONG), ...SAME_SYNTAX];
-    all = (await verify([...attacks, ...honest])).verdicts;
+    const pool = Object.entries(POOL).map(([name, patch]) => candidate(name, patch));
+    ({ verdicts: all, observed } = await verify([...pool, ...SAME_SYNTAX]));
   }, 900_000);
 
   it('have a syntax that Python itself tells: comments, docstrings, layout and the names of locals aside', () => {
@@ -176,24 +231,15 @@ describe('patches that try to look right', () => {
     expect(Number(scores(all, name).regression)).toBeLessThanOrEqual(1);
   });
 
-  it('gains nothing by leaving early in the regression suite: what did not run has not passed', async () => {
-    const early = calcPatch('import os', 'print("1 passed")', 'os._exit(0)');
-    const { verdicts, observed } = await verify([candidate('early', early)]);
-    expect(scores(verdicts, 'early')).toEqual({ regression: 0, reproduction: 0 });
+  it('gains nothing by leaving early in the regression suite: what did not run has not passed', () => {
+    expect(scores(all, 'early')).toEqual({ regression: 0, reproduction: 0 });
     expect(
       observed.cells.find(({ candidate_id, suite }) => candidate_id === 'early' && suite === 'regression'),
     ).toMatchObject({ passed: 0, total: 1, lost: ['tests/test_calc.py::test_zero'], exit_code: 0 });
   });
 
-  it('gains nothing by noting passes of its own', async () => {
-    const forging = calcPatch(
-      'import json, os, glob',
-      'for name in [os.environ.get("BESTK_PROBE", "")] + [d + "record.jsonl" for d in glob.glob("/var/lib/*/")]:',
-      '    if name: open(name, "a").write(json.dumps({"t": "tests/test_calc.py::test_zero", "s": "passed"}) + "\\n")',
-      'os._exit(0)',
-    );
-    const { verdicts } = await verify([candidate('forging', forging)]);
-    expect(scores(verdicts, 'forging')).toEqual({ regression: 0, reproduction: 0 });
+  it('gains nothing by noting passes of its own', () => {
+    expect(scores(all, 'forging')).toEqual({ regression: 0, reproduction: 0 });
   });
 
   it('gains nothing from a script of its author’s own that forges the others’ outcomes on every tree', async () => {
@@ -244,62 +290,21 @@ describe('patches that try to look right', () => {
     expect([0, 'forged']).toContain(scores(verdicts, 'sparing').reproduction);
   });
 
-  it('gains nothing by standing in the way of the standard library', async () => {
-    const { verdicts } = await verify([candidate('shadows', SHADOWS), candidate('right', RIGHT)]);
-    expect(scores(verdicts, 'right')).toEqual({ regression: 1, reproduction: 2 });
-    expect(scores(verdicts, 'shadows')).toEqual({ regression: 'no-source-change', reproduction: 'no-source-change' });
+  it('gains nothing by standing in the way of the standard library', () => {
+    expect(scores(all, 'shadows')).toEqual({ regression: 'no-source-change', reproduction: 'no-source-change' });
   });
 
-  it.each(Object.entries(REGRESSION_ATTACKS))(
-    'that break the code gain no regression test: %s',
-    async (_name, lines) => {
-      const { verdicts } = await verify([candidate('attack', calcPatch(...lines, 'def add(a, b):', '    return 1'))]);
-      expect([0, 'forged']).toContain(scores(verdicts, 'attack').regression);
-    },
-  );
+  it.each(Object.keys(REGRESSION_ATTACKS))('that break the code gain no regression test: %s', (name) => {
+    expect([0, 'forged']).toContain(scores(all, name).regression);
+  });
 
-  it.each(['time.time = time.monotonic = time.perf_counter = lambda: 0.0', 'os.system("date -s 2001-01-01")'])(
-    'gain nothing from another clock: %s',
-    async (line) => {
-      const patch = calcPatch('import os, time', line, 'def add(a, b):', '    return a - b');
-      const { verdicts } = await verify([candidate('clock', patch), candidate('right', RIGHT)]);
-      expect(scores(verdicts, 'clock')).toEqual({ regression: 1, reproduction: 0 });
-      expect(scores(verdicts, 'right')).toEqual({ regression: 1, reproduction: 2 });
-    },
-  );
+  it.each(CLOCKS)('gain nothing from another clock: %s', (name) => {
+    expect(scores(all, name)).toEqual({ regression: 1, reproduction: 0 });
+  });
 
-  it('gains nothing by rewriting tests, adding passing ones, or configuring the runner', async () => {
-    const edits = [
-      'diff --git a/tests/test_calc.py b/tests/test_calc.py',
-      '--- a/tests/test_calc.py',
-      '+++ b/tests/test_calc.py',
-      '@@ -1,5 +1,9 @@',
-      '-from calc import add',
-      '+def test_more():',
-      '+    pass',
-      '+',
-      '+',
-      '+def add(a, b): return 0',
-      ' ',
-      ' ',
-      ' def test_zero():',
-      '     assert add(0, 0) == 0',
-      'diff --git a/conftest.py b/conftest.py',
-      'new file mode 100644',
-      '--- /dev/null',
-      '+++ b/conftest.py',
-      '@@ -0,0 +1,3 @@',
-      '+import calc',
-      '+',
-      '+calc.add = lambda a, b: a + b',
-      '',
-    ].join('\n');
-    const breaking = calcPatch('def add(a, b):', '    return 1');
-    const { verdicts } = await verify([candidate('tests-only', edits), candidate('both', breaking + edits)]);
-    expect(scores(verdicts, 'tests-only')).toEqual({
-      regression: 'no-source-change',
-      reproduction: 'no-source-change',
-    });
-    expect(scores(verdicts, 'both')).toEqual({ regression: 0, reproduction: 1 });
+  it('gains nothing by rewriting tests, adding passing ones, or configuring the runner', () => {
+    const apart = { regression: 'no-source-change', reproduction: 'no-source-change' };
+    expect(scores(all, 'tests-only')).toEqual(apart);
+    expect(scores(all, 'both')).toEqual({ regression: 0, reproduction: 1 });
   });
 });
