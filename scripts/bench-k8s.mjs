@@ -16,20 +16,16 @@ const spec = { image: IMAGE, workdir: '/testbed', baseCommit: null, purpose: 'be
 needCluster('bench:k8s');
 const { environment, down } = await bringUp([IMAGE]);
 const { KubernetesSandbox } = await import('../dist/src/sandbox/kubernetes/sandbox.js');
+const { PodTemplate } = await import('../dist/src/sandbox/kubernetes/options.js');
 const { connectCluster } = await import('../dist/src/sandbox/kubernetes/client.js');
 const cluster = {
   kubeconfig: environment.BESTK_TEST_KUBECONFIG,
   namespace: environment.BESTK_KUBERNETES_NAMESPACE,
-  nodeSelector: {},
-  tolerations: [],
-  pullSecrets: [],
-  pull: 'Never',
-  // Two cores, all of which the scheduler may give away.
-  cpuRequest: 2 / ROOM,
-  memoryRequestMb: 64,
-  nonRoot: false,
-  pendingPods: 16,
-  startS: 600,
+  pod: PodTemplate.parse({
+    imagePullPolicy: 'Never',
+    // Two cores, all of which the scheduler may give away.
+    resources: { requests: { cpu: 2 / ROOM, memory: '64Mi' } },
+  }),
 };
 const limits = { cpus: 1, memoryMb: 256, diskMb: 64, pids: 100, outputBytes: 100_000 };
 const make = (concurrency) => new KubernetesSandbox({ concurrency, limits, ttlS: 1_800, cluster });

@@ -12,7 +12,9 @@ const SERVICE = 'bestk/service:k8s';
 const ISSUE = 'sympy__sympy-24066';
 const ISSUE_IMAGE = 'bestk-real/sympy:1.11';
 /** Real tests have time limits: a sandbox gets all the CPU it may use, and the others wait for a node. */
-const WHOLE_CORES = { BESTK_KUBERNETES_CPU_REQUEST: '1' };
+const WHOLE_CORES = {
+  BESTK_KUBERNETES_POD: '{imagePullPolicy: Never, resources: {requests: {cpu: 1, memory: 256Mi}}}',
+};
 
 needCluster('test:k8s');
 await setUpOrExit('test');

@@ -76,11 +76,9 @@ function environment() {
   return {
     BESTK_SANDBOX: 'kubernetes',
     BESTK_TEST_KUBECONFIG: KUBECONFIG,
-    BESTK_KUBERNETES_KUBECONFIG: KUBECONFIG,
+    KUBECONFIG,
     BESTK_KUBERNETES_NAMESPACE: NAMESPACE,
-    BESTK_KUBERNETES_PULL: 'Never',
-    BESTK_KUBERNETES_CPU_REQUEST: '0.1',
-    BESTK_KUBERNETES_MEMORY_REQUEST_MB: '256',
+    BESTK_KUBERNETES_POD: '{imagePullPolicy: Never, resources: {requests: {cpu: 0.1, memory: 256Mi}}}',
   };
 }
 

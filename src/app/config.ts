@@ -2,7 +2,7 @@ import { cpus, homedir } from 'node:os';
 import { join } from 'node:path';
 import type { z } from 'zod';
 import type { FormatName } from '../agent/call-formats/formats.js';
-import type { AgentLimits } from '../agent/loop/rollout-task.js';
+import { AgentLimits } from '../agent/loop/rollout-task.js';
 import type { ApiKey } from '../core/api-key.js';
 import { BadInputError } from '../core/errors/errors.js';
 import type { JudgeMethod } from '../core/run/verifier.js';
@@ -39,8 +39,6 @@ export interface Config {
     readonly samples: number;
     readonly votes: number;
     readonly promptTokens: number;
-    readonly answerTokens: number;
-    readonly minMass: number;
     readonly prefill: boolean;
     readonly secondOpinion: boolean;
     /** Undefined = by the model's name. */
@@ -54,7 +52,6 @@ export interface Config {
     readonly model: string | undefined;
     readonly samples: number;
     readonly count: number;
-    readonly answerTokens: number;
     readonly author: 'single' | 'agent';
     /** Scripts taken from each candidate's own trajectory, at most. */
     readonly harvest: number;
@@ -142,7 +139,6 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       model: s.BESTK_TEST_MODEL,
       samples: s.BESTK_TEST_SAMPLES,
       count: s.BESTK_TEST_COUNT,
-      answerTokens: s.BESTK_TEST_ANSWER_TOKENS,
       author: s.BESTK_TEST_AUTHOR,
       harvest: s.BESTK_TEST_HARVEST,
     },
@@ -234,8 +230,6 @@ export function judgeOf(s: Settings) {
     samples: s.BESTK_EF_SAMPLES,
     votes: s.BESTK_EF_VOTES,
     promptTokens: s.BESTK_EF_PROMPT_TOKENS,
-    answerTokens: s.BESTK_EF_ANSWER_TOKENS,
-    minMass: s.BESTK_EF_MIN_MASS,
     prefill: s.BESTK_EF_PREFILL,
     secondOpinion: s.BESTK_EF_SECOND_OPINION,
     prompt: s.BESTK_EF_PROMPT,
@@ -253,16 +247,15 @@ function agentLimits(s: Settings): AgentLimits {
       'Give at least as many steps as the agent is told of.',
     );
   }
-  return {
+  return AgentLimits.parse({
     max_steps: s.BESTK_AGENT_MAX_STEPS,
     max_steps_absolute: s.BESTK_AGENT_MAX_STEPS_ABSOLUTE,
     max_tokens: s.BESTK_AGENT_MAX_TOKENS,
     max_answer_tokens: s.BESTK_AGENT_MAX_ANSWER_TOKENS,
     action_s: s.BESTK_AGENT_ACTION_S,
-    model_call_s: s.BESTK_AGENT_MODEL_CALL_S,
     trajectory_s: s.BESTK_AGENT_TRAJECTORY_S,
     condense_at: s.BESTK_AGENT_CONDENSE_AT ?? null,
-  };
+  });
 }
 
 /** A file, or the URL of a PostgreSQL database. */

@@ -44,6 +44,7 @@ import {
   createTestWriter,
   createVerifiers,
   harvestedTests,
+  JUDGE_DEFAULTS,
   judgePrompt,
   promptOfModel,
   trainingConversation,
@@ -139,7 +140,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     const llm = new BudgetedLlmClient(stored, ledger);
     const model = this.verifierModel ?? '';
     const sources = createSourceReader({ sandbox, results });
-    const asking = { ...judge, llm, prompts, tokenizer, tracer, sources };
+    const asking = { ...JUDGE_DEFAULTS, ...judge, llm, prompts, tokenizer, tracer, sources };
     const prompt = judge.prompt ?? promptOfModel(model);
     const executionFree = { ...asking, model, prompt, measure: EXECUTION_FREE };
     const executing = { sandbox, results, tracer, nonce: newNonce, pause, tries: work.tries };
@@ -168,9 +169,9 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
   }
 
   private testWriter(llm: LlmClient, model: string): TestWriter {
-    const { author, samples, count, answerTokens } = this.config.tests;
+    const { author, samples, count } = this.config.tests;
     const { sandbox, prompts } = this.ports;
-    const single = createTestWriter({ samples, count, answerTokens, llm, prompts, sandbox, model });
+    const single = createTestWriter({ samples, count, llm, prompts, sandbox, model });
     if (author === 'single') return single;
     const asked = { prompt: 'agent/test-author', count } as const;
     const { format, limits } = this.config.agent;

@@ -1,5 +1,6 @@
+import { parse } from 'yaml';
 import { z } from 'zod';
-import type { ClusterOptions } from '../sandbox/kubernetes/options.js';
+import { type ClusterOptions, PodTemplate } from '../sandbox/kubernetes/options.js';
 import { FORMAT_NAMES } from '../agent/call-formats/formats.js';
 import { readApiKey, type ApiKey } from '../core/api-key.js';
 import { JUDGE_METHODS } from '../core/run/verifier.js';
@@ -56,30 +57,22 @@ const ApiKeys = List.transform((entries, context): readonly ApiKey[] => {
   return known;
 });
 
-/** `key=value, key=value` */
-const Pairs = List.transform((entries, context) => {
-  for (const entry of entries.filter((pair) => !/^[^=]+=[^=]*$/.test(pair))) {
-    context.addIssue({ code: 'custom', message: `must look like key=value, not "${entry}"` });
-  }
-  return Object.fromEntries(entries.map((entry) => entry.split('=') as [string, string]));
-});
-
-/** `key`, `key:Effect`, `key=value` or `key=value:Effect`, as kubectl writes taints. */
-const Tolerations = List.transform((entries, context) =>
-  entries.map((entry) => {
-    const [, key, value, effect] =
-      /^([^=:]+)(?:=([^=:]*))?(?::(NoSchedule|PreferNoSchedule|NoExecute))?$/.exec(entry) ?? [];
-    if (key === undefined) {
-      context.addIssue({ code: 'custom', message: `must look like key=value:NoSchedule, not "${entry}"` });
+/** A pod as in a manifest: YAML, or JSON on one line. */
+const PodText = z
+  .string()
+  .transform((text, context): unknown => {
+    try {
+      return parse(text, { maxAliasCount: 0 });
+    } catch (error) {
+      context.addIssue({ code: 'custom', message: `is not YAML: ${(error as Error).message}` });
+      return z.NEVER;
     }
-    return { key: key ?? '', value, effect };
-  }),
-);
+  })
+  .pipe(PodTemplate);
 
 /** Where and how sandboxes run with BESTK_SANDBOX=kubernetes. */
 const KubernetesSettings = z.object({
   KUBECONFIG: z.string().min(1).optional().describe('Kubeconfig files, as kubectl reads them; the first one counts.'),
-  BESTK_KUBERNETES_KUBECONFIG: z.string().min(1).optional().describe('Kubeconfig for bestk alone.'),
   BESTK_KUBERNETES_CONTEXT: z
     .string()
     .min(1)
@@ -90,34 +83,9 @@ const KubernetesSettings = z.object({
     .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'must be the name of a namespace')
     .optional()
     .describe('Namespace of the pods. By default that of the context.'),
-  BESTK_KUBERNETES_RUNTIME_CLASS: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('Runtime class of the pods, for example `gvisor`.'),
-  BESTK_KUBERNETES_NODE_SELECTOR: Pairs.default({}).describe('Labels of the nodes to use: `key=value,…`.'),
-  BESTK_KUBERNETES_TOLERATIONS: Tolerations.default([]).describe('Tolerations: `key=value:NoSchedule,…`.'),
-  BESTK_KUBERNETES_PULL_SECRETS: List.default([]).describe('Names of image pull secrets, comma-separated.'),
-  BESTK_KUBERNETES_PULL: z
-    .enum(['IfNotPresent', 'Always', 'Never'])
-    .default('IfNotPresent')
-    .describe('Image pull policy.'),
-  BESTK_KUBERNETES_CPU_REQUEST: z.coerce
-    .number()
-    .positive()
-    .optional()
-    .describe('CPU request per pod. By default its limit.'),
-  BESTK_KUBERNETES_MEMORY_REQUEST_MB: Positive.min(16)
-    .optional()
-    .describe('Memory request per pod, in MiB. By default its limit.'),
-  BESTK_KUBERNETES_NON_ROOT: Switch.describe('Run pods as an unprivileged user.'),
-  BESTK_KUBERNETES_SECCOMP: z
-    .string()
-    .regex(/^[^/]/, 'must be a path from the kubelet’s folder `seccomp`, like profiles/bestk.json')
-    .optional()
-    .describe("Seccomp profile on the nodes, relative to the kubelet's folder; see `deploy/seccomp.json`."),
-  BESTK_KUBERNETES_PENDING: Positive.max(1024).default(16).describe('Pods that may wait for a node at the same time.'),
-  BESTK_KUBERNETES_START_S: Positive.max(86_400).default(600).describe('Time limit for a pod to start, in seconds.'),
+  BESTK_KUBERNETES_POD: PodText.prefault('{}').describe(
+    'Added to every pod: a PodSpec’s node selector, tolerations, runtime class and the like, as YAML; see [Kubernetes](kubernetes.md#settings).',
+  ),
   BESTK_KUBERNETES_WORKER_NAME: z
     .string()
     .min(1)
@@ -156,9 +124,6 @@ export const Settings = z.object({
     .describe('Tokens of prompt and answer together after which a rollout ends.'),
   BESTK_AGENT_MAX_ANSWER_TOKENS: Positive.min(16).default(8_192).describe('Longest answer of the agent, in tokens.'),
   BESTK_AGENT_ACTION_S: Positive.default(90).describe('Time limit of one command, in seconds.'),
-  BESTK_AGENT_MODEL_CALL_S: Positive.max(LONGEST_TIMER_S)
-    .default(7_200)
-    .describe('Time limit of one model call with its retries, in seconds.'),
   BESTK_AGENT_TRAJECTORY_S: Positive.default(50_000).describe('Time limit of one rollout, in seconds.'),
   BESTK_AGENT_CONDENSE_AT: Positive.optional().describe(
     'Prompt length, in tokens, from which old observations are dropped. By default never.',
@@ -199,13 +164,6 @@ export const Settings = z.object({
   BESTK_EF_PROMPT_TOKENS: Positive.min(2_000)
     .default(65_536)
     .describe('Longest prompt of the judge, in tokens; trajectories are condensed to fit.'),
-  BESTK_EF_ANSWER_TOKENS: Positive.default(16).describe('Longest answer of the judge, in tokens.'),
-  BESTK_EF_MIN_MASS: z.coerce
-    .number()
-    .min(0)
-    .max(1)
-    .default(0.5)
-    .describe('Probability that YES and NO must have together; below it the judge abstains.'),
   BESTK_EF_PREFILL: Switch.describe('Begin the answer for the judge, if the server can continue it.'),
   BESTK_EF_SECOND_OPINION: Switch.describe(
     'Ask every question again without the agent’s thoughts, and store both answers.',
@@ -229,7 +187,6 @@ export const Settings = z.object({
     .max(32)
     .default(0)
     .describe("Test scripts taken from each candidate's own trajectory."),
-  BESTK_TEST_ANSWER_TOKENS: Positive.min(256).default(8_192).describe('Longest answer of the test writer, in tokens.'),
   BESTK_PRICES: z.string().min(1).optional().describe('File with prices per model, for budgets and costs in money.'),
   BESTK_LLM_CONCURRENCY: Positive.max(1024).default(16).describe('Model calls at the same time.'),
   BESTK_LLM_TIMEOUT_S: Positive.default(600).describe('Time limit of one attempt of a model call, in seconds.'),
@@ -327,20 +284,10 @@ export type Settings = z.infer<typeof Settings>;
 export function clusterOf(s: Settings): ClusterOptions {
   const { BESTK_KUBERNETES_WORKER_NAME: name, BESTK_KUBERNETES_WORKER_UID: uid } = s;
   return {
-    kubeconfig: s.BESTK_KUBERNETES_KUBECONFIG ?? s.KUBECONFIG?.split(':')[0],
+    kubeconfig: s.KUBECONFIG?.split(':')[0],
     context: s.BESTK_KUBERNETES_CONTEXT,
     namespace: s.BESTK_KUBERNETES_NAMESPACE,
-    runtimeClass: s.BESTK_KUBERNETES_RUNTIME_CLASS,
-    nodeSelector: s.BESTK_KUBERNETES_NODE_SELECTOR,
-    tolerations: s.BESTK_KUBERNETES_TOLERATIONS,
-    pullSecrets: s.BESTK_KUBERNETES_PULL_SECRETS,
-    pull: s.BESTK_KUBERNETES_PULL,
-    cpuRequest: s.BESTK_KUBERNETES_CPU_REQUEST,
-    memoryRequestMb: s.BESTK_KUBERNETES_MEMORY_REQUEST_MB,
-    nonRoot: s.BESTK_KUBERNETES_NON_ROOT,
-    seccompProfile: s.BESTK_KUBERNETES_SECCOMP,
-    pendingPods: s.BESTK_KUBERNETES_PENDING,
-    startS: s.BESTK_KUBERNETES_START_S,
+    pod: s.BESTK_KUBERNETES_POD,
     worker: name === undefined || uid === undefined ? undefined : { name, uid },
   };
 }

@@ -29,7 +29,7 @@ export class SandboxUnschedulableError extends UnavailableError {
   constructor(detail: string) {
     super(
       `No node has room for a sandbox: ${detail}`,
-      'Add nodes, lower BESTK_SANDBOX_CPUS, BESTK_SANDBOX_MEMORY_MB or the requests, or wait longer (BESTK_KUBERNETES_START_S).',
+      'Add nodes, lower BESTK_SANDBOX_CPUS, BESTK_SANDBOX_MEMORY_MB or the requests in BESTK_KUBERNETES_POD, or wait.',
     );
   }
 }
@@ -43,7 +43,7 @@ export class ImagePullError extends ImageMissingError {
     super(
       image,
       `Image "${image}" could not be pulled: ${detail}`,
-      next ?? 'Check its name, the registry, and BESTK_KUBERNETES_PULL_SECRETS.',
+      next ?? 'Check its name, the registry, and imagePullSecrets in BESTK_KUBERNETES_POD.',
     );
     this.retryable = retryable;
   }

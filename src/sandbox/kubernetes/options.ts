@@ -1,11 +1,42 @@
 import type { V1ContainerStatus, V1NetworkPolicy, V1ObjectMeta, V1Pod, V1PodSpec } from '@kubernetes/client-node';
+import { z } from 'zod';
 
-/** `key` alone tolerates any value of it; without an effect, any effect. */
-export interface Toleration {
-  readonly key: string;
-  readonly value?: string | undefined;
-  readonly effect?: string | undefined;
-}
+const Quantity = z.union([z.string(), z.number().transform(String)]);
+
+/**
+ * What a user adds to every sandbox's pod, in the field names of a PodSpec; pull policy and requests are the container's.
+ * Everything else of the pod is bestk's: a field that could weaken it is refused.
+ */
+export const PodTemplate = z.strictObject({
+  runtimeClassName: z.string().min(1).exactOptional(),
+  nodeSelector: z.record(z.string(), z.string()).exactOptional(),
+  tolerations: z
+    .array(
+      z.strictObject({
+        key: z.string().exactOptional(),
+        operator: z.enum(['Exists', 'Equal']).exactOptional(),
+        value: z.string().exactOptional(),
+        effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']).exactOptional(),
+      }),
+    )
+    .exactOptional(),
+  imagePullSecrets: z.array(z.strictObject({ name: z.string().min(1) })).exactOptional(),
+  imagePullPolicy: z.enum(['IfNotPresent', 'Always', 'Never']).default('IfNotPresent'),
+  /** What the scheduler sets aside for a pod; absent: its limit. */
+  resources: z
+    .strictObject({ requests: z.strictObject({ cpu: Quantity.exactOptional(), memory: Quantity.exactOptional() }) })
+    .exactOptional(),
+  securityContext: z
+    .strictObject({
+      /** Refuse images whose user is root. */
+      runAsNonRoot: z.boolean().exactOptional(),
+      seccompProfile: z
+        .strictObject({ type: z.enum(['RuntimeDefault', 'Localhost']), localhostProfile: z.string().exactOptional() })
+        .default({ type: 'RuntimeDefault' }),
+    })
+    .prefault({}),
+});
+export type PodTemplate = z.infer<typeof PodTemplate>;
 
 /** The pod that this process runs in; its sandboxes are its own, and the cluster removes them with it. */
 export interface WorkerPod {
@@ -20,22 +51,9 @@ export interface ClusterOptions {
   readonly context?: string | undefined;
   /** Undefined: that of the context or of the account. */
   readonly namespace?: string | undefined;
-  readonly runtimeClass?: string | undefined;
-  readonly nodeSelector: Readonly<Record<string, string>>;
-  readonly tolerations: readonly Toleration[];
-  readonly pullSecrets: readonly string[];
-  readonly pull: 'IfNotPresent' | 'Always' | 'Never';
-  /** What the scheduler sets aside for a pod; undefined: its limit. */
-  readonly cpuRequest?: number | undefined;
-  readonly memoryRequestMb?: number | undefined;
-  /** Refuse images whose user is root. */
-  readonly nonRoot: boolean;
-  /** Path of a profile on every node, from the kubelet's folder `seccomp`; undefined: the runtime's default. */
-  readonly seccompProfile?: string | undefined;
-  /** Pods that may wait for a node at once; more sandboxes wait here instead. */
-  readonly pendingPods: number;
-  /** Longest wait for a node or an image while no pod of ours runs. */
-  readonly startS: number;
+  readonly pod: PodTemplate;
+  /** Longest wait for a node or an image while no pod of ours runs; 600 by default. */
+  readonly startS?: number;
   readonly worker?: WorkerPod | undefined;
 }
 

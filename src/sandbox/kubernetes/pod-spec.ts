@@ -30,11 +30,12 @@ export interface PodPlan {
  */
 export function podOf(plan: PodPlan, options: ClusterOptions): Pod {
   const { name, image, purpose, limits, ttlS, preparation } = plan;
+  const { imagePullPolicy, resources: asked, ...template } = options.pod;
   requireImageReference(image);
   return {
     metadata: { name, ...podLabels(purpose, options.worker), ...ownedBy(options) },
     spec: {
-      ...placement(options),
+      ...template,
       restartPolicy: 'Never',
       automountServiceAccountToken: false,
       enableServiceLinks: false,
@@ -43,22 +44,22 @@ export function podOf(plan: PodPlan, options: ClusterOptions): Pod {
       hostname: 'sandbox',
       dnsPolicy: 'None',
       dnsConfig: { nameservers: [NO_NAME_SERVER] },
-      securityContext: { seccompProfile: seccomp(options), ...(options.nonRoot && { runAsNonRoot: true }) },
       containers: [
         {
           name: CONTAINER,
           image,
-          imagePullPolicy: options.pull,
+          imagePullPolicy,
           command: firstProcess(ttlS + SLEEP_LONGER_S, limits.diskMb, preparation),
           workingDir: '/',
-          resources: resources(limits, options),
+          resources: resources(limits, asked?.requests),
           securityContext: {
             allowPrivilegeEscalation: false,
             privileged: false,
             // An image whose user is not root gains nothing by these.
             capabilities: {
               drop: ['ALL'],
-              ...(plan.separatesUsers && !options.nonRoot && { add: [...OVER_TESTS_USER] }),
+              ...(plan.separatesUsers &&
+                template.securityContext.runAsNonRoot !== true && { add: [...OVER_TESTS_USER] }),
             },
           },
           volumeMounts: [{ name: 'tmp', mountPath: '/tmp' }],
@@ -69,44 +70,18 @@ export function podOf(plan: PodPlan, options: ClusterOptions): Pod {
   };
 }
 
-function seccomp({ seccompProfile }: ClusterOptions): { type: string; localhostProfile?: string } {
-  if (seccompProfile === undefined) return { type: 'RuntimeDefault' };
-  return { type: 'Localhost', localhostProfile: seccompProfile };
-}
-
 /** As large as in a container of Docker: it is charged to the memory. */
 function tmpMb({ diskMb, memoryMb }: SandboxLimits): number {
   return Math.floor(Math.min(diskMb, memoryMb / 4));
 }
 
-function placement({ runtimeClass, nodeSelector, tolerations, pullSecrets }: ClusterOptions): Partial<PodSpec> {
-  return {
-    ...(runtimeClass === undefined ? {} : { runtimeClassName: runtimeClass }),
-    ...(Object.keys(nodeSelector).length > 0 && { nodeSelector: { ...nodeSelector } }),
-    ...(tolerations.length > 0 && {
-      tolerations: tolerations.map(({ key, value, effect }) => ({
-        key,
-        ...(value === undefined ? { operator: 'Exists' } : { operator: 'Equal', value }),
-        ...(effect === undefined ? {} : { effect }),
-      })),
-    }),
-    ...(pullSecrets.length > 0 && { imagePullSecrets: pullSecrets.map((name) => ({ name })) }),
-  };
-}
-
 function resources(
   limits: SandboxLimits,
-  { cpuRequest, memoryRequestMb }: ClusterOptions,
+  requests: { readonly cpu?: string; readonly memory?: string } = {},
 ): NonNullable<PodSpec['containers'][number]['resources']> {
   const disk = `${String(limits.diskMb)}Mi`;
-  return {
-    limits: { cpu: String(limits.cpus), memory: `${String(limits.memoryMb)}Mi`, 'ephemeral-storage': disk },
-    requests: {
-      cpu: String(cpuRequest ?? limits.cpus),
-      memory: `${String(memoryRequestMb ?? limits.memoryMb)}Mi`,
-      'ephemeral-storage': disk,
-    },
-  };
+  const all = { cpu: String(limits.cpus), memory: `${String(limits.memoryMb)}Mi`, 'ephemeral-storage': disk };
+  return { limits: all, requests: { ...all, ...requests } };
 }
 
 function ownedBy({ worker }: ClusterOptions): object {

@@ -12,6 +12,9 @@ import { StartPatience } from './failure.js';
 import type { PodWatch } from './watch.js';
 import { FairSemaphore } from '../../core/async/semaphore.js';
 
+/** Pods that may wait for a node at once, which is what an autoscaler sees; more sandboxes wait here instead. */
+const PENDING = 64;
+const START_S = 600;
 /** Pods that nodes may turn away, one after the other, because they had changed since they were chosen. */
 const REJECTIONS = 5;
 /** Between two tries to make a pod while the quota is used up and none of ours ends. */
@@ -38,7 +41,7 @@ export class Pods {
     private readonly watch: PodWatch,
     private readonly options: ClusterOptions,
   ) {
-    this.#pending = new FairSemaphore(options.pendingPods);
+    this.#pending = new FairSemaphore(PENDING);
   }
 
   /**
@@ -51,7 +54,7 @@ export class Pods {
     signal: AbortSignal,
   ): Promise<{ readonly name: string; readonly value: T }> {
     const release = await this.#pending.take(signal);
-    const patience = new StartPatience(this.options.startS, () => this.#running > 0, signal);
+    const patience = new StartPatience(this.options.startS ?? START_S, () => this.#running > 0, signal);
     try {
       for (let attempt = 1; ; attempt += 1) {
         const name = `bestk-${randomUUID()}`;

@@ -20,7 +20,7 @@ const SETTINGS = {
   BESTK_SANDBOX_CONCURRENCY: '1',
   BESTK_SANDBOX_MEMORY_MB: '256',
   BESTK_SANDBOX_DISK_MB: '256',
-  BESTK_KUBERNETES_CPU_REQUEST: '0.1',
+  BESTK_KUBERNETES_POD: '{resources: {requests: {cpu: 0.1}}}',
 };
 const K = 6;
 

@@ -1,7 +1,7 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { promisify } from 'node:util';
 import { podsOf } from '../../../src/sandbox/kubernetes/pod-spec.js';
-import type { ClusterOptions } from '../../../src/sandbox/kubernetes/options.js';
+import { type ClusterOptions, PodTemplate } from '../../../src/sandbox/kubernetes/options.js';
 import { KubernetesSandbox, type KubernetesSandboxOptions } from '../../../src/sandbox/kubernetes/sandbox.js';
 import type { EngineHarness } from '../../contracts/engine-harness.js';
 import { limits } from '../../fixtures/sandbox-commands.js';
@@ -13,15 +13,14 @@ export const NAMESPACE = 'bestk-test';
 export const cluster: ClusterOptions = {
   kubeconfig: KUBECONFIG,
   namespace: NAMESPACE,
-  nodeSelector: {},
-  tolerations: [],
-  pullSecrets: [],
-  pull: 'Never',
-  cpuRequest: 0.1,
-  nonRoot: false,
-  pendingPods: 16,
+  pod: podWith({ resources: { requests: { cpu: '0.1' } } }),
   startS: 60,
 };
+
+/** A template for images that are on the node already. */
+export function podWith(template: object): PodTemplate {
+  return PodTemplate.parse({ imagePullPolicy: 'Never', ...template });
+}
 
 export function kubernetesSandbox(
   options: Partial<Omit<KubernetesSandboxOptions, 'cluster'>> & { cluster?: Partial<ClusterOptions> } = {},

@@ -6,13 +6,12 @@ import {
   SandboxOutOfMemoryError,
   SandboxUnschedulableError,
 } from '../../../src/core/errors/cluster-trouble.js';
-import type { ClusterOptions } from '../../../src/sandbox/kubernetes/options.js';
 import type { KubernetesSandbox } from '../../../src/sandbox/kubernetes/sandbox.js';
 import { EngineUnavailableError, SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import { go, limits, sh, spec } from '../../fixtures/sandbox-commands.js';
 import { onCluster } from '../../fixtures/cluster-processes.js';
 import { describeOnCluster } from './describe-on-cluster.js';
-import { kubectl, kubernetesSandbox, NAMESPACE, podNames } from './kubernetes-harness.js';
+import { kubectl, kubernetesSandbox, NAMESPACE, podNames, podWith } from './kubernetes-harness.js';
 
 const QUOTA_NAMESPACE = 'bestk-test-quota';
 
@@ -38,12 +37,16 @@ describeOnCluster('trouble of a cluster', () => {
   });
 
   it.each([
-    ['that fits', { nodeSelector: { 'bestk.test/none': 'such' } }, /node\(s\) didn't match/],
-    ['that has room', { memoryRequestMb: 1_000_000 }, /Insufficient memory/],
-  ])('without a node %s is named, and the pod is taken back', async (_, cluster: Partial<ClusterOptions>, said) => {
+    [
+      'that fits',
+      { nodeSelector: { 'bestk.test/none': 'such' }, resources: { requests: { memory: '1Mi' } } },
+      /node\(s\) didn't match/,
+    ],
+    ['that has room', { resources: { requests: { memory: '1000000Mi' } } }, /Insufficient memory/],
+  ])('without a node %s is named, and the pod is taken back', async (_, template: object, said) => {
     const nowhere = sandboxWith({
       limits: { ...limits, memoryMb: 1_000_000 },
-      cluster: { startS: 6, memoryRequestMb: 1, ...cluster },
+      cluster: { startS: 6, pod: podWith(template) },
     });
     const opening = nowhere.open(spec, go);
     await expect(opening).rejects.toBeInstanceOf(SandboxUnschedulableError);
@@ -62,7 +65,7 @@ describeOnCluster('trouble of a cluster', () => {
 
   it('whose kernel killed a sandbox between two commands says that it was for memory', async () => {
     // With requests as large as the limits, every process starts with a score that it may raise far above the others'.
-    const small = sandboxWith({ limits: { ...limits, memoryMb: 48 }, cluster: { cpuRequest: undefined } });
+    const small = sandboxWith({ limits: { ...limits, memoryMb: 48 }, cluster: { pod: podWith({}) } });
     const session = await small.open(spec, go);
     const [pod] = podNames();
     // What lies in /dev/shm stays when its writer is killed; process 1 is killed before it. It begins after the command
@@ -77,7 +80,7 @@ describeOnCluster('trouble of a cluster', () => {
 
   it('with an image says whether another try may help', async () => {
     const image = 'registry.invalid/none:1';
-    const pulling = sandboxWith({ cluster: { pull: 'IfNotPresent', startS: 8 } });
+    const pulling = sandboxWith({ cluster: { pod: podWith({ imagePullPolicy: 'IfNotPresent' }), startS: 8 } });
     await expect(pulling.open({ ...spec, image }, go)).rejects.toMatchObject({ image, retryable: true });
     await expect(pulling.open({ ...spec, image: 'Bad__:::x' }, go)).rejects.toMatchObject({ retryable: false });
     await expect(sandbox.open({ ...spec, image }, go)).rejects.toMatchObject({

@@ -1,10 +1,11 @@
 import { BadInputError } from '../../../src/core/errors/errors.js';
 import { loadConfig } from '../../../src/app/config.js';
+import { podOf } from '../../../src/sandbox/kubernetes/pod-spec.js';
 
 describe('settings of a cluster', () => {
   it('are Docker with as many containers as cores unless told otherwise', () => {
     const { sandbox } = loadConfig({});
-    expect(sandbox).toMatchObject({ engine: 'docker', cluster: { pull: 'IfNotPresent', nonRoot: false } });
+    expect(sandbox).toMatchObject({ engine: 'docker', cluster: { pod: { imagePullPolicy: 'IfNotPresent' } } });
     expect(sandbox.concurrency).toBeLessThan(512);
     expect(loadConfig({ BESTK_SANDBOX: 'kubernetes' }).sandbox).toMatchObject({
       engine: 'kubernetes',
@@ -12,36 +13,48 @@ describe('settings of a cluster', () => {
     });
   });
 
-  it('are read as kubectl writes them', () => {
+  it('add to every pod what a manifest would say', () => {
     const { cluster } = loadConfig({
       KUBECONFIG: '/a:/b',
-      BESTK_KUBERNETES_NODE_SELECTOR: 'pool=sandboxes, disk=',
-      BESTK_KUBERNETES_TOLERATIONS: 'a=b:NoSchedule, c:NoExecute, d, e=f',
-      BESTK_KUBERNETES_PULL_SECRETS: 'one, two',
+      BESTK_KUBERNETES_POD: [
+        'nodeSelector: { pool: sandboxes }',
+        'tolerations: [{ key: a, operator: Exists, effect: NoSchedule }]',
+        'imagePullSecrets: [{ name: one }]',
+        'resources: { requests: { cpu: 0.5, memory: 1Gi } }',
+        'securityContext: { runAsNonRoot: true }',
+      ].join('\n'),
       BESTK_KUBERNETES_WORKER_NAME: 'w',
       BESTK_KUBERNETES_WORKER_UID: 'u',
     }).sandbox;
     expect(cluster).toMatchObject({
       kubeconfig: '/a',
-      nodeSelector: { pool: 'sandboxes', disk: '' },
-      tolerations: [
-        { key: 'a', value: 'b', effect: 'NoSchedule' },
-        { key: 'c', effect: 'NoExecute' },
-        { key: 'd' },
-        { key: 'e', value: 'f' },
-      ],
-      pullSecrets: ['one', 'two'],
       worker: { name: 'w', uid: 'u' },
     });
+    const plan = { name: 'p', image: 'i:1', purpose: 'test', separatesUsers: true, ttlS: 60, preparation: [] };
+    const limits = { cpus: 2, memoryMb: 256, diskMb: 64, pids: 100, outputBytes: 1 };
+    const { spec } = podOf({ ...plan, limits }, cluster);
+    expect(spec).toMatchObject({
+      nodeSelector: { pool: 'sandboxes' },
+      tolerations: [{ key: 'a', operator: 'Exists', effect: 'NoSchedule' }],
+      imagePullSecrets: [{ name: 'one' }],
+      securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+      automountServiceAccountToken: false,
+    });
+    expect(spec?.containers[0]).toMatchObject({
+      imagePullPolicy: 'IfNotPresent',
+      resources: { limits: { cpu: '2', memory: '256Mi' }, requests: { cpu: '0.5', memory: '1Gi' } },
+      securityContext: { capabilities: { drop: ['ALL'] } },
+    });
+    expect(spec?.containers[0]?.securityContext?.capabilities).not.toHaveProperty('add');
   });
 
   it.each([
     ['BESTK_SANDBOX', 'podman'],
-    ['BESTK_KUBERNETES_NODE_SELECTOR', 'pool'],
-    ['BESTK_KUBERNETES_TOLERATIONS', 'a=b:Sometimes'],
+    ['BESTK_KUBERNETES_POD', 'nodeSelector: [pool]'],
+    ['BESTK_KUBERNETES_POD', 'hostNetwork: true'],
+    ['BESTK_KUBERNETES_POD', 'securityContext: { runAsUser: 0 }'],
+    ['BESTK_KUBERNETES_POD', '{'],
     ['BESTK_KUBERNETES_NAMESPACE', 'No_Name'],
-    ['BESTK_KUBERNETES_PULL', 'maybe'],
-    ['BESTK_KUBERNETES_NON_ROOT', 'yes'],
   ])('%s may not be "%s"', (name, value) => {
     expect(() => loadConfig({ [name]: value })).toThrow(BadInputError);
     expect(() => loadConfig({ [name]: value })).toThrow(name);

@@ -121,22 +121,22 @@ export interface TestWriterOptions {
   readonly samples: number;
   /** Scripts asked for in each. */
   readonly count: number;
-  /** Tokens of one answer. */
-  readonly answerTokens: number;
 }
+
+const ANSWER_TOKENS = 8_192;
 
 /** Characters of an issue that are shown. */
 export const LONGEST_ISSUE = 40_000;
 
 /** One answer; a failure of the model is told apart, so that other samples may do. */
 export async function answerOf(
-  { llm, model, answerTokens: maxTokens }: TestWriterOptions,
+  { llm, model }: TestWriterOptions,
   messages: readonly Message[],
   sample: number,
   signal: AbortSignal,
 ): Promise<{ text: string | null; error: UnavailableError | null }> {
   try {
-    const request = { model, messages, temperature: 1, maxTokens, sample, purpose: 'test-writer' };
+    const request = { model, messages, temperature: 1, maxTokens: ANSWER_TOKENS, sample, purpose: 'test-writer' };
     return { text: (await llm.complete(request, signal)).text, error: null };
   } catch (error) {
     if (!(error instanceof UnavailableError)) throw error;
