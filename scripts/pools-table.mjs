@@ -45,7 +45,7 @@ async function pool(name) {
   return [...byIssue].map(([instanceId, candidates]) => ({
     instanceId,
     repo: repoOf(instanceId),
-    candidates: describeCandidates(candidates, []).map(({ entry }) => {
+    candidates: describeCandidates(candidates, [], '').map(({ entry }) => {
       const label = labels.get(`${instanceId}\n${entry.id}`);
       const [passed, total] = label.p2p ?? [null, null];
       const known = total > 0;

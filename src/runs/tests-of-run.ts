@@ -53,7 +53,7 @@ export function testQuality(pool: Pool, admissions: readonly Admission[]): TestQ
   const ran = pool.entries.filter((entry) => isEligible(entry) && (entry.solved ?? null) !== null);
   const patches = [...new Map(ran.map((entry) => [patchOf(entry), entry])).values()];
   if (patches.length === 0) return [];
-  const { right, kinds } = pool.executedBeliefs();
+  const { right, kinds } = pool.testBeliefs();
   return admissions.flatMap(({ test_id, admitted }) => {
     if (!admitted) return [];
     const solvers = patches.filter(({ solved }) => solved?.includes(test_id));

@@ -1,34 +1,7 @@
-import { grouped } from '../../src/core/grouped.js';
-import { seededRandom } from '../../src/core/random.js';
-import type { Beta } from '../../src/core/run/fitted.js';
+import { sampled } from './gibbs.js';
+import { type Assignments, type Group, type PoolModel, PoolState } from './pool-model.js';
 import { SubsetSums } from './subset-sums.js';
-import { BetaTable, type TestColumn, TestTable } from './test-evidence.js';
-
-/** What is known of the distinct patches of a pool, as far as it bears on which of them are good. */
-export interface PoolModel {
-  /** Log of how much likelier each patch is to be good than not, by all that speaks of it alone. */
-  readonly leanings: Float64Array;
-  readonly columns: readonly TestColumn[];
-  /** Of the share of good patches, before anything is seen. */
-  readonly share: Beta;
-  /** Log of P(patch is wrong), by patch, if it is good and if it is not. */
-  readonly wrong: { readonly ifGood: Float64Array; readonly ifNot: Float64Array };
-  /** Whether the tests' kinds are asked for, too. */
-  readonly kinds: boolean;
-}
-
-export interface Assignments {
-  /** P(good) by patch, 0..1. */
-  readonly good: Float64Array;
-  /** P(every patch is wrong). */
-  readonly allWrong: number;
-  /** P(telling), P(indifferent), P(toxic) by column; empty unless asked for. */
-  readonly kinds: readonly (readonly [number, number, number])[];
-  /** Every assignment was gone through, or Markov chains were. */
-  readonly method: 'enumerated' | 'sampled';
-  /** Largest difference between the chains in any P(good); 0 when enumerated. */
-  readonly spread: number;
-}
+import type { TestTable } from './test-evidence.js';
 
 /** Assignments that are gone through one by one; patches with equal outcomes are counted, not told apart. */
 const MOST_ENUMERATED = 1_000_000;
@@ -44,167 +17,167 @@ export function assignments(model: PoolModel, mostEnumerated = MOST_ENUMERATED):
   return count <= mostEnumerated ? enumerated(pool) : sampled(pool);
 }
 
-/** Patches with the same outcomes. */
-interface Group {
-  readonly members: readonly number[];
-  /** By column, how far its state moves when one more of the group is good. */
-  readonly steps: Int32Array;
-}
-
-class PoolState {
-  readonly groups: readonly Group[];
-  readonly tables: readonly TestTable[];
-  /** Log of the prior of an assignment, by how many it calls good. */
-  readonly share: Float64Array;
-
-  constructor(readonly model: PoolModel) {
-    const patches = Array.from(model.leanings, (_, patch) => patch);
-    this.tables = model.columns.map((column) => new TestTable(column));
-    const beta = new BetaTable(model.share, patches.length);
-    this.share = Float64Array.from({ length: patches.length + 1 }, (_, good) => beta.log(good, patches.length - good));
-    const rowOf = (patch: number): string =>
-      model.columns.map(({ outcomes }) => SIGN.get(outcomes[patch] ?? null)).join('');
-    this.groups = [...grouped(patches, rowOf).values()].map((members) => ({
-      members,
-      steps: this.stepsOf(members[0] ?? 0),
-    }));
-  }
-
-  stepsOf(patch: number): Int32Array {
-    return Int32Array.from(this.tables, ({ stride }, test) => {
-      const outcome = this.model.columns[test]?.outcomes[patch] ?? null;
-      return outcome === null ? 0 : outcome ? stride : 1;
-    });
-  }
-}
-
-const SIGN: ReadonlyMap<boolean | null, string> = new Map([
-  [true, '+'],
-  [false, '-'],
-  [null, '?'],
-]);
-
-/** Goes through every number of good patches in every group, one step at a time (a reflected Gray code). */
+/**
+ * Goes through every number of good patches in every group, one step at a time (a reflected Gray code: the first group
+ * moves at every other step, the next one half as often, and so on).
+ */
 function enumerated(pool: PoolState): Assignments {
-  const { groups, share } = pool;
-  const gathered = new Gathered(pool);
+  const { groups } = pool;
+  const walk = new Walk(pool);
   const counts = new Int32Array(groups.length);
   const directions = new Int32Array(groups.length).fill(1);
-  let good = 0;
   for (;;) {
-    gathered.take(share[good] as number);
+    walk.take();
     let g = 0;
     for (; g < groups.length; g += 1) {
       const next = (counts[g] as number) + (directions[g] as number);
       if (next >= 0 && next <= (groups[g] as Group).members.length) break;
       directions[g] = -(directions[g] as number);
     }
-    if (g === groups.length) return gathered.result();
+    if (g === groups.length) return walk.result();
     const by = directions[g] as number;
     counts[g] = (counts[g] as number) + by;
-    good += by;
-    gathered.move(g, by);
+    walk.move(g, by);
   }
 }
 
 /** Weights this far below the largest, as logarithms: a million of them come to 10⁻⁸ of it. */
 const NEGLIGIBLE = 32;
 
-/** Where the walk stands, and sums over where it has been, kept relative to the largest weight so far. */
-class Gathered {
+/**
+ * Where the walk stands, and sums over where it has been, kept relative to the largest weight so far. What depends on the
+ * groups alone is kept from the last group down to each, so that a step touches no more than moved.
+ */
+class Walk {
   private largest = -Infinity;
-  private total = 0;
   private allWrong = 0;
+  private goodCount = 0;
+  /** Log of the tests' likelihood here. */
+  private tested = 0;
   private readonly subsets: readonly SubsetSums[];
-  /** One table after the other: the groups by count, with all of a group wrong, then the tests by state. */
-  private readonly logs: Float64Array;
+  private readonly groups: Tables;
+  private readonly tests: Tables;
+  /** By group and count, how much likelier it is that all of the group are wrong. */
   private readonly wrongs: Float64Array;
-  private readonly sums: Float64Array;
-  /** Where the walk stands in each table. */
-  private readonly at: Int32Array;
-  private readonly starts: Int32Array;
-  /** How many of the tables are summed up: those of the groups, and of the tests where their kinds are asked for. */
-  private readonly summed: number;
-  /** Logs of the groups' tables where the walk stands, and by how much more or less with every patch wrong. */
-  private here = 0;
-  private hereWrong = 0;
+  /** Of the groups from this one on: the sum of their logs, and the product of the chances that all are wrong. */
+  private readonly logFrom: Float64Array;
+  private readonly wrongFrom: Float64Array;
+  /** Weight since the group last moved; the last entry is all. */
+  private readonly gathered: Float64Array;
 
   constructor(private readonly pool: PoolState) {
     const { leanings, wrong } = pool.model;
     const real = (values: Float64Array, patch: number): number => values[patch] as number;
     this.subsets = pool.groups.map(({ members }) => new SubsetSums(members.map((patch) => real(leanings, patch))));
-    const wrongs = pool.groups.map(({ members }) => {
+    const wrongs = pool.groups.map(({ members }, g) => {
       const sums = new SubsetSums(
         members.map((patch) => real(leanings, patch) + real(wrong.ifGood, patch) - real(wrong.ifNot, patch)),
       );
       const none = members.reduce((sum, patch) => sum + real(wrong.ifNot, patch), 0);
-      return sums.bySize.map((log) => log + none);
+      const { bySize } = this.subsets[g] as SubsetSums;
+      return sums.bySize.map((log, size) => Math.exp(log + none - (bySize[size] as number)));
     });
-    const tables = [...this.subsets.map(({ bySize }) => bySize), ...pool.tables.map(({ logs }) => logs)];
-    this.logs = joined(tables);
+    this.groups = new Tables(this.subsets.map(({ bySize }) => bySize));
+    this.tests = new Tables(pool.tables.map(({ logs }) => logs));
     this.wrongs = joined(wrongs);
-    this.sums = new Float64Array(this.logs.length);
-    let start = 0;
-    this.starts = Int32Array.from(tables, (table) => {
-      const here = start;
-      start += table.length;
-      return here;
-    });
-    this.at = this.starts.slice();
-    this.summed = pool.model.kinds ? tables.length : this.subsets.length;
-    for (let g = 0; g < this.subsets.length; g += 1) this.enter(g, 1);
+    const count = pool.groups.length;
+    this.logFrom = new Float64Array(count + 1);
+    this.wrongFrom = new Float64Array(count + 1).fill(1);
+    this.gathered = new Float64Array(count + 1);
+    this.enter(count - 1);
+    for (const at of this.tests.at) this.tested += this.tests.values[at] as number;
   }
 
   /** One more or one less of a group is good. */
   move(group: number, by: number): void {
-    const { at } = this;
-    const groups = this.pool.groups.length;
-    const { steps } = this.pool.groups[group] as Group;
-    this.enter(group, -1);
+    this.flush(group);
+    const { at } = this.groups;
     at[group] = (at[group] as number) + by;
-    this.enter(group, 1);
-    for (let t = 0; t < steps.length; t += 1) at[groups + t] = (at[groups + t] as number) + by * (steps[t] as number);
+    this.goodCount += by;
+    this.enter(group);
+    const { steps } = this.pool.groups[group] as Group;
+    const { at: states, values } = this.tests;
+    let log = 0;
+    for (let t = 0; t < steps.length; t += 1) {
+      const state = (states[t] as number) + by * (steps[t] as number);
+      states[t] = state;
+      log += values[state] as number;
+    }
+    this.tested = log;
   }
 
-  take(share: number): void {
-    const { at, logs, sums } = this;
-    let log = share + this.here;
-    for (let i = this.subsets.length; i < at.length; i += 1) log += logs[at[i] as number] as number;
+  take(): void {
+    const log = (this.pool.share[this.goodCount] as number) + (this.logFrom[0] as number) + this.tested;
     if (log < this.largest - NEGLIGIBLE) return;
     if (log > this.largest) this.rescale(log);
     const weight = Math.exp(log - this.largest);
-    this.total += weight;
-    for (let i = 0; i < this.summed; i += 1) sums[at[i] as number] = (sums[at[i] as number] as number) + weight;
-    this.allWrong += Math.exp(log + this.hereWrong - this.largest);
-  }
-
-  /** @param sign −1 where the walk leaves the state of a group */
-  private enter(group: number, sign: 1 | -1): void {
-    const at = this.at[group] as number;
-    const log = this.logs[at] as number;
-    this.here += sign * log;
-    this.hereWrong += sign * ((this.wrongs[at] as number) - log);
+    this.gathered[0] = (this.gathered[0] as number) + weight;
+    this.allWrong += weight * (this.wrongFrom[0] as number);
+    if (!this.pool.model.kinds) return;
+    const { at, sums } = this.tests;
+    for (let t = 0; t < at.length; t += 1) sums[at[t] as number] = (sums[at[t] as number] as number) + weight;
   }
 
   result(): Assignments {
+    this.flush(this.pool.groups.length - 1);
     const good = new Float64Array(this.pool.model.leanings.length);
     const { groups, tables } = this.pool;
-    const table = (index: number): Float64Array => this.sums.subarray(this.starts[index], this.starts[index + 1]);
+    const total = this.gathered[groups.length] as number;
     for (const [g, { members }] of groups.entries()) {
-      const shares = (this.subsets[g] as SubsetSums).marginals(table(g).map((weight) => weight / this.total));
+      const shares = (this.subsets[g] as SubsetSums).marginals(this.groups.sumsOf(g).map((weight) => weight / total));
       for (const [index, patch] of members.entries()) good[patch] = shares[index] ?? 0;
     }
-    const kindsOf = (each: TestTable, t: number) => each.kindsUnder(table(groups.length + t), this.total);
+    const kindsOf = (each: TestTable, t: number) => each.kindsUnder(this.tests.sumsOf(t), total);
     const kinds = this.pool.model.kinds ? tables.map(kindsOf) : [];
-    return { good, allWrong: this.allWrong / this.total, kinds, method: 'enumerated', spread: 0 };
+    return { good, allWrong: this.allWrong / total, kinds, method: 'enumerated', spread: 0 };
+  }
+
+  /** Counts the weight gathered where the groups up to this one stand, before it moves. */
+  private flush(group: number): void {
+    const { gathered, groups } = this;
+    for (let g = 0; g <= group; g += 1) {
+      const weight = gathered[g] as number;
+      groups.sums[groups.at[g] as number] = (groups.sums[groups.at[g] as number] as number) + weight;
+      gathered[g + 1] = (gathered[g + 1] as number) + weight;
+      gathered[g] = 0;
+    }
+  }
+
+  private enter(group: number): void {
+    for (let g = group; g >= 0; g -= 1) {
+      const at = this.groups.at[g] as number;
+      this.logFrom[g] = (this.logFrom[g + 1] as number) + (this.groups.values[at] as number);
+      this.wrongFrom[g] = (this.wrongFrom[g + 1] as number) * (this.wrongs[at] as number);
+    }
   }
 
   private rescale(log: number): void {
     const scale = Math.exp(this.largest - log);
-    this.total *= scale;
     this.allWrong *= scale;
-    for (let i = 0; i < this.sums.length; i += 1) this.sums[i] = (this.sums[i] as number) * scale;
+    for (const sums of [this.gathered, this.groups.sums, this.tests.sums]) {
+      for (let i = 0; i < sums.length; i += 1) sums[i] = (sums[i] as number) * scale;
+    }
     this.largest = log;
+  }
+}
+
+/** Tables one after the other, where the walk stands in each, and the weight that was gathered in each place. */
+class Tables {
+  readonly values: Float64Array;
+  readonly sums: Float64Array;
+  readonly at: Int32Array;
+  private readonly starts: readonly number[];
+
+  constructor(tables: readonly Float64Array[]) {
+    this.values = joined(tables);
+    this.sums = new Float64Array(this.values.length);
+    let start = 0;
+    this.starts = [...tables, new Float64Array(0)].map((table) => (start += table.length) - table.length);
+    this.at = Int32Array.from(this.starts.slice(0, -1));
+  }
+
+  sumsOf(table: number): Float64Array {
+    return this.sums.subarray(this.starts[table], this.starts[table + 1]);
   }
 }
 
@@ -216,126 +189,4 @@ function joined(tables: readonly Float64Array[]): Float64Array {
     at += table.length;
   }
   return all;
-}
-
-const CHAINS = 4;
-const BURN_IN = 200;
-const SWEEPS = 1_500;
-
-function sampled(pool: PoolState): Assignments {
-  const chains = Array.from({ length: CHAINS }, (_, seed) => new Chain(pool, seed));
-  for (const chain of chains) chain.run();
-  const mean = (of: (chain: Chain) => number): number => chains.reduce((sum, chain) => sum + of(chain), 0) / CHAINS;
-  let spread = 0;
-  const good = pool.model.leanings.map((_, patch) => {
-    const shares = chains.map((chain) => chain.good(patch));
-    spread = Math.max(spread, Math.max(...shares) - Math.min(...shares));
-    return mean((chain) => chain.good(patch));
-  });
-  const tables = pool.model.kinds ? pool.tables : [];
-  const kinds = tables.map((table, test) => {
-    const visits = table.logs.map((_, state) => mean((chain) => chain.visited(test, state)));
-    return table.kindsUnder(visits, SWEEPS);
-  });
-  return { good, allWrong: mean((chain) => chain.allWrong()), kinds, method: 'sampled', spread };
-}
-
-/** Gibbs sampling: one patch after the other is drawn anew in proportion to what the rest makes likely. */
-class Chain {
-  private readonly isGood: Uint8Array;
-  private readonly states: Int32Array;
-  private readonly steps: readonly Int32Array[];
-  private readonly sums: Float64Array;
-  private readonly visits: readonly Float64Array[];
-  private readonly random: () => number;
-  private readonly camps: readonly (readonly number[])[];
-  private count = 0;
-  private wrong = 0;
-
-  /** @param seed 0 starts with nobody good, 1 with everybody, others at random */
-  constructor(
-    private readonly pool: PoolState,
-    seed: number,
-  ) {
-    const patches = Array.from(pool.model.leanings, (_, patch) => patch);
-    this.random = seededRandom(seed);
-    this.isGood = new Uint8Array(patches.length);
-    this.states = new Int32Array(pool.tables.length);
-    this.steps = patches.map((patch) => pool.stepsOf(patch));
-    this.sums = new Float64Array(patches.length);
-    this.visits = pool.tables.map(({ logs }) => new Float64Array(logs.length));
-    this.camps = [patches, ...pool.groups.map(({ members }) => members).filter(({ length }) => length > 1)];
-    for (const patch of patches) if (seed === 1 || (seed > 1 && this.random() < 0.5)) this.flip(patch);
-  }
-
-  run(): void {
-    for (let sweep = 0; sweep < BURN_IN + SWEEPS; sweep += 1) {
-      const counts = sweep >= BURN_IN;
-      for (const camp of this.camps) this.turn(camp);
-      for (let patch = 0; patch < this.isGood.length; patch += 1) this.redraw(patch, counts);
-      if (!counts) continue;
-      this.wrong += this.chanceAllWrong();
-      for (let t = 0; t < this.states.length; t += 1) {
-        const visits = this.visits[t] as Float64Array;
-        visits[this.states[t] as number] = (visits[this.states[t] as number] as number) + 1;
-      }
-    }
-  }
-
-  good(patch: number): number {
-    return (this.sums[patch] as number) / SWEEPS;
-  }
-
-  visited(test: number, state: number): number {
-    return this.visits[test]?.[state] ?? 0;
-  }
-
-  allWrong(): number {
-    return this.wrong / SWEEPS;
-  }
-
-  /** What is counted is the chance, not the draw: the same mean with less noise. */
-  private redraw(patch: number, counts: boolean): void {
-    const was = this.isGood[patch] === 1;
-    const before = this.log();
-    const moved = this.flip(patch) + this.log() - before;
-    const good = 1 / (1 + Math.exp(was ? moved : -moved));
-    if (counts) this.sums[patch] = (this.sums[patch] as number) + good;
-    if (this.random() < good === was) this.flip(patch);
-  }
-
-  /** Offers to turn a group round, or everybody: camps that agree would never change sides one by one. */
-  private turn(camp: readonly number[]): void {
-    const before = this.log();
-    const moved = camp.reduce((sum, patch) => sum + this.flip(patch), 0) + this.log() - before;
-    if (this.random() >= Math.exp(moved)) for (const patch of camp) this.flip(patch);
-  }
-
-  /** @returns by how much the patch's own leaning moves the log of the weight */
-  private flip(patch: number): number {
-    const by = this.isGood[patch] === 1 ? -1 : 1;
-    this.isGood[patch] = by === 1 ? 1 : 0;
-    this.count += by;
-    const steps = this.steps[patch] as Int32Array;
-    for (let t = 0; t < steps.length; t += 1) this.states[t] = (this.states[t] as number) + by * (steps[t] as number);
-    return by * (this.pool.model.leanings[patch] as number);
-  }
-
-  /** Without the leanings. */
-  private log(): number {
-    let log = this.pool.share[this.count] as number;
-    for (let t = 0; t < this.states.length; t += 1) {
-      log += (this.pool.tables[t] as TestTable).logs[this.states[t] as number] as number;
-    }
-    return log;
-  }
-
-  private chanceAllWrong(): number {
-    const { ifGood, ifNot } = this.pool.model.wrong;
-    let log = 0;
-    for (let patch = 0; patch < this.isGood.length; patch += 1) {
-      log += (this.isGood[patch] === 1 ? ifGood[patch] : ifNot[patch]) as number;
-    }
-    return Math.exp(log);
-  }
 }

@@ -86,9 +86,18 @@ export class Pool {
 
   /** By what was executed alone. */
   executedBeliefs(): Beliefs {
+    return (this.executed ??= this.byExecution(false));
+  }
+
+  /** The same, with what each generated test is worth. */
+  testBeliefs(): Beliefs {
+    return this.byExecution(true);
+  }
+
+  private byExecution(kinds: boolean): Beliefs {
     const { authors } = this.input;
     const likelihoods = this.knowledge.calibration ?? STATED;
-    return (this.executed ??= beliefsOf(this.entries, { likelihoods, authors, executedOnly: true }));
+    return beliefsOf(this.entries, { likelihoods, authors, executedOnly: true, kinds });
   }
 
   /** With the combiner's probabilities, where there is one. */

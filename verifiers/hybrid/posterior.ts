@@ -1,9 +1,10 @@
 import { grouped } from '../../src/core/grouped.js';
 import type { Likelihoods } from '../../src/core/run/fitted.js';
 import { REGRESSION, REPRODUCTION } from '../../src/core/run/measure.js';
-import { type Assignments, assignments, type PoolModel } from './assignments.js';
+import { assignments } from './assignments.js';
 import { type Entry, isEligible, patchOf } from './entry.js';
 import { type Copies, type Source, sourcesOf, type TestColumns, testColumns } from './evidence.js';
+import type { Assignments, PoolModel } from './pool-model.js';
 import type { TestColumn } from './test-evidence.js';
 
 /** P(right) of a patch that is as good as any test can tell, and of one that is not. */
@@ -15,7 +16,7 @@ export interface Beliefs {
   readonly right: ReadonlyMap<string, number>;
   /** By candidate, what each source adds to the log-odds of being right: they add up to the log-odds of `right`. */
   readonly logOdds: ReadonlyMap<string, Readonly<Record<string, number>>>;
-  /** P(telling), P(indifferent), P(toxic) by generated test; empty unless `executedOnly`. */
+  /** P(telling), P(indifferent), P(toxic) by generated test; empty unless asked for. */
   readonly kinds: ReadonlyMap<string, readonly [number, number, number]>;
   /** P(at least one candidate is right), 0..1. */
   readonly any: number;
@@ -30,6 +31,8 @@ export interface BeliefOptions {
   readonly authors?: ReadonlyMap<string, string> | undefined;
   /** By the tests that were executed alone, and what those were worth: no judge, no votes, no facts. */
   readonly executedOnly?: boolean;
+  /** Whether the tests' kinds are asked for, too. */
+  readonly kinds?: boolean;
 }
 
 /**
@@ -40,10 +43,10 @@ export interface BeliefOptions {
 export function beliefsOf(entries: readonly Entry[], options: BeliefOptions): Beliefs {
   const byPatch = grouped(entries.filter(isEligible), patchOf);
   const patches = [...byPatch.keys()].sort().map((patch) => byPatch.get(patch) ?? []);
-  const { likelihoods, authors, executedOnly = false } = options;
+  const { likelihoods, authors, executedOnly = false, kinds: asked = false } = options;
   const sources = sourcesOf(patches, likelihoods).filter(({ name }) => !executedOnly || name === REGRESSION.name);
   const tests = testColumns(patches, likelihoods, authors);
-  const steps = stepsOf(patches, { sources, tests, likelihoods, kinds: executedOnly });
+  const steps = stepsOf(patches, { sources, tests, likelihoods, kinds: asked });
   const last = steps.at(-1) as Step;
   const [right, logOdds] = [new Map<string, number>(), new Map<string, Readonly<Record<string, number>>>()];
   for (const { id } of entries) {
@@ -57,7 +60,7 @@ export function beliefsOf(entries: readonly Entry[], options: BeliefOptions): Be
       logOdds.set(id, odds);
     }
   }
-  const kinds = new Map(tests.names.map((name, test) => [name, last.kinds[test] ?? NO_KIND]));
+  const kinds = new Map(asked ? tests.names.map((name, test) => [name, last.kinds[test] ?? NO_KIND]) : []);
   return { right, logOdds, kinds, any: 1 - last.allWrong, method: last.method, spread: last.spread };
 }
 

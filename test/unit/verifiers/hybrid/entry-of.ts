@@ -31,6 +31,7 @@ const anyFacts = fc.record({
   regression_out_of: maybe(fc.constant(2)),
   reproduction_out_of: maybe(fc.constant(3)),
   steps: maybe(fc.integer({ min: 1, max: 3 })),
+  syntax: maybe(fc.constantFrom('m', 'n')),
   behaviour: maybe(fc.constantFrom('x', 'y')),
   solved: maybe(fc.subarray(['s', 't', 'u'])),
   learned: maybe(fc.constantFrom(0.1, 0.6, 0.8)),
