@@ -14,7 +14,6 @@ import { httpControllers, telemetryProviders } from './http/http-controllers.js'
 import { startHttp } from './http/serve.js';
 import { WorkerProcess } from './jobs/worker-process.js';
 import { Exposition } from './ports/meter.js';
-import { RunService } from './runs/run-service.js';
 
 const DEFAULTS: ServeOptions = { host: '127.0.0.1', port: 8080, worker: true };
 
@@ -25,14 +24,13 @@ const CLI = fileURLToPath(new URL('./cli.js', import.meta.url));
 class ServerModule implements OnApplicationBootstrap {
   constructor(
     private readonly role: Role,
-    private readonly runs: RunService,
     private readonly exposition: Exposition,
   ) {}
 
   onApplicationBootstrap(): void {
     const { worker } = this.role;
     if (worker === undefined) return;
-    worker.start(this.runs.moved);
+    worker.start();
     this.exposition.also(() => worker.ask((id) => ({ say: 'metrics', id }), AbortSignal.timeout(METRICS_WITHIN_MS)));
   }
 }
@@ -53,7 +51,7 @@ export async function serve(
   worker: readonly [string, ...string[]] = [CLI, 'worker', '--for-service'],
 ): Promise<void> {
   const daemon = new Daemon();
-  await daemon.ownStore('serve');
+  await daemon.ownStore();
   if (!at.worker && daemon.config.queue === null) {
     throw new BadInputError(
       'is for workers on other machines, and they need PostgreSQL.',

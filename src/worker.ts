@@ -12,7 +12,6 @@ import { startHttp } from './http/serve.js';
 import { Jobs } from './jobs/jobs.js';
 import { ServiceLink } from './jobs/service-link.js';
 import { Exposition } from './ports/meter.js';
-import { RunWorker } from './runs/run-worker.js';
 import type { OpenStore } from './store/store.js';
 
 @Module({ controllers: watchControllers, providers: telemetryProviders })
@@ -38,8 +37,7 @@ export async function work(
   app: Type | DynamicModule = AppModule,
 ): Promise<void> {
   const daemon = new Daemon();
-  if (forService === true) await daemon.ownStore('work');
-  else if (daemon.config.queue === null) {
+  if (forService !== true && daemon.config.queue === null) {
     throw new BadInputError(
       'names a file, which one service has for itself.',
       { file: 'environment', field: 'DATABASE_URL' },
@@ -59,7 +57,6 @@ export async function work(
   if (forService === true) {
     const exposition = context.get(Exposition, { strict: false });
     const link = new ServiceLink(context.get(Jobs, { strict: false }), () => exposition.counted());
-    context.get(RunWorker, { strict: false }).moved = link.moved;
     // How long it may take is the service's to say.
     await link.untilTold();
     await context.close();

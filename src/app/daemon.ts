@@ -5,8 +5,6 @@ import type { LoggedAudit } from '../http/ops/auditor.js';
 import type { ServeOptions } from '../http/serve.js';
 import { createLogger, nestLogger } from './logger.js';
 
-const WORKER_ENDS_WITHIN_MS = 60_000;
-
 /** A process that goes on until it is told to stop, and tells of itself in the log. */
 export class Daemon {
   /** @throws BadInputError for a bad setting */
@@ -23,13 +21,11 @@ export class Daemon {
   }
 
   /** Makes an embedded store this process's; one that many share is nobody's. @throws BadInputError that says who has it */
-  async ownStore(role: 'serve' | 'work'): Promise<void> {
+  async ownStore(): Promise<void> {
     const { store } = this.config;
     if (!('file' in store)) return;
     const { ownFile } = await import('../store/file-owner.js');
-    const who = `process ${process.pid} on ${hostname()}, since ${new Date().toISOString()}`;
-    // A worker that ends with its service takes a moment.
-    await ownFile(store.file, role, { who, patienceMs: role === 'work' ? WORKER_ENDS_WITHIN_MS : 0 });
+    ownFile(store.file, `process ${process.pid} on ${hostname()}, since ${new Date().toISOString()}`);
   }
 
   warn(message: string): void {

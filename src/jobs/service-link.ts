@@ -5,7 +5,6 @@ import type { Order, Report } from './worker-process.js';
 /** The worker process's end of the line to its service, with which it ends. */
 export class ServiceLink {
   private readonly leaving = new Map<number, AbortController>();
-  private readonly moving = new Set<string>();
   private readonly end = (): never => process.exit(1);
   private stop: () => void = () => undefined;
   private readonly told = new Promise<void>((resolve) => (this.stop = resolve));
@@ -35,17 +34,6 @@ export class ServiceLink {
     process.off('disconnect', this.end);
     process.disconnect();
   }
-
-  /** Says that something has happened to a run, once for all in a turn of the event loop. */
-  readonly moved = (runId: string): void => {
-    if (this.moving.size === 0) {
-      setImmediate(() => {
-        this.report({ say: 'moved', runs: [...this.moving] });
-        this.moving.clear();
-      });
-    }
-    this.moving.add(runId);
-  };
 
   private hear(order: Order): void {
     if (order.say === 'submit') void this.jobs.submit(order.job);

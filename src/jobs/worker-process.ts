@@ -17,7 +17,6 @@ export type Order =
 
 /** What the worker process says to its service. */
 export type Report =
-  | { readonly say: 'moved'; readonly runs: readonly string[] }
   | { readonly say: 'answer'; readonly id: number; readonly value: unknown }
   | { readonly say: 'failure'; readonly id: number; readonly failure: JobFailure };
 
@@ -31,7 +30,7 @@ const SOON_MS = 60_000;
  * It ends with this one, however that ends, and begins by looking for what there is to do: nothing is lost with it.
  */
 export class WorkerProcess {
-  private readonly asked = new Map<number, (report: Report) => void>();
+  private readonly asked = new Map<number, (report: Report | null) => void>();
   private readonly closing = new AbortController();
   private child: ChildProcess | null = null;
   private lastId = 0;
@@ -43,24 +42,17 @@ export class WorkerProcess {
     private readonly log: { warn(message: string): void },
   ) {}
 
-  /** @param moved told of runs to which something has happened */
-  start(moved: (runId: string) => void): void {
+  start(): void {
     const started = performance.now();
     const [file, ...args] = this.program;
     const child = fork(file, args, { serialization: 'advanced' });
     this.child = child;
     child.on('message', (report: Report) => {
-      if (report.say === 'moved') for (const run of report.runs) moved(run);
-      else this.asked.get(report.id)?.(report);
+      this.asked.get(report.id)?.(report);
     });
     // Of what could not be said to it: its end is told as well.
     child.on('error', () => undefined);
-    child.once('exit', (code, signal) => {
-      const livedMs = performance.now() - started;
-      void this.goOn(livedMs, signal ?? code, () => {
-        this.start(moved);
-      });
-    });
+    child.once('exit', (code, signal) => void this.goOn(performance.now() - started, signal ?? code));
   }
 
   say(order: Order): void {
@@ -73,8 +65,8 @@ export class WorkerProcess {
     const id = (this.lastId += 1);
     const answer = new Promise<unknown>((resolve, reject) => {
       this.asked.set(id, (report) => {
-        if (report.say === 'answer') resolve(report.value);
-        else reject(report.say === 'failure' ? new JobFailedError(report.failure) : new InterruptedError());
+        if (report?.say === 'answer') resolve(report.value);
+        else reject(report === null ? new InterruptedError() : new JobFailedError(report.failure));
       });
     });
     this.say(order(id));
@@ -96,15 +88,20 @@ export class WorkerProcess {
     await gone;
   }
 
-  private async goOn(livedMs: number, how: unknown, startAgain: () => void): Promise<void> {
-    for (const ended of [...this.asked.values()]) ended({ say: 'moved', runs: [] });
+  private async goOn(livedMs: number, how: unknown): Promise<void> {
+    for (const ended of [...this.asked.values()]) ended(null);
     const { signal } = this.closing;
     if (signal.aborted) return;
     if (livedMs > SOON_MS) this.backOffMs = FIRST_BACK_OFF_MS;
     this.log.warn(`The worker process ended (${String(how)}) and is started again.`);
     const waited = pause(this.backOffMs, signal);
     this.backOffMs = Math.min(2 * this.backOffMs, LAST_BACK_OFF_MS);
-    await waited.then(startAgain, () => undefined);
+    await waited.then(
+      () => {
+        this.start();
+      },
+      () => undefined,
+    );
   }
 }
 

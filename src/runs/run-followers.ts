@@ -14,10 +14,7 @@ interface Followed {
   wake: () => void;
 }
 
-/**
- * Those who follow runs. They are woken when this process hears that a run has moved; what others did is found out by asking
- * the store once for all runs, however many follow them.
- */
+/** Those who follow runs, whichever process works on them: the store is asked once for all runs, however many follow them. */
 export class RunFollowers {
   private readonly followed = new Map<string, Followed>();
   private isLooking = false;
@@ -52,17 +49,16 @@ export class RunFollowers {
     }
   }
 
-  /** Has those look who follow a run. */
-  wake(id: string): void {
-    const entry = this.followed.get(id);
-    entry?.wake();
-    if (entry !== undefined) rearm(entry);
-  }
-
   /** Ends all that follow, when they have read what there is. */
   close(): void {
     this.isClosed = true;
     for (const id of this.followed.keys()) this.wake(id);
+  }
+
+  private wake(id: string): void {
+    const entry = this.followed.get(id);
+    entry?.wake();
+    if (entry !== undefined) rearm(entry);
   }
 
   private begin(id: string): Followed {

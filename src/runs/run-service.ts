@@ -86,11 +86,6 @@ export class RunService {
     return this.followers.follow(id, afterSeq, signal);
   }
 
-  /** Tells those who follow a run that something has happened to it. */
-  readonly moved = (id: string): void => {
-    this.followers.wake(id);
-  };
-
   /** Stops a run wherever it is; its work is told at once. @throws RunNotFoundError, RunConflictError when it is over */
   async cancel(id: string): Promise<void> {
     if ((await this.statusOf(id)) === 'cancelled') return;
@@ -135,11 +130,8 @@ export class RunService {
     change: Partial<Pick<Run, 'status' | 'failure'>>,
     from: readonly RunStatus[],
   ): Promise<void> {
-    const changed = await this.store.update(id, change, { statuses: from });
-    if (!changed) {
-      const status = await this.statusOf(id);
-      throw new RunConflictError(`Run "${id}" is ${status}.`, 'Look at the run to see how it ended.');
-    }
-    this.moved(id);
+    if (await this.store.update(id, change, { statuses: from })) return;
+    const status = await this.statusOf(id);
+    throw new RunConflictError(`Run "${id}" is ${status}.`, 'Look at the run to see how it ended.');
   }
 }

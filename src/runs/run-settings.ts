@@ -3,7 +3,7 @@ import { BOUNDLESS, type HostResources } from '../ports/host-resources.js';
 
 /** How runs are worked on; the class is the injection token. */
 export class RunSettings {
-  /** How often followers look for what another process journalled. */
+  /** How often followers look for what was journalled. */
   readonly pollMs: number;
   /** How often whoever works on a run looks whether it is still to. */
   readonly watchMs: number;
@@ -19,7 +19,7 @@ export class RunSettings {
   constructor(
     readonly logger: Pick<LoggerService, 'warn' | 'error'>,
     {
-      pollMs = 500,
+      pollMs = 200,
       watchMs = 2_000,
       recoverMs = 15_000,
       drainMs = 0,

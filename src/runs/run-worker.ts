@@ -21,8 +21,6 @@ export interface RunWorkerTools {
 
 /** Works on runs, and writes down how they end. A run that another process takes meanwhile is left to it. */
 export class RunWorker {
-  /** Told whenever something has happened to a run. */
-  moved: (runId: string) => void = () => undefined;
   /** Runs under way, by the name under which this process holds them: no other ever has it. */
   private readonly held = new Map<string, string>();
 
@@ -47,12 +45,10 @@ export class RunWorker {
     const run = claimed ? await store.get(id) : null;
     if (run === null) return null;
     this.held.set(owner, id);
-    this.moved(id);
     try {
       await this.finish(run, owner, { signal, told });
     } finally {
       this.held.delete(owner);
-      this.moved(id);
     }
     return null;
   }
@@ -97,7 +93,6 @@ export class RunWorker {
       if (type === STATUS_EVENT) throw new Error(`The event type "${type}" belongs to the store.`);
       both.throwIfAborted();
       told(await store.append(run.id, type, data, owner));
-      this.moved(run.id);
     };
     const ending = await this.perform(run, emit, both).finally(() => {
       clearInterval(timer);

@@ -2,7 +2,7 @@ import type { Fault } from '../fault.js';
 import { DISTRIBUTED } from '../surroundings.js';
 import type { TcpProxy } from '../tcp-proxy.js';
 
-/** Leases last six seconds. */
+/** Locks last six seconds. */
 const CUT_MS = 12_000;
 const CUT_MS_BRIEF = 8_000;
 const MODEL_DOWN_MS = 60_000;

@@ -1,10 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { CommandLine } from '../../fixtures/command-line.js';
 import { givenRequest } from '../../fixtures/runs.js';
+import { Service } from '../../fixtures/service.js';
+import { until } from '../../fixtures/run-world.js';
 import { readEvents, type SentEvent } from '../../unit/http/server-sent-events.js';
 
 const STEPS = 60;
@@ -64,5 +68,23 @@ describe('a service that was killed in the middle of a run', () => {
     const told = statuses.map((data) => (data as { status: string }).status);
     expect(told).toEqual(['queued', 'running', 'running', 'done']);
     expect((await fetch(`${second.url}/v1/runs/${id}/patch`)).status).toBe(200);
+  });
+});
+
+describe('an embedded store', () => {
+  it('has one service, and is free for the next however that ends; the worker process ends with it', async () => {
+    const cli = new CommandLine({ DATABASE_URL: `file:${join(folder, 'owned.sqlite')}` });
+    const first = await Service.start(cli);
+    const refused = await cli.run(['serve', '--port', '0']);
+    expect(refused).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`process ${first.child.pid} on`) as string,
+    });
+    const worker = first.worker ?? 0;
+    first.child.kill('SIGKILL');
+    await first.exited;
+    const next = await Service.start(cli);
+    await until(() => !existsSync(`/proc/${worker}`));
+    expect((await next.stop()).code).toBe(0);
   });
 });

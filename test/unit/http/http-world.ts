@@ -137,9 +137,8 @@ export async function serveRuns(
       RunService,
       {
         provide: 'worker',
-        useFactory: (jobs: Jobs, runs: RunService, settings: RunSettings) => {
+        useFactory: (jobs: Jobs, settings: RunSettings) => {
           const worker = new RunWorker({ store, executor, settings, owner: 'test/1', isAlive: () => true });
-          worker.moved = runs.moved;
           const handler = { ...runHandler(worker, executor, settings), atOnce: 4, atOnceOfLine: 2 };
           const recovery = new RunRecovery({ store, executor, jobs, settings });
           return {
@@ -154,7 +153,7 @@ export async function serveRuns(
             },
           };
         },
-        inject: [Jobs, RunService, RunSettings],
+        inject: [Jobs, RunSettings],
       },
       ...telemetryProviders,
       { provide: Meter, useFactory: () => new PrometheusMeter('0.0.0-test', false) },
