@@ -37,7 +37,7 @@ export type RunRequest = {
         readonly test_id: string;
         readonly path: string;
         readonly content: string;
-        readonly expect?: readonly Json[] | undefined;
+        readonly expect?: readonly unknown[] | undefined;
         readonly author?: string | null | undefined;
       }[]
     | null
@@ -503,7 +503,7 @@ export type GeneratedTest = {
   readonly test_id: string;
   readonly path: string;
   readonly content: string;
-  readonly expect?: readonly Json[] | undefined;
+  readonly expect?: readonly unknown[] | undefined;
   readonly author: string | null;
 };
 

@@ -16,12 +16,12 @@ import { ReportStore } from '../ports/report-store.js';
 import { ResultStore } from '../ports/result-store.js';
 import { RunStore } from '../ports/run-store.js';
 import { Sandbox } from '../ports/sandbox.js';
-import type { ImportSummary } from '../reports/write-import.js';
 import { PipelineExecutor } from '../runs/execute-run.js';
 import { ReportMaker } from '../runs/report-maker.js';
 import { RescoreIntake } from '../runs/rescore-intake.js';
 import { JudgePrompts, RunDependenciesFactory } from '../runs/run-dependencies.js';
 import { RunExecutor } from '../runs/run-executor.js';
+import { RunIntake } from '../runs/run-intake.js';
 import { RunRecovery } from '../runs/run-jobs.js';
 import { RunService } from '../runs/run-service.js';
 import { RunSettings } from '../runs/run-settings.js';
@@ -34,16 +34,16 @@ import { createLogger, nestLogger } from './logger.js';
 import { ConfiguredJudgePrompts, ConfiguredRunDependencies, openPrompts, type RunPorts } from './run-dependencies.js';
 import { sandboxProviders } from './sandbox-providers.js';
 import { modelProbe, Telemetry } from './telemetry.js';
-import { JobThreads } from './threads/job-threads.js';
+import { type IntakeSettings, ThreadedIntake } from './threads/threaded-intake.js';
 import { ThreadedReports } from './threads/threaded-reports.js';
-import { UploadedRuns, type UploadJob } from './threads/uploaded-runs.js';
+import { UploadedRuns } from './threads/uploaded-runs.js';
 import { VERSION } from './version.js';
 
 const PRICES = Symbol('PriceTable');
 const PORTS = Symbol('RunPorts');
 
-type ImportThreads = JobThreads<UploadJob, ImportSummary>;
 type PortsInOrder = [Sandbox, LlmClient, PromptLibrary, ResultStore, OpenStore, Tokenizer, Telemetry];
+type IntakeParts = [RunService, RunStore, RunDependenciesFactory, Config];
 type ExecutorParts = [RunDependenciesFactory, RunPorts, Role, Config, OpenStore, Telemetry, Jobs];
 
 const providers: Provider[] = [
@@ -122,14 +122,20 @@ const providers: Provider[] = [
   ...jobProviders,
   RunService,
   {
-    provide: JobThreads,
-    useFactory: (): ImportThreads => new JobThreads(new URL('./threads/import-thread.js', import.meta.url)),
+    provide: RunIntake,
+    useFactory: (...[runs, store, dependencies, { store: place }]: IntakeParts) => {
+      const { defaults, verifierModel, agent, testModel, prices } = dependencies;
+      const checks = { defaults, verifierModel, agent, testModel, prices };
+      const settings = async (): Promise<IntakeSettings> => ({ place, checks, setup: await dependencies.setup() });
+      return new ThreadedIntake(new URL('./threads/intake-thread.js', import.meta.url), { runs, store, settings });
+    },
+    inject: [RunService, RunStore, RunDependenciesFactory, CONFIG],
   },
   {
     provide: RescoreIntake,
-    useFactory: (runs: RunService, dependencies: RunDependenciesFactory, room: HostResources, imports: ImportThreads) =>
-      new UploadedRuns(runs, dependencies, room, (job, stop) => imports.run(job, stop)),
-    inject: [RunService, RunDependenciesFactory, HostResources, JobThreads],
+    useFactory: (intake: ThreadedIntake, room: HostResources) =>
+      new UploadedRuns((job, stop) => intake.upload(job, stop), room),
+    inject: [RunIntake, HostResources],
   },
   {
     provide: JudgePrompts,
@@ -138,9 +144,9 @@ const providers: Provider[] = [
   },
   {
     provide: ReportMaker,
-    useFactory: ({ store }: Config) =>
-      new ThreadedReports(new URL('./threads/report-thread.js', import.meta.url), store),
-    inject: [CONFIG],
+    useFactory: ({ store }: Config, room: HostResources) =>
+      new ThreadedReports(new URL('./threads/report-thread.js', import.meta.url), store, room),
+    inject: [CONFIG, HostResources],
   },
 ];
 
@@ -152,6 +158,7 @@ const providers: Provider[] = [
     RunService,
     RunWorker,
     Jobs,
+    RunIntake,
     RescoreIntake,
     JudgePrompts,
     ReportMaker,

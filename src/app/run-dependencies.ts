@@ -17,11 +17,11 @@ import type { PriceTable } from '../core/budget/budget.js';
 import { BudgetLedger } from '../core/budget/budget-ledger.js';
 import { contentKey } from '../core/fingerprint.js';
 import type { Observe } from '../core/run/verifier.js';
-import type { RunRequest } from '../core/run/run-request.js';
 import type { AgentDescription } from '../core/run/run-result.js';
 import type { TestWriter } from '../core/run/generated-test.js';
 import { EXECUTION_FREE } from '../core/run/measure.js';
-import { isJudge, type VerifierName } from '../core/run/verifier.js';
+import type { VerifierName } from '../core/run/verifier.js';
+import { modelsOf } from '../runs/check-request.js';
 import { type JudgePrompt, JudgePrompts } from '../runs/run-dependencies.js';
 import {
   type Elsewhere,
@@ -97,16 +97,6 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     this.stored = this.storing();
   }
 
-  override modelsOf(
-    { candidates, tests }: Pick<RunRequest, 'candidates' | 'tests'>,
-    verifiers: readonly VerifierName[],
-  ): readonly string[] {
-    const judge = verifiers.some(isJudge) ? [this.verifierModel] : [];
-    const agent = candidates === null ? [this.agentSettings?.model ?? null] : [];
-    const writer = tests === null && verifiers.includes('eb') ? [this.testModel] : [];
-    return [...judge, ...agent, ...writer].filter((model) => model !== null);
-  }
-
   override setup(): Promise<string> {
     this.named ??= this.nameOfSettings();
     return this.named;
@@ -115,7 +105,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
   private async nameOfSettings(): Promise<string> {
     const { sandbox, prompts } = this.ports;
     const { judge, llm, agent, tests } = this.config;
-    const models = this.modelsOf({ candidates: null, tests: null }, ['ef', 'eb']);
+    const models = modelsOf(this, { candidates: null, tests: null }, ['ef', 'eb']);
     const endpoints = models.map((model) => endpointName(llm, model));
     const settings = { judge, agent, tests, verifier: this.verifierModel, models, endpoints, limits: sandbox.limits };
     return contentKey({ version: VERSION, settings, prompts: await prompts.hashes() }).slice(0, SETUP_LETTERS);

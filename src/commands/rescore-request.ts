@@ -5,7 +5,7 @@ import { type Issue, repositoryOf } from '../core/run/issue.js';
 import type { GivenRule, RunRequest } from '../core/run/run-request.js';
 import { imageOf, imageTemplates } from '../io/datasets/images.js';
 import type { ImportedInstance } from '../io/saved-runs/imported-folder.js';
-import type { RunDependenciesFactory } from '../runs/run-dependencies.js';
+import type { RunChecks } from '../runs/check-request.js';
 import { runRequest, verifierNames } from './run-options.js';
 
 /** What of the options says how one instance is scored. */
@@ -34,7 +34,7 @@ export function rescoreRequest(
   wishes: RescoreWishes,
   instance: ImportedInstance,
   { candidates, tests }: Rescored,
-  dependencies: RunDependenciesFactory,
+  dependencies: Pick<RunChecks, 'defaults'>,
 ): RunRequest {
   const { issue, image } = issueOf(wishes, instance);
   const verifiers = chosen(wishes, image, dependencies);
@@ -63,7 +63,11 @@ function issueOf(
 }
 
 /** Those asked for; else what settings and image allow. */
-function chosen(wishes: RescoreWishes, image: string | null, dependencies: RunDependenciesFactory): readonly string[] {
+function chosen(
+  wishes: RescoreWishes,
+  image: string | null,
+  dependencies: Pick<RunChecks, 'defaults'>,
+): readonly string[] {
   const asked = verifierNames(wishes);
   if (asked === undefined) {
     const allowed = dependencies.defaults.filter((name) => name !== 'eb' || image !== null);

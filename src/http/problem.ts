@@ -10,6 +10,7 @@ import {
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { BestkError, EXIT } from '../core/errors/errors.js';
+import { RefusedRequestError } from '../runs/run-intake.js';
 
 /** The body of every error answer: problem details of RFC 9457, with a stable `code`. */
 export const Problem = z.object({
@@ -37,6 +38,10 @@ const STATUS_BY_CODE = new Map<string, HttpStatus>([
 
 /** What a client is told about an error; of a defect, nothing but that it is one. */
 export function problemOf(error: unknown): Problem {
+  if (error instanceof RefusedRequestError) {
+    const { status, message, issues } = error.refusal;
+    return status === 422 ? problemOf(new InvalidRequestError(issues)) : problem(status, message);
+  }
   if (error instanceof InvalidRequestError) {
     const [first] = error.problems;
     const detail =

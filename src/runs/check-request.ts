@@ -5,12 +5,15 @@ import type { RunRequest } from '../core/run/run-request.js';
 import { isJudge, type VerifierName } from '../core/run/verifier.js';
 import type { RunDependenciesFactory } from './run-dependencies.js';
 
+/** What of the settings says which requests can be done. Plain data. */
+export type RunChecks = Pick<RunDependenciesFactory, 'defaults' | 'verifierModel' | 'agent' | 'testModel' | 'prices'>;
+
 /**
  * Refuses what could never be done with these settings.
  * @returns the verifiers to use
  * @throws BadInputError naming the field and the setting
  */
-export function checkRequest(request: RunRequest, dependencies: RunDependenciesFactory): readonly VerifierName[] {
+export function checkRequest(request: RunRequest, dependencies: RunChecks): readonly VerifierName[] {
   requestedRule(request);
   const names = request.verifiers ?? dependencies.defaults;
   if (names.some(isJudge) && dependencies.verifierModel === null) {
@@ -32,15 +35,27 @@ export function checkRequest(request: RunRequest, dependencies: RunDependenciesF
 }
 
 /** A limit in money says nothing about calls whose price nobody knows. */
-function checkPrices(request: RunRequest, names: readonly VerifierName[], dependencies: RunDependenciesFactory): void {
+function checkPrices(request: RunRequest, names: readonly VerifierName[], dependencies: RunChecks): void {
   if ((request.budget?.usd ?? null) === null) return;
-  const unpriced = dependencies.modelsOf(request, names).find((model) => priceOf(model, dependencies.prices) === null);
+  const unpriced = modelsOf(dependencies, request, names).find((model) => priceOf(model, dependencies.prices) === null);
   if (unpriced === undefined) return;
   throw new BadInputError(
     `is in US dollars, but the price of the model "${unpriced}" is not known.`,
     { field: 'budget.usd' },
     'Name a price table in BESTK_PRICES (a model of your own may cost 0), or limit tokens or seconds.',
   );
+}
+
+/** The models that a run may call. */
+export function modelsOf(
+  { verifierModel, agent, testModel }: Pick<RunChecks, 'verifierModel' | 'agent' | 'testModel'>,
+  { candidates, tests }: Pick<RunRequest, 'candidates' | 'tests'>,
+  verifiers: readonly VerifierName[],
+): readonly string[] {
+  const judge = verifiers.some(isJudge) ? [verifierModel] : [];
+  const sampler = candidates === null ? [agent?.model ?? null] : [];
+  const writer = tests === null && verifiers.includes('eb') ? [testModel] : [];
+  return [...judge, ...sampler, ...writer].filter((model) => model !== null);
 }
 
 /** What trajectories and their judging can come to at most; most stay far below: few use all steps and all context. */

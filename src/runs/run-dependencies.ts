@@ -6,7 +6,6 @@ import type { Budget, PriceTable } from '../core/budget/budget.js';
 import type { Candidate } from '../core/run/candidate.js';
 import type { RemoteExecutor, CellJob } from '../core/run/cell.js';
 import type { GeneratedTest, TestWriter } from '../core/run/generated-test.js';
-import type { RunRequest } from '../core/run/run-request.js';
 import { type AgentDescription, ModelUsage } from '../core/run/run-result.js';
 import type { Observe, Verifier, VerifierName } from '../core/run/verifier.js';
 import type { Completion, CompletionRequest, Message, RemoteCall } from '../ports/llm-client.js';
@@ -62,11 +61,6 @@ export abstract class RunDependenciesFactory {
   abstract readonly agent: AgentDescription | null;
   abstract readonly testModel: string | null;
   abstract readonly prices: PriceTable;
-  /** The models that a run may call. */
-  abstract modelsOf(
-    request: Pick<RunRequest, 'candidates' | 'tests'>,
-    verifiers: readonly VerifierName[],
-  ): readonly string[];
   /** Names the settings that results depend on; processes with the same can do each other's work. */
   abstract setup(): Promise<string>;
   /** @param elsewhere asked first; absent = everything is done here */

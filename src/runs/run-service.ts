@@ -38,7 +38,7 @@ export class RunService {
    */
   async submit(key: string, request: Run['request'], submitter = ''): Promise<Run> {
     const run = await this.accept(key, request, { submitter, setup: await this.executor.setup() });
-    if (!hasEnded(run.status)) this.hand(run.id, submitter);
+    this.handOn(run, submitter);
     return run;
   }
 
@@ -112,8 +112,12 @@ export class RunService {
     this.followers.close();
   }
 
-  /** A queue that is away is no reason to refuse a run: it is handed over again by who takes up runs. */
-  private hand(id: string, submitter: string): void {
+  /**
+   * Has a run worked on that is in the store. A queue that is away is no reason to refuse a run: it is handed over again by
+   * who takes up runs.
+   */
+  handOn({ id, status }: Pick<Run, 'id' | 'status'>, submitter: string): void {
+    if (hasEnded(status)) return;
     this.jobs.submit(jobOfRun(id, submitter)).catch((error: unknown) => {
       this.settings.logger.warn(`Run ${id} waits for the queue: ${String(error)}`, { run_id: id });
     });

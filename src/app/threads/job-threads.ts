@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import pLimit from 'p-limit';
-import { BestkError, InterruptedError } from '../../core/errors/errors.js';
+import { BadInputError, BestkError, InterruptedError } from '../../core/errors/errors.js';
+
+const BODY = { field: 'body' };
 
 /** What a thread answers: what it made, or the error that BestkError stands for in it. A defect is thrown. */
 export type ThreadAnswer<Made> =
@@ -26,10 +28,16 @@ export class JobThreads<Job extends object, Made> {
   private readonly alone = pLimit(1);
   private readonly closing = new AbortController();
 
-  /** @param thread the module that is run, with the job as its `workerData`; it posts one {@link ThreadAnswer} */
-  constructor(private readonly thread: URL) {}
+  /**
+   * @param thread the module that is run, with the job as its `workerData`; it posts one {@link ThreadAnswer}
+   * @param longestMs of one job
+   */
+  constructor(
+    private readonly thread: URL,
+    private readonly longestMs: number,
+  ) {}
 
-  /** @throws what the thread's work does, InterruptedError when the service shuts down, the reason of `stop` */
+  /** @throws what the thread's work does, BadInputError when it takes too long, InterruptedError when the service shuts down, the reason of `stop` */
   run(job: Job, stop?: AbortSignal): Promise<Made> {
     const { signal } = this.closing;
     return this.alone(() => this.inThread(job, stop === undefined ? signal : AbortSignal.any([signal, stop])));
@@ -41,6 +49,16 @@ export class JobThreads<Job extends object, Made> {
 
   private async inThread(job: Job, signal: AbortSignal): Promise<Made> {
     signal.throwIfAborted();
+    const late = new AbortController();
+    const alarm = setTimeout(() => {
+      late.abort(new BadInputError(`takes longer than ${this.longestMs / 1_000} s to read; send less at once.`, BODY));
+    }, this.longestMs);
+    return this.untilAborted(job, AbortSignal.any([signal, late.signal])).finally(() => {
+      clearTimeout(alarm);
+    });
+  }
+
+  private async untilAborted(job: Job, signal: AbortSignal): Promise<Made> {
     const worker = new Worker(this.thread, { workerData: job });
     try {
       const [answer] = (await Promise.race([once(worker, 'message', { signal }), endOf(worker)])) as [

@@ -1,18 +1,20 @@
+import { createReadStream } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { openStore } from '../../store/open-store.js';
 import type { StorePlace } from '../../store/store.js';
 import { answerOf } from './job-threads.js';
 import { StoredRunReports } from './stored-run-reports.js';
-import type { ReportJob } from './threaded-reports.js';
+import { type ReportJob, reportLines } from './threaded-reports.js';
 import { RunNotFoundError } from '../../core/errors/errors.js';
 import type { ReportMade } from '../../runs/report-maker.js';
 import type { Run } from '../../ports/run-store.js';
 
 // A thread of the service: makes one report, with connections of its own, and says what came of it.
-const { place, lines, wish } = workerData as ReportJob & { readonly place: StorePlace };
+const { place, file, wish } = workerData as ReportJob & { readonly place: StorePlace };
 parentPort?.postMessage(await answerOf(make));
 
 async function make(): Promise<ReportMade> {
+  const lines = await reportLines(createReadStream(file));
   const store = await openStore(place);
   const get = async (id: string): Promise<Run> => {
     const run = await store.runs.get(id);

@@ -3,18 +3,24 @@ import { BadInputError } from '../../core/errors/errors.js';
 import { rawLines } from '../../io/records/raw-lines.js';
 import { SavedLine } from '../../io/saved-runs/saved-line.js';
 import { UPLOAD_BOUNDS } from '../../io/saved-runs/saved-run.js';
+import type { HostResources } from '../../ports/host-resources.js';
 import { type ReportMade, ReportMaker, type ReportWish } from '../../runs/report-maker.js';
 import { JobThreads } from './job-threads.js';
+import { withUpload } from './upload-folder.js';
 
 /** What a thread is started with. */
 export interface ReportJob {
-  readonly lines: ReportLines;
+  /** What was sent in. */
+  readonly file: string;
   readonly wish: ReportWish;
   /** Where the store is. */
   readonly place: unknown;
 }
 
-/** Has each report made by a thread: it reads hundreds of runs and computes for seconds. */
+const LONGEST_MS = 600_000;
+const LARGEST_UPLOAD = 1024 ** 3;
+
+/** Has each report made by a thread: it reads hundreds of runs and a million labels, and computes for seconds. */
 export class ThreadedReports extends ReportMaker {
   private readonly threads: JobThreads<ReportJob, ReportMade>;
 
@@ -22,13 +28,17 @@ export class ThreadedReports extends ReportMaker {
   constructor(
     thread: URL,
     private readonly place: unknown,
+    private readonly room: HostResources,
   ) {
     super();
-    this.threads = new JobThreads(thread);
+    this.threads = new JobThreads(thread, LONGEST_MS);
   }
 
-  override async make(upload: AsyncIterable<Uint8Array>, wish: ReportWish): Promise<ReportMade> {
-    return this.threads.run({ lines: await reportLines(upload), wish, place: this.place });
+  override make(upload: AsyncIterable<Uint8Array>, wish: ReportWish): Promise<ReportMade> {
+    const received = { upload, name: 'labels.jsonl', largest: LARGEST_UPLOAD, room: this.room };
+    return withUpload(received, new AbortController().signal, (file, _folder, stop) =>
+      this.threads.run({ file, wish, place: this.place }, stop),
+    );
   }
 
   onApplicationShutdown(): void {
@@ -38,9 +48,9 @@ export class ThreadedReports extends ReportMaker {
 
 const MOST_RUNS = 10_000;
 const MOST_LABELS = 1_000_000;
-const LARGEST_UPLOAD = 1024 ** 3;
+const MOST_LINES = 2_000_000;
 
-/** What a run or a label says is short; these are parsed where others wait. */
+/** What a run or a label says is short. */
 const BOUNDS = { ...UPLOAD_BOUNDS, values: 100_000 };
 
 const Id = z.string().max(512);
@@ -62,7 +72,7 @@ export async function reportLines(upload: AsyncIterable<Uint8Array>): Promise<Re
   const [runs, against] = [new Set<string>(), new Set<string>()];
   const labels = new Map<string, Map<string, boolean>>();
   let labelled = 0;
-  for await (const raw of rawLines(limited(upload), BOUNDS.line)) {
+  for await (const raw of fewLines(upload)) {
     const saved = new SavedLine(raw, BOUNDS);
     if (saved.isBlank) continue;
     const line = parsed(saved);
@@ -80,6 +90,13 @@ export async function reportLines(upload: AsyncIterable<Uint8Array>): Promise<Re
   return { runs, against, labels };
 }
 
+async function* fewLines(upload: AsyncIterable<Uint8Array>): ReturnType<typeof rawLines> {
+  for await (const raw of rawLines(upload, BOUNDS.line)) {
+    if (raw.line > MOST_LINES) throw tooMany(`${MOST_LINES} lines`, raw.line);
+    yield raw;
+  }
+}
+
 function tooMany(what: string, line: number): BadInputError {
   return new BadInputError(`names more than ${what}; make several reports.`, { field: 'body', line });
 }
@@ -91,13 +108,4 @@ function parsed(saved: SavedLine): z.infer<typeof Line> {
   const line = Line.safeParse(read.value);
   if (line.success) return line.data;
   throw new BadInputError('is not {"run_id"}, {"against"} or {"instance_id", "candidate_id", "resolved"}.', at);
-}
-
-async function* limited(upload: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let size = 0;
-  for await (const chunk of upload) {
-    size += chunk.length;
-    if (size > LARGEST_UPLOAD) throw new BadInputError('is larger than 1 GiB.', { field: 'body' });
-    yield chunk;
-  }
 }

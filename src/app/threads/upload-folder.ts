@@ -1,12 +1,75 @@
+import { createWriteStream } from 'node:fs';
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { BadInputError } from '../../core/errors/errors.js';
+import type { HostResources } from '../../ports/host-resources.js';
 import { isRunning } from '../../sandbox/container/sandbox-owner.js';
 
 const OF_ANY_MACHINE = 'bestk-upload-';
 const OF_THIS_MACHINE = `${OF_ANY_MACHINE}${hostname()}-`;
 /** No upload takes that long. */
 const DAY_MS = 86_400_000;
+
+const LOOK_EVERY_MS = 1_000;
+const LOOK_EVERY_BYTES = 64 * 1024 ** 2;
+const BODY = { field: 'body' };
+
+/** A body that is being sent in. */
+export interface Received {
+  readonly upload: AsyncIterable<Uint8Array>;
+  /** Of the file that it is written to. */
+  readonly name: string;
+  /** Bytes. */
+  readonly largest: number;
+  readonly room: HostResources;
+}
+
+/**
+ * Writes an upload to a file, and does some work with it, in a folder that is gone afterwards. The work is told to stop when there
+ * is no room any more, or its client has left.
+ * @throws what the work does, MachineLowError, the reason of `left`, BadInputError for an upload that is too large
+ */
+export async function withUpload<Made>(
+  received: Received,
+  left: AbortSignal,
+  work: (file: string, folder: string, stop: AbortSignal) => Promise<Made>,
+): Promise<Made> {
+  const requireRoom = async (): Promise<void> => {
+    const low = await received.room.shortage(['uploads', 'store']);
+    if (low !== null) throw low;
+  };
+  await requireRoom();
+  const folder = await makeUploadFolder();
+  const full = new AbortController();
+  const look = setInterval(() => {
+    requireRoom().catch((error: unknown) => {
+      full.abort(error);
+    });
+  }, LOOK_EVERY_MS);
+  try {
+    const file = join(folder, received.name);
+    await pipeline(limited(received, requireRoom), createWriteStream(file));
+    return await work(file, folder, AbortSignal.any([left, full.signal]));
+  } finally {
+    clearInterval(look);
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function* limited({ upload, largest }: Received, requireRoom: () => Promise<void>): AsyncGenerator<Uint8Array> {
+  let [size, looked] = [0, 0];
+  for await (const chunk of upload) {
+    size += chunk.length;
+    if (size > largest) throw new BadInputError(`is larger than ${largest / 1024 ** 3} GiB; send it in parts.`, BODY);
+    if (size - looked > LOOK_EVERY_BYTES) {
+      await requireRoom();
+      looked = size;
+    }
+    yield chunk;
+  }
+}
 
 /** A folder for one upload, whose name says which process it belongs to. */
 export function makeUploadFolder(): Promise<string> {

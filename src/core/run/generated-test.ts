@@ -2,6 +2,9 @@ import { z } from 'zod';
 import { identifier, wholeText } from '../identifier.js';
 import type { Issue } from './issue.js';
 
+/** What JSON was parsed to: to look through it once more, level by level, takes seconds. */
+const ParsedJson = z.unknown() as z.ZodType<z.infer<ReturnType<typeof z.json>>>;
+
 /**
  * A complete script, run from the repository's root: exit 0 = solved, 2 = not solved, anything else = the test is
  * broken. One with `expect` observes instead: it calls `observe(value)`, its exit says nothing, and what it observed is compared
@@ -14,7 +17,7 @@ export const GeneratedTest = z.object({
   path: z.string().min(1).max(1024),
   content: z.string(),
   /** What each call of `observe` has to tell, in order; an exception that ends the script is `{"raises": type}`. */
-  expect: z.array(z.json()).exactOptional(),
+  expect: z.array(ParsedJson).max(1_000).exactOptional(),
   author: z
     .string()
     .nullish()

@@ -2,8 +2,12 @@ import { z } from 'zod';
 import { argument, identifier, wholeText } from '../identifier.js';
 import { ImageReference } from './image-reference.js';
 
-function isBelowRoot(path: string): boolean {
-  const parts = path.split('/').filter(Boolean);
+const MOST_FILES = 10_000;
+/** Linux takes no longer path. */
+const path = () => argument().max(4_096, { abort: true });
+
+function isBelowRoot(name: string): boolean {
+  const parts = name.split('/').filter(Boolean);
   return parts.length > 0 && !parts.includes('..');
 }
 
@@ -22,10 +26,10 @@ export const Environment = z.strictObject({
     .nullish()
     .transform((command) => command ?? null),
   /** JUnit XML that the command writes, from the working directory; for runners that are not Python's. */
-  regression_report: argument()
+  regression_report: path()
     .nullish()
     .transform((path) => path ?? null),
-  regression_files: z.array(argument()).default([]),
+  regression_files: z.array(path()).max(MOST_FILES).default([]),
   /** Limit in seconds of one test, and of one run of the regression command. */
   test_timeout_s: z.number().positive().max(86_400).default(300),
   /** Git patch that makes the base of what the image holds, where the image has the repository before that. */
@@ -34,7 +38,7 @@ export const Environment = z.strictObject({
     .nullish()
     .transform((patch) => patch ?? null),
   /** Files and folders of the image that hold hidden tests or answers: removed before anything runs, but for grading. */
-  hidden_paths: z.array(argument().refine(isBelowRoot, 'must be a path below a root')).default([]),
+  hidden_paths: z.array(path().refine(isBelowRoot, 'must be a path below a root')).max(MOST_FILES).default([]),
 });
 export type Environment = z.infer<typeof Environment>;
 

@@ -63,7 +63,7 @@ export const Stage = z.discriminatedUnion('stage', [
   z.strictObject({ stage: z.literal('min'), by: StageMeasure, within: Tolerance }),
   z.strictObject({
     stage: z.literal('weighted'),
-    of: z.array(Term).min(1),
+    of: z.array(Term).min(1).max(32),
     within: Tolerance,
   }),
   z.strictObject({ stage: z.literal('random'), seed: z.int().default(0) }),

@@ -1,4 +1,6 @@
+import type { IncomingMessage } from 'node:http';
 import {
+  BadRequestException,
   type HttpException,
   PayloadTooLargeException,
   RequestTimeoutException,
@@ -13,8 +15,10 @@ import { callerOf, nameOf } from './caller.js';
 export type Uploads = ReadonlyMap<string, readonly string[]>;
 
 const MIB = 1024 * 1024;
-/** Largest JSON body. */
+/** Largest request for a run. */
 export const MAX_BODY_BYTES = 64 * MIB;
+/** Largest JSON body besides: read where others wait. */
+export const MAX_SMALL_BODY_BYTES = 256 * 1024;
 /** Of JSON bodies that are in memory at once, as they came; parsed they need the same again and more. */
 const MOST_HELD = { byAll: 256 * MIB, byOne: 192 * MIB };
 /** What is left of a body when its answer is there may still come for so long: who is cut off while sending does not read it. */
@@ -22,11 +26,18 @@ const LINGER_MS = 5_000;
 /** A client that sends nothing for so long is gone. */
 const SILENT_MS = 10_000;
 
+/** Memory of a piece of a body, beside its bytes. */
+const PIECE_BYTES = 256;
+/** In more pieces than this a body has to come in pieces of this many bytes on average. */
+const PIECES = { most: 10_000, bytes: 64 };
+
+const TOO_SMALL = new BadRequestException('The body comes in too small pieces.');
 const TOO_MANY = new ServiceUnavailableException('Too many large bodies at once; send this one again.');
 
 /** Closes connections on which nothing of a body comes, or still comes long after the answer. */
 export function endLeftBodies(request: Request, response: Response, next: NextFunction): void {
   if (hasBody(request)) {
+    refuseCrumbs(request, response);
     response.setTimeout(SILENT_MS, () => {
       // What lies unread here waits for us, not for the client.
       if (request.complete || request.readableLength > 0) return;
@@ -43,16 +54,29 @@ export function endLeftBodies(request: Request, response: Response, next: NextFu
   next();
 }
 
+/** Each piece costs time and memory, however small; seen where they come in, since a stream is read once. */
+function refuseCrumbs(request: Request, response: Response): void {
+  const push = request.push.bind(request);
+  let [pieces, bytes] = [0, 0];
+  request.push = (piece: Buffer | null, ...rest): boolean => {
+    pieces += 1;
+    bytes += piece?.length ?? 0;
+    if (pieces <= PIECES.most || bytes >= pieces * PIECES.bytes) return push(piece, ...rest);
+    endWith(TOO_SMALL, request, response);
+    return false;
+  };
+}
+
 /** Refuses bodies that would be passed over in silence. */
 export function requireKnownType(uploads: Uploads) {
   return (request: Request, response: Response, next: NextFunction): void => {
     const types = uploads.get(pathOf(request)) ?? ['application/json'];
-    if (!hasBody(request) || request.is([...types]) !== false) {
+    if (!hasBody(request) || (request.is([...types]) !== false && isUtf8(request))) {
       next();
       return;
     }
     response.set('Accept', types.join(', '));
-    next(new UnsupportedMediaTypeException(`Send the body as ${types.join(' or ')}.`));
+    next(new UnsupportedMediaTypeException(`Send the body as ${types.join(' or ')}, in UTF-8.`));
   };
 }
 
@@ -82,8 +106,9 @@ export function limitHeldBodies(uploads: Uploads, most = MOST_HELD) {
     const name = nameOf(callerOf(request));
     let own = 0;
     const take = (chunk: Buffer): void => {
-      // One that is packed may turn out as large as any.
-      const bytes = request.headers['content-encoding'] === undefined ? chunk.length : MAX_BODY_BYTES - own;
+      // One that is packed may turn out as large as any; a piece is an object, however few bytes are in it.
+      const isPacked = request.headers['content-encoding'] !== undefined;
+      const bytes = isPacked ? Math.max(0, MAX_BODY_BYTES - own) : chunk.length + PIECE_BYTES;
       own += bytes;
       if (hold(name, bytes)) return;
       if (!response.headersSent) response.set('Retry-After', '1');
@@ -102,6 +127,16 @@ export function limitHeldBodies(uploads: Uploads, most = MOST_HELD) {
 function endWith(problem: HttpException, request: Request, response: Response): void {
   if (!response.headersSent) sendProblem(response.set('Connection', 'close'), problemOf(problem));
   request.destroy();
+}
+
+function isUtf8({ headers }: Request): boolean {
+  const charset = headers['content-type']?.toLowerCase().split('charset=')[1];
+  return charset === undefined || /^"?utf-8\b/.test(charset.trimStart());
+}
+
+/** Whether the body asks for a run. */
+export function isRunRequest(request: IncomingMessage): boolean {
+  return request.method === 'POST' && /^\/v1\/runs\/?(\?|$)/i.test(request.url ?? '');
 }
 
 function pathOf({ path }: Request): string {

@@ -2,15 +2,14 @@ import { Body, Controller, Get, HttpCode, Param, Post, Query, Req, Res } from '@
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { BadInputError } from '../../core/errors/errors.js';
-import { DEFAULT_PRESET, RunRequest } from '../../core/run/run-request.js';
+import { DEFAULT_PRESET } from '../../core/run/run-request.js';
 import { VerifierName } from '../../core/run/verifier.js';
 import { RescoreIntake, type TakenIn } from '../../runs/rescore-intake.js';
-import { presetsForRuns, RescoreRun, rescoreRun } from '../../runs/rescore-run.js';
-import { RunService } from '../../runs/run-service.js';
+import { presetsForRuns, RescoreRun } from '../../runs/rescore-run.js';
+import { RunIntake } from '../../runs/run-intake.js';
 import { callerOf } from '../guard/caller.js';
 import { Audited } from '../ops/audit.js';
-import { InvalidRequestError } from '../problem.js';
-import { KnownRunId, runKey } from './run-params.js';
+import { KnownRunId, submissionOf } from './run-params.js';
 import type { RunAccepted } from './run-views.js';
 
 export const Choices = z.object({ presets: z.array(z.string()), verifiers: z.array(z.string()) });
@@ -18,7 +17,7 @@ export type Choices = z.infer<typeof Choices>;
 
 @Controller('v1')
 export class RescoreRunController {
-  constructor(private readonly runs: RunService) {}
+  constructor(private readonly intake: RunIntake) {}
 
   /** What `preset` and `verifiers` of a request may say. */
   @Get('choices')
@@ -36,13 +35,9 @@ export class RescoreRunController {
     @Req() asked: Request,
     @Res({ passthrough: true }) response: Response,
   ): Promise<RunAccepted> {
-    const idempotencyKey = asked.get('idempotency-key');
-    const request = RunRequest.safeParse(rescoreRun(await this.runs.get(id), change));
-    if (!request.success) throw new InvalidRequestError(request.error.issues);
-    const owner = callerOf(asked).key?.name;
-    const run = await this.runs.submit(runKey(idempotencyKey, owner ?? null), request.data, owner);
+    const run = await this.intake.again(id, change, submissionOf(asked.get('idempotency-key'), asked));
     response.location(`/v1/runs/${run.id}`);
-    return { id: run.id, status: run.status };
+    return run;
   }
 }
 

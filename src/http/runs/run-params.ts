@@ -1,6 +1,9 @@
 import { Injectable, type PipeTransform } from '@nestjs/common';
+import type { Request } from 'express';
 import { z } from 'zod';
 import { BadInputError, RunNotFoundError } from '../../core/errors/errors.js';
+import type { Submission } from '../../runs/run-intake.js';
+import { callerOf } from '../guard/caller.js';
 
 /** What an id of ours can look like; it says nothing to a client. Nothing else comes near the store. */
 export const RunId = z.string().regex(/^[\w-]{1,64}$/, 'is no id of this service');
@@ -17,12 +20,16 @@ export class KnownRunId implements PipeTransform<string, string> {
 const MAX_LENGTH = 255;
 
 /**
- * The key of a run asked for over HTTP: the client's Idempotency-Key, apart from those of commands and of other API keys,
+ * Who asks for a run over HTTP, and its key: the client's Idempotency-Key, apart from those of commands and of other API keys,
  * or a new one.
- * @param owner name of the API key, null without
  * @throws BadInputError for one that is empty or too long
  */
-export function runKey(idempotencyKey: string | undefined, owner: string | null): string {
+export function submissionOf(idempotencyKey: string | undefined, request: Request): Submission {
+  const owner = callerOf(request).key?.name ?? null;
+  return { key: runKey(idempotencyKey, owner), submitter: owner ?? '' };
+}
+
+function runKey(idempotencyKey: string | undefined, owner: string | null): string {
   if (idempotencyKey === undefined) return `http-once:${globalThis.crypto.randomUUID()}`;
   if (idempotencyKey === '' || idempotencyKey.length > MAX_LENGTH) {
     throw new BadInputError(`must have 1 to ${MAX_LENGTH} characters.`, { field: 'Idempotency-Key' });

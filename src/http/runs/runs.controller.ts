@@ -1,32 +1,36 @@
 import { Body, Controller, Delete, Get, Headers, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { RunRequest } from '../../core/run/run-request.js';
+import { RunIntake } from '../../runs/run-intake.js';
 import { RunService } from '../../runs/run-service.js';
 import { Audited } from '../ops/audit.js';
-import { callerOf } from '../guard/caller.js';
 import { KnownRunId } from './run-params.js';
 import { listingOf } from './run-page.js';
-import { runKey } from './run-params.js';
+import { submissionOf } from './run-params.js';
 import { PageQuery, type RunPageView, runPageView } from './run-page.js';
 import { type RunAccepted, runView, type RunView } from './run-views.js';
 
 @Controller('v1/runs')
 export class RunsController {
-  constructor(private readonly runs: RunService) {}
+  constructor(
+    private readonly runs: RunService,
+    private readonly intake: RunIntake,
+  ) {}
 
   @Post()
   @Audited('run.submit')
   @HttpCode(202)
   async submit(
-    @Body({ schema: RunRequest }) request: RunRequest,
+    @Body() body: unknown,
     @Headers('idempotency-key') idempotencyKey: string | undefined,
     @Req() asked: Request,
     @Res({ passthrough: true }) response: Response,
   ): Promise<RunAccepted> {
-    const owner = callerOf(asked).key?.name;
-    const { id, status } = await this.runs.submit(runKey(idempotencyKey, owner ?? null), request, owner);
-    response.location(`/v1/runs/${id}`);
-    return { id, status };
+    const run = await this.intake.submit(
+      body instanceof Uint8Array && body.length > 0 ? body : null,
+      submissionOf(idempotencyKey, asked),
+    );
+    response.location(`/v1/runs/${run.id}`);
+    return run;
   }
 
   @Get()

@@ -71,8 +71,11 @@ export class ImportedFolder {
     for await (const { value } of rows(imported.file('issues'), IssueRow))
       imported.issues.set(value.instance_id, value);
     if (existsSync(imported.file('tests'))) {
-      for await (const { value } of rows(imported.file('tests'), GeneratedTest))
-        imported.tested.set(value.instance_id, [...(imported.tested.get(value.instance_id) ?? []), value]);
+      for await (const { value } of rows(imported.file('tests'), GeneratedTest)) {
+        const known = imported.tested.get(value.instance_id);
+        if (known === undefined) imported.tested.set(value.instance_id, [value]);
+        else known.push(value);
+      }
     }
     return imported;
   }

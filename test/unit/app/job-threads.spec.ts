@@ -1,7 +1,7 @@
 import { JobThreads } from '../../../src/app/threads/job-threads.js';
 
-const threads = (code: string): JobThreads<object, unknown> =>
-  new JobThreads(new URL(`data:text/javascript,${encodeURIComponent(code)}`));
+const threads = (code: string, longestMs = 60_000): JobThreads<object, unknown> =>
+  new JobThreads(new URL(`data:text/javascript,${encodeURIComponent(code)}`), longestMs);
 
 const ANSWER = `
   import { parentPort, workerData } from 'node:worker_threads';
@@ -40,5 +40,9 @@ describe('jobs in threads', () => {
     }, 50);
     await expect(busy).rejects.toThrow('nobody waits');
     expect(await next).toBe('next');
+  });
+
+  it('are killed when they take too long', async () => {
+    await expect(threads('while (true) {}', 50).run({})).rejects.toMatchObject({ code: 'bad-input' });
   });
 });

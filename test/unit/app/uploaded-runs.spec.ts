@@ -2,11 +2,12 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { importUpload, UploadedRuns } from '../../../src/app/threads/uploaded-runs.js';
+import { UploadedRuns } from '../../../src/app/threads/uploaded-runs.js';
 import { MachineLowError } from '../../../src/core/errors/unavailable.js';
 import { HostResources } from '../../../src/ports/host-resources.js';
+import { writeImport } from '../../../src/reports/write-import.js';
+import { UPLOAD_BOUNDS } from '../../../src/io/saved-runs/saved-run.js';
 import type { RescoreWish } from '../../../src/runs/rescore-intake.js';
-import { NoRunDependencies } from '../http/http-world.js';
 
 let folder: string;
 beforeEach(async () => {
@@ -17,7 +18,7 @@ afterEach(() => rm(folder, { recursive: true }));
 async function read(lines: string): Promise<unknown> {
   const file = join(folder, 'upload.jsonl.gz');
   await writeFile(file, gzipSync(lines));
-  return importUpload({ file, folder: join(folder, 'imported') });
+  return writeImport([file], join(folder, 'imported'), UPLOAD_BOUNDS);
 }
 
 describe('an upload', () => {
@@ -43,14 +44,14 @@ describe('an upload', () => {
         return isLow ? Promise.reject(low) : Promise.resolve([]);
       }
     }
-    const uploads = new UploadedRuns(null as never, new NoRunDependencies(), new Disk(), (_job, stop) => {
+    const uploads = new UploadedRuns((_job, stop) => {
       isLow = true;
       return new Promise((_resolve, reject) => {
         stop.addEventListener('abort', () => {
           reject(stop.reason as Error);
         });
       });
-    });
+    }, new Disk());
     await expect(uploads.take(body, wish, new AbortController().signal)).rejects.toBe(low);
     isLow = false;
     const left = AbortSignal.timeout(20);

@@ -12,7 +12,7 @@ import type { AuditedRequest } from '../../../src/http/ops/audit.js';
 import { httpControllers, telemetryProviders } from '../../../src/http/http-controllers.js';
 import { type HttpServer, type ServeOptions, startHttp } from '../../../src/http/serve.js';
 import { StoredRunReports } from '../../../src/app/threads/stored-run-reports.js';
-import { UploadedRuns } from '../../../src/app/threads/uploaded-runs.js';
+import { takeUpload, UploadedRuns } from '../../../src/app/threads/uploaded-runs.js';
 import { type JudgePrompt, JudgePrompts } from '../../../src/runs/run-dependencies.js';
 import { ReportMaker } from '../../../src/runs/report-maker.js';
 import { RescoreIntake } from '../../../src/runs/rescore-intake.js';
@@ -20,6 +20,7 @@ import { RunDependenciesFactory } from '../../../src/runs/run-dependencies.js';
 import { RunExecutor } from '../../../src/runs/run-executor.js';
 import { RunRecovery, runHandler } from '../../../src/runs/run-jobs.js';
 import { RunWorker } from '../../../src/runs/run-worker.js';
+import { type Accept, PlainRunIntake, RunIntake } from '../../../src/runs/run-intake.js';
 import { RunService } from '../../../src/runs/run-service.js';
 import { RunSettings } from '../../../src/runs/run-settings.js';
 import { BOUNDLESS, type HostResources } from '../../../src/ports/host-resources.js';
@@ -50,9 +51,6 @@ export class NoRunDependencies extends RunDependenciesFactory {
   readonly agent = null;
   readonly testModel = null;
   readonly prices = {};
-  modelsOf(): readonly string[] {
-    return [];
-  }
   setup(): Promise<string> {
     return Promise.resolve('none');
   }
@@ -162,7 +160,15 @@ export async function serveRuns(
       { provide: ModelProbe, useValue: models ?? new AnsweringModels() },
       {
         provide: RescoreIntake,
-        useFactory: (runs: RunService) => new UploadedRuns(runs, new NoRunDependencies(), room),
+        useFactory: (runs: RunService) => {
+          const accept: Accept = (...run) => runs.submit(...run);
+          return new UploadedRuns((job) => takeUpload(job, accept, new NoRunDependencies()), room);
+        },
+        inject: [RunService],
+      },
+      {
+        provide: RunIntake,
+        useFactory: (runs: RunService) => new PlainRunIntake((...run) => runs.submit(...run), store),
         inject: [RunService],
       },
       { provide: JudgePrompts, useClass: PlainPrompts },

@@ -55,49 +55,50 @@ describe('JSON bodies', () => {
       });
       return {
         told,
-        send: (bytes: number) => request.emit('data', Buffer.alloc(bytes)),
+        /** @param bytes what a piece takes of memory */
+        send: (bytes: number) => request.emit('data', Buffer.alloc(bytes - 256)),
         close: () => response.emit('close'),
       };
     };
   }
 
   it('come to so much memory, of one caller and of all, and one that ended makes room', () => {
-    const ask = world({ byAll: 100, byOne: 80 });
+    const ask = world({ byAll: 10_000, byOne: 8_000 });
     const [first, second, third] = [ask('a'), ask('a'), ask('b')];
-    first.send(60);
-    second.send(20);
-    third.send(20);
+    first.send(6_000);
+    second.send(2_000);
+    third.send(2_000);
     expect([first, second, third].map(({ told }) => told.status)).toEqual([undefined, undefined, undefined]);
-    second.send(1);
+    second.send(256);
     expect(second.told).toMatchObject({ status: 503, 'Retry-After': '1', Connection: 'close' });
     second.close();
-    third.send(21);
+    third.send(2_256);
     expect(third.told.status).toBe(503);
     first.close();
     third.close();
     const last = ask('a');
-    last.send(80);
+    last.send(8_000);
     expect(last.told.status).toBeUndefined();
   });
 
   it('count when they come, not when they are announced', () => {
-    const ask = world({ byAll: 100, byOne: 80 });
+    const ask = world({ byAll: 100_000, byOne: 80_000 });
     const announced = Array.from({ length: 50 }, () => ask('a'));
-    for (const each of announced) each.send(1);
+    for (const each of announced) each.send(257);
     const other = ask('a');
-    other.send(30);
+    other.send(257);
     expect([...announced, other].map(({ told }) => told.status).every((status) => status === undefined)).toBe(true);
   });
 
   it('count as the largest when they are packed, and not at all when they are streamed', () => {
     const ask = world({ byAll: 64 * 1024 * 1024, byOne: 64 * 1024 * 1024 });
     const upload = ask('a', { 'transfer-encoding': 'chunked' }, '/Uploads/');
-    upload.send(100);
+    upload.send(1_000);
     const packed = ask('a', { 'content-length': '9', 'content-encoding': 'gzip' });
-    packed.send(9);
+    packed.send(265);
     expect([upload.told.status, packed.told.status]).toEqual([undefined, undefined]);
     const more = ask('b');
-    more.send(1);
+    more.send(257);
     expect(more.told.status).toBe(503);
   });
 });

@@ -48,24 +48,70 @@ function makeReport(lines: readonly unknown[]): Promise<Response> {
   return fetch(`${service.url}/v1/reports`, { method: 'POST', body, headers });
 }
 
+/** What it is answered, while nobody else waits for long: in the service's own thread somebody waits for almost the whole of it. */
+async function whileAnswering(path: string, asked: Promise<Response>): Promise<unknown> {
+  const start = performance.now();
+  let answer: Response | undefined;
+  const answered = asked.then((each) => (answer = each));
+  let longest = 0;
+  while (answer === undefined) {
+    const looked = performance.now();
+    expect((await fetch(`${service.url}${path}`)).status).toBe(200);
+    longest = Math.max(longest, performance.now() - looked);
+  }
+  const taken = performance.now() - start;
+  expect(longest).toBeLessThan(taken / 3);
+  return (await answered).json();
+}
+
+function post(path: string, type: string, body: string): Promise<Response> {
+  return fetch(`${service.url}${path}`, { method: 'POST', headers: { 'content-type': type }, body });
+}
+
+const { issue, candidates } = givenRequest();
+const observing = (expect: unknown) => ({
+  ...{ issue, candidates },
+  tests: [{ test_id: 't', path: 'a.py', content: 'x', expect }],
+});
+const keys = Object.fromEntries(Array.from({ length: 100_000 }, (_, n) => [`k${n}`, 1]));
+const one = { instance_id: 'a__b-1', candidate_id: 'c', patch: '', problem_statement: 'p' };
+const lines = (count: number, line: (n: number) => object): string =>
+  Array.from({ length: count }, (_, n) => `${JSON.stringify(line(n))}\n`).join('');
+const test = (n: number) => ({ instance_id: 'a__b-1', test_id: `t${n}`, path: 'a.py', content: 'x' });
+const label = (n: number) => ({ instance_id: `i${n}`, candidate_id: 'c', resolved: true });
+
+describe('what is hostile holds up nobody else:', () => {
+  it.each([
+    ['a request of 100,000 keys', '/v1/runs', JSON.stringify(observing([keys])), 202],
+    ['a request of 100,000 keys too many', '/v1/runs', JSON.stringify({ ...observing([]), ...keys }), 422],
+    ['an upload of 10,000 tests', '/v1/rescores?image=x:1', JSON.stringify(one) + '\n' + lines(10_000, test), 202],
+    ['a report of 200,000 labels', '/v1/reports', lines(200_000, label), 422],
+  ])('%s', async (_, path, body, status) => {
+    const type = path === '/v1/runs' ? 'application/json' : 'application/x-ndjson';
+    const answer = await whileAnswering('/healthz', post(path, type, body));
+    if (status === 422) expect(answer).toMatchObject({ status });
+    else expect(answer).not.toHaveProperty('code');
+  });
+
+  it('another run over the candidates of a large one', async () => {
+    const { id } = (await (await post('/v1/runs', 'application/json', JSON.stringify(observing([keys])))).json()) as {
+      id: string;
+    };
+    const again = post(`/v1/runs/${id}/rescore`, 'application/json', '{"preset":"kimi"}');
+    expect(await whileAnswering('/healthz', again)).toMatchObject({ id: expect.stringMatching(/^run_/) as string });
+  });
+});
+
 describe('a report of hundreds of runs', () => {
   it('is made while others are answered', async () => {
     const labels = done.flatMap((_, run) =>
       ids.map((candidate_id, n) => ({ instance_id: `o__r-${run}`, candidate_id, resolved: (n + run) % 3 === 0 })),
     );
-    const start = performance.now();
-    let made: Response | undefined;
-    const making = makeReport([...done.map((run_id) => ({ run_id })), ...labels]).then((answer) => (made = answer));
-    let longest = 0;
-    while (made === undefined) {
-      const asked = performance.now();
-      expect((await fetch(`${service.url}/v1/runs/${done[0] ?? ''}`)).status).toBe(200);
-      longest = Math.max(longest, performance.now() - asked);
-    }
-    await making;
-    expect(await made.json()).toMatchObject({ runs: RUNS, labelled: RUNS });
-    // In the service's own thread somebody waits for almost the whole of it.
-    expect(longest).toBeLessThan((performance.now() - start) / 3);
+    const made = await whileAnswering(
+      `/v1/runs/${done[0] ?? ''}`,
+      makeReport([...done.map((run_id) => ({ run_id })), ...labels]),
+    );
+    expect(made).toMatchObject({ runs: RUNS, labelled: RUNS });
   });
 
   it.each([

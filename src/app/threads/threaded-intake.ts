@@ -1,0 +1,89 @@
+import type { RunStore } from '../../ports/run-store.js';
+import type { RunChecks } from '../../runs/check-request.js';
+import type { RescoreRun } from '../../runs/rescore-run.js';
+import type { TakenIn } from '../../runs/rescore-intake.js';
+import {
+  type AcceptedRun,
+  PlainRunIntake,
+  type Refusal,
+  RefusedRequestError,
+  RunIntake,
+  type Submission,
+} from '../../runs/run-intake.js';
+import type { RunService } from '../../runs/run-service.js';
+import type { StorePlace } from '../../store/store.js';
+import { JobThreads } from './job-threads.js';
+import type { UploadJob } from './uploaded-runs.js';
+
+/** A body that takes no more than some hundredths of a second, whatever is in it. */
+const IN_PASSING_BYTES = 32 * 1024;
+const LONGEST_REQUEST_MS = 60_000;
+const LONGEST_UPLOAD_MS = 600_000;
+
+export type IntakeJob =
+  | { readonly body: Uint8Array; readonly how: Submission }
+  | { readonly id: string; readonly change: RescoreRun; readonly how: Submission }
+  | { readonly upload: UploadJob };
+
+export interface IntakeSettings {
+  readonly place: StorePlace;
+  readonly checks: RunChecks;
+  readonly setup: string;
+}
+
+export type IntakeMade = { readonly run: AcceptedRun } | { readonly taken: TakenIn } | { readonly refused: Refusal };
+
+interface IntakeTools {
+  readonly runs: RunService;
+  readonly store: RunStore;
+  readonly settings: () => Promise<IntakeSettings>;
+}
+
+type IntakeThreads = JobThreads<{ job: IntakeJob; settings: IntakeSettings }, IntakeMade>;
+
+/** Has all that is sent in, but for small requests, read and written by threads: one for requests, one for uploads. */
+export class ThreadedIntake extends RunIntake {
+  private readonly here: RunIntake;
+  private readonly requests: IntakeThreads;
+  private readonly uploads: IntakeThreads;
+
+  /** @param thread the module that is run */
+  constructor(
+    thread: URL,
+    private readonly tools: IntakeTools,
+  ) {
+    super();
+    this.here = new PlainRunIntake((...run) => tools.runs.submit(...run), tools.store);
+    this.requests = new JobThreads(thread, LONGEST_REQUEST_MS);
+    this.uploads = new JobThreads(thread, LONGEST_UPLOAD_MS);
+  }
+
+  override async submit(body: Uint8Array | null, how: Submission): Promise<AcceptedRun> {
+    if (body === null || body.length <= IN_PASSING_BYTES) return this.here.submit(body, how);
+    return this.accepted({ body, how });
+  }
+
+  override again(id: string, change: RescoreRun, how: Submission): Promise<AcceptedRun> {
+    return this.accepted({ id, change, how });
+  }
+
+  async upload(upload: UploadJob, stop: AbortSignal): Promise<TakenIn> {
+    const made = await this.uploads.run({ job: { upload }, settings: await this.tools.settings() }, stop);
+    if (!('taken' in made)) throw new Error('The thread took no upload.');
+    for (const { id } of made.taken.runs) this.tools.runs.handOn({ id, status: 'queued' }, upload.wish.submitter);
+    return made.taken;
+  }
+
+  onApplicationShutdown(): void {
+    this.requests.onApplicationShutdown();
+    this.uploads.onApplicationShutdown();
+  }
+
+  private async accepted(job: Exclude<IntakeJob, { upload: UploadJob }>): Promise<AcceptedRun> {
+    const made = await this.requests.run({ job, settings: await this.tools.settings() });
+    if ('refused' in made) throw new RefusedRequestError(made.refused);
+    if (!('run' in made)) throw new Error('The thread made no run.');
+    this.tools.runs.handOn(made.run, job.how.submitter);
+    return made.run;
+  }
+}

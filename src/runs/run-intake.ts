@@ -1,0 +1,124 @@
+import { z } from 'zod';
+import { isTooDeep, shapeOf, TOO_DEEP } from '../core/json-shape.js';
+import { RunNotFoundError } from '../core/errors/errors.js';
+import { RunRequest } from '../core/run/run-request.js';
+import type { RunStatus, RunStore } from '../ports/run-store.js';
+import { checkRequest, type RunChecks } from './check-request.js';
+import { rescoreRun, type RescoreRun } from './rescore-run.js';
+
+/** Of a thousand candidates with a hundred steps each. */
+const MAX_VALUES = 500_000;
+/** In a request of more values not every problem is named: a note of each would cost megabytes and seconds. */
+const MOST_NAMED = 100_000;
+const AT_THE_FIRST: z.core.ParseContextInternal<z.core.$ZodIssue> = { abortEarly: true };
+
+/** Why a request is none. */
+export interface Refusal {
+  readonly status: 400 | 413 | 422;
+  readonly message: string;
+  readonly issues: readonly Pick<z.core.$ZodIssue, 'message' | 'path'>[];
+}
+
+export class RefusedRequestError extends Error {
+  constructor(readonly refusal: Refusal) {
+    super(refusal.message);
+  }
+}
+
+/** Whose request it is, and under which key; see `RunStore.create`. */
+export interface Submission {
+  readonly key: string;
+  readonly submitter: string;
+}
+
+/** A run that was asked for. */
+export interface AcceptedRun {
+  readonly id: string;
+  readonly status: RunStatus;
+}
+
+/**
+ * Takes requests for runs as they come: a body of megabytes is read, checked, hashed and written for seconds, in which the service
+ * has to answer others. Bound in the composition root.
+ */
+export abstract class RunIntake {
+  /**
+   * @param body JSON; null = none came
+   * @throws RefusedRequestError, BadInputError for what cannot be done or a key of another request
+   */
+  abstract submit(body: Uint8Array | null, how: Submission): Promise<AcceptedRun>;
+  /** A run over the candidates and tests of another. @throws as `submit`, RunNotFoundError, RunConflictError */
+  abstract again(id: string, change: RescoreRun, how: Submission): Promise<AcceptedRun>;
+}
+
+/** Accepts runs for the settings of a service. */
+export type Accept = (key: string, request: RunRequest, submitter: string) => Promise<AcceptedRun>;
+
+/** Writes accepted runs into the store; whoever has the jobs hands them on. */
+export function acceptInto(store: Pick<RunStore, 'create'>, checks: RunChecks, setup: string): Accept {
+  return async (key, request, submitter) => {
+    checkRequest(request, checks);
+    const { id, status } = (await store.create(key, request, { submitter, setup })).run;
+    return { id, status };
+  };
+}
+
+/** Reads requests where it is called. */
+export class PlainRunIntake extends RunIntake {
+  constructor(
+    private readonly accept: Accept,
+    private readonly runs: Pick<RunStore, 'get'>,
+  ) {
+    super();
+  }
+
+  override async submit(body: Uint8Array | null, { key, submitter }: Submission): Promise<AcceptedRun> {
+    const { id, status } = await this.accept(key, read(body === null ? undefined : jsonOf(body)), submitter);
+    return { id, status };
+  }
+
+  override async again(id: string, change: RescoreRun, { key, submitter }: Submission): Promise<AcceptedRun> {
+    const run = await this.runs.get(id);
+    if (run === null) throw RunNotFoundError.forRun(id);
+    const { id: again, status } = await this.accept(key, read(rescoreRun(run, change)), submitter);
+    return { id: again, status };
+  }
+}
+
+/** @throws RefusedRequestError, also for invalid UTF-8: a patch must not be changed in silence */
+function jsonOf(body: Uint8Array): unknown {
+  const refuse = (status: Refusal['status'], message: string): never => {
+    throw new RefusedRequestError({ status, message, issues: [] });
+  };
+  const shape = shapeOf(body);
+  if (isTooDeep(shape)) refuse(400, `The body ${TOO_DEEP}.`);
+  if (shape.values > MAX_VALUES) refuse(413, `The body holds more than ${MAX_VALUES} values.`);
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) as unknown;
+  } catch (error) {
+    if (error instanceof SyntaxError) return refuse(400, `The body is no JSON: ${error.message}`);
+    return refuse(400, 'The body is not valid UTF-8.');
+  }
+}
+
+/** @throws RefusedRequestError */
+function read(value: unknown): RunRequest {
+  const isLarge = holdsMoreThan(MOST_NAMED, value);
+  const parsed = RunRequest.safeParse(value, isLarge ? AT_THE_FIRST : undefined);
+  if (parsed.success) return parsed.data;
+  const issues = parsed.error.issues.slice(0, isLarge ? 1 : undefined).map(({ message, path }) => ({ message, path }));
+  throw new RefusedRequestError({ status: 422, message: 'The request does not fit its schema.', issues });
+}
+
+function holdsMoreThan(most: number, value: unknown): boolean {
+  const open = [value];
+  for (let count = 1; open.length > 0;) {
+    const next = open.pop();
+    if (typeof next !== 'object' || next === null) continue;
+    const members = Object.values(next) as unknown[];
+    count += members.length;
+    if (count > most) return true;
+    for (const member of members) open.push(member);
+  }
+  return false;
+}
