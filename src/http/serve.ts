@@ -8,6 +8,7 @@ import { isRunRequest, MAX_BODY_BYTES, MAX_SMALL_BODY_BYTES } from './guard/bodi
 import { guard, type GuardOptions } from './guard/guard.js';
 import { HardenedExpressAdapter } from './guard/hardened-adapter.js';
 import { isLoopback } from './guard/origin.js';
+import { requireReadable } from './guard/readable-body.js';
 import { harden } from './guard/security-headers.js';
 import { serveDocument } from './openapi/serve-document.js';
 import { AuditInterceptor } from './ops/audit.js';
@@ -79,7 +80,7 @@ function prepare(app: NestApplication, options: ServeOptions, auditor: Auditor):
   }))
     app.use(step);
   app.useBodyParser('raw', { type: isRunRequest, limit: MAX_BODY_BYTES });
-  app.useBodyParser('json', { limit: MAX_SMALL_BODY_BYTES });
+  app.useBodyParser('json', { limit: MAX_SMALL_BODY_BYTES, verify: requireReadable });
   app.useGlobalPipes(new RequestPipe());
   app.useGlobalFilters(new ProblemFilter(options.logger, hider(options.secrets)));
   app.useGlobalInterceptors(new AuditInterceptor((request) => auditor.note(request)));

@@ -18,7 +18,7 @@ const MIB = 1024 * 1024;
 /** Largest request for a run. */
 export const MAX_BODY_BYTES = 64 * MIB;
 /** Largest JSON body besides: read where others wait. */
-export const MAX_SMALL_BODY_BYTES = 256 * 1024;
+export const MAX_SMALL_BODY_BYTES = 8 * MIB;
 /** Of JSON bodies that are in memory at once, as they came; parsed they need the same again and more. */
 const MOST_HELD = { byAll: 256 * MIB, byOne: 192 * MIB };
 /** What is left of a body when its answer is there may still come for so long: who is cut off while sending does not read it. */

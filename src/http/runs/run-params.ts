@@ -29,7 +29,8 @@ export function submissionOf(idempotencyKey: string | undefined, request: Reques
   return { key: runKey(idempotencyKey, owner), submitter: owner ?? '' };
 }
 
-function runKey(idempotencyKey: string | undefined, owner: string | null): string {
+/** The key of a run: see {@link submissionOf}. */
+export function runKey(idempotencyKey: string | undefined, owner: string | null): string {
   if (idempotencyKey === undefined) return `http-once:${globalThis.crypto.randomUUID()}`;
   if (idempotencyKey === '' || idempotencyKey.length > MAX_LENGTH) {
     throw new BadInputError(`must have 1 to ${MAX_LENGTH} characters.`, { field: 'Idempotency-Key' });
