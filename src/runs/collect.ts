@@ -2,12 +2,13 @@ import type { Sampler } from '../agent/loop/rollout.js';
 import type { BudgetLedger, Spent } from '../core/budget/budget-ledger.js';
 import type { TokenCounts } from '../core/budget/budget.js';
 import { UnavailableError } from '../core/errors/errors.js';
-import { fingerprint } from '../core/patch/fingerprint.js';
-import { readPatch } from '../core/patch/patch.js';
 import { submitted } from '../core/run/candidate.js';
 import type { Issue } from '../core/run/issue.js';
-import { type Rollout, tokensOf } from '../core/run/rollout.js';
+import { candidateOf, type Rollout, tokensOf } from '../core/run/rollout.js';
 import type { Sampling } from '../core/run/run-result.js';
+import { type Entry, isEligible, patchOf } from '../../verifiers/hybrid/entry.js';
+import { Pool } from '../../verifiers/hybrid/pool.js';
+import { describeCandidates } from './entries.js';
 import type { Emit } from './run-executor.js';
 
 export interface SamplingPlan {
@@ -30,8 +31,8 @@ export interface Collected {
 const SAMPLES_PER_SEED = 1_000;
 
 /**
- * Samples up to K rollouts, in waves when `k0` is given: no more once more than K/2 of them are the same patch (then a
- * majority is certain) or the budget would not cover another. Adaptive K: field notes in `docs/sampling.md`.
+ * Samples up to K rollouts, in waves when `k0` is given: no more once the best is likely enough to be right or can no longer
+ * change (`settled`), or the budget would not cover another. Adaptive K: field notes in `docs/sampling.md`.
  * @throws the first failure when no rollout could be made at all, and the signal's reason
  */
 export async function collect(
@@ -125,6 +126,7 @@ function nameOf(number: number): string {
 }
 
 export interface SamplingState {
+  readonly issue: Issue;
   readonly k: number;
   readonly k0: number | null;
   /** Rollouts asked for so far, those that could not be made included. */
@@ -136,15 +138,10 @@ export interface SamplingState {
 /** Why no more rollouts are sampled, or null. Agreement counts only where waves were asked for. */
 export async function stopReason(
   rollouts: readonly Rollout[],
-  { k, k0, started, ledger, stopAt }: SamplingState,
+  { issue, k, k0, started, ledger, stopAt }: SamplingState,
 ): Promise<Pick<Sampling, 'stopped' | 'detail'> | null> {
-  const agreeing = largestAgreement(rollouts);
-  if (k0 !== null && agreeing > k / 2) {
-    return {
-      stopped: 'agreement',
-      detail: `${agreeing} of ${rollouts.length} ended with the same patch, more than half of ${k}`,
-    };
-  }
+  const detail = k0 === null || started >= k ? null : settled(issue, rollouts, k - started);
+  if (detail !== null) return { stopped: 'agreement', detail };
   const cut = rollouts.filter(({ exit_reason }) => exit_reason === 'budget_limit').length;
   if (cut > 0) return { stopped: 'budget', detail: `the budget ended ${cut} of ${rollouts.length} rollouts` };
   if (started >= k) return { stopped: 'all', detail: `all ${k} were sampled` };
@@ -154,16 +151,31 @@ export async function stopReason(
   return { stopped: 'budget', detail: `the budget does not cover another rollout of ${typical.tokens} tokens` };
 }
 
-/** Size of the largest set of submitted, non-empty, equal source patches. */
-function largestAgreement(rollouts: readonly Rollout[]): number {
-  const votes = new Map<string, number>();
-  for (const { patch, exit_reason } of rollouts) {
-    const read = readPatch(patch);
-    if (read.kind !== 'ok' || !submitted(exit_reason)) continue;
-    const key = fingerprint(read);
-    votes.set(key, (votes.get(key) ?? 0) + 1);
-  }
-  return Math.max(0, ...votes.values());
+/** P(right) of the best patch, by votes alone, from which on no more are sampled: three of three that are equal reach it. */
+const SURE = 0.95;
+
+/**
+ * Why the best patch is settled by the posterior, or null: it is likely enough to be right, or would stay the best if all that
+ * are left to sample were another's copies. Nothing is verified yet, so that the votes of submitted patches decide.
+ */
+function settled(issue: Issue, rollouts: readonly Rollout[], left: number): string | null {
+  const submissions = rollouts.filter(({ exit_reason }) => submitted(exit_reason)).map(candidateOf);
+  const described = describeCandidates(submissions, [], issue.problem_statement);
+  const entries = described.map(({ entry }) => entry).filter(isEligible);
+  const rightOf = (pool: readonly Entry[], { id }: Entry): number =>
+    new Pool({ instanceId: issue.instance_id, entries: pool }).beliefs().right.get(id) ?? 0;
+  const [best, ...others] = entries.toSorted((a, b) => rightOf(entries, b) - rightOf(entries, a));
+  if (best === undefined) return null;
+  const right = rightOf(entries, best);
+  if (right >= SURE) return `the patch of ${best.id} is right with ${right.toFixed(3)}, at least ${SURE}`;
+  const rivals = [others.find((other) => patchOf(other) !== patchOf(best)), { ...best, fingerprint: 'another' }];
+  const stays = rivals.every((rival) => {
+    if (rival === undefined) return true;
+    const copies = Array.from({ length: left }, (_, index) => ({ ...rival, id: `copy ${index}` }));
+    const pool = [...entries, ...copies];
+    return rightOf(pool, best) > rightOf(pool, copies[0] ?? rival);
+  });
+  return stays ? `the patch of ${best.id} stays the best of ${rollouts.length}, whatever the remaining ${left} come to` : null;
 }
 
 /** What the dearest rollout so far came to: another may be as dear. */

@@ -1,20 +1,29 @@
 import { judgementReply } from '../../fakes/chat-reply.js';
 import { ModelServer } from '../../fakes/model-server.js';
+import { calcPatch, calculatorIssue, candidate, RIGHT } from '../../fixtures/calculator.js';
 import { CommandLine } from '../../fixtures/command-line.js';
 import { givenRequest } from '../../fixtures/runs.js';
 import { Service } from '../../fixtures/service.js';
 import { FIXTURES } from '../../unit/io/saved-runs/saved-fixtures.js';
 
+const LONG = calcPatch('def add(a, b):', '    total = a', '    return total + b');
+const CANDIDATES = [candidate('long', LONG), candidate('right', RIGHT), candidate('twin', RIGHT)];
+
 let server: ModelServer;
 let service: Service;
+let cli: CommandLine;
 beforeAll(async () => {
-  server = await ModelServer.start((body) => ({ json: judgementReply(0.9, body.model) }), ['judge']);
-  const cli = new CommandLine({
+  const opinion = (text: string): number => (text.includes('return total + b') ? 0.95 : 0.6);
+  server = await ModelServer.start(
+    (body) => ({ json: judgementReply(opinion(JSON.stringify(body.messages)), body.model) }),
+    ['judge'],
+  );
+  cli = new CommandLine({
     DOCKER_HOST: 'unix:///nonexistent/docker.sock',
     OPENAI_BASE_URL: server.baseUrl,
     BESTK_VERIFIER_MODEL: 'judge',
   });
-  service = await Service.start(cli);
+  service = await Service.start(cli, { DATABASE_URL: `file:${cli.path('service.sqlite')}` });
 });
 afterAll(async () => {
   await service.stop();
@@ -56,5 +65,78 @@ describe('the service where no Docker is', () => {
       expect(await service.get(`/v1/runs/${String(run_id)}`)).toMatchObject({ id: run_id });
       expect(seconds).toBeGreaterThan(0);
     }
+  });
+});
+
+describe('one decision, wherever it is made', () => {
+  const eligible = [
+    { stage: 'keep', where: 'has-source-change' },
+    { stage: 'keep', where: 'applies' },
+  ];
+  const decisionOf = ({ candidate_id, deciding_stage, confidence }: Record<string, unknown>): unknown => ({
+    ...{ candidate_id, deciding_stage, confidence },
+  });
+
+  it.each([
+    ['judge', 'long', [...eligible, { stage: 'max', by: 'execution_free' }]],
+    ['votes', 'right', [...eligible, { stage: 'max', by: 'cluster_size' }, { stage: 'lowest-id' }]],
+    [
+      'near-ties',
+      'right',
+      [
+        { stage: 'max', by: 'p_right', within: 0.5 },
+        { stage: 'min', by: 'patch_size' },
+      ],
+    ],
+    ['sure', null, [...eligible, { stage: 'above', by: 'execution_free', than: 0.99, otherwise: 'none' }]],
+  ])('by the preset file %s: select, rescore, HTTP and report pick %p', async (name, picked, stages) => {
+    const preset = cli.write(`${name}.json`, JSON.stringify({ name, stages }));
+    const issue = cli.write('issue.json', JSON.stringify(calculatorIssue));
+    const given = ['--candidates', cli.jsonl('candidates.jsonl', CANDIDATES), '--preset', preset];
+    const rule = ['--preset', preset, '--verifiers', 'ef'];
+    const selected = await cli.run([
+      ...['select', '--issue', issue, ...given, '--verifiers', 'ef', '--out', cli.path(name)],
+    ]);
+    expect(selected.code).toBe(picked === null ? 4 : 0);
+    const decision = decisionOf(cli.readJson(`${name}/selection.json`) as Record<string, unknown>);
+    expect(decision).toMatchObject({ candidate_id: picked });
+
+    const again = cli.path(`${name}-again`);
+    expect((await cli.run(['rescore', '--input', cli.path(name), ...rule, '--out', again])).code).toBe(0);
+    expect(cli.readLines(`${name}-again/selections.jsonl`).map(decisionOf)).toEqual([decision]);
+
+    const body = { issue: calculatorIssue, candidates: CANDIDATES, verifiers: ['ef'], preset: { name, stages } };
+    const { id } = (await service.post('/v1/runs', JSON.stringify(body))) as { id: string };
+    const { selection } = await service.ended(id);
+    expect(decisionOf(selection as Record<string, unknown>)).toEqual(decision);
+
+    const resolved = CANDIDATES.map(({ instance_id, candidate_id }) => ({
+      ...{ instance_id, candidate_id, resolved: candidate_id === picked },
+    }));
+    const labels = cli.jsonl('labels.jsonl', resolved);
+    const args = ['report', '--run', cli.path(name), '--labels', labels, '--bootstrap', '0', '--json'];
+    const { stdout } = await cli.run([...args, '--out', cli.path(`${name}-report`)]);
+    const right = { resolved: Number(picked !== null), issues: 1 };
+    expect(JSON.parse(stdout)).toMatchObject({ returned: { without_patch: Number(picked === null), right } });
+  });
+
+  it('returns none below the confidence that is asked for: exit 4, and over HTTP no patch', async () => {
+    const issue = cli.write('issue.json', JSON.stringify(calculatorIssue));
+    const given = ['--candidates', cli.jsonl('candidates.jsonl', CANDIDATES), '--verifiers', 'ef'];
+    const args = ['select', '--issue', issue, ...given, '--out', cli.path('unsure'), '--min-confidence'];
+    expect((await cli.run([...args, '0.01'])).code).toBe(0);
+    expect((await cli.run([...args, '0.9999'])).code).toBe(4);
+    const why = expect.stringMatching(/^the best candidate, long, is right with 0\.\d{3}, below 0\.9999$/) as string;
+    const none = { candidate_id: null, basis: 'none', confidence: expect.any(Number) as number, why_none: why };
+    expect(cli.readJson('unsure/selection.json')).toMatchObject(none);
+
+    const asked = { issue: calculatorIssue, candidates: CANDIDATES, verifiers: ['ef'], min_confidence: 0.9999 };
+    const { id } = (await service.post('/v1/runs', JSON.stringify(asked))) as { id: string };
+    expect(await service.ended(id)).toMatchObject({ status: 'done', selection: none });
+    expect((await fetch(`${service.url}/v1/runs/${id}/patch`)).status).toBe(404);
+    expect(await service.post('/v1/runs', JSON.stringify({ ...asked, min_confidence: 2 }))).toMatchObject({
+      status: 422,
+      detail: expect.stringContaining('min_confidence') as string,
+    });
   });
 });

@@ -78,13 +78,20 @@ it('samples K at once, each another sample, and tells of each', async () => {
   expect(events).toEqual([...Array.from({ length: 8 }, () => 'rollout'), 'sampled']);
 });
 
-it('stops once more than half of K agree, whatever else was sampled', async () => {
-  const { asked, run } = world((task) => rolloutOf(task, { patch: numberOf(task) % 3 === 0 ? B : A }));
-  const { sampling } = await run({ k0: 2 });
-  expect(asked).toHaveLength(8);
-  expect(sampling.stopped).toBe('agreement');
-  const all = world((task) => rolloutOf(task));
-  expect((await all.run({ k0: 3 })).sampling).toMatchObject({ sampled: 6, stopped: 'agreement' });
+it('stops once the posterior is sure enough of the best: three of three that are equal', async () => {
+  const { sampling } = await world((task) => rolloutOf(task)).run({ k0: 3 });
+  expect(sampling).toMatchObject({ sampled: 3, stopped: 'agreement' });
+  expect(sampling.detail).toMatch(/^the patch of rollout-1 is right with 0\.9[5-9]\d, at least 0\.95$/);
+});
+
+it('goes on while the best could still change, and stops when it no longer can', async () => {
+  const other = (task: SampleTask): string => calcPatch('def add(a, b):', `    return ${numberOf(task)}`);
+  const { run } = world((task) => rolloutOf(task, { patch: [1, 2, 5].includes(numberOf(task)) ? A : other(task) }));
+  const { sampling } = await run({ k: 6, k0: 1 });
+  expect(sampling).toMatchObject({ sampled: 5, stopped: 'agreement' });
+  expect(sampling.detail).toMatch(/^the patch of rollout-1 stays the best of 5, whatever the remaining 1 come to$/);
+  const split = world((task) => rolloutOf(task, { patch: numberOf(task) % 2 === 0 ? B : A }));
+  expect((await split.run({ k: 4, k0: 2 })).sampling).toMatchObject({ sampled: 4, stopped: 'all' });
 });
 
 it.each([
