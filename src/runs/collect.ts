@@ -175,7 +175,9 @@ function settled(issue: Issue, rollouts: readonly Rollout[], left: number): stri
     const pool = [...entries, ...copies];
     return rightOf(pool, best) > rightOf(pool, copies[0] ?? rival);
   });
-  return stays ? `the patch of ${best.id} stays the best of ${rollouts.length}, whatever the remaining ${left} come to` : null;
+  return stays
+    ? `the patch of ${best.id} stays the best of ${rollouts.length}, whatever the remaining ${left} come to`
+    : null;
 }
 
 /** What the dearest rollout so far came to: another may be as dear. */
