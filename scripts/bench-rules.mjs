@@ -15,6 +15,7 @@ import { seededRandom } from '../dist/src/core/random.js';
 import { readScoreMatrix } from '../dist/src/io/inputs/score-matrix.js';
 import { describeCandidates } from '../dist/src/runs/entries.js';
 import { fitCalibration } from '../dist/src/statistics/combiner/fit-calibration.js';
+import { foldsByRepo } from '../dist/src/statistics/combiner/train-combiner.js';
 import { bestAtK } from '../dist/src/statistics/curves/best-at-k.js';
 import { Resamples } from '../dist/src/statistics/intervals/bootstrap.js';
 import { ProbabilityQuality } from '../dist/src/statistics/intervals/ranking-quality.js';
@@ -207,14 +208,13 @@ function returnedBy(issues, preset, calibration = null) {
   });
 }
 
-/** Each half judged by likelihoods fitted on the repositories of the other. */
+/** Each fold of repositories judged by likelihoods that were fitted on the others. */
 function crossFitted(issues, preset) {
-  const repos = [...new Set(issues.map(({ repo }) => repo))].sort();
-  const halves = [0, 1].map((half) => issues.filter(({ repo }) => repos.indexOf(repo) % 2 === half));
-  return halves.flatMap((half, at) => {
-    const others = halves[1 - at];
-    const folds = new Set(others.map(({ repo }) => repo)).size;
-    return returnedBy(half, preset, folds < 2 ? null : fitCalibration(others, []).calibration);
+  const folds = foldsByRepo(issues, 5);
+  return folds.flatMap((fold) => {
+    const others = folds.filter((other) => other !== fold).flat();
+    const isFit = new Set(others.map(({ repo }) => repo)).size > 1;
+    return returnedBy(fold, preset, isFit ? fitCalibration(others, []).calibration : null);
   });
 }
 
