@@ -149,6 +149,18 @@ describe('isotonic calibration', () => {
     );
   });
 
+  it('is the same in whatever order equal scores come', () => {
+    const anyPoint = fc.record({ score: fc.integer({ min: 0, max: 3 }), resolved: fc.boolean(), weight: fc.constant(1) });
+    const shuffled = fc
+      .array(anyPoint, { minLength: 1, maxLength: 12 })
+      .chain((points) => fc.tuple(fc.constant(points), fc.shuffledSubarray(points, { minLength: points.length })));
+    fc.assert(
+      fc.property(shuffled, ([points, others]) => {
+        expect(fitIsotonic(others)).toEqual(fitIsotonic(points));
+      }),
+    );
+  });
+
   it('is the rate of each level where these already rise', () => {
     const points = [0, 1].flatMap((score) =>
       Array.from({ length: 1000 }, (_, i) => ({ score, resolved: i % 10 < 2 + 5 * score, weight: 1 })),
