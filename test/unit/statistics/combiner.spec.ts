@@ -150,7 +150,11 @@ describe('isotonic calibration', () => {
   });
 
   it('is the same in whatever order equal scores come', () => {
-    const anyPoint = fc.record({ score: fc.integer({ min: 0, max: 3 }), resolved: fc.boolean(), weight: fc.constant(1) });
+    const anyPoint = fc.record({
+      score: fc.integer({ min: 0, max: 3 }),
+      resolved: fc.boolean(),
+      weight: fc.constant(1),
+    });
     const shuffled = fc
       .array(anyPoint, { minLength: 1, maxLength: 12 })
       .chain((points) => fc.tuple(fc.constant(points), fc.shuffledSubarray(points, { minLength: points.length })));
