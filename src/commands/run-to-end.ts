@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { InterruptedError, RunFailure } from '../core/errors/errors.js';
+import { InterruptedError, ToldError } from '../core/errors/errors.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import { RunResult } from '../core/run/run-result.js';
 import type { RunService } from '../runs/run-service.js';
@@ -61,7 +61,7 @@ export async function runOne(
     throw new InterruptedError();
   }
   const ended = await app.runs.get(run.id);
-  if (ended.failure !== null) throw new RunFailure(ended.failure);
+  if (ended.failure !== null) throw new ToldError(ended.failure);
   if (ended.status !== 'done') throw new InterruptedError();
   return { id: run.id, createdAt: ended.created_at, request, result: RunResult.parse(ended.result) };
 }

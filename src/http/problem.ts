@@ -9,7 +9,7 @@ import {
 } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
-import { BestkError, EXIT } from '../core/errors/errors.js';
+import { BestkError, EXIT, stackOf } from '../core/errors/errors.js';
 import { RefusedRequestError } from '../runs/run-intake.js';
 
 /** The body of every error answer: problem details of RFC 9457, with a stable `code`. */
@@ -97,7 +97,7 @@ export class ProblemFilter implements ExceptionFilter {
     const found = problemOf(error);
     const problem = { ...found, detail: this.hide(found.detail) };
     if (problem.status >= FIRST_SERVER_ERROR && !hasHungUp(request)) {
-      const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      const reason = stackOf(error);
       this.logger.error(this.hide(`${request.method} ${request.path}: ${reason}`));
     }
     // What has begun cannot become an error: cutting the connection tells the client that it is not complete.

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { BadInputError, BestkError, UnavailableError } from '../core/errors/errors.js';
+import { BadInputError, type Failure, UnavailableError } from '../core/errors/errors.js';
 import { StoreUnavailableError } from '../core/errors/unavailable.js';
 import type { ResultStore } from '../ports/result-store.js';
 
@@ -74,7 +74,7 @@ export class JobFailedError extends UnavailableError {
   readonly code: string;
   readonly retryable = false;
 
-  constructor({ code, message, next }: JobFailure) {
+  constructor({ code, message, next }: Failure) {
     super(message, next);
     this.code = code;
   }
@@ -85,16 +85,6 @@ export class NotNowError extends Error {
   constructor(readonly afterMs: number) {
     super('not now');
   }
-}
-
-export const JobFailure = z.object({ code: z.string(), message: z.string(), next: z.string() });
-export type JobFailure = z.infer<typeof JobFailure>;
-
-/** In words for who waits; a defect keeps its inside for the log. */
-export function failureOf(error: unknown, job: Pick<Job, 'kind' | 'key'>): JobFailure {
-  if (error instanceof BestkError) return { code: error.code, message: error.message, next: error.next };
-  const message = `A job of the kind "${job.kind}" ended on an internal error (${job.key}).`;
-  return { code: 'internal', message, next: 'Look into the log for this key, and report what it says.' };
 }
 
 const STORE_BACK_MS = 1_000;

@@ -4,9 +4,9 @@ import type { z } from 'zod';
 import { abortable } from '../core/async/deadline.js';
 import { pause, TRIES } from '../core/async/retry.js';
 import { SingleFlight } from '../core/async/single-flight.js';
-import { InterruptedError } from '../core/errors/errors.js';
+import { Failure, InterruptedError } from '../core/errors/errors.js';
 import { QueueUnavailableError } from '../core/errors/unavailable.js';
-import { type Job, JobFailedError, JobFailure, type JobHandler, Jobs, type Turn } from './jobs.js';
+import { type Job, JobFailedError, type JobHandler, Jobs, type Turn } from './jobs.js';
 import type { QueueServer } from './queue-server.js';
 import { BEAT_MS, type Envelope, noteKey, queueName, type QueueTools, QueueWorker } from './queue-worker.js';
 
@@ -148,7 +148,7 @@ export class QueueJobs extends Jobs {
       // A store that is away is waited for; who works finds the same.
       const found = await this.tools.results.getAll(keys).catch(() => new Map<string, unknown>());
       for (const { job, asked, resolve, reject } of waiting) {
-        const failure = JobFailure.safeParse(found.get(noteKey('failed', job.key, asked))).data;
+        const failure = Failure.safeParse(found.get(noteKey('failed', job.key, asked))).data;
         if (found.has(job.key)) resolve(found.get(job.key));
         else if (failure !== undefined) reject(new JobFailedError(failure));
       }

@@ -2,9 +2,9 @@ import { DelayedError, type Job as Delivery, UnrecoverableError, WaitingError } 
 import { z } from 'zod';
 import { retryAfterMs } from '../core/async/retry.js';
 import { contentKey } from '../core/fingerprint.js';
-import { InterruptedError, UnavailableError } from '../core/errors/errors.js';
+import { type Failure, failureOf, InterruptedError, stackOf, UnavailableError } from '../core/errors/errors.js';
 import type { ResultStore } from '../ports/result-store.js';
-import { failureOf, type JobFailure, type JobHandler, notNowMs, perform } from './jobs.js';
+import { type JobHandler, notNowMs, perform } from './jobs.js';
 import { atMost } from './plain-jobs.js';
 import type { QueueServer } from './queue-server.js';
 
@@ -31,7 +31,7 @@ const LOCK_MS = 6_000;
 export const BEAT_MS = 2_000;
 /** Processes that may be lost over one job before it is the job that kills them. */
 const MOST_LOST = 4;
-const LOST: JobFailure = {
+const LOST: Failure = {
   code: 'worker-lost',
   message: `It was begun ${MOST_LOST + 1} times, and each time its process was lost.`,
   next: 'Look at the memory and the logs of the workers.',
@@ -163,13 +163,13 @@ export class QueueWorker {
 
   private async fail(delivery: Delivery, error: unknown): Promise<never> {
     const { kind } = this.handler;
-    const failure = failureOf(error, { kind, key: delivery.id ?? '' });
+    const failure = failureOf(error, `A job of the kind "${kind}" (${delivery.id ?? ''})`);
     if (failure.code === 'internal') this.tools.log.error(`${failure.message} ${stackOf(error)}`);
     await this.tell(delivery, failure);
     throw new UnrecoverableError(failure.message);
   }
 
-  private async tell({ id = '', data }: Delivery, failure: JobFailure): Promise<void> {
+  private async tell({ id = '', data }: Delivery, failure: Failure): Promise<void> {
     const asked = Envelope.safeParse(data).data?.asked ?? '';
     await this.tools.results.put(noteKey('failed', id, asked), 'failure', failure);
   }
@@ -178,8 +178,4 @@ export class QueueWorker {
     this.restsUntil = performance.now() + REST_MS;
     void this.worker.pause(true);
   }
-}
-
-function stackOf(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

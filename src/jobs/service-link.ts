@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { failureOf, type Jobs } from './jobs.js';
+import { failureOf } from '../core/errors/errors.js';
+import type { Jobs } from './jobs.js';
 import type { Order, Report } from './worker-process.js';
 
 /** The worker process's end of the line to its service, with which it ends. */
@@ -52,8 +53,7 @@ export class ServiceLink {
         order.say === 'metrics' ? await this.metrics() : await this.jobs.have(order.job, z.unknown(), leave.signal);
       this.report({ say: 'answer', id, value });
     } catch (error) {
-      const job = order.say === 'have' ? order.job : { kind: 'metrics', key: '' };
-      this.report({ say: 'failure', id, failure: failureOf(error, job) });
+      this.report({ say: 'failure', id, failure: failureOf(error, 'What was asked of the worker process') });
     } finally {
       this.leaving.delete(id);
     }

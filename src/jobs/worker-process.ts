@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import type { z } from 'zod';
 import { abortable } from '../core/async/deadline.js';
 import { pause } from '../core/async/retry.js';
-import { InterruptedError } from '../core/errors/errors.js';
-import { type Job, JobFailedError, type JobFailure, Jobs } from './jobs.js';
+import { type Failure, InterruptedError } from '../core/errors/errors.js';
+import { type Job, JobFailedError, Jobs } from './jobs.js';
 
 /** What a service says to its worker process; `id` where it waits for an answer. */
 export type Order =
@@ -18,7 +18,7 @@ export type Order =
 /** What the worker process says to its service. */
 export type Report =
   | { readonly say: 'answer'; readonly id: number; readonly value: unknown }
-  | { readonly say: 'failure'; readonly id: number; readonly failure: JobFailure };
+  | { readonly say: 'failure'; readonly id: number; readonly failure: Failure };
 
 /** A worker that ended is started again, later each time it ends soon. */
 const FIRST_BACK_OFF_MS = 200;

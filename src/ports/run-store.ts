@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Failure } from '../core/errors/errors.js';
 import { RunAnswer, RunBrief } from '../core/run/run-result.js';
 
 export const RunStatus = z.enum(['queued', 'running', 'done', 'failed', 'cancelled']);
@@ -23,7 +24,7 @@ export const Run = z.object({
   /** What the finished run answers, likewise; null until `done`. */
   result: z.json().nullable(),
   /** Why it failed, in the words of the error; null unless `failed`. */
-  failure: z.object({ code: z.string(), message: z.string(), next: z.string() }).nullable(),
+  failure: Failure.nullable(),
 });
 export type Run = z.infer<typeof Run>;
 

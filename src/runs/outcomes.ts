@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { BestkError, RunFailure, UnavailableError } from '../core/errors/errors.js';
+import { BestkError, ToldError, UnavailableError } from '../core/errors/errors.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import { RunResult } from '../core/run/run-result.js';
 import { RankedCandidate, Selection } from '../core/run/selection.js';
@@ -30,7 +30,7 @@ export interface Asker {
  * Verifies the candidates of a request and gives the outcome of each, in their order. The same key and request is the
  * same run, however often it is asked for; where that run gave no outcome for everybody, asking again is a further one,
  * which starts from stored results.
- * @throws RunFailure, OutcomePendingError when `signal` aborts before the end, NoOutcomeError
+ * @throws ToldError, OutcomePendingError when `signal` aborts before the end, NoOutcomeError
  */
 export async function outcomesOf(
   runs: RunService,
@@ -64,10 +64,10 @@ const SURROUNDINGS: ReadonlySet<AbstainReason> = new Set(['infrastructure', 'mod
 /** Sources of P(right) that every patch has. */
 const WITHOUT_VERDICT: ReadonlySet<string> = new Set(['prior', 'votes', 'submitted']);
 
-/** By candidate. @throws RunFailure, OutcomePendingError, NoOutcomeError when one could not be judged for a reason not its own */
+/** By candidate. @throws ToldError, OutcomePendingError, NoOutcomeError when one could not be judged for a reason not its own */
 function outcomesIn({ id, status, failure, result }: Run): ReadonlyMap<string, Outcome> {
   if (!hasEnded(status)) throw new OutcomePendingError(id);
-  if (failure !== null) throw new RunFailure(failure);
+  if (failure !== null) throw new ToldError(failure);
   if (status === 'cancelled') throw new NoOutcomeError(id, 'it was cancelled');
   const { selection, verdicts } = RunResult.parse(result);
   const gap = verdicts.find((verdict) => verdict.kind === 'abstained' && SURROUNDINGS.has(verdict.reason));

@@ -1,5 +1,5 @@
 import { pause } from '../core/async/retry.js';
-import { BestkError, InterruptedError } from '../core/errors/errors.js';
+import { failureOf, InterruptedError, stackOf } from '../core/errors/errors.js';
 import { StoreUnavailableError } from '../core/errors/unavailable.js';
 import { type ClaimGuard, type Run, type RunEvent, RunStore, STATUS_EVENT } from '../ports/run-store.js';
 import { type Emit, RunExecutor } from './run-executor.js';
@@ -110,18 +110,10 @@ export class RunWorker {
       if (signal.aborted || error instanceof InterruptedError) return null;
       // Work that could not be kept is no failure of the run: whoever has the store goes on.
       if (error instanceof StoreUnavailableError && error.retryable) throw error;
-      return { status: 'failed', failure: this.failureOf(run.id, error) };
+      const failure = failureOf(error, `Run ${run.id}`);
+      if (failure.code === 'internal')
+        this.tools.settings.logger.error(`${failure.message} ${stackOf(error)}`, { run_id: run.id });
+      return { status: 'failed', failure };
     }
-  }
-
-  private failureOf(id: string, error: unknown): NonNullable<Run['failure']> {
-    if (error instanceof BestkError) return { code: error.code, message: error.message, next: error.next };
-    const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    this.tools.settings.logger.error(`Run ${id} failed on an internal error: ${reason}`, { run_id: id });
-    return {
-      code: 'internal',
-      message: 'An internal error ended the run.',
-      next: 'Look into the log for this run id, and report what it says.',
-    };
   }
 }

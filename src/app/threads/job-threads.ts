@@ -1,13 +1,19 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import pLimit from 'p-limit';
-import { BadInputError, BestkError, InterruptedError } from '../../core/errors/errors.js';
+import {
+  BadInputError,
+  BestkError,
+  type Failure,
+  failureOf,
+  InterruptedError,
+  ToldError,
+} from '../../core/errors/errors.js';
 
 const BODY = { field: 'body' };
 
 /** What a thread answers: what it made, or the error that BestkError stands for in it. A defect is thrown. */
-export type ThreadAnswer<Made> =
-  { readonly made: Made } | { readonly failure: Pick<BestkError, 'code' | 'exitCode' | 'message' | 'next'> };
+export type ThreadAnswer<Made> = { readonly made: Made } | { readonly failure: Failure };
 
 /** For a thread to post when it has done its work. */
 export async function answerOf<Made>(work: () => Promise<Made>): Promise<ThreadAnswer<Made>> {
@@ -15,8 +21,7 @@ export async function answerOf<Made>(work: () => Promise<Made>): Promise<ThreadA
     return { made: await work() };
   } catch (error) {
     if (!(error instanceof BestkError)) throw error;
-    const { code, exitCode, message, next } = error;
-    return { failure: { code, exitCode, message, next } };
+    return { failure: failureOf(error, 'A thread') };
   }
 }
 
@@ -65,7 +70,7 @@ export class JobThreads<Job extends object, Made> {
         ThreadAnswer<Made>,
       ];
       if ('made' in answer) return answer.made;
-      throw new ErrorOfThread(answer.failure);
+      throw new ToldError(answer.failure);
     } catch (error) {
       signal.throwIfAborted();
       throw error;
@@ -79,16 +84,4 @@ export class JobThreads<Job extends object, Made> {
 async function endOf(worker: Worker): Promise<never> {
   const [code] = (await once(worker, 'exit')) as [number];
   throw new Error(`The thread ended with ${code} and without an answer.`);
-}
-
-/** An error of another thread, as it was there. */
-class ErrorOfThread extends BestkError {
-  readonly code: string;
-  readonly exitCode: number;
-
-  constructor({ code, exitCode, message, next }: Extract<ThreadAnswer<unknown>, { failure: unknown }>['failure']) {
-    super(message, next);
-    this.code = code;
-    this.exitCode = exitCode;
-  }
 }

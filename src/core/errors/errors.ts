@@ -1,3 +1,5 @@
+import { z } from 'zod';
+
 /** Process exit codes every command keeps (`bestk --help`). */
 export const EXIT = { done: 0, badInput: 2, unavailable: 3, noPatch: 4, interrupted: 130 } as const;
 
@@ -85,12 +87,28 @@ const EXIT_BY_CODE: Readonly<Record<string, number>> = {
   internal: 1,
 };
 
-/** Why a run failed, as it was stored, thrown again where somebody waits for the run. */
-export class RunFailure extends BestkError {
+/** Why something failed, for those who are told of it elsewhere or later. */
+export const Failure = z.object({ code: z.string(), message: z.string(), next: z.string() });
+export type Failure = z.infer<typeof Failure>;
+
+/** A defect keeps its inside for the log. @param what failed, as it begins a sentence */
+export function failureOf(error: unknown, what: string): Failure {
+  if (error instanceof BestkError) return { code: error.code, message: error.message, next: error.next };
+  const next = 'Look into the log for it, and report what it says.';
+  return { code: 'internal', message: `${what} ended on an internal error.`, next };
+}
+
+/** For the log. */
+export function stackOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+/** A failure that was told, thrown again where somebody waits. */
+export class ToldError extends BestkError {
   readonly code: string;
   readonly exitCode: number;
 
-  constructor({ code, message, next }: { code: string; message: string; next: string }) {
+  constructor({ code, message, next }: Failure) {
     super(message, next);
     this.code = code;
     this.exitCode = EXIT_BY_CODE[code] ?? EXIT.unavailable;
