@@ -1,4 +1,5 @@
 import { type Cluster, startCluster } from '../../../scripts/setup/postgres.mjs';
+import { startRedis } from '../../../scripts/setup/redis.mjs';
 import { CommandLine } from '../../fixtures/command-line.js';
 import { Service } from '../../fixtures/service.js';
 
@@ -57,6 +58,16 @@ describe('bestk worker --port', () => {
     const open = await cli.run(['worker', '--host', '0.0.0.0', '--port', '0']);
     expect(open).toMatchObject({ code: 2, stderr: expect.stringContaining('BESTK_API_KEYS') as string });
     expect(await cli.run(['worker', '--port', 'http'])).toMatchObject({ code: 2 });
+  });
+
+  it('ends where the queue does not take it, without telling the password', async () => {
+    const redis = await startRedis();
+    const wrong = { BESTK_QUEUE_URL: redis.url.replace('tested', 'not-to-be-told') };
+    const { code, stderr } = await new CommandLine({ ...settings, ...wrong }).run(['worker', '--port', '0']);
+    await redis.destroy();
+    expect(code).toBe(3);
+    expect(stderr).toContain('BESTK_QUEUE_URL');
+    expect(stderr).not.toContain('not-to-be-told');
   });
 
   it('does not work on a file, which one service has for itself', async () => {
