@@ -1,4 +1,5 @@
 import { BestkError } from '../core/errors/errors.js';
+import { visible } from '../core/visible.js';
 
 /** One document on stdout, and nothing else there. */
 export function printJson(value: unknown): void {
@@ -18,6 +19,7 @@ export function printProgress(text: string): void {
 export function printFailure(error: unknown, asJson: boolean): number {
   if (!(error instanceof BestkError)) throw error;
   if (asJson) printJson({ error: { code: error.code, message: error.message, next: error.next } });
-  printProgress(`bestk: ${error.message}\n${error.next}`);
+  // Both may name what others wrote: a path of a data set, what a model server said.
+  printProgress(`bestk: ${visible(error.message)}\n${visible(error.next)}`);
   return error.exitCode;
 }

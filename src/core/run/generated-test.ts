@@ -5,6 +5,20 @@ import type { Issue } from './issue.js';
 /** What JSON was parsed to: to look through it once more, level by level, takes seconds. */
 const ParsedJson = z.unknown() as z.ZodType<z.infer<ReturnType<typeof z.json>>>;
 
+const MOST_EXPECTED = 10_000;
+
+function isShort(expected: readonly unknown[]): boolean {
+  const open: unknown[] = [...expected];
+  for (let count = open.length; count <= MOST_EXPECTED && open.length > 0;) {
+    const next = open.pop();
+    const members = typeof next === 'object' && next !== null ? (Object.values(next) as unknown[]) : [];
+    count += members.length;
+    if (count > MOST_EXPECTED) return false;
+    open.push(...members);
+  }
+  return true;
+}
+
 /**
  * A complete script, run from the repository's root: exit 0 = solved, 2 = not solved, anything else = the test is
  * broken. One with `expect` observes instead: it calls `observe(value)`, its exit says nothing, and what it observed is compared
@@ -17,7 +31,7 @@ export const GeneratedTest = z.object({
   path: z.string().min(1).max(1024),
   content: z.string(),
   /** What each call of `observe` has to tell, in order; an exception that ends the script is `{"raises": type}`. */
-  expect: z.array(ParsedJson).max(1_000).exactOptional(),
+  expect: z.array(ParsedJson).max(1_000).refine(isShort, `holds more than ${MOST_EXPECTED} values`).exactOptional(),
   author: z
     .string()
     .nullish()

@@ -26,7 +26,9 @@ const LINGER_MS = 5_000;
 /** A client that sends nothing for so long is gone. */
 const SILENT_MS = 10_000;
 
-/** Memory of a piece of a body, beside its bytes. */
+/** 258 bytes for two bits (RFC 1951). */
+const DEFLATE_GROWTH = 1_032;
+/** Memory of a piece of a body, beside its bytes: it is an object. */
 const PIECE_BYTES = 256;
 /** In more pieces than this a body has to come in pieces of this many bytes on average. */
 const PIECES = { most: 10_000, bytes: 64 };
@@ -104,11 +106,12 @@ export function limitHeldBodies(uploads: Uploads, most = MOST_HELD) {
       return;
     }
     const name = nameOf(callerOf(request));
+    const growth = growthOf(request.headers['content-encoding']);
     let own = 0;
     const take = (chunk: Buffer): void => {
-      // One that is packed may turn out as large as any; a piece is an object, however few bytes are in it.
-      const isPacked = request.headers['content-encoding'] !== undefined;
-      const bytes = isPacked ? Math.max(0, MAX_BODY_BYTES - own) : chunk.length + PIECE_BYTES;
+      const most = Math.max(0, MAX_BODY_BYTES - own);
+      const unpacked = growth === 1 ? chunk.length : Math.min(most, chunk.length * growth);
+      const bytes = unpacked + PIECE_BYTES;
       own += bytes;
       if (hold(name, bytes)) return;
       if (!response.headersSent) response.set('Retry-After', '1');
@@ -121,6 +124,12 @@ export function limitHeldBodies(uploads: Uploads, most = MOST_HELD) {
     });
     next();
   };
+}
+
+/** What a byte of a packed body can become at most. */
+function growthOf(encoding: string | undefined): number {
+  if (encoding === undefined || encoding === 'identity') return 1;
+  return encoding === 'gzip' || encoding === 'deflate' ? DEFLATE_GROWTH : Infinity;
 }
 
 /** Answers, if nobody did, without waiting for the rest of a body. */

@@ -54,7 +54,10 @@ export const evidenceOperations: readonly Operation[] = [
     path: '/v1/runs/{id}/candidates/{candidate_id}/judge-prompt',
     summary: 'What the YES/NO judge is shown of a candidate, rendered again under the present settings.',
     answers: { 200: json('JudgePrompt', 'The messages.') },
-    problems: { 404: 'There is no such run or candidate, or it has no patch to judge.' },
+    problems: {
+      404: 'There is no such run or candidate, or it has no patch to judge.',
+      409: 'The candidate is too large to be rendered while others wait.',
+    },
   },
   {
     id: 'getChoices',

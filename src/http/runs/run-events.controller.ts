@@ -3,15 +3,19 @@ import type { Request, Response } from 'express';
 import { BadInputError } from '../../core/errors/errors.js';
 import type { RunEvent } from '../../ports/run-store.js';
 import { RunService } from '../../runs/run-service.js';
+import { callerOf, nameOf } from '../guard/caller.js';
 import { KnownRunId } from './run-params.js';
 
 const HEARTBEAT_MS = 15_000;
+/** Heartbeats for which a client may not read before it is cut off. */
+const MOST_UNREAD = 4;
 /** Streams stay open for hours: they must not take every connection. */
-const MAX_OPEN = 1_024;
+const MAX_OPEN = { ofAll: 1_024, ofOne: 128 };
 
 @Controller('v1/runs')
 export class RunEventsController {
-  private open = 0;
+  /** Names of callers, once for each of their streams. */
+  private readonly open: string[] = [];
 
   constructor(private readonly runs: RunService) {}
 
@@ -20,7 +24,7 @@ export class RunEventsController {
   async follow(
     @Param('id', KnownRunId) id: string,
     @Headers('last-event-id') lastEventId: string | undefined,
-    @Req() { method }: Request,
+    @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
     const seq = seqOf(lastEventId);
@@ -28,15 +32,19 @@ export class RunEventsController {
       response.status(204).end();
       return;
     }
-    if (method === 'HEAD') {
+    if (request.method === 'HEAD') {
       response.set('Content-Type', EVENT_STREAM).end();
       return;
     }
-    if (this.open === MAX_OPEN) throw new ServiceUnavailableException('Too many event streams are open.');
-    this.open += 1;
+    const caller = nameOf(callerOf(request));
+    const own = this.open.filter((name) => name === caller).length;
+    if (this.open.length >= MAX_OPEN.ofAll || own >= MAX_OPEN.ofOne) {
+      throw new ServiceUnavailableException('Too many event streams are open.');
+    }
+    this.open.push(caller);
     const gone = new AbortController();
     response.once('close', () => {
-      this.open -= 1;
+      this.open.splice(this.open.indexOf(caller), 1);
       gone.abort();
     });
     await sendEvents(response, this.runs.follow(id, seq, gone.signal), HEARTBEAT_MS);
@@ -59,8 +67,11 @@ export async function sendEvents(
 ): Promise<void> {
   response.status(200).set({ 'Content-Type': EVENT_STREAM, 'X-Accel-Buffering': 'no' });
   response.flushHeaders();
+  let unread = 0;
   const heartbeat = setInterval(() => {
-    if (!response.writableNeedDrain) response.write(': still here\n\n');
+    unread = response.writableNeedDrain ? unread + 1 : 0;
+    if (unread >= MOST_UNREAD) response.destroy();
+    else if (unread === 0) response.write(': still here\n\n');
   }, heartbeatMs);
   try {
     for await (const event of events) {

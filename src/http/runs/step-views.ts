@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { RunNotFoundError } from '../../core/errors/errors.js';
+import { RunConflictError, RunNotFoundError } from '../../core/errors/errors.js';
+import type { Candidate } from '../../core/run/candidate.js';
 import { Cell } from '../../core/run/cell.js';
 import { EXECUTION_FREE } from '../../core/run/measure.js';
 import type { JudgePrompts } from '../../runs/run-dependencies.js';
@@ -115,13 +116,32 @@ export const JudgePromptView = z.object({
 });
 export type JudgePromptView = z.infer<typeof JudgePromptView>;
 
-/** @throws RunNotFoundError when there is no such candidate, or nothing to judge */
+/** Characters and steps that are rendered while others wait. */
+const MOST_RENDERED = 2_000_000;
+const MOST_STEPS = 5_000;
+
+/** @throws RunConflictError for a candidate that would take seconds */
+function requirePassing({ run, request }: OpenedRun, { candidate_id, patch, trajectory }: Candidate): void {
+  const steps = trajectory?.steps ?? [];
+  const characters = steps.reduce(
+    (sum, { thought, action, observation }) => sum + thought.length + action.length + observation.length,
+    patch.length + request.issue.problem_statement.length,
+  );
+  if (characters <= MOST_RENDERED && steps.length <= MOST_STEPS) return;
+  throw new RunConflictError(
+    `Candidate "${candidate_id}" of run "${run.id}" is too large for its prompt to be rendered here.`,
+    'Look at its steps instead.',
+  );
+}
+
+/** @throws RunNotFoundError when there is no such candidate, or nothing to judge, RunConflictError for one that is too large */
 export async function judgePromptOf(
   opened: OpenedRun,
   candidateId: string,
   prompts: JudgePrompts,
 ): Promise<JudgePromptView> {
   const candidate = candidateIn(opened, candidateId);
+  requirePassing(opened, candidate);
   const prompt = await prompts.of(opened.request.issue.problem_statement, candidate);
   if (prompt === null)
     throw new RunNotFoundError(`Candidate "${candidateId}" has no patch that a judge could be shown.`);

@@ -68,11 +68,9 @@ function post(path: string, type: string, body: string): Promise<Response> {
   return fetch(`${service.url}${path}`, { method: 'POST', headers: { 'content-type': type }, body });
 }
 
-const { issue, candidates } = givenRequest();
-const observing = (expect: unknown) => ({
-  ...{ issue, candidates },
-  tests: [{ test_id: 't', path: 'a.py', content: 'x', expect }],
-});
+const { issue } = givenRequest();
+const steps = Array.from({ length: 60_000 }, () => ({ thought: 't', action: 'a' }));
+const large = { issue, candidates: [{ candidate_id: 'c', patch: '', trajectory: { steps } }] };
 const keys = Object.fromEntries(Array.from({ length: 100_000 }, (_, n) => [`k${n}`, 1]));
 const one = { instance_id: 'a__b-1', candidate_id: 'c', patch: '', problem_statement: 'p' };
 const lines = (count: number, line: (n: number) => object): string =>
@@ -82,8 +80,8 @@ const label = (n: number) => ({ instance_id: `i${n}`, candidate_id: 'c', resolve
 
 describe('what is hostile holds up nobody else:', () => {
   it.each([
-    ['a request of 100,000 keys', '/v1/runs', JSON.stringify(observing([keys])), 202],
-    ['a request of 100,000 keys too many', '/v1/runs', JSON.stringify({ ...observing([]), ...keys }), 422],
+    ['a request of 60,000 steps', '/v1/runs', JSON.stringify(large), 202],
+    ['a request of 100,000 keys too many', '/v1/runs', JSON.stringify({ issue, ...keys }), 422],
     ['an upload of 10,000 tests', '/v1/rescores?image=x:1', JSON.stringify(one) + '\n' + lines(10_000, test), 202],
     ['a report of 200,000 labels', '/v1/reports', lines(200_000, label), 422],
   ])('%s', async (_, path, body, status) => {
@@ -94,7 +92,7 @@ describe('what is hostile holds up nobody else:', () => {
   });
 
   it('another run over the candidates of a large one', async () => {
-    const { id } = (await (await post('/v1/runs', 'application/json', JSON.stringify(observing([keys])))).json()) as {
+    const { id } = (await (await post('/v1/runs', 'application/json', JSON.stringify(large))).json()) as {
       id: string;
     };
     const again = post(`/v1/runs/${id}/rescore`, 'application/json', '{"preset":"kimi"}');

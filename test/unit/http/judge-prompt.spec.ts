@@ -17,9 +17,25 @@ it.each([
   const opened = {
     run: { id: 'r' },
     request: { issue: { problem_statement: 'It fails.' } },
-    candidates: [{ candidate_id: 'c1' }],
+    candidates: [{ candidate_id: 'c1', patch: '', trajectory: null }],
     result: { verdicts: [verdict] },
   } as unknown as OpenedRun;
   const view = await judgePromptOf(opened, 'c1', new SamePrompt());
   expect(view).toEqual({ messages: [{ role: 'user', content: 'Right?' }], same_template, left_out });
+});
+
+it.each([
+  ['long', { patch: 'x'.repeat(3_000_000), trajectory: null }],
+  [
+    'has many steps',
+    { patch: '', trajectory: { steps: Array(6_000).fill({ thought: '', action: '', observation: '' }) } },
+  ],
+])('refuses what is %s: others wait meanwhile', async (_what, attempt) => {
+  const opened = {
+    run: { id: 'r' },
+    request: { issue: { problem_statement: 'It fails.' } },
+    candidates: [{ candidate_id: 'c1', ...attempt }],
+    result: null,
+  } as unknown as OpenedRun;
+  await expect(judgePromptOf(opened, 'c1', new SamePrompt())).rejects.toThrow('too large');
 });
