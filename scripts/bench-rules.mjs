@@ -192,6 +192,7 @@ function table(title, header, rows) {
 
 /** ECE of the confidence, and how often returned patches are right at 50, 75 and 100 % coverage, the surest first. */
 function confidenceOf(returned) {
+  if (returned.length === 0) return [0, ...Array.from({ length: 4 }, () => '–')];
   const quality = new ProbabilityQuality();
   for (const { confidence, resolved } of returned) quality.add(confidence, resolved);
   const sorted = returned.toSorted((a, b) => b.confidence - a.confidence);
@@ -208,13 +209,13 @@ function returnedBy(issues, preset, calibration = null) {
   });
 }
 
-/** Each fold of repositories judged by likelihoods that were fitted on the others. */
+/** Each fold of repositories judged by likelihoods that were fitted on the others; a fit needs two of them. */
 function crossFitted(issues, preset) {
   const folds = foldsByRepo(issues, 5);
   return folds.flatMap((fold) => {
     const others = folds.filter((other) => other !== fold).flat();
-    const isFit = new Set(others.map(({ repo }) => repo)).size > 1;
-    return returnedBy(fold, preset, isFit ? fitCalibration(others, []).calibration : null);
+    const canFit = new Set(others.map(({ repo }) => repo)).size > 1;
+    return canFit ? returnedBy(fold, preset, fitCalibration(others, []).calibration) : [];
   });
 }
 

@@ -1,0 +1,97 @@
+import { below, seededRandom } from '../../../../src/core/random.js';
+import type { Entry } from '../../../../verifiers/hybrid/entry.js';
+import { Pool } from '../../../../verifiers/hybrid/pool.js';
+import { findPreset } from '../../../../verifiers/hybrid/presets.js';
+import { decide, ruleOf, selectBest } from '../../../../verifiers/hybrid/select.js';
+import { entryOf } from './entry-of.js';
+
+const TESTS = Array.from({ length: 10 }, (_, index) => `t${index}`);
+
+function solving(id: string, solved: readonly string[], known: Partial<Entry> = {}): Entry {
+  const outcomes = { solved: [...solved], behaviour: solved.join(), reproduction: solved.length };
+  return entryOf(id, { ...outcomes, reproduction_out_of: TESTS.length, fingerprint: id, ...known });
+}
+
+function rightOf(entries: readonly Entry[], authors?: ReadonlyMap<string, string>): (id: string) => number {
+  const { right } = new Pool({ instanceId: 'i', entries, authors }).beliefs();
+  return (id) => right.get(id) ?? NaN;
+}
+
+describe('P(right) without labels', () => {
+  it('of an only candidate that passes ten of ten tests is no near certainty', () => {
+    expect(rightOf([solving('only', TESTS)])('only')).toBeLessThan(0.9);
+  });
+
+  it('of patches that nothing but tests speaks for stays below .9, however many they pass', () => {
+    const right = rightOf([solving('a', TESTS), solving('b', TESTS), solving('c', []), solving('d', ['t0'])]);
+    expect(right('a')).toBeGreaterThan(0.6);
+    expect(right('a')).toBeLessThanOrEqual(0.9);
+  });
+
+  it('rests on ten tests of one author less than on those of ten', () => {
+    const entries = [solving('a', TESTS), solving('b', []), solving('c', TESTS.slice(0, 5))];
+    const many = new Map(TESTS.map((test) => [test, `author of ${test}`]));
+    expect(rightOf(entries)('b')).toBeGreaterThan(rightOf(entries, many)('b'));
+  });
+
+  it('is lower where judge and tests point at different patches, and says so', () => {
+    const agreed = [solving('a', TESTS, { execution_free: 0.95 }), solving('b', ['t0'], { execution_free: 0.1 })];
+    const split = [solving('a', TESTS, { execution_free: 0.1 }), solving('b', ['t0'], { execution_free: 0.95 })];
+    const [one, other] = [agreed, split].map((entries) =>
+      selectBest({ instanceId: 'i', entries }, ruleOf(findPreset('bayes'))),
+    );
+    expect(one?.confidence).toBeGreaterThan(0.8);
+    expect(other?.confidence).toBeLessThan(0.7);
+    expect([one?.notes, other?.notes]).toEqual([[], ['judge and tests prefer different patches']]);
+  });
+
+  it('is low for everybody where all fail', () => {
+    const entries = ['a', 'b', 'c', 'd'].map((id) => solving(id, [], { execution_free: 0.05 }));
+    expect(rightOf(entries)('a')).toBeLessThan(0.1);
+  });
+
+  it('picks no worse than counting where no test is toxic, as with tests of real issues', () => {
+    const random = seededRandom(3);
+    let [latent, counted] = [0, 0];
+    for (let pool = 0; pool < 100; pool += 1) {
+      const { entries, isRight } = simulated(random);
+      const chosen = decide({ instanceId: 'i', entries }, ruleOf(findPreset('latent'))).candidate_id;
+      const most = Math.max(...entries.map(({ reproduction }) => reproduction ?? 0));
+      const best = entries.filter(({ reproduction }) => reproduction === most);
+      latent += Number(isRight(chosen ?? ''));
+      counted += best.filter(({ id }) => isRight(id)).length / best.length;
+    }
+    expect(latent).toBeGreaterThanOrEqual(counted);
+  });
+});
+
+/** Eight candidates, wrong ones wrong in one of four ways, and ten tests of which a fifth tell; 2 % of the outcomes are noise. */
+function simulated(random: () => number): { entries: readonly Entry[]; isRight: (id: string) => boolean } {
+  const tests = TESTS.map(() => {
+    const tells = random() < 0.2;
+    const passes = Array.from({ length: 4 }, () => random() < 0.4);
+    const all = random() < 0.5;
+    return (way: number | null): boolean => (tells ? way === null || passes[way] === true : all);
+  });
+  const share = 0.2 + 0.4 * random();
+  const ways = Array.from({ length: 8 }, () => (random() < share ? null : below(4, random)));
+  const entries = ways.map((way, index) => {
+    const passed = TESTS.filter((_, test) => tests[test]?.(way) !== random() < 0.02);
+    return solving(`c${index}`, passed);
+  });
+  return { entries, isRight: (id) => ways[Number(id.slice(1))] === null };
+}
+
+describe('votes', () => {
+  it.each(['latent', 'bayes'])('%s: two patches of one syntax outvote a shorter one', (name) => {
+    const one = { solved: ['t'], reproduction: 1, reproduction_out_of: 1, behaviour: 't' };
+    const entries = [
+      entryOf('a', { ...one, fingerprint: 'p', syntax: 'short', patch_size: 1 }),
+      entryOf('b', { ...one, fingerprint: 'q', syntax: 'common', patch_size: 9 }),
+      entryOf('c', { ...one, fingerprint: 'r', syntax: 'common', patch_size: 9 }),
+    ];
+    expect(decide({ instanceId: 'i', entries }, ruleOf(findPreset(name))).candidate_id).toBe('b');
+    const unknown = entries.map((entry) => ({ ...entry, syntax: null }));
+    expect(decide({ instanceId: 'i', entries: unknown }, ruleOf(findPreset(name))).candidate_id).toBe('a');
+  });
+});
