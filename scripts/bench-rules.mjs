@@ -23,7 +23,7 @@ import { findPreset, PRESET_NAMES } from '../dist/verifiers/hybrid/presets.js';
 import { ruleOf, selectBest } from '../dist/verifiers/hybrid/select.js';
 
 const [AUCS, QUALITIES, KS] = [[0.55, 0.65, 0.75, 0.85, 0.95], { good: 0.4, weak: 0.1 }, [2, 4, 8, 16]];
-const POOLS = Number(process.env.BENCH_POOLS ?? 150);
+const POOLS = Number(process.env.BENCH_POOLS ?? 100);
 const [WAYS, TESTS, NOISE] = [4, 10, 0.02];
 /** `copeland` needs judgements of pairs, `learned` a combiner, `r2e-notebook` is `deepswe`. */
 const PRESETS = PRESET_NAMES.filter((name) => !['learned', 'copeland', 'r2e-notebook'].includes(name)).map(findPreset);
