@@ -34,7 +34,8 @@ const ROOMS = {
     builtIns: ['buffer', 'crypto', 'fs', 'http', 'path', 'stream', 'zlib'],
   },
   web: { rooms: ['http', 'ports', 'core'], packages: ['preact'], builtIns: [] },
-  commands: { rooms: ['reports', 'grading', 'runs', 'io', 'statistics', 'ports', 'core'], hybrid: true },
+  benchmarks: { rooms: ['reports', 'grading', 'jobs', 'runs', 'io', 'ports', 'core'] },
+  commands: { rooms: ['benchmarks', 'reports', 'grading', 'runs', 'io', 'statistics', 'ports', 'core'], hybrid: true },
 };
 
 const anyOf = (names) => `(${names.join('|')})`;

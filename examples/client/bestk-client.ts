@@ -6,6 +6,10 @@ export type RunRequest = {
   readonly combiner?: Combiner | null | undefined;
   readonly calibration?: Calibration | null | undefined;
   readonly min_confidence?: number | null | undefined;
+  readonly name?: string | null | undefined;
+  readonly tags?: readonly string[] | null | undefined;
+  readonly agent?:
+    { readonly model?: string | null | undefined; readonly temperature?: number | null | undefined } | null | undefined;
   readonly issue: Issue;
   readonly k?: number | null | undefined;
   readonly candidates?:
@@ -208,6 +212,8 @@ export type RunSummary = {
   readonly created_at: string;
   readonly updated_at: string;
   readonly failure: { readonly code: string; readonly message: string; readonly next: string } | null;
+  readonly name: string | null;
+  readonly tags: readonly string[];
   readonly instance_id: string | null;
   readonly k: number | null;
   readonly preset: string | null;
@@ -215,7 +221,10 @@ export type RunSummary = {
   readonly basis: string | null;
   readonly deciding_stage: string | null;
   readonly confidence: number | null;
+  readonly tokens: number | null;
   readonly cost_usd: number | null;
+  readonly benchmark: string | null;
+  readonly arm: string | null;
 };
 
 export type Run = {
@@ -606,6 +615,88 @@ export type CompareAnswer = {
   readonly outcomes: readonly Outcome[];
 };
 
+export type BenchmarkAccepted = {
+  readonly id: string;
+  readonly status: 'accepting' | 'running' | 'paused' | 'done' | 'failed' | 'cancelled';
+  readonly issues: number;
+  readonly runs: number;
+  /** Arms’ instances that nothing could be asked of. */
+  readonly skipped: number;
+  /** Rows that could not be used, the first of them with line and reason. */
+  readonly rejected: { readonly count: number; readonly first: readonly string[] };
+};
+
+export type BenchmarkMoved = {
+  readonly id: string;
+  readonly status: 'accepting' | 'running' | 'paused' | 'done' | 'failed' | 'cancelled';
+};
+
+export type Benchmarks = { readonly benchmarks: readonly BenchmarkSummary[]; readonly next_cursor: string | null };
+
+export type BenchmarkSummary = {
+  readonly id: string;
+  readonly title: string;
+  readonly status: 'accepting' | 'running' | 'paused' | 'done' | 'failed' | 'cancelled';
+  readonly note: string | null;
+  readonly created_at: string;
+  readonly updated_at: string;
+};
+
+export type Benchmark = {
+  readonly id: string;
+  readonly title: string;
+  readonly status: 'accepting' | 'running' | 'paused' | 'done' | 'failed' | 'cancelled';
+  readonly note: string | null;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly issues: number;
+  readonly arms: readonly {
+    readonly arm: string;
+    /** Nobody works on them yet. */
+    readonly waiting: number;
+    readonly queued: number;
+    readonly running: number;
+    readonly selected: number;
+    /** Done, and no patch was worth returning. */
+    readonly none: number;
+    readonly failed: number;
+    readonly cancelled: number;
+    /** Nothing could be asked of these instances. */
+    readonly skipped: number;
+    readonly graded: number;
+    readonly right: number;
+    readonly wrong: number;
+    readonly tokens: number;
+    readonly cost_usd: number | null;
+  }[];
+  /** Seconds until the last run has ended, from the pace of the last ones; null = not known. */
+  readonly eta_s: { readonly low: number; readonly likely: number; readonly high: number } | null;
+};
+
+export type BenchmarkRuns = {
+  readonly runs: readonly {
+    readonly id: string;
+    readonly arm: string;
+    readonly instance_id: string;
+    readonly status: RunStatus;
+    readonly handed: boolean;
+    readonly failure: { readonly code: string; readonly message: string } | null;
+    readonly candidate_id: string | null;
+    readonly deciding_stage: string | null;
+    readonly confidence: number | null;
+    readonly k: number | null;
+    readonly tokens: number | null;
+    readonly cost_usd: number | null;
+    readonly right: boolean | null;
+    readonly graded: number | null;
+    readonly right_candidates: number | null;
+    readonly ungraded: number | null;
+  }[];
+  readonly next_cursor: string | null;
+};
+
+export type BenchmarkReport = { readonly kind: 'bestk-bench-report'; readonly schema: 1; readonly title: string };
+
 export type Audit = {
   readonly entries: readonly {
     readonly action: string;
@@ -714,6 +805,7 @@ export class BestkClient {
     options: Options & {
       readonly status?: string | undefined;
       readonly instance?: string | undefined;
+      readonly tag?: string | undefined;
       readonly q?: string | undefined;
       readonly sort?: 'created' | '-created' | 'instance' | '-instance' | 'k' | '-k' | 'cost' | '-cost' | undefined;
       readonly limit?: number | undefined;
@@ -723,7 +815,7 @@ export class BestkClient {
     return this.json<RunPage>({
       method: 'GET',
       path: `/v1/runs`,
-      query: pick(options, ['status', 'instance', 'q', 'sort', 'limit', 'cursor']),
+      query: pick(options, ['status', 'instance', 'tag', 'q', 'sort', 'limit', 'cursor']),
       headers: pick(options, []),
       signal: options.signal,
     });
@@ -942,6 +1034,134 @@ export class BestkClient {
     return this.json<Report>({
       method: 'GET',
       path: `/v1/reports/${encodeURIComponent(id)}`,
+      query: pick(options, []),
+      headers: pick(options, []),
+      signal: options.signal,
+    });
+  }
+
+  /** Start a benchmark, from lines: the bench file, rows of any known data set, candidates and tests that arms have of their own. */
+  submitBenchmark(
+    body: Upload,
+    options: Options & { readonly 'Idempotency-Key'?: string | undefined } = {},
+  ): Promise<BenchmarkAccepted> {
+    return this.json<BenchmarkAccepted>({
+      method: 'POST',
+      path: `/v1/benchmarks`,
+      query: pick(options, []),
+      headers: pick(options, ['Idempotency-Key']),
+      signal: options.signal,
+      body,
+      type: options.type ?? 'application/x-ndjson',
+    });
+  }
+
+  /** Benchmarks, newest first, a page at a time. */
+  listBenchmarks(
+    options: Options & { readonly limit?: number | undefined; readonly cursor?: string | undefined } = {},
+  ): Promise<Benchmarks> {
+    return this.json<Benchmarks>({
+      method: 'GET',
+      path: `/v1/benchmarks`,
+      query: pick(options, ['limit', 'cursor']),
+      headers: pick(options, []),
+      signal: options.signal,
+    });
+  }
+
+  /** How a benchmark stands: counts by state and arm, tokens, money and how long it still takes. */
+  getBenchmark(id: string, options: Options = {}): Promise<Benchmark> {
+    return this.json<Benchmark>({
+      method: 'GET',
+      path: `/v1/benchmarks/${encodeURIComponent(id)}`,
+      query: pick(options, []),
+      headers: pick(options, []),
+      signal: options.signal,
+    });
+  }
+
+  /** Delete a benchmark that has ended, with its runs. */
+  deleteBenchmark(id: string, options: Options = {}): Promise<void> {
+    return this.nothing({
+      method: 'DELETE',
+      path: `/v1/benchmarks/${encodeURIComponent(id)}`,
+      query: pick(options, []),
+      headers: pick(options, []),
+      signal: options.signal,
+    });
+  }
+
+  /** Its runs in a line each, in the order of their making. */
+  listBenchmarkRuns(
+    id: string,
+    options: Options & {
+      readonly arm?: string | undefined;
+      readonly status?: string | undefined;
+      readonly limit?: number | undefined;
+      readonly cursor?: string | undefined;
+    } = {},
+  ): Promise<BenchmarkRuns> {
+    return this.json<BenchmarkRuns>({
+      method: 'GET',
+      path: `/v1/benchmarks/${encodeURIComponent(id)}/runs`,
+      query: pick(options, ['arm', 'status', 'limit', 'cursor']),
+      headers: pick(options, []),
+      signal: options.signal,
+    });
+  }
+
+  /** How it stands as server-sent events, now and whenever that changes, until it has ended. */
+  followBenchmark(
+    id: string,
+    options: Options & { readonly 'Last-Event-ID'?: string | undefined } = {},
+  ): AsyncGenerator<RunEvent, void> {
+    return this.events<RunEvent>({
+      method: 'GET',
+      path: `/v1/benchmarks/${encodeURIComponent(id)}/events`,
+      query: pick(options, []),
+      headers: pick(options, ['Last-Event-ID']),
+      signal: options.signal,
+    });
+  }
+
+  /** Its report as far as it is: JSON, or with `Accept: text/html` a page, with `text/csv` a line for each issue and arm. */
+  getBenchmarkReport(id: string, options: Options = {}): Promise<BenchmarkReport> {
+    return this.json<BenchmarkReport>({
+      method: 'GET',
+      path: `/v1/benchmarks/${encodeURIComponent(id)}/report`,
+      query: pick(options, []),
+      headers: pick(options, []),
+      signal: options.signal,
+    });
+  }
+
+  /** Begin nothing more; what is under way ends. Twice is harmless. */
+  pauseBenchmark(id: string, options: Options = {}): Promise<BenchmarkMoved> {
+    return this.json<BenchmarkMoved>({
+      method: 'POST',
+      path: `/v1/benchmarks/${encodeURIComponent(id)}/pause`,
+      query: pick(options, []),
+      headers: pick(options, []),
+      signal: options.signal,
+    });
+  }
+
+  /** Go on, and do again what failed or was cancelled. */
+  resumeBenchmark(id: string, options: Options = {}): Promise<BenchmarkMoved> {
+    return this.json<BenchmarkMoved>({
+      method: 'POST',
+      path: `/v1/benchmarks/${encodeURIComponent(id)}/resume`,
+      query: pick(options, []),
+      headers: pick(options, []),
+      signal: options.signal,
+    });
+  }
+
+  /** Stop it with all its runs. Twice is harmless. */
+  cancelBenchmark(id: string, options: Options = {}): Promise<BenchmarkMoved> {
+    return this.json<BenchmarkMoved>({
+      method: 'POST',
+      path: `/v1/benchmarks/${encodeURIComponent(id)}/cancel`,
       query: pick(options, []),
       headers: pick(options, []),
       signal: options.signal,

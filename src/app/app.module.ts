@@ -1,5 +1,6 @@
 import { Inject, Module, type OnApplicationBootstrap, type OnApplicationShutdown, type Provider } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { StoredBenchmarkReports } from '../benchmarks/stored-reports.js';
 import type { App } from '../commands/app.js';
 import type { PriceTable } from '../core/budget/budget.js';
 import { contentKey } from '../core/fingerprint.js';
@@ -8,6 +9,7 @@ import { type JobHandler, Jobs } from '../jobs/jobs.js';
 import { GptTokenizer } from '../models/gpt-tokenizer.js';
 import { createLlmClient } from '../models/llm-clients.js';
 import { AuditLog } from '../ports/audit-log.js';
+import { BenchmarkStore } from '../ports/benchmark-store.js';
 import { HostResources } from '../ports/host-resources.js';
 import { LlmClient, ModelProbe, Tokenizer } from '../ports/llm-client.js';
 import { Meter } from '../ports/meter.js';
@@ -17,6 +19,7 @@ import { ResultStore } from '../ports/result-store.js';
 import { RunStore } from '../ports/run-store.js';
 import { Sandbox } from '../ports/sandbox.js';
 import { PipelineExecutor } from '../runs/execute-run.js';
+import { BenchmarkIntake, BenchmarkReports, BenchmarkService } from '../runs/benchmark-service.js';
 import { ReportMaker } from '../runs/report-maker.js';
 import { RescoreIntake } from '../runs/rescore-intake.js';
 import { JudgePrompts, RunDependenciesFactory } from '../runs/run-dependencies.js';
@@ -36,12 +39,14 @@ import { sandboxProviders } from './sandbox-providers.js';
 import { modelProbe, Telemetry } from './telemetry.js';
 import { type IntakeSettings, ThreadedIntake } from './threads/threaded-intake.js';
 import { ThreadedReports } from './threads/threaded-reports.js';
+import { UploadedBenchmarks } from './threads/uploaded-benchmarks.js';
 import { UploadedRuns } from './threads/uploaded-runs.js';
 import { VERSION } from './version.js';
 
 const PRICES = Symbol('PriceTable');
 const PORTS = Symbol('RunPorts');
 
+type BenchmarkIntakeParts = [RunService, BenchmarkStore, BenchmarkService, HostResources];
 type PortsInOrder = [Sandbox, LlmClient, PromptLibrary, ResultStore, OpenStore, Tokenizer, Telemetry];
 type IntakeParts = [RunService, RunStore, RunDependenciesFactory, Config];
 type ExecutorParts = [RunDependenciesFactory, RunPorts, Role, Config, OpenStore, Telemetry, Jobs];
@@ -137,6 +142,18 @@ const providers: Provider[] = [
       new UploadedRuns((job, stop) => intake.upload(job, stop), room),
     inject: [RunIntake, HostResources],
   },
+  BenchmarkService,
+  {
+    provide: BenchmarkIntake,
+    useFactory: (...[runs, store, service, room]: BenchmarkIntakeParts) =>
+      new UploadedBenchmarks({ runs, store, service, room }),
+    inject: [RunService, BenchmarkStore, BenchmarkService, HostResources],
+  },
+  {
+    provide: BenchmarkReports,
+    useFactory: (store: BenchmarkStore) => new StoredBenchmarkReports(store),
+    inject: [BenchmarkStore],
+  },
   {
     provide: JudgePrompts,
     useFactory: (config: Config, ports: RunPorts) => new ConfiguredJudgePrompts(config, ports),
@@ -160,6 +177,9 @@ const providers: Provider[] = [
     Jobs,
     RunIntake,
     RescoreIntake,
+    BenchmarkService,
+    BenchmarkIntake,
+    BenchmarkReports,
     JudgePrompts,
     ReportMaker,
     ReportStore,

@@ -1,12 +1,15 @@
 import { hostname } from 'node:os';
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { benchmarkHandler, type DriverTools } from '../benchmarks/driver.js';
 import { QueueUnavailableError } from '../core/errors/unavailable.js';
 import { hider } from '../core/secrets.js';
 import { type JobHandler, Jobs } from '../jobs/jobs.js';
 import { PlainJobs } from '../jobs/plain-jobs.js';
 import { type WorkerProcess, WorkerProcessJobs } from '../jobs/worker-process.js';
 import { AuditLog } from '../ports/audit-log.js';
+import { BenchmarkStore } from '../ports/benchmark-store.js';
 import { ReportStore } from '../ports/report-store.js';
+import { ResultStore } from '../ports/result-store.js';
 import { RunStore } from '../ports/run-store.js';
 import { Sandbox } from '../ports/sandbox.js';
 import { PartHandlers } from '../runs/parts.js';
@@ -25,6 +28,8 @@ import { CONFIG, type Config } from './config.js';
 export const STORE = Symbol('OpenStore');
 /** DI token of what this process does of jobs. */
 export const HANDLERS = Symbol('JobHandlers');
+
+const DRIVER = Symbol('DriverTools');
 
 /** Names this process in the events of runs. */
 export const PROCESS_NAME = `${hostname()}:${process.pid}`;
@@ -53,14 +58,17 @@ export function inRole(role: Role): DynamicModule {
   return { module: RoleModule, global: true, providers: [{ provide: Role, useValue: role }], exports: [Role] };
 }
 
+type RecoveryParts = [RunStore, RunExecutor, Jobs, RunSettings, BenchmarkStore];
 type JobsParts = [Role, Config, OpenStore, RunDependenciesFactory, RunSettings];
 type PartTools = [RunStore, Sandbox, RunDependenciesFactory, RunSettings, Config];
-type HandlerParts = [Role, Config, RunWorker, RunExecutor, RunSettings, PartHandlers];
+type HandlerParts = [Role, Config, RunWorker, RunExecutor, RunSettings, PartHandlers, DriverTools];
+type DriverParts = [OpenStore, ResultStore, Sandbox, Jobs];
 
 /** The store, and who does the work that is in it. */
 export const jobProviders: Provider[] = [
   { provide: STORE, useFactory: ({ store }: Config) => openStore(store), inject: [CONFIG] },
   { provide: RunStore, useFactory: ({ runs }: OpenStore) => runs, inject: [STORE] },
+  { provide: BenchmarkStore, useFactory: ({ benchmarks }: OpenStore) => benchmarks, inject: [STORE] },
   { provide: ReportStore, useFactory: ({ reports }: OpenStore) => reports, inject: [STORE] },
   { provide: AuditLog, useFactory: ({ audit }: OpenStore) => audit, inject: [STORE] },
   {
@@ -85,9 +93,9 @@ export const jobProviders: Provider[] = [
   },
   {
     provide: RunRecovery,
-    useFactory: (store: RunStore, executor: RunExecutor, jobs: Jobs, settings: RunSettings) =>
-      new RunRecovery({ store, executor, jobs, settings }),
-    inject: [RunStore, RunExecutor, Jobs, RunSettings],
+    useFactory: (...[store, executor, jobs, settings, benchmarks]: RecoveryParts) =>
+      new RunRecovery({ store, executor, jobs, settings, benchmarks }),
+    inject: [RunStore, RunExecutor, Jobs, RunSettings, BenchmarkStore],
   },
   {
     provide: PartHandlers,
@@ -96,12 +104,22 @@ export const jobProviders: Provider[] = [
     inject: [RunStore, Sandbox, RunDependenciesFactory, RunSettings, CONFIG],
   },
   {
+    provide: DRIVER,
+    useFactory: (...[{ runs, benchmarks }, results, sandbox, jobs]: DriverParts): DriverTools => ({
+      ...{ runs, benchmarks, results, sandbox, jobs },
+    }),
+    inject: [STORE, ResultStore, Sandbox, Jobs],
+  },
+  {
     provide: HANDLERS,
-    useFactory: (...[role, { queue }, worker, executor, settings, parts]: HandlerParts): readonly JobHandler[] => {
+    useFactory: (
+      ...[role, { queue }, worker, executor, settings, parts, driver]: HandlerParts
+    ): readonly JobHandler[] => {
       if (role.is !== 'worker') return [];
-      return [runHandler(worker, executor, settings), ...(queue === null ? [] : parts.all())] as readonly JobHandler[];
+      const own = [runHandler(worker, executor, settings), benchmarkHandler(driver)];
+      return [...own, ...(queue === null ? [] : parts.all())] as readonly JobHandler[];
     },
-    inject: [Role, CONFIG, RunWorker, RunExecutor, RunSettings, PartHandlers],
+    inject: [Role, CONFIG, RunWorker, RunExecutor, RunSettings, PartHandlers, DRIVER],
   },
 ];
 

@@ -17,6 +17,7 @@ import type { PriceTable } from '../core/budget/budget.js';
 import { BudgetLedger } from '../core/budget/budget-ledger.js';
 import { contentKey } from '../core/fingerprint.js';
 import type { Observe } from '../core/run/verifier.js';
+import type { RunRequest } from '../core/run/run-request.js';
 import type { AgentDescription } from '../core/run/run-result.js';
 import type { TestWriter } from '../core/run/generated-test.js';
 import { EXECUTION_FREE } from '../core/run/measure.js';
@@ -75,7 +76,6 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
   readonly testModel: string | null;
   readonly defaults: readonly VerifierName[];
   readonly agent: AgentDescription | null;
-  private readonly agentSettings: AgentSettings | null;
   private readonly payments: Payments = new SingleFlight();
   private readonly stored: LlmClient;
   private named: Promise<string> | null = null;
@@ -91,10 +91,13 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     this.verifierModel = config.llm.verifierModel ?? null;
     this.testModel = config.tests.model ?? null;
     this.defaults = this.verifierModel === null ? ['eb'] : ['ef', 'eb'];
-    this.agentSettings = agentSettings(config);
-    const settings = this.agentSettings;
-    this.agent = settings === null ? null : { ...settings, prompt: settings.prompt ?? null };
+    this.agent = this.agentOf({ agent: null });
     this.stored = this.storing();
+  }
+
+  override agentOf({ agent }: Pick<RunRequest, 'agent'>): AgentDescription | null {
+    const settings = agentSettings(this.config, agent);
+    return settings === null ? null : { ...settings, prompt: settings.prompt ?? null };
   }
 
   override setup(): Promise<string> {
@@ -105,7 +108,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
   private async nameOfSettings(): Promise<string> {
     const { sandbox, prompts } = this.ports;
     const { judge, llm, agent, tests } = this.config;
-    const models = modelsOf(this, { candidates: null, tests: null }, ['ef', 'eb']);
+    const models = modelsOf(this, { agent: null, candidates: null, tests: null }, ['ef', 'eb']);
     const endpoints = models.map((model) => endpointName(llm, model));
     const settings = { judge, agent, tests, verifier: this.verifierModel, models, endpoints, limits: sandbox.limits };
     return contentKey({ version: VERSION, settings, prompts: await prompts.hashes() }).slice(0, SETUP_LETTERS);
@@ -170,8 +173,13 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     return { ...single, ...createAgentTestWriter({ ...this.ports, llm, settings, progress: null }) };
   }
 
-  private sampler(llm: LlmClient, score: ProgressCheck['score'], { runId, tries, warm }: RunWork): Sampler | null {
-    const { agentSettings: settings, verifierModel: judge } = this;
+  private sampler(
+    llm: LlmClient,
+    score: ProgressCheck['score'],
+    { runId, tries, warm, agent = null }: RunWork,
+  ): Sampler | null {
+    const settings = agentSettings(this.config, agent);
+    const { verifierModel: judge } = this;
     if (settings === null) return null;
     const { checkEvery: every, stopBelow: below } = this.config.agent;
     const progress = every === undefined || judge === null ? null : { every, below, judge, score };
@@ -192,12 +200,14 @@ function newNonce(): string {
 /** Agents that were trained in R2E-Gym's scaffold, whose calls are tags in the text. */
 const R2E_AGENT = /deepswe(?!-?verifier)|r2e.*agent/i;
 
-function agentSettings({ llm, agent }: Config): AgentSettings | null {
-  const { model, format, limits } = agent;
+function agentSettings({ llm, agent }: Config, given: RunRequest['agent']): AgentSettings | null {
+  const { format, limits } = agent;
+  const model = given?.model ?? agent.model;
   if (model === undefined) return null;
+  const temperature = given?.temperature ?? AGENT_TEMPERATURE;
   const prompt = agent.prompt ?? (format === 'xml' && R2E_AGENT.test(model) ? 'r2e' : 'bestk');
   const words = prompt === 'r2e' ? ({ prompt: 'agent/r2e' } as const) : {};
-  return { model, endpoint: endpointName(llm, model), format, temperature: AGENT_TEMPERATURE, limits, ...words };
+  return { model, endpoint: endpointName(llm, model), format, temperature, limits, ...words };
 }
 
 /** Prompts as the settings have them. @throws BadInputError for one of the user's that is wrong, before anything is paid */

@@ -1,29 +1,14 @@
 import pLimit from 'p-limit';
-import { pause } from '../core/async/retry.js';
-import { BadInputError, UnavailableError } from '../core/errors/errors.js';
-import type { Candidate } from '../core/run/candidate.js';
-import type { Issue } from '../core/run/issue.js';
+import { type Gradable, gradeIssue, gradeOneOfMany, type HowToGrade } from '../benchmarks/grade-arms.js';
 import { visibleLine } from '../core/visible.js';
-import { type CandidateGrade, type GradeBook, gradeCandidates } from '../grading/grade-candidates.js';
-import type { HiddenTests } from '../grading/hidden-tests.js';
-import { testCommand } from '../grading/test-command.js';
+import type { CandidateGrade, GradeBook } from '../grading/grade-candidates.js';
 import type { GradedInstance } from '../reports/grade-files.js';
 import { printProgress } from './answer.js';
 import type { App } from './app.js';
 import { untilInterrupted } from './run-to-end.js';
 
-/** An issue whose candidates can be graded. */
-export interface Gradable {
-  readonly issue: Issue;
-  readonly candidates: readonly Candidate[];
-  readonly tests: HiddenTests;
-}
-
-export interface GradingOptions {
+export interface GradingOptions extends HowToGrade {
   readonly parallel: number;
-  /** Instead of the repository's own; null = that one. */
-  readonly command: string | null;
-  readonly timeLimitS: number;
   readonly book: GradeBook;
 }
 
@@ -52,10 +37,10 @@ interface Grading {
 
 async function gradeOne(
   { app: { sandbox }, options, isSet }: Grading,
-  { issue, candidates, tests }: Gradable,
+  gradable: Gradable,
   signal: AbortSignal,
 ): Promise<GradedInstance> {
-  const { instance_id } = issue;
+  const { instance_id } = gradable.issue;
   const book: GradeBook = {
     known: (key) => options.book.known(key),
     enter: async (entry) => {
@@ -63,18 +48,8 @@ async function gradeOne(
       printProgress(progressLine(entry, isSet));
     },
   };
-  try {
-    const { id: imageId } = await sandbox.describeImage(issue.environment.image, signal);
-    const command = testCommand(tests, options.command);
-    const context = { sandbox, imageId, issue, tests, command, timeLimitS: options.timeLimitS, pause };
-    return { instance_id, graded: await gradeCandidates(context, candidates, book, signal) };
-  } catch (error) {
-    signal.throwIfAborted();
-    if (!isSet || !(error instanceof UnavailableError || error instanceof BadInputError)) throw error;
-    const reason = `${error.message} ${error.next}`;
-    const ungraded = candidates.map(({ candidate_id }) => ({ candidate_id, reason }));
-    return { instance_id, graded: { grades: [], ungraded, leftOut: [] } };
-  }
+  const grade = isSet ? gradeOneOfMany : gradeIssue;
+  return { instance_id, graded: await grade(sandbox, gradable, { ...options, book }, signal) };
 }
 
 function progressLine({ instance_id, candidate_id, resolved, reason, seconds }: CandidateGrade, many: boolean): string {

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { Gradable } from '../benchmarks/grade-arms.js';
 import { BadInputError, EXIT } from '../core/errors/errors.js';
 import { readAllCandidates } from '../io/inputs/candidates.js';
 import type { Graded } from '../grading/grade-candidates.js';
@@ -7,7 +8,7 @@ import { testCommand } from '../grading/test-command.js';
 import { GradeFiles, gradeSummary, type GradedInstance, gradesOfSet } from '../reports/grade-files.js';
 import { printJson, printText } from './answer.js';
 import type { OpenApp } from './app.js';
-import { type Gradable, gradeSet } from './grade-set.js';
+import { gradeSet } from './grade-set.js';
 import { seconds } from './options.js';
 import { givenIssues, type IssueOptions, parallelOption, withIssueOptions } from './run-options.js';
 

@@ -2,11 +2,11 @@ import type { Candidate } from '../core/run/candidate.js';
 import { BadInputError } from '../core/errors/errors.js';
 import type { GeneratedTest } from '../core/run/generated-test.js';
 import { type Issue, repositoryOf } from '../core/run/issue.js';
-import type { GivenRule, RunRequest } from '../core/run/run-request.js';
+import { type GivenRule, type RunRequest, runRequest } from '../core/run/run-request.js';
 import { imageOf, imageTemplates } from '../io/datasets/images.js';
 import type { ImportedInstance } from '../io/saved-runs/imported-folder.js';
 import type { RunChecks } from '../runs/check-request.js';
-import { runRequest, verifierNames } from './run-options.js';
+import { verifierNames } from './run-options.js';
 
 /** What of the options says how one instance is scored. */
 export interface RescoreWishes {

@@ -4,7 +4,7 @@ import { findPreset, parsePreset } from '../../verifiers/hybrid/presets.js';
 import { BadInputError } from '../core/errors/errors.js';
 import type { GeneratedTest } from '../core/run/generated-test.js';
 import type { Issue } from '../core/run/issue.js';
-import { DEFAULT_PRESET, type GivenRule, RunRequest } from '../core/run/run-request.js';
+import { DEFAULT_PRESET, type GivenRule } from '../core/run/run-request.js';
 import { Calibration, Combiner } from '../core/run/fitted.js';
 import { readYaml } from '../io/inputs/yaml.js';
 import { readAllTests } from '../io/inputs/candidates.js';
@@ -113,14 +113,6 @@ export function parallelOption(): Option {
 /** `ef, eb` as a list; undefined = what the settings allow. */
 export function verifierNames({ verifiers }: { readonly verifiers?: string | null | undefined }): string[] | undefined {
   return verifiers?.split(',').map((name) => name.trim());
-}
-
-/** @throws BadInputError naming the field */
-export function runRequest(asked: unknown): RunRequest {
-  const parsed = RunRequest.safeParse(asked);
-  if (parsed.success) return parsed.data;
-  const [problem] = parsed.error.issues;
-  throw new BadInputError(problem?.message ?? 'is not a valid request', { field: problem?.path.join('.') ?? '' });
 }
 
 /** @throws BadInputError naming file, line and field */

@@ -1,17 +1,9 @@
 import type { Command } from 'commander';
-import type { RunRequest } from '../core/run/run-request.js';
+import { type RunRequest, runRequest } from '../core/run/run-request.js';
 import { readAllCandidates } from '../io/inputs/candidates.js';
 import { prepareFolder } from '../reports/write-run.js';
 import type { OpenApp } from './app.js';
-import {
-  givenIssues,
-  givenTests,
-  readRule,
-  type RunOptions,
-  runRequest,
-  verifierNames,
-  withRunOptions,
-} from './run-options.js';
+import { givenIssues, givenTests, readRule, type RunOptions, verifierNames, withRunOptions } from './run-options.js';
 import { runRequests } from './run-set.js';
 
 interface SelectOptions extends RunOptions {

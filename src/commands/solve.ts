@@ -1,21 +1,13 @@
 import type { Command } from 'commander';
 import { BadInputError, EXIT } from '../core/errors/errors.js';
-import type { RunRequest } from '../core/run/run-request.js';
+import { type RunRequest, runRequest } from '../core/run/run-request.js';
 import { checkRequest, estimate } from '../runs/check-request.js';
 import { prepareFolder } from '../reports/write-run.js';
 import { printJson, printText } from './answer.js';
 import type { App, OpenApp } from './app.js';
 import { count, positive, wholeNumber } from './options.js';
 import { estimateLine } from './progress.js';
-import {
-  givenIssues,
-  givenTests,
-  readRule,
-  type RunOptions,
-  runRequest,
-  verifierNames,
-  withRunOptions,
-} from './run-options.js';
+import { givenIssues, givenTests, readRule, type RunOptions, verifierNames, withRunOptions } from './run-options.js';
 import { runRequests } from './run-set.js';
 
 interface SolveOptions extends RunOptions {

@@ -35,7 +35,7 @@ export interface Graded {
 
 export interface GradeBook {
   /** A grade that an earlier run gave under this key, if any. */
-  known(key: string): Grade | null;
+  known(key: string): Grade | null | Promise<Grade | null>;
   /** Told of every grade the moment it exists. */
   enter(grade: CandidateGrade): Promise<void>;
 }
@@ -56,7 +56,7 @@ export async function gradeCandidates(
   await Promise.all(
     distinct(bench, candidates).map(async ({ key, ids, grade }) => {
       try {
-        const found = book.known(key) ?? (await grade(signal));
+        const found = (await book.known(key)) ?? (await grade(signal));
         for (const candidate_id of ids) {
           const { instance_id } = bench.issue;
           const { resolved, reason, seconds, tests } = found;

@@ -2,6 +2,7 @@ import { type Provider, type Type } from '@nestjs/common';
 import { QueueGauges } from '../runs/readiness.js';
 import { Readiness } from '../runs/readiness.js';
 import { AuditController } from './ops/audit.controller.js';
+import { BenchmarksController } from './benchmarks/benchmarks.controller.js';
 import { EvidenceController } from './runs/evidence.controller.js';
 import { HealthController } from './ops/health.controller.js';
 import { MetricsController } from './ops/health.controller.js';
@@ -18,7 +19,7 @@ export const watchControllers: Type[] = [HealthController, MetricsController];
 /** What those are answered from, for a module that also has RunStore, Sandbox, ModelProbe, Meter and Exposition. */
 export const telemetryProviders: Provider[] = [QueueGauges, Readiness];
 
-/** Everything that answers HTTP, for the module that provides RunService, RunIntake, RescoreIntake, JudgePrompts, ReportMaker, ReportStore, AuditLog and {@link telemetryProviders}. */
+/** Everything that answers HTTP, for the module that provides RunService, RunIntake, RescoreIntake, JudgePrompts, ReportMaker, ReportStore, BenchmarkService, BenchmarkIntake, BenchmarkReports, AuditLog and {@link telemetryProviders}. */
 export const httpControllers: Type[] = [
   RunsController,
   RunEventsController,
@@ -27,6 +28,7 @@ export const httpControllers: Type[] = [
   RescoresController,
   RewardsController,
   ReportsController,
+  BenchmarksController,
   AuditController,
   ...watchControllers,
 ];

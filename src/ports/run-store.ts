@@ -29,7 +29,12 @@ export const Run = z.object({
 export type Run = z.infer<typeof Run>;
 
 /** A run without what can be megabytes, and what its request and result come to in a line. */
-export const RunSummary = Run.omit({ request: true, result: true }).extend(RunBrief.shape);
+export const RunSummary = Run.omit({ request: true, result: true }).extend({
+  ...RunBrief.shape,
+  /** Id of the benchmark that it belongs to, and its arm there; null = none. */
+  benchmark: z.string().nullable(),
+  arm: z.string().nullable(),
+});
 export type RunSummary = z.infer<typeof RunSummary>;
 
 /** Parts of a run that other processes may do: a trajectory, an answer of a judge or of another model, tests on one patch. */
@@ -94,6 +99,8 @@ export interface RunListing {
   readonly statuses?: readonly RunStatus[] | undefined;
   /** Runs of this instance. */
   readonly instance?: string | undefined;
+  /** Runs with this tag. */
+  readonly tag?: string | undefined;
   /** Runs whose id, instance or selected candidate has these letters in it, large or small. */
   readonly search?: string | undefined;
   readonly order?: RunOrder | undefined;
@@ -123,6 +130,8 @@ export interface Acceptance {
   readonly setup?: string;
   /** A command's, which works on it itself: nobody else takes it up. */
   readonly alone?: boolean;
+  /** Of which benchmark and arm it is. */
+  readonly benchmark?: { readonly id: string; readonly arm: string };
 }
 
 /** Which runs are taken. */

@@ -49,11 +49,11 @@ function checkPrices(request: RunRequest, names: readonly VerifierName[], depend
 /** The models that a run may call. */
 export function modelsOf(
   { verifierModel, agent, testModel }: Pick<RunChecks, 'verifierModel' | 'agent' | 'testModel'>,
-  { candidates, tests }: Pick<RunRequest, 'candidates' | 'tests'>,
+  { agent: given, candidates, tests }: Pick<RunRequest, 'agent' | 'candidates' | 'tests'>,
   verifiers: readonly VerifierName[],
 ): readonly string[] {
   const judge = verifiers.some(isJudge) ? [verifierModel] : [];
-  const sampler = candidates === null ? [agent?.model ?? null] : [];
+  const sampler = candidates === null ? [given?.model ?? agent?.model ?? null] : [];
   const writer = tests === null && verifiers.includes('eb') ? [testModel] : [];
   return [...judge, ...sampler, ...writer].filter((model) => model !== null);
 }
@@ -74,11 +74,12 @@ const JUDGE_TOKENS = 65_536;
  * a prefix cache, the judge is asked once about each. More questions and writing tests are not in it.
  */
 export function estimate(
-  { k, candidates }: RunRequest,
+  request: RunRequest,
   names: readonly VerifierName[],
   dependencies: RunDependenciesFactory,
 ): Estimate {
-  const agent = candidates === null ? agentPart(k, dependencies) : NOTHING;
+  const { k, candidates } = request;
+  const agent = candidates === null ? agentPart(request, dependencies) : NOTHING;
   const judge = names.some(isJudge)
     ? part(dependencies, dependencies.verifierModel, k, { context: JUDGE_TOKENS, answer: 0 })
     : NOTHING;
@@ -91,9 +92,10 @@ export function estimate(
 
 const NOTHING: Estimate = { model_calls: 0, tokens: 0, usd: 0 };
 
-function agentPart(k: number, dependencies: RunDependenciesFactory): Estimate {
+function agentPart({ agent: given, k }: RunRequest, dependencies: RunDependenciesFactory): Estimate {
   if (dependencies.agent === null) return NOTHING;
-  const { model, limits } = dependencies.agent;
+  const { limits } = dependencies.agent;
+  const model = given?.model ?? dependencies.agent.model;
   const { max_steps_absolute: steps, max_tokens: context, max_answer_tokens: answer } = limits;
   return part(dependencies, model, k * (steps ?? 0), { context: context ?? 0, answer: answer ?? 0 });
 }

@@ -124,16 +124,17 @@ export class PipelineExecutor extends RunExecutor {
 
   /** Those of the request, or sampled ones. */
   private async candidates(
-    { issue, k, k0, seed, candidates }: RunRequest,
+    request: RunRequest,
     { sampler, ledger }: RunDependencies,
     { emit, time }: { readonly emit: Emit; readonly time: TimeBudget },
     signal: AbortSignal,
   ): Promise<Given> {
+    const { issue, k, k0, seed, candidates } = request;
     if (candidates !== null) return { candidates, rollouts: [], sampling: null, seconds: {} };
     if (sampler === null) throw new Error('A request without an agent model was let through.');
     const start = performance.now();
     const plan = { issue, k, k0, seed, ledger, stopAt: time.samplingOver };
-    const watched = this.watch.sampler(sampler, this.tools.dependencies.agent?.model ?? null);
+    const watched = this.watch.sampler(sampler, this.tools.dependencies.agentOf(request)?.model ?? null);
     const sample = (): ReturnType<typeof collect> => collect(watched, plan, emit, signal);
     const { rollouts, sampling } = await this.watch.stage('sampling', sample);
     const seconds = { agent: Math.round(performance.now() - start) / 1000 };
@@ -152,7 +153,7 @@ export class PipelineExecutor extends RunExecutor {
       bestk_version: version,
       image_id: executes ? (await sandbox.describeImage(request.issue.environment.image, signal)).id : null,
       verifier_model: names.some(isJudge) ? dependencies.verifierModel : null,
-      agent: samples ? dependencies.agent : null,
+      agent: samples ? dependencies.agentOf(request) : null,
       test_model: names.includes('eb') && request.tests === null ? dependencies.testModel : null,
       prompt_hashes: { ...(await prompts.hashes()) },
       preset: request.preset,

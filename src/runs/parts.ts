@@ -122,9 +122,9 @@ export class PartHandlers {
   private async rollout(part: z.infer<typeof RolloutPart>, signal: AbortSignal): Promise<Accounted> {
     const { runs, dependencies } = this.tools;
     const { run_id: runId, sample, candidate_id: candidateId } = part;
-    const { issue, budget } = RunRequest.parse((await runs.get(runId))?.request);
+    const { issue, budget, agent } = RunRequest.parse((await runs.get(runId))?.request);
     const { warm } = this.sharedOf(runId);
-    const deps = dependencies.create(NOTHING, { runId, part: `rollout ${sample}`, budget, tries: 1, warm });
+    const deps = dependencies.create(NOTHING, { runId, part: `rollout ${sample}`, budget, agent, tries: 1, warm });
     if (deps.sampler === null) throw new Error('A trajectory was asked for, and no agent model is configured.');
     const { sampler, ledger } = deps;
     const task = {

@@ -6,6 +6,7 @@ import type { Budget, PriceTable } from '../core/budget/budget.js';
 import type { Candidate } from '../core/run/candidate.js';
 import type { RemoteExecutor, CellJob } from '../core/run/cell.js';
 import type { GeneratedTest, TestWriter } from '../core/run/generated-test.js';
+import type { RunRequest } from '../core/run/run-request.js';
 import { type AgentDescription, ModelUsage } from '../core/run/run-result.js';
 import type { Observe, Verifier, VerifierName } from '../core/run/verifier.js';
 import type { Completion, CompletionRequest, Message, RemoteCall } from '../ports/llm-client.js';
@@ -40,6 +41,8 @@ export interface RunWork {
   /** Of the run's work, for its account; one process's at a time. */
   readonly part: string;
   readonly budget: Budget | null;
+  /** Another agent than the settings'; null and absent = that one. */
+  readonly agent?: RunRequest['agent'];
   /** How often infrastructure that fails is tried in all; absent = three times. */
   readonly tries?: number;
   /** Shared by the trajectories of one run in this process; absent = by those of these dependencies. */
@@ -57,8 +60,10 @@ export abstract class RunDependenciesFactory {
   /** Verifiers to use when a request names none. */
   abstract readonly defaults: readonly VerifierName[];
   abstract readonly verifierModel: string | null;
-  /** Model, format and limits of the agent, for `run.json`; null when no agent model is configured. */
+  /** Model, format and limits of the agent; null when no agent model is configured. */
   abstract readonly agent: AgentDescription | null;
+  /** The same of the agent that a run asks for, for `run.json`; null when no model is named anywhere. */
+  abstract agentOf(request: Pick<RunRequest, 'agent'>): AgentDescription | null;
   abstract readonly testModel: string | null;
   abstract readonly prices: PriceTable;
   /** Names the settings that results depend on; processes with the same can do each other's work. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Job, JobHandler, Jobs } from '../jobs/jobs.js';
+import type { BenchmarkStore } from '../ports/benchmark-store.js';
 import type { OpenRun, RunStore } from '../ports/run-store.js';
 import type { RunExecutor } from './run-executor.js';
 import type { RunSettings } from './run-settings.js';
@@ -10,6 +11,11 @@ const RUNS_AT_ONCE = 4;
 
 const RunPayload = z.object({ run_id: z.string() });
 type RunPayload = z.infer<typeof RunPayload>;
+
+/** A benchmark as a job: whoever does it hands its runs over in turn. */
+export function jobOfBenchmark(benchmark_id: string, submitter: string): Job {
+  return { kind: 'benchmark', key: benchmark_id, payload: { benchmark_id }, turn: { line: submitter, of: 1 } };
+}
 
 /** A run as a job. Keys take turns. */
 export function jobOfRun(run_id: string, submitter: string): Job {
@@ -34,9 +40,11 @@ export interface RecoveryTools {
   readonly executor: RunExecutor;
   readonly jobs: Jobs;
   readonly settings: RunSettings;
+  /** Absent = there are none. */
+  readonly benchmarks?: Pick<BenchmarkStore, 'running'>;
 }
 
-/** Hands over, now and then, the runs that have not ended: whatever became of a job, no run is stuck. */
+/** Hands over, now and then, the runs and benchmarks that have not ended: whatever became of a job, nothing is stuck. */
 export class RunRecovery {
   private timer: NodeJS.Timeout | null = null;
 
@@ -52,11 +60,13 @@ export class RunRecovery {
   }
 
   private async look(): Promise<void> {
-    const { store, executor, jobs, settings } = this.tools;
+    const { store, executor, jobs, settings, benchmarks } = this.tools;
     try {
       const setup = await executor.setup();
       for (const run of await store.open())
         if (await this.isOurs(run, setup)) await jobs.submit(jobOfRun(run.id, run.submitter));
+      for (const { id, submitter } of (await benchmarks?.running()) ?? [])
+        await jobs.submit(jobOfBenchmark(id, submitter));
     } catch (error) {
       settings.logger.warn(`Looking for runs that nobody has taken up failed: ${String(error)}`);
     }

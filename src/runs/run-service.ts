@@ -42,6 +42,15 @@ export class RunService {
     return run;
   }
 
+  /** As `submit`, of a benchmark, which has it taken up when its turn has come. */
+  async enlist(
+    key: string,
+    request: Run['request'],
+    how: Required<Pick<Acceptance, 'submitter' | 'benchmark'>>,
+  ): Promise<Run> {
+    return this.accept(key, request, { ...how, alone: true, setup: await this.executor.setup() });
+  }
+
   /** As `submit`, of a command that works on the run itself. */
   async accept(key: string, request: Run['request'], how: Acceptance): Promise<Run> {
     if (this.isClosing) throw new InterruptedError('The service is shutting down.');

@@ -7,6 +7,7 @@ const MIGRATIONS: Record<string, Migration> = {
     async up(db: Kysely<unknown>) {
       await createRuns(db);
       await createResults(db);
+      await createBenchmarks(db);
       await createRecords(db);
     },
   },
@@ -47,6 +48,10 @@ async function createRuns(db: Kysely<unknown>): Promise<void> {
     .addColumn('submitter', 'text', (column) => column.notNull())
     .addColumn('setup', 'text', (column) => column.notNull())
     .addColumn('alone', 'integer', (column) => column.notNull())
+    .addColumn('name', 'text')
+    .addColumn('tags', 'text', (column) => column.notNull())
+    .addColumn('benchmark', 'text')
+    .addColumn('arm', 'text')
     .addColumn('instance_id', 'text')
     .addColumn('k', 'integer')
     .addColumn('preset', 'text')
@@ -54,11 +59,13 @@ async function createRuns(db: Kysely<unknown>): Promise<void> {
     .addColumn('basis', 'text')
     .addColumn('deciding_stage', 'text')
     .addColumn('confidence', 'double precision')
+    .addColumn('tokens', 'bigint')
     .addColumn('cost_usd', 'double precision')
     .addColumn('answer', 'text')
     .execute();
   await db.schema.createIndex('runs_by_status').on('runs').column('status').execute();
   await db.schema.createIndex('runs_by_instance').on('runs').column('instance_id').execute();
+  await db.schema.createIndex('runs_by_benchmark').on('runs').columns(['benchmark', 'id']).execute();
   await db.schema
     .createTable('run_documents')
     .addColumn('run_id', 'text', (column) => column.primaryKey().references('runs.id').onDelete('cascade'))
@@ -97,6 +104,32 @@ async function createResults(db: Kysely<unknown>): Promise<void> {
     .addColumn('used_at', 'bigint', (column) => column.notNull())
     .execute();
   await db.schema.createIndex('results_by_use').on('results').column('used_at').execute();
+}
+
+async function createBenchmarks(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('benchmarks')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('key', 'text', (column) => column.notNull().unique())
+    .addColumn('request_hash', 'text', (column) => column.notNull())
+    .addColumn('title', 'text', (column) => column.notNull())
+    .addColumn('status', 'text', (column) => column.notNull())
+    .addColumn('note', 'text')
+    .addColumn('submitter', 'text', (column) => column.notNull())
+    .addColumn('plan', 'text', (column) => column.notNull())
+    .addColumn('sealed', 'text', (column) => column.notNull())
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('updated_at', 'bigint', (column) => column.notNull())
+    .execute();
+  await db.schema
+    .createTable('grades')
+    .addColumn('run_id', 'text', (column) => column.primaryKey().references('runs.id').onDelete('cascade'))
+    .addColumn('selected_right', 'integer')
+    .addColumn('graded', 'integer', (column) => column.notNull())
+    .addColumn('right_candidates', 'integer', (column) => column.notNull())
+    .addColumn('ungraded', 'integer', (column) => column.notNull())
+    .addColumn('document', 'text', (column) => column.notNull())
+    .execute();
 }
 
 /** Reports, and who did what. The rows of `audit` are added and forgotten, never changed; they outlive the runs that they name. */

@@ -1,4 +1,4 @@
-import type { ExpressionBuilder, Kysely } from 'kysely';
+import type { Expression, ExpressionBuilder, Kysely } from 'kysely';
 import { z } from 'zod';
 import { BadInputError } from '../core/errors/errors.js';
 import type { RunListing, RunOrder, RunPage } from '../ports/run-store.js';
@@ -47,20 +47,25 @@ export async function listRuns(
   };
 }
 
-function filtered(db: Kysely<Database>, { statuses, instance, search }: RunListing) {
+function filtered(db: Kysely<Database>, { statuses, instance, tag, search }: RunListing) {
   let query = db.selectFrom('runs').select(SUMMARY_COLUMNS);
   if (statuses !== undefined) query = query.where('status', 'in', statuses);
   if (instance !== undefined) query = query.where('instance_id', '=', keyText(instance));
+  // A tag stands in its list as JSON has it, between quotes that stand in no tag without a stroke before them.
+  if (tag !== undefined) query = query.where((eb) => has(eb, eb.ref('tags'), JSON.stringify(tag)));
   if (search === undefined || search === '') return query;
   return query.where((eb) =>
-    eb.or((['id', 'instance_id', 'candidate_id'] as const).map((name) => has(eb, name, search))),
+    eb.or(
+      (['id', 'instance_id', 'candidate_id'] as const).map((name) =>
+        has(eb, eb.fn<string>('lower', [name]), keyText(search.toLowerCase())),
+      ),
+    ),
   );
 }
 
 /** Without LIKE, whose signs would have to be escaped: a text is shorter once what it has in it is taken out. */
-function has(eb: ExpressionBuilder<Database, 'runs'>, name: 'id' | 'instance_id' | 'candidate_id', search: string) {
-  const text = eb.fn<string>('lower', [name]);
-  const without = eb.fn<string>('replace', [text, eb.val(keyText(search.toLowerCase())), eb.val('')]);
+function has(eb: ExpressionBuilder<Database, 'runs'>, text: Expression<string>, part: string) {
+  const without = eb.fn<string>('replace', [text, eb.val(part), eb.val('')]);
   return eb(eb.fn<number>('length', [without]), '<', eb.fn<number>('length', [text]));
 }
 

@@ -1,5 +1,5 @@
 import { contentKey } from '../core/fingerprint.js';
-import { briefOfRequest, briefOfResult, type RunBrief } from '../core/run/run-result.js';
+import { briefOfRequest, briefOfResult, RunBrief } from '../core/run/run-result.js';
 import { RunAnswer } from '../core/run/run-result.js';
 import {
   type Acceptance,
@@ -13,6 +13,8 @@ import {
 import type { RunDocumentsTable, RunEventsTable, RunsTable } from './schema.js';
 
 const BRIEF_COLUMNS = [
+  'name',
+  'tags',
   'instance_id',
   'k',
   'preset',
@@ -20,10 +22,11 @@ const BRIEF_COLUMNS = [
   'basis',
   'deciding_stage',
   'confidence',
+  'tokens',
   'cost_usd',
 ] as const satisfies readonly (keyof RunBrief)[];
 const STATE_COLUMNS = ['id', 'status', 'failure', 'created_at', 'updated_at'] as const;
-export const SUMMARY_COLUMNS = [...STATE_COLUMNS, ...BRIEF_COLUMNS] as const;
+export const SUMMARY_COLUMNS = [...STATE_COLUMNS, ...BRIEF_COLUMNS, 'benchmark', 'arm'] as const;
 export const OVERVIEW_COLUMNS = [...STATE_COLUMNS, 'answer'] as const;
 
 type StateRow = Pick<RunsTable, (typeof STATE_COLUMNS)[number]>;
@@ -35,10 +38,12 @@ export function keyText(key: string): string {
 
 /** @throws ZodError or SyntaxError for a row that bestk did not write */
 export function summaryOf(row: Pick<RunsTable, (typeof SUMMARY_COLUMNS)[number]>): RunSummary {
-  const { instance_id, k, preset, candidate_id, basis, deciding_stage, confidence, cost_usd } = row;
+  const { name, tags, instance_id, k, preset, candidate_id, basis, deciding_stage, confidence } = row;
+  const { tokens, cost_usd, benchmark, arm } = row;
   return {
     ...stateOf(row),
-    ...{ instance_id, k, preset, candidate_id, basis, deciding_stage, confidence, cost_usd },
+    ...{ name, tags: TAGS.parse(JSON.parse(tags)), instance_id, k, preset, candidate_id, basis, deciding_stage },
+    ...{ confidence, tokens, cost_usd, benchmark, arm },
   };
 }
 
@@ -91,10 +96,19 @@ export function newRow(key: string, request: Run['request'], id: string, how: Ac
     submitter: keyText(how.submitter ?? ''),
     setup: how.setup ?? '',
     alone: how.alone === true ? 1 : 0,
-    ...briefOfRequest(request),
+    ...asColumns(briefOfRequest(request)),
     ...briefOfResult(null),
     answer: null,
+    benchmark: how.benchmark?.id ?? null,
+    arm: how.benchmark?.arm ?? null,
   };
+}
+
+const TAGS = RunBrief.shape.tags;
+
+/** What a request says of its run; names are shown alone. */
+function asColumns({ name, tags, ...brief }: ReturnType<typeof briefOfRequest>) {
+  return { ...brief, name: name === null ? null : keyText(name), tags: JSON.stringify(tags) };
 }
 
 /** A run that is not running belongs to nobody. */

@@ -18,6 +18,12 @@ export interface RunsTable {
   setup: string;
   /** 1 = a command's, which works on it itself. */
   alone: number;
+  name: string | null;
+  /** A JSON list. */
+  tags: string;
+  /** Id of the benchmark that it belongs to, and its arm there. */
+  benchmark: string | null;
+  arm: string | null;
   instance_id: string | null;
   k: number | null;
   preset: string | null;
@@ -25,6 +31,7 @@ export interface RunsTable {
   basis: string | null;
   deciding_stage: string | null;
   confidence: number | null;
+  tokens: number | null;
   cost_usd: number | null;
   /** Of the result, what a look at the run says. */
   answer: string | null;
@@ -73,6 +80,36 @@ export interface ReportsTable {
   created_at: number;
 }
 
+/** Data sets that are solved in several ways. */
+export interface BenchmarksTable {
+  id: string;
+  /** What makes asking twice one benchmark. */
+  key: string;
+  /** Hash of what was sent in. */
+  request_hash: string;
+  title: string;
+  status: string;
+  note: string | null;
+  submitter: string;
+  /** What is to be done; '' until everything that was sent in is read. */
+  plan: string;
+  /** Hidden tests and gold patches by instance, for grading. */
+  sealed: string;
+  created_at: number;
+  updated_at: number;
+}
+
+/** What grading said of a run's candidates. In a table of its own: nothing that samples, verifies or selects reads it. */
+export interface GradesTable {
+  run_id: string;
+  /** 1 = what was selected resolves the issue; null = not known. */
+  selected_right: number | null;
+  graded: number;
+  right_candidates: number;
+  ungraded: number;
+  document: string;
+}
+
 /** Who did what. */
 export interface AuditTable {
   id: string;
@@ -93,4 +130,6 @@ export interface Database {
   run_events: RunEventsTable;
   results: ResultsTable;
   reports: ReportsTable;
+  benchmarks: BenchmarksTable;
+  grades: GradesTable;
 }

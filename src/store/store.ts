@@ -1,11 +1,13 @@
 import type { Kysely } from 'kysely';
 import type { AuditLog } from '../ports/audit-log.js';
+import type { BenchmarkStore } from '../ports/benchmark-store.js';
 import type { ReportStore } from '../ports/report-store.js';
 import type { ResultStore } from '../ports/result-store.js';
 import type { Retention } from '../ports/retention.js';
 import type { RunStore } from '../ports/run-store.js';
 import type { SpendingStore } from '../ports/spending-store.js';
 import { KyselyAuditLog } from './audit-log.js';
+import { KyselyBenchmarkStore } from './benchmarks.js';
 import type { StoreDialect } from './dialect.js';
 import { KyselyReportStore } from './reports.js';
 import { KyselyResultStore, KyselyRetention } from './results.js';
@@ -20,6 +22,7 @@ export interface OpenStore {
   readonly runs: RunStore;
   readonly results: ResultStore;
   readonly reports: ReportStore;
+  readonly benchmarks: BenchmarkStore;
   readonly audit: AuditLog;
   readonly spendings: SpendingStore;
   readonly retention: Retention;
@@ -40,6 +43,7 @@ export function kyselyStore(
     runs: new KyselyRunStore(db, guard, dialect),
     results: new KyselyResultStore(db, guard),
     reports: new KyselyReportStore(db, guard),
+    benchmarks: new KyselyBenchmarkStore(db, guard),
     audit: new KyselyAuditLog(db, guard),
     spendings: new KyselySpendingStore(db, guard),
     retention: new KyselyRetention(db, guard),

@@ -27,6 +27,7 @@ interface Entry {
   readonly key: string;
   readonly submitter: string;
   readonly alone: boolean;
+  readonly benchmark: { readonly id: string; readonly arm: string } | undefined;
   setup: string;
   run: Run;
   readonly events: RunEvent[];
@@ -41,7 +42,7 @@ export class MemoryRunStore extends RunStore {
   override async create(
     key: string,
     request: Run['request'],
-    { submitter = '', setup = '', alone = false }: Acceptance = {},
+    { submitter = '', setup = '', alone = false, benchmark }: Acceptance = {},
   ): Promise<{ run: Run; created: boolean }> {
     const held = [...this.entries.values()].find((entry) => entry.key === key);
     if (held !== undefined) {
@@ -52,7 +53,7 @@ export class MemoryRunStore extends RunStore {
     const at = new Date(now).toISOString();
     const id = this.ids.next(now);
     const run: Run = { id, status: 'queued', created_at: at, updated_at: at, request, result: null, failure: null };
-    const entry: Entry = { key, submitter, setup, alone, run: copy(run), events: [], owner: null };
+    const entry: Entry = { key, submitter, setup, alone, benchmark, run: copy(run), events: [], owner: null };
     this.entries.set(id, entry);
     this.journal(entry, STATUS_EVENT, { status: 'queued', failure: null });
     return copy({ run, created: true });
@@ -175,16 +176,18 @@ export class MemoryRunStore extends RunStore {
   }
 
   private summaries(): RunSummary[] {
-    return [...this.entries.values()].map(({ run: { request, result, ...state } }) => ({
+    return [...this.entries.values()].map(({ benchmark, run: { request, result, ...state } }) => ({
       ...state,
       ...briefOfRequest(request),
       ...briefOfResult(result),
+      benchmark: benchmark?.id ?? null,
+      arm: benchmark?.arm ?? null,
     }));
   }
 }
 
 function pageOf(all: readonly RunSummary[], limit: number, before: string | null, listing: RunListing): RunPage {
-  const { statuses, instance, search, order = 'created', descending = true } = listing;
+  const { statuses, instance, tag, search, order = 'created', descending = true } = listing;
   const has = (text: string | null): boolean => (text ?? '').toLowerCase().includes((search ?? '').toLowerCase());
   const key = (run: RunSummary): readonly [string | number, string] => [
     { created: '', instance: run.instance_id ?? '', k: run.k ?? -1, cost: run.cost_usd ?? -1 }[order],
@@ -192,6 +195,7 @@ function pageOf(all: readonly RunSummary[], limit: number, before: string | null
   ];
   const listed = all
     .filter(({ status }) => statuses?.includes(status) ?? true)
+    .filter(({ tags }) => tag === undefined || tags.includes(tag))
     .filter(({ instance_id }) => instance === undefined || instance_id === instance)
     .filter(({ id, instance_id, candidate_id }) => [id, instance_id, candidate_id].some(has))
     .sort((a, b) => (isBefore(key(a), key(b)) === descending ? 1 : -1));

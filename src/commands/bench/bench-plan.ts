@@ -3,9 +3,8 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { Budget } from '../../core/budget/budget.js';
+import { ArmBasics, armsOf, BenchBasics, Grading } from '../../benchmarks/plan.js';
 import { BadInputError } from '../../core/errors/errors.js';
-import { DataSetFilter } from '../../io/datasets/filter.js';
 import { readYaml } from '../../io/inputs/yaml.js';
 import { writeWhole } from '../../reports/write-run.js';
 
@@ -21,14 +20,7 @@ const Paths = z
 
 /** One way to solve the issues. */
 const Arm = z.strictObject({
-  name: z.string().regex(/^[\w-][\w.-]{0,63}$/, 'must be of letters, digits, ".", "_" and "-"'),
-  /** The agent's model, instead of BESTK_AGENT_MODEL. */
-  agent: z.string().min(1).optional(),
-  k: z.int().min(1).optional(),
-  k0: z.int().min(1).optional(),
-  seed: z.int().min(0).optional(),
-  /** Verifiers, as `--verifiers` names them. */
-  judges: z.array(z.string().min(1)).min(1).optional(),
+  ...ArmBasics,
   /** File of saved generated tests. */
   tests: z.string().min(1).optional(),
   /** A name, or a file (.yaml, .yml, .json). */
@@ -49,50 +41,21 @@ const Arm = z.strictObject({
 });
 export type Arm = z.infer<typeof Arm>;
 
-const Grading = z.strictObject({
+const FileGrading = Grading.extend({
   /** Of any data set; absent = the data set's own. */
   hidden_tests: z.string().min(1).optional(),
-  time_limit_s: z.number().min(1).max(86_400).default(300),
-  test_command: z.string().min(1).optional(),
   run_scripts: z.string().min(1).optional(),
 });
 
 /** `bench.yaml`: a data set, and the ways to solve it. */
 export const BenchPlan = z.strictObject({
-  title: z.string().min(1).max(200).optional(),
+  ...BenchBasics,
   /** `-` (standard input) is read once: such a benchmark is not resumed. */
   dataset: z.string().min(1),
   split: z.string().min(1).optional(),
-  /** Templates of images' names. */
-  image: z
-    .union([
-      z
-        .string()
-        .min(1)
-        .transform((template) => [template]),
-      z.array(z.string().min(1)),
-    ])
-    .default([]),
-  filter: DataSetFilter.default(DataSetFilter.parse({})),
-  /** The first is the user's own, the others are compared with it. */
-  arms: z
-    .array(Arm)
-    .min(1)
-    .refine((arms) => new Set(arms.map(({ name }) => name)).size === arms.length, 'two arms have the same name'),
-  /** What everything together, and what each issue of an arm, may take. */
-  budget: z
-    .strictObject({
-      tokens: z.int().positive().optional(),
-      usd: z.number().positive().optional(),
-      each: Budget.optional(),
-    })
-    .default({}),
-  /** Instances under way at once. */
-  concurrency: z.int().min(1).max(1024).default(4),
-  /** Nothing more is begun after so many failures. */
-  max_failures: z.int().min(1).optional(),
+  arms: armsOf(Arm),
   /** Whether and how to grade; absent = where hidden tests are there. */
-  grade: z.union([z.literal(false), Grading]).default(Grading.parse({})),
+  grade: z.union([z.literal(false), FileGrading]).default(FileGrading.parse({})),
 });
 export type BenchPlan = z.infer<typeof BenchPlan>;
 
@@ -137,9 +100,9 @@ function placed({ candidates, preset, ...arm }: Arm, at: (path: string) => strin
 }
 
 function placedGrading(
-  { hidden_tests, run_scripts, ...grading }: z.infer<typeof Grading>,
+  { hidden_tests, run_scripts, ...grading }: z.infer<typeof FileGrading>,
   at: (path: string) => string,
-): z.infer<typeof Grading> {
+): z.infer<typeof FileGrading> {
   return {
     ...grading,
     ...(hidden_tests === undefined ? {} : { hidden_tests: at(hidden_tests) }),

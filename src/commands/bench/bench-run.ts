@@ -1,9 +1,11 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { armOf, type Gradable, gradedIn, namedByArm } from '../../benchmarks/grade-arms.js';
+import { reasonToStop, type Tally } from '../../benchmarks/plan.js';
+import { armRequest, type SavedInput } from '../../benchmarks/requests.js';
 import { BadInputError, EXIT } from '../../core/errors/errors.js';
 import { contentKey } from '../../core/fingerprint.js';
 import type { Candidate } from '../../core/run/candidate.js';
-import type { RunRequest } from '../../core/run/run-request.js';
 import { visibleLine } from '../../core/visible.js';
 import type { GradeBook } from '../../grading/grade-candidates.js';
 import { hiddenTests, readAnswers, type SealedRows } from '../../grading/hidden-tests.js';
@@ -18,8 +20,8 @@ import { prepareFolder } from '../../reports/write-run.js';
 import { writeImport } from '../../reports/write-import.js';
 import { printProgress } from '../answer.js';
 import type { App, OpenApp } from '../app.js';
-import { type Gradable, gradeSet } from '../grade-set.js';
-import { givenTests, readRule, runRequest } from '../run-options.js';
+import { gradeSet } from '../grade-set.js';
+import { givenTests, readRule } from '../run-options.js';
 import { exitOfSet, runSet, type SetItem, type SetTold } from '../run-set.js';
 import { type Arm, armFolder, type BenchPlan, type BenchState, newState, readState, writeState } from './bench-plan.js';
 import { reportBench } from './bench-report.js';
@@ -95,7 +97,7 @@ async function runArm(bench: Bench, arm: Arm, openApp: OpenApp): Promise<SetTold
     throw error;
   });
   const command = `bench:${state.id}:${setup}`;
-  const stop = (told: SetTold): string | null => reasonToStop(plan, [...before, told]);
+  const stop = (told: SetTold): string | null => reasonToStop(plan, tallyOf([...before, told]));
   const labels = (): Promise<null> => Promise.resolve(null);
   return runSet(app, items, { command, out: folder, parallel: plan.concurrency, once: true, labels, stop });
 }
@@ -120,10 +122,26 @@ function settingsOf({ agent, settings }: Arm): Readonly<Record<string, string>> 
   return agent === undefined ? settings : { ...settings, BESTK_AGENT_MODEL: agent };
 }
 
-function ruleOf({ preset, combiner, calibration, min_confidence }: Arm): ReturnType<typeof readRule> {
+export function ruleOf({ preset, combiner, calibration, min_confidence }: Arm): ReturnType<typeof readRule> {
   const files = { ...(preset === undefined ? {} : { preset }), ...(combiner === undefined ? {} : { combiner }) };
   const fitted = calibration === undefined ? {} : { calibration };
   return readRule({ ...files, ...fitted, ...(min_confidence === undefined ? {} : { minConfidence: min_confidence }) });
+}
+
+/** What an arm has of each instance. @throws BadInputError for one without candidates in an arm of saved ones */
+export async function savedInputs(
+  arm: Arm,
+  ids: readonly string[],
+  folder: string,
+): Promise<(id: string) => Promise<SavedInput>> {
+  const saved = arm.candidates === undefined ? null : await imported(arm.candidates, join(folder, 'imported'));
+  const having = new Set(saved?.instances().map(({ instance_id }) => instance_id));
+  const tests = await givenTests(arm.tests, ids);
+  return async (id) => {
+    if (saved !== null && !having.has(id))
+      throw new BadInputError('has no candidate.', { file: arm.candidates?.join(', '), field: id });
+    return { candidates: saved === null ? null : await saved.candidates(id), tests: tests?.get(id) ?? null };
+  };
 }
 
 /** What is asked for each instance; one without candidates in an arm of saved ones is told, and skipped. */
@@ -133,23 +151,12 @@ async function itemsOf(
   instances: readonly DataSetInstance[],
   folder: string,
 ): Promise<readonly SetItem[]> {
-  const saved = arm.candidates === undefined ? null : await imported(arm.candidates, join(folder, 'imported'));
-  const tests = await givenTests(
-    arm.tests,
-    instances.map(({ issue }) => issue.instance_id),
-  );
-  const { k, k0, seed, judges: verifiers } = arm;
-  const common = { seed, verifiers, budget: plan.budget.each, ...(await ruleOf(arm)) };
+  const ids = instances.map(({ issue }) => issue.instance_id);
+  const inputOf = await savedInputs(arm, ids, folder);
+  const rule = await ruleOf(arm);
   return instances.map(({ issue }) => ({
     instance_id: issue.instance_id,
-    request: async (): Promise<RunRequest> => {
-      const asked = { ...common, issue, tests: tests?.get(issue.instance_id) ?? null };
-      if (saved === null) return runRequest({ ...asked, k, k0 });
-      if (!saved.instances().some(({ instance_id }) => instance_id === issue.instance_id)) {
-        throw new BadInputError('has no candidate.', { file: arm.candidates?.join(', '), field: issue.instance_id });
-      }
-      return runRequest({ ...asked, candidates: await saved.candidates(issue.instance_id) });
-    },
+    request: async () => armRequest(plan, arm, rule, { issue, ...(await inputOf(issue.instance_id)) }),
   }));
 }
 
@@ -158,18 +165,13 @@ async function imported(paths: readonly string[], folder: string): Promise<Impor
   return ImportedFolder.open(folder);
 }
 
-function reasonToStop({ budget, max_failures }: BenchPlan, told: readonly SetTold[]): string | null {
+function tallyOf(told: readonly SetTold[]): Tally {
   const sum = (value: (each: SetTold) => number): number => told.reduce((total, each) => total + value(each), 0);
-  const [failed, tokens, usd] = [
-    sum((each) => each.failed),
-    sum(({ spent }) => spent.tokens),
-    sum(({ spent }) => spent.usd),
-  ];
-  if (max_failures !== undefined && failed >= max_failures)
-    return `${failed} instances failed, and no more were to be begun then`;
-  if (budget.tokens !== undefined && tokens >= budget.tokens) return `the budget of ${budget.tokens} tokens is spent`;
-  if (budget.usd !== undefined && usd >= budget.usd) return `the budget of ${budget.usd} US dollars is spent`;
-  return null;
+  return {
+    failed: sum(({ failed }) => failed),
+    tokens: sum(({ spent }) => spent.tokens),
+    usd: sum(({ spent }) => spent.usd),
+  };
 }
 
 interface Ran {
@@ -190,14 +192,14 @@ async function gradeArms(plan: BenchPlan, out: string, { instances, told }: Ran,
   const book: GradeBook = {
     known: (key) => [...files.values()].map((each) => each.known(key)).find((grade) => grade !== null) ?? null,
     enter: async (grade) => {
-      const { arm, candidate_id } = ofArm(grade.candidate_id);
+      const { arm, candidate_id } = armOf(grade.candidate_id);
       await files.get(arm)?.enter({ ...grade, candidate_id });
     },
   };
   const gradable = await gradableOf(grade.run_scripts, out, { instances, told }, answers);
   const set = await graded(plan, gradable, book, openApp);
   for (const each of told) {
-    const own = set.map((one) => gradedIn(each.arm, one));
+    const own = set.map(({ instance_id, graded }) => ({ instance_id, graded: gradedIn(each.arm, graded) }));
     await files.get(each.arm)?.close(own);
     each.graded = own.reduce((sum, { graded }) => sum + graded.grades.length, 0);
     each.ungraded = own.reduce((sum, { graded }) => sum + graded.ungraded.length, 0);
@@ -213,21 +215,6 @@ async function graded(
   if (gradable.length === 0) return [];
   const { test_command: command = null, time_limit_s: timeLimitS = 300 } = grade === false ? {} : grade;
   return gradeSet(await openApp(), gradable, { parallel, command, timeLimitS, book });
-}
-
-/** Candidates of all arms are graded together, each patch once; an arm's name holds no slash. */
-function ofArm(id: string): { readonly arm: string; readonly candidate_id: string } {
-  const at = id.indexOf('/');
-  return { arm: id.slice(0, at), candidate_id: id.slice(at + 1) };
-}
-
-function gradedIn(arm: string, { instance_id, graded }: GradedInstance): GradedInstance {
-  const own = <T extends { readonly candidate_id: string }>(all: readonly T[]): readonly T[] =>
-    all.flatMap((each) => {
-      const of = ofArm(each.candidate_id);
-      return of.arm === arm ? [{ ...each, candidate_id: of.candidate_id }] : [];
-    });
-  return { instance_id, graded: { ...graded, grades: own(graded.grades), ungraded: own(graded.ungraded) } };
 }
 
 /** What tells the answers: the data set's own, or what a file says. */
@@ -246,8 +233,7 @@ async function gradableOf(
   const candidates = new Map<string, Candidate[]>();
   for (const { arm } of told) {
     for await (const { instance_id, candidates: own } of exportSource(armFolder(out, arm))) {
-      const named = own.map((each) => ({ ...each, candidate_id: `${arm}/${each.candidate_id}` }));
-      candidates.set(instance_id, [...(candidates.get(instance_id) ?? []), ...named]);
+      candidates.set(instance_id, [...(candidates.get(instance_id) ?? []), ...namedByArm(arm, own)]);
     }
   }
   const all = instances.map(async ({ issue }) => {

@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { Budget } from '../budget/budget.js';
+import { argument, identifier } from '../identifier.js';
 import { Candidate } from './candidate.js';
 import { Calibration, Combiner } from './fitted.js';
 import { GivenTest } from './generated-test.js';
 import { Issue } from './issue.js';
 import { Preset } from './preset.js';
+import { BadInputError } from '../errors/errors.js';
 import { isJudge, VerifierName } from './verifier.js';
 
 const MAX_CANDIDATES = 1_024;
@@ -46,8 +48,19 @@ export const GivenRule = z.strictObject({
 
 export type GivenRule = z.input<typeof GivenRule>;
 
+/** Another agent than the settings name; null = as they have it. */
+export const GivenAgent = z.strictObject({
+  model: optional(argument().max(256)),
+  temperature: optional(z.number().min(0).max(2)),
+});
+export type GivenAgent = z.infer<typeof GivenAgent>;
+
 const GivenRequest = z.strictObject({
   ...GivenRule.shape,
+  /** What people call the run, and what they find it by; nothing depends on them. */
+  name: optional(identifier(256)),
+  tags: optional(z.array(identifier(64)).max(32)),
+  agent: optional(GivenAgent),
   issue: Issue,
   /** How many trajectories to sample; with `candidates` only a check, since they say it themselves. Null = not said. */
   k: optional(z.int().min(1).max(MAX_CANDIDATES)),
@@ -79,6 +92,14 @@ export const RunRequest = GivenRequest.check(({ value, issues }) => {
   tests: tests === null ? null : tests.map((test) => ({ ...test, instance_id: request.issue.instance_id })),
 }));
 export type RunRequest = z.infer<typeof RunRequest>;
+
+/** @throws BadInputError naming the field */
+export function runRequest(asked: unknown): RunRequest {
+  const parsed = RunRequest.safeParse(asked);
+  if (parsed.success) return parsed.data;
+  const [problem] = parsed.error.issues;
+  throw new BadInputError(problem?.message ?? 'is not a valid request', { field: problem?.path.join('.') ?? '' });
+}
 
 /** A rule of one's own by its name and its stages. */
 export function ruleFields({

@@ -31,7 +31,7 @@ export const Usage = z.object({
 export type Usage = z.infer<typeof Usage>;
 
 /** Input and output together, of answers paid now or earlier. */
-export function tokensOf(models: readonly ModelUsage[]): number {
+export function tokensOf(models: readonly Pick<ModelUsage, 'input_tokens' | 'output_tokens'>[]): number {
   return models.reduce((sum, { input_tokens, output_tokens }) => sum + input_tokens + output_tokens, 0);
 }
 
@@ -123,6 +123,8 @@ export type RunAnswer = z.infer<typeof RunAnswer>;
 
 /** What lists of runs say of one run, without what can be megabytes. Null = not known (yet). */
 export const RunBrief = z.object({
+  name: z.string().nullable(),
+  tags: z.array(z.string()),
   instance_id: z.string().nullable(),
   k: z.int().nullable(),
   preset: z.string().nullable(),
@@ -131,11 +133,15 @@ export const RunBrief = z.object({
   basis: z.string().nullable(),
   deciding_stage: z.string().nullable(),
   confidence: z.number().nullable(),
+  /** Input and output, paid now or earlier. */
+  tokens: z.number().nullable(),
   cost_usd: z.number().nullable(),
 });
 export type RunBrief = z.infer<typeof RunBrief>;
 
 const Asked = z.object({
+  name: RunBrief.shape.name.catch(null),
+  tags: RunBrief.shape.tags.catch([]),
   issue: z.object({ instance_id: RunBrief.shape.instance_id.catch(null) }).catch({ instance_id: null }),
   k: RunBrief.shape.k.catch(null),
   preset: z
@@ -152,22 +158,31 @@ const Answered = z.object({
     deciding_stage: deciding_stage.catch(null),
     confidence: confidence.catch(null),
   }),
-  usage: z.object({ cost_usd: cost_usd.catch(null) }).catch({ cost_usd: null }),
+  usage: z
+    .object({
+      cost_usd: cost_usd.catch(null),
+      models: z.array(ModelUsage.pick({ input_tokens: true, output_tokens: true })).catch([]),
+    })
+    .transform(({ cost_usd: usd, models }) => ({ cost_usd: usd, tokens: tokensOf(models) }))
+    .catch({ cost_usd: null, tokens: 0 }),
 });
 
+type Asked = 'name' | 'tags' | 'instance_id' | 'k' | 'preset';
+
 /** Of a request as it was accepted. What is missing or of another shape is null: nothing here decides anything. */
-export function briefOfRequest(request: unknown): Pick<RunBrief, 'instance_id' | 'k' | 'preset'> {
+export function briefOfRequest(request: unknown): Pick<RunBrief, Asked> {
   const asked = Asked.safeParse(request);
-  if (!asked.success) return { instance_id: null, k: null, preset: null };
-  const { issue, k, preset } = asked.data;
-  return { instance_id: issue.instance_id, k, preset };
+  if (!asked.success) return { name: null, tags: [], instance_id: null, k: null, preset: null };
+  const { name, tags, issue, k, preset } = asked.data;
+  return { name, tags, instance_id: issue.instance_id, k, preset };
 }
 
 /** Of what a finished run answers, likewise. */
-export function briefOfResult(result: unknown): Omit<RunBrief, 'instance_id' | 'k' | 'preset'> {
+export function briefOfResult(result: unknown): Omit<RunBrief, Asked> {
   const answered = Answered.safeParse(result);
   if (!answered.success) {
-    return { candidate_id: null, basis: null, deciding_stage: null, confidence: null, cost_usd: null };
+    const nothing = { candidate_id: null, basis: null, deciding_stage: null, confidence: null };
+    return { ...nothing, tokens: null, cost_usd: null };
   }
   const { selection, usage } = answered.data;
   return { ...selection, ...usage };

@@ -13,6 +13,7 @@ import { noteRefusals, type RefusedRequest } from './refusals.js';
 const UPLOADS: Uploads = new Map([
   ['/v1/rescores', UPLOAD_TYPES],
   ['/v1/reports', REPORT_TYPES],
+  ['/v1/benchmarks', UPLOAD_TYPES],
 ]);
 
 /** Told of requests that were not let in. */

@@ -16,6 +16,9 @@ import { ReportMade } from '../../runs/report-maker.js';
 import { RescoreRun } from '../../runs/rescore-run.js';
 import { TakenIn } from '../../runs/rescore-intake.js';
 import { RunEvent, RunStatus, RunSummary } from '../../ports/run-store.js';
+import { BenchmarkSummary } from '../../ports/benchmark-store.js';
+import { BenchmarkAccepted, BenchmarkView } from '../../runs/benchmark-service.js';
+import { BenchmarkMoved, BenchmarkRunsView, BenchmarksView } from '../benchmarks/benchmarks.controller.js';
 import { AuditView } from '../ops/audit.controller.js';
 import { CellsView } from '../runs/step-views.js';
 import { EvidenceView, TestView } from '../runs/evidence-view.js';
@@ -88,6 +91,13 @@ const ANSWERS: Schemas = {
   RewardAnswer,
   VerifyAnswer,
   CompareAnswer,
+  BenchmarkAccepted,
+  BenchmarkMoved,
+  Benchmarks: BenchmarksView,
+  BenchmarkSummary,
+  Benchmark: BenchmarkView,
+  BenchmarkRuns: BenchmarkRunsView,
+  BenchmarkReport: z.looseObject({ kind: z.literal('bestk-bench-report'), schema: z.literal(1), title: z.string() }),
   Audit: AuditView,
   Problem,
   Health,

@@ -2,6 +2,7 @@ import { AuditQuery } from '../ops/audit.controller.js';
 import { ReadyQuery } from '../ops/health.controller.js';
 import { RescoreQuery, UPLOAD_TYPES } from '../runs/rescore.controller.js';
 import { json, JSON_TYPE, type Operation } from './operation.js';
+import { benchmarkOperations } from '../benchmarks/benchmark-operations.js';
 import { evidenceOperations } from '../runs/evidence-operations.js';
 import { rewardOperations } from '../rewards/reward-operations.js';
 import { reportOperations } from '../reports/report-operations.js';
@@ -80,6 +81,7 @@ export const operations: readonly Operation[] = [
   ...runOperations,
   ...evidenceOperations,
   ...reportOperations,
+  ...benchmarkOperations,
   rescores,
   ...rewardOperations,
   audit,

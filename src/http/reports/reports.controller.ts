@@ -10,7 +10,7 @@ import { RunId } from '../runs/run-params.js';
 
 const MAX_LIMIT = 100;
 /** The report's page holds its style and its drawings in itself, and nothing else. */
-const PAGE_POLICY =
+export const PAGE_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** Types under which runs and labels are sent in. */

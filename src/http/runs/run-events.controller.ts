@@ -52,7 +52,7 @@ export class RunEventsController {
 }
 
 /** @throws BadInputError for an id that no event of ours has */
-function seqOf(lastEventId = ''): number {
+export function seqOf(lastEventId = ''): number {
   if (!/^\d{0,15}$/.test(lastEventId)) throw new BadInputError('is not a number.', { field: 'Last-Event-ID' });
   return Number(lastEventId);
 }

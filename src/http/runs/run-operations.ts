@@ -2,6 +2,14 @@ import { z } from 'zod';
 import { PageQuery } from './run-page.js';
 import { IDEMPOTENT, json, JSON_TYPE, type Operation, UNKNOWN_RUN } from '../openapi/operation.js';
 
+/** Of the operations that follow something. */
+export const LAST_EVENT_ID: Operation['headers'] & object = {
+  'Last-Event-ID': {
+    description: '`seq` of the last event that is known; the stream goes on after it.',
+    schema: z.string().regex(/^\d{0,15}$/),
+  },
+};
+
 /** What can be asked of runs. */
 export const runOperations: readonly Operation[] = [
   {
@@ -44,12 +52,7 @@ export const runOperations: readonly Operation[] = [
     method: 'GET',
     path: '/v1/runs/{id}/events',
     summary: 'The journal of a run as server-sent events: what is there, then what is added, until the run has ended.',
-    headers: {
-      'Last-Event-ID': {
-        description: '`seq` of the last event that is known; the stream goes on after it.',
-        schema: z.string().regex(/^\d{0,15}$/),
-      },
-    },
+    headers: LAST_EVENT_ID,
     answers: {
       200: { description: 'Events; the data of each is a RunEvent.', type: 'text/event-stream', schema: 'RunEvent' },
       204: { description: 'The run has ended, and nothing comes after that event.' },

@@ -11,6 +11,7 @@ export const ListingQuery = z.strictObject({
     .pipe(z.array(RunStatus).min(1))
     .optional(),
   instance: z.string().min(1).max(512).optional(),
+  tag: z.string().min(1).max(64).optional(),
   /** Letters of the run's id, its instance or its selected candidate. */
   q: z.string().max(512).optional(),
   /** With a minus: largest first. */
@@ -18,10 +19,11 @@ export const ListingQuery = z.strictObject({
 });
 type ListingQuery = z.infer<typeof ListingQuery>;
 
-export function listingOf({ status, instance, q, sort }: ListingQuery): RunListing {
+export function listingOf({ status, instance, tag, q, sort }: ListingQuery): RunListing {
   return {
     statuses: status,
     instance,
+    tag,
     search: q,
     order: RunOrder.parse(sort.replace('-', '')),
     descending: sort.startsWith('-'),

@@ -6,7 +6,14 @@ import { columns, type Section } from '../sections/section.js';
 import { table } from '../selection-table.js';
 import { makeFolder, writeWhole } from '../write-run.js';
 import { visibleLine } from '../../core/visible.js';
-import { type ArmComparison, type ArmRuns, type ArmSummary, comparisonsOf, type Outcome, summaryOf } from './arms.js';
+import {
+  type ArmComparison,
+  type ArmOutcomes,
+  type ArmSummary,
+  comparisonsOf,
+  type Outcome,
+  summaryOf,
+} from './arms.js';
 import { csv, markdown } from './write-benchmark.js';
 
 /** A benchmark of several arms as `report.json` holds it. */
@@ -27,7 +34,7 @@ export interface ArmsReport {
 }
 
 /** From nothing but what the arms left: no clock, no chance. */
-export function armsReport(title: string, arms: readonly ArmRuns[], instances: readonly string[]): ArmsReport {
+export function armsReport(title: string, arms: readonly ArmOutcomes[], instances: readonly string[]): ArmsReport {
   return {
     kind: 'bestk-bench-report',
     schema: 1,
@@ -47,7 +54,7 @@ export function armsReport(title: string, arms: readonly ArmRuns[], instances: r
   };
 }
 
-function failuresOf({ name: arm, outcomes }: ArmRuns): ArmsReport['failures'] {
+function failuresOf({ name: arm, outcomes }: ArmOutcomes): ArmsReport['failures'] {
   const byCode = new Map<string, { issues: number; example: string }>();
   for (const { code, reason } of outcomes.values()) {
     if (code === null) continue;
@@ -63,11 +70,24 @@ function failuresOf({ name: arm, outcomes }: ArmRuns): ArmsReport['failures'] {
 export async function writeArmsReport(folder: string, report: ArmsReport): Promise<void> {
   await makeFolder(folder);
   await rm(join(folder, 'report.html'), { force: true });
-  const said = { title: report.title, sentences: armSentences(report), sections: sectionsOf(report) };
   await writeWhole(join(folder, 'report.json'), `${JSON.stringify(report, null, 2)}\n`);
-  await writeWhole(join(folder, 'issues.csv'), csv([ISSUE_COLUMNS, ...issueRows(report)]));
-  await writeWhole(join(folder, 'report.md'), markdown(said, []));
-  await writeWhole(join(folder, 'report.html'), page({ ...said, figures: [], plots: [] }));
+  await writeWhole(join(folder, 'issues.csv'), armsCsv(report));
+  await writeWhole(join(folder, 'report.md'), markdown(saidBy(report), []));
+  await writeWhole(join(folder, 'report.html'), armsPage(report));
+}
+
+function saidBy(report: ArmsReport) {
+  return { title: report.title, sentences: armSentences(report), sections: sectionsOf(report) };
+}
+
+/** The report as one HTML document. */
+export function armsPage(report: ArmsReport): string {
+  return page({ ...saidBy(report), figures: [], plots: [] });
+}
+
+/** A line for each issue and arm. */
+export function armsCsv(report: ArmsReport): string {
+  return csv([ISSUE_COLUMNS, ...issueRows(report)]);
 }
 
 /** The report for a terminal. */

@@ -36,11 +36,15 @@ export interface Outcome {
 }
 
 /** An arm as it stands. */
-export interface ArmRuns {
+export interface ArmOutcomes {
   readonly name: string;
+  readonly outcomes: ReadonlyMap<string, Outcome>;
+}
+
+/** An arm as a folder has it. */
+export interface ArmRuns extends ArmOutcomes {
   readonly runs: readonly ReportedRun[];
   readonly labels: LabelsByInstance;
-  readonly outcomes: ReadonlyMap<string, Outcome>;
 }
 
 const SkippedLine = z.object({ instance_id: z.string(), reason: z.string(), code: z.string() });
@@ -71,7 +75,8 @@ async function* skippedLines(file: string): AsyncGenerator<z.infer<typeof Skippe
   for await (const { value } of readRecords(file)) yield SkippedLine.parse(value);
 }
 
-const WAITING: Outcome = {
+/** Of an issue that nothing is known of. */
+export const WAITING: Outcome = {
   state: 'waiting',
   ...{ code: null, reason: null, candidate_id: null, right: null, confidence: null, stage: null, k: null },
   ...{
@@ -129,7 +134,7 @@ export interface ArmSummary {
   readonly usd: number | null;
 }
 
-export function summaryOf({ name, outcomes }: ArmRuns): ArmSummary {
+export function summaryOf({ name, outcomes }: ArmOutcomes): ArmSummary {
   const all = [...outcomes.values()];
   const of = (state: Outcome['state']): number => all.filter((each) => each.state === state).length;
   const sum = (value: (outcome: Outcome) => number): number => all.reduce((total, each) => total + value(each), 0);
@@ -167,7 +172,7 @@ export interface ArmComparison {
   readonly p_holm: number;
 }
 
-export function comparisonsOf([own, ...others]: readonly ArmRuns[]): readonly ArmComparison[] {
+export function comparisonsOf([own, ...others]: readonly ArmOutcomes[]): readonly ArmComparison[] {
   if (own === undefined) return [];
   const found = others.flatMap(({ name: arm, outcomes }) => {
     const pairs = [...own.outcomes].flatMap(([id, { right: a }]) => {

@@ -5,15 +5,19 @@ import { MemoryResultStore } from '../../fakes/memory-result-store.js';
 import { type LoggerService, Module } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { BestkClient } from '../../../examples/client/bestk-client.js';
-import { Jobs } from '../../../src/jobs/jobs.js';
+import { benchmarkHandler } from '../../../src/benchmarks/driver.js';
+import { StoredBenchmarkReports } from '../../../src/benchmarks/stored-reports.js';
+import { type JobHandler, Jobs } from '../../../src/jobs/jobs.js';
 import { PlainJobs } from '../../../src/jobs/plain-jobs.js';
 import { PrometheusMeter } from '../../../src/telemetry/prometheus-meter.js';
 import type { AuditedRequest } from '../../../src/http/ops/audit.js';
 import { httpControllers, telemetryProviders } from '../../../src/http/http-controllers.js';
 import { type HttpServer, type ServeOptions, startHttp } from '../../../src/http/serve.js';
 import { StoredRunReports } from '../../../src/app/threads/stored-run-reports.js';
+import { UploadedBenchmarks } from '../../../src/app/threads/uploaded-benchmarks.js';
 import { takeUpload, UploadedRuns } from '../../../src/app/threads/uploaded-runs.js';
 import { type JudgePrompt, JudgePrompts } from '../../../src/runs/run-dependencies.js';
+import { BenchmarkIntake, BenchmarkReports, BenchmarkService } from '../../../src/runs/benchmark-service.js';
 import { ReportMaker } from '../../../src/runs/report-maker.js';
 import { RescoreIntake } from '../../../src/runs/rescore-intake.js';
 import { RunDependenciesFactory } from '../../../src/runs/run-dependencies.js';
@@ -27,6 +31,7 @@ import { BOUNDLESS, type HostResources } from '../../../src/ports/host-resources
 import { Exposition, Meter } from '../../../src/ports/meter.js';
 import { ModelProbe } from '../../../src/ports/llm-client.js';
 import { AuditLog } from '../../../src/ports/audit-log.js';
+import { type Benchmark, BenchmarkStore } from '../../../src/ports/benchmark-store.js';
 import { ReportStore } from '../../../src/ports/report-store.js';
 import { RunStore } from '../../../src/ports/run-store.js';
 import { Sandbox } from '../../../src/ports/sandbox.js';
@@ -48,9 +53,12 @@ export interface TestServer extends HttpServer {
 export class NoRunDependencies extends RunDependenciesFactory {
   readonly defaults = ['ef', 'eb'] as const;
   readonly verifierModel = 'judge';
-  readonly agent = null;
   readonly testModel = null;
   readonly prices = {};
+  readonly agent = null;
+  agentOf(): null {
+    return null;
+  }
   setup(): Promise<string> {
     return Promise.resolve('none');
   }
@@ -59,6 +67,52 @@ export class NoRunDependencies extends RunDependenciesFactory {
   }
   complete(): never {
     throw new Error('No model is asked here.');
+  }
+}
+
+/** A store without the means for benchmarks, for servers that are asked for none. */
+class NoBenchmarks extends BenchmarkStore {
+  create(): never {
+    throw new Error('No benchmark is made here.');
+  }
+  begin(): never {
+    throw new Error('No benchmark is made here.');
+  }
+  get(): Promise<Benchmark | null> {
+    return Promise.resolve(null);
+  }
+  sealed(): Promise<null> {
+    return Promise.resolve(null);
+  }
+  list(): ReturnType<BenchmarkStore['list']> {
+    return Promise.resolve({ benchmarks: [], next: null });
+  }
+  change(): Promise<boolean> {
+    return Promise.resolve(false);
+  }
+  running(): Promise<[]> {
+    return Promise.resolve([]);
+  }
+  runs(): Promise<[]> {
+    return Promise.resolve([]);
+  }
+  counts(): Promise<[]> {
+    return Promise.resolve([]);
+  }
+  endings(): Promise<[]> {
+    return Promise.resolve([]);
+  }
+  efforts(): ReturnType<BenchmarkStore['efforts']> {
+    return Promise.resolve(new Map());
+  }
+  async hand(): Promise<void> {
+    return;
+  }
+  async grade(): Promise<void> {
+    return;
+  }
+  async delete(): Promise<void> {
+    return;
   }
 }
 
@@ -95,6 +149,8 @@ type TestServerOptions = Partial<Omit<ServeOptions, 'apiKeys'>> & {
   readonly models?: ModelProbe;
   readonly auditLog?: AuditLog;
   readonly reports?: ReportStore;
+  /** Of the same store as the runs; absent = there are none. */
+  readonly benchmarks?: BenchmarkStore;
   readonly room?: HostResources;
   /** Whether it takes up runs that nobody works on. */
   readonly recovers?: boolean;
@@ -110,12 +166,14 @@ export async function serveRuns(
     models,
     auditLog,
     reports,
+    benchmarks = new NoBenchmarks(),
     room = BOUNDLESS,
     recovers = false,
     ...options
   }: TestServerOptions = {},
 ): Promise<TestServer> {
   const logged: string[] = [];
+  const containers = sandbox ?? new FakeSandbox(() => exited(0));
   const note = (message: unknown): void => void logged.push(String(message));
   const logger: LoggerService = { log: () => undefined, warn: note, error: note };
   let router: Router = { stack: [] };
@@ -138,10 +196,12 @@ export async function serveRuns(
         useFactory: (jobs: Jobs, settings: RunSettings) => {
           const worker = new RunWorker({ store, executor, settings, owner: 'test/1', isAlive: () => true });
           const handler = { ...runHandler(worker, executor, settings), atOnce: 4, atOnceOfLine: 2 };
-          const recovery = new RunRecovery({ store, executor, jobs, settings });
+          const recovery = new RunRecovery({ store, executor, jobs, settings, benchmarks });
+          const results = new MemoryResultStore();
+          const driver = benchmarkHandler({ benchmarks, runs: store, results, sandbox: containers, jobs });
           return {
             async onApplicationBootstrap() {
-              await jobs.start([handler]);
+              await jobs.start([handler, driver] as readonly JobHandler[]);
               if (recovers) await recovery.start();
             },
             async onApplicationShutdown() {
@@ -156,7 +216,7 @@ export async function serveRuns(
       ...telemetryProviders,
       { provide: Meter, useFactory: () => new PrometheusMeter('0.0.0-test', false) },
       { provide: Exposition, useExisting: Meter },
-      { provide: Sandbox, useValue: sandbox ?? new FakeSandbox(() => exited(0)) },
+      { provide: Sandbox, useValue: containers },
       { provide: ModelProbe, useValue: models ?? new AnsweringModels() },
       {
         provide: RescoreIntake,
@@ -171,6 +231,15 @@ export async function serveRuns(
         useFactory: (runs: RunService) => new PlainRunIntake((...run) => runs.submit(...run), store),
         inject: [RunService],
       },
+      { provide: BenchmarkStore, useValue: benchmarks },
+      BenchmarkService,
+      {
+        provide: BenchmarkIntake,
+        useFactory: (runs: RunService, service: BenchmarkService) =>
+          new UploadedBenchmarks({ runs, service, store: benchmarks, room }),
+        inject: [RunService, BenchmarkService],
+      },
+      { provide: BenchmarkReports, useFactory: () => new StoredBenchmarkReports(benchmarks) },
       { provide: JudgePrompts, useClass: PlainPrompts },
       { provide: ReportStore, useValue: reports ?? new MemoryReportStore() },
       { provide: AuditLog, useValue: auditLog ?? new MemoryAuditLog() },

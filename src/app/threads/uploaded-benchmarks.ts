@@ -1,0 +1,285 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createWriteStream, type WriteStream } from 'node:fs';
+import { join } from 'node:path';
+import { finished } from 'node:stream/promises';
+import { z } from 'zod';
+import { type BenchmarkPlan, readSentBench, type SentArm, type SentBench } from '../../benchmarks/plan.js';
+import { armRequest, type SavedInput } from '../../benchmarks/requests.js';
+import { BadInputError } from '../../core/errors/errors.js';
+import { type DataSetInstance, readDataSet } from '../../io/datasets/data-set.js';
+import { filtered } from '../../io/datasets/filter.js';
+import { imageTemplates } from '../../io/datasets/images.js';
+import { readAllTests } from '../../io/inputs/candidates.js';
+import { rawLines } from '../../io/records/raw-lines.js';
+import { ImportedFolder } from '../../io/saved-runs/imported-folder.js';
+import { unpacked } from '../../io/saved-runs/saved-files.js';
+import { SavedLine } from '../../io/saved-runs/saved-line.js';
+import { UPLOAD_BOUNDS } from '../../io/saved-runs/saved-run.js';
+import type { HostResources } from '../../ports/host-resources.js';
+import { writeImport } from '../../reports/write-import.js';
+import type { BenchmarkStore } from '../../ports/benchmark-store.js';
+import { BenchmarkIntake, type BenchmarkAccepted, type BenchmarkWish } from '../../runs/benchmark-service.js';
+import type { BenchmarkService } from '../../runs/benchmark-service.js';
+import type { RunService } from '../../runs/run-service.js';
+import { withUpload } from './upload-folder.js';
+
+const MOST_RUNS = 100_000;
+const MOST_SEALED = 256 * 1024 ** 2;
+const NAMED = 20;
+const LONGEST_REASON = 1_000;
+const BODY = { field: 'body' };
+
+/** A line that belongs to arms: a candidate in any form that import reads, or a saved test. */
+const ArmLine = z.union([
+  z.strictObject({ arms: z.array(z.string()).min(1), candidate: z.record(z.string(), z.unknown()) }),
+  z.strictObject({ arms: z.array(z.string()).min(1), test: z.record(z.string(), z.unknown()) }),
+]);
+
+/** Everything of an upload, as files of a folder. */
+interface Sorted {
+  readonly bench: SentBench;
+  readonly hash: string;
+  /** Rows of the data set. */
+  readonly rows: string;
+  readonly candidates: ReadonlyMap<string, string>;
+  readonly tests: ReadonlyMap<string, string>;
+}
+
+interface Enlisted {
+  readonly id: string;
+  readonly bench: SentBench;
+  readonly instances: readonly DataSetInstance[];
+  readonly submitter: string;
+}
+
+export interface BenchmarkIntakeTools {
+  readonly runs: RunService;
+  readonly store: BenchmarkStore;
+  readonly service: BenchmarkService;
+  readonly room: HostResources;
+}
+
+/** Benchmarks that are sent in: their runs are made at once, and wait until their turn has come. */
+export class UploadedBenchmarks extends BenchmarkIntake {
+  constructor(private readonly tools: BenchmarkIntakeTools) {
+    super();
+  }
+
+  override async take(
+    upload: AsyncIterable<Uint8Array>,
+    wish: BenchmarkWish,
+    left: AbortSignal,
+  ): Promise<BenchmarkAccepted> {
+    const name = wish.gzip ? 'upload.jsonl.gz' : 'upload.jsonl';
+    const received = { upload, name, largest: UPLOAD_BOUNDS.total, room: this.tools.room };
+    return withUpload(received, left, async (file, folder, stop) =>
+      this.begin(await sortUpload(file, folder), wish, folder, stop),
+    );
+  }
+
+  private async begin(
+    sorted: Sorted,
+    { key, submitter }: BenchmarkWish,
+    folder: string,
+    left: AbortSignal,
+  ): Promise<BenchmarkAccepted> {
+    const { store, service } = this.tools;
+    const { bench, hash } = sorted;
+    const { instances, rejected } = await readRows(sorted);
+    const inputs = await this.inputsOf(sorted, instances, folder, left);
+    const { id, status } = await store.create(key, { title: bench.title ?? 'Benchmark', hash, submitter });
+    if (status === 'accepting') {
+      const skipped = await this.enlist({ id, bench, instances, submitter }, inputs, left);
+      if (skipped.length === instances.length * bench.arms.length) {
+        await store.delete(id);
+        throw new BadInputError(`holds nothing that can be done: ${skipped[0]?.reason ?? ''}`, BODY);
+      }
+      const ids = instances.map(({ issue }) => issue.instance_id);
+      await store.begin(id, { ...bench, instances: ids, skipped }, sealedOf(instances));
+      await service.resume(id);
+    }
+    const { issues, arms, ...view } = await service.get(id);
+    const skipped = arms.reduce((sum, arm) => sum + arm.skipped, 0);
+    return { id, status: view.status, issues, runs: issues * arms.length - skipped, skipped, rejected };
+  }
+
+  /** Makes the runs, issue by issue. @returns what nothing could be asked of */
+  private async enlist(
+    { id, bench, instances, submitter }: Enlisted,
+    inputs: (arm: SentArm, instance: string) => Promise<SavedInput>,
+    left: AbortSignal,
+  ): Promise<BenchmarkPlan['skipped']> {
+    const skipped: BenchmarkPlan['skipped'] = [];
+    const pairs = instances.flatMap(({ issue }) => bench.arms.map((arm) => ({ issue, arm })));
+    for (const { issue, arm } of pairs) {
+      left.throwIfAborted();
+      const { instance_id } = issue;
+      try {
+        const request = armRequest(bench, arm, ruleOf(arm), { issue, ...(await inputs(arm, instance_id)) });
+        const benchmark = { id, arm: arm.name };
+        const key = `benchmark ${id} ${arm.name} ${instance_id}`;
+        await this.tools.runs.enlist(key, z.json().parse(request), { submitter, benchmark });
+      } catch (error) {
+        if (!(error instanceof BadInputError)) throw error;
+        skipped.push({ arm: arm.name, instance_id, reason: error.message.slice(0, LONGEST_REASON) });
+      }
+    }
+    return skipped;
+  }
+
+  /** What arms have of an instance. */
+  private async inputsOf(
+    { bench, candidates, tests }: Sorted,
+    instances: readonly DataSetInstance[],
+    folder: string,
+    left: AbortSignal,
+  ): Promise<(arm: SentArm, instance: string) => Promise<SavedInput>> {
+    const ids = instances.map(({ issue }) => issue.instance_id);
+    if (ids.length * bench.arms.length > MOST_RUNS)
+      throw new BadInputError(`comes to more than ${MOST_RUNS} runs; send it in parts.`, BODY);
+    const imported = new Map<string, ImportedFolder>();
+    for (const [index, [of, file]] of [...candidates].entries()) {
+      const into = join(folder, `imported-${index}`);
+      left.throwIfAborted();
+      await writeImport([file], into, UPLOAD_BOUNDS);
+      imported.set(of, await ImportedFolder.open(into));
+    }
+    const saved = new Map<string, Awaited<ReturnType<typeof readAllTests>>>();
+    for (const [of, file] of tests) saved.set(of, await readAllTests(file, ids));
+    const inFiles = <T>(files: ReadonlyMap<string, T>, arm: string): T[] =>
+      [...files].filter(([of]) => (JSON.parse(of) as string[]).includes(arm)).map(([, file]) => file);
+    return async (arm, id) => {
+      const own: SavedInput['candidates'][] = [];
+      for (const from of inFiles(imported, arm.name))
+        if (from.instances().some(({ instance_id }) => instance_id === id)) own.push(await from.candidates(id));
+      if (arm.candidates && own.length === 0) throw new BadInputError('has no candidate.', { field: id });
+      const written = inFiles(saved, arm.name).flatMap((each) => each.get(id) ?? []);
+      return {
+        candidates: arm.candidates ? own.flatMap((each) => each ?? []) : null,
+        tests: written.length === 0 ? null : written,
+      };
+    };
+  }
+}
+
+function ruleOf({ preset, stages, combiner, calibration, min_confidence }: SentArm) {
+  return { preset, stages, combiner, calibration, min_confidence };
+}
+
+async function readRows({ bench, rows }: Sorted) {
+  const rejected: BenchmarkAccepted['rejected'] = { count: 0, first: [] };
+  const all: DataSetInstance[] = [];
+  for await (const read of readDataSet(rows, { images: imageTemplates(bench.image) })) {
+    if ('problem' in read) {
+      rejected.count += 1;
+      // The file is ours; what was sent in has one line before the rows.
+      const said = read.problem.message.replace(rows, 'row').slice(0, LONGEST_REASON);
+      if (rejected.first.length < NAMED) rejected.first.push(said);
+    } else all.push(read);
+  }
+  const instances = filtered(all, bench.filter);
+  if (instances.length > 0) return { instances, rejected };
+  throw new BadInputError(`holds no instance that is asked for. ${rejected.first[0] ?? ''}`, BODY);
+}
+
+function sealedOf(instances: readonly DataSetInstance[]): Record<string, unknown> {
+  const sealed = Object.fromEntries(instances.map(({ issue, sealed: own }) => [issue.instance_id, own.open()]));
+  if (JSON.stringify(sealed).length <= MOST_SEALED) return sealed;
+  throw new BadInputError('holds more than 256 MiB of hidden tests; send it in parts.', BODY);
+}
+
+/** Sorts the lines of an upload into files. @throws BadInputError naming the line */
+async function sortUpload(upload: string, folder: string): Promise<Sorted> {
+  const hash = createHash('sha256');
+  const files = new Map<string, Part>();
+  const write = async (name: string, text: string): Promise<void> => {
+    const part = files.get(name) ?? new Part(join(folder, `part-${files.size}.jsonl`));
+    files.set(name, part);
+    await part.write(`${text}\n`);
+  };
+  let bench: SentBench | null = null;
+  for await (const { text, value, line } of linesOf(upload)) {
+    hash.update(text).update('\n');
+    if (bench === null) bench = readSentBench(value);
+    else await write(...placeOf(bench, { text, value, line }));
+  }
+  for (const part of files.values()) await part.close();
+  const rows = files.get(ROWS)?.path;
+  if (bench === null || rows === undefined)
+    throw new BadInputError('holds no row: send the bench file in one line, then the rows.', BODY);
+  const of = (kind: string): Map<string, string> => {
+    const own = [...files].filter(([name]) => name.startsWith(`${kind} `));
+    return new Map(own.map(([name, { path }]) => [name.slice(kind.length + 1), path]));
+  };
+  return { bench, hash: hash.digest('hex'), rows, candidates: of('candidate'), tests: of('test') };
+}
+
+const ROWS = 'rows';
+
+interface UploadLine {
+  readonly text: string;
+  readonly value: unknown;
+  readonly line: number;
+}
+
+async function* linesOf(file: string): AsyncGenerator<UploadLine> {
+  for await (const raw of rawLines(readable(file), UPLOAD_BOUNDS.line)) {
+    const saved = new SavedLine(raw, UPLOAD_BOUNDS);
+    if (saved.isBlank) continue;
+    const read = saved.read();
+    if ('problem' in read) throw new BadInputError(`${read.problem}.`, { ...BODY, line: raw.line });
+    yield { text: saved.text ?? '', value: read.value, line: raw.line };
+  }
+}
+
+async function* readable(file: string): AsyncGenerator<Uint8Array> {
+  try {
+    yield* unpacked(file, UPLOAD_BOUNDS.total);
+  } catch (error) {
+    throw new BadInputError(`cannot be unpacked: ${(error as Error).message}`, BODY);
+  }
+}
+
+/** To which file a line goes, and what of it. */
+function placeOf(bench: SentBench, { text, value, line: at }: UploadLine): [string, string] {
+  const line = ArmLine.safeParse(value);
+  if (!line.success) return [ROWS, text];
+  requireArms(bench, line.data, at);
+  const of = JSON.stringify([...line.data.arms].sort());
+  return 'test' in line.data
+    ? [`test ${of}`, JSON.stringify(line.data.test)]
+    : [`candidate ${of}`, JSON.stringify(line.data.candidate)];
+}
+
+function requireArms({ arms }: SentBench, line: z.infer<typeof ArmLine>, at: number): void {
+  for (const name of line.arms) {
+    const arm = arms.find((each) => each.name === name);
+    const place = { ...BODY, line: at };
+    if (arm === undefined) throw new BadInputError(`names the arm "${name}", which the bench file does not.`, place);
+    if ('candidate' in line && !arm.candidates)
+      throw new BadInputError(
+        `is a candidate of the arm "${name}", which samples its own.`,
+        place,
+        'Say `candidates: true` in the arm.',
+      );
+  }
+}
+
+/** A file that grows by lines. */
+class Part {
+  private readonly stream: WriteStream;
+
+  constructor(readonly path: string) {
+    this.stream = createWriteStream(path);
+  }
+
+  async write(text: string): Promise<void> {
+    if (!this.stream.write(text)) await once(this.stream, 'drain');
+  }
+
+  async close(): Promise<void> {
+    this.stream.end();
+    await finished(this.stream);
+  }
+}

@@ -1,0 +1,118 @@
+import { z } from 'zod';
+import { Budget } from '../core/budget/budget.js';
+import { BadInputError } from '../core/errors/errors.js';
+import { identifier } from '../core/identifier.js';
+import { GivenRule } from '../core/run/run-request.js';
+import { DataSetFilter } from '../io/datasets/filter.js';
+
+/** One way to solve the issues, whatever its files are called. */
+export const ArmBasics = {
+  name: z.string().regex(/^[\w-][\w.-]{0,63}$/, 'must be of letters, digits, ".", "_" and "-"'),
+  /** The agent's model, instead of BESTK_AGENT_MODEL. */
+  agent: z.string().min(1).max(256).optional(),
+  /** Of the agent. */
+  temperature: z.number().min(0).max(2).optional(),
+  k: z.int().min(1).optional(),
+  k0: z.int().min(1).optional(),
+  seed: z.int().min(0).optional(),
+  /** Verifiers, as `--verifiers` names them. */
+  judges: z.array(z.string().min(1)).min(1).optional(),
+};
+
+/** The first is the user's own, the others are compared with it. */
+export function armsOf<Arm extends z.ZodType<{ readonly name: string }>>(arm: Arm) {
+  return z
+    .array(arm)
+    .min(1)
+    .max(64)
+    .refine((arms) => new Set(arms.map(({ name }) => name)).size === arms.length, 'two arms have the same name');
+}
+
+export const Grading = z.strictObject({
+  time_limit_s: z.number().min(1).max(86_400).default(300),
+  test_command: z.string().min(1).optional(),
+});
+
+/** A template, or several. */
+export const Images = z
+  .union([
+    z
+      .string()
+      .min(1)
+      .transform((template) => [template]),
+    z.array(z.string().min(1)),
+  ])
+  .default([]);
+
+/** What a bench file says, wherever it is done. */
+export const BenchBasics = {
+  title: identifier(200).optional(),
+  /** Templates of images' names. */
+  image: Images,
+  filter: DataSetFilter.default(DataSetFilter.parse({})),
+  /** What everything together, and what each issue of an arm, may take. */
+  budget: z
+    .strictObject({
+      tokens: z.int().positive().optional(),
+      usd: z.number().positive().optional(),
+      each: Budget.optional(),
+    })
+    .default({}),
+  /** Instances under way at once. */
+  concurrency: z.int().min(1).max(1024).default(4),
+  /** Nothing more is begun after so many failures. */
+  max_failures: z.int().min(1).optional(),
+};
+
+/** An arm as a service is sent it: what the command line reads from files stands in it, or in lines of its own. */
+export const SentArm = z.strictObject({
+  ...ArmBasics,
+  ...GivenRule.shape,
+  /** Its candidates are sent in, instead of sampled. */
+  candidates: z.boolean().default(false),
+});
+export type SentArm = z.infer<typeof SentArm>;
+
+/** The first line that a service is sent: a bench file as JSON. */
+export const SentBench = z.strictObject({
+  ...BenchBasics,
+  arms: armsOf(SentArm),
+  grade: z.union([z.literal(false), Grading]).default(Grading.parse({})),
+});
+export type SentBench = z.infer<typeof SentBench>;
+
+/** What is stored of a benchmark: the bench file, and what it came to. */
+export const BenchmarkPlan = SentBench.extend({
+  instances: z.array(z.string()),
+  /** Arms' instances that nothing could be asked of. */
+  skipped: z.array(z.object({ arm: z.string(), instance_id: z.string(), reason: z.string() })),
+});
+export type BenchmarkPlan = z.infer<typeof BenchmarkPlan>;
+
+/** What arms came to so far. */
+export interface Tally {
+  readonly failed: number;
+  readonly tokens: number;
+  readonly usd: number;
+}
+
+/** @returns why no further instance is begun; null = go on */
+export function reasonToStop(
+  { budget, max_failures }: Pick<SentBench, 'budget' | 'max_failures'>,
+  { failed, tokens, usd }: Tally,
+): string | null {
+  if (max_failures !== undefined && failed >= max_failures)
+    return `${failed} instances failed, and no more were to be begun then`;
+  if (budget.tokens !== undefined && tokens >= budget.tokens) return `the budget of ${budget.tokens} tokens is spent`;
+  if (budget.usd !== undefined && usd >= budget.usd) return `the budget of ${budget.usd} US dollars is spent`;
+  return null;
+}
+
+/** @throws BadInputError naming the field */
+export function readSentBench(value: unknown): SentBench {
+  const parsed = SentBench.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [problem] = parsed.error.issues;
+  const field = problem?.path.join('.') ?? '';
+  throw new BadInputError(problem?.message ?? 'is wrong', { field }, 'docs/bench.md tells what a bench file holds.');
+}

@@ -1,0 +1,35 @@
+/** Seconds until the rest is done: most likely, and within which it is in about four of five cases. */
+export interface Eta {
+  readonly low: number;
+  readonly likely: number;
+  readonly high: number;
+}
+
+const FEWEST_GAPS = 3;
+/** Of a normal distribution: four fifths lie within as many deviations. */
+const FOUR_FIFTHS = 1.28;
+
+/**
+ * From the pace of the last endings. Pauses between them tell how even the pace is, and with it how sure the answer.
+ * @param endings when things ended, in ms, any order
+ * @param rest how many are still to end
+ * @returns null before there is a pace
+ */
+export function etaOf(endings: readonly number[], rest: number, now: number): Eta | null {
+  const times = [...endings].sort((a, b) => a - b);
+  const gaps = times.slice(1).map((time, index) => (time - (times[index] ?? time)) / 1000);
+  if (gaps.length < FEWEST_GAPS || rest === 0) return null;
+  const mean = gaps.reduce((sum, gap) => sum + gap, 0) / gaps.length;
+  const variance = gaps.reduce((sum, gap) => sum + (gap - mean) ** 2, 0) / (gaps.length - 1);
+  const since = Math.min(mean, (now - (times.at(-1) ?? now)) / 1000);
+  const likely = Math.max(0, rest * mean - since);
+  const spread = mean === 0 ? 0 : (Math.sqrt(variance) / mean) * Math.sqrt(1 / gaps.length + 1 / rest) * FOUR_FIFTHS;
+  return { low: likely * Math.exp(-spread), likely, high: likely * Math.exp(spread) };
+}
+
+/** `about 12 min (9 to 16)` left. */
+export function etaText({ low, likely, high }: Eta): string {
+  const [size, unit] = likely < 120 ? [1, 's'] : likely < 7200 ? [60, 'min'] : [3600, 'h'];
+  const of = (seconds: number): string => (seconds / size).toFixed(size === 3600 ? 1 : 0);
+  return `about ${of(likely)} ${unit} left (${of(low)} to ${of(high)})`;
+}

@@ -1,0 +1,249 @@
+import { type Kysely, sql } from 'kysely';
+import { BadInputError } from '../core/errors/errors.js';
+import { RunIdSource } from '../core/identifier.js';
+import { RunAnswer } from '../core/run/run-result.js';
+import {
+  type Benchmark,
+  type BenchmarkCount,
+  type BenchmarkPage,
+  BenchmarkRun,
+  type BenchmarkRunListing,
+  BenchmarkStatus,
+  BenchmarkStore,
+  type BenchmarkSummary,
+  type NewBenchmark,
+  type RunEffort,
+  type RunGrades,
+} from '../ports/benchmark-store.js';
+import { hasEnded, RunStatus } from '../ports/run-store.js';
+import { keyText } from './run-rows.js';
+import type { BenchmarksTable, Database, GradesTable, RunsTable } from './schema.js';
+import type { StoreGuard } from './store-guard.js';
+
+const SUMMARY = ['id', 'title', 'status', 'note', 'created_at', 'updated_at'] as const;
+
+/** Benchmarks as rows, in any database Kysely speaks to. */
+export class KyselyBenchmarkStore extends BenchmarkStore {
+  private readonly ids = new RunIdSource('bench_');
+
+  constructor(
+    private readonly db: Kysely<Database>,
+    private readonly guard: StoreGuard,
+  ) {
+    super();
+  }
+
+  override async create(key: string, { title, hash, submitter }: NewBenchmark): Promise<Benchmark> {
+    const now = Date.now();
+    const times = { created_at: now, updated_at: now };
+    const made = { key: keyText(key), request_hash: hash, title: keyText(title), submitter: keyText(submitter) };
+    const row = { id: this.ids.next(now), ...made, ...times, status: 'accepting', note: null, plan: '', sealed: '' };
+    const insert = this.db
+      .insertInto('benchmarks')
+      .values(row)
+      .onConflict((conflict) => conflict.column('key').doNothing());
+    await this.guard.run(() => insert.execute());
+    const query = this.db.selectFrom('benchmarks').selectAll().where('key', '=', row.key);
+    const held = await this.guard.run(() => query.executeTakeFirst());
+    if (held === undefined) return this.create(key, { title, hash, submitter });
+    if (held.request_hash === hash) return benchmarkOf(held);
+    throw new BadInputError('this key was used for another benchmark', {}, 'Use a new key for a new benchmark.');
+  }
+
+  override async begin(id: string, plan: unknown, sealed: unknown): Promise<void> {
+    const begun = { plan: JSON.stringify(plan), sealed: JSON.stringify(sealed), status: 'running' };
+    const update = this.db
+      .updateTable('benchmarks')
+      .set({ ...begun, updated_at: Date.now() })
+      .where('id', '=', keyText(id))
+      .where('status', '=', 'accepting');
+    await this.guard.run(() => update.execute());
+  }
+
+  override async get(id: string): Promise<Benchmark | null> {
+    const query = this.db
+      .selectFrom('benchmarks')
+      .select([...SUMMARY, 'plan', 'submitter'])
+      .where('id', '=', keyText(id));
+    const row = await this.guard.run(() => query.executeTakeFirst());
+    return row === undefined ? null : benchmarkOf(row);
+  }
+
+  override async sealed(id: string): Promise<unknown> {
+    const query = this.db.selectFrom('benchmarks').select('sealed').where('id', '=', keyText(id));
+    const row = await this.guard.run(() => query.executeTakeFirst());
+    return JSON.parse(row?.sealed ?? 'null') as unknown;
+  }
+
+  override async list(limit: number, before: string | null): Promise<BenchmarkPage> {
+    let query = this.db.selectFrom('benchmarks').select(SUMMARY);
+    if (before !== null) query = query.where('id', '<', keyText(before));
+    const rows = await this.guard.run(() =>
+      query
+        .orderBy('id', 'desc')
+        .limit(limit + 1)
+        .execute(),
+    );
+    const page = rows.slice(0, limit);
+    return { benchmarks: page.map(summaryOf), next: rows.length > limit ? (page.at(-1)?.id ?? null) : null };
+  }
+
+  override async change(
+    id: string,
+    { status, note }: Pick<BenchmarkSummary, 'status' | 'note'>,
+    from: readonly BenchmarkStatus[],
+  ): Promise<boolean> {
+    const update = this.db
+      .updateTable('benchmarks')
+      .set({ status, note: note === null ? null : keyText(note), updated_at: Date.now() })
+      .where('id', '=', keyText(id))
+      .where('status', 'in', from);
+    return (await this.guard.run(() => update.executeTakeFirst())).numUpdatedRows > 0n;
+  }
+
+  override running(): Promise<readonly { readonly id: string; readonly submitter: string }[]> {
+    const query = this.db.selectFrom('benchmarks').select(['id', 'submitter']).where('status', '=', 'running');
+    return this.guard.run(() => query.orderBy('id', 'asc').execute());
+  }
+
+  override async runs(
+    id: string,
+    { arm, statuses, after, limit }: BenchmarkRunListing = {},
+  ): Promise<readonly BenchmarkRun[]> {
+    let query = this.graded(id).select([
+      ...['id', 'arm', 'instance_id', 'status', 'alone', 'failure', 'candidate_id', 'deciding_stage'],
+      ...['confidence', 'k', 'tokens', 'cost_usd', 'selected_right', 'graded', 'right_candidates', 'ungraded'],
+    ] as const);
+    if (arm !== undefined) query = query.where('arm', '=', keyText(arm));
+    if (statuses !== undefined) query = query.where('status', 'in', statuses);
+    if (after !== undefined) query = query.where('id', '>', keyText(after));
+    if (limit !== undefined) query = query.limit(limit);
+    return (await this.guard.run(() => query.orderBy('id', 'asc').execute())).map(runOf);
+  }
+
+  override async counts(id: string): Promise<readonly BenchmarkCount[]> {
+    const whole = (value: unknown): number => Number(value ?? 0);
+    const query = this.graded(id)
+      .groupBy(['arm', 'status', 'alone'])
+      .orderBy('arm')
+      .select((eb) => [
+        ...(['arm', 'status', 'alone'] as const),
+        eb.fn.countAll().as('runs'),
+        eb.fn.count('candidate_id').as('selected'),
+        eb.fn.count('run_id').as('graded'),
+        eb.fn.sum('selected_right').as('right'),
+        eb.fn.count('selected_right').as('known'),
+        eb.fn.sum('tokens').as('tokens'),
+        eb.fn.sum<number | null>('cost_usd').as('usd'),
+      ]);
+    return (await this.guard.run(() => query.execute())).map((row) => ({
+      arm: row.arm ?? '',
+      status: RunStatus.parse(row.status),
+      handed: row.alone === 0,
+      runs: whole(row.runs),
+      selected: whole(row.selected),
+      graded: whole(row.graded),
+      right: whole(row.right),
+      wrong: whole(row.known) - whole(row.right),
+      tokens: whole(row.tokens),
+      usd: row.usd,
+    }));
+  }
+
+  override async endings(id: string, limit: number): Promise<readonly number[]> {
+    const ended = RunStatus.options.filter(hasEnded);
+    const query = this.db.selectFrom('runs').select('updated_at').where('benchmark', '=', keyText(id));
+    const newest = query.where('status', 'in', ended).orderBy('updated_at', 'desc').limit(limit);
+    return (await this.guard.run(() => newest.execute())).map(({ updated_at }) => updated_at);
+  }
+
+  override async efforts(id: string): Promise<ReadonlyMap<string, RunEffort>> {
+    const own = this.db.selectFrom('runs').where('benchmark', '=', keyText(id));
+    const cells = this.db
+      .selectFrom('run_events')
+      .where('type', '=', 'cell')
+      .where('run_id', 'in', own.select('id'))
+      .groupBy('run_id')
+      .select(['run_id', sql<number | string>`count(*)`.as('cells')]);
+    const [answers, executed] = await this.guard.run(() =>
+      Promise.all([own.select(['id', 'answer']).where('answer', 'is not', null).execute(), cells.execute()]),
+    );
+    const executions = new Map(executed.map(({ run_id, cells: count }) => [run_id, Number(count)]));
+    return new Map(
+      answers.map(({ id: run, answer }) => {
+        const { statistics } = RunAnswer.parse(JSON.parse(answer ?? ''));
+        return [run, { distinct_patches: statistics.distinct_patches, executions: executions.get(run) ?? 0 }];
+      }),
+    );
+  }
+
+  override async hand(runId: string, handed: boolean): Promise<void> {
+    const update = this.db
+      .updateTable('runs')
+      .set({ alone: handed ? 0 : 1 })
+      .where('id', '=', keyText(runId));
+    await this.guard.run(() => update.execute());
+  }
+
+  override async grade(runId: string, grades: RunGrades | null): Promise<void> {
+    const run_id = keyText(runId);
+    if (grades === null) {
+      await this.guard.run(() => this.db.deleteFrom('grades').where('run_id', '=', run_id).execute());
+      return;
+    }
+    const { right, graded, right_candidates, ungraded, document } = grades;
+    const selected_right = right === null ? null : Number(right);
+    const row = { selected_right, graded, right_candidates, ungraded, document: JSON.stringify(document) };
+    const insert = this.db
+      .insertInto('grades')
+      .values({ run_id, ...row })
+      .onConflict((conflict) => conflict.column('run_id').doUpdateSet(row));
+    await this.guard.run(() => insert.execute());
+  }
+
+  override async delete(id: string): Promise<void> {
+    const own = keyText(id);
+    await this.guard.run(() =>
+      this.db.transaction().execute(async (trx) => {
+        // What belongs to the runs goes with them, by its foreign keys.
+        await trx.deleteFrom('runs').where('benchmark', '=', own).execute();
+        await trx.deleteFrom('benchmarks').where('id', '=', own).execute();
+      }),
+    );
+  }
+
+  private graded(id: string) {
+    return this.db
+      .selectFrom('runs')
+      .leftJoin('grades', 'grades.run_id', 'runs.id')
+      .where('benchmark', '=', keyText(id));
+  }
+}
+
+function summaryOf(row: Pick<BenchmarksTable, (typeof SUMMARY)[number]>): BenchmarkSummary {
+  const { id, title, note, status, created_at, updated_at } = row;
+  const time = (ms: number): string => new Date(ms).toISOString();
+  const times = { created_at: time(created_at), updated_at: time(updated_at) };
+  return { id, title, note, status: BenchmarkStatus.parse(status), ...times };
+}
+
+function benchmarkOf(row: Pick<BenchmarksTable, (typeof SUMMARY)[number] | 'plan' | 'submitter'>): Benchmark {
+  const plan: unknown = row.plan === '' ? null : JSON.parse(row.plan);
+  return { ...summaryOf(row), submitter: row.submitter, plan };
+}
+
+type RunColumns = 'id' | 'arm' | 'instance_id' | 'status' | 'alone' | 'failure' | 'candidate_id' | 'deciding_stage';
+type GradeColumns = 'selected_right' | 'graded' | 'right_candidates' | 'ungraded';
+type Row = Pick<RunsTable, RunColumns | 'confidence' | 'k' | 'tokens' | 'cost_usd'> & {
+  readonly [Column in GradeColumns]: GradesTable[Column] | null;
+};
+
+function runOf({ alone, failure, selected_right, ...row }: Row): BenchmarkRun {
+  const right = selected_right === null ? null : selected_right === 1;
+  return BenchmarkRun.parse({
+    ...row,
+    handed: alone === 0,
+    failure: failure === null ? null : (JSON.parse(failure) as unknown),
+    right,
+  });
+}

@@ -1,0 +1,205 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { RunRequest } from '../../../src/core/run/run-request.js';
+import type { RunResult } from '../../../src/core/run/run-result.js';
+import type { BenchmarkView } from '../../../src/runs/benchmark-service.js';
+import { openSqliteStore } from '../../../src/store/sqlite.js';
+import type { OpenStore } from '../../../src/store/store.js';
+import { ScriptedExecutor } from '../../fakes/scripted-executor.js';
+import { runResult } from '../../fixtures/runs.js';
+import { until } from '../../fixtures/run-world.js';
+import { checkedFetch } from './checked-fetch.js';
+import { serveRuns, type TestServer } from './http-world.js';
+
+const IDS = ['o__r-1', 'o__r-2', 'o__r-3'];
+const ROWS = IDS.map((instance_id) => ({
+  instance_id,
+  problem_statement: 'It does not add.',
+  environment: { image: 'calculator:1' },
+}));
+const CANDIDATES = IDS.map((instance_id) => ({
+  arms: ['saved'],
+  candidate: { instance_id, candidate_id: 'a', patch: 'diff --git a/x b/x\n', trajectory: null },
+}));
+const BENCH = {
+  title: 'Nightly',
+  arms: [
+    { name: 'mine', k: 2, temperature: 0.5 },
+    { name: 'saved', candidates: true },
+  ],
+  concurrency: 2,
+};
+
+interface Gate {
+  readonly promise: Promise<void>;
+  readonly resolve: () => void;
+}
+
+function closedGate(): Gate {
+  let resolve: () => void = () => undefined;
+  const promise = new Promise<void>((open) => (resolve = open));
+  return { promise, resolve };
+}
+
+let folder: string;
+let store: OpenStore;
+let server: TestServer;
+/** Runs wait for it; those of o__r-3 fail once. */
+let gate: Gate;
+const asked: RunRequest[] = [];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'bestk-benchmarks-'));
+  store = await openSqliteStore(join(folder, 'store.sqlite'));
+  const executor = new ScriptedExecutor(async (run): Promise<RunResult> => {
+    const request = RunRequest.parse(run.request);
+    asked.push(request);
+    await gate.promise;
+    const { instance_id } = request.issue;
+    const again = asked.filter(({ issue }) => issue.instance_id === instance_id).length > 2;
+    if (instance_id === IDS[2] && !again) throw new Error('Something broke.');
+    const result = runResult();
+    return { ...result, selection: { ...result.selection, instance_id } };
+  });
+  server = await serveRuns(store.runs, executor, { benchmarks: store.benchmarks });
+});
+beforeEach(() => {
+  gate = closedGate();
+});
+afterAll(async () => {
+  gate.resolve();
+  await server.close();
+  await store.close();
+  await rm(folder, { recursive: true });
+});
+
+function send(lines: readonly unknown[], headers: Record<string, string> = {}): Promise<Response> {
+  const text = lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('');
+  const isPacked = headers['content-type'] === 'application/gzip';
+  const body = isPacked ? new Uint8Array(gzipSync(text)) : text;
+  const init = { method: 'POST', body, headers: { 'content-type': 'application/x-ndjson', ...headers } };
+  return checkedFetch(`${server.url}/v1/benchmarks`, init);
+}
+
+async function accepted(headers: Record<string, string> = {}): Promise<string> {
+  const answer = await send([BENCH, ...ROWS, ...CANDIDATES], headers);
+  expect(answer.status).toBe(202);
+  return ((await answer.json()) as { id: string }).id;
+}
+
+async function get(id: string): Promise<BenchmarkView> {
+  return (await (await checkedFetch(`${server.url}/v1/benchmarks/${id}`)).json()) as BenchmarkView;
+}
+
+async function post(id: string, verb: string): Promise<number> {
+  return (await checkedFetch(`${server.url}/v1/benchmarks/${id}/${verb}`, { method: 'POST' })).status;
+}
+
+describe('a benchmark over HTTP', () => {
+  it('is sent in as lines, runs arm by arm of each issue, and is reported', async () => {
+    const packed = await accepted({ 'content-type': 'application/gzip', 'idempotency-key': 'one' });
+    expect(await accepted({ 'idempotency-key': 'one' })).toBe(packed);
+    expect((await send([BENCH, ...ROWS.slice(1), ...CANDIDATES], { 'idempotency-key': 'one' })).status).toBe(422);
+    await until(async () => (await get(packed)).arms.some(({ running }) => running > 0));
+    // Two at once, as the bench file says; the others are nobody's yet.
+    const before = await get(packed);
+    expect(before).toMatchObject({ title: 'Nightly', status: 'running', issues: 3 });
+    expect(before.arms.reduce((sum, { waiting }) => sum + waiting, 0)).toBe(4);
+    gate.resolve();
+    await until(async () => (await get(packed)).status === 'done');
+    expect((await get(packed)).arms).toMatchObject([
+      { arm: 'mine', selected: 2, failed: 1, graded: 0 },
+      { arm: 'saved', selected: 2, failed: 1 },
+    ]);
+    expect(asked.slice(0, 2).map(({ agent, k }) => ({ agent, k }))).toEqual([
+      { agent: { model: null, temperature: 0.5 }, k: 2 },
+      { agent: null, k: 1 },
+    ]);
+
+    const { runs } = (await (await checkedFetch(`${server.url}/v1/benchmarks/${packed}/runs`)).json()) as {
+      runs: { id: string; arm: string; status: string }[];
+    };
+    expect(runs.map(({ arm, status }) => `${arm} ${status}`)).toEqual([
+      ...['mine done', 'saved done', 'mine done', 'saved done', 'mine failed', 'saved failed'],
+    ]);
+    const one = (await (await checkedFetch(`${server.url}/v1/benchmarks/${packed}/runs?arm=mine&limit=2`)).json()) as {
+      runs: unknown[];
+      next_cursor: string;
+    };
+    expect(one).toMatchObject({ runs: [{ arm: 'mine' }, { arm: 'mine' }], next_cursor: runs[2]?.id });
+
+    const report = `${server.url}/v1/benchmarks/${packed}/report`;
+    expect(await (await checkedFetch(report)).json()).toMatchObject({
+      kind: 'bestk-bench-report',
+      arms: [{ arm: 'mine', selected: 2, failed: 1 }, { arm: 'saved' }],
+      failures: [{ code: 'internal', issues: 1 }, { code: 'internal' }],
+    });
+    const page = await (await fetch(report, { headers: { accept: 'text/html' } })).text();
+    expect(page).toContain('<h1>Nightly</h1>');
+    expect(page).toContain(`/#/runs/${runs[0]?.id}`);
+    const csv = await (await fetch(report, { headers: { accept: 'text/csv' } })).text();
+    expect(csv.trim().split('\r\n')).toHaveLength(1 + 6);
+
+    // What failed is done again, and nothing else.
+    const times = asked.length;
+    expect(await post(packed, 'resume')).toBe(202);
+    await until(async () => (await get(packed)).status === 'done');
+    expect((await get(packed)).arms).toMatchObject([
+      { selected: 3, failed: 0 },
+      { selected: 3, failed: 0 },
+    ]);
+    expect(asked).toHaveLength(times + 2);
+  });
+
+  it('tells how it stands until it has ended, is paused, goes on, is cancelled and deleted', async () => {
+    const id = await accepted();
+    const events = await fetch(`${server.url}/v1/benchmarks/${id}/events`);
+    await until(async () => (await get(id)).arms.some(({ running }) => running > 0));
+    expect(await post(id, 'pause')).toBe(202);
+    gate.resolve();
+    await until(async () => (await get(id)).arms.every(({ queued, running }) => queued + running === 0));
+    expect(await get(id)).toMatchObject({ status: 'paused', arms: [{ waiting: 2 }, { waiting: 2 }] });
+    expect((await checkedFetch(`${server.url}/v1/benchmarks/${id}`, { method: 'DELETE' })).status).toBe(409);
+
+    gate = closedGate();
+    expect(await post(id, 'resume')).toBe(202);
+    await until(async () => (await get(id)).arms.some(({ running }) => running > 0));
+    expect(await post(id, 'cancel')).toBe(202);
+    expect(await post(id, 'pause')).toBe(409);
+    gate.resolve();
+    expect((await get(id)).arms.reduce((sum, { cancelled }) => sum + cancelled, 0)).toBe(4);
+
+    const told = await events.text();
+    expect(told).toMatch(/^id: \d{13}\nevent: progress\ndata: /);
+    const last = told.trim().split('\n\n').at(-1) ?? '';
+    expect(last).toContain('"status":"cancelled"');
+    const headers = { 'last-event-id': /id: (\d+)/.exec(last)?.[1] ?? '' };
+    expect((await fetch(`${server.url}/v1/benchmarks/${id}/events`, { headers })).status).toBe(204);
+
+    expect((await checkedFetch(`${server.url}/v1/benchmarks/${id}`, { method: 'DELETE' })).status).toBe(204);
+    expect((await checkedFetch(`${server.url}/v1/benchmarks/${id}`)).status).toBe(404);
+    expect((await store.runs.list(100, null)).runs.some(({ benchmark }) => benchmark === id)).toBe(false);
+  });
+
+  it.each([
+    ['nothing', [], /holds no row/],
+    ['rows alone', ROWS, /arms/],
+    ['a bench file alone', [BENCH], /holds no row/],
+    [
+      'a setting of the process',
+      [{ arms: [{ name: 'a', settings: { BESTK_AGENT_MODEL: 'x' } }] }, ...ROWS],
+      /settings/,
+    ],
+    ['a path', [{ arms: [{ name: 'a', combiner: '/etc/passwd' }] }, ...ROWS], /combiner/],
+    ['no JSON', [BENCH, '{"instance_id":'], /line 2.*is not JSON/],
+    ['an unknown arm', [BENCH, ...ROWS, { arms: ['x'], candidate: {} }], /line 5.*names the arm "x"/],
+    ['candidates of who samples', [BENCH, ...ROWS, { arms: ['mine'], candidate: {} }], /samples its own/],
+    ['a row of nothing', [BENCH, { a: 1 }], /holds no instance/],
+  ])('refuses %s', async (_, lines, said) => {
+    const answer = await send(lines);
+    expect(answer.status).toBe(422);
+    expect(((await answer.json()) as { detail: string }).detail).toMatch(said);
+  });
+});
