@@ -1,5 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { keyWanted } from './api.js';
+import { BenchmarkPage } from './benchmarks/benchmark-page.js';
+import { BenchmarksPage } from './benchmarks/benchmarks-page.js';
 import { ComparePage } from './compare/compare-page.js';
 import { KeyForm } from './key-form.js';
 import { ReportsPage } from './reports/reports-page.js';
@@ -65,7 +67,7 @@ function Header({ page }: { readonly page: string }) {
         bestk
       </a>
       <nav aria-label="Pages">
-        {link('runs', 'Runs')} {link('reports', 'Reports')}
+        {link('runs', 'Runs')} {link('benchmarks', 'Benchmarks')} {link('reports', 'Reports')}
       </nav>
     </header>
   );
@@ -73,6 +75,7 @@ function Header({ page }: { readonly page: string }) {
 
 function Page({ route: { parts, query } }: { readonly route: Route }) {
   const [page = 'runs', ...rest] = parts;
+  if (page === 'benchmarks') return <BenchmarksOrOne rest={rest} query={query} />;
   if (page === 'runs') return <RunsOrRun rest={rest} query={query} />;
   const [left, right] = rest;
   if (page === 'compare' && left !== undefined && right !== undefined) {
@@ -91,6 +94,10 @@ function RunsOrRun({
   if (id === undefined) return <RunsPage query={query} />;
   const candidate = what === 'candidates' && name !== undefined ? name : null;
   return <RunPage key={id} id={id} candidate={candidate} query={query} />;
+}
+
+function BenchmarksOrOne({ rest: [id], query }: { readonly rest: readonly string[]; readonly query: URLSearchParams }) {
+  return id === undefined ? <BenchmarksPage /> : <BenchmarkPage key={id} id={id} query={query} />;
 }
 
 function NoPage() {
@@ -121,5 +128,6 @@ function usePageFocus({ parts }: Route, main: { current: HTMLElement | null }): 
 function titleOf([page = 'runs', id]: readonly string[]): string {
   if (page === 'compare') return 'Compare';
   if (page === 'reports') return 'Reports';
+  if (page === 'benchmarks') return id === undefined ? 'Benchmarks' : 'Benchmark';
   return id === undefined ? 'Runs' : 'Run';
 }

@@ -52,6 +52,9 @@ export type BenchmarkRunsView = z.infer<typeof BenchmarkRunsView>;
 export const BenchmarkMoved = z.object({ id: z.string(), status: BenchmarkStatus });
 type BenchmarkMoved = z.infer<typeof BenchmarkMoved>;
 
+/** How a benchmark stands. */
+export type BenchmarkStanding = BenchmarkView;
+
 const FORMATS = ['application/json', 'text/html', 'text/csv'] as const;
 
 @Controller('v1/benchmarks')

@@ -213,3 +213,56 @@ describe('the reports page', () => {
     await watched.page.getByText('This service has no reports.').waitFor();
   });
 });
+
+describe('the benchmark page', () => {
+  it('shows issues and arms as they go on, right and wrong once graded, and leads to each run', async () => {
+    const { page } = watched;
+    const run = viewedRun({ candidates: 2, steps: 1, tests: 2 });
+    let open: () => void = () => undefined;
+    const opened = new Promise<void>((resolve) => (open = resolve));
+    const ids = ['bench__a-1', 'bench__a-2'];
+    for (const instance of ids) {
+      world.plays(instance, async () => {
+        await opened;
+        return run.result;
+      });
+    }
+    const rows = ids.map((instance_id) => ({ instance_id, problem_statement: 'x', environment: { image: 'x:1' } }));
+    const bench = {
+      title: 'Nightly',
+      arms: [
+        { name: 'mine', k: 2 },
+        { name: 'other', k: 2 },
+      ],
+    };
+    const id = await world.benchmark([bench, ...rows]);
+
+    await page.goto(world.url);
+    await page.getByRole('link', { name: 'Benchmarks' }).click();
+    await page.getByRole('link', { name: 'Nightly' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Nightly' }).waitFor();
+    const issues = page.getByRole('region', { name: 'Table of issues' });
+    await issues.locator('.status-running').first().waitFor();
+    expect(await issues.locator('tbody th').allInnerTexts()).toEqual(ids);
+
+    open();
+    // Nobody asks for the page again: its events say that it goes on.
+    await page.locator('header .status-done').waitFor();
+    await issues.getByText('selected').nth(3).waitFor();
+    const [first, second] = await world.store.benchmarks.runs(id);
+    const grades = { graded: 2, right_candidates: 1, ungraded: 0, document: {} };
+    await world.store.benchmarks.grade(first?.id ?? '', { ...grades, right: true });
+    await world.store.benchmarks.grade(second?.id ?? '', { ...grades, right: false });
+    await page.reload();
+    await issues.locator('.outcome-right').waitFor();
+    await issues.locator('.outcome-wrong').waitFor();
+    await page.getByRole('combobox', { name: 'Issues' }).selectOption('not graded');
+    await page.waitForFunction(() => document.querySelectorAll('.issues tbody tr').length === 1);
+    expect(await issues.locator('tbody th').allInnerTexts()).toEqual(ids.slice(1));
+    await page.getByRole('combobox', { name: 'Issues' }).selectOption('right');
+    await issues.locator('.outcome-right').waitFor();
+    await issues.getByRole('link').first().click();
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    expect(page.url()).toContain(first?.id);
+  });
+});

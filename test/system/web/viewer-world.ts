@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import type { OpenStore } from '../../../src/store/store.js';
 import { openSqliteStore } from '../../../src/store/sqlite.js';
 import { RunRequest } from '../../../src/core/run/run-request.js';
 import { RunExecutor, type Emit } from '../../../src/runs/run-executor.js';
@@ -29,6 +30,11 @@ export interface ViewerWorld {
   start(request: RunRequest, script: RunScript): Promise<string>;
   /** A run that has ended as `run` says. @returns its id */
   ended(run: ViewedRun): Promise<string>;
+  /** From now on, runs of an instance play `script`. */
+  plays(instance: string, script: RunScript): void;
+  /** Sends a benchmark in. @returns its id */
+  benchmark(lines: readonly unknown[]): Promise<string>;
+  readonly store: OpenStore;
   close(): Promise<void>;
 }
 
@@ -40,7 +46,12 @@ export async function openViewerWorld(
   const folder = await mkdtemp(join(tmpdir(), 'bestk-viewer-'));
   const store = await openSqliteStore(join(folder, 'store.sqlite'));
   const executor = new PlayedRuns();
-  const server = await serveRuns(store.runs, executor, { apiKeys, reports, web: resolve('dist/src/web-assets') });
+  const server = await serveRuns(store.runs, executor, {
+    benchmarks: store.benchmarks,
+    apiKeys,
+    reports,
+    web: resolve('dist/src/web-assets'),
+  });
   const headers = {
     'content-type': 'application/json',
     ...(apiKeys[0] === undefined ? {} : { 'x-api-key': apiKeys[0] }),
@@ -52,6 +63,15 @@ export async function openViewerWorld(
     return ((await response.json()) as { id: string }).id;
   };
   return {
+    store,
+    plays(instance, script) {
+      executor.scripts.set(instance, script);
+    },
+    async benchmark(lines) {
+      const body = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+      const init = { method: 'POST', body, headers: { ...headers, 'content-type': 'application/x-ndjson' } };
+      return ((await (await fetch(`${server.url}/v1/benchmarks`, init)).json()) as { id: string }).id;
+    },
     url: server.url,
     start,
     async ended({ request, result }) {
