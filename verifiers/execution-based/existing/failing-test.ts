@@ -37,14 +37,30 @@ printf '\n\ndef test_%s():\n    assert %s == %s\n\n\nclass Test_%s(__import__("u
   "$name" "$a" "$b" "$name" "$name" "$a" "$b" >>"$found" &&
   printf %s "test_$name"`;
 
-/** Adds the test to what the regression command runs. @returns its name, or null where there is no place for it */
+const MOST_PLACES = 50;
+
+/** Where tests of these names may stand: a path before `::`, or what comes before class and method. */
+export function placesOf(tests: readonly string[]): readonly string[] {
+  const places = tests.map((test) => {
+    const end = test.indexOf('::');
+    return end === -1 ? test.split('.').slice(0, -2).join('.') : test.slice(0, end);
+  });
+  return [...new Set(places)].filter((place) => place !== '').slice(-MOST_PLACES);
+}
+
+/**
+ * Adds the test to what the regression command runs.
+ * @param places where the command names no files: those of tests that it ran on base
+ * @returns its name, or null where there is no place for it
+ */
 export async function plantFailingTest(
   session: SandboxSession,
-  { regression_command: command, regression_files: files, workdir }: Environment,
-  random: (below: number) => number,
+  { regression_command: command, regression_files, workdir }: Environment,
+  { random, places }: { random: (below: number) => number; places: readonly string[] },
   signal: AbortSignal,
 ): Promise<string | null> {
-  if (files.length === 0 || !/\{(files|modules)\}/.test(command ?? '')) return null;
+  const files = /\{(files|modules)\}/.test(command ?? '') ? regression_files : places;
+  if (files.length === 0) return null;
   const value = random(900);
   const numbers = [random(1000), random(1000), value, value + 1 + random(99)].map(String);
   const argv = ['sh', '-c', PLANT, 'sh', ...numbers, ...files];

@@ -7,6 +7,7 @@ import { asSuite, type ExecutionContext, contextKey, type TreeRun } from '../exe
 import { cellJob } from '../generated/cell-job.js';
 import { asTests, type RunsAs, runsAs, WritesOnBase, Written } from '../tree/tests-user.js';
 import { TreeSessions } from '../tree/tree-sessions.js';
+import { placesOf } from './failing-test.js';
 import { type RegressionRun, runRegression } from './run-regression.js';
 
 /** The existing tests that passed on base both times; the only ones a candidate is held to. */
@@ -48,7 +49,9 @@ export function regressionSet(baseRuns: readonly RegressionRun[]): RegressionSet
   const changed = baseRuns.flatMap((run) => run.changed);
   const reported = baseRuns.some((run) => run.reported);
   const isolated = others.every((run) => run.isolated);
-  const controlled = baseRuns.every(({ control }) => control === 'failed');
+  // Where the command names no files, the first run is the one that tells where there is a place for it.
+  const controlled =
+    first.control !== 'passed' && others.length > 0 && others.every(({ control }) => control === 'failed');
   return { tests, excluded: [], reported, changed, missing, passed_once, isolated, controlled };
 }
 
@@ -115,7 +118,7 @@ const StoredRegressionRun = z.object({
   writes: Written,
 });
 /** With the way in which reports are read. */
-const PROBE = sha256(`${PYTHON_TEST_PROBE}${PYTHON_SITE_CUSTOMIZE}reports 2`);
+const PROBE = sha256(`${PYTHON_TEST_PROBE}${PYTHON_SITE_CUSTOMIZE}reports 2, places 1`);
 /** Base as the image's own user: what there is to pass, and where the tests write. */
 const REFERENCE: TreeRun = { tree: null, repeat: 0 };
 
@@ -143,13 +146,15 @@ export async function regressionOn(
     if (done !== null) return done;
   }
   return asSuite(context, 'regression', place, async () => {
-    const writes = isReference ? [] : ((await storedRun(context, keyOf(context, REFERENCE, 'image')))?.writes ?? []);
+    const reference = isReference ? null : await storedRun(context, keyOf(context, REFERENCE, 'image'));
+    const { writes, passed } = reference ?? { writes: [], passed: [] };
+    const places = placesOf(passed);
     const plan = { tree: place.tree, user: isReference ? 'tests' : user, writes } as const;
     await using sessions = new TreeSessions(context, plan, signal);
     const run = await sessions.use((session) =>
       isReference
         ? referenceRun(session, context, environment, signal)
-        : runRegression(session, environment, { nonce: context.nonce, user: asTests(session) }, signal),
+        : runRegression(session, environment, { nonce: context.nonce, user: asTests(session), places }, signal),
     );
     await context.results.put(key, 'regression', run);
     if (isReference && run.outcome === 'exited') await sessions.giveBytecode();
@@ -164,7 +169,7 @@ async function referenceRun(
   signal: AbortSignal,
 ): Promise<RegressionRun> {
   const looked = new WritesOnBase(context);
-  const plan = { nonce: context.nonce, user: {}, ready: () => looked.begin(session, signal) };
+  const plan = { nonce: context.nonce, user: {}, places: [], ready: () => looked.begin(session, signal) };
   const run = await runRegression(session, environment, plan, signal);
   return run.outcome === 'exited' ? { ...run, writes: await looked.end(session, signal) } : run;
 }

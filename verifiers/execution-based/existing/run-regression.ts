@@ -44,6 +44,8 @@ const Note = z.object({
 export interface RegressionPlan {
   readonly nonce: () => string;
   readonly user: Pick<ExecRequest, 'as'>;
+  /** Where tests stand that the command ran on base. */
+  readonly places: readonly string[];
   /** Done when everything is in its place, before the command. */
   readonly ready?: () => Promise<void>;
 }
@@ -56,7 +58,7 @@ export interface RegressionPlan {
 export async function runRegression(
   session: SandboxSession,
   environment: Environment & { readonly regression_command: string },
-  { nonce, user, ready }: RegressionPlan,
+  { nonce, user, places, ready }: RegressionPlan,
   signal: AbortSignal,
 ): Promise<RegressionRun> {
   const directory = scratchDirectory(nonce);
@@ -68,7 +70,7 @@ export async function runRegression(
     const argv = ['rm', '-rf', '--', environment.regression_report];
     await session.exec({ argv, cwd: environment.workdir, deadlineS: CLEAR_S }, signal);
   }
-  const control = await plantFailingTest(session, environment, randomFrom(nonce), signal);
+  const control = await plantFailingTest(session, environment, { random: randomFrom(nonce), places }, signal);
   await session.writeFiles(
     [
       { path: `${directory}/bestk_probe.py`, content: PYTHON_TEST_PROBE },

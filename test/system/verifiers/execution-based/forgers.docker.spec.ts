@@ -38,6 +38,20 @@ const PYTHON: World = {
   test: (question, answer) => calcTest(question, `add(${question}) == ${answer}`),
 };
 
+/** Whose command names no files, so that the failing test goes to where tests ran on base. */
+const PLAIN_COMMAND: World = {
+  ...PYTHON,
+  issue: {
+    ...PYTHON.issue,
+    environment: {
+      ...PYTHON.issue.environment,
+      regression_command: 'python3 -m pytest -q tests',
+      regression_files: [],
+    },
+  },
+  forgers: PYTHON_FORGERS.filter(({ name }) => name.startsWith('replaces the probe’s note')),
+};
+
 const JAVASCRIPT: World = {
   issue: Issue.parse({
     ...calculatorIssue,
@@ -86,6 +100,7 @@ afterAll(() => sandbox.closeAll());
 
 describe.each([
   ['Python', PYTHON],
+  ['Python by a command without files', PLAIN_COMMAND],
   ['JavaScript', JAVASCRIPT],
 ])('forgers in %s', (language, world) => {
   let of: (id: string) => string = () => 'nothing';

@@ -1,3 +1,4 @@
+import { placesOf } from '../../../../verifiers/execution-based/existing/failing-test.js';
 import { heldUp, regressionSet } from '../../../../verifiers/execution-based/existing/regression-set.js';
 import type { RegressionRun } from '../../../../verifiers/execution-based/existing/run-regression.js';
 
@@ -38,4 +39,9 @@ describe('a run of the existing tests', () => {
     const set = regressionSet([run({}), run({})]);
     expect(heldUp(set, run({ changed: ['pytest.fixture'] })).passed).toBe(0);
   });
+});
+
+it('a failing test has its place where tests of pytest, unittest and Django stand', () => {
+  const tests = ['tests/a.py::test_x[a::b]', 'tests/a.py::C::test_y', 'app.tests.test_b.Case.test_z', 'doctest'];
+  expect(placesOf(tests)).toEqual(['tests/a.py', 'app.tests.test_b']);
 });
