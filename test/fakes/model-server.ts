@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 /** What the server does with one chat completion request. */
 export type ScriptedAnswer =
   | { readonly status?: number; readonly headers?: Readonly<Record<string, string>>; readonly json: unknown }
-  | { readonly status?: number; readonly headers?: Readonly<Record<string, string>>; readonly text: string }
+  | { readonly status?: number; readonly headers?: Readonly<Record<string, string>>; readonly text: string | Buffer }
   /** Sends headers and the first half of the JSON, then ends the response as if it were complete. */
   | { readonly truncated: unknown }
   /** Sends nothing, or the headers and the first bytes of a body, and keeps the connection open. */

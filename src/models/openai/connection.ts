@@ -1,5 +1,6 @@
 import type OpenAI from 'openai';
 import { ModelUnavailableError } from '../../core/errors/unavailable.js';
+import { UnreadableReplyError } from './reply.js';
 import { ModelProbe } from '../../ports/llm-client.js';
 
 /** A reply larger than this is not an answer to anything we ask. */
@@ -19,13 +20,21 @@ export interface OpenAiEndpoint {
  */
 export async function connect({ baseUrl, apiKey }: OpenAiEndpoint, timeoutMs: number): Promise<OpenAI> {
   const [sdk, undici] = await Promise.all([import('openai'), import('undici')]);
-  const dispatcher = new undici.Agent({ headersTimeout: 0, bodyTimeout: 0, maxResponseSize: MAX_REPLY_BYTES });
+  const dispatcher = new undici.Agent({ headersTimeout: 0, bodyTimeout: 0 });
   const fetch = async (url: string, init: RequestInit): Promise<Response> => {
     const { status, ok, headers, body } = await undici.fetch(url, {
       ...init,
+      // Only the server that was named gets the prompts.
+      redirect: 'manual',
       dispatcher,
     } as import('undici').RequestInit);
-    const response = new Response(body as BodyInit | null, { status, headers: [...headers] });
+    const elsewhere = headers.get('location');
+    if (status >= 300 && status < 400 && elsewhere !== null) {
+      await body?.cancel();
+      return errorReply(status, headers, `it redirects to ${elsewhere}; name that address if the server is yours`);
+    }
+    const bounded = (body as ReadableStream<Uint8Array> | null)?.pipeThrough(upTo(MAX_REPLY_BYTES)) ?? null;
+    const response = new Response(bounded, { status, headers: [...headers] });
     return ok ? response : await withErrorMember(response);
   };
   return new sdk.OpenAI({
@@ -42,6 +51,22 @@ export async function connect({ baseUrl, apiKey }: OpenAiEndpoint, timeoutMs: nu
     logLevel: 'off',
     fetch: (url, init) => fetch(url instanceof Request ? url.url : String(url), init as RequestInit),
   });
+}
+
+/** Counts what comes out of a packed answer, which may be a thousand times what came over the wire. */
+function upTo(most: number): TransformStream<Uint8Array, Uint8Array> {
+  let size = 0;
+  return new TransformStream({
+    transform: (chunk, controller) => {
+      size += chunk.length;
+      if (size > most) controller.error(new UnreadableReplyError(`its answer is larger than ${most} bytes`));
+      else controller.enqueue(chunk);
+    },
+  });
+}
+
+function errorReply(status: number, headers: Iterable<[string, string]>, message: string): Response {
+  return new Response(JSON.stringify({ error: { message } }), { status, headers: [...headers] });
 }
 
 /** SGLang and FastAPI say what is wrong outside of `error`, the only member the SDK reads. */

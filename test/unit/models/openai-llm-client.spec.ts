@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { OpenAiLlmClient, type OpenAiOptions } from '../../../src/models/openai/client.js';
 import { ModelUnavailableError } from '../../../src/core/errors/unavailable.js';
 import { chatReply, judgementReply } from '../../fakes/chat-reply.js';
@@ -158,6 +159,22 @@ describe('final failures', () => {
   ])('the words are found where %s puts them', async (_name, json) => {
     const client = await clientOf(() => ({ status: 400, json }));
     expect((await failure(client)).message).toContain('context too long');
+  });
+
+  it('goes nowhere else when the server says so', async () => {
+    const elsewhere = await ModelServer.start(() => OK);
+    const client = await clientOf(() => ({ status: 307, headers: { location: `${elsewhere.baseUrl}/x` }, json: {} }));
+    const error = await failure(client);
+    expect(error.message).toContain(`307 it redirects to ${elsewhere.baseUrl}/x`);
+    expect([server.calls.length, elsewhere.calls.length]).toEqual([1, 0]);
+    await elsewhere.close();
+  });
+
+  it('reads no more of a packed answer than of a plain one', async () => {
+    const packed = gzipSync(Buffer.alloc(80 * 1024 * 1024, ' '));
+    const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' };
+    const client = await clientOf(() => ({ headers, text: packed }), { maxRetries: 0 });
+    expect((await failure(client)).message).toContain('its answer is larger than 67108864 bytes');
   });
 
   it('never shows the key, even when the server echoes it', async () => {
