@@ -3,8 +3,8 @@ import type { Duplex } from 'node:stream';
 import { HttpException } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { type Problem, problemOf } from '../problem.js';
+import { CONNECTION_LIMITS, Connections } from './connections.js';
 
-const MAX_CONNECTIONS = 2_048;
 const MAX_HEADER_BYTES = 16 * 1024;
 const CHECK_EVERY_MS = 1_000;
 
@@ -26,24 +26,23 @@ const BROKEN = new Map<string | undefined, HttpException>([
   ['ERR_HTTP_REQUEST_TIMEOUT', new HttpException('The request comes too slowly.', 408)],
 ]);
 const EXPECTS = new HttpException('Only 100-continue may be expected.', 417);
+const UNREAD = new HttpException('Too many answers wait to be read.', 503);
 const NO_HTTP = new HttpException('This is no HTTP request.', 400);
 
 /** Express on a server that does not wait for slow clients, and that says as a problem what is wrong with a connection. */
 export class HardenedExpressAdapter extends ExpressAdapter {
   override initHttpServer(): void {
     const answer = this.getInstance<(request: IncomingMessage, response: ServerResponse) => void>();
-    const server: Server = createServer(LIMITS, answer);
-    server.maxConnections = MAX_CONNECTIONS;
+    const server: Server = createServer(LIMITS);
+    const connections = new Connections(server, CONNECTION_LIMITS);
+    server.on('request', (request, response) => {
+      if (connections.isFull()) refuseForNow(response);
+      else answer(request, response);
+    });
     // The size of all headers is limited; a limit on their number would drop the others in silence.
     server.maxHeadersCount = 0;
-    // The sockets of requests whose answer has not ended: an answer to what follows would be taken for theirs.
-    const answering = new WeakSet<Duplex>();
-    server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-      answering.add(socket);
-      response.once('close', () => answering.delete(socket));
-    });
     server.on('clientError', (error, socket) => {
-      if (answering.has(socket)) socket.destroy();
+      if (connections.isAnswering(socket)) socket.destroy();
       else refuse(error, socket);
     });
     server.on('checkExpectation', (_request, { socket }: ServerResponse) => {
@@ -51,6 +50,12 @@ export class HardenedExpressAdapter extends ExpressAdapter {
     });
     this.httpServer = server;
   }
+}
+
+function refuseForNow(response: ServerResponse): void {
+  const problem = problemOf(UNREAD);
+  const headers = { 'Content-Type': 'application/problem+json', 'Retry-After': '5', Connection: 'close' };
+  response.writeHead(problem.status, headers).end(JSON.stringify(problem));
 }
 
 function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {

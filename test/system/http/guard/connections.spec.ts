@@ -1,9 +1,73 @@
-import type { Socket } from 'node:net';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Connections } from '../../../../src/http/guard/connections.js';
+import { until } from '../../../fixtures/run-world.js';
 import { MemoryRunStore } from '../../../fakes/memory-run-store.js';
 import { ScriptedExecutor } from '../../../fakes/scripted-executor.js';
 import { givenRequest, runResult } from '../../../fixtures/runs.js';
 import { serveRuns, type TestServer } from '../../../unit/http/http-world.js';
 import { problemIn, rawRequest } from '../../../unit/http/raw-request.js';
+
+describe('connections of a server', () => {
+  const limits = { connections: 4, unreadMs: 400, unreadBytes: 8 * 1024 * 1024 };
+  const LARGE = Buffer.alloc(32 * 1024 * 1024, 'x');
+  let small: Server;
+  let connections: Connections;
+  let port: number;
+  beforeAll(async () => {
+    small = createServer((request, response) => {
+      if (request.url === '/stream') response.write(': begun\n');
+      else response.end(request.url === '/large' ? LARGE : 'ok');
+    });
+    connections = new Connections(small, limits);
+    await new Promise<void>((resolve) => small.listen(0, '127.0.0.1', resolve));
+    ({ port } = small.address() as AddressInfo);
+  });
+  afterAll(() => {
+    small.closeAllConnections();
+    small.close();
+  });
+
+  const begin = async (bytes: string): Promise<{ socket: Socket; closed: Promise<unknown> }> => {
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+    const closed = once(socket, 'close');
+    await once(socket, 'connect');
+    socket.write(bytes);
+    return { socket, closed };
+  };
+
+  it('ends the oldest that asks for nothing when there are too many, and none that is answered', async () => {
+    const streaming = await begin('GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    await once(streaming.socket, 'data');
+    const held = await Promise.all(['G', 'G', 'G'].map((half) => begin(half)));
+    const answer = await fetch(`http://127.0.0.1:${port}/`);
+    expect(await answer.text()).toBe('ok');
+    await Promise.race(held.map(({ closed }) => closed));
+    expect(streaming.socket.closed).toBe(false);
+    for (const { socket } of [streaming, ...held]) socket.destroy();
+  });
+
+  it('ends one whose client does not read, and knows how much waits', async () => {
+    const { socket, closed } = await begin('GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    socket.pause();
+    await until(() => connections.isFull());
+    socket.removeAllListeners('data');
+    await until(() => !connections.isFull());
+    socket.resume();
+    await closed;
+  });
+
+  it('lets a slow client read all of it', async () => {
+    const { socket } = await begin('GET /large HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
+    let read = 0;
+    for await (const chunk of socket) {
+      if (Math.floor((read += (chunk as Buffer).length) / 1e6) % 8 === 0) await sleep(20);
+    }
+    expect(read).toBeGreaterThan(LARGE.length);
+  });
+});
 
 let server: TestServer;
 beforeAll(async () => {
