@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+
+type Socket = IncomingMessage['socket'];
 
 export interface ConnectionLimits {
   /** Open connections; at more, the oldest without a request under way ends for the new one. */
@@ -32,6 +33,11 @@ export class Connections {
       socket.once('close', () => this.open.delete(socket));
     });
     server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+      // A client that asks again before it was answered would have hundreds of answers made in one turn.
+      if (this.isAnswering(socket)) {
+        socket.destroy();
+        return;
+      }
       this.count(socket, 1);
       response.once('close', () => {
         this.count(socket, -1);

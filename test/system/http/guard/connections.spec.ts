@@ -11,7 +11,7 @@ import { serveRuns, type TestServer } from '../../../unit/http/http-world.js';
 import { problemIn, rawRequest } from '../../../unit/http/raw-request.js';
 
 describe('connections of a server', () => {
-  const limits = { connections: 4, unreadMs: 400, unreadBytes: 8 * 1024 * 1024 };
+  const limits = { connections: 4, unreadMs: 1_500, unreadBytes: 8 * 1024 * 1024 };
   const LARGE = Buffer.alloc(32 * 1024 * 1024, 'x');
   let small: Server;
   let connections: Connections;
@@ -57,6 +57,18 @@ describe('connections of a server', () => {
     await until(() => !connections.isFull());
     socket.resume();
     await closed;
+  });
+
+  it('ends one that asks again before it was answered', async () => {
+    const ask = 'GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n';
+    await (
+      await begin(ask + ask)
+    ).closed;
+    const kept = await begin('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    await once(kept.socket, 'data');
+    kept.socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    expect(String((await once(kept.socket, 'data'))[0])).toContain('200 OK');
+    kept.socket.destroy();
   });
 
   it('lets a slow client read all of it', async () => {
