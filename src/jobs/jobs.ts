@@ -87,6 +87,14 @@ export class NotNowError extends Error {
   }
 }
 
+/** Processes that may be lost over one job before it is the job that kills them. */
+export const MOST_LOST = 4;
+export const LOST: Failure = {
+  code: 'worker-lost',
+  message: `It was begun ${MOST_LOST + 1} times, and each time its process was lost.`,
+  next: 'Look at the memory and the logs of the workers.',
+};
+
 const STORE_BACK_MS = 1_000;
 
 /** What is to be done again later, and does not count as a try. @returns after how many ms; null = it is no such error */

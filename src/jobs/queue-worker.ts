@@ -4,7 +4,7 @@ import { retryAfterMs } from '../core/async/retry.js';
 import { contentKey } from '../core/fingerprint.js';
 import { type Failure, failureOf, InterruptedError, stackOf, UnavailableError } from '../core/errors/errors.js';
 import type { ResultStore } from '../ports/result-store.js';
-import { type JobHandler, notNowMs, perform } from './jobs.js';
+import { type JobHandler, LOST, MOST_LOST, notNowMs, perform } from './jobs.js';
 import { atMost } from './plain-jobs.js';
 import type { QueueServer } from './queue-server.js';
 
@@ -29,13 +29,6 @@ export interface QueueTools {
 /** Longer than two beats: a dead process's jobs are another's within two beats more. */
 const LOCK_MS = 6_000;
 export const BEAT_MS = 2_000;
-/** Processes that may be lost over one job before it is the job that kills them. */
-const MOST_LOST = 4;
-const LOST: Failure = {
-  code: 'worker-lost',
-  message: `It was begun ${MOST_LOST + 1} times, and each time its process was lost.`,
-  next: 'Look at the memory and the logs of the workers.',
-};
 /** How long others have the first chance at what failed here. */
 const REST_MS = 3_000;
 const GRACE_MS = 10_000;

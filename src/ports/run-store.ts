@@ -218,6 +218,7 @@ export function workOf(events: readonly RunEvent[]): WorkerShare[] {
   return [...shares.values()].sort((a, b) => (a.worker < b.worker ? -1 : 1));
 }
 
-function isRunning(data: RunEvent['data']): boolean {
+/** Of an event that tells a status. */
+export function isRunning(data: RunEvent['data']): boolean {
   return (data as { status?: unknown } | null)?.status === 'running';
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Job, JobHandler, Jobs } from '../jobs/jobs.js';
+import { type Job, type JobHandler, type Jobs, MOST_LOST } from '../jobs/jobs.js';
 import type { BenchmarkStore } from '../ports/benchmark-store.js';
 import type { OpenRun, RunStore } from '../ports/run-store.js';
 import type { RunExecutor } from './run-executor.js';
@@ -31,7 +31,8 @@ export function runHandler(worker: RunWorker, executor: RunExecutor, { room }: R
     atOnce: 2 * RUNS_AT_ONCE,
     atOnceOfLine: RUNS_AT_ONCE,
     mayBegin: async () => (await room.shortage()) === null,
-    perform: async ({ run_id }, { signal }) => worker.work(run_id, signal, { only: { setup: await executor.setup() } }),
+    perform: async ({ run_id }, { signal }) =>
+      worker.work(run_id, signal, { only: { setup: await executor.setup() }, mostLost: MOST_LOST }),
   };
 }
 

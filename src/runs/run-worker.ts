@@ -1,12 +1,14 @@
 import { pause } from '../core/async/retry.js';
 import { failureOf, InterruptedError, stackOf } from '../core/errors/errors.js';
 import { StoreUnavailableError } from '../core/errors/unavailable.js';
-import { type ClaimGuard, type Run, type RunEvent, RunStore, STATUS_EVENT } from '../ports/run-store.js';
+import { JobFailedError, LOST } from '../jobs/jobs.js';
+import { type ClaimGuard, type Run, isRunning, type RunEvent, RunStore, STATUS_EVENT } from '../ports/run-store.js';
 import { type Emit, RunExecutor } from './run-executor.js';
 import type { RunSettings } from './run-settings.js';
 
 const LOOK_EVERY_MS = 1_000;
 
+type Told = (event: RunEvent) => void;
 type Ending = Partial<Pick<Run, 'status' | 'result' | 'failure'>>;
 
 export interface RunWorkerTools {
@@ -29,13 +31,14 @@ export class RunWorker {
   /**
    * Does nothing when the run has ended or is not what `only` says. Told to stop, it gives the run back.
    * @param told of each event that is journalled here
+   * @param mostLost how many processes may have been lost over the run, one after another, before it fails
    * @returns the owner with whom the run is left, else null
    * @throws StoreUnavailableError that may pass
    */
   async work(
     id: string,
     signal: AbortSignal,
-    { only, told }: { only?: ClaimGuard; told?: (event: RunEvent) => void } = {},
+    { only, told, mostLost = Infinity }: { only?: ClaimGuard; told?: Told; mostLost?: number } = {},
   ): Promise<string | null> {
     const { store } = this.tools;
     signal.throwIfAborted();
@@ -46,7 +49,7 @@ export class RunWorker {
     if (run === null) return null;
     this.held.set(owner, id);
     try {
-      await this.finish(run, owner, { signal, told });
+      await this.finish(run, owner, { signal, told, mostLost });
     } finally {
       this.held.delete(owner);
     }
@@ -61,7 +64,7 @@ export class RunWorker {
   async workAlone(
     id: string,
     signal: AbortSignal,
-    { told, waiting }: { told: (event: RunEvent) => void; waiting: (owner: string) => void },
+    { told, waiting }: { told: Told; waiting: (owner: string) => void },
   ): Promise<void> {
     const only = { unless: this.tools.isAlive };
     for (let asked = 0; ; asked += 1) {
@@ -80,7 +83,7 @@ export class RunWorker {
   private async finish(
     run: Run,
     owner: string,
-    { signal, told = () => undefined }: { signal: AbortSignal; told?: ((event: RunEvent) => void) | undefined },
+    { signal, told = () => undefined, mostLost }: { signal: AbortSignal; told: Told | undefined; mostLost: number },
   ): Promise<void> {
     const { store, settings } = this.tools;
     const lost = new AbortController();
@@ -94,17 +97,24 @@ export class RunWorker {
       both.throwIfAborted();
       told(await store.append(run.id, type, data, owner));
     };
-    const ending = await this.perform(run, emit, both).finally(() => {
-      clearInterval(timer);
-    });
+    const ending = await this.perform(run, emit, both, mostLost)
+      .catch(async (error: unknown) => {
+        // Or this process would be counted among the lost when the run is begun again.
+        await store.release(run.id, owner).catch(() => undefined);
+        throw error;
+      })
+      .finally(() => {
+        clearInterval(timer);
+      });
     if (ending === null) await store.release(run.id, owner);
     // Changes nothing when the run was cancelled or another process took it in the meantime.
     else await store.update(run.id, ending, { owner, statuses: ['running'] });
   }
 
   /** @returns how the run ended, or null when it was told to stop before */
-  private async perform(run: Run, emit: Emit, signal: AbortSignal): Promise<Ending | null> {
+  private async perform(run: Run, emit: Emit, signal: AbortSignal, mostLost: number): Promise<Ending | null> {
     try {
+      if (lostOver(await this.tools.store.events(run.id, 0)) > mostLost) throw new JobFailedError(LOST);
       return { status: 'done', result: await this.tools.executor.execute(run, emit, signal) };
     } catch (error) {
       if (signal.aborted || error instanceof InterruptedError) return null;
@@ -116,4 +126,10 @@ export class RunWorker {
       return { status: 'failed', failure };
     }
   }
+}
+
+/** How often, before this time, the run was begun and neither ended nor given back, since it last was. */
+function lostOver(journal: readonly RunEvent[]): number {
+  const statuses = journal.filter(({ type }) => type === STATUS_EVENT);
+  return statuses.length - 2 - statuses.findLastIndex(({ data }) => !isRunning(data));
 }

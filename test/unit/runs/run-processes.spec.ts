@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { MOST_LOST } from '../../../src/jobs/jobs.js';
 import { MemoryRunStore } from '../../fakes/memory-run-store.js';
 import { ScriptedExecutor, untilStopped } from '../../fakes/scripted-executor.js';
 import { journal, processOn, TIMES, told, until } from '../../fixtures/run-world.js';
@@ -75,6 +76,31 @@ describe('several processes on one store', () => {
     expect(told(await journal(runs, left)).slice(1)).toEqual(['running', 'running', 'step', 'step', 'step', 'done']);
     const untold = (await store.create('l', 'untold')).run.id;
     expect(told(await journal(runs, untold)).at(-1)).toBe('done');
+    await shutdown();
+  });
+
+  it('give a run up that its process did not outlive too many times in a row', async () => {
+    const store = new MemoryRunStore();
+    const { runs, recover, shutdown } = processOn(store, threeSteps);
+    const lost = async (key: string, times: number): Promise<string> => {
+      const { id } = (await store.create(key, key)).run;
+      for (let time = 1; time <= times; time += 1) {
+        await store.claim(id, `dead process ${time}`);
+        await store.append(id, 'step', time);
+      }
+      return id;
+    };
+    const [tolerated, deadly] = [await lost('k', MOST_LOST), await lost('l', MOST_LOST + 1)];
+    const restarted = await lost('m', MOST_LOST);
+    await store.release(restarted, `dead process ${MOST_LOST}`);
+    await store.claim(restarted, 'dead process');
+    await recover();
+    for (const id of [tolerated, restarted]) expect(told(await journal(runs, id)).at(-1)).toBe('done');
+    await journal(runs, deadly);
+    expect(await runs.get(deadly)).toMatchObject({ status: 'failed', failure: { code: 'worker-lost' } });
+    await runs.retry(deadly);
+    runs.handOn(await runs.get(deadly), '');
+    expect(told(await journal(runs, deadly)).at(-1)).toBe('done');
     await shutdown();
   });
 

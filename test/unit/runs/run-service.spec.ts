@@ -53,7 +53,7 @@ describe('a run', () => {
     );
     const { runs, logged } = processOn(new MemoryRunStore(), executor);
     const { id } = await runs.submit('k', 1);
-    expect(told(await journal(runs, id))).toEqual(['queued', 'running', 'running', 'done']);
+    expect(told(await journal(runs, id))).toEqual(['queued', 'running', 'queued', 'running', 'done']);
     expect(logged).toEqual([]);
   });
 
