@@ -1,6 +1,7 @@
 import pLimit from 'p-limit';
 import { contentKey } from '../core/fingerprint.js';
 import { BadInputError, BestkError, EXIT, InterruptedError } from '../core/errors/errors.js';
+import { etaOf, etaText } from '../core/eta.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import { tokensOf } from '../core/run/run-result.js';
 import { type LabelsByInstance, labelsOf, readAllLabels } from '../reports/labels.js';
@@ -62,7 +63,8 @@ export async function runSet(app: App, items: readonly SetItem[], options: SetOp
   try {
     await untilInterrupted(app, async (signal) => {
       const limit = pLimit(options.parallel);
-      const one = (item: SetItem): Promise<void> => runItem({ app, item, options, files, told }, signal);
+      const endings: number[] = [];
+      const one = (item: SetItem): Promise<void> => runItem({ app, item, options, files, told, endings }, signal);
       await Promise.all(items.map((item) => limit(() => one(item))));
     });
   } catch (error) {
@@ -128,6 +130,8 @@ interface Work {
   readonly options: SetOptions;
   readonly files: SetFiles;
   readonly told: SetTold;
+  /** When instances ended, in ms. */
+  readonly endings: number[];
 }
 
 async function runItem(work: Work, signal: AbortSignal): Promise<void> {
@@ -142,13 +146,13 @@ async function runItem(work: Work, signal: AbortSignal): Promise<void> {
   }
   try {
     const candidate = await runToFolder(work, signal);
-    printProgress(`${visibleLine(instance_id)}: ${visibleLine(candidate ?? 'none')} (${position(told)})`);
+    printProgress(`${visibleLine(instance_id)}: ${visibleLine(candidate ?? 'none')} (${position(work)})`);
   } catch (error) {
     if (!(error instanceof BestkError) || error instanceof InterruptedError) throw error;
     const what = error instanceof BadInputError || error.exitCode === EXIT.badInput ? 'skipped' : 'failed';
     told[what] += 1;
     await files.skip({ instance_id, reason: error.message, code: error.code });
-    printProgress(`${visibleLine(instance_id)}: ${what}, ${visibleLine(error.message)} (${position(told)})`);
+    printProgress(`${visibleLine(instance_id)}: ${what}, ${visibleLine(error.message)} (${position(work)})`);
   }
 }
 
@@ -167,8 +171,14 @@ async function runToFolder({ app, item, options, files, told }: Work, signal: Ab
   return selection.candidate_id;
 }
 
-function position({ instances, done, skipped, failed }: SetTold): string {
-  return `${done + skipped + failed} of ${instances}`;
+const PACE_OF = 60;
+
+/** How far the set is, and how long it still takes. */
+function position({ told: { instances, done, skipped, failed }, endings }: Work): string {
+  const ended = done + skipped + failed;
+  endings.push(Date.now());
+  const eta = etaOf(endings.slice(-PACE_OF), instances - ended, Date.now());
+  return `${ended} of ${instances}${eta === null ? '' : `, ${etaText(eta)}`}`;
 }
 
 function summary({ instances, done, without, skipped, failed, not_begun }: SetTold, out: string): string {

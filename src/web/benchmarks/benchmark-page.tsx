@@ -24,7 +24,7 @@ export function BenchmarkPage({ id, query }: { readonly id: string; readonly que
             <h1>{known.title}</h1>
             <StatusMark status={known.status} />
             <Moves id={id} status={known.status} onMoved={answer.reload} />
-            <a href={`${pathOf(id, 'report')}`}>Report</a>
+            <a href={pathOf(id, 'report')}>Report</a>
           </header>
           {known.note !== null && <Notice>{known.note}</Notice>}
           <p role="status" class="quiet">
