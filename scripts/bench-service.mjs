@@ -1,16 +1,23 @@
 // `npm run bench:service [-- part …] [-- --short]`: what the service carries, each part on SQLite and on PostgreSQL, from this
-// process, on loopback. Parts: submit (and its floor), reads, claims (the queue alone, on PostgreSQL and Redis), workers (two against
+// process, on loopback. Parts: submit (and its floor), reads, hostile (what others wait meanwhile), claims (the queue alone, on PostgreSQL and Redis), workers (two against
 // one on one PostgreSQL). --short is a minute of all but workers, and says nothing of speed. Exit 1: a run did not end well, a request failed, or memory grew out of bounds.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { benchClaims } from './bench-service/claims.mjs';
+import { benchHostile } from './bench-service/hostile.mjs';
 import { benchReads } from './bench-service/reads.mjs';
 import { benchSubmit } from './bench-service/submit.mjs';
 import { benchWorkers } from './bench-service/workers.mjs';
 import { startCluster } from './setup/postgres.mjs';
 
-const PARTS = { submit: onBoth(benchSubmit), reads: onBoth(benchReads), claims: benchClaims, workers: benchWorkers };
+const PARTS = {
+  submit: onBoth(benchSubmit),
+  reads: onBoth(benchReads),
+  hostile: onBoth(benchHostile),
+  claims: benchClaims,
+  workers: benchWorkers,
+};
 
 const short = process.argv.includes('--short');
 const names = process.argv.slice(2).filter((name) => name !== '--short');

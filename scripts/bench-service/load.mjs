@@ -48,11 +48,10 @@ export class Tally {
     return [...this.#times.keys()];
   }
 
-  /** @returns how many, and the percentiles in ms, of one name or of all */
+  /** @returns how many, and the percentiles in ms, of one name, of several or of all */
   of(name) {
-    const times = (name === undefined ? [...this.#times.values()].flat() : (this.#times.get(name) ?? [])).sort(
-      (a, b) => a - b,
-    );
+    const names = name === undefined ? this.names() : [name].flat();
+    const times = names.flatMap((each) => this.#times.get(each) ?? []).sort((a, b) => a - b);
     const at = (share) => times[Math.min(times.length - 1, Math.ceil(share * times.length) - 1)] ?? Number.NaN;
     return { count: times.length, p50: at(0.5), p99: at(0.99), max: at(1) };
   }

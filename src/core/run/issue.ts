@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { argument, identifier, wholeText } from '../identifier.js';
 import { ImageReference } from './image-reference.js';
 
+/** Characters; models are shown far fewer. */
+const LONGEST_STATEMENT = 1_000_000;
 const MOST_FILES = 10_000;
 /** Linux takes no longer path. */
 const path = () => argument().max(4_096, { abort: true });
@@ -45,7 +47,7 @@ export type Environment = z.infer<typeof Environment>;
 /** One instance: a problem statement and the environment in which a patch for it is verified. */
 export const Issue = z.object({
   instance_id: identifier(512),
-  problem_statement: wholeText(),
+  problem_statement: wholeText().max(LONGEST_STATEMENT),
   environment: Environment,
 });
 export type Issue = z.infer<typeof Issue>;
