@@ -34,9 +34,11 @@ export class RunService {
 
   /**
    * Accepts a request; the run is worked on as soon as there is room. The same key and request give the same run.
-   * @throws BadInputError for what cannot be done or a key of another request, InterruptedError while shutting down
+   * @throws BadInputError for what cannot be done or a key of another request, InterruptedError while shutting down,
+   * MachineLowError
    */
   async submit(key: string, request: Run['request'], submitter = ''): Promise<Run> {
+    await this.requireRoom();
     const run = await this.accept(key, request, { submitter, setup: await this.executor.setup() });
     this.handOn(run, submitter);
     return run;
@@ -49,6 +51,12 @@ export class RunService {
     how: Required<Pick<Acceptance, 'submitter' | 'benchmark'>>,
   ): Promise<Run> {
     return this.accept(key, request, { ...how, alone: true, setup: await this.executor.setup() });
+  }
+
+  /** Whether the store has room for more runs: those that it has need some, too. @throws MachineLowError */
+  async requireRoom(): Promise<void> {
+    const low = await this.settings.room.shortage(['store']);
+    if (low !== null) throw low;
   }
 
   /** As `submit`, of a command that works on the run itself. */

@@ -80,6 +80,7 @@ export class ThreadedIntake extends RunIntake {
   }
 
   private async accepted(job: Exclude<IntakeJob, { upload: UploadJob }>): Promise<AcceptedRun> {
+    await this.tools.runs.requireRoom();
     const made = await this.requests.run({ job, settings: await this.tools.settings() });
     if ('refused' in made) throw new RefusedRequestError(made.refused);
     if (!('run' in made)) throw new Error('The thread made no run.');

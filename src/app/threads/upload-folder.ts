@@ -4,6 +4,7 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { BadInputError } from '../../core/errors/errors.js';
+import { type Level, MachineLowError } from '../../core/errors/unavailable.js';
 import type { HostResources } from '../../ports/host-resources.js';
 import { isRunning } from '../../sandbox/container/sandbox-owner.js';
 
@@ -13,7 +14,8 @@ const OF_THIS_MACHINE = `${OF_ANY_MACHINE}${hostname()}-`;
 const DAY_MS = 86_400_000;
 
 const LOOK_EVERY_MS = 1_000;
-const LOOK_EVERY_BYTES = 64 * 1024 ** 2;
+/** Uploads of one second may fill what was free at its beginning. */
+const FULL: Level = { resource: 'uploads', place: tmpdir(), freeBytes: 0, floorBytes: 0 };
 const BODY = { field: 'body' };
 
 /** A body that is being sent in. */
@@ -50,23 +52,22 @@ export async function withUpload<Made>(
   }, LOOK_EVERY_MS);
   try {
     const file = join(folder, received.name);
-    await pipeline(limited(received, requireRoom), createWriteStream(file));
+    await pipeline(limited(received, full.signal), createWriteStream(file));
     return await work(file, folder, AbortSignal.any([left, full.signal]));
+  } catch (error) {
+    throw (error as { code?: unknown } | null)?.code === 'ENOSPC' ? new MachineLowError(FULL) : error;
   } finally {
     clearInterval(look);
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function* limited({ upload, largest }: Received, requireRoom: () => Promise<void>): AsyncGenerator<Uint8Array> {
-  let [size, looked] = [0, 0];
+async function* limited({ upload, largest }: Received, full: AbortSignal): AsyncGenerator<Uint8Array> {
+  let size = 0;
   for await (const chunk of upload) {
+    full.throwIfAborted();
     size += chunk.length;
     if (size > largest) throw new BadInputError(`is larger than ${largest / 1024 ** 3} GiB; send it in parts.`, BODY);
-    if (size - looked > LOOK_EVERY_BYTES) {
-      await requireRoom();
-      looked = size;
-    }
     yield chunk;
   }
 }

@@ -53,7 +53,23 @@ describe('an upload', () => {
       });
     }, new Disk());
     await expect(uploads.take(body, wish, new AbortController().signal)).rejects.toBe(low);
+    const filling = (async function* () {
+      isLow = false;
+      yield Buffer.from('{}\n');
+      isLow = true;
+      await new Promise((resolve) => setTimeout(resolve, 1_200));
+      yield Buffer.from('{}\n');
+      throw new Error('The disk was not looked at.');
+    })();
     isLow = false;
+    await expect(uploads.take(filling, wish, new AbortController().signal)).rejects.toBe(low);
+    isLow = false;
+    const full = (async function* () {
+      yield Buffer.from('{}\n');
+      throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+    })();
+    const { signal } = new AbortController();
+    await expect(uploads.take(full, wish, signal)).rejects.toMatchObject({ code: 'disk-low' });
     const left = AbortSignal.timeout(20);
     await expect(uploads.take(body, wish, left)).rejects.toThrow('timeout');
   });

@@ -57,6 +57,13 @@ describe('a run', () => {
     expect(logged).toEqual([]);
   });
 
+  it('is refused while the disk of the store is low', async () => {
+    const store = new MemoryRunStore();
+    const { runs } = processOn(store, new ScriptedExecutor(), { room: new GivenResources({ store: 1 }) });
+    await expect(runs.submit('k', 1)).rejects.toMatchObject({ code: 'disk-low' });
+    expect((await store.list(1, null)).runs).toEqual([]);
+  });
+
   it('is ended by a store that will not have it', async () => {
     const refused = new StoreUnavailableError('too large', { retryable: false });
     const { runs } = processOn(new MemoryRunStore(), new ScriptedExecutor(async () => Promise.reject(refused)));
@@ -85,13 +92,13 @@ describe('a run', () => {
   });
 
   it('of others waits in the queue while the machine is low, and is begun by itself when there is room', async () => {
-    const room = new GivenResources({ store: 1 });
+    const room = new GivenResources({ memory: 1 });
     const executor = new ScriptedExecutor(async () => 'done');
     const { runs } = processOn(new MemoryRunStore(), executor, { room });
     const { id } = await runs.submit('k', 1);
     await sleep(100);
     expect((await runs.get(id)).status).toBe('queued');
-    room.free.store = Infinity;
+    room.free.memory = Infinity;
     expect(told(await journal(runs, id))).toEqual(['queued', 'running', 'done']);
   });
 
