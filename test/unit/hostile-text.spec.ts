@@ -33,6 +33,8 @@ import { highlight } from '../../src/web/run/highlight.js';
 import { logTail } from '../../verifiers/execution-based/drivers/environment.js';
 import { issueTerms, namesFile } from '../../verifiers/execution-based/generated/chosen-files.js';
 import { harvestedTests } from '../../verifiers/execution-based/generated/harvest.js';
+import { compare } from '../../verifiers/execution-based/generated/observations.js';
+import { DriverReports } from '../../verifiers/execution-based/generated/run-batch.js';
 import { unfitTests, wrongReason } from '../../verifiers/execution-based/generated/unfit-test.js';
 import { codeBlocks } from '../../verifiers/execution-based/generated/written-tests.js';
 import { readReport } from '../../verifiers/execution-based/readers/test-report.js';
@@ -166,6 +168,16 @@ const OUTPUT: readonly LinearCase[] = [
       '\n',
     ],
   ],
+  [
+    'reports of a driver',
+    (text) => {
+      const reports = new DriverReports(5, () => undefined);
+      reports.push(Buffer.from(text));
+      return reports.count;
+    },
+    ['{"i":0,"status":0,"said":"","timed_out":false,"out_of_memory":false,"ms":1,"log":""}\n', '{"i":', '{', '"', '\n'],
+  ],
+  ['what a test observed', (text) => compare(text, [1]), ['1\n', '[', ']', '{"a":', '}', '"', '\n']],
   ['what a log says of an error', (log) => wrongReason(log, 'issue'), ['ImportError', 'NameError', '\n']],
   ['the end of a log', (text) => logTail({ stdout: text, stderr: text }), ['\n', '\u001b[31m']],
   [
