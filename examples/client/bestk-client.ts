@@ -181,18 +181,18 @@ export type RewardRequest =
   | RunRequest;
 
 export type VerifyRequest = {
-  readonly responses_create_params: {};
+  readonly responses_create_params: Readonly<Record<string, unknown>>;
   readonly response: {
-    readonly output: readonly { readonly type?: string | null | undefined; readonly content?: Json | undefined }[];
+    readonly output: readonly { readonly type?: string | null | undefined; readonly content?: Json }[];
   };
   /** What the row of the data set says to verify by. */
   readonly verifier_metadata: string | Readonly<Record<string, Json>>;
 };
 
 export type CompareRequest = {
-  readonly conversation_history: readonly {}[];
+  readonly conversation_history: readonly Readonly<Record<string, unknown>>[];
   readonly response_objs: readonly {
-    readonly output: readonly { readonly type?: string | null | undefined; readonly content?: Json | undefined }[];
+    readonly output: readonly { readonly type?: string | null | undefined; readonly content?: Json }[];
   }[];
   /** The one free field that NeMo Gym sends along. */
   readonly principle: string | Readonly<Record<string, Json>>;
@@ -588,9 +588,9 @@ export type RewardAnswer =
     };
 
 export type VerifyAnswer = {
-  readonly responses_create_params: {};
+  readonly responses_create_params: Readonly<Record<string, unknown>>;
   readonly response: {
-    readonly output: readonly { readonly type?: string | null | undefined; readonly content?: Json | undefined }[];
+    readonly output: readonly { readonly type?: string | null | undefined; readonly content?: Json }[];
   };
   /** What the row of the data set says to verify by. */
   readonly verifier_metadata: string | Readonly<Record<string, Json>>;

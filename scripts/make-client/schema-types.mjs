@@ -24,12 +24,17 @@ const PLAIN = {
   object: objectOf,
 };
 
+/** Types that hold `undefined` already. */
+const ANYTHING = new Set(['unknown', 'Json']);
+
 function objectOf({ properties, required = [], additionalProperties }) {
-  if (properties === undefined) return `Readonly<Record<string, ${typeOf(additionalProperties || {})}>>`;
+  if (Object.keys(properties ?? {}).length === 0)
+    return `Readonly<Record<string, ${typeOf(additionalProperties || {})}>>`;
   const members = Object.entries(properties).map(([name, schema]) => {
     const comment = schema.description === undefined ? '' : `/** ${schema.description.replaceAll('*/', '')} */\n`;
     const type = typeOf(schema);
-    return `${comment}readonly ${keyOf(name)}${required.includes(name) ? `: ${type}` : `?: ${type} | undefined`};`;
+    const optional = ANYTHING.has(type) ? `?: ${type}` : `?: ${type} | undefined`;
+    return `${comment}readonly ${keyOf(name)}${required.includes(name) ? `: ${type}` : optional};`;
   });
   return `{ ${members.join('\n')} }`;
 }
