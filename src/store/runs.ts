@@ -86,7 +86,7 @@ export class KyselyRunStore extends RunStore {
 
   override list(limit: number, before: string | null, listing: RunListing = {}): Promise<RunPage> {
     // Without patience: this is also how it is found out whether the store answers.
-    return this.guard.run(() => listRuns(this.db, limit, before, listing), 0);
+    return this.guard.run(() => listRuns({ db: this.db, dialect: this.dialect }, limit, before, listing), 0);
   }
 
   override open(): Promise<readonly OpenRun[]> {

@@ -129,6 +129,24 @@ describe('openSqliteStore', () => {
     },
   );
 
+  it('searches the newest 10,000 runs', async () => {
+    const path = newPath();
+    const store = await open(path);
+    const oldest = (await store.runs.create('key', 1)).run.id;
+    const driver = new SqliteDriver(path);
+    const columns = driver.pragma('table_info(runs)') as { name: string }[];
+    const others = columns.map(({ name }) => name).filter((name) => name !== 'id' && name !== 'key');
+    const copy = driver.prepare(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+      INSERT INTO runs (id, key, ${others.join()}) SELECT id || '-' || i || ?, key || i || ?, ${others.join()} FROM runs, n WHERE key = 'key'`);
+    const isFound = async (): Promise<boolean> =>
+      (await store.runs.list(1, null, { search: oldest, descending: false })).runs[0]?.id === oldest;
+    copy.run(9_999, 'a', 'a');
+    expect(await isFound()).toBe(true);
+    copy.run(1, 'b', 'b');
+    driver.close();
+    expect(await isFound()).toBe(false);
+  });
+
   it('refuses to work after it was closed', async () => {
     const path = newPath();
     const store = await open(path);
