@@ -4,7 +4,7 @@
 import { fileURLToPath } from 'node:url';
 import { browserPath, missingBrowser } from './setup/browser.mjs';
 import { compile, compiledCurrent } from './setup/compiled.mjs';
-import { canInstall, install } from './setup/debian.mjs';
+import { canInstall, install, missingPython } from './setup/debian.mjs';
 import { assertMayStart, missingCompose, missingDocker, startEngine } from './setup/docker.mjs';
 import { engineFault } from './setup/engine.mjs';
 import {
@@ -21,7 +21,13 @@ import { missingRedis } from './setup/redis.mjs';
 import { installPackages, missingCompilers, packagesCurrent } from './setup/npm-packages.mjs';
 import { CommandFailed, Unavailable } from './setup/run.mjs';
 
-const TEST = { images: [buildBase, buildFixture, buildBenchExample], browser: true, postgres: true, compose: true };
+const TEST = {
+  images: [buildBase, buildFixture, buildBenchExample, buildExample],
+  python: true,
+  browser: true,
+  postgres: true,
+  compose: true,
+};
 /** What each goal needs beside packages and the build. Without images it needs no Docker; `last` are made of the packages. */
 const GOALS = {
   quickstart: { images: [buildBase, buildExample] },
@@ -35,7 +41,7 @@ const GOALS = {
 /** Does what `goal` still needs. Packages and build run beside Docker and images. */
 export async function setUp(goal) {
   const root = fileURLToPath(new URL('..', import.meta.url));
-  const { images, browser, postgres, compose, faketime, last = [] } = GOALS[goal];
+  const { images, python, browser, postgres, compose, faketime, last = [] } = GOALS[goal];
   const installed = packagesCurrent(root);
   const fault = images ? await engineFault() : undefined;
   if (fault) assertMayStart(fault);
@@ -46,6 +52,7 @@ export async function setUp(goal) {
     ...(browser ? missingBrowser() : []),
     ...(postgres ? missingPostgres() : []),
     ...(compose ? [...missingCompose(), ...missingRedis()] : []),
+    ...(python ? missingPython() : []),
     ...(faketime ? missingFaketime() : []),
   ];
   if (lacking.length > 0 && canInstall()) await install(lacking);

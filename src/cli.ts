@@ -11,6 +11,8 @@ import { registerDoctor } from './commands/doctor.js';
 import { registerExport } from './commands/export.js';
 import { registerGrade } from './commands/grade.js';
 import { registerImport } from './commands/import.js';
+import { registerInit } from './commands/init.js';
+import { registerMcp } from './commands/mcp/mcp.js';
 import { registerPrompts } from './commands/prompts.js';
 import { registerReport } from './commands/report.js';
 import { registerRescore } from './commands/rescore.js';
@@ -56,6 +58,8 @@ registerWorker(program, async (options) => {
   await work(options);
 });
 registerPrompts(program, async () => (await import('./app/run-dependencies.js')).openPrompts());
+registerMcp(program, openApp, VERSION);
+registerInit(program, async () => (await import('./app/config.js')).settingsDesk());
 registerDoctor(program, openApp);
 registerSweep(program, openApp);
 

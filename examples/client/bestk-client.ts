@@ -578,14 +578,14 @@ export type Outcome = {
   readonly basis: 'hybrid' | 'fallback' | 'none';
 };
 
-export type RewardAnswer =
-  | number
-  | {
-      readonly rewards: readonly number[];
-      /** The rewards again, under the name that OpenRLHF asks for. */
-      readonly scores: readonly number[];
-      readonly outcomes: readonly Outcome[];
-    };
+export type Rewards = {
+  readonly rewards: readonly number[];
+  /** The rewards again, under the name that OpenRLHF asks for. */
+  readonly scores: readonly number[];
+  readonly outcomes: readonly Outcome[];
+};
+
+export type RewardAnswer = number | Rewards;
 
 export type VerifyAnswer = {
   readonly responses_create_params: Readonly<Record<string, unknown>>;

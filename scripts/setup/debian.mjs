@@ -28,3 +28,12 @@ export async function install(packages) {
     await run('apt-get', [...patience, 'install', '-y', '-qq', '--no-install-recommends', ...packages], { env });
   });
 }
+
+const PYTHON_PACKAGES = '/usr/lib/python3/dist-packages';
+
+/** The Debian packages that building the Python client needs and this machine lacks. */
+export function missingPython() {
+  return ['setuptools', 'wheel']
+    .filter((name) => !existsSync(join(PYTHON_PACKAGES, name)))
+    .map((name) => `python3-${name}`);
+}

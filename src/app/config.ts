@@ -1,8 +1,9 @@
 import { cpus, homedir } from 'node:os';
 import { join } from 'node:path';
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { FormatName } from '../agent/call-formats/formats.js';
 import { AgentLimits } from '../agent/loop/rollout-task.js';
+import type { SettingsDesk } from '../commands/init.js';
 import type { ApiKey } from '../core/api-key.js';
 import { BadInputError } from '../core/errors/errors.js';
 import type { JudgeMethod } from '../core/run/verifier.js';
@@ -111,6 +112,16 @@ export function environmentWith(settings: Readonly<Record<string, string>>): Nod
   if (unknown !== undefined)
     throw new BadInputError('is no setting.', { field: unknown }, 'README lists the settings.');
   return { ...process.env, ...settings };
+}
+
+/** The settings as they are described, and their check. */
+export function settingsDesk(): SettingsDesk {
+  const settings = Object.entries(Settings.shape).map(([name, schema]) => {
+    const preset = z.safeParse(schema as z.ZodType, undefined).data;
+    const shown = ['string', 'number', 'boolean'].includes(typeof preset) ? String(preset) : '';
+    return { name, description: schema.description ?? '', preset: shown };
+  });
+  return { settings, check: (given) => loadConfig(environmentWith(given)) };
 }
 
 /** The only reader of the environment. @throws BadInputError that names the first wrong variable and how many more there are */

@@ -36,8 +36,8 @@ export interface RunOptions extends RuleOptions, IssueOptions {
 }
 
 /** What `solve` and `select` are told about a run beside the trajectories. */
-export function withRunOptions(command: Command): Command {
-  withIssueOptions(command)
+export function withRunOptions(command: Command, issueRequired = true): Command {
+  withIssueOptions(command, issueRequired)
     .option('--tests <file>', 'saved generated tests, instead of those that BESTK_TEST_MODEL writes')
     .option('--labels <file>', 'labels, shown beside the selection; no verifier and no stage can see them')
     .option(
@@ -48,9 +48,14 @@ export function withRunOptions(command: Command): Command {
   return withRuleOptions(command);
 }
 
-export function withIssueOptions(command: Command): Command {
+export function withIssueOptions(command: Command, required = true): Command {
   return command
-    .requiredOption('--issue <path>', 'the issue, or a data set of many (bestk datasets show says which are read)')
+    .addOption(
+      new Option(
+        '--issue <path>',
+        'the issue, or a data set of many (bestk datasets show says which are read)',
+      ).makeOptionMandatory(required),
+    )
     .option('--split <name>', 'of a data set that is a folder with several; test by default')
     .option('--instance <id>', 'which instance; again for another', collected, [])
     .addOption(imageOption());

@@ -64,8 +64,8 @@ const SURROUNDINGS: ReadonlySet<AbstainReason> = new Set(['infrastructure', 'mod
 /** Sources of P(right) that every patch has. */
 const WITHOUT_VERDICT: ReadonlySet<string> = new Set(['prior', 'votes', 'submitted']);
 
-/** By candidate. @throws ToldError, OutcomePendingError, NoOutcomeError when one could not be judged for a reason not its own */
-function outcomesIn({ id, status, failure, result }: Run): ReadonlyMap<string, Outcome> {
+/** The outcomes of a run, by candidate. @throws ToldError, OutcomePendingError, NoOutcomeError when one could not be judged for a reason not its own */
+export function outcomesIn({ id, status, failure, result }: Run): ReadonlyMap<string, Outcome> {
   if (!hasEnded(status)) throw new OutcomePendingError(id);
   if (failure !== null) throw new ToldError(failure);
   if (status === 'cancelled') throw new NoOutcomeError(id, 'it was cancelled');

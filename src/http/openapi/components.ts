@@ -33,6 +33,7 @@ import {
   CompareRequest,
   RewardAnswer,
   RewardRequest,
+  Rewards,
   VerifyAnswer,
   VerifyRequest,
 } from '../rewards/reward-bodies.js';
@@ -88,6 +89,7 @@ const ANSWERS: Schemas = {
   Report: z.looseObject({ kind: z.literal('bestk-report'), schema: z.literal(1), title: z.string() }),
   RescoreAccepted: TakenIn,
   Outcome,
+  Rewards,
   RewardAnswer,
   VerifyAnswer,
   CompareAnswer,

@@ -30,15 +30,15 @@ export const QueryReward = z
 /** Everything that `POST /v1/reward` takes. */
 export const RewardRequest = z.union([ResponseReward, QueryReward, RunRequest]);
 
-/** One reward, or those of many with what they are based on, in the order of the request. */
-export const RewardAnswer = z.union([
-  z.number().min(0).max(1),
-  z.object({
-    rewards: z.array(Outcome.shape.reward),
-    scores: z.array(Outcome.shape.reward).describe('The rewards again, under the name that OpenRLHF asks for.'),
-    outcomes: z.array(Outcome),
-  }),
-]);
+/** Rewards in the order of the request, with what they are based on. */
+export const Rewards = z.object({
+  rewards: z.array(Outcome.shape.reward),
+  scores: z.array(Outcome.shape.reward).describe('The rewards again, under the name that OpenRLHF asks for.'),
+  outcomes: z.array(Outcome),
+});
+
+/** What `POST /v1/reward` answers: a number when it was asked for one response as slime does. */
+export const RewardAnswer = z.union([z.number().min(0).max(1), Rewards]);
 export type RewardAnswer = z.infer<typeof RewardAnswer>;
 
 const ModelResponse = z.looseObject({
@@ -153,9 +153,11 @@ export function patchIn(text: string): string {
     }
   }
   if (fenced !== null) return `${fenced}\n`;
-  const lines = (block ?? text.split('\n')).slice();
+  const lines = [...(block ?? text.split('\n'))];
+  // Spaces stay: the last line of a diff may be blank context, a space alone.
+  while (lines.at(-1) === '') lines.pop();
   const start = lines.findIndex(beginsDiff);
-  return start === -1 ? '' : `${lines.slice(start).join('\n').trimEnd()}\n`;
+  return start === -1 ? '' : `${lines.slice(start).join('\n')}\n`;
 }
 
 function beginsDiff(line: string): boolean {

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { format, resolveConfig } from 'prettier';
 import { clientSource } from '../../../scripts/make-client/client-source.mjs';
+import { pythonModels } from '../../../scripts/make-client/python-models.mjs';
 import { MemoryRunStore } from '../../fakes/memory-run-store.js';
 import { ScriptedExecutor } from '../../fakes/scripted-executor.js';
 import { runResult } from '../../fixtures/runs.js';
@@ -54,9 +55,11 @@ describe('the OpenAPI document', () => {
     for (const path of Object.keys(DOCUMENT.paths)) expect(html).toContain(path);
   });
 
-  it('is what the client was made from', async () => {
+  it('is what the clients were made from', async () => {
     const file = new URL('../../../examples/client/bestk-client.ts', import.meta.url).pathname;
     const written = await format(clientSource(DOCUMENT), { ...(await resolveConfig(file)), filepath: file });
     expect(readFileSync(file, 'utf8')).toBe(written);
+    const models = new URL('../../../clients/python/bestk/models.py', import.meta.url).pathname;
+    expect(readFileSync(models, 'utf8')).toBe(pythonModels(DOCUMENT));
   });
 });

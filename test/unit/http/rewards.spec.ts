@@ -141,6 +141,7 @@ describe('the patch in what a model said', () => {
       PATCH.replace('ü', 'v'),
     ],
     ['a diff alone', PATCH, PATCH],
+    ['a diff whose last line is blank context', `${PATCH} \n\n`, `${PATCH} \n`],
     ['a diff after words', `Here it is\n${PATCH}`, PATCH],
     ['a fence that nobody closed', SAID.slice(0, -4), PATCH],
     ['code that is no diff', '\`\`\`python\nx = 1\n\`\`\`\n', ''],

@@ -1,0 +1,8 @@
+"""bestk: the best of K patches for a GitHub issue, with calibrated confidence."""
+
+from . import models
+from .aio import AsyncClient
+from .client import Client, RunFailedError
+from .http import BestkError, ProblemError, UnreachableError
+
+__all__ = ["AsyncClient", "BestkError", "Client", "ProblemError", "RunFailedError", "UnreachableError", "models"]

@@ -1,0 +1,227 @@
+"""The client of a bestk service."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+from types import TracebackType
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Type, Union, cast
+from urllib.parse import quote
+
+from . import models
+from .http import BestkError, Http
+from .local import LocalService
+
+#: A patch alone, or a candidate of the service: `{"candidate_id", "patch", "trajectory"?}`.
+Candidates = Union[Mapping[str, str], Iterable[Union[str, Mapping[str, Any]]]]
+OnEvent = Callable[[models.RunEvent], None]
+_ENDED = ("done", "failed", "cancelled")
+
+
+class RunFailedError(BestkError):
+    """A run failed or was cancelled: no word about any patch."""
+
+    def __init__(self, run: models.Run) -> None:
+        failure = run["failure"] or {"message": "It was cancelled.", "code": "cancelled", "next": "Start it again."}
+        super().__init__(f"Run {run['id']}: {failure['message']}", failure["code"], failure["next"])
+        self.run = run
+
+
+class Client:
+    """Calls of one service. Every method raises BestkError, whose `next` says what to do.
+
+    `url` and `api_key` are by default BESTK_URL (else `http://127.0.0.1:8080`) and BESTK_API_KEY of the environment. Calls
+    that are refused for now are sent again for `patience_s`.
+    """
+
+    def __init__(
+        self, url: Optional[str] = None, api_key: Optional[str] = None, patience_s: float = 60
+    ) -> None:
+        self._http = Http(
+            url or os.environ.get("BESTK_URL") or "http://127.0.0.1:8080",
+            api_key or os.environ.get("BESTK_API_KEY"),
+            patience_s,
+        )
+        self._service: Optional[LocalService] = None
+
+    @classmethod
+    def local(cls, **settings: str) -> "Client":
+        """A client with a service of its own, which ends with the `with` block. `settings` are environment variables."""
+        service = LocalService(settings)
+        client = cls(service.url)
+        client._service = service
+        return client
+
+    @property
+    def url(self) -> str:
+        return self._http.url
+
+    def close(self) -> None:
+        if self._service is not None:
+            self._service.stop()
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self.close()
+
+    # Runs
+
+    def submit(self, issue: models.Issue, key: Optional[str] = None, **request: Any) -> str:
+        """Starts a run and gives its id. `request` are further fields of RunRequest; the same `key` is the same run."""
+        headers = {"Idempotency-Key": key or uuid.uuid4().hex}
+        return str(self._http.json("POST", "/v1/runs", {"issue": issue, **request}, headers=headers)["id"])
+
+    def select(
+        self,
+        issue: models.Issue,
+        candidates: Candidates,
+        *,
+        on_event: Optional[OnEvent] = None,
+        timeout_s: Optional[float] = None,
+        **request: Any,
+    ) -> models.Run:
+        """Verifies candidates and selects: `run["selection"]` says which, and why.
+
+        `request` are further fields of RunRequest: `tests`, `verifiers`, `preset`, `min_confidence`, `budget`, …
+        """
+        return self.wait(self.submit(issue, candidates=candidates_of(candidates), **request), on_event, timeout_s)
+
+    def solve(
+        self,
+        issue: models.Issue,
+        k: int = 8,
+        *,
+        on_event: Optional[OnEvent] = None,
+        timeout_s: Optional[float] = None,
+        **request: Any,
+    ) -> models.Run:
+        """Samples `k` trajectories with the service's agent, verifies and selects."""
+        return self.wait(self.submit(issue, k=k, **request), on_event, timeout_s)
+
+    def run(self, run_id: str) -> models.Run:
+        return cast(models.Run, self._http.json("GET", _run(run_id)))
+
+    def runs(self, **listing: str) -> Iterator[models.RunSummary]:
+        """All runs, newest first; `listing` are `status`, `instance`, `q` and `sort`."""
+        cursor: Optional[str] = None
+        while True:
+            page = self._http.json("GET", "/v1/runs", query={**listing, "limit": 100, "cursor": cursor})
+            yield from page["runs"]
+            cursor = page["next_cursor"]
+            if cursor is None:
+                return
+
+    def wait(
+        self, run_id: str, on_event: Optional[OnEvent] = None, timeout_s: Optional[float] = None
+    ) -> models.Run:
+        """Waits for the end of a run, telling its events. Raises RunFailedError, and TimeoutError while the run goes on."""
+        deadline = time.monotonic() + (float("inf") if timeout_s is None else timeout_s)
+
+        def check() -> None:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"Run {run_id} has not ended after {timeout_s} s; wait for it again, or cancel it.")
+
+        if on_event is not None:
+            for event in self.events(run_id):
+                on_event(event)
+                check()
+        pause = 0.05
+        while (run := self.run(run_id))["status"] not in _ENDED:
+            check()
+            time.sleep(pause)
+            pause = min(2.0, pause * 1.5)
+        if run["status"] != "done":
+            raise RunFailedError(run)
+        return run
+
+    def events(self, run_id: str, after: int = 0) -> Iterator[models.RunEvent]:
+        """What happened in a run after the event `after`, and what happens until its end."""
+        return cast(Iterator[models.RunEvent], self._http.events(f"{_run(run_id)}/events", after))
+
+    def patch(self, run_id: str) -> Optional[str]:
+        """The selected patch; None when none was worth returning."""
+        if cast(Mapping[str, Any], self.wait(run_id)["selection"])["candidate_id"] is None:
+            return None
+        return self._http.text("GET", f"{_run(run_id)}/patch")
+
+    def candidate(self, run_id: str, candidate_id: str) -> models.Candidate:
+        """Patch, trajectory, verdicts and row of the matrix."""
+        return cast(models.Candidate, self._http.json("GET", f"{_run(run_id)}/candidates/{quote(candidate_id, safe='')}"))
+
+    def evidence(self, run_id: str) -> models.Evidence:
+        """What the selection is based on, for every candidate and test."""
+        return cast(models.Evidence, self._http.json("GET", f"{_run(run_id)}/evidence"))
+
+    def cancel(self, run_id: str) -> None:
+        self._http.json("POST", f"{_run(run_id)}/cancel")
+
+    def delete(self, run_id: str) -> None:
+        self._http.json("DELETE", _run(run_id))
+
+    # Rewards
+
+    def reward(
+        self, issue: models.Issue, candidates: Candidates, *, timeout_s: float = 3600, **request: Any
+    ) -> List[models.Outcome]:
+        """P(right) of each candidate, in their order, with its basis. What could not be judged is an error, never 0."""
+        body = {"issue": issue, "candidates": candidates_of(candidates), **request}
+        answer = self._http.json("POST", "/v1/reward", body, query={"timeout_s": 60}, patience_s=timeout_s)
+        return cast(List[models.Outcome], answer["outcomes"])
+
+    # Saved runs and reports
+
+    def rescore(self, lines: bytes, **query: Any) -> models.RescoreAccepted:
+        """Scores saved runs of any known format, JSON lines; `query` are `verifiers`, `preset`, `min_confidence`, `image`."""
+        return cast(models.RescoreAccepted, self._upload("/v1/rescores", lines, query))
+
+    def report(self, lines: bytes, title: str = "Benchmark report") -> models.Report:
+        """The benchmark report of runs; `lines` name runs (`{"run_id"}`) and labels, as JSON lines."""
+        made = self._upload("/v1/reports", lines, {"title": title})
+        return cast(models.Report, self._http.json("GET", f"/v1/reports/{quote(made['id'])}"))
+
+    def _upload(self, path: str, lines: bytes, query: Mapping[str, Any]) -> Any:
+        return json.loads(self._http.text("POST", path, lines, query=query, type="application/x-ndjson"))
+
+    # Tables
+
+    def scores(self, run_id: str) -> Any:
+        """A row for each candidate: rank, P(right) and every score. A pandas DataFrame where pandas is installed, else a list."""
+        selection = cast(models.Selection, self.wait(run_id)["selection"])
+        return _frame(
+            [
+                {"candidate_id": of["candidate_id"], "rank": of["rank"], "p_right": of["p_right"], **of["scores"]}
+                for of in selection["ranking"]
+            ]
+        )
+
+    def matrix(self, run_id: str) -> Any:
+        """A row for each candidate and test, likewise: outcome, exit code, duration."""
+        return _frame(cast(List[Dict[str, Any]], self.evidence(run_id)["cells"]))
+
+
+def candidates_of(given: Candidates) -> List[Dict[str, Any]]:
+    """Candidates as the service takes them: from patches by id, a list of patches (c1, c2, …) or candidates as they are."""
+    if isinstance(given, Mapping):
+        return [{"candidate_id": name, "patch": patch} for name, patch in given.items()]
+    return [
+        {"candidate_id": f"c{index}", "patch": each} if isinstance(each, str) else dict(each)
+        for index, each in enumerate(given, 1)
+    ]
+
+
+def _run(run_id: str) -> str:
+    return f"/v1/runs/{quote(run_id, safe='')}"
+
+
+def _frame(rows: List[Dict[str, Any]]) -> Any:
+    try:
+        import pandas
+    except ImportError:
+        return rows
+    return pandas.DataFrame(rows)

@@ -1,0 +1,140 @@
+"""Calls of the service's HTTP interface with the standard library."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from http.client import HTTPException
+from typing import Any, Dict, Iterator, List, Mapping, Optional
+from urllib.parse import urlencode, urlsplit
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_AGAIN = (429, 503)
+
+
+class BestkError(Exception):
+    """Something that was asked of bestk did not come about. `next` says what to do."""
+
+    def __init__(self, message: str, code: str, next: str) -> None:
+        super().__init__(f"{message} {next}".strip())
+        self.code = code
+        self.next = next
+
+
+class ProblemError(BestkError):
+    """The service refused: a problem of RFC 9457."""
+
+    def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
+        super().__init__(
+            f"{status}: {problem.get('detail', 'The service refused.')}",
+            str(problem.get("code", status)),
+            str(problem.get("next", "")),
+        )
+        self.status = status
+        self.errors: List[Dict[str, str]] = list(problem.get("errors", []))
+
+
+class UnreachableError(BestkError):
+    """The service does not answer."""
+
+    def __init__(self, url: str, why: object) -> None:
+        super().__init__(f"No bestk service answers at {url}: {why}.", "unreachable", "Start one with `bestk serve`.")
+
+
+class Http:
+    """One service. Calls that are refused for now (429, or 503 with Retry-After) are sent again until `patience_s` is over."""
+
+    def __init__(self, url: str, api_key: Optional[str], patience_s: float) -> None:
+        self.url = url.rstrip("/")
+        self._headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
+        self._patience_s = patience_s
+        is_here = urlsplit(self.url).hostname in _LOOPBACK
+        self._opener = urllib.request.build_opener(*([urllib.request.ProxyHandler({})] if is_here else []))
+
+    def json(self, method: str, path: str, body: Any = None, **call: Any) -> Any:
+        text = self.text(method, path, None if body is None else json.dumps(body).encode(), **call)
+        return None if text == "" else json.loads(text)
+
+    def text(
+        self,
+        method: str,
+        path: str,
+        body: Optional[bytes] = None,
+        *,
+        query: Mapping[str, Any] = {},
+        headers: Mapping[str, str] = {},
+        type: str = "application/json",
+        read_timeout_s: float = 300,
+        patience_s: Optional[float] = None,
+    ) -> str:
+        deadline = time.monotonic() + (self._patience_s if patience_s is None else patience_s)
+        sent = headers if body is None else {"Content-Type": type, **headers}
+        while True:
+            try:
+                with self._open(method, path, body, query, sent, read_timeout_s) as response:
+                    return str(response.read().decode())
+            except _Refused as refused:
+                wait = refused.retry_after_s
+                if wait is None or time.monotonic() + wait > deadline:
+                    raise refused.problem from None
+                time.sleep(wait)
+
+    def events(self, path: str, after: int) -> Iterator[Dict[str, Any]]:
+        """Server-sent events after one of them; goes on where a broken connection stopped, and ends with the stream."""
+        last = after
+        while True:
+            try:
+                with self._open("GET", path, None, {}, {"Last-Event-ID": str(last)}, 60) as response:
+                    if response.status == 204:
+                        return
+                    for event in _events_in(response):
+                        last = event["seq"]
+                        yield event
+            except _Refused as refused:
+                raise refused.problem from None
+            except (OSError, HTTPException):
+                time.sleep(1)
+
+    def _open(
+        self,
+        method: str,
+        path: str,
+        body: Optional[bytes],
+        query: Mapping[str, Any],
+        headers: Mapping[str, str],
+        timeout_s: float,
+    ) -> Any:
+        asked = urlencode({name: value for name, value in query.items() if value is not None})
+        url = f"{self.url}{path}{'?' + asked if asked else ''}"
+        request = urllib.request.Request(url, body, {**self._headers, **headers}, method=method)
+        try:
+            return self._opener.open(request, timeout=timeout_s)
+        except urllib.error.HTTPError as error:
+            with error:
+                raise _Refused(error, error.read()) from None
+        except urllib.error.URLError as error:
+            raise UnreachableError(self.url, error.reason) from error
+
+
+class _Refused(Exception):
+    def __init__(self, error: urllib.error.HTTPError, body: bytes) -> None:
+        try:
+            problem = json.loads(body)
+        except ValueError:
+            problem = {"detail": body[:500].decode(errors="replace")}
+        self.problem = ProblemError(error.code, problem)
+        after = error.headers.get("Retry-After", "")
+        self.retry_after_s = float(after) if error.code in _AGAIN and after.isdigit() else None
+
+
+def _events_in(lines: Iterator[bytes]) -> Iterator[Dict[str, Any]]:
+    data: List[str] = []
+    for line in lines:
+        text = line.decode().rstrip("\r\n")
+        if text.startswith("data: "):
+            data.append(text[6:])
+        elif text == "" and data:
+            yield json.loads("\n".join(data))
+            data = []

@@ -1,0 +1,1028 @@
+# Written by `npm run client` from /openapi.json; change the service instead.
+from __future__ import annotations
+
+from typing import Any, Dict, List, Literal, Optional, TypedDict, Union
+
+Json = Any
+
+
+class RunRequestAgent(TypedDict, total=False):
+    model: Optional[str]
+    temperature: Optional[float]
+
+
+class RunRequestCandidatesTrajectorySteps(TypedDict, total=False):
+    thought: str
+    action: str
+    observation: str
+
+
+class RunRequestCandidatesTrajectory(TypedDict, total=False):
+    steps: List['RunRequestCandidatesTrajectorySteps']
+    exit_reason: Optional[str]
+
+
+class _RunRequestCandidates(TypedDict):
+    candidate_id: str
+    patch: str
+
+
+class RunRequestCandidates(_RunRequestCandidates, total=False):
+    instance_id: str
+    trajectory: Optional['RunRequestCandidatesTrajectory']
+
+
+class _RunRequestTests(TypedDict):
+    test_id: str
+    path: str
+    content: str
+
+
+class RunRequestTests(_RunRequestTests, total=False):
+    instance_id: str
+    expect: List[Any]
+    author: Optional[str]
+
+
+class _RunRequest(TypedDict):
+    issue: 'Issue'
+
+
+class RunRequest(_RunRequest, total=False):
+    preset: Optional[Union[str, 'Preset']]
+    stages: Optional[List['Stage']]
+    combiner: Optional['Combiner']
+    calibration: Optional['Calibration']
+    min_confidence: Optional[float]
+    name: Optional[str]
+    tags: Optional[List[str]]
+    agent: Optional['RunRequestAgent']
+    k: Optional[int]
+    candidates: Optional[List['RunRequestCandidates']]
+    k0: Optional[int]
+    seed: int
+    tests: Optional[List['RunRequestTests']]
+    verifiers: Optional[List['VerifierName']]
+    budget: Optional['Budget']
+
+
+class Issue(TypedDict):
+    instance_id: str
+    problem_statement: str
+    environment: 'Environment'
+
+
+class _Environment(TypedDict):
+    image: str
+
+
+class Environment(_Environment, total=False):
+    workdir: str
+    base_commit: Optional[str]
+    regression_command: Optional[str]
+    regression_report: Optional[str]
+    regression_files: List[str]
+    test_timeout_s: float
+    setup_patch: Optional[str]
+    hidden_paths: List[str]
+
+
+class Budget(TypedDict, total=False):
+    tokens: Optional[int]
+    usd: Optional[float]
+    seconds: Optional[float]
+
+
+class RescoreRun(TypedDict, total=False):
+    preset: Optional[Union[str, 'Preset']]
+    stages: Optional[List['Stage']]
+    combiner: Optional['Combiner']
+    calibration: Optional['Calibration']
+    min_confidence: Optional[float]
+    verifiers: List['VerifierName']
+
+
+class Preset(TypedDict):
+    name: str
+    stages: List['Stage']
+
+
+class Stage1(TypedDict):
+    stage: Literal["keep"]
+    where: Literal["has-source-change", "applies", "finished"]
+
+
+class _Stage2(TypedDict):
+    stage: Literal["above"]
+    by: 'StageMeasure'
+    than: float
+
+
+class Stage2(_Stage2, total=False):
+    otherwise: Literal["keep-all", "none"]
+
+
+class Stage3(TypedDict):
+    stage: Literal["top"]
+    by: 'StageMeasure'
+    n: Union[Literal["deepswe", "half"], int]
+
+
+class _Stage4(TypedDict):
+    stage: Literal["max"]
+    by: 'StageMeasure'
+
+
+class Stage4(_Stage4, total=False):
+    within: float
+
+
+class _Stage5(TypedDict):
+    stage: Literal["min"]
+    by: 'StageMeasure'
+
+
+class Stage5(_Stage5, total=False):
+    within: float
+
+
+class Stage6Of(TypedDict):
+    by: str
+    weight: float
+
+
+class _Stage6(TypedDict):
+    stage: Literal["weighted"]
+    of: List['Stage6Of']
+
+
+class Stage6(_Stage6, total=False):
+    within: float
+
+
+class _Stage7(TypedDict):
+    stage: Literal["random"]
+
+
+class Stage7(_Stage7, total=False):
+    seed: int
+
+
+class Stage8(TypedDict):
+    stage: Literal["lowest-id"]
+
+
+class Combiner(TypedDict):
+    kind: Literal["bestk-combiner"]
+    version: Literal[1]
+    features: List[str]
+    means: List[float]
+    scales: List[float]
+    weights: List[float]
+    intercept: float
+    any: Dict[str, Any]
+    returned: Dict[str, Any]
+    abstain_below: Optional[float]
+    data_card: 'DataCard'
+
+
+class CalibrationJudges(TypedDict):
+    intercept: float
+    slope: float
+
+
+class CalibrationExistingTests(TypedDict):
+    right: List[Any]
+    wrong: List[Any]
+
+
+class CalibrationGeneratedTests(TypedDict):
+    right: List[Any]
+    wrong: List[Any]
+
+
+class CalibrationSubmitted(TypedDict):
+    right: List[Any]
+    wrong: List[Any]
+
+
+class Calibration(TypedDict):
+    kind: Literal["bestk-calibration"]
+    version: Literal[1]
+    share: List[Any]
+    judges: Dict[str, 'CalibrationJudges']
+    existing_tests: 'CalibrationExistingTests'
+    generated_tests: Dict[str, 'CalibrationGeneratedTests']
+    test_correlation: float
+    submitted: 'CalibrationSubmitted'
+    returned: Dict[str, Any]
+    labels: Dict[str, List[Any]]
+    models: List[str]
+    data_card: 'DataCard'
+
+
+class DataCard(TypedDict):
+    issues: int
+    candidates: int
+    resolved: int
+    repos: List[str]
+    folds: int
+    auc: Optional[float]
+    brier: Optional[float]
+    ece: Optional[float]
+    picked_right: float
+    mean_confidence: float
+
+
+class RewardRequest1(TypedDict):
+    response: str  # What the model said; its last diff is the patch.
+    label: Union[str, Dict[str, Any]]  # An issue, or a run request without candidates, as an object or as its JSON text.
+
+
+class _RewardRequest2(TypedDict):
+    query: List[str]  # Each a prompt and its response.
+    labels: List[Union[str, Dict[str, Any]]]
+
+
+class RewardRequest2(_RewardRequest2, total=False):
+    prompts: Optional[List[str]]  # What each query begins with; a patch in it is not the answer.
+
+
+class VerifyRequestResponsesCreateParams(TypedDict, total=False):
+    pass
+
+
+class VerifyRequestResponseOutput(TypedDict, total=False):
+    type: Optional[str]
+    content: Any
+
+
+class VerifyRequestResponse(TypedDict):
+    output: List['VerifyRequestResponseOutput']
+
+
+class VerifyRequest(TypedDict):
+    responses_create_params: 'VerifyRequestResponsesCreateParams'
+    response: 'VerifyRequestResponse'
+    verifier_metadata: Union[str, Dict[str, Any]]  # What the row of the data set says to verify by.
+
+
+class CompareRequestConversationHistory(TypedDict, total=False):
+    pass
+
+
+class CompareRequestResponseObjsOutput(TypedDict, total=False):
+    type: Optional[str]
+    content: Any
+
+
+class CompareRequestResponseObjs(TypedDict):
+    output: List['CompareRequestResponseObjsOutput']
+
+
+class CompareRequest(TypedDict):
+    conversation_history: List['CompareRequestConversationHistory']
+    response_objs: List['CompareRequestResponseObjs']
+    principle: Union[str, Dict[str, Any]]  # The one free field that NeMo Gym sends along.
+
+
+class RunAccepted(TypedDict):
+    id: str
+    status: 'RunStatus'
+
+
+class RunPage(TypedDict):
+    runs: List['RunSummary']
+    next_cursor: Optional[str]  # `cursor` of the next page; null at the end.
+
+
+class RunSummaryFailure(TypedDict):
+    code: str
+    message: str
+    next: str
+
+
+class RunSummary(TypedDict):
+    id: str
+    status: 'RunStatus'
+    created_at: str
+    updated_at: str
+    failure: Optional['RunSummaryFailure']
+    name: Optional[str]
+    tags: List[str]
+    instance_id: Optional[str]
+    k: Optional[int]
+    preset: Optional[str]
+    candidate_id: Optional[str]
+    basis: Optional[str]
+    deciding_stage: Optional[str]
+    confidence: Optional[float]
+    tokens: Optional[float]
+    cost_usd: Optional[float]
+    benchmark: Optional[str]
+    arm: Optional[str]
+
+
+class RunFailure(TypedDict):
+    code: str
+    message: str
+    next: str
+
+
+class RunProgressWorkers(TypedDict):
+    worker: str  # Host and process, as in the run’s events.
+    rollout: int
+    verdict: int  # Answers of a judge.
+    call: int  # Answers of other models.
+    cells: int
+    seconds: float  # Of its parts, which overlap.
+
+
+class RunProgress(TypedDict):
+    events: int
+    by_type: Dict[str, int]
+    workers: List['RunProgressWorkers']  # Who did what; empty when one process did everything.
+    last: Optional['RunEvent']
+
+
+class Run(TypedDict):
+    id: str
+    status: 'RunStatus'
+    created_at: str
+    updated_at: str
+    failure: Optional['RunFailure']
+    progress: 'RunProgress'
+    selection: Optional['Selection']
+    statistics: Optional['RunStatistics']
+    usage: Optional['Usage']
+
+
+class RunEvent(TypedDict):
+    seq: int
+    at: str
+    type: str
+    data: Any
+
+
+class SelectionRanking(TypedDict):
+    candidate_id: str
+    rank: int
+    scores: Dict[str, Optional[float]]
+    p_right: Optional[float]
+    log_odds: Dict[str, float]
+    flags: List[str]
+
+
+class SelectionStages(TypedDict):
+    name: str
+    kept: List[str]
+    dropped: List[str]
+    skipped: Optional[str]
+
+
+class Selection(TypedDict):
+    instance_id: str
+    candidate_id: Optional[str]
+    basis: Literal["hybrid", "fallback", "none"]
+    deciding_stage: Optional[str]
+    confidence: Optional[float]
+    why_none: Optional[str]
+    notes: List[str]
+    ranking: List['SelectionRanking']
+    stages: List['SelectionStages']
+
+
+class RunStatistics(TypedDict):
+    k: int
+    distinct_patches: int
+    verified: int
+    tests_given: int
+    tests_admitted: int
+    expected_pass_at_1: Optional[float]
+    expected_pass_at_k: Optional[float]
+
+
+class UsageModels(TypedDict):
+    purpose: str
+    model: str
+    calls: int
+    stored_answers: int
+    input_tokens: int
+    cached_input_tokens: int
+    output_tokens: int
+    seconds: float
+
+
+class Usage(TypedDict):
+    models: List['UsageModels']
+    cost_usd: Optional[float]
+    stages: Dict[str, float]
+
+
+class CandidateTrajectorySteps(TypedDict):
+    thought: str
+    action: str
+    observation: str
+
+
+class CandidateTrajectory(TypedDict):
+    steps: List['CandidateTrajectorySteps']
+    exit_reason: Optional[str]
+
+
+class Candidate(TypedDict):
+    candidate_id: str
+    patch: str
+    trajectory: Optional['CandidateTrajectory']
+    verdicts: List['Verdict']  # Empty until the run is done.
+    cells: List['Cell']  # Its row of the matrix; empty until the run is done.
+
+
+class Verdict1(TypedDict):
+    kind: Literal["scored"]
+    candidate_id: str
+    measure: str
+    score: float
+    out_of: float
+    evidence: Dict[str, Any]
+
+
+class Verdict2(TypedDict):
+    kind: Literal["abstained"]
+    candidate_id: str
+    measure: str
+    reason: Literal["no-source-change", "refused-patch", "does-not-apply", "no-tests", "unreadable-answer", "low-mass", "model-unavailable", "budget-spent", "prompt-too-long", "infrastructure", "forged"]
+    detail: str
+    evidence: Dict[str, Any]
+
+
+class Measure(TypedDict):
+    name: str
+    kind: Literal["judge", "existing-tests", "generated-tests", "fact"]
+    unit: Literal["probability", "count", "score"]
+    better: Literal["higher", "lower"]
+    title: str
+    meaning: str
+
+
+class CellObserved(TypedDict):
+    sha256: str
+    preview: str
+
+
+class _Cell(TypedDict):
+    instance_id: str
+    candidate_id: Optional[str]  # null = base, the repository without any patch
+    same_as: Optional[str]
+    suite: Literal["reproduction", "regression"]
+    test_id: str
+    outcome: Literal["solved", "not-solved", "crashed", "timed-out", "out-of-memory", "out-of-disk", "forged"]
+    exit_code: Optional[int]
+    duration_ms: float
+    passed: Optional[int]
+    total: Optional[int]
+    lost: List[str]
+    log_tail: str
+
+
+class Cell(_Cell, total=False):
+    observed: 'CellObserved'
+
+
+class EvidenceRunFailure(TypedDict):
+    code: str
+    message: str
+    next: str
+
+
+class EvidenceRun(TypedDict):
+    id: str
+    status: 'RunStatus'
+    created_at: str
+    updated_at: str
+    failure: Optional['EvidenceRunFailure']
+
+
+class EvidenceRequestIssueEnvironment(TypedDict):
+    image: str
+    workdir: str
+    base_commit: Optional[str]
+    regression_command: Optional[str]
+    regression_report: Optional[str]
+    regression_files: List[str]
+    test_timeout_s: float
+    setup_patch: Optional[str]
+    hidden_paths: List[str]
+
+
+class EvidenceRequestIssue(TypedDict):
+    instance_id: str
+    problem_statement: str
+    environment: 'EvidenceRequestIssueEnvironment'
+
+
+class EvidenceRequest(TypedDict):
+    issue: 'EvidenceRequestIssue'
+    k: int
+    preset: str
+    verifiers: Optional[List[str]]
+    seed: int
+    given: bool
+
+
+class EvidenceSelectionStages(TypedDict):
+    name: str
+    kept: List[str]
+    dropped: List[str]
+    skipped: Optional[str]
+
+
+class EvidenceSelection(TypedDict):
+    instance_id: str
+    candidate_id: Optional[str]
+    basis: Literal["hybrid", "fallback", "none"]
+    deciding_stage: Optional[str]
+    confidence: Optional[float]
+    why_none: Optional[str]
+    notes: List[str]
+    stages: List['EvidenceSelectionStages']
+
+
+class EvidenceProvenanceAgent(TypedDict):
+    model: str
+    endpoint: str
+    format: str
+    temperature: float
+    limits: Dict[str, Optional[float]]
+    prompt: Optional[str]
+
+
+class EvidenceProvenance(TypedDict):
+    bestk_version: str
+    image_id: Optional[str]
+    verifier_model: Optional[str]
+    test_model: Optional[str]
+    agent: Optional['EvidenceProvenanceAgent']
+    prompt_hashes: Dict[str, str]
+    preset: str
+    rule_hashes: Dict[str, str]
+    verifiers: List[str]
+    sandbox_limits: Dict[str, float]
+
+
+class EvidenceSamplingFailed(TypedDict):
+    candidate_id: str
+    code: str
+    message: str
+
+
+class EvidenceSampling(TypedDict):
+    asked: int
+    sampled: int
+    stopped: Literal["all", "agreement", "budget"]
+    detail: str
+    failed: List['EvidenceSamplingFailed']
+
+
+class EvidenceCandidatesPatchFiles(TypedDict):
+    path: str
+    role: str
+    added: Optional[int]
+    removed: Optional[int]
+
+
+class EvidenceCandidatesPatch(TypedDict):
+    characters: int
+    problem: Optional[str]
+    files: List['EvidenceCandidatesPatchFiles']
+
+
+class EvidenceCandidates(TypedDict):
+    candidate_id: str
+    rank: Optional[int]
+    scores: Dict[str, Optional[float]]
+    p_right: Optional[float]
+    log_odds: Dict[str, float]
+    flags: List[str]
+    model: Optional[str]
+    exit_reason: Optional[str]
+    steps: int
+    tokens: Optional[int]
+    seconds: Optional[float]
+    patch: 'EvidenceCandidatesPatch'
+    verdicts: List['Verdict']
+
+
+class EvidenceTests(TypedDict):
+    test_id: str
+    path: str
+    author: Optional[str]
+
+
+class EvidenceAdmissions(TypedDict):
+    test_id: str
+    admitted: bool
+    reason: Optional[str]
+
+
+class EvidenceTestQuality(TypedDict):
+    test_id: str
+    solved_by: int
+    of: int
+    information: float
+    agreement: Optional[float]
+    toxicity: float
+
+
+class EvidenceCellsObserved(TypedDict):
+    sha256: str
+    preview: str
+
+
+class _EvidenceCells(TypedDict):
+    candidate_id: Optional[str]  # null = base, the repository without any patch
+    same_as: Optional[str]
+    suite: Literal["reproduction", "regression"]
+    test_id: str
+    outcome: Literal["solved", "not-solved", "crashed", "timed-out", "out-of-memory", "out-of-disk", "forged"]
+    exit_code: Optional[int]
+    duration_ms: float
+    passed: Optional[int]
+    total: Optional[int]
+
+
+class EvidenceCells(_EvidenceCells, total=False):
+    observed: 'EvidenceCellsObserved'
+
+
+class EvidenceBehaviours(TypedDict):
+    solved: List[str]
+    candidate_ids: List[str]
+
+
+class Evidence(TypedDict):
+    run: 'EvidenceRun'
+    request: 'EvidenceRequest'
+    selection: Optional['EvidenceSelection']
+    statistics: Optional['RunStatistics']
+    usage: Optional['Usage']
+    provenance: Optional['EvidenceProvenance']
+    sampling: Optional['EvidenceSampling']
+    measures: List['Measure']
+    candidates: List['EvidenceCandidates']
+    tests: List['EvidenceTests']
+    admissions: List['EvidenceAdmissions']
+    test_quality: List['EvidenceTestQuality']
+    cells: List['EvidenceCells']
+    behaviours: List['EvidenceBehaviours']
+
+
+class Cells(TypedDict):
+    cells: List['Cell']
+
+
+class _GeneratedTest(TypedDict):
+    instance_id: str
+    test_id: str
+    path: str
+    content: str
+    author: Optional[str]
+
+
+class GeneratedTest(_GeneratedTest, total=False):
+    expect: List[Any]
+
+
+class JudgePromptMessages(TypedDict):
+    role: str
+    content: str
+
+
+class JudgePrompt(TypedDict):
+    messages: List['JudgePromptMessages']
+    same_template: Optional[bool]
+    left_out: List[str]
+
+
+class Choices(TypedDict):
+    presets: List[str]
+    verifiers: List[str]
+
+
+class ReportMade(TypedDict):
+    id: str
+    title: str
+    runs: int
+    labelled: int
+
+
+class ReportsReports(TypedDict):
+    id: str
+    title: str
+    created_at: str
+
+
+class Reports(TypedDict):
+    reports: List['ReportsReports']
+    next_cursor: Optional[str]
+
+
+class Report(TypedDict):
+    kind: Literal["bestk-report"]
+    schema: Literal[1]
+    title: str
+
+
+class RescoreAcceptedRuns(TypedDict):
+    instance_id: str
+    id: str
+
+
+class RescoreAcceptedSkipped(TypedDict):
+    instance_id: str
+    reason: str
+
+
+class RescoreAcceptedRejectedFirst(TypedDict):
+    line: Optional[int]
+    reason: str
+
+
+class RescoreAcceptedRejected(TypedDict):
+    """Records that could not be read, the first of them with line and reason."""
+    count: int
+    first: List['RescoreAcceptedRejectedFirst']
+
+
+class RescoreAccepted(TypedDict):
+    candidates: int
+    runs: List['RescoreAcceptedRuns']
+    skipped: List['RescoreAcceptedSkipped']
+    rejected: 'RescoreAcceptedRejected'  # Records that could not be read, the first of them with line and reason.
+
+
+class Outcome(TypedDict):
+    candidate_id: str
+    log_odds: Dict[str, float]
+    flags: List[str]
+    run_id: str
+    instance_id: str
+    reward: float  # P(the patch is right).
+    basis: Literal["hybrid", "fallback", "none"]  # hybrid: verdicts on this patch took part; fallback: only what is known of any patch; none: it cannot be used, so 0 is a fact.
+
+
+class Rewards(TypedDict):
+    rewards: List[float]
+    scores: List[float]  # The rewards again, under the name that OpenRLHF asks for.
+    outcomes: List['Outcome']
+
+
+class VerifyAnswerResponsesCreateParams(TypedDict, total=False):
+    pass
+
+
+class VerifyAnswerResponseOutput(TypedDict, total=False):
+    type: Optional[str]
+    content: Any
+
+
+class VerifyAnswerResponse(TypedDict):
+    output: List['VerifyAnswerResponseOutput']
+
+
+class VerifyAnswer(TypedDict):
+    responses_create_params: 'VerifyAnswerResponsesCreateParams'
+    response: 'VerifyAnswerResponse'
+    verifier_metadata: Union[str, Dict[str, Any]]  # What the row of the data set says to verify by.
+    reward: float  # P(the patch is right).
+    mask_sample: Literal[False]
+    outcome: 'Outcome'
+
+
+class CompareAnswerComparisonResults(TypedDict):
+    response_i: int
+    response_j: int
+    score_1: float  # P(the patch is right).
+    score_2: float  # P(the patch is right).
+
+
+class CompareAnswer(TypedDict):
+    rewards: List[float]
+    comparison_results: List['CompareAnswerComparisonResults']  # Each response beside the next one, by index.
+    metrics: Dict[str, float]
+    outcomes: List['Outcome']
+
+
+class BenchmarkAcceptedRejected(TypedDict):
+    """Rows that could not be used, the first of them with line and reason."""
+    count: int
+    first: List[str]
+
+
+class BenchmarkAccepted(TypedDict):
+    id: str
+    status: Literal["accepting", "running", "paused", "done", "failed", "cancelled"]
+    issues: int
+    runs: int
+    skipped: int  # Arms’ instances that nothing could be asked of.
+    rejected: 'BenchmarkAcceptedRejected'  # Rows that could not be used, the first of them with line and reason.
+
+
+class BenchmarkMoved(TypedDict):
+    id: str
+    status: Literal["accepting", "running", "paused", "done", "failed", "cancelled"]
+
+
+class Benchmarks(TypedDict):
+    benchmarks: List['BenchmarkSummary']
+    next_cursor: Optional[str]
+
+
+class BenchmarkSummary(TypedDict):
+    id: str
+    title: str
+    status: Literal["accepting", "running", "paused", "done", "failed", "cancelled"]
+    note: Optional[str]
+    created_at: str
+    updated_at: str
+
+
+class BenchmarkArms(TypedDict):
+    arm: str
+    waiting: int  # Nobody works on them yet.
+    queued: int
+    running: int
+    selected: int
+    none: int  # Done, and no patch was worth returning.
+    failed: int
+    cancelled: int
+    skipped: int  # Nothing could be asked of these instances.
+    graded: int
+    right: int
+    wrong: int
+    tokens: float
+    cost_usd: Optional[float]
+
+
+class BenchmarkEtaS(TypedDict):
+    low: float
+    likely: float
+    high: float
+
+
+class Benchmark(TypedDict):
+    id: str
+    title: str
+    status: Literal["accepting", "running", "paused", "done", "failed", "cancelled"]
+    note: Optional[str]
+    created_at: str
+    updated_at: str
+    issues: int
+    arms: List['BenchmarkArms']
+    eta_s: Optional['BenchmarkEtaS']  # Seconds until the last run has ended, from the pace of the last ones; null = not known.
+
+
+class BenchmarkRunsRunsFailure(TypedDict):
+    code: str
+    message: str
+
+
+class BenchmarkRunsRuns(TypedDict):
+    id: str
+    arm: str
+    instance_id: str
+    status: 'RunStatus'
+    handed: bool
+    failure: Optional['BenchmarkRunsRunsFailure']
+    candidate_id: Optional[str]
+    deciding_stage: Optional[str]
+    confidence: Optional[float]
+    k: Optional[int]
+    tokens: Optional[float]
+    cost_usd: Optional[float]
+    right: Optional[bool]
+    graded: Optional[int]
+    right_candidates: Optional[int]
+    ungraded: Optional[int]
+
+
+class BenchmarkRuns(TypedDict):
+    runs: List['BenchmarkRunsRuns']
+    next_cursor: Optional[str]
+
+
+class BenchmarkReport(TypedDict):
+    kind: Literal["bestk-bench-report"]
+    schema: Literal[1]
+    title: str
+
+
+class AuditEntries(TypedDict):
+    action: str
+    actor: Optional[str]
+    address: str
+    run_id: Optional[str]
+    outcome: str
+    times: int
+    id: str
+    at: str
+
+
+class Audit(TypedDict):
+    entries: List['AuditEntries']
+    next_cursor: Optional[str]
+
+
+class ProblemErrors(TypedDict):
+    path: str
+    message: str
+
+
+class _Problem(TypedDict):
+    type: Literal["about:blank"]  # What the problem is, `code` says.
+    title: str
+    status: int
+    detail: str
+    code: str
+
+
+class Problem(_Problem, total=False):
+    next: str  # What the client can do.
+    errors: List['ProblemErrors']  # Where in the request the problems lie, `candidates.0.patch`, and what they are.
+
+
+class Health(TypedDict):
+    status: str
+
+
+class ReadinessPartsEngine1(TypedDict):
+    ok: Literal[True]
+
+
+class ReadinessPartsEngine2(TypedDict):
+    ok: Literal[False]
+    code: str
+    next: str
+
+
+class ReadinessPartsModels1(TypedDict):
+    ok: Literal[True]
+
+
+class ReadinessPartsModels2(TypedDict):
+    ok: Literal[False]
+    code: str
+    next: str
+
+
+class ReadinessPartsMachine1(TypedDict):
+    ok: Literal[True]
+
+
+class ReadinessPartsMachine2(TypedDict):
+    ok: Literal[False]
+    code: str
+    next: str
+
+
+class ReadinessParts(TypedDict):
+    engine: Union['ReadinessPartsEngine1', 'ReadinessPartsEngine2']
+    models: Union['ReadinessPartsModels1', 'ReadinessPartsModels2']
+    machine: Union['ReadinessPartsMachine1', 'ReadinessPartsMachine2']  # not ok: disk or memory is low, new work waits until there is room
+
+
+class ReadinessWork(TypedDict):
+    state: Literal["idle", "working", "saturated", "stalled"]  # saturated: all are busy and runs wait; stalled: runs wait, and for a minute nobody has taken them up
+    queued: int
+    running: int
+    oldest_queued_s: int
+
+
+class Readiness(TypedDict):
+    status: Literal["ready", "degraded"]  # degraded: runs that need the missing part fail or wait, everything else is answered
+    parts: 'ReadinessParts'
+    work: 'ReadinessWork'
+
+
+VerifierName = Literal["ef", "ef:yes-no", "ef:rubric", "ef:pairwise", "ef:pairs", "eb"]
+
+
+Stage = Union['Stage1', 'Stage2', 'Stage3', 'Stage4', 'Stage5', 'Stage6', 'Stage7', 'Stage8']
+
+
+StageMeasure = Union[Literal["patch_size", "steps", "cluster_size", "syntax_cluster_size", "behaviour_cluster_size", "dual_agreement", "copeland", "posterior", "p_right", "learned", "confidence"], str]
+
+
+RewardRequest = Union['RewardRequest1', 'RewardRequest2', 'RunRequest']
+
+
+RunStatus = Literal["queued", "running", "done", "failed", "cancelled"]
+
+
+Verdict = Union['Verdict1', 'Verdict2']
+
+
+Steps = Dict[str, Any]
+
+
+RewardAnswer = Union[float, 'Rewards']

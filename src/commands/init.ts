@@ -1,0 +1,74 @@
+import { writeFile } from 'node:fs/promises';
+import { parseEnv } from 'node:util';
+import type { Command } from 'commander';
+import { BadInputError } from '../core/errors/errors.js';
+import { readText } from '../io/records/records.js';
+import { printText } from './answer.js';
+
+/** One setting as the file has it. */
+export interface DescribedSetting {
+  readonly name: string;
+  readonly description: string;
+  /** '' = none. */
+  readonly preset: string;
+}
+
+/** What the composition root knows of settings. */
+export interface SettingsDesk {
+  readonly settings: readonly DescribedSetting[];
+  /** @throws BadInputError for a bad one, with its name and reason */
+  check(settings: Readonly<Record<string, string>>): unknown;
+}
+
+const EXAMPLE = `
+Example:
+  $ bestk init                     # writes bestk.env
+  $ set -a; . ./bestk.env; set +a  # in a shell; or as --env-file of node, docker and compose
+  $ bestk init && bestk doctor     # checks the file again, then what it names
+
+A file that is there is left as it is, and checked.
+
+Exit: 0 all settings are good, 2 one is not.`;
+
+/** `bestk init`: a settings file to fill in, checked. */
+export function registerInit(program: Command, openDesk: () => Promise<SettingsDesk>): void {
+  program
+    .command('init')
+    .description('write a commented file of settings, or check the one that is there')
+    .argument('[file]', 'the settings file', 'bestk.env')
+    .addHelpText('after', EXAMPLE)
+    .action(async (file: string) => {
+      const desk = await openDesk();
+      const isNew = await written(file, fileOf(desk.settings));
+      const given = assignmentsIn(await readText(file), file);
+      desk.check(given);
+      const count = Object.keys(given).length;
+      printText(isNew ? `Wrote ${file}; uncomment what you set.` : `${file} is good: ${count} set.`);
+    });
+}
+
+/** @throws BadInputError naming the first line that sets nothing and is no comment */
+function assignmentsIn(text: string, file: string): Record<string, string> {
+  const wrong = text.split('\n').findIndex((line) => !/^\s*(?:#|$|\w+=)/.test(line));
+  if (wrong !== -1) throw new BadInputError('must be NAME=value.', { file, line: wrong + 1 });
+  // Node 20 takes a last line without its line feed for something else.
+  return parseEnv(`${text}\n`) as Record<string, string>;
+}
+
+function fileOf(settings: readonly DescribedSetting[]): string {
+  const head = '# Settings of bestk. What is commented out has its default.\n';
+  return [head, ...settings.map(({ name, description, preset }) => `# ${description}\n#${name}=${preset}\n`)].join(
+    '\n',
+  );
+}
+
+/** @returns false when there is such a file already */
+async function written(file: string, text: string): Promise<boolean> {
+  try {
+    await writeFile(file, text, { flag: 'wx', mode: 0o600 });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw new BadInputError(`cannot be written: ${(error as Error).message}`, { file });
+  }
+}

@@ -1,0 +1,98 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import { BadInputError } from '../../core/errors/errors.js';
+import { printProgress } from '../answer.js';
+import type { App } from '../app.js';
+import { untilTold } from '../stopping.js';
+import { AgentRuns } from './agent-runs.js';
+import { createTools } from './tools.js';
+
+/** Serves the tools on stdin and stdout, or on a port of loopback, until the client leaves or a signal. Closes the application. */
+export async function serveTools(app: App, version: string, port: number | null): Promise<void> {
+  const runs = new AgentRuns(app);
+  try {
+    await (port === null ? onStdio(runs, version) : onPort(runs, version, port));
+  } finally {
+    await runs.close();
+    await app.close();
+  }
+}
+
+async function onStdio(runs: AgentRuns, version: string): Promise<void> {
+  const left = new Promise<void>((resolve) => process.stdin.once('end', resolve).once('close', resolve));
+  const server = createTools(runs, version);
+  await server.connect(new StdioServerTransport());
+  await Promise.race([left, untilTold()]);
+  await server.close();
+}
+
+async function onPort(runs: AgentRuns, version: string, port: number): Promise<void> {
+  const server = createServer((request, response) => {
+    void handle(request, response, runs, version).catch((error: unknown) => {
+      printProgress(String(error));
+      response.destroy();
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    const refuse = (error: Error): void => {
+      reject(new BadInputError(`cannot be listened on: ${error.message}`, { field: '--port' }, 'Choose another port.'));
+    };
+    server.once('error', refuse).listen(port, '127.0.0.1', resolve);
+  });
+  printProgress(`Tools at http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`);
+  await untilTold();
+  await closed(server);
+}
+
+function closed(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => {
+      resolve();
+    });
+    server.closeAllConnections();
+  });
+}
+
+/** Each call stands alone: what goes on between calls are runs, which have ids. */
+async function handle(
+  request: IncomingMessage,
+  response: ServerResponse,
+  runs: AgentRuns,
+  version: string,
+): Promise<void> {
+  const refusal = refusalOf(request);
+  if (refusal !== null) {
+    response.writeHead(refusal).end();
+    return;
+  }
+  const tools = createTools(runs, version);
+  // Stateless: without a generator of session ids.
+  const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });
+  response.once('close', () => void tools.close());
+  await tools.connect(transport);
+  await transport.handleRequest(request, response, bodyOf(await text(request)));
+}
+
+/** What is no JSON is answered as the protocol says, like any other call that is none. */
+function bodyOf(sent: string): unknown {
+  try {
+    return JSON.parse(sent);
+  } catch {
+    return null;
+  }
+}
+
+const MAX_BODY_BYTES = 64 * 1024 * 1024;
+const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/;
+
+/** Of what a page of another site may have sent, which reaches loopback through a name of its own. */
+function refusalOf({ method, url, headers }: IncomingMessage): number | null {
+  if (url !== '/mcp') return 404;
+  if (method !== 'POST') return 405;
+  if (!LOOPBACK.test(headers.host ?? '')) return 403;
+  if (headers.origin !== undefined && !LOOPBACK.test(headers.origin.replace(/^https?:\/\//, ''))) return 403;
+  return Number(headers['content-length'] ?? Infinity) > MAX_BODY_BYTES ? 413 : null;
+}
