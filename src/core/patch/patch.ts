@@ -131,11 +131,9 @@ export function splitPatch({ files }: ReadablePatch): {
   return { source: source.join(''), setApart };
 }
 
-/** Added plus removed lines of the source files. */
+/** Added plus removed lines of the patch as it is returned: also those that verification sets apart. */
 export function patchSize({ files }: ReadablePatch): number {
-  const lines = files
-    .filter(({ role }) => role === 'source')
-    .flatMap(({ parsed }) => parsed.hunks.flatMap((hunk) => hunk.lines));
+  const lines = files.flatMap(({ parsed }) => parsed.hunks.flatMap((hunk) => hunk.lines));
   return lines.filter((line) => line.startsWith('+') || line.startsWith('-')).length;
 }
 

@@ -18,8 +18,7 @@ export function BenchmarksPage() {
           <>
             {benchmarks.length === 0 && (
               <Notice>
-                There is no benchmark yet. <code>bestk bench run bench.yaml --server {window.location.origin}</code>{' '}
-                sends one in.
+                There is no benchmark yet. <code>POST /v1/benchmarks</code> takes one; docs/bench.md says how.
               </Notice>
             )}
             {benchmarks.length > 0 && <BenchmarksTable benchmarks={benchmarks} />}

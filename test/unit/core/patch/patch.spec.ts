@@ -214,7 +214,7 @@ describe('what a file is to verification', () => {
     expect(roleOf(path)).toBe(role);
   });
 
-  it('sets tests and configuration apart and counts source lines alone', () => {
+  it('sets tests and configuration apart, and counts the lines of all that is returned', () => {
     const patch = readable(EDIT + EDIT.replaceAll('x.py', 'tests/test_x.py') + EDIT.replaceAll('x.py', 'conftest.py'));
     expect(splitPatch(patch)).toEqual({
       source: EDIT,
@@ -223,7 +223,7 @@ describe('what a file is to verification', () => {
         { path: 'conftest.py', role: 'runner-config' },
       ],
     });
-    expect(patchSize(patch)).toBe(2);
+    expect(patchSize(patch)).toBe(6);
   });
 
   it.each([
