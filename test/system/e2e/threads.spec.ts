@@ -48,6 +48,9 @@ function makeReport(lines: readonly unknown[]): Promise<Response> {
   return fetch(`${service.url}/v1/reports`, { method: 'POST', body, headers });
 }
 
+/** What nobody notices: a busy machine, or a request that is refused at once. */
+const UNNOTICED_MS = 500;
+
 /** What it is answered, while nobody else waits for long: in the service's own thread somebody waits for almost the whole of it. */
 async function whileAnswering(path: string, asked: Promise<Response>): Promise<unknown> {
   const start = performance.now();
@@ -60,7 +63,7 @@ async function whileAnswering(path: string, asked: Promise<Response>): Promise<u
     longest = Math.max(longest, performance.now() - looked);
   }
   const taken = performance.now() - start;
-  expect(longest).toBeLessThan(taken / 3);
+  expect(longest).toBeLessThan(Math.max(taken / 3, UNNOTICED_MS));
   return (await answered).json();
 }
 
