@@ -37,7 +37,8 @@ FROM $base
 COPY node /usr/local/bin/node
 COPY node_modules /bestk/node_modules
 DOCKERFILE
-# As one stream: nothing is copied on this machine.
-tar -c --owner=0 --group=0 --transform "s|^${node#/}\$|node|;s|^${root#/}/||" \
+# As one stream: nothing is copied on this machine. The name is given when all of it was there.
+id=$(tar -c --owner=0 --group=0 --transform "s|^${node#/}\$|node|;s|^${root#/}/||" \
   -C "$work" Dockerfile -C / "${node#/}" -T "$work/packages" |
-  DOCKER_BUILDKIT=0 docker build -q --network none --label "bestk.recipe=$recipe" -t "$image" - >/dev/null
+  DOCKER_BUILDKIT=0 docker build -q --network none --label "bestk.recipe=$recipe" -)
+docker tag "$id" "$image"
