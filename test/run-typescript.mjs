@@ -8,17 +8,25 @@ import { transformSync } from '@swc/core';
 if (isMainThread) register(import.meta.url);
 
 export async function resolve(specifier, context, next) {
-  const source = specifier.startsWith('.') ? new URL(specifier.replace(/\.js$/, '.ts'), context.parentURL) : null;
-  if (source?.protocol === 'file:' && existsSync(source))
-    return { url: source.href, format: 'module', shortCircuit: true };
-  return next(specifier, context);
+  if (!specifier.startsWith('.') || !context.parentURL?.startsWith('file:')) return next(specifier, context);
+  const sources = ['.ts', '.tsx'].map((end) => new URL(specifier.replace(/\.js$/, end), context.parentURL));
+  const source = sources.find((each) => existsSync(each));
+  return source === undefined ? next(specifier, context) : { url: source.href, format: 'module', shortCircuit: true };
 }
 
 export async function load(url, context, next) {
-  if (!url.endsWith('.ts')) return next(url, context);
-  const parser = { syntax: 'typescript', decorators: true };
+  if (!/\.tsx?$/.test(url)) return next(url, context);
+  const parser = { syntax: 'typescript', decorators: true, tsx: url.endsWith('x') };
   const { code } = transformSync(readFileSync(fileURLToPath(url), 'utf8'), {
-    jsc: { target: 'es2022', parser, transform: { legacyDecorator: true, decoratorMetadata: true } },
+    jsc: {
+      target: 'es2022',
+      parser,
+      transform: {
+        legacyDecorator: true,
+        decoratorMetadata: true,
+        react: { runtime: 'automatic', importSource: 'preact' },
+      },
+    },
     module: { type: 'es6' },
   });
   return { format: 'module', source: code, shortCircuit: true };
