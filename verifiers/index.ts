@@ -21,8 +21,10 @@ export interface VerifierTools {
 
 /** Every verifier, by its name on the wire. To add one: a factory in a folder beside, and a line here. */
 export function createVerifiers({ executionFree, executionBased }: VerifierTools) {
+  const yesNo = createYesNoVerifier(executionFree);
   return {
-    'ef:yes-no': createYesNoVerifier(executionFree),
+    ef: yesNo,
+    'ef:yes-no': yesNo,
     'ef:rubric': createRubricVerifier(executionFree),
     'ef:pairwise': createPairwiseVerifier(executionFree),
     'ef:pairs': createPairsVerifier(executionFree),

@@ -6,9 +6,7 @@ import { AgentLimits } from '../agent/loop/rollout-task.js';
 import type { SettingsDesk } from '../commands/init.js';
 import type { ApiKey } from '../core/api-key.js';
 import { BadInputError } from '../core/errors/errors.js';
-import type { JudgeMethod } from '../core/run/verifier.js';
 import { passwordIn } from '../core/secrets.js';
-import type { OwnPrompts } from '../models/prompts/prompt-library.js';
 import type { ClusterOptions } from '../sandbox/kubernetes/options.js';
 import type { Section, YesNoPrompt } from '../../verifiers/index.js';
 import { clusterOf, Settings } from './settings.js';
@@ -33,12 +31,10 @@ export interface Config {
     readonly prompt: 'bestk' | 'r2e' | undefined;
     /** Steps between two looks of the judge at a running rollout; undefined = none. */
     readonly checkEvery: number | undefined;
-    readonly stopBelow: number;
   };
   readonly judge: {
-    readonly method: JudgeMethod;
-    readonly samples: number;
-    readonly votes: number;
+    /** Undefined = 1, and 8 votes for a yes or no where the server returns no log-probabilities. */
+    readonly samples: number | undefined;
     readonly promptTokens: number;
     readonly prefill: boolean;
     readonly secondOpinion: boolean;
@@ -57,7 +53,8 @@ export interface Config {
     /** Scripts taken from each candidate's own trajectory, at most. */
     readonly harvest: number;
   };
-  readonly prompts: OwnPrompts;
+  /** Folder of the user's own prompts and criteria. */
+  readonly prompts: string | undefined;
   /** File of the price table. */
   readonly prices: string | undefined;
   readonly sandbox: {
@@ -71,7 +68,6 @@ export interface Config {
     readonly cpus: number;
     readonly memoryMb: number;
     readonly diskMb: number;
-    readonly pids: number;
   };
   readonly images: {
     readonly pull: 'never' | 'missing';
@@ -80,8 +76,8 @@ export interface Config {
     /** Where Docker keeps its `config.json`. */
     readonly configFolder: string;
   };
-  /** Floors of free disk and memory in MiB; undefined = the defaults, 0 = none. */
-  readonly floors: { readonly diskMb: number | undefined; readonly memoryMb: number | undefined };
+  /** Floor of free disk in MiB; undefined = the default, 0 = none. */
+  readonly minFreeDiskMb: number | undefined;
   /** A file, absolute or relative, or the address of a PostgreSQL database. */
   readonly store: { readonly file: string } | { readonly postgres: string };
   /** The server that processes get their jobs from; null = the store is one process's. */
@@ -89,8 +85,6 @@ export interface Config {
   /** How long ended runs and unused results are kept; undefined = for ever. */
   readonly retentionDays: number | undefined;
   readonly apiKeys: readonly ApiKey[];
-  /** Requests a second of one API key, or of one address without. */
-  readonly rateLimit: number;
   /** What must not be printed: the model's key, and the passwords in DATABASE_URL and BESTK_QUEUE_URL. */
   readonly secrets: readonly string[];
   readonly logLevel: string;
@@ -153,16 +147,15 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       author: s.BESTK_TEST_AUTHOR,
       harvest: s.BESTK_TEST_HARVEST,
     },
-    prompts: { prompts: s.BESTK_PROMPTS, criteria: s.BESTK_EF_CRITERIA },
+    prompts: s.BESTK_PROMPTS,
     prices: s.BESTK_PRICES,
     sandbox: sandboxOf(s),
     images: imagesOf(s),
-    floors: { diskMb: s.BESTK_MIN_FREE_DISK_MB, memoryMb: s.BESTK_MIN_FREE_MEMORY_MB },
+    minFreeDiskMb: s.BESTK_MIN_FREE_DISK_MB,
     store: storePlace(s.DATABASE_URL, s.XDG_STATE_HOME),
     queue: queueOf(s),
     retentionDays: s.BESTK_RETENTION_DAYS,
     apiKeys: s.BESTK_API_KEYS,
-    rateLimit: s.BESTK_RATE_LIMIT,
     secrets: [s.OPENAI_API_KEY, passwordIn(s.DATABASE_URL), passwordIn(s.BESTK_QUEUE_URL)].filter(
       (secret) => secret !== undefined,
     ),
@@ -200,7 +193,6 @@ export function sandboxOf(s: Settings) {
     cpus: s.BESTK_SANDBOX_CPUS,
     memoryMb: s.BESTK_SANDBOX_MEMORY_MB,
     diskMb: s.BESTK_SANDBOX_DISK_MB,
-    pids: s.BESTK_SANDBOX_PIDS,
   };
 }
 
@@ -230,16 +222,13 @@ export function agentOf(s: Settings) {
     limits: agentLimits(s),
     prompt: s.BESTK_AGENT_PROMPT,
     checkEvery: s.BESTK_AGENT_CHECK_EVERY,
-    stopBelow: s.BESTK_AGENT_STOP_BELOW,
   };
 }
 
 /** How the judge is asked. */
 export function judgeOf(s: Settings) {
   return {
-    method: s.BESTK_EF_METHOD,
     samples: s.BESTK_EF_SAMPLES,
-    votes: s.BESTK_EF_VOTES,
     promptTokens: s.BESTK_EF_PROMPT_TOKENS,
     prefill: s.BESTK_EF_PREFILL,
     secondOpinion: s.BESTK_EF_SECOND_OPINION,

@@ -5,6 +5,9 @@ import type { LoggedAudit } from '../http/ops/auditor.js';
 import type { ServeOptions } from '../http/serve.js';
 import { createLogger, nestLogger } from './logger.js';
 
+/** Requests a second of one API key, or of one address without; twice that at once. */
+const RATE_LIMIT = 500;
+
 /** A process that goes on until it is told to stop, and tells of itself in the log. */
 export class Daemon {
   /** @throws BadInputError for a bad setting */
@@ -13,11 +16,11 @@ export class Daemon {
 
   /** How it answers HTTP at an address. */
   listening(at: Pick<ServeOptions, 'host' | 'port'>): ServeOptions {
-    const { apiKeys, rateLimit, secrets } = this.config;
+    const { apiKeys, secrets } = this.config;
     const audit: LoggedAudit = (entry) => {
       this.logger.info({ audit: entry }, 'audit');
     };
-    return { ...at, apiKeys, rateLimit, secrets, logger: nestLogger(this.logger), audit };
+    return { ...at, apiKeys, rateLimit: RATE_LIMIT, secrets, logger: nestLogger(this.logger), audit };
   }
 
   /** Makes an embedded store this process's; one that many share is nobody's. @throws BadInputError that says who has it */

@@ -5,7 +5,7 @@ import { SingleFlight } from '../core/async/single-flight.js';
 import { BudgetedLlmClient } from '../models/budgeted-llm-client.js';
 import { GptTokenizer } from '../models/gpt-tokenizer.js';
 import { endpointName } from '../models/llm-clients.js';
-import { MarkdownPromptLibrary, type OwnPrompts } from '../models/prompts/prompt-library.js';
+import { MarkdownPromptLibrary } from '../models/prompts/prompt-library.js';
 import { type Payments, StoredLlmClient } from '../models/stored-llm-client.js';
 import { createAgentTestWriter } from '../agent/loop/test-writer.js';
 import { createSampler, type Sampler } from '../agent/loop/rollout.js';
@@ -52,6 +52,8 @@ import {
 } from '../../verifiers/index.js';
 
 const NONCE_BYTES = 24;
+/** P(YES) of a running rollout below which the judge ends it. */
+const HOPELESS = 0.02;
 /** Enough to tell settings apart; they stand in names of queues. */
 const SETUP_LETTERS = 12;
 const UNLIMITED = { tokens: null, usd: null, seconds: null };
@@ -126,7 +128,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
 
   override create(observe: Observe, work: RunWork, elsewhere?: Elsewhere): RunDependencies {
     const { sandbox, prompts, results, tokenizer, tracer } = this.ports;
-    const { method, ...judge } = this.config.judge;
+    const { judge } = this.config;
     const { model: testModel, harvest } = this.config.tests;
     const ledger = this.ledgerOf(work);
     const stored = this.storing(elsewhere?.call);
@@ -142,7 +144,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     return {
       testWriter: testModel === undefined ? null : this.testWriter(llm, testModel),
       harvest: (candidates) => (harvest === 0 ? [] : harvestedTests(candidates, harvest)),
-      verifiers: { ...verifiers, ef: verifiers[`ef:${method}`] },
+      verifiers,
       sampler: this.sampler(llm, createProgressJudge(executionFree), work),
       ledger,
       usage: () => stored.usage(),
@@ -181,8 +183,8 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     const settings = agentSettings(this.config, agent);
     const { verifierModel: judge } = this;
     if (settings === null) return null;
-    const { checkEvery: every, stopBelow: below } = this.config.agent;
-    const progress = every === undefined || judge === null ? null : { every, below, judge, score };
+    const { checkEvery: every } = this.config.agent;
+    const progress = every === undefined || judge === null ? null : { every, below: HOPELESS, judge, score };
     const sampler = createSampler({ ...this.ports, llm, settings, progress, tries }, warm);
     return {
       sample: async (task, signal) => {
@@ -211,9 +213,9 @@ function agentSettings({ llm, agent }: Config, given: RunRequest['agent']): Agen
 }
 
 /** Prompts as the settings have them. @throws BadInputError for one of the user's that is wrong, before anything is paid */
-export async function openPrompts(own: OwnPrompts = loadConfig().prompts): Promise<PromptLibrary> {
+export async function openPrompts(own = loadConfig().prompts): Promise<PromptLibrary> {
   const library = new MarkdownPromptLibrary(own);
-  if (Object.values(own).some((folder) => folder !== undefined)) await library.list();
+  if (own !== undefined) await library.list();
   return library;
 }
 

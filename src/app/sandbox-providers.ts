@@ -16,6 +16,8 @@ import { createLogger } from './logger.js';
 import { Telemetry } from './telemetry.js';
 
 const OUTPUT_BYTES = 1024 * 1024;
+/** Processes of one container. */
+const PIDS = 512;
 
 /** Sandboxes, and the room that the machine has for them. */
 export const sandboxProviders: Provider[] = [
@@ -31,22 +33,27 @@ export const sandboxProviders: Provider[] = [
         logger.info(text);
       };
       const pulling = { ...images, say };
-      return telemetry.sandbox(createSandbox({ ...sandbox, pulling, room, outputBytes: OUTPUT_BYTES, warn }));
+      return telemetry.sandbox(
+        createSandbox({ ...sandbox, pids: PIDS, pulling, room, outputBytes: OUTPUT_BYTES, warn }),
+      );
     },
     inject: [CONFIG, HostResources, Telemetry],
   },
 ];
 
 /** On a cluster the kubelet looks after the nodes; here is only what this process itself writes. */
-function machineRoom({ floors, store, sandbox: { engine, dockerHost } }: Config): HostResources {
+function machineRoom({ minFreeDiskMb, store, sandbox: { engine, dockerHost } }: Config): HostResources {
   const isDocker = engine === 'docker';
   const root = dockerRoot(dockerHost);
-  return new LocalHostResources(floors, {
-    store: 'file' in store ? dirname(resolve(store.file)) : null,
-    uploads: tmpdir(),
-    engine: () => (isDocker ? root() : Promise.resolve(null)),
-    memory: isDocker && (dockerHost === undefined || dockerHost.startsWith('unix:')),
-  });
+  return new LocalHostResources(
+    { diskMb: minFreeDiskMb },
+    {
+      store: 'file' in store ? dirname(resolve(store.file)) : null,
+      uploads: tmpdir(),
+      engine: () => (isDocker ? root() : Promise.resolve(null)),
+      memory: isDocker && (dockerHost === undefined || dockerHost.startsWith('unix:')),
+    },
+  );
 }
 
 export interface SandboxSettings extends SandboxLimits {

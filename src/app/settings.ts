@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { type ClusterOptions, PodTemplate } from '../sandbox/kubernetes/options.js';
 import { FORMAT_NAMES } from '../agent/call-formats/formats.js';
 import { readApiKey, type ApiKey } from '../core/api-key.js';
-import { JUDGE_METHODS } from '../core/run/verifier.js';
 import { SECTIONS, YES_NO_PROMPTS } from '../../verifiers/index.js';
 
 /** Longest delay of a timer, 2^31 - 1 ms. */
@@ -86,12 +85,12 @@ const KubernetesSettings = z.object({
   BESTK_KUBERNETES_POD: PodText.prefault('{}').describe(
     'Added to every pod: a PodSpec’s node selector, tolerations, runtime class and the like, as YAML; see [Kubernetes](kubernetes.md#settings).',
   ),
-  BESTK_KUBERNETES_WORKER_NAME: z
+  BESTK_KUBERNETES_WORKER: z
     .string()
-    .min(1)
+    .regex(/^[^/]+\/[^/]+$/, 'must be name/uid of a pod')
+    .transform((text) => ({ name: text.slice(0, text.indexOf('/')), uid: text.slice(text.indexOf('/') + 1) }))
     .optional()
-    .describe('Name of the pod that bestk itself runs in; pods are deleted with it.'),
-  BESTK_KUBERNETES_WORKER_UID: z.string().min(1).optional().describe('UID of that pod.'),
+    .describe('The pod that bestk itself runs in, as `name/uid`; pods are deleted with it.'),
 });
 
 /** Every setting of bestk, with its environment name. */
@@ -131,22 +130,12 @@ export const Settings = z.object({
   BESTK_AGENT_CHECK_EVERY: Positive.optional().describe(
     'Ask the judge about a running rollout every so many steps. By default never.',
   ),
-  BESTK_AGENT_STOP_BELOW: z.coerce
-    .number()
-    .min(0)
-    .max(1)
-    .default(0.02)
-    .describe('P(YES) below which such a check stops the rollout.'),
   BESTK_AGENT_SESSIONS: Positive.max(4096).default(64).describe('Agents with a container at the same time.'),
   BESTK_PROMPTS: z
     .string()
     .min(1)
     .optional()
     .describe('Folder of prompts and criteria that replace the bundled ones by id; see `bestk prompts`.'),
-  BESTK_EF_METHOD: z
-    .enum(JUDGE_METHODS)
-    .default('yes-no')
-    .describe('How the judge is asked when `ef` names no method.'),
   BESTK_EF_PROMPT: z
     .enum(YES_NO_PROMPTS.map((id) => id.slice('verifier/'.length)))
     .transform((name) => YES_NO_PROMPTS.find((id) => id === `verifier/${name}`))
@@ -158,9 +147,10 @@ export const Settings = z.object({
   BESTK_EF_THINK: Switch.describe('Let the judge reason before it answers.'),
   BESTK_EF_SUMMARIES: Switch.describe('Compare summaries of attempts instead of raw trajectories in `ef:pairs`.'),
   BESTK_EF_SAMPLES: Positive.max(64)
-    .default(1)
-    .describe('Answers averaged per question, if the server returns log-probabilities.'),
-  BESTK_EF_VOTES: Positive.max(64).default(8).describe('Answers counted as votes, if it returns none.'),
+    .optional()
+    .describe(
+      'Answers per question. By default 1, and 8 votes for a yes or no if the server returns no log-probabilities.',
+    ),
   BESTK_EF_PROMPT_TOKENS: Positive.min(2_000)
     .default(65_536)
     .describe('Longest prompt of the judge, in tokens; trajectories are condensed to fit.'),
@@ -168,7 +158,6 @@ export const Settings = z.object({
   BESTK_EF_SECOND_OPINION: Switch.describe(
     'Ask every question again without the agent’s thoughts, and store both answers.',
   ),
-  BESTK_EF_CRITERIA: z.string().min(1).optional().describe('File with the criteria of `ef:rubric`.'),
   BESTK_TEST_MODEL: z
     .string()
     .min(1)
@@ -200,19 +189,12 @@ export const Settings = z.object({
   BESTK_SANDBOX_CPUS: z.coerce.number().positive().default(1).describe('CPUs per container.'),
   BESTK_SANDBOX_MEMORY_MB: Positive.min(64).default(4096).describe('Memory per container, in MiB.'),
   BESTK_SANDBOX_DISK_MB: Positive.min(64).default(4096).describe('Disk per container, in MiB.'),
-  BESTK_SANDBOX_PIDS: Positive.min(16).default(512).describe('Processes per container.'),
   BESTK_MIN_FREE_DISK_MB: z.coerce
     .number()
     .int()
     .min(0)
     .optional()
     .describe('Free disk below which new work waits, in MiB. By default 1,024, at most a tenth of the disk.'),
-  BESTK_MIN_FREE_MEMORY_MB: z.coerce
-    .number()
-    .int()
-    .min(0)
-    .optional()
-    .describe('Free memory below which new work waits, in MiB. By default 256, at most a tenth of the memory.'),
   BESTK_PULL: z.enum(['never', 'missing']).default('never').describe('`missing` pulls images that the engine lacks.'),
   BESTK_IMAGE_CACHE_GB: z.coerce
     .number()
@@ -250,12 +232,6 @@ export const Settings = z.object({
   BESTK_API_KEYS: ApiKeys.default([]).describe(
     'API keys, comma-separated; see [keys](http.md#keys). Required unless the service listens on loopback only.',
   ),
-  BESTK_RATE_LIMIT: z.coerce
-    .number()
-    .positive()
-    .max(1_000_000)
-    .default(500)
-    .describe('Requests per second of one key or address.'),
   BESTK_REPLAY: z.string().min(1).optional().describe('Recording that answers model calls.'),
   BESTK_RECORD: z.string().min(1).optional().describe('File to record model calls to.'),
   BESTK_LOG_LEVEL: z
@@ -282,12 +258,11 @@ export type Settings = z.infer<typeof Settings>;
 
 /** The cluster as the settings have it; of several kubeconfigs the first counts. */
 export function clusterOf(s: Settings): ClusterOptions {
-  const { BESTK_KUBERNETES_WORKER_NAME: name, BESTK_KUBERNETES_WORKER_UID: uid } = s;
   return {
     kubeconfig: s.KUBECONFIG?.split(':')[0],
     context: s.BESTK_KUBERNETES_CONTEXT,
     namespace: s.BESTK_KUBERNETES_NAMESPACE,
     pod: s.BESTK_KUBERNETES_POD,
-    worker: name === undefined || uid === undefined ? undefined : { name, uid },
+    worker: s.BESTK_KUBERNETES_WORKER,
   };
 }

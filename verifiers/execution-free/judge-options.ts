@@ -30,8 +30,8 @@ export interface JudgeOptions {
   readonly show: readonly Section[];
   /** Reads the repository at base; absent = no source is shown. */
   readonly sources?: ReadSources | undefined;
-  /** Independent answers to each question; their mean counts. */
-  readonly samples: number;
+  /** Independent answers to each question; their mean counts. Undefined = 1, and 8 votes where the server gives no log-probabilities. */
+  readonly samples?: number | undefined;
   /**
    * Least probability, 0..1, of the answers that were asked for. Below one half the model was about to say something
    * else, and how it would have shared out the rest says little.
@@ -45,8 +45,6 @@ export interface JudgeOptions {
   readonly think: boolean;
   /** The server goes on with a turn that we begin (vLLM, SGLang), so that the verdict is its first token. */
   readonly prefill: boolean;
-  /** Answers to sample where the server gives no log-probabilities. */
-  readonly votes: number;
   /** Show those who compare a summary of each attempt in place of its record. */
   readonly summaries: boolean;
   /** Ask again without the agent's thoughts, and say when that changes the score. */
@@ -59,13 +57,11 @@ export const JUDGE_DEFAULTS = {
   measure: EXECUTION_FREE,
   prompt: 'verifier/yes-no',
   show: ['source', 'flags'],
-  samples: 1,
   minMass: 0.5,
   answerTokens: 16,
   promptTokens: 65_536,
   think: false,
   prefill: false,
-  votes: 8,
   summaries: false,
   secondOpinion: false,
 } as const;

@@ -164,11 +164,11 @@ export class MachineLowError extends UnavailableError {
   readonly resource: Resource;
 
   constructor({ resource, place, freeBytes, floorBytes }: Level) {
-    const setting = resource === 'memory' ? 'BESTK_MIN_FREE_MEMORY_MB' : 'BESTK_MIN_FREE_DISK_MB';
+    const setting = resource === 'memory' ? '' : ' (BESTK_MIN_FREE_DISK_MB)';
     super(
-      `The machine is low on ${WHAT[resource]}: ${mib(freeBytes)} MiB free at ${place}, no work is taken below ${mib(floorBytes)} (${setting}).`,
+      `The machine is low on ${WHAT[resource]}: ${mib(freeBytes)} MiB free at ${place}, no work is taken below ${mib(floorBytes)}${setting}.`,
       resource === 'memory'
-        ? 'Free memory or run less beside bestk; or lower BESTK_SANDBOX_CONCURRENCY or BESTK_MIN_FREE_MEMORY_MB.'
+        ? 'Free memory or run less beside bestk; or lower BESTK_SANDBOX_CONCURRENCY.'
         : 'Free disk space (for images: `docker system df`, `docker image prune`), or lower BESTK_MIN_FREE_DISK_MB.',
     );
     this.resource = resource;

@@ -38,11 +38,7 @@ export interface Verifier {
   verify(task: VerificationTask, signal: AbortSignal): Promise<readonly Verdict[]>;
 }
 
-/** Ways of the execution-free verifier. */
-export const JUDGE_METHODS = ['yes-no', 'rubric', 'pairwise', 'pairs'] as const;
-export type JudgeMethod = (typeof JUDGE_METHODS)[number];
-
-/** Names of the wire: `ef` execution-free in the configured way or in the named one, `eb` execution-based. */
+/** Names of the wire: `ef` execution-free by a yes or no or in the named way, `eb` execution-based. */
 export const VerifierName = z.enum(['ef', 'ef:yes-no', 'ef:rubric', 'ef:pairwise', 'ef:pairs', 'eb']);
 export type VerifierName = z.infer<typeof VerifierName>;
 

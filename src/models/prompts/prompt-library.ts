@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Liquid, Template } from 'liquidjs';
@@ -18,14 +18,6 @@ const ROLES = ['system', 'user'] as const;
 const FILE_NAME = /^(.+)\.(?:system|user)\.md$/;
 const CRITERIA = 'criteria';
 
-/** Folders of the user's own prompts. */
-export interface OwnPrompts {
-  /** Replaces shipped prompts and criteria by their ids, file by file, and adds criteria (BESTK_PROMPTS). */
-  readonly prompts?: string | undefined;
-  /** Criteria to use instead of the shipped ones (BESTK_EF_CRITERIA). */
-  readonly criteria?: string | undefined;
-}
-
 interface Prompt {
   readonly messages: readonly { readonly role: PromptFile['role']; readonly template: Template[] }[];
   readonly hash: string;
@@ -38,13 +30,16 @@ interface Prompt {
  */
 export class MarkdownPromptLibrary extends PromptLibrary {
   readonly #shipped: string;
-  readonly #own: OwnPrompts;
+  readonly #own: string | undefined;
   #criteria: Promise<readonly CriterionFile[]> | undefined;
   readonly #prompts = new Map<string, Promise<Prompt>>();
   #engine: Promise<Liquid> | undefined;
 
-  /** @param shipped folder URL with a slash at its end */
-  constructor(own: OwnPrompts = {}, shipped: URL = new URL('../../../prompts/', import.meta.url)) {
+  /**
+   * @param own the user's folder: replaces shipped prompts and criteria by their ids, file by file, and adds criteria
+   * @param shipped folder URL with a slash at its end
+   */
+  constructor(own?: string, shipped: URL = new URL('../../../prompts/', import.meta.url)) {
     super();
     this.#shipped = fileURLToPath(shipped);
     this.#own = own;
@@ -81,7 +76,7 @@ export class MarkdownPromptLibrary extends PromptLibrary {
 
   /** A misspelt name would be a change that changes nothing. */
   async #refuseStrangers(known: ReadonlySet<string>): Promise<void> {
-    const { prompts: folder } = this.#own;
+    const folder = this.#own;
     const stranger = folder === undefined ? undefined : (await namesIn(folder)).find((name) => !known.has(name));
     if (stranger === undefined) return;
     throw new BadInputError(
@@ -97,12 +92,13 @@ export class MarkdownPromptLibrary extends PromptLibrary {
   }
 
   async #readCriteria(): Promise<readonly CriterionFile[]> {
-    const { criteria, prompts } = this.#own;
-    const base = await readCriteria(criteria ?? join(this.#shipped, CRITERIA), criteria !== undefined);
-    const overlay = prompts === undefined ? undefined : join(prompts, CRITERIA);
+    const overlay = this.#own === undefined ? undefined : join(this.#own, CRITERIA);
     const over = overlay === undefined || !existsSync(overlay) ? [] : await readCriteria(overlay, true);
-    const byId = new Map([...base, ...over].map((each) => [each.id, each]));
-    return [...byId.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+    const byId = new Map([...(await readCriteria(join(this.#shipped, CRITERIA), false)), ...over]);
+    const kept = [...byId.values()].filter((each) => each !== null);
+    if (kept.length === 0)
+      throw new BadInputError('leaves no criterion.', { file: overlay }, 'Add a file like root-cause.md.');
+    return kept.sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 
   #load(name: string): Promise<Prompt> {
@@ -116,7 +112,7 @@ export class MarkdownPromptLibrary extends PromptLibrary {
   async #parse(name: string): Promise<Prompt> {
     const shipped = await this.#filesOf(this.#shipped, name, false);
     if (shipped.length === 0) throw new Error(`There is no prompt "${name}" in ${this.#shipped}.`);
-    const own = this.#own.prompts === undefined ? [] : await this.#filesOf(this.#own.prompts, name, true);
+    const own = this.#own === undefined ? [] : await this.#filesOf(this.#own, name, true);
     const files = ROLES.flatMap((role) => [...own, ...shipped].find((file) => file.role === role) ?? []);
     const engine = await this.#liquid();
     const given = new Set(['system', ...shipped.flatMap(({ template }) => engine.globalVariablesSync(template))]);
@@ -229,29 +225,22 @@ interface CriterionFile extends Criterion {
 }
 
 /**
- * The criteria of a folder: each `<id>.md` is Markdown behind YAML front matter `{id, version, title, needs?}`.
+ * The criteria of a folder by their ids: each `<id>.md` is Markdown behind YAML front matter `{id, version, title, needs?}`;
+ * null for an empty file, which takes that criterion away.
  * @throws BadInputError naming file and field
  */
-async function readCriteria(folder: string, own: boolean): Promise<readonly CriterionFile[]> {
-  const files = await readdir(folder).catch((error: unknown) => {
-    throw new BadInputError(
-      `cannot be read (${(error as Error).message})`,
-      { file: folder },
-      'Check BESTK_EF_CRITERIA.',
-    );
-  });
-  const names = files.filter((file) => file.endsWith('.md')).sort();
-  if (names.length === 0)
-    throw new BadInputError('holds no criterion.', { file: folder }, 'Add a file like root-cause.md.');
+async function readCriteria(folder: string, own: boolean): Promise<readonly [string, CriterionFile | null][]> {
+  const names = (await readdir(folder)).filter((file) => file.endsWith('.md'));
   return Promise.all(
-    names.map(async (name) => {
+    names.map(async (name): Promise<[string, CriterionFile | null]> => {
       const path = join(folder, name);
       const id = name.slice(0, -'.md'.length);
+      if ((await stat(path)).size === 0) return [id, null];
       const { raw, head, text } = await readMarkdown(path, 'Write it like root-cause.md.');
       const { id: said, title, needs } = readHead(CriterionFrontMatter, head, path);
       if (said !== id) throw new BadInputError(`must be "${id}", as the file is named.`, { file: path, field: 'id' });
       const needsSteps = needs === 'trajectory';
-      return { id, title, text: text.trim(), needsSteps, hash: sha256(raw), path, own, raw };
+      return [id, { id, title, text: text.trim(), needsSteps, hash: sha256(raw), path, own, raw }];
     }),
   );
 }

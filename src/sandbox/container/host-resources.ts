@@ -4,7 +4,7 @@ import { HostResources } from '../../ports/host-resources.js';
 
 const MIB = 1024 * 1024;
 const KIB = 1024;
-/** Floors where the settings say none; never more than a tenth of what there is, so that small machines work. */
+/** Floors where nobody says others; never more than a tenth of what there is, so that small machines work. */
 const DISK_MB = 1024;
 const MEMORY_MB = 256;
 const SHARE = 10;
@@ -12,8 +12,8 @@ const FRESH_MS = 200;
 
 export interface Floors {
   /** MiB; 0 = not looked at, undefined = the default. */
-  readonly diskMb: number | undefined;
-  readonly memoryMb: number | undefined;
+  readonly diskMb?: number | undefined;
+  readonly memoryMb?: number | undefined;
 }
 
 export interface Places {

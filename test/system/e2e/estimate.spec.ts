@@ -38,7 +38,6 @@ it.each([
     /BESTK_AGENT_MAX_STEPS_ABSOLUTE.*less than/,
   ],
   ['an unknown format', { BESTK_AGENT_FORMAT: 'yaml' }, /BESTK_AGENT_FORMAT/],
-  ['an unknown way to judge', { BESTK_EF_METHOD: 'best' }, /BESTK_EF_METHOD/],
   ['a switch that is neither', { BESTK_EF_PREFILL: 'yes' }, /BESTK_EF_PREFILL/],
 ])('a setting stops the start with its name: %s', async (_name, settings, words) => {
   const { code, stderr } = await new CommandLine().run(['doctor'], settings);

@@ -80,9 +80,9 @@ it.each([
   if (answer !== dull) expect(selection).toMatchObject({ candidate_id: 'right', basis: 'hybrid' });
 });
 
-it('takes the way that the settings name', async () => {
+it('asks as often as the settings say', async () => {
   const cli = await commandLine(judge);
-  expect((await cli.run(select(cli, 'ef'), { BESTK_EF_METHOD: 'rubric', BESTK_EF_SAMPLES: '2' })).code).toBe(0);
+  expect((await cli.run(select(cli, 'ef:rubric'), { BESTK_EF_SAMPLES: '2' })).code).toBe(0);
   expect(methods(cli)).toEqual(['rubric-logprobs', 'rubric-logprobs']);
   expect(server.calls).toHaveLength(8);
 });
@@ -124,7 +124,7 @@ it('asks the server that has the model', async () => {
   }
 });
 
-it('refuses two ways at once, an unknown one, and a folder that is none', async () => {
+it('refuses two ways at once, an unknown one, and a folder of prompts that is none', async () => {
   const cli = await commandLine(judge);
   const words = async (verifiers: string, settings = {}): Promise<string> => {
     const { code, stderr } = await cli.run(select(cli, verifiers), settings);
@@ -132,7 +132,7 @@ it('refuses two ways at once, an unknown one, and a folder that is none', async 
   };
   expect(await words('ef:rubric,ef:pairwise')).toMatch(/^2 .*"verifiers".*one way/);
   expect(await words('ef:best')).toMatch(/^2 .*"verifiers/);
-  expect(await words('ef:rubric', { BESTK_EF_CRITERIA: '/nowhere' })).toMatch(/^2 .*\/nowhere.*cannot be read/);
+  expect(await words('ef:rubric', { BESTK_PROMPTS: '/nowhere' })).toMatch(/^2 .*\/nowhere.*cannot be read/);
 });
 
 it.each([

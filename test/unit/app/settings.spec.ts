@@ -23,8 +23,7 @@ describe('settings of a cluster', () => {
         'resources: { requests: { cpu: 0.5, memory: 1Gi } }',
         'securityContext: { runAsNonRoot: true }',
       ].join('\n'),
-      BESTK_KUBERNETES_WORKER_NAME: 'w',
-      BESTK_KUBERNETES_WORKER_UID: 'u',
+      BESTK_KUBERNETES_WORKER: 'w/u',
     }).sandbox;
     expect(cluster).toMatchObject({
       kubeconfig: '/a',

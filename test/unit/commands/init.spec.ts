@@ -33,9 +33,9 @@ describe('bestk init', () => {
   });
 
   it.each([
-    ['BESTK_RATE_LIMIT=none', 'BESTK_RATE_LIMIT'],
-    ['BESTK_RATE_LIMITS=5', 'field "BESTK_RATE_LIMITS"'],
-    ['# fine\nBESTK_RATE_LIMIT 5', 'line 2'],
+    ['BESTK_LLM_CONCURRENCY=none', 'BESTK_LLM_CONCURRENCY'],
+    ['BESTK_RATE_LIMIT=5', 'field "BESTK_RATE_LIMIT"'],
+    ['# fine\nBESTK_LLM_CONCURRENCY 5', 'line 2'],
   ])('says what is wrong with %j', async (text, named) => {
     const file = join(folder, 'own.env');
     writeFileSync(file, text);

@@ -16,7 +16,7 @@ async function inFolder(sub: string, name: string): Promise<string> {
   await mkdir(join(folder, sub), { recursive: true });
   return join(folder, sub, name);
 }
-const library = (): MarkdownPromptLibrary => new MarkdownPromptLibrary({}, pathToFileURL(`${folder}/`));
+const library = (): MarkdownPromptLibrary => new MarkdownPromptLibrary(undefined, pathToFileURL(`${folder}/`));
 
 it('renders system before user, without front matter', async () => {
   await write('user', 'Hello {{ name }}.');
@@ -70,7 +70,7 @@ it('finds the prompts that ship with bestk', async () => {
 });
 
 describe('prompts of the user', () => {
-  const own = (): MarkdownPromptLibrary => new MarkdownPromptLibrary({ prompts: folder });
+  const own = (): MarkdownPromptLibrary => new MarkdownPromptLibrary(folder);
   const SHIPPED = new MarkdownPromptLibrary();
   const head = (id: string, role: string): string => `---\nid: ${id}\nversion: 7\nrole: ${role}\n---\n`;
   const variables = { attempt: 'A', source: '', steps: 'S', tests: '', think: false, title: 'T', criterion: 'C' };
@@ -102,6 +102,16 @@ describe('prompts of the user', () => {
     expect(titles[0]).toEqual(['a-first', 'Mine']);
     expect(titles).toContainEqual(['root-cause', 'Mine']);
     expect(titles.map(([id]) => id)).toContain('code-quality');
+  });
+
+  it('take a criterion away with an empty file, but not all of them', async () => {
+    for (const { id } of await SHIPPED.criteria()) await writeFile(await inFolder('criteria', `${id}.md`), '');
+    await expect(own().criteria()).rejects.toThrow(/criteria: leaves no criterion/);
+    await writeFile(
+      await inFolder('criteria', 'root-cause.md'),
+      '---\nid: root-cause\nversion: 1\ntitle: Mine\n---\nIs it?\n',
+    );
+    expect((await own().criteria()).map(({ title }) => title)).toEqual(['Mine']);
   });
 
   it.each([
@@ -138,6 +148,6 @@ describe('prompts of the user', () => {
   });
 
   it('are refused where there is no folder', async () => {
-    await expect(new MarkdownPromptLibrary({ prompts: '/nowhere' }).list()).rejects.toThrow(/BESTK_PROMPTS|nowhere/);
+    await expect(new MarkdownPromptLibrary('/nowhere').list()).rejects.toThrow(/BESTK_PROMPTS|nowhere/);
   });
 });

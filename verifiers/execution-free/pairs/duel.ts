@@ -123,7 +123,7 @@ export class Duel {
       ...{ first: { ...first }, second: { ...second }, think: options.think, summaries: options.summaries },
     });
     this.hash = templateHash;
-    const questions = Array.from({ length: options.samples }, (_, sample) => ({ messages, prefill: TAG, sample }));
+    const questions = Array.from({ length: options.samples ?? 1 }, (_, sample) => ({ messages, prefill: TAG, sample }));
     const answers = await askWarm(options, questions, this.signal, this.turnOf(first));
     const shares = answers.flatMap((asked) => this.read(asked) ?? []);
     return shares.length === 0 ? null : mean(shares);

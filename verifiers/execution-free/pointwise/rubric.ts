@@ -26,6 +26,7 @@ async function judge(
   signal: AbortSignal,
   inTurn: InTurn,
 ): Promise<Judged> {
+  const samples = options.samples ?? 1;
   const all = await options.prompts.criteria();
   const criteria = all.filter(({ needsSteps }) => !needsSteps || rendered.steps !== '');
   if (criteria.length === 0) return numericGrade(options, rendered, signal);
@@ -33,12 +34,12 @@ async function judge(
     criteria.map(({ title, text }) => renderQuestion(options, PROMPT, rendered, { title, criterion: text })),
   );
   const questions = prompts.flatMap(({ messages }) =>
-    Array.from({ length: options.samples }, (_, sample) => ({ messages, prefill: SCORE_TAG, sample })),
+    Array.from({ length: samples }, (_, sample) => ({ messages, prefill: SCORE_TAG, sample })),
   );
   const asked = await askWarm(options, questions, signal, inTurn);
   const scores = criteria.map((criterion, index) => {
-    const from = index * options.samples;
-    return scoreOf(criterion, asked.slice(from, from + options.samples), options);
+    const from = index * samples;
+    return scoreOf(criterion, asked.slice(from, from + samples), options);
   });
   const evidence = {
     prompt_hash: promptHash(

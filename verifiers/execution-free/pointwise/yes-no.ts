@@ -8,6 +8,9 @@ import { fitAttempt, type RenderedAttempt } from '../render/render-attempt.js';
 import { numericGrade } from './numeric-grade.js';
 import { abstained, type InTurn, type Judged, mean, pointwiseVerifier } from './pointwise.js';
 
+/** Answers that count as votes where the server gives no log-probabilities. */
+const VOTES = 8;
+
 /**
  * P(YES) that the patch resolves the issue, 0..1: from the log-probabilities of the verdict (SWE-Gym, R2E-Gym, DeepSWE);
  * without any, from sampled votes; without readable votes, from a numeric grade. `evidence.method` says which.
@@ -27,12 +30,12 @@ async function judge(
 ): Promise<Judged> {
   const { messages, templateHash } = await renderYesNo(options, rendered);
   const question = (sample: number): Question => ({ messages, prefill: JUDGEMENT_TAG, sample });
-  const samples = Array.from({ length: options.samples }, (_, sample) => question(sample));
+  const samples = Array.from({ length: options.samples ?? 1 }, (_, sample) => question(sample));
   const asked = await askWarm(options, samples, signal, inTurn);
   const evidence = { prompt: options.prompt, prompt_hash: templateHash, model: options.model };
   const blind = asked.some((each) => each.kind === 'answered' && each.completion.logprobs === null);
   if (!blind) return byLogprobs(asked, options, evidence);
-  const more = Math.max(0, options.votes - asked.length);
+  const more = Math.max(0, (options.samples ?? VOTES) - asked.length);
   const others = Array.from({ length: more }, (_, index) => ask(options, question(asked.length + index), signal));
   const votes = byVotes([...asked, ...(await Promise.all(others))], options, evidence);
   return votes ?? numericGrade(options, rendered, signal);

@@ -32,7 +32,7 @@ it.each([
   ['an earlier word', '<judgement>YES</judgement> or rather <judgement>NO</judgement>', 1 / 3],
   ['small letters', '<judgement> yes </judgement>', 2 / 3],
 ])('reads the last verdict behind the thoughts: %s', async (_name, text, score) => {
-  const { c1 } = await judged(createYesNoVerifier, new FakeLlmClient([plain(text)]), [candidate('c1')], { votes: 1 });
+  const { c1 } = await judged(createYesNoVerifier, new FakeLlmClient([plain(text)]), [candidate('c1')], { samples: 1 });
   expect(c1).toMatchObject({ kind: 'scored', score });
 });
 

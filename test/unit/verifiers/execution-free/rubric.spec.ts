@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MarkdownPromptLibrary } from '../../../../src/models/prompts/prompt-library.js';
@@ -53,13 +53,22 @@ it('asks C × R questions that differ at the end alone, the first before the oth
   expect(new Set(llm.requests.map(({ messages }) => messages[0]?.content)).size).toBe(1);
 });
 
-it('uses criteria of one’s own, and keeps them apart in the hash', async () => {
+function ownCriteria(files: Readonly<Record<string, string>>): MarkdownPromptLibrary {
   const folder = mkdtempSync(join(tmpdir(), 'bestk-criteria-'));
-  writeFileSync(join(folder, 'docs.md'), '---\nid: docs\nversion: 1\ntitle: Docs\n---\nAre they right?\n');
-  const llm = new FakeLlmClient(() => tagged('score', { A: 1 }));
-  const own = await judged(createRubricVerifier, llm, [candidate('c1')], {
-    prompts: new MarkdownPromptLibrary({ criteria: folder }),
+  mkdirSync(join(folder, 'criteria'));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, 'criteria', name), text);
+  return new MarkdownPromptLibrary(folder);
+}
+
+it('uses criteria of one’s own, and keeps them apart in the hash', async () => {
+  const prompts = ownCriteria({
+    'docs.md': '---\nid: docs\nversion: 1\ntitle: Docs\n---\nAre they right?\n',
+    'code-quality.md': '',
+    'empirical-verification.md': '',
+    'root-cause.md': '',
   });
+  const llm = new FakeLlmClient(() => tagged('score', { A: 1 }));
+  const own = await judged(createRubricVerifier, llm, [candidate('c1')], { prompts });
   expect(llm.requests).toHaveLength(1);
   expect(llm.requests[0]?.messages[1]?.content).toMatch(/Criterion: \*\*Docs\*\*\n\nAre they right\?/);
   const shipped = await judged(createRubricVerifier, llm, [candidate('c1')]);
@@ -68,14 +77,11 @@ it('uses criteria of one’s own, and keeps them apart in the hash', async () =>
 });
 
 it.each([
-  ['nothing', {}, /holds no criterion/],
   ['no front matter', { 'a.md': 'Are they right?' }, /a\.md: has no front matter/],
   ['another name', { 'a.md': '---\nid: b\nversion: 1\ntitle: B\n---\nx\n' }, /a\.md, field "id": must be "a"/],
   ['no title', { 'a.md': '---\nid: a\nversion: 1\n---\nx\n' }, /a\.md, field "title"/],
 ])('refuses a folder of criteria with %s', async (_name, files, words) => {
-  const folder = mkdtempSync(join(tmpdir(), 'bestk-criteria-'));
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
-  await expect(new MarkdownPromptLibrary({ criteria: folder }).criteria()).rejects.toThrow(words);
+  await expect(ownCriteria(files).criteria()).rejects.toThrow(words);
 });
 
 it('takes the letters that were said where there are no log-probabilities', async () => {

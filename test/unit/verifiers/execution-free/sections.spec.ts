@@ -165,7 +165,7 @@ describe('a judge that reasons', () => {
 
   it('is not given room when it was cut while it spoke', async () => {
     const llm = new FakeLlmClient(() => ({ ...plain('The patch changes'), finish_reason: 'length' }));
-    await judged(createYesNoVerifier, llm, [candidate('c1')], { votes: 1 });
+    await judged(createYesNoVerifier, llm, [candidate('c1')], { samples: 1 });
     expect(new Set(llm.requests.map(({ maxTokens }) => maxTokens))).toEqual(new Set([16, 64]));
   });
 
