@@ -1,8 +1,9 @@
-import { basename, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { BadInputError, EXIT } from '../core/errors/errors.js';
 import type { Benchmarked, BenchmarkOptions } from '../reports/benchmark/make-benchmark.js';
 import type { BenchmarkReport } from '../reports/benchmark/benchmark-report.js';
+import { listed } from '../reports/figures.js';
 import { printJson, printProgress, printText } from './answer.js';
 import { visibleLine } from '../core/visible.js';
 
@@ -87,9 +88,12 @@ async function benchmarked(
   return benchmarkOfMatrix(file, title ?? nameOf([file]));
 }
 
-/** The folders' own names; where they lie is nobody's business. */
+/** The folders' own names, or their parents' where those are the same (`a/out`, `b/out`). */
 function nameOf(paths: readonly string[]): string {
-  return paths.map((path) => basename(resolve(path))).join(', ');
+  const whole = paths.map((path) => resolve(path));
+  const names = new Set(whole.map((path) => basename(path)));
+  const parents = new Set(whole.map((path) => basename(dirname(path))));
+  return listed([...(names.size < parents.size ? parents : names)]);
 }
 
 async function benchmarkOptions(options: ReportOptions, { issues }: Benchmarked): Promise<BenchmarkOptions> {

@@ -15,6 +15,8 @@ export interface BenchmarkReport {
   readonly headline: Headline;
   /** Issues of which no candidate has a label; they are in no rate. */
   readonly issues_without_labels: number;
+  /** Folders of runs that had not ended, in order of their names; nothing else here counts them. */
+  readonly unfinished: readonly string[];
   /** Null without labels: then nothing is known of right and wrong. */
   readonly curves: CurvesReport | null;
   readonly repositories: readonly RepositoryRow[];

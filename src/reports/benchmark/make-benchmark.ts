@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { requestedRule } from '../../../verifiers/hybrid/rule.js';
 import { decide, ruleOf } from '../../../verifiers/hybrid/select.js';
 import type { Preset } from '../../core/run/preset.js';
@@ -22,6 +23,8 @@ export interface Benchmarked {
   readonly unlabelled: number;
   /** Empty for a score matrix. */
   readonly runs: readonly ReportedRun[];
+  /** Folders of runs that had not ended when they were read. */
+  readonly unfinished: readonly string[];
 }
 
 export interface BenchmarkOptions {
@@ -50,6 +53,7 @@ export function makeBenchmark(
     title,
     headline: headlineOf(curves, spending),
     issues_without_labels: unlabelled,
+    unfinished: benchmarked.unfinished.map((folder) => basename(folder)).sort(),
     curves,
     repositories: counted?.repositories.report() ?? [],
     returned: runs.length === 0 ? null : returnedBy(runs, issues),

@@ -16,11 +16,11 @@ const AT_ONCE = 16;
 export async function benchmarkOfMatrix(file: string, title: string): Promise<Benchmarked> {
   const issues: ScoredIssue[] = [];
   for await (const issue of readScoreMatrix(file)) issues.push(issue);
-  return { title, issues, unlabelled: 0, runs: [] };
+  return { title, issues, unlabelled: 0, runs: [], unfinished: [] };
 }
 
 /**
- * Finished runs with the labels of their candidates.
+ * Finished runs with the labels of their candidates. A run that has not ended is left out and named, unless there is no other.
  * @throws BadInputError naming the file; also when two runs are of one instance
  */
 export async function benchmarkOfRuns(
@@ -28,15 +28,19 @@ export async function benchmarkOfRuns(
   labelFiles: readonly string[],
   title: string,
 ): Promise<Benchmarked> {
-  const runs = await readAll(await runFolders(folders));
-  return benchmarkOf(runs, await runLabels(labelFiles, runs), title);
+  const all = await runFolders(folders);
+  // The last of the files that a report reads.
+  const ended = all.filter((folder) => existsSync(join(folder, 'verdicts.jsonl')));
+  const runs = await readAll(ended.length === 0 ? all : ended);
+  const unfinished = all.filter((folder) => !ended.includes(folder));
+  return { ...benchmarkOf(runs, await runLabels(labelFiles, runs), title), unfinished };
 }
 
 /** The same of runs that were read. @throws BadInputError when two are of one instance */
 export function benchmarkOf(given: readonly ReportedRun[], labels: RunLabels, title: string): Benchmarked {
   const runs = sorted(given);
   const issues = runs.flatMap((run) => scored(run, labels) ?? []);
-  return { title, issues, unlabelled: runs.length - issues.length, runs };
+  return { title, issues, unlabelled: runs.length - issues.length, runs, unfinished: [] };
 }
 
 /** What some folders of finished runs hold. @throws BadInputError naming a missing or damaged file */

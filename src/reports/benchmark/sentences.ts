@@ -1,4 +1,4 @@
-import { dollars, amount, percent, points, probability } from '../figures.js';
+import { dollars, amount, listed, percent, points, probability } from '../figures.js';
 import type { BenchmarkReport } from './benchmark-report.js';
 import type { Lead } from './headline.js';
 
@@ -12,6 +12,7 @@ export function sentences(report: BenchmarkReport): readonly string[] {
       ...(returned === null
         ? []
         : [`${returned.runs - returned.without_patch} of ${returned.runs} runs returned a patch.`]),
+      ...unfinishedSentence(report),
     ];
   }
   return [
@@ -20,7 +21,15 @@ export function sentences(report: BenchmarkReport): readonly string[] {
     ...(runner_up === null ? [] : [leadSentence(runner_up, `the next best, ${runner_up.preset}`)]),
     ...costSentence(headline),
     ...(issues_without_labels === 0 ? [] : [`${issues_without_labels} issues have no label and are in no rate.`]),
+    ...unfinishedSentence(report),
   ];
+}
+
+function unfinishedSentence({ unfinished }: BenchmarkReport): readonly string[] {
+  if (unfinished.length === 0) return [];
+  const which =
+    unfinished.length === 1 ? '1 run that had not ended is' : `${unfinished.length} runs that had not ended are`;
+  return [`${which} left out: ${listed(unfinished)}.`];
 }
 
 function winnerSentence({ headline, curves }: BenchmarkReport): string {

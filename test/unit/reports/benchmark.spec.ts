@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BadInputError } from '../../../src/core/errors/errors.js';
@@ -7,6 +7,7 @@ import { makeBenchmark } from '../../../src/reports/benchmark/make-benchmark.js'
 import { sentences } from '../../../src/reports/benchmark/sentences.js';
 import { writeBenchmark } from '../../../src/reports/benchmark/write-benchmark.js';
 import { findPreset } from '../../../verifiers/hybrid/presets.js';
+import { CommandLine } from '../../fixtures/command-line.js';
 import { BenchmarkWorld, filesOf, type Tried } from './benchmark-world.js';
 
 /** Four candidates of which the judge finds the right one and regression does not. */
@@ -117,6 +118,30 @@ describe('a benchmark report', () => {
     await writeBenchmark(out, report);
     expect(report).toMatchObject({ curves: null, issues_without_labels: 2, returned: { runs: 2, right: null } });
     expect(readFileSync(join(out, 'report.md'), 'utf8')).toContain('No labels were given');
+  });
+
+  it('leaves out a run that has not ended, and names it', async () => {
+    const made = await world(3);
+    rmSync(join(made.folder('org__r0-2'), 'verdicts.jsonl'));
+    const report = await made.report();
+    expect(report).toMatchObject({ returned: { runs: 2 }, unfinished: ['org__r0_2'] });
+    expect(sentences(report)).toContain('1 run that had not ended is left out: org__r0_2.');
+    for (const id of ['org__r0-0', 'org__r1-1']) rmSync(join(made.folder(id), 'verdicts.jsonl'));
+    await expect(made.report()).rejects.toThrow(/verdicts\.jsonl/);
+  });
+
+  it('is called as its folders are, or as theirs where all are called the same', async () => {
+    const [made, cli] = [await world(2), new CommandLine()];
+    for (const [index, id] of ['org__r0-0', 'org__r1-1'].entries())
+      cpSync(made.folder(id), join(made.path, `i${index}`, 'out'), { recursive: true });
+    const title = async (...run: string[]): Promise<unknown> => {
+      const folders = run.map((each) => join(made.path, each));
+      const { stdout } = await cli.run(['report', '--run', ...folders, '--json', '--out', cli.path('report')]);
+      return (JSON.parse(stdout) as { title: string }).title;
+    };
+    expect(await title('i0/out', 'i1/out')).toBe('i0, i1');
+    expect(await title('i0', 'i1/out')).toBe('i0, out');
+    expect(await title('i0/out')).toBe('out');
   });
 
   it.each([
