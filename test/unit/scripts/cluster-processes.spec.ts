@@ -2,6 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { until } from '../../fixtures/run-world.js';
 
 describe('scripts/kubernetes/processes.mjs', () => {
   const home = mkdtempSync(join(tmpdir(), 'bestk-cluster-'));
@@ -26,10 +27,10 @@ describe('scripts/kubernetes/processes.mjs', () => {
     expect(readFileSync(`/proc/${String(pid())}/cmdline`, 'utf8')).toBe('sleep\x00600\x00');
   });
 
-  it('stops it and lets it go on', () => {
+  it('stops it and lets it go on', async () => {
     expect(act('stop')).toBe(0);
-    expect(stateOf(pid())).toBe('T');
+    await until(() => stateOf(pid()) === 'T');
     expect(act('continue')).toBe(0);
-    expect(stateOf(pid())).toBe('S');
+    await until(() => stateOf(pid()) === 'S');
   });
 });
