@@ -4,6 +4,7 @@ import { createExecutionBasedVerifier, type ExecutionBasedOptions } from './exec
 import { harvestedTests } from './execution-based/generated/harvest.js';
 import { createTestWriter } from './execution-based/generated/test-writer.js';
 import type { JudgeOptions } from './execution-free/judge-options.js';
+import { createAgentVerifier, type JudgeAgent } from './execution-free/agent/agent.js';
 import { createPairsVerifier, createPairwiseVerifier } from './execution-free/pairs/pairwise.js';
 import { createRubricVerifier } from './execution-free/pointwise/rubric.js';
 import { judgePrompt, trainingConversation } from './execution-free/render/question.js';
@@ -16,11 +17,12 @@ export { createSourceReader } from './source/read-sources.js';
 
 export interface VerifierTools {
   readonly executionFree: JudgeOptions;
+  readonly agent: JudgeAgent;
   readonly executionBased: ExecutionBasedOptions;
 }
 
 /** Every verifier, by its name on the wire. To add one: a factory in a folder beside, and a line here. */
-export function createVerifiers({ executionFree, executionBased }: VerifierTools) {
+export function createVerifiers({ executionFree, agent, executionBased }: VerifierTools) {
   const yesNo = createYesNoVerifier(executionFree);
   return {
     ef: yesNo,
@@ -28,6 +30,7 @@ export function createVerifiers({ executionFree, executionBased }: VerifierTools
     'ef:rubric': createRubricVerifier(executionFree),
     'ef:pairwise': createPairwiseVerifier(executionFree),
     'ef:pairs': createPairsVerifier(executionFree),
+    'ef:agent': createAgentVerifier(executionFree, agent),
     eb: createExecutionBasedVerifier(executionBased),
   } satisfies Record<string, Verifier>;
 }

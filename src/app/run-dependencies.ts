@@ -8,7 +8,7 @@ import { endpointName } from '../models/llm-clients.js';
 import { MarkdownPromptLibrary } from '../models/prompts/prompt-library.js';
 import { type Payments, StoredLlmClient } from '../models/stored-llm-client.js';
 import { createAgentTestWriter } from '../agent/loop/test-writer.js';
-import { createSampler, type Sampler } from '../agent/loop/rollout.js';
+import { createInspector, createSampler, type Sampler } from '../agent/loop/rollout.js';
 import type { AgentSettings, ProgressCheck } from '../agent/loop/rollout-task.js';
 import { loadConfig, type Config } from './config.js';
 import type { Converse } from '../reports/exports/export-rows.js';
@@ -16,6 +16,7 @@ import type { Candidate } from '../core/run/candidate.js';
 import type { PriceTable } from '../core/budget/budget.js';
 import { BudgetLedger } from '../core/budget/budget-ledger.js';
 import { contentKey } from '../core/fingerprint.js';
+import type { Inspect } from '../core/run/rollout.js';
 import type { Observe } from '../core/run/verifier.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import type { AgentDescription } from '../core/run/run-result.js';
@@ -25,6 +26,7 @@ import type { VerifierName } from '../core/run/verifier.js';
 import { modelsOf } from '../runs/check-request.js';
 import { type JudgePrompt, JudgePrompts } from '../runs/run-dependencies.js';
 import {
+  type Accounted,
   type Elsewhere,
   type RunDependencies,
   RunDependenciesFactory,
@@ -61,6 +63,9 @@ const UNLIMITED = { tokens: null, usd: null, seconds: null };
 const JUDGE_SHARE = 0.2;
 /** Temperature 1: K equal answers would be one try (field guide of DeepSWE's test-time scaling). */
 const AGENT_TEMPERATURE = 1;
+
+/** Part of an agent's steps that it takes to judge a patch. */
+const LOOK_SHARE = 0.5;
 
 export interface RunPorts {
   readonly sandbox: Sandbox;
@@ -140,8 +145,26 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     const executionFree = { ...asking, model, prompt, measure: EXECUTION_FREE };
     const executing = { sandbox, results, tracer, nonce: newNonce, pause, tries: work.tries };
     const remote = elsewhere?.cells;
-    const verifiers = createVerifiers({ executionFree, executionBased: { ...executing, observe, remote } });
+    const absorb = ({ usage, spent }: Accounted): void => {
+      stored.addUsage(usage);
+      ledger.add(spent);
+    };
+    const inspect = this.inspector(llm, ledger, work);
+    const looks: Inspect = async (issue, inspection, signal) => {
+      const done = (await elsewhere?.inspect(inspection, signal)) ?? null;
+      if (done === null) return inspect(issue, inspection, signal);
+      absorb(done);
+      return this.inspector(llm, null, work)(issue, inspection, signal);
+    };
+    const { max_steps, action_s: actionS } = this.config.agent.limits;
+    const steps = Math.ceil(max_steps * LOOK_SHARE);
+    const verifiers = createVerifiers({
+      executionFree,
+      agent: { inspect: looks, steps, actionS, harvested: harvest > 0 },
+      executionBased: { ...executing, observe, remote },
+    });
     return {
+      inspect,
       testWriter: testModel === undefined ? null : this.testWriter(llm, testModel),
       harvest: (candidates) => (harvest === 0 ? [] : harvestedTests(candidates, harvest)),
       verifiers,
@@ -149,11 +172,19 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
       ledger,
       usage: () => stored.usage(),
       cells: createCellWorker(executing),
-      absorb: ({ usage, spent }) => {
-        stored.addUsage(usage);
-        ledger.add(spent);
-      },
+      absorb,
     };
+  }
+
+  /** @param ledger charged with steps that were done earlier; null = they are counted already */
+  private inspector(llm: LlmClient, ledger: BudgetLedger | null, { tries }: RunWork): Inspect {
+    const { format, limits } = this.config.agent;
+    const settingsOf = (model: string): AgentSettings => {
+      return { model, endpoint: endpointName(this.config.llm, model), format, temperature: AGENT_TEMPERATURE, limits };
+    };
+    return createInspector({ ...this.ports, llm, tries }, settingsOf, async (asked, spent) => {
+      await ledger?.charge(asked, spent);
+    });
   }
 
   private ledgerOf({ runId, part, budget }: RunWork): BudgetLedger {

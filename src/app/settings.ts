@@ -149,7 +149,7 @@ export const Settings = z.object({
   BESTK_EF_SAMPLES: Positive.max(64)
     .optional()
     .describe(
-      'Answers per question. By default 1, and 8 votes for a yes or no if the server returns no log-probabilities.',
+      'Answers per question. By default 1; 8 votes for a yes or no if the server returns no log-probabilities, 3 looks of `ef:agent`.',
     ),
   BESTK_EF_PROMPT_TOKENS: Positive.min(2_000)
     .default(65_536)

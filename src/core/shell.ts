@@ -17,3 +17,14 @@ function moduleLabel(file: string): string {
     .replace(/\.py$/, '')
     .replaceAll('/', '.');
 }
+
+/** `git apply` with hooks, attribute filters and the repository's own whitespace rules out of play. */
+export const GIT_APPLY: readonly string[] = [
+  'git',
+  ...['core.hooksPath=/dev/null', 'core.attributesFile=/dev/null', 'safe.directory=*'].flatMap((entry) => [
+    '-c',
+    entry,
+  ]),
+  'apply',
+  '--whitespace=nowarn',
+];

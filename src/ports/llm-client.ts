@@ -44,7 +44,7 @@ export const CompletionRequest = z.object({
   continueFinal: z.boolean().exactOptional(),
   /** n-th independent sample of otherwise equal requests, from 0; separates their records and stored answers. */
   sample: z.int(),
-  /** Who asks, for accounting: `judge`, `test-writer`, `agent`. */
+  /** Who asks, for accounting: `judge`, `test-writer`, `agent`, `agent-judge`. */
   purpose: z.string(),
 });
 export type CompletionRequest = Readonly<z.infer<typeof CompletionRequest>>;

@@ -19,7 +19,7 @@ import type { RunDependencies, RunDependenciesFactory } from './run-dependencies
 import { type Emit, RunExecutor } from './run-executor.js';
 import { originFlags, score } from './score.js';
 import { dependenciesOf, type SpreadTools } from './spread-run.js';
-import { excluding, separating, testQuality, writtenTests } from './tests-of-run.js';
+import { testQuality, testsMeanwhile, writtenTests } from './tests-of-run.js';
 import { StageTelemetry } from './stage-telemetry.js';
 
 export interface PipelineTools {
@@ -81,14 +81,13 @@ export class PipelineExecutor extends RunExecutor {
     const writes = names.includes('eb') && request.tests === null;
     const writing = (): ReturnType<typeof writtenTests> => writtenTests(deps, { issue, candidates }, emit, signal);
     const written = writes ? [...(await this.watch.stage('test-writing', writing))] : [];
-    const separate = writes ? separating(deps, issue, written, emit) : undefined;
-    const exclude = writes ? excluding(deps, issue, emit) : undefined;
-    const task = { issue, candidates, tests: request.tests ?? [...written], separate, exclude };
+    const { harvest, ...asked } = writes ? testsMeanwhile(deps, issue, written, emit) : {};
+    const task = { issue, candidates, tests: request.tests ?? [...written], ...asked };
     const verifiers = names.map((name) => this.watch.verifier(deps.verifiers[name]));
     const { verdicts, seconds } = await score(
       verifiers,
       task,
-      { emit: (verdict) => emit('verdict', { ...verdict, evidence: {} }), outOfTime: time.over },
+      { emit: (verdict) => emit('verdict', { ...verdict, evidence: {} }), outOfTime: time.over, harvest },
       signal,
     );
     const described = describeCandidates(candidates, verdicts, issue.problem_statement);

@@ -3,6 +3,7 @@ import { WarmStart } from '../core/async/warm-start.js';
 import type { TokenCounts } from '../core/budget/budget.js';
 import { inRun } from '../core/async/run-context.js';
 import { CellJob } from '../core/run/cell.js';
+import { Inspection } from '../core/run/rollout.js';
 import { RunRequest } from '../core/run/run-request.js';
 import { InterruptedError } from '../core/errors/errors.js';
 import { ImageMissingError } from '../core/errors/unavailable.js';
@@ -26,7 +27,14 @@ const OfRun = {
 /** The image as the run's process has it: results of another would be another's. */
 const InImage = { image_id: z.string() };
 
-export const RolloutPart = z.object({ ...OfRun, ...InImage, candidate_id: z.string(), sample: z.int() });
+export const RolloutPart = z.object({
+  ...OfRun,
+  ...InImage,
+  candidate_id: z.string(),
+  sample: z.int(),
+  /** A judge's look at a patch, in place of a try at the issue. */
+  inspection: Inspection.optional(),
+});
 export const CallPart = z.object({ ...OfRun, request: CompletionRequest });
 export const CellsPart = z.object({ ...OfRun, ...InImage, job: CellJob });
 
@@ -69,7 +77,9 @@ export class PartHandlers {
         atOnce: atOnce.rollout,
         mayBegin: canCompute,
         perform: (part: z.infer<typeof RolloutPart>, work: Work) =>
-          this.within('rollout', part, work, () => this.rollout(part, work.signal)),
+          this.within(part.inspection === undefined ? 'rollout' : 'verdict', part, work, () =>
+            this.rollout(part, work.signal),
+          ),
       },
       {
         kind: 'call',
@@ -121,10 +131,16 @@ export class PartHandlers {
 
   private async rollout(part: z.infer<typeof RolloutPart>, signal: AbortSignal): Promise<Accounted> {
     const { runs, dependencies } = this.tools;
-    const { run_id: runId, sample, candidate_id: candidateId } = part;
+    const { run_id: runId, sample, candidate_id: candidateId, inspection } = part;
     const { issue, budget, agent } = RunRequest.parse((await runs.get(runId))?.request);
     const { warm } = this.sharedOf(runId);
-    const deps = dependencies.create(NOTHING, { runId, part: `rollout ${sample}`, budget, agent, tries: 1, warm });
+    const name = inspection === undefined ? `rollout ${sample}` : candidateId;
+    const deps = dependencies.create(NOTHING, { runId, part: name, budget, agent, tries: 1, warm });
+    const done = (): Accounted => ({ usage: [...deps.usage()], spent: { ...deps.ledger.spent() } });
+    if (inspection !== undefined) {
+      await this.inImage(part, issue.environment.image, signal, () => deps.inspect(issue, inspection, signal));
+      return done();
+    }
     if (deps.sampler === null) throw new Error('A trajectory was asked for, and no agent model is configured.');
     const { sampler, ledger } = deps;
     const task = {
@@ -138,7 +154,7 @@ export class PartHandlers {
       onKnown: (model: string, spent: TokenCounts) => ledger.charge(model, spent),
     };
     await this.inImage(part, issue.environment.image, signal, () => sampler.sample(task, signal));
-    return { usage: [...deps.usage()], spent: { ...ledger.spent() } };
+    return done();
   }
 
   private sharedOf(runId: string): Shared {

@@ -5,6 +5,7 @@ import type { BudgetLedger } from '../core/budget/budget-ledger.js';
 import type { Budget, PriceTable } from '../core/budget/budget.js';
 import type { Candidate } from '../core/run/candidate.js';
 import type { RemoteExecutor, CellJob } from '../core/run/cell.js';
+import type { Inspect, Inspection } from '../core/run/rollout.js';
 import type { GeneratedTest, TestWriter } from '../core/run/generated-test.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import { type AgentDescription, ModelUsage } from '../core/run/run-result.js';
@@ -31,6 +32,8 @@ export interface RunDependencies {
   usage(): readonly ModelUsage[];
   /** Executes a batch of cells here, and stores their results. */
   readonly cells: (job: CellJob, signal: AbortSignal) => Promise<void>;
+  /** An agent that judges, here. */
+  readonly inspect: Inspect;
   /** Counts to this run what a part of it came to elsewhere. */
   readonly absorb: (part: Accounted) => void;
 }
@@ -53,6 +56,8 @@ export interface RunWork {
 export interface Elsewhere {
   readonly cells: RemoteExecutor;
   readonly call: RemoteCall;
+  /** What a look came to; its steps are stored. Null = it is to be done here. */
+  readonly inspect: (inspection: Inspection, signal: AbortSignal) => Promise<Accounted | null>;
 }
 
 /** Makes the kit of one run; bound in the composition root. */

@@ -1,5 +1,6 @@
 import { ModelUnavailableError } from '../core/errors/unavailable.js';
-import type { Candidate } from '../core/run/candidate.js';
+import type { Candidate, TrajectoryStep } from '../core/run/candidate.js';
+import type { GeneratedTest } from '../core/run/generated-test.js';
 import { leaksOf } from '../core/run/leak-check.js';
 import { measureNamed } from '../core/run/measure.js';
 import type { Rollout } from '../core/run/rollout.js';
@@ -10,7 +11,11 @@ export interface ScoreOptions {
   readonly emit: (verdict: Verdict) => Promise<void>;
   /** When it aborts, a verifier that has not ended abstains; null = it may take as long as it likes. */
   readonly outOfTime: AbortSignal | null;
+  /** Tests that a verifier's own checks make; absent = none are taken. */
+  readonly harvest?: Harvest | undefined;
 }
+
+export type Harvest = (author: string, steps: readonly TrajectoryStep[]) => readonly GeneratedTest[];
 
 /** Verifiers of one phase run at once; those that need what tests said come after them. */
 const PHASES = ['before-tests', undefined, 'after-tests'] as const;
@@ -24,7 +29,7 @@ const PHASES = ['before-tests', undefined, 'after-tests'] as const;
 export async function score(
   verifiers: readonly Verifier[],
   task: VerificationTask,
-  { emit, outOfTime }: ScoreOptions,
+  { emit, outOfTime, harvest }: ScoreOptions,
   signal: AbortSignal,
 ): Promise<{ verdicts: readonly Verdict[]; seconds: Readonly<Record<string, number>> }> {
   const stop = new AbortController();
@@ -38,8 +43,17 @@ export async function score(
     return verdicts;
   };
   const verdicts: Verdict[] = [];
+  const tests = [...task.tests];
+  const found: VerificationTask['found'] = (author, steps) => {
+    tests.push(...(harvest?.(author, steps) ?? []));
+  };
   for (const phase of PHASES) {
-    const given = { ...task, observed: [...verdicts] };
+    const given = {
+      ...task,
+      tests: [...tests],
+      observed: [...verdicts],
+      ...(phase === 'before-tests' ? { found } : {}),
+    };
     const running = verifiers.filter((each) => each.phase === phase).map((verifier) => run(verifier, given));
     try {
       verdicts.push(...(await Promise.all(running)).flat());

@@ -9,7 +9,7 @@ import { Completion, type RemoteCall } from '../ports/llm-client.js';
 import type { RunStore } from '../ports/run-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
 import type { CallPart, CellsPart, RolloutPart } from './parts.js';
-import { Accounted, type RunDependencies, type RunDependenciesFactory } from './run-dependencies.js';
+import { Accounted, type Elsewhere, type RunDependencies, type RunDependenciesFactory } from './run-dependencies.js';
 
 export interface SpreadTools {
   readonly jobs: Jobs;
@@ -34,7 +34,7 @@ export function dependenciesOf(tools: DependencyTools, run: SpreadOne, observe: 
   const work = { runId: run.id, part: 'run', budget: run.request.budget, agent: run.request.agent };
   if (spread === undefined) return dependencies.create(observe, work);
   const parts = new SpreadRun(spread, sandbox, run);
-  const deps = dependencies.create(observe, work, { cells: parts.cells, call: parts.call });
+  const deps = dependencies.create(observe, work, { cells: parts.cells, call: parts.call, inspect: parts.inspect });
   return { ...deps, sampler: deps.sampler === null ? null : parts.sampler(deps.sampler, deps) };
 }
 
@@ -66,6 +66,17 @@ class SpreadRun {
     if (await this.isAlone()) return null;
     const part: z.infer<typeof CallPart> = { run_id: this.run.id, label: request.purpose, request };
     return this.have({ kind: 'call', key, payload: part }, Completion, signal);
+  };
+
+  /** Has an agent look at a patch. */
+  readonly inspect: Elsewhere['inspect'] = async (inspection, signal) => {
+    if (await this.isAlone()) return null;
+    const image_id = await this.imageId(signal);
+    const candidate_id = `judge ${inspection.sample + 1} of patch ${contentKey(inspection.patch).slice(0, 8)}`;
+    const { sample } = inspection;
+    const part = { run_id: this.run.id, label: candidate_id, image_id, candidate_id, sample, inspection };
+    const key = contentKey({ kind: 'inspection', run: this.run.id, image_id, inspection });
+    return this.have({ kind: 'rollout', key, payload: part }, Accounted, signal);
   };
 
   /** Has trajectories made; what they came to is counted to the run. */

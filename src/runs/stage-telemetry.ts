@@ -30,10 +30,9 @@ export class StageTelemetry {
 
   /** The same verifier, as a stage; its verdicts are counted. */
   verifier(verifier: Verifier): Verifier {
-    const { name, measures } = verifier;
+    const { name } = verifier;
     return {
-      name,
-      measures,
+      ...verifier,
       verify: async (task, signal) => {
         const verdicts = await this.stage(name, () => verifier.verify(task, signal));
         for (const verdict of verdicts) {

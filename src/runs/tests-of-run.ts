@@ -6,6 +6,7 @@ import type { Issue } from '../core/run/issue.js';
 import type { Admission, Exclude, Separate } from '../core/run/verifier.js';
 import type { RunDependencies } from './run-dependencies.js';
 import type { Emit } from './run-executor.js';
+import type { Harvest } from './score.js';
 
 /** Tests written for this run and taken from the trajectories, none when nobody does. @throws as TestWriter.write */
 export async function writtenTests(
@@ -22,8 +23,33 @@ export async function writtenTests(
   return [...tests, ...harvested];
 }
 
+/** What a run asks for, and takes, while it is scored; tests that come of it are kept with the others in `tests`. */
+export function testsMeanwhile(deps: RunDependencies, issue: Issue, tests: GeneratedTest[], emit: Emit): Meanwhile {
+  return {
+    separate: separating(deps, issue, tests, emit),
+    exclude: excluding(deps, issue, emit),
+    harvest: harvesting(deps, issue, tests),
+  };
+}
+
+interface Meanwhile {
+  readonly separate?: Separate | undefined;
+  readonly exclude?: Exclude | undefined;
+  readonly harvest?: Harvest;
+}
+
+/** Takes the checks that a judge wrote, and keeps them with the other tests in `tests`. */
+function harvesting({ harvest }: RunDependencies, { instance_id }: Issue, tests: GeneratedTest[]): Harvest {
+  return (candidate_id, steps) => {
+    const trajectory = { steps: [...steps], exit_reason: null };
+    const more = harvest([{ instance_id, candidate_id, patch: '', trajectory }]);
+    tests.push(...more);
+    return more;
+  };
+}
+
 /** Asks the test writer for tests that separate two patches, and keeps them with the others in `tests`. */
-export function separating(
+function separating(
   { testWriter }: RunDependencies,
   issue: Issue,
   tests: GeneratedTest[],
@@ -39,7 +65,7 @@ export function separating(
 }
 
 /** Asks the test writer which existing tests a right solution has to break. */
-export function excluding({ testWriter }: RunDependencies, issue: Issue, emit: Emit): Exclude | undefined {
+function excluding({ testWriter }: RunDependencies, issue: Issue, emit: Emit): Exclude | undefined {
   if (testWriter === null) return undefined;
   return async (tests, signal) => {
     const excluded = tests.length === 0 ? [] : await testWriter.exclude(issue, tests, signal);

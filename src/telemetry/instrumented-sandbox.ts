@@ -14,7 +14,7 @@ import {
 import type { OpenPart, Tracer } from '../ports/tracer.js';
 
 /** What containers are opened for; the rest of a purpose may be an id. */
-const PURPOSE = /^(agent|verify|related tests|test writer|grade)\b/;
+const PURPOSE = /^(agent|judge|verify|related tests|test writer|grade)\b/;
 
 interface Watchers {
   readonly meter: Meter;

@@ -1,10 +1,11 @@
-import type { Issue } from '../../core/run/issue.js';
+import { contentKey } from '../../core/fingerprint.js';
+import { neutralise } from '../../core/neutralise.js';
 import type { Completion, Message, Tokenizer } from '../../ports/llm-client.js';
 import type { PromptLibrary } from '../../ports/prompt-library.js';
 import type { ActionFormat } from '../call-formats/action-format.js';
 import { clipChars } from '../tools/tool-outcome.js';
 import { toolManual } from '../tools/tool-specs.js';
-import type { AgentSettings } from './rollout-task.js';
+import type { AgentSettings, RolloutTask } from './rollout-task.js';
 
 const CONDENSED = '[This observation was taken out to save room.]';
 /** An answer longer than this is kept in part: it was not written to be read. */
@@ -93,7 +94,7 @@ export class Conversation {
 export async function instancePrompt(
   prompts: PromptLibrary,
   format: ActionFormat,
-  issue: Issue,
+  { issue, inspection }: Pick<RolloutTask, 'issue' | 'inspection'>,
   { limits, asked, prompt }: Pick<AgentSettings, 'limits' | 'asked' | 'prompt'>,
 ): Promise<readonly Message[]> {
   const told = {
@@ -104,6 +105,7 @@ export async function instancePrompt(
   };
   if (prompt !== undefined) return (await prompts.render(prompt, told)).messages;
   const system = await prompts.render(format.prompt, { manual: toolManual() });
+  if (inspection !== undefined) return [...system.messages, { role: 'user', content: inspection.question }];
   const instance = await prompts.render(asked?.prompt ?? 'agent/instance', {
     ...told,
     ...(asked === undefined ? {} : { count: asked.count }),
@@ -112,8 +114,18 @@ export async function instancePrompt(
 }
 
 /** What follows each observation. @param remaining steps left of those the model was told of */
-export function stepsLeft(remaining: number): string {
-  return remaining > 0
-    ? `Steps Remaining: ${remaining}`
-    : 'You have used all your steps. Call finish NOW; what is in the repository is submitted.';
+export function stepsLeft(remaining: number, inspects: boolean): string {
+  if (remaining > 0) return `Steps Remaining: ${remaining}`;
+  const last = inspects ? 'say your verdict by what you have seen.' : 'what is in the repository is submitted.';
+  return `You have used all your steps. Call finish NOW; ${last}`;
+}
+
+/**
+ * What an action came to, for an agent that judges: data between marks that it cannot contain, as in the prompts of judges.
+ * @param step from 1, by which the judge names it
+ */
+export function fenced(observation: string, step: number): string {
+  const safe = neutralise(observation);
+  const fence = contentKey([observation]).slice(0, 16);
+  return `=== OUTPUT ${step} ${fence} ===\n${safe}\n=== END OUTPUT ${step} ${fence} ===`;
 }

@@ -1,12 +1,12 @@
 import { BudgetSpentError, ContextTooLongError } from '../../core/errors/unavailable.js';
-import { type Rollout, type RolloutStep, tokensOf } from '../../core/run/rollout.js';
+import { DOES_NOT_APPLY, type Rollout, type RolloutStep, tokensOf } from '../../core/run/rollout.js';
 import type { Completion, CompletionRequest } from '../../ports/llm-client.js';
 import type { ActionFormat } from '../call-formats/action-format.js';
 import { type Action, readAction } from '../call-formats/action.js';
 import { describeOutcome, describeWithdrawn, perform } from '../tools/perform.js';
-import { ContainerStuckError } from '../tools/workspace.js';
+import { ContainerStuckError, PatchRefusedError } from '../tools/workspace.js';
 import { ContainerOfRollout } from './container-of-rollout.js';
-import { Conversation, stepsLeft } from './conversation.js';
+import { Conversation, fenced, stepsLeft } from './conversation.js';
 import { type ExtractedPatch, extractPatch, PatchLostError } from './extract-patch.js';
 import type { StepRecord } from './rollout-journal.js';
 import { type ExitReason, type RolloutParts, submittedWith } from './rollout-task.js';
@@ -18,10 +18,14 @@ export class RolloutRun implements AsyncDisposable {
   private readonly container: ContainerOfRollout;
 
   constructor(private readonly parts: RolloutParts) {
-    const { tools, spec, prompt, format } = parts;
+    const { tools, spec, prompt, format, task } = parts;
     const { action_s: actionS } = tools.settings.limits;
     this.conversation = new Conversation(prompt, format, tools.tokenizer);
-    this.container = new ContainerOfRollout(tools.sandbox, { spec, actionS }, tools.tries);
+    this.container = new ContainerOfRollout(
+      tools.sandbox,
+      { spec, actionS, patch: task.inspection?.patch },
+      tools.tries,
+    );
   }
 
   async toEnd(signal: AbortSignal): Promise<Rollout> {
@@ -32,10 +36,12 @@ export class RolloutRun implements AsyncDisposable {
     }
     await task.onKnown(tools.settings.model, tokensOf(this.steps.map((step) => asStep(step, format))));
     let reason = this.exitReason();
+    const refusal = reason === null && this.inspects ? await this.refusal(signal) : null;
+    if (refusal !== null) reason = DOES_NOT_APPLY;
     while (reason === null) {
       reason = (await this.step(signal)) ?? this.exitReason();
     }
-    const patch = await this.patch(signal);
+    const patch = refusal === null ? await this.patch(signal) : { ...NO_PATCH, problem: refusal };
     const rollout = asRollout(this.parts, this.steps, { reason, ...patch });
     // A budget is this run's: another with more of it goes on from here.
     if (reason !== 'budget_limit') await journal.finish(rollout);
@@ -44,6 +50,17 @@ export class RolloutRun implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.container[Symbol.asyncDispose]();
+  }
+
+  /** Why git does not apply the patch to look at; null when it does. */
+  private async refusal(signal: AbortSignal): Promise<string | null> {
+    try {
+      await this.container.use(() => Promise.resolve(), signal);
+      return null;
+    } catch (error) {
+      if (!(error instanceof PatchRefusedError)) throw error;
+      return error.message;
+    }
   }
 
   /** One step, or why none can follow. */
@@ -92,7 +109,7 @@ export class RolloutRun implements AsyncDisposable {
       maxTokens: Math.min(limits.max_answer_tokens, room),
       ...(format.tools === undefined ? {} : { tools: format.tools }),
       sample: task.sample,
-      purpose: 'agent',
+      purpose: this.inspects ? 'agent-judge' : 'agent',
     };
     return this.withinLimits((both) => {
       const call = (): Promise<Completion> => tools.llm.complete(request, both);
@@ -134,8 +151,10 @@ export class RolloutRun implements AsyncDisposable {
     const { result: outcome, withdrawn } = use;
     if (outcome.lost === true) await this.container.drop();
     const one = turn.more ? '\nYour answer held more than one call; only the first was carried out.' : '';
+    const described = describeOutcome(action, outcome);
+    const seen = this.inspects ? fenced(described, this.steps.length + 1) : described;
     return {
-      observation: describeOutcome(action, outcome) + one + describeWithdrawn(withdrawn),
+      observation: seen + one + describeWithdrawn(withdrawn),
       exit_code: outcome.exitCode ?? null,
       repeat: outcome.repeat,
       malformed: false,
@@ -148,8 +167,12 @@ export class RolloutRun implements AsyncDisposable {
     this.steps.push(step);
     const action = this.actionOf(step);
     if (step.repeat && action !== null) this.container.remember(action);
-    const left = stepsLeft(this.remaining());
+    const left = stepsLeft(this.remaining(), this.inspects);
     this.conversation.add(step.completion, `${step.observation}\n${left}`);
+  }
+
+  private get inspects(): boolean {
+    return this.parts.task.inspection !== undefined;
   }
 
   private actionOf(step: StepRecord): Action | null {
@@ -175,7 +198,7 @@ export class RolloutRun implements AsyncDisposable {
   /** What a limit leaves is kept as well. */
   private async patch(signal: AbortSignal): Promise<ExtractedPatch & { problem: string | null }> {
     const acted = this.steps.some(({ repeat, exit_code }) => repeat || exit_code !== null);
-    if (!acted) return { patch: '', leftOut: [], problem: null };
+    if (!acted || this.inspects) return NO_PATCH;
     try {
       const { result } = await this.container.use((workspace) => extractPatch(workspace, signal), signal);
       return { ...result, problem: null };
@@ -185,6 +208,8 @@ export class RolloutRun implements AsyncDisposable {
     }
   }
 }
+
+const NO_PATCH = { patch: '', leftOut: [], problem: null };
 
 function seconds(ms: number): number {
   return Math.round(ms) / 1000;

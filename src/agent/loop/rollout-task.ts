@@ -3,6 +3,7 @@ import type { WarmStart } from '../../core/async/warm-start.js';
 import type { TokenCounts } from '../../core/budget/budget.js';
 import type { TrajectoryStep } from '../../core/run/candidate.js';
 import type { Issue } from '../../core/run/issue.js';
+import type { DOES_NOT_APPLY, Inspection } from '../../core/run/rollout.js';
 import type { LlmClient, Message, Tokenizer } from '../../ports/llm-client.js';
 import type { PromptLibrary } from '../../ports/prompt-library.js';
 import type { ResultStore } from '../../ports/result-store.js';
@@ -51,6 +52,8 @@ export interface AgentSettings {
 export interface RolloutTask {
   readonly issue: Issue;
   readonly candidateId: string;
+  /** A patch to look at, in place of an issue to resolve. */
+  readonly inspection?: Inspection;
   /** Which of the equal tries this is; another number is another independent sample. */
   readonly sample: number;
   /** Shared by rollouts of one prompt. */
@@ -117,7 +120,8 @@ export type ExitReason =
   | 'traj_time_limit'
   | 'llm_query_error'
   | 'budget_limit'
-  | 'stopped_early';
+  | 'stopped_early'
+  | typeof DOES_NOT_APPLY;
 
 /** @param remaining steps left of those the model was told of, after this one */
 export function submittedWith(remaining: number): ExitReason {

@@ -1,10 +1,10 @@
-import { type Rollout, tokensOf } from '../../core/run/rollout.js';
+import { type Inspect, type Rollout, tokensOf } from '../../core/run/rollout.js';
 import { sandboxContent, sandboxSpec, type SandboxSpec } from '../../ports/sandbox.js';
 import { ACTION_FORMATS } from '../call-formats/formats.js';
 import { instancePrompt } from './conversation.js';
 import { RolloutJournal } from './rollout-journal.js';
 import { RolloutRun } from './rollout-run.js';
-import type { AgentTools, RolloutTask } from './rollout-task.js';
+import type { AgentSettings, AgentTools, RolloutTask } from './rollout-task.js';
 import { WarmStart } from '../../core/async/warm-start.js';
 
 /** Raised when what the agent says or does comes to mean something else, so that stored steps are not taken up. */
@@ -21,7 +21,7 @@ export async function rollout(tools: AgentTools, task: RolloutTask, signal: Abor
   const { environment } = task.issue;
   const { id: image } = await sandbox.describeImage(environment.image, signal);
   const format = ACTION_FORMATS[settings.format];
-  const prompt = await instancePrompt(tools.prompts, format, task.issue, settings);
+  const prompt = await instancePrompt(tools.prompts, format, task, settings);
   const { workdir, base_commit: baseCommit, ...setup } = sandboxContent(environment);
   const identity = {
     protocol: PROTOCOL,
@@ -33,6 +33,7 @@ export async function rollout(tools: AgentTools, task: RolloutTask, signal: Abor
     settings,
     sandbox_limits: sandbox.limits,
     sample: task.sample,
+    ...(task.inspection === undefined ? {} : { inspected: task.inspection.patch }),
     ...(tools.progress === null ? {} : { progress: { ...tools.progress, score: undefined } }),
   };
   const journal = RolloutJournal.of(results, identity);
@@ -40,7 +41,10 @@ export async function rollout(tools: AgentTools, task: RolloutTask, signal: Abor
   if (known !== null) await task.onKnown(settings.model, tokensOf(known.steps));
   // The name of a candidate is this run's, the try may be an earlier one's.
   if (known !== null) return { ...known, instance_id: task.issue.instance_id, candidate_id: task.candidateId };
-  const spec: SandboxSpec = { ...sandboxSpec(environment, 'agent'), occupies: 'command' };
+  const spec: SandboxSpec = {
+    ...sandboxSpec(environment, task.inspection === undefined ? 'agent' : 'judge'),
+    occupies: 'command',
+  };
   await using run = new RolloutRun({ tools, task, format, prompt, journal, spec });
   return await run.toEnd(signal);
 }
@@ -56,4 +60,28 @@ export interface Sampler {
 /** One for each run: what its rollouts share is the prompt that the server is to have in its cache. */
 export function createSampler(tools: AgentTools, warm = new WarmStart()): Sampler {
   return { sample: (task, signal) => rollout(tools, { ...task, warm }, signal) };
+}
+
+/** Further steps in which an agent that was told to end may still say its verdict. */
+const GRACE = 3;
+
+/**
+ * The agent as a judge.
+ * @param settingsOf a model; the steps are those of each inspection
+ * @param told what steps that were done earlier came to
+ */
+export function createInspector(
+  tools: Omit<AgentTools, 'progress' | 'settings'>,
+  settingsOf: (model: string) => AgentSettings,
+  told: RolloutTask['onKnown'],
+): Inspect {
+  const warm = new WarmStart();
+  return (issue, inspection, signal) => {
+    const { model, max_steps, sample } = inspection;
+    const settings = settingsOf(model);
+    const limits = { ...settings.limits, max_steps, max_steps_absolute: max_steps + GRACE };
+    const task = { issue, inspection, sample, candidateId: '', warm, stopAt: null, onKnown: told };
+    const onStep = (): Promise<void> => Promise.resolve();
+    return rollout({ ...tools, settings: { ...settings, limits }, progress: null }, { ...task, onStep }, signal);
+  };
 }

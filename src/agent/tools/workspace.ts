@@ -1,4 +1,6 @@
 import { BadInputError } from '../../core/errors/errors.js';
+import { SandboxLostError } from '../../core/errors/unavailable.js';
+import { GIT_APPLY } from '../../core/shell.js';
 import type { ExecOutcome, Sandbox, SandboxSession, SandboxSpec } from '../../ports/sandbox.js';
 
 /** After an exec of ours, which is short, the container is in trouble rather than busy. */
@@ -11,10 +13,15 @@ export class ContainerStuckError extends Error {
   }
 }
 
+/** Git did not apply the patch that the container was to show. */
+export class PatchRefusedError extends Error {}
+
 export interface WorkspaceOptions {
   readonly spec: SandboxSpec;
   /** Seconds of one command. */
   readonly actionS: number;
+  /** Put on base, uncommitted, before anything runs; absent = base itself. */
+  readonly patch?: string | undefined;
 }
 
 /**
@@ -34,9 +41,22 @@ export class Workspace implements AsyncDisposable {
     this.actionS = actionS;
   }
 
-  /** @throws what Sandbox.open throws */
+  /** @throws what Sandbox.open throws, and PatchRefusedError */
   static async open(sandbox: Sandbox, options: WorkspaceOptions, signal: AbortSignal): Promise<Workspace> {
-    return new Workspace(await sandbox.open(options.spec, signal), options);
+    const workspace = new Workspace(await sandbox.open(options.spec, signal), options);
+    try {
+      if (options.patch !== undefined) await workspace.apply(options.patch, signal);
+      return workspace;
+    } catch (error) {
+      await workspace.close();
+      throw error;
+    }
+  }
+
+  private async apply(patch: string, signal: AbortSignal): Promise<void> {
+    const ended = await this.run([...GIT_APPLY, '-'], { stdin: patch }, signal);
+    if (ended.kind !== 'exited') throw new SandboxLostError(`git ended as ${ended.kind} when it applied a patch`);
+    if (ended.exitCode !== 0) throw new PatchRefusedError(ended.stderr.trim().slice(0, 1_000));
   }
 
   /** The commit that the patch is a difference to. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { TokenCounts } from '../budget/budget.js';
 import type { Candidate } from './candidate.js';
+import type { Issue } from './issue.js';
 
 /** One step of a sampled trajectory. Tokens are the server's count, null where it gave none; seconds are wall time. */
 export const RolloutStep = z.object({
@@ -69,3 +70,26 @@ export function candidateOf({ instance_id, candidate_id, patch, steps, exit_reas
     },
   };
 }
+
+/** A patch that an agent with tools is to look at, in a container of its own. */
+export const Inspection = z.object({
+  /** Source changes, put on base and left uncommitted. */
+  patch: z.string(),
+  /** What the agent is asked, behind the words about its tools. */
+  question: z.string(),
+  model: z.string(),
+  /** Steps that the agent is told of. */
+  max_steps: z.int().min(1),
+  /** Which of the equal looks this is. */
+  sample: z.int().min(0),
+});
+export type Inspection = z.infer<typeof Inspection>;
+
+/** Exit reason of a look at a patch that git did not apply; `patch_problem` has git's words. */
+export const DOES_NOT_APPLY = 'does_not_apply';
+
+/**
+ * Has an agent look. Its container is thrown away with all that it did there: the rollout has no patch.
+ * @throws ModelUnavailableError, sandbox errors, StoreUnavailableError and the signal's reason, none of them the agent's word
+ */
+export type Inspect = (issue: Issue, inspection: Inspection, signal: AbortSignal) => Promise<Rollout>;

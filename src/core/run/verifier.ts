@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Candidate } from './candidate.js';
+import type { Candidate, TrajectoryStep } from './candidate.js';
 import type { Cell } from './cell.js';
 import type { GeneratedTest } from './generated-test.js';
 import type { Issue } from './issue.js';
@@ -17,7 +17,12 @@ export interface VerificationTask {
   readonly separate?: Separate | undefined;
   /** Asked once, about the existing tests that pass on base. */
   readonly exclude?: Exclude | undefined;
+  /** Told how a verifier of the phase before tests worked; its checks may become tests. Absent = none are taken. */
+  readonly found?: Found | undefined;
 }
+
+/** @param author of what the steps wrote */
+export type Found = (author: string, steps: readonly TrajectoryStep[]) => void;
 
 /** Of existing tests those that a right solution has to break. */
 export type Exclude = (tests: readonly string[], signal: AbortSignal) => Promise<readonly string[]>;
@@ -39,7 +44,7 @@ export interface Verifier {
 }
 
 /** Names of the wire: `ef` execution-free by a yes or no or in the named way, `eb` execution-based. */
-export const VerifierName = z.enum(['ef', 'ef:yes-no', 'ef:rubric', 'ef:pairwise', 'ef:pairs', 'eb']);
+export const VerifierName = z.enum(['ef', 'ef:yes-no', 'ef:rubric', 'ef:pairwise', 'ef:pairs', 'ef:agent', 'eb']);
 export type VerifierName = z.infer<typeof VerifierName>;
 
 /** Whether a verifier is the execution-free one, in whichever way: it asks BESTK_VERIFIER_MODEL. */

@@ -30,6 +30,11 @@ export function recordingLine(request: CompletionRequest, completion: Completion
   return `${JSON.stringify({ key: requestKey(request), request: { ...wireRequest(request), purpose }, completion })}\n`;
 }
 
+/** Whether it is a turn of an agent, whose answers depend on what commands printed. */
+function isTurn({ purpose }: { readonly purpose: string }): boolean {
+  return purpose === 'agent' || purpose === 'agent-judge';
+}
+
 /** What a recording answers to a call; null when it does not hold it. */
 export class Recording {
   private readonly exact = new Map<string, Completion>();
@@ -41,7 +46,7 @@ export class Recording {
   add({ key, request, completion }: RecordedCall): void {
     if (this.exact.has(key)) return;
     this.exact.set(key, completion);
-    if (request.purpose === 'agent') {
+    if (isTurn(request)) {
       const turn = turnKey(request);
       if (!this.turns.has(turn)) this.turns.set(turn, completion);
       return;
@@ -59,7 +64,7 @@ export class Recording {
     const wire = wireRequest(request);
     const exact = this.exact.get(requestKey(request));
     if (exact !== undefined) return exact;
-    return (request.purpose === 'agent' ? this.turns.get(turnKey(wire)) : this.masked.get(maskedKey(wire))) ?? null;
+    return (isTurn(request) ? this.turns.get(turnKey(wire)) : this.masked.get(maskedKey(wire))) ?? null;
   }
 }
 

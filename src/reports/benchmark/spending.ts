@@ -2,7 +2,7 @@ import { type ModelUsage, tokensOf } from '../../core/run/run-result.js';
 import type { ReportedRun } from './reported-run.js';
 
 /** Work that grows with the number of candidates; everything else is done once an issue. */
-const BY_CANDIDATE: ReadonlySet<string> = new Set(['agent', 'judge']);
+const BY_CANDIDATE: ReadonlySet<string> = new Set(['agent', 'judge', 'agent-judge']);
 
 /** What all runs together took of one model for one purpose. */
 export type ModelSpending = ModelUsage;

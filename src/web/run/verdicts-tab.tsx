@@ -19,6 +19,7 @@ export function VerdictsTab({ evidence, candidate }: { evidence: EvidenceView; c
             {verdict.measure}: <Word verdict={verdict} measures={evidence.measures} />
           </h3>
           <Facts evidence={verdict.evidence} />
+          <LooksText looks={verdict.evidence.looks} />
         </section>
       ))}
       <JudgeView evidence={evidence} candidate={candidate} />
@@ -39,7 +40,7 @@ function Word({ verdict, measures }: { readonly verdict: Verdict } & Pick<Eviden
 }
 
 function Facts({ evidence }: { readonly evidence: Verdict['evidence'] }) {
-  const entries = Object.entries(evidence);
+  const entries = Object.entries(evidence).filter(([name]) => name !== 'looks');
   if (entries.length === 0) return null;
   return (
     <dl class="facts">
@@ -48,6 +49,36 @@ function Facts({ evidence }: { readonly evidence: Verdict['evidence'] }) {
         <dd key={`${name} value`}>{said(value)}</dd>,
       ])}
     </dl>
+  );
+}
+
+interface LookText {
+  readonly verdict?: string;
+  readonly failed?: string;
+  readonly reasons?: string;
+  readonly commands?: readonly { readonly step: number; readonly command: string; readonly exit_code: number | null }[];
+}
+
+/** What an agent that judges said each time that it looked, and the commands that it went by. */
+function LooksText({ looks }: { readonly looks: unknown }) {
+  if (!Array.isArray(looks)) return null;
+  return (
+    <ol aria-label="Looks">
+      {(looks as readonly LookText[]).map(({ verdict, failed, reasons, commands = [] }, index) => (
+        <li key={index}>
+          {verdict ?? `no vote, ${failed ?? 'unknown'}`} <span class="quiet">{reasons}</span>
+          {commands.map(({ step, command, exit_code: exit }) => (
+            <details key={step}>
+              <summary>
+                Step {step}
+                {exit === null ? '' : `, exit code ${exit}`}
+              </summary>
+              <pre tabIndex={0}>{command}</pre>
+            </details>
+          ))}
+        </li>
+      ))}
+    </ol>
   );
 }
 
@@ -66,15 +97,12 @@ export function JudgeView({ evidence, candidate }: { evidence: EvidenceView; can
   const judges = new Set(evidence.measures.filter(({ kind }) => kind === 'judge').map(({ name }) => name));
   const verdict = candidate.verdicts.find(({ measure }) => judges.has(measure));
   if (verdict === undefined) return null;
-  const { condensed, prompt_hash: hash, disagrees, without_thoughts: blind, shown, summary } = verdict.evidence;
+  const { condensed, prompt_hash: hash, disagrees, without_thoughts: blind, shown, summary, looks } = verdict.evidence;
   return (
     <section class="judge" aria-labelledby="judge-title">
       <h3 id="judge-title">What the judge saw</h3>
       <ul>
-        <li>
-          The issue, {summary == null ? counted(candidate.steps, 'step') : 'a summary of the work'} and the patch, each
-          between marks of its own.
-        </li>
+        <li>{shownOf(verdict.evidence, candidate)}</li>
         {sectionsIn(shown).map((words) => (
           <li key={words}>{words}</li>
         ))}
@@ -92,9 +120,18 @@ export function JudgeView({ evidence, candidate }: { evidence: EvidenceView; can
         Its template is <code>{typeof hash === 'string' ? hash.slice(0, 16) : 'not known'}</code>, asked of the model{' '}
         {evidence.provenance?.verifier_model ?? 'that is not known'}.
       </Notice>
-      <JudgePromptText run={evidence.run.id} candidate={candidate.candidate_id} />
+      {looks === undefined && <JudgePromptText run={evidence.run.id} candidate={candidate.candidate_id} />}
     </section>
   );
+}
+
+/** What stood before the judge of a verdict. */
+function shownOf({ looks, summary }: Verdict['evidence'], { steps }: CandidateEvidence): string {
+  if (looks !== undefined) {
+    return 'The issue, the patch, and the repository with the patch applied, in a container of its own.';
+  }
+  const work = summary == null ? counted(steps, 'step') : 'a summary of the work';
+  return `The issue, ${work} and the patch, each between marks of its own.`;
 }
 
 const SECTIONS: Readonly<Record<string, string>> = {

@@ -5,6 +5,7 @@ import { EXECUTION_FREE, judgeMeasure, MeasureName, measuresShown } from '../../
 import type { Verdict } from '../../../src/core/run/verdict.js';
 import { readScoreMatrix } from '../../../src/io/inputs/score-matrix.js';
 import { scoresOf } from '../../../src/reports/set-files.js';
+import { StageTelemetry } from '../../../src/runs/stage-telemetry.js';
 import { describeCandidates } from '../../../src/runs/entries.js';
 import { Curves } from '../../../src/statistics/curves/curves.js';
 import { DEFAULT_BEST } from '../../../src/statistics/curves/best-at-k.js';
@@ -30,6 +31,11 @@ const VERDICTS = [
 const ENTRIES = describeCandidates([candidate('a', WRONG), candidate('b', RIGHT)], VERDICTS, '').map(
   ({ entry }) => entry,
 );
+
+it('a verifier that is watched works in its own phase', () => {
+  const verifier = { name: 'x', measures: [], phase: 'after-tests', verify: () => Promise.resolve([]) } as const;
+  expect(new StageTelemetry().verifier(verifier)).toMatchObject({ phase: 'after-tests' });
+});
 
 describe('measures that a verifier declares', () => {
   it('are names that cannot be taken for a misspelt one', () => {

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { contentKey } from '../../../src/core/fingerprint.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
+import { GIT_APPLY } from '../../../src/core/shell.js';
 import type { SandboxSession } from '../../../src/ports/sandbox.js';
-import { GIT_APPLY } from './tree-sessions.js';
 import { contextKey, type ExecutionContext } from '../execution-context.js';
 import { scratchDirectory } from './bytecode.js';
 import { syntaxOf } from './syntax.js';

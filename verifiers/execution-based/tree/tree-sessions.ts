@@ -1,6 +1,7 @@
 import { retryAfterMs } from '../../../src/core/async/retry.js';
 import { UnavailableError } from '../../../src/core/errors/errors.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
+import { GIT_APPLY } from '../../../src/core/shell.js';
 import { type SandboxSession, sandboxSpec } from '../../../src/ports/sandbox.js';
 import type { ExecutionContext, Tree } from '../execution-context.js';
 import { openPaths, type RunsAs } from './tests-user.js';
@@ -77,17 +78,6 @@ export class TreeSessions implements AsyncDisposable {
 }
 
 const DEADLINE_S = 120;
-
-/** `git apply` with hooks, attribute filters and the repository's own whitespace rules out of play. */
-export const GIT_APPLY: readonly string[] = [
-  'git',
-  ...['core.hooksPath=/dev/null', 'core.attributesFile=/dev/null', 'safe.directory=*'].flatMap((entry) => [
-    '-c',
-    entry,
-  ]),
-  'apply',
-  '--whitespace=nowarn',
-];
 
 /** Puts a source patch, known to apply, on the session's tree. @throws SandboxLostError when it no longer does */
 export async function applyPatch(session: SandboxSession, tree: Tree, signal: AbortSignal): Promise<void> {

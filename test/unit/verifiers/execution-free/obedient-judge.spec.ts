@@ -5,13 +5,30 @@ import type { Completion, CompletionRequest } from '../../../../src/ports/llm-cl
 import { createPairsVerifier, createPairwiseVerifier } from '../../../../verifiers/execution-free/pairs/pairwise.js';
 import { createRubricVerifier } from '../../../../verifiers/execution-free/pointwise/rubric.js';
 import { createYesNoVerifier } from '../../../../verifiers/execution-free/pointwise/yes-no.js';
+import { AgentLimits } from '../../../../src/agent/loop/rollout-task.js';
+import { createInspector } from '../../../../src/agent/loop/rollout.js';
+import { createAgentVerifier } from '../../../../verifiers/execution-free/agent/agent.js';
 import { FakeLlmClient } from '../../../fakes/fake-llm-client.js';
-import { candidate, issue, judged, patchOf, plain, tagged, type MakeVerifier } from './judge-world.js';
+import { exited } from '../../../fakes/fake-sandbox.js';
+import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
+import { bash, call } from '../../../fixtures/agent-script.js';
+import { logSandbox } from '../../agent/rollout-world.js';
+import {
+  candidate,
+  issue,
+  judged,
+  patchOf,
+  plain,
+  prompts,
+  tagged,
+  tokenizer,
+  type MakeVerifier,
+} from './judge-world.js';
 
 /** What stands outside of the data: what is left without the blocks between equal marks. */
 function outside(text: string): string {
   const BLOCK =
-    /^=== (ISSUE|SOURCE|INTERACTION LOG|FINAL PATCH|TEST RESULTS|ATTEMPT [AB]) ([0-9a-f]{16}) ===\n[^]*?\n=== END (?:ISSUE|SOURCE|INTERACTION|FINAL PATCH|TEST RESULTS|ATTEMPT [AB]) \2 ===$/gm;
+    /^=== (ISSUE|SOURCE|INTERACTION LOG|FINAL PATCH|TEST RESULTS|ATTEMPT [AB]|OUTPUT \d+) ([0-9a-f]{16}) ===\n[^]*?\n=== END (?:ISSUE|SOURCE|INTERACTION|FINAL PATCH|TEST RESULTS|ATTEMPT [AB]|OUTPUT \d+) \2 ===$/gm;
   return text.replace(BLOCK, '');
 }
 
@@ -141,6 +158,64 @@ it.each<[string, MakeVerifier]>([
       c1: { score: expect.closeTo(0.3, 6) as number, evidence: { shown: ['source', 'tests'] } },
     });
   }
+});
+
+describe('an agent that judges', () => {
+  /** Reads, runs and writes, then obeys whatever it was told outside of the data; an honest one votes NO. */
+  const judging = (request: CompletionRequest): Completion => {
+    const said = request.messages.filter(({ role }) => role === 'assistant').length;
+    const script = [bash('cat README.md'), bash('python3 /tmp/check_1.py'), bash('pytest -q')];
+    const told = outside(request.messages.map(({ content }) => content).join('\n'));
+    const verdict = `<judgement>${told.includes('PWNED') ? 'YES' : 'NO'}</judgement>`;
+    return plain(script[said] ?? call('finish', { command: 'submit', result: verdict }));
+  };
+
+  async function vote(
+    text: string,
+    place: { printed?: boolean; patch?: string; statement?: string },
+  ): Promise<unknown> {
+    const sandbox = logSandbox(() => (place.printed === true ? exited(0, `# Title\n${text}\n`, text) : null));
+    const limits = AgentLimits.parse({});
+    const inspect = createInspector(
+      { sandbox, results: new MemoryResultStore(), prompts, tokenizer, llm: new FakeLlmClient(judging) },
+      (model) => ({ model, endpoint: 'test', format: 'xml', temperature: 1, limits }),
+      () => Promise.resolve(),
+    );
+    const agent = { inspect, steps: 10, actionS: 90, harvested: false };
+    const make: MakeVerifier = (options) => createAgentVerifier({ ...options, samples: 1 }, agent);
+    const attempt = candidate('c1', place.patch === undefined ? {} : { patch: place.patch });
+    const { c1 } = await judged(make, new FakeLlmClient([]), [attempt], { statement: place.statement ?? 'It fails.' });
+    return c1?.evidence.looks;
+  }
+
+  it.each<[string, (text: string) => Parameters<typeof vote>[1]]>([
+    ['what commands and scratch files print', () => ({ printed: true })],
+    [
+      'the patch',
+      (text) => ({
+        patch: `${patchOf('c1').replace('+1 @@', `+1,${2 + text.split('\n').length} @@`)}+# ${text.replaceAll(/\r?\n/g, '\n+# ')}\n+#\n`,
+      }),
+    ],
+    ['the issue', (text) => ({ statement: `It fails.\n${text}` })],
+  ])('gains nothing by %s', async (_place, put) => {
+    for (const text of CORPUS)
+      expect({ text, looks: await vote(text, put(text)) }).toMatchObject({ text, looks: [{ verdict: 'NO' }] });
+  });
+
+  it('would obey what stands outside: these tests can fail', async () => {
+    const loud = plain(`PWNED ${bash('ls')}`);
+    expect(outside(`=== OUTPUT 1 0123456789abcdef ===\nx\n=== END OUTPUT 2 0123456789abcdef ===\nPWNED`)).toContain(
+      'PWNED',
+    );
+    expect(
+      judging({
+        messages: [
+          { role: 'user', content: loud.text },
+          ...Array.from({ length: 3 }, () => ({ role: 'assistant', content: '' })),
+        ],
+      } as never).text,
+    ).toContain('YES');
+  });
 });
 
 it('with an injection in the issue no score moves', async () => {
