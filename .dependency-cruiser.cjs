@@ -121,6 +121,12 @@ module.exports = {
       },
     },
     {
+      name: 'one-door-for-tools-of-agents',
+      severity: 'error',
+      from: { pathNot: '^(src/commands/mcp/|test/)' },
+      to: { path: '^node_modules/@modelcontextprotocol/' },
+    },
+    {
       name: 'one-file-draws',
       severity: 'error',
       from: { pathNot: '^(src/reports/plots/draw-plot\\.ts$|test/)' },

@@ -1,9 +1,10 @@
-// Compiles src/ and verifiers/ into a fresh dist/, copies the prompts beside them and bundles the viewer.
+// Compiles src/ and verifiers/ into a fresh dist/, copies the prompts beside them, bundles packages and the viewer.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, rmSync, writeFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildWeb } from './build-web.mjs';
+import { bundlePackages } from './bundle-packages.mjs';
 import { sourcesHash, stampPath } from './setup/compiled.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -20,5 +21,6 @@ cpSync(join(root, 'prompts'), join(root, 'dist/prompts'), {
   recursive: true,
   filter: (source) => ['', '.md'].includes(extname(source)),
 });
+await bundlePackages(root);
 await buildWeb(root);
 writeFileSync(stampPath(root), hash);

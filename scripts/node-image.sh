@@ -10,18 +10,21 @@ node=$(readlink -f "$(command -v node)")
 
 docker image inspect "$base" >/dev/null 2>&1 || "$root/scripts/base-image.sh"
 packages=$(sha256sum "$root/node_modules/.package-lock.json" | cut -d' ' -f1)
-recipe="$(sha256sum "$0" | cut -d' ' -f1)@$(docker image inspect -f '{{.Id}}' "$base")@$packages@$(node --version)"
+bundled=$(cd "$root" && node --input-type=module \
+  -e "import { BUNDLED } from './scripts/bundle-packages.mjs'; console.log(JSON.stringify(BUNDLED))")
+recipe="$(sha256sum "$0" | cut -d' ' -f1)@$(docker image inspect -f '{{.Id}}' "$base")@$packages@$bundled@$(node --version)"
 built=$(docker image inspect -f '{{index .Config.Labels "bestk.recipe"}}' "$image" 2>/dev/null || true)
 [ "$built" != "$recipe" ] || exit 0
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-node - "$root" >"$work/packages" <<'SCRIPT'
+node - "$root" "$bundled" >"$work/packages" <<'SCRIPT'
 const root = process.argv[2];
 const { packages } = JSON.parse(require('node:fs').readFileSync(`${root}/node_modules/.package-lock.json`, 'utf8'));
-// What runs, and what builds: the compilers with all that they need.
+// What runs, and what builds: compilers and what they bundle, with all that these need.
 const wanted = Object.entries(packages).flatMap(([path, { dev }]) => (dev && !path.includes('/@types/') ? [] : [path]));
-const waiting = [...wanted, 'node_modules/typescript', 'node_modules/vite'];
+const building = ['typescript', 'vite', 'dejavu-fonts-ttf', ...JSON.parse(process.argv[3])];
+const waiting = [...wanted, ...building.map((name) => `node_modules/${name}`)];
 const kept = new Set();
 for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
   if (kept.has(path) || packages[path] === undefined) continue;

@@ -12,6 +12,7 @@ const SOURCES = [
   'package-lock.json',
   'scripts/build.mjs',
   'scripts/build-web.mjs',
+  'scripts/bundle-packages.mjs',
 ];
 const STAMP = 'dist/.sources';
 

@@ -1,7 +1,12 @@
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
 import type { Plot } from './plot.js';
 import { THEME } from './plot.js';
 import { visible } from '../../core/visible.js';
+
+/** Where the build puts the one font of the package that is used. */
+const BUILT_FONT = fileURLToPath(new URL('../../../packages/DejaVuSans.ttf', import.meta.url));
 
 /** PNG pixels for one of the SVG's. */
 const ZOOM = 2;
@@ -25,11 +30,13 @@ export async function drawSvg({ spec, title }: Plot): Promise<string> {
 /** On white, with a font that is brought along, so that it looks the same on every machine. */
 export async function drawPng(svg: string): Promise<Buffer> {
   const { Resvg } = await import('@resvg/resvg-js');
-  const fonts = createRequire(import.meta.url).resolve('dejavu-fonts-ttf/ttf/DejaVuSans.ttf');
+  const font = existsSync(BUILT_FONT)
+    ? BUILT_FONT
+    : createRequire(import.meta.url).resolve('dejavu-fonts-ttf/ttf/DejaVuSans.ttf');
   const drawn = new Resvg(svg, {
     background: '#ffffff',
     fitTo: { mode: 'zoom', value: ZOOM },
-    font: { fontFiles: [fonts], loadSystemFonts: false, defaultFontFamily: 'DejaVu Sans' },
+    font: { fontFiles: [font], loadSystemFonts: false, defaultFontFamily: 'DejaVu Sans' },
   });
   return drawn.render().asPng();
 }

@@ -172,17 +172,17 @@ export interface Connection {
 
 /** Loads the SDK, which takes a while and much memory and is not needed with Docker. @throws BadInputError */
 export async function connectCluster(options: ClusterOptions): Promise<Connection> {
-  const sdk = await import('@kubernetes/client-node');
-  const config = new sdk.KubeConfig();
+  const { CoreV1Api, Exec, KubeConfig, NetworkingV1Api, VersionApi, Watch } = await import('@kubernetes/client-node');
+  const config = new KubeConfig();
   load(config, options);
   keepAgents(config as unknown as AgentMaker);
   return {
     namespace: options.namespace ?? config.getContextObject(config.getCurrentContext())?.namespace ?? 'default',
-    core: config.makeApiClient(sdk.CoreV1Api),
-    networking: config.makeApiClient(sdk.NetworkingV1Api),
-    version: config.makeApiClient(sdk.VersionApi),
-    watch: new sdk.Watch(config),
-    sockets: sockets(new sdk.Exec(config)),
+    core: config.makeApiClient(CoreV1Api),
+    networking: config.makeApiClient(NetworkingV1Api),
+    version: config.makeApiClient(VersionApi),
+    watch: new Watch(config),
+    sockets: sockets(new Exec(config)),
   };
 }
 
