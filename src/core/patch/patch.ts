@@ -47,7 +47,7 @@ export function readPatch(text: string, statement = ''): ParsedPatch {
     return { kind: 'ok', files };
   } catch (error) {
     if (!(error instanceof UnreadablePatch)) throw error;
-    return { kind: 'refused', reason: 'unparsable', detail: error.message };
+    return { kind: 'refused', reason: error.reason, detail: error.message };
   }
 }
 
@@ -72,8 +72,8 @@ function checkSplit(files: readonly PatchFile[]): void {
   }
 }
 
-function readFile({ text, strict }: FileSection): PatchFile | Refusal {
-  const parsed = structured(strict);
+function readFile({ text, header, hunks }: FileSection): PatchFile | Refusal {
+  const parsed = { ...structured(header), hunks };
   const old = repositoryPath(parsed.oldFileName, parsed);
   const next = repositoryPath(parsed.newFileName, parsed);
   const paths = [old, next].filter((path) => path !== null);
@@ -87,9 +87,9 @@ function readFile({ text, strict }: FileSection): PatchFile | Refusal {
   return { path, paths: [...new Set(paths)], role, text, parsed };
 }
 
-function structured(text: string): StructuredPatch {
+function structured(header: string): StructuredPatch {
   try {
-    const [file, ...more] = parsePatch(text);
+    const [file, ...more] = parsePatch(header);
     if (file === undefined || more.length > 0) throw new UnreadablePatch('a file section holds more than one file');
     return file;
   } catch (error) {
@@ -133,8 +133,10 @@ export function splitPatch({ files }: ReadablePatch): {
 
 /** Added plus removed lines of the patch as it is returned: also those that verification sets apart. */
 export function patchSize({ files }: ReadablePatch): number {
-  const lines = files.flatMap(({ parsed }) => parsed.hunks.flatMap((hunk) => hunk.lines));
-  return lines.filter((line) => line.startsWith('+') || line.startsWith('-')).length;
+  let size = 0;
+  for (const { parsed } of files)
+    for (const { lines } of parsed.hunks) for (const line of lines) size += Number(/^[+-]/.test(line));
+  return size;
 }
 
 export type RefusalReason = 'too-large' | 'unparsable' | 'unsafe-path' | 'git-internals' | 'symlink' | 'submodule';
@@ -161,17 +163,16 @@ export function refusalOf(paths: readonly string[], file: StructuredPatch): Refu
 }
 
 function pathRefusal(path: string): Refusal | null {
-  const parts = path.split('/');
   const shown = path.slice(0, 200);
   if (path === '' || path.length > LONGEST_PATH || /[\u0000-\u001f\u007f\ufffd\\]/.test(path)) {
     return { reason: 'unsafe-path', detail: `"${shown}" is no plain path` };
   }
   if (path.startsWith('/') || /^[a-z]:/i.test(path)) return { reason: 'unsafe-path', detail: `"${shown}" is absolute` };
-  if (parts.some((part) => part === '..' || part === '.' || part === '')) {
+  if (/(^|\/)\.{0,2}(\/|$)/.test(path)) {
     return { reason: 'unsafe-path', detail: `"${shown}" leaves the repository or is not normal` };
   }
   // Names that some file systems take for `.git`.
-  if (parts.some((part) => /^(\.git|git~1)[. ]*$/i.test(part))) {
+  if (/(^|\/)(\.git|git~1)[. ]*(\/|$)/i.test(path)) {
     return { reason: 'git-internals', detail: `"${shown}" belongs to git itself` };
   }
   return null;

@@ -1,16 +1,24 @@
+import type { StructuredPatch } from 'diff';
+
 /** One file's part of a patch. */
 export interface FileSection {
   /** Its bytes as they came: what is applied. */
   readonly text: string;
   /**
-   * The same for a strict parser, as git understands it: empty lines inside a hunk are empty context lines, header lines
-   * are spelled in one way, and what belongs to no header and no hunk (blank lines, a mail's signature) is left out.
+   * Its header for a strict parser, as git understands it: lines are spelled in one way, and what belongs to no header and
+   * no hunk (blank lines, a mail's signature) is left out.
    */
-  readonly strict: string;
+  readonly header: string;
+  /** As `diff` would parse them; empty lines inside are empty context lines. */
+  readonly hunks: StructuredPatch['hunks'];
 }
 
-const HUNK = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;
+const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
 const NAME = /^(---|\+\+\+) /;
+/** Nobody mends an issue in more; they bound what reading takes. */
+const MOST_FILES = 5_000;
+const MOST_LINES = 500_000;
+const LONGEST_HEADER = 50;
 
 /**
  * Cuts a patch into the parts of its files, in order. Linear; hunks are read by their counts, so that a removed line
@@ -21,21 +29,24 @@ const NAME = /^(---|\+\+\+) /;
 export function fileSections(text: string): readonly FileSection[] {
   const scan = new Scan();
   let offset = 0;
-  while (offset < text.length) {
+  for (let lines = 0; offset < text.length; lines += 1) {
+    if (lines === MOST_LINES) throw new UnreadablePatch(`it has more than ${MOST_LINES} lines`, 'too-large');
     const end = text.indexOf('\n', offset);
     const next = end === -1 ? text.length : end + 1;
     scan.line(text.slice(offset, end === -1 ? text.length : end), text.startsWith('+++ ', next), offset);
     offset = next;
   }
-  return scan.end().map(({ start, strict }, index, all) => ({
+  return scan.end().map(({ start, header, hunks }, index, all) => ({
     text: text.slice(start, all[index + 1]?.start ?? text.length),
-    strict: `${strict.join('\n')}\n`,
+    header: `${header.join('\n')}\n`,
+    hunks,
   }));
 }
 
 interface Begun {
   readonly start: number;
-  readonly strict: string[];
+  readonly header: string[];
+  readonly hunks: StructuredPatch['hunks'];
 }
 
 /** Where the scan stands: what belongs to the section that was begun last. */
@@ -47,6 +58,8 @@ class Scan {
   private plain = false;
   private oldLeft = 0;
   private newLeft = 0;
+  /** Of the hunk that was begun last. */
+  private lines: string[] = [];
 
   line(line: string, plusFollows: boolean, offset: number): void {
     if (this.oldLeft > 0 || this.newLeft > 0) this.hunkLine(line);
@@ -65,13 +78,17 @@ class Scan {
   }
 
   private begin(offset: number, line: string, plain: boolean): void {
-    this.sections.push({ start: offset, strict: [] });
+    if (this.sections.length === MOST_FILES)
+      throw new UnreadablePatch(`it changes more than ${MOST_FILES} files`, 'too-large');
+    this.sections.push({ start: offset, header: [], hunks: [] });
     this.plain = plain;
     if (!plain) this.keep(line, 'git-header');
   }
 
   private keep(line: string, place: Place): void {
-    this.sections.at(-1)?.strict.push(line);
+    const header = this.sections.at(-1)?.header ?? [];
+    if (header.length === LONGEST_HEADER) throw new UnreadablePatch('a file header has too many lines');
+    header.push(line);
     this.place = place;
   }
 
@@ -98,7 +115,7 @@ class Scan {
     if (this.place === 'before-hunk' && (NAME.test(line) || isExtendedHeader(line))) {
       throw new UnreadablePatch('a header line stands behind the names of its file');
     }
-    if (this.place === 'after-hunk' && line.startsWith('\\')) this.keep(line, 'after-hunk');
+    if (this.place === 'after-hunk' && line.startsWith('\\')) this.lines.push(line);
     else this.place = 'nothing';
   }
 
@@ -106,18 +123,29 @@ class Scan {
     const counts = HUNK.exec(line);
     if (counts === null) throw new UnreadablePatch(`"${line.slice(0, 80)}" is no hunk header`);
     if (this.place === 'nothing') throw new UnreadablePatch('a hunk stands apart from any file header');
-    this.keep(line, 'after-hunk');
-    this.oldLeft = Number(counts[1] ?? 1);
-    this.newLeft = Number(counts[2] ?? 1);
+    const [, oldStart, oldLines = '1', newStart, newLines = '1'] = counts;
+    this.oldLeft = Number(oldLines);
+    this.newLeft = Number(newLines);
+    this.lines = [];
+    // Of an empty side the header names the line before it.
+    this.sections.at(-1)?.hunks.push({
+      oldStart: Number(oldStart) + Number(this.oldLeft === 0),
+      oldLines: this.oldLeft,
+      newStart: Number(newStart) + Number(this.newLeft === 0),
+      newLines: this.newLeft,
+      lines: this.lines,
+    });
+    this.place = 'after-hunk';
   }
 
   private hunkLine(line: string): void {
     const whole = line === '' ? ' ' : line;
-    const [inOld, inNew] = [/^[ -]/.test(whole), /^[ +]/.test(whole)];
-    if (!inOld && !inNew && !whole.startsWith('\\')) {
+    const isNote = whole.startsWith('\\');
+    const [inOld, inNew] = [!isNote && !whole.startsWith('+'), !isNote && !whole.startsWith('-')];
+    if (inOld && inNew && !whole.startsWith(' ')) {
       throw new UnreadablePatch(`a hunk holds the line "${line.slice(0, 80)}" or is cut off before it`);
     }
-    this.keep(whole, 'after-hunk');
+    this.lines.push(whole);
     this.oldLeft -= Number(inOld);
     this.newLeft -= Number(inNew);
     if (this.oldLeft < 0 || this.newLeft < 0) throw new UnreadablePatch('a hunk holds more lines than it says');
@@ -125,7 +153,14 @@ class Scan {
 }
 
 /** Thrown inside the reader; becomes a refusal with its message. */
-export class UnreadablePatch extends Error {}
+export class UnreadablePatch extends Error {
+  constructor(
+    message: string,
+    readonly reason: 'unparsable' | 'too-large' = 'unparsable',
+  ) {
+    super(message);
+  }
+}
 
 const BINARY = /^(GIT binary patch$|Binary files |Files )/;
 const KNOWN =

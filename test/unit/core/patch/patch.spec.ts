@@ -118,6 +118,7 @@ describe('reading a patch', () => {
       'diff --git a/s b/s\nnew file mode 160000\n--- /dev/null\n+++ b/s\n@@ -0,0 +1 @@\n+Subproject commit 1\n',
     ],
     ['too-large', `${EDIT}${'#'.repeat(50_000_000)}`],
+    ['too-large', 'diff --git a/x b/x\nold mode 100644\nnew mode 100755\n'.repeat(5_001)],
   ])('refuses: %s', (reason, given) => {
     expect(readPatch(given)).toMatchObject({ kind: 'refused', reason });
   });
