@@ -11,6 +11,12 @@ import { judgePrompt, trainingConversation } from './execution-free/render/quest
 import { createProgressJudge, createYesNoVerifier } from './execution-free/pointwise/yes-no.js';
 
 export { createCellWorker, createProgressJudge, createTestWriter, harvestedTests, judgePrompt, trainingConversation };
+export {
+  NOTHING_RECORDED,
+  readRecord,
+  type RecordedTests,
+  type RunRecord,
+} from './execution-based/readers/run-record.js';
 export { JUDGE_DEFAULTS, promptOfModel, SECTIONS, YES_NO_PROMPTS } from './execution-free/judge-options.js';
 export type { Section, YesNoPrompt } from './execution-free/judge-options.js';
 export { createSourceReader } from './source/read-sources.js';

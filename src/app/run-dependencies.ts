@@ -39,6 +39,7 @@ import type { Sandbox } from '../ports/sandbox.js';
 import type { SpendingStore } from '../ports/spending-store.js';
 import type { Tokenizer } from '../ports/llm-client.js';
 import type { Tracer } from '../ports/tracer.js';
+import { ThreadedRecords } from './threads/threaded-records.js';
 import { VERSION } from './version.js';
 import {
   createCellWorker,
@@ -85,6 +86,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
   readonly agent: AgentDescription | null;
   private readonly payments: Payments = new SingleFlight();
   private readonly stored: LlmClient;
+  private readonly records = new ThreadedRecords();
   private named: Promise<string> | null = null;
   /** One at a time of each try: a run that is taken over finds what this process had begun of it for its earlier owner. */
   private readonly oneOfEach = new FairSemaphore(Number.MAX_SAFE_INTEGER, 1);
@@ -143,7 +145,8 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     const asking = { ...JUDGE_DEFAULTS, ...judge, llm, prompts, tokenizer, tracer, sources };
     const prompt = judge.prompt ?? promptOfModel(model);
     const executionFree = { ...asking, model, prompt, measure: EXECUTION_FREE };
-    const executing = { sandbox, results, tracer, nonce: newNonce, pause, tries: work.tries };
+    const { read } = this.records;
+    const executing = { sandbox, results, tracer, nonce: newNonce, pause, tries: work.tries, read };
     const remote = elsewhere?.cells;
     const absorb = ({ usage, spent }: Accounted): void => {
       stored.addUsage(usage);

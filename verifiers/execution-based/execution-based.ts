@@ -11,6 +11,7 @@ import type { ExecutionContext } from './execution-context.js';
 import { Bytecode } from './tree/bytecode.js';
 import { distinctPatches, type Applicable, type DistinctPatch } from './tree/distinct.js';
 import { abstained } from './outcomes.js';
+import type { RecordReader } from './readers/run-record.js';
 import { verifyRegression } from './existing/verify-regression.js';
 import { verifyReproduction } from './generated/verify-reproduction.js';
 
@@ -24,6 +25,7 @@ export interface ExecutionBasedOptions {
   readonly tracer?: Tracer;
   /** See ExecutionContext. */
   readonly tries?: number | undefined;
+  readonly read?: RecordReader | undefined;
   /** Spreads the executions; absent = all are made here. */
   readonly remote?: RemoteExecutor | undefined;
 }

@@ -1,4 +1,5 @@
 import type { RemoteExecutor } from '../../src/core/run/cell.js';
+import type { RecordReader } from './readers/run-record.js';
 import type { Bytecode } from './tree/bytecode.js';
 import type { Issue } from '../../src/core/run/issue.js';
 import type { ResultStore } from '../../src/ports/result-store.js';
@@ -19,6 +20,8 @@ export interface ExecutionContext {
   readonly tracer?: Tracer;
   /** How often a failing container is replaced in all; absent = three times. */
   readonly tries?: number | undefined;
+  /** Reads what runs of the existing tests left behind; absent = it is read where it is called. */
+  readonly read?: RecordReader | undefined;
   /** Asked before anything is executed here; absent = here is where it is executed. */
   readonly remote?: RemoteExecutor | undefined;
 }

@@ -16,7 +16,7 @@ const BODY = { field: 'body' };
 export type ThreadAnswer<Made> = { readonly made: Made } | { readonly failure: Failure };
 
 /** For a thread to post when it has done its work. */
-export async function answerOf<Made>(work: () => Promise<Made>): Promise<ThreadAnswer<Made>> {
+export async function answerOf<Made>(work: () => Made | Promise<Made>): Promise<ThreadAnswer<Made>> {
   try {
     return { made: await work() };
   } catch (error) {

@@ -1,7 +1,10 @@
 import { JobThreads } from '../../../src/app/threads/job-threads.js';
+import { ThreadedRecords } from '../../../src/app/threads/threaded-records.js';
+import { NOTHING_RECORDED } from '../../../verifiers/index.js';
 
+const module = (code: string): URL => new URL(`data:text/javascript,${encodeURIComponent(code)}`);
 const threads = (code: string, longestMs = 60_000): JobThreads<object, unknown> =>
-  new JobThreads(new URL(`data:text/javascript,${encodeURIComponent(code)}`), longestMs);
+  new JobThreads(module(code), longestMs);
 
 const ANSWER = `
   import { parentPort, workerData } from 'node:worker_threads';
@@ -44,5 +47,29 @@ describe('jobs in threads', () => {
 
   it('are killed when they take too long', async () => {
     await expect(threads('while (true) {}', 50).run({})).rejects.toMatchObject({ code: 'bad-input' });
+  });
+});
+
+describe('what a run of existing tests left behind', () => {
+  const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+  const record = (printed: string) => ({
+    notes: bytes(''),
+    key: 'k',
+    controls: [],
+    junit: null,
+    stdout: bytes(printed),
+  });
+  const TAP = 'ok 1 - adds\n1..1\n';
+  const { signal } = new AbortController();
+
+  it('is read at once while it is small', async () => {
+    const read = await new ThreadedRecords(module(SILENCE)).read(record(TAP), signal);
+    expect(read).toMatchObject({ passed: ['adds'], reported: true });
+  });
+
+  it('is read by a thread when it is large, and holds nothing when that takes too long', async () => {
+    const large = record(TAP + '# x\n'.repeat(100_000));
+    expect(await new ThreadedRecords(module(ANSWER)).read(large, signal)).toMatchObject({ key: 'k' });
+    expect(await new ThreadedRecords(module('while (true) {}'), 50).read(large, signal)).toEqual(NOTHING_RECORDED);
   });
 });

@@ -10,7 +10,8 @@ const DEADLINE_S = 60;
 
 /**
  * Finds a file of tests by the path, folder or dotted name that the command is given, the last one that there is, adds
- * the test to its end, as a function and as a method, and prints its name; prints nothing where there is no such file.
+ * the test to its end, as a function, as a method of Python's own class of tests and of the one that most tests there have,
+ * and with an assertion that they are made with, and prints its names; prints nothing where there is no such file.
  */
 const PLANT = String.raw`
 one=$1 other=$2 a=$3 b=$4
@@ -31,11 +32,26 @@ names=$(grep -ohE '^ *def test_[A-Za-z0-9_]+' "$found" | sed 's/.*def test_//')
 count=$(printf '%s\n' "$names" | wc -l)
 pick() { printf '%s\n' "$names" | sed -n "$(($1 % count + 1))p"; }
 first=$(pick "$one") second=$(pick "$other")
-name=${'${first%_*}'}_${'${second##*_}'}
-while printf '%s\n' "$names" | grep -qx "$name"; do name="$name"_${'${second%%_*}'}; done
-printf '\n\ndef test_%s():\n    assert %s == %s\n\n\nclass Test_%s(__import__("unittest").TestCase):\n    def test_%s(self):\n        self.assertEqual(%s, %s)\n' \
-  "$name" "$a" "$b" "$name" "$name" "$a" "$b" >>"$found" &&
-  printf %s "test_$name"`;
+free() { while printf '%s\n' "$names" | grep -qx "$name"; do name="$name"_$1; done; }
+name=${'${first%_*}'}_${'${second##*_}'}; free "${'${second%%_*}'}"; plain=$name
+most() { sort | uniq -c | sort -rn | sed -n '1s/^ *[0-9]* //p'; }
+own=$(grep -oE '^class [A-Za-z0-9_]+\([A-Za-z0-9_.]*TestCase\):' "$found" | sed 's/.*(//; s/).*//' | most)
+[ -n "$own" ] && grep -q "^class $own[(:]" "$found" && own=
+said=$(grep -oE '^ +assert_[a-z_]*(equal|allclose)[a-z_]*\(' "$found" | grep -vE 'not|un' | tr -d ' (' | most)
+[ -n "$said" ] && said="$said($a, $b)"
+grep -qE '^ +raises\(' "$found" && said="raises(ZeroDivisionError, lambda: $a)"
+{
+  printf '\n\ndef test_%s():\n    assert %s == %s\n' "$plain" "$a" "$b"
+  for base in '__import__("unittest").TestCase' $own; do
+    printf '\n\nclass Test_%s(%s):\n    def test_%s(self):\n        self.assertEqual(%s, %s)\n' "$name" "$base" "$plain" "$a" "$b"
+    name="$name"_${'${first##*_}'}
+  done
+  if [ -n "$said" ]; then
+    name=${'${second%_*}'}_${'${first##*_}'}; [ "$name" = "$plain" ] && name="$name"_$other; free "${'${first%%_*}'}"
+    printf '\n\ndef test_%s():\n    %s\n' "$name" "$said"
+  else name=$plain
+  fi
+} >>"$found" && printf 'test_%s test_%s' "$plain" "$name"`;
 
 const MOST_PLACES = 50;
 
@@ -51,32 +67,32 @@ export function placesOf(tests: readonly string[]): readonly string[] {
 /**
  * Adds the test to what the regression command runs.
  * @param places where the command names no files: those of tests that it ran on base
- * @returns its name, or null where there is no place for it
+ * @returns its names; none where there is no place for it
  */
 export async function plantFailingTest(
   session: SandboxSession,
   { regression_command: command, regression_files, workdir }: Environment,
   { random, places }: { random: (below: number) => number; places: readonly string[] },
   signal: AbortSignal,
-): Promise<string | null> {
+): Promise<readonly string[]> {
   const files = /\{(files|modules)\}/.test(command ?? '') ? regression_files : places;
-  if (files.length === 0) return null;
+  if (files.length === 0) return [];
   const value = random(900);
   const numbers = [random(1000), random(1000), value, value + 1 + random(99)].map(String);
   const argv = ['sh', '-c', PLANT, 'sh', ...numbers, ...files];
   const { kind, stdout } = await session.exec({ argv, cwd: workdir, deadlineS: DEADLINE_S }, signal);
-  return kind === 'exited' && /^test_\w+$/.test(stdout) ? stdout : null;
+  return kind === 'exited' && /^test_\w+ test_\w+$/.test(stdout) ? stdout.split(' ') : [];
 }
 
 /** How the added test ended: `absent` where it was not added, or not noted. */
 export type ControlEnd = 'failed' | 'passed' | 'absent';
 
-/** Takes the added test out of the others. */
+/** Takes the added test, by its names, out of the others. */
 export function withoutFailingTest(
   tests: ReadonlyMap<string, string>,
-  name: string | null,
+  names: readonly string[],
 ): { readonly control: ControlEnd; readonly ids: ReadonlySet<string> } {
-  const own = [...tests].filter(([id]) => name !== null && (id.endsWith(`::${name}`) || id.endsWith(`.${name}`)));
+  const own = [...tests].filter(([id]) => names.some((name) => id.endsWith(`::${name}`) || id.endsWith(`.${name}`)));
   const passed = own.some(([, status]) => status === 'passed');
   const failed = own.some(([, status]) => status === 'failed');
   return { control: passed ? 'passed' : failed ? 'failed' : 'absent', ids: new Set(own.map(([id]) => id)) };

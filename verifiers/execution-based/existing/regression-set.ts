@@ -5,6 +5,7 @@ import { SUITE_ENV } from '../drivers/environment.js';
 import { PYTHON_SITE_CUSTOMIZE, PYTHON_TEST_PROBE } from '../drivers/python-test-probe.js';
 import { asSuite, type ExecutionContext, contextKey, type TreeRun } from '../execution-context.js';
 import { cellJob } from '../generated/cell-job.js';
+import { readRecord } from '../readers/run-record.js';
 import { asTests, type RunsAs, runsAs, WritesOnBase, Written } from '../tree/tests-user.js';
 import { TreeSessions } from '../tree/tree-sessions.js';
 import { placesOf } from './failing-test.js';
@@ -118,7 +119,7 @@ const StoredRegressionRun = z.object({
   writes: Written,
 });
 /** With the way in which reports are read. */
-const PROBE = sha256(`${PYTHON_TEST_PROBE}${PYTHON_SITE_CUSTOMIZE}reports 2, places 1`);
+const PROBE = sha256(`${PYTHON_TEST_PROBE}${PYTHON_SITE_CUSTOMIZE}reports 3, places 2`);
 /** Base as the image's own user: what there is to pass, and where the tests write. */
 const REFERENCE: TreeRun = { tree: null, repeat: 0 };
 
@@ -154,12 +155,16 @@ export async function regressionOn(
     const run = await sessions.use((session) =>
       isReference
         ? referenceRun(session, context, environment, signal)
-        : runRegression(session, environment, { nonce: context.nonce, user: asTests(session), places }, signal),
+        : runRegression(session, environment, { ...toolsOf(context), user: asTests(session), places }, signal),
     );
     await context.results.put(key, 'regression', run);
     if (isReference && run.outcome === 'exited') await sessions.giveBytecode();
     return run;
   });
+}
+
+function toolsOf({ nonce, read = readRecord }: ExecutionContext) {
+  return { nonce, read };
 }
 
 async function referenceRun(
@@ -169,7 +174,7 @@ async function referenceRun(
   signal: AbortSignal,
 ): Promise<RegressionRun> {
   const looked = new WritesOnBase(context);
-  const plan = { nonce: context.nonce, user: {}, places: [], ready: () => looked.begin(session, signal) };
+  const plan = { ...toolsOf(context), user: {}, places: [], ready: () => looked.begin(session, signal) };
   const run = await runRegression(session, environment, plan, signal);
   return run.outcome === 'exited' ? { ...run, writes: await looked.end(session, signal) } : run;
 }

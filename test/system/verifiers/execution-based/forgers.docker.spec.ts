@@ -10,7 +10,7 @@ import { Observing } from '../../../fakes/observing.js';
 import { calcTest, CALCULATOR, calculatorIssue, candidate, RIGHT, WRONG } from '../../../fixtures/calculator.js';
 import type { Forger } from '../../../fixtures/forgers/forger.js';
 import { calcPatch, JAVASCRIPT_BASE, JAVASCRIPT_FORGERS } from '../../../fixtures/forgers/javascript.js';
-import { PYTHON_FORGERS } from '../../../fixtures/forgers/python.js';
+import { OWN_CLASS_OF_TESTS, PYTHON_FORGERS } from '../../../fixtures/forgers/python.js';
 
 /*
  * Patches written against this very program. `npm run test:attacks` runs them, and prints what each costs and comes to.
@@ -26,16 +26,27 @@ interface World {
   readonly wrong: string;
   readonly forgers: readonly Forger[];
   readonly test: (question: string, answer: string) => GeneratedTest;
+  /** Existing tests. */
+  readonly existing: number;
 }
 
 /** No attack here lasts; a busy machine does. */
 const SECONDS = 120;
 const PYTHON: World = {
-  issue: { ...calculatorIssue, environment: { ...calculatorIssue.environment, test_timeout_s: SECONDS } },
+  issue: {
+    ...calculatorIssue,
+    environment: {
+      ...calculatorIssue.environment,
+      setup_patch: OWN_CLASS_OF_TESTS,
+      regression_files: ['tests/test_calc.py', 'tests/test_own.py'],
+      test_timeout_s: SECONDS,
+    },
+  },
   right: RIGHT,
   wrong: WRONG,
   forgers: PYTHON_FORGERS,
   test: (question, answer) => calcTest(question, `add(${question}) == ${answer}`),
+  existing: 2,
 };
 
 /** Whose command names no files, so that the failing test goes to where tests ran on base. */
@@ -74,6 +85,7 @@ const JAVASCRIPT: World = {
     content: `const { add } = require(process.cwd() + '/calc.cjs');\nprocess.exit(add(${question}) === ${answer} ? 0 : 2);\n`,
     author: null,
   }),
+  existing: 1,
 };
 
 async function verified({ issue, right, wrong, forgers, test }: World): Promise<(id: string) => string> {
@@ -117,8 +129,8 @@ describe.each([
   });
 
   it('stand beside a right and a wrong patch that get what they deserve', () => {
-    expect(of('right')).toBe('regression 1, reproduction 4');
-    expect(of('wrong')).toBe('regression 1, reproduction 3');
+    expect(of('right')).toBe(`regression ${world.existing}, reproduction 4`);
+    expect(of('wrong')).toBe(`regression ${world.existing}, reproduction 3`);
   });
 
   it.each(world.forgers.map(({ name }) => name))('gains nothing: %s', (name) => {

@@ -1,4 +1,6 @@
+import { readRecord } from '../../../../verifiers/execution-based/readers/run-record.js';
 import { readReport } from '../../../../verifiers/execution-based/readers/test-report.js';
+import { expectLinear, LINEAR_MS } from '../../../fixtures/linear-time.js';
 
 const of = (stdout: string): Record<string, string> => Object.fromEntries(readReport({ junit: null, stdout }));
 const ofXml = (junit: string): Record<string, string> =>
@@ -90,4 +92,31 @@ ok 3 - alone
   ])('%s gives no pass', (_name, log) => {
     expect(Object.values(of(log))).not.toContain('passed');
   });
+});
+
+describe('what a probe noted', () => {
+  const read = (notes: string, printed = '') =>
+    readRecord({
+      ...{ notes: Buffer.from(notes), key: 'k1', controls: ['test_x'], junit: null },
+      stdout: Buffer.from(printed),
+    });
+  const note = (t: string, s: string, k = 'k1') => `${JSON.stringify({ t, s, k })}\n`;
+
+  it('counts with the key alone, and instead of a report', () => {
+    const notes = note('a', 'passed') + note('b', 'passed', 'k2') + note('m::test_x', 'failed') + '{"t": "k1\n';
+    expect(read(notes, 'ok 1 - printed\n1..1\n')).toMatchObject({ passed: ['a'], control: 'failed', reported: false });
+    expect(read('', 'ok 1 - printed\n1..1\n')).toMatchObject({ passed: ['printed'], reported: true });
+  });
+
+  it('counts for nothing where it is more than tests have to say', () => {
+    expect(read(note('a', 'passed') + '\n'.repeat(5_000_001))).toMatchObject({ passed: [], control: 'absent' });
+  });
+
+  it(
+    'is read in linear time',
+    () => {
+      expectLinear(read, ['{"t": "a", "s": "passed", "k": "k1"}\n', '{"t": ', '"k1"', ', "c": ["', '}\n', '\n']);
+    },
+    LINEAR_MS,
+  );
 });

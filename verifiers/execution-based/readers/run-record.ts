@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import { type ControlEnd, withoutFailingTest } from '../existing/failing-test.js';
+import { readReport } from './test-report.js';
+import { linesOf, StatusByTest, type TestReport, type TestStatus, TooMuchError } from './test-status.js';
+
+/** What one run of the regression command left behind, as bytes: all of it may be a patch's. */
+export interface RunRecord {
+  /** What the probe noted. */
+  readonly notes: Uint8Array;
+  /** Of notes that are the probe's. */
+  readonly key: string;
+  /** Names of the failing test that was added; empty = none was. */
+  readonly controls: readonly string[];
+  /** The report that the issue names; null = it names none. */
+  readonly junit: Uint8Array | null;
+  readonly stdout: Uint8Array;
+}
+
+export interface RecordedTests {
+  readonly passed: readonly string[];
+  readonly failed: readonly string[];
+  readonly skipped: readonly string[];
+  /** Whether the runner's report says so, for lack of anything that the probe saw. */
+  readonly reported: boolean;
+  /** Functions of the test runner that were put in the place of its own. */
+  readonly changed: readonly string[];
+  /** What became of the test that fails whatever the code does. */
+  readonly control: ControlEnd;
+}
+
+/** Reads a record apart from what else is going on, or gives {@link NOTHING_RECORDED} for one that takes too long. */
+export type RecordReader = (record: RunRecord, signal: AbortSignal) => RecordedTests | Promise<RecordedTests>;
+
+export const NOTHING_RECORDED: RecordedTests = {
+  passed: [],
+  failed: [],
+  skipped: [],
+  reported: true,
+  changed: [],
+  control: 'absent',
+};
+
+/** Of notes, and of a report. */
+export const LARGEST_RECORD = 16 * 1024 * 1024;
+
+const Note = z.object({
+  t: z.string().min(1).max(2_000),
+  s: z.enum(['passed', 'failed', 'skipped']),
+  k: z.string(),
+  c: z.array(z.string()).optional(),
+});
+
+/** By what the probe noted; where it saw no test, by the runner's report. Linear, but for the sorting of names. */
+export function readRecord(record: RunRecord): RecordedTests {
+  try {
+    return recordedTests(record);
+  } catch (error) {
+    if (error instanceof TooMuchError) return NOTHING_RECORDED;
+    throw error;
+  }
+}
+
+function recordedTests({ notes, key, controls, junit, stdout }: RunRecord): RecordedTests {
+  const tests = new StatusByTest();
+  const changed: string[] = [];
+  for (const line of linesOf(textOf(notes))) {
+    const note = line.includes(key) ? readNote(line) : null;
+    if (note?.k !== key) continue;
+    if (note.c === undefined) tests.note(note.t, note.s);
+    else changed.push(...note.c);
+  }
+  const reported = tests.all.size === 0;
+  const report = (): TestReport => readReport({ junit: junit === null ? null : textOf(junit), stdout: textOf(stdout) });
+  const all = reported ? report() : tests.all;
+  const { control, ids } = withoutFailingTest(all, controls);
+  const having = (status: TestStatus): string[] =>
+    [...all]
+      .filter(([test, value]) => value === status && !ids.has(test))
+      .map(([test]) => test)
+      .sort();
+  const [passed, failed, skipped] = [having('passed'), having('failed'), having('skipped')];
+  return { passed, failed, skipped, reported, changed, control };
+}
+
+/** A torn or foreign line is no note: its test counts as missing, and missing is never a pass. */
+function readNote(line: string): z.infer<typeof Note> | null {
+  try {
+    const note = Note.safeParse(JSON.parse(line));
+    return note.success ? note.data : null;
+  } catch {
+    return null;
+  }
+}
+
+function textOf(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes);
+}
