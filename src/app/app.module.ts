@@ -5,6 +5,7 @@ import type { App } from '../commands/app.js';
 import type { PriceTable } from '../core/budget/budget.js';
 import { contentKey } from '../core/fingerprint.js';
 import { readPrices } from '../io/inputs/yaml.js';
+import { LargeRuns } from '../http/runs/opened-runs.js';
 import { type JobHandler, Jobs } from '../jobs/jobs.js';
 import { GptTokenizer } from '../models/gpt-tokenizer.js';
 import { createLlmClient } from '../models/llm-clients.js';
@@ -38,6 +39,7 @@ import { ConfiguredJudgePrompts, ConfiguredRunDependencies, openPrompts, type Ru
 import { sandboxProviders } from './sandbox-providers.js';
 import { modelProbe, Telemetry } from './telemetry.js';
 import { type IntakeSettings, ThreadedIntake } from './threads/threaded-intake.js';
+import { ThreadedParts } from './threads/threaded-parts.js';
 import { ThreadedReports } from './threads/threaded-reports.js';
 import { UploadedBenchmarks } from './threads/uploaded-benchmarks.js';
 import { UploadedRuns } from './threads/uploaded-runs.js';
@@ -46,7 +48,6 @@ import { VERSION } from './version.js';
 const PRICES = Symbol('PriceTable');
 const PORTS = Symbol('RunPorts');
 
-type BenchmarkIntakeParts = [RunService, BenchmarkStore, BenchmarkService, HostResources];
 type PortsInOrder = [Sandbox, LlmClient, PromptLibrary, ResultStore, OpenStore, Tokenizer, Telemetry];
 type IntakeParts = [RunService, RunStore, RunDependenciesFactory, Config];
 type ExecutorParts = [RunDependenciesFactory, RunPorts, Role, Config, OpenStore, Telemetry, Jobs];
@@ -145,9 +146,14 @@ const providers: Provider[] = [
   BenchmarkService,
   {
     provide: BenchmarkIntake,
-    useFactory: (...[runs, store, service, room]: BenchmarkIntakeParts) =>
-      new UploadedBenchmarks({ runs, store, service, room }),
-    inject: [RunService, BenchmarkStore, BenchmarkService, HostResources],
+    useFactory: (intake: ThreadedIntake, service: BenchmarkService, room: HostResources) =>
+      new UploadedBenchmarks((job, stop) => intake.benchmark(job, stop), service, room),
+    inject: [RunIntake, BenchmarkService, HostResources],
+  },
+  {
+    provide: LargeRuns,
+    useFactory: ({ store }: Config) => new ThreadedParts(new URL('./threads/part-thread.js', import.meta.url), store),
+    inject: [CONFIG],
   },
   {
     provide: BenchmarkReports,
@@ -181,6 +187,7 @@ const providers: Provider[] = [
     BenchmarkIntake,
     BenchmarkReports,
     JudgePrompts,
+    LargeRuns,
     ReportMaker,
     ReportStore,
     AuditLog,

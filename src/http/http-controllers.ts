@@ -19,7 +19,7 @@ export const watchControllers: Type[] = [HealthController, MetricsController];
 /** What those are answered from, for a module that also has RunStore, Sandbox, ModelProbe, Meter and Exposition. */
 export const telemetryProviders: Provider[] = [QueueGauges, Readiness];
 
-/** Everything that answers HTTP, for the module that provides RunService, RunIntake, RescoreIntake, JudgePrompts, ReportMaker, ReportStore, BenchmarkService, BenchmarkIntake, BenchmarkReports, AuditLog and {@link telemetryProviders}. */
+/** Everything that answers HTTP, for the module that provides RunService, RunIntake, RescoreIntake, JudgePrompts, LargeRuns, ReportMaker, ReportStore, BenchmarkService, BenchmarkIntake, BenchmarkReports, AuditLog and {@link telemetryProviders}. */
 export const httpControllers: Type[] = [
   RunsController,
   RunEventsController,

@@ -160,6 +160,8 @@ export abstract class RunStore {
    */
   abstract create(key: string, request: Run['request'], how?: Acceptance): Promise<{ run: Run; created: boolean }>;
   abstract get(id: string): Promise<Run | null>;
+  /** Bytes of what was asked and answered; null when there is no such run. */
+  abstract size(id: string): Promise<number | null>;
   abstract overview(id: string): Promise<RunOverview | null>;
   abstract statusOf(id: string): Promise<RunStatus | null>;
   /** How far each of these runs is; those that are not there are left out. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isTooDeep, shapeOf, TOO_DEEP } from '../core/json-shape.js';
 import { RunNotFoundError } from '../core/errors/errors.js';
 import { RunRequest } from '../core/run/run-request.js';
-import type { RunStatus, RunStore } from '../ports/run-store.js';
+import type { Acceptance, RunStatus, RunStore } from '../ports/run-store.js';
 import { checkRequest, type RunChecks } from './check-request.js';
 import { rescoreRun, type RescoreRun } from './rescore-run.js';
 
@@ -52,13 +52,13 @@ export abstract class RunIntake {
 }
 
 /** Accepts runs for the settings of a service. */
-export type Accept = (key: string, request: RunRequest, submitter: string) => Promise<AcceptedRun>;
+export type Accept = (key: string, request: RunRequest, how: Omit<Acceptance, 'setup'>) => Promise<AcceptedRun>;
 
 /** Writes accepted runs into the store; whoever has the jobs hands them on. */
 export function acceptInto(store: Pick<RunStore, 'create'>, checks: RunChecks, setup: string): Accept {
-  return async (key, request, submitter) => {
+  return async (key, request, how) => {
     checkRequest(request, checks);
-    const { id, status } = (await store.create(key, request, { submitter, setup })).run;
+    const { id, status } = (await store.create(key, request, { ...how, setup })).run;
     return { id, status };
   };
 }
@@ -73,14 +73,14 @@ export class PlainRunIntake extends RunIntake {
   }
 
   override async submit(body: Uint8Array | null, { key, submitter }: Submission): Promise<AcceptedRun> {
-    const { id, status } = await this.accept(key, read(body === null ? undefined : jsonOf(body)), submitter);
+    const { id, status } = await this.accept(key, read(body === null ? undefined : jsonOf(body)), { submitter });
     return { id, status };
   }
 
   override async again(id: string, change: RescoreRun, { key, submitter }: Submission): Promise<AcceptedRun> {
     const run = await this.runs.get(id);
     if (run === null) throw RunNotFoundError.forRun(id);
-    const { id: again, status } = await this.accept(key, read(rescoreRun(run, change)), submitter);
+    const { id: again, status } = await this.accept(key, read(rescoreRun(run, change)), { submitter });
     return { id: again, status };
   }
 }

@@ -44,15 +44,6 @@ export class RunService {
     return run;
   }
 
-  /** As `submit`, of a benchmark, which has it taken up when its turn has come. */
-  async enlist(
-    key: string,
-    request: Run['request'],
-    how: Required<Pick<Acceptance, 'submitter' | 'benchmark'>>,
-  ): Promise<Run> {
-    return this.accept(key, request, { ...how, alone: true, setup: await this.executor.setup() });
-  }
-
   /** Whether the store has room for more runs: those that it has need some, too. @throws MachineLowError */
   async requireRoom(): Promise<void> {
     const low = await this.settings.room.shortage(['store']);
@@ -76,6 +67,13 @@ export class RunService {
     const run = await this.store.get(id);
     if (run === null) throw RunNotFoundError.forRun(id);
     return run;
+  }
+
+  /** Bytes of what was asked and answered. @throws RunNotFoundError */
+  async size(id: string): Promise<number> {
+    const size = await this.store.size(id);
+    if (size === null) throw RunNotFoundError.forRun(id);
+    return size;
   }
 
   /** Newest first, or as `listing` says. @throws BadInputError for a `before` that no page gave */

@@ -1,4 +1,4 @@
-import type { Kysely, Transaction } from 'kysely';
+import { type Kysely, sql, type Transaction } from 'kysely';
 import { BadInputError } from '../core/errors/errors.js';
 import { RunIdSource } from '../core/identifier.js';
 import {
@@ -61,6 +61,12 @@ export class KyselyRunStore extends RunStore {
   override async get(id: string): Promise<Run | null> {
     const row = await this.guard.run(() => this.whole().where('id', '=', keyText(id)).executeTakeFirst());
     return row === undefined ? null : runOf(row);
+  }
+
+  override async size(id: string): Promise<number | null> {
+    const bytes = sql<number>`octet_length(request) + coalesce(octet_length(result), 0)`.as('bytes');
+    const query = this.db.selectFrom('run_documents').select(bytes).where('run_id', '=', keyText(id));
+    return (await this.guard.run(() => query.executeTakeFirst()))?.bytes ?? null;
   }
 
   override async overview(id: string): Promise<RunOverview | null> {

@@ -35,6 +35,7 @@ export function runStoreContract(name: string, open: () => Promise<RunStore>): v
     it('knows nothing of runs that do not exist', async () => {
       const store = await open();
       expect(await store.get("x' OR '1'='1")).toBeNull();
+      expect(await store.size('x')).toBeNull();
       expect(await store.statusOf('x')).toBeNull();
       expect(await store.update('x', { status: 'done' })).toBe(false);
       expect(await store.claim('x', 'me')).toBe(false);
@@ -181,6 +182,7 @@ export function runStoreContract(name: string, open: () => Promise<RunStore>): v
       await store.update(id, { status: 'queued', failure: null });
       await store.update(id, { status: 'done', result: { patch: null } });
       expect(await store.get(id)).toMatchObject({ status: 'done', failure: null, result: { patch: null } });
+      expect(await store.size(id)).toBe(Buffer.byteLength('1{"patch":null}'));
     });
 
     it('numbers a journal from 1 without holes, however many write at once', async () => {

@@ -63,6 +63,13 @@ export class MemoryRunStore extends RunStore {
     return copy(this.entries.get(id)?.run ?? null);
   }
 
+  override async size(id: string): Promise<number | null> {
+    const run = this.entries.get(id)?.run;
+    if (run === undefined) return null;
+    const documents = [run.request, ...(run.result === null ? [] : [run.result])];
+    return documents.reduce<number>((bytes, each) => bytes + Buffer.byteLength(JSON.stringify(each)), 0);
+  }
+
   override async overview(id: string): Promise<RunOverview | null> {
     const entry = this.entries.get(id);
     if (entry === undefined) return null;

@@ -3,6 +3,7 @@ import { acceptInto, PlainRunIntake, RefusedRequestError } from '../../runs/run-
 import { openStore } from '../../store/open-store.js';
 import { answerOf } from './job-threads.js';
 import type { IntakeJob, IntakeMade, IntakeSettings } from './threaded-intake.js';
+import { takeBenchmark } from './uploaded-benchmarks.js';
 import { takeUpload } from './uploaded-runs.js';
 
 // A thread of the service: reads what was sent in, and writes runs with a connection of its own.
@@ -15,6 +16,7 @@ async function made(): Promise<IntakeMade> {
   try {
     const accept = acceptInto(store.runs, checks, setup);
     if ('upload' in job) return { taken: await takeUpload(job.upload, accept, checks) };
+    if ('benchmark' in job) return { benchmark: await takeBenchmark(job.benchmark, store.benchmarks, accept) };
     const intake = new PlainRunIntake(accept, store.runs);
     const { how } = job;
     return { run: await ('body' in job ? intake.submit(job.body, how) : intake.again(job.id, job.change, how)) };

@@ -13,6 +13,7 @@ import {
 import type { RunService } from '../../runs/run-service.js';
 import type { StorePlace } from '../../store/store.js';
 import { JobThreads } from './job-threads.js';
+import type { BenchmarkJob, TakenBenchmark } from './uploaded-benchmarks.js';
 import type { UploadJob } from './uploaded-runs.js';
 
 /** A body that takes no more than some hundredths of a second, whatever is in it. */
@@ -23,7 +24,8 @@ const LONGEST_UPLOAD_MS = 600_000;
 export type IntakeJob =
   | { readonly body: Uint8Array; readonly how: Submission }
   | { readonly id: string; readonly change: RescoreRun; readonly how: Submission }
-  | { readonly upload: UploadJob };
+  | { readonly upload: UploadJob }
+  | { readonly benchmark: BenchmarkJob };
 
 export interface IntakeSettings {
   readonly place: StorePlace;
@@ -31,7 +33,11 @@ export interface IntakeSettings {
   readonly setup: string;
 }
 
-export type IntakeMade = { readonly run: AcceptedRun } | { readonly taken: TakenIn } | { readonly refused: Refusal };
+export type IntakeMade =
+  | { readonly run: AcceptedRun }
+  | { readonly taken: TakenIn }
+  | { readonly benchmark: TakenBenchmark }
+  | { readonly refused: Refusal };
 
 interface IntakeTools {
   readonly runs: RunService;
@@ -53,7 +59,10 @@ export class ThreadedIntake extends RunIntake {
     private readonly tools: IntakeTools,
   ) {
     super();
-    this.here = new PlainRunIntake((...run) => tools.runs.submit(...run), tools.store);
+    this.here = new PlainRunIntake(
+      (key, request, { submitter }) => tools.runs.submit(key, request, submitter),
+      tools.store,
+    );
     this.requests = new JobThreads(thread, LONGEST_REQUEST_MS);
     this.uploads = new JobThreads(thread, LONGEST_UPLOAD_MS);
   }
@@ -74,12 +83,18 @@ export class ThreadedIntake extends RunIntake {
     return made.taken;
   }
 
+  async benchmark(benchmark: BenchmarkJob, stop: AbortSignal): Promise<TakenBenchmark> {
+    const made = await this.uploads.run({ job: { benchmark }, settings: await this.tools.settings() }, stop);
+    if (!('benchmark' in made)) throw new Error('The thread took no benchmark.');
+    return made.benchmark;
+  }
+
   onApplicationShutdown(): void {
     this.requests.onApplicationShutdown();
     this.uploads.onApplicationShutdown();
   }
 
-  private async accepted(job: Exclude<IntakeJob, { upload: UploadJob }>): Promise<AcceptedRun> {
+  private async accepted(job: Extract<IntakeJob, { how: Submission }>): Promise<AcceptedRun> {
     await this.tools.runs.requireRoom();
     const made = await this.requests.run({ job, settings: await this.tools.settings() });
     if ('refused' in made) throw new RefusedRequestError(made.refused);

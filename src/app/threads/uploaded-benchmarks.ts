@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { type BenchmarkPlan, readSentBench, type SentArm, type SentBench } from '../../benchmarks/plan.js';
 import { armRequest, type SavedInput } from '../../benchmarks/requests.js';
 import { BadInputError } from '../../core/errors/errors.js';
+import type { RunRequest } from '../../core/run/run-request.js';
 import { type DataSetInstance, readDataSet } from '../../io/datasets/data-set.js';
 import { filtered } from '../../io/datasets/filter.js';
 import { imageTemplates } from '../../io/datasets/images.js';
@@ -19,9 +20,13 @@ import { UPLOAD_BOUNDS } from '../../io/saved-runs/saved-run.js';
 import type { HostResources } from '../../ports/host-resources.js';
 import { writeImport } from '../../reports/write-import.js';
 import type { BenchmarkStore } from '../../ports/benchmark-store.js';
-import { BenchmarkIntake, type BenchmarkAccepted, type BenchmarkWish } from '../../runs/benchmark-service.js';
-import type { BenchmarkService } from '../../runs/benchmark-service.js';
-import type { RunService } from '../../runs/run-service.js';
+import {
+  BenchmarkIntake,
+  type BenchmarkAccepted,
+  type BenchmarkService,
+  type BenchmarkWish,
+} from '../../runs/benchmark-service.js';
+import type { Accept } from '../../runs/run-intake.js';
 import { withUpload } from './upload-folder.js';
 
 const MOST_RUNS = 100_000;
@@ -46,23 +51,29 @@ interface Sorted {
   readonly tests: ReadonlyMap<string, string>;
 }
 
-interface Enlisted {
-  readonly id: string;
-  readonly bench: SentBench;
-  readonly instances: readonly DataSetInstance[];
-  readonly submitter: string;
+/** A file of anybody's, a folder for what is made of it, and how it was sent. */
+export interface BenchmarkJob {
+  readonly file: string;
+  readonly folder: string;
+  readonly wish: Pick<BenchmarkWish, 'key' | 'submitter'>;
 }
 
-export interface BenchmarkIntakeTools {
-  readonly runs: RunService;
-  readonly store: BenchmarkStore;
-  readonly service: BenchmarkService;
-  readonly room: HostResources;
+/** What became of an upload. */
+export interface TakenBenchmark {
+  readonly id: string;
+  /** Whether its runs were made now, so that they wait for the first of them to be begun. */
+  readonly isNew: boolean;
+  readonly rejected: BenchmarkAccepted['rejected'];
 }
 
 /** Benchmarks that are sent in: their runs are made at once, and wait until their turn has come. */
 export class UploadedBenchmarks extends BenchmarkIntake {
-  constructor(private readonly tools: BenchmarkIntakeTools) {
+  /** @param taker does {@link takeBenchmark}, where it does not keep the service from answering others */
+  constructor(
+    private readonly taker: (job: BenchmarkJob, stop: AbortSignal) => Promise<TakenBenchmark>,
+    private readonly service: BenchmarkService,
+    private readonly room: HostResources,
+  ) {
     super();
   }
 
@@ -72,95 +83,96 @@ export class UploadedBenchmarks extends BenchmarkIntake {
     left: AbortSignal,
   ): Promise<BenchmarkAccepted> {
     const name = wish.gzip ? 'upload.jsonl.gz' : 'upload.jsonl';
-    const received = { upload, name, largest: UPLOAD_BOUNDS.total, room: this.tools.room };
-    return withUpload(received, left, async (file, folder, stop) =>
-      this.begin(await sortUpload(file, folder), wish, folder, stop),
+    const { key, submitter } = wish;
+    const received = { upload, name, largest: UPLOAD_BOUNDS.total, room: this.room };
+    const { id, isNew, rejected } = await withUpload(received, left, (file, folder, stop) =>
+      this.taker({ file, folder, wish: { key, submitter } }, stop),
     );
-  }
-
-  private async begin(
-    sorted: Sorted,
-    { key, submitter }: BenchmarkWish,
-    folder: string,
-    left: AbortSignal,
-  ): Promise<BenchmarkAccepted> {
-    const { store, service } = this.tools;
-    const { bench, hash } = sorted;
-    const { instances, rejected } = await readRows(sorted);
-    const inputs = await this.inputsOf(sorted, instances, folder, left);
-    const { id, status } = await store.create(key, { title: bench.title ?? 'Benchmark', hash, submitter });
-    if (status === 'accepting') {
-      const skipped = await this.enlist({ id, bench, instances, submitter }, inputs, left);
-      if (skipped.length === instances.length * bench.arms.length) {
-        await store.delete(id);
-        throw new BadInputError(`holds nothing that can be done: ${skipped[0]?.reason ?? ''}`, BODY);
-      }
-      const ids = instances.map(({ issue }) => issue.instance_id);
-      await store.begin(id, { ...bench, instances: ids, skipped }, sealedOf(instances));
-      await service.resume(id);
-    }
-    const { issues, arms, ...view } = await service.get(id);
+    if (isNew) await this.service.resume(id);
+    const { issues, arms, ...view } = await this.service.get(id);
     const skipped = arms.reduce((sum, arm) => sum + arm.skipped, 0);
     return { id, status: view.status, issues, runs: issues * arms.length - skipped, skipped, rejected };
   }
+}
 
-  /** Makes the runs, issue by issue. @returns what nothing could be asked of */
-  private async enlist(
-    { id, bench, instances, submitter }: Enlisted,
-    inputs: (arm: SentArm, instance: string) => Promise<SavedInput>,
-    left: AbortSignal,
-  ): Promise<BenchmarkPlan['skipped']> {
-    const skipped: BenchmarkPlan['skipped'] = [];
-    const pairs = instances.flatMap(({ issue }) => bench.arms.map((arm) => ({ issue, arm })));
-    for (const { issue, arm } of pairs) {
-      left.throwIfAborted();
-      const { instance_id } = issue;
-      try {
-        const request = armRequest(bench, arm, ruleOf(arm), { issue, ...(await inputs(arm, instance_id)) });
-        const benchmark = { id, arm: arm.name };
-        const key = `benchmark ${id} ${arm.name} ${instance_id}`;
-        await this.tools.runs.enlist(key, z.json().parse(request), { submitter, benchmark });
-      } catch (error) {
-        if (!(error instanceof BadInputError)) throw error;
-        skipped.push({ arm: arm.name, instance_id, reason: error.message.slice(0, LONGEST_REASON) });
-      }
-    }
-    return skipped;
+/** Reads an upload, and accepts a run for each arm and instance in it. @throws BadInputError when it holds none */
+export async function takeBenchmark(
+  { file, folder, wish: { key, submitter } }: BenchmarkJob,
+  store: BenchmarkStore,
+  accept: Accept,
+): Promise<TakenBenchmark> {
+  const sorted = await sortUpload(file, folder);
+  const { bench, hash } = sorted;
+  const { instances, rejected } = await readRows(sorted);
+  const inputs = await inputsOf(sorted, instances, folder);
+  const { id, status } = await store.create(key, { title: bench.title ?? 'Benchmark', hash, submitter });
+  if (status !== 'accepting') return { id, isNew: false, rejected };
+  const skipped = await enlist(sorted, instances, inputs, (arm, instance, request) =>
+    accept(`benchmark ${id} ${arm} ${instance}`, request, { submitter, benchmark: { id, arm }, alone: true }),
+  );
+  if (skipped.length === instances.length * bench.arms.length) {
+    await store.delete(id);
+    throw new BadInputError(`holds nothing that can be done: ${skipped[0]?.reason ?? ''}`, BODY);
   }
+  const ids = instances.map(({ issue }) => issue.instance_id);
+  await store.begin(id, { ...bench, instances: ids, skipped }, sealedOf(instances));
+  return { id, isNew: true, rejected };
+}
 
-  /** What arms have of an instance. */
-  private async inputsOf(
-    { bench, candidates, tests }: Sorted,
-    instances: readonly DataSetInstance[],
-    folder: string,
-    left: AbortSignal,
-  ): Promise<(arm: SentArm, instance: string) => Promise<SavedInput>> {
-    const ids = instances.map(({ issue }) => issue.instance_id);
-    if (ids.length * bench.arms.length > MOST_RUNS)
-      throw new BadInputError(`comes to more than ${MOST_RUNS} runs; send it in parts.`, BODY);
-    const imported = new Map<string, ImportedFolder>();
-    for (const [index, [of, file]] of [...candidates].entries()) {
-      const into = join(folder, `imported-${index}`);
-      left.throwIfAborted();
-      await writeImport([file], into, UPLOAD_BOUNDS);
-      imported.set(of, await ImportedFolder.open(into));
+type Inputs = (arm: SentArm, instance: string) => Promise<SavedInput>;
+
+/** Makes the runs, issue by issue. @returns what nothing could be asked of */
+async function enlist(
+  { bench }: Sorted,
+  instances: readonly DataSetInstance[],
+  inputs: Inputs,
+  ask: (arm: string, instance: string, request: RunRequest) => Promise<unknown>,
+): Promise<BenchmarkPlan['skipped']> {
+  const skipped: BenchmarkPlan['skipped'] = [];
+  const pairs = instances.flatMap(({ issue }) => bench.arms.map((arm) => ({ issue, arm })));
+  for (const { issue, arm } of pairs) {
+    const { instance_id } = issue;
+    try {
+      const request = armRequest(bench, arm, ruleOf(arm), { issue, ...(await inputs(arm, instance_id)) });
+      await ask(arm.name, instance_id, request);
+    } catch (error) {
+      if (!(error instanceof BadInputError)) throw error;
+      skipped.push({ arm: arm.name, instance_id, reason: error.message.slice(0, LONGEST_REASON) });
     }
-    const saved = new Map<string, Awaited<ReturnType<typeof readAllTests>>>();
-    for (const [of, file] of tests) saved.set(of, await readAllTests(file, ids));
-    const inFiles = <T>(files: ReadonlyMap<string, T>, arm: string): T[] =>
-      [...files].filter(([of]) => (JSON.parse(of) as string[]).includes(arm)).map(([, file]) => file);
-    return async (arm, id) => {
-      const own: SavedInput['candidates'][] = [];
-      for (const from of inFiles(imported, arm.name))
-        if (from.instances().some(({ instance_id }) => instance_id === id)) own.push(await from.candidates(id));
-      if (arm.candidates && own.length === 0) throw new BadInputError('has no candidate.', { field: id });
-      const written = inFiles(saved, arm.name).flatMap((each) => each.get(id) ?? []);
-      return {
-        candidates: arm.candidates ? own.flatMap((each) => each ?? []) : null,
-        tests: written.length === 0 ? null : written,
-      };
+  }
+  return skipped;
+}
+
+/** What arms have of an instance. */
+async function inputsOf(
+  { bench, candidates, tests }: Sorted,
+  instances: readonly DataSetInstance[],
+  folder: string,
+): Promise<Inputs> {
+  const ids = instances.map(({ issue }) => issue.instance_id);
+  if (ids.length * bench.arms.length > MOST_RUNS)
+    throw new BadInputError(`comes to more than ${MOST_RUNS} runs; send it in parts.`, BODY);
+  const imported = new Map<string, ImportedFolder>();
+  for (const [index, [of, file]] of [...candidates].entries()) {
+    const into = join(folder, `imported-${index}`);
+    await writeImport([file], into, UPLOAD_BOUNDS);
+    imported.set(of, await ImportedFolder.open(into));
+  }
+  const saved = new Map<string, Awaited<ReturnType<typeof readAllTests>>>();
+  for (const [of, file] of tests) saved.set(of, await readAllTests(file, ids));
+  const inFiles = <T>(files: ReadonlyMap<string, T>, arm: string): T[] =>
+    [...files].filter(([of]) => (JSON.parse(of) as string[]).includes(arm)).map(([, file]) => file);
+  return async (arm, id) => {
+    const own: SavedInput['candidates'][] = [];
+    for (const from of inFiles(imported, arm.name))
+      if (from.instances().some(({ instance_id }) => instance_id === id)) own.push(await from.candidates(id));
+    if (arm.candidates && own.length === 0) throw new BadInputError('has no candidate.', { field: id });
+    const written = inFiles(saved, arm.name).flatMap((each) => each.get(id) ?? []);
+    return {
+      candidates: arm.candidates ? own.flatMap((each) => each ?? []) : null,
+      tests: written.length === 0 ? null : written,
     };
-  }
+  };
 }
 
 function ruleOf({ preset, stages, combiner, calibration, min_confidence }: SentArm) {

@@ -65,7 +65,7 @@ async function submitted(
       requireOneRun(instance);
       const rescored = { candidates: await folder.candidates(instance_id), tests: folder.tests(instance_id) };
       const request = rescoreRequest({ ...wish, image }, instance, rescored, checks);
-      const { id } = await accept(`rescore:${contentKey(request)}`, request, wish.submitter);
+      const { id } = await accept(`rescore:${contentKey(request)}`, request, { submitter: wish.submitter });
       runs.push({ instance_id, id });
     } catch (error) {
       if (!(error instanceof BadInputError)) throw error;

@@ -5,6 +5,7 @@ import { Cell } from '../../core/run/cell.js';
 import { EXECUTION_FREE } from '../../core/run/measure.js';
 import type { JudgePrompts } from '../../runs/run-dependencies.js';
 import type { OpenedRun } from './evidence-of-run.js';
+import type { TestView } from './evidence-view.js';
 
 const MAX_LIMIT = 500;
 const MAX_CHARACTERS = 10_000_000;
@@ -49,6 +50,13 @@ const UNMEASURED = {
   llm_s: null,
   env_s: null,
 };
+
+/** @throws RunNotFoundError when the run has no such test */
+export function testIn({ run, request, result }: OpenedRun, testId: string): TestView {
+  const test = (request.tests ?? result?.tests ?? []).find(({ test_id }) => test_id === testId);
+  if (test === undefined) throw new RunNotFoundError(`Run "${run.id}" has no test "${testId}".`);
+  return test;
+}
 
 /** @throws RunNotFoundError when the run has no such candidate */
 export function stepsOf(opened: OpenedRun, candidateId: string, { from, limit, characters }: StepsQuery): StepsView {
@@ -116,6 +124,15 @@ export const JudgePromptView = z.object({
 });
 export type JudgePromptView = z.infer<typeof JudgePromptView>;
 
+/** What of a run says how a candidate's prompt is rendered, and how it was. */
+export interface Judged {
+  readonly problem_statement: string;
+  readonly candidate: Candidate;
+  /** Of the template that its verdict was asked for by; null when it has none, or was judged in another way. */
+  readonly prompt_hash: string | null;
+  readonly shown: readonly string[];
+}
+
 /** Characters and steps that are rendered while others wait. */
 const MOST_RENDERED = 2_000_000;
 const MOST_STEPS = 5_000;
@@ -134,25 +151,30 @@ function requirePassing({ run, request }: OpenedRun, { candidate_id, patch, traj
   );
 }
 
-/** @throws RunNotFoundError when there is no such candidate, or nothing to judge, RunConflictError for one that is too large */
-export async function judgePromptOf(
-  opened: OpenedRun,
-  candidateId: string,
-  prompts: JudgePrompts,
-): Promise<JudgePromptView> {
+/** @throws RunNotFoundError when there is no such candidate, RunConflictError for one that is too large */
+export function judgedIn(opened: OpenedRun, candidateId: string): Judged {
   const candidate = candidateIn(opened, candidateId);
   requirePassing(opened, candidate);
-  const prompt = await prompts.of(opened.request.issue.problem_statement, candidate);
-  if (prompt === null)
-    throw new RunNotFoundError(`Candidate "${candidateId}" has no patch that a judge could be shown.`);
   const verdict = opened.result?.verdicts.find(
     ({ candidate_id, measure }) => candidate_id === candidateId && measure === EXECUTION_FREE.name,
   );
   const { prompt_hash: hash, shown } = verdict?.evidence ?? {};
-  const sections = z.array(z.string()).catch([]).parse(shown);
+  const { problem_statement } = opened.request.issue;
+  const prompt_hash = typeof hash === 'string' ? hash : null;
+  return { problem_statement, candidate, prompt_hash, shown: z.array(z.string()).catch([]).parse(shown) };
+}
+
+/** @throws RunNotFoundError when there is nothing to judge */
+export async function judgePromptOf(
+  { problem_statement, candidate, prompt_hash, shown }: Judged,
+  prompts: JudgePrompts,
+): Promise<JudgePromptView> {
+  const prompt = await prompts.of(problem_statement, candidate);
+  if (prompt === null)
+    throw new RunNotFoundError(`Candidate "${candidate.candidate_id}" has no patch that a judge could be shown.`);
   return {
     messages: prompt.messages.map(({ role, content }) => ({ role, content })),
-    same_template: typeof hash === 'string' ? hash === prompt.templateHash : null,
-    left_out: sections.filter((name) => name === 'source' || name === 'tests'),
+    same_template: prompt_hash === null ? null : prompt_hash === prompt.templateHash,
+    left_out: shown.filter((name) => name === 'source' || name === 'tests'),
   };
 }

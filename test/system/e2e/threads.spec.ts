@@ -78,6 +78,13 @@ const keys = Object.fromEntries(Array.from({ length: 100_000 }, (_, n) => [`k${n
 const one = { instance_id: 'a__b-1', candidate_id: 'c', patch: '', problem_statement: 'p' };
 const lines = (count: number, line: (n: number) => object): string =>
   Array.from({ length: count }, (_, n) => `${JSON.stringify(line(n))}\n`).join('');
+const benchmark = lines(3, (n) =>
+  n === 0
+    ? { arms: [{ name: 'a', candidates: true }], grade: false }
+    : n === 1
+      ? issue
+      : { arms: ['a'], candidate: { instance_id: issue.instance_id, ...large.candidates[0] } },
+);
 const test = (n: number) => ({ instance_id: 'a__b-1', test_id: `t${n}`, path: 'a.py', content: 'x' });
 const label = (n: number) => ({ instance_id: `i${n}`, candidate_id: 'c', resolved: true });
 
@@ -85,6 +92,7 @@ describe('what is hostile holds up nobody else:', () => {
   it.each([
     ['a request of 60,000 steps', '/v1/runs', JSON.stringify(large), 202],
     ['a request of 100,000 keys too many', '/v1/runs', JSON.stringify({ issue, ...keys }), 422],
+    ['a benchmark with a candidate of 60,000 steps', '/v1/benchmarks', benchmark, 202],
     ['an upload of 10,000 tests', '/v1/rescores?image=x:1', JSON.stringify(one) + '\n' + lines(10_000, test), 202],
     ['a report of 200,000 labels', '/v1/reports', lines(200_000, label), 422],
   ])('%s', async (_, path, body, status) => {
@@ -101,6 +109,20 @@ describe('what is hostile holds up nobody else:', () => {
     const again = post(`/v1/runs/${id}/rescore`, 'application/json', '{"preset":"kimi"}');
     expect(await whileAnswering('/healthz', again)).toMatchObject({ id: expect.stringMatching(/^run_/) as string });
   });
+});
+
+it('a large run is read while others are answered', async () => {
+  const observed = Array.from({ length: 9_000 }, (_, n) => n);
+  const tests = Array.from({ length: 40 }, (_, n) => ({ ...test(n), expect: observed }));
+  const { id } = (await (
+    await post(
+      '/v1/runs',
+      'application/json',
+      JSON.stringify({ issue, candidates: large.candidates.map((each) => ({ ...each, trajectory: null })), tests }),
+    )
+  ).json()) as { id: string };
+  const evidence = await whileAnswering('/healthz', fetch(`${service.url}/v1/runs/${id}/evidence`));
+  expect(evidence).toMatchObject({ tests: expect.objectContaining({ length: 40 }) as unknown });
 });
 
 describe('a report of hundreds of runs', () => {

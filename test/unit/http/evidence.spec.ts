@@ -83,6 +83,33 @@ describe('the evidence of a run', () => {
     expect(after.run.status).toBe('cancelled');
   });
 
+  it('is read elsewhere where the run is large, and answered the same', async () => {
+    const url = await serve(untilStopped);
+    const given = givenRequest();
+    const issue = { ...given.issue, problem_statement: 'x'.repeat(900_000) };
+    const candidates = [...(given.candidates ?? []), { candidate_id: 'c', patch: 'z'.repeat(500_000) }];
+    const id = await submitted(url, { ...given, issue, candidates });
+    const get = (path: string) => request(url).get(`/v1/runs/${id}/${path}`);
+    const [evidence, patch, steps, prompt] = await Promise.all([
+      get('evidence')
+        .expect(200)
+        .expect('Content-Type', /^application\/json/),
+      get('candidates/c/patch')
+        .expect(200)
+        .expect('Content-Type', /^text\/x-diff/)
+        .buffer(),
+      get(`candidates/${encodeURIComponent('b/2 ?#%')}/steps`).expect(200),
+      get(`candidates/${encodeURIComponent('b/2 ?#%')}/judge-prompt`).expect(200),
+    ]);
+    expect((evidence.body as EvidenceView).candidates).toHaveLength(3);
+    expect(patch.text).toHaveLength(500_000);
+    expect(steps.body).toMatchObject({ total: 1, steps: [{ thought: { text: 't', cut: 0 } }] });
+    expect(prompt.body).toMatchObject({ same_template: null });
+    await get('candidates/x/patch').expect(404);
+    await get('patch').expect(409);
+    await request(url).post(`/v1/runs/${id}/cancel`).expect(202);
+  });
+
   it('is gone with the run', async () => {
     const { url, id } = await sampled({ candidates: 1, steps: 1, tests: 1 });
     await request(url).get(`/v1/runs/${id}/evidence`).expect(200);

@@ -1,3 +1,4 @@
+import { RunNotFoundError } from '../../../src/core/errors/errors.js';
 import type { Candidate } from '../../../src/core/run/candidate.js';
 import { MemoryAuditLog } from '../../fakes/memory-audit-log.js';
 import { MemoryReportStore } from '../../fakes/memory-report-store.js';
@@ -12,9 +13,11 @@ import { PlainJobs } from '../../../src/jobs/plain-jobs.js';
 import { PrometheusMeter } from '../../../src/telemetry/prometheus-meter.js';
 import type { AuditedRequest } from '../../../src/http/ops/audit.js';
 import { httpControllers, telemetryProviders } from '../../../src/http/http-controllers.js';
+import { openRun } from '../../../src/http/runs/evidence-of-run.js';
+import { LargeRuns, type PartJob, partOf } from '../../../src/http/runs/opened-runs.js';
 import { type HttpServer, type ServeOptions, startHttp } from '../../../src/http/serve.js';
 import { StoredRunReports } from '../../../src/app/threads/stored-run-reports.js';
-import { UploadedBenchmarks } from '../../../src/app/threads/uploaded-benchmarks.js';
+import { takeBenchmark, UploadedBenchmarks } from '../../../src/app/threads/uploaded-benchmarks.js';
 import { takeUpload, UploadedRuns } from '../../../src/app/threads/uploaded-runs.js';
 import { type JudgePrompt, JudgePrompts } from '../../../src/runs/run-dependencies.js';
 import { BenchmarkIntake, BenchmarkReports, BenchmarkService } from '../../../src/runs/benchmark-service.js';
@@ -119,6 +122,20 @@ class NoBenchmarks extends BenchmarkStore {
 @Module({})
 class TestModule {}
 
+/** As the thread of a service reads them. */
+class LargeRunsHere extends LargeRuns {
+  constructor(private readonly runs: RunStore) {
+    super();
+  }
+
+  async read(job: PartJob): Promise<Uint8Array> {
+    const run = await this.runs.get(job.id);
+    if (run === null) throw RunNotFoundError.forRun(job.id);
+    const part = partOf(openRun(run), job);
+    return Buffer.from(typeof part === 'string' ? part : JSON.stringify(part));
+  }
+}
+
 /** The words of the candidate, without a template. */
 class PlainPrompts extends JudgePrompts {
   async of(problemStatement: string, { patch }: Candidate): Promise<JudgePrompt | null> {
@@ -155,6 +172,10 @@ type TestServerOptions = Partial<Omit<ServeOptions, 'apiKeys'>> & {
   /** Whether it takes up runs that nobody works on. */
   readonly recovers?: boolean;
 };
+
+function submitting(runs: RunService): Accept {
+  return (key, request, { submitter }) => runs.submit(key, request, submitter);
+}
 
 /** The HTTP service over any store and executor, on a free port. */
 export async function serveRuns(
@@ -221,26 +242,30 @@ export async function serveRuns(
       {
         provide: RescoreIntake,
         useFactory: (runs: RunService) => {
-          const accept: Accept = (...run) => runs.submit(...run);
+          const accept = submitting(runs);
           return new UploadedRuns((job) => takeUpload(job, accept, new NoRunDependencies()), room);
         },
         inject: [RunService],
       },
       {
         provide: RunIntake,
-        useFactory: (runs: RunService) => new PlainRunIntake((...run) => runs.submit(...run), store),
+        useFactory: (runs: RunService) => new PlainRunIntake(submitting(runs), store),
         inject: [RunService],
       },
       { provide: BenchmarkStore, useValue: benchmarks },
       BenchmarkService,
       {
         provide: BenchmarkIntake,
-        useFactory: (runs: RunService, service: BenchmarkService) =>
-          new UploadedBenchmarks({ runs, service, store: benchmarks, room }),
+        useFactory: (runs: RunService, service: BenchmarkService) => {
+          const accept: Accept = async (...[key, request, how]) =>
+            runs.accept(key, request, { ...how, setup: await executor.setup() });
+          return new UploadedBenchmarks((job) => takeBenchmark(job, benchmarks, accept), service, room);
+        },
         inject: [RunService, BenchmarkService],
       },
       { provide: BenchmarkReports, useFactory: () => new StoredBenchmarkReports(benchmarks) },
       { provide: JudgePrompts, useClass: PlainPrompts },
+      { provide: LargeRuns, useValue: new LargeRunsHere(store) },
       { provide: ReportStore, useValue: reports ?? new MemoryReportStore() },
       { provide: AuditLog, useValue: auditLog ?? new MemoryAuditLog() },
       {

@@ -1,5 +1,5 @@
 import type { OpenedRun } from '../../../src/http/runs/evidence-of-run.js';
-import { judgePromptOf } from '../../../src/http/runs/step-views.js';
+import { judgedIn, judgePromptOf } from '../../../src/http/runs/step-views.js';
 import { JudgePrompts } from '../../../src/runs/run-dependencies.js';
 
 class SamePrompt extends JudgePrompts {
@@ -20,7 +20,7 @@ it.each([
     candidates: [{ candidate_id: 'c1', patch: '', trajectory: null }],
     result: { verdicts: [verdict] },
   } as unknown as OpenedRun;
-  const view = await judgePromptOf(opened, 'c1', new SamePrompt());
+  const view = await judgePromptOf(judgedIn(opened, 'c1'), new SamePrompt());
   expect(view).toEqual({ messages: [{ role: 'user', content: 'Right?' }], same_template, left_out });
 });
 
@@ -30,12 +30,12 @@ it.each([
     'has many steps',
     { patch: '', trajectory: { steps: Array(6_000).fill({ thought: '', action: '', observation: '' }) } },
   ],
-])('refuses what is %s: others wait meanwhile', async (_what, attempt) => {
+])('refuses what is %s: others wait meanwhile', (_what, attempt) => {
   const opened = {
     run: { id: 'r' },
     request: { issue: { problem_statement: 'It fails.' } },
     candidates: [{ candidate_id: 'c1', ...attempt }],
     result: null,
   } as unknown as OpenedRun;
-  await expect(judgePromptOf(opened, 'c1', new SamePrompt())).rejects.toThrow('too large');
+  expect(() => judgedIn(opened, 'c1')).toThrow('too large');
 });

@@ -56,10 +56,11 @@ describe.each(STORES)('whatever is asked, on %s', (_, open) => {
   let server: TestServer;
   beforeAll(async () => {
     world = await open();
-    const { runs, reports } = world.store;
+    const { runs, reports, benchmarks } = world.store;
     server = await serveRuns(runs, new FuzzedExecutor(async (run) => rankedResult(run)), {
       rateLimit: 1_000_000,
       reports,
+      benchmarks,
     });
   });
   afterAll(async () => {

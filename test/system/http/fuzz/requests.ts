@@ -155,8 +155,24 @@ const line = fc
     const changed = members.map(([name, value], at) => [name, spoilt !== null && at === index ? spoilt[1] : value]);
     return JSON.stringify(Array.isArray(content) ? content : Object.fromEntries(changed));
   });
+/** Lines of a benchmark that is taken, but for one value in it. */
+const benchmark = fc.record({ name: hostileString, value: hostileValue, at: fc.nat(7) }).map(({ name, value, at }) => {
+  const { issue, candidates } = givenRequest();
+  const or = (place: number, sound: unknown): unknown => (at === place ? value : sound);
+  const arm = { name: 'a', candidates: or(0, true), [at === 1 ? name : 'k']: or(2, 1) };
+  const lines = [
+    { title: name, arms: or(3, [arm]), grade: or(4, false) },
+    { ...issue, ...(at === 5 ? { [name]: value } : {}) },
+    { arms: ['a'], candidate: or(6, { instance_id: issue.instance_id, ...candidates?.[0] }) },
+    or(7, { arms: ['a'], test: { instance_id: issue.instance_id, test_id: name, path: 'a.py', content: name } }),
+  ];
+  return lines.map((each) => JSON.stringify(each));
+});
 const uploads = fc
-  .tuple(fc.array(fc.oneof(line, hostileString), { maxLength: 4 }), fc.constantFrom('plain', 'packed', 'cut'))
+  .tuple(
+    fc.oneof(fc.array(fc.oneof(line, hostileString), { maxLength: 4 }), benchmark),
+    fc.constantFrom('plain', 'packed', 'cut'),
+  )
   .map(([lines, how]) => {
     const text = Buffer.from(`${lines.join('\n')}\n`);
     const packed = how === 'plain' ? text : gzipSync(text);
