@@ -1,9 +1,10 @@
 // Runs `bestk select` on real issues with real candidates in real containers and checks what it says:
-// `npm run e2e:real [instance…]`. Twice: with saved generated tests, and with tests that the shipped prompts got out of a
-// model (test/fixtures/real-tests, served over HTTP). Needs the folder with the real issues; skips loudly without it.
+// `npm run e2e:real [-- instance… | --short]`. Twice: with saved generated tests, and with tests that the shipped prompts got
+// out of a model (test/fixtures/real-tests, served over HTTP). Needs the folder with the real issues; skips loudly without
+// it. --short: one issue of each repository, those with the fewest executions that leave a choice or try every candidate.
 import { mkdirSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { buildImages, present, REAL_ISSUES, realIssue, SHARED } from './e2e-real/data.mjs';
+import { buildImages, present, REAL_ISSUES, realIssue, SHARED, SHORT } from './e2e-real/data.mjs';
 import { runSelect } from './e2e-real/run-select.mjs';
 import { summarise } from './e2e-real/summary.mjs';
 import { issueTable, weakenedTable, worthTable } from './e2e-real/tables.mjs';
@@ -18,10 +19,12 @@ if (!present()) {
 if (!buildImages()) process.exit(3);
 rmSync(OUT, { recursive: true, force: true });
 
-const asked = process.argv.slice(2);
+const short = process.argv.includes('--short');
+const asked = process.argv.slice(2).filter((argument) => argument !== '--short');
+const known = short ? SHORT : REAL_ISSUES;
 const problems = [];
 const rows = { saved: [], written: [] };
-for (const id of asked.length > 0 ? asked : REAL_ISSUES) {
+for (const id of asked.length > 0 ? asked : known) {
   const real = realIssue(id);
   const folder = resolve(OUT, id);
   mkdirSync(folder, { recursive: true });

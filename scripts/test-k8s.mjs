@@ -25,7 +25,7 @@ const { environment, down } = await bringUp([FIXTURE, SERVICE, ...(isReal ? [ISS
 const env = { ...process.env, ...environment };
 const failed = [];
 try {
-  const jest = ['--experimental-vm-modules', '--no-warnings', 'node_modules/jest/bin/jest.js', '-w', '1'];
+  const jest = ['--no-warnings', 'node_modules/jest/bin/jest.js', '-w', '1'];
   run('tests', [...jest, ...(asked.length > 0 ? asked : ['\\.k8s\\.spec\\.ts$'])]);
   if (asked.length > 0) console.log('');
   else if (isReal) run(`select on ${ISSUE}`, ['scripts/e2e-real.mjs', ISSUE], WHOLE_CORES);

@@ -17,7 +17,7 @@ const folder = mkdtempSync(join(tmpdir(), 'bestk-test-'));
 const outputFile = join(folder, 'results.json');
 try {
   const jest = ['node_modules/jest/bin/jest.js', '--json', `--outputFile=${outputFile}`, ...asked];
-  const { status } = spawnSync(process.execPath, ['--experimental-vm-modules', '--no-warnings', ...jest], {
+  const { status } = spawnSync(process.execPath, ['--no-warnings', ...jest], {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
   });

@@ -5,19 +5,27 @@ import { fileURLToPath } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
 import { transformSync } from '@swc/core';
 
+const TESTS = new URL('.', import.meta.url).pathname;
+
 if (isMainThread) register(import.meta.url);
 
 export async function resolve(specifier, context, next) {
   if (!specifier.startsWith('.') || !context.parentURL?.startsWith('file:')) return next(specifier, context);
   const sources = ['.ts', '.tsx'].map((end) => new URL(specifier.replace(/\.js$/, end), context.parentURL));
   const source = sources.find((each) => existsSync(each));
-  return source === undefined ? next(specifier, context) : { url: source.href, format: 'module', shortCircuit: true };
+  if (source === undefined) return next(specifier, context);
+  // What a test file has of its own, its fixtures have too.
+  if (source.pathname.startsWith(TESTS)) source.search = new URL(context.parentURL).search;
+  return { url: source.href, format: 'module', shortCircuit: true };
 }
 
 export async function load(url, context, next) {
-  if (!/\.tsx?$/.test(url)) return next(url, context);
-  const parser = { syntax: 'typescript', decorators: true, tsx: url.endsWith('x') };
-  const { code } = transformSync(readFileSync(fileURLToPath(url), 'utf8'), {
+  const path = /\.tsx?(\?|$)/.test(url) ? fileURLToPath(url) : null;
+  if (path === null) return next(url, context);
+  const parser = { syntax: 'typescript', decorators: true, tsx: path.endsWith('x') };
+  const { code } = transformSync(readFileSync(path, 'utf8'), {
+    filename: path,
+    sourceMaps: 'inline',
     jsc: {
       target: 'es2022',
       parser,

@@ -64,3 +64,6 @@ export function realIssue(id) {
 }
 
 export const REAL_ISSUES = Object.keys(REGRESSION);
+
+/** Django's has a wrong candidate beside right ones, sympy's has ten that all solve everything. */
+export const SHORT = ['django__django-13809', 'sympy__sympy-24152'];

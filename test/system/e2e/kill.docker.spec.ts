@@ -23,50 +23,47 @@ async function journal(cli: CommandLine): Promise<unknown[][]> {
 }
 
 describe('a run that is stopped', () => {
-  it('by SIGKILL goes on where it stopped, runs nothing twice, and leaves no container', async () => {
-    const { cli, args } = calculatorRun({ BESTK_SANDBOX_CONCURRENCY: '1' });
+  const { cli, args } = calculatorRun({ BESTK_SANDBOX_CONCURRENCY: '1' });
+
+  /** Kills it when it has told so; resolves with its number and the journal that it leaves. */
+  async function killed(when: RegExp): Promise<{ pid: number | undefined; before: unknown[][] }> {
     const victim = cli.start(args);
-    await told(victim, /^(right|b|c): /m);
+    await told(victim, when);
     victim.kill('SIGKILL');
     await ended(victim);
-    const before = await journal(cli);
+    return { pid: victim.pid, before: await journal(cli) };
+  }
+
+  it('goes on with the same command where it stopped, runs nothing twice, and leaves no container', async () => {
+    const first = await killed(/base: regression/);
+    const { code, stdout } = await cli.run(['sweep', '--json']);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toHaveProperty('removed');
+    expect(containersOf(first.pid)).toEqual([]);
+
+    const second = await killed(/^(right|b|c): /m);
     // At least one cell of a candidate, but not all of them.
-    expect(before.length).toBeGreaterThan(BASE_CELLS);
-    expect(before.length).toBeLessThan(CELLS);
+    expect(second.before.length).toBeGreaterThan(BASE_CELLS);
+    expect(second.before.length).toBeLessThan(CELLS);
 
-    const second = await cli.run(args);
-    expect(second.code).toBe(0);
-    expect(cli.readJson('out/selection.json')).toMatchObject({ candidate_id: 'right' });
-    const cells = cli.readLines('out/matrix.jsonl').map(measured);
-    expect(cells).toHaveLength(CELLS);
-    expect(cells).toEqual(expect.arrayContaining(before));
-    expect(containersOf(victim.pid)).toEqual([]);
-  }, 180_000);
-
-  it('by SIGINT removes its containers, exits 130, and goes on with the same command', async () => {
-    const { cli, args } = calculatorRun({ BESTK_SANDBOX_CONCURRENCY: '1' });
     const child = cli.start(args);
     const end = ended(child);
-    await told(child, /base: regression/);
+    await told(child, new RegExp(`(^(right|b|c): [^]*?){${second.before.length - BASE_CELLS + 1}}`, 'm'));
     const asked = performance.now();
     child.kill('SIGINT');
     expect((await end).code).toBe(130);
     expect(performance.now() - asked).toBeLessThan(5_000);
     expect(containersOf(child.pid)).toEqual([]);
+    const interrupted = await journal(cli);
 
     expect((await cli.run(args)).code).toBe(0);
     expect(cli.readJson('out/selection.json')).toMatchObject({ candidate_id: 'right' });
-  }, 180_000);
-
-  it('leaves nothing for sweep to find but what is nobody’s any more', async () => {
-    const { cli, args } = calculatorRun({ BESTK_SANDBOX_CONCURRENCY: '1' });
-    const victim = cli.start(args);
-    await told(victim, /base: regression/);
-    victim.kill('SIGKILL');
-    await ended(victim);
-    const { code, stdout } = await cli.run(['sweep', '--json']);
-    expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toHaveProperty('removed');
-    expect(containersOf(victim.pid)).toEqual([]);
+    const cells = cli.readLines('out/matrix.jsonl').map(measured);
+    expect(cells).toHaveLength(CELLS);
+    for (const before of [first.before, second.before, interrupted]) {
+      expect(cells).toEqual(expect.arrayContaining(before));
+    }
+    // Without a sweep that was asked for.
+    expect(containersOf(second.pid)).toEqual([]);
   }, 180_000);
 });

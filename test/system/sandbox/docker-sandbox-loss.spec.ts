@@ -44,7 +44,7 @@ describe('a lost container', () => {
   });
 
   it('has ended by itself when its time was over', async () => {
-    const brief = dockerSandbox({ ttlS: 2 });
+    const brief = dockerSandbox({ ttlS: 6 });
     const session = await brief.open(spec, go);
     await expect(sh(session, 'sleep 30')).rejects.toBeInstanceOf(SandboxLostError);
   });

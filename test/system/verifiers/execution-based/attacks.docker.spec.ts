@@ -13,20 +13,31 @@ const LIMITS = { cpus: 1, memoryMb: 512, diskMb: 256, pids: 64, outputBytes: 65_
 const sandbox = new DockerSandbox({ concurrency: 2, limits: LIMITS, ttlS: 600 });
 const TESTS: readonly GeneratedTest[] = [calcTest('sum', 'add(2, 3) == 5'), calcTest('negative', 'add(-2, 3) == 1')];
 
+interface Plan {
+  readonly tests?: readonly GeneratedTest[];
+  /** Another's, who executed on base what this would execute. */
+  readonly results?: MemoryResultStore;
+  readonly regression?: boolean;
+}
+
 async function verify(
   candidates: readonly Candidate[],
-  tests: readonly GeneratedTest[] = TESTS,
+  { tests = TESTS, results = new MemoryResultStore(), regression = true }: Plan = {},
 ): Promise<{ verdicts: readonly Verdict[]; observed: Observing }> {
   const observed = new Observing();
   const verifier = createExecutionBasedVerifier({
     sandbox,
-    results: new MemoryResultStore(),
+    results,
     observe: observed,
     nonce: () => randomBytes(24).toString('hex'),
     pause: async () => undefined,
   });
   // No attack here lasts; a busy machine does.
-  const issue = { ...calculatorIssue, environment: { ...calculatorIssue.environment, test_timeout_s: 120 } };
+  const environment = { ...calculatorIssue.environment, test_timeout_s: 120 };
+  const issue = {
+    ...calculatorIssue,
+    environment: regression ? environment : { ...environment, regression_command: null },
+  };
   const task = { issue, candidates, tests };
   return { verdicts: await verifier.verify(task, new AbortController().signal), observed };
 }
@@ -190,27 +201,37 @@ const TEST_EDITS = [
   '',
 ].join('\n');
 
+/** How a patch may tell a test from its twin, which it does not forge. */
+const SPARED: Readonly<Record<string, readonly string[]>> = {
+  'by names': ['    if not re.search(r"(==|!=) \\(\\w+, \\d\\d\\)", source):'],
+  'by sizes': [
+    '    sizes = [os.stat(os.path.dirname(f.f_locals["script"]) + "/%d.py" % i).st_size for i in range(3)]',
+    '    if sum(abs(size - len(source)) < 3 for size in sizes) == 1:',
+  ],
+};
+
 /** Candidates of one pool: they share the executions on base, and stand beside each other as in a run. */
 const POOL: Readonly<Record<string, string>> = {
   ...ATTACKS,
   ...Object.fromEntries(CLOCKS),
-  ...Object.fromEntries(
-    Object.entries(REGRESSION_ATTACKS).map(([name, lines]) => [
-      name,
-      calcPatch(...lines, 'def add(a, b):', '    return 1'),
-    ]),
-  ),
   ...{ right: RIGHT, wrong: WRONG, early: EARLY, forging: FORGING, shadows: SHADOWS },
   ...{ 'tests-only': TEST_EDITS, both: calcPatch('def add(a, b):', '    return 1') + TEST_EDITS },
 };
 
 describe('patches that try to look right', () => {
   let all: readonly Verdict[] = [];
+  let onExisting: readonly Verdict[] = [];
   let observed: Observing;
 
   beforeAll(async () => {
+    const results = new MemoryResultStore();
     const pool = Object.entries(POOL).map(([name, patch]) => candidate(name, patch));
-    ({ verdicts: all, observed } = await verify([...pool, ...SAME_SYNTAX]));
+    ({ verdicts: all, observed } = await verify([...pool, ...SAME_SYNTAX], { results }));
+    // What these are after is the existing tests alone.
+    const broken = Object.entries(REGRESSION_ATTACKS).map(([name, lines]) =>
+      candidate(name, calcPatch(...lines, 'def add(a, b):', '    return 1')),
+    );
+    ({ verdicts: onExisting } = await verify(broken, { results, tests: [] }));
   }, 900_000);
 
   it('have a syntax that Python itself tells: comments, docstrings, layout and the names of locals aside', () => {
@@ -257,27 +278,27 @@ describe('patches that try to look right', () => {
       'open(path, "wb").write(compiled._code_to_timestamp_pyc(code, int(source.st_mtime), source.st_size))',
       'sys.exit(0)',
     );
-    const { verdicts } = await verify([candidate('right', RIGHT)], [{ ...own, author: 'theirs' }, ...TESTS]);
+    const { verdicts } = await verify([candidate('right', RIGHT)], {
+      tests: [{ ...own, author: 'theirs' }, ...TESTS],
+    });
     expect(scores(verdicts, 'right')).toEqual({ regression: 1, reproduction: 3 });
   });
 
-  it.each([
-    ['names', '    if not re.search(r"(==|!=) \\(\\w+, \\d\\d\\)", source):'],
-    [
-      'sizes',
-      '    sizes = [os.stat(os.path.dirname(f.f_locals["script"]) + "/%d.py" % i).st_size for i in range(3)]',
-      '    if sum(abs(size - len(source)) < 3 for size in sizes) == 1:',
-    ],
-  ])('gains nothing by sparing what looks like a twin: by %s', async (_name, ...check) => {
-    const sparing = calcPatch(
-      'import os, re, sys',
-      'f = sys._getframe()',
-      'while f is not None and "nonce" not in f.f_locals: f = f.f_back',
-      'if f is not None:',
-      '    source = f.f_locals["source"].decode()',
-      ...check,
-      '        os.write(3, (f.f_locals["nonce"] + " 0").encode()); os._exit(0)',
-      'def add(a, b): return 7',
+  it('gains nothing by sparing what looks like a twin', async () => {
+    const sparing = Object.entries(SPARED).map(([name, check]) =>
+      candidate(
+        name,
+        calcPatch(
+          'import os, re, sys',
+          'f = sys._getframe()',
+          'while f is not None and "nonce" not in f.f_locals: f = f.f_back',
+          'if f is not None:',
+          '    source = f.f_locals["source"].decode()',
+          ...check,
+          '        os.write(3, (f.f_locals["nonce"] + " 0").encode()); os._exit(0)',
+          'def add(a, b): return 7',
+        ),
+      ),
     );
     const tests = [
       script(
@@ -286,8 +307,8 @@ describe('patches that try to look right', () => {
       ),
       calcTest('negative', 'add(-2, 3) == 1'),
     ];
-    const { verdicts } = await verify([candidate('sparing', sparing)], tests);
-    expect([0, 'forged']).toContain(scores(verdicts, 'sparing').reproduction);
+    const { verdicts } = await verify(sparing, { tests, regression: false });
+    for (const name of Object.keys(SPARED)) expect([0, 'forged']).toContain(scores(verdicts, name).reproduction);
   });
 
   it('gains nothing by standing in the way of the standard library', () => {
@@ -295,7 +316,7 @@ describe('patches that try to look right', () => {
   });
 
   it.each(Object.keys(REGRESSION_ATTACKS))('that break the code gain no regression test: %s', (name) => {
-    expect([0, 'forged']).toContain(scores(all, name).regression);
+    expect([0, 'forged']).toContain(scores(onExisting, name).regression);
   });
 
   it.each(CLOCKS)('gain nothing from another clock: %s', (name) => {
