@@ -228,7 +228,7 @@ export const Settings = z.object({
     .number()
     .min(1)
     .optional()
-    .describe('Days to keep ended runs, reports and the audit log. By default for ever.'),
+    .describe('Days to keep ended runs, benchmarks, reports and the audit log. By default for ever.'),
   BESTK_API_KEYS: ApiKeys.default([]).describe(
     'API keys, comma-separated; see [keys](http.md#keys). Required unless the service listens on loopback only.',
   ),

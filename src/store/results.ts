@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely';
 import { ResultStore } from '../ports/result-store.js';
+import type { BenchmarkStatus } from '../ports/benchmark-store.js';
 import { Retention, type Swept } from '../ports/retention.js';
 import { hasEnded, RunStatus } from '../ports/run-store.js';
 import { keyText } from './run-rows.js';
@@ -65,6 +66,8 @@ const REPORTS_AT_ONCE = 20;
 const RESULTS_AT_ONCE = 200;
 const ENTRIES_AT_ONCE = 1_000;
 const ENDED = RunStatus.options.filter(hasEnded);
+/** One that is still read after so long was left by who sent it in. */
+const OVER: readonly BenchmarkStatus[] = ['done', 'failed', 'cancelled', 'accepting'];
 
 /** What belongs to a run goes with it, by its foreign key. */
 export class KyselyRetention extends Retention {
@@ -78,13 +81,26 @@ export class KyselyRetention extends Retention {
   override async sweep(cutoff: number): Promise<Swept> {
     const { db } = this;
     const old = db.selectFrom('runs').select('id').where('status', 'in', ENDED).where('updated_at', '<', cutoff);
+    const alone = old.where('benchmark', 'is', null);
+    const over = db.selectFrom('benchmarks').select('id').where('status', 'in', OVER).where('updated_at', '<', cutoff);
+    // Also those that it never came to.
+    const theirs = db.selectFrom('runs').select('id').where('benchmark', 'in', over).where('status', '!=', 'running');
     const made = db.selectFrom('reports').select('id').where('created_at', '<', cutoff);
     const noted = db.selectFrom('audit').select('id').where('at', '<', cutoff);
     const unused = db.selectFrom('results').select('key').where('used_at', '<', cutoff);
     return {
       // Asked again where it deletes: a run may have been taken up again since it was found.
       runs: await this.inPortions(
-        db.deleteFrom('runs').where('id', 'in', old.limit(RUNS_AT_ONCE)).where('status', 'in', ENDED),
+        db.deleteFrom('runs').where('id', 'in', alone.limit(RUNS_AT_ONCE)).where('status', 'in', ENDED),
+      ),
+      benchmark_runs: await this.inPortions(db.deleteFrom('runs').where('id', 'in', theirs.limit(RUNS_AT_ONCE))),
+      benchmarks: await this.inPortions(
+        db
+          .deleteFrom('benchmarks')
+          .where('id', 'in', over)
+          .where((eb) =>
+            eb.not(eb.exists(eb.selectFrom('runs').select('runs.id').whereRef('runs.benchmark', '=', 'benchmarks.id'))),
+          ),
       ),
       results: await this.inPortions(
         db.deleteFrom('results').where('key', 'in', unused.limit(RESULTS_AT_ONCE)).where('used_at', '<', cutoff),

@@ -1,13 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
 import type { AuditLog } from '../../src/ports/audit-log.js';
+import type { BenchmarkStore } from '../../src/ports/benchmark-store.js';
 import type { ReportStore } from '../../src/ports/report-store.js';
 import type { Retention } from '../../src/ports/retention.js';
 import type { ResultStore } from '../../src/ports/result-store.js';
 import type { RunStore } from '../../src/ports/run-store.js';
 import type { SpendingStore } from '../../src/ports/spending-store.js';
+import { givenRequest } from '../fixtures/runs.js';
 
 interface Stores {
   readonly runs: RunStore;
+  readonly benchmarks: BenchmarkStore;
   readonly results: ResultStore;
   readonly spendings: SpendingStore;
   readonly retention: Retention;
@@ -40,7 +44,9 @@ export function retentionContract(name: string, open: () => Promise<Stores>): vo
       await store.reports.put({ id: 'recent', title: 't', document: '{}', page: '' });
       await store.audit.append([{ ...NOTED, run_id: old[0]?.run.id ?? null }]);
 
-      expect(await store.retention.sweep(cutoff)).toEqual({ runs: 45, results: 1, reports: 25, audited: 1_100 });
+      const NOTHING = { runs: 0, benchmarks: 0, benchmark_runs: 0, results: 0, reports: 0, audited: 0 };
+      const swept = { ...NOTHING, runs: 45, results: 1, reports: 25, audited: 1_100 };
+      expect(await store.retention.sweep(cutoff)).toEqual(swept);
       const [first] = old;
       expect(await store.runs.get(first?.run.id ?? '')).toBeNull();
       expect(await store.runs.events(first?.run.id ?? '', 0)).toEqual([]);
@@ -49,7 +55,34 @@ export function retentionContract(name: string, open: () => Promise<Stores>): vo
       expect(await store.results.get('recent')).toBe(2);
       expect((await store.reports.list(100, null)).reports.map(({ id }) => id)).toEqual(['recent']);
       expect((await store.audit.list(100, null)).entries).toHaveLength(1);
-      expect(await store.retention.sweep(cutoff)).toEqual({ runs: 0, results: 0, reports: 0, audited: 0 });
+      expect(await store.retention.sweep(cutoff)).toEqual(NOTHING);
+    });
+
+    it('keeps the runs of a benchmark as long as the benchmark, which stays until it is over', async () => {
+      const { runs, benchmarks, retention } = await open();
+      const made: Record<string, { id: string; runs: string[] }> = {};
+      for (const status of ['running', 'paused', 'done', 'cancelled', 'accepting'] as const) {
+        const { id } = await benchmarks.create(status, { title: status, hash: '', submitter: '' });
+        const request = z.json().parse(givenRequest());
+        const how = { alone: true, benchmark: { id, arm: 'a' } };
+        const own = [0, 1].map((n) => runs.create(`${status} ${n}`, request, how));
+        const ids = (await Promise.all(own)).map(({ run }) => run.id);
+        await runs.update(ids[0] ?? '', { status: 'done', result: 1 });
+        await benchmarks.change(id, { status, note: null }, ['accepting']);
+        made[status] = { id, runs: ids };
+      }
+      await sleep(5);
+      const cutoff = Date.now();
+      await sleep(5);
+      const { id: late } = await benchmarks.create('late', { title: 'late', hash: '', submitter: '' });
+      await benchmarks.change(late, { status: 'done', note: null }, ['accepting']);
+
+      // The second run of each was never begun.
+      expect(await retention.sweep(cutoff)).toMatchObject({ runs: 0, benchmarks: 3, benchmark_runs: 6 });
+      const left = (await benchmarks.list(10, null)).benchmarks.map(({ title }) => title);
+      expect(left).toEqual(['late', 'paused', 'running']);
+      for (const { id, runs: own } of [made.running, made.paused].flatMap((each) => each ?? []))
+        expect((await benchmarks.runs(id)).map((run) => run.id).sort()).toEqual([...own].sort());
     });
   });
 }

@@ -1,4 +1,5 @@
 import { auditLogContract } from '../../contracts/audit-log.contract.js';
+import { benchmarkStoreContract } from '../../contracts/benchmark-store.contract.js';
 import { resultStoreContract } from '../../contracts/result-store.contract.js';
 import { retentionContract } from '../../contracts/retention.contract.js';
 import { runStoreContract } from '../../contracts/run-store.contract.js';
@@ -21,5 +22,6 @@ afterAll(async () => {
 runStoreContract('PGlite', async () => (await open()).runs);
 resultStoreContract('PGlite', async () => (await open()).results);
 spendingStoreContract('PGlite', open);
+benchmarkStoreContract('PGlite', open);
 auditLogContract('PGlite', async () => (await open()).audit);
 retentionContract('PGlite', open);

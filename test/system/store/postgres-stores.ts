@@ -4,7 +4,7 @@ import pLimit from 'p-limit';
 import { storeOnPool } from '../../../src/store/postgres.js';
 import type { OpenStore } from '../../../src/store/store.js';
 
-const EMPTY = 'truncate spendings, run_events, run_documents, runs, results, reports, audit cascade';
+const EMPTY = 'truncate spendings, run_events, run_documents, runs, results, reports, audit, benchmarks cascade';
 const INT8 = 20;
 
 /** PostgreSQL's language in this process: one connection, which transactions take in turn. */

@@ -6,6 +6,7 @@ import type { OpenStore } from '../../../src/store/store.js';
 import { openSqliteStore } from '../../../src/store/sqlite.js';
 import { StoreUnavailableError } from '../../../src/core/errors/unavailable.js';
 import { auditLogContract } from '../../contracts/audit-log.contract.js';
+import { benchmarkStoreContract } from '../../contracts/benchmark-store.contract.js';
 import { resultStoreContract } from '../../contracts/result-store.contract.js';
 import { retentionContract } from '../../contracts/retention.contract.js';
 import { runStoreContract } from '../../contracts/run-store.contract.js';
@@ -38,6 +39,7 @@ async function open(path = newPath(), busyTimeoutMs?: number): Promise<OpenStore
 runStoreContract('SQLite', async () => (await open()).runs);
 resultStoreContract('SQLite', async () => (await open()).results);
 spendingStoreContract('SQLite', () => open());
+benchmarkStoreContract('SQLite', () => open());
 retentionContract('SQLite', () => open());
 auditLogContract('SQLite', async () => (await open()).audit);
 
