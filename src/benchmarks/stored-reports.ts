@@ -1,7 +1,7 @@
 import { RunNotFoundError } from '../core/errors/errors.js';
 import type { BenchmarkRun, BenchmarkStore, RunEffort } from '../ports/benchmark-store.js';
 import { type Outcome, WAITING } from '../reports/benchmark/arms.js';
-import { armsCsv, armsPage, armsReport } from '../reports/benchmark/arms-report.js';
+import { armsCsv, armsPage, armsReport, armsText } from '../reports/benchmark/arms-report.js';
 import { BenchmarkReports } from '../runs/benchmark-service.js';
 import { BenchmarkPlan } from './plan.js';
 
@@ -11,7 +11,7 @@ export class StoredBenchmarkReports extends BenchmarkReports {
     super();
   }
 
-  override async make(id: string, format: 'json' | 'html' | 'csv'): Promise<string> {
+  override async make(id: string, format: 'json' | 'html' | 'csv' | 'text'): Promise<string> {
     const benchmark = await this.store.get(id);
     if (benchmark === null || benchmark.plan === null) {
       throw new RunNotFoundError(`There is no benchmark "${id}".`, 'List the benchmarks to see which exist.');
@@ -27,6 +27,7 @@ export class StoredBenchmarkReports extends BenchmarkReports {
     });
     const report = armsReport(benchmark.title, outcomes, instances);
     if (format === 'json') return `${JSON.stringify(report)}\n`;
+    if (format === 'text') return `${armsText(report)}\n`;
     return format === 'csv' ? armsCsv(report) : armsPage(report);
   }
 }

@@ -256,5 +256,5 @@ export abstract class BenchmarkIntake {
 /** Makes the report of a benchmark as it stands. Bound in the composition root. */
 export abstract class BenchmarkReports {
   /** @throws RunNotFoundError */
-  abstract make(id: string, format: 'json' | 'html' | 'csv'): Promise<string>;
+  abstract make(id: string, format: 'json' | 'html' | 'csv' | 'text'): Promise<string>;
 }

@@ -76,7 +76,7 @@ export const benchmarkOperations: readonly Operation[] = [
     method: 'GET',
     path: '/v1/benchmarks/{id}/report',
     summary:
-      'Its report as far as it is: JSON, or with `Accept: text/html` a page, with `text/csv` a line for each issue and arm.',
+      'Its report as far as it is: JSON, or with `Accept: text/html` a page, with `text/csv` a line for each issue and arm, with `text/plain` a summary.',
     answers: { 200: { description: 'The report.', type: JSON_TYPE, schema: 'BenchmarkReport' } },
     problems: UNKNOWN,
   },

@@ -55,7 +55,7 @@ type BenchmarkMoved = z.infer<typeof BenchmarkMoved>;
 /** How a benchmark stands. */
 export type BenchmarkStanding = BenchmarkView;
 
-const FORMATS = ['application/json', 'text/html', 'text/csv'] as const;
+const FORMATS = { 'application/json': 'json', 'text/html': 'html', 'text/csv': 'csv', 'text/plain': 'text' } as const;
 
 @Controller('v1/benchmarks')
 export class BenchmarksController {
@@ -129,15 +129,15 @@ export class BenchmarksController {
     await sendEvents(response, this.benchmarks.follow(id, gone.signal), HEARTBEAT_MS);
   }
 
-  /** JSON, or CSV or the page for a client that would rather have those. */
+  /** JSON, or what else a client would rather have. */
   @Get(':id/report')
   @Header('Vary', 'Accept')
   async report(@Param('id', KnownRunId) id: string, @Req() request: Request, @Res() response: Response): Promise<void> {
-    const type = request.accepts([...FORMATS]);
-    const format = type === 'text/html' ? 'html' : type === 'text/csv' ? 'csv' : 'json';
-    const report = await this.reports.make(id, format);
-    if (format === 'html') response.set('Content-Security-Policy', PAGE_POLICY);
-    response.type(format === 'json' ? 'application/json' : `text/${format}`).send(report);
+    const names = Object.keys(FORMATS) as (keyof typeof FORMATS)[];
+    const type = names.find((name) => name === request.accepts(names)) ?? 'application/json';
+    const report = await this.reports.make(id, FORMATS[type]);
+    if (type === 'text/html') response.set('Content-Security-Policy', PAGE_POLICY);
+    response.type(type).send(report);
   }
 
   @Post(':id/pause')

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { amount, dollars, percent, points, probability, withInterval } from '../figures.js';
 import { page } from '../page/report-page.js';
-import { columns, type Section } from '../sections/section.js';
+import { type Column, columns, type Section } from '../sections/section.js';
 import { table } from '../selection-table.js';
 import { makeFolder, writeWhole } from '../write-run.js';
 import { visibleLine } from '../../core/visible.js';
@@ -157,6 +157,7 @@ function armRow(arm: ArmSummary): readonly string[] {
 
 function sectionsOf(report: ArmsReport): readonly Section[] {
   const { arms, comparisons, failures } = report;
+  const values = issueRows(report);
   return [
     {
       title: 'Arms',
@@ -192,10 +193,9 @@ function sectionsOf(report: ArmsReport): readonly Section[] {
       tables: [
         {
           caption: 'What each arm selected',
-          columns: columns(...ISSUE_COLUMNS.map((name, index) => (index < 6 ? name : `#${name}`))),
-          rows: issueRows(report).map((row) =>
-            row.map((cell) => (typeof cell === 'number' ? amount(cell) : (cell ?? '–'))),
-          ),
+          columns: issueColumns(),
+          rows: values.map((row) => row.map((cell) => (typeof cell === 'number' ? amount(cell) : (cell ?? '–')))),
+          values,
         },
       ],
     },
@@ -235,6 +235,20 @@ const ISSUE_COLUMNS = [
   'usd',
   'folder',
 ];
+
+const WORDS = 6;
+
+function issueColumns(): readonly Column[] {
+  const last = ISSUE_COLUMNS.length - 1;
+  const named = ISSUE_COLUMNS.map((name, index) => (index < WORDS || index === last ? name : `#${name}`));
+  return columns(...named).map((column, index) => (index === last ? { ...column, href: placeOf } : column));
+}
+
+/** Of a run: a page of the service, or a folder as seen from the report's own. */
+function placeOf(folder: string): string {
+  if (folder.startsWith('/#/runs/')) return folder;
+  return `../${folder.split('/').map(encodeURIComponent).join('/')}/`;
+}
 
 /** A line for each issue and arm. */
 function issueRows({ issues }: ArmsReport): readonly (readonly (string | number | null)[])[] {

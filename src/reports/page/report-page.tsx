@@ -3,10 +3,10 @@ import type { BenchmarkReport } from '../benchmark/benchmark-report.js';
 import { sentences } from '../benchmark/sentences.js';
 import { amount, dollars, percent, withInterval } from '../figures.js';
 import type { DrawnPlot } from '../plots/plot.js';
-import type { Section, SectionTable } from '../sections/section.js';
+import type { Section } from '../sections/section.js';
 import { sectionsOf } from '../sections/sections-of.js';
 import { STYLE } from './style.js';
-import { visibleLine } from '../../core/visible.js';
+import { TableOfPage, visible } from './table-of-page.js';
 
 /** What a page says, from the top. */
 interface PageContent {
@@ -86,45 +86,6 @@ function SectionOfPage({ section, plots }: { readonly section: Section; readonly
   );
 }
 
-/** Long tables are folded; a scrolling box can be reached by keyboard. */
-const LONGEST_OPEN = 30;
-
-function TableOfPage({ table: { caption, columns, rows } }: { readonly table: SectionTable }) {
-  const table = (
-    <div class="scroll" tabIndex={0} role="region" aria-label={visible(caption)}>
-      <table>
-        <thead>
-          <tr>
-            {columns.map(({ name, isNumber }) => (
-              <th scope="col" class={isNumber ? 'number' : ''}>
-                {visible(name)}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr>
-              {row.map((cell, index) => (
-                <td class={columns[index]?.isNumber === true ? 'number' : ''}>{visible(cell)}</td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-  if (rows.length <= LONGEST_OPEN) return table;
-  return (
-    <details>
-      <summary>
-        {visible(caption)} ({rows.length})
-      </summary>
-      {table}
-    </details>
-  );
-}
-
 /** A plot with how to read it and the numbers behind it. Its SVG is our own drawing, in which all text is escaped. */
 export function PlotFigure({ plot: { title, note, table }, svg }: DrawnPlot) {
   return (
@@ -197,12 +158,4 @@ function selectionFigures({ headline, curves }: BenchmarkReport): readonly Figur
 function costFigure({ usd_per_issue, tokens_per_issue }: BenchmarkReport['headline']): Figure {
   if (usd_per_issue !== null) return { name: 'Cost', value: dollars(usd_per_issue), note: 'an issue' };
   return { name: 'Cost', value: amount(Math.round(tokens_per_issue ?? 0)), note: 'tokens an issue' };
-}
-
-/** Longer texts are cut: a page is to be read. */
-const LONGEST = 2_000;
-
-/** Text from outside for a page: what could steer or mislead a reader is made visible; escaping is the renderer's. */
-export function visible(text: string): string {
-  return visibleLine(text.length > LONGEST ? `${text.slice(0, LONGEST)} …` : text);
 }

@@ -12,11 +12,15 @@ export interface SectionTable {
   readonly columns: readonly Column[];
   /** As many cells as columns. */
   readonly rows: readonly (readonly string[])[];
+  /** What a page lets its reader sort the rows by, null = not known; absent = they stand as they are. */
+  readonly values?: readonly (readonly (string | number | null)[])[];
 }
 
 export interface Column {
   readonly name: string;
   readonly isNumber: boolean;
+  /** Where a cell leads on a page. */
+  readonly href?: (cell: string) => string;
 }
 
 /** Columns from their names; those that begin with `#` hold numbers. */

@@ -4,6 +4,7 @@ import { getJson, postJson, queryOf } from '../api.js';
 import { count, money, seconds, short } from '../format.js';
 import { Awaited, Notice, Problem, StatusMark } from '../notice.js';
 import { linkTo, replaceRoute } from '../route.js';
+import { linkToBenchmarkReport } from '../reports/report-page.js';
 import { follow } from '../run/live-run.js';
 import { type Answer, useAnswer } from '../use-answer.js';
 import { BenchmarkTable, type BenchmarkRun, OUTCOMES } from './benchmark-table.js';
@@ -24,7 +25,7 @@ export function BenchmarkPage({ id, query }: { readonly id: string; readonly que
             <h1>{known.title}</h1>
             <StatusMark status={known.status} />
             <Moves id={id} status={known.status} onMoved={answer.reload} />
-            <a href={pathOf(id, 'report')}>Report</a>
+            <a href={linkToBenchmarkReport(id)}>Report</a>
           </header>
           {known.note !== null && <Notice>{known.note}</Notice>}
           <p role="status" class="quiet">

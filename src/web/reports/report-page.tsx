@@ -15,13 +15,22 @@ export function linkToReport(id: string): string {
   return `${currentKey() === null ? '/v1/reports/' : '/report#'}${encodeURIComponent(id)}`;
 }
 
+/** As linkToReport, of a benchmark. */
+export function linkToBenchmarkReport(id: string): string {
+  const place = encodeURIComponent(id);
+  return currentKey() === null ? `/v1/benchmarks/${place}/report` : `/report#/benchmarks/${place}`;
+}
+
 /**
  * One report, by the id behind the hash. What stands in it was written by others: its frame has no scripts and an origin
- * of its own, so that nothing in it reaches the key.
+ * of its own, so that nothing in it reaches the key. Links to a benchmark's
+ * runs lead out of the frame, when they are clicked.
  */
 export function ReportPage() {
-  const [id = ''] = readRoute(window.location.hash).parts;
-  const page = useAnswer(`/v1/reports/${encodeURIComponent(id)}`, getPage);
+  const { parts } = readRoute(window.location.hash);
+  const isBenchmark = parts.length > 1;
+  const id = encodeURIComponent(parts.at(-1) ?? '');
+  const page = useAnswer(isBenchmark ? `/v1/benchmarks/${id}/report` : `/v1/reports/${id}`, getPage);
   useEffect(() => {
     document.title = 'Report · bestk';
   }, []);
@@ -32,7 +41,7 @@ export function ReportPage() {
           bestk
         </a>
         <nav aria-label="Pages">
-          <a href="/#/reports">Reports</a>
+          {isBenchmark ? <a href={`/#/benchmarks/${id}`}>Benchmark</a> : <a href="/#/reports">Reports</a>}
         </nav>
         {page.data !== null && <Download id={id} page={page.data} />}
       </header>
@@ -42,7 +51,13 @@ export function ReportPage() {
         </main>
       ) : (
         <Awaited answer={page} what="the report">
-          {(html) => <iframe title="Report" sandbox="" srcdoc={POLICY + html} />}
+          {(html) => (
+            <iframe
+              title="Report"
+              sandbox={isBenchmark ? 'allow-top-navigation-by-user-activation' : ''}
+              srcdoc={POLICY + html}
+            />
+          )}
         </Awaited>
       )}
     </div>

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Browser, FrameLocator, Page } from 'playwright-core';
 import { benchmarkHtml } from '../../../src/reports/benchmark/write-benchmark.js';
 import { MemoryReportStore } from '../../fakes/memory-report-store.js';
+import { viewedRun } from '../../fixtures/viewed-runs.js';
 import { BenchmarkWorld } from '../../unit/reports/benchmark-world.js';
 import { openBrowser, openPage, type WatchedPage } from './browser.js';
 import { openViewerWorld, type ViewerWorld } from './viewer-world.js';
@@ -29,14 +30,16 @@ beforeAll(async () => {
 afterAll(() => browser.close());
 afterEach(() => Promise.all(worlds.splice(0).map((world) => world.close())));
 
-async function listed(keys: readonly string[]): Promise<WatchedPage & { readonly url: string }> {
+async function listed(
+  keys: readonly string[],
+): Promise<WatchedPage & { readonly url: string; readonly world: ViewerWorld }> {
   const world = await openViewerWorld(keys, store);
   worlds.push(world);
   const watched = await openPage(browser, world.url);
   await watched.page.goto(`${world.url}/#/reports`);
   if (keys[0] !== undefined) await giveKey(watched.page, keys[0]);
   await watched.page.getByRole('link', { name: 'Nightly' }).waitFor();
-  return { ...watched, url: world.url };
+  return { ...watched, url: world.url, world };
 }
 
 async function giveKey(page: Page, key: string): Promise<void> {
@@ -77,6 +80,40 @@ describe('a report', () => {
     await page.getByRole('link', { name: 'Reports' }).click();
     await page.getByRole('link', { name: 'Hostile' }).waitFor();
     expect(wrongs).toEqual([]);
+    await context.close();
+  });
+
+  it('of a benchmark opens with the key, is sorted without a script, and leads to its runs', async () => {
+    const { page, wrongs, context, world } = await listed(['s3cret']);
+    const ids = ['o__r-1', 'o__r-2', 'o__r-3'];
+    const run = viewedRun({ candidates: 2, steps: 1, tests: 1 });
+    const rows = ids.map((instance_id) => ({ instance_id, problem_statement: 'x', environment: { image: 'x:1' } }));
+    for (const [index, instance] of ids.entries()) {
+      const confidence = [0.2, 0.9, 0.5][index] ?? null;
+      const selection = { ...run.result.selection, instance_id: instance, confidence };
+      world.plays(instance, () => Promise.resolve({ ...run.result, selection }));
+    }
+    const id = await world.benchmark([{ title: 'Sorted', arms: [{ name: 'mine', k: 2 }] }, ...rows]);
+    await page.goto(`${world.url}/#/benchmarks/${id}`);
+    await page.locator('header .status-done').waitFor();
+    await page.getByRole('link', { name: 'Report', exact: true }).click();
+    const table = frameOf(page).getByRole('region', { name: 'What each arm selected' });
+    const order = async (): Promise<string[]> => {
+      const found = await table
+        .locator('tbody tr')
+        .evaluateAll((all) => all.map((row) => ({ top: row.getBoundingClientRect().top, text: row.textContent })));
+      return found.sort((a, b) => a.top - b.top).map(({ text }) => /o__r-\d/.exec(text)?.[0] ?? '');
+    };
+    expect(await order()).toEqual(ids);
+    await table.getByRole('radio', { name: 'confidence' }).check();
+    expect(await order()).toEqual(['o__r-2', 'o__r-3', 'o__r-1']);
+    await table.getByRole('checkbox').check();
+    expect(await order()).toEqual(['o__r-1', 'o__r-3', 'o__r-2']);
+    await table.getByRole('link').first().click();
+    await page.getByRole('heading', { level: 1, name: 'o__r-1' }).waitFor();
+    expect(page.url()).toMatch(/#\/runs\/run_/);
+    // To look into the frame is to run a script there, which it refuses.
+    expect(wrongs.filter((wrong) => !/sandbox/.test(wrong))).toEqual([]);
     await context.close();
   });
 

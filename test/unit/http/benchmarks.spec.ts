@@ -141,6 +141,8 @@ describe('a benchmark over HTTP', () => {
     expect(page).toContain(`/#/runs/${runs[0]?.id}`);
     const csv = await (await fetch(report, { headers: { accept: 'text/csv' } })).text();
     expect(csv.trim().split('\r\n')).toHaveLength(1 + 6);
+    const text = await (await fetch(report, { headers: { accept: 'text/plain' } })).text();
+    expect(text).toMatch(/^mine selected a patch for 2 of 3 issues; nothing is graded/);
 
     // What failed is done again, and nothing else.
     const times = asked.length;
