@@ -2,7 +2,9 @@ import pLimit from 'p-limit';
 import { type Gradable, gradeIssue, gradeOneOfMany, type HowToGrade } from '../benchmarks/grade-arms.js';
 import { visibleLine } from '../core/visible.js';
 import type { CandidateGrade, GradeBook } from '../grading/grade-candidates.js';
+import { withInterval } from '../reports/figures.js';
 import type { GradedInstance } from '../reports/grade-files.js';
+import { Z95 } from '../statistics/intervals/binomial.js';
 import { printProgress } from './answer.js';
 import type { App } from './app.js';
 import { untilInterrupted } from './run-to-end.js';
@@ -24,35 +26,59 @@ export function gradeSet(
 ): Promise<readonly GradedInstance[]> {
   return untilInterrupted(app, (signal) => {
     const limit = pLimit(options.parallel);
-    const isSet = gradable.length > 1;
-    return Promise.all(gradable.map((each) => limit(() => gradeOne({ app, options, isSet }, each, signal))));
+    if (gradable.length === 1) return Promise.all(gradable.map((each) => gradeOne({ app, options }, each, signal)));
+    const shares: number[] = [];
+    let ended = 0;
+    const one = async (each: Gradable): Promise<GradedInstance> => {
+      const { instance_id } = each.issue;
+      const graded = await gradeOneOfMany(app.sandbox, each, options, signal);
+      ended += 1;
+      const { grades, ungraded } = graded;
+      const right = grades.filter(({ resolved }) => resolved).length;
+      if (grades.length > 0) shares.push(right / grades.length);
+      const without = ungraded.length === 0 ? '' : `, ${ungraded.length} without a label`;
+      const said = `${right} of ${grades.length} resolve the issue${without}`;
+      const far = `${ended} of ${gradable.length} issues graded${passAt1(shares)}`;
+      printProgress(`${visibleLine(instance_id)}: ${said} (${far})`);
+      return { instance_id, graded };
+    };
+    return Promise.all(gradable.map((each) => limit(() => one(each))));
   });
+}
+
+/** Over the issues so far: the share of their candidates that is right, with its 95 % interval. */
+function passAt1(shares: readonly number[]): string {
+  const n = shares.length;
+  if (n < 2) return '';
+  const value = shares.reduce((sum, share) => sum + share, 0) / n;
+  const variance = shares.reduce((sum, share) => sum + (share - value) ** 2, 0) / (n - 1);
+  const half = Z95 * Math.sqrt(variance / n);
+  return `; Pass@1 ${withInterval({ value, low: Math.max(0, value - half), high: Math.min(1, value + half) })}`;
 }
 
 interface Grading {
   readonly app: App;
   readonly options: GradingOptions;
-  readonly isSet: boolean;
 }
 
 async function gradeOne(
-  { app: { sandbox }, options, isSet }: Grading,
+  { app: { sandbox }, options }: Grading,
   gradable: Gradable,
   signal: AbortSignal,
 ): Promise<GradedInstance> {
-  const { instance_id } = gradable.issue;
   const book: GradeBook = {
     known: (key) => options.book.known(key),
     enter: async (entry) => {
       await options.book.enter(entry);
-      printProgress(progressLine(entry, isSet));
+      printProgress(progressLine(entry));
     },
   };
-  const grade = isSet ? gradeOneOfMany : gradeIssue;
-  return { instance_id, graded: await grade(sandbox, gradable, { ...options, book }, signal) };
+  return {
+    instance_id: gradable.issue.instance_id,
+    graded: await gradeIssue(sandbox, gradable, { ...options, book }, signal),
+  };
 }
 
-function progressLine({ instance_id, candidate_id, resolved, reason, seconds }: CandidateGrade, many: boolean): string {
-  const who = many ? `${instance_id} ${candidate_id}` : candidate_id;
-  return visibleLine(`${who}: ${resolved ? 'resolved' : 'not resolved'}, ${reason} (${seconds} s)`);
+function progressLine({ candidate_id, resolved, reason, seconds }: CandidateGrade): string {
+  return visibleLine(`${candidate_id}: ${resolved ? 'resolved' : 'not resolved'}, ${reason} (${seconds} s)`);
 }

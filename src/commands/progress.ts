@@ -1,6 +1,9 @@
 import { z } from 'zod';
 import type { RunEvent } from '../ports/run-store.js';
+import { type Eta, etaText } from '../core/eta.js';
 import { visibleLine } from '../core/visible.js';
+import { withInterval } from '../reports/figures.js';
+import { wilson } from '../statistics/intervals/binomial.js';
 
 const AtMost = z.object({ model_calls: z.number(), tokens: z.number(), usd: z.number().nullable() });
 const Started = z.object({
@@ -77,6 +80,39 @@ const LINES: Readonly<Record<string, (data: RunEvent['data']) => string>> = {
     return `${who}: ${what} ${outcome} (${(duration_ms / 1000).toFixed(1)} s)`;
   },
 };
+
+/** How many runs stand how. */
+export interface Standing {
+  /** By state, in the order in which they are told; those of none are not. */
+  readonly states: Readonly<Record<string, number>>;
+  /** By reason. */
+  readonly failed: Readonly<Record<string, number>>;
+  /** Of what was selected; null while nothing is graded. */
+  readonly outcomes: { readonly right: number; readonly of: number } | null;
+  readonly tokens: number;
+  readonly usd: number;
+  readonly eta: Eta | null;
+}
+
+/** A set or a benchmark in one line. */
+export function standingLine({ states, failed, outcomes, tokens, usd, eta }: Standing): string {
+  const some = (counts: Readonly<Record<string, number>>, text: (name: string, count: number) => string): string[] =>
+    Object.entries(counts).flatMap(([name, count]) => (count === 0 ? [] : [text(visibleLine(name), count)]));
+  const known = outcomes === null || outcomes.of === 0 ? null : outcomes;
+  const parts = [
+    some(states, (name, count) => `${count} ${name}`).join(', '),
+    some(failed, (name, count) => `${count} failed (${name})`).join(', '),
+    known === null ? '' : `right ${known.right} of ${known.of}, ${withInterval(rateOf(known))}`,
+    tokens === 0 ? '' : `${tokens.toLocaleString('en')} tokens`,
+    usd === 0 ? '' : `${usd.toFixed(2)} USD`,
+    eta === null ? '' : etaText(eta),
+  ];
+  return parts.filter((part) => part !== '').join('; ');
+}
+
+function rateOf({ right, of }: NonNullable<Standing['outcomes']>) {
+  return { value: right / of, ...wilson(right, of) };
+}
 
 /** What a run can come to, in words. */
 export function estimateLine({ model_calls, tokens, usd }: z.infer<typeof AtMost>): string {

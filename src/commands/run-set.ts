@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import { contentKey } from '../core/fingerprint.js';
-import { BadInputError, BestkError, EXIT, InterruptedError } from '../core/errors/errors.js';
-import { etaOf, etaText } from '../core/eta.js';
+import { BestkError, EXIT, InterruptedError } from '../core/errors/errors.js';
+import { etaOf } from '../core/eta.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import { tokensOf } from '../core/run/run-result.js';
 import { type LabelsByInstance, labelsOf, readAllLabels } from '../reports/labels.js';
@@ -10,13 +10,17 @@ import { selectSummary } from '../reports/selection-table.js';
 import { SetFiles } from '../reports/set-files.js';
 import { writeRun } from '../reports/write-run.js';
 import { poolOfRun } from '../runs/entries.js';
+import type { RunEvent } from '../ports/run-store.js';
 import { printJson, printProgress, printText } from './answer.js';
 import type { App, OpenApp } from './app.js';
+import { standingLine } from './progress.js';
 import { runOne, runToEnd, untilInterrupted } from './run-to-end.js';
 
 /** One instance of a set. */
 export interface SetItem {
   readonly instance_id: string;
+  /** Fetched ahead of its turn; null or absent = none is needed, as far as one knows. */
+  readonly image?: string | null;
   /** @throws BadInputError when nothing can be asked of it; the others go on */
   request(): RunRequest | Promise<RunRequest>;
 }
@@ -31,6 +35,8 @@ export interface SetOptions {
   readonly labels: () => Promise<LabelsByInstance | null>;
   /** Runs that are done are taken as they are. */
   readonly once?: boolean;
+  /** The first Ctrl-C begins nothing more and lets the rest end, the second one stops it. */
+  readonly drains?: boolean;
   /** Why no further instance is begun; null = go on. */
   readonly stop?: (told: SetTold) => string | null;
 }
@@ -45,6 +51,8 @@ export interface SetTold {
   skipped: number;
   /** Their surroundings failed. */
   failed: number;
+  /** How many were skipped or failed for which reason. */
+  readonly reasons: Record<string, number>;
   /** Those that the set was stopped before. */
   not_begun: number;
   readonly spent: { tokens: number; usd: number };
@@ -57,22 +65,51 @@ export interface SetTold {
  */
 export async function runSet(app: App, items: readonly SetItem[], options: SetOptions): Promise<SetTold> {
   const counts = { instances: items.length, done: 0, without: 0, skipped: 0, failed: 0, not_begun: 0 };
-  const told: SetTold = { ...counts, spent: { tokens: 0, usd: 0 } };
+  const told: SetTold = { ...counts, reasons: {}, spent: { tokens: 0, usd: 0 } };
   const files = new SetFiles(options.out);
   await files.begin();
+  const work: Work = { app, options, files, told, endings: [], phases: new Map(), leaving: false };
   try {
-    await untilInterrupted(app, async (signal) => {
-      const limit = pLimit(options.parallel);
-      const endings: number[] = [];
-      const one = (item: SetItem): Promise<void> => runItem({ app, item, options, files, told, endings }, signal);
-      await Promise.all(items.map((item) => limit(() => one(item))));
-    });
+    const drain = (): void => {
+      work.leaving = true;
+    };
+    await untilInterrupted(app, (signal) => allItems(work, items, signal), options.drains === true ? drain : null);
   } catch (error) {
     await files.discard();
     throw error;
   }
   await files.finish();
+  if (work.leaving) throw new InterruptedError();
   return told;
+}
+
+interface Work {
+  readonly app: App;
+  readonly options: SetOptions;
+  readonly files: SetFiles;
+  readonly told: SetTold;
+  /** When instances ended, in ms. */
+  readonly endings: number[];
+  /** Of those under way. */
+  readonly phases: Map<string, 'sampling' | 'verifying'>;
+  /** Nothing more is begun. */
+  leaving: boolean;
+}
+
+async function allItems(work: Work, items: readonly SetItem[], signal: AbortSignal): Promise<void> {
+  const { parallel } = work.options;
+  const limit = pLimit(parallel);
+  const one = async (item: SetItem, index: number): Promise<void> => {
+    fetchImage(work, items[index + parallel], signal);
+    await runItem(work, item, signal);
+  };
+  await Promise.all(items.map((item, index) => limit(() => one(item, index))));
+}
+
+/** Of an instance that comes soon. What stands in its way is told when it is needed. */
+function fetchImage({ app, leaving }: Work, item: SetItem | undefined, signal: AbortSignal): void {
+  if (leaving || typeof item?.image !== 'string') return;
+  void app.sandbox.describeImage(item.image, signal).catch(() => undefined);
 }
 
 export interface RequestOptions {
@@ -124,45 +161,49 @@ export function exitOfSet({ done, failed }: SetTold): number {
   return done === 0 ? EXIT.badInput : EXIT.done;
 }
 
-interface Work {
-  readonly app: App;
-  readonly item: SetItem;
-  readonly options: SetOptions;
-  readonly files: SetFiles;
-  readonly told: SetTold;
-  /** When instances ended, in ms. */
-  readonly endings: number[];
-}
-
-async function runItem(work: Work, signal: AbortSignal): Promise<void> {
-  const { options, files, told } = work;
-  const { instance_id } = work.item;
+async function runItem(work: Work, item: SetItem, signal: AbortSignal): Promise<void> {
+  const { options, files, told, leaving } = work;
+  const { instance_id } = item;
   signal.throwIfAborted();
-  const stopped = options.stop?.(told);
+  const stopped = leaving ? 'it was stopped before' : options.stop?.(told);
   if (typeof stopped === 'string') {
     told.not_begun += 1;
     await files.skip({ instance_id, reason: stopped, code: 'not-begun' });
     return;
   }
   try {
-    const candidate = await runToFolder(work, signal);
+    const candidate = await runToFolder(work, item, signal);
     printProgress(`${visibleLine(instance_id)}: ${visibleLine(candidate ?? 'none')} (${position(work)})`);
   } catch (error) {
     if (!(error instanceof BestkError) || error instanceof InterruptedError) throw error;
-    const what = error instanceof BadInputError || error.exitCode === EXIT.badInput ? 'skipped' : 'failed';
-    told[what] += 1;
-    await files.skip({ instance_id, reason: error.message, code: error.code });
-    printProgress(`${visibleLine(instance_id)}: ${what}, ${visibleLine(error.message)} (${position(work)})`);
+    await setAside(work, instance_id, error);
   }
 }
 
+/** One that could not be done; the rest goes on. */
+async function setAside(work: Work, instance_id: string, { code, exitCode, message }: BestkError): Promise<void> {
+  const { told, files } = work;
+  const what = exitCode === EXIT.badInput ? 'skipped' : 'failed';
+  told[what] += 1;
+  told.reasons[code] = (told.reasons[code] ?? 0) + 1;
+  await files.skip({ instance_id, reason: message, code });
+  printProgress(`${visibleLine(instance_id)}: ${what}, ${visibleLine(message)} (${position(work)})`);
+}
+
 /** @returns the selected candidate */
-async function runToFolder({ app, item, options, files, told }: Work, signal: AbortSignal): Promise<string | null> {
+async function runToFolder(work: Work, item: SetItem, signal: AbortSignal): Promise<string | null> {
+  const { app, options, files, told, phases } = work;
+  const { instance_id } = item;
   const request = await item.request();
   const key = `${options.command}:${contentKey(request)}`;
-  const run = await runOne(app, { key, request, onEvent: () => undefined, once: options.once }, signal);
+  phases.set(instance_id, request.candidates === null ? 'sampling' : 'verifying');
+  const onEvent = ({ type }: RunEvent): void => {
+    if (type === 'sampled') phases.set(instance_id, 'verifying');
+  };
+  const one = { key, request, onEvent, once: options.once };
+  const run = await runOne(app, one, signal).finally(() => phases.delete(instance_id));
   const labels = await options.labels();
-  await files.add(run, poolOfRun(request, run.result).entries, labels?.get(item.instance_id) ?? null);
+  await files.add(run, poolOfRun(request, run.result).entries, labels?.get(instance_id) ?? null);
   const { selection, usage } = run.result;
   told.done += 1;
   told.without += Number(selection.candidate_id === null);
@@ -173,12 +214,22 @@ async function runToFolder({ app, item, options, files, told }: Work, signal: Ab
 
 const PACE_OF = 60;
 
-/** How far the set is, and how long it still takes. */
-function position({ told: { instances, done, skipped, failed }, endings }: Work): string {
+/** How the set stands, and how long it still takes. */
+function position({ told, endings, phases }: Work): string {
+  const { instances, done, without, skipped, failed, not_begun, reasons, spent } = told;
   const ended = done + skipped + failed;
+  const left = instances - ended - not_begun;
   endings.push(Date.now());
-  const eta = etaOf(endings.slice(-PACE_OF), instances - ended, Date.now());
-  return `${ended} of ${instances}${eta === null ? '' : `, ${etaText(eta)}`}`;
+  const sampling = [...phases.values()].filter((phase) => phase === 'sampling').length;
+  return standingLine({
+    states: {
+      ...{ waiting: left - phases.size, sampling, verifying: phases.size - sampling },
+      ...{ selected: done - without, 'without a patch': without },
+    },
+    failed: reasons,
+    ...{ outcomes: null, tokens: spent.tokens, usd: spent.usd },
+    eta: etaOf(endings.slice(-PACE_OF), left, Date.now()),
+  });
 }
 
 function summary({ instances, done, without, skipped, failed, not_begun }: SetTold, out: string): string {

@@ -19,18 +19,34 @@ export function runToEnd(app: App, key: string, request: RunRequest): Promise<Fi
   return untilInterrupted(app, (signal) => runOne(app, { key, request, onEvent: tell }, signal));
 }
 
-/** Does some work with the application and closes it; SIGINT and SIGTERM abort the signal. */
-export async function untilInterrupted<T>(app: App, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+/**
+ * Does some work with the application and closes it; SIGINT and SIGTERM abort the signal.
+ * @param drain told by the first SIGINT, which then lets the work end by itself; null = it aborts
+ */
+export async function untilInterrupted<T>(
+  app: App,
+  work: (signal: AbortSignal) => Promise<T>,
+  drain: (() => void) | null = null,
+): Promise<T> {
   const interrupted = new AbortController();
   const interrupt = (): void => {
     printProgress('Interrupted: removing containers. The same command goes on where it stopped.');
     interrupted.abort(new InterruptedError());
   };
-  process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
+  const first = (): void => {
+    if (drain === null) {
+      interrupt();
+      return;
+    }
+    printProgress('Nothing more is begun, and what is under way goes on to its end. Ctrl-C again stops that, too.');
+    drain();
+    process.once('SIGINT', interrupt);
+  };
+  process.once('SIGINT', first).once('SIGTERM', interrupt);
   try {
     return await work(interrupted.signal);
   } finally {
-    process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
+    process.off('SIGINT', first).off('SIGINT', interrupt).off('SIGTERM', interrupt);
     await app.close();
   }
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { BadInputError, EXIT } from '../core/errors/errors.js';
 import { type RunRequest, runRequest } from '../core/run/run-request.js';
-import { checkRequest, estimate } from '../runs/check-request.js';
+import { estimateAll } from '../runs/check-request.js';
 import { prepareFolder } from '../reports/write-run.js';
 import { printJson, printText } from './answer.js';
 import type { App, OpenApp } from './app.js';
@@ -70,14 +70,7 @@ async function solve(options: SolveOptions, openApp: OpenApp): Promise<number> {
 
 async function tellEstimate(app: App, requests: readonly RunRequest[], asJson: boolean): Promise<number> {
   try {
-    const each = requests.map((request) =>
-      estimate(request, checkRequest(request, app.dependencies), app.dependencies),
-    );
-    const atMost = each.reduce((sum, one) => ({
-      model_calls: sum.model_calls + one.model_calls,
-      tokens: sum.tokens + one.tokens,
-      usd: sum.usd === null || one.usd === null ? null : sum.usd + one.usd,
-    }));
+    const atMost = estimateAll(requests, app.dependencies);
     if (asJson) printJson({ at_most: atMost });
     else
       printText(

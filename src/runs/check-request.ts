@@ -90,6 +90,20 @@ export function estimate(
   };
 }
 
+/** Of all of them together. @throws BadInputError as checkRequest */
+export function estimateAll(requests: readonly RunRequest[], dependencies: RunDependenciesFactory): Estimate {
+  return requests
+    .map((request) => estimate(request, checkRequest(request, dependencies), dependencies))
+    .reduce(
+      (sum, one) => ({
+        model_calls: sum.model_calls + one.model_calls,
+        tokens: sum.tokens + one.tokens,
+        usd: sum.usd === null || one.usd === null ? null : sum.usd + one.usd,
+      }),
+      NOTHING,
+    );
+}
+
 const NOTHING: Estimate = { model_calls: 0, tokens: 0, usd: 0 };
 
 function agentPart({ agent: given, k }: RunRequest, dependencies: RunDependenciesFactory): Estimate {

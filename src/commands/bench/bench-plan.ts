@@ -121,29 +121,41 @@ export const BenchState = z.object({
 });
 export type BenchState = z.infer<typeof BenchState>;
 
+/** `bench.json` of one that a service does. */
+const ServedState = z.object({ kind: z.literal('bestk-bench-served'), server: z.url(), id: z.string() });
+export type ServedState = z.infer<typeof ServedState>;
+
 export function newState(): Pick<BenchState, 'kind' | 'id' | 'keys'> {
   return { kind: 'bestk-bench', id: randomUUID(), keys: {} };
 }
 
 /** Null where no benchmark was begun. @throws BadInputError for one that cannot be read */
-export async function readState(out: string): Promise<BenchState | null> {
+export async function readState(out: string): Promise<BenchState | ServedState | null> {
   const file = join(out, 'bench.json');
   if (!existsSync(file)) return null;
   try {
-    return BenchState.parse(JSON.parse(await readFile(file, 'utf8')));
+    return z.discriminatedUnion('kind', [BenchState, ServedState]).parse(JSON.parse(await readFile(file, 'utf8')));
   } catch {
     throw new BadInputError('is damaged or of another version.', { file }, 'Name another folder with --out.');
   }
 }
 
+/** One that is done here; null where none was begun. @throws BadInputError also for one that a service does */
+export async function readOwnState(out: string): Promise<BenchState | null> {
+  const state = await readState(out);
+  if (state === null || state.kind === 'bestk-bench') return state;
+  const next = 'Name another folder with --out, or the service with --server.';
+  throw new BadInputError(`holds a benchmark of ${state.server}.`, { file: out }, next);
+}
+
 /** @throws BadInputError where no benchmark was begun */
-export async function requireState(out: string): Promise<BenchState> {
+export async function requireState(out: string): Promise<BenchState | ServedState> {
   const state = await readState(out);
   if (state !== null) return state;
   throw new BadInputError('holds no benchmark.', { file: out }, 'Name the --out of `bestk bench run`.');
 }
 
-export async function writeState(out: string, state: BenchState): Promise<void> {
+export async function writeState(out: string, state: BenchState | ServedState): Promise<void> {
   await writeWhole(join(out, 'bench.json'), `${JSON.stringify(state, null, 2)}\n`);
 }
 

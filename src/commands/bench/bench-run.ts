@@ -1,33 +1,42 @@
-import { rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { armOf, type Gradable, gradedIn, namedByArm } from '../../benchmarks/grade-arms.js';
 import { reasonToStop, type Tally } from '../../benchmarks/plan.js';
-import { armRequest, type SavedInput } from '../../benchmarks/requests.js';
+import { armRequest } from '../../benchmarks/requests.js';
 import { BadInputError, EXIT } from '../../core/errors/errors.js';
 import { contentKey } from '../../core/fingerprint.js';
-import type { Candidate } from '../../core/run/candidate.js';
-import { visibleLine } from '../../core/visible.js';
-import type { GradeBook } from '../../grading/grade-candidates.js';
-import { hiddenTests, readAnswers, type SealedRows } from '../../grading/hidden-tests.js';
-import { type DataSetInstance, readDataSet } from '../../io/datasets/data-set.js';
-import { filtered } from '../../io/datasets/filter.js';
-import { imageTemplates } from '../../io/datasets/images.js';
-import { ImportedFolder } from '../../io/saved-runs/imported-folder.js';
-import { exportSource } from '../../reports/exports/export-source.js';
+import type { RunRequest } from '../../core/run/run-request.js';
+import type { DataSetInstance } from '../../io/datasets/data-set.js';
 import type { ArmsReport } from '../../reports/benchmark/arms-report.js';
-import { GradeFiles, type GradedInstance } from '../../reports/grade-files.js';
+import { folderName } from '../../reports/set-files.js';
 import { prepareFolder } from '../../reports/write-run.js';
-import { writeImport } from '../../reports/write-import.js';
+import { type Estimate, estimateAll } from '../../runs/check-request.js';
 import { printProgress } from '../answer.js';
 import type { App, OpenApp } from '../app.js';
-import { gradeSet } from '../grade-set.js';
-import { givenTests, readRule } from '../run-options.js';
 import { exitOfSet, runSet, type SetItem, type SetTold } from '../run-set.js';
-import { type Arm, armFolder, type BenchPlan, type BenchState, newState, readState, writeState } from './bench-plan.js';
-import { reportBench } from './bench-report.js';
+import { gradeArms, type GradedArm } from './bench-grade.js';
+import { chosenInstances, ruleOf, savedInputs } from './bench-inputs.js';
+import {
+  type Arm,
+  armFolder,
+  type BenchPlan,
+  type BenchState,
+  newState,
+  readOwnState,
+  writeState,
+} from './bench-plan.js';
+import { readBench, reportBench } from './bench-report.js';
 
 /** What became of an arm. */
-export type ArmTold = SetTold & { readonly arm: string; graded: number; ungraded: number };
+export type ArmTold = SetTold & GradedArm;
+
+/** Where a benchmark is done, and what of it. */
+export interface BenchPlace {
+  readonly out: string;
+  /** What failed is done again, and nothing begun. */
+  readonly failedOnly: boolean;
+}
 
 /**
  * Runs every arm over the instances, then grades what was selected and the other candidates, then reports. What was done
@@ -36,7 +45,7 @@ export type ArmTold = SetTold & { readonly arm: string; graded: number; ungraded
  */
 export async function runBench(
   plan: BenchPlan,
-  out: string,
+  { out, failedOnly }: BenchPlace,
   openApp: OpenApp,
 ): Promise<{ readonly told: readonly ArmTold[]; readonly report: ArmsReport; readonly code: number }> {
   // A wrong rule is told before anything is run.
@@ -44,11 +53,12 @@ export async function runBench(
   const instances = await chosenInstances(plan);
   await prepareFolder(out);
   const ids = instances.map(({ issue }) => issue.instance_id);
-  const state: BenchState = { ...((await readState(out)) ?? newState()), plan, instances: ids };
+  const state: BenchState = { ...((await readOwnState(out)) ?? newState()), plan, instances: ids };
+  const wanted = failedOnly ? await begunIn(out, state) : null;
   const told: ArmTold[] = [];
   for (const arm of plan.arms) {
     printProgress(`Arm ${arm.name}: ${instances.length} instances`);
-    const set = await runArm({ plan, out, instances, state, before: told }, arm, openApp);
+    const set = await runArm({ plan, out, instances, state, before: told, wanted }, arm, openApp);
     told.push({ ...set, arm: arm.name, graded: 0, ungraded: 0 });
   }
   // Not before the selections of all arms are stored: no label exists while anything may still be selected.
@@ -58,27 +68,6 @@ export async function runBench(
   return { told, report, code: Math.max(...codes) };
 }
 
-/** The instances that are meant; rows that cannot be used are told. @throws BadInputError when none is left */
-export async function chosenInstances({
-  dataset,
-  split,
-  image,
-  filter,
-}: BenchPlan): Promise<readonly DataSetInstance[]> {
-  const all: DataSetInstance[] = [];
-  for await (const read of readDataSet(dataset, { split, images: imageTemplates(image) })) {
-    if ('problem' in read) printProgress(`Left out: ${visibleLine(read.problem.message)}`);
-    else all.push(read);
-  }
-  const instances = filtered(all, filter);
-  if (instances.length > 0) return instances;
-  throw new BadInputError(
-    'holds no instance that is asked for.',
-    { file: dataset },
-    '`bestk datasets show` says what it holds.',
-  );
-}
-
 interface Bench {
   readonly plan: BenchPlan;
   readonly out: string;
@@ -86,10 +75,20 @@ interface Bench {
   readonly state: BenchState;
   /** Arms that ran before. */
   readonly before: readonly ArmTold[];
+  /** Of each arm; null = all. */
+  readonly wanted: ReadonlyMap<string, ReadonlySet<string>> | null;
+}
+
+/** Instances that were begun, by arm. */
+async function begunIn(out: string, state: BenchState): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const { arms } = await readBench(out, state);
+  const begun = (outcomes: (typeof arms)[number]['outcomes']): Set<string> =>
+    new Set([...outcomes].flatMap(([id, outcome]) => (outcome.state === 'waiting' ? [] : [id])));
+  return new Map(arms.map(({ name, outcomes }) => [name, begun(outcomes)]));
 }
 
 async function runArm(bench: Bench, arm: Arm, openApp: OpenApp): Promise<SetTold> {
-  const { plan, out, state, before } = bench;
+  const { plan, out, state, before, wanted } = bench;
   const app = await openApp(settingsOf(arm));
   const folder = armFolder(out, arm.name);
   const { setup, items } = await preparedArm(bench, arm, app).catch(async (error: unknown) => {
@@ -99,7 +98,9 @@ async function runArm(bench: Bench, arm: Arm, openApp: OpenApp): Promise<SetTold
   const command = `bench:${state.id}:${setup}`;
   const stop = (told: SetTold): string | null => reasonToStop(plan, tallyOf([...before, told]));
   const labels = (): Promise<null> => Promise.resolve(null);
-  return runSet(app, items, { command, out: folder, parallel: plan.concurrency, once: true, labels, stop });
+  const meant = items.filter(({ instance_id }) => wanted?.get(arm.name)?.has(instance_id) ?? true);
+  const set = { command, out: folder, parallel: plan.concurrency, once: true, drains: true };
+  return runSet(app, meant, { ...set, labels, stop });
 }
 
 /** What is asked, and the hash of the settings it is asked under; what was made under others is removed. */
@@ -122,28 +123,6 @@ function settingsOf({ agent, settings }: Arm): Readonly<Record<string, string>> 
   return agent === undefined ? settings : { ...settings, BESTK_AGENT_MODEL: agent };
 }
 
-export function ruleOf({ preset, combiner, calibration, min_confidence }: Arm): ReturnType<typeof readRule> {
-  const files = { ...(preset === undefined ? {} : { preset }), ...(combiner === undefined ? {} : { combiner }) };
-  const fitted = calibration === undefined ? {} : { calibration };
-  return readRule({ ...files, ...fitted, ...(min_confidence === undefined ? {} : { minConfidence: min_confidence }) });
-}
-
-/** What an arm has of each instance. @throws BadInputError for one without candidates in an arm of saved ones */
-export async function savedInputs(
-  arm: Arm,
-  ids: readonly string[],
-  folder: string,
-): Promise<(id: string) => Promise<SavedInput>> {
-  const saved = arm.candidates === undefined ? null : await imported(arm.candidates, join(folder, 'imported'));
-  const having = new Set(saved?.instances().map(({ instance_id }) => instance_id));
-  const tests = await givenTests(arm.tests, ids);
-  return async (id) => {
-    if (saved !== null && !having.has(id))
-      throw new BadInputError('has no candidate.', { file: arm.candidates?.join(', '), field: id });
-    return { candidates: saved === null ? null : await saved.candidates(id), tests: tests?.get(id) ?? null };
-  };
-}
-
 /** What is asked for each instance; one without candidates in an arm of saved ones is told, and skipped. */
 async function itemsOf(
   plan: BenchPlan,
@@ -154,15 +133,13 @@ async function itemsOf(
   const ids = instances.map(({ issue }) => issue.instance_id);
   const inputOf = await savedInputs(arm, ids, folder);
   const rule = await ruleOf(arm);
+  const executes = arm.candidates === undefined || (arm.judges?.includes('eb') ?? true);
+  const isDone = (id: string): boolean => existsSync(join(folder, folderName(id), 'selection.json'));
   return instances.map(({ issue }) => ({
     instance_id: issue.instance_id,
+    image: executes && !isDone(issue.instance_id) ? issue.environment.image : null,
     request: async () => armRequest(plan, arm, rule, { issue, ...(await inputOf(issue.instance_id)) }),
   }));
-}
-
-async function imported(paths: readonly string[], folder: string): Promise<ImportedFolder> {
-  await writeImport(paths, folder);
-  return ImportedFolder.open(folder);
 }
 
 function tallyOf(told: readonly SetTold[]): Tally {
@@ -174,116 +151,40 @@ function tallyOf(told: readonly SetTold[]): Tally {
   };
 }
 
-interface Ran {
-  readonly instances: readonly DataSetInstance[];
-  readonly told: readonly ArmTold[];
-}
-
-async function gradeArms(plan: BenchPlan, out: string, { instances, told }: Ran, openApp: OpenApp): Promise<void> {
-  const { grade } = plan;
-  if (grade === false) return;
-  const answers = await answersOf(plan, instances);
-  if (![...answers.values()].some(({ tests }) => tests !== null)) {
-    printProgress('Nothing is graded: the data set has no hidden tests (grade.hidden_tests names others).');
-    return;
-  }
-  const files = new Map<string, GradeFiles>();
-  for (const { arm } of told) files.set(arm, await GradeFiles.open(join(armFolder(out, arm), 'graded')));
-  const book: GradeBook = {
-    known: (key) => [...files.values()].map((each) => each.known(key)).find((grade) => grade !== null) ?? null,
-    enter: async (grade) => {
-      const { arm, candidate_id } = armOf(grade.candidate_id);
-      await files.get(arm)?.enter({ ...grade, candidate_id });
-    },
-  };
-  const gradable = await gradableOf(grade.run_scripts, out, { instances, told }, answers);
-  const set = await graded(plan, gradable, book, openApp);
-  for (const each of told) {
-    const own = set.map(({ instance_id, graded }) => ({ instance_id, graded: gradedIn(each.arm, graded) }));
-    await files.get(each.arm)?.close(own);
-    each.graded = own.reduce((sum, { graded }) => sum + graded.grades.length, 0);
-    each.ungraded = own.reduce((sum, { graded }) => sum + graded.ungraded.length, 0);
-  }
-}
-
-async function graded(
-  { grade, concurrency: parallel }: BenchPlan,
-  gradable: readonly Gradable[],
-  book: GradeBook,
-  openApp: () => Promise<App>,
-): Promise<readonly GradedInstance[]> {
-  if (gradable.length === 0) return [];
-  const { test_command: command = null, time_limit_s: timeLimitS = 300 } = grade === false ? {} : grade;
-  return gradeSet(await openApp(), gradable, { parallel, command, timeLimitS, book });
-}
-
-/** What tells the answers: the data set's own, or what a file says. */
-export async function answersOf(plan: BenchPlan, instances: readonly DataSetInstance[]): Promise<SealedRows> {
-  const file = plan.grade === false ? undefined : plan.grade.hidden_tests;
-  if (file === undefined) return new Map(instances.map(({ issue, sealed }) => [issue.instance_id, sealed.open()]));
-  return readAnswers(file, new Set(instances.map(({ issue }) => issue.instance_id)));
-}
-
-async function gradableOf(
-  scripts: string | undefined,
-  out: string,
-  { instances, told }: Ran,
-  answers: SealedRows,
-): Promise<readonly Gradable[]> {
-  const candidates = new Map<string, Candidate[]>();
-  for (const { arm } of told) {
-    for await (const { instance_id, candidates: own } of exportSource(armFolder(out, arm))) {
-      candidates.set(instance_id, [...(candidates.get(instance_id) ?? []), ...namedByArm(arm, own)]);
-    }
-  }
-  const all = instances.map(async ({ issue }) => {
-    const own = candidates.get(issue.instance_id) ?? [];
-    const tests = await hiddenTests(answers, issue.instance_id, scripts);
-    return tests === null || own.length === 0 ? [] : [{ issue, candidates: own, tests }];
-  });
-  return (await Promise.all(all)).flat();
-}
-
-/** What is wrong with an instance of a data set. */
-export interface Wrong {
-  readonly instance_id: string;
-  readonly reason: string;
-}
-
-/**
- * Grades the gold patches, before money is spent: the images are there, the hidden tests run, and the authors' patch resolves
- * its issue. @returns what is wrong by instance; empty when all is as it should be
- */
-export async function checkGold(
+/** What each arm can come to at most, as `estimate` says; what nothing can be asked of is left out. @throws BadInputError */
+export async function estimateBench(
   plan: BenchPlan,
-  out: string,
-  openApp: () => Promise<App>,
-): Promise<{ readonly checked: number; readonly wrong: readonly Wrong[] }> {
+  openApp: OpenApp,
+): Promise<readonly { readonly arm: string; readonly instances: number; readonly at_most: Estimate }[]> {
   const instances = await chosenInstances(plan);
-  const answers = await answersOf(plan, instances);
-  const scripts = plan.grade === false ? undefined : plan.grade.run_scripts;
-  const wrong: Wrong[] = [];
-  const gradable: Gradable[] = [];
-  for (const { issue } of instances) {
-    const { instance_id } = issue;
-    const tests = await hiddenTests(answers, instance_id, scripts);
-    const gold = answers.get(instance_id)?.gold ?? null;
-    if (tests === null || gold === null) {
-      wrong.push({ instance_id, reason: `has no ${tests === null ? 'hidden tests' : 'gold patch'}` });
-      continue;
+  const folder = await mkdtemp(join(tmpdir(), 'bestk-estimate-'));
+  try {
+    const told = [];
+    for (const arm of plan.arms) {
+      const app = await openApp(settingsOf(arm));
+      try {
+        const items = await itemsOf(plan, arm, instances, join(folder, arm.name));
+        const requests = (await Promise.all(items.map(askable))).flat();
+        told.push({
+          arm: arm.name,
+          instances: requests.length,
+          at_most: estimateAll(requests, app.dependencies),
+        });
+      } finally {
+        await app.close();
+      }
     }
-    gradable.push({ issue, candidates: [{ instance_id, candidate_id: 'gold', patch: gold, trajectory: null }], tests });
+    return told;
+  } finally {
+    await rm(folder, { recursive: true });
   }
-  const book = await GradeFiles.open(out);
-  const set = await graded(plan, gradable, book, openApp);
-  await book.close(set);
-  return { checked: instances.length, wrong: [...wrong, ...set.flatMap(wrongWithGold)] };
 }
 
-function wrongWithGold({ instance_id, graded }: GradedInstance): readonly Wrong[] {
-  return [
-    ...graded.grades.filter(({ resolved }) => !resolved),
-    ...graded.ungraded,
-    ...graded.leftOut.map(({ name, on_base }) => ({ reason: `${name} does not pass on base (${on_base})` })),
-  ].map(({ reason }) => ({ instance_id, reason }));
+async function askable(item: SetItem): Promise<readonly RunRequest[]> {
+  try {
+    return [await item.request()];
+  } catch (error) {
+    if (error instanceof BadInputError) return [];
+    throw error;
+  }
 }

@@ -1,15 +1,20 @@
 import { join } from 'node:path';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { BadInputError, EXIT } from '../../core/errors/errors.js';
 import { visibleLine } from '../../core/visible.js';
 import { printJson, printText } from '../answer.js';
 import type { OpenApp } from '../app.js';
 import { collected, count, positive, seconds, wholeNumber } from '../options.js';
 import { imageOption, type RuleOptions, withRuleOptions } from '../run-options.js';
+import type { ServedState } from './bench-plan.js';
+import type { BenchPlace } from './bench-run.js';
 
 interface BenchOptions extends RuleOptions {
-  readonly out: string;
+  readonly out?: string;
   readonly json?: true;
+  readonly server?: string;
+  readonly apiKey?: string;
+  readonly estimate?: true;
   readonly dataset?: string;
   readonly split?: string;
   readonly image: readonly string[];
@@ -39,13 +44,14 @@ Example:
   $ bestk bench run bench.yaml --out out/
   $ bestk bench run --dataset SWE-bench_Verified/ -k 8 --sample 50 --out out/
   $ bestk bench run --dataset rows.jsonl --candidates runs/ --verifiers eb --out out/
+  $ bestk bench run bench.yaml --server https://bestk.example --out out/
   $ bestk bench gold bench.yaml --out gold/
   $ bestk bench status out/
 
 docs/bench.md says what a bench file holds. Options say the same and win over the file; those of an arm (--name, -k,
 --candidates, --tests, --verifiers, --preset and the like) make one arm in the place of the file's. The folder gets arms/NAME/ (a folder an
 instance, predictions.jsonl, candidates.jsonl, graded/labels.jsonl) and report/ (report.html, .json, .md, issues.csv, and a report
-of each arm).
+of each arm). Ctrl-C begins nothing more and lets the rest end; a second one stops it.
 
 Exit: 0 done, 2 bad input or nothing done, 3 Docker or a model was not available for some instance, 130 interrupted (the
 same command, or resume, goes on where it stopped).`;
@@ -54,69 +60,63 @@ same command, or resume, goes on where it stopped).`;
 export function registerBench(program: Command, openApp: OpenApp): void {
   const bench = program.command('bench').description('run a whole data set in one or more ways, grade it and report');
   withPlanOptions(bench.command('run').description('sample or take candidates, verify, select, grade, report'))
-    .requiredOption('--out <dir>', 'folder of the benchmark; the same one goes on where it stopped')
+    .option('--out <dir>', 'folder of the benchmark; the same one goes on where it stopped')
+    .option('--server <url>', 'have a running service do it, and follow it there')
+    .addOption(keyOption())
+    .option('--estimate', 'say what it can come to at most, and do nothing')
     .action(async (file: string | undefined, options: BenchOptions, command: Command) => {
-      process.exitCode = await run(await planOf(file, options, command), options.out, options.json === true, openApp);
+      process.exitCode = await start(await planOf(file, options, command), options, openApp);
     });
-  bench
-    .command('resume')
-    .description('go on where a benchmark stopped, and do again what failed')
+  onFolder(bench, 'resume', 'go on where a benchmark stopped, and do again what failed')
+    .option('--failed', 'do again what failed, and begin nothing')
+    .action(async (out: string, { failed, ...options }: FolderOptions & { failed?: true }) => {
+      process.exitCode = await resume(out, failed === true, options, openApp);
+    });
+  onFolder(bench, 'status', 'say how far a benchmark is').action(async (out: string, options: FolderOptions) => {
+    await tellReport(out, options, false);
+  });
+  onFolder(bench, 'report', 'write the report of a benchmark again, of what is there so far').action(
+    async (out: string, options: FolderOptions) => {
+      await tellReport(out, options, true);
+    },
+  );
+  registerGold(bench, openApp);
+}
+
+/** Of a command about the folder of a benchmark. */
+interface FolderOptions {
+  readonly json?: true;
+  readonly apiKey?: string;
+}
+
+function onFolder(bench: Command, name: string, description: string): Command {
+  return bench
+    .command(name)
+    .description(description)
     .argument('<dir>', 'the --out of bench run')
-    .option('--json', 'one JSON document on stdout')
-    .action(async (out: string, { json }: { json?: true }) => {
-      const { requireState } = await import('./bench-plan.js');
-      process.exitCode = await run((await requireState(out)).plan, out, json === true, openApp);
-    });
-  registerReading(bench);
+    .addOption(keyOption())
+    .option('--json', 'one JSON document on stdout');
+}
+
+function keyOption(): Option {
+  return new Option('--api-key <key>', 'of the service, with --server').env('BESTK_API_KEY');
+}
+
+function registerGold(bench: Command, openApp: OpenApp): void {
   withPlanOptions(
     bench.command('gold').description('check that images and gold patches grade as they should, before money is spent'),
   )
     .requiredOption('--out <dir>', 'folder for grades.jsonl')
-    .action(async (file: string | undefined, options: BenchOptions, command: Command) => {
-      const { checkGold } = await import('./bench-run.js');
+    .action(async (file: string | undefined, options: BenchOptions & { out: string }, command: Command) => {
+      const { checkGold } = await import('./bench-grade.js');
       const { checked, wrong } = await checkGold(await planOf(file, options, command), options.out, openApp);
       if (options.json === true) printJson({ checked, wrong, out: options.out });
       else {
         const told = wrong.map(({ instance_id, reason }) => visibleLine(`${instance_id}: ${reason}`));
-        printText(
-          [
-            ...told,
-            `${checked} instances checked, ${new Set(wrong.map(({ instance_id }) => instance_id)).size} of them with a problem`,
-          ].join('\n'),
-        );
+        const bad = new Set(wrong.map(({ instance_id }) => instance_id)).size;
+        printText([...told, `${checked} instances checked, ${bad} of them with a problem`].join('\n'));
       }
       process.exitCode = wrong.length === 0 ? EXIT.done : EXIT.badInput;
-    });
-}
-
-/** What only reads a benchmark's folder. */
-function registerReading(bench: Command): void {
-  bench
-    .command('status')
-    .description('say how far a benchmark is')
-    .argument('<dir>', 'the --out of bench run')
-    .option('--json', 'one JSON document on stdout')
-    .action(async (out: string, { json }: { json?: true }) => {
-      const { requireState } = await import('./bench-plan.js');
-      const { readBench } = await import('./bench-report.js');
-      const { armsText } = await import('../../reports/benchmark/arms-report.js');
-      const { report } = await readBench(out, await requireState(out));
-      const { issues, ...rest } = report;
-      if (json === true) printJson({ ...rest, instances: issues.length });
-      else printText(armsText(report));
-    });
-  bench
-    .command('report')
-    .description('write the report of a benchmark again, of what is there so far')
-    .argument('<dir>', 'the --out of bench run')
-    .option('--json', 'one JSON document on stdout')
-    .action(async (out: string, { json }: { json?: true }) => {
-      const { requireState } = await import('./bench-plan.js');
-      const { reportBench } = await import('./bench-report.js');
-      const { armsText } = await import('../../reports/benchmark/arms-report.js');
-      const report = await reportBench(out, await requireState(out));
-      if (json === true) printJson(report);
-      else printText(`${armsText(report)}\nReport: ${join(out, 'report')}`);
     });
 }
 
@@ -222,16 +222,90 @@ function orAbsent(values: Record<string, unknown>): Record<string, unknown> | un
   return Object.keys(values).length === 0 ? undefined : values;
 }
 
-async function run(
-  plan: Awaited<ReturnType<typeof planOf>>,
-  out: string,
-  json: boolean,
-  openApp: OpenApp,
-): Promise<number> {
+type Plan = Awaited<ReturnType<typeof planOf>>;
+
+async function start(plan: Plan, options: BenchOptions, openApp: OpenApp): Promise<number> {
+  const { out, server, apiKey, estimate, json = false } = options;
+  if (estimate === true) return tellEstimate(plan, json, openApp);
+  if (out === undefined) throw new BadInputError('is missing: name a folder for the report.', { field: '--out' });
+  if (server === undefined) return run(plan, { out, failedOnly: false }, json, openApp);
+  if (!/^https?:\/\//.test(server)) throw new BadInputError('must be a http or https URL.', { field: '--server' });
+  const { BenchService, startServed } = await import('./bench-served.js');
+  const service = new BenchService(server.replace(/\/$/, ''), apiKey ?? null);
+  return follow(await startServed(plan, out, service), out, { json, ...(apiKey === undefined ? {} : { apiKey }) });
+}
+
+async function resume(out: string, failedOnly: boolean, options: FolderOptions, openApp: OpenApp): Promise<number> {
+  const { requireState } = await import('./bench-plan.js');
+  const state = await requireState(out);
+  if (state.kind === 'bestk-bench') return run(state.plan, { out, failedOnly }, options.json === true, openApp);
+  return follow(state, out, { ...options, json: options.json === true });
+}
+
+async function run(plan: Plan, place: BenchPlace, json: boolean, openApp: OpenApp): Promise<number> {
   const { runBench } = await import('./bench-run.js');
-  const { told, report, code } = await runBench(plan, out, openApp);
+  const { told, report, code } = await runBench(plan, place, openApp);
   const { armsText } = await import('../../reports/benchmark/arms-report.js');
+  const { out } = place;
   if (json) printJson({ arms: told, comparisons: report.comparisons, summary: report.arms, out });
   else printText(`${armsText(report)}\nReport: ${join(out, 'report')}`);
   return code;
+}
+
+/** To its end at its service. */
+async function follow(
+  state: ServedState,
+  out: string,
+  { json, apiKey }: { readonly json: boolean; readonly apiKey?: string },
+): Promise<number> {
+  const { BenchService, followServed } = await import('./bench-served.js');
+  const service = new BenchService(state.server, apiKey ?? null);
+  const code = await followServed(state, out, service);
+  if (json) printJson({ ...(await service.get(state.id)), out });
+  else printText(`${(await service.report(state.id, 'text/plain')).trimEnd()}\nReport: ${join(out, 'report')}`);
+  return code;
+}
+
+async function tellReport(out: string, { json, apiKey }: FolderOptions, writes: boolean): Promise<void> {
+  const { requireState } = await import('./bench-plan.js');
+  const state = await requireState(out);
+  const place = writes ? `\nReport: ${join(out, 'report')}` : '';
+  if (state.kind === 'bestk-bench-served') {
+    const { BenchService, fetchReport } = await import('./bench-served.js');
+    const service = new BenchService(state.server, apiKey ?? null);
+    if (writes) await fetchReport(state.id, out, service);
+    if (json === true) printJson({ ...(await service.get(state.id)), out });
+    else printText(`${(await service.report(state.id, 'text/plain')).trimEnd()}${place}`);
+    return;
+  }
+  const { readBench, reportBench } = await import('./bench-report.js');
+  const { armsText } = await import('../../reports/benchmark/arms-report.js');
+  const report = writes ? await reportBench(out, state) : (await readBench(out, state)).report;
+  const { issues, ...rest } = report;
+  if (json === true) printJson(writes ? report : { ...rest, instances: issues.length });
+  else printText(`${armsText(report)}${place}`);
+}
+
+async function tellEstimate(plan: Plan, json: boolean, openApp: OpenApp): Promise<number> {
+  const { estimateBench } = await import('./bench-run.js');
+  const { estimateLine } = await import('../progress.js');
+  const arms = await estimateBench(plan, openApp);
+  const known = arms.every(({ at_most }) => at_most.usd !== null);
+  const sum = (value: (each: (typeof arms)[number]['at_most']) => number): number =>
+    arms.reduce((total, { at_most }) => total + value(at_most), 0);
+  const at_most = {
+    model_calls: sum(({ model_calls }) => model_calls),
+    tokens: sum(({ tokens }) => tokens),
+    usd: known ? sum(({ usd }) => usd ?? 0) : null,
+  };
+  if (json) {
+    printJson({ at_most, arms });
+    return EXIT.done;
+  }
+  const lines = arms.map(
+    ({ arm, instances, at_most: own }) => `${visibleLine(arm)}, ${instances} instances: ${estimateLine(own)}`,
+  );
+  const all = `Trajectories and one judgement of each: ${estimateLine(at_most)}. Limit it with --budget-tokens or --budget-usd.`;
+  printText([...lines, all].join('\n'));
+  return EXIT.done;
 }

@@ -34,9 +34,9 @@ export type DataSetFilter = z.infer<typeof DataSetFilter>;
  * who is in it follows from seed and id.
  * @throws BadInputError for an instance or a column that is not there
  */
-export function filtered(all: readonly DataSetInstance[], filter: DataSetFilter): readonly DataSetInstance[] {
+export function filtered<T extends DataSetInstance>(all: readonly T[], filter: DataSetFilter): readonly T[] {
   const { instances, slice, shard, sample, seed } = filter;
-  let left = filter.where.reduce(having, all);
+  let left = filter.where.reduce<readonly T[]>(having, all);
   if (instances !== undefined) left = named(all, left, instances);
   if (slice !== undefined) {
     const [from = '', to = ''] = slice.split(':');
@@ -49,7 +49,7 @@ export function filtered(all: readonly DataSetInstance[], filter: DataSetFilter)
   return sample === undefined ? left : sampled(left, sample, seed);
 }
 
-function having(left: readonly DataSetInstance[], condition: string): readonly DataSetInstance[] {
+function having<T extends DataSetInstance>(left: readonly T[], condition: string): readonly T[] {
   const [, column = '', not = '', values = ''] = /^([^=!]+)(!?)=(.*)$/s.exec(condition) ?? [];
   const wanted = new Set(values.split(','));
   if (left.length > 0 && !left.some(({ facts }) => column in facts)) {
@@ -63,11 +63,7 @@ function having(left: readonly DataSetInstance[], condition: string): readonly D
   return left.filter(({ facts }) => wanted.has(String(facts[column] ?? '')) === (not === ''));
 }
 
-function named(
-  all: readonly DataSetInstance[],
-  left: readonly DataSetInstance[],
-  ids: readonly string[],
-): readonly DataSetInstance[] {
+function named<T extends DataSetInstance>(all: readonly T[], left: readonly T[], ids: readonly string[]): readonly T[] {
   const known = new Set(all.map(({ issue }) => issue.instance_id));
   const stranger = ids.find((id) => !known.has(id));
   if (stranger !== undefined)
@@ -75,7 +71,7 @@ function named(
   return left.filter(({ issue }) => ids.includes(issue.instance_id));
 }
 
-function sampled(left: readonly DataSetInstance[], sample: number, seed: number): readonly DataSetInstance[] {
+function sampled<T extends DataSetInstance>(left: readonly T[], sample: number, seed: number): readonly T[] {
   const drawn = left
     .map((instance) => ({ instance, lot: sha256(`${seed} ${instance.issue.instance_id}`) }))
     .sort((a, b) => (a.lot < b.lot ? -1 : 1))

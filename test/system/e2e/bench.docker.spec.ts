@@ -1,8 +1,10 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { CommandLine } from '../../fixtures/command-line.js';
+import { Service } from '../../fixtures/service.js';
 import { calcTest, calculatorIssue, candidate, RIGHT, WRONG } from '../../fixtures/calculator.js';
 import { ROW } from '../../unit/grading/grading-world.js';
 
+const KEY = 'k-0123456789abcdef0123456789abcdef';
 const IDS = ['calculator__add-1', 'calculator__add-2', 'calculator__add-3'];
 
 describe('bestk bench', () => {
@@ -72,6 +74,13 @@ concurrency: 2
     // As a killed process leaves it.
     for (const lost of ['arms/few', 'report', `arms/mine/${IDS[1] ?? ''}`])
       rmSync(cli.path(`out/${lost}`), { recursive: true });
+    const failed = await cli.run(['bench', 'resume', out, '--failed', '--json']);
+    expect(JSON.parse(failed.stdout)).toMatchObject({
+      arms: [
+        { arm: 'mine', instances: 2, done: 1, failed: 1 },
+        { arm: 'few', instances: 0 },
+      ],
+    });
     const status = await cli.run(['bench', 'status', out, '--json']);
     expect(JSON.parse(status.stdout)).toMatchObject({
       instances: 3,
@@ -135,6 +144,51 @@ concurrency: 2
     });
   }, 120_000);
 
+  it('has a service do it: hidden tests of another file, grades, the same outcomes, followed and reported', async () => {
+    const service = await Service.start(cli, { BESTK_API_KEYS: KEY });
+    const args = ['bench', 'run', file, '--hidden-tests', cli.path('rows.jsonl'), '--server', `${service.url}/`];
+    const served = [...args, '--out', cli.path('served'), '--json'];
+    try {
+      expect(await cli.run(served)).toMatchObject({
+        code: 2,
+        stderr: expect.stringMatching(/BESTK_API_KEY/) as string,
+      });
+      const { code, stdout, stderr } = await cli.run(served, { BESTK_API_KEY: KEY });
+      expect({ code, told: JSON.parse(stdout) as unknown }).toMatchObject({
+        code: 3,
+        told: {
+          status: 'done',
+          issues: 3,
+          arms: [
+            { arm: 'mine', selected: 2, failed: 1, graded: 2, right: 2, wrong: 0 },
+            { arm: 'few', selected: 2, skipped: 1, graded: 2, right: 0, wrong: 2 },
+          ],
+        },
+      });
+      expect(stderr).toMatch(/^done: 4 selected, 1 failed, 1 skipped; right 2 of 4, 50\.0 % \(/m);
+      const { issues } = cli.readJson('served/report/report.json') as {
+        issues: { arms: Record<string, { right: boolean | null }> }[];
+      };
+      const right = issues.map(({ arms }) => Object.values(arms).map((outcome) => outcome.right));
+      expect(right).toEqual([
+        [true, false],
+        [true, false],
+        [null, null],
+      ]);
+      expect(readFileSync(cli.path('served/report/report.html'), 'utf8')).toContain(`href="${service.url}/#/runs/`);
+      expect(existsSync(cli.path('served/upload.jsonl.gz'))).toBe(false);
+      const status = await cli.run(['bench', 'status', cli.path('served')], { BESTK_API_KEY: KEY });
+      expect(status.stdout).toMatch(/^mine selected a patch for 2 of 3 issues; 2 of the 2/);
+      const elsewhere = await cli.run([...run.slice(0, 3), '--out', cli.path('served')]);
+      expect(elsewhere).toMatchObject({
+        code: 2,
+        stderr: expect.stringMatching(/holds a benchmark of http/) as string,
+      });
+    } finally {
+      await service.stop();
+    }
+  }, 240_000);
+
   it.each<[string, string[], RegExp]>([
     [
       'an arm without a name',
@@ -155,6 +209,19 @@ concurrency: 2
     ['a shard beyond the last', [...run, '--shard', '3/2'], /field "filter\.shard".*at most the last/],
     ['no data set', ['bench', 'run', '--out', out], /--dataset/],
     ['a folder without a benchmark', ['bench', 'status', cli.folder], /holds no benchmark/],
+    [
+      'settings of a process that is elsewhere',
+      [
+        'bench',
+        'run',
+        cli.write('d.yaml', 'dataset: rows.jsonl\narms: [{name: a, settings: {BESTK_AGENT_FORMAT: xml}}]'),
+        '--server',
+        'http://127.0.0.1:9',
+        '--out',
+        cli.path('d'),
+      ],
+      /arms\.0\.settings.*this machine alone/,
+    ],
     [
       'a setting that nobody knows',
       [

@@ -23,6 +23,12 @@ it('says what a run can come to at most, in calls, tokens and money, and does no
       usd: expect.closeTo((agent * (49_000 * 1 + 1_000 * 10) + 4 * 65_536 * 2) / 1e6, 9) as number,
     },
   });
+  const bench = ['bench', 'run', '--dataset', issue, '-k', '4', '--estimate', '--json'];
+  const whole = JSON.parse((await cli.run(bench, { BESTK_PRICES: prices })).stdout) as object;
+  expect(whole).toEqual({
+    ...(JSON.parse(stdout) as object),
+    arms: [{ arm: 'mine', instances: 1, ...(JSON.parse(stdout) as object) }],
+  });
   const inEarnest = await cli.run(args.slice(0, -2));
   expect(`${inEarnest.code} ${inEarnest.stderr}`).toMatch(/^2 .*--out/);
   const unpriced = await cli.run(args);

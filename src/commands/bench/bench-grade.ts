@@ -1,0 +1,133 @@
+import { join } from 'node:path';
+import { armOf, type Gradable, gradedIn, namedByArm } from '../../benchmarks/grade-arms.js';
+import type { Candidate } from '../../core/run/candidate.js';
+import type { GradeBook } from '../../grading/grade-candidates.js';
+import { hiddenTests, type SealedRows } from '../../grading/hidden-tests.js';
+import type { DataSetInstance } from '../../io/datasets/data-set.js';
+import { exportSource } from '../../reports/exports/export-source.js';
+import { GradeFiles, type GradedInstance } from '../../reports/grade-files.js';
+import { printProgress } from '../answer.js';
+import type { App } from '../app.js';
+import { gradeSet } from '../grade-set.js';
+import { answersOf, chosenInstances } from './bench-inputs.js';
+import { armFolder, type BenchPlan } from './bench-plan.js';
+
+/** How many candidates of an arm have a label. */
+export interface GradedArm {
+  readonly arm: string;
+  graded: number;
+  ungraded: number;
+}
+
+interface Ran {
+  readonly instances: readonly DataSetInstance[];
+  readonly told: readonly GradedArm[];
+}
+
+/** Grades all candidates of all arms, each patch once. @throws BadInputError, InterruptedError */
+export async function gradeArms(
+  plan: BenchPlan,
+  out: string,
+  { instances, told }: Ran,
+  openApp: () => Promise<App>,
+): Promise<void> {
+  const { grade } = plan;
+  if (grade === false) return;
+  const answers = await answersOf(plan, instances);
+  if (![...answers.values()].some(({ tests }) => tests !== null)) {
+    printProgress('Nothing is graded: the data set has no hidden tests (grade.hidden_tests names others).');
+    return;
+  }
+  const files = new Map<string, GradeFiles>();
+  for (const { arm } of told) files.set(arm, await GradeFiles.open(join(armFolder(out, arm), 'graded')));
+  const book: GradeBook = {
+    known: (key) => [...files.values()].map((each) => each.known(key)).find((grade) => grade !== null) ?? null,
+    enter: async (grade) => {
+      const { arm, candidate_id } = armOf(grade.candidate_id);
+      await files.get(arm)?.enter({ ...grade, candidate_id });
+    },
+  };
+  const gradable = await gradableOf(grade.run_scripts, out, { instances, told }, answers);
+  const set = await graded(plan, gradable, book, openApp);
+  for (const each of told) {
+    const own = set.map(({ instance_id, graded }) => ({ instance_id, graded: gradedIn(each.arm, graded) }));
+    await files.get(each.arm)?.close(own);
+    each.graded = own.reduce((sum, { graded }) => sum + graded.grades.length, 0);
+    each.ungraded = own.reduce((sum, { graded }) => sum + graded.ungraded.length, 0);
+  }
+}
+
+async function graded(
+  { grade, concurrency: parallel }: BenchPlan,
+  gradable: readonly Gradable[],
+  book: GradeBook,
+  openApp: () => Promise<App>,
+): Promise<readonly GradedInstance[]> {
+  if (gradable.length === 0) return [];
+  const { test_command: command = null, time_limit_s: timeLimitS = 300 } = grade === false ? {} : grade;
+  return gradeSet(await openApp(), gradable, { parallel, command, timeLimitS, book });
+}
+
+async function gradableOf(
+  scripts: string | undefined,
+  out: string,
+  { instances, told }: Ran,
+  answers: SealedRows,
+): Promise<readonly Gradable[]> {
+  const candidates = new Map<string, Candidate[]>();
+  for (const { arm } of told) {
+    for await (const { instance_id, candidates: own } of exportSource(armFolder(out, arm))) {
+      candidates.set(instance_id, [...(candidates.get(instance_id) ?? []), ...namedByArm(arm, own)]);
+    }
+  }
+  const all = instances.map(async ({ issue }) => {
+    const own = candidates.get(issue.instance_id) ?? [];
+    const tests = await hiddenTests(answers, issue.instance_id, scripts);
+    return tests === null || own.length === 0 ? [] : [{ issue, candidates: own, tests }];
+  });
+  return (await Promise.all(all)).flat();
+}
+
+/** What is wrong with an instance of a data set. */
+export interface Wrong {
+  readonly instance_id: string;
+  readonly reason: string;
+}
+
+/**
+ * Grades the gold patches, before money is spent: the images are there, the hidden tests run, and the authors' patch resolves
+ * its issue. @returns what is wrong by instance; empty when all is as it should be
+ */
+export async function checkGold(
+  plan: BenchPlan,
+  out: string,
+  openApp: () => Promise<App>,
+): Promise<{ readonly checked: number; readonly wrong: readonly Wrong[] }> {
+  const instances = await chosenInstances(plan);
+  const answers = await answersOf(plan, instances);
+  const scripts = plan.grade === false ? undefined : plan.grade.run_scripts;
+  const wrong: Wrong[] = [];
+  const gradable: Gradable[] = [];
+  for (const { issue } of instances) {
+    const { instance_id } = issue;
+    const tests = await hiddenTests(answers, instance_id, scripts);
+    const gold = answers.get(instance_id)?.gold ?? null;
+    if (tests === null || gold === null) {
+      wrong.push({ instance_id, reason: `has no ${tests === null ? 'hidden tests' : 'gold patch'}` });
+      continue;
+    }
+    gradable.push({ issue, candidates: [{ instance_id, candidate_id: 'gold', patch: gold, trajectory: null }], tests });
+  }
+  const book = await GradeFiles.open(out);
+  const set = await graded(plan, gradable, book, openApp);
+  await book.close(set);
+  return { checked: instances.length, wrong: [...wrong, ...set.flatMap(wrongWithGold)] };
+}
+
+function wrongWithGold({ instance_id, graded }: GradedInstance): readonly Wrong[] {
+  return [
+    ...graded.grades.filter(({ resolved }) => !resolved),
+    ...graded.ungraded,
+    ...graded.leftOut.map(({ name, on_base }) => ({ reason: `${name} does not pass on base (${on_base})` })),
+  ].map(({ reason }) => ({ instance_id, reason }));
+}
