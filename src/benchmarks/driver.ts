@@ -28,7 +28,7 @@ export interface DriverTools {
   readonly jobs: Jobs;
 }
 
-const LOOK_EVERY_MS = 250;
+const LOOK_EVERY_MS = 100;
 /** They wait for their runs; the runs have limits of their own. */
 const BENCHMARKS_AT_ONCE = 64;
 
