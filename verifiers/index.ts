@@ -1,10 +1,12 @@
-import type { Verifier } from '../src/core/run/verifier.js';
+import { EXECUTION_FREE, judgeMeasure } from '../src/core/run/measure.js';
+import { isJudge, type JudgeMethod, judgeNamed, type Verifier, type VerifierName } from '../src/core/run/verifier.js';
 import { createCellWorker } from './execution-based/cell-worker.js';
 import { createExecutionBasedVerifier, type ExecutionBasedOptions } from './execution-based/execution-based.js';
 import { harvestedTests } from './execution-based/generated/harvest.js';
 import { createTestWriter } from './execution-based/generated/test-writer.js';
 import type { JudgeOptions } from './execution-free/judge-options.js';
 import { createAgentVerifier, type JudgeAgent } from './execution-free/agent/agent.js';
+import { createBackwardVerifier } from './execution-free/backward/backward.js';
 import { createPairsVerifier, createPairwiseVerifier } from './execution-free/pairs/pairwise.js';
 import { createRubricVerifier } from './execution-free/pointwise/rubric.js';
 import { judgePrompt, trainingConversation } from './execution-free/render/question.js';
@@ -18,25 +20,41 @@ export {
   type RunRecord,
 } from './execution-based/readers/run-record.js';
 export { JUDGE_DEFAULTS, promptOfModel, SECTIONS, YES_NO_PROMPTS } from './execution-free/judge-options.js';
-export type { Section, YesNoPrompt } from './execution-free/judge-options.js';
+export type { JudgeOptions, Section, YesNoPrompt } from './execution-free/judge-options.js';
 export { createSourceReader } from './source/read-sources.js';
 
+type MakeJudge = (options: JudgeOptions, agent: JudgeAgent) => Verifier;
+
+/** Every way to judge, by its name on the wire behind `ef:`. To add one: a factory in a folder beside, and a line here. */
+const JUDGES: Readonly<Record<JudgeMethod, MakeJudge>> = {
+  'yes-no': createYesNoVerifier,
+  rubric: createRubricVerifier,
+  pairwise: createPairwiseVerifier,
+  pairs: createPairsVerifier,
+  agent: createAgentVerifier,
+  backward: createBackwardVerifier,
+};
+
+/** Makes the verifier that a name asks for. */
 export interface VerifierTools {
-  readonly executionFree: JudgeOptions;
-  readonly agent: JudgeAgent;
   readonly executionBased: ExecutionBasedOptions;
+  readonly agent: JudgeAgent;
+  /** What a judge asks this model with; null = the settings' model. */
+  readonly judge: (model: string | null) => Omit<JudgeOptions, 'measure'>;
 }
 
-/** Every verifier, by its name on the wire. To add one: a factory in a folder beside, and a line here. */
-export function createVerifiers({ executionFree, agent, executionBased }: VerifierTools) {
-  const yesNo = createYesNoVerifier(executionFree);
-  return {
-    ef: yesNo,
-    'ef:yes-no': yesNo,
-    'ef:rubric': createRubricVerifier(executionFree),
-    'ef:pairwise': createPairwiseVerifier(executionFree),
-    'ef:pairs': createPairsVerifier(executionFree),
-    'ef:agent': createAgentVerifier(executionFree, agent),
-    eb: createExecutionBasedVerifier(executionBased),
-  } satisfies Record<string, Verifier>;
+/**
+ * The verifiers of a request. One judge alone gives the measure that every preset of a paper goes by; each of several has
+ * its own, by name and model. Two names of one judge are one.
+ */
+export function createVerifiers(names: readonly VerifierName[], tools: VerifierTools): readonly Verifier[] {
+  const alone = names.filter(isJudge).length === 1;
+  const verifiers = names.map((name) => {
+    const asked = judgeNamed(name);
+    if (asked === null) return createExecutionBasedVerifier(tools.executionBased);
+    const options = tools.judge(asked.model);
+    const measure = alone ? EXECUTION_FREE : judgeMeasure(`ef:${asked.method}@${options.model}`);
+    return JUDGES[asked.method]({ ...options, measure }, tools.agent);
+  });
+  return [...new Map(verifiers.map((each) => [each.measures.map(({ name }) => name).join(' '), each])).values()];
 }

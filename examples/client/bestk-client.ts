@@ -74,7 +74,7 @@ export type Budget = {
   readonly seconds?: number | null | undefined;
 };
 
-export type VerifierName = 'ef' | 'ef:yes-no' | 'ef:rubric' | 'ef:pairwise' | 'ef:pairs' | 'ef:agent' | 'eb';
+export type VerifierName = string;
 
 export type RescoreRun = {
   readonly preset?: string | Preset | null | undefined;

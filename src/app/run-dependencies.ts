@@ -21,7 +21,6 @@ import type { Observe } from '../core/run/verifier.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import type { AgentDescription } from '../core/run/run-result.js';
 import type { TestWriter } from '../core/run/generated-test.js';
-import { EXECUTION_FREE } from '../core/run/measure.js';
 import type { VerifierName } from '../core/run/verifier.js';
 import { modelsOf } from '../runs/check-request.js';
 import { type JudgePrompt, JudgePrompts } from '../runs/run-dependencies.js';
@@ -52,6 +51,7 @@ import {
   judgePrompt,
   promptOfModel,
   trainingConversation,
+  type JudgeOptions,
 } from '../../verifiers/index.js';
 
 const NONCE_BYTES = 24;
@@ -119,7 +119,17 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     const { judge, llm, agent, tests } = this.config;
     const models = modelsOf(this, { agent: null, candidates: null, tests: null }, ['ef', 'eb']);
     const endpoints = models.map((model) => endpointName(llm, model));
-    const settings = { judge, agent, tests, verifier: this.verifierModel, models, endpoints, limits: sandbox.limits };
+    const servers = llm.modelUrls;
+    const settings = {
+      judge,
+      agent,
+      tests,
+      verifier: this.verifierModel,
+      models,
+      endpoints,
+      servers,
+      limits: sandbox.limits,
+    };
     return contentKey({ version: VERSION, settings, prompts: await prompts.hashes() }).slice(0, SETUP_LETTERS);
   }
 
@@ -140,11 +150,12 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     const ledger = this.ledgerOf(work);
     const stored = this.storing(elsewhere?.call);
     const llm = new BudgetedLlmClient(stored, ledger);
-    const model = this.verifierModel ?? '';
     const sources = createSourceReader({ sandbox, results });
     const asking = { ...JUDGE_DEFAULTS, ...judge, llm, prompts, tokenizer, tracer, sources };
-    const prompt = judge.prompt ?? promptOfModel(model);
-    const executionFree = { ...asking, model, prompt, measure: EXECUTION_FREE };
+    const judgeOf = (named: string | null): typeof asking & Pick<JudgeOptions, 'model' | 'prompt'> => {
+      const model = named ?? this.verifierModel ?? '';
+      return { ...asking, model, prompt: judge.prompt ?? promptOfModel(model) };
+    };
     const { read } = this.records;
     const executing = { sandbox, results, tracer, nonce: newNonce, pause, tries: work.tries, read };
     const remote = elsewhere?.cells;
@@ -161,17 +172,17 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     };
     const { max_steps, action_s: actionS } = this.config.agent.limits;
     const steps = Math.ceil(max_steps * LOOK_SHARE);
-    const verifiers = createVerifiers({
-      executionFree,
+    const tools = {
+      judge: judgeOf,
       agent: { inspect: looks, steps, actionS, harvested: harvest > 0 },
       executionBased: { ...executing, observe, remote },
-    });
+    };
     return {
       inspect,
       testWriter: testModel === undefined ? null : this.testWriter(llm, testModel),
       harvest: (candidates) => (harvest === 0 ? [] : harvestedTests(candidates, harvest)),
-      verifiers,
-      sampler: this.sampler(llm, createProgressJudge(executionFree), work),
+      verifiers: (names) => createVerifiers(names, tools),
+      sampler: this.sampler(llm, createProgressJudge(judgeOf(null)), work),
       ledger,
       usage: () => stored.usage(),
       cells: createCellWorker(executing),

@@ -49,10 +49,7 @@ export function registerRescore(program: Command, openApp: OpenApp): void {
     .option('--issues <path>', 'statements and environments of instances whose runs name none')
     .option('--tests <file>', 'saved generated tests, instead of those that BESTK_TEST_MODEL writes')
     .addOption(imageOption())
-    .option(
-      '--verifiers <list>',
-      'ef, ef:rubric, ef:pairwise, ef:pairs, eb; by default what settings and images allow',
-    );
+    .option('--verifiers <list>', 'as for bestk select; by default what settings and images allow');
   withRuleOptions(command)
     .addOption(parallelOption())
     .option('--json', 'one JSON document on stdout')

@@ -42,7 +42,7 @@ export function withRunOptions(command: Command, issueRequired = true): Command 
     .option('--labels <file>', 'labels, shown beside the selection; no verifier and no stage can see them')
     .option(
       '--verifiers <list>',
-      'ef (execution-free; or ef:rubric, ef:pairwise, ef:pairs), eb (execution-based), or both: ef,eb',
+      'ef (execution-free; or ef:METHOD@MODEL, several of them), eb (execution-based), or both: ef,eb',
     )
     .addOption(parallelOption());
   return withRuleOptions(command);

@@ -2,7 +2,7 @@ import { requestedRule } from '../../verifiers/hybrid/rule.js';
 import { costOf, priceOf } from '../core/budget/budget.js';
 import { BadInputError } from '../core/errors/errors.js';
 import type { RunRequest } from '../core/run/run-request.js';
-import { isJudge, type VerifierName } from '../core/run/verifier.js';
+import { judgeNamed, type VerifierName } from '../core/run/verifier.js';
 import type { RunDependenciesFactory } from './run-dependencies.js';
 
 /** What of the settings says which requests can be done. Plain data. */
@@ -16,11 +16,11 @@ export type RunChecks = Pick<RunDependenciesFactory, 'defaults' | 'verifierModel
 export function checkRequest(request: RunRequest, dependencies: RunChecks): readonly VerifierName[] {
   requestedRule(request);
   const names = request.verifiers ?? dependencies.defaults;
-  if (names.some(isJudge) && dependencies.verifierModel === null) {
+  if (dependencies.verifierModel === null && names.some((name) => judgeNamed(name)?.model === null)) {
     throw new BadInputError(
       'the execution-free verifier needs a model, and BESTK_VERIFIER_MODEL is not set.',
       { field: 'verifiers' },
-      'Set BESTK_VERIFIER_MODEL (and OPENAI_BASE_URL), or ask for the verifiers "eb" alone.',
+      'Set BESTK_VERIFIER_MODEL (and OPENAI_BASE_URL), name a model as in ef:yes-no@MODEL, or ask for "eb" alone.',
     );
   }
   if (request.candidates === null && dependencies.agent === null) {
@@ -46,13 +46,19 @@ function checkPrices(request: RunRequest, names: readonly VerifierName[], depend
   );
 }
 
+/** The models that judge, each once. @param verifierModel of those that name none */
+export function judgesIn(names: readonly VerifierName[], verifierModel: string | null): readonly string[] {
+  const models = names.map(judgeNamed).map((judge) => (judge === null ? null : (judge.model ?? verifierModel)));
+  return [...new Set(models)].filter((model) => model !== null);
+}
+
 /** The models that a run may call. */
 export function modelsOf(
   { verifierModel, agent, testModel }: Pick<RunChecks, 'verifierModel' | 'agent' | 'testModel'>,
   { agent: given, candidates, tests }: Pick<RunRequest, 'agent' | 'candidates' | 'tests'>,
   verifiers: readonly VerifierName[],
 ): readonly string[] {
-  const judge = verifiers.some(isJudge) ? [verifierModel] : [];
+  const judge = judgesIn(verifiers, verifierModel);
   const sampler = candidates === null ? [given?.model ?? agent?.model ?? null] : [];
   const writer = tests === null && verifiers.includes('eb') ? [testModel] : [];
   return [...judge, ...sampler, ...writer].filter((model) => model !== null);
@@ -80,14 +86,17 @@ export function estimate(
 ): Estimate {
   const { k, candidates } = request;
   const agent = candidates === null ? agentPart(request, dependencies) : NOTHING;
-  const judge = names.some(isJudge)
-    ? part(dependencies, dependencies.verifierModel, k, { context: JUDGE_TOKENS, answer: 0 })
-    : NOTHING;
-  return {
-    model_calls: agent.model_calls + judge.model_calls,
-    tokens: agent.tokens + judge.tokens,
-    usd: agent.usd === null || judge.usd === null ? null : agent.usd + judge.usd,
-  };
+  const judges = names.flatMap((name) => {
+    const judge = judgeNamed(name);
+    const room = { context: JUDGE_TOKENS, answer: 0 };
+    return judge === null ? [] : [part(dependencies, judge.model ?? dependencies.verifierModel, k, room)];
+  });
+  return judges.reduce(sum, agent);
+}
+
+function sum(a: Estimate, b: Estimate): Estimate {
+  const usd = a.usd === null || b.usd === null ? null : a.usd + b.usd;
+  return { model_calls: a.model_calls + b.model_calls, tokens: a.tokens + b.tokens, usd };
 }
 
 /** Of all of them together. @throws BadInputError as checkRequest */

@@ -8,11 +8,11 @@ import { RunRequest } from '../core/run/run-request.js';
 import type { Provenance, RunResult, Sampling } from '../core/run/run-result.js';
 import type { Selection } from '../core/run/selection.js';
 import type { Verdict } from '../core/run/verdict.js';
-import { type Admission, isJudge, type Observe, type VerifierName } from '../core/run/verifier.js';
+import { type Admission, type Observe, type VerifierName } from '../core/run/verifier.js';
 import type { PromptLibrary } from '../ports/prompt-library.js';
 import type { Run } from '../ports/run-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
-import { checkRequest, estimate } from './check-request.js';
+import { checkRequest, estimate, judgesIn } from './check-request.js';
 import { collect } from './collect.js';
 import { describeCandidates, type Described, poolInput } from './entries.js';
 import type { RunDependencies, RunDependenciesFactory } from './run-dependencies.js';
@@ -83,7 +83,7 @@ export class PipelineExecutor extends RunExecutor {
     const written = writes ? [...(await this.watch.stage('test-writing', writing))] : [];
     const { harvest, ...asked } = writes ? testsMeanwhile(deps, issue, written, emit) : {};
     const task = { issue, candidates, tests: request.tests ?? [...written], ...asked };
-    const verifiers = names.map((name) => this.watch.verifier(deps.verifiers[name]));
+    const verifiers = deps.verifiers(names).map((verifier) => this.watch.verifier(verifier));
     const { verdicts, seconds } = await score(
       verifiers,
       task,
@@ -151,7 +151,7 @@ export class PipelineExecutor extends RunExecutor {
     return {
       bestk_version: version,
       image_id: executes ? (await sandbox.describeImage(request.issue.environment.image, signal)).id : null,
-      verifier_model: names.some(isJudge) ? dependencies.verifierModel : null,
+      verifier_model: judgesIn(names, dependencies.verifierModel).join(', ') || null,
       agent: samples ? dependencies.agentOf(request) : null,
       test_model: names.includes('eb') && request.tests === null ? dependencies.testModel : null,
       prompt_hashes: { ...(await prompts.hashes()) },

@@ -21,7 +21,8 @@ export type Accounted = z.infer<typeof Accounted>;
 
 /** What one run works with, and what its model calls came to so far. */
 export interface RunDependencies {
-  readonly verifiers: Readonly<Record<VerifierName, Verifier>>;
+  /** The verifiers that names ask for; two names of one verifier are one. */
+  readonly verifiers: (names: readonly VerifierName[]) => readonly Verifier[];
   /** Null when no agent model is configured. */
   readonly sampler: Sampler | null;
   /** Null when no model writes tests. */

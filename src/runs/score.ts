@@ -38,7 +38,9 @@ export async function score(
   const run = async (verifier: Verifier, given: VerificationTask): Promise<readonly Verdict[]> => {
     const start = performance.now();
     const verdicts = await inTime(verifier, given, outOfTime, both);
-    seconds[verifier.name] = Math.round(performance.now() - start) / 1000;
+    const took = Math.round(performance.now() - start) / 1000;
+    // Judges work at the same time.
+    seconds[verifier.name] = Math.max(seconds[verifier.name] ?? 0, took);
     for (const verdict of verdicts) await emit(verdict);
     return verdicts;
   };

@@ -1004,7 +1004,7 @@ class Readiness(TypedDict):
     work: 'ReadinessWork'
 
 
-VerifierName = Literal["ef", "ef:yes-no", "ef:rubric", "ef:pairwise", "ef:pairs", "ef:agent", "eb"]
+VerifierName = str
 
 
 Stage = Union['Stage1', 'Stage2', 'Stage3', 'Stage4', 'Stage5', 'Stage6', 'Stage7', 'Stage8']

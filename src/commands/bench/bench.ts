@@ -141,7 +141,7 @@ function withPlanOptions(command: Command): Command {
     .option('-k <number>', 'trajectories of each issue', count)
     .option('--candidates <path...>', 'saved candidates in any format that import reads, instead of sampling')
     .option('--tests <file>', 'saved generated tests')
-    .option('--verifiers <list>', 'ef, ef:rubric, ef:pairwise, eb')
+    .option('--verifiers <list>', 'as for bestk select')
     .option('--budget-tokens <number>', 'tokens for everything together', count)
     .option('--budget-usd <number>', 'US dollars for everything together', positive)
     .option('--max-failures <n>', 'begin nothing more after so many', count)

@@ -120,3 +120,12 @@ function standsForRunner([first = '']: readonly string[]): boolean {
 function isContinuousIntegration(path: string): boolean {
   return /^\.(github|gitlab|circleci)\/|^\.(travis|gitlab-ci|appveyor)\.ya?ml$|^azure-pipelines\.ya?ml$/.test(path);
 }
+
+/** Scripts and notes that agents write beside the code to try things out; only at the repository's root. */
+const SCRATCH =
+  /^(test|tests|repro|reproduce|reproduction|edge_?cases?|debug|verify|verification|validate|check|demo|scratch|tmp|temp|try|quick|simple|final|comprehensive|minimal|run|bug|issue|example)(_[^/]*|[0-9]*)?\.(py|sh|js|mjs|ts|txt|md|log|json|out|diff|patch|db|sqlite3?)$/i;
+
+/** Whether a file that was added is one of these. */
+export function isScratch(path: string): boolean {
+  return SCRATCH.test(path);
+}

@@ -11,6 +11,7 @@ import { isJudge, VerifierName } from './verifier.js';
 
 const MAX_CANDIDATES = 1_024;
 const MAX_TESTS = 1_024;
+const MAX_JUDGES = 8;
 /** How many trajectories are sampled when a request says neither. */
 const DEFAULT_K = 8;
 const MAX_SAMPLES = 256;
@@ -30,7 +31,7 @@ const Verifiers = z
   .array(VerifierName)
   .min(1)
   .transform((names) => [...new Set(names)])
-  .refine((names) => names.filter(isJudge).length <= 1, 'name one way to judge without execution, not several');
+  .refine((names) => names.filter(isJudge).length <= MAX_JUDGES, `name at most ${MAX_JUDGES} judges`);
 
 /** How a request wants its candidates to be decided. */
 export const GivenRule = z.strictObject({

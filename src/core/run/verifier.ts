@@ -43,13 +43,36 @@ export interface Verifier {
   verify(task: VerificationTask, signal: AbortSignal): Promise<readonly Verdict[]>;
 }
 
-/** Names of the wire: `ef` execution-free by a yes or no or in the named way, `eb` execution-based. */
-export const VerifierName = z.enum(['ef', 'ef:yes-no', 'ef:rubric', 'ef:pairwise', 'ef:pairs', 'ef:agent', 'eb']);
+/** Ways to judge without tests; each is one line in `verifiers/index.ts`. */
+export const JUDGE_METHODS = ['yes-no', 'rubric', 'pairwise', 'pairs', 'agent', 'backward'] as const;
+export type JudgeMethod = (typeof JUDGE_METHODS)[number];
+
+/** What of a name is no model; a model may hold anything that can be seen but commas. */
+const NAME = new RegExp(`^(?:eb|ef(?::(${JUDGE_METHODS.join('|')}))?(?:@([!-+\\--~]+))?)$`);
+
+/**
+ * Names of the wire: `eb` execution-based; `ef` execution-free by a yes or no, `ef:METHOD` in the named way, either with
+ * `@MODEL` by another model than BESTK_VERIFIER_MODEL.
+ */
+export const VerifierName = z
+  .string()
+  .max(190)
+  .regex(NAME, `is no verifier: eb, ef or ef:METHOD, METHOD one of ${JUDGE_METHODS.join(', ')}, and @MODEL behind it`);
 export type VerifierName = z.infer<typeof VerifierName>;
 
-/** Whether a verifier is the execution-free one, in whichever way: it asks BESTK_VERIFIER_MODEL. */
+/** The names without a model. */
+export const VERIFIER_NAMES: readonly VerifierName[] = ['ef', ...JUDGE_METHODS.map((method) => `ef:${method}`), 'eb'];
+
+/** How a name asks whom; a model of null is the settings'. Null for what is no judge. */
+export function judgeNamed(name: VerifierName): { readonly method: JudgeMethod; readonly model: string | null } | null {
+  if (name === 'eb') return null;
+  const [, named, model = null] = NAME.exec(name) ?? [];
+  return { method: JUDGE_METHODS.find((method) => method === named) ?? 'yes-no', model };
+}
+
+/** Whether a verifier is an execution-free one, in whichever way. */
 export function isJudge(name: VerifierName): boolean {
-  return name === 'ef' || name.startsWith('ef:');
+  return judgeNamed(name) !== null;
 }
 
 /** Whether a generated test takes part in the verification, and why not. */

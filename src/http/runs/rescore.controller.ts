@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { BadInputError } from '../../core/errors/errors.js';
 import { DEFAULT_PRESET } from '../../core/run/run-request.js';
-import { VerifierName } from '../../core/run/verifier.js';
+import { VERIFIER_NAMES } from '../../core/run/verifier.js';
 import { RescoreIntake, type TakenIn } from '../../runs/rescore-intake.js';
 import { presetsForRuns, RescoreRun } from '../../runs/rescore-run.js';
 import { RunIntake } from '../../runs/run-intake.js';
@@ -22,7 +22,7 @@ export class RescoreRunController {
   /** What `preset` and `verifiers` of a request may say. */
   @Get('choices')
   choices(): Choices {
-    return { presets: [...presetsForRuns()], verifiers: [...VerifierName.options] };
+    return { presets: [...presetsForRuns()], verifiers: [...VERIFIER_NAMES] };
   }
 
   /** A new run over the candidates and tests of this one, with another preset or other verifiers. */
@@ -45,7 +45,7 @@ export class RescoreRunController {
 export const UPLOAD_TYPES = ['application/x-ndjson', 'application/jsonl', 'application/gzip'];
 
 export const RescoreQuery = z.strictObject({
-  verifiers: z.string().min(1).max(256).optional(),
+  verifiers: z.string().min(1).max(2_048).optional(),
   preset: z.string().min(1).max(256).default(DEFAULT_PRESET),
   min_confidence: z.coerce.number().min(0).max(1).optional(),
   image: z.string().min(1).max(512).optional(),

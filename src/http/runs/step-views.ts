@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { RunConflictError, RunNotFoundError } from '../../core/errors/errors.js';
 import type { Candidate } from '../../core/run/candidate.js';
 import { Cell } from '../../core/run/cell.js';
-import { EXECUTION_FREE } from '../../core/run/measure.js';
 import type { JudgePrompts } from '../../runs/run-dependencies.js';
 import type { OpenedRun } from './evidence-of-run.js';
 import type { TestView } from './evidence-view.js';
@@ -156,7 +155,7 @@ export function judgedIn(opened: OpenedRun, candidateId: string): Judged {
   const candidate = candidateIn(opened, candidateId);
   requirePassing(opened, candidate);
   const verdict = opened.result?.verdicts.find(
-    ({ candidate_id, measure }) => candidate_id === candidateId && measure === EXECUTION_FREE.name,
+    ({ candidate_id, measure }) => candidate_id === candidateId && /^(execution_free$|ef:yes-no@)/.test(measure),
   );
   const { prompt_hash: hash, shown } = verdict?.evidence ?? {};
   const { problem_statement } = opened.request.issue;

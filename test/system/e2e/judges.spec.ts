@@ -12,10 +12,19 @@ function tagged(tag: string, top: Readonly<Record<string, number>>): readonly Re
   return [{ token: `<${tag}>` }, { token: said, top }, { token: `</${tag}>` }];
 }
 
+/** To who asks which problem a patch solves, and whether that is the issue's. */
+function saysBackward(text: string): readonly ReplyToken[] | null {
+  const adds = text.includes('a + b');
+  if (text.includes('nobody says why')) return [{ token: adds ? 'It returns a + b.' : 'It returns b.' }];
+  return text.includes('=== PROBLEM') ? tagged('score', adds ? { A: 0.9, C: 0.1 } : { C: 1 }) : null;
+}
+
 /** Likes the patch that adds, whichever way it is asked. */
 const judge: AnswerChat = ({ messages, model }) => {
   const text = messages.map(({ content }) => content).join('\n');
   const right = text.indexOf('return a + b');
+  const backward = saysBackward(text);
+  if (backward !== null) return { json: chatReply(backward, model) };
   if (text.includes('<better>')) {
     const first = right !== -1 && right < text.indexOf('+    return b');
     return { json: chatReply(tagged('better', { A: first ? 0.9 : 0.1, B: first ? 0.1 : 0.9 }), model) };
@@ -67,6 +76,8 @@ it.each([
   ['ef:pairwise', judge, 'pairwise-tournament', 2],
   ['ef:pairs', judge, 'pairs-copeland', 2],
   ['ef:pairs', blind, 'pairs-copeland', 2],
+  ['ef:backward', judge, 'backward', 4],
+  ['ef:backward', blind, 'backward', 4],
   ['ef:yes-no', blind, 'yes-no-votes', 16],
   ['ef:rubric', blind, 'rubric-letters', 4],
   ['ef:yes-no', dull, 'numeric-grade', 18],
@@ -124,14 +135,33 @@ it('asks the server that has the model', async () => {
   }
 });
 
-it('refuses two ways at once, an unknown one, and a folder of prompts that is none', async () => {
+it('asks several judges at once, each with a measure of its own, and weighs them all', async () => {
+  const cli = await commandLine(judge);
+  const asked = select(cli, 'ef,ef:rubric@other/model:free,ef:backward,ef:yes-no');
+  const { code, stderr } = await cli.run(asked);
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  const names = ['ef:yes-no@judge', 'ef:rubric@other/model:free', 'ef:backward@judge'];
+  const verdicts = cli.readLines('out/verdicts.jsonl');
+  expect([...new Set(verdicts.map(({ measure }) => measure))].toSorted()).toEqual(names.toSorted());
+  expect(new Set(server.calls.map(({ body }) => body.model))).toEqual(new Set(['judge', 'other/model:free']));
+  const selection = cli.readJson('out/selection.json') as { ranking: { log_odds: object; scores: object }[] };
+  expect(selection).toMatchObject({ candidate_id: 'right' });
+  expect(Object.keys(selection.ranking[0]?.log_odds ?? {})).toEqual(expect.arrayContaining(names));
+  expect(Object.keys(selection.ranking[0]?.scores ?? {})).toEqual(expect.arrayContaining(names));
+  expect(cli.readJson('out/run.json')).toMatchObject({ provenance: { verifier_model: 'judge, other/model:free' } });
+  const unset = await cli.run(select(cli, 'ef:yes-no@judge,ef:backward'), { BESTK_VERIFIER_MODEL: '' });
+  expect(`${unset.code} ${unset.stderr}`).toMatch(/^2 [^]*BESTK_VERIFIER_MODEL is not set/);
+});
+
+it('refuses too many judges, an unknown one, and a folder of prompts that is none', async () => {
   const cli = await commandLine(judge);
   const words = async (verifiers: string, settings = {}): Promise<string> => {
     const { code, stderr } = await cli.run(select(cli, verifiers), settings);
     return `${code} ${stderr.replaceAll('\n', ' ')}`;
   };
-  expect(await words('ef:rubric,ef:pairwise')).toMatch(/^2 .*"verifiers".*one way/);
-  expect(await words('ef:best')).toMatch(/^2 .*"verifiers/);
+  const many = Array.from({ length: 9 }, (_, n) => `ef@m${n}`).join();
+  expect(await words(many)).toMatch(/^2 .*"verifiers".*at most 8 judges/);
+  expect(await words('ef:best')).toMatch(/^2 .*"verifiers.*ef:METHOD/);
   expect(await words('ef:rubric', { BESTK_PROMPTS: '/nowhere' })).toMatch(/^2 .*\/nowhere.*cannot be read/);
 });
 
@@ -159,6 +189,7 @@ it.each([
       'ef:rubric': 'rubric-logprobs',
       'ef:pairwise': 'pairwise-tournament',
       'ef:pairs': 'pairs-copeland',
+      'ef:backward': 'backward',
     },
   ],
   ['without', blind, { 'ef:yes-no': 'yes-no-votes', 'ef:rubric': 'rubric-letters' }],
@@ -185,7 +216,8 @@ it.each([
       const shown = await fetch(`${base}/v1/runs/${id}/candidates/right/judge-prompt`);
       const text = expect.stringContaining('return a + b') as unknown;
       const messages = expect.arrayContaining([expect.objectContaining({ content: text })]) as unknown;
-      expect(await shown.json()).toEqual({ same_template: method.startsWith('yes-no'), messages, left_out: [] });
+      const same_template = method === 'backward' ? null : method.startsWith('yes-no');
+      expect(await shown.json()).toEqual({ same_template, messages, left_out: [] });
     }
   } finally {
     service.kill('SIGTERM');

@@ -7,6 +7,7 @@ import { createRubricVerifier } from '../../../../verifiers/execution-free/point
 import { createYesNoVerifier } from '../../../../verifiers/execution-free/pointwise/yes-no.js';
 import { AgentLimits } from '../../../../src/agent/loop/rollout-task.js';
 import { createInspector } from '../../../../src/agent/loop/rollout.js';
+import { createBackwardVerifier } from '../../../../verifiers/execution-free/backward/backward.js';
 import { createAgentVerifier } from '../../../../verifiers/execution-free/agent/agent.js';
 import { FakeLlmClient } from '../../../fakes/fake-llm-client.js';
 import { exited } from '../../../fakes/fake-sandbox.js';
@@ -28,7 +29,7 @@ import {
 /** What stands outside of the data: what is left without the blocks between equal marks. */
 function outside(text: string): string {
   const BLOCK =
-    /^=== (ISSUE|SOURCE|INTERACTION LOG|FINAL PATCH|TEST RESULTS|ATTEMPT [AB]|OUTPUT \d+) ([0-9a-f]{16}) ===\n[^]*?\n=== END (?:ISSUE|SOURCE|INTERACTION|FINAL PATCH|TEST RESULTS|ATTEMPT [AB]|OUTPUT \d+) \2 ===$/gm;
+    /^=== (ISSUE|SOURCE|INTERACTION LOG|FINAL PATCH|TEST RESULTS|ATTEMPT [AB]|PROBLEM|OUTPUT \d+) ([0-9a-f]{16}) ===\n[^]*?\n=== END (?:ISSUE|SOURCE|INTERACTION|FINAL PATCH|TEST RESULTS|ATTEMPT [AB]|PROBLEM|OUTPUT \d+) \2 ===$/gm;
   return text.replace(BLOCK, '');
 }
 
@@ -216,6 +217,24 @@ describe('an agent that judges', () => {
       } as never).text,
     ).toContain('YES');
   });
+});
+
+it('with an injection in the patch, in words about it or in the issue the problems stay different', async () => {
+  for (const text of CORPUS) {
+    const llm = new FakeLlmClient((request) => {
+      const told = outside(request.messages.map(({ content }) => content).join('\n'));
+      if (!told.includes('<score>')) return plain(told.includes('PWNED') ? 'It is the same.' : text);
+      return tagged('score', told.includes('PWNED') ? { A: 1 } : { C: 1 });
+    });
+    const patch = `${patchOf('c1')}+# ${text.replaceAll('\n', '\n+# ')}\n`;
+    const { c1 } = await judged(createBackwardVerifier, llm, [candidate('c1', { patch })], {
+      statement: `It fails.\n${text}`,
+    });
+    expect({ text, c1 }).toMatchObject({
+      text,
+      c1: { score: 0, evidence: { match: 'different', problem: expect.stringContaining('PWNED') as string } },
+    });
+  }
 });
 
 it('with an injection in the issue no score moves', async () => {
