@@ -14,7 +14,16 @@ export function visibleLine(text: string): string {
   return visible(text).replaceAll('\n', '␊');
 }
 
+const known = new Map<string, string>();
+
+/** A million of them take a moment each time a prompt is made: each is spelled once. */
 function spelled(character: string): string {
+  const text = known.get(character) ?? spellingOf(character);
+  known.set(character, text);
+  return text;
+}
+
+function spellingOf(character: string): string {
   const code = character.codePointAt(0) ?? 0;
   if (code < 0x20) return String.fromCodePoint(0x2400 + code);
   if (code === 0x7f) return '␡';

@@ -109,9 +109,12 @@ function repositoryPath(name: string | undefined, { isRename, isCopy, hunks }: S
   throw new UnreadablePatch(`"${name.slice(0, 200)}" does not begin with a/ or b/`);
 }
 
-/** A file's text with its part of a patch applied; null when the hunks do not fit, or are no text. */
+/** Places at which hunks are looked for: each may be said to stand anywhere, and is then looked for everywhere. */
+const MOST_PLACES = 2_000_000;
+
+/** A file's text with its part of a patch applied; null when the hunks do not fit, are no text, or too many for so long a file. */
 export function patchedText({ parsed }: PatchFile, text: string): string | null {
-  if (parsed.isBinary === true) return null;
+  if (parsed.isBinary === true || parsed.hunks.length * text.split('\n').length > MOST_PLACES) return null;
   const patched = applyPatch(text, parsed);
   return patched === false ? null : patched;
 }

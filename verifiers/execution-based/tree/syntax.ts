@@ -6,6 +6,8 @@ import { inInstanceEnvironment } from '../drivers/environment.js';
 
 const MOST_FILES = 50;
 const LARGEST_FILE = 512 * 1024;
+/** Characters; syntax is for votes, and large patches are nobody's second try. */
+const LARGEST_PATCH = 256 * 1024;
 const DEADLINE_S = 60;
 
 /**
@@ -137,8 +139,8 @@ async function changesOf(
   patch: string,
   textOf: (path: string) => Promise<string | null>,
 ): Promise<readonly Change[] | null> {
-  const parsed = readPatch(patch);
-  if (parsed.kind !== 'ok' || parsed.files.length > MOST_FILES) return null;
+  const parsed = patch.length > LARGEST_PATCH ? null : readPatch(patch);
+  if (parsed?.kind !== 'ok' || parsed.files.length > MOST_FILES) return null;
   const changes = await Promise.all(parsed.files.map((file) => changeOf(file, textOf)));
   return changes.every((change) => change !== null) ? changes : null;
 }

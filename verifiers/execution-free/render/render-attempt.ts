@@ -49,6 +49,8 @@ const SPARE = 1.2;
  */
 export function renderAttempt(attempt: Attempt, budget: number): RenderedAttempt | null {
   const { issue: statement, steps: given, patch: diff, source: around = '', tests: seen = '', flags = '' } = attempt;
+  // No text becomes shorter than half of it: line ends of two characters become one.
+  if (diff.trimEnd().length > 2 * budget) return null;
   const patch = neutralise(diff).trimEnd();
   const whole = neutralise(statement).trim();
   const issue = excerpt(whole, Math.floor(budget * ISSUE_SHARE));

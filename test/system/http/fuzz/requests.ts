@@ -156,15 +156,15 @@ const line = fc
     return JSON.stringify(Array.isArray(content) ? content : Object.fromEntries(changed));
   });
 /** Lines of a benchmark that is taken, but for one value in it. */
-const benchmark = fc.record({ name: hostileString, value: hostileValue, at: fc.nat(7) }).map(({ name, value, at }) => {
+const benchmark = fc.record({ name: hostileString, value: hostileValue, at: fc.nat(15) }).map(({ name, value, at }) => {
   const { issue, candidates } = givenRequest();
   const or = (place: number, sound: unknown): unknown => (at === place ? value : sound);
   const arm = { name: 'a', candidates: or(0, true), [at === 1 ? name : 'k']: or(2, 1) };
   const lines = [
-    { title: name, arms: or(3, [arm]), grade: or(4, false) },
+    { title: or(8, 'Nightly'), arms: or(3, [arm]), grade: or(4, false) },
     { ...issue, ...(at === 5 ? { [name]: value } : {}) },
     { arms: ['a'], candidate: or(6, { instance_id: issue.instance_id, ...candidates?.[0] }) },
-    or(7, { arms: ['a'], test: { instance_id: issue.instance_id, test_id: name, path: 'a.py', content: name } }),
+    or(7, { arms: ['a'], test: { instance_id: issue.instance_id, test_id: or(9, 't'), path: 'a.py', content: name } }),
   ];
   return lines.map((each) => JSON.stringify(each));
 });

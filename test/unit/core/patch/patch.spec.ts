@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { structuredPatch } from 'diff';
 import fc from 'fast-check';
 import {
+  patchedText,
   patchSize,
   readPatch,
   splitPatch,
@@ -131,6 +132,26 @@ describe('reading a patch', () => {
 function link(target: string): string {
   return `diff --git a/sub/l b/sub/l\nnew file mode 120000\n--- /dev/null\n+++ b/sub/l\n@@ -0,0 +1 @@\n+${target}\n\\ No newline at end of file\n`;
 }
+
+describe('a text with a patch applied', () => {
+  const patched = (hunks: number, lines: number): string | null => {
+    const body = Array.from(
+      { length: hunks },
+      (_, n) => `@@ -${lines - n} +${lines - n} @@\n-line ${n}\n+other ${n}\n`,
+    );
+    const [file] = readable(HEAD + body.join('')).files;
+    if (file === undefined) throw new Error('it names a file');
+    return patchedText(file, Array.from({ length: lines }, (_, n) => `line ${n}\n`).join(''));
+  };
+
+  it('is looked for by git’s rules, wherever its hunks are said to stand', () => {
+    expect(patched(3, 1_000)).toMatch(/^other 0\nother 1\nother 2\nline 3\n/);
+  });
+
+  it('is none where looking would take as long as somebody likes', () => {
+    expect(patched(1_000, 100_000)).toBeNull();
+  });
+});
 
 describe('the fingerprint of a patch', () => {
   const print = (given: string): string => fingerprint(readable(given));
