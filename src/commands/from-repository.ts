@@ -78,11 +78,11 @@ async function patchesOf(branches: readonly string[], { repo, base }: Repository
   return Promise.all(
     branches.map(async (branch, index): Promise<[string, string]> => [
       branch,
-      // As patches are applied here: whole, without a pager, colours or a driver that the repository names.
+      // Plumbing: no prefix, colour or driver that somebody's settings or the repository name.
       await ask(repo, [
-        'diff',
+        'diff-tree',
+        '-p',
         '--binary',
-        '--no-color',
         '--no-ext-diff',
         '--no-textconv',
         from.trim(),
