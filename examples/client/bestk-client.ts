@@ -766,6 +766,13 @@ interface Options {
   readonly type?: string;
 }
 
+interface BenchOptions {
+  readonly signal?: AbortSignal;
+  readonly onStanding?: (standing: Benchmark) => void;
+  /** Makes sending it again harmless. */
+  readonly 'Idempotency-Key'?: string;
+}
+
 interface Call {
   readonly method: string;
   readonly path: string;
@@ -1307,6 +1314,29 @@ export class BestkClient {
       headers: pick(options, []),
       signal: options.signal,
     });
+  }
+
+  /**
+   * A benchmark from its start to its report; `onStanding` is told how it stands whenever that changes. `rows` are those of
+   * any known data set, and what arms have of their own. Aborted, it goes on without being waited for.
+   */
+  async bench(bench: object, rows: Iterable<object>, options: BenchOptions = {}): Promise<BenchmarkReport> {
+    const { signal, onStanding } = options;
+    const body = [bench, ...rows].map((line) => `${JSON.stringify(line)}\n`).join('');
+    const key = options['Idempotency-Key'] ?? crypto.randomUUID();
+    const wait = signal === undefined ? {} : { signal };
+    const { id } = await this.submitBenchmark(body, { ...wait, type: 'application/x-ndjson', 'Idempotency-Key': key });
+    let standing = await this.getBenchmark(id, wait);
+    while (!['done', 'failed', 'cancelled'].includes(standing.status)) {
+      // A stream that breaks off is asked for again.
+      for await (const { data } of this.followBenchmark(id, wait)) {
+        standing = data as Benchmark;
+        onStanding?.(standing);
+      }
+      standing = await this.getBenchmark(id, wait);
+    }
+    if (standing.status !== 'done') throw new Error(`Benchmark ${id}: ${standing.note ?? standing.status}`);
+    return this.getBenchmarkReport(id, wait);
   }
 
   private async send({ method, path, query, headers, signal, body, type }: Call): Promise<Response> {

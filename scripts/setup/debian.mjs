@@ -31,9 +31,9 @@ export async function install(packages) {
 
 const PYTHON_PACKAGES = '/usr/lib/python3/dist-packages';
 
-/** The Debian packages that building the Python client needs and this machine lacks. */
+/** The Debian packages that building and checking the Python client needs and this machine lacks. */
 export function missingPython() {
-  return ['setuptools', 'wheel']
+  return ['setuptools', 'wheel', 'mypy']
     .filter((name) => !existsSync(join(PYTHON_PACKAGES, name)))
     .map((name) => `python3-${name}`);
 }

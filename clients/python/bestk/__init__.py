@@ -2,7 +2,16 @@
 
 from . import models
 from .aio import AsyncClient
-from .client import Client, RunFailedError
+from .client import BenchmarkFailedError, Client, RunFailedError
 from .http import BestkError, ProblemError, UnreachableError
 
-__all__ = ["AsyncClient", "BestkError", "Client", "ProblemError", "RunFailedError", "UnreachableError", "models"]
+__all__ = [
+    "AsyncClient",
+    "BenchmarkFailedError",
+    "BestkError",
+    "Client",
+    "ProblemError",
+    "RunFailedError",
+    "UnreachableError",
+    "models",
+]

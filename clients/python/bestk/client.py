@@ -7,7 +7,7 @@ import os
 import time
 import uuid
 from types import TracebackType
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Type, Union, cast
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Type, TypeVar, Union, cast
 from urllib.parse import quote
 
 from . import models
@@ -16,7 +16,9 @@ from .local import LocalService
 
 #: A patch alone, or a candidate of the service: `{"candidate_id", "patch", "trajectory"?}`.
 Candidates = Union[Mapping[str, str], Iterable[Union[str, Mapping[str, Any]]]]
+T = TypeVar("T")
 OnEvent = Callable[[models.RunEvent], None]
+OnStanding = Callable[[models.Benchmark], None]
 _ENDED = ("done", "failed", "cancelled")
 
 
@@ -27,6 +29,18 @@ class RunFailedError(BestkError):
         failure = run["failure"] or {"message": "It was cancelled.", "code": "cancelled", "next": "Start it again."}
         super().__init__(f"Run {run['id']}: {failure['message']}", failure["code"], failure["next"])
         self.run = run
+
+
+class BenchmarkFailedError(BestkError):
+    """A benchmark stopped before everything was done; what is done is in its report all the same."""
+
+    def __init__(self, benchmark: models.Benchmark) -> None:
+        super().__init__(
+            f"Benchmark {benchmark['id']}: {benchmark['note'] or 'it was cancelled.'}",
+            benchmark["status"],
+            "Go on with resume_bench(id).",
+        )
+        self.benchmark = benchmark
 
 
 class Client:
@@ -109,33 +123,18 @@ class Client:
 
     def runs(self, **listing: str) -> Iterator[models.RunSummary]:
         """All runs, newest first; `listing` are `status`, `instance`, `q` and `sort`."""
-        cursor: Optional[str] = None
-        while True:
-            page = self._http.json("GET", "/v1/runs", query={**listing, "limit": 100, "cursor": cursor})
-            yield from page["runs"]
-            cursor = page["next_cursor"]
-            if cursor is None:
-                return
+        return self._pages("/v1/runs", "runs", listing)
 
     def wait(
         self, run_id: str, on_event: Optional[OnEvent] = None, timeout_s: Optional[float] = None
     ) -> models.Run:
         """Waits for the end of a run, telling its events. Raises RunFailedError, and TimeoutError while the run goes on."""
-        deadline = time.monotonic() + (float("inf") if timeout_s is None else timeout_s)
-
-        def check() -> None:
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"Run {run_id} has not ended after {timeout_s} s; wait for it again, or cancel it.")
-
+        check = _limit(f"Run {run_id}", timeout_s)
         if on_event is not None:
             for event in self.events(run_id):
                 on_event(event)
                 check()
-        pause = 0.05
-        while (run := self.run(run_id))["status"] not in _ENDED:
-            check()
-            time.sleep(pause)
-            pause = min(2.0, pause * 1.5)
+        run = _until_ended(lambda: self.run(run_id), check)
         if run["status"] != "done":
             raise RunFailedError(run)
         return run
@@ -164,6 +163,81 @@ class Client:
     def delete(self, run_id: str) -> None:
         self._http.json("DELETE", _run(run_id))
 
+    # Benchmarks
+
+    def bench(
+        self,
+        bench: Mapping[str, Any],
+        rows: Iterable[Mapping[str, Any]],
+        *,
+        key: Optional[str] = None,
+        on_standing: Optional[OnStanding] = None,
+        timeout_s: Optional[float] = None,
+    ) -> Dict[str, Any]:
+        """Solves a data set in one or more ways and gives the report. See submit_bench and wait_bench."""
+        benchmark_id = self.submit_bench(bench, rows, key)["id"]
+        self.wait_bench(benchmark_id, on_standing, timeout_s)
+        return self.bench_report(benchmark_id)
+
+    def submit_bench(
+        self, bench: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], key: Optional[str] = None
+    ) -> models.BenchmarkAccepted:
+        """Starts a benchmark: `bench` is the bench file, `rows` are those of any known data set.
+
+        An arm's own are rows, too: `{"arms": ["saved"], "candidate": {…}}` and `{"arms": ["mine"], "test": {…}}`.
+        """
+        lines = b"".join(json.dumps(line).encode() + b"\n" for line in (bench, *rows))
+        return cast(
+            models.BenchmarkAccepted,
+            self._upload("/v1/benchmarks", lines, headers={"Idempotency-Key": key or uuid.uuid4().hex}),
+        )
+
+    def wait_bench(
+        self, benchmark_id: str, on_standing: Optional[OnStanding] = None, timeout_s: Optional[float] = None
+    ) -> models.Benchmark:
+        """Waits for its end, telling how it stands whenever that changes. Raises BenchmarkFailedError, and TimeoutError."""
+        check = _limit(f"Benchmark {benchmark_id}", timeout_s)
+        told: List[models.Benchmark] = []
+
+        def look() -> models.Benchmark:
+            benchmark = self.benchmark(benchmark_id)
+            if on_standing is not None and [benchmark] != told:
+                on_standing(benchmark)
+                told[:] = [benchmark]
+            return benchmark
+
+        benchmark = _until_ended(look, check)
+        if benchmark["status"] != "done":
+            raise BenchmarkFailedError(benchmark)
+        return benchmark
+
+    def benchmark(self, benchmark_id: str) -> models.Benchmark:
+        """How it stands: counts by arm, tokens, cost, seconds left."""
+        return cast(models.Benchmark, self._http.json("GET", _bench(benchmark_id)))
+
+    def benchmarks(self) -> Iterator[models.BenchmarkSummary]:
+        """All benchmarks, newest first."""
+        return self._pages("/v1/benchmarks", "benchmarks", {})
+
+    def bench_report(self, benchmark_id: str) -> Dict[str, Any]:
+        """Arms, comparisons, and a line for each issue and arm, as far as it is."""
+        return cast(Dict[str, Any], self._http.json("GET", f"{_bench(benchmark_id)}/report"))
+
+    def bench_runs(self, benchmark_id: str, **listing: str) -> Any:
+        """A row for each run, with right and wrong once graded; `listing` are `arm` and `status`. A DataFrame or a list."""
+        return _frame(list(self._pages(f"{_bench(benchmark_id)}/runs", "runs", listing)))
+
+    def pause_bench(self, benchmark_id: str) -> None:
+        """Begins nothing more; what is under way ends."""
+        self._http.json("POST", f"{_bench(benchmark_id)}/pause")
+
+    def resume_bench(self, benchmark_id: str) -> None:
+        """Goes on, and does again what failed or was cancelled."""
+        self._http.json("POST", f"{_bench(benchmark_id)}/resume")
+
+    def cancel_bench(self, benchmark_id: str) -> None:
+        self._http.json("POST", f"{_bench(benchmark_id)}/cancel")
+
     # Rewards
 
     def reward(
@@ -178,15 +252,24 @@ class Client:
 
     def rescore(self, lines: bytes, **query: Any) -> models.RescoreAccepted:
         """Scores saved runs of any known format, JSON lines; `query` are `verifiers`, `preset`, `min_confidence`, `image`."""
-        return cast(models.RescoreAccepted, self._upload("/v1/rescores", lines, query))
+        return cast(models.RescoreAccepted, self._upload("/v1/rescores", lines, query=query))
 
     def report(self, lines: bytes, title: str = "Benchmark report") -> models.Report:
         """The benchmark report of runs; `lines` name runs (`{"run_id"}`) and labels, as JSON lines."""
-        made = self._upload("/v1/reports", lines, {"title": title})
+        made = self._upload("/v1/reports", lines, query={"title": title})
         return cast(models.Report, self._http.json("GET", f"/v1/reports/{quote(made['id'])}"))
 
-    def _upload(self, path: str, lines: bytes, query: Mapping[str, Any]) -> Any:
-        return json.loads(self._http.text("POST", path, lines, query=query, type="application/x-ndjson"))
+    def _upload(self, path: str, lines: bytes, **call: Any) -> Any:
+        return json.loads(self._http.text("POST", path, lines, type="application/x-ndjson", **call))
+
+    def _pages(self, path: str, name: str, listing: Mapping[str, str]) -> Iterator[Any]:
+        cursor: Optional[str] = None
+        while True:
+            page = self._http.json("GET", path, query={**listing, "limit": 100, "cursor": cursor})
+            yield from page[name]
+            cursor = page["next_cursor"]
+            if cursor is None:
+                return
 
     # Tables
 
@@ -217,6 +300,30 @@ def candidates_of(given: Candidates) -> List[Dict[str, Any]]:
 
 def _run(run_id: str) -> str:
     return f"/v1/runs/{quote(run_id, safe='')}"
+
+
+def _bench(benchmark_id: str) -> str:
+    return f"/v1/benchmarks/{quote(benchmark_id, safe='')}"
+
+
+def _limit(what: str, timeout_s: Optional[float]) -> Callable[[], None]:
+    deadline = time.monotonic() + (float("inf") if timeout_s is None else timeout_s)
+
+    def check() -> None:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{what} has not ended after {timeout_s} s; wait for it again, or cancel it.")
+
+    return check
+
+
+def _until_ended(look: Callable[[], T], check: Callable[[], None]) -> T:
+    """Looks often at first, then each 2 s."""
+    pause = 0.05
+    while cast(Mapping[str, Any], found := look())["status"] not in _ENDED:
+        check()
+        time.sleep(pause)
+        pause = min(2.0, pause * 1.5)
+    return found
 
 
 def _frame(rows: List[Dict[str, Any]]) -> Any:

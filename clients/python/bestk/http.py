@@ -27,13 +27,15 @@ class ProblemError(BestkError):
     """The service refused: a problem of RFC 9457."""
 
     def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
+        errors: List[Dict[str, str]] = list(problem.get("errors", []))
+        wrong = "; ".join(f"{error['path']}: {error['message']}" for error in errors)
         super().__init__(
             f"{status}: {problem.get('detail', 'The service refused.')}",
             str(problem.get("code", status)),
-            str(problem.get("next", "")),
+            str(problem.get("next") or (f"Correct the request: {wrong}." if wrong else "")),
         )
         self.status = status
-        self.errors: List[Dict[str, str]] = list(problem.get("errors", []))
+        self.errors = errors
 
 
 class UnreachableError(BestkError):

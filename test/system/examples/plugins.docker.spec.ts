@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import SqliteDriver from 'better-sqlite3';
 import { exampleEnvironment } from '../../../scripts/example-environment.mjs';
 import { ModelServer } from '../../fakes/model-server.js';
 import { CommandLine, ended } from '../../fixtures/command-line.js';
@@ -96,6 +97,7 @@ const SAYS: Readonly<Record<string, RegExp>> = {
   'bestk for Python': /^c1 0\.\d+\ndiff --git a\/intervals/,
   'Without a service': /^0\.\d+ hybrid \{'prior'/,
   'Progress, lists, tables': /^1 status\n[^]*'regression'[^]*\['c1'/,
+  Benchmarks: /^running [^]*\ndone [^]*\n1 c1\n$/,
   asyncio: /^0\.\d+\n$/,
   Errors: /^invalid-request \[\{'path': 'issue.environment'/,
   slime: /^0\.\d+$/,
@@ -133,34 +135,6 @@ describe.each(PAGES)('%s', (page) => {
   });
 });
 
-it('the Python client reads what sampling came to', async () => {
-  const text = `
-import json
-from bestk import Client
-issue = json.load(open("examples/quickstart/issue.json"))
-tests = [json.loads(line) for line in open("examples/quickstart/tests.jsonl")]
-run = Client().solve(issue, k=2, tests=tests)
-print(json.dumps([run["selection"]["candidate_id"], run["statistics"]["k"]]))
-saved = [{
-    "trajectory_steps": [], "exit_reason": "agent", "exp_name": name, "docker_image": "bestk/example:1",
-    "problem_statement": issue["problem_statement"], "ds": {"instance_id": issue["instance_id"]},
-    "output_patch": open(f"examples/quickstart/patches/{name}.diff").read(),
-} for name in ("c1", "c3")]
-taken = Client().rescore("".join(json.dumps(row) + "\\n" for row in saved).encode(), verifiers="eb", image="bestk/example:1")
-print(json.dumps([len(taken["runs"]), taken["rejected"]["count"]]))
-ended = Client().wait(taken["runs"][0]["id"])
-report = Client().report(json.dumps({"run_id": ended["id"]}).encode() + b"\\n", title="Two")
-print(report["title"])
-`;
-  const run = spawn(PYTHON, ['-c', text], { cwd: folder, env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
-  const { code, stdout, stderr } = await ended(run);
-  expect({ code, said: code === 0 ? '' : stderr }).toEqual({ code: 0, said: '' });
-  const [solved, taken, title] = stdout.split('\n');
-  expect(JSON.parse(solved ?? '')).toEqual([expect.stringContaining('rollout-'), 2]);
-  expect(JSON.parse(taken ?? '')).toEqual([1, 0]);
-  expect(title).toBe('Two');
-}, 180_000);
-
 describe('bestk mcp', () => {
   const read = (file: string): string => readFileSync(join(EXAMPLE, file), 'utf8');
   const issue = JSON.parse(read('issue.json')) as object;
@@ -178,6 +152,10 @@ describe('bestk mcp', () => {
 
   it('offers its tools on stdin and stdout', async () => {
     const client = new Client({ name: 'test', version: '0' });
+    // What the snippets had executed is not executed again.
+    const store = new SqliteDriver(cli.path('store.sqlite'), { readonly: true });
+    await store.backup(cli.path('mcp.sqlite'));
+    store.close();
     const env = { ...environment, DATABASE_URL: `file:${cli.path('mcp.sqlite')}`, BESTK_LOG_LEVEL: 'silent' };
     await client.connect(new StdioClientTransport({ command: join(folder, 'bin/bestk'), args: ['mcp'], env }));
     const { tools } = await client.listTools();

@@ -75,8 +75,12 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-function send(lines: readonly unknown[], headers: Record<string, string> = {}): Promise<Response> {
-  const text = lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('');
+function lines(of: readonly unknown[]): string {
+  return of.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('');
+}
+
+function send(said: readonly unknown[], headers: Record<string, string> = {}): Promise<Response> {
+  const text = lines(said);
   const isPacked = headers['content-type'] === 'application/gzip';
   const body = isPacked ? new Uint8Array(gzipSync(text)) : text;
   const init = { method: 'POST', body, headers: { 'content-type': 'application/x-ndjson', ...headers } };
@@ -185,6 +189,37 @@ describe('a benchmark over HTTP', () => {
     expect((await store.runs.list(100, null)).runs.some(({ benchmark }) => benchmark === id)).toBe(false);
   });
 
+  it('is one call of the client, from its start to its report', async () => {
+    const standings: string[] = [];
+    const bench = { title: 'Once', arms: [{ name: 'mine', k: 2 }], concurrency: 1 };
+    const told = new AbortController();
+    const left = server.client.bench(bench, ROWS.slice(0, 2), {
+      'Idempotency-Key': 'once',
+      signal: told.signal,
+      onStanding: ({ status }) => {
+        standings.push(status);
+        told.abort();
+      },
+    });
+    await expect(left).rejects.toMatchObject({ name: 'AbortError' });
+    gate.resolve();
+    const report = await server.client.bench(bench, ROWS.slice(0, 2), {
+      'Idempotency-Key': 'once',
+      onStanding: ({ status }) => standings.push(status),
+    });
+    expect(report).toMatchObject({ kind: 'bestk-bench-report', arms: [{ arm: 'mine', selected: 2 }] });
+    expect(standings).toContain('running');
+    const { id } = await server.client.submitBenchmark(lines([{ ...bench, title: 'Other' }, ...ROWS]), {
+      type: 'application/x-ndjson',
+      'Idempotency-Key': 'other',
+    });
+    gate = closedGate();
+    await server.client.cancelBenchmark(id);
+    gate.resolve();
+    const again = server.client.bench({ ...bench, title: 'Other' }, ROWS, { 'Idempotency-Key': 'other' });
+    await expect(again).rejects.toThrow(`Benchmark ${id}: `);
+  });
+
   it.each([
     ['nothing', [], /holds no row/],
     ['rows alone', ROWS, /arms/],
@@ -199,8 +234,8 @@ describe('a benchmark over HTTP', () => {
     ['an unknown arm', [BENCH, ...ROWS, { arms: ['x'], candidate: {} }], /line 5.*names the arm "x"/],
     ['candidates of who samples', [BENCH, ...ROWS, { arms: ['mine'], candidate: {} }], /samples its own/],
     ['a row of nothing', [BENCH, { a: 1 }], /holds no instance/],
-  ])('refuses %s', async (_, lines, said) => {
-    const answer = await send(lines);
+  ])('refuses %s', async (_, sent, said) => {
+    const answer = await send(sent);
     expect(answer.status).toBe(422);
     expect(((await answer.json()) as { detail: string }).detail).toMatch(said);
   });

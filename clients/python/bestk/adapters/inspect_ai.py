@@ -20,7 +20,7 @@ def bestk_scorer(client: Optional[AsyncClient] = None, **request: Any) -> Any:
 
     asked = client or AsyncClient()
 
-    @scorer(metrics=[mean(), stderr()])  # type: ignore[untyped-decorator, unused-ignore]
+    @scorer(metrics=[mean(), stderr()])  # type: ignore[misc]
     def bestk() -> Any:
         async def score(state: Any, target: Any) -> Any:
             patch = patch_in(state.output.completion)

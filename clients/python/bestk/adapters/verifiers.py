@@ -26,7 +26,7 @@ def bestk_rubric(
     asked = client or AsyncClient()
     issue, patch = issue_of or _issue_of, patch_of or _patch_of
 
-    class BestkRubric(vf.Rubric):  # type: ignore[misc, name-defined, unused-ignore]
+    class BestkRubric(vf.Rubric):  # type: ignore[misc]
         async def score_rollout(self, state: Dict[str, Any]) -> None:
             await self._score([state])
 

@@ -1,0 +1,105 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openSqliteStore } from '../../../src/store/sqlite.js';
+import type { OpenStore } from '../../../src/store/store.js';
+import { RunRequest } from '../../../src/core/run/run-request.js';
+import { MemoryReportStore } from '../../fakes/memory-report-store.js';
+import { ScriptedExecutor, untilStopped } from '../../fakes/scripted-executor.js';
+import { ended } from '../../fixtures/command-line.js';
+import { PATCH, rankedResult } from '../../fixtures/runs.js';
+import { serveRuns, type TestServer } from '../../unit/http/http-world.js';
+
+const root = join(import.meta.dirname, '../../..');
+const CLIENT = join(root, 'clients/python');
+/** Debian's, whose packages the set-up installs. */
+const PYTHON = '/usr/bin/python3';
+
+let folder: string;
+let store: OpenStore;
+let server: TestServer;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'bestk-python-'));
+  store = await openSqliteStore(join(folder, 'store.sqlite'));
+  const executor = new ScriptedExecutor(async (run, emit, signal) => {
+    const { issue } = RunRequest.parse(run.request);
+    if (issue.instance_id === 'demo-broken') throw new Error('Something broke.');
+    if (issue.instance_id === 'demo-endless') return untilStopped(run, emit, signal);
+    await emit('stage', {});
+    return rankedResult(run);
+  });
+  server = await serveRuns(store.runs, executor, { benchmarks: store.benchmarks, reports: new MemoryReportStore() });
+});
+afterAll(async () => {
+  await server.close();
+  await store.close();
+  await rm(folder, { recursive: true });
+});
+
+describe('the Python client', () => {
+  it.each(['sync', 'async'])('makes every call, %s', async (which) => {
+    const calls = join(import.meta.dirname, 'calls.py');
+    const env = { PYTHONPATH: CLIENT, PYTHONDONTWRITEBYTECODE: '1' };
+    const run = spawn(PYTHON, ['-W', 'error', calls, server.url, which, PATCH], { env });
+    const { code, stdout, stderr } = await ended(run);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(JSON.parse(stdout)).toEqual({
+      url: true,
+      selected: ['done', 0.7],
+      told: ['status', 'status', 'stage', 'status'],
+      'events after the first': -1,
+      patch: true,
+      candidate: true,
+      evidence: expect.arrayContaining(['candidates', 'cells', 'selection', 'tests']) as unknown,
+      scores: [
+        ['a', 1, 0],
+        ['b', 2, 0.7],
+      ],
+      matrix: expect.any(Number) as unknown,
+      frame: ['frame', 2],
+      solved: 'done',
+      'same key': true,
+      listed: [`demo-${which}`, `demo-${which}`],
+      failed: ['RunFailedError', 'internal', true],
+      refused: ['ProblemError', 'invalid-request', true],
+      reward: [0, 0.7],
+      late: ['TimeoutError', expect.stringMatching(/wait for it again, or cancel it\.$/)],
+      cancelled: ['RunFailedError', 'cancelled', true],
+      deleted: ['ProblemError', 'not-found', true],
+      nobody: ['UnreachableError', 'unreachable', true],
+      rescored: [1, 0],
+      report: 'Two',
+      bench: ['bestk-bench-report', [['mine', 2]]],
+      standings: ['done', true, true],
+      found: ['Nightly', 2],
+      lines: ['o__r-1', 'o__r-2'],
+      over: ['ProblemError', 'conflict', true],
+      paused: 'paused',
+      'bench late': ['TimeoutError', expect.stringMatching(/wait for it again, or cancel it\.$/)],
+      'bench cancelled': ['BenchmarkFailedError', 'cancelled', true],
+      'no bench': ['ProblemError', 'bad-input', true],
+    });
+  });
+
+  it('offers the same calls with the same arguments, sync and async', () => {
+    const text = `
+import inspect
+from bestk import AsyncClient, Client
+
+def calls(client):
+    return {name: list(inspect.signature(method).parameters) for name, method in inspect.getmembers(client, callable) if name[0] != "_"}
+
+assert len(calls(Client)) > 20
+assert {**calls(Client), "call": ["self", "method", "args", "named"]} == calls(AsyncClient)
+`;
+    const { status, stderr } = spawnSync(PYTHON, ['-c', text], { env: { PYTHONPATH: CLIENT }, encoding: 'utf8' });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  });
+
+  it('is typed, and uses nothing newer than Python 3.9', () => {
+    const args = ['-m', 'mypy', '--cache-dir', join(folder, 'mypy'), '-p', 'bestk'];
+    const { stdout, stderr } = spawnSync(PYTHON, args, { cwd: CLIENT, encoding: 'utf8' });
+    expect(stdout + stderr).toMatch(/^Success: no issues found in \d\d source files\n$/);
+  });
+});
