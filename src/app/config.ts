@@ -53,6 +53,8 @@ export interface Config {
     /** Scripts taken from each candidate's own trajectory, at most. */
     readonly harvest: number;
   };
+  /** Seconds of existing tests a patch, where bestk chooses them. */
+  readonly regressionS: number;
   /** Folder of the user's own prompts and criteria. */
   readonly prompts: string | undefined;
   /** File of the price table. */
@@ -147,6 +149,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       author: s.BESTK_TEST_AUTHOR,
       harvest: s.BESTK_TEST_HARVEST,
     },
+    regressionS: s.BESTK_REGRESSION_S,
     prompts: s.BESTK_PROMPTS,
     prices: s.BESTK_PRICES,
     sandbox: sandboxOf(s),

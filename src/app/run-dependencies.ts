@@ -157,7 +157,8 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
       return { ...asking, model, prompt: judge.prompt ?? promptOfModel(model) };
     };
     const { read } = this.records;
-    const executing = { sandbox, results, tracer, nonce: newNonce, pause, tries: work.tries, read };
+    const { regressionS } = this.config;
+    const executing = { sandbox, results, tracer, nonce: newNonce, pause, tries: work.tries, read, regressionS };
     const remote = elsewhere?.cells;
     const absorb = ({ usage, spent }: Accounted): void => {
       stored.addUsage(usage);

@@ -176,6 +176,11 @@ export const Settings = z.object({
     .max(32)
     .default(0)
     .describe("Test scripts taken from each candidate's own trajectory."),
+  BESTK_REGRESSION_S: Positive.max(86_400)
+    .default(120)
+    .describe(
+      'Existing tests that a patch is held to where the issue names no files: as many as take this long on base, in seconds.',
+    ),
   BESTK_PRICES: z.string().min(1).optional().describe('File with prices per model, for budgets and costs in money.'),
   BESTK_LLM_CONCURRENCY: Positive.max(1024).default(16).describe('Model calls at the same time.'),
   BESTK_LLM_TIMEOUT_S: Positive.default(600).describe('Time limit of one attempt of a model call, in seconds.'),

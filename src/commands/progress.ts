@@ -39,6 +39,13 @@ const Sampled = z.object({
 });
 const WrittenTests = z.object({ tests: z.int(), unreadable: z.int(), harvested: z.int().default(0) });
 const SeparatingTests = z.object({ tests: z.int() });
+const Existing = z.object({
+  runner: z.string().nullable(),
+  command: z.string(),
+  files: z.array(z.string()),
+  reaching: z.int().nullable(),
+  seconds: z.number(),
+});
 const Admitted = z.array(z.object({ test_id: z.string(), admitted: z.boolean() }));
 
 /** One line of progress for people, or null when an event is not worth one. */
@@ -68,6 +75,12 @@ const LINES: Readonly<Record<string, (data: RunEvent['data']) => string>> = {
   'tests-separating': (data) => {
     const { tests } = SeparatingTests.parse(data);
     return `tests: the leaders are tied; ${tests} more written to tell them apart`;
+  },
+  'existing-tests': (data) => {
+    const { runner, command, files, reaching, seconds } = Existing.parse(data);
+    const how = runner === null ? '' : `${runner} recognised (${visibleLine(command)}), `;
+    const reached = reaching === null ? 'by their names' : `${reaching} tests reach what the patches change`;
+    return `existing tests: ${how}${files.length} files chosen in ${seconds.toFixed(1)} s, ${reached}`;
   },
   admission: (data) => {
     const admissions = Admitted.parse(data);

@@ -11,7 +11,7 @@ export function withTestFiles(command: string, files: readonly string[]): string
 }
 
 /** A test file as Django's runner names it: `tests/forms_tests/tests/test_formsets.py` is `forms_tests.tests.test_formsets`. */
-function moduleLabel(file: string): string {
+export function moduleLabel(file: string): string {
   return file
     .replace(/^tests\//, '')
     .replace(/\.py$/, '')

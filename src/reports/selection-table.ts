@@ -22,7 +22,11 @@ export function selectionTable(result: RunResult, labels: Labels | null): string
     candidate.candidate_id === result.selection.candidate_id ? `* ${candidate.rank}` : `  ${candidate.rank}`,
     visibleLine(candidate.candidate_id),
     candidate.p_right?.toFixed(3) ?? '-',
-    ...measures.map(({ name, unit }) => score(candidate.scores[name] ?? null, unit, outOf.get(name) ?? null)),
+    ...measures.map((measure) => {
+      const value = candidate.scores[measure.name] ?? null;
+      const isGap = value === null && measure.kind.endsWith('tests') && candidate.flags.includes('not-executed');
+      return isGap ? 'not executed' : score(value, measure.unit, outOf.get(measure.name) ?? null);
+    }),
     visibleLine(candidate.flags.join(' ')),
     ...(labels === null ? [] : [label(labels, candidate.candidate_id)]),
   ]);

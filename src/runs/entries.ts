@@ -12,6 +12,7 @@ import type { AbstainReason, Verdict } from '../core/run/verdict.js';
 import type { Entry } from '../../verifiers/hybrid/entry.js';
 import type { PoolInput } from '../../verifiers/hybrid/pool.js';
 import type { GeneratedTest } from '../core/run/generated-test.js';
+import { notExecuted } from './score.js';
 
 /** One candidate as the hybrid sees it, with what a reader should know about it. */
 export interface Described {
@@ -41,8 +42,7 @@ export function describeCandidates(
       flags: [
         ...facts.flags,
         ...NEVER_RETURNED.filter((reason) => abstainedFor(own, reason)),
-        ...(own.some(({ evidence }) => evidence.isolated === false) ? ['not-isolated'] : []),
-        ...(own.some(({ evidence }) => evidence.control === 'unfit') ? ['control-solved'] : []),
+        ...executionFlags(own),
         ...(entry.finished === false ? ['not-submitted'] : []),
         ...(twin === undefined ? [] : [`same-patch-as:${twin}`]),
         ...(own.some(({ evidence }) => evidence.disagrees === true) ? ['judge-disagrees-without-thoughts'] : []),
@@ -50,6 +50,15 @@ export function describeCandidates(
       ],
     };
   });
+}
+
+/** What a reader should know of how the tests were executed. */
+function executionFlags(own: readonly Verdict[]): readonly string[] {
+  return [
+    ...(notExecuted(own) === null ? [] : ['not-executed']),
+    ...(own.some(({ evidence }) => evidence.isolated === false) ? ['not-isolated'] : []),
+    ...(own.some(({ evidence }) => evidence.control === 'unfit') ? ['control-solved'] : []),
+  ];
 }
 
 /** What a finished run was decided from: the same pool, whoever decides it again. */

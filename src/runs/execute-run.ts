@@ -8,7 +8,7 @@ import { RunRequest } from '../core/run/run-request.js';
 import type { Provenance, RunResult, Sampling } from '../core/run/run-result.js';
 import type { Selection } from '../core/run/selection.js';
 import type { Verdict } from '../core/run/verdict.js';
-import { type Admission, type Observe, type VerifierName } from '../core/run/verifier.js';
+import { type Admission, type ExistingTests, type Observe, type VerifierName } from '../core/run/verifier.js';
 import type { PromptLibrary } from '../ports/prompt-library.js';
 import type { Run } from '../ports/run-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
@@ -17,7 +17,7 @@ import { collect } from './collect.js';
 import { describeCandidates, type Described, poolInput } from './entries.js';
 import type { RunDependencies, RunDependenciesFactory } from './run-dependencies.js';
 import { type Emit, RunExecutor } from './run-executor.js';
-import { originFlags, score } from './score.js';
+import { originFlags, score, withGap } from './score.js';
 import { dependenciesOf, type SpreadTools } from './spread-run.js';
 import { testQuality, testsMeanwhile, writtenTests } from './tests-of-run.js';
 import { StageTelemetry } from './stage-telemetry.js';
@@ -97,7 +97,7 @@ export class PipelineExecutor extends RunExecutor {
     );
     const rule = requestedRule(request);
     const input = poolInput(instance_id, described, request.tests ?? written);
-    const selection = selectBest(input, rule, flags);
+    const selection = withGap(selectBest(input, rule, flags), verdicts, names);
     const pool = new Pool(input, rule);
     await emit('selected', { candidate_id: selection.candidate_id, deciding_stage: selection.deciding_stage });
     return {
@@ -174,6 +174,10 @@ class Record implements Observe {
     this.cells.push(cell);
     const { candidate_id, suite, test_id, outcome, duration_ms, passed, total } = cell;
     await this.emit('cell', { candidate_id, suite, test_id, outcome, duration_ms, passed, total });
+  }
+
+  async existing(tests: ExistingTests): Promise<void> {
+    await this.emit('existing-tests', { ...tests, files: [...tests.files] });
   }
 
   async admission(admissions: readonly Admission[]): Promise<void> {

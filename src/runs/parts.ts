@@ -47,7 +47,8 @@ export interface PartTools {
   readonly atOnce: Readonly<Record<'rollout' | 'call' | 'cells', number>>;
 }
 
-const NOTHING = { cell: () => Promise.resolve(), admission: () => Promise.resolve() };
+const none = (): Promise<void> => Promise.resolve();
+const NOTHING = { cell: none, admission: none, existing: none };
 /** How long a part is left to others that have its image. */
 const NOT_HERE_MS = 2_000;
 const MOST_KEPT = 32;

@@ -5,7 +5,8 @@ import { leaksOf } from '../core/run/leak-check.js';
 import { measureNamed } from '../core/run/measure.js';
 import type { Rollout } from '../core/run/rollout.js';
 import type { Verdict } from '../core/run/verdict.js';
-import type { VerificationTask, Verifier } from '../core/run/verifier.js';
+import type { Selection } from '../core/run/selection.js';
+import { isJudge, type VerificationTask, type Verifier, type VerifierName } from '../core/run/verifier.js';
 
 export interface ScoreOptions {
   readonly emit: (verdict: Verdict) => Promise<void>;
@@ -88,6 +89,41 @@ async function inTime(
       }),
     );
   }
+}
+
+/** Abstentions that the patch itself is the reason of. */
+const OF_THE_PATCH: ReadonlySet<string> = new Set(['no-source-change', 'refused-patch', 'does-not-apply']);
+
+/** What a verdict says of having been executed. */
+interface Executed {
+  readonly kind: Verdict['kind'];
+  readonly measure: string;
+  readonly reason?: string | undefined;
+  readonly detail?: string | undefined;
+}
+
+/** Why no test was executed on any candidate, though there were some to execute tests on; null otherwise. */
+export function notExecuted(verdicts: readonly Executed[]): string | null {
+  const reasons = new Set<string>();
+  for (const { kind, measure, reason, detail } of verdicts) {
+    if (!measureNamed(measure).kind.endsWith('tests')) continue;
+    if (kind === 'scored') return null;
+    if (reason === 'no-tests') reasons.add(`${measure}: ${detail ?? reason}`);
+    else if (!OF_THE_PATCH.has(reason ?? '')) return null;
+  }
+  return reasons.size === 0 ? null : [...reasons].join('; ');
+}
+
+const GIVE_TESTS =
+  'give tests (--tests, or BESTK_TEST_MODEL to have them written) or environment.regression_command, or ask a judge (--verifiers ef,eb)';
+
+/** Where nothing was executed the selection says so; without a judge nothing speaks for any patch, and none is returned. */
+export function withGap(selection: Selection, verdicts: readonly Verdict[], names: readonly VerifierName[]): Selection {
+  const gap = notExecuted(verdicts);
+  if (gap === null) return selection;
+  if (names.some(isJudge)) return { ...selection, notes: [...selection.notes, `not executed: ${gap}`] };
+  const why_none = `nothing was executed (${gap}): ${GIVE_TESTS}`;
+  return { ...selection, candidate_id: null, basis: 'none', deciding_stage: null, why_none };
 }
 
 /** One candidate that a model did not answer for is a gap; all of them are a model that is down. */

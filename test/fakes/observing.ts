@@ -1,10 +1,11 @@
 import type { Cell } from '../../src/core/run/cell.js';
-import type { Admission, Observe } from '../../src/core/run/verifier.js';
+import type { Admission, ExistingTests, Observe } from '../../src/core/run/verifier.js';
 
 /** Keeps what a verifier tells while it works. */
 export class Observing implements Observe {
   readonly cells: Cell[] = [];
   admissions: readonly Admission[] = [];
+  chosen: ExistingTests | null = null;
 
   async cell(cell: Cell): Promise<void> {
     this.cells.push(cell);
@@ -12,6 +13,10 @@ export class Observing implements Observe {
 
   async admission(admissions: readonly Admission[]): Promise<void> {
     this.admissions = admissions;
+  }
+
+  async existing(tests: ExistingTests): Promise<void> {
+    this.chosen = tests;
   }
 
   outcome(candidateId: string | null, testId: string): string | undefined {

@@ -1,5 +1,5 @@
 import type { CellJob } from '../../src/core/run/cell.js';
-import type { ExecutionContext } from './execution-context.js';
+import { type ExecutionContext, REGRESSION_S } from './execution-context.js';
 import { Bytecode } from './tree/bytecode.js';
 import type { ExecutionBasedOptions } from './execution-based.js';
 import { regressionOn } from './existing/regression-set.js';
@@ -16,7 +16,7 @@ export function createCellWorker(
   return async ({ instance_id, environment, tree, repeat, tests }, signal) => {
     const { id: imageId } = await options.sandbox.describeImage(environment.image, signal);
     const issue = { instance_id, problem_statement: '', environment };
-    const context: ExecutionContext = { ...options, issue, imageId, bytecode };
+    const context: ExecutionContext = { ...options, issue, imageId, bytecode, regressionS: REGRESSION_S };
     if (tests !== null) await runTests(context, { tree, repeat }, tests, signal);
     else await regressionOn(context, environment.regression_command ?? '', { tree, repeat }, signal);
   };

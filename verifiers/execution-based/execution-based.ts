@@ -7,7 +7,7 @@ import type { ResultStore } from '../../src/ports/result-store.js';
 import type { Sandbox } from '../../src/ports/sandbox.js';
 import type { Tracer } from '../../src/ports/tracer.js';
 import { applicability } from './tree/applicability.js';
-import type { ExecutionContext } from './execution-context.js';
+import { type ExecutionContext, REGRESSION_S } from './execution-context.js';
 import { Bytecode } from './tree/bytecode.js';
 import { distinctPatches, type Applicable, type DistinctPatch } from './tree/distinct.js';
 import { abstained } from './outcomes.js';
@@ -26,6 +26,8 @@ export interface ExecutionBasedOptions {
   /** See ExecutionContext. */
   readonly tries?: number | undefined;
   readonly read?: RecordReader | undefined;
+  /** See ExecutionContext; absent = REGRESSION_S. */
+  readonly regressionS?: number | undefined;
   /** Spreads the executions; absent = all are made here. */
   readonly remote?: RemoteExecutor | undefined;
 }
@@ -51,7 +53,9 @@ async function verify(
 ): Promise<readonly Verdict[]> {
   const { observe, ...tools } = options;
   const { id: imageId } = await options.sandbox.describeImage(task.issue.environment.image, signal);
-  const context: ExecutionContext = { ...tools, issue: task.issue, imageId, bytecode: new Bytecode(options.nonce) };
+  const { regressionS = REGRESSION_S } = options;
+  const bytecode = new Bytecode(options.nonce);
+  const context: ExecutionContext = { ...tools, issue: task.issue, imageId, bytecode, regressionS };
   const { patches, unverifiable } = distinctPatches(task.candidates, task.issue.problem_statement);
   if (patches.length === 0) return unverifiable.flatMap(abstainOnBoth);
   // Base needs no answer about the patches, so both begin at once; base's regression run goes first, for it warms the rest.

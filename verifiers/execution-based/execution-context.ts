@@ -6,6 +6,9 @@ import type { ResultStore } from '../../src/ports/result-store.js';
 import { type Sandbox, sandboxContent } from '../../src/ports/sandbox.js';
 import { type Tracer, UNTRACED } from '../../src/ports/tracer.js';
 
+/** Seconds of existing tests a patch, where nobody says otherwise. */
+export const REGRESSION_S = 120;
+
 /** What every execution of one instance shares. */
 export interface ExecutionContext {
   readonly sandbox: Sandbox;
@@ -22,6 +25,8 @@ export interface ExecutionContext {
   readonly tries?: number | undefined;
   /** Reads what runs of the existing tests left behind; absent = it is read where it is called. */
   readonly read?: RecordReader | undefined;
+  /** What the existing tests of one patch may take, in seconds on base, where bestk chooses them. */
+  readonly regressionS: number;
   /** Asked before anything is executed here; absent = here is where it is executed. */
   readonly remote?: RemoteExecutor | undefined;
 }

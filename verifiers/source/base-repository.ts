@@ -24,7 +24,12 @@ export class BaseRepository implements AsyncDisposable {
     purpose: string,
     signal: AbortSignal,
   ): Promise<BaseRepository> {
-    return new BaseRepository(await sandbox.open(sandboxSpec(environment, purpose), signal), environment.workdir);
+    return BaseRepository.over(await sandbox.open(sandboxSpec(environment, purpose), signal), environment.workdir);
+  }
+
+  /** In a session that is open already. */
+  static over(session: SandboxSession, workdir: string): BaseRepository {
+    return new BaseRepository(session, workdir);
   }
 
   /**

@@ -84,8 +84,23 @@ export const Admission = z.object({
 });
 export type Admission = z.infer<typeof Admission>;
 
+/** What bestk itself recognised and chose of a repository's tests, where the issue leaves it open. */
+export interface ExistingTests {
+  /** Null where the issue names the command. */
+  readonly runner: string | null;
+  readonly command: string;
+  readonly files: readonly string[];
+  /** Tests that reach a function that a patch changes; null when nothing tells. */
+  readonly reaching: number | null;
+  /** Of one run of the files on base; null when nothing tells. */
+  readonly base_seconds: number | null;
+  /** That choosing took. */
+  readonly seconds: number;
+}
+
 /** Told of each intermediate result when it exists; what verifiers report beside their verdicts. */
 export interface Observe {
   cell(cell: Cell): Promise<void>;
   admission(admissions: readonly Admission[]): Promise<void>;
+  existing(tests: ExistingTests): Promise<void>;
 }

@@ -1,3 +1,4 @@
+import { notExecuted } from '../../runs/score.js';
 import type { ReportedRun } from './reported-run.js';
 
 /** Reasons that say nothing about a patch: Docker, a model or a budget failed. */
@@ -11,6 +12,8 @@ interface Counted {
 /** What is missing from the evidence, and why. */
 export interface Gaps {
   readonly candidates: number;
+  /** Runs in which no test was executed on anybody. */
+  readonly not_executed: number;
   /** By measure: candidates with a score, and abstentions by reason. */
   readonly measures: readonly {
     readonly measure: string;
@@ -30,6 +33,7 @@ export function gapsOf(runs: readonly ReportedRun[]): Gaps {
   const quality = runs.flatMap(({ test_quality }) => test_quality);
   return {
     candidates: runs.reduce((sum, { entries }) => sum + entries.length, 0),
+    not_executed: runs.filter(({ verdicts }) => notExecuted(verdicts) !== null).length,
     measures: measuresOf(runs),
     tests: {
       given: admissions.length,

@@ -66,6 +66,9 @@ export function gapsSection({ gaps, returned, curves }: BenchmarkReport): Sectio
         ? []
         : [
             `${gaps.tests.admitted} of ${gaps.tests.given} generated tests were admitted; ${gaps.tests_without_information} of them told no candidates apart.`,
+            ...(gaps.not_executed === 0
+              ? []
+              : [`Not executed: ${gaps.not_executed} runs had neither generated nor existing tests.`]),
           ]),
       ...(returned === null ? [] : [`${returned.without_patch} of ${returned.runs} runs returned no patch.`]),
     ],

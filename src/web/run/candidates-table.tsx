@@ -140,9 +140,10 @@ function Score({ candidate, measure }: { candidate: CandidateEvidence; measure: 
   const verdict = candidate.verdicts.find((each) => each.measure === measure.name);
   if (verdict === undefined) return <td class="number quiet">–</td>;
   if (verdict.kind === 'abstained') {
+    const isGap = verdict.reason === 'no-tests' && candidate.flags.includes('not-executed');
     return (
       <td class="number quiet" title={verdict.detail}>
-        <span aria-hidden="true">∅</span> <span class="abstained">{verdict.reason}</span>
+        <span aria-hidden="true">∅</span> <span class="abstained">{isGap ? 'not executed' : verdict.reason}</span>
       </td>
     );
   }

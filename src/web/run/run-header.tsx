@@ -53,7 +53,7 @@ function Decision({
       <dl class="decision">
         <Fact name="Selected">
           {selection.candidate_id === null ? (
-            'none: no patch was worth returning'
+            `none: ${selection.why_none ?? 'no patch was worth returning'}`
           ) : (
             <code>★ {selection.candidate_id}</code>
           )}
@@ -70,6 +70,9 @@ function Decision({
           )}
         </Fact>
       </dl>
+      {selection.notes.map((note) => (
+        <Notice key={note}>{note}.</Notice>
+      ))}
       {abstained && <Notice>Every verifier abstained on every candidate: no score stands behind this order.</Notice>}
       {evidence.candidates.length === 1 && <Notice>There was one candidate: nothing to choose from.</Notice>}
     </>

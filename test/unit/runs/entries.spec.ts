@@ -1,7 +1,8 @@
 import { EXECUTION_FREE } from '../../../src/core/run/measure.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
 import { describeCandidates } from '../../../src/runs/entries.js';
-import { score } from '../../../src/runs/score.js';
+import { score, withGap } from '../../../src/runs/score.js';
+import type { Selection } from '../../../src/core/run/selection.js';
 import { ModelUnavailableError } from '../../../src/core/errors/unavailable.js';
 import type { Verifier } from '../../../src/core/run/verifier.js';
 import { calculatorIssue, candidate, RIGHT, WRONG } from '../../fixtures/calculator.js';
@@ -13,7 +14,7 @@ function scored(candidate_id: string, measure: Verdict['measure'], value: number
 function abstained(
   candidate_id: string,
   measure: Verdict['measure'],
-  reason: 'model-unavailable' | 'does-not-apply',
+  reason: 'model-unavailable' | 'does-not-apply' | 'no-tests',
 ): Verdict {
   return { kind: 'abstained', candidate_id, measure, reason, detail: 'because', evidence: {} };
 }
@@ -40,6 +41,15 @@ describe('candidates as the hybrid sees them', () => {
       ['empty-patch'],
     ]);
     expect(described[0]?.entry.fingerprint).toBe(described[2]?.entry.fingerprint);
+  });
+
+  it('flags who was executed by no test, but for a reason of its own', () => {
+    const gap = [abstained('a', 'regression', 'no-tests'), abstained('a', 'reproduction', 'no-tests')];
+    const flags = (verdicts: readonly Verdict[]): readonly string[] | undefined =>
+      describeCandidates([candidate('a', RIGHT)], verdicts, '')[0]?.flags;
+    expect(flags(gap)).toContain('not-executed');
+    expect(flags([gap[0] ?? scored('a', 'regression', 1), scored('a', 'reproduction', 1)])).toEqual([]);
+    expect(flags([abstained('a', 'regression', 'does-not-apply')])).toEqual(['does-not-apply']);
   });
 
   it('flags who solved a control, though that proves nothing', () => {
@@ -121,5 +131,37 @@ describe('scoring', () => {
     };
     await expect(score([slow, failing], task, quiet, new AbortController().signal)).rejects.toThrow('broken');
     expect(stopped).toBe(true);
+  });
+});
+
+describe('a run in which nothing was executed', () => {
+  const made: Selection = {
+    ...{ instance_id: 'i', candidate_id: 'a', basis: 'fallback', deciding_stage: 'lowest-id', confidence: 0.5 },
+    ...{ why_none: null, notes: [], ranking: [], stages: [] },
+  };
+  const gap = [
+    abstained('a', 'regression', 'no-tests'),
+    abstained('b', 'regression', 'does-not-apply'),
+    abstained('a', 'reproduction', 'no-tests'),
+  ];
+
+  it('returns no patch without a judge, and says what to give', () => {
+    const { candidate_id, basis, why_none } = withGap(made, gap, ['eb']);
+    expect([candidate_id, basis]).toEqual([null, 'none']);
+    expect(why_none).toMatch(
+      /^nothing was executed \(regression: because; reproduction: because\): give tests .*--tests/,
+    );
+  });
+
+  it('says so beside what a judge decided', () => {
+    const { candidate_id, notes } = withGap(made, gap, ['ef', 'eb']);
+    expect(candidate_id).toBe('a');
+    expect(notes).toEqual(['not executed: regression: because; reproduction: because']);
+  });
+
+  it('is no run of which one suite said something, or whose surroundings failed', () => {
+    expect(withGap(made, [...gap, scored('b', 'reproduction', 0)], ['eb'])).toBe(made);
+    expect(withGap(made, [...gap, abstained('b', 'regression', 'model-unavailable')], ['eb'])).toBe(made);
+    expect(withGap(made, [abstained('a', 'regression', 'does-not-apply')], ['eb'])).toBe(made);
   });
 });

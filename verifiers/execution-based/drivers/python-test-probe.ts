@@ -7,7 +7,8 @@
  * One JSON line a test is appended to the file that BESTK_PROBE names: `{"t": id, "s": "passed|failed|skipped", "k": key}`.
  * When a function of the runner itself is another one than at the start, one line more says which: `{"t", "s", "k", "c": [name]}`.
  * File and key leave the environment when a process starts, before any code of the repository runs in it; a note without
- * the key is nobody's.
+ * the key is nobody's. What a test runs in turn (pytest's own suite and Django's do) is no test of the suite: processes that
+ * it starts have no probe, and a test that begins inside another is not noted.
  */
 export const PYTHON_TEST_PROBE = String.raw`
 """PYTEST_DONT_REWRITE"""
@@ -55,10 +56,28 @@ def note(test, status, target=TARGET, key=KEY, opening=os.open, writing=os.write
     writing(handle, ''.join(dump(line) + '\n' for line in lines).encode())
     closing(handle)
 
+current = [None]
+
+def began(test):
+    if current[0] is None:
+        current[0] = test
+
+def ended(test):
+    if current[0] == test:
+        current[0] = None
+
 def pytest_load_initial_conftests():
+    # Read by now; a pytest inside a test would load the plug-in again.
+    os.environ.pop('PYTEST_PLUGINS', None)
     remember()
 
 pytest_load_initial_conftests.pytest_impl = {'tryfirst': True}
+
+def pytest_runtest_logstart(nodeid):
+    began(nodeid)
+
+def pytest_runtest_logfinish(nodeid):
+    ended(nodeid)
 
 def pytest_runtest_logreport(report):
     if report.failed:
@@ -75,7 +94,8 @@ def listen_to_unittest():
         original = getattr(TestResult, method)
 
         def noting(self, test, *rest, **named):
-            note(test.id(), status)
+            if current[0] is None or current[0] is test:
+                note(test.id(), status)
             return original(self, test, *rest, **named)
         setattr(TestResult, method, noting)
 
@@ -86,10 +106,20 @@ def listen_to_unittest():
     original = TestResult.addSubTest
 
     def sub_test(self, test, subtest, error):
-        if error is not None:
+        if error is not None and (current[0] is None or current[0] is test):
             note(test.id(), 'failed')
         return original(self, test, subtest, error)
     TestResult.addSubTest = sub_test
+    starting, stopping = TestResult.startTest, TestResult.stopTest
+
+    def start(self, test):
+        began(test)
+        return starting(self, test)
+
+    def stop(self, test):
+        ended(test)
+        return stopping(self, test)
+    TestResult.startTest, TestResult.stopTest = start, stop
     import unittest.case, unittest.suite
     remember()
 `.trimStart();
@@ -98,12 +128,128 @@ def listen_to_unittest():
 export const PYTHON_SITE_CUSTOMIZE = String.raw`
 import os, sys
 import bestk_probe
-bestk_probe.listen_to_unittest()
+if 'BESTK_REACH' in os.environ:
+    import bestk_reach
+if bestk_probe.TARGET:
+    bestk_probe.listen_to_unittest()
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path[:] = [entry for entry in sys.path if entry != here]
+paths = [entry for entry in os.environ.pop('PYTHONPATH', '').split(os.pathsep) if entry not in ('', here)]
+if paths:
+    os.environ['PYTHONPATH'] = os.pathsep.join(paths)
 own = sys.modules.pop('sitecustomize')
 try:
     import sitecustomize
 except ImportError:
     sys.modules['sitecustomize'] = own
+`.trimStart();
+
+/**
+ * Beside the probe on base alone, where nobody forges: notes for each test how long it took and which functions of some source
+ * files it reached, `{"t", "s", "k", "d": seconds, "r": [mark]}`, and for each such file that is loaded its functions,
+ * `{"f": path, "k", "n": [[name, first line, last line]]}`; a mark is 100,000 × the file's place in the plan + the function's.
+ * The functions of these files alone begin with a call that marks them, so that nothing else is slower. `BESTK_REACH` names
+ * the plan, `{"root", "files", "seconds", "most"}`: after `seconds` of the CPU, or `most` of one file of tests, further tests are left out;
+ * of a file of which some are, `{"o", "k"}` names the first.
+ */
+export const PYTHON_REACH = String.raw`
+"""PYTEST_DONT_REWRITE"""
+import ast, builtins, json, os, time
+import bestk_probe
+from importlib.machinery import SourceFileLoader
+
+with open(os.environ.pop('BESTK_REACH')) as plan:
+    PLAN = json.load(plan)
+PLACES = {os.path.realpath(os.path.join(PLAN['root'], path)): place for place, path in enumerate(PLAN['files'])}
+
+def now():
+    """Seconds of the CPU, with those of ended children: the wall's clock is the machine's."""
+    times = os.times()
+    return time.process_time() + times[2] + times[3]
+
+END = now() + PLAN['seconds']
+reached, spent, left_out, cut, since, in_pytest = set(), {}, set(), set(), [None], []
+builtins.__bestk_reached__ = reached.add
+
+def write(**line):
+    handle = os.open(bestk_probe.TARGET, os.O_WRONLY | os.O_APPEND)
+    os.write(handle, (json.dumps(dict(line, k=bestk_probe.KEY)) + '\n').encode())
+    os.close(handle)
+
+def file_of(test):
+    return test.split('::')[0] if '::' in test else test.rsplit('.', 2)[0]
+
+def is_over(test):
+    if since[0] is None:
+        since[0] = now()
+    place = file_of(test)
+    if now() < END and spent.get(place, 0) < PLAN['most']:
+        return False
+    left_out.add(test)
+    if place not in cut:
+        cut.add(place)
+        write(o=test)
+    return True
+
+def note(test, status):
+    if test in left_out:
+        return
+    at = now()
+    seconds = at - (since[0] or at)
+    since[0] = at
+    spent[file_of(test)] = spent.get(file_of(test), 0) + seconds
+    write(t=test, s=status, d=round(seconds, 4), r=sorted(reached))
+    reached.clear()
+
+bestk_probe.note = note
+
+def pytest_load_initial_conftests():
+    in_pytest.append(True)
+
+def pytest_runtest_setup(item):
+    if is_over(item.nodeid):
+        import pytest
+        pytest.skip('left out')
+
+pytest_runtest_setup.pytest_impl = {'tryfirst': True}
+
+def leave_out_of_unittest():
+    from unittest import TestCase
+    original = TestCase.run
+
+    def run(self, result=None):
+        return result if not in_pytest and is_over(self.id()) else original(self, result)
+    TestCase.run = run
+
+def marked(tree, place):
+    functions = []
+
+    def walk(node, names):
+        for child in ast.iter_child_nodes(node):
+            walk(child, names + [child.name] if hasattr(child, 'decorator_list') else names)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            first = min([node.lineno] + [decorator.lineno for decorator in node.decorator_list])
+            last = max(getattr(inner, 'end_lineno', None) or getattr(inner, 'lineno', 0) for inner in ast.walk(node))
+            mark = ast.parse('__bestk_reached__(%d)' % (place * 100000 + len(functions))).body[0]
+            ast.increment_lineno(mark, node.body[0].lineno - 1)
+            functions.append(['.'.join(names), first, last])
+            node.body.insert(0 if ast.get_docstring(node, clean=False) is None else 1, mark)
+
+    walk(tree, [])
+    return functions
+
+original_code = SourceFileLoader.get_code
+
+def get_code(self, name):
+    path = self.get_filename(name)
+    place = PLACES.get(os.path.realpath(path))
+    if place is None:
+        return original_code(self, name)
+    tree = ast.parse(self.get_data(path), path)
+    functions = marked(tree, place)
+    write(f=PLAN['files'][place], n=functions)
+    return compile(tree, path, 'exec', dont_inherit=True)
+
+SourceFileLoader.get_code = get_code
+leave_out_of_unittest()
 `.trimStart();

@@ -1,4 +1,5 @@
 import type { Environment } from '../../../src/core/run/issue.js';
+import { moduleLabel } from '../../../src/core/shell.js';
 import type { SandboxSession } from '../../../src/ports/sandbox.js';
 
 /*
@@ -11,7 +12,8 @@ const DEADLINE_S = 60;
 /**
  * Finds a file of tests by the path, folder or dotted name that the command is given, the last one that there is, adds
  * the test to its end, as a function, as a method of Python's own class of tests and of the one that most tests there have,
- * and with an assertion that they are made with, and prints its names; prints nothing where there is no such file.
+ * and with an assertion that they are made with, and prints its names and the file; prints nothing where there is no such
+ * file. A single test (`path::Class::test`, `module.Class.test`) stands for its file.
  */
 const PLANT = String.raw`
 one=$1 other=$2 a=$3 b=$4
@@ -23,8 +25,13 @@ look() {
   fi
 }
 for entry in "$@"; do
+  entry=${'${entry%%::*}'}
   dotted=$(printf %s "$entry" | tr . /)
   for place in "$entry" "$dotted.py" "$dotted" "tests/$dotted.py" "tests/$dotted"; do look "$place"; done
+  case $entry in
+    */*) ;;
+    *.*.*) for place in "${'${dotted%/*/*}'}.py" "tests/${'${dotted%/*/*}'}.py"; do look "$place"; done ;;
+  esac
 done
 [ -n "$found" ] || exit 0
 names=$(grep -ohE '^ *def test_[A-Za-z0-9_]+' "$found" | sed 's/.*def test_//')
@@ -51,7 +58,7 @@ grep -qE '^ +raises\(' "$found" && said="raises(ZeroDivisionError, lambda: $a)"
     printf '\n\ndef test_%s():\n    %s\n' "$name" "$said"
   else name=$plain
   fi
-} >>"$found" && printf 'test_%s test_%s' "$plain" "$name"`;
+} >>"$found" && printf 'test_%s test_%s\n%s' "$plain" "$name" "$found"`;
 
 const MOST_PLACES = 50;
 
@@ -64,24 +71,46 @@ export function placesOf(tests: readonly string[]): readonly string[] {
   return [...new Set(places)].filter((place) => place !== '').slice(-MOST_PLACES);
 }
 
+/** The failing test, by the names that it goes by, and the file at whose end it stands. */
+export interface FailingTest {
+  readonly names: readonly [string, string];
+  readonly path: string;
+}
+
+/** How a command whose files are single tests is given the failing test, too; nothing where whole files are run. */
+export function selectorOf(
+  { names, path }: FailingTest,
+  { regression_command, regression_files }: Environment,
+): readonly string[] {
+  const isDotted = regression_command?.includes('{modules}') ?? false;
+  const own = isDotted ? moduleLabel(path) : path;
+  const whole = regression_files.some((file) => (isDotted ? moduleLabel(file) : file) === own);
+  const single = regression_files.some((file) => file.startsWith(isDotted ? `${own}.` : `${own}::`));
+  if (whole || !single) return [];
+  if (!isDotted) return [...new Set(names)].map((name) => `${own}::${name}`);
+  return [`${own}.${names[0].replace(/^test/, 'Test')}.${names[0]}`];
+}
+
 /**
  * Adds the test to what the regression command runs.
  * @param places where the command names no files: those of tests that it ran on base
- * @returns its names; none where there is no place for it
+ * @returns null where there is no place for it
  */
 export async function plantFailingTest(
   session: SandboxSession,
   { regression_command: command, regression_files, workdir }: Environment,
   { random, places }: { random: (below: number) => number; places: readonly string[] },
   signal: AbortSignal,
-): Promise<readonly string[]> {
+): Promise<FailingTest | null> {
   const files = /\{(files|modules)\}/.test(command ?? '') ? regression_files : places;
-  if (files.length === 0) return [];
+  if (files.length === 0) return null;
   const value = random(900);
   const numbers = [random(1000), random(1000), value, value + 1 + random(99)].map(String);
   const argv = ['sh', '-c', PLANT, 'sh', ...numbers, ...files];
   const { kind, stdout } = await session.exec({ argv, cwd: workdir, deadlineS: DEADLINE_S }, signal);
-  return kind === 'exited' && /^test_\w+ test_\w+$/.test(stdout) ? stdout.split(' ') : [];
+  const [, plain, other, path] = /^(test_\w+) (test_\w+)\n(.+)$/.exec(stdout) ?? [];
+  if (kind !== 'exited' || plain === undefined || other === undefined || path === undefined) return null;
+  return { names: [plain, other], path };
 }
 
 /** How the added test ended: `absent` where it was not added, or not noted. */

@@ -1,6 +1,6 @@
 import type { Environment } from '../../../src/core/run/issue.js';
 import { withTestFiles } from '../../../src/core/shell.js';
-import type { ExecRequest, SandboxSession } from '../../../src/ports/sandbox.js';
+import type { ExecRequest, SandboxFile, SandboxSession } from '../../../src/ports/sandbox.js';
 import { logTail } from '../drivers/environment.js';
 import { PYTHON_SITE_CUSTOMIZE, PYTHON_TEST_PROBE } from '../drivers/python-test-probe.js';
 import { inInstanceEnvironment } from '../drivers/environment.js';
@@ -13,7 +13,7 @@ import {
 } from '../readers/run-record.js';
 import { randomFrom } from '../random.js';
 import { scratchDirectory } from '../tree/bytecode.js';
-import { plantFailingTest } from './failing-test.js';
+import { plantFailingTest, selectorOf } from './failing-test.js';
 
 /** How the regression command ended on one tree: which existing tests passed, by their own ids. */
 export interface RegressionRun extends RecordedTests {
@@ -28,6 +28,8 @@ export interface RegressionRun extends RecordedTests {
 }
 
 const CLEAR_S = 30;
+
+export type CommandedEnvironment = Environment & { readonly regression_command: string };
 
 export interface RegressionPlan {
   readonly nonce: () => string;
@@ -46,50 +48,29 @@ export interface RegressionPlan {
  */
 export async function runRegression(
   session: SandboxSession,
-  environment: Environment & { readonly regression_command: string },
+  environment: CommandedEnvironment,
   { nonce, user, places, read, ready }: RegressionPlan,
   signal: AbortSignal,
 ): Promise<RegressionRun> {
-  const directory = scratchDirectory(nonce);
-  const record = `${directory}/record.jsonl`;
-  const key = nonce();
+  const [directory, key] = [scratchDirectory(nonce), nonce()];
   const printed = new Printed();
   if (environment.regression_report !== null) {
     // One that the image or the patch brings along is nobody's report.
     const argv = ['rm', '-rf', '--', environment.regression_report];
     await session.exec({ argv, cwd: environment.workdir, deadlineS: CLEAR_S }, signal);
   }
-  const controls = await plantFailingTest(session, environment, { random: randomFrom(nonce), places }, signal);
-  await session.writeFiles(
-    [
-      { path: `${directory}/bestk_probe.py`, content: PYTHON_TEST_PROBE },
-      { path: `${directory}/sitecustomize.py`, content: PYTHON_SITE_CUSTOMIZE },
-      // To be added to by all, and read by nobody: each line has the key.
-      { path: record, content: '', mode: 0o622 },
-    ],
-    signal,
-  );
+  const control = await plantFailingTest(session, environment, { random: randomFrom(nonce), places }, signal);
+  const selector = control === null ? [] : selectorOf(control, environment);
+  const files = [...environment.regression_files, ...selector];
+  await session.writeFiles(probeFiles(directory), signal);
   await ready?.();
-  const ended = await session.exec(
-    inInstanceEnvironment({
-      ...user,
-      argv: [
-        'sh',
-        '-c',
-        `export PYTHONPATH="$0\${PYTHONPATH:+:$PYTHONPATH}"; ${withTestFiles(environment.regression_command, environment.regression_files)}`,
-        directory,
-      ],
-      cwd: environment.workdir,
-      env: { BESTK_PROBE: `${record}|${key}`, PYTEST_PLUGINS: 'bestk_probe' },
-      deadlineS: environment.test_timeout_s,
-      onStdout: printed.take,
-    }),
-    signal,
-  );
+  const suite = { ...environment, regression_files: files };
+  const request = { ...probedRequest(suite, { directory, key }), ...user, onStdout: printed.take };
+  const ended = await session.exec(inInstanceEnvironment(request), signal);
   const exited = ended.kind === 'exited';
   const left = async (): Promise<RunRecord> => ({
-    notes: (await session.readFile(record, LARGEST_RECORD, signal)) ?? new Uint8Array(),
-    ...{ key, controls, stdout: printed.bytes() },
+    notes: (await session.readFile(recordOf(directory), LARGEST_RECORD, signal)) ?? new Uint8Array(),
+    ...{ key, controls: control?.names ?? [], stdout: printed.bytes() },
     junit: await reportFile(session, environment, signal),
   });
   const recorded = exited ? await read(await left(), signal) : NOTHING_RECORDED;
@@ -101,6 +82,34 @@ export async function runRegression(
     log_tail: logTail(ended),
     isolated: user.as === 'tests',
     writes: [],
+  };
+}
+
+/** What the probe is made of, in a directory of its own. */
+export function probeFiles(directory: string): SandboxFile[] {
+  return [
+    { path: `${directory}/bestk_probe.py`, content: PYTHON_TEST_PROBE },
+    { path: `${directory}/sitecustomize.py`, content: PYTHON_SITE_CUSTOMIZE },
+    // To be added to by all, and read by nobody: each line has the key.
+    { path: recordOf(directory), content: '', mode: 0o622 },
+  ];
+}
+
+export function recordOf(directory: string): string {
+  return `${directory}/record.jsonl`;
+}
+
+/** The regression command with its files, and the probe in the Python processes that it starts. */
+export function probedRequest(
+  { regression_command, regression_files, workdir, test_timeout_s }: CommandedEnvironment,
+  { directory, key }: { readonly directory: string; readonly key: string },
+): ExecRequest {
+  const command = withTestFiles(regression_command, regression_files);
+  return {
+    argv: ['sh', '-c', `export PYTHONPATH="$0\${PYTHONPATH:+:$PYTHONPATH}"; ${command}`, directory],
+    cwd: workdir,
+    env: { BESTK_PROBE: `${recordOf(directory)}|${key}`, PYTEST_PLUGINS: 'bestk_probe' },
+    deadlineS: test_timeout_s,
   };
 }
 

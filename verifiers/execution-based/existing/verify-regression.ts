@@ -3,18 +3,18 @@ import type { Observe } from '../../../src/core/run/verifier.js';
 import type { Exclude } from '../../../src/core/run/verifier.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
 import type { ExecutionContext, Tree } from '../execution-context.js';
+import { alone, suiteOf } from './suite.js';
 import { cellsOf } from '../outcomes.js';
 import type { Applicable } from '../tree/distinct.js';
 import { abstained, forEach } from '../outcomes.js';
 import { regressionOn } from './regression-set.js';
-import { relatedTests } from './related-tests.js';
 import { heldUp, isForged, needsImageUser, regressionSet, without, type RegressionSet } from './regression-set.js';
 import { runAsImageUser } from '../tree/tests-user.js';
 import type { RegressionRun } from './run-regression.js';
 
 const MOST_NAMED = 50;
 /** More lost tests than these are no accident of the machine. */
-const MOST_AGAIN = 5;
+const MOST_AGAIN = 50;
 const FORGED = 'an existing test of ours passed that no code can pass';
 
 export interface Regression {
@@ -23,8 +23,8 @@ export interface Regression {
 }
 
 /**
- * The regression command on base twice and on every distinct patch once, each in a fresh container; a few lost tests once
- * more. Scores |passed on candidate ∩ passed on base twice|.
+ * The regression command on base twice and on every distinct patch once, each in a fresh container; lost tests once
+ * more, alone. Scores |passed on candidate ∩ passed on base twice|.
  */
 export async function verifyRegression(
   given: ExecutionContext,
@@ -32,12 +32,9 @@ export async function verifyRegression(
   observe: Observe,
   signal: AbortSignal,
 ): Promise<readonly Verdict[]> {
-  const { regression_command: command } = given.issue.environment;
-  if (command === null) {
-    const { patches } = await applicable;
-    return abstained(patches, 'regression', 'no-tests', 'the issue names no regression_command');
-  }
-  const context = await withRelatedTests(given, command, applicable, signal);
+  const suite = await suiteOf(given, applicable, observe, signal);
+  if ('missing' in suite) return abstained((await applicable).patches, 'regression', 'no-tests', suite.missing);
+  const { context, command, evidence } = suite;
   const run = (tree: Tree, repeat: number): Promise<RegressionRun> =>
     regressionOn(context, command, { tree, repeat }, signal);
   const reference = run(null, 0);
@@ -58,7 +55,9 @@ export async function verifyRegression(
       const [set, early] = await Promise.all([known, run(patch.source, 0)]);
       // Begun before it was known that the suite needs the image's own user.
       const first = early.isolated === set.isolated ? early : await run(patch.source, 0);
-      const result = await withFewLostAgain(set, first, () => run(patch.source, 1));
+      const again = (lost: readonly string[]): Promise<RegressionRun> =>
+        regressionOn(alone(context, lost), command, { tree: patch.source, repeat: 1 }, signal);
+      const result = await withLostAgain(set, first, again);
       await tell(observe, cellsOf(context, patch, measuredBy(set, result)));
       if (isForged(set, result)) return abstained([patch], 'regression', 'forged', FORGED);
       if (set.missing !== null) return abstained([patch], 'regression', 'no-tests', set.missing);
@@ -78,6 +77,7 @@ export async function verifyRegression(
           passed_once: set.passed_once.slice(0, MOST_NAMED),
           isolated: result.isolated,
           verified_as: patch.representative,
+          ...evidence,
         },
       }));
     },
@@ -104,33 +104,19 @@ async function apartFrom(
   return [await run(1)];
 }
 
-/** A few tests that are lost and then pass in a fresh container were lost to the machine, not to the patch. */
-async function withFewLostAgain(
+/** Tests that are lost and then pass in a fresh container were lost to the machine, not to the patch. */
+async function withLostAgain(
   set: RegressionSet,
   first: RegressionRun,
-  again: () => Promise<RegressionRun>,
+  again: (lost: readonly string[]) => Promise<RegressionRun>,
 ): Promise<RegressionRun> {
   const { lost } = heldUp(set, first);
   const isHonest = !isForged(set, first) && first.changed.every((name) => set.changed.includes(name));
   if (first.outcome !== 'exited' || !isHonest || lost.length === 0 || lost.length > MOST_AGAIN) return first;
-  const second = await again();
+  const second = await again(lost);
   if (isForged(set, second)) return second;
   const stillLost = new Set(heldUp(set, second).lost);
   return { ...first, passed: [...first.passed, ...lost.filter((test) => !stillLost.has(test))] };
-}
-
-/** The issue's own regression files, or those that have to do with what the patches change. */
-async function withRelatedTests(
-  context: ExecutionContext,
-  command: string,
-  applicable: Promise<Applicable>,
-  signal: AbortSignal,
-): Promise<ExecutionContext> {
-  const { environment } = context.issue;
-  if (environment.regression_files.length > 0 || !/\{(files|modules)\}/.test(command)) return context;
-  const { patches } = await applicable;
-  const regression_files = [...(await relatedTests(context, patches, signal))];
-  return { ...context, issue: { ...context.issue, environment: { ...environment, regression_files } } };
 }
 
 async function tell(observe: Observe, cells: readonly Cell[]): Promise<void> {

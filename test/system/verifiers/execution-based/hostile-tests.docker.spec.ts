@@ -67,7 +67,8 @@ describe('generated tests that misbehave', () => {
       nonce: () => randomBytes(24).toString('hex'),
       pause: async () => undefined,
     });
-    const environment = { ...calculatorIssue.environment, test_timeout_s: 8 };
+    const open = { regression_command: null, regression_files: [] };
+    const environment = { ...calculatorIssue.environment, ...open, test_timeout_s: 8 };
     const task = {
       issue: { ...calculatorIssue, environment },
       candidates: [candidate('right', RIGHT), candidate('wrong', WRONG)],
@@ -131,6 +132,11 @@ describe('generated tests that misbehave', () => {
       'leaves a daemon',
       'bytes',
     ]);
+  });
+
+  it('stands beside the existing tests that the tracer found to reach the change', () => {
+    expect(observed.chosen).toMatchObject({ runner: 'pytest or unittest', files: ['tests/test_calc.py'] });
+    expect(observed.chosen?.reaching).toBeGreaterThan(0);
   });
 
   it('leaves no container', () => {

@@ -230,7 +230,7 @@ describe('infrastructure under the execution-based verifier', () => {
       'no regression command',
       { issue: { ...calculatorIssue, environment: { ...calculatorIssue.environment, regression_command: null } } },
       HONEST,
-      { regression: /names no regression_command/ },
+      { regression: /names no environment.regression_command, and no runner of tests was recognised/ },
     ],
     [
       'a command that passes nothing on base',

@@ -1,57 +1,90 @@
-import { exited, FakeSandbox } from '../../../fakes/fake-sandbox.js';
-import { calculatorIssue } from '../../../fixtures/calculator.js';
-import { relatedTests } from '../../../../verifiers/execution-based/existing/related-tests.js';
+import { holdsTests, relatedTests } from '../../../../verifiers/execution-based/existing/related-tests.js';
 
-const patchOf = (path: string): string =>
-  `diff --git a/${path} b/${path}\n--- a/${path}\n+++ b/${path}\n@@ -1 +1 @@\n-a\n+b\n`;
-const patch = (path: string): { representative: string; candidateIds: string[]; source: string } => ({
-  representative: path,
-  candidateIds: [path],
-  source: patchOf(path),
-});
+const patchOf = (path: string, context = ''): string =>
+  `diff --git a/${path} b/${path}\n--- a/${path}\n+++ b/${path}\n@@ -1 +1 @@${context}\n-a\n+b\n`;
 
-/** A repository of these test files; `holding` answers git grep by the name that is looked for. */
+interface Repository {
+  readonly all: readonly string[];
+  /** Files that define tests. */
+  readonly defining?: readonly string[];
+  /** By the name that is looked for. */
+  readonly holding?: Readonly<Record<string, readonly string[]>>;
+}
+
+/** Plays git in a repository of these files. */
 async function related(
-  all: readonly string[],
-  holding: Readonly<Record<string, readonly string[]>>,
-  ...changed: readonly string[]
+  { all, defining = [], holding = {} }: Repository,
+  ...sources: readonly string[]
 ): Promise<{ files: readonly string[]; names: readonly string[] }> {
   let names: readonly string[] = [];
-  const sandbox = new FakeSandbox((request) => {
-    names = Buffer.from(request.stdin ?? '')
-      .toString()
-      .split('\n')
-      .filter(Boolean);
-    const groups = [all, ...names.map((name) => holding[name] ?? [])];
-    return exited(0, groups.map((group) => `#\n${group.map((path) => `${path}\n`).join('')}`).join(''));
-  });
-  const files = await relatedTests(
-    { sandbox, issue: calculatorIssue },
-    changed.map(patch),
-    new AbortController().signal,
-  );
-  return { files, names };
+  const base = {
+    ask: async (_script: string, { lines = [] }: { lines?: readonly string[] }): Promise<string> => {
+      names = lines;
+      const groups = [all, defining, ...lines.map((line) => holding[line.slice(2)] ?? [])];
+      return groups.map((group) => `#\n${group.map((path) => `${path}\n`).join('')}`).join('');
+    },
+  };
+  const patches = sources.map((source) => ({ source }));
+  return { files: await relatedTests(base, patches, new AbortController().signal), names };
 }
 
 describe('existing tests near a patch', () => {
   it('are named after the changed file, import it, or lie beside it, in this order', async () => {
     const all = [
-      'tests/forms/test_formsets.py',
-      'tests/forms/test_widgets.py',
+      'tests/formsets/test_formsets.py',
+      'tests/other/test_widgets.py',
       'app/forms/tests/test_x.py',
-      'tests/other.py',
+      'tests/far.py',
     ];
-    const holding = { 'app.forms.formsets': ['tests/forms/test_widgets.py'] };
-    const { files, names } = await related(all, holding, 'app/forms/formsets.py');
-    expect(names).toEqual(['app.forms.formsets']);
-    expect(files).toEqual(['tests/forms/test_formsets.py', 'tests/forms/test_widgets.py', 'app/forms/tests/test_x.py']);
+    const holding = { 'app.forms.formsets': ['tests/other/test_widgets.py'] };
+    const { files, names } = await related({ all, holding }, patchOf('app/forms/formsets.py'));
+    expect(names).toEqual(['m app.forms.formsets']);
+    expect(files).toEqual([
+      'tests/formsets/test_formsets.py',
+      'app/forms/tests/test_x.py',
+      'tests/other/test_widgets.py',
+    ]);
+  });
+
+  it('are never the helpers beside them, whatever a fix in a models.py is called', async () => {
+    const apps = Array.from({ length: 10 }, (_, n) => `tests/app_${n}`);
+    const all = [
+      ...apps.map((app) => `${app}/models.py`),
+      'tests/app_3/tests.py',
+      'tests/conftest.py',
+      'tests/app_1/urls.py',
+    ];
+    const source = 'django/contrib/auth/models.py';
+    const { files } = await related(
+      { all, defining: all, holding: { 'django.contrib.auth.models': all } },
+      patchOf(source),
+    );
+    expect(files).toEqual(['tests/app_3/tests.py']);
+  });
+
+  it('hold what changes: classes and functions that a patch touches are looked for as words', async () => {
+    const all = ['tests/a/tests.py', 'tests/b/tests.py'];
+    const { files, names } = await related(
+      { all, holding: { ManageCommand: ['tests/b/tests.py'] } },
+      patchOf('app/core.py', ' class ManageCommand(Base):'),
+    );
+    expect(names).toEqual(['m app.core', 'w ManageCommand']);
+    expect(files).toEqual(['tests/b/tests.py']);
+  });
+
+  it('follow what most patches change, not the odd one out', async () => {
+    const all = ['tests/test_odd.py', 'tests/test_core.py'];
+    const core = patchOf('app/core.py');
+    const { files } = await related({ all }, core, core, core + patchOf('app/odd.py'));
+    expect(files).toEqual(['tests/test_core.py', 'tests/test_odd.py']);
   });
 
   it('count less when everybody imports the changed file', async () => {
-    const common = Array.from({ length: 25 }, (_, n) => `tests/test_${n}.py`);
-    const { files } = await related(common, { base: common, rare: ['tests/test_24.py'] }, 'base.py', 'rare.py');
-    expect(files).toHaveLength(10);
-    expect(files[0]).toBe('tests/test_24.py');
+    const common = Array.from({ length: 60 }, (_, n) => `tests/test_${n}.py`);
+    const holding = { base: common, rare: ['tests/test_59.py'] };
+    const { files } = await related({ all: common, holding }, patchOf('base.py') + patchOf('rare.py'));
+    expect(files).toHaveLength(25);
+    expect(files[0]).toBe('tests/test_59.py');
   });
 
   it.each([
@@ -60,11 +93,44 @@ describe('existing tests near a patch', () => {
     ['Go', 'internal/parse/parse.go', 'internal/parse'],
     ['JavaScript', 'lib/parse.js', 'parse'],
   ])('are looked for as %s is imported', async (_name, path, module) => {
-    expect((await related([], {}, path)).names).toEqual([module]);
+    expect((await related({ all: [] }, patchOf(path))).names).toEqual([`m ${module}`]);
   });
 
   it('are none when nothing is close, or no patch changes a file', async () => {
-    expect((await related(['tests/test_far.py'], {}, 'app/core.py')).files).toEqual([]);
-    expect((await related(['tests/test_far.py'], {})).files).toEqual([]);
+    expect((await related({ all: ['tests/test_far.py'] }, patchOf('app/core.py'))).files).toEqual([]);
+    expect((await related({ all: ['tests/test_far.py'] })).files).toEqual([]);
+  });
+});
+
+describe('a file of tests', () => {
+  const tests = [
+    'a/test_x.py',
+    'a/tests.py',
+    'x_test.go',
+    'src/a.spec.ts',
+    '__tests__/a.js',
+    'FooTest.java',
+    'spec/a_spec.rb',
+  ];
+  const none = [
+    'tests/a/models.py',
+    'tests/conftest.py',
+    'tests/a/__init__.py',
+    'tests/a/admin.py',
+    'a/latest.py',
+    'tests/runtests.py',
+  ];
+
+  it.each(tests)('is told by its name: %s', (path) => {
+    expect(holdsTests(path, new Set())).toBe(true);
+  });
+
+  it.each(none)('is not %s', (path) => {
+    expect(holdsTests(path, new Set(path.endsWith('runtests.py') ? [] : [path]))).toBe(false);
+  });
+
+  it('is any other among tests that defines some', () => {
+    expect(holdsTests('testing/python/collect.py', new Set(['testing/python/collect.py']))).toBe(true);
+    expect(holdsTests('app/python/collect.py', new Set(['app/python/collect.py']))).toBe(false);
   });
 });

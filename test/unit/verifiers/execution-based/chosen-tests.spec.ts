@@ -1,0 +1,198 @@
+import type { Environment } from '../../../../src/core/run/issue.js';
+import { withTestFiles } from '../../../../src/core/shell.js';
+import type { ExecRequest } from '../../../../src/ports/sandbox.js';
+import { chosenTests, type ChosenTests } from '../../../../verifiers/execution-based/existing/chosen-tests.js';
+import { selectorOf } from '../../../../verifiers/execution-based/existing/failing-test.js';
+import type { CommandedContext } from '../../../../verifiers/execution-based/existing/reach-map.js';
+import { alone } from '../../../../verifiers/execution-based/existing/suite.js';
+import { recognisedRunner } from '../../../../verifiers/execution-based/existing/test-runner.js';
+import { Bytecode } from '../../../../verifiers/execution-based/tree/bytecode.js';
+import { ended, exited, FakeSandbox, type FakeSessionView } from '../../../fakes/fake-sandbox.js';
+import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
+import { calculatorIssue, RIGHT } from '../../../fixtures/calculator.js';
+
+/** Of calc.py, whose second line every patch of the fixture changes. */
+const FUNCTIONS = [
+  ['add', 1, 2],
+  ['neg', 4, 5],
+];
+const ADD = 0;
+const NEG = 1;
+
+interface Told {
+  readonly id: string;
+  readonly seconds?: number;
+  readonly reached?: readonly number[];
+  readonly status?: string;
+}
+
+interface World {
+  /** What the tracer notes when it runs. */
+  readonly tests: readonly Told[];
+  /** The first test that was left out of a file. */
+  readonly leftOut?: string;
+  readonly hangs?: boolean;
+  readonly results?: MemoryResultStore;
+}
+
+let nonce = 0;
+
+function play({ tests, leftOut, hangs = false }: World, request: ExecRequest, session: FakeSessionView) {
+  const { BESTK_REACH: plan, BESTK_PROBE: probe = '' } = request.env ?? {};
+  if (plan === undefined) return exited(0);
+  if (hangs) return ended('timed-out');
+  const [record = '', k = ''] = probe.split('|');
+  const command = request.argv.join(' ');
+  const own = tests.filter(({ id }) => command.includes(`'${id.split('::')[0] ?? ''}'`));
+  const lines = [
+    { f: 'calc.py', k, n: FUNCTIONS },
+    ...own.map(({ id, seconds = 1, reached = [], status = 'passed' }) => ({
+      t: id,
+      s: status,
+      k,
+      d: seconds,
+      r: reached,
+    })),
+    ...(leftOut === undefined ? [] : [{ o: leftOut, k }]),
+    { t: 'tests/forged.py::test', s: 'passed', k: 'another', d: 0, r: [ADD] },
+  ];
+  session.files.set(record, new TextEncoder().encode(lines.map((line) => `${JSON.stringify(line)}\n`).join('')));
+  return exited(0);
+}
+
+function contextOf(sandbox: FakeSandbox, results: MemoryResultStore, budget: number): CommandedContext {
+  const environment = { ...calculatorIssue.environment, regression_command: 'pytest {files}', regression_files: [] };
+  const next = (): string => String((nonce += 1)).padStart(48, '0');
+  return {
+    ...{ sandbox, results, imageId: 'sha256:1', bytecode: new Bytecode(next), nonce: next, regressionS: budget },
+    ...{ issue: { ...calculatorIssue, environment }, pause: () => Promise.resolve() },
+  };
+}
+
+async function choose(world: World, nearest: readonly string[], budget = 10): Promise<ChosenTests & { runs: number }> {
+  const sandbox = new FakeSandbox((request, session) => play(world, request, session));
+  const context = contextOf(sandbox, world.results ?? new MemoryResultStore(), budget);
+  const chosen = await chosenTests(context, nearest, [{ source: RIGHT }], new AbortController().signal);
+  const runs = sandbox.requests.filter(({ env }) => env?.BESTK_REACH !== undefined).length;
+  return { ...chosen, runs };
+}
+
+describe('existing tests that patches are held to', () => {
+  const FAR = { id: 'tests/far.py::test_far', reached: [NEG] };
+  const NEAR = { id: 'tests/near.py::test_near', reached: [ADD] };
+
+  it('reach a function that a patch changes, the nearest first; a few others come after them', async () => {
+    const other = { id: 'tests/add.py::test_add', reached: [ADD, NEG] };
+    const chosen = await choose({ tests: [{ ...FAR, seconds: 0.5 }, NEAR, other] }, [
+      'tests/far.py',
+      'tests/near.py',
+      'tests/add.py',
+    ]);
+    expect(chosen).toMatchObject({
+      files: ['tests/near.py', 'tests/add.py', 'tests/far.py'],
+      reaching: 2,
+      seconds: 2.5,
+    });
+  });
+
+  it('are as many as fit the budget: of a file that is too large, the tests that reach', async () => {
+    const large = [
+      { id: 'tests/large.py::test_slow', seconds: 9, reached: [NEG] },
+      { id: 'tests/large.py::test_one', seconds: 2, reached: [ADD] },
+      { id: 'tests/large.py::test_two', seconds: 3, reached: [ADD] },
+      { id: 'tests/large.py::test_broken', seconds: 1, reached: [ADD], status: 'failed' },
+    ];
+    const chosen = await choose({ tests: [...large, NEAR] }, ['tests/large.py', 'tests/near.py']);
+    expect(chosen.files).toEqual(['tests/large.py::test_one', 'tests/large.py::test_two', 'tests/near.py']);
+  });
+
+  it('are single tests of a file that was not looked at to its end', async () => {
+    const chosen = await choose({ tests: [NEAR], leftOut: 'tests/near.py::test_more' }, ['tests/near.py']);
+    expect(chosen.files).toEqual([NEAR.id]);
+  });
+
+  it('are the nearest by name where nothing tells what they reach', async () => {
+    const nearest = Array.from({ length: 12 }, (_, n) => `tests/test_${n}.py`);
+    expect(await choose({ tests: [], hangs: true }, nearest)).toMatchObject({
+      files: nearest.slice(0, 10),
+      reaching: null,
+    });
+    expect(await choose({ tests: [] }, ['calc_test.go'])).toMatchObject({ files: ['calc_test.go'], runs: 0 });
+  });
+
+  it('are known from an earlier issue on the image; only what is new is run', async () => {
+    const results = new MemoryResultStore();
+    await choose({ tests: [NEAR], results }, ['tests/near.py']);
+    expect((await choose({ tests: [], results }, ['tests/near.py'])).runs).toBe(0);
+    const more = await choose({ tests: [NEAR, FAR], results }, ['tests/near.py', 'tests/far.py']);
+    expect(more).toMatchObject({ files: ['tests/near.py', 'tests/far.py'], runs: 1 });
+  });
+});
+
+describe('the runner of a repository', () => {
+  /** Plays a repository of these files and what they hold. */
+  const recognised = async (files: Readonly<Record<string, string>>, path: string): Promise<string | undefined> => {
+    const base = {
+      ask: async (_script: string, { lines = [] }: { lines?: readonly string[] }): Promise<string> =>
+        lines
+          .flatMap((line, index) => {
+            const [file = '', text = ''] = line.split('\t');
+            return (files[file] ?? (file === '.' ? '' : null))?.includes(text) === true ? [`${index}\n`] : [];
+          })
+          .join(''),
+    };
+    const source = RIGHT.replaceAll('calc.py', path);
+    return (await recognisedRunner(base, [{ source }], new AbortController().signal))?.name;
+  };
+
+  it.each([
+    ['Django', { 'tests/runtests.py': "parser.add_argument('--parallel')" }, 'a.py', "Django's runtests.py"],
+    ['SymPy', { 'bin/test': '' }, 'sympy/a.py', "pytest or SymPy's bin/test"],
+    ['tox', { 'tox.ini': 'commands = pytest' }, 'a.py', 'pytest, as in tox.ini'],
+    ['any of Python', {}, 'a.py', 'pytest or unittest'],
+    ['Go', {}, 'a.go', 'go test'],
+    ['Rust', { 'Cargo.toml': '' }, 'src/a.rs', 'cargo test'],
+    ['vitest', { 'package.json': '"vitest": "1"' }, 'a.ts', 'vitest'],
+    ['jest', { 'package.json': '"jest": "29"' }, 'a.js', 'jest'],
+    ['mocha', { 'package.json': '"mocha": "10"' }, 'a.js', 'mocha'],
+    ['Maven', { 'pom.xml': '' }, 'src/main/java/A.java', 'Maven'],
+    ['Gradle', { 'build.gradle.kts': '' }, 'A.kt', 'Gradle'],
+    ['CMake', { 'CMakeLists.txt': '' }, 'a.c', 'ctest'],
+    ['PHP', { 'vendor/bin/phpunit': '' }, 'a.php', 'PHPUnit'],
+    ['Ruby', { spec: '' }, 'a.rb', 'RSpec'],
+    ['no build file', {}, 'src/a.rs', undefined],
+    ['no language', {}, 'a.txt', undefined],
+  ])('is recognised by its files: %s', async (_name, files, path, runner) => {
+    expect(await recognised(files, path)).toBe(runner);
+  });
+});
+
+const environmentOf = (regression_command: string, ...regression_files: string[]): Environment => ({
+  ...calculatorIssue.environment,
+  regression_command,
+  regression_files,
+});
+
+it.each([
+  ['pytest {files}', ['tests/a.py', 'tests/b.py'], ['tests/b.py::C::test_x'], ['tests/b.py']],
+  ['pytest {files}', ['tests/a.py::test_x', 'tests/b.py'], ['tests/a.py::test_x'], ['tests/a.py::test_x']],
+  ['runtests.py {modules}', ['tests/a/tests.py', 'tests/b/tests.py'], ['b.tests.C.test_x'], ['tests/b/tests.py']],
+  ['pytest {files}', ['tests', 'more'], ['tests/b.py::test_x'], ['tests', 'more']],
+  ['make test', [], ['b.py::test_x'], []],
+])('lost tests are run again alone: %s %j, %j lost', (command, files, lost, again) => {
+  const sandbox = new FakeSandbox(() => exited(0));
+  const context = contextOf(sandbox, new MemoryResultStore(), 1);
+  const issue = { ...calculatorIssue, environment: environmentOf(command, ...files) };
+  expect(alone({ ...context, issue }, lost).issue.environment.regression_files).toEqual(again);
+});
+
+it.each([
+  ['pytest {files}', 'tests/a.py', []],
+  ['pytest {files}', 'tests/a.py::C::test_x', ['tests/a.py::test_planted', 'tests/a.py::test_other']],
+  ['runtests.py {modules}', 'a.tests.C.test_x', ['a.tests.Test_planted.test_planted']],
+])('the failing test is among single tests as one: %s %s', (command, file, selector) => {
+  const path = command.includes('modules') ? 'tests/a/tests.py' : 'tests/a.py';
+  const found = selectorOf({ names: ['test_planted', 'test_other'], path }, environmentOf(command, file));
+  expect(found).toEqual(selector);
+  expect(withTestFiles(command, found)).toBe(command.replace(/\{\w+\}/, selector.map((each) => `'${each}'`).join(' ')));
+});

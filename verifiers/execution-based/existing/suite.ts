@@ -1,0 +1,142 @@
+import { z } from 'zod';
+import { contentKey } from '../../../src/core/fingerprint.js';
+import type { Environment } from '../../../src/core/run/issue.js';
+import type { Observe } from '../../../src/core/run/verifier.js';
+import { moduleLabel } from '../../../src/core/shell.js';
+import { BaseRepository } from '../../source/base-repository.js';
+import { contextKey, type ExecutionContext } from '../execution-context.js';
+import type { Applicable, DistinctPatch } from '../tree/distinct.js';
+import { TreeSessions } from '../tree/tree-sessions.js';
+import { chosenTests } from './chosen-tests.js';
+import { relatedTests } from './related-tests.js';
+import { recognisedRunner } from './test-runner.js';
+
+/** Raise this when tests are chosen in another way: choices that are stored are then made anew. */
+const PROTOCOL = 1;
+const MOST_NAMED = 50;
+const NO_RUNNER =
+  'the issue names no environment.regression_command, and no runner of tests was recognised in the repository';
+const NONE_NEAR = 'no existing test is near what the patches change; name some in environment.regression_files';
+
+/** How the existing tests are run: with a command, and with files where it takes any. */
+export interface Suite {
+  readonly context: ExecutionContext;
+  readonly command: string;
+  /** What bestk recognised and chose itself; nothing where the issue says all. */
+  readonly evidence: Readonly<Record<string, string | string[] | number | null>>;
+}
+
+/**
+ * The issue's own command and files; what it leaves open is recognised in the repository and chosen near the patches, once:
+ * the choice is stored.
+ * @throws UnavailableError when the infrastructure kept failing
+ */
+export async function suiteOf(
+  given: ExecutionContext,
+  applicable: Promise<Applicable>,
+  observe: Observe,
+  signal: AbortSignal,
+): Promise<Suite | { readonly missing: string }> {
+  const { regression_command, regression_files } = given.issue.environment;
+  if (regression_command !== null && (regression_files.length > 0 || !takesFiles(regression_command))) {
+    return { context: given, command: regression_command, evidence: {} };
+  }
+  const { patches } = await applicable;
+  if (patches.length === 0) return { missing: 'no patch applies' };
+  const { command, report, ...told } = await choiceFor(given, patches, signal);
+  if (command === null) return { missing: NO_RUNNER };
+  await observe.existing({ command, ...told });
+  const { runner, files, reaching } = told;
+  if (files.length === 0 && takesFiles(command)) return { missing: NONE_NEAR };
+  return {
+    context: withEnvironment(given, {
+      regression_command: command,
+      regression_report: report,
+      regression_files: files,
+    }),
+    command,
+    evidence: { runner, command, files: files.slice(0, MOST_NAMED), reaching },
+  };
+}
+
+const Choice = z.object({
+  /** Null where the issue names the command. */
+  runner: z.string().nullable(),
+  command: z.string().nullable(),
+  report: z.string().nullable(),
+  files: z.array(z.string()),
+  reaching: z.int().nullable(),
+  base_seconds: z.number().nullable(),
+  seconds: z.number(),
+});
+type Choice = z.infer<typeof Choice>;
+
+async function choiceFor(
+  context: ExecutionContext,
+  patches: readonly DistinctPatch[],
+  signal: AbortSignal,
+): Promise<Choice> {
+  const { regression_command, regression_files, regression_report } = context.issue.environment;
+  const asked = { regression_command, regression_files, regression_report, seconds: context.regressionS };
+  const sources = patches.map(({ source }) => source).sort();
+  const key = contentKey({ kind: 'existing', choice: PROTOCOL, ...contextKey(context), ...asked, sources });
+  const stored = Choice.safeParse(await context.results.get(key));
+  if (stored.success) return stored.data;
+  const choice = await chosenNow(context, patches, signal);
+  await context.results.put(key, 'existing', choice);
+  return choice;
+}
+
+async function chosenNow(
+  context: ExecutionContext,
+  patches: readonly DistinctPatch[],
+  signal: AbortSignal,
+): Promise<Choice> {
+  const { environment } = context.issue;
+  const { regression_command: given, regression_files: named, workdir } = environment;
+  const started = performance.now();
+  await using sessions = new TreeSessions(context, { tree: null, user: 'image', writes: [] }, signal);
+  const { runner, nearest } = await sessions.use(async (session) => {
+    const base = BaseRepository.over(session, workdir);
+    const runner = given === null ? await recognisedRunner(base, patches, signal) : null;
+    const wants = named.length === 0 && takesFiles(given ?? runner?.command ?? '');
+    return { runner, nearest: wants ? await relatedTests(base, patches, signal) : [] };
+  });
+  await sessions.discard();
+  const command = given ?? runner?.command ?? null;
+  const report = runner === null ? environment.regression_report : runner.report;
+  const known = { ...environment, regression_command: command ?? '', regression_files: [] };
+  const chosen =
+    nearest.length === 0
+      ? { files: named, reaching: null, seconds: null }
+      : await chosenTests({ ...context, issue: { ...context.issue, environment: known } }, nearest, patches, signal);
+  return {
+    runner: runner?.name ?? null,
+    command,
+    report,
+    files: [...chosen.files],
+    reaching: chosen.reaching,
+    base_seconds: chosen.seconds,
+    seconds: Math.round((performance.now() - started) / 100) / 10,
+  };
+}
+
+/** The suite without the files that lost no test; all of it where a lost test is of no file that is named. */
+export function alone(context: ExecutionContext, lost: readonly string[]): ExecutionContext {
+  const { regression_files: all } = context.issue.environment;
+  const isOf = (test: string, file: string): boolean =>
+    [file, moduleLabel(file)].some(
+      (name) => test === name || test.startsWith(`${name}::`) || test.startsWith(`${name}.`),
+    );
+  const regression_files = all.filter((file) => lost.some((test) => isOf(test, file)));
+  const isCovered = lost.every((test) => regression_files.some((file) => isOf(test, file)));
+  return isCovered ? withEnvironment(context, { regression_files }) : context;
+}
+
+function takesFiles(command: string): boolean {
+  return /\{(files|modules)\}/.test(command);
+}
+
+function withEnvironment(context: ExecutionContext, more: Partial<Environment>): ExecutionContext {
+  return { ...context, issue: { ...context.issue, environment: { ...context.issue.environment, ...more } } };
+}

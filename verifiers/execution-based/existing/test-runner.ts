@@ -1,0 +1,172 @@
+import { readPatch } from '../../../src/core/patch/patch.js';
+import { quoted } from '../../../src/core/shell.js';
+import type { BaseRepository } from '../../source/base-repository.js';
+import type { DistinctPatch } from '../tree/distinct.js';
+
+/** How a repository's own tests are run where the issue does not say it. */
+export interface TestRunner {
+  readonly name: string;
+  /** As `environment.regression_command`. */
+  readonly command: string;
+  /** As `environment.regression_report`. */
+  readonly report: string | null;
+}
+
+/** What a runner writes for `readReport`, outside of the repository. */
+const REPORT = '/tmp/bestk-report.xml';
+const PYTEST = 'python3 -W ignore -m pytest -q -p no:cacheprovider --continue-on-collection-errors {files}';
+const HAS_PYTEST = 'python3 -c "import pytest" 2>/dev/null';
+
+/** `path` and a file that has to be there, or `path: text` that the file has to hold. */
+interface Sign {
+  readonly runner: string;
+  readonly file: string;
+  readonly holds?: string;
+  readonly command: string;
+  readonly report?: string;
+}
+
+/** One JUnit document of the files that match, whatever wrote them. */
+function merged(files: string, folder = '.'): string {
+  return `ended=$?; { echo '<testsuites>'; for f in $(find ${folder} -path ${quoted(files)}); do sed 's/<?xml[^>]*?>//; s/<\\/\\{0,1\\}testsuites[^>]*>//' "$f"; done; echo '</testsuites>'; } >${REPORT}; (exit $ended)`;
+}
+
+const CLASSES = 'names=; for f in {files}; do n=${f##*/}; names="$names,${n%.*}"; done';
+const NPX = 'npx --no-install';
+
+/** By the language of most changed files; the first whose file is there. SWE-bench's twelve repositories are among Python's. */
+const SIGNS: Readonly<Record<string, readonly Sign[]>> = {
+  python: [
+    {
+      runner: "Django's runtests.py",
+      file: 'tests/runtests.py',
+      holds: '--parallel',
+      command: 'cd tests && python3 -W ignore runtests.py --settings=test_sqlite --parallel 1 {modules}',
+    },
+    {
+      runner: "Django's runtests.py",
+      file: 'tests/runtests.py',
+      command: 'cd tests && python3 -W ignore runtests.py --settings=test_sqlite {modules}',
+    },
+    {
+      // Its own runner where there is no pytest, as in SWE-bench's images.
+      runner: "pytest or SymPy's bin/test",
+      file: 'bin/test',
+      command: `if ${HAS_PYTEST}; then ${PYTEST}; else python3 -W ignore bin/test -C --verbose {files}; fi`,
+    },
+    // Tox and Nox start pytest in environments of their own, which an image without a network cannot make.
+    { runner: 'pytest, as in tox.ini', file: 'tox.ini', holds: 'pytest', command: PYTEST },
+    { runner: 'pytest, as in noxfile.py', file: 'noxfile.py', holds: 'pytest', command: PYTEST },
+    {
+      runner: 'pytest or unittest',
+      file: '.',
+      command: `if ${HAS_PYTEST}; then ${PYTEST}; else python3 -W ignore -m unittest {files}; fi`,
+    },
+  ],
+  go: [
+    {
+      runner: 'go test',
+      file: '.',
+      command: 'for f in {files}; do echo "./$(dirname "$f")"; done | sort -u | xargs go test -json',
+    },
+  ],
+  rust: [{ runner: 'cargo test', file: 'Cargo.toml', command: 'cargo test --offline --no-fail-fast' }],
+  javascript: [
+    {
+      runner: 'vitest',
+      file: 'package.json',
+      holds: 'vitest',
+      command: `${NPX} vitest run --reporter=junit --outputFile=${REPORT} {files}`,
+      report: REPORT,
+    },
+    { runner: 'jest', file: 'package.json', holds: '"jest', command: `${NPX} jest --ci --json {files}` },
+    { runner: 'mocha', file: 'package.json', holds: 'mocha', command: `${NPX} mocha --reporter tap {files}` },
+    { runner: 'node --test', file: 'package.json', command: 'node --test --test-reporter=tap {files}' },
+  ],
+  jvm: [
+    {
+      runner: 'Maven',
+      file: 'pom.xml',
+      command: `${CLASSES}; mvn -o -B -q test -Dtest="\${names#,}" -DfailIfNoTests=false -Dsurefire.failIfNoSpecifiedTests=false; ${merged('*/surefire-reports/TEST-*.xml')}`,
+      report: REPORT,
+    },
+    ...['build.gradle', 'build.gradle.kts'].map((file) => ({
+      runner: 'Gradle',
+      file,
+      command: `set --; for f in {files}; do n=\${f##*/}; set -- "$@" --tests "*\${n%.*}"; done; if [ -x gradlew ]; then gradle=./gradlew; else gradle=gradle; fi; $gradle --offline --continue test "$@"; ${merged('*/test-results/*/TEST-*.xml')}`,
+      report: REPORT,
+    })),
+  ],
+  c: [
+    {
+      runner: 'ctest',
+      file: 'CMakeLists.txt',
+      command: `cmake -S . -B /tmp/bestk-build >/dev/null && cmake --build /tmp/bestk-build >/dev/null && ctest --test-dir /tmp/bestk-build --output-junit ${REPORT}`,
+      report: REPORT,
+    },
+  ],
+  php: [
+    {
+      runner: 'PHPUnit',
+      file: 'vendor/bin/phpunit',
+      command: `i=0; for f in {files}; do i=$((i+1)); vendor/bin/phpunit --log-junit "/tmp/bestk-$i.junit" "$f"; done; ${merged('*/bestk-*.junit', '/tmp')}`,
+      report: REPORT,
+    },
+  ],
+  ruby: [
+    {
+      runner: 'RSpec',
+      file: 'spec',
+      command: 'if [ -f Gemfile ]; then bundle exec rspec --format json {files}; else rspec --format json {files}; fi',
+    },
+  ],
+};
+
+const LANGUAGES: readonly (readonly [RegExp, string])[] = [
+  [/\.(py|pyx)$/, 'python'],
+  [/\.go$/, 'go'],
+  [/\.rs$/, 'rust'],
+  [/\.([cm]?[jt]sx?|vue|svelte)$/, 'javascript'],
+  [/\.(java|kt|kts|scala|groovy)$/, 'jvm'],
+  [/\.(c|cc|cpp|cxx|h|hh|hpp)$/, 'c'],
+  [/\.php$/, 'php'],
+  [/\.rb$/, 'ruby'],
+];
+
+/** The number of each line `file<TAB>text` of stdin whose file is there and holds the text. */
+const LOOK = String.raw`
+n=0
+while IFS= read -r line; do
+  file=${'${line%%	*}'} text=${'${line#*	}'}
+  if [ -e "$file" ] && { [ -z "$text" ] || grep -q -s -F -e "$text" -- "$file"; }; then echo "$n"; fi
+  n=$((n+1))
+done`;
+
+/**
+ * The runner that a repository's files show, for the language that most patches change; null when none does.
+ * @throws what the sandbox throws
+ */
+export async function recognisedRunner(
+  base: Pick<BaseRepository, 'ask'>,
+  patches: readonly Pick<DistinctPatch, 'source'>[],
+  signal: AbortSignal,
+): Promise<TestRunner | null> {
+  const signs = SIGNS[languageOf(patches) ?? ''] ?? [];
+  if (signs.length === 0) return null;
+  const lines = signs.map(({ file, holds = '' }) => `${file}\t${holds}`);
+  const found = await base.ask(LOOK, { lines }, signal);
+  const sign = signs[Number.parseInt(found ?? '', 10)];
+  return sign === undefined ? null : { name: sign.runner, command: sign.command, report: sign.report ?? null };
+}
+
+function languageOf(patches: readonly Pick<DistinctPatch, 'source'>[]): string | null {
+  const counts = new Map<string, number>();
+  for (const { source } of patches) {
+    const patch = readPatch(source);
+    for (const { path } of patch.kind === 'ok' ? patch.files : []) {
+      const language = LANGUAGES.find(([pattern]) => pattern.test(path))?.[1];
+      if (language !== undefined) counts.set(language, (counts.get(language) ?? 0) + 1);
+    }
+  }
+  return [...counts].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1))[0]?.[0] ?? null;
+}
