@@ -49,6 +49,16 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<
   });
 }
 
+/**
+ * A signal that aborts after `ms`. One of `AbortSignal.timeout` that `AbortSignal.any` alone refers to may be collected
+ * before its time, and then never aborts; one that somebody listens to is kept.
+ */
+export function timeoutSignal(ms: number): AbortSignal {
+  const signal = AbortSignal.timeout(ms);
+  signal.addEventListener('abort', () => undefined, { once: true });
+  return signal;
+}
+
 /** A signal that any number of calls may listen to at once: Node would take the eleventh for a leak and say so. */
 export function unlimitedListeners(signal: AbortSignal): AbortSignal {
   setMaxListeners(0, signal);

@@ -1,6 +1,7 @@
 import { Body, Controller, HttpCode, Post, Query, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
+import { timeoutSignal } from '../../core/async/deadline.js';
 import { contentKey } from '../../core/fingerprint.js';
 import { RunRequest } from '../../core/run/run-request.js';
 import { type Outcome, OutcomePendingError, outcomesOf } from '../../runs/outcomes.js';
@@ -114,7 +115,7 @@ export class RewardsController {
     response.once('close', () => {
       left.abort();
     });
-    const signal = AbortSignal.any([left.signal, AbortSignal.timeout(timeout_s * 1_000)]);
+    const signal = AbortSignal.any([left.signal, timeoutSignal(timeout_s * 1_000)]);
     const judged = groups.map(async ({ request, places }) => {
       const key = runKey(`reward:${contentKey(request)}`, owner);
       const outcomes = await outcomesOf(this.runs, key, request, { submitter: owner ?? '', signal });

@@ -106,16 +106,16 @@ export class Controls {
     }));
     const present = (tests: readonly (GeneratedTest | null)[]): GeneratedTest[] =>
       tests.filter((test) => test !== null);
-    const onBase = await aside('base', present(made.flatMap(({ wrong, agreeing }) => [wrong, agreeing])));
     // Among tests, as controls are: who can tell that it is under suspicion fails them.
     const tried = made.flatMap(({ wrong, never }, index) => [wrong, never, donors[index]?.test ?? null]);
     const onTree = await aside('tree', this.shuffled(present(tried)));
     const isSolved = (test: GeneratedTest | null, on: ReadonlyMap<string, TestRun>): boolean =>
       test !== null && on.get(test.test_id)?.outcome === 'solved';
-    return made.some(
-      ({ wrong, agreeing, never }) =>
-        isSolved(never, onTree) || (isSolved(agreeing, onBase) && !isSolved(wrong, onBase) && isSolved(wrong, onTree)),
-    );
+    if (made.some(({ never }) => isSolved(never, onTree))) return true;
+    const suspect = made.filter(({ wrong }) => isSolved(wrong, onTree));
+    if (suspect.length === 0) return false;
+    const onBase = await aside('base', present(suspect.flatMap(({ wrong, agreeing }) => [wrong, agreeing])));
+    return suspect.some(({ wrong, agreeing }) => isSolved(agreeing, onBase) && !isSolved(wrong, onBase));
   }
 
   private shuffled(tests: readonly GeneratedTest[]): readonly GeneratedTest[] {
