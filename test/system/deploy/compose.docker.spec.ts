@@ -8,7 +8,7 @@ import { compose, ComposeProject, thisMachine } from './compose-project.js';
 import { buildPostgres, buildService, SERVICE } from '../../../scripts/setup/images.mjs';
 import { BUILD_MS, docker, root, sandboxesOf } from './service-image.js';
 
-const K = 6;
+const K = 4;
 const LATENCY_MS = 400;
 /** Between two questions to Docker's command line. */
 const LOOK_MS = 250;

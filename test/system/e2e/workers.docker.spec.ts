@@ -10,7 +10,10 @@ import { CommandLine, ended } from '../../fixtures/command-line.js';
 import { containersOf } from '../../fixtures/containers.js';
 import { answerLoad, loadRequest, madeTwice, RIGHT_LINE, STEPS } from '../../fixtures/spread-load.js';
 
-const K = 6;
+/** Enough that both workers have a part of everything. */
+const SHARED = 6;
+/** Enough that much is left when one of them is killed. */
+const LEFT = 4;
 const LATENCY_MS = 250;
 
 let cluster: Cluster;
@@ -21,9 +24,6 @@ const workers: ChildProcess[] = [];
 beforeAll(async () => {
   cluster = await startCluster();
   store = await openPostgresStore(cluster.url);
-});
-beforeEach(async () => {
-  server = await ModelServer.start(answerLoad(K, LATENCY_MS), ['agent', 'judge']);
 });
 afterEach(async () => {
   const living = workers.splice(0).filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null);
@@ -41,6 +41,10 @@ afterAll(async () => {
   await cluster.destroy();
 });
 
+async function serveModels(k: number): Promise<void> {
+  server = await ModelServer.start(answerLoad(k, LATENCY_MS), ['agent', 'judge']);
+}
+
 function startWorker(): ChildProcess {
   const cli = new CommandLine({
     DATABASE_URL: cluster.url,
@@ -56,8 +60,8 @@ function startWorker(): ChildProcess {
 }
 
 /** As a service does it; it is handed over by whichever worker looks next for what nobody has taken up. */
-async function submit(key: string): Promise<string> {
-  return (await store.runs.create(key, loadRequest(K))).run.id;
+async function submit(key: string, k: number): Promise<string> {
+  return (await store.runs.create(key, loadRequest(k))).run.id;
 }
 
 async function until<T>(look: () => Promise<T | null>, ms = 120_000): Promise<T> {
@@ -94,27 +98,28 @@ function partsOf(journal: readonly RunEvent[]): Part[] {
 }
 
 /** How many answers were paid more than once. */
-function paidTwice(): number {
+function paidTwice(k: number): number {
   return madeTwice(
     server.calls.filter(({ abandoned }) => !abandoned),
-    K,
+    k,
   );
 }
 
-function expectRight(result: RunResult): void {
+function expectRight(result: RunResult, k: number): void {
   const right = result.rollouts.find(({ patch }) => patch.includes(RIGHT_LINE));
   expect(result.selection.candidate_id).toBe(right?.candidate_id);
-  expect(result.rollouts).toHaveLength(K);
-  expect(result.verdicts.filter(({ kind }) => kind === 'scored')).toHaveLength(3 * K);
+  expect(result.rollouts).toHaveLength(k);
+  expect(result.verdicts.filter(({ kind }) => kind === 'scored')).toHaveLength(3 * k);
 }
 
 describe('two workers on one PostgreSQL', () => {
   it('share one run: rollouts, verdicts and cells', async () => {
+    await serveModels(SHARED);
     const pids = [startWorker(), startWorker()].map(({ pid }) => pid);
     await sleep(1_500);
-    const id = await submit('shared');
+    const id = await submit('shared', SHARED);
     const result = await end(id);
-    expectRight(result);
+    expectRight(result, SHARED);
     const journal = await store.runs.events(id, 0);
     const parts = partsOf(journal);
     const doneBy = (kind: string): Set<number> =>
@@ -123,8 +128,8 @@ describe('two workers on one PostgreSQL', () => {
     expect(doneBy('verdict')).toEqual(new Set(pids));
     expect(doneBy('cells')).toEqual(new Set(pids));
     expect(new Set(parts.map(({ attempts }) => attempts))).toEqual(new Set([1]));
-    expect(parts.filter(({ kind }) => kind === 'rollout')).toHaveLength(K);
-    expect(paidTwice()).toBe(0);
+    expect(parts.filter(({ kind }) => kind === 'rollout')).toHaveLength(SHARED);
+    expect(paidTwice(SHARED)).toBe(0);
 
     // Whoever made them, calls and money are this run's.
     const asked = new Map(result.usage.models.map(({ purpose, calls }) => [purpose, calls]));
@@ -132,7 +137,7 @@ describe('two workers on one PostgreSQL', () => {
     expect([...asked.values()].reduce((sum, calls) => sum + calls, 0)).toBe(server.calls.length);
 
     expect(journal.map(({ seq }) => seq)).toEqual(journal.map((_, n) => n + 1));
-    expect(of(journal, 'step')).toHaveLength(STEPS * K);
+    expect(of(journal, 'step')).toHaveLength(STEPS * SHARED);
   }, 240_000);
 
   it.each([
@@ -141,9 +146,10 @@ describe('two workers on one PostgreSQL', () => {
   ])(
     'finish when $which is killed; $sweep removes what it left',
     async ({ which, sweep }) => {
+      await serveModels(LEFT);
       startWorker();
       startWorker();
-      const id = await submit(`killed: ${which}`);
+      const id = await submit(`killed: ${which}`, LEFT);
       await until(async () => (of(await store.runs.events(id, 0), 'step').length >= 4 ? true : null));
       const owner = (await cluster.sql(`select owner from runs where id = '${id}'`)).trim();
       const pid = Number(owner.split('/')[1]);
@@ -160,8 +166,8 @@ describe('two workers on one PostgreSQL', () => {
         return isTakenOver || (await store.runs.statusOf(id)) === 'done' ? true : null;
       });
 
-      expectRight(await end(id));
-      expect(paidTwice()).toBeLessThanOrEqual(1);
+      expectRight(await end(id), LEFT);
+      expect(paidTwice(LEFT)).toBeLessThanOrEqual(1);
       if (sweep === 'bestk sweep') expect(await new CommandLine().run(['sweep'])).toMatchObject({ code: 0 });
       await until(async () => (containersOf(victim?.pid).length === 0 ? true : null));
       expect(containersOf(living?.pid)).toEqual([]);

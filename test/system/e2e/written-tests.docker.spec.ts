@@ -14,9 +14,12 @@ const ANSWERS = [
 /** What the writer says of the existing tests. */
 const EXCLUDED = 'NONE';
 const WRONG = calcPatch('def add(a, b):', '    return 5');
-const ISSUE = { ...calculatorIssue, problem_statement: 'calc.add(2, 3) returns -1 instead of 5.' };
+const STATEMENT = 'calc.add(2, 3) returns -1 instead of 5.';
 
 let server: ModelServer;
+/** The executions of the existing tests are the same in all of these; what models said is stored for one wording alone. */
+const store = new CommandLine();
+let wordings = 0;
 afterEach(() => server.close());
 
 async function select(
@@ -32,10 +35,16 @@ async function select(
     },
     ['writer'],
   );
-  const cli = new CommandLine({ OPENAI_BASE_URL: server.baseUrl, BESTK_TEST_MODEL: 'writer', ...settings });
+  const cli = new CommandLine({
+    DATABASE_URL: `file:${store.path('store.sqlite')}`,
+    OPENAI_BASE_URL: server.baseUrl,
+    BESTK_TEST_MODEL: 'writer',
+    ...settings,
+  });
+  const issue = { ...calculatorIssue, problem_statement: `${STATEMENT}${' '.repeat((wordings += 1))}Please mend it.` };
   const candidates = [candidate('wrong', WRONG), candidate('right', RIGHT)];
   const args = [
-    ...['select', '--issue', cli.write('issue.json', JSON.stringify(ISSUE)), '--verifiers', 'eb', '--json'],
+    ...['select', '--issue', cli.write('issue.json', JSON.stringify(issue)), '--verifiers', 'eb', '--json'],
     ...['--candidates', cli.jsonl('candidates.jsonl', candidates), '--out', cli.path('out')],
   ];
   return { cli, args };

@@ -14,6 +14,28 @@ it('leaves a program that a link to it can be run as', () => {
   expect(status).toBe(0);
 });
 
+it('is the one that nest-cli.json describes', () => {
+  const read = (file: string): unknown => JSON.parse(readFileSync(file, 'utf8'));
+  const { sourceRoot, entryFile, compilerOptions } = read('nest-cli.json') as {
+    sourceRoot: string;
+    entryFile: string;
+    compilerOptions: { deleteOutDir: boolean; tsConfigPath: string; assets: { include: string }[] };
+  };
+  const { scripts } = read('package.json') as { scripts: Record<string, string> };
+  const program = readFileSync(/^node (\S+)$/.exec(scripts.build ?? '')?.[1] ?? '', 'utf8');
+  expect(program).toContain(`'-p', '${compilerOptions.tsConfigPath}'`);
+  expect(program.includes("rmSync(join(root, 'dist'), { recursive: true")).toBe(compilerOptions.deleteOutDir);
+  expect(scripts.start).toBe(`node dist/${entryFile}.js`);
+  expect([`${sourceRoot}/${entryFile}.ts`, `dist/${entryFile}.js`].map((file) => existsSync(file))).toEqual([
+    true,
+    true,
+  ]);
+  const pages = (folder: string): string[] =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'));
+  expect(compilerOptions.assets.map(({ include }) => include)).toEqual(['prompts/**/*.md']);
+  expect(pages('dist/prompts').toSorted()).toEqual(pages('prompts').toSorted());
+});
+
 describe('the package', () => {
   const packed = spawnSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { encoding: 'utf8' });
   const [{ files, unpackedSize }] = JSON.parse(packed.stdout) as [{ files: { path: string }[]; unpackedSize: number }];
