@@ -1131,7 +1131,7 @@ export class BestkClient {
     });
   }
 
-  /** Its report as far as it is: JSON, or with `Accept: text/html` a page, with `text/csv` a line for each issue and arm. */
+  /** Its report as far as it is: JSON, or with `Accept: text/html` a page, with `text/csv` a line for each issue and arm, with `text/plain` a summary. */
   getBenchmarkReport(id: string, options: Options = {}): Promise<BenchmarkReport> {
     return this.json<BenchmarkReport>({
       method: 'GET',

@@ -1,5 +1,7 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
-import { CommandLine } from '../../fixtures/command-line.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CommandLine, ended } from '../../fixtures/command-line.js';
+import { until } from '../../fixtures/run-world.js';
 import { Service } from '../../fixtures/service.js';
 import { calcTest, calculatorIssue, candidate, RIGHT, WRONG } from '../../fixtures/calculator.js';
 import { ROW } from '../../unit/grading/grading-world.js';
@@ -142,6 +144,19 @@ concurrency: 2
         { done: 0, not_begun: 2 },
       ],
     });
+  }, 120_000);
+
+  it('lets what is under way end at the first Ctrl-C, and begins nothing more', async () => {
+    const given = ['--dataset', cli.path('rows.jsonl'), '--candidates', cli.path('few.jsonl'), '--verifiers', 'eb'];
+    const args = ['bench', 'run', ...given, '--slice', '0:2', '--parallel', '1', '--out', cli.path('left')];
+    const child = cli.start(args);
+    const over = ended(child);
+    await until(() => existsSync(cli.path(`left/arms/mine/skipped.jsonl.${child.pid}.part`)));
+    await sleep(200);
+    child.kill('SIGINT');
+    expect(await over).toMatchObject({ code: 130, stderr: expect.stringMatching(/Nothing more is begun/) as string });
+    expect(cli.readLines('left/arms/mine/predictions.jsonl')).toMatchObject([{ instance_id: IDS[0] }]);
+    expect(cli.readLines('left/arms/mine/skipped.jsonl')).toMatchObject([{ instance_id: IDS[1], code: 'not-begun' }]);
   }, 120_000);
 
   it('has a service do it: hidden tests of another file, grades, the same outcomes, followed and reported', async () => {

@@ -1,0 +1,56 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { seededRandom } from '../../dist/src/core/random.js';
+import { aim, openWorld } from './world.mjs';
+
+const FULL = { issues: 6, kills: 10 };
+const SHORT = { issues: 2, kills: 3 };
+
+/** Judged and executed in containers: once undisturbed, once killed again and again. */
+export async function benchKill(short) {
+  const { issues, kills } = short ? SHORT : FULL;
+  const world = await openWorld(issues);
+  const run = (name) => {
+    const given = ['--candidates', world.candidates, '--tests', world.tests, '--verifiers', 'ef,eb', '--parallel', '2'];
+    const args = ['bench', 'run', '--dataset', world.issues, ...given, '--out', `${world.folder}/${name}`];
+    return world.start(args, `${name}.sqlite`);
+  };
+  try {
+    const whole = await run('whole').ended;
+    const calls = world.model.calls();
+    world.model.forget();
+    const killed = [];
+    const random = seededRandom(1);
+    let last = null;
+    while (last === null) {
+      const command = run('killed');
+      const after = killed.length < kills ? (0.5 + random() * whole.seconds * 0.4) * 1000 : 0;
+      const timer = after === 0 ? null : setTimeout(() => command.child.kill('SIGKILL'), after);
+      const ended = await command.ended;
+      clearTimeout(timer);
+      if (ended.signal === 'SIGKILL') killed.push(command.child.pid);
+      else last = ended;
+    }
+    const report = (name) => readFileSync(`${world.folder}/${name}/report/report.json`, 'utf8');
+    const { calls: asked, twice, cut } = world.model.count();
+    return [
+      aim(`${issues} issues, killed ${killed.length} times; then exit ${last.code}`, last.code === whole.code),
+      aim('the same report byte for byte', report('killed') === report('whole')),
+      aim(
+        `${twice} of ${asked} answered calls asked again (aim 0), ${cut} cut off by a kill; undisturbed ${calls} calls`,
+        twice === 0,
+      ),
+      aim(`${containersOf(killed)} containers left (aim 0)`, containersOf(killed) === 0),
+    ].every(Boolean);
+  } finally {
+    world.close();
+  }
+}
+
+function containersOf(pids) {
+  const format = '{{.Label "bestk.owner"}}';
+  const owners = execFileSync('docker', ['ps', '-a', '--filter', 'label=bestk=1', '--format', format], {
+    encoding: 'utf8',
+  });
+  return owners.split('\n').filter((owner) => pids.includes(Number(owner.split('/')[1]))).length;
+}
