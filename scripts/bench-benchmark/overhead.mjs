@@ -1,13 +1,14 @@
 import { aim, median, memoryText, openWorld } from './world.mjs';
 
-const FULL = { issues: 200, rounds: 3, aim: 1.05 };
-const SHORT = { issues: 10, rounds: 1, aim: Number.POSITIVE_INFINITY };
+const FULL = { issues: 200, rounds: 3 };
+const SHORT = { issues: 10, rounds: 1 };
+const MOST = 1.05;
 const AT_ONCE = 4;
 const MOST_MB = 350;
 
 /** In turn, as the machine is: what else it does strikes all. */
 export async function benchOverhead(short) {
-  const { issues, rounds, aim: most } = short ? SHORT : FULL;
+  const { issues, rounds } = short ? SHORT : FULL;
   const world = await openWorld(issues);
   const times = { select: [], bench: [], service: [] };
   let memory = { bench: [], service: [] };
@@ -35,8 +36,8 @@ export async function benchOverhead(short) {
   console.log(`  ${issues} issues, ${AT_ONCE} at once, ${rounds} rounds: select ${alone.toFixed(1)} s`);
   const ratio = (seconds) => `${seconds.toFixed(1)} s, ${(seconds / alone).toFixed(3)} x`;
   const held = [
-    aim(`bench run ${ratio(bench)} (aim ${most} x)`, bench / alone <= most),
-    aim(`service   ${ratio(service)} (aim ${most} x; it has started before)`, service / alone <= most),
+    aim(`bench run ${ratio(bench)} (aim ${MOST} x)`, short || bench / alone <= MOST),
+    aim(`service   ${ratio(service)} (aim ${MOST} x; it has started before)`, short || service / alone <= MOST),
   ];
   for (const [name, of] of Object.entries(memory)) {
     const { most: peak, middle, last } = memoryText(of);

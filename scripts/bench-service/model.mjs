@@ -1,9 +1,13 @@
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 
 /** A judge that answers YES to everything, `latencyMs` later. */
 export async function startModel(latencyMs) {
   let calls = 0;
+  let cut = 0;
+  /** How often each request was answered, by its hash. */
+  const answered = new Map();
   const tokens = [
     { token: '<judgement>', logprob: 0, top_logprobs: [] },
     {
@@ -32,8 +36,13 @@ export async function startModel(latencyMs) {
     usage: { prompt_tokens: 100, completion_tokens: 3, total_tokens: 103 },
   });
   const server = createServer((asked, response) => {
-    asked.resume().on('end', () => {
+    const hash = createHash('sha256');
+    asked.on('data', (chunk) => hash.update(chunk));
+    asked.on('end', () => {
       calls += 1;
+      const key = hash.digest('hex');
+      response.on('finish', () => answered.set(key, (answered.get(key) ?? 0) + 1));
+      response.on('close', () => (cut += response.writableFinished ? 0 : 1));
       setTimeout(() => response.writeHead(200, { 'content-type': 'application/json' }).end(answer), latencyMs);
     });
   });
@@ -43,5 +52,15 @@ export async function startModel(latencyMs) {
     server.close();
     server.closeAllConnections();
   };
-  return { close, url: `http://127.0.0.1:${server.address().port}/v1`, calls: () => calls };
+  return {
+    close,
+    url: `http://127.0.0.1:${server.address().port}/v1`,
+    calls: () => calls,
+    /** Calls, answers that were given before, and calls whose asker went away. */
+    count: () => ({ calls, twice: [...answered.values()].reduce((sum, times) => sum + times - 1, 0), cut }),
+    forget: () => {
+      [calls, cut] = [0, 0];
+      answered.clear();
+    },
+  };
 }
