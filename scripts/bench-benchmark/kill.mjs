@@ -32,6 +32,8 @@ export async function benchKill(short) {
       else last = ended;
     }
     const report = (name) => readFileSync(`${world.folder}/${name}/report/report.json`, 'utf8');
+    const [lines, others] = ['killed', 'whole'].map((name) => report(name).split('\n'));
+    for (const [at, line] of lines.entries()) if (line !== others[at]) console.log(`  ${line} (${others[at]})`);
     const { calls: asked, twice, cut } = world.model.count();
     return [
       aim(`${issues} issues, killed ${killed.length} times; then exit ${last.code}`, last.code === whole.code),

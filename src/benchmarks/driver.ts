@@ -70,6 +70,8 @@ interface Driven {
 
 class Drive {
   private readonly grading = new Map<string, Promise<void>>();
+  /** Instances whose images were asked for. */
+  private readonly fetched = new Set<string>();
   private readonly places;
   private failure: { readonly error: unknown } | null = null;
 
@@ -106,7 +108,11 @@ class Drive {
     const waiting = open.filter(({ handed }) => !handed);
     const note = reasonToStop(plan, tallyOf(runs));
     const room = plan.concurrency - (open.length - waiting.length);
-    if (note === null) for (const run of waiting.slice(0, Math.max(0, room))) await this.hand(run);
+    if (note === null) {
+      const turn = Math.max(0, room);
+      for (const run of waiting.slice(0, turn)) await this.hand(run);
+      await this.fetchImage(waiting.slice(turn, turn + plan.concurrency));
+    }
     for (const [instance, own] of grouped(runs, ({ instance_id }) => instance_id)) {
       this.gradeWhenReady(instance, own);
     }
@@ -114,6 +120,18 @@ class Drive {
     if (!isIdle || (note === null && waiting.length > 0)) return false;
     await benchmarks.change(id, { status: 'done', note: waiting.length === 0 ? null : note }, ['running']);
     return true;
+  }
+
+  /** Of an issue that comes soon, one at a time. What stands in its way is told when it is needed. */
+  private async fetchImage(soon: readonly BenchmarkRun[]): Promise<void> {
+    const next = soon.find(({ instance_id }) => !this.fetched.has(instance_id));
+    if (next === undefined) return;
+    this.fetched.add(next.instance_id);
+    const run = await this.tools.runs.get(next.id);
+    if (run === null) return;
+    const { issue, candidates, verifiers } = RunRequest.parse(run.request);
+    if (candidates !== null && verifiers?.includes('eb') === false) return;
+    void this.tools.sandbox.describeImage(issue.environment.image, this.signal).catch(() => undefined);
   }
 
   private async hand({ id }: BenchmarkRun): Promise<void> {

@@ -239,6 +239,10 @@ async function resume(out: string, failedOnly: boolean, options: FolderOptions, 
   const { requireState } = await import('./bench-plan.js');
   const state = await requireState(out);
   if (state.kind === 'bestk-bench') return run(state.plan, { out, failedOnly }, options.json === true, openApp);
+  if (failedOnly) {
+    const next = 'Leave it out: a service does again what failed, and goes on.';
+    throw new BadInputError('is for a benchmark of this machine.', { field: '--failed' }, next);
+  }
   return follow(state, out, { ...options, json: options.json === true });
 }
 
