@@ -127,6 +127,8 @@ class ReachMap {
 
 interface Noted {
   readonly key: string;
+  /** False where the time was over before the last test. */
+  readonly isWhole: boolean;
   readonly lines: readonly string[];
 }
 
@@ -156,16 +158,24 @@ async function recorded(
   const { env, ...request } = probedRequest({ ...environment, regression_files: [...files] }, { directory, key });
   const traced = { ...env, PYTEST_PLUGINS: 'bestk_probe,bestk_reach', BESTK_REACH: `${directory}/plan.json` };
   const deadlineS = WALL * regressionS + STARTING_S;
-  const ended = await session.exec(inInstanceEnvironment({ ...request, env: traced, deadlineS }), signal);
-  if (ended.kind !== 'exited') return null;
+  // What was noted by then counts: nothing here speaks of a patch.
+  const limits = { deadlineS, survivesTimeout: true };
+  const ended = await session.exec(inInstanceEnvironment({ ...request, env: traced, ...limits }), signal);
+  const isThere = ended.kind === 'exited' || (ended.kind === 'timed-out' && ended.survived);
+  if (!isThere) return null;
   const bytes = await session.readFile(recordOf(directory), LARGEST_RECORD, signal);
-  return bytes === null ? null : { key, lines: new TextDecoder().decode(bytes).split('\n') };
+  const isWhole = ended.kind === 'exited';
+  return bytes === null ? null : { key, isWhole, lines: new TextDecoder().decode(bytes).split('\n') };
 }
 
 type Test = Omit<Mapped['tests'][number], 'reached'> & { readonly marks: readonly number[] };
 
 /** By file of tests, and by source in their order. */
-function mapped({ key, lines }: Noted, files: readonly string[], sources: readonly string[]): Map<string, Mapped[]> {
+function mapped(
+  { key, isWhole, lines }: Noted,
+  files: readonly string[],
+  sources: readonly string[],
+): Map<string, Mapped[]> {
   const functions = new Map<string, Mapped['functions']>();
   const tests = new Map<string, Test>();
   const cut = new Set<string>();
@@ -188,7 +198,7 @@ function mapped({ key, lines }: Noted, files: readonly string[], sources: readon
       reached: marks.filter((mark) => Math.floor(mark / MARKS_A_FILE) === place).map((mark) => mark % MARKS_A_FILE),
     })),
     functions: functions.get(sources[place] ?? '') ?? [],
-    whole: !cut.has(file),
+    whole: isWhole && !cut.has(file),
   });
   return new Map([...byFile].map(([file, own]) => [file, sources.map((_, place) => mapOf(file, own, place))]));
 }

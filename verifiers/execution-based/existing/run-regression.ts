@@ -28,6 +28,10 @@ export interface RegressionRun extends RecordedTests {
 }
 
 const CLEAR_S = 30;
+/** Limits are seconds of the CPU, whatever else the machine does; by the wall's clock they are this much longer. */
+const WALL = 4;
+/** As a shell tells that SIGXCPU ended a command. */
+const OUT_OF_CPU = 152;
 
 export type CommandedEnvironment = Environment & { readonly regression_command: string };
 
@@ -75,7 +79,7 @@ export async function runRegression(
   });
   const recorded = exited ? await read(await left(), signal) : NOTHING_RECORDED;
   return {
-    outcome: ended.kind,
+    outcome: exited && ended.exitCode === OUT_OF_CPU ? 'timed-out' : ended.kind,
     exit_code: exited ? ended.exitCode : null,
     duration_ms: ended.durationMs,
     ...recorded,
@@ -105,11 +109,12 @@ export function probedRequest(
   { directory, key }: { readonly directory: string; readonly key: string },
 ): ExecRequest {
   const command = withTestFiles(regression_command, regression_files);
+  const limit = `ulimit -S -t ${Math.ceil(test_timeout_s)}`;
   return {
-    argv: ['sh', '-c', `export PYTHONPATH="$0\${PYTHONPATH:+:$PYTHONPATH}"; ${command}`, directory],
+    argv: ['sh', '-c', `${limit}; export PYTHONPATH="$0\${PYTHONPATH:+:$PYTHONPATH}"; ${command}`, directory],
     cwd: workdir,
     env: { BESTK_PROBE: `${recordOf(directory)}|${key}`, PYTEST_PLUGINS: 'bestk_probe' },
-    deadlineS: test_timeout_s,
+    deadlineS: WALL * test_timeout_s,
   };
 }
 

@@ -110,8 +110,11 @@ async function withLostAgain(
   first: RegressionRun,
   again: (lost: readonly string[]) => Promise<RegressionRun>,
 ): Promise<RegressionRun> {
+  // By the wall's clock alone, which is the machine's.
+  const isWaiting = first.outcome === 'timed-out' && first.exit_code === null;
   const { lost } = heldUp(set, first);
   const isHonest = !isForged(set, first) && first.changed.every((name) => set.changed.includes(name));
+  if (isWaiting) return again([]);
   if (first.outcome !== 'exited' || !isHonest || lost.length === 0 || lost.length > MOST_AGAIN) return first;
   const second = await again(lost);
   if (isForged(set, second)) return second;

@@ -9,6 +9,7 @@ import type { Exclude } from '../../../../src/core/run/verifier.js';
 import type { Issue } from '../../../../src/core/run/issue.js';
 import type { Verdict } from '../../../../src/core/run/verdict.js';
 import { createExecutionBasedVerifier } from '../../../../verifiers/execution-based/execution-based.js';
+import type { ExecOutcome } from '../../../../src/ports/sandbox.js';
 import { ended, exited, FakeSandbox, type FakeHandler } from '../../../fakes/fake-sandbox.js';
 import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
 import { Observing } from '../../../fakes/observing.js';
@@ -160,6 +161,25 @@ describe('infrastructure under the execution-based verifier', () => {
     };
     expect(await scoreWhere(false)).toBe('2/2');
     expect(await scoreWhere(true)).toBe('1/2');
+  });
+
+  it('runs the existing tests again when their time is over by the wall’s clock, and not by that of the CPU', async () => {
+    const scoreWhere = async (first: ExecOutcome): Promise<unknown> => {
+      let runs = 0;
+      const sandbox = new FakeSandbox((request, session) => {
+        const isSuite = request.env?.BESTK_PROBE !== undefined;
+        const outcome = HONEST(request, session);
+        // On base twice, then on the patch.
+        return isSuite && ++runs === 3 ? first : outcome;
+      });
+      const only = { candidates: [candidate('right', RIGHT)], tests: [] };
+      const { verdicts, observed } = await verify({ sandbox, ...only });
+      const { outcome } = observed.cells.find(({ candidate_id }) => candidate_id !== null) ?? {};
+      return [told(verdicts)['right regression'], outcome, runs];
+    };
+    expect(await scoreWhere(ended('timed-out'))).toEqual(['1/1', 'solved', 4]);
+    // As the shell says that a process had all the time of the CPU that it may have; what was noted by then counts.
+    expect(await scoreWhere(exited(152))).toEqual(['1/1', 'timed-out', 3]);
   });
 
   it('asks three times for an engine that does not answer, then ends', async () => {
