@@ -1,7 +1,7 @@
 // Runs `bestk select` on real issues with real candidates in real containers and checks what it says:
-// `npm run e2e:real [-- instance… | --short]`. Twice: with saved generated tests, and with tests that the shipped prompts got
+// `npm run e2e:real [-- instance… | --short | --unnamed]`. Twice: with saved generated tests, and with tests that the shipped prompts got
 // out of a model (test/fixtures/real-tests, served over HTTP). Needs the folder with the real issues; skips loudly without
-// it. --short: one issue of each repository, those with the fewest executions that leave a choice or try every candidate.
+// it. --unnamed: executions alone, with the existing tests that bestk finds and chooses itself. --short: one issue of each repository, those with the fewest executions that leave a choice or try every candidate.
 import { mkdirSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { buildImages, present, REAL_ISSUES, realIssue, SHARED, SHORT } from './e2e-real/data.mjs';
@@ -9,6 +9,7 @@ import { runSelect } from './e2e-real/run-select.mjs';
 import { summarise } from './e2e-real/summary.mjs';
 import { issueTable, weakenedTable, worthTable } from './e2e-real/tables.mjs';
 import { hasAnswer } from './e2e-real/model-server.mjs';
+import { runUnnamed } from './e2e-real/unnamed.mjs';
 
 const OUT = resolve('bestk-out/e2e-real');
 
@@ -20,11 +21,20 @@ if (!buildImages()) process.exit(3);
 rmSync(OUT, { recursive: true, force: true });
 
 const short = process.argv.includes('--short');
-const asked = process.argv.slice(2).filter((argument) => argument !== '--short');
+const unnamed = process.argv.includes('--unnamed');
+const asked = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
 const known = short ? SHORT : REAL_ISSUES;
 const problems = [];
 const rows = { saved: [], written: [] };
-for (const id of asked.length > 0 ? asked : known) {
+const ids = asked.length > 0 ? asked : known;
+if (unnamed) {
+  const lines = [];
+  for (const id of ids) lines.push({ row: await runUnnamed(realIssue(id), resolve(OUT, id), problems) });
+  console.log(`\nWithout named tests:\n${issueTable(lines)}`);
+  for (const problem of problems) console.log(`FAILED ${problem}`);
+  process.exit(problems.length === 0 ? 0 : 1);
+}
+for (const id of ids) {
   const real = realIssue(id);
   const folder = resolve(OUT, id);
   mkdirSync(folder, { recursive: true });

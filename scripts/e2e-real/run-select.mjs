@@ -38,7 +38,7 @@ export async function runSelect(real, { folder, tests }) {
 }
 
 /** Runs bestk with its progress in a file. */
-function bestk(args, env, log) {
+export function bestk(args, env, log) {
   const child = spawn(process.execPath, ['dist/src/cli.js', ...args], {
     env: { ...process.env, ...env, BESTK_LOG_LEVEL: 'warn' },
     stdio: ['ignore', 'ignore', openSync(log, 'w')],
