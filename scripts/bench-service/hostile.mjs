@@ -1,4 +1,4 @@
-// How long `/healthz` takes while hostile requests for runs, uploads, reports and the pages of what they left are handled, one after
+// How long `/healthz` takes while hostile requests for runs, uploads, benchmarks, reports and the pages of what they left are handled, one after
 // another, without a pause; and while nothing is.
 import { openLoop, send, show, Tally } from './load.mjs';
 import { startService } from './service.mjs';
@@ -32,6 +32,17 @@ const HOSTILE = {
   'many tests': [
     '/v1/rescores?image=b:1',
     `${upload}\n${lines(20_000, (n) => ({ instance_id: 'a__b-1', test_id: `t${n}`, path: 'a.py', content: 'x' }))}`,
+    LINES,
+  ],
+  'a benchmark': [
+    '/v1/benchmarks',
+    [
+      { arms: [{ name: 'a', candidates: true }], grade: false },
+      issue,
+      { arms: ['a'], candidate: { instance_id: 'a__b-1', candidate_id: 'c', patch: 'x', trajectory: { steps } } },
+    ]
+      .map((each) => `${JSON.stringify(each)}\n`)
+      .join(''),
     LINES,
   ],
   'blank lines': ['/v1/rescores?image=b:1', '{}\n'.repeat(1_000_000), LINES],

@@ -1,9 +1,7 @@
 import { z } from 'zod';
 import { grouped } from '../core/grouped.js';
 import { submitted, type Candidate } from '../core/run/candidate.js';
-import { patchSize, readPatch, splitPatch } from '../core/patch/patch.js';
-import { fingerprint } from '../core/patch/fingerprint.js';
-import { roleOf } from '../core/patch/roles.js';
+import { summaryOf } from '../core/patch/summary.js';
 import { candidateOf } from '../core/run/rollout.js';
 import { EXECUTION_FREE, measureNamed, REGRESSION, REPRODUCTION } from '../core/run/measure.js';
 import type { RunRequest } from '../core/run/run-request.js';
@@ -33,7 +31,7 @@ export function describeCandidates(
   const firstWith = new Map<string, string>();
   return candidates.map((candidate) => {
     const own = byCandidate.get(candidate.candidate_id) ?? [];
-    const facts = patchFacts(candidate.patch, statement);
+    const facts = patchFacts(candidate, statement);
     const twin = facts.fingerprint === null ? undefined : firstWith.get(facts.fingerprint);
     if (facts.fingerprint !== null && twin === undefined) firstWith.set(facts.fingerprint, candidate.candidate_id);
     const entry = entryOf(candidate, facts, own);
@@ -114,23 +112,19 @@ interface PatchFacts {
   readonly flags: readonly string[];
 }
 
-function patchFacts(text: string, statement: string): PatchFacts {
-  const patch = readPatch(text, statement);
+function patchFacts(candidate: Candidate, statement: string): PatchFacts {
+  const patch = summaryOf(candidate, statement);
   const nothing = { hasSourceChange: false, refused: false, size: null, fingerprint: null };
   if (patch.kind === 'empty') return { ...nothing, flags: ['empty-patch'] };
   if (patch.kind === 'refused') {
     return { ...nothing, hasSourceChange: true, refused: true, flags: [`refused-patch:${patch.reason}`] };
   }
-  const { source, setApart } = splitPatch(patch);
+  const { source, setApart, manifests, size, fingerprint } = patch;
   const roles = [...new Set(setApart.map(({ role }) => `${role}-files-set-apart`))];
   if (source === '') return { ...nothing, flags: ['no-source-change', ...roles] };
-  const manifests = patch.files.filter(({ role, path }) => role === 'source' && roleOf(path) === 'runner-config');
   return {
-    hasSourceChange: true,
-    refused: false,
-    size: patchSize(patch),
-    fingerprint: fingerprint(patch),
-    flags: [...roles, ...manifests.map(({ path }) => `manifest-verified:${path}`)],
+    ...{ hasSourceChange: true, refused: false, size, fingerprint },
+    flags: [...roles, ...manifests.map((path) => `manifest-verified:${path}`)],
   };
 }
 

@@ -3,6 +3,7 @@ import { requestedRule, ruleHashes } from '../../verifiers/hybrid/rule.js';
 import { selectBest } from '../../verifiers/hybrid/select.js';
 import type { Candidate } from '../core/run/candidate.js';
 import type { Cell } from '../core/run/cell.js';
+import { readSummaries } from '../core/patch/summary.js';
 import { candidateOf, type Rollout } from '../core/run/rollout.js';
 import { RunRequest } from '../core/run/run-request.js';
 import type { Provenance, RunResult, Sampling } from '../core/run/run-result.js';
@@ -78,6 +79,7 @@ export class PipelineExecutor extends RunExecutor {
 
     const given = await this.candidates(request, deps, { emit, time }, signal);
     const { candidates, rollouts, sampling } = given;
+    await readSummaries(candidates, issue.problem_statement);
     const writes = names.includes('eb') && request.tests === null;
     const writing = (): ReturnType<typeof writtenTests> => writtenTests(deps, { issue, candidates }, emit, signal);
     const written = writes ? [...(await this.watch.stage('test-writing', writing))] : [];

@@ -51,8 +51,9 @@ function changedLines(patches: readonly Pick<DistinctPatch, 'source'>[]): Readon
     const patch = readPatch(source);
     for (const { path, parsed } of patch.kind === 'ok' ? patch.files : []) {
       if (!path.endsWith('.py')) continue;
-      const lines = parsed.hunks.flatMap(linesOf);
-      changed.set(path, new Set([...(changed.get(path) ?? []), ...lines]));
+      const lines = changed.get(path) ?? new Set<number>();
+      changed.set(path, lines);
+      for (const hunk of parsed.hunks) for (const line of linesOf(hunk)) lines.add(line);
     }
   }
   return changed;

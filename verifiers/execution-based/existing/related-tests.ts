@@ -72,7 +72,8 @@ export async function relatedTests(
   return found === null ? [] : closest(found, files, names);
 }
 
-const DEFINITION = /\b(?:class|def|func|function|fn|interface|struct|trait|module)\s+(?:\([^)]*\)\s*)?([A-Za-z_]\w*)/g;
+const DEFINITION =
+  /\b(?:class|def|func|function|fn|interface|struct|trait|module)\s+(?:\([^)\n]{0,200}\)\s*)?([A-Za-z_]\w*)/g;
 
 function changedBy(patches: readonly Pick<DistinctPatch, 'source'>[]): { files: Shares; names: Shares } {
   const [files, names] = [new Map<string, number>(), new Map<string, number>()];

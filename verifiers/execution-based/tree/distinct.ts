@@ -1,7 +1,6 @@
 import type { Candidate } from '../../../src/core/run/candidate.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
-import { readPatch, splitPatch } from '../../../src/core/patch/patch.js';
-import { fingerprint } from '../../../src/core/patch/fingerprint.js';
+import { summaryOf } from '../../../src/core/patch/summary.js';
 
 /** Candidates whose normalised source patches are equal: verified once, under the first one's id. */
 export interface DistinctPatch {
@@ -38,8 +37,9 @@ export function distinctPatches(
 } {
   const groups = new Map<string, { source: string; ids: string[] }>();
   const unverifiable: Unverifiable[] = [];
-  for (const { candidate_id: candidateId, patch } of candidates) {
-    const parsed = readPatch(patch, statement);
+  for (const candidate of candidates) {
+    const { candidate_id: candidateId } = candidate;
+    const parsed = summaryOf(candidate, statement);
     if (parsed.kind === 'refused') {
       unverifiable.push({ candidateId, reason: 'refused-patch', detail: `${parsed.reason}: ${parsed.detail}` });
       continue;
@@ -48,14 +48,13 @@ export function distinctPatches(
       unverifiable.push({ candidateId, reason: 'no-source-change', detail: 'the patch is empty' });
       continue;
     }
-    const { source, setApart } = splitPatch(parsed);
+    const { source, setApart, fingerprint: key } = parsed;
     if (source === '') {
       const names = setApart.slice(0, 5).map(({ path }) => path);
       const detail = `the patch changes only tests or runner configuration: ${names.join(', ')}`;
       unverifiable.push({ candidateId, reason: 'no-source-change', detail });
       continue;
     }
-    const key = fingerprint(parsed);
     const group = groups.get(key);
     if (group === undefined) groups.set(key, { source, ids: [candidateId] });
     else group.ids.push(candidateId);

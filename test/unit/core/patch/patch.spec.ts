@@ -11,6 +11,7 @@ import {
   type ReadablePatch,
 } from '../../../../src/core/patch/patch.js';
 import { fingerprint } from '../../../../src/core/patch/fingerprint.js';
+import { readSummaries, summaryOf } from '../../../../src/core/patch/summary.js';
 import { roleOf } from '../../../../src/core/patch/roles.js';
 
 const HEAD = 'diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n';
@@ -150,6 +151,29 @@ describe('a text with a patch applied', () => {
 
   it('is none where looking would take as long as somebody likes', () => {
     expect(patched(1_000, 100_000)).toBeNull();
+  });
+});
+
+describe('what a run goes by of its patches', () => {
+  const statement = 'It adds wrongly.';
+
+  it('is read once, and others have their turn between one patch and the next', async () => {
+    const candidates = [EDIT, '', 'prose'].map((patch) => ({ patch }));
+    let turns = 0;
+    const timer = setInterval(() => (turns += 1), 0);
+    await readSummaries([...candidates, ...Array.from({ length: 50 }, () => ({ patch: EDIT.repeat(200) }))], statement);
+    clearInterval(timer);
+    expect(turns).toBeGreaterThan(1);
+    const [edit, empty, prose] = candidates.map((candidate) => summaryOf(candidate, statement));
+    expect(edit).toMatchObject({ kind: 'ok', source: EDIT, setApart: [], size: 2 });
+    expect([empty, prose]).toMatchObject([{ kind: 'empty' }, { kind: 'refused', reason: 'unparsable' }]);
+    expect(summaryOf(candidates[0] ?? { patch: '' }, statement)).toBe(edit);
+  });
+
+  it('is another for an issue that is about a manifest', () => {
+    const candidate = { patch: EDIT.replaceAll('x.py', 'setup.cfg') };
+    expect(summaryOf(candidate, statement)).toMatchObject({ source: '', manifests: [] });
+    expect(summaryOf(candidate, 'setup.cfg lacks a dependency')).toMatchObject({ manifests: ['setup.cfg'] });
   });
 });
 

@@ -1,3 +1,4 @@
+import { expectLinear, LINEAR_MS } from '../../../fixtures/linear-time.js';
 import { holdsTests, relatedTests } from '../../../../verifiers/execution-based/existing/related-tests.js';
 
 const patchOf = (path: string, context = ''): string =>
@@ -29,6 +30,17 @@ async function related(
 }
 
 describe('existing tests near a patch', () => {
+  it(
+    'are looked for in linear time',
+    () => {
+      expectLinear(
+        (text) => void related({ all: [] }, `${patchOf('a.go')}${text}`),
+        ['func (', 'class ', 'def a', 'fn (a) '],
+      );
+    },
+    LINEAR_MS,
+  );
+
   it('are named after the changed file, import it, or lie beside it, in this order', async () => {
     const all = [
       'tests/formsets/test_formsets.py',
