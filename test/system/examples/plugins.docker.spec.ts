@@ -96,7 +96,7 @@ function python(args: readonly string[], cwd: string): { status: number | null; 
 const SAYS: Readonly<Record<string, RegExp>> = {
   'bestk for Python': /^c1 0\.\d+\ndiff --git a\/intervals/,
   'Without a service': /^0\.\d+ hybrid \{'prior'/,
-  'Progress, lists, tables': /^1 status\n[^]*'regression'[^]*\['c1'/,
+  'Progress, lists, tables': /^1 status\n[^]*regression[^]*\['c1'/,
   Benchmarks: /^running [^]*\ndone [^]*\n1 c1\n$/,
   asyncio: /^0\.\d+\n$/,
   Errors: /^invalid-request \[\{'path': 'issue.environment'/,
@@ -201,6 +201,11 @@ describe('bestk mcp', () => {
       basis: 'hybrid',
       verdicts: [{ measure: 'regression', score: 53 }, { abstained: 'no-tests' }],
     });
+    const { run_id } = verified;
+    expect(await call(client, 'run_status', { run_id })).toMatchObject({ status: 'done', candidate_id: 'patch' });
+    expect(await call(client, 'explain_selection', { run_id })).toMatchObject({ run_id, tests_not_solved: [] });
+    const among = { issue, candidates: candidates.slice(1), verifiers: ['eb'], min_confidence: 1, wait_s: 60 };
+    expect(await call(client, 'select_patch', among)).toMatchObject({ candidate_id: null, ranking: [{ rank: 1 }] });
     const fromElsewhere = await fetch(url, { method: 'POST', headers: { origin: 'https://evil.test' }, body: '{}' });
     expect(fromElsewhere.status).toBe(403);
     await client.close();
