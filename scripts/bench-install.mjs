@@ -24,6 +24,8 @@ try {
   run(bestk, ['curves', '--scores', 'examples/curves/scores.jsonl', '--bootstrap', '0']);
   const modules = join(folder, 'lib/node_modules/bestk');
   const megabytes = megabytesOf(modules);
+  console.log(`bestk ${version}: ${(size / 1024 ** 2).toFixed(1)} MB packed`);
+  console.log(`installed in ${seconds.toFixed(0)} s (at most ${MOST_S}), ${megabytes} MB (at most ${MOST_MB})`);
   const build = join(modules, 'node_modules/better-sqlite3/build');
   if (existsSync(join(build, 'Release/obj.target')))
     console.log(`better-sqlite3 was compiled for want of a prebuilt binary: ${megabytesOf(build)} MB of it`);

@@ -1,6 +1,6 @@
-// Puts the packages that weigh most into dist, as far as it imports them: an install is a third as large and asks for
+// Puts the packages that weigh most into dist, as far as it imports them: an install is half as large and asks for
 // nothing optional afterwards. They are development dependencies, for the build alone needs them.
-import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { basename, dirname, join, relative } from 'node:path';
 import { build } from 'vite';
@@ -20,7 +20,7 @@ export const BUNDLED = [
 const FONT = 'node_modules/dejavu-fonts-ttf/ttf/DejaVuSans.ttf';
 
 /** As the compiler writes an import of a package, with the names that are taken where they are listed. */
-const IMPORT = /(?:\{([^{}]*)\} (?:= await )?)?\b(?:from |import\()'([^.'/][^']*)'/g;
+const IMPORT = /(?:\{([^{}]*)\} (?:= await )?)?\b(?:from |import\()'([^.'/][^']*)'(?:;$|\))/gm;
 const FACADE = '\0facade:';
 
 /** @param {string} root of the repository, whose dist is compiled */
@@ -113,6 +113,7 @@ function facades(imports) {
 
 /** What an install has anyway is imported from there: zod's schemas, for one, have to be of the same zod. */
 function installedPackages(root, dependencies) {
+  const installed = realpathSync(join(root, 'node_modules'));
   return {
     name: 'installed-packages',
     enforce: 'pre',
@@ -121,7 +122,7 @@ function installedPackages(root, dependencies) {
       const name = packageOf(id);
       if (dependencies[name] === undefined) return null;
       const found = await this.resolve(id, importer, { skipSelf: true });
-      return found?.id.startsWith(join(root, 'node_modules', name, '/')) ? { id, external: true } : null;
+      return found?.id.startsWith(join(installed, name, '/')) ? { id, external: true } : null;
     },
   };
 }
