@@ -7,6 +7,7 @@ import { createTestWriter } from './execution-based/generated/test-writer.js';
 import type { JudgeOptions } from './execution-free/judge-options.js';
 import { createAgentVerifier, type JudgeAgent } from './execution-free/agent/agent.js';
 import { createBackwardVerifier } from './execution-free/backward/backward.js';
+import { createCriticVerifier } from './execution-free/critic/critic.js';
 import { createPairsVerifier, createPairwiseVerifier } from './execution-free/pairs/pairwise.js';
 import { createRubricVerifier } from './execution-free/pointwise/rubric.js';
 import { judgePrompt, trainingConversation } from './execution-free/render/question.js';
@@ -33,6 +34,7 @@ const JUDGES: Readonly<Record<JudgeMethod, MakeJudge>> = {
   pairs: createPairsVerifier,
   agent: createAgentVerifier,
   backward: createBackwardVerifier,
+  critic: createCriticVerifier,
 };
 
 /** Makes the verifier that a name asks for. */

@@ -7,6 +7,7 @@ import type { SettingsDesk } from '../commands/init.js';
 import type { ApiKey } from '../core/api-key.js';
 import { BadInputError } from '../core/errors/errors.js';
 import { passwordIn } from '../core/secrets.js';
+import type { HeadRoute } from '../ports/llm-client.js';
 import type { ClusterOptions } from '../sandbox/kubernetes/options.js';
 import type { Section, YesNoPrompt } from '../../verifiers/index.js';
 import { clusterOf, Settings } from './settings.js';
@@ -41,6 +42,8 @@ export interface Config {
     /** Undefined = by the model's name. */
     readonly prompt: YesNoPrompt | undefined;
     readonly show: readonly Section[];
+    /** Route of a critic's head. */
+    readonly head: HeadRoute;
     readonly think: boolean;
     readonly summaries: boolean;
   };
@@ -237,6 +240,7 @@ export function judgeOf(s: Settings) {
     secondOpinion: s.BESTK_EF_SECOND_OPINION,
     prompt: s.BESTK_EF_PROMPT,
     show: s.BESTK_EF_SHOW,
+    head: s.BESTK_EF_HEAD,
     think: s.BESTK_EF_THINK,
     summaries: s.BESTK_EF_SUMMARIES,
   };

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { type ClusterOptions, PodTemplate } from '../sandbox/kubernetes/options.js';
 import { FORMAT_NAMES } from '../agent/call-formats/formats.js';
 import { readApiKey, type ApiKey } from '../core/api-key.js';
+import { HeadRoute } from '../ports/llm-client.js';
 import { SECTIONS, YES_NO_PROMPTS } from '../../verifiers/index.js';
 
 /** Longest delay of a timer, 2^31 - 1 ms. */
@@ -144,6 +145,9 @@ export const Settings = z.object({
   BESTK_EF_SHOW: List.pipe(z.array(z.enum(SECTIONS)))
     .default(['source', 'flags'])
     .describe('Sections shown to the judge beside the patch, comma-separated.'),
+  BESTK_EF_HEAD: HeadRoute.default('classify').describe(
+    'Route of the head that `ef:critic` asks: `classify`, `pooling` or `score` of vLLM, or `sglang`.',
+  ),
   BESTK_EF_THINK: Switch.describe('Let the judge reason before it answers.'),
   BESTK_EF_SUMMARIES: Switch.describe('Compare summaries of attempts instead of raw trajectories in `ef:pairs`.'),
   BESTK_EF_SAMPLES: Positive.max(64)

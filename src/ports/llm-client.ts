@@ -28,6 +28,14 @@ export type ToolSpec = z.infer<typeof ToolSpec>;
 export const ResponseSchema = z.object({ name: z.string(), schema: z.record(z.string(), z.json()) });
 export type ResponseSchema = z.infer<typeof ResponseSchema>;
 
+/**
+ * How the server of a model with a head is asked: vLLM's `/classify`, `/pooling` and `/score`, SGLang's `/v1/classify`. The text is
+ * the one message; `score` compares two.
+ */
+export const HEAD_ROUTES = ['classify', 'pooling', 'score', 'sglang'] as const;
+export const HeadRoute = z.enum(HEAD_ROUTES);
+export type HeadRoute = z.infer<typeof HeadRoute>;
+
 /** One model call, in the words of Chat Completions. */
 export const CompletionRequest = z.object({
   model: z.string(),
@@ -42,6 +50,8 @@ export const CompletionRequest = z.object({
   stop: z.array(z.string()).readonly().exactOptional(),
   /** The last message is the beginning of an assistant's turn, which the server goes on with (vLLM, SGLang). */
   continueFinal: z.boolean().exactOptional(),
+  /** Asks the model's head for numbers, in place of an answer. */
+  head: HeadRoute.exactOptional(),
   /** n-th independent sample of otherwise equal requests, from 0; separates their records and stored answers. */
   sample: z.int(),
   /** Who asks, for accounting: `judge`, `test-writer`, `agent`, `agent-judge`. */
@@ -73,6 +83,8 @@ export const Completion = z.object({
   tool_calls: z.array(ToolCall).default([]),
   /** One entry per generated token, in order; null when the server gives none. */
   logprobs: z.array(TokenLogprob).nullable(),
+  /** What a head gave, one number an output; absent = it was not asked. */
+  outputs: z.array(z.number()).exactOptional(),
   finish_reason: z.string(),
   /** Null when the server does not report it. */
   usage: CompletionUsage.nullable(),

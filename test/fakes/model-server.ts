@@ -12,15 +12,18 @@ export type ScriptedAnswer =
   /** Closes the connection without an answer, or in the middle of one. */
   | { readonly reset: 'before-headers' | 'in-body' };
 
-/** A chat completion request as it came over the wire. */
+/** Routes of models with a head, beside that of chat: vLLM's three, and SGLang's. */
+const ROUTES = ['/v1/chat/completions', '/classify', '/pooling', '/score', '/v1/classify'];
+
+/** A chat completion request as it came over the wire; what a head is asked has no messages. */
 export interface ChatBody {
   readonly model: string;
   readonly messages: readonly { readonly role: string; readonly content: string }[];
   readonly [member: string]: unknown;
 }
 
-/** @param callIndex chat completion requests before this one, from 0 */
-export type AnswerChat = (body: ChatBody, callIndex: number) => ScriptedAnswer | Promise<ScriptedAnswer>;
+/** @param callIndex requests before this one, from 0 @param route as it was asked */
+export type AnswerChat = (body: ChatBody, callIndex: number, route: string) => ScriptedAnswer | Promise<ScriptedAnswer>;
 
 export interface SeenCall {
   readonly body: ChatBody;
@@ -29,7 +32,7 @@ export interface SeenCall {
   abandoned: boolean;
 }
 
-/** A real HTTP server that speaks the part of the OpenAI API that bestk uses, with scripted answers. */
+/** A real HTTP server that speaks what bestk uses of the OpenAI API and of the routes of heads, with scripted answers. */
 export class ModelServer {
   readonly calls: SeenCall[] = [];
   /** Most requests that were under way at once. */
@@ -85,8 +88,9 @@ export class ModelServer {
       return;
     }
     const text = await readBody(request);
-    if (request.method !== 'POST' || request.url !== '/v1/chat/completions') {
-      send(response, { status: 404, json: { error: { message: `no route ${request.url ?? ''}` } } });
+    const route = request.url ?? '';
+    if (request.method !== 'POST' || !ROUTES.includes(route)) {
+      send(response, { status: 404, json: { error: { message: `no route ${route}` } } });
       return;
     }
     const call: SeenCall = { body: JSON.parse(text) as ChatBody, headers: request.headers, abandoned: false };
@@ -97,7 +101,7 @@ export class ModelServer {
       call.abandoned = !response.writableFinished;
     });
     const index = this.calls.push(call) - 1;
-    send(response, await this.#answer(call.body, index));
+    send(response, await this.#answer(call.body, index, route));
   }
 }
 

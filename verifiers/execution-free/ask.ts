@@ -75,7 +75,8 @@ function requestOf(
   return { ...scored, messages: [...messages, { role: 'assistant', content: prefill }], continueFinal: true };
 }
 
-function reasonOf(error: unknown): AbstainReason | null {
+/** Why a call is nobody's verdict; null for an error that ends the run. */
+export function reasonOf(error: unknown): AbstainReason | null {
   if (error instanceof ContextTooLongError) return 'prompt-too-long';
   if (error instanceof BudgetSpentError) return 'budget-spent';
   return error instanceof ModelUnavailableError ? 'model-unavailable' : null;

@@ -1,5 +1,5 @@
 import { EXECUTION_FREE, type Measure } from '../../src/core/run/measure.js';
-import type { LlmClient, Tokenizer } from '../../src/ports/llm-client.js';
+import type { HeadRoute, LlmClient, Tokenizer } from '../../src/ports/llm-client.js';
 import type { PromptLibrary } from '../../src/ports/prompt-library.js';
 import type { Tracer } from '../../src/ports/tracer.js';
 import type { ReadSources } from '../source/read-sources.js';
@@ -41,6 +41,8 @@ export interface JudgeOptions {
   readonly answerTokens: number;
   /** Tokens of one prompt. */
   readonly promptTokens: number;
+  /** How the head of a critic is asked. */
+  readonly head: HeadRoute;
   /** Ask for the reasons before the verdict. */
   readonly think: boolean;
   /** The server goes on with a turn that we begin (vLLM, SGLang), so that the verdict is its first token. */
@@ -60,6 +62,7 @@ export const JUDGE_DEFAULTS = {
   minMass: 0.5,
   answerTokens: 16,
   promptTokens: 65_536,
+  head: 'classify',
   think: false,
   prefill: false,
   summaries: false,

@@ -44,7 +44,7 @@ export interface Verifier {
 }
 
 /** Ways to judge without tests; each is one line in `verifiers/index.ts`. */
-export const JUDGE_METHODS = ['yes-no', 'rubric', 'pairwise', 'pairs', 'agent', 'backward'] as const;
+export const JUDGE_METHODS = ['yes-no', 'rubric', 'pairwise', 'pairs', 'agent', 'backward', 'critic'] as const;
 export type JudgeMethod = (typeof JUDGE_METHODS)[number];
 
 /** What of a name is no model; a model may hold anything that can be seen but commas. */

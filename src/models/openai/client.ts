@@ -5,8 +5,9 @@ import { FairSemaphore } from '../../core/async/semaphore.js';
 import type { UnavailableError } from '../../core/errors/errors.js';
 import { ContextTooLongError, ModelUnavailableError } from '../../core/errors/unavailable.js';
 import { type Completion, type CompletionRequest, LlmClient } from '../../ports/llm-client.js';
-import { connect, type OpenAiEndpoint } from './connection.js';
+import { connect, DEFAULT_BASE_URL, type OpenAiEndpoint } from './connection.js';
 import { describeFailure, type Failure } from './failure.js';
+import { headCall, type HeadRequest, readHead } from './head.js';
 import { cutReply, readReply } from './reply.js';
 import { onTheWire, refusedParameter, type Refusable } from './wire.js';
 
@@ -73,6 +74,8 @@ export class OpenAiLlmClient extends LlmClient {
     const client = await this.#connection;
     const refused = this.#refused.get(request.model) ?? new Set();
     try {
+      const { head } = request;
+      if (head !== undefined) return { completion: await this.#askHead(client, { ...request, head }, signal) };
       const raw = await withDeadline(timeoutMs, signal, async (both) =>
         client.chat.completions.create(onTheWire(request, refused), { signal: both }),
       );
@@ -87,6 +90,15 @@ export class OpenAiLlmClient extends LlmClient {
       this.#refused.set(request.model, new Set([...(this.#refused.get(request.model) ?? []), parameter]));
       return this.#attempt(request, signal);
     }
+  }
+
+  async #askHead(client: OpenAI, request: HeadRequest, signal: AbortSignal): Promise<Completion> {
+    const { url, body } = headCall(request, this.#options.baseUrl ?? DEFAULT_BASE_URL);
+    const raw: unknown = await withDeadline(this.#options.timeoutS * 1000, signal, async (both) =>
+      client.post(url, { body, signal: both }),
+    );
+    this.#answered = true;
+    return readHead(raw, request.model);
   }
 
   /** A wrong address is told soon; a server that restarts is worth waiting for. */

@@ -30,7 +30,7 @@ const Choice = z.object({
     .catch(null),
 });
 
-const Usage = z
+export const Usage = z
   .object({
     prompt_tokens: z.int().min(0),
     completion_tokens: z.int().min(0),
@@ -75,7 +75,7 @@ function readMessage(
   };
 }
 
-function readUsage(usage: z.infer<typeof Usage>): Completion['usage'] {
+export function readUsage(usage: z.infer<typeof Usage>): Completion['usage'] {
   if (usage == null) return null;
   return {
     input_tokens: usage.prompt_tokens,

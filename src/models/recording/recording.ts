@@ -2,7 +2,14 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { BadInputError } from '../../core/errors/errors.js';
-import { Completion, type CompletionRequest, Message, ResponseSchema, ToolSpec } from '../../ports/llm-client.js';
+import {
+  Completion,
+  type CompletionRequest,
+  HeadRoute,
+  Message,
+  ResponseSchema,
+  ToolSpec,
+} from '../../ports/llm-client.js';
 import { contentKey } from '../../core/fingerprint.js';
 import { maskedKey, requestKey, turnKey, wireRequest } from './request-key.js';
 
@@ -16,6 +23,7 @@ const RecordedRequest = z.strictObject({
   response_schema: ResponseSchema.optional(),
   stop: z.array(z.string()).optional(),
   continue_final: z.boolean().optional(),
+  head: HeadRoute.optional(),
   sample: z.int().min(0),
   purpose: z.string(),
 });

@@ -18,6 +18,7 @@ export function wireRequest(request: CompletionRequest): WireRequest {
     response_schema: request.responseSchema,
     stop: request.stop,
     continue_final: request.continueFinal,
+    head: request.head,
     sample: request.sample,
   };
 }

@@ -20,7 +20,11 @@ function saysBackward(text: string): readonly ReplyToken[] | null {
 }
 
 /** Likes the patch that adds, whichever way it is asked. */
-const judge: AnswerChat = ({ messages, model }) => {
+const judge: AnswerChat = ({ messages, model, input }, _index, route) => {
+  if (route === '/classify') {
+    const score = String(input).includes('return a + b') ? 0.8 : 0.2;
+    return { json: { model, data: [{ index: 0, probs: [score] }] } };
+  }
   const text = messages.map(({ content }) => content).join('\n');
   const right = text.indexOf('return a + b');
   const backward = saysBackward(text);
@@ -36,7 +40,7 @@ const judge: AnswerChat = ({ messages, model }) => {
 
 /** The same without log-probabilities. */
 const blind: AnswerChat = async (body, index) => {
-  const answer = (await judge(body, index)) as { json: { choices: [{ logprobs: unknown }] } };
+  const answer = (await judge(body, index, '')) as { json: { choices: [{ logprobs: unknown }] } };
   answer.json.choices[0].logprobs = null;
   return answer;
 };
@@ -76,6 +80,7 @@ it.each([
   ['ef:pairwise', judge, 'pairwise-tournament', 2],
   ['ef:pairs', judge, 'pairs-copeland', 2],
   ['ef:pairs', blind, 'pairs-copeland', 2],
+  ['ef:critic', judge, 'critic-classify', 3],
   ['ef:backward', judge, 'backward', 4],
   ['ef:backward', blind, 'backward', 4],
   ['ef:yes-no', blind, 'yes-no-votes', 16],
@@ -101,7 +106,7 @@ it('asks as often as the settings say', async () => {
 it('compares summaries where that is set, asked for once and answered from the store after that', async () => {
   const sum = { hypotheses: 'H', decisions: '', progress: '', failures: '', outcome: '', files: [] };
   const cli = await commandLine((body, index) => {
-    if (body.response_format === undefined) return judge(body, index);
+    if (body.response_format === undefined) return judge(body, index, '');
     return { json: chatReply([{ token: JSON.stringify(sum) }], body.model) };
   });
   const steps = [{ thought: 'I look.', action: 'ls', observation: 'calc.py' }];
@@ -190,6 +195,7 @@ it.each([
       'ef:pairwise': 'pairwise-tournament',
       'ef:pairs': 'pairs-copeland',
       'ef:backward': 'backward',
+      'ef:critic': 'critic-classify',
     },
   ],
   ['without', blind, { 'ef:yes-no': 'yes-no-votes', 'ef:rubric': 'rubric-letters' }],

@@ -1,0 +1,161 @@
+import { OpenAiLlmClient } from '../../../../src/models/openai/client.js';
+import type { HeadRoute } from '../../../../src/ports/llm-client.js';
+import { createCriticVerifier } from '../../../../verifiers/execution-free/critic/critic.js';
+import { ModelServer, type ScriptedAnswer } from '../../../fakes/model-server.js';
+import { candidate, judged } from './judge-world.js';
+
+const sigmoid = (value: number): number => 1 / (1 + Math.exp(-value));
+/** Twenty-seven outputs: the first, and one that is worth telling. */
+const labels = (first: number, rest = 0.05): number[] => [
+  first,
+  ...Array.from({ length: 26 }, (_, at) => (at === 9 ? 0.9 : rest)),
+];
+
+const REPLIES: Readonly<Record<HeadRoute, (outputs: readonly number[]) => object>> = {
+  classify: (probs) => ({ index: 0, label: 'LABEL_0', probs, num_classes: probs.length }),
+  sglang: (probs) => ({ index: 0, label: 'LABEL_0', probs, num_classes: probs.length }),
+  pooling: (data) => ({ index: 0, object: 'pooling', data }),
+  score: ([score]) => ({ index: 0, object: 'score', score }),
+};
+const PATHS = { classify: '/classify', sglang: '/v1/classify', pooling: '/pooling', score: '/score' } as const;
+
+const reply = (head: HeadRoute, outputs: readonly number[]): ScriptedAnswer => ({
+  json: {
+    id: 'x',
+    object: 'list',
+    model: 'critic',
+    data: [REPLIES[head](outputs)],
+    usage: { prompt_tokens: 7, total_tokens: 7, completion_tokens: 0 },
+  },
+});
+
+let server: ModelServer;
+afterEach(() => server.close());
+
+async function criticised(
+  head: HeadRoute,
+  answer: (index: number) => ScriptedAnswer,
+  {
+    steps = [{ thought: 'I look.', action: 'ls', observation: 'a.py <|im_end|>' }],
+    promptTokens = 65_536,
+    timeoutS = 30,
+  } = {},
+) {
+  const routes: string[] = [];
+  server = await ModelServer.start((_body, index, route) => {
+    routes.push(route);
+    return answer(index);
+  });
+  const llm = new OpenAiLlmClient({
+    ...{ baseUrl: server.baseUrl, concurrency: 1, timeoutS, maxRetries: timeoutS > 1 ? 2 : 0 },
+    pause: () => Promise.resolve(),
+  });
+  const trajectory = { steps, exit_reason: 'agent' };
+  const verdicts = await judged(createCriticVerifier, llm, [candidate('c1', { trajectory })], {
+    head,
+    promptTokens,
+    model: 'critic',
+  });
+  return { c1: verdicts.c1, routes, inputs: server.calls.map(({ body }) => body) };
+}
+
+it.each([
+  ['classify', labels(0.7), 0.7],
+  ['pooling', labels(2, -3), sigmoid(2)],
+  ['pooling', [1], sigmoid(1)],
+  ['pooling', [0, 2], sigmoid(2)],
+  ['classify', [0.25, 0.75], 0.75],
+  ['sglang', [0.25, 0.75], 0.75],
+  ['score', [0.8], 0.8],
+] as const)('reads the head by %s: %j', async (head, outputs, score) => {
+  const { c1, routes, inputs } = await criticised(head, () => reply(head, outputs));
+  // Once as a probe.
+  expect(routes).toEqual([PATHS[head], PATHS[head]]);
+  expect(inputs[1]).toMatchObject({ model: 'critic' });
+  expect(c1).toMatchObject({
+    kind: 'scored',
+    score: expect.closeTo(score, 9) as number,
+    evidence: { method: `critic-${head}`, cut_from_the_left: 0 },
+  });
+});
+
+it('shows the work as the chat template writes it, by nobody else’s marks, and tells what the labels say', async () => {
+  const { c1, inputs } = await criticised('classify', () => reply('classify', labels(0.7)));
+  const text = String(inputs[1]?.input);
+  expect(text).toMatch(
+    /^<\|im_start\|>system\n[^]*<tools>[^]*<\|im_start\|>user\n[^]*It fails\.[^]*<\|im_start\|>assistant\nI look\.\n\nls<\|im_end\|>/,
+  );
+  expect(text).toMatch(/<tool_response>\na\.py ‹\|im_end\|>\n<\/tool_response><\|im_end\|>\n$/);
+  expect(text).not.toContain('+c1');
+  expect(c1?.evidence.labels).toEqual({ success: 0.7, insufficient_testing: 0.9 });
+});
+
+it('shows the patch where there is no record, and to a score beside the issue', async () => {
+  const alone = await criticised('classify', () => reply('classify', [0.5]), { steps: [] });
+  expect(alone.inputs[1]?.input).toContain('+c1');
+  await server.close();
+  const pair = await criticised('score', () => reply('score', [0.5]));
+  expect(pair.inputs[1]).toMatchObject({ text_1: 'It fails.', text_2: expect.stringContaining('+c1') as string });
+});
+
+it('keeps the end of what is too long, and says how much it cut from the left', async () => {
+  const steps = Array.from({ length: 200 }, (_, n) => ({
+    thought: `Step ${n}.`,
+    action: 'ls',
+    observation: 'a.py b.py',
+  }));
+  const { c1, inputs } = await criticised('classify', () => reply('classify', [0.5]), { steps, promptTokens: 2_000 });
+  const text = String(inputs[1]?.input);
+  expect(text).not.toContain('It fails.');
+  expect(text).toMatch(/Step 199\.[^]*<\|im_end\|>\n$/);
+  expect(c1?.evidence.cut_from_the_left).toBeGreaterThan(1_000);
+});
+
+it.each([
+  [
+    'a softmax over labels that do not exclude each other',
+    'classify',
+    labels(0.7).map((p) => p / labels(0.7).reduce((a, b) => a + b)),
+    /softmax over 27 labels/,
+  ],
+  ['the same by SGLang', 'sglang', [1, ...Array.from({ length: 26 }, () => 0)], /softmax over 27 labels/],
+  ['raw numbers where probabilities belong', 'classify', [-2, 3], /no probabilities[^]*/],
+  ['probabilities where raw numbers were asked for', 'pooling', labels(0.7), /probabilities where raw outputs/],
+  ['a head of another kind', 'classify', [0.2, 0.3, 0.1], /gives 3 outputs/],
+] as const)('refuses %s', async (_what, head, outputs, words) => {
+  await expect(criticised(head, () => reply(head, outputs))).rejects.toThrow(words);
+  expect(server.calls).toHaveLength(1);
+});
+
+it.each<[string, ScriptedAnswer, string]>([
+  ['a server that fails', { status: 500, json: { error: { message: 'busy' } } }, 'model-unavailable'],
+  ['a route that it lacks', { status: 404, json: { detail: 'Not Found' } }, 'model-unavailable'],
+  [
+    'a chat model',
+    { status: 400, json: { error: { message: 'The model does not support Classification API' } } },
+    'model-unavailable',
+  ],
+  [
+    'a text that is too long',
+    { status: 400, json: { error: { message: 'maximum context length is 10 tokens' } } },
+    'prompt-too-long',
+  ],
+  ['no numbers', { json: { data: [{ probs: [] }] } }, 'model-unavailable'],
+  ['no data', { json: { data: [] } }, 'model-unavailable'],
+  ['what is no number', { json: { data: [{ probs: ['0.5', null] }] } }, 'model-unavailable'],
+  ['half an answer', { truncated: { data: [{ probs: [0.5, 0.5] }] } }, 'model-unavailable'],
+  ['a page', { text: '<html>gateway</html>' }, 'model-unavailable'],
+  ['a connection that ends', { reset: 'in-body' }, 'model-unavailable'],
+  ['silence', { hang: 'before-headers' }, 'model-unavailable'],
+])('%s is no verdict', async (_what, answer, reason) => {
+  const { c1 } = await criticised('classify', () => answer, { timeoutS: 'hang' in answer ? 1 : 30 });
+  expect(c1).toMatchObject({ kind: 'abstained', reason });
+});
+
+it('tries again what may pass', async () => {
+  const { c1, routes } = await criticised('classify', (index) =>
+    index % 2 === 0 ? { status: 503, text: 'busy' } : reply('classify', [0.5]),
+  );
+  expect(routes).toHaveLength(4);
+  expect(c1).toMatchObject({ score: 0.5 });
+});

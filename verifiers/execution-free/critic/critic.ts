@@ -1,0 +1,170 @@
+import { BadInputError } from '../../../src/core/errors/errors.js';
+import { neutralise } from '../../../src/core/neutralise.js';
+import type { Candidate } from '../../../src/core/run/candidate.js';
+import type { VerificationTask, Verifier } from '../../../src/core/run/verifier.js';
+import type { CompletionRequest, Message, Tokenizer } from '../../../src/ports/llm-client.js';
+import { reasonOf } from '../ask.js';
+import type { JudgeOptions } from '../judge-options.js';
+import { abstained, type Judged, verdictOf } from '../pointwise/pointwise.js';
+
+const PROMPT = 'verifier/critic';
+
+/** What the 27 outputs of OpenHands' critics say, in their order (software-agent-sdk, `critic/impl/api/taxonomy.py`). */
+const LABELS = [
+  'success',
+  ...['sentiment_positive', 'sentiment_neutral', 'sentiment_negative'],
+  ...['misunderstood_intention', 'ignored_instruction', 'insufficient_analysis', 'insufficient_clarification'],
+  ...['tool_use_or_setup', 'loop', 'insufficient_testing', 'insufficient_debugging', 'incomplete_implementation'],
+  ...['file_management', 'scope_creep', 'risky_action', 'other_agent_issue'],
+  ...['infrastructure_external', 'infrastructure_agent_caused'],
+  ...['clarification', 'correction', 'direction_change', 'vcs_request', 'progress_concern', 'frustration', 'removal'],
+  'other_follow_up',
+] as const;
+/** From this probability on a label is told (the same SDK). */
+const TOLD_FROM = 0.2;
+/** Probabilities of several labels that add up to one are those of a softmax. */
+const NEAR_ONE = 1e-3;
+const PROBE = 'Is this text long enough to be classified?';
+
+/**
+ * P(success), 0..1, by the head of a critic or a reward model. Its text is the record of the work as the model's chat template
+ * writes it (ChatML of Qwen3), cut from the left as in training; without a record, and for `score`, the patch is the answer.
+ * Whether the server applies the activation that the head was trained with is asked once, by a probe.
+ * @throws BadInputError when it does not
+ */
+export function createCriticVerifier(options: JudgeOptions): Verifier {
+  let probed: Promise<void> | null = null;
+  const verify = async (task: VerificationTask, signal: AbortSignal): ReturnType<Verifier['verify']> => {
+    probed ??= probe(options, signal);
+    await probed.catch((error: unknown) => {
+      // Whoever asks next tries again; a model that does not answer says so of each candidate.
+      probed = null;
+      if (reasonOf(error) === null) throw error;
+    });
+    return Promise.all(
+      task.candidates.map(async (candidate) => {
+        const judged = await judge(options, task.issue.problem_statement, candidate, signal);
+        return verdictOf(candidate.candidate_id, options.measure, judged);
+      }),
+    );
+  };
+  return { name: 'execution-free', measures: [options.measure], pointwise: true, verify };
+}
+
+async function probe(options: JudgeOptions, signal: AbortSignal): Promise<void> {
+  const messages = options.head === 'score' ? [said(PROBE), said(PROBE)] : [said(PROBE)];
+  readOutputs(options, (await options.llm.complete(requestOf(options, messages), signal)).outputs ?? []);
+}
+
+async function judge(options: JudgeOptions, issue: string, candidate: Candidate, signal: AbortSignal): Promise<Judged> {
+  if (candidate.patch.trim() === '') return abstained('no-source-change', 'the patch is empty');
+  const { model, head } = options;
+  const { messages, hash, cut } = await textsOf(options, issue, candidate);
+  const evidence = { method: `critic-${head}`, prompt_hash: hash, model, cut_from_the_left: cut };
+  try {
+    const { outputs = [] } = await options.llm.complete(requestOf(options, messages), signal);
+    return { kind: 'scored', ...successIn(readOutputs(options, outputs), evidence) };
+  } catch (error) {
+    const reason = reasonOf(error);
+    if (reason === null) throw error;
+    return abstained(reason, (error as Error).message, evidence);
+  }
+}
+
+/** What the head is shown, and how many characters of it were cut. */
+async function textsOf(
+  { prompts, tokenizer, promptTokens, head }: JudgeOptions,
+  statement: string,
+  { patch, trajectory }: Candidate,
+): Promise<{ readonly messages: readonly Message[]; readonly hash: string; readonly cut: number }> {
+  const issue = neutralise(statement);
+  const { messages, templateHash: hash } = await prompts.render(PROMPT, { issue });
+  const answer: Message = { role: 'assistant', content: neutralise(patch) };
+  if (head === 'score') return { messages: [said(issue), answer], hash, cut: 0 };
+  const work = (trajectory?.steps ?? []).flatMap(({ thought, action, observation }): Message[] => [
+    {
+      role: 'assistant',
+      content: [thought, action]
+        .filter((part) => part !== '')
+        .map(neutralise)
+        .join('\n\n'),
+    },
+    { role: 'user', content: `<tool_response>\n${neutralise(observation)}\n</tool_response>` },
+  ]);
+  const whole = chatMl([...messages, ...(work.length === 0 ? [answer] : work)]);
+  const text = await keepEnd(whole, tokenizer, promptTokens);
+  return { messages: [said(text)], hash, cut: whole.length - text.length };
+}
+
+function successIn(
+  probabilities: readonly number[],
+  evidence: Judged['evidence'],
+): { readonly score: number; readonly evidence: Judged['evidence'] } {
+  const score = (probabilities.length === 2 ? probabilities[1] : probabilities[0]) ?? 0;
+  if (probabilities.length !== LABELS.length) return { score, evidence };
+  const told = LABELS.map((label, index) => [label, probabilities[index] ?? 0] as const);
+  return { score, evidence: { ...evidence, labels: Object.fromEntries(told.filter(([, p]) => p >= TOLD_FROM)) } };
+}
+
+function said(content: string): Message {
+  return { role: 'user', content };
+}
+
+function requestOf({ model, head }: JudgeOptions, messages: readonly Message[]): CompletionRequest {
+  return { model, head, messages, temperature: 0, maxTokens: 1, sample: 0, purpose: 'judge' };
+}
+
+/** The conversation as Qwen3's chat template writes it. */
+function chatMl(messages: readonly Message[]): string {
+  return messages.map(({ role, content }) => `<|im_start|>${role}\n${content}<|im_end|>\n`).join('');
+}
+
+const ROUNDS = 8;
+
+/** The end of a text in at most `most` tokens: critics were trained with what comes first cut off. */
+async function keepEnd(text: string, tokenizer: Tokenizer, most: number): Promise<string> {
+  let end = text;
+  for (let round = 0; round < ROUNDS && end.length > most; round += 1) {
+    const tokens = await tokenizer.count(end);
+    if (tokens <= most) return end;
+    end = end.slice(end.length - Math.floor(end.length * (most / tokens) * 0.98));
+  }
+  return end.length > most ? end.slice(-most) : end;
+}
+
+/** Probabilities of a head's outputs: one, a pair (no, yes), or OpenHands' labels. @throws BadInputError */
+function readOutputs({ head, model }: JudgeOptions, outputs: readonly number[]): readonly number[] {
+  const count = outputs.length;
+  const wrong = (what: string, next: string): BadInputError => {
+    return new BadInputError(`the head of "${model}" gives ${what}.`, { field: 'BESTK_EF_HEAD' }, next);
+  };
+  if (![1, 2, LABELS.length].includes(count)) {
+    throw wrong(`${count} outputs`, `Serve a model with 1, 2 or ${LABELS.length} outputs, or another way to judge.`);
+  }
+  const inUnit = outputs.every((value) => value >= 0 && value <= 1);
+  if (head === 'pooling') {
+    if (count > 2 && inUnit) {
+      throw wrong('probabilities where raw outputs were asked for', 'Use BESTK_EF_HEAD=classify, or a newer server.');
+    }
+    return count === 2 ? softmax(outputs) : outputs.map(sigmoid);
+  }
+  if (!inUnit) throw wrong('numbers that are no probabilities', 'Use BESTK_EF_HEAD=pooling.');
+  const sum = outputs.reduce((total, value) => total + value, 0);
+  if (count > 2 && Math.abs(sum - 1) < NEAR_ONE) {
+    const next =
+      'Set problem_type to multi_label_classification in its config, or use vLLM with BESTK_EF_HEAD=pooling.';
+    throw wrong(`a softmax over ${count} labels, which do not exclude each other`, next);
+  }
+  return outputs;
+}
+
+function sigmoid(value: number): number {
+  return 1 / (1 + Math.exp(-value));
+}
+
+function softmax(values: readonly number[]): readonly number[] {
+  const most = Math.max(...values);
+  const powers = values.map((value) => Math.exp(value - most));
+  const sum = powers.reduce((total, power) => total + power, 0);
+  return powers.map((power) => power / sum);
+}
