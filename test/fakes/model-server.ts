@@ -22,8 +22,12 @@ export interface ChatBody {
   readonly [member: string]: unknown;
 }
 
-/** @param callIndex requests before this one, from 0 @param route as it was asked */
-export type AnswerChat = (body: ChatBody, callIndex: number, route: string) => ScriptedAnswer | Promise<ScriptedAnswer>;
+/** @param callIndex requests before this one, from 0 @param route as it was asked, when a server asks */
+export type AnswerChat = (
+  body: ChatBody,
+  callIndex: number,
+  route?: string,
+) => ScriptedAnswer | Promise<ScriptedAnswer>;
 
 export interface SeenCall {
   readonly body: ChatBody;

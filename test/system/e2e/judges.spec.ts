@@ -40,7 +40,7 @@ const judge: AnswerChat = ({ messages, model, input }, _index, route) => {
 
 /** The same without log-probabilities. */
 const blind: AnswerChat = async (body, index) => {
-  const answer = (await judge(body, index, '')) as { json: { choices: [{ logprobs: unknown }] } };
+  const answer = (await judge(body, index)) as { json: { choices: [{ logprobs: unknown }] } };
   answer.json.choices[0].logprobs = null;
   return answer;
 };
@@ -106,7 +106,7 @@ it('asks as often as the settings say', async () => {
 it('compares summaries where that is set, asked for once and answered from the store after that', async () => {
   const sum = { hypotheses: 'H', decisions: '', progress: '', failures: '', outcome: '', files: [] };
   const cli = await commandLine((body, index) => {
-    if (body.response_format === undefined) return judge(body, index, '');
+    if (body.response_format === undefined) return judge(body, index);
     return { json: chatReply([{ token: JSON.stringify(sum) }], body.model) };
   });
   const steps = [{ thought: 'I look.', action: 'ls', observation: 'calc.py' }];

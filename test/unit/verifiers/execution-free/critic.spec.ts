@@ -42,7 +42,7 @@ async function criticised(
   } = {},
 ) {
   const routes: string[] = [];
-  server = await ModelServer.start((_body, index, route) => {
+  server = await ModelServer.start((_body, index, route = '') => {
     routes.push(route);
     return answer(index);
   });

@@ -1,0 +1,103 @@
+import { createInspector } from '../../../src/agent/loop/rollout.js';
+import { AgentLimits } from '../../../src/agent/loop/rollout-task.js';
+import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
+import type { Inspection } from '../../../src/core/run/rollout.js';
+import { GptTokenizer } from '../../../src/models/gpt-tokenizer.js';
+import { MarkdownPromptLibrary } from '../../../src/models/prompts/prompt-library.js';
+import type { CompletionRequest } from '../../../src/ports/llm-client.js';
+import { ended, exited, FakeSandbox } from '../../fakes/fake-sandbox.js';
+import { FakeLlmClient, type ScriptedCompletion } from '../../fakes/fake-llm-client.js';
+import { MemoryResultStore } from '../../fakes/memory-result-store.js';
+import { calculatorIssue, RIGHT } from '../../fixtures/calculator.js';
+import { runs, submits } from './rollout-world.js';
+
+const { signal } = new AbortController();
+const LOOK: Inspection = { patch: RIGHT, question: 'Does it add?', model: 'judge', max_steps: 5, sample: 0 };
+
+/** A container in which git does as it is told, and commands are noted. */
+function world(apply = exited(0)) {
+  const done: string[] = [];
+  const sandbox = new FakeSandbox(({ argv, stdin }) => {
+    if (argv.includes('apply')) {
+      done.push(stdin === RIGHT ? 'apply' : 'something else');
+      return apply;
+    }
+    if (argv.length === 5) done.push(argv[4] ?? '');
+    return exited(0, 'seen\n');
+  });
+  const results = new MemoryResultStore();
+  const known: number[] = [];
+  const requests: CompletionRequest[] = [];
+  const look = async (answers: readonly ScriptedCompletion[], inspection = LOOK) => {
+    const llm = new FakeLlmClient(answers);
+    const ports = { sandbox, results, prompts: new MarkdownPromptLibrary(), tokenizer: new GptTokenizer(), llm };
+    const settingsOf = (model: string) =>
+      ({ model, endpoint: 'x', format: 'xml', temperature: 1, limits: AgentLimits.parse({}) }) as const;
+    const inspect = createInspector(
+      ports,
+      settingsOf,
+      async (_model, { input_tokens }) => void known.push(input_tokens),
+    );
+    try {
+      return await inspect(calculatorIssue, inspection, signal);
+    } finally {
+      requests.push(...llm.requests);
+    }
+  };
+  return { look, done, known, requests, sandbox };
+}
+
+it('puts the patch on base before anything runs, fences what is seen, and leaves no patch', async () => {
+  const { look, done, requests } = world();
+  const rollout = await look([runs('ls'), submits]);
+  expect(done).toEqual(['apply', 'ls']);
+  expect(rollout).toMatchObject({ exit_reason: 'agent', patch: '', patch_problem: null, model: 'judge' });
+  const seen = requests[1]?.messages.at(-1)?.content ?? '';
+  expect(seen).toMatch(
+    /^=== OUTPUT 1 [0-9a-f]{16} ===\n[^]*seen\n[^]*=== END OUTPUT 1 [0-9a-f]{16} ===\nSteps Remaining: 4$/,
+  );
+  expect(requests[0]?.messages[1]).toEqual({ role: 'user', content: 'Does it add?' });
+  expect(requests.map(({ purpose }) => purpose)).toEqual(['agent-judge', 'agent-judge']);
+});
+
+it('goes on behind its last step, in a fresh container with the patch and all that was done', async () => {
+  const { look, done, requests, known } = world();
+  await expect(look([runs('one'), new SandboxLostError('the process is killed here')])).rejects.toThrow(
+    SandboxLostError,
+  );
+  const rollout = await look([runs('two'), submits]);
+  expect(rollout.steps.map(({ action }) => /one|two|finish/.exec(action)?.[0])).toEqual(['one', 'two', 'finish']);
+  expect(done).toEqual(['apply', 'one', 'apply', 'one', 'two']);
+  expect(requests).toHaveLength(4);
+  expect(known).toEqual([0, 100]);
+  // The whole look is known now: nobody is asked again.
+  expect((await look([])).steps).toHaveLength(3);
+  expect(done).toHaveLength(5);
+});
+
+it('another patch, question, model or look is another one', async () => {
+  const { look, requests } = world();
+  for (const other of [{}, { patch: `${RIGHT}\n` }, { question: 'And now?' }, { model: 'other' }, { sample: 1 }]) {
+    await look([submits], { ...LOOK, ...other });
+  }
+  expect(requests).toHaveLength(5);
+});
+
+it('tells a patch that git refuses from git that did not end, without asking the model', async () => {
+  const refused = world(exited(1, '', 'error: calc.py: patch does not apply'));
+  const rollout = await refused.look([]);
+  expect(rollout).toMatchObject({
+    exit_reason: 'does_not_apply',
+    patch_problem: 'error: calc.py: patch does not apply',
+  });
+  const late = world(ended('timed-out'));
+  await expect(late.look([])).rejects.toThrow(SandboxLostError);
+  expect(late.sandbox.openNow).toBe(0);
+});
+
+it('is told to say its verdict when its steps are used up, and ended soon after', async () => {
+  const { look, requests } = world();
+  const rollout = await look(Array.from({ length: 9 }, (_, n) => runs(`ls ${n}`)));
+  expect(rollout).toMatchObject({ exit_reason: 'abs_step_limit', steps: { length: 8 } });
+  expect(requests[5]?.messages.at(-1)?.content).toMatch(/Call finish NOW; say your verdict/);
+});

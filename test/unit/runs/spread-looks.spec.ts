@@ -1,0 +1,89 @@
+import type { Inspection } from '../../../src/core/run/rollout.js';
+import { RunRequest } from '../../../src/core/run/run-request.js';
+import type { Jobs } from '../../../src/jobs/jobs.js';
+import { PartHandlers, type PartTools, RolloutPart } from '../../../src/runs/parts.js';
+import type { Accounted, Elsewhere, RunDependencies, RunWork } from '../../../src/runs/run-dependencies.js';
+import { RunSettings } from '../../../src/runs/run-settings.js';
+import { dependenciesOf, type DependencyTools } from '../../../src/runs/spread-run.js';
+import { FakeSandbox, exited } from '../../fakes/fake-sandbox.js';
+import { MemoryRunStore } from '../../fakes/memory-run-store.js';
+import { Observing } from '../../fakes/observing.js';
+import { calculatorIssue, candidate, RIGHT } from '../../fixtures/calculator.js';
+
+const LOOK: Inspection = { patch: RIGHT, question: '?', model: 'judge', max_steps: 5, sample: 1 };
+const DONE: Accounted = { usage: [], spent: { tokens: 7, usd: null } };
+const request = RunRequest.parse({ issue: calculatorIssue, candidates: [candidate('right', RIGHT)] });
+const { signal } = new AbortController();
+
+/** What a run asks others for, while there are `others`. */
+function asking(others: number) {
+  const asked: Parameters<Jobs['have']>[0][] = [];
+  let elsewhere: Elsewhere | undefined;
+  const tools = {
+    dependencies: {
+      create: (_observe: unknown, _work: RunWork, given: Elsewhere) => {
+        elsewhere = given;
+        return { sampler: null };
+      },
+    },
+    sandbox: new FakeSandbox(() => exited(0)),
+    spread: {
+      runs: { siblings: () => Promise.resolve(1) },
+      jobs: {
+        others: () => Promise.resolve(others),
+        have: (job: Parameters<Jobs['have']>[0]) => {
+          asked.push(job);
+          return Promise.resolve(DONE);
+        },
+      },
+    },
+  } as unknown as DependencyTools;
+  dependenciesOf(tools, { id: 'run', request }, new Observing());
+  return { asked, inspect: (look: Inspection) => elsewhere?.inspect(look, signal) };
+}
+
+it('a look is done by whichever process has room, while there are others', async () => {
+  expect(await asking(0).inspect(LOOK)).toBeNull();
+  const { asked, inspect } = asking(2);
+  expect(await inspect(LOOK)).toEqual(DONE);
+  await inspect(LOOK);
+  await inspect({ ...LOOK, sample: 2 });
+  const [first, again, other] = asked;
+  expect(first).toMatchObject({ kind: 'rollout', turn: { line: 'run' } });
+  expect(RolloutPart.parse(first?.payload)).toMatchObject({ run_id: 'run', sample: 1, inspection: LOOK });
+  expect([again?.key === first?.key, other?.key === first?.key]).toEqual([true, false]);
+});
+
+it('a process does the look of another’s run, where it has the image, and accounts for it', async () => {
+  const runs = new MemoryRunStore();
+  const { run } = await runs.create('key', JSON.parse(JSON.stringify(request)));
+  const sandbox = new FakeSandbox(() => exited(0));
+  const looked: unknown[] = [];
+  const works: RunWork[] = [];
+  const deps = {
+    inspect: (issue: unknown, look: Inspection) => Promise.resolve(void looked.push([issue, look])),
+    usage: () => DONE.usage,
+    ledger: { spent: () => DONE.spent },
+  } as unknown as RunDependencies;
+  const tools = {
+    ...{ runs, sandbox, atOnce: { rollout: 1, call: 1, cells: 1 } },
+    settings: new RunSettings({ warn: () => undefined, error: () => undefined }),
+    dependencies: {
+      create: (_observe: unknown, work: RunWork) => {
+        works.push(work);
+        return deps;
+      },
+    },
+  } as unknown as PartTools;
+  const handler = new PartHandlers(tools).all().find(({ kind }) => kind === 'rollout');
+  const { id: image_id } = await sandbox.describeImage(calculatorIssue.environment.image, signal);
+  const part = { run_id: run.id, label: 'x', image_id, candidate_id: 'judge 2', sample: 1, inspection: LOOK };
+  const work = { key: 'k', signal, attempt: 1 };
+  expect(await handler?.perform(RolloutPart.parse(part), work)).toEqual(DONE);
+  expect(looked).toEqual([[calculatorIssue, LOOK]]);
+  expect(works.at(-1)).toMatchObject({ runId: run.id, part: 'judge 2', tries: 1 });
+  const told = await runs.events(run.id, 0, 10);
+  expect(told.slice(1)).toMatchObject([{ type: 'unit', data: { kind: 'verdict', attempts: 1 } }]);
+  await expect(handler?.perform({ ...part, image_id: 'another' }, work)).rejects.toThrow();
+  expect(looked).toHaveLength(1);
+});
