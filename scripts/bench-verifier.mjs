@@ -2,6 +2,7 @@
 //   rendering  trajectory text to a prompt of 65,536 tokens, in MB of trajectory a second
 //   verdicts   1,000 yes-no verdicts, 50 ms each, 32 at once, against the ideal
 //   cache      input tokens that a server with a prefix cache computes for a rubric, against the naive order of calls
+//   order      patches picked by simulated judges, each call of which is right with the same probability
 import { loadavg } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { GptTokenizer } from '../dist/src/models/gpt-tokenizer.js';
@@ -9,19 +10,23 @@ import { MarkdownPromptLibrary } from '../dist/src/models/prompts/prompt-library
 import { OpenAiLlmClient } from '../dist/src/models/openai/client.js';
 import { fitAttempt } from '../dist/verifiers/execution-free/render/render-attempt.js';
 import { JUDGE_DEFAULTS } from '../dist/verifiers/execution-free/judge-options.js';
+import { createAgentVerifier } from '../dist/verifiers/execution-free/agent/agent.js';
+import { createPairsVerifier } from '../dist/verifiers/execution-free/pairs/pairwise.js';
 import { createRubricVerifier } from '../dist/verifiers/execution-free/pointwise/rubric.js';
 import { createYesNoVerifier } from '../dist/verifiers/execution-free/pointwise/yes-no.js';
 
 const tokenizer = new GptTokenizer();
 const prompts = new MarkdownPromptLibrary();
 const { signal } = new AbortController();
-const issue = { instance_id: 'bench', problem_statement: 'Something is wrong. '.repeat(50), environment: {} };
+const environment = { workdir: '/testbed' };
+const issue = { instance_id: 'bench', problem_statement: 'Something is wrong. '.repeat(50), environment };
 
 console.log(`load ${loadavg()[0].toFixed(2)} before`);
 await rendering(200, 5_000);
 await rendering(40, 500_000);
 await verdicts(1_000, 50, 32);
 await cache(8, 2);
+await order(200, 0.65);
 process.exit(0);
 
 /** A candidate whose trajectory has `steps` observations of `length` characters of test output and code. */
@@ -131,4 +136,61 @@ async function counted(latencyMs, work) {
   await work(llm, baseUrl);
   await worker.terminate();
   return sum;
+}
+
+/** Of pools of eight patches, three right, how often a simulated judge prefers a right one; ties count by their share. */
+async function order(pools, accuracy) {
+  const draw = randomFrom(1);
+  const isRight = () => draw() < accuracy;
+  const text = (words) => ({ text: words, reasoning: '', tool_calls: [], logprobs: null, usage: null, model: 'judge' });
+  const rightIn = (shown) => /^\+right/m.test(shown);
+  const llm = {
+    complete: async ({ messages }) => {
+      const shown = messages.at(-1).content;
+      const [, first, second] = /(=== ATTEMPT A[^]*)(=== ATTEMPT B[^]*)/.exec(shown) ?? [];
+      if (first === undefined) return text(`<judgement>${rightIn(shown) === isRight() ? 'YES' : 'NO'}</judgement>`);
+      const [a, b] = [rightIn(first), rightIn(second)];
+      const saysA = a === b ? draw() < 0.5 : a === isRight();
+      return text(`<better>${saysA ? 'A' : 'B'}</better>`);
+    },
+  };
+  const inspect = async (_issue, { patch }) => {
+    const action = `<judgement>${rightIn(patch) === isRight() ? 'YES' : 'NO'}</judgement>`;
+    const steps = [{ thought: '', action, observation: '', exit_code: null }];
+    return { exit_reason: 'agent', patch_problem: null, steps };
+  };
+  const agent = { inspect, steps: 20, actionS: 90, harvested: false };
+  const asked = { ...options('http://127.0.0.1:9/v1', 1, { llm, samples: 1 }), measure: JUDGE_DEFAULTS.measure };
+  const judges = {
+    'yes-no, one call': createYesNoVerifier(asked),
+    'agent, up to 3 looks': createAgentVerifier({ ...asked, samples: 3 }, agent),
+    'pairs, both orders': createPairsVerifier(asked),
+  };
+  const picked = Object.fromEntries(Object.keys(judges).map((name) => [name, 0]));
+  for (let pool = 0; pool < pools; pool += 1) {
+    const names = Array.from({ length: 8 }, (_, n) => `${n < 3 ? 'right' : 'wrong'}-${pool}-${n}`);
+    const candidates = names.map((name) => ({ ...candidateOf(name, 0, 0), trajectory: null }));
+    for (const [name, judge] of Object.entries(judges)) {
+      const verdicts = await judge.verify({ issue, candidates, tests: [] }, signal);
+      const best = Math.max(...verdicts.map(({ score = 0 }) => Math.round(score * 1e6)));
+      const leading = verdicts.filter(({ score = 0 }) => Math.round(score * 1e6) === best);
+      const right = leading.filter(({ candidate_id: id }) => id.startsWith('cright'));
+      picked[name] += right.length / leading.length;
+    }
+  }
+  const figures = Object.entries(picked).map(([name, sum]) => `${name} ${(sum / pools).toFixed(3)}`);
+  console.log(
+    `order      SIMULATED, each call right with ${accuracy}, ${pools} pools, chance .375: ${figures.join('; ')}`,
+  );
+}
+
+/** Numbers in [0, 1), the same in every run (mulberry32). */
+function randomFrom(seed) {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
 }

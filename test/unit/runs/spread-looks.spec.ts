@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { Inspection } from '../../../src/core/run/rollout.js';
 import { RunRequest } from '../../../src/core/run/run-request.js';
 import type { Jobs } from '../../../src/jobs/jobs.js';
@@ -56,7 +57,7 @@ it('a look is done by whichever process has room, while there are others', async
 
 it('a process does the look of another’s run, where it has the image, and accounts for it', async () => {
   const runs = new MemoryRunStore();
-  const { run } = await runs.create('key', JSON.parse(JSON.stringify(request)));
+  const { run } = await runs.create('key', z.json().parse(request));
   const sandbox = new FakeSandbox(() => exited(0));
   const looked: unknown[] = [];
   const works: RunWork[] = [];
