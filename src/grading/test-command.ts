@@ -70,6 +70,7 @@ export function testCommand(tests: HiddenTests, given: string | null): TestComma
   return { line, scripts: Object.fromEntries(scripts) as Record<string, string>, ...READERS[format] };
 }
 
+const PYTEST_BEGINS = /^=+ test session starts =+$/m;
 const UNITTEST_RUNNER = ['tests/runtests.py', 'tests/test_sqlite.py'];
 
 function reader(parse: TestCommand['parse'], runnerFiles: readonly string[] = []) {
@@ -79,7 +80,8 @@ function reader(parse: TestCommand['parse'], runnerFiles: readonly string[] = []
 const READERS: Readonly<Record<LogFormat, Pick<TestCommand, 'parse' | 'runnerFiles' | 'reportsOn'>>> = {
   pytest: reader(parsePytestLog),
   unittest: { ...reader(parseDjangoLog, UNITTEST_RUNNER), reportsOn: 'stderr' },
-  sympy: reader(parseSympyLog, ['bin/test']),
+  // Newer versions have pytest behind the same command.
+  sympy: reader((log) => (PYTEST_BEGINS.test(log) ? parsePytestLog(log) : parseSympyLog(log)), ['bin/test']),
   go: reader(parseGoLog),
   cargo: reader(parseCargoLog),
   javascript: reader(parseJavaScriptLog),

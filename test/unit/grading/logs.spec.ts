@@ -1,3 +1,4 @@
+import { testCommand } from '../../../src/grading/test-command.js';
 import { parseDjangoLog } from '../../../src/grading/test-logs.js';
 import { parsePytestLog } from '../../../src/grading/test-logs.js';
 import { parseSympyLog } from '../../../src/grading/test-logs.js';
@@ -197,4 +198,13 @@ AssertionError
       'missing',
     ]);
   });
+});
+
+it("the log of sympy's command is pytest's where that is what it starts", () => {
+  const tests = { repo: 'sympy/sympy', version: null, testPatch: null, files: [], command: null, log: null };
+  const { parse } = testCommand({ ...tests, failToPass: ['sympy/tests/test_a.py::test_x'], passToPass: [] }, null);
+  const log =
+    '===== test session starts =====\nsympy/tests/test_a.py::test_x PASSED [ 50%]\nsympy/tests/test_a.py::test_y FAILED';
+  expect(['test_x', 'test_y'].map((test) => parse(log).statusOf(test))).toEqual(['passed', 'failed']);
+  expect(parse('sympy/tests/test_a.py[1] \ntest_x ok').statusOf('test_x')).toBe('passed');
 });

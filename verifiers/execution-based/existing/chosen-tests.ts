@@ -4,6 +4,8 @@ import { type CommandedContext, type Mapped, reachOf } from './reach-map.js';
 
 /** Files that are taken by their names alone, where nothing tells what they execute. */
 const MOST_BY_NAME = 10;
+/** Of Python, where what they take is not known either: a few, lest one of them takes all the time there is. */
+const MOST_UNSEEN = 4;
 /** Part of the budget for tests that reach nothing of what changes. */
 const REST_SHARE = 0.1;
 const MOST_REST = 3;
@@ -41,7 +43,8 @@ export async function chosenTests(
     const maps = known.get(path);
     return maps === undefined || maps[0]?.tests.length === 0 ? [] : [lookedAt(path, maps, sources, changed)];
   });
-  return looked.length === 0 ? byName : withinBudget(looked, context.regressionS);
+  if (looked.length === 0) return { ...byName, files: nearest.slice(0, MOST_UNSEEN) };
+  return withinBudget(looked, context.regressionS);
 }
 
 /** Lines at base that patches change, by file; of what they add, those around it. */

@@ -119,7 +119,7 @@ const StoredRegressionRun = z.object({
   writes: Written,
 });
 /** With the way in which reports are read. */
-const PROBE = sha256(`${PYTHON_TEST_PROBE}${PYTHON_SITE_CUSTOMIZE}reports 3, places 2, limits 2`);
+const PROBE = sha256(`${PYTHON_TEST_PROBE}${PYTHON_SITE_CUSTOMIZE}reports 4, places 2, limits 2`);
 /** Base as the image's own user: what there is to pass, and where the tests write. */
 const REFERENCE: TreeRun = { tree: null, repeat: 0 };
 

@@ -94,6 +94,46 @@ ok 3 - alone
   });
 });
 
+describe('what runners print', () => {
+  it('is read where it is of SymPy, by file and test', () => {
+    const printed = [
+      'sympy/core/tests/test_basic.py[4] ',
+      'test_a ok',
+      'test_b F',
+      'test_c printed this',
+      'and this ok',
+      'test_d f                                                    [FAIL]',
+      'sympy/core/tests/test_add.py[1] ',
+      'test_a E                                                    [FAIL]',
+      '',
+    ].join('\n');
+    expect(of(printed)).toEqual({
+      'sympy/core/tests/test_basic.py::test_a': 'passed',
+      'sympy/core/tests/test_basic.py::test_b': 'failed',
+      'sympy/core/tests/test_basic.py::test_c': 'passed',
+      'sympy/core/tests/test_basic.py::test_d': 'skipped',
+      'sympy/core/tests/test_add.py::test_a': 'failed',
+    });
+  });
+
+  it('is read where it is of cargo', () => {
+    const printed = 'running 3 tests\ntest a::b ... ok\ntest a::c ... FAILED\ntest d ... ignored\n';
+    expect(of(printed)).toEqual({ 'a::b': 'passed', 'a::c': 'failed', d: 'skipped' });
+  });
+
+  it('is read where it is a document of jest or RSpec, and nothing where that is cut off', () => {
+    const assertionResults = [
+      { fullName: 'adds', status: 'passed' },
+      { fullName: 'waits', status: 'pending' },
+    ];
+    const jest = JSON.stringify({ testResults: [{ name: '/a.test.js', assertionResults }] });
+    expect(of(`warming up\n${jest}\n`)).toEqual({ '/a.test.js > adds': 'passed', '/a.test.js > waits': 'skipped' });
+    expect(of(jest.slice(0, -5))).toEqual({});
+    const examples = [{ full_description: 'Calc adds', status: 'failed' }];
+    expect(of(JSON.stringify({ version: '3', examples }))).toEqual({ 'Calc adds': 'failed' });
+  });
+});
+
 describe('what a probe noted', () => {
   const read = (notes: string, printed = '') =>
     readRecord({
