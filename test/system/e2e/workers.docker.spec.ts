@@ -64,7 +64,7 @@ async function submit(key: string, k: number): Promise<string> {
   return (await store.runs.create(key, loadRequest(k))).run.id;
 }
 
-async function until<T>(look: () => Promise<T | null>, ms = 120_000): Promise<T> {
+async function until<T>(look: () => Promise<T | null>, ms = 220_000): Promise<T> {
   const late = performance.now() + ms;
   for (;;) {
     const seen = await look();

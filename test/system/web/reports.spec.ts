@@ -104,6 +104,10 @@ describe('a report', () => {
         .evaluateAll((all) => all.map((row) => ({ top: row.getBoundingClientRect().top, text: row.textContent })));
       return found.sort((a, b) => a.top - b.top).map(({ text }) => /o__r-\d/.exec(text)?.[0] ?? '');
     };
+    await table
+      .locator('tbody tr')
+      .nth(ids.length - 1)
+      .waitFor();
     expect(await order()).toEqual(ids);
     await table.getByRole('radio', { name: 'confidence' }).check();
     expect(await order()).toEqual(['o__r-2', 'o__r-3', 'o__r-1']);
