@@ -20,6 +20,7 @@ export {
   type RecordedTests,
   type RunRecord,
 } from './execution-based/readers/run-record.js';
+export { LOOKS } from './execution-free/agent/agent.js';
 export { JUDGE_DEFAULTS, promptOfModel, SECTIONS, YES_NO_PROMPTS } from './execution-free/judge-options.js';
 export type { JudgeOptions, Section, YesNoPrompt } from './execution-free/judge-options.js';
 export { createSourceReader } from './source/read-sources.js';

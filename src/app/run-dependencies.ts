@@ -8,7 +8,7 @@ import { endpointName } from '../models/llm-clients.js';
 import { MarkdownPromptLibrary } from '../models/prompts/prompt-library.js';
 import { type Payments, StoredLlmClient } from '../models/stored-llm-client.js';
 import { createAgentTestWriter } from '../agent/loop/test-writer.js';
-import { createInspector, createSampler, type Sampler } from '../agent/loop/rollout.js';
+import { createInspector, createSampler, GRACE, type Sampler } from '../agent/loop/rollout.js';
 import type { AgentSettings, ProgressCheck } from '../agent/loop/rollout-task.js';
 import { loadConfig, type Config } from './config.js';
 import type { Converse } from '../reports/exports/export-rows.js';
@@ -48,6 +48,7 @@ import {
   createVerifiers,
   harvestedTests,
   JUDGE_DEFAULTS,
+  LOOKS,
   judgePrompt,
   promptOfModel,
   trainingConversation,
@@ -82,6 +83,7 @@ export interface RunPorts {
 export class ConfiguredRunDependencies extends RunDependenciesFactory {
   readonly verifierModel: string | null;
   readonly testModel: string | null;
+  readonly looks: RunDependenciesFactory['looks'];
   readonly defaults: readonly VerifierName[];
   readonly agent: AgentDescription | null;
   private readonly payments: Payments = new SingleFlight();
@@ -99,6 +101,8 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     super();
     this.verifierModel = config.llm.verifierModel ?? null;
     this.testModel = config.tests.model ?? null;
+    const { samples = LOOKS } = config.judge;
+    this.looks = { calls: samples * (this.stepsOfLook() + GRACE), context: config.agent.limits.max_tokens };
     this.defaults = this.verifierModel === null ? ['eb'] : ['ef', 'eb'];
     this.agent = this.agentOf({ agent: null });
     this.stored = this.storing();
@@ -171,8 +175,8 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
       absorb(done);
       return this.inspector(llm, null, work)(issue, inspection, signal);
     };
-    const { max_steps, action_s: actionS } = this.config.agent.limits;
-    const steps = Math.ceil(max_steps * LOOK_SHARE);
+    const { action_s: actionS } = this.config.agent.limits;
+    const steps = this.stepsOfLook();
     const tools = {
       judge: judgeOf,
       agent: { inspect: looks, steps, actionS, harvested: harvest > 0 },
@@ -189,6 +193,10 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
       cells: createCellWorker(executing),
       absorb,
     };
+  }
+
+  private stepsOfLook(): number {
+    return Math.ceil(this.config.agent.limits.max_steps * LOOK_SHARE);
   }
 
   /** @param ledger charged with steps that were done earlier; null = they are counted already */

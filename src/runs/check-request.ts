@@ -88,8 +88,9 @@ export function estimate(
   const agent = candidates === null ? agentPart(request, dependencies) : NOTHING;
   const judges = names.flatMap((name) => {
     const judge = judgeNamed(name);
-    const room = { context: JUDGE_TOKENS, answer: 0 };
-    return judge === null ? [] : [part(dependencies, judge.model ?? dependencies.verifierModel, k, room)];
+    if (judge === null) return [];
+    const { calls, context } = judge.method === 'agent' ? dependencies.looks : { calls: 1, context: JUDGE_TOKENS };
+    return [part(dependencies, judge.model ?? dependencies.verifierModel, k * calls, { context, answer: 0 })];
   });
   return judges.reduce(sum, agent);
 }

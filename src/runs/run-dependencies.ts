@@ -71,6 +71,8 @@ export abstract class RunDependenciesFactory {
   /** The same of the agent that a run asks for, for `run.json`; null when no model is named anywhere. */
   abstract agentOf(request: Pick<RunRequest, 'agent'>): AgentDescription | null;
   abstract readonly testModel: string | null;
+  /** Model calls about one candidate, and tokens of each, that a look of the judge with tools comes to at most. */
+  abstract readonly looks: { readonly calls: number; readonly context: number };
   abstract readonly prices: PriceTable;
   /** Names the settings that results depend on; processes with the same can do each other's work. */
   abstract setup(): Promise<string>;

@@ -63,7 +63,7 @@ export function createSampler(tools: AgentTools, warm = new WarmStart()): Sample
 }
 
 /** Further steps in which an agent that was told to end may still say its verdict. */
-const GRACE = 3;
+export const GRACE = 3;
 
 /**
  * The agent as a judge.

@@ -29,6 +29,9 @@ it('says what a run can come to at most, in calls, tokens and money, and does no
     ...(JSON.parse(stdout) as object),
     arms: [{ arm: 'mine', instances: 1, ...(JSON.parse(stdout) as object) }],
   });
+  const looked = await cli.run([...args, '--verifiers', 'ef:agent'], { BESTK_PRICES: prices });
+  // Three looks of half the steps, and three more in which to say the verdict.
+  expect(JSON.parse(looked.stdout)).toMatchObject({ at_most: { model_calls: agent + 4 * 3 * (5 + 3) } });
   const inEarnest = await cli.run(args.slice(0, -2));
   expect(`${inEarnest.code} ${inEarnest.stderr}`).toMatch(/^2 .*--out/);
   const unpriced = await cli.run(args);

@@ -57,6 +57,7 @@ export class NoRunDependencies extends RunDependenciesFactory {
   readonly defaults = ['ef', 'eb'] as const;
   readonly verifierModel = 'judge';
   readonly testModel = null;
+  readonly looks = { calls: 1, context: 1 };
   readonly prices = {};
   readonly agent = null;
   agentOf(): null {

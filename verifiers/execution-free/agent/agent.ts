@@ -14,7 +14,7 @@ import { fitAttempt } from '../render/render-attempt.js';
 
 const PROMPT = 'verifier/agent';
 /** Looks at each distinct patch, at most. */
-const LOOKS = 3;
+export const LOOKS = 3;
 /** Of its context the patch and the issue may take this share; the rest is for what it looks at. */
 const QUESTION_SHARE = 0.5;
 const LONGEST_REASONS = 2_000;
