@@ -53,7 +53,7 @@ function Decision({
       <dl class="decision">
         <Fact name="Selected">
           {selection.candidate_id === null ? (
-            `none: ${selection.why_none ?? 'no patch was worth returning'}`
+            'none: no patch was worth returning'
           ) : (
             <code>★ {selection.candidate_id}</code>
           )}
@@ -70,6 +70,7 @@ function Decision({
           )}
         </Fact>
       </dl>
+      {selection.why_none !== null && <Notice>No patch is returned: {selection.why_none}.</Notice>}
       {selection.notes.map((note) => (
         <Notice key={note}>{note}.</Notice>
       ))}
