@@ -160,7 +160,7 @@ async function* uploadOf(
   bench: z.input<typeof SentBench>,
   instances: readonly ChosenInstance[],
   imports: string,
-): AsyncGenerator<unknown> {
+): AsyncGenerator {
   yield bench;
   yield* sentRows(plan, instances);
   const ids = instances.map(({ issue }) => issue.instance_id);
