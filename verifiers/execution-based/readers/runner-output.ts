@@ -33,13 +33,17 @@ function noteSymPy(stdout: string, tests: StatusByTest): void {
   let [file, running] = ['', ''];
   for (const printed of linesOf(stdout)) {
     const line = printed.trimEnd();
-    file = SYMPY_FILE.exec(line)?.[1] ?? file;
-    running = SYMPY_TEST.exec(line)?.[1] ?? running;
-    const status = SYMPY_STATUS[SYMPY_LETTER.exec(line)?.[1] ?? ''];
+    file = named(SYMPY_FILE, line) ?? file;
+    running = named(SYMPY_TEST, line) ?? running;
+    const status = SYMPY_STATUS[named(SYMPY_LETTER, line) ?? ''];
     if (file === '' || running === '' || status === undefined) continue;
     tests.note(`${file}::${running}`, status);
     running = '';
   }
+}
+
+function named(expression: RegExp, line: string): string | undefined {
+  return expression.exec(line)?.[1];
 }
 
 /** Each test's name, and the runner's word for what became of it. */
