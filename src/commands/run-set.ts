@@ -3,7 +3,7 @@ import { contentKey } from '../core/fingerprint.js';
 import { BestkError, EXIT, InterruptedError } from '../core/errors/errors.js';
 import { etaOf } from '../core/eta.js';
 import type { RunRequest } from '../core/run/run-request.js';
-import { tokensOf } from '../core/run/run-result.js';
+import { tokensOfRun } from '../core/run/run-result.js';
 import { type LabelsByInstance, labelsOf, readAllLabels } from '../reports/labels.js';
 import { visibleLine } from '../core/visible.js';
 import { selectSummary } from '../reports/selection-table.js';
@@ -207,7 +207,7 @@ async function runToFolder(work: Work, item: SetItem, signal: AbortSignal): Prom
   const { selection, usage } = run.result;
   told.done += 1;
   told.without += Number(selection.candidate_id === null);
-  told.spent.tokens += tokensOf(usage.models);
+  told.spent.tokens += tokensOfRun(usage);
   told.spent.usd += usage.cost_usd ?? 0;
   return selection.candidate_id;
 }

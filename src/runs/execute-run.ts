@@ -101,6 +101,7 @@ export class PipelineExecutor extends RunExecutor {
     const input = poolInput(instance_id, described, request.tests ?? written);
     const selection = withGap(selectBest(input, rule, flags), verdicts, names);
     const pool = new Pool(input, rule);
+    const spent = deps.ledger.spent();
     await emit('selected', { candidate_id: selection.candidate_id, deciding_stage: selection.deciding_stage });
     return {
       selection,
@@ -115,7 +116,12 @@ export class PipelineExecutor extends RunExecutor {
         ...expected(pool),
         tests_given: (request.tests ?? written).length,
       },
-      usage: { models: [...deps.usage()], cost_usd: deps.ledger.spent().usd, stages: { ...given.seconds, ...seconds } },
+      usage: {
+        models: [...deps.usage()],
+        tokens: spent.tokens,
+        cost_usd: spent.usd,
+        stages: { ...given.seconds, ...seconds },
+      },
       provenance: await this.provenance(request, names, signal),
       tests: [...written],
       rollouts: [...rollouts],

@@ -22,17 +22,28 @@ export const ModelUsage = z.object({
 export type ModelUsage = z.infer<typeof ModelUsage>;
 
 export const Usage = z.object({
+  /** What this process asked: an answer of the store is not paid again. */
   models: z.array(ModelUsage),
-  /** Null while no prices are known. */
+  /** Input and output together, of answers paid now or earlier; null in runs of older versions. */
+  tokens: z.int().nullable().default(null),
+  /** Of the same answers; null while no prices are known. */
   cost_usd: z.number().nullable(),
   /** Wall seconds by stage. */
   stages: z.record(z.string(), z.number()),
 });
 export type Usage = z.infer<typeof Usage>;
 
-/** Input and output together, of answers paid now or earlier. */
+/** Input and output together, of answers that were paid. */
 export function tokensOf(models: readonly Pick<ModelUsage, 'input_tokens' | 'output_tokens'>[]): number {
   return models.reduce((sum, { input_tokens, output_tokens }) => sum + input_tokens + output_tokens, 0);
+}
+
+/** What a run came to, however often its process was killed. */
+export function tokensOfRun({ tokens, models }: {
+  readonly tokens: number | null;
+  readonly models: Parameters<typeof tokensOf>[0];
+}): number {
+  return tokens ?? tokensOf(models);
 }
 
 /** The agent of a run: its limits by their names in `src/agent/agent-limits.ts`. */
@@ -161,9 +172,10 @@ const Answered = z.object({
   usage: z
     .object({
       cost_usd: cost_usd.catch(null),
+      tokens: Usage.shape.tokens.catch(null),
       models: z.array(ModelUsage.pick({ input_tokens: true, output_tokens: true })).catch([]),
     })
-    .transform(({ cost_usd: usd, models }) => ({ cost_usd: usd, tokens: tokensOf(models) }))
+    .transform(({ cost_usd: usd, ...usage }) => ({ cost_usd: usd, tokens: tokensOfRun(usage) }))
     .catch({ cost_usd: null, tokens: 0 }),
 });
 

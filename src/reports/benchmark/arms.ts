@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { z } from 'zod';
-import { tokensOf } from '../../core/run/run-result.js';
+import { tokensOfRun } from '../../core/run/run-result.js';
 import { Selection } from '../../core/run/selection.js';
 import { readRecords } from '../../io/records/records.js';
 import { type Interval, wilson } from '../../statistics/intervals/binomial.js';
@@ -109,7 +109,7 @@ async function outcomeOf(
     executions: matrix.split('\n').filter((line) => line !== '').length,
     graded: known.length,
     right_candidates: known.filter(Boolean).length,
-    tokens: tokensOf(usage.models),
+    tokens: tokensOfRun(usage),
     usd: usage.cost_usd,
   };
 }

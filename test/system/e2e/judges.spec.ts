@@ -113,11 +113,16 @@ it('compares summaries where that is set, asked for once and answered from the s
   const tried = CANDIDATES.map((each) => ({ ...each, trajectory: { steps, exit_reason: 'agent' } }));
   const candidates = cli.jsonl('tried.jsonl', tried);
   const again = [...select(cli, 'ef:pairs'), '--candidates', candidates];
+  const came: number[] = [];
   for (const calls of [4, 4]) {
     const { code, stderr } = await cli.run(again, { BESTK_EF_SUMMARIES: 'true' });
     expect({ code, stderr }).toMatchObject({ code: 0 });
     expect(server.calls).toHaveLength(calls);
+    came.push((cli.readJson('out/usage.json') as { tokens: number }).tokens);
   }
+  // What a run came to is the same however often it is begun again.
+  expect(came[0]).toBeGreaterThan(0);
+  expect(came[1]).toBe(came[0]);
   expect(cli.readLines('out/verdicts.jsonl')).toMatchObject([
     { evidence: { method: 'pairs-copeland', wins: 1, summary: sum } },
     { evidence: { losses: 1, summary: sum } },

@@ -105,6 +105,7 @@ const USAGE = {
       seconds: 1,
     },
   ],
+  tokens: null,
   cost_usd: 0.5,
   stages: { 'execution-free': 2, 'execution-based': 10 },
 };
