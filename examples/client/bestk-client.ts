@@ -305,6 +305,7 @@ export type Usage = {
     readonly output_tokens: number;
     readonly seconds: number;
   }[];
+  readonly tokens: number | null;
   readonly cost_usd: number | null;
   readonly stages: Readonly<Record<string, number>>;
 };

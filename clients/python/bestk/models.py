@@ -415,6 +415,7 @@ class UsageModels(TypedDict):
 
 class Usage(TypedDict):
     models: List['UsageModels']
+    tokens: Optional[int]
     cost_usd: Optional[float]
     stages: Dict[str, float]
 
