@@ -25,6 +25,8 @@ const ASK_AGAIN_MS = 30_000;
 /** After the server was away, or its clock jumped: so long nobody could say that they live. */
 const QUIET_MS = 5_000;
 const FIRST_BACK_OFF_MS = 1_000;
+const LEAVES_MS = 10_000;
+const LEAVING_EVERY_MS = 50;
 /** Nobody reads them: results tell who waits. */
 const EVENTS = 100;
 /** Of BullMQ; 1 is first. */
@@ -39,6 +41,8 @@ export class QueueJobs extends Jobs {
   private readonly flights = new SingleFlight<unknown>();
   private readonly waiting = new Map<string, Waiting>();
   private readonly closing = new AbortController();
+  /** Jobs that were cancelled here and may still be in the queue, by key: one of that key would not be added. */
+  private readonly leaving = new Map<string, Promise<void>>();
   private workers: readonly QueueWorker[] = [];
   private quietUntil = 0;
   private isAway = false;
@@ -63,11 +67,21 @@ export class QueueJobs extends Jobs {
   }
 
   override async cancel(kind: string, key: string): Promise<void> {
-    for (const worker of this.workers) worker.stop(key);
-    // One that another process works on is locked.
-    await this.of(kind)
-      .queue.remove(key)
-      .catch(() => undefined);
+    const isHere = this.workers.map((worker) => worker.stop(key)).includes(true);
+    const gone = this.remove(kind, key, isHere ? LEAVES_MS : 0).finally(() => this.leaving.delete(key));
+    this.leaving.set(key, gone);
+    if (!isHere) await gone;
+  }
+
+  /** One that is worked on is locked: here until it has stopped, elsewhere for longer than this waits. Never rejects. */
+  private async remove(kind: string, key: string, withinMs: number): Promise<void> {
+    const { queue } = this.of(kind);
+    const until = performance.now() + withinMs;
+    const isThere = async (): Promise<boolean> => {
+      await queue.remove(key);
+      return (await queue.getJob(key)) !== undefined;
+    };
+    while ((await isThere().catch(() => false)) && performance.now() < until) await sleep(LEAVING_EVERY_MS);
   }
 
   override async others(setup = this.tools.setup): Promise<number> {
@@ -111,6 +125,7 @@ export class QueueJobs extends Jobs {
 
   private async add({ kind, key, payload, turn }: Job, asked: string): Promise<void> {
     const { queue, places } = this.of(kind);
+    await this.leaving.get(key);
     const envelope: Envelope = { payload: JSON.stringify(payload), asked };
     await this.patiently(async () =>
       queue.add(kind, envelope, {

@@ -107,8 +107,11 @@ export class QueueWorker {
     return [...keys].flatMap(([key, id]) => (found.has(key) ? [id] : []));
   }
 
-  stop(id: string): void {
-    this.active.get(id)?.stop.abort(new InterruptedError());
+  /** @returns whether it was under way here */
+  stop(id: string): boolean {
+    const active = this.active.get(id);
+    active?.stop.abort(new InterruptedError());
+    return active !== undefined;
   }
 
   /** Takes no more, lets what is under way go on for a while, stops the rest and gives it back. */

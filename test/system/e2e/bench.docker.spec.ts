@@ -149,7 +149,8 @@ concurrency: 2
   it('lets what is under way end at the first Ctrl-C, and begins nothing more', async () => {
     const given = ['--dataset', cli.path('rows.jsonl'), '--candidates', cli.path('few.jsonl'), '--verifiers', 'eb'];
     const args = ['bench', 'run', ...given, '--slice', '0:2', '--parallel', '1', '--out', cli.path('left')];
-    const child = cli.start(args);
+    // Of its own store, so that executions take their time.
+    const child = cli.start(args, { DATABASE_URL: `file:${cli.path('left.sqlite')}` });
     const over = ended(child);
     await until(() => existsSync(cli.path(`left/arms/mine/skipped.jsonl.${child.pid}.part`)));
     await sleep(200);

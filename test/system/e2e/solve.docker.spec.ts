@@ -6,6 +6,7 @@ import { CommandLine, ended } from '../../fixtures/command-line.js';
 import { containersOf } from '../../fixtures/containers.js';
 import { chatReply } from '../../fakes/chat-reply.js';
 import { type AnswerChat, ModelServer } from '../../fakes/model-server.js';
+import { Service } from '../../fixtures/service.js';
 
 const { workdir } = calculatorIssue.environment;
 const CALC = `${workdir}/calc.py`;
@@ -227,57 +228,63 @@ describe('a judge with tools', () => {
     candidate('other', RIGHT_PATCH.replaceAll('calc.py', 'none.py')),
   ];
 
-  it('runs real commands, rests on what they came to, and makes tests of its checks; the same from a recording', async () => {
+  const ran = (exit: number) => {
+    const commands = [
+      { step: 2, exit_code: exit },
+      { step: 3, exit_code: 1 },
+    ];
+    return { votes: 2, looks: [{ commands }, {}] };
+  };
+
+  function expectJudged(verdicts: readonly Record<string, unknown>[]): void {
+    const by = (id: string, measure: string) =>
+      verdicts.find((each) => each.candidate_id === id && each.measure === measure);
+    const method = 'agent-votes';
+    expect(by('right', 'execution_free')).toMatchObject({ score: 0.75, evidence: { method, ...ran(0) } });
+    expect(by('wrong', 'execution_free')).toMatchObject({ score: 0.25, evidence: { method, ...ran(1) } });
+    expect(by('other', 'execution_free')).toMatchObject({ kind: 'abstained', reason: 'does-not-apply' });
+    // Four looks wrote the same check, which fails on base and counts once.
+    expect(by('right', 'reproduction')).toMatchObject({ score: 1, out_of: 1 });
+    expect(by('wrong', 'reproduction')).toMatchObject({ score: 0, out_of: 1 });
+  }
+
+  it('runs real commands, rests on what they came to, and makes tests of its checks; the same over HTTP from a recording', async () => {
     server = await ModelServer.start(judge, ['judge']);
     const common = { BESTK_VERIFIER_MODEL: 'judge', BESTK_TEST_HARVEST: '1', BESTK_EF_SHOW: 'flags' };
     const cli = new CommandLine(common);
-    const select = [
-      ...['select', '--issue', cli.write('issue.json', JSON.stringify(calculatorIssue)), '--json'],
-      ...['--candidates', cli.jsonl('candidates.jsonl', CANDIDATES), '--verifiers', 'ef:agent,eb'],
-    ];
     const recording = cli.path('calls.jsonl');
-    for (const [out, settings] of [
-      ['out', { OPENAI_BASE_URL: server.baseUrl, BESTK_RECORD: recording }],
-      ['replayed', { BESTK_REPLAY: recording, DATABASE_URL: `file:${cli.path('other.sqlite')}` }],
-    ] as const) {
-      const { code, stderr } = await cli.run([...select, '--out', cli.path(out)], settings);
-      expect({ code, stderr }).toMatchObject({ code: 0 });
-      // Two looks at each patch that applies agree, so that a third could not turn them; four turns each.
+    const { code, stderr } = await cli.run(
+      [
+        ...['select', '--issue', cli.write('issue.json', JSON.stringify(calculatorIssue)), '--json'],
+        ...['--candidates', cli.jsonl('candidates.jsonl', CANDIDATES), '--verifiers', 'ef:agent,eb'],
+        ...['--out', cli.path('out')],
+      ],
+      { OPENAI_BASE_URL: server.baseUrl, BESTK_RECORD: recording },
+    );
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    // Two looks at each patch that applies agree, so that a third could not turn them; four turns each.
+    expect(server.calls).toHaveLength(2 * 2 * 4);
+    expectJudged(cli.readLines('out/verdicts.jsonl'));
+    expect(cli.readJson('out/selection.json')).toMatchObject({ candidate_id: 'right' });
+    const tests = cli.readLines('out/tests.jsonl').map(({ author }) => author as string);
+    const looks = ['right', 'wrong'].flatMap((id) => [`judge-1-of-${id}`, `judge-2-of-${id}`]);
+    expect(tests.toSorted()).toEqual(looks.toSorted());
+    // What it wrote into the repository is in nobody's patch.
+    expect(cli.readLines('out/predictions.jsonl')).toMatchObject([{ model_patch: RIGHT_PATCH }]);
+
+    const other = `file:${cli.path('other.sqlite')}`;
+    const service = await Service.start(cli, { BESTK_REPLAY: recording, DATABASE_URL: other });
+    try {
+      const body = { issue: calculatorIssue, candidates: CANDIDATES, verifiers: ['ef:agent', 'eb'] };
+      const { id } = (await service.post('/v1/runs', JSON.stringify(body))) as { id: string };
+      expect(await service.ended(id)).toMatchObject({ status: 'done', selection: { candidate_id: 'right' } });
+      const evidence = (await (await fetch(`${service.url}/v1/runs/${id}/evidence`)).json()) as {
+        candidates: readonly { verdicts: readonly Record<string, unknown>[] }[];
+      };
+      expectJudged(evidence.candidates.flatMap(({ verdicts }) => verdicts));
       expect(server.calls).toHaveLength(2 * 2 * 4);
-      const verdicts = cli.readLines(`${out}/verdicts.jsonl`);
-      const by = (id: string, measure: string) =>
-        verdicts.find((each) => each.candidate_id === id && each.measure === measure);
-      const ran = (exit: number) => ({
-        votes: 2,
-        looks: [
-          {
-            commands: [
-              { step: 2, exit_code: exit },
-              { step: 3, exit_code: 1 },
-            ],
-          },
-          {},
-        ],
-      });
-      expect(by('right', 'execution_free')).toMatchObject({
-        score: 0.75,
-        evidence: { method: 'agent-votes', ...ran(0) },
-      });
-      expect(by('wrong', 'execution_free')).toMatchObject({ score: 0.25, evidence: ran(1) });
-      expect(by('other', 'execution_free')).toMatchObject({ kind: 'abstained', reason: 'does-not-apply' });
-      // Four looks wrote the same check, which fails on base and counts once.
-      expect(by('right', 'reproduction')).toMatchObject({ score: 1, out_of: 1 });
-      expect(by('wrong', 'reproduction')).toMatchObject({ score: 0, out_of: 1 });
-      expect(cli.readJson(`${out}/selection.json`)).toMatchObject({ candidate_id: 'right' });
-      const tests = cli.readLines(`${out}/tests.jsonl`).map(({ author }) => author as string);
-      expect(tests.toSorted()).toEqual([
-        'judge-1-of-right',
-        'judge-1-of-wrong',
-        'judge-2-of-right',
-        'judge-2-of-wrong',
-      ]);
-      // What it wrote into the repository is in nobody's patch.
-      expect(cli.readLines(`${out}/predictions.jsonl`)).toMatchObject([{ model_patch: RIGHT_PATCH }]);
+    } finally {
+      await service.stop();
     }
   });
 });

@@ -81,6 +81,15 @@ describe('a run whose every text is hostile', () => {
     await expectText(page, 'Traceback (most recent call last)', 'test.py', 'writer', 'assert False');
   });
 
+  it('has what a judge with tools did shown as text', async () => {
+    const { page } = watched;
+    await page.getByRole('link', { name: /^rollout-3/ }).click();
+    await page.getByRole('tab', { name: 'Verdicts and judge' }).click();
+    const looks = page.getByRole('list', { name: 'Looks' });
+    await looks.locator('summary', { hasText: 'Step 2, exit code 0' }).click();
+    await expectText(page, 'add was run', 'pytest -q test_add.py', 'unreadable-answer');
+  });
+
   it('is compared as text', async () => {
     const { page } = watched;
     await page.goto(`${world.url}/#/compare/${id}/${id}`);
