@@ -97,6 +97,8 @@ export class QueueJobs extends Jobs {
   private async end(drainMs: number): Promise<void> {
     this.closing.abort(new InterruptedError());
     await Promise.all(this.workers.map((worker) => worker.close(drainMs)));
+    // What was still under way may have come to its end.
+    await this.lookOnce();
     for (const { reject } of [...this.waiting.values()]) reject(new InterruptedError());
     await Promise.allSettled([...this.queues.values()].map(({ queue }) => queue.close()));
     await this.tools.server.close();
@@ -158,18 +160,22 @@ export class QueueJobs extends Jobs {
   /** Looks for what is waited for, all at once, until nothing is. */
   private async look(): Promise<void> {
     for (let again = performance.now() + ASK_AGAIN_MS; this.waiting.size > 0; await sleep(LOOK_EVERY_MS, null)) {
-      const waiting = [...this.waiting.values()];
-      const keys = waiting.flatMap(({ job, asked }) => [job.key, noteKey('failed', job.key, asked)]);
-      // A store that is away is waited for; who works finds the same.
-      const found = await this.tools.results.getAll(keys).catch(() => new Map<string, unknown>());
-      for (const { job, asked, resolve, reject } of waiting) {
-        const failure = Failure.safeParse(found.get(noteKey('failed', job.key, asked))).data;
-        if (found.has(job.key)) resolve(found.get(job.key));
-        else if (failure !== undefined) reject(new JobFailedError(failure));
-      }
+      await this.lookOnce();
       if (performance.now() < again) continue;
       again = performance.now() + ASK_AGAIN_MS;
       for (const { job, asked } of this.waiting.values()) void this.add(job, asked).catch(() => undefined);
+    }
+  }
+
+  private async lookOnce(): Promise<void> {
+    const waiting = [...this.waiting.values()];
+    const keys = waiting.flatMap(({ job, asked }) => [job.key, noteKey('failed', job.key, asked)]);
+    // A store that is away is waited for; who works finds the same.
+    const found = await this.tools.results.getAll(keys).catch(() => new Map<string, unknown>());
+    for (const { job, asked, resolve, reject } of waiting) {
+      const failure = Failure.safeParse(found.get(noteKey('failed', job.key, asked))).data;
+      if (found.has(job.key)) resolve(found.get(job.key));
+      else if (failure !== undefined) reject(new JobFailedError(failure));
     }
   }
 
