@@ -39,7 +39,10 @@ export function tokensOf(models: readonly Pick<ModelUsage, 'input_tokens' | 'out
 }
 
 /** What a run came to, however often its process was killed. */
-export function tokensOfRun({ tokens, models }: {
+export function tokensOfRun({
+  tokens,
+  models,
+}: {
   readonly tokens: number | null;
   readonly models: Parameters<typeof tokensOf>[0];
 }): number {
