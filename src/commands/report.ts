@@ -3,9 +3,8 @@ import type { Command } from 'commander';
 import { BadInputError, EXIT } from '../core/errors/errors.js';
 import type { Benchmarked, BenchmarkOptions } from '../reports/benchmark/make-benchmark.js';
 import type { BenchmarkReport } from '../reports/benchmark/benchmark-report.js';
-import { listed } from '../reports/figures.js';
 import { printJson, printProgress, printText } from './answer.js';
-import { visibleLine } from '../core/visible.js';
+import { listed, visibleLine } from '../core/visible.js';
 
 interface ReportOptions {
   readonly run?: readonly string[];

@@ -29,3 +29,10 @@ function spellingOf(character: string): string {
   if (code === 0x7f) return '␡';
   return `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
 }
+
+const NAMED = 5;
+
+/** The first few of some names, and how many more there are. */
+export function listed(names: readonly string[]): string {
+  return `${names.slice(0, NAMED).join(', ')}${names.length > NAMED ? `, and ${names.length - NAMED} more` : ''}`;
+}

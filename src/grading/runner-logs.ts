@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type LoggedStatus, logLines, TestLog } from './test-logs.js';
+import { asJson } from '../core/json.js';
 
 /** Reads one line; null when it reports no test. */
 type ReadLine = (line: string) => readonly [name: string, status: LoggedStatus] | null;
@@ -137,12 +138,4 @@ function jsonStatus(status: string): LoggedStatus {
   if (word === 'PASSED' || word === 'XFAIL') return 'passed';
   if (word === 'SKIPPED') return 'skipped';
   return word === 'ERROR' ? 'error' : 'failed';
-}
-
-function asJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }

@@ -34,10 +34,3 @@ export function amount(value: number | null): string {
 export function dollars(value: number | null): string {
   return value === null ? '–' : `$${value.toFixed(value < 1 ? 4 : 2)}`;
 }
-
-const NAMED = 5;
-
-/** The first few of some names, and how many more there are. */
-export function listed(names: readonly string[]): string {
-  return `${names.slice(0, NAMED).join(', ')}${names.length > NAMED ? `, and ${names.length - NAMED} more` : ''}`;
-}

@@ -1,9 +1,8 @@
 import { BadInputError } from '../../core/errors/errors.js';
 import type { Issue } from '../../core/run/issue.js';
+import { listed } from '../../core/visible.js';
 import { readDataSet, type ReadRow } from './data-set.js';
 import { imageTemplates } from './images.js';
-
-const NAMED = 5;
 
 export interface IssuesOptions {
   /** Which instances; absent = all. */
@@ -51,10 +50,6 @@ function nonEmpty(file: string, [first, ...others]: readonly Issue[]): readonly 
 
 function requireAll(file: string, wanted: ReadonlySet<string> | null, ids: ReadonlySet<string>): void {
   for (const id of wanted ?? []) {
-    if (!ids.has(id)) throw new BadInputError(`holds no instance "${id}".`, { file }, `It holds: ${some([...ids])}`);
+    if (!ids.has(id)) throw new BadInputError(`holds no instance "${id}".`, { file }, `It holds: ${listed([...ids])}`);
   }
-}
-
-function some(ids: readonly string[]): string {
-  return `${ids.slice(0, NAMED).join(', ')}${ids.length > NAMED ? `, and ${ids.length - NAMED} more` : ''}`;
 }

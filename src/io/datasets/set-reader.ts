@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { asJson } from '../../core/json.js';
 import type { Environment } from '../../core/run/issue.js';
 import { parsePythonList } from '../inputs/score-columns.js';
 import { parseRecord } from '../records/records.js';
@@ -58,12 +59,4 @@ export const Names = z.preprocess(
 /** A value that some files hold as JSON in a text. */
 export function unpackedJson(value: unknown): unknown {
   return typeof value === 'string' ? (asJson(value) ?? value) : value;
-}
-
-function asJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }

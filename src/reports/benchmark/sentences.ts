@@ -1,4 +1,5 @@
-import { dollars, amount, listed, percent, points, probability } from '../figures.js';
+import { listed } from '../../core/visible.js';
+import { dollars, amount, percent, points, probability } from '../figures.js';
 import type { BenchmarkReport } from './benchmark-report.js';
 import type { Lead } from './headline.js';
 

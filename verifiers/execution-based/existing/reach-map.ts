@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { contentKey, sha256 } from '../../../src/core/fingerprint.js';
+import { asJson } from '../../../src/core/json.js';
 import { moduleLabel } from '../../../src/core/shell.js';
 import type { SandboxSession } from '../../../src/ports/sandbox.js';
 import { inInstanceEnvironment } from '../drivers/environment.js';
@@ -221,12 +222,4 @@ function owners(files: readonly string[]): (test: string) => string | null {
     const name = end === -1 ? test.split('.').slice(0, -2).join('.') : test.slice(0, end);
     return byName.get(name) ?? null;
   };
-}
-
-function asJson(line: string): unknown {
-  try {
-    return JSON.parse(line) as unknown;
-  } catch {
-    return undefined;
-  }
 }

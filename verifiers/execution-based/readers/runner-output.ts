@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { asJson } from '../../../src/core/json.js';
 import { linesOf, StatusByTest, type TestReport, type TestStatus } from './test-status.js';
 
 /* What runners print that write no JUnit XML, TAP or `go test -json`; told by its content. */
@@ -79,12 +80,4 @@ export function documentReport(stdout: string): TestReport {
 function statusOf(word: string): TestStatus {
   if (word === 'passed') return 'passed';
   return word === 'failed' ? 'failed' : 'skipped';
-}
-
-function asJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }
