@@ -11,6 +11,8 @@ export interface Fault {
   readonly surroundings: Surroundings;
   /** How many of the asked points are struck: the share of those that take long is smaller. */
   readonly share: number;
+  /** Nobody notices it for seconds, and until then each candidate may begin one more call, whose answer cannot be stored. */
+  readonly unnoticed?: true;
   /** Strikes, and mends what an operator or a service manager would mend. */
   strike(stage: Stage, random: Random, lasts: Lasts): Promise<void>;
 }

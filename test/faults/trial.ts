@@ -70,7 +70,8 @@ export async function trial(
     await (brief ? Promise.race([sleep(briefMs), ending]) : sleep(ms));
   });
   await Promise.race([sleep(MOMENT_MS), strike]);
-  const inFlight = stage.parts.model.calls.length - before.answers;
+  const counted = stage.parts.model.calls.length - before.answers;
+  const inFlight = fault.unnoticed === true ? Math.max(counted, K) : counted;
   await strike;
   const { run, seconds } = await ending;
   await stage.ensureStarted();

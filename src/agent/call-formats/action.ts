@@ -56,10 +56,13 @@ const TOOL_ALIASES: Readonly<Record<string, ToolName>> = {
   bash: 'execute_bash',
   submit: 'finish',
   str_replace_editor: 'file_editor',
+  str_replace_based_edit_tool: 'file_editor',
 };
 
 /** The action a call stands for, or words that help the model to write a better one. */
-export function readAction({ name, parameters }: WrittenCall): { action: Action } | { problem: string } {
+export function readAction({ name: written, parameters }: WrittenCall): { action: Action } | { problem: string } {
+  // Models of OpenAI's open weights write `functions.NAME`, and now and then the name of a channel behind it.
+  const name = written.replace(/^functions\./, '').split('<|', 1)[0] ?? written;
   const tool = Object.hasOwn(TOOL_ALIASES, name) ? TOOL_ALIASES[name] : name;
   const given =
     tool === 'execute_bash' && !('command' in parameters) && 'cmd' in parameters

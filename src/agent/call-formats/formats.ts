@@ -1,7 +1,8 @@
 import type { ToolCall } from '../../ports/llm-client.js';
 import { TOOL_SPECS } from '../tools/tool-specs.js';
-import { type ActionFormat, inTags } from './action-format.js';
+import { type ActionFormat, inTags, type Turn } from './action-format.js';
 import { splitThought, type WrittenCall } from './action.js';
+import { findCall, parseObject } from './written-calls.js';
 import { xmlFormat } from './xml.js';
 
 const BASH_NUDGE =
@@ -60,7 +61,7 @@ export const toolsFormat: ActionFormat = {
     const { thought, answer } = splitThought(text);
     const thoughts = [reasoning, thought, answer.trim()].filter((part) => part !== '').join('\n\n');
     const [first, ...others] = calls;
-    if (first === undefined) return { thought: thoughts, call: null, problem: TOOLS_NUDGE, action: '', more: false };
+    if (first === undefined) return writtenOut([reasoning, thought], answer);
     const call = asCall(first);
     if (call === null) {
       const problem = `The arguments of ${first.name.slice(0, 80)} are not a JSON object, so nothing was done.`;
@@ -82,25 +83,23 @@ export const toolsFormat: ActionFormat = {
       : { role: 'tool', tool_call_id: first.id, content: observation },
 };
 
+/** A server without a tool parser leaves a call in the text. */
+function writtenOut(thoughts: readonly string[], answer: string): Turn {
+  const found = findCall(answer);
+  const thought = [...thoughts, (found?.before ?? answer).trim()].filter((part) => part !== '').join('\n\n');
+  if (found === null) return { thought, call: null, problem: TOOLS_NUDGE, action: '', more: false };
+  return { thought, call: found.call, problem: null, action: inTags(found.call), more: found.more };
+}
+
 function asCall({ name, arguments: text }: ToolCall): WrittenCall | null {
-  const parameters = parseObject(text);
+  const parameters = parseObject(text === '' ? '{}' : text);
   return parameters === null ? null : { name, parameters };
 }
 
 /** Chat templates parse the arguments of earlier calls; text that is none would end the conversation there. */
 function sound(text: string): string {
-  return parseObject(text) === null ? '{}' : text;
-}
-
-function parseObject(text: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(text === '' ? '{}' : text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : null;
-  } catch {
-    return null;
-  }
+  const value = parseObject(text);
+  return value !== null && text.trimStart().startsWith('{') ? text : JSON.stringify(value ?? {});
 }
 
 export const FORMAT_NAMES = ['xml', 'tools', 'bash'] as const;

@@ -176,6 +176,8 @@ export class RolloutRun implements AsyncDisposable {
   }
 
   private actionOf(step: StepRecord): Action | null {
+    // What was told to be no call stays none, also to a later release that reads more.
+    if (step.malformed) return null;
     const { call } = this.parts.format.read(step.completion);
     const read = call === null ? null : readAction(call);
     return read !== null && 'action' in read ? read.action : null;

@@ -83,7 +83,7 @@ async function change(
   const failure = await write(loaded.path, bytes, workspace, signal);
   if (failure !== null) return told(`${path} was not changed: ${failure}`);
   remember(workspace, loaded.path, loaded.bytes);
-  return changed(`The file ${path} was changed. Around the change:\n${excerpt(loaded.file.text, result)}`);
+  return changed(`The file ${path} was changed. Around the change:\n${excerpt(result)}`);
 }
 
 function unfit(path: string, loaded: Exclude<Loaded, { kind: 'text' }>): string {
@@ -91,10 +91,8 @@ function unfit(path: string, loaded: Exclude<Loaded, { kind: 'text' }>): string 
   return loaded.kind === 'directory' ? `${path} is a directory.` : `There is no ${path}.`;
 }
 
-function excerpt(before: string, { text, line }: { text: string; line: number }): string {
-  const grown = text.split('\n').length - before.split('\n').length;
-  const last = line + Math.max(0, grown) + CONTEXT;
-  return numbered(text, Math.max(1, line - CONTEXT), last);
+function excerpt({ text, line, lines }: { text: string; line: number; lines: number }): string {
+  return numbered(text, Math.max(1, line - CONTEXT), line + lines - 1 + CONTEXT);
 }
 
 async function write(
@@ -128,8 +126,9 @@ function withCarriageReturns(text: string): string {
   return text.replaceAll('\n', '\r\n');
 }
 
-/** A changed text and the line, from 1, where the change begins; or why there is none. */
-export type Edit = { readonly text: string; readonly line: number } | { readonly problem: string };
+/** A changed text, the line, from 1, where the change begins, and how many lines it has; or why there is none. */
+export type Edit =
+  { readonly text: string; readonly line: number; readonly lines: number } | { readonly problem: string };
 
 /** Replaces the only occurrence of `old`. Blanks count. */
 export function replaceOnce(text: string, old: string, replacement: string): Edit {
@@ -143,7 +142,8 @@ export function replaceOnce(text: string, old: string, replacement: string): Edi
       problem: `old_str occurs ${lines.length} times, in lines ${lines.slice(0, 20).join(', ')}. Add lines around it until it occurs once.`,
     };
   }
-  return { text: text.slice(0, at) + replacement + text.slice(at + old.length), line: lineAt(text, at) };
+  const changed = text.slice(0, at) + replacement + text.slice(at + old.length);
+  return { text: changed, line: lineAt(text, at), lines: replacement.split('\n').length };
 }
 
 /** Puts `added` behind line `after` (0 = before the first). */
@@ -158,7 +158,7 @@ export function insertLines(text: string, added: string, after: number): Edit {
     .join('');
   const tail = lines.slice(after).join('\n');
   const block = added.endsWith('\n') || tail === '' ? added : `${added}\n`;
-  return { text: head + block + tail, line: after + 1 };
+  return { text: head + block + tail, line: after + 1, lines: block.replace(/\n$/, '').split('\n').length };
 }
 
 function linesOf(text: string, part: string): number[] {

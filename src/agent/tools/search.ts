@@ -65,7 +65,8 @@ function describeFiles(term: string, where: string, lines: readonly string[]): s
     const [, file = line, count = '0'] = COUNT.exec(line) ?? [];
     return `${file} (${count} ${count === '1' ? 'match' : 'matches'})`;
   });
-  return `${lines.length} files in ${where} hold "${term}":\n${files.join('\n')}`;
+  const hold = lines.length === 1 ? '1 file in $ holds' : `${lines.length} files in $ hold`;
+  return `${hold.replace('$', () => where)} "${term}":\n${files.join('\n')}`;
 }
 
 function isFit(argument: string): boolean {

@@ -26,7 +26,11 @@ export function clipOutput(output: string): string {
   const kept =
     cut <= 1
       ? output
-      : [...lines.slice(0, KEPT_LINES), `[… ${cut} lines left out …]`, ...lines.slice(-KEPT_LINES)].join('\n');
+      : [
+          ...lines.slice(0, KEPT_LINES),
+          `[… ${cut} lines left out: of long output the first and last ${KEPT_LINES} lines are shown. For the rest, write it to a file and view that …]`,
+          ...lines.slice(-KEPT_LINES),
+        ].join('\n');
   return clipChars(kept, 2 * KEPT_CHARS);
 }
 

@@ -98,7 +98,9 @@ export class Workspace implements AsyncDisposable {
 
   /** A path of the model's: relative ones start at the working directory. */
   resolve(path: string): string {
-    return path.startsWith('/') ? path : `${this.workdir}/${path}`;
+    if (path.startsWith('/')) return path;
+    const parts = path.split('/').filter((part) => part !== '' && part !== '.');
+    return [this.workdir, ...parts].join('/');
   }
 
   async close(): Promise<void> {

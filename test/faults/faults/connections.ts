@@ -25,6 +25,7 @@ function cut(how: Parameters<TcpProxy['cut']>[0]): Fault {
     name: `cut-${how}`,
     surroundings: DISTRIBUTED,
     share: 0.25,
+    ...(how === 'silent' ? { unnoticed: true } : {}),
     async strike({ parts: { cable } }, _, lasts) {
       cable?.cut(how);
       await lasts(CUT_MS, CUT_MS_BRIEF);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { inTags } from '../../../src/agent/call-formats/action-format.js';
 import { readAction } from '../../../src/agent/call-formats/action.js';
 import { ACTION_FORMATS } from '../../../src/agent/call-formats/formats.js';
-import { findXmlCall } from '../../../src/agent/call-formats/xml.js';
+import { findCall } from '../../../src/agent/call-formats/written-calls.js';
 import type { Completion } from '../../../src/ports/llm-client.js';
 
 const { xml, tools, bash } = ACTION_FORMATS;
@@ -81,7 +81,7 @@ describe('function tags', () => {
         const call = { name: 'file_editor', parameters: { command: 'create', path, file_text: text } };
         const closes = [path, text].some((each) => /<\/parameter>\s*(<\/function>|<parameter=|$)/.test(each));
         fc.pre(!closes);
-        expect(findXmlCall(inTags(call))?.call).toEqual(call);
+        expect(findCall(inTags(call))?.call).toEqual(call);
       }),
     );
   });
@@ -92,9 +92,13 @@ describe('function tags', () => {
       `<function=x><parameter=path>${'</parameter> '.repeat(50_000)}`,
       `<function=x>${'<parameter=path>'.repeat(50_000)}`,
       `<function=x><parameter=command>${'</parameter>\n\n\n'.repeat(60_000)}</parameter></function>`,
+      `<function=x><parameter=command>${'\n<parameter=x>'.repeat(60_000)}</function>`,
+      `<tool_call>{"a": "${'</tool_call>'.repeat(60_000)}`,
+      `<tool_call>x${'<arg_key>a</arg_key>\n\n'.repeat(40_000)}`,
+      '<tool_call>'.repeat(80_000),
     ];
     const start = performance.now();
-    for (const text of hostile) findXmlCall(text);
+    for (const text of hostile) findCall(text);
     // Quadratic time would be minutes.
     expect(performance.now() - start).toBeLessThan(60_000);
   });
@@ -102,6 +106,94 @@ describe('function tags', () => {
   it('are refused in a call of more than a million characters', () => {
     const huge = inTags({ name: 'execute_bash', parameters: { command: 'x'.repeat(1_000_001) } });
     expect(xml.read(completion(huge)).call).toBeNull();
+  });
+});
+
+/** How models write a call that were not trained in function tags, or whose server has no tool parser. */
+const VIEW = { name: 'file_editor', parameters: { command: 'view', path: '/testbed/a.py' } };
+const JSON_CALL = '{"name": "file_editor", "arguments": {"command": "view", "path": "/testbed/a.py"}}';
+const MEANT: readonly (readonly [string, string])[] = [
+  ['prose behind the call', `${inTags(VIEW)}\n\nThis shows the file.`],
+  ['a fence around the call', `\`\`\`xml\n${inTags(VIEW)}\n\`\`\``],
+  [
+    'quoted names',
+    '<function="file_editor"><parameter="command">view</parameter><parameter="path">/testbed/a.py</parameter></function>',
+  ],
+  [
+    'name attributes',
+    '<function name="file_editor"><parameter name="command">view</parameter><parameter name="path" string="true">/testbed/a.py</parameter></function>',
+  ],
+  [
+    'invocations',
+    '<function_calls>\n<invoke name="file_editor">\n<parameter name="command">view</parameter>\n<parameter name="path">/testbed/a.py</parameter>\n</invoke>\n</function_calls>',
+  ],
+  ['JSON in function tags', '<function=file_editor>{"command": "view", "path": "/testbed/a.py"}</function>'],
+  ['JSON in function tags, never closed', '<function=file_editor>\n{"command": "view", "path": "/testbed/a.py"}\n'],
+  ['JSON in tool_call', `<tool_call>\n${JSON_CALL}\n</tool_call>`],
+  ['JSON in tool_call, never closed', `<tool_call>${JSON_CALL}`],
+  [
+    'arguments as a JSON text',
+    `<tool_call>{"name": "file_editor", "arguments": ${JSON.stringify(JSON.stringify(VIEW.parameters))}}</tool_call>`,
+  ],
+  ['parameters for arguments', `<tool_call>${JSON_CALL.replace('arguments', 'parameters')}</tool_call>`],
+  ['function tags in tool_call', `<tool_call>\n${inTags(VIEW)}\n</tool_call>`],
+  [
+    'keys and values in tool_call',
+    '<tool_call>file_editor\n<arg_key>command</arg_key>\n<arg_value>view</arg_value>\n<arg_key>path</arg_key>\n<arg_value>/testbed/a.py</arg_value>\n</tool_call>',
+  ],
+  [
+    'a last parameter without its end',
+    '<function=file_editor><parameter=command>view</parameter><parameter=path>/testbed/a.py</function>',
+  ],
+  [
+    'parameters without their ends',
+    '<function=file_editor>\n<parameter=command>\nview\n<parameter=path>\n/testbed/a.py\n</function>',
+  ],
+  [
+    'no end of the function',
+    '<function=file_editor><parameter=command>view</parameter><parameter=path>/testbed/a.py</parameter>',
+  ],
+];
+
+describe('calls as real models write them', () => {
+  it.each(MEANT)('are read where they are meant: %s', (_name, written) => {
+    const said = completion(`I look at it.\n${written}`);
+    for (const format of [xml, tools]) {
+      const turn = format.read(said);
+      expect(turn).toMatchObject({ call: VIEW, problem: null, more: false });
+      expect(turn.thought).toMatch(/^I look at it\./);
+      expect(findCall(turn.action)?.call).toEqual(VIEW);
+      expect(format.answered(said)).toEqual({ role: 'assistant', content: said.text.trim() });
+    }
+  });
+
+  it.each(MEANT.filter(([name]) => !/never closed|no end|last parameter without/.test(name)))(
+    'are taken once: the first of two (%s)',
+    (_name, written) => {
+      expect(xml.read(completion(`${written}\n${written}`))).toMatchObject({ call: VIEW, more: true });
+    },
+  );
+
+  it.each([
+    ['an object in prose', 'It prints <function foo at 0x7f3a>, and <tool_call> is a tag.'],
+    ['JSON that is cut off', '<tool_call>{"name": "file_editor", "arguments": {"command": "vi'],
+    ['JSON without a name', '<tool_call>{"arguments": {"command": "view"}}</tool_call>'],
+    ['a key without a value', '<tool_call>search<arg_key>search_term</arg_key></tool_call>'],
+    ['arguments that are a list', '<tool_call>{"name": "search", "arguments": [1]}</tool_call>'],
+    ['a value that is cut off', '<function=execute_bash><parameter=command>ls -la'],
+  ])('are told, not guessed: %s', (_name, text) => {
+    const { call, problem } = xml.read(completion(text));
+    const told = call === null ? problem : readAction(call);
+    expect(JSON.stringify(told)).toMatch(/holds no complete function call|There is no function/);
+  });
+
+  it('keep what closes them inside a value', () => {
+    const parameters = { command: 'create', path: '/x.py', file_text: 'end = "</tool_call></function>"\n' };
+    const json = `<tool_call>${JSON.stringify({ name: 'file_editor', arguments: parameters })}</tool_call>`;
+    expect(findCall(json)?.call.parameters).toEqual(parameters);
+    expect(findCall(`<function=file_editor>${JSON.stringify(parameters)}</function>`)?.call.parameters).toEqual(
+      parameters,
+    );
   });
 });
 
@@ -139,12 +231,22 @@ describe('calls of the API', () => {
     ['no call', []],
     ['arguments that are no JSON', [{ ...one, arguments: '{"command": ' }]],
     ['arguments that are no object', [{ ...one, arguments: '[1]' }]],
+    ['arguments that are a text', [{ ...one, arguments: '"ls"' }]],
   ])('%s are told, and the history stays one that a server takes', (_name, tool_calls) => {
     const said = completion('Hm.', { tool_calls });
     expect(tools.read(said)).toMatchObject({ call: null, problem: expect.any(String) as string });
     for (const { arguments: text } of tools.answered(said).tool_calls ?? [])
       expect(() => JSON.parse(text) as unknown).not.toThrow();
     expect(tools.observed(said, 'x').role).toBe(tool_calls.length === 0 ? 'user' : 'tool');
+  });
+
+  it('are read when their arguments were packed twice or left out, and kept as an object', () => {
+    const twice = completion('', { tool_calls: [{ ...one, arguments: JSON.stringify(one.arguments) }] });
+    expect(tools.read(twice).call).toEqual({ name: 'execute_bash', parameters: { command: 'ls' } });
+    expect(tools.answered(twice).tool_calls?.[0]?.arguments).toBe('{"command":"ls"}');
+    const none = completion('', { tool_calls: [{ ...one, name: 'finish', arguments: '' }] });
+    expect(tools.read(none).call).toEqual({ name: 'finish', parameters: {} });
+    expect(tools.answered(none).tool_calls?.[0]?.arguments).toBe('{}');
   });
 
   it('offers the four tools by the names of the scaffold', () => {
@@ -190,6 +292,9 @@ describe('an action', () => {
       action: { command: 'ls' },
     });
     expect(readAction({ name: 'submit', parameters: {} })).toMatchObject({ action: { tool: 'finish' } });
+    expect(readAction({ name: 'functions.finish<|channel|>commentary', parameters: {} })).toMatchObject({
+      action: { tool: 'finish' },
+    });
   });
 
   it.each([
