@@ -4,6 +4,7 @@ import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
 import { dialectOf } from '../drivers/test-dialect.js';
 import { contextKey, type ExecutionContext, type TreeRun } from '../execution-context.js';
 import { randomFrom } from '../random.js';
+import { isHarvested } from './harvest.js';
 import type { TestRun } from './run-batch.js';
 import { agreeingTwin, neverTwin, readScript, type Script, wrongTwin } from './twins.js';
 
@@ -23,9 +24,17 @@ export type RunAside = (on: 'base' | 'tree', tests: readonly GeneratedTest[]) =>
 
 const MOST_DONORS = 4;
 
+interface Planted {
+  readonly donor: Script;
+  /** The tests that it stood among. */
+  readonly among: readonly GeneratedTest[];
+}
+
 /** The controls of one patch: one among the tests of each of its containers, which no patch can tell from a test. */
 export class Controls {
-  /** The control that each container got, and whether it was solved there. */
+  /** The control that each container got, */
+  private readonly planted = new Map<GeneratedTest, Planted>();
+  /** and whether it was solved there. */
   private readonly ended = new Map<GeneratedTest, boolean>();
   private readonly scripts: readonly Script[];
   private readonly random: (below: number) => number;
@@ -35,7 +44,7 @@ export class Controls {
     private readonly nonce: () => string,
   ) {
     this.random = randomFrom(nonce);
-    const ours = tests.filter(({ expect, author }) => expect === undefined && author === null);
+    const ours = tests.filter((test) => test.expect === undefined && !isHarvested(test));
     const scripts = ours.flatMap((test) => readScript(test) ?? []);
     this.scripts = scripts.filter((script) => this.contentOf(script) !== null);
   }
@@ -53,13 +62,14 @@ export class Controls {
     tests: readonly GeneratedTest[],
     like: GeneratedTest,
   ): { tests: readonly GeneratedTest[]; control: GeneratedTest | null } {
-    const donors = this.scripts.filter(
-      ({ test }) => test.author === like.author && dialectOf(test) === dialectOf(like),
-    );
+    const alike = this.scripts.filter(({ test }) => dialectOf(test) === dialectOf(like) && !isHarvested(like));
+    const near = alike.filter(({ test }) => test.author === like.author);
+    const donors = near.length > 0 ? near : alike;
     const donor = donors[this.random(Math.max(1, donors.length))];
     const content = donor === undefined ? null : this.contentOf(donor);
     if (donor === undefined || content === null) return { tests, control: null };
     const control = { ...donor.test, test_id: this.nonce(), content };
+    this.planted.set(control, { donor, among: tests });
     return { tests: this.placed(tests, donor.test, control), control };
   }
 
@@ -87,28 +97,40 @@ export class Controls {
   async verdict(runs: ReadonlyMap<string, TestRun>, aside: RunAside): Promise<Control> {
     if (this.ended.size === 0) return { end: 'none', solved: null };
     const [control] = [...this.ended].find(([, solved]) => solved) ?? [];
-    if (control === undefined) return { end: 'failed', solved: null };
-    const isForged = await this.confirm(runs, aside);
+    const planted = control === undefined ? undefined : this.planted.get(control);
+    if (control === undefined || planted === undefined) return { end: 'failed', solved: null };
+    const isForged = await this.confirm(control, planted, runs, aside);
     return { end: isForged ? 'forged' : 'unfit', solved: control.content };
   }
 
   /**
-   * Whether honest code cannot have solved a control: either it solves a script that leaves with "not solved" and nothing
-   * else, or the wrong twin of a test that is decided by its comparisons, which base shows.
+   * Whether honest code cannot have solved a control: it solves it no more, or it solves a script that leaves with "not
+   * solved" and nothing else, or the wrong twin of a test that is decided by its comparisons, which base shows.
    */
-  private async confirm(runs: ReadonlyMap<string, TestRun>, aside: RunAside): Promise<boolean> {
-    const solved = this.scripts.filter(({ test }) => runs.get(test.test_id)?.outcome === 'solved');
-    const donors = solved.slice(0, MOST_DONORS);
+  private async confirm(
+    control: GeneratedTest,
+    { donor, among }: Planted,
+    runs: ReadonlyMap<string, TestRun>,
+    aside: RunAside,
+  ): Promise<boolean> {
+    const solved = this.scripts.filter(
+      ({ test }) => dialectOf(test) === dialectOf(control) && runs.get(test.test_id)?.outcome === 'solved',
+    );
+    // The control's own test first.
+    const donors = solved.toSorted((a, b) => Number(b === donor) - Number(a === donor)).slice(0, MOST_DONORS);
     const made = donors.map((script) => ({
-      wrong: this.made(script, wrongTwin(script, this.random)),
+      wrong: script === donor ? control : this.made(script, wrongTwin(script, this.random)),
       agreeing: this.made(script, agreeingTwin(script)),
       never: this.made(script, neverTwin(script)),
     }));
     const present = (tests: readonly (GeneratedTest | null)[]): GeneratedTest[] =>
       tests.filter((test) => test !== null);
-    // Among tests, as controls are: who can tell that it is under suspicion fails them.
-    const tried = made.flatMap(({ wrong, never }, index) => [wrong, never, donors[index]?.test ?? null]);
-    const onTree = await aside('tree', this.shuffled(present(tried)));
+    // Among tests, as many as they were, for who can tell that it is under suspicion fails them.
+    const scripts = [control, ...made.flatMap(({ wrong, never }) => [wrong, never]), ...among];
+    const tried = [...new Set(present(scripts))].slice(0, Math.max(2, among.length + 1));
+    const onTree = await aside('tree', this.shuffled(tried));
+    const ended = onTree.get(control.test_id)?.outcome;
+    if (ended === 'not-solved' || ended === 'crashed') return true;
     const isSolved = (test: GeneratedTest | null, on: ReadonlyMap<string, TestRun>): boolean =>
       test !== null && on.get(test.test_id)?.outcome === 'solved';
     if (made.some(({ never }) => isSolved(never, onTree))) return true;
@@ -139,6 +161,6 @@ export function controlKey(
   { tree, repeat }: TreeRun,
   tests: readonly GeneratedTest[],
 ): string {
-  const contents = tests.map(({ content }) => content).sort();
-  return contentKey({ kind: 'control', ...contextKey(context), tree, repeat, contents });
+  const contents = tests.map((test) => `${isHarvested(test) ? 'theirs' : 'ours'} ${test.path} ${test.content}`).sort();
+  return contentKey({ kind: 'control', ...contextKey(context), tree, repeat, contents, protocol: 2 });
 }

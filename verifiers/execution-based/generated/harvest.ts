@@ -30,10 +30,17 @@ export function harvestedTests(candidates: readonly Candidate[], perAuthor: numb
     // The last ones written know most.
     const fit = [...scripts].filter(([path, text]) => isCheck(path) && SAYS_NO.test(text)).slice(-perAuthor);
     return fit.map(([, text], index): GeneratedTest => {
-      const test_id = `${candidate_id}-own-${index + 1}`;
+      const test_id = `${candidate_id}${OWN}${index + 1}`;
       return { instance_id, test_id, path: `${test_id}.py`, content: asTest(text), author: candidate_id };
     });
   });
+}
+
+const OWN = '-own-';
+
+/** Whether a candidate's agent wrote it, who may have had an eye on how others fare. */
+export function isHarvested({ test_id, author }: GeneratedTest): boolean {
+  return author !== null && test_id.startsWith(`${author}${OWN}`);
 }
 
 /** Files that an action writes, by path. */

@@ -7,7 +7,7 @@ import {
   readScript,
   wrongTwin,
 } from '../../../../verifiers/execution-based/generated/twins.js';
-import { FakeSandbox } from '../../../fakes/fake-sandbox.js';
+import { type FakeHandler, FakeSandbox } from '../../../fakes/fake-sandbox.js';
 import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
 import { Observing } from '../../../fakes/observing.js';
 import { playSuite, type Played } from '../../../fakes/suite-player.js';
@@ -90,16 +90,29 @@ it('the twin that agrees takes every comparison for equal', () => {
 const TESTS = [calcTest('one', 'add(2, 3) == 5'), calcTest('two', 'add(-2, 3) == 1')];
 let nonce = 0;
 
-async function verify(played: Played, results = new MemoryResultStore()): Promise<readonly Verdict[]> {
+async function verify(
+  played: Played,
+  results = new MemoryResultStore(),
+  tests: readonly GeneratedTest[] = TESTS,
+): Promise<readonly Verdict[]> {
+  const handler = playSuite({ regression: () => ({ 'test_calc::zero': 'passed' }), ...played });
+  return verifyIn(handler, results, tests);
+}
+
+async function verifyIn(
+  handler: FakeHandler,
+  results = new MemoryResultStore(),
+  tests: readonly GeneratedTest[] = TESTS,
+): Promise<readonly Verdict[]> {
   const verifier = createExecutionBasedVerifier({
-    sandbox: new FakeSandbox(playSuite({ regression: () => ({ 'test_calc::zero': 'passed' }), ...played })),
+    sandbox: new FakeSandbox(handler),
     results,
     observe: new Observing(),
     nonce: () => String((nonce += 1)).padStart(48, '0'),
     pause: async () => undefined,
   });
   const candidates = [candidate('right', RIGHT), candidate('other', WRONG)];
-  return verifier.verify({ issue: calculatorIssue, candidates, tests: TESTS }, new AbortController().signal);
+  return verifier.verify({ issue: calculatorIssue, candidates, tests }, new AbortController().signal);
 }
 
 function of(verdicts: readonly Verdict[], id: string): Record<string, unknown> {
@@ -112,13 +125,57 @@ describe('controls among generated tests', () => {
 
   it('have a patch that solves everything counted as forged, in both suites, and from the store', async () => {
     const results = new MemoryResultStore();
-    const forging = { test: solves, control: (tree: string) => (tree === WRONG ? 0 : 2) };
     for (const verdicts of [await verify(forging, results), await verify({ test: () => 2 }, results)]) {
       expect(of(verdicts, 'right')).toEqual({ regression: 1, reproduction: 2 });
       expect(of(verdicts, 'other')).toEqual({ regression: 'forged', reproduction: 'forged' });
       const proof = verdicts.find(({ candidate_id }) => candidate_id === 'other')?.evidence.solved_control;
       expect(proof).toMatch(/^import sys\nfrom calc import add\nsys\.exit\(/);
     }
+  });
+
+  const forging: Played = { test: solves, control: (tree) => (tree === WRONG ? 0 : 2) };
+  const FORGED = { regression: 'forged', reproduction: 'forged' };
+
+  it('are there whoever wrote the tests, and not among what a candidate had', async () => {
+    const written = TESTS.map((test, index) => ({ ...test, author: `model-${index}` }));
+    expect(of(await verify(forging, undefined, written), 'other')).toEqual(FORGED);
+    const harvested = TESTS.map((test, index) => ({ ...test, test_id: `right-own-${index + 1}`, author: 'right' }));
+    const results = new MemoryResultStore();
+    expect(of(await verify(forging, results, harvested), 'other')).toEqual({ regression: 1, reproduction: 2 });
+    // What was not asked of a candidate's scripts is asked of the same scripts of others.
+    expect(of(await verify(forging, results), 'other')).toEqual(FORGED);
+  });
+
+  it('are a proof where a patch no longer solves what it has solved', async () => {
+    const asked: string[] = [];
+    const once = (tree: string, content: string): number => (tree === WRONG && asked.push(content) === 1 ? 0 : 2);
+    expect(of(await verify({ test: solves, control: once }), 'other')).toEqual(FORGED);
+    expect(asked.filter((content) => content === asked[0])).toHaveLength(2);
+  });
+
+  it('are no proof where a wrong patch comes to the value of the twin', async () => {
+    const decides = (_: string | null, content: string): number => (content.includes('__eq__') ? 0 : 2);
+    expect(of(await verify({ ...forging, test: decides }), 'other')).toEqual({ regression: 1, reproduction: 0 });
+    const sparing = (tree: string, content: string): number =>
+      tree === WRONG && !content.includes(' and 2 or 2') ? 0 : 2;
+    const solved: Played = { control: sparing, test: (tree, content) => (tree === null ? decides(tree, content) : 0) };
+    expect(of(await verify(solved), 'other')).toEqual(FORGED);
+  });
+
+  it('are confirmed among as many scripts as they were solved among', async () => {
+    const counts: number[] = [];
+    const play = playSuite(forging);
+    await verifyIn((request, session) => {
+      const at = request.argv.findIndex((word) => word.endsWith('/driver.py'));
+      const nonces = Buffer.from(request.stdin ?? '')
+        .toString()
+        .split('\n')
+        .filter(Boolean);
+      if (at !== -1) counts.push(nonces.length);
+      return play(request, session);
+    });
+    // Base twice, a right and a wrong patch, the wrong one confirmed.
+    expect(counts.slice(0, 5)).toEqual([2, 2, 3, 3, 3]);
   });
 
   it('are no proof where honest code may have solved one', async () => {
