@@ -13,6 +13,7 @@ function project(name) {
 export default {
   projects: [project('unit'), project('system')],
   maxWorkers: 2,
+  testSequencer: '<rootDir>/scripts/jest-order.mjs',
   // A worker that begins anew loads bestk and its packages anew.
   workerIdleMemoryLimit: '1500MB',
   // Only what hangs meets it, however busy the machine is.
