@@ -1,4 +1,5 @@
 // Compiles src/ and verifiers/ into a fresh dist/, copies the prompts beside them, bundles packages and the viewer.
+//   --unchecked   the same output in a third of the time: a type error ends no build, `npm run types` finds it
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, rmSync, writeFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
@@ -12,6 +13,7 @@ const hash = sourcesHash(root);
 
 rmSync(join(root, 'dist'), { recursive: true, force: true });
 const tsc = [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json'];
+if (process.argv.includes('--unchecked')) tsc.push('--noCheck');
 const { status } = spawnSync(process.execPath, tsc, { cwd: root, stdio: 'inherit' });
 if (status !== 0) process.exit(status ?? 1);
 

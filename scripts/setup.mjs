@@ -18,7 +18,7 @@ import {
 import { missingFaketime } from './setup/faketime.mjs';
 import { missingPostgres } from './setup/postgres.mjs';
 import { missingRedis } from './setup/redis.mjs';
-import { installPackages, missingCompilers, packagesCurrent } from './setup/npm-packages.mjs';
+import { addonLoads, installAddon, installPackages, missingCompilers, packagesCurrent } from './setup/npm-packages.mjs';
 import { CommandFailed, Unavailable } from './setup/run.mjs';
 
 const TEST = {
@@ -38,16 +38,17 @@ const GOALS = {
   build: { images: null },
 };
 
-/** Does what `goal` still needs. Packages and build run beside Docker and images. */
+/** Does what `goal` still needs. Packages run beside Docker and images, the build beside the addon. */
 export async function setUp(goal) {
   const root = fileURLToPath(new URL('..', import.meta.url));
   const { images, python, browser, postgres, compose, faketime, last = [] } = GOALS[goal];
   const installed = packagesCurrent(root);
+  const addon = installed && addonLoads(root);
   const fault = images ? await engineFault() : undefined;
   if (fault) assertMayStart(fault);
 
   const lacking = [
-    ...(installed ? [] : missingCompilers()),
+    ...(addon ? [] : missingCompilers()),
     ...(fault ? missingDocker() : []),
     ...(browser ? missingBrowser() : []),
     ...(postgres ? missingPostgres() : []),
@@ -60,15 +61,21 @@ export async function setUp(goal) {
 
   const program = async () => {
     if (!installed) await installPackages(root);
-    if (!compiledCurrent(root)) await compile(root);
+    await together([addon ? null : installAddon(root), compiledCurrent(root) ? null : compile(root)]);
   };
   const containers = async () => {
     if (fault) await startEngine();
     for (const build of images ?? []) await build(root);
   };
-  const failures = (await Promise.allSettled([program(), containers()])).filter(({ status }) => status === 'rejected');
-  if (failures.length > 0) throw new AggregateError(failures.map(({ reason }) => reason));
+  await together([program(), containers()]);
   for (const build of last) await build(root);
+}
+
+/** Waits for all of them, whatever becomes of one. @throws {AggregateError} of every cause */
+async function together(steps) {
+  const reasons = (await Promise.allSettled(steps)).flatMap(({ reason }) => reason ?? []);
+  const causes = reasons.flatMap((reason) => (reason instanceof AggregateError ? reason.errors : [reason]));
+  if (causes.length > 0) throw new AggregateError(causes);
 }
 
 /** Sets up or ends the process: 3 when the machine lacks something, 1 when it is the program that is at fault. */
