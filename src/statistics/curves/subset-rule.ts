@@ -1,8 +1,11 @@
 import { topCount } from '../../../verifiers/hybrid/stages.js';
+import { sortRange } from './exact-plan.js';
 import type { IssueColumns } from './issue-columns.js';
 import { real, whole } from './scored-issue.js';
 import type { GroupValues, StepValues } from './step-values.js';
 import type { Step } from './steps.js';
+
+type Cut = Extract<Step, { op: 'top' }>;
 
 /**
  * A preset over the numbers of one issue, for any subset of its candidates: what `selectBest` does, with ties averaged
@@ -13,6 +16,11 @@ export class SubsetRule {
   private readonly left: Int32Array;
   /** Labels, averaged where a cut split a tie. */
   private readonly judged: Float64Array;
+  /** By patch: the last look that saw it. */
+  private readonly seen: Int32Array;
+  private look = 0;
+  /** By step, the places of all candidates by it and those after it; null where they depend on the draw. */
+  private readonly ranks: readonly (Int32Array | null)[];
 
   /** @param labels 1 = right, by candidate */
   constructor(
@@ -23,6 +31,8 @@ export class SubsetRule {
     this.scores = new StepScores(steps, columns);
     this.left = new Int32Array(labels.length);
     this.judged = labels.slice();
+    this.seen = new Int32Array(labels.length);
+    this.ranks = steps.map((step, index) => (step.op === 'top' ? this.ranksFrom(index) : null));
   }
 
   /** Chance, 0..1, that the preset picks a right candidate from the first `k` of `drawn`; 0 when it picks none. */
@@ -34,26 +44,24 @@ export class SubsetRule {
     for (let index = 0; index < this.steps.length && size > 0; index += 1) {
       const step = this.steps[index];
       if (step === undefined) break;
-      size = this.kept(step, index, size, drawn.subarray(0, k));
+      size = step.op === 'top' ? this.cut(index, size, this.most(step, drawn, k)) : this.kept(step, index, size);
     }
     let right = 0;
     for (let i = 0; i < size; i += 1) right += real(this.judged, whole(this.left, i));
     return size === 0 ? 0 : right / size;
   }
 
-  private kept(step: Step, index: number, size: number, drawn: Int32Array): number {
-    switch (step.op) {
-      case 'top':
-        return this.cut(index, size, topCount(step.n, this.patchesIn(drawn)));
-      case 'best': {
-        const best = this.highest(index, size);
-        return step.mayEmpty && best === 0 ? 0 : this.filter(index, size, best - step.within);
-      }
-      case 'above': {
-        const kept = this.filter(index, size, step.than, true);
-        return kept === 0 && !step.mayEmpty ? size : kept;
-      }
+  private most({ n }: Cut, drawn: Int32Array, k: number): number {
+    return typeof n === 'number' ? n : topCount(n, this.patchesIn(drawn, k));
+  }
+
+  private kept(step: Exclude<Step, Cut>, index: number, size: number): number {
+    if (step.op === 'above') {
+      const kept = this.filter(index, size, step.than, true);
+      return kept === 0 && !step.mayEmpty ? size : kept;
     }
+    const best = this.highest(index, size);
+    return step.mayEmpty && best === 0 ? 0 : this.filter(index, size, best - step.within);
   }
 
   private highest(index: number, size: number): number {
@@ -78,38 +86,101 @@ export class SubsetRule {
   /** Keeps the n best patches by this step and those after it; a tie that the cut splits shares its mean label. */
   private cut(index: number, size: number, n: number): number {
     if (size <= n || this.highest(index, size) === -Infinity) return size;
-    const left = this.left.subarray(0, size).sort((a, b) => this.compareFrom(index, a, b) || a - b);
-    const [inside, border] = this.firstPatches(left, n);
-    const tied = [...left].filter((candidate) => this.compareFrom(index, border, candidate) === 0);
-    if (tied.some((candidate) => !inside.has(this.patch(candidate)))) this.shareLabel(tied);
+    this.sort(index, size);
+    const border = this.seeFirst(size, n);
+    this.shareLabel(index, border, size);
     let kept = 0;
-    for (const candidate of left.slice()) if (inside.has(this.patch(candidate))) this.left[kept++] = candidate;
+    for (let i = 0; i < size; i += 1) {
+      const candidate = whole(this.left, i);
+      if (this.isSeen(candidate)) this.left[kept++] = candidate;
+    }
     return kept;
   }
 
-  /** The first n different patches, and the candidate that brought the last of them. */
-  private firstPatches(sorted: Int32Array, n: number): [ReadonlySet<number>, number] {
-    const inside = new Set<number>();
-    let last = -1;
-    for (const candidate of sorted) {
-      if (inside.size === n) break;
-      if (!inside.has(this.patch(candidate))) last = candidate;
-      inside.add(this.patch(candidate));
+  /** By insertion: few are left, and mostly in order already. */
+  private sort(index: number, size: number): void {
+    for (let i = 1; i < size; i += 1) {
+      const candidate = whole(this.left, i);
+      let at = i;
+      while (at > 0) {
+        const other = whole(this.left, at - 1);
+        if ((this.compare(index, other, candidate) || other - candidate) < 0) break;
+        this.left[at] = other;
+        at -= 1;
+      }
+      this.left[at] = candidate;
     }
-    return [inside, last];
+  }
+
+  /** Sees the first n different patches of those left, and gives the candidate that brought the last of them. */
+  private seeFirst(size: number, n: number): number {
+    this.look += 1;
+    let patches = 0;
+    let last = -1;
+    for (let i = 0; i < size && patches < n; i += 1) {
+      const candidate = whole(this.left, i);
+      if (this.isSeen(candidate)) continue;
+      this.seen[this.patch(candidate)] = this.look;
+      patches += 1;
+      last = candidate;
+    }
+    return last;
+  }
+
+  private isSeen(candidate: number): boolean {
+    return whole(this.seen, this.patch(candidate)) === this.look;
   }
 
   private patch(candidate: number): number {
     return this.columns.patches === null ? candidate : whole(this.columns.patches, candidate);
   }
 
-  private patchesIn(drawn: Int32Array): number {
-    return this.columns.patches === null ? drawn.length : new Set(drawn.map((each) => this.patch(each))).size;
+  private patchesIn(drawn: Int32Array, k: number): number {
+    if (this.columns.patches === null) return k;
+    this.look += 1;
+    let patches = 0;
+    for (let i = 0; i < k; i += 1) {
+      const candidate = whole(drawn, i);
+      if (this.isSeen(candidate)) continue;
+      this.seen[this.patch(candidate)] = this.look;
+      patches += 1;
+    }
+    return patches;
   }
 
-  private shareLabel(tied: readonly number[]): void {
-    const sum = tied.reduce((total, candidate) => total + real(this.judged, candidate), 0);
-    for (const candidate of tied) this.judged[candidate] = sum / tied.length;
+  private shareLabel(index: number, border: number, size: number): void {
+    let [tied, sum, isSplit] = [0, 0, false];
+    for (let i = 0; i < size; i += 1) {
+      const candidate = whole(this.left, i);
+      if (this.compare(index, border, candidate) !== 0) continue;
+      tied += 1;
+      sum += real(this.judged, candidate);
+      isSplit ||= !this.isSeen(candidate);
+    }
+    if (!isSplit) return;
+    for (let i = 0; i < size; i += 1) {
+      const candidate = whole(this.left, i);
+      if (this.compare(index, border, candidate) === 0) this.judged[candidate] = sum / tied;
+    }
+  }
+
+  /** Negative when `a` is better by this step and those after it, 0 when they are tied. */
+  private compare(index: number, a: number, b: number): number {
+    const ranks = this.ranks[index] ?? null;
+    return ranks === null ? this.compareFrom(index, a, b) : whole(ranks, a) - whole(ranks, b);
+  }
+
+  private ranksFrom(index: number): Int32Array | null {
+    if (this.steps.slice(index).some(({ values }) => values.kind !== 'fixed')) return null;
+    const order = sortRange(this.labels.length, (a, b) => this.compareFrom(index, a, b));
+    const ranks = new Int32Array(order.length);
+    let rank = 0;
+    for (let i = 1; i < order.length; i += 1) {
+      const [last, here] = [whole(order, i - 1), whole(order, i)];
+      if (this.compareFrom(index, last, here) !== 0) rank += 1;
+      ranks[here] = rank;
+    }
+    return ranks;
   }
 
   private compareFrom(index: number, a: number, b: number): number {
