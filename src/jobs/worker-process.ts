@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { constants, getPriority, setPriority } from 'node:os';
 import type { z } from 'zod';
 import { abortable } from '../core/async/deadline.js';
 import { pause } from '../core/async/retry.js';
@@ -47,6 +48,7 @@ export class WorkerProcess {
     const [file, ...args] = this.program;
     const child = fork(file, args, { serialization: 'advanced' });
     this.child = child;
+    comeSecond(child);
     child.on('message', (report: Report) => {
       this.asked.get(report.id)?.(report);
     });
@@ -102,6 +104,16 @@ export class WorkerProcess {
       },
       () => undefined,
     );
+  }
+}
+
+/** Where cores are short, requests are answered first. Its threads begin behind its program, and inherit this. */
+function comeSecond({ pid }: ChildProcess): void {
+  const { PRIORITY_BELOW_NORMAL, PRIORITY_LOW } = constants.priority;
+  try {
+    if (pid !== undefined) setPriority(pid, Math.min(getPriority() + PRIORITY_BELOW_NORMAL, PRIORITY_LOW));
+  } catch {
+    // It ended already, or the system lets nobody: it works all the same.
   }
 }
 

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { CommandLine } from '../../fixtures/command-line.js';
@@ -85,6 +85,8 @@ describe('an embedded store', () => {
     await first.exited;
     const next = await Service.start(cli);
     await until(() => !existsSync(`/proc/${worker}`));
+    // Requests are answered first.
+    expect(getPriority(next.worker)).toBeGreaterThan(getPriority(next.child.pid));
     expect((await next.stop()).code).toBe(0);
   });
 });
