@@ -78,7 +78,7 @@ async function measure({ cluster, store, model, workers }, { runs, candidates, r
   const seconds = (performance.now() - began) / 1000;
   for (const id of ids) if ((await store.runs.statusOf(id)) !== 'done') throw new Error(`run ${id} did not end well`);
   const list = ids.map((id) => `'${id}'`).join(',');
-  const by = `from run_events where run_id in (${list}) and type = 'unit' group by data::json->>'worker' order by 1`;
+  const by = `from run_events where run_id in (${list}) and type = 'part' group by data::json->>'worker' order by 1`;
   const counts = await cluster.sql(`select count(*) ${by}`);
   for (const { child } of children) {
     const gone = once(child, 'exit');

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { InterruptedError, ToldError } from '../core/errors/errors.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import { RunResult } from '../core/run/run-result.js';
@@ -85,7 +84,7 @@ export async function runOne(
 /** An ended run keeps its place in the store; doing the same again is a further one, which starts from stored results. */
 async function startOrResume(runs: RunService, { key, request, once }: Omit<OneRun, 'onEvent'>): Promise<Run> {
   for (let time = 1; ; time += 1) {
-    const run = await runs.accept(`${key}#${time}`, z.json().parse(request), { alone: true });
+    const run = await runs.accept(`${key}#${time}`, request, { alone: true });
     if (run.status === 'done' && once !== true) continue;
     if (hasEnded(run.status) && run.status !== 'done') await runs.retry(run.id);
     return run;

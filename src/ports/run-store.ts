@@ -201,7 +201,7 @@ export abstract class RunStore {
 }
 
 /** Types of the events that `workOf` goes by. */
-export const WORK_EVENTS = ['unit', STATUS_EVENT];
+export const WORK_EVENTS = ['part', STATUS_EVENT];
 
 const PartData = z.object({ kind: PartKind, worker: z.string(), seconds: z.number() });
 
@@ -210,7 +210,7 @@ export function workOf(events: readonly RunEvent[]): WorkerShare[] {
   const last = events.findLastIndex(({ type, data }) => type === STATUS_EVENT && isRunning(data));
   const shares = new Map<string, WorkerShare>();
   for (const { type, data } of events.slice(last + 1)) {
-    const part = type === 'unit' ? PartData.safeParse(data).data : undefined;
+    const part = type === 'part' ? PartData.safeParse(data).data : undefined;
     if (part === undefined) continue;
     const { worker, kind } = part;
     const share = shares.get(worker) ?? { worker, rollout: 0, verdict: 0, call: 0, cells: 0, seconds: 0 };

@@ -125,7 +125,7 @@ export class PartHandlers {
       const seconds = Math.round(performance.now() - start) / 1000;
       const told = { kind, label, worker: settings.process, attempts: attempt, seconds };
       // Who asked may have ended meanwhile.
-      await runs.append(run_id, 'unit', told).catch(() => undefined);
+      await runs.append(run_id, 'part', told).catch(() => undefined);
       return done;
     });
   }

@@ -67,6 +67,11 @@ export function runOf(row: StateRow & Pick<RunDocumentsTable, 'request' | 'resul
   };
 }
 
+/** A run whose row was just made. */
+export function freshRun(row: StateRow, request: Run['request']): Run {
+  return { ...stateOf(row), request, result: null };
+}
+
 export function eventOf(row: Omit<RunEventsTable, 'run_id'>): RunEvent {
   return { seq: row.seq, at: isoTime(row.at), type: row.type, data: JSON.parse(row.data) as RunEvent['data'] };
 }

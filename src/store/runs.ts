@@ -20,7 +20,7 @@ import {
 import type { StoreDialect } from './dialect.js';
 import { castText, journalStatus, KyselyRunJournal, statusData } from './run-journal.js';
 import { listRuns } from './run-list-query.js';
-import { censusOf, columnsOf, keyText, newRow, OVERVIEW_COLUMNS, overviewOf, runOf } from './run-rows.js';
+import { censusOf, columnsOf, freshRun, keyText, newRow, OVERVIEW_COLUMNS, overviewOf, runOf } from './run-rows.js';
 import type { Database, RunDocumentsTable, RunsTable } from './schema.js';
 import type { StoreGuard } from './store-guard.js';
 
@@ -51,7 +51,7 @@ export class KyselyRunStore extends RunStore {
     const row = newRow(keyText(key), request, this.ids.next(Date.now()), how);
     const documents = { run_id: row.id, request: JSON.stringify(request), result: null };
     const created = await this.guard.run(() => insertRun(this.db, this.dialect, { row, documents }));
-    if (created) return { run: runOf({ ...row, ...documents }), created };
+    if (created) return { run: freshRun(row, request), created };
     const held = await this.guard.run(() => this.whole().where('key', '=', row.key).executeTakeFirst());
     if (held === undefined) return this.create(key, request, how);
     if (held.request_hash === row.request_hash) return { run: runOf(held), created };

@@ -48,7 +48,7 @@ export function owners(open: () => Promise<RunStore>): void {
     await store.claim(id, 'next');
     await expect(store.append(id, 'step', 2, 'slow')).rejects.toThrow(InterruptedError);
     expect((await store.append(id, 'step', 2, 'next')).seq).toBe(5);
-    expect((await store.append(id, 'unit', 3)).seq).toBe(6);
+    expect((await store.append(id, 'part', 3)).seq).toBe(6);
     const told = (await store.events(id, 2)).map(({ data }) => data);
     expect(told).toEqual([1, { status: 'running', failure: null }, 2, 3]);
   });

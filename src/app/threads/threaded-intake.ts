@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { RunStore } from '../../ports/run-store.js';
 import type { RunChecks } from '../../runs/check-request.js';
 import type { RescoreRun } from '../../runs/rescore-run.js';
@@ -52,6 +53,7 @@ export class ThreadedIntake extends RunIntake {
   private readonly here: RunIntake;
   private readonly requests: IntakeThreads;
   private readonly uploads: IntakeThreads;
+  private turns: Promise<void> = Promise.resolve();
 
   /** @param thread the module that is run */
   constructor(
@@ -68,8 +70,10 @@ export class ThreadedIntake extends RunIntake {
   }
 
   override async submit(body: Uint8Array | null, how: Submission): Promise<AcceptedRun> {
-    if (body === null || body.length <= IN_PASSING_BYTES) return this.here.submit(body, how);
-    return this.accepted({ body, how });
+    if (body !== null && body.length > IN_PASSING_BYTES) return this.accepted({ body, how });
+    // Of hundreds that come at the same moment one a turn: others are answered between them.
+    await (this.turns = this.turns.then(() => nextTurn()));
+    return this.here.submit(body, how);
   }
 
   override again(id: string, change: RescoreRun, how: Submission): Promise<AcceptedRun> {

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { contentKey } from '../../core/fingerprint.js';
 import { pause } from '../../core/async/retry.js';
 import { BestkError } from '../../core/errors/errors.js';
@@ -16,9 +15,8 @@ export class AgentRuns {
 
   /** The run of a request: the one there was, unless it came to nothing. @throws BadInputError for what cannot be done */
   async start(request: RunRequest): Promise<string> {
-    const asked = z.json().parse(request);
     for (let time = 1; ; time += 1) {
-      const run = await this.app.runs.accept(`mcp:${contentKey(request)}#${time}`, asked, { alone: true });
+      const run = await this.app.runs.accept(`mcp:${contentKey(request)}#${time}`, request, { alone: true });
       if (hasEnded(run.status) && !isGood(run)) continue;
       if (!hasEnded(run.status) && !this.working.has(run.id)) this.working.set(run.id, this.work(run.id));
       return run.id;

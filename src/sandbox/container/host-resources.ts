@@ -36,7 +36,7 @@ export class LocalHostResources extends HostResources {
     super();
   }
 
-  /** Looked at again only after a while: every sandbox, unit and scrape asks. */
+  /** Looked at again only after a while: every sandbox, job and scrape asks. */
   override levels(): Promise<readonly Level[]> {
     const now = performance.now();
     if (this.last === null || now - this.last.at > FRESH_MS) this.last = { at: now, levels: this.look() };

@@ -47,7 +47,7 @@ interface Share {
 
 interface RunSeen {
   readonly status: string;
-  /** As the run's `unit` events tell it. */
+  /** As the run's `part` events tell it. */
   readonly progress: { readonly workers: readonly Share[] };
   readonly selection: { readonly candidate_id: string } | null;
   readonly statistics: { readonly k: number } | null;

@@ -91,7 +91,7 @@ interface Part {
 
 /** Of the run's last execution: who did what. */
 function partsOf(journal: readonly RunEvent[]): Part[] {
-  return of(journal, 'unit').map(({ data }) => {
+  return of(journal, 'part').map(({ data }) => {
     const { kind, worker, attempts } = data as { kind: string; worker: string; attempts: number };
     return { kind, pid: Number(worker.split(':').at(-1)), attempts };
   });

@@ -108,7 +108,7 @@ describe('the page of a run', () => {
         ['left:1:aa', 'verdict', 'rollout-1'],
         ['right:2:bb', 'cells', 'rollout-1'],
       ] as const)
-        await emit('unit', { kind, label, worker, attempts: 1, seconds: 1.25 });
+        await emit('part', { kind, label, worker, attempts: 1, seconds: 1.25 });
       return result;
     });
     const { page } = watched;

@@ -62,13 +62,13 @@ describe('a run over HTTP', () => {
     const store = new MemoryRunStore();
     const { id } = (await store.create('key', JSON.parse(JSON.stringify(givenRequest())) as Run['request'])).run;
     await store.claim(id, 'lost');
-    await store.append(id, 'unit', by('b:2:x', 'rollout', 0.1), 'lost');
+    await store.append(id, 'part', by('b:2:x', 'rollout', 0.1), 'lost');
     await store.release(id, 'lost');
     const executor = new ScriptedExecutor(async (_run, emit) => {
-      await emit('unit', by('b:2:x', 'rollout', 0.1));
-      await emit('unit', by('a:1:y', 'cells', 0.5));
-      await emit('unit', by('a:1:y', 'verdict', 1));
-      await emit('unit', by('b:2:x', 'rollout', 0.2));
+      await emit('part', by('b:2:x', 'rollout', 0.1));
+      await emit('part', by('a:1:y', 'cells', 0.5));
+      await emit('part', by('a:1:y', 'verdict', 1));
+      await emit('part', by('b:2:x', 'rollout', 0.2));
       return runResult(PATCH);
     });
     const server = await serveRuns(store, executor, { recovers: true });

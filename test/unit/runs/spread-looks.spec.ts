@@ -84,7 +84,7 @@ it('a process does the look of another’s run, where it has the image, and acco
   expect(looked).toEqual([[calculatorIssue, LOOK]]);
   expect(works.at(-1)).toMatchObject({ runId: run.id, part: 'judge 2', tries: 1 });
   const told = await runs.events(run.id, 0, 10);
-  expect(told.slice(1)).toMatchObject([{ type: 'unit', data: { kind: 'verdict', attempts: 1 } }]);
+  expect(told.slice(1)).toMatchObject([{ type: 'part', data: { kind: 'verdict', attempts: 1 } }]);
   await expect(handler?.perform({ ...part, image_id: 'another' }, work)).rejects.toThrow();
   expect(looked).toHaveLength(1);
 });
