@@ -128,7 +128,8 @@ class Neighbours {
     const args = [definitionOf(asked), ...this.globs];
     const found = hitsIn((await this.base.ask(MATCHES, { args }, this.signal)) ?? '');
     const shipped = found.filter(({ path }) => !TEST_PATH.test(path));
-    const chosen = asked.flatMap((name) => this.definitionAmong(shipped, name));
+    // Two names may stand in one line.
+    const chosen = [...new Set(asked.flatMap((name) => this.definitionAmong(shipped, name)))];
     const pieces = this.nearest(chosen)
       .slice(0, MOST_HELPERS)
       .map((hit) => this.definitionAt(hit));

@@ -9,6 +9,11 @@ export type SourceOfBase = Pick<BaseRepository, 'ask' | 'text'>;
 const WHOLE = 120;
 const AROUND = 25;
 const MOST_FILES = 8;
+/** Lines by which a patch may be off. */
+const MOST_AWAY = 2_000;
+/** Lines of a file that say what it imports. */
+const MOST_IMPORTS = 30;
+const IMPORT = /^(?:import\b|from\s+\S+\s+import\b|#include\b|use\s|using\s)|^(?:const|let|var)\s.*\brequire\(/;
 
 /** What a patch changes in one file of base. */
 export interface ChangedCode {
@@ -39,13 +44,34 @@ export async function changedCode(
     if (text === null) return [];
     const added = hunks.flatMap(({ lines }) => lines.filter((line) => line.startsWith('+')));
     const plain = added.map((line) => line.slice(1));
-    return [new FileAtBase(old, text.split('\n')).change(touchedLines(hunks), plain)];
+    const lines = text.split('\n');
+    return [new FileAtBase(old, lines).change(touchedLines(whereTheyStand(hunks, lines)), plain)];
   });
   return (await Promise.all(changes)).flat();
 }
 
+interface Hunk {
+  /** From 1. */
+  readonly oldStart: number;
+  readonly lines: readonly string[];
+}
+
+/** A patch made on a neighbouring commit applies at other lines than it names: those of the nearest equal text. */
+function whereTheyStand(hunks: readonly Hunk[], base: readonly string[]): readonly Hunk[] {
+  return hunks.map(({ oldStart, lines }) => {
+    const old = lines.filter((line) => !/^[+\\]/.test(line)).map((line) => line.slice(1));
+    const isAt = (start: number): boolean => old.every((line, index) => base[start + index] === line);
+    const last = base.length - old.length;
+    for (let away = 0; old.length > 0 && away <= Math.min(MOST_AWAY, base.length); away += 1) {
+      const at = [oldStart - 1 - away, oldStart - 1 + away].find((start) => start >= 0 && start <= last && isAt(start));
+      if (at !== undefined) return { oldStart: at + 1, lines };
+    }
+    return { oldStart, lines };
+  });
+}
+
 /** Lines of base, from 0, that a patch removes or writes behind. */
-function touchedLines(hunks: readonly { readonly oldStart: number; readonly lines: readonly string[] }[]): number[] {
+function touchedLines(hunks: readonly Hunk[]): number[] {
   const touched = new Set<number>();
   for (const { oldStart, lines } of hunks) {
     let at = oldStart - 1;
@@ -80,7 +106,7 @@ class FileAtBase {
     const shown = ranges.flatMap(([from, to]) => Array.from({ length: to - from }, (_, index) => from + index));
     return {
       path: this.path,
-      text: ranges
+      text: merged([...ranges, ...this.imports()])
         .map(([from, to]) => `[lines ${from + 1}-${to}]\n${this.lines.slice(from, to).join('\n')}`)
         .join('\n'),
       lines: new Set(shown),
@@ -97,6 +123,21 @@ class FileAtBase {
       return [definition.start, definition.end];
     }
     return [Math.max(0, line - AROUND), Math.min(this.lines.length, line + AROUND + 1)];
+  }
+
+  /** Whether a name that the patch uses is known in the file cannot be told without them. */
+  private imports(): readonly Range[] {
+    const found: Range[] = [];
+    for (let line = 0, left = MOST_IMPORTS; line < this.lines.length && left > 0; line += 1) {
+      const text = this.lines[line] ?? '';
+      if (!IMPORT.test(text)) continue;
+      const open = /[({]\s*$/.test(text) ? this.lines.findIndex((each, at) => at > line && /^[)}]/.test(each)) : line;
+      const end = Math.min((open < line ? line : open) + 1, line + left);
+      found.push([line, end]);
+      left -= end - line;
+      line = end - 1;
+    }
+    return found;
   }
 
   /** The lines that name what holds a line. */

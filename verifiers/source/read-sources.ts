@@ -10,7 +10,7 @@ import { BaseRepository } from './base-repository.js';
 const ATTEMPTS = 3;
 const PAUSE_MS = 1_000;
 /** Raise this when other source is chosen: what is stored is then stale. */
-const PROTOCOL = 2;
+const PROTOCOL = 3;
 
 /** Source around what each patch changes, by patch; nothing where there is no image to read it from. */
 export type ReadSources = (

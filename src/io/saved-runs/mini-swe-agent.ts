@@ -65,8 +65,15 @@ function steps(messages: readonly z.infer<typeof Message>[]): TrajectoryStep[] {
     const commands = message.extra?.actions?.map(({ command }) => command) ?? [];
     const action = commands.length > 0 ? commands.join('\n') : bashIn(message.content);
     const observation = next === undefined || next.role === 'assistant' ? '' : next.content;
-    return [{ thought: message.content, action, observation }];
+    return [{ thought: withoutBlock(message.content, action), action, observation }];
   });
+}
+
+/** What was said around the command: whoever reads thought and action would read it twice. */
+function withoutBlock(message: string, action: string): string {
+  const open = BLOCK.exec(message)?.[0];
+  const block = `${open ?? ''}${action}\n\`\`\``;
+  return open !== undefined && message.includes(block) ? message.replace(block, () => '').trim() : message;
 }
 
 /** The issue stands between tags in the first message of the user. */

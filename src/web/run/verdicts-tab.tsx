@@ -22,7 +22,7 @@ export function VerdictsTab({ evidence, candidate }: { evidence: EvidenceView; c
           <LooksText looks={verdict.evidence.looks} />
         </section>
       ))}
-      <JudgeView evidence={evidence} candidate={candidate} />
+      <JudgeViews evidence={evidence} candidate={candidate} />
     </>
   );
 }
@@ -92,15 +92,37 @@ function said(value: Verdict['evidence'][string]): string {
     .join(', ');
 }
 
-/** What the judge was given. */
-export function JudgeView({ evidence, candidate }: { evidence: EvidenceView; candidate: CandidateEvidence }) {
+/** What each judge was given. */
+export function JudgeViews({ evidence, candidate }: { evidence: EvidenceView; candidate: CandidateEvidence }) {
   const judges = new Set(evidence.measures.filter(({ kind }) => kind === 'judge').map(({ name }) => name));
-  const verdict = candidate.verdicts.find(({ measure }) => judges.has(measure));
-  if (verdict === undefined) return null;
-  const { condensed, prompt_hash: hash, disagrees, without_thoughts: blind, shown, summary, looks } = verdict.evidence;
+  const judged = candidate.verdicts.filter(({ measure }) => judges.has(measure));
+  // The service renders one prompt, that of the first judge that says yes or no.
+  const rendered = judged.find(({ measure }) => measure.startsWith('ef:yes-no@')) ?? judged[0];
   return (
-    <section class="judge" aria-labelledby="judge-title">
-      <h3 id="judge-title">What the judge saw</h3>
+    <>
+      {judged.map((verdict, index) => (
+        <section key={verdict.measure} class="judge" aria-labelledby={`judge-${index}`}>
+          <h3 id={`judge-${index}`}>What {judged.length === 1 ? 'the judge' : verdict.measure} saw</h3>
+          <JudgeView verdict={verdict} evidence={evidence} candidate={candidate} />
+          {verdict === rendered && verdict.evidence.looks === undefined && (
+            <JudgePromptText run={evidence.run.id} candidate={candidate.candidate_id} />
+          )}
+        </section>
+      ))}
+    </>
+  );
+}
+
+interface JudgeOfOne {
+  readonly verdict: Verdict;
+  readonly evidence: EvidenceView;
+  readonly candidate: CandidateEvidence;
+}
+
+function JudgeView({ verdict, evidence, candidate }: JudgeOfOne) {
+  const { condensed, prompt_hash: hash, disagrees, without_thoughts: blind, shown, summary, model } = verdict.evidence;
+  return (
+    <>
       <ul>
         <li>{shownOf(verdict.evidence, candidate)}</li>
         {sectionsIn(shown).map((words) => (
@@ -118,18 +140,18 @@ export function JudgeView({ evidence, candidate }: { evidence: EvidenceView; can
       <SummaryText summary={summary} />
       <Notice>
         Its template is <code>{typeof hash === 'string' ? hash.slice(0, 16) : 'not known'}</code>, asked of the model{' '}
-        {evidence.provenance?.verifier_model ?? 'that is not known'}.
+        {typeof model === 'string' ? model : (evidence.provenance?.verifier_model ?? 'that is not known')}.
       </Notice>
-      {looks === undefined && <JudgePromptText run={evidence.run.id} candidate={candidate.candidate_id} />}
-    </section>
+    </>
   );
 }
 
 /** What stood before the judge of a verdict. */
-function shownOf({ looks, summary }: Verdict['evidence'], { steps }: CandidateEvidence): string {
+function shownOf({ looks, summary, problem }: Verdict['evidence'], { steps }: CandidateEvidence): string {
   if (looks !== undefined) {
     return 'The issue, the patch, and the repository with the patch applied, in a container of its own.';
   }
+  if (problem !== undefined) return 'The patch without the issue, then the issue beside its own description of the problem.';
   const work = summary == null ? counted(steps, 'step') : 'a summary of the work';
   return `The issue, ${work} and the patch, each between marks of its own.`;
 }

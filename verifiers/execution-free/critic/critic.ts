@@ -24,6 +24,8 @@ const LABELS = [
 const TOLD_FROM = 0.2;
 /** Probabilities of several labels that add up to one are those of a softmax. */
 const NEAR_ONE = 1e-3;
+/** Of the text of a score the issue may take this share. */
+const ISSUE_SHARE = 0.25;
 const PROBE = 'Is this text long enough to be classified?';
 
 /**
@@ -80,7 +82,7 @@ async function textsOf(
   const issue = neutralise(statement);
   const { messages, templateHash: hash } = await prompts.render(PROMPT, { issue });
   const answer: Message = { role: 'assistant', content: neutralise(patch) };
-  if (head === 'score') return { messages: [said(issue), answer], hash, cut: 0 };
+  if (head === 'score') return { hash, ...(await pairOf(issue, answer.content, tokenizer, promptTokens)) };
   const work = (trajectory?.steps ?? []).flatMap(({ thought, action, observation }): Message[] => [
     {
       role: 'assistant',
@@ -94,6 +96,19 @@ async function textsOf(
   const whole = chatMl([...messages, ...(work.length === 0 ? [answer] : work)]);
   const text = await keepEnd(whole, tokenizer, promptTokens);
   return { messages: [said(text)], hash, cut: whole.length - text.length };
+}
+
+/** Of a pair of texts, too, the ends: of the issue in a quarter of the room, of the patch in what that leaves. */
+async function pairOf(
+  issue: string,
+  patch: string,
+  tokenizer: Tokenizer,
+  most: number,
+): Promise<{ readonly messages: readonly Message[]; readonly cut: number }> {
+  const asked = await keepEnd(issue, tokenizer, Math.floor(most * ISSUE_SHARE));
+  const answer = await keepEnd(patch, tokenizer, most - Math.floor(most * ISSUE_SHARE));
+  const cut = issue.length - asked.length + (patch.length - answer.length);
+  return { messages: [said(asked), { role: 'assistant', content: answer }], cut };
 }
 
 function successIn(

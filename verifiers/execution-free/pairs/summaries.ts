@@ -59,6 +59,7 @@ export async function summaryOf(options: JudgeOptions, attempt: Attempt, signal:
 
 /** As the judge reads it; the words are a model's about data of others, and no more to be trusted than those. */
 export function summaryText(summary: Summary): string {
-  const lines = FIELDS.map((name) => `${name}: ${summary[name]}`);
+  // Left empty, a reader cannot tell nothing from not said.
+  const lines = FIELDS.map((name) => `${name}: ${summary[name].trim() === '' ? 'nothing' : summary[name]}`);
   return neutralise([...lines, `files: ${summary.files.join(', ')}`].join('\n'));
 }

@@ -75,17 +75,23 @@ function sizeOf(step: TrajectoryStep | undefined): number {
 }
 
 /**
- * Head and tail of a text with a note of what was cut between them; the text itself when that would not be shorter.
+ * Head and tail of a text with a note of what was cut between them; the text itself when that would save less than a note
+ * takes. What a note in the cut part says was cut before is counted in.
  * @param keep characters to keep in all, a third of them at the head: how a run ended matters most
  */
 export function excerpt(text: string, keep: number): string {
   const head = wholeCharacters(text.slice(0, Math.floor(keep / 3)));
   const tailLength = keep - Math.floor(keep / 3);
   const tail = tailLength === 0 ? '' : wholeCharacters(text.slice(-tailLength));
-  const note = `[... ${text.length - head.length - tail.length} characters cut ...]`;
+  const left = text.slice(head.length, text.length - tail.length);
+  const before = [...left.matchAll(NOTE)].map(([note, count]) => Number(count) - note.length);
+  const cut = before.reduce((sum, count) => sum + count, left.length);
+  const note = `[... ${cut} characters cut ...]`;
   const short = [head, note, tail].filter((part) => part !== '').join('\n');
-  return short.length < text.length ? short : text;
+  return short.length + note.length <= text.length ? short : text;
 }
+
+const NOTE = /\[\.\.\. (\d{1,9}) characters cut \.\.\.\]/g;
 
 /** Without half a character at its ends. */
 function wholeCharacters(text: string): string {

@@ -54,6 +54,26 @@ describe.each(Object.entries(FIXTURES))('%s', (name, { file, content, expected }
   });
 });
 
+it('takes the command of mini-swe-agent out of what was said around it', async () => {
+  const folder = new SavedFolder();
+  const { content } = FIXTURES['mini-swe-agent'] ?? {};
+  const said = ['THOUGHT: I look.\n\n```bash\nls -a\n```', 'As in ```bash\nls\n``` before.\n```bash\npwd\n```'];
+  const messages = said.flatMap((text) => [
+    { role: 'assistant', content: text },
+    { role: 'user', content: 'calc.py' },
+  ]);
+  folder.json('mini_run/o__r-1.traj.json', { ...(content as object), messages });
+  const { trajectories } = await imported(folder.path);
+  expect(trajectories[0]).toMatchObject({
+    trajectory: {
+      steps: [
+        { thought: 'THOUGHT: I look.', action: 'ls -a' },
+        { thought: 'As in  before.\n```bash\npwd\n```', action: 'ls' },
+      ],
+    },
+  });
+});
+
 /** Another kind of value, in the same place. */
 function mangled(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(() => 7);

@@ -39,6 +39,7 @@ async function criticised(
     steps = [{ thought: 'I look.', action: 'ls', observation: 'a.py <|im_end|>' }],
     promptTokens = 65_536,
     timeoutS = 30,
+    patch = candidate('c1').patch,
   } = {},
 ) {
   const routes: string[] = [];
@@ -51,7 +52,7 @@ async function criticised(
     pause: () => Promise.resolve(),
   });
   const trajectory = { steps, exit_reason: 'agent' };
-  const verdicts = await judged(createCriticVerifier, llm, [candidate('c1', { trajectory })], {
+  const verdicts = await judged(createCriticVerifier, llm, [candidate('c1', { trajectory, patch })], {
     head,
     promptTokens,
     model: 'critic',
@@ -109,6 +110,15 @@ it('keeps the end of what is too long, and says how much it cut from the left', 
   expect(text).not.toContain('It fails.');
   expect(text).toMatch(/Step 199\.[^]*<\|im_end\|>\n$/);
   expect(c1?.evidence.cut_from_the_left).toBeGreaterThan(1_000);
+});
+
+it('cuts both texts of a score, too, and says so', async () => {
+  const patch = `--- a/a.py\n+++ b/a.py\n@@ -0,0 +1,3000 @@\n${'+one two three\n'.repeat(3_000)}+the end\n`;
+  const { c1, inputs } = await criticised('score', () => reply('score', [0.5]), { patch, promptTokens: 2_000 });
+  const { text_1: issue, text_2: shown } = inputs[1] as Record<string, string>;
+  expect(issue).toBe('It fails.');
+  expect(shown).toMatch(/^[^]{1000,20000}\+the end\n$/);
+  expect(c1?.evidence.cut_from_the_left).toBe(patch.length - (shown ?? '').length);
 });
 
 it.each([

@@ -50,6 +50,22 @@ it('shortens observations in the middle first, and says how much was cut', () =>
   expect(steps).toContain(`thought 0 ${'t'.repeat(1000)}`);
 });
 
+it('says what was cut of the text itself, not of what an earlier cut had left, and cuts nothing for less than its note', () => {
+  const given = attempt(40);
+  const steps = given.steps.map((step, index) => ({ ...step, thought: index % 2 === 0 ? 'I look on.' : step.thought }));
+  for (const budget of [30_000, 60_000, 100_000]) {
+    const shown = render({ ...given, steps }, budget).steps;
+    const observations = [...shown.matchAll(/\[USER\]\n(head [^]*?)\n\[\/USER\]/g)].map(([, text = '']) => text);
+    const whole = observations.map((text) => {
+      const [note = '', cut = '0'] = /\n\[\.\.\. (\d+) characters cut \.\.\.\]\n/.exec(text) ?? [];
+      return text.length - note.length + Number(cut);
+    });
+    expect(whole.length).toBeGreaterThan(3);
+    expect(whole.filter((length) => length < 4_000)).toEqual([]);
+    expect(shown).toContain('I look on.');
+  }
+});
+
 it('then drops thoughts from the oldest on', () => {
   const { steps } = render(attempt(20), 50_000);
   expect(steps).not.toContain('thought 0 ');

@@ -53,7 +53,7 @@ it('shows issue, source, record, patch, tests and flags in this order, the quest
     'Script t2 does not pass:\nscript of t2',
     'Script t3 breaks:\nscript of t3',
     'Step 0: the agent searched the history',
-    'is data to judge',
+    'is data.',
     'Does the final patch resolve the issue?',
   ].map((place) => text.indexOf(place));
   expect(places).not.toContain(-1);

@@ -81,7 +81,7 @@ it('asks at temperature 1 for log-probabilities, and shows issue, steps and patc
   const [system, user] = llm.requests[0]?.messages ?? [];
   expect(system?.role).toBe('system');
   const text = user?.content ?? '';
-  const places = ['It fails.', 'I look.', 'cat a.py', '=== FINAL PATCH', '+c1', 'is data to judge', 'Answer with'];
+  const places = ['It fails.', 'I look.', 'cat a.py', '=== FINAL PATCH', '+c1', 'is data.', 'Answer with'];
   const found = places.map((place) => text.indexOf(place));
   expect(found).not.toContain(-1);
   expect(found).toEqual(found.toSorted((a, b) => a - b));

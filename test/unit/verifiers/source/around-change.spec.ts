@@ -169,3 +169,29 @@ it('keeps to its room, whatever the size of the files', async () => {
   expect(text).toContain('def f900(x):');
   expect(text.length).toBeLessThan(26_000);
 });
+
+it('finds what a patch changes where it stands, when it was made on a neighbouring commit', async () => {
+  const shifted = { ...FILES, 'lib/core.py': CORE.replace('class Base', `${'# newer\n'.repeat(40)}\n\nclass Base`) };
+  const text = await sourceAround(await repository(shifted), CHANGE, signal);
+  expect(text).toContain('[lines 60-62]\n    def render(self, value):\n        cells = [tidy(cell)');
+});
+
+it('shows what a changed file imports, and a definition once', async () => {
+  const files = {
+    'a.py': `import os
+from b import (
+    first,
+    second,
+)
+
+
+def run(x):
+    return first(second(x))
+`,
+    'b.py': 'def first(second):\n    return second\n',
+  };
+  const change = patch('a.py', '@@ -8,2 +8,2 @@\n def run(x):\n-    return first(second(x))\n+    return second(x)\n');
+  const text = await sourceAround(await repository(files), change, signal);
+  expect(text).toContain('[lines 1-5]\nimport os\nfrom b import (\n    first,\n    second,\n)\n[lines 8-9]\ndef run(x):');
+  expect(text.split('def first(second)')).toHaveLength(2);
+});
