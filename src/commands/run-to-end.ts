@@ -64,7 +64,8 @@ export async function runOne(
   { key, request, onEvent, once }: OneRun,
   signal: AbortSignal,
 ): Promise<FinishedRun> {
-  const run = await startOrResume(app.runs, { key, request, once });
+  // Under other settings the same request finds something else.
+  const run = await startOrResume(app.runs, { key: `${key} ${await app.setup()}`, request, once });
   const waiting = (owner: string): void => {
     printProgress(`The same command is under way in process ${owner.split('/')[1] ?? ''}; this one waits for it.`);
   };

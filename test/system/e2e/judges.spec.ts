@@ -145,6 +145,25 @@ it('asks the server that has the model', async () => {
   }
 });
 
+it('does not wait for the same command that another judge is asked by', async () => {
+  let begun: (value: unknown) => void = () => undefined;
+  let asked: typeof begun = () => undefined;
+  const [first, second] = [new Promise((resolve) => (begun = resolve)), new Promise((resolve) => (asked = resolve))];
+  const atMost = new Promise((resolve) => setTimeout(resolve, 60_000).unref());
+  const cli = await commandLine(async (body, index, route) => {
+    (body.model === 'other' ? asked : begun)(null);
+    if (body.model === 'judge') await Promise.race([second, atMost]);
+    return judge(body, index, route);
+  });
+  const one = cli.run(select(cli, 'ef'));
+  await first;
+  const two = await cli.run([...select(cli, 'ef'), '--out', cli.path('two')], { BESTK_VERIFIER_MODEL: 'other' });
+  expect([(await one).code, two.code]).toEqual([0, 0]);
+  const models = (out: string) => cli.readLines(`${out}/verdicts.jsonl`).map(({ evidence }) => evidence);
+  expect(models('out')).toMatchObject([{ model: 'judge' }, { model: 'judge' }]);
+  expect(models('two')).toMatchObject([{ model: 'other' }, { model: 'other' }]);
+});
+
 it('asks several judges at once, each with a measure of its own, and weighs them all', async () => {
   const cli = await commandLine(judge);
   const asked = select(cli, 'ef,ef:rubric@other/model:free,ef:backward,ef:yes-no');
