@@ -210,8 +210,12 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     });
   }
 
-  private ledgerOf({ runId, part, budget }: RunWork): BudgetLedger {
-    const agentShare = this.verifierModel === null && this.testModel === null ? 1 : 1 - JUDGE_SHARE;
+  private ledgerOf({ runId, part, budget, verifiers }: RunWork): BudgetLedger {
+    const asked = { agent: null, candidates: [], tests: null };
+    const others = modelsOf(this, asked, verifiers ?? this.defaults);
+    // A look at running rollouts is the judge's, too, whoever judges at the end.
+    const looksOn = this.config.agent.checkEvery !== undefined && this.verifierModel !== null;
+    const agentShare = others.length === 0 && !looksOn ? 1 : 1 - JUDGE_SHARE;
     const limited = budget !== null && (budget.tokens !== null || budget.usd !== null);
     const spendings = limited ? this.ports.spendings.of(runId, part) : null;
     return new BudgetLedger(budget ?? UNLIMITED, this.prices, agentShare, spendings);

@@ -133,10 +133,10 @@ export class PartHandlers {
   private async rollout(part: z.infer<typeof RolloutPart>, signal: AbortSignal): Promise<Accounted> {
     const { runs, dependencies } = this.tools;
     const { run_id: runId, sample, candidate_id: candidateId, inspection } = part;
-    const { issue, budget, agent } = RunRequest.parse((await runs.get(runId))?.request);
+    const { issue, budget, agent, verifiers } = RunRequest.parse((await runs.get(runId))?.request);
     const { warm } = this.sharedOf(runId);
     const name = inspection === undefined ? `rollout ${sample}` : candidateId;
-    const deps = dependencies.create(NOTHING, { runId, part: name, budget, agent, tries: 1, warm });
+    const deps = dependencies.create(NOTHING, { runId, part: name, budget, agent, verifiers, tries: 1, warm });
     const done = (): Accounted => ({ usage: [...deps.usage()], spent: { ...deps.ledger.spent() } });
     if (inspection !== undefined) {
       await this.inImage(part, issue.environment.image, signal, () => deps.inspect(issue, inspection, signal));

@@ -45,6 +45,8 @@ export interface RunWork {
   /** Of the run's work, for its account; one process's at a time. */
   readonly part: string;
   readonly budget: Budget | null;
+  /** Who verifies, as the request says; null and absent = the defaults. */
+  readonly verifiers?: RunRequest['verifiers'];
   /** Another agent than the settings'; null and absent = that one. */
   readonly agent?: RunRequest['agent'];
   /** How often infrastructure that fails is tried in all; absent = three times. */

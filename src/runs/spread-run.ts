@@ -31,7 +31,8 @@ interface SpreadOne {
 /** What a run works with; its parts are done by whichever process has room for them, while there are others. */
 export function dependenciesOf(tools: DependencyTools, run: SpreadOne, observe: Observe): RunDependencies {
   const { dependencies, sandbox, spread } = tools;
-  const work = { runId: run.id, part: 'run', budget: run.request.budget, agent: run.request.agent };
+  const { budget, agent, verifiers } = run.request;
+  const work = { runId: run.id, part: 'run', budget, agent, verifiers };
   if (spread === undefined) return dependencies.create(observe, work);
   const parts = new SpreadRun(spread, sandbox, run);
   const deps = dependencies.create(observe, work, { cells: parts.cells, call: parts.call, inspect: parts.inspect });
