@@ -1,4 +1,5 @@
 import type { Browser } from 'playwright-core';
+import { judgeMeasure } from '../../../src/core/run/measure.js';
 import { RunRequest } from '../../../src/core/run/run-request.js';
 import { runResult } from '../../fixtures/runs.js';
 import { patchOf, viewedRun } from '../../fixtures/viewed-runs.js';
@@ -195,6 +196,30 @@ describe('the page of a run', () => {
     await watched.page.goto(`${world.url}/#/runs/${id}`);
     await watched.page.getByText('There was one candidate').waitFor();
     await watched.page.getByText('Every verifier abstained').waitFor();
+  });
+});
+
+describe('a candidate that several judges saw', () => {
+  it('shows what each of them was given, and the model that was asked', async () => {
+    const { request, result } = named('many__1', 2, 1);
+    const problem = 'It makes add return the sum.';
+    const saw = { 'ef:yes-no@a': { model: 'a', shown: ['source'] }, 'ef:backward@b': { model: 'b', problem } };
+    const verdicts = result.verdicts.flatMap((verdict) =>
+      verdict.measure === 'execution_free'
+        ? Object.entries(saw).map(([measure, evidence]) => ({ ...verdict, measure, evidence }))
+        : [verdict],
+    );
+    const measures = Object.keys(saw).map((name) => judgeMeasure(name));
+    const id = await world.ended({ request, result: { ...result, verdicts, measures } });
+    const { page } = watched;
+    await page.goto(`${world.url}/#/runs/${id}/candidates/rollout-1?tab=verdicts`);
+    const yesNo = page.getByRole('region', { name: 'What ef:yes-no@a saw' });
+    const backward = page.getByRole('region', { name: 'What ef:backward@b saw' });
+    await yesNo.getByText('asked of the model a').waitFor();
+    await yesNo.getByText('source around the change').waitFor();
+    await backward.getByText('asked of the model b').waitFor();
+    await backward.getByText('The patch without the issue').waitFor();
+    expect(await page.locator('summary', { hasText: 'The prompt' }).count()).toBe(1);
   });
 });
 
