@@ -2,6 +2,7 @@
 //   rendering  trajectory text to a prompt of 65,536 tokens, in MB of trajectory a second
 //   verdicts   1,000 yes-no verdicts, 50 ms each, 32 at once, against the ideal
 //   cache      input tokens that a server with a prefix cache computes for a rubric, against the naive order of calls
+//   looks      ef:agent in containers of the example's image, against the time of its own model calls
 //   order      patches picked by simulated judges, each call of which is right with the same probability
 import { loadavg } from 'node:os';
 import { Worker } from 'node:worker_threads';
@@ -14,6 +15,7 @@ import { createAgentVerifier } from '../dist/verifiers/execution-free/agent/agen
 import { createPairsVerifier } from '../dist/verifiers/execution-free/pairs/pairwise.js';
 import { createRubricVerifier } from '../dist/verifiers/execution-free/pointwise/rubric.js';
 import { createYesNoVerifier } from '../dist/verifiers/execution-free/pointwise/yes-no.js';
+import { looks } from './bench-verifier/looks.mjs';
 
 const tokenizer = new GptTokenizer();
 const prompts = new MarkdownPromptLibrary();
@@ -26,6 +28,7 @@ await rendering(200, 5_000);
 await rendering(40, 500_000);
 await verdicts(1_000, 50, 32);
 await cache(8, 2);
+await looks(2, 8, 1_500);
 await order(200, 0.65);
 process.exit(0);
 

@@ -94,6 +94,10 @@ it.each([
   expect(server.calls).toHaveLength(calls);
   const selection = cli.readJson('out/selection.json') as { candidate_id: string; basis: string };
   if (answer !== dull) expect(selection).toMatchObject({ candidate_id: 'right', basis: 'hybrid' });
+  if (answer !== judge) return;
+  // The same again goes on from what is stored; whether the server is still what it was, a critic asks once.
+  expect((await cli.run(select(cli, verifiers))).code).toBe(0);
+  expect(server.calls.slice(calls).map(({ body }) => body.model)).toEqual([]);
 });
 
 it('asks as often as the settings say', async () => {

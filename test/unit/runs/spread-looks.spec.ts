@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { CompletionRequest } from '../../../src/ports/llm-client.js';
 import type { Inspection } from '../../../src/core/run/rollout.js';
 import { RunRequest } from '../../../src/core/run/run-request.js';
 import type { Jobs } from '../../../src/jobs/jobs.js';
@@ -13,6 +14,8 @@ import { calculatorIssue, candidate, RIGHT } from '../../fixtures/calculator.js'
 
 const LOOK: Inspection = { patch: RIGHT, question: '?', model: 'judge', max_steps: 5, sample: 1 };
 const DONE: Accounted = { usage: [], spent: { tokens: 7, usd: null } };
+/** What the head of a critic gave. */
+const SAID = { text: '', finish_reason: 'stop', logprobs: null, usage: null, model: 'critic', outputs: [0.8] };
 const request = RunRequest.parse({ issue: calculatorIssue, candidates: [candidate('right', RIGHT)] });
 const { signal } = new AbortController();
 
@@ -34,13 +37,13 @@ function asking(others: number) {
         others: () => Promise.resolve(others),
         have: (job: Parameters<Jobs['have']>[0]) => {
           asked.push(job);
-          return Promise.resolve(DONE);
+          return Promise.resolve(job.kind === 'call' ? SAID : DONE);
         },
       },
     },
   } as unknown as DependencyTools;
   dependenciesOf(tools, { id: 'run', request }, new Observing());
-  return { asked, inspect: (look: Inspection) => elsewhere?.inspect(look, signal) };
+  return { asked, inspect: (look: Inspection) => elsewhere?.inspect(look, signal), call: elsewhere?.call };
 }
 
 it('a look is done by whichever process has room, while there are others', async () => {
@@ -53,6 +56,27 @@ it('a look is done by whichever process has room, while there are others', async
   expect(first).toMatchObject({ kind: 'rollout', turn: { line: 'run' } });
   expect(RolloutPart.parse(first?.payload)).toMatchObject({ run_id: 'run', sample: 1, inspection: LOOK });
   expect([again?.key === first?.key, other?.key === first?.key]).toEqual([true, false]);
+});
+
+it('a judge’s question is asked by whichever process has room, and a critic’s numbers come back', async () => {
+  const message = { role: 'user', content: '?' } as const;
+  const question = {
+    model: 'critic',
+    messages: [message],
+    head: 'classify',
+    maxTokens: 1,
+    sample: 0,
+    purpose: 'judge',
+  };
+  const alone = asking(0);
+  expect(await alone.call?.('key', { ...question, temperature: 0 } as CompletionRequest, signal)).toBeNull();
+  const { asked, call } = asking(2);
+  expect(await call?.('key', { ...question, temperature: 0 } as CompletionRequest, signal)).toMatchObject({
+    outputs: [0.8],
+  });
+  expect(asked).toMatchObject([
+    { kind: 'call', key: 'key', payload: { run_id: 'run', label: 'judge', request: question } },
+  ]);
 });
 
 it('a process does the look of another’s run, where it has the image, and accounts for it', async () => {
