@@ -159,7 +159,7 @@ it('does not wait for the same command that another judge is asked by', async ()
     if (body.model === 'judge') await Promise.race([second, atMost]);
     return judge(body, index, route);
   });
-  const one = cli.run(select(cli, 'ef'));
+  const one = ended(cli.start(select(cli, 'ef')));
   await first;
   const two = await cli.run([...select(cli, 'ef'), '--out', cli.path('two')], { BESTK_VERIFIER_MODEL: 'other' });
   expect([(await one).code, two.code]).toEqual([0, 0]);
