@@ -151,7 +151,8 @@ function shownOf({ looks, summary, problem }: Verdict['evidence'], { steps }: Ca
   if (looks !== undefined) {
     return 'The issue, the patch, and the repository with the patch applied, in a container of its own.';
   }
-  if (problem !== undefined) return 'The patch without the issue, then the issue beside its own description of the problem.';
+  if (problem !== undefined)
+    return 'The patch without the issue, then the issue beside its own description of the problem.';
   const work = summary == null ? counted(steps, 'step') : 'a summary of the work';
   return `The issue, ${work} and the patch, each between marks of its own.`;
 }

@@ -192,6 +192,8 @@ def run(x):
   };
   const change = patch('a.py', '@@ -8,2 +8,2 @@\n def run(x):\n-    return first(second(x))\n+    return second(x)\n');
   const text = await sourceAround(await repository(files), change, signal);
-  expect(text).toContain('[lines 1-5]\nimport os\nfrom b import (\n    first,\n    second,\n)\n[lines 8-9]\ndef run(x):');
+  expect(text).toContain(
+    '[lines 1-5]\nimport os\nfrom b import (\n    first,\n    second,\n)\n[lines 8-9]\ndef run(x):',
+  );
   expect(text.split('def first(second)')).toHaveLength(2);
 });
