@@ -1143,6 +1143,17 @@ export class BestkClient {
     });
   }
 
+  /** The selected patches of an arm, the first without `arm`, as predictions for SWE-bench’s harness. */
+  getBenchmarkPredictions(id: string, options: Options & { readonly arm?: string | undefined } = {}): Promise<string> {
+    return this.text({
+      method: 'GET',
+      path: `/v1/benchmarks/${encodeURIComponent(id)}/predictions`,
+      query: pick(options, ['arm']),
+      headers: pick(options, []),
+      signal: options.signal,
+    });
+  }
+
   /** Begin nothing more; what is under way ends. Twice is harmless. */
   pauseBenchmark(id: string, options: Options = {}): Promise<BenchmarkMoved> {
     return this.json<BenchmarkMoved>({

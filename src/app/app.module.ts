@@ -157,8 +157,8 @@ const providers: Provider[] = [
   },
   {
     provide: BenchmarkReports,
-    useFactory: (store: BenchmarkStore) => new StoredBenchmarkReports(store),
-    inject: [BenchmarkStore],
+    useFactory: (store: BenchmarkStore, runs: RunStore) => new StoredBenchmarkReports(store, runs),
+    inject: [BenchmarkStore, RunStore],
   },
   {
     provide: JudgePrompts,

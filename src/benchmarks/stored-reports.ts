@@ -1,22 +1,54 @@
-import { RunNotFoundError } from '../core/errors/errors.js';
+import { z } from 'zod';
+import { BadInputError, RunNotFoundError } from '../core/errors/errors.js';
+import { RunRequest } from '../core/run/run-request.js';
+import { RunResult } from '../core/run/run-result.js';
 import type { BenchmarkRun, BenchmarkStore, RunEffort } from '../ports/benchmark-store.js';
+import type { RunStore } from '../ports/run-store.js';
 import { type Outcome, WAITING } from '../reports/benchmark/arms.js';
 import { armsCsv, armsPage, armsReport, armsText } from '../reports/benchmark/arms-report.js';
+import { selectedPrediction } from '../reports/write-run.js';
 import { BenchmarkReports } from '../runs/benchmark-service.js';
 import { BenchmarkPlan } from './plan.js';
 
 /** Reports of benchmarks in the store: the same figures as of a folder. */
 export class StoredBenchmarkReports extends BenchmarkReports {
-  constructor(private readonly store: BenchmarkStore) {
+  constructor(
+    private readonly store: BenchmarkStore,
+    private readonly runs: RunStore,
+  ) {
     super();
   }
 
-  override async make(id: string, format: 'json' | 'html' | 'csv' | 'text'): Promise<string> {
+  override async predictions(id: string, arm: string | undefined): Promise<AsyncIterable<string>> {
+    const { arms } = await this.planOf(id);
+    const name = arm ?? arms[0]?.name;
+    if (!arms.some((each) => each.name === name)) {
+      const next = `Its arms are ${arms.map((each) => each.name).join(', ')}.`;
+      throw new BadInputError(`The benchmark has no arm "${name ?? ''}".`, { field: 'arm' }, next);
+    }
+    return this.linesOf(await this.store.runs(id, { arm: name, statuses: ['done'] }));
+  }
+
+  /** One run after the other: each may be megabytes. */
+  private async *linesOf(runs: readonly BenchmarkRun[]): AsyncGenerator<string> {
+    for (const { id } of runs) {
+      const ended = Predicted.safeParse(await this.runs.get(id));
+      if (!ended.success) continue;
+      const { request, result } = ended.data;
+      yield `${JSON.stringify(selectedPrediction(request.preset, result))}\n`;
+    }
+  }
+
+  private async planOf(id: string): Promise<BenchmarkPlan & { readonly title: string }> {
     const benchmark = await this.store.get(id);
     if (benchmark === null || benchmark.plan === null) {
       throw new RunNotFoundError(`There is no benchmark "${id}".`, 'List the benchmarks to see which exist.');
     }
-    const { arms, instances, skipped } = BenchmarkPlan.parse(benchmark.plan);
+    return { ...BenchmarkPlan.parse(benchmark.plan), title: benchmark.title };
+  }
+
+  override async make(id: string, format: 'json' | 'html' | 'csv' | 'text'): Promise<string> {
+    const { title, arms, instances, skipped } = await this.planOf(id);
     const [runs, efforts] = await Promise.all([this.store.runs(id), this.store.efforts(id)]);
     const outcomes = arms.map(({ name }) => {
       const of = new Map<string, Outcome>(instances.map((instance) => [instance, WAITING]));
@@ -25,12 +57,18 @@ export class StoredBenchmarkReports extends BenchmarkReports {
       for (const run of runs) if (run.arm === name) of.set(run.instance_id, outcomeOf(run, efforts.get(run.id)));
       return { name, outcomes: of };
     });
-    const report = armsReport(benchmark.title, outcomes, instances);
+    const report = armsReport(title, outcomes, instances);
     if (format === 'json') return `${JSON.stringify(report)}\n`;
     if (format === 'text') return `${armsText(report)}\n`;
     return format === 'csv' ? armsCsv(report) : armsPage(report);
   }
 }
+
+/** Of a run that has ended; one that was deleted meanwhile has no line. */
+const Predicted = z.object({
+  request: RunRequest,
+  result: RunResult.pick({ selection: true, patch: true }),
+});
 
 const NO_EFFORT = { distinct_patches: null, executions: null };
 

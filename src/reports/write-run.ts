@@ -64,7 +64,10 @@ export function modelName(preset: string | null): string {
 }
 
 /** The selected patch as SWE-bench's harness reads it: an empty one where none was worth returning. */
-export function selectedPrediction(preset: string, { selection, patch }: RunResult): object {
+export function selectedPrediction(
+  preset: string,
+  { selection, patch }: Pick<RunResult, 'selection' | 'patch'>,
+): object {
   const { instance_id, candidate_id } = selection;
   return { ...prediction({ instance_id, model: modelName(preset), patch: patch ?? '' }), candidate_id };
 }

@@ -257,4 +257,9 @@ export abstract class BenchmarkIntake {
 export abstract class BenchmarkReports {
   /** @throws RunNotFoundError */
   abstract make(id: string, format: 'json' | 'html' | 'csv' | 'text'): Promise<string>;
+  /**
+   * The selected patch of each run of an arm that has ended, as lines for SWE-bench's harness.
+   * @param arm its name; absent = the user's own @throws RunNotFoundError, BadInputError for an arm that is not there
+   */
+  abstract predictions(id: string, arm: string | undefined): Promise<AsyncIterable<string>>;
 }

@@ -18,7 +18,7 @@ import { BenchmarkAccepted, BenchmarkView } from '../../runs/benchmark-service.j
 import { printProgress } from '../answer.js';
 import { standingLine } from '../progress.js';
 import { type ChosenInstance, chosenInstances, ruleOf, savedInputs } from './bench-inputs.js';
-import { type Arm, type BenchPlan, readState, type ServedState, writeState } from './bench-plan.js';
+import { type Arm, armFolder, type BenchPlan, readState, type ServedState, writeState } from './bench-plan.js';
 
 const LOOK_EVERY_MS = 2_000;
 /** A service that is started anew answers again by then. */
@@ -54,6 +54,10 @@ export class BenchService {
 
   async report(id: string, type: string): Promise<string> {
     return (await this.ask(`/${id}/report`, { headers: { accept: type } })).text();
+  }
+
+  async predictions(id: string, arm: string): Promise<string> {
+    return (await this.ask(`/${id}/predictions?arm=${encodeURIComponent(arm)}`)).text();
   }
 
   /** @throws BadInputError, ServiceUnavailableError */
@@ -227,7 +231,7 @@ export async function followServed({ id }: ServedState, out: string, service: Be
   process.once('SIGINT', leave).once('SIGTERM', leave);
   try {
     const view = await untilOver(id, service, left.signal);
-    await fetchReport(id, out, service);
+    await fetchReport(view, out, service);
     return exitOf(view);
   } finally {
     process.off('SIGINT', leave).off('SIGTERM', leave);
@@ -276,8 +280,12 @@ function lineOf({ status, note, arms, eta_s: eta }: BenchmarkView): string {
   return `${status}: ${line}${note === null ? '' : ` (${visibleLine(note)})`}`;
 }
 
-/** Writes report.json, report.html and issues.csv. */
-export async function fetchReport(id: string, out: string, service: BenchService): Promise<void> {
+/** Writes the predictions of each arm, report.json, report.html and issues.csv. */
+export async function fetchReport({ id, arms }: BenchmarkView, out: string, service: BenchService): Promise<void> {
+  for (const { arm } of arms) {
+    await makeFolder(armFolder(out, arm));
+    await writeWhole(join(armFolder(out, arm), 'predictions.jsonl'), await service.predictions(id, arm));
+  }
   const folder = join(out, 'report');
   await makeFolder(folder);
   await writeWhole(join(folder, 'report.json'), await service.report(id, 'application/json'));

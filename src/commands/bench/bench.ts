@@ -277,8 +277,9 @@ async function tellReport(out: string, { json, apiKey }: FolderOptions, writes: 
   if (state.kind === 'bestk-bench-served') {
     const { BenchService, fetchReport } = await import('./bench-served.js');
     const service = new BenchService(state.server, apiKey ?? null);
-    if (writes) await fetchReport(state.id, out, service);
-    if (json === true) printJson({ ...(await service.get(state.id)), out });
+    const view = await service.get(state.id);
+    if (writes) await fetchReport(view, out, service);
+    if (json === true) printJson({ ...view, out });
     else printText(`${(await service.report(state.id, 'text/plain')).trimEnd()}${place}`);
     return;
   }

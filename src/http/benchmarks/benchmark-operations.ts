@@ -1,7 +1,7 @@
 import { IDEMPOTENT, json, JSON_TYPE, type Operation } from '../openapi/operation.js';
 import { UPLOAD_TYPES } from '../runs/rescore.controller.js';
 import { LAST_EVENT_ID } from '../runs/run-operations.js';
-import { BenchmarkRunsQuery, BenchmarksQuery } from './benchmarks.controller.js';
+import { BenchmarkRunsQuery, BenchmarksQuery, LINES, PredictionsQuery } from './benchmarks.controller.js';
 
 const UNKNOWN = { 404: 'There is no such benchmark.' };
 
@@ -79,6 +79,15 @@ export const benchmarkOperations: readonly Operation[] = [
       'Its report as far as it is: JSON, or with `Accept: text/html` a page, with `text/csv` a line for each issue and arm, with `text/plain` a summary.',
     answers: { 200: { description: 'The report.', type: JSON_TYPE, schema: 'BenchmarkReport' } },
     problems: UNKNOWN,
+  },
+  {
+    id: 'getBenchmarkPredictions',
+    method: 'GET',
+    path: '/v1/benchmarks/{id}/predictions',
+    summary: 'The selected patches of an arm, the first without `arm`, as predictions for SWE-bench’s harness.',
+    query: PredictionsQuery,
+    answers: { 200: { description: 'A line for each issue that is done.', type: LINES } },
+    problems: { ...UNKNOWN, 422: 'It has no such arm.' },
   },
   moving('pauseBenchmark', 'pause', 'Begin nothing more; what is under way ends. Twice is harmless.'),
   moving('resumeBenchmark', 'resume', 'Go on, and do again what failed or was cancelled.'),

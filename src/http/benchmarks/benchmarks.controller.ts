@@ -1,3 +1,5 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { Controller, Delete, Get, Header, Headers, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
@@ -48,6 +50,9 @@ type BenchmarkRunsQuery = z.infer<typeof BenchmarkRunsQuery>;
 export const BenchmarkRunsView = z.object({ runs: z.array(BenchmarkRun), next_cursor: z.string().nullable() });
 export type BenchmarkRunsView = z.infer<typeof BenchmarkRunsView>;
 
+export const PredictionsQuery = z.strictObject({ arm: z.string().min(1).max(64).optional() });
+type PredictionsQuery = z.infer<typeof PredictionsQuery>;
+
 /** The answer to what stops a benchmark or has it go on. */
 export const BenchmarkMoved = z.object({ id: z.string(), status: BenchmarkStatus });
 type BenchmarkMoved = z.infer<typeof BenchmarkMoved>;
@@ -56,6 +61,8 @@ type BenchmarkMoved = z.infer<typeof BenchmarkMoved>;
 export type BenchmarkStanding = BenchmarkView;
 
 const FORMATS = { 'application/json': 'json', 'text/html': 'html', 'text/csv': 'csv', 'text/plain': 'text' } as const;
+
+export const LINES = 'application/x-ndjson';
 
 @Controller('v1/benchmarks')
 export class BenchmarksController {
@@ -138,6 +145,18 @@ export class BenchmarksController {
     const report = await this.reports.make(id, FORMATS[type]);
     if (type === 'text/html') response.set('Content-Security-Policy', PAGE_POLICY);
     response.type(type).send(report);
+  }
+
+  /** What comes too late for a problem cuts the answer short. */
+  @Get(':id/predictions')
+  async predictions(
+    @Param('id', KnownRunId) id: string,
+    @Query({ schema: PredictionsQuery }) { arm }: PredictionsQuery,
+    @Res() response: Response,
+  ): Promise<void> {
+    const lines = await this.reports.predictions(id, arm);
+    response.type(LINES);
+    await pipeline(Readable.from(lines), response);
   }
 
   @Post(':id/pause')

@@ -193,6 +193,10 @@ concurrency: 2
       ]);
       expect(readFileSync(cli.path('served/report/report.html'), 'utf8')).toContain(`href="${service.url}/#/runs/`);
       expect(existsSync(cli.path('served/upload.jsonl.gz'))).toBe(false);
+      for (const arm of ['mine', 'few']) {
+        const [served, own] = ['served', 'out'].map((of) => cli.readLines(`${of}/arms/${arm}/predictions.jsonl`));
+        expect(inOrder(served ?? [])).toEqual(inOrder(own ?? []));
+      }
       const status = await cli.run(['bench', 'status', cli.path('served')], { BESTK_API_KEY: KEY });
       expect(status.stdout).toMatch(/^mine selected a patch for 2 of 3 issues; 2 of the 2/);
       const elsewhere = await cli.run([...run.slice(0, 3), '--out', cli.path('served')]);

@@ -148,6 +148,25 @@ describe('a benchmark over HTTP', () => {
     const text = await (await fetch(report, { headers: { accept: 'text/plain' } })).text();
     expect(text).toMatch(/^mine selected a patch for 2 of 3 issues; nothing is graded/);
 
+    const predictions = `${server.url}/v1/benchmarks/${packed}/predictions`;
+    const predicted = async (query: string): Promise<unknown[]> => {
+      const answer = await checkedFetch(`${predictions}${query}`);
+      expect(answer.headers.get('content-type')).toMatch(/^application\/x-ndjson/);
+      const text = await answer.text();
+      return text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as unknown]));
+    };
+    const { patch, selection } = runResult();
+    const { candidate_id } = selection;
+    expect(await predicted('?arm=saved')).toEqual(
+      IDS.slice(0, 2).map((instance_id) => ({
+        ...{ instance_id, model_name_or_path: expect.stringMatching(/^bestk-/) as string },
+        ...{ model_patch: patch, candidate_id },
+      })),
+    );
+    expect(await predicted('')).toEqual(await predicted('?arm=mine'));
+    expect((await checkedFetch(`${predictions}?arm=nobody`)).status).toBe(422);
+    expect((await checkedFetch(`${server.url}/v1/benchmarks/none/predictions`)).status).toBe(404);
+
     // What failed is done again, and nothing else.
     const times = asked.length;
     expect(await post(packed, 'resume')).toBe(202);

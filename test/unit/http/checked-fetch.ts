@@ -30,7 +30,7 @@ export async function checkAnswer(method: string, path: string, response: Respon
   const [[type, { schema }] = ['', { schema: {} }]] = Object.entries(described.content ?? {});
   const sent = response.headers.get('content-type')?.split(';')[0];
   if ((sent ?? '') !== type) throw new Error(`${at}: the type is "${String(sent)}", not "${type}".`);
-  if (type.endsWith('json')) checkBody(at, schema, await response.json());
+  if (/[/+]json$/.test(type)) checkBody(at, schema, await response.json());
 }
 
 function checkBody(at: string, schema: { readonly $ref?: string }, body: unknown): void {

@@ -264,7 +264,7 @@ export async function serveRuns(
         },
         inject: [RunService, BenchmarkService],
       },
-      { provide: BenchmarkReports, useFactory: () => new StoredBenchmarkReports(benchmarks) },
+      { provide: BenchmarkReports, useFactory: () => new StoredBenchmarkReports(benchmarks, store) },
       { provide: JudgePrompts, useClass: PlainPrompts },
       { provide: LargeRuns, useValue: new LargeRunsHere(store) },
       { provide: ReportStore, useValue: reports ?? new MemoryReportStore() },
