@@ -30,7 +30,7 @@ Example:
 
 One issue a line: {"instance_id": "…", "resolved": [0, 1, …], "execution_free": [0.91, …], "regression": [41, …],
 "reproduction": [7, …], "patch_size"?: […], "fingerprint"?: […], "steps"?: […], "cost"?: […]}; null = abstained, and a
-label of null = not graded, which counts as not resolved. A preset of your own is a file with "name" and "stages".
+label of null = not graded: such a candidate is in no rate, and counted. A preset of your own is a file with "name" and "stages".
 
 Exit: 0 done, 2 bad input (the message names file, line and field).`;
 

@@ -163,7 +163,14 @@ export function numbersOf(
   options: BestOptions,
 ): IssueNumbers {
   const n = issue.candidates.length;
-  const curves = presets.map((preset) => bestAtK(issue, preset, ks, options));
+  const byStages = new Map<string, BestCurve>();
+  const curves = presets.map((preset) => {
+    // Published rules may be the same by another name.
+    const stages = JSON.stringify(preset.stages);
+    const curve = byStages.get(stages) ?? bestAtK(issue, preset, ks, options);
+    byStages.set(stages, curve);
+    return curve;
+  });
   const asksForAll = n === 0 || (ks.at(-1) ?? 0) >= n;
   const full = presets.map((preset, index) =>
     asksForAll ? (curves[index]?.values.at(-1) ?? 0) : (bestAtK(issue, preset, [n], options).values[0] ?? 0),
