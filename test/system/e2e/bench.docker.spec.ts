@@ -193,9 +193,16 @@ concurrency: 2
       ]);
       expect(readFileSync(cli.path('served/report/report.html'), 'utf8')).toContain(`href="${service.url}/#/runs/`);
       expect(existsSync(cli.path('served/upload.jsonl.gz'))).toBe(false);
-      for (const arm of ['mine', 'few']) {
-        const [served, own] = ['served', 'out'].map((of) => cli.readLines(`${of}/arms/${arm}/predictions.jsonl`));
-        expect(inOrder(served ?? [])).toEqual(inOrder(own ?? []));
+      const selected = [
+        ['mine', 'right', RIGHT],
+        ['few', 'only', WRONG],
+      ] as const;
+      for (const [arm, candidate_id, model_patch] of selected) {
+        expect(inOrder(cli.readLines(`served/arms/${arm}/predictions.jsonl`))).toEqual(
+          IDS.slice(0, 2).map((instance_id) => {
+            return { instance_id, model_name_or_path: 'bestk-deepswe', model_patch, candidate_id };
+          }),
+        );
       }
       const status = await cli.run(['bench', 'status', cli.path('served')], { BESTK_API_KEY: KEY });
       expect(status.stdout).toMatch(/^mine selected a patch for 2 of 3 issues; 2 of the 2/);
