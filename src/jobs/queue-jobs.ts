@@ -8,7 +8,7 @@ import { Failure, InterruptedError } from '../core/errors/errors.js';
 import { QueueUnavailableError } from '../core/errors/unavailable.js';
 import { type Job, JobFailedError, type JobHandler, Jobs, type Turn } from './jobs.js';
 import type { QueueServer } from './queue-server.js';
-import { BEAT_MS, type Envelope, noteKey, queueName, type QueueTools, QueueWorker } from './queue-worker.js';
+import { type Envelope, noteKey, PACE, type Pace, queueName, type QueueTools, QueueWorker } from './queue-worker.js';
 
 type Queue = InstanceType<QueueServer['Queue']>;
 
@@ -22,9 +22,6 @@ interface Waiting {
 const LOOK_EVERY_MS = 200;
 /** A queue may lose a job; asking again for one that is there changes nothing. */
 const ASK_AGAIN_MS = 30_000;
-/** After the server was away, or its clock jumped: so long nobody could say that they live. */
-const QUIET_MS = 5_000;
-const FIRST_BACK_OFF_MS = 1_000;
 const LEAVES_MS = 10_000;
 const LEAVING_EVERY_MS = 50;
 /** Nobody reads them: results tell who waits. */
@@ -43,6 +40,7 @@ export class QueueJobs extends Jobs {
   private readonly closing = new AbortController();
   /** Jobs that were cancelled here and may still be in the queue, by key: one of that key would not be added. */
   private readonly leaving = new Map<string, Promise<void>>();
+  private readonly pace: Pace;
   private workers: readonly QueueWorker[] = [];
   private quietUntil = 0;
   private isAway = false;
@@ -50,6 +48,7 @@ export class QueueJobs extends Jobs {
 
   constructor(private readonly tools: QueueTools) {
     super();
+    this.pace = tools.pace ?? PACE;
   }
 
   override async start(handlers: readonly JobHandler[]): Promise<void> {
@@ -134,7 +133,7 @@ export class QueueJobs extends Jobs {
         jobId: key,
         priority: await places.next(turn),
         attempts: TRIES,
-        backoff: { type: 'exponential', delay: FIRST_BACK_OFF_MS },
+        backoff: { type: 'exponential', delay: this.pace.backOffMs },
         removeOnComplete: true,
         removeOnFail: true,
       }),
@@ -152,7 +151,7 @@ export class QueueJobs extends Jobs {
           () => false,
         );
         if (answers && ++refused === TRIES) throw new QueueUnavailableError(String(error), { cause: error });
-        await pause(BEAT_MS, this.closing.signal);
+        await pause(this.pace.beatMs, this.closing.signal);
       }
     }
   }
@@ -182,7 +181,7 @@ export class QueueJobs extends Jobs {
   /** Rejects when it is closed. */
   private async goOn(): Promise<never> {
     for (;;) {
-      await pause(BEAT_MS, this.closing.signal);
+      await pause(this.pace.beatMs, this.closing.signal);
       await this.beat();
     }
   }
@@ -193,10 +192,10 @@ export class QueueJobs extends Jobs {
     const start = performance.now();
     try {
       const jumped = await server.ask();
-      if (jumped || this.isAway) this.quietUntil = performance.now() + QUIET_MS;
+      if (jumped || this.isAway) this.quietUntil = performance.now() + this.pace.quietMs;
       for (const worker of this.workers) await worker.beat(performance.now() > this.quietUntil);
       if (this.isAway) log.warn('The queue answers again.');
-      this.isAway = performance.now() - start > BEAT_MS;
+      this.isAway = performance.now() - start > this.pace.beatMs;
     } catch (error) {
       if (!this.isAway) log.warn(`The queue does not answer; work goes on when it does: ${String(error)}`);
       this.isAway = true;

@@ -24,13 +24,23 @@ export interface QueueTools {
   /** Names the settings: processes with others have other queues. */
   readonly setup: string;
   readonly log: { warn(message: string): void; error(message: string): void };
+  /** Tests have less time. */
+  readonly pace?: Pace;
 }
 
-/** Longer than two beats: a dead process's jobs are another's within two beats more. */
-const LOCK_MS = 6_000;
-export const BEAT_MS = 2_000;
-/** How long others have the first chance at what failed here. */
-const REST_MS = 3_000;
+export interface Pace {
+  readonly beatMs: number;
+  /** Longer than two beats: a dead process's jobs are another's within two beats more. */
+  readonly lockMs: number;
+  /** How long others have the first chance at what failed here. */
+  readonly restMs: number;
+  /** Before what failed is tried again; then twice as long. */
+  readonly backOffMs: number;
+  /** After the server was away, or its clock jumped: so long nobody could say that they live. */
+  readonly quietMs: number;
+}
+
+export const PACE: Pace = { beatMs: 2_000, lockMs: 6_000, restMs: 3_000, backOffMs: 1_000, quietMs: 5_000 };
 const GRACE_MS = 10_000;
 
 export function queueName(kind: string, setup: string): string {
@@ -52,6 +62,7 @@ interface Active {
 export class QueueWorker {
   private readonly worker: InstanceType<QueueServer['Worker']>;
   private readonly active = new Map<string, Active>();
+  private readonly pace: Pace;
   private restsUntil = 0;
   private isClosing = false;
 
@@ -59,15 +70,16 @@ export class QueueWorker {
     private readonly handler: JobHandler,
     private readonly tools: QueueTools,
   ) {
-    const { server, setup } = tools;
+    const { server, setup, pace = PACE } = tools;
+    this.pace = pace;
     this.worker = new server.Worker(
       queueName(handler.kind, setup),
       (delivery: Delivery, token = '') => this.work(delivery, token),
       {
         ...server.options,
         concurrency: handler.atOnce,
-        lockDuration: LOCK_MS,
-        stalledInterval: BEAT_MS,
+        lockDuration: pace.lockMs,
+        stalledInterval: pace.beatMs,
         maxStalledCount: MOST_LOST,
         // Both by the wall clock, which may jump: see `beat`.
         skipLockRenewal: true,
@@ -86,7 +98,7 @@ export class QueueWorker {
   /** Keeps what is under way, and takes over what others left unless they may not have been able to keep it. */
   async beat(takesOver: boolean): Promise<void> {
     const [ids, tokens] = [[...this.active.keys()], [...this.active.values()].map(({ token }) => token)];
-    const lost = ids.length === 0 ? [] : await this.worker.extendJobLocks(ids, tokens, LOCK_MS);
+    const lost = ids.length === 0 ? [] : await this.worker.extendJobLocks(ids, tokens, this.pace.lockMs);
     for (const id of [...lost, ...(await this.cancelled())]) this.stop(id);
     if (takesOver) await this.worker.getBackend().moveStalledJobsToWait();
     const rests = performance.now() < this.restsUntil || (await this.handler.mayBegin?.()) === false;
@@ -171,7 +183,7 @@ export class QueueWorker {
   }
 
   private rest(): void {
-    this.restsUntil = performance.now() + REST_MS;
+    this.restsUntil = performance.now() + this.pace.restMs;
     void this.worker.pause(true);
   }
 }

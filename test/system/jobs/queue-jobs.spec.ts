@@ -21,6 +21,8 @@ afterAll(async () => {
 });
 
 const NEVER = new AbortController().signal;
+/** A third of what processes take: whoever is late by more than a second loses its lock. */
+const PACE = { beatMs: 700, lockMs: 2_400, restMs: 500, backOffMs: 200, quietMs: 1_700 };
 const QUIET = { warn: () => undefined, error: () => undefined };
 
 async function openWorld(url: string): Promise<JobsWorld & { readonly setup: string }> {
@@ -31,7 +33,7 @@ async function openWorld(url: string): Promise<JobsWorld & { readonly setup: str
     setup,
     results,
     async start(handlers) {
-      const jobs = new QueueJobs({ server: await openQueueServer(url), results, setup, log: QUIET });
+      const jobs = new QueueJobs({ server: await openQueueServer(url), results, setup, log: QUIET, pace: PACE });
       processes.push(jobs);
       await jobs.start(handlers);
       return jobs;
@@ -165,7 +167,7 @@ describe('a process that is lost', () => {
       perform: (payload, work) => (begun.push(`${who} ${work.attempt}`), perform(payload, work)),
     });
     const lost = await openQueueServer(url());
-    const cut = new QueueJobs({ server: lost, results: world.results, setup: world.setup, log: QUIET });
+    const cut = new QueueJobs({ server: lost, results: world.results, setup: world.setup, log: QUIET, pace: PACE });
     await cut.start([handler('lost', () => new Promise(() => undefined))]);
     await cut.submit({ kind: 'once', key: 'a job', payload: 1, turn: { line: '', of: 1 } });
     await until(() => begun.length === 1);
@@ -182,7 +184,7 @@ describe('a process that is lost', () => {
   it('is not the fifth over one job: that is told to have failed', async () => {
     const world = await openWorld(cluster.url);
     const lost = await openQueueServer(cluster.url);
-    const cut = new QueueJobs({ server: lost, results: world.results, setup: world.setup, log: QUIET });
+    const cut = new QueueJobs({ server: lost, results: world.results, setup: world.setup, log: QUIET, pace: PACE });
     let begun = 0;
     const deadly: JobHandler = {
       ...{ kind: 'deadly', payload: z.number(), result: z.number(), atOnce: 1 },
