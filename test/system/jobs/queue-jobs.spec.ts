@@ -3,13 +3,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { startCluster, type Cluster } from '../../../scripts/setup/postgres.mjs';
 import { type Redis, startRedis } from '../../../scripts/setup/redis.mjs';
+import { TRIES } from '../../../src/core/async/retry.js';
+import { EngineUnavailableError } from '../../../src/core/errors/unavailable.js';
 import type { Job, JobHandler } from '../../../src/jobs/jobs.js';
 import { QueueJobs } from '../../../src/jobs/queue-jobs.js';
 import { openQueueServer } from '../../../src/jobs/queue-server.js';
 import { queueName } from '../../../src/jobs/queue-worker.js';
 import { jobsContract, type JobsWorld } from '../../contracts/jobs.contract.js';
 import { MemoryResultStore } from '../../fakes/memory-result-store.js';
+import { exited, FakeSandbox } from '../../fakes/fake-sandbox.js';
 import { until } from '../../fixtures/run-world.js';
+import { rolloutWorld, runs } from '../../unit/agent/rollout-world.js';
 
 let cluster: Cluster;
 let redis: Redis;
@@ -68,6 +72,24 @@ describe('a server that does not take us', () => {
     await cluster.sql(`update bullmq.migration set min_client_version = 6 where version = ${later}`);
     await (await openQueueServer(cluster.url)).close();
   });
+});
+
+it.each([
+  ['PostgreSQL', () => cluster.url],
+  ['Redis', () => redis.url],
+])('a rollout whose engine is away is tried three times in all, and not three times three: %s', async (_which, url) => {
+  const world = await openWorld(url());
+  const sandbox = new FakeSandbox(() => exited(0));
+  for (let nth = 1; nth <= 20; nth += 1) sandbox.failOpen(nth, new EngineUnavailableError('down'));
+  // As PartHandlers has it done.
+  const part = rolloutWorld({}, { sandbox, tries: 1 });
+  const jobs = await world.start([
+    { kind: 'rollout', payload: z.number(), result: z.object({}), atOnce: 1, perform: () => part.run([runs('a')]) },
+  ]);
+  const asked = { kind: 'rollout', key: 'rollout 1', payload: 1, turn: { line: '', of: 1 } };
+  await expect(jobs.have(asked, z.unknown(), NEVER)).rejects.toMatchObject({ code: 'engine-unavailable' });
+  expect(sandbox.opens).toBe(TRIES);
+  await world.close();
 });
 
 describe.each([

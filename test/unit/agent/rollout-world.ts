@@ -86,7 +86,13 @@ export function rolloutWorld(
     sandbox = logSandbox(),
     settings = {},
     progress = null,
-  }: { sandbox?: FakeSandbox; settings?: Partial<AgentSettings>; progress?: ProgressCheck | null } = {},
+    tries,
+  }: {
+    sandbox?: FakeSandbox;
+    settings?: Partial<AgentSettings>;
+    progress?: ProgressCheck | null;
+    tries?: number;
+  } = {},
 ): RolloutWorld {
   const results = new MemoryResultStore();
   const told: StepTold[] = [];
@@ -98,6 +104,7 @@ export function rolloutWorld(
     prompts: new MarkdownPromptLibrary(),
     tokenizer: new GptTokenizer(),
     progress,
+    tries,
     settings: {
       model: 'agent',
       endpoint: 'test',
