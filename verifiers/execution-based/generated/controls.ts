@@ -6,7 +6,7 @@ import { contextKey, type ExecutionContext, type TreeRun } from '../execution-co
 import { randomFrom } from '../random.js';
 import { isHarvested } from './harvest.js';
 import type { TestRun } from './run-batch.js';
-import { agreeingTwin, neverTwin, readScript, type Script, wrongTwin } from './twins.js';
+import { agreeingTwin, isPlain, isStrict, neverTwin, readScript, type Script, wrongTwin } from './twins.js';
 
 /**
  * What a patch's controls came to. `none`: no test has a twin that could be one. `failed`: as on honest code. `unfit`: one was
@@ -23,6 +23,8 @@ export type Control = z.infer<typeof Control>;
 export type RunAside = (on: 'base' | 'tree', tests: readonly GeneratedTest[]) => Promise<ReadonlyMap<string, TestRun>>;
 
 const MOST_DONORS = 4;
+/** So many wrong twins are not solved by chance. */
+const MANY_SOLVED = 3;
 
 interface Planted {
   readonly donor: Script;
@@ -62,15 +64,28 @@ export class Controls {
     tests: readonly GeneratedTest[],
     like: GeneratedTest,
   ): { tests: readonly GeneratedTest[]; control: GeneratedTest | null } {
-    const alike = this.scripts.filter(({ test }) => dialectOf(test) === dialectOf(like) && !isHarvested(like));
-    const near = alike.filter(({ test }) => test.author === like.author);
-    const donors = near.length > 0 ? near : alike;
-    const donor = donors[this.random(Math.max(1, donors.length))];
+    const donor = this.donorFor(tests, like);
     const content = donor === undefined ? null : this.contentOf(donor);
     if (donor === undefined || content === null) return { tests, control: null };
     const control = { ...donor.test, test_id: this.nonce(), content };
     this.planted.set(control, { donor, among: tests });
     return { tests: this.placed(tests, donor.test, control), control };
+  }
+
+  /**
+   * One that stands in another container, where there is one, lest a patch that remembers what ran before knows the two by
+   * their likeness; and one whose twin looks like a test that somebody wrote.
+   */
+  private donorFor(tests: readonly GeneratedTest[], like: GeneratedTest): Script | undefined {
+    if (isHarvested(like)) return undefined;
+    let donors = this.scripts.filter(({ test }) => dialectOf(test) === dialectOf(like));
+    for (const isBetter of [({ test }: Script) => !tests.includes(test), isPlain]) {
+      const better = donors.filter(isBetter);
+      if (better.length > 0) donors = better;
+    }
+    const donor = donors[this.random(Math.max(1, donors.length))];
+    // Beside its own test alone, a patch would know the second by the first: it gets a container of its own.
+    return tests.length === 1 && this.scripts.length === 1 ? undefined : donor;
   }
 
   /**
@@ -105,7 +120,8 @@ export class Controls {
 
   /**
    * Whether honest code cannot have solved a control: it solves it no more, or it solves a script that leaves with "not
-   * solved" and nothing else, or the wrong twin of a test that is decided by its comparisons, which base shows.
+   * solved" and nothing else, or the wrong twins of several tests that compare with nothing but literals, or that of one
+   * which is decided by its comparisons, as base shows.
    */
   private async confirm(
     control: GeneratedTest,
@@ -121,12 +137,14 @@ export class Controls {
     const made = donors.map((script) => ({
       wrong: script === donor ? control : this.made(script, wrongTwin(script, this.random)),
       agreeing: this.made(script, agreeingTwin(script)),
-      never: this.made(script, neverTwin(script)),
+      never: this.made(script, neverTwin(script, this.random)),
+      isStrict: isStrict(script),
     }));
     const present = (tests: readonly (GeneratedTest | null)[]): GeneratedTest[] =>
       tests.filter((test) => test !== null);
     // Among tests, as many as they were, for who can tell that it is under suspicion fails them.
-    const scripts = [control, ...made.flatMap(({ wrong, never }) => [wrong, never]), ...among];
+    const wrong = made.map((twins) => twins.wrong);
+    const scripts = [control, made[0]?.never ?? null, ...wrong, ...made.map(({ never }) => never), ...among];
     const tried = [...new Set(present(scripts))].slice(0, Math.max(2, among.length + 1));
     const onTree = await aside('tree', this.shuffled(tried));
     const ended = onTree.get(control.test_id)?.outcome;
@@ -134,10 +152,12 @@ export class Controls {
     const isSolved = (test: GeneratedTest | null, on: ReadonlyMap<string, TestRun>): boolean =>
       test !== null && on.get(test.test_id)?.outcome === 'solved';
     if (made.some(({ never }) => isSolved(never, onTree))) return true;
-    const suspect = made.filter(({ wrong }) => isSolved(wrong, onTree));
+    const suspect = made.filter((twins) => isSolved(twins.wrong, onTree));
     if (suspect.length === 0) return false;
-    const onBase = await aside('base', present(suspect.flatMap(({ wrong, agreeing }) => [wrong, agreeing])));
-    return suspect.some(({ wrong, agreeing }) => isSolved(agreeing, onBase) && !isSolved(wrong, onBase));
+    const strict = made.filter((twins) => twins.isStrict && onTree.has(twins.wrong?.test_id ?? ''));
+    if (strict.length >= MANY_SOLVED && strict.every((twins) => suspect.includes(twins))) return true;
+    const onBase = await aside('base', present(suspect.flatMap((twins) => [twins.wrong, twins.agreeing])));
+    return suspect.some((twins) => isSolved(twins.agreeing, onBase) && !isSolved(twins.wrong, onBase));
   }
 
   private shuffled(tests: readonly GeneratedTest[]): readonly GeneratedTest[] {
@@ -151,7 +171,7 @@ export class Controls {
   }
 
   private contentOf(script: Script): string | null {
-    return wrongTwin(script, this.random) ?? neverTwin(script);
+    return wrongTwin(script, this.random) ?? neverTwin(script, this.random);
   }
 }
 
@@ -162,5 +182,5 @@ export function controlKey(
   tests: readonly GeneratedTest[],
 ): string {
   const contents = tests.map((test) => `${isHarvested(test) ? 'theirs' : 'ours'} ${test.path} ${test.content}`).sort();
-  return contentKey({ kind: 'control', ...contextKey(context), tree, repeat, contents, protocol: 2 });
+  return contentKey({ kind: 'control', ...contextKey(context), tree, repeat, contents, protocol: 3 });
 }

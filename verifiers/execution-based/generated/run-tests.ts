@@ -7,6 +7,7 @@ import { WritesOnBase, Written } from '../tree/tests-user.js';
 import { type SessionPlan, TreeSessions } from '../tree/tree-sessions.js';
 import { cellJob } from './cell-job.js';
 import { Control, controlKey, Controls, type RunAside } from './controls.js';
+import { isHarvested } from './harvest.js';
 import { runBatch, TestRun, type Batch, type Keep } from './run-batch.js';
 
 /** Generated tests on one tree. */
@@ -20,8 +21,8 @@ const UNCONTROLLED: Control = { end: 'none', solved: null };
 
 /**
  * Runs generated tests on one tree, in a fresh container for each language and author, or more where a test spoils it: what
- * ran in one may have broken anything in it, and a candidate's scripts would do so to the others' outcomes. On a patch each
- * container of our own tests has a control among them. Stored results cost
+ * ran in one may have broken anything in it, and a candidate's scripts would do so to the others' outcomes. On a patch our
+ * own tests go to two, and each has a control among them. Stored results cost
  * nothing; when all are stored no container is started. Each run is stored when its test has ended.
  * @throws UnavailableError when the infrastructure kept failing
  */
@@ -104,12 +105,22 @@ class TestWork {
     return this.waiting()[0] ?? this.controls?.due ?? null;
   }
 
-  /** The tests that wait, of one's language and author, and a control among them. */
+  /** The tests that wait, of one's language, author and half, and a control among them. */
   private batchOf(like: GeneratedTest): Omit<Batch, 'context'> & { readonly control: GeneratedTest | null } {
     const dialect = dialectOf(like);
     if (dialect === null) throw new Error('only tests that have a driver are run');
-    const tests = this.waiting().filter((test) => dialectOf(test) === dialect && test.author === like.author);
+    const half = this.halfOf(like);
+    const tests = this.waiting().filter(
+      (test) => dialectOf(test) === dialect && test.author === like.author && this.halfOf(test) === half,
+    );
     return { dialect, tests, control: null, ...this.controls?.among(tests, like) };
+  }
+
+  /** Controls are made of tests that run in another container. */
+  private halfOf(test: GeneratedTest): number {
+    if (this.controls === null || isHarvested(test)) return 0;
+    const alike = this.tests.filter((each) => each.author === test.author && dialectOf(each) === dialectOf(test));
+    return alike.indexOf(test) % 2;
   }
 
   private keep(control: GeneratedTest | null): Keep {

@@ -13,6 +13,7 @@ import {
   type Token,
   tokensOf,
 } from './script-tokens.js';
+import { NEVER, OTHERS, saidAs, SEQUENCES } from './idioms.js';
 
 /*
  * Scripts made of a test, read as text alone, to find out whether a patch has tests pass whatever they say:
@@ -55,21 +56,33 @@ export function wrongTwin(
   if (operands.length === 0) return null;
   const changed = new Set<Token>();
   const edits = operands.flatMap(({ first, last, by }) => {
-    const own = literalsIn(tokens, first, last);
-    const literals = own.length > 0 ? own : assignedTo(tokens, first === last ? [first, by - 1] : [by - 1]);
+    const literals = literalsOf(tokens, { first, last, by });
     const fresh = literals.filter((token) => !changed.has(token));
     const others = otherLiterals(fresh, random);
     for (const token of fresh) changed.add(token);
     if (literals.length > 0 && others !== null) return others;
-    const [open, close] = language === 'python' ? ['(', ')'] : ['[', ']'];
-    const from = startOf(tokens[first]);
-    const to = endOf(tokens[last]);
-    return [
-      { from, to: from, text: open },
-      { from: to, to, text: `, ${random(90) + 10}${close}` },
-    ];
+    const ways = tokens[by]?.text === 'in' ? SEQUENCES : OTHERS[language];
+    return saidAs(ways, startOf(tokens[first]), endOf(tokens[last]), random);
   });
   return edited(test.content, edits);
+}
+
+/** Whether its wrong twin compares with nothing but other literals, as somebody might write it. */
+export function isPlain({ tokens, operands }: Script): boolean {
+  return operands.every((operand) => literalsOf(tokens, operand).length > 0);
+}
+
+/** Whether honest code can hardly solve both this test and its wrong twin: it compares with literals alone, and catches nothing. */
+export function isStrict(script: Script): boolean {
+  const { tokens, operands } = script;
+  const isFor = ({ by }: Operand): boolean => !/^(!|is)/.test(tokens[by]?.text ?? '') && tokens[by - 1]?.text !== 'not';
+  return isPlain(script) && operands.every(isFor) && !tokens.some(({ text }) => text === 'except' || text === 'catch');
+}
+
+/** The literals that an operand is made of, or stands for. */
+function literalsOf(tokens: readonly Token[], { first, last, by }: Operand): readonly Token[] {
+  const own = literalsIn(tokens, first, last);
+  return own.length > 0 ? own : assignedTo(tokens, first === last ? [first, by - 1] : [by - 1]);
 }
 
 const PRINTS = new Set(['print', 'log', 'error']);
@@ -143,13 +156,13 @@ const EXITS = new Set(['exit', 'quit', 'SystemExit']);
 const LEAVES_BY_ITSELF = new Set(['_exit', 'abort', 'reallyExit', 'exitCode']);
 
 /** Null where some way out is not seen for certain. */
-export function neverTwin({ test, language, tokens }: Script): string | null {
+export function neverTwin({ test, language, tokens }: Script, random: (below: number) => number): string | null {
   if (tokens.some((_, index) => leavesByItself(tokens, index))) return null;
   const edits: Edit[] = [];
   for (const [index, { kind, text }] of tokens.entries()) {
     if (kind !== 'name' || !EXITS.has(text)) continue;
     const close = closingOf(tokens, index + 1);
-    if (close !== null) edits.push(...alwaysTwo(endOf(tokens[index + 1]), startOf(tokens[close]), language));
+    if (close !== null) edits.push(...twoWithin(tokens, [index + 1, close], NEVER[language], random));
     else if (!isCaught(tokens, index)) return null;
   }
   if (edits.length === 0) return null;
@@ -164,14 +177,14 @@ function endsByLeaving(content: string): boolean {
   return /^(raise SystemExit|(\w+\.)?exit)\(.*\)$/.test(last);
 }
 
-/** Keeps the status that stands between, so that the script does not look like one that cannot be solved. */
-function alwaysTwo(from: number, to: number, language: TestLanguage): readonly Edit[] {
-  if (from === to) return [{ from, to, text: '2' }];
-  const two = language === 'python' ? ') and 2 or 2' : ') && 2 || 2';
-  return [
-    { from, to: from, text: '(' },
-    { from: to, to, text: two },
-  ];
+function twoWithin(
+  tokens: readonly Token[],
+  [open, close]: readonly [number, number],
+  ways: readonly string[],
+  random: (below: number) => number,
+): readonly Edit[] {
+  const [from, to] = [endOf(tokens[open]), startOf(tokens[close])];
+  return from === to ? [{ from, to, text: '2' }] : saidAs(ways, from, to, random);
 }
 
 function leavesByItself(tokens: readonly Token[], index: number): boolean {

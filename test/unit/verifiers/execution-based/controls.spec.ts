@@ -23,7 +23,11 @@ function scriptOf(path: string, ...lines: readonly string[]): GeneratedTest {
 function twins(path: string, ...lines: readonly string[]): Record<'wrong' | 'agreeing' | 'never', string | null> {
   const script = readScript(scriptOf(path, ...lines));
   if (script === null) throw new Error(`no script: ${path}`);
-  return { wrong: wrongTwin(script, always(ONE)), agreeing: agreeingTwin(script), never: neverTwin(script) };
+  return {
+    wrong: wrongTwin(script, always(ONE)),
+    agreeing: agreeingTwin(script),
+    never: neverTwin(script, always(ONE)),
+  };
 }
 
 describe('the twin of a test with wrong values', () => {
@@ -88,6 +92,8 @@ it('the twin that agrees takes every comparison for equal', () => {
 });
 
 const TESTS = [calcTest('one', 'add(2, 3) == 5'), calcTest('two', 'add(-2, 3) == 1')];
+/** Of the tests above, whose twins with wrong values leave as they do. */
+const isNever = (content: string): boolean => !/^sys\.exit\(0 if add\(-?2, 3\) == \d+ else 2\)$/m.test(content);
 let nonce = 0;
 
 async function verify(
@@ -118,6 +124,28 @@ async function verifyIn(
 function of(verdicts: readonly Verdict[], id: string): Record<string, unknown> {
   const own = verdicts.filter(({ candidate_id }) => candidate_id === id);
   return Object.fromEntries(own.map((one) => [one.measure, one.kind === 'scored' ? one.score : one.reason]));
+}
+
+/** The scripts of each container, in the order of their runs. */
+async function driven(played: Played, tests?: readonly GeneratedTest[]): Promise<readonly (readonly string[])[]> {
+  const runs: string[][] = [];
+  const play = playSuite(played);
+  await verifyIn(
+    (request, session) => {
+      const folder = request.argv.find((word) => word.endsWith('/driver.py'))?.slice(0, -'/driver.py'.length);
+      const nonces = Buffer.from(request.stdin ?? '')
+        .toString()
+        .split('\n')
+        .filter(Boolean);
+      if (folder !== undefined) {
+        runs.push(nonces.map((_, i) => new TextDecoder().decode(session.files.get(`${folder}/${i}.py`)).trimEnd()));
+      }
+      return play(request, session);
+    },
+    undefined,
+    tests,
+  );
+  return runs;
 }
 
 describe('controls among generated tests', () => {
@@ -156,38 +184,71 @@ describe('controls among generated tests', () => {
   it('are no proof where a wrong patch comes to the value of the twin', async () => {
     const decides = (_: string | null, content: string): number => (content.includes('__eq__') ? 0 : 2);
     expect(of(await verify({ ...forging, test: decides }), 'other')).toEqual({ regression: 1, reproduction: 0 });
-    const sparing = (tree: string, content: string): number =>
-      tree === WRONG && !content.includes(' and 2 or 2') ? 0 : 2;
+    const sparing = (tree: string, content: string): number => (tree === WRONG && !isNever(content) ? 0 : 2);
     const solved: Played = { control: sparing, test: (tree, content) => (tree === null ? decides(tree, content) : 0) };
     expect(of(await verify(solved), 'other')).toEqual(FORGED);
   });
 
   it('are confirmed among as many scripts as they were solved among', async () => {
-    const counts: number[] = [];
-    const play = playSuite(forging);
-    await verifyIn((request, session) => {
-      const at = request.argv.findIndex((word) => word.endsWith('/driver.py'));
-      const nonces = Buffer.from(request.stdin ?? '')
-        .toString()
-        .split('\n')
-        .filter(Boolean);
-      if (at !== -1) counts.push(nonces.length);
-      return play(request, session);
-    });
-    // Base twice, a right and a wrong patch, the wrong one confirmed.
-    expect(counts.slice(0, 5)).toEqual([2, 2, 3, 3, 3]);
+    const onBoth = (await driven(forging)).slice(2);
+    // In two containers each of a right and a wrong patch, and where the wrong one's are confirmed.
+    expect(onBoth.slice(0, 5).map(({ length }) => length)).toEqual([2, 2, 2, 2, 2]);
+  });
+
+  it('are made of tests that run in another container, so that nobody knows them by their likeness', async () => {
+    const question = (content: string): string => /add\(.*?\)/.exec(content)?.[0] ?? '';
+    const onPatches = (await driven({ test: solves })).slice(2);
+    expect(onPatches).toHaveLength(4);
+    for (const scripts of onPatches) expect(new Set(scripts.map(question)).size).toBe(2);
+    const single = (await driven({ test: solves }, TESTS.slice(0, 1))).slice(2);
+    expect(single.map(({ length }) => length)).toEqual([1, 1, 1, 1]);
+  });
+
+  it('look like a test that somebody wrote, where one can be made of a test', async () => {
+    const conditions = ['== 5', '== f(3)', '== f(4)', '== 5 and True'];
+    const tests = conditions.map((condition, index) => calcTest(String(index), `add(2, 3) ${condition}`));
+    const known = new Set(tests.map(({ content }) => content.trimEnd()));
+    const onPatches = (await driven({ test: solves }, tests)).slice(2);
+    const controls = onPatches.flatMap((scripts) => scripts.filter((content) => !known.has(content)));
+    expect(controls).toHaveLength(4);
+    for (const content of controls)
+      expect(content).toMatch(/^sys\.exit\(0 if add\(2, 3\) == \d+( and True)? else 2\)$/m);
+  });
+
+  it('are said in many ways', () => {
+    const script = readScript(calcTest('t', 'add(2, 3) == f(3)'));
+    const ways = (make: typeof wrongTwin): number =>
+      new Set(Array.from({ length: 40 }, (_, way) => script && make(script, always(way)))).size;
+    expect(ways(wrongTwin)).toBeGreaterThan(10);
+    expect(ways(neverTwin)).toBeGreaterThan(10);
   });
 
   it('are no proof where honest code may have solved one', async () => {
     // A test that takes any value for right: neither its twin that leaves with "not solved" is solved, nor is base told apart.
     const lenient = {
       test: solves,
-      control: (_: string, content: string) => (content.includes(' and 2 or 2') ? 2 : 0),
+      control: (_: string, content: string) => (isNever(content) ? 2 : 0),
     };
     const verdicts = await verify({ ...lenient, test: (tree) => solves(tree) });
     expect(of(verdicts, 'other')).toEqual({ regression: 1, reproduction: 2 });
     const { evidence } = verdicts.find(({ measure }) => measure === 'reproduction') ?? { evidence: {} };
     expect(evidence).toMatchObject({ control: 'unfit' });
+  });
+
+  it('are a proof where several are solved that compare with nothing but literals, whatever base does', async () => {
+    const tests = (end: string): readonly GeneratedTest[] =>
+      [1, 2, 3, 4, 5, 6].map((sum) => {
+        const test = calcTest(String(sum), `add(0, ${sum}) == ${sum}`);
+        return { ...test, content: `${test.content}${end}` };
+      });
+    const isSparing = (content: string): boolean => !/^sys\.exit\(0 if add\(0, \d\) == \d+ else 2\)$/m.test(content);
+    const sparing: Played = {
+      test: solves,
+      control: (tree, content) => (tree === WRONG && !isSparing(content) ? 0 : 2),
+    };
+    expect(of(await verify(sparing, undefined, tests('')), 'other')).toEqual(FORGED);
+    const catching = tests('try: pass\nexcept TypeError: pass\n');
+    expect(of(await verify(sparing, undefined, catching), 'other')).toEqual({ regression: 1, reproduction: 6 });
   });
 
   it('are told beside a score', async () => {
