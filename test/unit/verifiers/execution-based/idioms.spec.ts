@@ -24,7 +24,8 @@ function filled(ways: readonly string[], values: readonly string[]): readonly st
   return ways.flatMap((way) => values.map((value) => way.replace('@', value).replace('#', '57')));
 }
 
-const inJavaScript = (text: string): string => text.replaceAll('0 if f() else 2', 'f() ? 0 : 2').replaceAll('None', 'null');
+const inJavaScript = (text: string): string =>
+  text.replaceAll('0 if f() else 2', 'f() ? 0 : 2').replaceAll('None', 'null');
 
 it('every way to leave with 2 does, whatever the status', () => {
   const texts = filled(NEVER.python, STATUSES);
