@@ -48,10 +48,14 @@ function text(session: FakeSessionView, path: string): string {
 }
 
 function checkEach(request: ExecRequest, session: FakeSessionView, applies: (patch: string) => boolean): ExecOutcome {
-  const [folder = '', count = '0'] = request.argv.slice(4);
+  const [folder = '', count = '0', said = ''] = request.argv.slice(4);
   const statuses = Array.from({ length: Number(count) }, (_, index) =>
     applies(text(session, `${folder}/${index}`)) ? 0 : 1,
   );
+  for (const [index, status] of statuses.entries()) {
+    const words = status === 0 ? '' : 'error: patch does not apply\n';
+    session.files.set(`${said}/${index}`, new TextEncoder().encode(words));
+  }
   return exited(0, statuses.map((status) => `${status}\n`).join(''));
 }
 

@@ -133,7 +133,8 @@ export abstract class ContainerSandbox extends Sandbox {
       container = started.container;
       const prepared = await this.#prepare(started, spec, signal);
       if (!prepared.wasSingle) await container.setDiskBaseline();
-      return this.#session(container, spec, prepared, { room, release });
+      const testsUser = spec.separatesUsers === true ? await this.#testsUser(container, prepared.ids, signal) : null;
+      return this.#session({ container, prepared, testsUser }, spec, { room, release });
     } catch (error) {
       await container?.remove().catch(() => undefined);
       release();
@@ -141,9 +142,9 @@ export abstract class ContainerSandbox extends Sandbox {
     }
   }
 
-  #session(container: Container, spec: SandboxSpec, prepared: Prepared, { room, release }: Place) {
-    const testsUser = spec.separatesUsers === true ? this.#testsUser(prepared.ids) : null;
-    const ground = { container, limits: this.limits, prepared, workdir: spec.workdir, testsUser };
+  #session(made: Pick<Ground, 'container' | 'prepared' | 'testsUser'>, spec: SandboxSpec, { room, release }: Place) {
+    const { container } = made;
+    const ground = { ...made, limits: this.limits, workdir: spec.workdir };
     const session: ContainerSession = new ContainerSession(ground, room, async () => {
       // An engine that does not answer now leaves the container to its own expiry and to the next sweep.
       await container.remove().catch(() => undefined);
@@ -154,9 +155,10 @@ export abstract class ContainerSandbox extends Sandbox {
     return session;
   }
 
-  #testsUser(own: Ids): Ids | null {
+  /** Null where tests have to run as the image's own user, and so does their driver. */
+  async #testsUser(container: Container, own: Ids, signal: AbortSignal): Promise<Ids | null> {
     if (own.uid === 0) return TESTS_USER;
-    return this.becomesRoot ? own : null;
+    return this.becomesRoot && (await hasRights(container, signal)) ? own : null;
   }
 
   async #prepare(
@@ -171,6 +173,17 @@ export abstract class ContainerSandbox extends Sandbox {
     if (prepared.wasSingle) this.#single.add(contentKey(spec, imageId));
     return prepared;
   }
+}
+
+/** CHOWN, KILL, SETGID and SETUID, by their bits in the kernel. */
+const RIGHTS = 0xe1n;
+
+/** Whether root may hand over to the tests' user: engines give it no right where the container is another user's. */
+async function hasRights(container: Container, signal: AbortSignal): Promise<boolean> {
+  const argv = ['grep', 'CapEff', '/proc/self/status'];
+  const { stdout } = await runPlain(container, { argv, user: ROOT, signal });
+  const [, digits = '0'] = /CapEff:\s*([0-9a-f]+)/.exec(stdout.toString()) ?? [];
+  return (BigInt(`0x${digits}`) & RIGHTS) === RIGHTS;
 }
 
 /** What a repository's content is known by. */

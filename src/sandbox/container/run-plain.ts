@@ -1,4 +1,5 @@
 import { SandboxLostError } from '../../core/errors/unavailable.js';
+import type { Ids } from '../../ports/sandbox.js';
 import type { Container } from './container.js';
 
 const OUTPUT_BYTES = 64 * 1024;
@@ -6,6 +7,8 @@ const TIMEOUT_MS = 60_000;
 
 export interface PlainCommand {
   readonly argv: readonly string[];
+  /** Absent = the image's own. */
+  readonly user?: Ids;
   readonly stdin?: Uint8Array;
   readonly outputBytes?: number;
   readonly timeoutMs?: number;
@@ -23,9 +26,9 @@ export interface PlainResult {
  * @throws SandboxLostError when it does not end in time, the signal's reason, and what starting it throws.
  */
 export async function runPlain(container: Container, command: PlainCommand): Promise<PlainResult> {
-  const { argv, stdin, signal, timeoutMs = TIMEOUT_MS, outputBytes = OUTPUT_BYTES } = command;
+  const { argv, user, stdin, signal, timeoutMs = TIMEOUT_MS, outputBytes = OUTPUT_BYTES } = command;
   signal?.throwIfAborted();
-  const running = await container.start({ argv, stdin, outputBytes, signal });
+  const running = await container.start({ argv, user, stdin, outputBytes, signal });
   const over = new AbortController();
   const cut = new Promise<never>((_, reject) => {
     const late = setTimeout(() => {

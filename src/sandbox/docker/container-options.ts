@@ -20,17 +20,21 @@ export const MEMORY_MOUNTS = ['/tmp', '/dev/shm'] as const;
 
 export interface ContainerPlan {
   readonly spec: SandboxSpec;
+  /** The image's own; null = root. */
+  readonly user: string | null;
   readonly limits: SandboxLimits;
   readonly ttlS: number;
 }
 
 /** Options of a container that holds nothing of the host's, reaches nobody, and ends by itself after `ttlS` seconds. */
-export function containerOptions({ spec, limits, ttlS }: ContainerPlan): Docker.ContainerCreateOptions {
+export function containerOptions({ spec, user, limits, ttlS }: ContainerPlan): Docker.ContainerCreateOptions {
   const { image, purpose } = spec;
   const expires = Math.ceil(Date.now() / 1000) + ttlS;
   return {
     name: `bestk-${randomUUID()}`,
     Image: image,
+    // Root has rights in a container of its own alone; the image's user is named with each command.
+    ...(user !== null && spec.separatesUsers === true && { User: '0:0' }),
     Entrypoint: ['/bin/sh', '-c', KEEP_ALIVE, 'bestk', String(ttlS)],
     Cmd: [],
     Hostname: 'sandbox',

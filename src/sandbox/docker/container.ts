@@ -18,11 +18,13 @@ export class DockerContainer implements Container {
   constructor(
     private readonly docker: Docker,
     readonly container: Docker.Container,
+    /** Who commands run as that name nobody; null = the container's own user. */
+    private readonly user: string | null,
     readonly remove: () => Promise<void>,
   ) {}
 
   start(plan: ExecPlan): Promise<RunningExec> {
-    return startExec(this.container, plan);
+    return startExec(this.container, this.user, plan);
   }
 
   async write(files: readonly SandboxFile[], ids: Ids, signal: AbortSignal): Promise<void> {

@@ -17,9 +17,15 @@ type Kept = Pick<RunningExec, 'stdout' | 'stderr'>;
 /**
  * Starts a command in a running container. The engine can neither kill it nor, when the connection breaks, tell a broken
  * stream from a finished one: only the exec's own state counts as an end, and whoever needs it dead removes the container.
+ * @param usual who commands run as that name nobody; null = the container's own user
  * @throws SandboxLostError, EngineUnavailableError, EngineDiskFullError
  */
-export async function startExec(container: Docker.Container, plan: ExecPlan): Promise<RunningExec> {
+export async function startExec(
+  container: Docker.Container,
+  usual: string | null,
+  plan: ExecPlan,
+): Promise<RunningExec> {
+  const user = plan.user === undefined ? usual : `${plan.user.uid}:${plan.user.gid}`;
   const subject = { container: container.id };
   const exec = await engineCall(subject, (abortSignal) =>
     container.exec({
@@ -27,7 +33,7 @@ export async function startExec(container: Docker.Container, plan: ExecPlan): Pr
       AttachStdin: plan.stdin !== undefined,
       AttachStdout: true,
       AttachStderr: true,
-      ...(plan.user && { User: `${plan.user.uid}:${plan.user.gid}` }),
+      ...(user !== null && { User: user }),
       ...(plan.env && { Env: Object.entries(plan.env).map(([name, value]) => `${name}=${value}`) }),
       abortSignal,
     }),

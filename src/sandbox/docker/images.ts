@@ -18,6 +18,12 @@ export interface ImageOptions extends PullOptions {
   readonly room: HostResources;
 }
 
+export interface LocalImage {
+  readonly id: string;
+  /** Who its commands run as, as the engine is told it; null = root. */
+  readonly user: string | null;
+}
+
 /** The images of an engine: those that were there, which are never touched, and those that we pull and remove again. */
 export class DockerImages {
   readonly #pulls = new SingleFlight<void>();
@@ -37,10 +43,16 @@ export class DockerImages {
 
   /** @throws ImageMissingError, EngineUnavailableError */
   async idOf(image: string): Promise<string> {
-    const { Id, RepoTags } = await engineCall({ image }, () => imageAt(this.docker, image).inspect());
+    return (await this.look(image)).id;
+  }
+
+  /** @throws ImageMissingError, EngineUnavailableError */
+  async look(image: string): Promise<LocalImage> {
+    const { Id, RepoTags, Config } = await engineCall({ image }, () => imageAt(this.docker, image).inspect());
     const ours = (RepoTags as string[] | undefined)?.some((tag) => tag.includes(markOf(image))) === true;
     if (ours) await this.#use(image);
-    return Id;
+    const user = (Config as { User?: string } | null)?.User ?? '';
+    return { id: Id, user: /^(root|0)?(:|$)/.test(user) ? null : user };
   }
 
   /** Pulls an image that is not there, however many ask for it once. @throws ImagePullError and what stands in its way */

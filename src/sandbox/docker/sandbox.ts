@@ -8,7 +8,7 @@ import { isDeadOwner, LABEL } from '../container/sandbox-owner.js';
 import { containerOptions } from './container-options.js';
 import { DockerContainer } from './container.js';
 import { connectDocker, engineCall, isAlreadyGone } from './engine.js';
-import { DockerImages, type ImageOptions } from './images.js';
+import { DockerImages, type ImageOptions, type LocalImage } from './images.js';
 
 /** How long work waits for an engine that restarts or is full. */
 const PATIENCE_MS = 60_000;
@@ -49,7 +49,8 @@ export class DockerSandbox extends ContainerSandbox {
   }
 
   async describeImage(image: string, signal: AbortSignal): Promise<ImageDescription> {
-    return { id: await this.#patience.wait(() => this.#idOf(image, signal), signal) };
+    const { id } = await this.#patience.wait(() => this.#look(image, signal), signal);
+    return { id };
   }
 
   override keeping<T>(image: string, work: () => Promise<T>): Promise<T> {
@@ -78,15 +79,15 @@ export class DockerSandbox extends ContainerSandbox {
   /** The name is ours, so that a container the engine made without our hearing of it can be removed all the same. */
   async #startOnce(spec: SandboxSpec, signal: AbortSignal): Promise<Started> {
     const { image } = spec;
-    const imageId = await this.#idOf(image, signal);
-    const options = containerOptions({ spec, limits: this.limits, ttlS: this.#ttlS });
+    const { id: imageId, user } = await this.#look(image, signal);
+    const options = containerOptions({ spec, user, limits: this.limits, ttlS: this.#ttlS });
     try {
       const made = await engineCall({ image }, (abortSignal) =>
         this.#docker.createContainer({ ...options, abortSignal }),
       );
       signal.throwIfAborted();
       await engineCall({ container: made.id }, (abortSignal) => made.start({ abortSignal }));
-      return { container: new DockerContainer(this.#docker, made, () => this.#remove(made)), imageId };
+      return { container: new DockerContainer(this.#docker, made, user, () => this.#remove(made)), imageId };
     } catch (error) {
       await this.#remove(this.#docker.getContainer(options.name ?? '')).catch(() => undefined);
       throw error;
@@ -94,16 +95,16 @@ export class DockerSandbox extends ContainerSandbox {
   }
 
   /** Pulls it where that is wanted. */
-  async #idOf(image: string, signal: AbortSignal): Promise<string> {
+  async #look(image: string, signal: AbortSignal): Promise<LocalImage> {
     signal.throwIfAborted();
     try {
-      return await this.#images.idOf(image);
+      return await this.#images.look(image);
     } catch (error) {
       if (!(error instanceof ImageMissingError) || !this.#images.mayPull) throw error;
     }
     await this.waitForRoom(signal);
     await this.#images.pull(image, signal);
-    return this.#images.idOf(image);
+    return this.#images.look(image);
   }
 
   async #remove(container: Docker.Container): Promise<void> {

@@ -18,9 +18,18 @@ export type Applicability = z.infer<typeof Applicability>;
 
 const DEADLINE_S = 300;
 const LONGEST_DETAIL = 1_000;
+/** Of a shell that a signal ended a command. */
+const KILLED = 128;
 /** One status a line; nothing of the patches is run, so the output is git's and the shell's alone. */
-const CHECK_EACH =
-  'folder=$1; count=$2; shift 2; i=0; while [ "$i" -lt "$count" ]; do "$@" --check "$folder/$i" 2>"$folder/$i.err"; echo $?; i=$((i+1)); done';
+const CHECK_EACH = `
+folder=$1 count=$2 said=$3; shift 3
+mkdir -p "$said" || exit 1
+i=0
+while [ "$i" -lt "$count" ]; do
+  [ -r "$folder/$i" ] && : >"$said/$i" || exit 1
+  "$@" --check "$folder/$i" 2>"$said/$i"; echo $?
+  i=$((i+1))
+done`;
 
 /**
  * Asks git, in one untouched session, which source patches apply at base, and tells their syntax.
@@ -57,10 +66,11 @@ async function ask(
   patches: readonly string[],
   signal: AbortSignal,
 ): Promise<readonly Applicability[]> {
-  const folder = scratchDirectory(context.nonce);
+  // The patches' folder is whose the engine makes it; that of git's words is the user's own.
+  const [folder, said] = [scratchDirectory(context.nonce), scratchDirectory(context.nonce)];
   const files = patches.map((content, index) => ({ path: `${folder}/${index}`, content }));
   await session.writeFiles(files, signal);
-  const argv = ['sh', '-c', CHECK_EACH, 'sh', folder, String(patches.length), ...GIT_APPLY];
+  const argv = ['sh', '-c', CHECK_EACH, 'sh', folder, String(patches.length), said, ...GIT_APPLY];
   const ended = await session.exec({ argv, deadlineS: DEADLINE_S }, signal);
   const statuses = ended.stdout.split('\n').slice(0, patches.length);
   if (ended.kind !== 'exited' || ended.exitCode !== 0 || statuses.some((status) => !/^\d+$/.test(status))) {
@@ -68,8 +78,7 @@ async function ask(
   }
   const details: string[] = [];
   for (const [index, status] of statuses.entries()) {
-    const error = status === '0' ? null : await session.readFile(`${folder}/${index}.err`, LONGEST_DETAIL, signal);
-    details.push(error === null ? '' : new TextDecoder().decode(error));
+    details.push(status === '0' ? '' : await refusal(session, Number(status), `${said}/${index}`, signal));
   }
   const applying = patches.filter((_, index) => statuses[index] === '0');
   const told = await syntaxOf(session, { workdir: context.issue.environment.workdir, patches: applying }, signal);
@@ -81,6 +90,14 @@ async function ask(
   }));
 }
 
+/** Why git refused a patch. @throws SandboxLostError where it said nothing: then it was not git that did */
+async function refusal(session: SandboxSession, status: number, file: string, signal: AbortSignal): Promise<string> {
+  const words = new TextDecoder().decode((await session.readFile(file, LONGEST_DETAIL, signal)) ?? new Uint8Array());
+  if (words !== '') return words;
+  if (status > KILLED) return `git ended with ${status}`;
+  throw new SandboxLostError(`git could not be asked about a patch: it ended with ${status} and said nothing`);
+}
+
 function keyOf(context: ExecutionContext, patch: string): string {
-  return contentKey({ kind: 'applicability', ...contextKey(context), patch });
+  return contentKey({ kind: 'applicability', asked: 2, ...contextKey(context), patch });
 }

@@ -46,7 +46,10 @@ function shell(script: string, path: string, owner = ''): ExecRequest {
   return { argv: ['sh', '-c', script, 'sh', path, BYTECODE_FOLDER, owner], deadlineS: DEADLINE_S };
 }
 
-/** A directory with a neutral, random name outside the repository, so that no patch can put a file in its place. */
+/**
+ * A directory with a neutral, random name outside the repository, so that no patch can put a file in its place, and where an
+ * image's own user may write too.
+ */
 export function scratchDirectory(nonce: () => string): string {
-  return `/var/lib/${nonce().slice(0, 16)}`;
+  return `/var/tmp/${nonce().slice(0, 16)}`;
 }
