@@ -63,7 +63,7 @@ async function verify(
   const [{ rejected, syntax }, ...scores] = await Promise.all([
     applicable,
     verifyRegression(context, { applicable, exclude: task.exclude }, observe, signal),
-    verifyReproduction(context, { tests: task.tests, applicable, separate: task.separate }, observe, signal),
+    verifyReproduction(context, { ...task, applicable }, observe, signal),
   ]);
   const executed = withoutForgers(scores.flat()).map((verdict): Verdict => {
     const known = syntax.get(verdict.candidate_id);

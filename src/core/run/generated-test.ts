@@ -39,6 +39,19 @@ export const GeneratedTest = z.object({
 });
 export type GeneratedTest = z.infer<typeof GeneratedTest>;
 
+/** The author of tests that are to tell two patches apart, and who saw both. */
+export const SEPARATING = 'separating';
+
+/**
+ * Whether nobody who saw a candidate's work wrote it: neither a candidate's agent, nor a judge who looked at a patch, nor who
+ * was to tell two patches apart.
+ * @param candidates ids
+ */
+export function isWrittenApart({ test_id, author }: GeneratedTest, candidates: ReadonlySet<string>): boolean {
+  if (author === null) return true;
+  return author !== SEPARATING && !candidates.has(author) && !test_id.startsWith(`${author}-own-`);
+}
+
 /** One that came from outside. */
 export const GivenTest = GeneratedTest.extend({ content: wholeText() });
 

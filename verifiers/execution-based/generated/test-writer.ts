@@ -2,7 +2,7 @@ import { UnavailableError } from '../../../src/core/errors/errors.js';
 import { BudgetSpentError } from '../../../src/core/errors/unavailable.js';
 import { contentKey } from '../../../src/core/fingerprint.js';
 import { neutralise } from '../../../src/core/neutralise.js';
-import type { GeneratedTest, TestWriter } from '../../../src/core/run/generated-test.js';
+import { type GeneratedTest, type TestWriter, SEPARATING } from '../../../src/core/run/generated-test.js';
 import type { Issue } from '../../../src/core/run/issue.js';
 import type { LlmClient, Message } from '../../../src/ports/llm-client.js';
 import type { PromptLibrary } from '../../../src/ports/prompt-library.js';
@@ -80,7 +80,7 @@ export async function separatingTests(
   const { messages } = await options.prompts.render('test-writer/separate', { ...data, fence, count: COUNT, language });
   const { text, error } = await answerOf(options, [...rules, ...messages], 0, signal);
   if (error !== null && !(error instanceof BudgetSpentError)) throw error;
-  return asTests(issue.instance_id, new Map([['separating', text ?? '']]), language);
+  return asTests(issue.instance_id, new Map([[SEPARATING, text ?? '']]), language);
 }
 
 const MOST_SHOWN = 500;

@@ -1,3 +1,4 @@
+import type { Candidate } from '../../../src/core/run/candidate.js';
 import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
 import type { Observe } from '../../../src/core/run/verifier.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
@@ -12,18 +13,21 @@ import { runTests, type TestRuns } from './run-tests.js';
 
 export interface Reproduction {
   readonly tests: readonly GeneratedTest[];
+  /** All of the run, whose agents' scripts may be among the tests. */
+  readonly candidates: readonly Pick<Candidate, 'candidate_id'>[];
   readonly applicable: Promise<Applicable>;
   readonly separate?: Separate | undefined;
 }
 
 /**
  * The generated tests: on base twice, for admission; the admitted ones on every distinct patch, one fresh container a
- * patch. When the leaders are tied, once more with tests that may separate them. Scores the number of admitted tests that
+ * patch. When the leaders are tied, once more with tests that may separate them. Scripts of the candidates' own agents have
+ * no controls beside them and count only beside other tests, each where another patch than its author's solves it. Scores the number of admitted tests that
  * a patch solves (R2E-Gym's TestScore, arXiv 2504.07164, equation 1).
  */
 export async function verifyReproduction(
   context: ExecutionContext,
-  { tests, applicable, separate }: Reproduction,
+  { tests, candidates, applicable, separate }: Reproduction,
   observe: Observe,
   signal: AbortSignal,
 ): Promise<readonly Verdict[]> {
@@ -36,7 +40,10 @@ export async function verifyReproduction(
   if (admitted.length === 0) {
     return abstained(patches, 'reproduction', 'no-tests', `none of ${tests.length} generated tests was admitted`);
   }
-  const matrix = new Matrix(context, patches, observe);
+  const rivals = new Set(candidates.map(({ candidate_id }) => candidate_id));
+  if (admitted.every(({ author }) => rivals.has(author ?? '')))
+    return abstained(patches, 'reproduction', 'no-tests', NO_WITNESS);
+  const matrix = new Matrix(context, { patches, rivals, observe });
   await matrix.run(admitted, signal);
   const leaders = separate === undefined ? null : matrix.tiedLeaders();
   if (separate !== undefined && leaders !== null) {
@@ -45,6 +52,15 @@ export async function verifyReproduction(
     await matrix.run(more.admitted, signal);
   }
   return matrix.verdicts();
+}
+
+const NO_WITNESS = "all tests are scripts of the candidates' own agents, which decide nothing alone";
+
+interface Matched {
+  readonly patches: readonly DistinctPatch[];
+  /** Candidates, whose agents' scripts may be among the tests. */
+  readonly rivals: ReadonlySet<string>;
+  readonly observe: Observe;
 }
 
 /** Outcomes of tests on patches, as they come. */
@@ -56,10 +72,9 @@ class Matrix {
 
   constructor(
     private readonly context: ExecutionContext,
-    private readonly patches: readonly DistinctPatch[],
-    private readonly observe: Observe,
+    private readonly matched: Matched,
   ) {
-    for (const patch of patches) this.runs.set(patch, new Map());
+    for (const patch of matched.patches) this.runs.set(patch, new Map());
   }
 
   /** Runs further tests on every patch whose containers were not lost, and that forged nothing. */
@@ -71,7 +86,7 @@ class Matrix {
       'reproduction',
       async (patch) => {
         const found = await stableRuns(this.context, patch.source, tests, signal);
-        await tellCells(this.observe, testCells(this.context, patch, tests, found));
+        await tellCells(this.matched.observe, testCells(this.context, patch, tests, found));
         if (found.control.end === 'forged') return forged(patch, found.control);
         for (const [id, run] of found.runs) this.runs.get(patch)?.set(id, run);
         this.controls.set(patch, found.control);
@@ -81,14 +96,15 @@ class Matrix {
     );
     this.lost.push(...lost);
     const gone = new Set(lost.map(({ candidate_id }) => candidate_id));
-    for (const patch of this.patches) if (gone.has(patch.representative)) this.runs.delete(patch);
+    for (const patch of this.matched.patches) if (gone.has(patch.representative)) this.runs.delete(patch);
   }
 
   /** The sources of the two patches, most candidates first, that solve most tests; null when one alone does. */
   tiedLeaders(): readonly [string, string] | null {
+    const tests = this.counted();
     const solved = [...this.runs].map(([patch, runs]) => ({
       patch,
-      count: [...runs.values()].filter(({ outcome }) => outcome === 'solved').length,
+      count: tests.filter(({ test_id }) => runs.get(test_id)?.outcome === 'solved').length,
     }));
     const most = Math.max(...solved.map(({ count }) => count));
     const [a, b] = solved
@@ -98,11 +114,21 @@ class Matrix {
     return a === undefined || b === undefined ? null : [a.source, b.source];
   }
 
+  /** Without scripts that nobody bears out but the candidate whose agent wrote them. */
+  private counted(): readonly GeneratedTest[] {
+    return this.tests.filter(({ test_id, author }) => {
+      if (author === null || !this.matched.rivals.has(author)) return true;
+      const others = [...this.runs].filter(([{ candidateIds }]) => !candidateIds.includes(author));
+      return others.some(([, runs]) => runs.get(test_id)?.outcome === 'solved');
+    });
+  }
+
   verdicts(): readonly Verdict[] {
+    const tests = this.counted();
     const scores = [...this.runs].flatMap(([patch, runs]) =>
       patch.candidateIds.map((id) => {
         const { end } = this.controls.get(patch) ?? { end: 'none' };
-        return scored(id, { runs, tests: this.tests, control: end, verified_as: patch.representative });
+        return scored(id, { runs, tests, control: end, verified_as: patch.representative });
       }),
     );
     return [...this.lost, ...scores];

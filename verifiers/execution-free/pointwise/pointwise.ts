@@ -123,10 +123,11 @@ export async function attemptsOf(
   );
 }
 
-function testsOn({ candidate_id }: Candidate, { observed = [], tests }: VerificationTask): string {
+function testsOn({ candidate_id }: Candidate, { observed = [], tests, candidates }: VerificationTask): string {
   return testsSection(
     observed.filter((verdict) => verdict.candidate_id === candidate_id),
     tests,
+    new Set(candidates.map((each) => each.candidate_id)),
   );
 }
 

@@ -1,5 +1,5 @@
 import type { TrajectoryStep } from '../../../src/core/run/candidate.js';
-import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
+import { type GeneratedTest, isWrittenApart } from '../../../src/core/run/generated-test.js';
 import { leaksOf } from '../../../src/core/run/leak-check.js';
 import { REGRESSION, REPRODUCTION } from '../../../src/core/run/measure.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
@@ -12,15 +12,23 @@ const LONGEST_SCRIPT = 1_800;
 
 /**
  * What was seen when tests were run on one patch, in words. Existing tests and generated ones, never hidden ones: their
- * outcomes are no verdict's evidence.
+ * outcomes are no verdict's evidence. Of the generated ones those alone whose author saw no candidate's work: in a script a
+ * rival could speak of this patch in our name.
  * @returns empty when nothing was run
  */
-export function testsSection(verdicts: readonly Verdict[], tests: readonly GeneratedTest[]): string {
+export function testsSection(
+  verdicts: readonly Verdict[],
+  tests: readonly GeneratedTest[],
+  candidates: ReadonlySet<string>,
+): string {
   const existing = verdicts.find(({ measure }) => measure === REGRESSION.name);
   const generated = verdicts.find(({ measure }) => measure === REPRODUCTION.name);
+  const apart = new Map(
+    tests.filter((test) => isWrittenApart(test, candidates)).map(({ test_id, content }) => [test_id, content]),
+  );
   return [
     existing === undefined ? '' : existingTests(existing),
-    generated === undefined ? '' : generatedTests(generated, tests),
+    generated === undefined ? '' : generatedTests(generated, apart),
   ]
     .filter((text) => text !== '')
     .join('\n\n');
@@ -34,20 +42,24 @@ function existingTests(verdict: Verdict): string {
   return lost.length === 0 ? said : `${said} These no longer do:\n${lost.join('\n')}`;
 }
 
-function generatedTests(verdict: Verdict, tests: readonly GeneratedTest[]): string {
+/** @param contents by test id; the others are neither shown nor counted */
+function generatedTests(verdict: Verdict, contents: ReadonlyMap<string, string>): string {
   if (verdict.kind === 'abstained') return '';
-  const { score, out_of, evidence } = verdict;
+  const { evidence } = verdict;
+  const apart = (ids: unknown): readonly string[] => texts(ids).filter((id) => contents.has(id));
+  const [solved, unsolved, broken] = [apart(evidence.solved), apart(evidence.unsolved), apart(evidence.broken)];
+  const count = solved.length + unsolved.length + broken.length;
+  if (count === 0) return '';
   const said =
     `Scripts were written by a model that saw the issue and no patch; each fails before the patch. ` +
-    `With the patch ${score} of ${out_of} pass. Such a script may itself be wrong.`;
+    `With the patch ${solved.length} of ${count} pass. Such a script may itself be wrong.`;
   const shown = [
-    ...names(evidence.unsolved).map((id) => [id, 'does not pass'] as const),
-    ...names(evidence.broken).map((id) => [id, 'breaks'] as const),
+    ...unsolved.map((id) => [id, 'does not pass'] as const),
+    ...broken.map((id) => [id, 'breaks'] as const),
   ].slice(0, MOST_SCRIPTS);
-  const scripts = shown.flatMap(([id, how]) => {
-    const test = tests.find(({ test_id }) => test_id === id);
-    return test === undefined ? [] : [`Script ${id} ${how}:\n${excerpt(test.content.trimEnd(), LONGEST_SCRIPT)}`];
-  });
+  const scripts = shown.map(
+    ([id, how]) => `Script ${id} ${how}:\n${excerpt((contents.get(id) ?? '').trimEnd(), LONGEST_SCRIPT)}`,
+  );
   return [said, ...scripts].join('\n\n');
 }
 
@@ -56,7 +68,11 @@ function doesNotApply({ reason, detail }: Extract<Verdict, { kind: 'abstained' }
 }
 
 function names(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((each) => typeof each === 'string').slice(0, MOST_NAMED) : [];
+  return texts(value).slice(0, MOST_NAMED);
+}
+
+function texts(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
 }
 
 const LEAKS = {

@@ -2,6 +2,7 @@ import type { Verdict } from '../../../../src/core/run/verdict.js';
 import type { CompletionRequest } from '../../../../src/ports/llm-client.js';
 import { createRubricVerifier } from '../../../../verifiers/execution-free/pointwise/rubric.js';
 import { createYesNoVerifier } from '../../../../verifiers/execution-free/pointwise/yes-no.js';
+import { harvestedTests } from '../../../../verifiers/execution-based/generated/harvest.js';
 import { completionOf } from '../../../fakes/completions.js';
 import { FakeLlmClient } from '../../../fakes/fake-llm-client.js';
 import { candidate, judged, patchOf, plain, tagged, tokenizer } from './judge-world.js';
@@ -28,6 +29,7 @@ const TESTS = ['t1', 't2', 't3'].map((test_id) => ({
   author: null,
 }));
 const around = (text: string) => async () => new Map([[patchOf('c1'), text]]);
+const LOOKED = [{ thought: '', action: "cat > test_a.py <<'EOF'\nassert 0, 'rival'\nEOF", observation: '' }];
 const steps = [{ thought: 'I look.', action: 'git log --all', observation: 'a.py' }];
 
 it('shows issue, source, record, patch, tests and flags in this order, the question last', async () => {
@@ -75,6 +77,39 @@ it('shows what tests said to those alone who are to see it', async () => {
   const llm = yes();
   await judged(createYesNoVerifier, llm, [candidate('c1')], { task: { observed: OBSERVED, tests: TESTS } });
   expect(textOf(llm.requests[0] as CompletionRequest)).not.toMatch(/41 of 42|script of/);
+});
+
+it('neither shows nor counts scripts whose author saw a candidate’s work', async () => {
+  const llm = yes();
+  const harvested = harvestedTests([candidate('look-1', { trajectory: { steps: LOOKED, exit_reason: null } })], 1);
+  const authors: Readonly<Record<string, string | null>> = { t1: null, t2: 'c2', t3: 'separating', t4: 'someone' };
+  const tests = Object.entries(authors).map(([test_id, author]) => ({
+    ...{ instance_id: 'i', test_id, path: `${test_id}.py`, content: `script of ${test_id}`, author },
+  }));
+  const unsolved = ['t2', ...harvested.map(({ test_id }) => test_id), 't4'];
+  expect(unsolved).toHaveLength(3);
+  await judged(createYesNoVerifier, llm, [candidate('c1'), candidate('c2')], {
+    show: ['tests'],
+    task: {
+      observed: [scored('reproduction', 1, 5, { solved: ['t1'], unsolved, broken: ['t3'] })],
+      tests: [...tests, ...harvested],
+    },
+  });
+  const text = llm.requests.map(textOf).join('\n');
+  expect(text).toContain('1 of 2 pass');
+  expect(text).toContain('Script t4 does not pass:\nscript of t4');
+  expect(text).not.toMatch(/script of t[23]|rival/);
+});
+
+it('says nothing of generated tests where none was written apart', async () => {
+  const llm = yes();
+  const tests = [{ instance_id: 'i', test_id: 't1', path: 't1.py', content: 'x', author: 'c1' }];
+  const observed = [scored('reproduction', 0, 1, { solved: [], unsolved: ['t1'], broken: [] })];
+  const { c1 } = await judged(createYesNoVerifier, llm, [candidate('c1')], {
+    show: ['tests'],
+    task: { observed, tests },
+  });
+  expect(c1?.evidence.shown).toEqual([]);
 });
 
 it('says when a patch does not apply, and nothing of what infrastructure lost', async () => {

@@ -1,0 +1,52 @@
+import type { GeneratedTest } from '../../../../src/core/run/generated-test.js';
+import { createExecutionBasedVerifier } from '../../../../verifiers/execution-based/execution-based.js';
+import { FakeSandbox } from '../../../fakes/fake-sandbox.js';
+import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
+import { Observing } from '../../../fakes/observing.js';
+import { playSuite } from '../../../fakes/suite-player.js';
+import { calcPatch, calcTest, calculatorIssue, candidate, RIGHT, WRONG } from '../../../fixtures/calculator.js';
+import { go } from '../../../fixtures/sandbox-commands.js';
+
+const OTHER = calcPatch('def add(a, b):', '    return sum((a, b))');
+const CANDIDATES = [candidate('right', RIGHT), candidate('other', OTHER), candidate('evil', WRONG)];
+const own = (author: string, condition: string): GeneratedTest => ({
+  ...calcTest(`${author}-own-1`, condition),
+  author,
+});
+const OURS = calcTest('ours', 'add(2, 3) == 5');
+/** Of evil it says what evil likes, and it is solved by evil alone. */
+const PLANTED = own('evil', 'hasattr(calc, "abs")');
+const SHARED = own('right', 'add(-2, 3) == 1');
+
+async function told(tests: readonly GeneratedTest[]): Promise<Record<string, string>> {
+  let nonce = 0;
+  const solves = (tree: string | null, content: string): boolean => {
+    if (tree === null) return false;
+    return content.includes('hasattr') ? tree === WRONG : tree !== WRONG;
+  };
+  const verifier = createExecutionBasedVerifier({
+    sandbox: new FakeSandbox(playSuite({ test: (tree, content) => (solves(tree, content) ? 0 : 2) })),
+    results: new MemoryResultStore(),
+    observe: new Observing(),
+    nonce: () => String((nonce += 1)).padStart(48, '0'),
+    pause: async () => undefined,
+  });
+  const verdicts = await verifier.verify({ issue: calculatorIssue, candidates: CANDIDATES, tests }, go);
+  return Object.fromEntries(
+    verdicts
+      .filter(({ measure }) => measure === 'reproduction')
+      .map((verdict) => [
+        verdict.candidate_id,
+        verdict.kind === 'scored' ? `${verdict.score}/${verdict.out_of}` : `${verdict.reason}: ${verdict.detail}`,
+      ]),
+  );
+}
+
+it('a script of a candidate’s agent that its own patch alone solves counts for nobody', async () => {
+  expect(await told([OURS, PLANTED, SHARED])).toEqual({ right: '2/2', other: '2/2', evil: '0/2' });
+});
+
+it('such scripts decide nothing where there is no other test', async () => {
+  const none = expect.stringMatching(/^no-tests: .*decide nothing alone$/) as string;
+  expect(await told([PLANTED, SHARED])).toEqual({ right: none, other: none, evil: none });
+});
