@@ -59,7 +59,7 @@ function startWorker(): ChildProcess {
   return worker;
 }
 
-/** As a service does it; it is handed over by whichever worker looks next for what nobody has taken up. */
+/** As a service does it; it is handed over by whichever worker looks next for what nobody has taken up: each at its start. */
 async function submit(key: string, k: number): Promise<string> {
   return (await store.runs.create(key, loadRequest(k))).run.id;
 }
@@ -116,7 +116,6 @@ describe('two workers on one PostgreSQL', () => {
   it('share one run: rollouts, verdicts and cells', async () => {
     await serveModels(SHARED);
     const pids = [startWorker(), startWorker()].map(({ pid }) => pid);
-    await sleep(1_500);
     const id = await submit('shared', SHARED);
     const result = await end(id);
     expectRight(result, SHARED);
