@@ -1,4 +1,4 @@
-import type { Completion, Message, ToolSpec } from '../../ports/llm-client.js';
+import type { Completion, Message } from '../../ports/llm-client.js';
 import type { WrittenCall } from './action.js';
 
 /** What a model's answer says, in our words. */
@@ -16,10 +16,10 @@ export interface Turn {
 /** How a model writes its calls and hears of their results. */
 export interface ActionFormat {
   readonly name: string;
-  /** Prompt of the system message, below `prompts/`. */
+  /** Prompt of the system message, below `prompts/`; who judges gets the one with `-judge` behind it. */
   readonly prompt: string;
-  /** Offered through the API; undefined where the prompt tells of them. */
-  readonly tools: readonly ToolSpec[] | undefined;
+  /** Whether tools are offered through the API; otherwise the prompt tells of them. */
+  readonly offersTools: boolean;
   read(completion: Completion): Turn;
   /** The assistant's turn as the history keeps it. */
   answered(completion: Completion): Message;

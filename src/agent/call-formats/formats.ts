@@ -1,5 +1,4 @@
 import type { ToolCall } from '../../ports/llm-client.js';
-import { TOOL_SPECS } from '../tools/tool-specs.js';
 import { type ActionFormat, inTags, type Turn } from './action-format.js';
 import { splitThought, type WrittenCall } from './action.js';
 import { findCall, parseObject } from './written-calls.js';
@@ -7,7 +6,7 @@ import { xmlFormat } from './xml.js';
 
 const BASH_NUDGE =
   'Your answer holds no complete code block, so nothing was done. Every answer must hold exactly one block that begins ' +
-  'with ```bash and ends with ```. A block with the single word finish submits your work.';
+  'with ```bash and ends with ```. A block with the single word finish ends your work.';
 /** An opening fence on a line of its own, up to the next closing one. */
 const OPEN = /^```(?:bash|sh|shell)[ \t]*\n/m;
 const CLOSE = /^```[ \t]*$/m;
@@ -16,7 +15,7 @@ const CLOSE = /^```[ \t]*$/m;
 export const bashFormat: ActionFormat = {
   name: 'bash',
   prompt: 'agent/bash',
-  tools: undefined,
+  offersTools: false,
 
   read({ text, reasoning }) {
     const { thought, answer } = splitThought(text);
@@ -55,7 +54,7 @@ const TOOLS_NUDGE =
 export const toolsFormat: ActionFormat = {
   name: 'tools',
   prompt: 'agent/tools',
-  tools: TOOL_SPECS,
+  offersTools: true,
 
   read({ text, reasoning, tool_calls: calls }) {
     const { thought, answer } = splitThought(text);

@@ -10,7 +10,7 @@ const NUDGE =
 export const xmlFormat: ActionFormat = {
   name: 'xml',
   prompt: 'agent/xml',
-  tools: undefined,
+  offersTools: false,
 
   read({ text, reasoning }) {
     const { thought, answer } = splitThought(text);

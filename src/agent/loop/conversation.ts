@@ -4,7 +4,7 @@ import type { Completion, Message, Tokenizer } from '../../ports/llm-client.js';
 import type { PromptLibrary } from '../../ports/prompt-library.js';
 import type { ActionFormat } from '../call-formats/action-format.js';
 import { clipChars } from '../tools/tool-outcome.js';
-import { toolManual } from '../tools/tool-specs.js';
+import { JUDGE_TOOL_SPECS, TOOL_SPECS, toolManual } from '../tools/tool-specs.js';
 import type { AgentSettings, RolloutTask } from './rollout-task.js';
 
 const CONDENSED = '[This observation was taken out to save room.]';
@@ -104,8 +104,11 @@ export async function instancePrompt(
     action_s: limits.action_s,
   };
   if (prompt !== undefined) return (await prompts.render(prompt, told)).messages;
-  const system = await prompts.render(format.prompt, { manual: toolManual() });
-  if (inspection !== undefined) return [...system.messages, { role: 'user', content: inspection.question }];
+  if (inspection !== undefined) {
+    const judge = await prompts.render(`${format.prompt}-judge`, { manual: toolManual(JUDGE_TOOL_SPECS) });
+    return [...judge.messages, { role: 'user', content: inspection.question }];
+  }
+  const system = await prompts.render(format.prompt, { manual: toolManual(TOOL_SPECS) });
   const instance = await prompts.render(asked?.prompt ?? 'agent/instance', {
     ...told,
     ...(asked === undefined ? {} : { count: asked.count }),

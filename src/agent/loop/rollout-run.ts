@@ -4,6 +4,7 @@ import type { Completion, CompletionRequest } from '../../ports/llm-client.js';
 import type { ActionFormat } from '../call-formats/action-format.js';
 import { type Action, readAction } from '../call-formats/action.js';
 import { describeOutcome, describeWithdrawn, perform } from '../tools/perform.js';
+import { JUDGE_TOOL_SPECS, TOOL_SPECS } from '../tools/tool-specs.js';
 import { ContainerStuckError, PatchRefusedError } from '../tools/workspace.js';
 import { ContainerOfRollout } from './container-of-rollout.js';
 import { Conversation, fenced, stepsLeft } from './conversation.js';
@@ -107,7 +108,7 @@ export class RolloutRun implements AsyncDisposable {
       messages: this.conversation.messages(),
       temperature,
       maxTokens: Math.min(limits.max_answer_tokens, room),
-      ...(format.tools === undefined ? {} : { tools: format.tools }),
+      ...(format.offersTools ? { tools: this.inspects ? JUDGE_TOOL_SPECS : TOOL_SPECS } : {}),
       sample: task.sample,
       purpose: this.inspects ? 'agent-judge' : 'agent',
     };

@@ -68,15 +68,32 @@ export const TOOL_SPECS: readonly ToolSpec[] = [
   ),
 ];
 
-/** The tools in words, for models that read of them in the prompt. */
-export function toolManual(): string {
-  return TOOL_SPECS.map(({ name, description, parameters }) => {
-    const properties = parameters.properties as Record<string, Parameter>;
-    const required = parameters.required as string[];
-    const lines = Object.entries(properties).map(([key, { type, description: words, enum: choices }]) => {
-      const kind = [type, required.includes(key) ? 'required' : 'optional', ...(choices ?? [])].join(', ');
-      return `  - ${key} (${kind}): ${words}`;
-    });
-    return `### ${name}\n${description}\nParameters:\n${lines.join('\n')}`;
-  }).join('\n\n');
+/** The same for who judges: it leaves no work behind, and says its verdict where it finishes. */
+export const JUDGE_TOOL_SPECS: readonly ToolSpec[] = TOOL_SPECS.map((each) =>
+  each.name === 'finish'
+    ? spec(
+        'finish',
+        'Ends the look with your verdict. Nothing else is kept.',
+        {
+          command: { type: 'string', enum: ['submit'], description: 'Always submit.' },
+          result: { type: 'string', description: 'Your verdict, in the form that you are asked for.' },
+        },
+        ['command', 'result'],
+      )
+    : each,
+);
+
+/** Tools in words, for models that read of them in the prompt. */
+export function toolManual(specs: readonly ToolSpec[]): string {
+  return specs
+    .map(({ name, description, parameters }) => {
+      const properties = parameters.properties as Record<string, Parameter>;
+      const required = parameters.required as string[];
+      const lines = Object.entries(properties).map(([key, { type, description: words, enum: choices }]) => {
+        const kind = [type, required.includes(key) ? 'required' : 'optional', ...(choices ?? [])].join(', ');
+        return `  - ${key} (${kind}): ${words}`;
+      });
+      return `### ${name}\n${description}\nParameters:\n${lines.join('\n')}`;
+    })
+    .join('\n\n');
 }

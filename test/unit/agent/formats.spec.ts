@@ -3,6 +3,7 @@ import { inTags } from '../../../src/agent/call-formats/action-format.js';
 import { readAction } from '../../../src/agent/call-formats/action.js';
 import { ACTION_FORMATS } from '../../../src/agent/call-formats/formats.js';
 import { findCall } from '../../../src/agent/call-formats/written-calls.js';
+import { JUDGE_TOOL_SPECS, TOOL_SPECS } from '../../../src/agent/tools/tool-specs.js';
 import type { Completion } from '../../../src/ports/llm-client.js';
 
 const { xml, tools, bash } = ACTION_FORMATS;
@@ -250,7 +251,10 @@ describe('calls of the API', () => {
   });
 
   it('offers the four tools by the names of the scaffold', () => {
-    expect(tools.tools?.map(({ name }) => name)).toEqual(['file_editor', 'execute_bash', 'search', 'finish']);
+    const names = ['file_editor', 'execute_bash', 'search', 'finish'];
+    expect(TOOL_SPECS.map(({ name }) => name)).toEqual(names);
+    expect(JUDGE_TOOL_SPECS.map(({ name }) => name)).toEqual(names);
+    expect(tools.offersTools).toBe(true);
   });
 });
 

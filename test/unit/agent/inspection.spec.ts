@@ -1,4 +1,5 @@
 import { createInspector } from '../../../src/agent/loop/rollout.js';
+import { FORMAT_NAMES, type FormatName } from '../../../src/agent/call-formats/formats.js';
 import { AgentLimits } from '../../../src/agent/loop/rollout-task.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import type { Inspection } from '../../../src/core/run/rollout.js';
@@ -15,7 +16,7 @@ const { signal } = new AbortController();
 const LOOK: Inspection = { patch: RIGHT, question: 'Does it add?', model: 'judge', max_steps: 5, sample: 0 };
 
 /** A container in which git does as it is told, and commands are noted. */
-function world(apply = exited(0)) {
+function world(apply = exited(0), format: FormatName = 'xml') {
   const done: string[] = [];
   const sandbox = new FakeSandbox(({ argv, stdin }) => {
     if (argv.includes('apply')) {
@@ -32,7 +33,7 @@ function world(apply = exited(0)) {
     const llm = new FakeLlmClient(answers);
     const ports = { sandbox, results, prompts: new MarkdownPromptLibrary(), tokenizer: new GptTokenizer(), llm };
     const settingsOf = (model: string) =>
-      ({ model, endpoint: 'x', format: 'xml', temperature: 1, limits: AgentLimits.parse({}) }) as const;
+      ({ model, endpoint: 'x', format, temperature: 1, limits: AgentLimits.parse({}) }) as const;
     const inspect = createInspector(
       ports,
       settingsOf,
@@ -73,6 +74,15 @@ it('goes on behind its last step, in a fresh container with the patch and all th
   // The whole look is known now: nobody is asked again.
   expect((await look([])).steps).toHaveLength(3);
   expect(done).toHaveLength(5);
+});
+
+it.each(FORMAT_NAMES)('is told of a judge, not of who resolves issues: %s', async (format) => {
+  const { look, requests } = world(exited(0), format);
+  await expect(look([new SandboxLostError('asked once')])).rejects.toThrow(SandboxLostError);
+  const told = JSON.stringify([requests[0]?.messages, requests[0]?.tools]);
+  expect(told).toMatch(/patch that somebody else wrote/);
+  expect(told).toMatch(/verdict/);
+  expect(told).not.toMatch(/change the source|your change|submits (?:the|your)|Ends the work|what was done/);
 });
 
 it('another patch, question, model or look is another one', async () => {
