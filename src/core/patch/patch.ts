@@ -81,10 +81,37 @@ function readFile({ text, header, hunks }: FileSection): PatchFile | Refusal {
   if (path === null) return { reason: 'unparsable', detail: 'a file has no name' };
   const refusal = refusalOf(paths, parsed);
   if (refusal !== null) return refusal;
-  // A test renamed to source, or the reverse, is set apart: the safe side.
+  // A test renamed to source is set apart: the safe side.
   const roles = paths.map((each) => (each === old ? roleOf(each) : roleOfNew(each)));
   const role = roles.find((each) => each !== 'source') ?? 'source';
+  if (role !== 'source' && old !== null && next !== null && parsed.isRename === true && roleOf(old) === 'source') {
+    return takenAway(text, old, next);
+  }
   return { path, paths: [...new Set(paths)], role, text, parsed };
+}
+
+/** No program looks for a file of this name. */
+const TAKEN_AWAY = '.taken-away-by-patch';
+
+/**
+ * Source that a patch renames to a test or to runner configuration: what is returned takes it away, so verification has to
+ * as well, and what it becomes is set apart. It is renamed to what is neither.
+ */
+function takenAway(text: string, old: string, next: string): PatchFile | Refusal {
+  const to = old + TAKEN_AWAY;
+  const hunks = text.indexOf('\n@@');
+  const header = hunks === -1 ? text : text.slice(0, hunks);
+  const renamed = header.split('\n').map((line) => {
+    const names = line.startsWith('diff --git ') && line.endsWith(` b/${next}`);
+    const isNext = names || line === `rename to ${next}` || line === `+++ b/${next}`;
+    return isNext ? line.slice(0, -next.length) + to : line;
+  });
+  const changed = renamed.join('\n') + text.slice(header.length);
+  const [section] = changed === text ? [] : fileSections(changed);
+  const file = section === undefined ? null : readFile(section);
+  if (file !== null && 'role' in file && file.path === to) return file;
+  const detail = `it renames "${old}", which is source, to "${next}"; write a deletion and a new file (git diff --no-renames)`;
+  return { reason: 'unparsable', detail };
 }
 
 function structured(header: string): StructuredPatch {
