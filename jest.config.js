@@ -17,5 +17,5 @@ export default {
   // A worker that begins anew loads bestk and its packages anew.
   workerIdleMemoryLimit: '1500MB',
   // Only what hangs meets it, however busy the machine is.
-  testTimeout: 120_000,
+  testTimeout: 300_000,
 };
