@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { chatReply, type ReplyToken } from '../../fakes/chat-reply.js';
 import { type AnswerChat, ModelServer } from '../../fakes/model-server.js';
+import type { Verdict } from '../../../src/core/run/verdict.js';
 import { calcPatch, calculatorIssue, candidate, RIGHT } from '../../fixtures/calculator.js';
 import { CommandLine, ended } from '../../fixtures/command-line.js';
 
@@ -19,8 +20,23 @@ function saysBackward(text: string): readonly ReplyToken[] | null {
   return text.includes('=== PROBLEM') ? tagged('score', adds ? { A: 0.9, C: 0.1 } : { C: 1 }) : null;
 }
 
+/** A model that thinks: it refuses what such models do, thinks the opposite first, and says its verdict in the tag. */
+const thinker: AnswerChat = ({ messages, model, ...more }) => {
+  const refused = ['max_tokens', 'temperature', 'logprobs'].find((name) => name in more);
+  if (refused !== undefined) {
+    const message = `Unsupported parameter: '${refused}' is not supported with this model.`;
+    return { status: 400, json: { error: { message } } };
+  }
+  const good = messages.some(({ content }) => content.includes('return a + b'));
+  const [thought, said] = good ? ['NO', 'YES'] : ['YES', 'NO'];
+  const text = `<think><judgement>${thought}</judgement>?</think>It is <judgement>${said}</judgement>`;
+  const answer = chatReply([{ token: text }], model) as { choices: [{ logprobs: unknown }] };
+  answer.choices[0].logprobs = null;
+  return { json: answer };
+};
+
 /** Likes the patch that adds, whichever way it is asked. */
-const judge: AnswerChat = ({ messages, model, input }, _index, route) => {
+const likes: AnswerChat = ({ messages, model, input }, _index, route) => {
   if (route === '/classify') {
     const score = String(input).includes('return a + b') ? 0.8 : 0.2;
     return { json: { model, data: [{ index: 0, probs: [score] }] } };
@@ -37,6 +53,8 @@ const judge: AnswerChat = ({ messages, model, input }, _index, route) => {
   if (text.includes('<score>')) return { json: chatReply(tagged('score', { A: good, T: 1 - good }), model) };
   return { json: chatReply(tagged('judgement', { YES: good, NO: 1 - good }), model) };
 };
+
+const judge: AnswerChat = (body, index, route) => (body.model === 'thinks' ? thinker : likes)(body, index, route);
 
 /** The same without log-probabilities. */
 const blind: AnswerChat = async (body, index) => {
@@ -213,9 +231,37 @@ it.each([
   expect(stdout).toMatch(/ok +agent: none configured \(BESTK_AGENT_MODEL\): no sampling/);
 });
 
+const WITH = 'with log-probabilities';
+
+/** @param asked how each judge of `verifiers` asks */
+async function judgedOver(base: string, verifiers: string, asked: readonly string[]): Promise<void> {
+  const body = JSON.stringify({ issue: calculatorIssue, candidates: CANDIDATES, verifiers: verifiers.split(',') });
+  const headers = { 'content-type': 'application/json' };
+  const accepted = await fetch(`${base}/v1/runs`, { method: 'POST', body, headers });
+  expect(accepted.status).toBe(202);
+  const { id } = (await accepted.json()) as { id: string };
+  for (let status = ''; status !== 'done'; await new Promise((resolve) => setTimeout(resolve, 50))) {
+    status = ((await (await fetch(`${base}/v1/runs/${id}`)).json()) as { status: string }).status;
+    expect(['queued', 'running', 'done']).toContain(status);
+  }
+  const seen = (await (await fetch(`${base}/v1/runs/${id}/candidates/right`)).json()) as { verdicts: Verdict[] };
+  const verdicts = seen.verdicts.toSorted((a, b) => a.measure.localeCompare(b.measure));
+  const measures = asked.length === 1 ? ['execution_free'] : verifiers.split(',');
+  expect(verdicts.map(({ measure }) => measure)).toEqual(
+    verifiers.includes('backward') ? [expect.any(String)] : measures,
+  );
+  expect(verdicts).toMatchObject(asked.map((method) => ({ kind: 'scored', evidence: { method } })));
+  const shown = await fetch(`${base}/v1/runs/${id}/candidates/right/judge-prompt`);
+  const text = expect.stringContaining('return a + b') as unknown;
+  const messages = expect.arrayContaining([expect.objectContaining({ content: text })]) as unknown;
+  const [method = ''] = asked;
+  const same_template = method === 'backward' ? null : method.startsWith('yes-no');
+  expect(await shown.json()).toEqual({ same_template, messages, left_out: [] });
+}
+
 it.each([
   [
-    'with log-probabilities',
+    WITH,
     judge,
     {
       'ef:yes-no': 'yes-no-logprobs',
@@ -224,35 +270,24 @@ it.each([
       'ef:pairs': 'pairs-copeland',
       'ef:backward': 'backward',
       'ef:critic': 'critic-classify',
+      'ef:yes-no@judge,ef:yes-no@thinks': ['yes-no-logprobs', 'yes-no-votes'],
     },
   ],
   ['without', blind, { 'ef:yes-no': 'yes-no-votes', 'ef:rubric': 'rubric-letters' }],
   ['that can only fill in a schema', dull, { ef: 'numeric-grade' }],
-] as const)('through HTTP, a judge %s', async (_name, answer, ways) => {
+] as const)('through HTTP, a judge %s', async (name, answer, ways) => {
   const cli = await commandLine(answer);
   const service = cli.start(['serve', '--port', '0'], { BESTK_LOG_LEVEL: 'info' });
   const end = ended(service);
   try {
     const [said] = (await once(service.stderr ?? service, 'data')) as [Buffer];
     const base = /http:\/\/[\d.]+:\d+/.exec(String(said))?.[0] ?? '';
-    for (const [verifier, method] of Object.entries(ways)) {
-      const body = JSON.stringify({ issue: calculatorIssue, candidates: CANDIDATES, verifiers: [verifier] });
-      const headers = { 'content-type': 'application/json' };
-      const accepted = await fetch(`${base}/v1/runs`, { method: 'POST', body, headers });
-      expect(accepted.status).toBe(202);
-      const { id } = (await accepted.json()) as { id: string };
-      for (let status = ''; status !== 'done'; await new Promise((resolve) => setTimeout(resolve, 50))) {
-        status = ((await (await fetch(`${base}/v1/runs/${id}`)).json()) as { status: string }).status;
-        expect(['queued', 'running', 'done']).toContain(status);
-      }
-      const view: unknown = await (await fetch(`${base}/v1/runs/${id}/candidates/right`)).json();
-      expect(view).toMatchObject({ verdicts: [{ kind: 'scored', evidence: { method } }] });
-      const shown = await fetch(`${base}/v1/runs/${id}/candidates/right/judge-prompt`);
-      const text = expect.stringContaining('return a + b') as unknown;
-      const messages = expect.arrayContaining([expect.objectContaining({ content: text })]) as unknown;
-      const same_template = method === 'backward' ? null : method.startsWith('yes-no');
-      expect(await shown.json()).toEqual({ same_template, messages, left_out: [] });
-    }
+    // All at once: they share the service's start and each other's answers.
+    await Promise.all(Object.entries(ways).map(([verifiers, asked]) => judgedOver(base, verifiers, [asked].flat())));
+    const thinks = server.calls.flatMap(({ body }) => (body.model === 'thinks' ? [body] : []));
+    expect(thinks.at(-1)).toEqual(
+      name === WITH ? expect.not.objectContaining({ temperature: expect.anything() as unknown }) : undefined,
+    );
   } finally {
     service.kill('SIGTERM');
     await end;

@@ -1,3 +1,5 @@
+import { createInspector } from '../../../../src/agent/loop/rollout.js';
+import { AgentLimits } from '../../../../src/agent/loop/rollout-task.js';
 import { contentKey } from '../../../../src/core/fingerprint.js';
 import {
   EngineUnavailableError,
@@ -8,8 +10,11 @@ import type { TrajectoryStep } from '../../../../src/core/run/candidate.js';
 import { DOES_NOT_APPLY, type Inspection, Rollout } from '../../../../src/core/run/rollout.js';
 import { createAgentVerifier, type JudgeAgent } from '../../../../verifiers/execution-free/agent/agent.js';
 import { FakeLlmClient } from '../../../fakes/fake-llm-client.js';
+import { exited, FakeSandbox } from '../../../fakes/fake-sandbox.js';
+import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
 import { bash, call } from '../../../fixtures/agent-script.js';
-import { candidate, judged } from './judge-world.js';
+import { PlayedModel, runs, says } from '../../agent/rollout-world.js';
+import { candidate, judged, prompts, tokenizer } from './judge-world.js';
 
 const verdictOf = (word: string, steps = '1'): string =>
   call('finish', {
@@ -146,4 +151,52 @@ it('a patch without room in the prompt is nobody to look at', async () => {
   const { c1 } = await judged(make, llm, [candidate('c1', { patch })], { promptTokens: 10_000 });
   expect(c1).toMatchObject({ kind: 'abstained', reason: 'refused-patch' });
   expect(asked).toEqual([]);
+});
+
+it('stopped in the middle of a look, goes on from the steps that are stored and asks for none of them again', async () => {
+  const results = new MemoryResultStore();
+  const sandbox = new FakeSandbox(() => exited(0, 'seen\n'));
+  const limits = AgentLimits.parse({});
+  const settingsOf = (model: string) => ({ model, endpoint: 'x', format: 'xml', temperature: 1, limits }) as const;
+  /** @param stopped before the second step of the second look, once the first look has ended */
+  const run = async (stopped: boolean) => {
+    const asked: string[] = [];
+    let ended: () => void = () => undefined;
+    const firstLook = new Promise<void>((resolve) => (ended = resolve));
+    const model = new PlayedModel(async ({ messages, sample }) => {
+      const step = messages.filter(({ role }) => role === 'assistant').length;
+      asked.push(`look ${sample}, step ${step}`);
+      if (stopped && sample === 1 && step === 1) {
+        await firstLook;
+        throw new EngineUnavailableError('stopped here');
+      }
+      return step < 2 ? runs(`ls ${step}`) : says(verdictOf('YES'));
+    });
+    const ports = { sandbox, results, prompts, tokenizer, llm: model };
+    const inspect = createInspector(ports, settingsOf, async () => undefined);
+    const agent = { inspect, steps: 7, actionS: 90, harvested: false };
+    const make = (options: Parameters<typeof createAgentVerifier>[0]) => createAgentVerifier(options, agent);
+    const done = judged(make, llm, [candidate('c1')], {
+      task: {
+        found: () => {
+          ended();
+        },
+      },
+    });
+    const verdict = await done.then(
+      ({ c1 }) => c1,
+      (error: unknown) => error,
+    );
+    return { asked: asked.toSorted(), verdict };
+  };
+  const before = await run(true);
+  expect(before.verdict).toBeInstanceOf(EngineUnavailableError);
+  expect(before.asked).toEqual(
+    [0, 1, 2].map((step) => `look 0, step ${step}`).concat(['look 1, step 0', 'look 1, step 1']),
+  );
+  const after = await run(false);
+  expect(after.asked).toEqual(['look 1, step 1', 'look 1, step 2']);
+  expect(after.verdict).toMatchObject({ kind: 'scored', score: 3 / 4, evidence: { votes: 2, yes: 2 } });
+  // All of it is known now.
+  expect(await run(false)).toEqual({ asked: [], verdict: after.verdict });
 });
