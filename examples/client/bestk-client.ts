@@ -969,12 +969,16 @@ export class BestkClient {
     });
   }
 
-  /** What the YES/NO judge is shown of a candidate, rendered again under the present settings. */
-  getJudgePrompt(id: string, candidate_id: string, options: Options = {}): Promise<JudgePrompt> {
+  /** What a YES/NO judge is shown of a candidate, rendered again under the present settings. */
+  getJudgePrompt(
+    id: string,
+    candidate_id: string,
+    options: Options & { readonly measure?: string | undefined } = {},
+  ): Promise<JudgePrompt> {
     return this.json<JudgePrompt>({
       method: 'GET',
       path: `/v1/runs/${encodeURIComponent(id)}/candidates/${encodeURIComponent(candidate_id)}/judge-prompt`,
-      query: pick(options, []),
+      query: pick(options, ['measure']),
       headers: pick(options, []),
       signal: options.signal,
     });

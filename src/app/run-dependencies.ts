@@ -295,9 +295,9 @@ export class ConfiguredJudgePrompts extends JudgePrompts {
     super();
   }
 
-  override of(problemStatement: string, candidate: Candidate): Promise<JudgePrompt | null> {
+  override of(problemStatement: string, candidate: Candidate, model: string | null): Promise<JudgePrompt | null> {
     const { judge, llm } = this.config;
-    const prompt = judge.prompt ?? promptOfModel(llm.verifierModel ?? '');
+    const prompt = judge.prompt ?? promptOfModel(model ?? llm.verifierModel ?? '');
     return judgePrompt({ ...this.ports, ...judge, prompt }, problemStatement, candidate);
   }
 }

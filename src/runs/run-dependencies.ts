@@ -93,6 +93,9 @@ export interface JudgePrompt {
 
 /** Renders what the YES/NO judge is shown. Bound in the composition root. */
 export abstract class JudgePrompts {
-  /** Null when there is nothing to judge: no patch, or one that leaves no room. */
-  abstract of(problemStatement: string, candidate: Candidate): Promise<JudgePrompt | null>;
+  /**
+   * Null when there is nothing to judge: no patch, or one that leaves no room.
+   * @param model that is asked; null = the settings'
+   */
+  abstract of(problemStatement: string, candidate: Candidate, model: string | null): Promise<JudgePrompt | null>;
 }

@@ -1,5 +1,5 @@
 import { CellsQuery } from './step-views.js';
-import { StepsQuery } from './step-views.js';
+import { JudgePromptQuery, StepsQuery } from './step-views.js';
 import { IDEMPOTENT, json, JSON_TYPE, type Operation, UNKNOWN_RUN } from '../openapi/operation.js';
 
 const UNKNOWN_CANDIDATE = { 404: 'There is no such run, or no such candidate in it.' };
@@ -52,11 +52,13 @@ export const evidenceOperations: readonly Operation[] = [
     id: 'getJudgePrompt',
     method: 'GET',
     path: '/v1/runs/{id}/candidates/{candidate_id}/judge-prompt',
-    summary: 'What the YES/NO judge is shown of a candidate, rendered again under the present settings.',
+    summary: 'What a YES/NO judge is shown of a candidate, rendered again under the present settings.',
+    query: JudgePromptQuery,
     answers: { 200: json('JudgePrompt', 'The messages.') },
     problems: {
-      404: 'There is no such run or candidate, or it has no patch to judge.',
+      404: 'There is no such run, candidate or YES/NO judge, or it has no patch to judge.',
       409: 'The candidate is too large to be rendered while others wait.',
+      422: 'The query says what cannot be.',
     },
   },
   {

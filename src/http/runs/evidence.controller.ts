@@ -9,6 +9,7 @@ import {
   CellsQuery,
   type CellsView,
   judgePromptOf,
+  JudgePromptQuery,
   type JudgePromptView,
   StepsQuery,
   type StepsView,
@@ -76,7 +77,9 @@ export class EvidenceController {
   async judgePrompt(
     @Param('id', KnownRunId) id: string,
     @Param('candidateId') candidateId: string,
+    @Query({ schema: JudgePromptQuery }) { measure }: JudgePromptQuery,
   ): Promise<JudgePromptView> {
-    return judgePromptOf(await this.opened.value(id, 'judged', candidateId), this.prompts);
+    const asked = measure === undefined ? [] : [measure];
+    return judgePromptOf(await this.opened.value(id, 'judged', candidateId, ...asked), this.prompts);
   }
 }

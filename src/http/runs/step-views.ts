@@ -113,7 +113,11 @@ export function cellsOf(cells: readonly Cell[], query: CellsQuery): readonly Cel
   );
 }
 
-/** What the YES/NO judge is shown of a candidate, rendered again from the stored run under the present settings. */
+/** Of several judges that say yes or no, the one of this measure; absent = the first. */
+export const JudgePromptQuery = z.object({ measure: z.string().max(200).optional() });
+export type JudgePromptQuery = z.infer<typeof JudgePromptQuery>;
+
+/** What a YES/NO judge is shown of a candidate, rendered again from the stored run under the present settings. */
 export const JudgePromptView = z.object({
   messages: z.array(z.object({ role: z.string(), content: z.string() })),
   /** Whether its verdict was asked for by this template; null when it has none, or was judged in another way. */
@@ -130,7 +134,11 @@ export interface Judged {
   /** Of the template that its verdict was asked for by; null when it has none, or was judged in another way. */
   readonly prompt_hash: string | null;
   readonly shown: readonly string[];
+  /** Whom it asked, by which its layout may go; null = whom the settings name. */
+  readonly model: string | null;
 }
+
+const YES_NO = /^(execution_free$|ef:yes-no@)/;
 
 /** Characters and steps that are rendered while others wait. */
 const MOST_RENDERED = 2_000_000;
@@ -150,25 +158,31 @@ function requirePassing({ run, request }: OpenedRun, { candidate_id, patch, traj
   );
 }
 
-/** @throws RunNotFoundError when there is no such candidate, RunConflictError for one that is too large */
-export function judgedIn(opened: OpenedRun, candidateId: string): Judged {
+/** @throws RunNotFoundError when there is no such candidate or judge, RunConflictError for one that is too large */
+export function judgedIn(opened: OpenedRun, candidateId: string, measure?: string): Judged {
   const candidate = candidateIn(opened, candidateId);
   requirePassing(opened, candidate);
   const verdict = opened.result?.verdicts.find(
-    ({ candidate_id, measure }) => candidate_id === candidateId && /^(execution_free$|ef:yes-no@)/.test(measure),
+    ({ candidate_id, measure: its }) =>
+      candidate_id === candidateId && YES_NO.test(its) && (measure === undefined || its === measure),
   );
-  const { prompt_hash: hash, shown } = verdict?.evidence ?? {};
+  if (measure !== undefined && verdict === undefined)
+    throw new RunNotFoundError(`No judge of the measure "${measure}" said yes or no of candidate "${candidateId}".`);
+  const { prompt_hash: hash, shown, model } = verdict?.evidence ?? {};
   const { problem_statement } = opened.request.issue;
   const prompt_hash = typeof hash === 'string' ? hash : null;
-  return { problem_statement, candidate, prompt_hash, shown: z.array(z.string()).catch([]).parse(shown) };
+  return {
+    ...{ problem_statement, candidate, prompt_hash, shown: z.array(z.string()).catch([]).parse(shown) },
+    model: typeof model === 'string' ? model : null,
+  };
 }
 
 /** @throws RunNotFoundError when there is nothing to judge */
 export async function judgePromptOf(
-  { problem_statement, candidate, prompt_hash, shown }: Judged,
+  { problem_statement, candidate, prompt_hash, shown, model }: Judged,
   prompts: JudgePrompts,
 ): Promise<JudgePromptView> {
-  const prompt = await prompts.of(problem_statement, candidate);
+  const prompt = await prompts.of(problem_statement, candidate, model);
   if (prompt === null)
     throw new RunNotFoundError(`Candidate "${candidate.candidate_id}" has no patch that a judge could be shown.`);
   return {

@@ -96,16 +96,21 @@ function said(value: Verdict['evidence'][string]): string {
 export function JudgeViews({ evidence, candidate }: { evidence: EvidenceView; candidate: CandidateEvidence }) {
   const judges = new Set(evidence.measures.filter(({ kind }) => kind === 'judge').map(({ name }) => name));
   const judged = candidate.verdicts.filter(({ measure }) => judges.has(measure));
-  // The service renders one prompt, that of the first judge that says yes or no.
-  const rendered = judged.find(({ measure }) => measure.startsWith('ef:yes-no@')) ?? judged[0];
+  // The service renders the prompts of judges that say yes or no, and that one for the others' sake where there are none.
+  const asked = judged.filter(({ measure }) => measure.startsWith('ef:yes-no@'));
+  const rendered = asked.length === 0 ? judged.slice(0, 1) : asked;
   return (
     <>
       {judged.map((verdict, index) => (
         <section key={verdict.measure} class="judge" aria-labelledby={`judge-${index}`}>
           <h3 id={`judge-${index}`}>What {judged.length === 1 ? 'the judge' : verdict.measure} saw</h3>
           <JudgeView verdict={verdict} evidence={evidence} candidate={candidate} />
-          {verdict === rendered && verdict.evidence.looks === undefined && (
-            <JudgePromptText run={evidence.run.id} candidate={candidate.candidate_id} />
+          {rendered.includes(verdict) && verdict.evidence.looks === undefined && (
+            <JudgePromptText
+              run={evidence.run.id}
+              candidate={candidate.candidate_id}
+              measure={asked.length > 1 ? verdict.measure : null}
+            />
           )}
         </section>
       ))}
@@ -147,14 +152,22 @@ function JudgeView({ verdict, evidence, candidate }: JudgeOfOne) {
 }
 
 /** What stood before the judge of a verdict. */
-function shownOf({ looks, summary, problem }: Verdict['evidence'], { steps }: CandidateEvidence): string {
+function shownOf(
+  { looks, summary, problem, method, beats }: Verdict['evidence'],
+  { steps }: CandidateEvidence,
+): string {
   if (looks !== undefined) {
     return 'The issue, the patch, and the repository with the patch applied, in a container of its own.';
   }
   if (problem !== undefined)
     return 'The patch without the issue, then the issue beside its own description of the problem.';
+  if (typeof method === 'string' && method.startsWith('critic-')) {
+    const traced = steps > 0 && method !== 'critic-score';
+    return traced ? `The issue and ${counted(steps, 'step')}, without the patch.` : 'The issue and the patch.';
+  }
   const work = summary == null ? counted(steps, 'step') : 'a summary of the work';
-  return `The issue, ${work} and the patch, each between marks of its own.`;
+  const beside = beats === undefined ? '' : ' So was another candidate beside it, in both orders.';
+  return `The issue, ${work} and the patch, each between marks of its own.${beside}`;
 }
 
 const SECTIONS: Readonly<Record<string, string>> = {
@@ -188,10 +201,18 @@ function SummaryText({ summary }: { readonly summary: unknown }) {
 /** Prompts are long: the first part stands on the page, the rest is asked for. */
 const SHOWN = 20_000;
 
+interface PromptOf {
+  readonly run: string;
+  readonly candidate: string;
+  /** Which of several judges; null = the first. */
+  readonly measure: string | null;
+}
+
 /** The judge's prompt, rendered again by the service when it is opened. */
-export function JudgePromptText({ run, candidate }: { readonly run: string; readonly candidate: string }) {
+export function JudgePromptText({ run, candidate, measure }: PromptOf) {
   const [open, setOpen] = useState(false);
-  const path = `/v1/runs/${encodeURIComponent(run)}/candidates/${encodeURIComponent(candidate)}/judge-prompt`;
+  const which = measure === null ? '' : `?measure=${encodeURIComponent(measure)}`;
+  const path = `/v1/runs/${encodeURIComponent(run)}/candidates/${encodeURIComponent(candidate)}/judge-prompt${which}`;
   const answer = useAnswer<JudgePromptView>(open ? path : null);
   return (
     <details

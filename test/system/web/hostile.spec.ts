@@ -75,7 +75,7 @@ describe('a run whose every text is hostile', () => {
     await page.getByRole('tab', { name: 'Verdicts and judge' }).click();
     await page.locator('summary', { hasText: 'The prompt' }).click();
     await page.locator('section[aria-label=user] pre').waitFor();
-    await expectText(page, 'judge', 'the issue names no regression_command', 'It breaks.');
+    await expectText(page, 'judge', 'the issue names no regression_command', 'It breaks.', 'beaten', 'loop');
     await page.getByRole('gridcell', { name: /^t2 .* on rollout-1/ }).click();
     await page.locator('summary', { hasText: 'The test:' }).click();
     await expectText(page, 'Traceback (most recent call last)', 'test.py', 'writer', 'assert False');

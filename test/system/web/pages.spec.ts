@@ -203,7 +203,15 @@ describe('a candidate that several judges saw', () => {
   it('shows what each of them was given, and the model that was asked', async () => {
     const { request, result } = named('many__1', 2, 1);
     const problem = 'It makes add return the sum.';
-    const saw = { 'ef:yes-no@a': { model: 'a', shown: ['source'] }, 'ef:backward@b': { model: 'b', problem } };
+    const pairs = { method: 'pairs-copeland', model: 'c', wins: 1, beats: ['rollout-2'], losses: 0, ties: 0 };
+    const critic = { method: 'critic-classify', model: 'd', labels: { insufficient_testing: 0.4 } };
+    const saw = {
+      'ef:yes-no@a': { model: 'a', shown: ['source'] },
+      'ef:yes-no@e': { model: 'e' },
+      'ef:backward@b': { model: 'b', problem },
+      'ef:pairs@c': pairs,
+      'ef:critic@d': critic,
+    };
     const verdicts = result.verdicts.flatMap((verdict) =>
       verdict.measure === 'execution_free'
         ? Object.entries(saw).map(([measure, evidence]) => ({ ...verdict, measure, evidence }))
@@ -219,7 +227,17 @@ describe('a candidate that several judges saw', () => {
     await yesNo.getByText('source around the change').waitFor();
     await backward.getByText('asked of the model b').waitFor();
     await backward.getByText('The patch without the issue').waitFor();
-    expect(await page.locator('summary', { hasText: 'The prompt' }).count()).toBe(1);
+    const region = (name: string) => page.getByRole('region', { name, exact: true });
+    await region('What ef:pairs@c saw').getByText('another candidate beside it, in both orders').waitFor();
+    await region('ef:pairs@c').getByText('rollout-2').waitFor();
+    await region('What ef:critic@d saw').getByText('The issue and 3 steps, without the patch.').waitFor();
+    await region('ef:critic@d').getByText('insufficient_testing 0.4').waitFor();
+    // A prompt for each that says yes or no, and none for the others.
+    expect(await page.locator('summary', { hasText: 'The prompt' }).count()).toBe(2);
+    const asked = page.waitForRequest(/judge-prompt/);
+    await region('What ef:yes-no@e saw').locator('summary', { hasText: 'The prompt' }).click();
+    expect((await asked).url()).toMatch(/judge-prompt\?measure=ef%3Ayes-no%40e$/);
+    await region('What ef:yes-no@e saw').locator('section[aria-label=user] pre').waitFor();
   });
 });
 
