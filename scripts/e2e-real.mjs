@@ -39,7 +39,8 @@ for (const id of ids) {
   const folder = resolve(OUT, id);
   mkdirSync(folder, { recursive: true });
   for (const tests of ['saved', 'written']) {
-    if (tests === 'written' && !hasAnswer(id)) continue;
+    // In short, the second half on one issue.
+    if (tests === 'written' && (!hasAnswer(id) || (short && rows.written.length > 0))) continue;
     const ran = await runSelect(real, { folder, tests });
     problems.push(...ran.problems.map((problem) => `${id} (${tests} tests): ${problem}`));
     if (ran.folder !== null) rows[tests].push(summarise(real, ran, problems));
