@@ -31,6 +31,10 @@ export async function benchKill(short) {
       if (ended.signal === 'SIGKILL') killed.push(command.child.pid);
       else last = ended;
     }
+    if (last.code !== whole.code) {
+      console.log(`  ended with ${last.signal ?? last.code}: ${last.err.slice(-2_000)}`);
+      return aim(`exit ${last.code} after ${killed.length} kills`, false);
+    }
     const report = (name) => readFileSync(`${world.folder}/${name}/report/report.json`, 'utf8');
     const [lines, others] = ['killed', 'whole'].map((name) => report(name).split('\n'));
     for (const [at, line] of lines.entries()) if (line !== others[at]) console.log(`  ${line} (${others[at]})`);
