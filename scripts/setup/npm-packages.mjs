@@ -53,8 +53,8 @@ export async function installPackages(root) {
 
 /** Fetches better-sqlite3's addon, or compiles it: the longest step of all, which nothing but running the program needs. */
 export async function installAddon(root) {
-  // SQLite's own level instead of the package's -O3, which takes gcc half as long again.
-  const env = { CFLAGS: '-O2', ...process.env, ...nodeHeaders() };
+  // For a clone, whose user waits for it; the package's own -O3 takes gcc the longest.
+  const env = { CFLAGS: '-O1', ...process.env, ...nodeHeaders() };
   try {
     await step('better-sqlite3', () => run('npm', ['rebuild', 'better-sqlite3'], { cwd: root, env }));
   } catch (error) {
