@@ -42,14 +42,22 @@ export type GeneratedTest = z.infer<typeof GeneratedTest>;
 /** The author of tests that are to tell two patches apart, and who saw both. */
 export const SEPARATING = 'separating';
 
+/** How the name of a script goes on behind the id of the candidate whose agent wrote it. */
+export const HARVESTED = '-own-';
+
+/** Whether a candidate's agent wrote it, who may have had an eye on how others fare. */
+export function isHarvested({ test_id, author }: GeneratedTest): boolean {
+  return author !== null && test_id.startsWith(`${author}${HARVESTED}`);
+}
+
 /**
  * Whether nobody who saw a candidate's work wrote it: neither a candidate's agent, nor a judge who looked at a patch, nor who
  * was to tell two patches apart.
  * @param candidates ids
  */
-export function isWrittenApart({ test_id, author }: GeneratedTest, candidates: ReadonlySet<string>): boolean {
-  if (author === null) return true;
-  return author !== SEPARATING && !candidates.has(author) && !test_id.startsWith(`${author}-own-`);
+export function isWrittenApart(test: GeneratedTest, candidates: ReadonlySet<string>): boolean {
+  const { author } = test;
+  return author === null || (author !== SEPARATING && !candidates.has(author) && !isHarvested(test));
 }
 
 /** One that came from outside. */

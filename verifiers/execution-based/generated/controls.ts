@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { contentKey } from '../../../src/core/fingerprint.js';
-import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
+import { type GeneratedTest, isHarvested } from '../../../src/core/run/generated-test.js';
 import { dialectOf } from '../drivers/test-dialect.js';
 import { contextKey, type ExecutionContext, type TreeRun } from '../execution-context.js';
 import { randomFrom } from '../random.js';
-import { isHarvested } from './harvest.js';
 import type { TestRun } from './run-batch.js';
 import { agreeingTwin, isPlain, isStrict, neverTwin, readScript, type Script, wrongTwin } from './twins.js';
 

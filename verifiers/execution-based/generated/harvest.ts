@@ -1,5 +1,5 @@
 import type { Candidate } from '../../../src/core/run/candidate.js';
-import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
+import { type GeneratedTest, HARVESTED } from '../../../src/core/run/generated-test.js';
 
 const LONGEST_SCRIPT = 20_000;
 const LONGEST_ACTION = 200_000;
@@ -30,17 +30,10 @@ export function harvestedTests(candidates: readonly Candidate[], perAuthor: numb
     // The last ones written know most.
     const fit = [...scripts].filter(([path, text]) => isCheck(path) && SAYS_NO.test(text)).slice(-perAuthor);
     return fit.map(([, text], index): GeneratedTest => {
-      const test_id = `${candidate_id}${OWN}${index + 1}`;
+      const test_id = `${candidate_id}${HARVESTED}${index + 1}`;
       return { instance_id, test_id, path: `${test_id}.py`, content: asTest(text), author: candidate_id };
     });
   });
-}
-
-const OWN = '-own-';
-
-/** Whether a candidate's agent wrote it, who may have had an eye on how others fare. */
-export function isHarvested({ test_id, author }: GeneratedTest): boolean {
-  return author !== null && test_id.startsWith(`${author}${OWN}`);
 }
 
 /** Files that an action writes, by path. */

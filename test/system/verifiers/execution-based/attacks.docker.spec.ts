@@ -265,7 +265,7 @@ describe('patches that try to look right', () => {
 
   it('gains nothing from a script of its author’s own that forges the others’ outcomes on every tree', async () => {
     const own = script(
-      'own',
+      'theirs-own-1',
       'import importlib._bootstrap_external as compiled, importlib.util, os, sys',
       'from calc import add',
       'import calc',
