@@ -5,7 +5,10 @@ import { InterruptedError } from '../../src/core/errors/errors.js';
 import { EngineUnavailableError, ImageMissingError } from '../../src/core/errors/unavailable.js';
 import { TRIES } from '../../src/core/async/retry.js';
 import { type Job, type JobHandler, type Jobs, NotNowError, type Work } from '../../src/jobs/jobs.js';
+import { OpenAiLlmClient } from '../../src/models/openai/client.js';
 import type { ResultStore } from '../../src/ports/result-store.js';
+import { completionRequest } from '../fakes/completions.js';
+import { ModelServer } from '../fakes/model-server.js';
 import { until } from '../fixtures/run-world.js';
 
 export interface JobsWorld {
@@ -94,6 +97,22 @@ export function jobsContract(open: () => Promise<JobsWorld>): void {
     expect(TRIES).toBe(3);
     await expect(have(jobs, square(2))).rejects.toThrow();
     expect(attempts).toHaveLength(4);
+  });
+
+  it('leaves trying a model again to its client', async () => {
+    const server = await ModelServer.start(() => ({ status: 500, json: { error: { message: 'boom' } } }));
+    const { baseUrl } = server;
+    const pause = (): Promise<void> => Promise.resolve();
+    const client = new OpenAiLlmClient({ baseUrl, concurrency: 1, timeoutS: 5, maxRetries: 1, pause });
+    const jobs = await world.start([
+      squares((_n, { signal }) => client.complete(completionRequest(), signal), { result: z.object({}) }),
+    ]);
+    await expect(have(jobs, square(1))).rejects.toMatchObject({
+      code: 'model-unavailable',
+      message: expect.stringContaining('boom (2 attempts)') as string,
+    });
+    await server.close();
+    expect(server.calls).toHaveLength(2);
   });
 
   it('does what is not now a little later, and does not count it', async () => {

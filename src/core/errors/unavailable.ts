@@ -57,15 +57,15 @@ export class SandboxLostError extends UnavailableError {
 /** The model endpoint does not answer, or kept failing after the retries. */
 export class ModelUnavailableError extends UnavailableError {
   readonly code = 'model-unavailable';
-  readonly retryable: boolean;
+  /** The client has tried again, as its server asked: whoever hears of it does not. */
+  readonly retryable = false;
 
-  constructor(detail: string, options?: ErrorOptions & { retryable?: boolean }) {
+  constructor(detail: string, options?: ErrorOptions) {
     super(
       `The model is not available: ${detail}`,
       'Check OPENAI_BASE_URL, OPENAI_API_KEY and the model name, then run `bestk doctor`.',
       options,
     );
-    this.retryable = options?.retryable ?? false;
   }
 }
 

@@ -3,12 +3,11 @@ import { join } from 'node:path';
 import type Docker from 'dockerode';
 import { z } from 'zod';
 import { abortable } from '../../core/async/deadline.js';
-import { backOffMs, pause } from '../../core/async/retry.js';
+import { backOffMs, pause, TRIES } from '../../core/async/retry.js';
 import { ImagePullError } from '../../core/errors/cluster-trouble.js';
 import { EngineDiskFullError, EngineUnavailableError } from '../../core/errors/unavailable.js';
 import { dockerFailure } from './engine.js';
 
-const ATTEMPTS = 4;
 /** A layer of gigabytes tells its progress all the time. */
 const SILENCE_MS = 300_000;
 const TELL_EVERY_MS = 10_000;
@@ -45,9 +44,8 @@ export async function pullImage(
       return;
     } catch (error) {
       signal.throwIfAborted();
-      const failure = pullFailure(error, image);
-      const again = failure instanceof ImagePullError && failure.retryable && attempt + 1 < ATTEMPTS;
-      if (!again) throw failure;
+      const { failure, again } = pullFailure(error, image);
+      if (!again || attempt + 1 === TRIES) throw failure;
       options.say(`${failure.message} It is tried again.`);
       await pause(backOffMs(attempt + 2, null, Math.random), signal);
     }
@@ -109,15 +107,17 @@ function teller(image: string, say: (text: string) => void, silence: NodeJS.Time
   };
 }
 
-/** @returns what went wrong in our words; retryable where the registry or the way to it may be better later */
-function pullFailure(error: unknown, image: string): Error {
-  if (error instanceof EngineUnavailableError) return error;
+/** @returns what went wrong in our words, and whether the registry or the way to it may be better later: nobody else tries it again */
+function pullFailure(error: unknown, image: string): { readonly failure: Error; readonly again: boolean } {
+  if (error instanceof EngineUnavailableError) return { failure: error, again: false };
   const message = error instanceof Error ? error.message.trim() : String(error);
-  if (/no space left on device/i.test(message)) return new EngineDiskFullError(message);
+  if (/no space left on device/i.test(message)) {
+    return { failure: new EngineDiskFullError(message), again: false };
+  }
   const isOfSocket = typeof (error as { code?: unknown }).code === 'string';
-  if (isOfSocket) return dockerFailure(error, { image });
-  const isThere = (error as { statusCode?: unknown }).statusCode !== 404 && !NOT_THERE.test(message);
-  return new ImagePullError(image, message, isThere, NEXT);
+  if (isOfSocket) return { failure: dockerFailure(error, { image }), again: false };
+  const again = (error as { statusCode?: unknown }).statusCode !== 404 && !NOT_THERE.test(message);
+  return { failure: new ImagePullError(image, message, false, NEXT), again };
 }
 
 const DOCKER_HUB = 'https://index.docker.io/v1/';

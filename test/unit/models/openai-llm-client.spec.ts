@@ -97,7 +97,6 @@ describe('passing failures are tried again', () => {
     await server.close();
     const error = await failure(client);
     expect(error.message).toMatch(/ECONNREFUSED.*4 attempts/);
-    expect(error.retryable).toBe(true);
   });
 
   it('a server that answered before and went away, for longer', async () => {
@@ -148,7 +147,7 @@ describe('final failures', () => {
     const client = await clientOf(() => ({ status, json: { error: { message: 'no such thing' } } }));
     const error = await failure(client);
     expect(error.message).toContain(`${status} no such thing`);
-    expect(error).toMatchObject({ retryable: false, exitCode: 3 });
+    expect(error).toMatchObject({ exitCode: 3 });
     expect(error.next).toContain('OPENAI_API_KEY');
     expect(server.calls).toHaveLength(1);
   });

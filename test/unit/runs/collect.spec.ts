@@ -132,7 +132,7 @@ it('goes on without tries that could not be made, and names them', async () => {
 });
 
 it('fails when none could be made', async () => {
-  const { run } = world(() => Promise.reject(new ModelUnavailableError('down', { retryable: true })));
+  const { run } = world(() => Promise.reject(new ModelUnavailableError('down')));
   await expect(run({ k: 2 })).rejects.toThrow(ModelUnavailableError);
 });
 
