@@ -47,8 +47,8 @@ export async function chosenTests(
   return withinBudget(looked, context.regressionS);
 }
 
-/** Lines at base that patches change, by file; of what they add, those around it. */
-function changedLines(patches: readonly Pick<DistinctPatch, 'source'>[]): ReadonlyMap<string, ReadonlySet<number>> {
+/** Lines at base that patches change, by file, in order; of what they add, those around it. */
+function changedLines(patches: readonly Pick<DistinctPatch, 'source'>[]): ReadonlyMap<string, readonly number[]> {
   const changed = new Map<string, Set<number>>();
   for (const { source } of patches) {
     const patch = readPatch(source);
@@ -59,7 +59,7 @@ function changedLines(patches: readonly Pick<DistinctPatch, 'source'>[]): Readon
       for (const hunk of parsed.hunks) for (const line of linesOf(hunk)) lines.add(line);
     }
   }
-  return changed;
+  return new Map([...changed].map(([path, lines]) => [path, [...lines].sort((a, b) => a - b)]));
 }
 
 function linesOf({ oldStart, lines }: { readonly oldStart: number; readonly lines: readonly string[] }): number[] {
@@ -86,12 +86,12 @@ function lookedAt(
   path: string,
   maps: readonly Mapped[],
   sources: readonly string[],
-  changed: ReadonlyMap<string, ReadonlySet<number>>,
+  changed: ReadonlyMap<string, readonly number[]>,
 ): LookedAt {
   const [first = { tests: [], whole: false }] = maps;
   const reachingIds = new Set(
     maps.flatMap(({ tests, functions }, index) => {
-      const wanted = changedFunctions(functions, changed.get(sources[index] ?? '') ?? new Set());
+      const wanted = changedFunctions(functions, changed.get(sources[index] ?? '') ?? []);
       return tests.filter(({ reached }) => reached.some((each) => wanted.has(each))).map(({ id }) => id);
     }),
   );
@@ -106,16 +106,20 @@ function lookedAt(
 }
 
 /** The innermost functions of the lines; every function where none has any (they are the module's, or a class's). */
-function changedFunctions(functions: Mapped['functions'], lines: ReadonlySet<number>): ReadonlySet<number> {
-  const found = [...lines].flatMap((line) => {
-    const around = [...functions.keys()].filter((index) => {
-      const [, start = 0, end = 0] = functions[index] ?? [];
-      return start <= line && line <= end;
-    });
-    // Of functions inside each other, the inner one begins later.
-    return around.sort((a, b) => (functions[b]?.[1] ?? 0) - (functions[a]?.[1] ?? 0)).slice(0, 1);
-  });
-  return new Set(found.length > 0 ? found : functions.keys());
+function changedFunctions(functions: Mapped['functions'], lines: readonly number[]): ReadonlySet<number> {
+  const begin = (index: number): number => functions[index]?.[1] ?? 0;
+  // Of functions inside each other, the inner one begins later, and ends first.
+  const waiting = [...functions.keys()].sort((a, b) => begin(a) - begin(b)).values();
+  const around: number[] = [];
+  const found = new Set<number>();
+  let next = waiting.next();
+  for (const line of lines) {
+    for (; next.done !== true && begin(next.value) <= line; next = waiting.next()) around.push(next.value);
+    while (around.length > 0 && (functions[around.at(-1) ?? 0]?.[2] ?? 0) < line) around.pop();
+    const innermost = around.at(-1);
+    if (innermost !== undefined) found.add(innermost);
+  }
+  return found.size > 0 ? found : new Set(functions.keys());
 }
 
 function withinBudget(looked: readonly LookedAt[], budgetS: number): ChosenTests {

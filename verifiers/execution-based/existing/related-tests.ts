@@ -1,10 +1,12 @@
-import { readPatch } from '../../../src/core/patch/patch.js';
+import { type PatchFile, readPatch } from '../../../src/core/patch/patch.js';
 import type { BaseRepository } from '../../source/base-repository.js';
 import type { DistinctPatch } from '../tree/distinct.js';
 
 const MOST_FILES = 25;
 const MOST_SOURCES = 40;
 const MOST_NAMES = 12;
+/** Of every patch, whatever the others change. */
+const KEPT_EACH = 3;
 const SHORTEST_NAME = 4;
 
 const CODE = String.raw`\.(py|go|rs|java|kt|scala|php|rb|[cm]?[jt]sx?)$`;
@@ -77,20 +79,37 @@ const DEFINITION =
 
 function changedBy(patches: readonly Pick<DistinctPatch, 'source'>[]): { files: Shares; names: Shares } {
   const [files, names] = [new Map<string, number>(), new Map<string, number>()];
+  const kept = new Set<string>();
   for (const { source } of patches) {
     const patch = readPatch(source);
-    if (patch.kind !== 'ok') continue;
-    const paths = new Set(patch.files.map(({ path }) => path));
-    const defined = new Set([...source.matchAll(DEFINITION)].map(([, name = '']) => name));
-    for (const path of paths) files.set(path, (files.get(path) ?? 0) + 1 / patches.length);
-    for (const name of defined) names.set(name, (names.get(name) ?? 0) + 1 / patches.length);
+    const own = patch.kind === 'ok' ? ofBase(patch.files) : [];
+    // Of a renamed file the name at base.
+    const paths = [...new Set(own.map(({ path, paths: [old = path] }) => old))];
+    const defined = new Set(own.flatMap(({ text }) => [...text.matchAll(DEFINITION)].map(([, name = '']) => name)));
+    const telling = [...defined].filter((name) => name.length >= SHORTEST_NAME && !name.startsWith('__'));
+    share(files, paths, 1 / patches.length);
+    share(names, telling, 1 / patches.length);
+    for (const path of paths.slice(0, KEPT_EACH)) kept.add(path);
+    for (const name of telling.slice(0, KEPT_EACH)) kept.add(name);
   }
-  const telling = [...names].filter(([name]) => name.length >= SHORTEST_NAME && !name.startsWith('__'));
-  return { files: first(files, MOST_SOURCES), names: first(new Map(telling), MOST_NAMES) };
+  return { files: first(files, MOST_SOURCES, kept), names: first(names, MOST_NAMES, kept) };
 }
 
-function first(shares: Shares, most: number): Shares {
-  return new Map([...shares].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1)).slice(0, most));
+/** Files that base lacks have no tests there; of a patch that changes no others, these. */
+function ofBase(files: readonly PatchFile[]): readonly PatchFile[] {
+  const changed = files.filter(({ parsed: { isCreate, isCopy } }) => isCreate !== true && isCopy !== true);
+  return changed.length > 0 ? changed : files;
+}
+
+/** Of a patch that changes much, each part weighs less: nobody pushes out what others change. */
+function share(shares: Map<string, number>, parts: readonly string[], whole: number): void {
+  for (const part of parts) shares.set(part, (shares.get(part) ?? 0) + whole / parts.length);
+}
+
+/** Those of most weight; but some of every patch. */
+function first(shares: Shares, most: number, kept: ReadonlySet<string>): Shares {
+  const sorted = [...shares].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1));
+  return new Map(sorted.filter(([name], index) => index < most || kept.has(name)));
 }
 
 /** `django/forms/formsets.py` is imported as `django.forms.formsets`, a Go file by its folder, others by their name. */

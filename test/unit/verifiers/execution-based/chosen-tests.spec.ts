@@ -12,7 +12,7 @@ import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
 import { calculatorIssue, RIGHT } from '../../../fixtures/calculator.js';
 
 /** Of calc.py, whose second line every patch of the fixture changes. */
-const FUNCTIONS = [
+const FUNCTIONS: NonNullable<World['functions']> = [
   ['add', 1, 2],
   ['neg', 4, 5],
 ];
@@ -32,12 +32,14 @@ interface World {
   /** The first test that was left out of a file. */
   readonly leftOut?: string;
   readonly hangs?: boolean;
+  readonly functions?: readonly (readonly [string, number, number])[];
+  readonly source?: string;
   readonly results?: MemoryResultStore;
 }
 
 let nonce = 0;
 
-function play({ tests, leftOut, hangs = false }: World, request: ExecRequest, session: FakeSessionView) {
+function play({ tests, leftOut, hangs = false, functions = FUNCTIONS }: World, request: ExecRequest, session: FakeSessionView) {
   const { BESTK_REACH: plan, BESTK_PROBE: probe = '' } = request.env ?? {};
   if (plan === undefined) return exited(0);
   if (hangs) return ended('timed-out');
@@ -45,7 +47,7 @@ function play({ tests, leftOut, hangs = false }: World, request: ExecRequest, se
   const command = request.argv.join(' ');
   const own = tests.filter(({ id }) => command.includes(`'${id.split('::')[0] ?? ''}'`));
   const lines = [
-    { f: 'calc.py', k, n: FUNCTIONS },
+    { f: 'calc.py', k, n: functions },
     ...own.map(({ id, seconds = 1, reached = [], status = 'passed' }) => ({
       t: id,
       s: status,
@@ -72,7 +74,7 @@ function contextOf(sandbox: FakeSandbox, results: MemoryResultStore, budget: num
 async function choose(world: World, nearest: readonly string[], budget = 10): Promise<ChosenTests & { runs: number }> {
   const sandbox = new FakeSandbox((request, session) => play(world, request, session));
   const context = contextOf(sandbox, world.results ?? new MemoryResultStore(), budget);
-  const chosen = await chosenTests(context, nearest, [{ source: RIGHT }], new AbortController().signal);
+  const chosen = await chosenTests(context, nearest, [{ source: world.source ?? RIGHT }], new AbortController().signal);
   const runs = sandbox.requests.filter(({ env }) => env?.BESTK_REACH !== undefined).length;
   return { ...chosen, runs };
 }
@@ -93,6 +95,18 @@ describe('existing tests that patches are held to', () => {
       reaching: 2,
       seconds: 2.5,
     });
+  });
+
+  it('reach the innermost function around a change, however many lines and functions there are', async () => {
+    const most = 20_000;
+    const functions: [string, number, number][] = Array.from({ length: most }, (_, n) => [`f${n}`, 3 * n + 2, 3 * n + 3]);
+    functions.push(['outer', 1, 3 * most], ['inner', 3 * most, 3 * most]);
+    const lines = Array.from({ length: most }, (_, n) => `@@ -${3 * n + 2} +${3 * n + 2} @@\n-a\n+b\n`).join('');
+    const source = `diff --git a/calc.py b/calc.py\n--- a/calc.py\n+++ b/calc.py\n${lines}`;
+    const [outer, inner] = [most, most + 1];
+    const tests = [{ id: 'tests/far.py::test_far', reached: [outer] }, { id: 'tests/near.py::test_near', reached: [inner] }];
+    const chosen = await choose({ tests, functions, source }, ['tests/far.py', 'tests/near.py']);
+    expect(chosen.files).toEqual(['tests/near.py', 'tests/far.py']);
   });
 
   it('are as many as fit the budget: of a file that is too large, the tests that reach', async () => {

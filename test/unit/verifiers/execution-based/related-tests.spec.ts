@@ -91,6 +91,33 @@ describe('existing tests near a patch', () => {
     expect(files).toEqual(['tests/test_core.py', 'tests/test_odd.py']);
   });
 
+  it('are not pushed out by files and names that base lacks, however many a patch brings', async () => {
+    const brought = Array.from({ length: 42 }, (_, n) => {
+      const path = `a/a${n}.py`;
+      return `diff --git a/${path} b/${path}\nnew file mode 100644\n--- /dev/null\n+++ b/${path}\n@@ -0,0 +1 @@\n+def aaaa${n}(): pass\n`;
+    }).join('');
+    const all = ['tests/test_m00.py', 'tests/test_m59.py'];
+    const both = patchOf('pkg/m00.py') + patchOf('pkg/m59.py', ' def broken(x):');
+    const { files, names } = await related({ all }, patchOf('pkg/m00.py'), brought + both);
+    expect(names).toEqual(['m pkg.m00', 'm pkg.m59', 'w broken']);
+    expect(files).toEqual(all);
+    expect((await related({ all: [] }, brought)).names).toHaveLength(53);
+  });
+
+  it('are not pushed out by the many files that another patch changes', async () => {
+    const many = Array.from({ length: 60 }, (_, n) => `pkg/a${n}.py`);
+    const all = [...many.map((path) => path.replace('pkg/', 'tests/test_')), 'tests/test_core.py'];
+    const { files, names } = await related({ all }, many.map((path) => patchOf(path)).join(''), patchOf('pkg/core.py'));
+    expect(files[0]).toBe('tests/test_core.py');
+    expect(names).toContain('m pkg.core');
+  });
+
+  it('of a small part of the patches are looked for, too: some files of each', async () => {
+    const many = Array.from({ length: 50 }, (_, n) => patchOf(`pkg/a${n}.py`));
+    const { names } = await related({ all: [] }, ...many, patchOf('pkg/core.py') + patchOf('pkg/more.py'));
+    expect(names).toEqual(expect.arrayContaining(['m pkg.core', 'm pkg.more']));
+  });
+
   it('count less when everybody imports the changed file', async () => {
     const common = Array.from({ length: 60 }, (_, n) => `tests/test_${n}.py`);
     const holding = { base: common, rare: ['tests/test_59.py'] };
