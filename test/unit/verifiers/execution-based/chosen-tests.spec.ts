@@ -39,7 +39,11 @@ interface World {
 
 let nonce = 0;
 
-function play({ tests, leftOut, hangs = false, functions = FUNCTIONS }: World, request: ExecRequest, session: FakeSessionView) {
+function play(
+  { tests, leftOut, hangs = false, functions = FUNCTIONS }: World,
+  request: ExecRequest,
+  session: FakeSessionView,
+) {
   const { BESTK_REACH: plan, BESTK_PROBE: probe = '' } = request.env ?? {};
   if (plan === undefined) return exited(0);
   if (hangs) return ended('timed-out');
@@ -99,12 +103,19 @@ describe('existing tests that patches are held to', () => {
 
   it('reach the innermost function around a change, however many lines and functions there are', async () => {
     const most = 20_000;
-    const functions: [string, number, number][] = Array.from({ length: most }, (_, n) => [`f${n}`, 3 * n + 2, 3 * n + 3]);
+    const functions: [string, number, number][] = Array.from({ length: most }, (_, n) => [
+      `f${n}`,
+      3 * n + 2,
+      3 * n + 3,
+    ]);
     functions.push(['outer', 1, 3 * most], ['inner', 3 * most, 3 * most]);
     const lines = Array.from({ length: most }, (_, n) => `@@ -${3 * n + 2} +${3 * n + 2} @@\n-a\n+b\n`).join('');
     const source = `diff --git a/calc.py b/calc.py\n--- a/calc.py\n+++ b/calc.py\n${lines}`;
     const [outer, inner] = [most, most + 1];
-    const tests = [{ id: 'tests/far.py::test_far', reached: [outer] }, { id: 'tests/near.py::test_near', reached: [inner] }];
+    const tests = [
+      { id: 'tests/far.py::test_far', reached: [outer] },
+      { id: 'tests/near.py::test_near', reached: [inner] },
+    ];
     const chosen = await choose({ tests, functions, source }, ['tests/far.py', 'tests/near.py']);
     expect(chosen.files).toEqual(['tests/near.py', 'tests/far.py']);
   });
