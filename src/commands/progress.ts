@@ -129,6 +129,7 @@ function rateOf({ right, of }: NonNullable<Standing['outcomes']>) {
 
 /** What a run can come to, in words. */
 export function estimateLine({ model_calls, tokens, usd }: z.infer<typeof AtMost>): string {
+  if (model_calls === 0) return 'no trajectory and no judgement';
   const money = usd === null ? '' : ` and ${usd.toFixed(2)} USD`;
   return `at most ${model_calls.toLocaleString('en')} model calls of ${tokens.toLocaleString('en')} tokens${money}`;
 }

@@ -97,9 +97,10 @@ function nameOf(paths: readonly string[]): string {
 
 async function benchmarkOptions(options: ReportOptions, { issues }: Benchmarked): Promise<BenchmarkOptions> {
   const { choosePresets, parseCount, parseKs } = await import('./curves-options.js');
-  const { defaultPresets } = await import('../reports/benchmark/presets.js');
+  const { defaultPresets, REFERENCES } = await import('../reports/benchmark/presets.js');
   return {
     presets: options.presets === undefined ? defaultPresets(issues) : await choosePresets(options.presets),
+    references: options.presets === undefined ? REFERENCES : undefined,
     ks: options.k === undefined ? null : parseKs(options.k),
     resamples: parseCount('--bootstrap', options.bootstrap, 100_000),
     seed: parseCount('--seed', options.seed, 2 ** 32 - 1),

@@ -59,11 +59,19 @@ async function reportOf(
   presets: string | null,
 ): Promise<BenchmarkReport> {
   const { makeBenchmark } = await import('../../reports/benchmark/make-benchmark.js');
-  const { defaultPresets } = await import('../../reports/benchmark/presets.js');
+  const { defaultPresets, REFERENCES } = await import('../../reports/benchmark/presets.js');
   const { findPreset } = await import('../../../verifiers/hybrid/presets.js');
   const chosen =
     presets === null ? defaultPresets(here.issues) : presets.split(',').map((name) => findPreset(name.trim()));
-  return makeBenchmark(here, other, { presets: chosen, ks: null, resamples: RESAMPLES, seed: 1, draws: DRAWS });
+  const references = presets === null ? REFERENCES : undefined;
+  return makeBenchmark(here, other, {
+    presets: chosen,
+    references,
+    ks: null,
+    resamples: RESAMPLES,
+    seed: 1,
+    draws: DRAWS,
+  });
 }
 
 /** A stored run as its `run.json` and `verdicts.jsonl` would tell it. @throws RunConflictError unless it is done */

@@ -2,12 +2,12 @@ import { basename, join } from 'node:path';
 import { armsReport, type ArmsReport, writeArmsReport } from '../../reports/benchmark/arms-report.js';
 import { type ArmRuns, readArm } from '../../reports/benchmark/arms.js';
 import { makeBenchmark } from '../../reports/benchmark/make-benchmark.js';
-import { defaultPresets } from '../../reports/benchmark/presets.js';
+import { defaultPresets, REFERENCES } from '../../reports/benchmark/presets.js';
 import { benchmarkOf } from '../../reports/benchmark/read-benchmark.js';
 import { writeBenchmark } from '../../reports/benchmark/write-benchmark.js';
 import type { BenchState } from './bench-plan.js';
 
-const DEFAULTS = { ks: null, resamples: 2000, seed: 1, draws: 100 };
+const DEFAULTS = { ks: null, resamples: 2000, seed: 1, draws: 100, references: REFERENCES };
 
 /** What the arms left so far, as a report. @throws BadInputError naming a damaged file */
 export async function readBench(

@@ -310,7 +310,9 @@ async function tellEstimate(plan: Plan, json: boolean, openApp: OpenApp): Promis
   const lines = arms.map(
     ({ arm, instances, at_most: own }) => `${visibleLine(arm)}, ${instances} instances: ${estimateLine(own)}`,
   );
-  const all = `Trajectories and one judgement of each: ${estimateLine(at_most)}. Limit it with --budget-tokens or --budget-usd.`;
-  printText([...lines, all].join('\n'));
+  const unbounded =
+    'Nothing is sampled and no judge is asked. What a model may take to write tests is not in this bound.';
+  const bounded = `Trajectories and one judgement of each: ${estimateLine(at_most)}. Limit it with --budget-tokens or --budget-usd.`;
+  printText([...lines, at_most.model_calls === 0 ? unbounded : bounded].join('\n'));
   return EXIT.done;
 }

@@ -29,6 +29,8 @@ export interface Benchmarked {
 
 export interface BenchmarkOptions {
   readonly presets: readonly Preset[];
+  /** Names of presets that the others are compared with; absent = each with each. */
+  readonly references?: readonly string[] | undefined;
   /** Rising; null = 1, 2, 4, 8 … and the most candidates an issue has. */
   readonly ks: readonly number[] | null;
   readonly resamples: number;
@@ -66,11 +68,11 @@ export function makeBenchmark(
 
 function count(
   issues: readonly ScoredIssue[],
-  { presets, ks, resamples, seed, draws }: BenchmarkOptions,
+  { presets, references, ks, resamples, seed, draws }: BenchmarkOptions,
 ): { readonly curves: Curves; readonly repositories: ByRepository } | null {
   if (issues.length === 0) return null;
   const best = { ...DEFAULT_BEST, seed, draws, enumerateUpTo: draws };
-  const curves = new Curves({ ks: ks ?? doubling(issues), presets, axes: [], resamples, best });
+  const curves = new Curves({ ks: ks ?? doubling(issues), presets, references, axes: [], resamples, best });
   const repositories = new ByRepository(presets.map(({ name }) => name));
   for (const issue of issues) {
     const numbers = curves.add(issue);

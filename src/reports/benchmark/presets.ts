@@ -7,6 +7,9 @@ import type { ScoredIssue } from '../../statistics/curves/scored-issue.js';
 /** Needs a trained combiner, or a posterior for every subset, which takes minutes: asked for by name. */
 const ON_REQUEST: ReadonlySet<string> = new Set(['learned', 'latent', 'bayes']);
 
+/** What rules are compared with when none are named. */
+export const REFERENCES: readonly string[] = ['random'];
+
 /** Every preset that there are scores for, but those that are asked for by name. */
 export function defaultPresets(issues: readonly ScoredIssue[]): readonly Preset[] {
   return presetsWithData(PRESET_NAMES.filter((name) => !ON_REQUEST.has(name)).map(findPreset), issues);

@@ -96,7 +96,7 @@ export function rulesSection({ curves, returned }: BenchmarkReport): Section | n
     title: 'Which selector wins',
     text: [
       `Best@${k} is the chance that the patch returned from ${k} random candidates of an issue is right, ties averaged; the upper limit is Pass@${k} = ${withInterval(curves.pass_at_k[k] ?? null)}. Only ${selector_sensitive.issues} of ${issues} issues (${percent(selector_sensitive.share)}) have right and wrong candidates; the others come out the same whatever selects.`,
-      `Intervals are 95 %, ${settings.interval === 'bootstrap' ? `${settings.resamples} bootstrap resamples of issues, seed ${settings.seed}` : 'by normal approximation'}; p is McNemar's exact test on the returned patches, Holm-adjusted for all ${comparisons.length} pairs.`,
+      `Intervals are 95 %, ${settings.interval === 'bootstrap' ? `${settings.resamples} bootstrap resamples of issues, seed ${settings.seed}` : 'by normal approximation'}; p is McNemar's exact test on the returned patches, Holm-adjusted for the ${comparisons.length} comparisons of this report.`,
       ...(returned?.right == null
         ? []
         : [

@@ -2,7 +2,7 @@ import { NOTHING_LEARNED } from '../../../verifiers/hybrid/pool.js';
 import { decide } from '../../../verifiers/hybrid/select.js';
 import type { Preset } from '../../core/run/preset.js';
 import { BadInputError } from '../../core/errors/errors.js';
-import { Discordance, pairsOf } from '../intervals/comparisons.js';
+import { Discordance, type Pairs, pairsOf } from '../intervals/comparisons.js';
 import { VerifierQuality } from '../intervals/verifier-quality.js';
 import { type Axis, AxisCurve } from './axis-curve.js';
 import { bestAtK, type BestCurve, type BestOptions } from './best-at-k.js';
@@ -18,6 +18,8 @@ export interface CurvesRequest {
   /** Rising, without twins, at least one. */
   readonly ks: readonly number[];
   readonly presets: readonly Preset[];
+  /** Names of presets that the others are compared with; absent = each with each. */
+  readonly references?: readonly string[] | undefined;
   readonly axes: readonly Axis[];
   /** Bootstrap resamples; 0 = normal intervals. */
   readonly resamples: number;
@@ -38,12 +40,13 @@ export class Curves {
   private readonly cost = { sum: 0, candidates: 0 };
 
   constructor(private readonly request: CurvesRequest) {
-    const { ks, presets, axes, best } = request;
+    const { ks, presets, references = null, axes, best } = request;
     const names = presets.map(({ name }) => name);
-    this.columns = new Columns(ks, presets.length);
+    const pairs = pairsOf(names, references);
+    this.columns = new Columns(ks, presets.length, pairs);
     this.table = new CurveTable(this.columns.width);
     this.tallies = presets.map((preset) => new PresetTally(preset, ks.length));
-    this.discordance = new Discordance(names);
+    this.discordance = new Discordance(names, pairs);
     this.distinct = new DistinctPatches(names);
     this.axes = axes.map((axis) => new AxisCurve(axis, presets, ks.at(-1) ?? 1, best));
   }
@@ -179,16 +182,13 @@ export function numbersOf(
   return { n, right: countRight(issue), curves, full, picks };
 }
 
-/** Columns: Pass@k by k; by preset, Best@k by k; by pair of presets, the difference of their Best@n; Pass@1. */
+/** Columns: Pass@k by k; by preset, Best@k by k; by compared pair of presets, the difference of their Best@n; Pass@1. */
 export class Columns {
-  private readonly pairs: readonly (readonly [number, number])[];
-
   constructor(
     private readonly ks: readonly number[],
     private readonly presets: number,
-  ) {
-    this.pairs = pairsOf(presets);
-  }
+    private readonly pairs: Pairs,
+  ) {}
 
   get width(): number {
     return this.ks.length * (1 + this.presets) + this.pairs.length + 1;

@@ -54,18 +54,35 @@ export class Resamples {
   }
 }
 
-function addUp({ rows, sizes, width }: Units, times: Int32Array, sums: Float64Array): void {
+function addUp(units: Units, times: Int32Array, sums: Float64Array): void {
+  const drawn: number[] = [];
   let issues = 0;
   for (let unit = 0; unit < times.length; unit += 1) {
-    const weight = whole(times, unit);
-    if (weight === 0) continue;
-    issues += weight * whole(sizes, unit);
-    const from = unit * width;
-    for (let column = 0; column < width; column += 1) {
-      sums[column] = real(sums, column) + weight * real(rows, from + column);
-    }
+    if (whole(times, unit) === 0) continue;
+    drawn.push(unit);
+    issues += whole(times, unit) * whole(units.sizes, unit);
   }
-  for (let column = 0; column < width; column += 1) sums[column] = real(sums, column) / issues;
+  const inFours = drawn.length - (drawn.length % 4);
+  for (let next = 0; next < inFours; next += 4) addFour(units, drawn.slice(next, next + 4), times, sums);
+  for (const unit of drawn.slice(inFours)) addOne(units, unit, times, sums);
+  for (let column = 0; column < units.width; column += 1) sums[column] = real(sums, column) / issues;
+}
+
+/** Reads and writes each sum once for four rows, in the order of one row after another: the same to the last bit. */
+function addFour({ rows, width }: Units, units: readonly number[], times: Int32Array, sums: Float64Array): void {
+  const [a = 0, b = 0, c = 0, d = 0] = units;
+  const [ofA, ofB, ofC, ofD] = [whole(times, a), whole(times, b), whole(times, c), whole(times, d)];
+  for (let column = 0; column < width; column += 1) {
+    const two = real(sums, column) + ofA * real(rows, a * width + column) + ofB * real(rows, b * width + column);
+    sums[column] = two + ofC * real(rows, c * width + column) + ofD * real(rows, d * width + column);
+  }
+}
+
+function addOne({ rows, width }: Units, unit: number, times: Int32Array, sums: Float64Array): void {
+  const weight = whole(times, unit);
+  for (let column = 0; column < width; column += 1) {
+    sums[column] = real(sums, column) + weight * real(rows, unit * width + column);
+  }
 }
 
 /** Linear between order statistics (the usual "type 7"). */

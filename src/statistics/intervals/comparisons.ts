@@ -18,18 +18,27 @@ export interface Comparison {
   readonly minimum_detectable: number;
 }
 
-/** All pairs of n, in order. */
-export function pairsOf(n: number): (readonly [number, number])[] {
-  const indices = Array.from({ length: n }, (_, index) => index);
-  return indices.flatMap((a) => indices.slice(a + 1).map((b) => [a, b] as const));
+/** Pairs of places in a list. */
+export type Pairs = readonly (readonly [number, number])[];
+
+/** All pairs of names in order, or those with one of the `references`. */
+export function pairsOf(names: readonly string[], references: readonly string[] | null): Pairs {
+  const isMeant = (a: string, b: string): boolean =>
+    references === null || references.includes(a) || references.includes(b);
+  return names.flatMap((one, a) =>
+    names.flatMap((other, b) => (a < b && isMeant(one, other) ? [[a, b] as const] : [])),
+  );
 }
 
 /** Counts on which issues two presets' returned patches differ. */
 export class Discordance {
   private readonly pairs;
 
-  constructor(private readonly presets: readonly string[]) {
-    this.pairs = pairsOf(presets.length).map(([a, b]) => ({ a, b, onlyA: 0, onlyB: 0 }));
+  constructor(
+    private readonly presets: readonly string[],
+    pairs: Pairs,
+  ) {
+    this.pairs = pairs.map(([a, b]) => ({ a, b, onlyA: 0, onlyB: 0 }));
   }
 
   /** @param picks whether each preset's pick is right, in the presets' order */

@@ -40,6 +40,17 @@ it('says what a run can come to at most, in calls, tokens and money, and does no
   expect(`${bad.code} ${bad.stderr}`).toMatch(/^2 .*bad\.yaml, field "agent\.input"/);
 });
 
+it('says that nothing is sampled or judged where saved candidates are executed alone', async () => {
+  const cli = new CommandLine();
+  const issue = cli.write('issue.json', JSON.stringify(calculatorIssue));
+  const { instance_id } = calculatorIssue;
+  const saved = cli.write('candidates.jsonl', `${JSON.stringify({ instance_id, candidate_id: 'c', patch: '' })}\n`);
+  const bench = ['bench', 'run', '--dataset', issue, '--candidates', saved, '--verifiers', 'eb', '--estimate'];
+  const { code, stdout } = await cli.run(bench);
+  expect(`${code} ${stdout}`).toMatch(/^0 [^]*no trajectory and no judgement\n[^]*not in this bound/);
+  expect(stdout).not.toContain('at most 0');
+});
+
 it.each([
   [
     'fewer steps at all than the agent is told of',

@@ -92,6 +92,15 @@ describe('curves of a small matrix', () => {
     expect(all.comparisons).toHaveLength(6);
   });
 
+  it('adjusts p for the comparisons that are asked for alone', () => {
+    const { comparisons } = report(issues, { references: ['random'] });
+    expect(comparisons.map(({ a, b }) => `${a} ${b}`)).toEqual(['random ef-only', 'random eb-only', 'random deepswe']);
+    const [first] = comparisons;
+    const same = all.comparisons.find(({ a, b }) => a === 'random' && b === 'ef-only');
+    expect(first).toMatchObject({ p: same?.p, difference: same?.difference });
+    expect(comparisons.every(({ p, p_holm }) => p_holm <= Math.min(1, 3 * p))).toBe(true);
+  });
+
   it('judges the verifiers, the agreement and the cost', () => {
     expect(all.verifiers.find(({ verifier }) => verifier === 'execution_free')).toMatchObject({
       scored: 12,
