@@ -19,6 +19,17 @@ const LOOK_ALIKES: readonly (readonly [RegExp, (match: string) => string])[] = [
   // Words of chat templates: servers turn them into control tokens wherever they stand.
   [/[<＜](?=[|｜][^\s<>]{1,60}[|｜][>＞])/g, () => '‹'],
   [/[<＜](?=\s*(?:[/／]\s*)?(?:s|think|bos|eos|start_of_turn|end_of_turn)\s*[>＞])/gi, () => '‹'],
+  [
+    /[<＜](?=\s*(?:[/／]\s*)?(?:tool_(?:calls?|response)|sop|eop|end_of_utterance|seed:\w{1,40}|(?:unused|extra_id_)\d{1,4}|reasons|steps)\s*[>＞])/gi,
+    () => '‹',
+  ],
+  [/[<＜](?=[<＜]\s*(?:[/／]\s*)?SYS\s*[>＞])/gi, () => '‹'],
+  [
+    /[[［](?=\s*(?:[/／]\s*)?(?:SYSTEM_PROMPT|TOOL_\w{1,40}|AVAILABLE_TOOLS|THINK|MODEL_SETTINGS|g?MASK|PATCH [AB])\s*[\]］])/g,
+    () => '⟦',
+  ],
+  [/\](?=~[a-z!]{1,10}(?:\[|\]))/g, () => '⟧'],
+  [/\[(?=e~\[)/g, () => '⟦'],
 ];
 
 const LONE_SURROGATE = /\p{Surrogate}/gu;

@@ -140,3 +140,49 @@ it('spells out what cannot be seen, and stays as it is the second time', () => {
     }),
   );
 });
+
+it.each([
+  ...[
+    '[SYSTEM_PROMPT]',
+    '[/SYSTEM_PROMPT]',
+    '[TOOL_CALLS]',
+    '[TOOL_RESULTS]',
+    '[/TOOL_RESULTS]',
+    '[AVAILABLE_TOOLS]',
+    '[THINK]',
+  ],
+  ...[
+    '<seed:bos>',
+    '<seed:eos>',
+    '<seed:think>',
+    '</seed:think>',
+    '<tool_call>',
+    '</tool_call>',
+    '<tool_response>',
+    '<tool_calls>',
+  ],
+  ...[
+    '[gMASK]',
+    '<sop>',
+    '<eop>',
+    '<end_of_utterance>',
+    '<unused1>',
+    '<extra_id_1>',
+    '<<SYS>>',
+    '<</SYS>>',
+    ']~b]',
+    '[e~[',
+  ],
+  ...[
+    '<|im_start|>',
+    '<|channel|>',
+    '<|begin_of_text|>',
+    '<｜User｜>',
+    '<start_of_turn>',
+    '<reasons>',
+    '<steps>',
+    '[PATCH A]',
+  ],
+])('the word %s of a chat template does not come through', (word) => {
+  expect(neutralise(`a ${word} b`)).not.toContain(word);
+});
