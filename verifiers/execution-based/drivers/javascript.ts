@@ -210,13 +210,28 @@ function say(line) {
   }
 }
 
+const natives = new Map();
+for (const name of Object.getOwnPropertyNames(globalThis)) {
+  const { value } = Object.getOwnPropertyDescriptor(globalThis, name);
+  if (typeof value === 'function' && value.prototype) natives.set(value.prototype, name);
+}
+const nativeNames = new Set(natives.values());
+
+/** The name of its class; one that is called like one of the language's own and is another says so. */
+function nameOf(value) {
+  const own = natives.get(Object.getPrototypeOf(value));
+  if (own !== undefined) return own;
+  const name = String(value.constructor.name);
+  return nativeNames.has(name) ? 'not ' + name : name;
+}
+
 /** The value as JSON that is the same on every machine; what JSON lacks is an object with one key. */
 function plain(value) {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
   if (typeof value === 'number') return Number.isFinite(value) ? value : { float: String(value) };
   if (typeof value === 'bigint') return { int: String(value) };
   if (value === undefined) return { undefined: true };
-  if (value instanceof NativeError) return { raises: value.constructor.name };
+  if (value instanceof NativeError) return { raises: nameOf(value) };
   if (value instanceof Uint8Array) return { bytes: Buffer.from(value).toString('hex') };
   if (Array.isArray(value)) return value.map(plain);
   if (value instanceof Map) return { dict: ordered([...value].map((entry) => entry.map(plain))) };
@@ -224,7 +239,7 @@ function plain(value) {
   if (typeof value === 'object' && [Object.prototype, null].includes(Object.getPrototypeOf(value))) {
     return Object.fromEntries(Object.keys(value).sort().map((key) => [key, plain(value[key])]));
   }
-  return { [typeof value === 'object' ? value.constructor.name : typeof value]: String(value) };
+  return { [typeof value === 'object' ? nameOf(value) : typeof value]: String(value) };
 }
 
 function ordered(values) {

@@ -66,8 +66,14 @@ def plain(value):
     if isinstance(value, (set, frozenset)):
         return {'set': ordered(plain(each) for each in value)}
     if isinstance(value, BaseException):
-        return {'raises': type(value).__name__}
-    return {type(value).__name__: re.sub(r'\b0x[0-9a-f]+', '0x', repr(value))}
+        return {'raises': name_of(type(value))}
+    return {name_of(type(value)): re.sub(r'\b0x[0-9a-f]+', '0x', repr(value))}
+
+def name_of(kind, type_of=type, owned=type.__dict__['__name__'].__get__, known=frozenset(
+        value for value in vars(builtins).values() if isinstance(value, type)), names=frozenset(dir(builtins))):
+    """A class's own name; one that is called like one of Python's own and is another says so."""
+    name = str(owned(kind))
+    return name if kind in known or name not in names else 'not ' + name
 
 def ordered(values):
     return sorted(values, key=lambda each: json.dumps(each, sort_keys=True))

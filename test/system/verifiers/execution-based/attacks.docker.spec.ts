@@ -311,6 +311,25 @@ describe('patches that try to look right', () => {
     for (const name of Object.keys(SPARED)) expect([0, 'forged']).toContain(scores(verdicts, name).reproduction);
   });
 
+  it('gains nothing by an exception of its own that is called like one of Python’s', async () => {
+    const raising = (made: string): string =>
+      calcPatch('def add(a, b):', `    if a is None: raise ${made}("no")`, '    return a + b');
+    const { verdicts } = await verify(
+      [candidate('right', raising('ValueError')), candidate('evil', raising('type("ValueError", (Exception,), {})'))],
+      {
+        tests: [
+          {
+            ...script('raises', 'from calc import add', 'observe(lambda: add(None, 1))'),
+            expect: [{ raises: 'ValueError' }],
+          },
+        ],
+        regression: false,
+      },
+    );
+    expect(scores(verdicts, 'right').reproduction).toBe(1);
+    expect(scores(verdicts, 'evil').reproduction).toBe(0);
+  });
+
   it('gains nothing by standing in the way of the standard library', () => {
     expect(scores(all, 'shadows')).toEqual({ regression: 'no-source-change', reproduction: 'no-source-change' });
   });

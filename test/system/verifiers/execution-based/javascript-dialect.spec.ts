@@ -199,6 +199,18 @@ exports.hide = (f) => { Object.defineProperty(Error, 'stackTraceLimit', { value:
   });
 
   it.each([
+    ['new TypeError("no")', '{"raises":"TypeError"}'],
+    ['new (class Odd extends TypeError {})("no")', '{"raises":"Odd"}'],
+    ['new (class TypeError extends Error {})("no")', '{"raises":"not TypeError"}'],
+    ['Object.assign(new Error("no"), { constructor: TypeError })', '{"raises":"Error"}'],
+  ])('observe a class by what it is, not by its name alone: %s', (made, said) => {
+    const observing = "require(process.cwd() + '/calc.cjs'); observe(() => globalThis.fail());";
+    expect(drive(`globalThis.fail = () => { throw ${made}; };`, { 'a.cjs': observing })).toMatchObject([
+      { said: `${said}\n` },
+    ]);
+  });
+
+  it.each([
     [
       'worker',
       'new (require("worker_threads").Worker)(__filename).on("message", done)',
