@@ -24,7 +24,7 @@ export async function benchKill(short) {
     let last = null;
     while (last === null) {
       const command = run('killed');
-      const after = killed.length < kills ? (0.5 + random() * whole.seconds * 0.4) * 1000 : 0;
+      const after = killed.length < kills ? (0.5 + random() * Math.max(1, (2 * whole.seconds) / kills)) * 1000 : 0;
       const timer = after === 0 ? null : setTimeout(() => command.child.kill('SIGKILL'), after);
       const ended = await command.ended;
       clearTimeout(timer);
