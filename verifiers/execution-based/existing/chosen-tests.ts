@@ -108,6 +108,7 @@ function lookedAt(
 /** The innermost functions of the lines; every function where none has any (they are the module's, or a class's). */
 function changedFunctions(functions: Mapped['functions'], lines: readonly number[]): ReadonlySet<number> {
   const begin = (index: number): number => functions[index]?.[1] ?? 0;
+  const hasEnded = (index: number, line: number): boolean => (functions[index]?.[2] ?? 0) < line;
   // Of functions inside each other, the inner one begins later, and ends first.
   const waiting = [...functions.keys()].sort((a, b) => begin(a) - begin(b)).values();
   const around: number[] = [];
@@ -115,8 +116,11 @@ function changedFunctions(functions: Mapped['functions'], lines: readonly number
   let next = waiting.next();
   for (const line of lines) {
     for (; next.done !== true && begin(next.value) <= line; next = waiting.next()) around.push(next.value);
-    while (around.length > 0 && (functions[around.at(-1) ?? 0]?.[2] ?? 0) < line) around.pop();
-    const innermost = around.at(-1);
+    let innermost = around.at(-1);
+    while (innermost !== undefined && hasEnded(innermost, line)) {
+      around.pop();
+      innermost = around.at(-1);
+    }
     if (innermost !== undefined) found.add(innermost);
   }
   return found.size > 0 ? found : new Set(functions.keys());
