@@ -8,6 +8,8 @@ import { endpointName } from '../models/llm-clients.js';
 import { MarkdownPromptLibrary } from '../models/prompts/prompt-library.js';
 import { type Payments, StoredLlmClient } from '../models/stored-llm-client.js';
 import { createAgentTestWriter } from '../agent/loop/test-writer.js';
+import { systemPrompt } from '../agent/call-formats/action-format.js';
+import { ACTION_FORMATS } from '../agent/call-formats/formats.js';
 import { createInspector, createSampler, GRACE, type Sampler } from '../agent/loop/rollout.js';
 import type { AgentSettings, ProgressCheck } from '../agent/loop/rollout-task.js';
 import { loadConfig, type Config } from './config.js';
@@ -175,11 +177,12 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
       absorb(done);
       return this.inspector(llm, null, work)(issue, inspection, signal);
     };
-    const { action_s: actionS } = this.config.agent.limits;
+    const { format, limits } = this.config.agent;
+    const system = systemPrompt(ACTION_FORMATS[format], 'judge');
     const steps = this.stepsOfLook();
     const tools = {
       judge: judgeOf,
-      agent: { inspect: looks, steps, actionS, harvested: harvest > 0 },
+      agent: { inspect: looks, system, steps, actionS: limits.action_s, harvested: harvest > 0 },
       executionBased: { ...executing, observe, remote },
     };
     return {

@@ -16,7 +16,7 @@ export interface Turn {
 /** How a model writes its calls and hears of their results. */
 export interface ActionFormat {
   readonly name: string;
-  /** Prompt of the system message, below `prompts/`; who judges gets the one with `-judge` behind it. */
+  /** Prompt of the system message, below `prompts/`, of who resolves issues. */
   readonly prompt: string;
   /** Whether tools are offered through the API; otherwise the prompt tells of them. */
   readonly offersTools: boolean;
@@ -25,6 +25,11 @@ export interface ActionFormat {
   answered(completion: Completion): Message;
   /** What the model sees next. */
   observed(completion: Completion, observation: string): Message;
+}
+
+/** The prompt of the system message, by what is to be done. */
+export function systemPrompt({ prompt }: Pick<ActionFormat, 'prompt'>, role: 'solver' | 'judge' | 'author'): string {
+  return role === 'solver' ? prompt : `${prompt}-${role}`;
 }
 
 /** A call in function tags, the form in which R2E-Gym's trajectories store actions. */

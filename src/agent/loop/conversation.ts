@@ -2,7 +2,7 @@ import { contentKey } from '../../core/fingerprint.js';
 import { neutralise } from '../../core/neutralise.js';
 import type { Completion, Message, Tokenizer } from '../../ports/llm-client.js';
 import type { PromptLibrary } from '../../ports/prompt-library.js';
-import type { ActionFormat } from '../call-formats/action-format.js';
+import { type ActionFormat, systemPrompt } from '../call-formats/action-format.js';
 import { clipChars } from '../tools/tool-outcome.js';
 import { JUDGE_TOOL_SPECS, TOOL_SPECS, toolManual } from '../tools/tool-specs.js';
 import type { AgentSettings, RolloutTask } from './rollout-task.js';
@@ -105,10 +105,12 @@ export async function instancePrompt(
   };
   if (prompt !== undefined) return (await prompts.render(prompt, told)).messages;
   if (inspection !== undefined) {
-    const judge = await prompts.render(`${format.prompt}-judge`, { manual: toolManual(JUDGE_TOOL_SPECS) });
+    const judge = await prompts.render(systemPrompt(format, 'judge'), { manual: toolManual(JUDGE_TOOL_SPECS) });
     return [...judge.messages, { role: 'user', content: inspection.question }];
   }
-  const system = await prompts.render(format.prompt, { manual: toolManual(TOOL_SPECS) });
+  const system = await prompts.render(systemPrompt(format, asked === undefined ? 'solver' : 'author'), {
+    manual: toolManual(TOOL_SPECS),
+  });
   const instance = await prompts.render(asked?.prompt ?? 'agent/instance', {
     ...told,
     ...(asked === undefined ? {} : { count: asked.count }),

@@ -45,7 +45,7 @@ export const TOOL_SPECS: readonly ToolSpec[] = [
   spec(
     'execute_bash',
     'Runs a shell command in a new shell in the working directory. Nobody answers prompts; there is no network. Long output loses its middle.',
-    { command: { type: 'string', description: 'The command, e.g. `python -m pytest -q tests/test_x.py`.' } },
+    { command: { type: 'string', description: 'The command, e.g. `python3 -m pytest -q tests/test_x.py`.' } },
     ['command'],
   ),
   spec(

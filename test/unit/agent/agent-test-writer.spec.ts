@@ -1,4 +1,9 @@
+import { FORMAT_NAMES, ACTION_FORMATS } from '../../../src/agent/call-formats/formats.js';
+import { instancePrompt } from '../../../src/agent/loop/conversation.js';
+import { AgentLimits } from '../../../src/agent/loop/rollout-task.js';
 import { writtenIn } from '../../../src/agent/loop/test-writer.js';
+import { MarkdownPromptLibrary } from '../../../src/models/prompts/prompt-library.js';
+import { calculatorIssue } from '../../fixtures/calculator.js';
 
 const added = (path: string, ...lines: readonly string[]): string =>
   `diff --git a/${path} b/${path}\nnew file mode 100644\n--- /dev/null\n+++ b/${path}\n@@ -0,0 +1,${lines.length} @@\n` +
@@ -29,4 +34,14 @@ describe('the tests of an agent', () => {
   ])('are not %s', (_name, patch) => {
     expect(writtenIn(patch, 'i')).toEqual([]);
   });
+});
+
+it.each(FORMAT_NAMES)('is told in %s to write tests, and nowhere to change the source', async (name) => {
+  const asked = { prompt: 'agent/test-author', count: 3 } as const;
+  const settings = { limits: AgentLimits.parse({}), asked };
+  const prompts = new MarkdownPromptLibrary();
+  const messages = await instancePrompt(prompts, ACTION_FORMATS[name], { issue: calculatorIssue }, settings);
+  const system = messages[0]?.content ?? '';
+  expect(system).toContain('You write tests for a repository');
+  expect(system).not.toMatch(/change the source|check your change/);
 });

@@ -1,4 +1,5 @@
 import { readPatch, splitPatch } from '../../../src/core/patch/patch.js';
+import { contentKey } from '../../../src/core/fingerprint.js';
 import { submitted, type Candidate } from '../../../src/core/run/candidate.js';
 import { UnavailableError } from '../../../src/core/errors/errors.js';
 import { DOES_NOT_APPLY, type Inspect, type Rollout } from '../../../src/core/run/rollout.js';
@@ -24,6 +25,8 @@ const MOST_COMMANDS = 10;
 /** An agent that looks at patches, and how much it may do. */
 export interface JudgeAgent {
   readonly inspect: Inspect;
+  /** Prompt that says who it is and how it calls functions. */
+  readonly system: string;
   /** Steps of one look. */
   readonly steps: number;
   /** Seconds of one command. */
@@ -113,7 +116,12 @@ async function judge(looking: Looking, id: string, patch: string): Promise<Judge
   const question = messages.map(({ content }) => content).join('\n\n');
   const part = { kind: 'verdict', name: options.measure.name, facts: { candidate: id } } as const;
   const looks = await (options.tracer ?? UNTRACED).within(part, () => votes(looking, { id, patch, question }));
-  return judgedBy(looks, { prompt_hash: templateHash, model: options.model, condensed: rendered.condensed });
+  const system = (await options.prompts.hashes())[agent.system];
+  return judgedBy(looks, {
+    prompt_hash: contentKey({ system, question: templateHash }),
+    model: options.model,
+    condensed: rendered.condensed,
+  });
 }
 
 interface Asked {

@@ -46,7 +46,7 @@ function agentOf(says: (inspection: Inspection) => Rollout | Error, { samples = 
       if (said instanceof Error) throw said;
       return said;
     },
-    ...{ steps: 7, actionS: 90, harvested },
+    ...{ system: 'agent/xml-judge', steps: 7, actionS: 90, harvested },
   };
   return {
     agent,
@@ -174,7 +174,7 @@ it('stopped in the middle of a look, goes on from the steps that are stored and 
     });
     const ports = { sandbox, results, prompts, tokenizer, llm: model };
     const inspect = createInspector(ports, settingsOf, async () => undefined);
-    const agent = { inspect, steps: 7, actionS: 90, harvested: false };
+    const agent = { inspect, system: 'agent/xml-judge', steps: 7, actionS: 90, harvested: false };
     const make = (options: Parameters<typeof createAgentVerifier>[0]) => createAgentVerifier(options, agent);
     const done = judged(make, llm, [candidate('c1')], {
       task: {
@@ -199,4 +199,18 @@ it('stopped in the middle of a look, goes on from the steps that are stored and 
   expect(after.verdict).toMatchObject({ kind: 'scored', score: 3 / 4, evidence: { votes: 2, yes: 2 } });
   // All of it is known now.
   expect(await run(false)).toEqual({ asked: [], verdict: after.verdict });
+});
+
+it('says by which prompts it asked: another system prompt is another hash', async () => {
+  const { agent } = agentOf(() => look(verdictOf('YES')));
+  const hashOf = async (system: string) => {
+    const { c1 } = await judged((options) => createAgentVerifier(options, { ...agent, system }), llm, [
+      candidate('c1'),
+    ]);
+    return c1?.evidence.prompt_hash;
+  };
+  const hash = await hashOf('agent/xml-judge');
+  expect(hash).toMatch(/^[0-9a-f]{64}$/);
+  expect(await hashOf('agent/xml-judge')).toBe(hash);
+  expect(await hashOf('agent/bash-judge')).not.toBe(hash);
 });
