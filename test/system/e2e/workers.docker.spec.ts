@@ -8,6 +8,7 @@ import { hasEnded, type RunEvent } from '../../../src/ports/run-store.js';
 import { ModelServer } from '../../fakes/model-server.js';
 import { CommandLine, ended } from '../../fixtures/command-line.js';
 import { containersOf } from '../../fixtures/containers.js';
+import { Service } from '../../fixtures/service.js';
 import { answerLoad, loadRequest, madeTwice, RIGHT_LINE, STEPS } from '../../fixtures/spread-load.js';
 
 /** Enough that both workers have a part of everything. */
@@ -45,8 +46,8 @@ async function serveModels(k: number): Promise<void> {
   server = await ModelServer.start(answerLoad(k, LATENCY_MS), ['agent', 'judge']);
 }
 
-function startWorker(): ChildProcess {
-  const cli = new CommandLine({
+function workerSettings(): CommandLine {
+  return new CommandLine({
     DATABASE_URL: cluster.url,
     OPENAI_BASE_URL: server.baseUrl,
     BESTK_AGENT_MODEL: 'agent',
@@ -54,9 +55,15 @@ function startWorker(): ChildProcess {
     BESTK_LLM_CONCURRENCY: '1',
     BESTK_SANDBOX_CONCURRENCY: '1',
   });
-  const worker = cli.start(['worker']);
-  workers.push(worker);
-  return worker;
+}
+
+/** Two workers with a run between them: the second one hands it over at its start, when the first one waits for work. */
+async function startTwo(key: string, k: number): Promise<{ id: string; pids: readonly (number | undefined)[] }> {
+  const { child } = await Service.start(workerSettings(), {}, 'worker');
+  workers.push(child);
+  const id = await submit(key, k);
+  workers.push(workerSettings().start(['worker']));
+  return { id, pids: workers.map(({ pid }) => pid) };
 }
 
 /** As a service does it; it is handed over by whichever worker looks next for what nobody has taken up: each at its start. */
@@ -115,8 +122,7 @@ function expectRight(result: RunResult, k: number): void {
 describe('two workers on one PostgreSQL', () => {
   it('share one run: rollouts, verdicts and cells', async () => {
     await serveModels(SHARED);
-    const pids = [startWorker(), startWorker()].map(({ pid }) => pid);
-    const id = await submit('shared', SHARED);
+    const { id, pids } = await startTwo('shared', SHARED);
     const result = await end(id);
     expectRight(result, SHARED);
     const journal = await store.runs.events(id, 0);
@@ -146,9 +152,7 @@ describe('two workers on one PostgreSQL', () => {
     'finish when $which is killed; $sweep removes what it left',
     async ({ which, sweep }) => {
       await serveModels(LEFT);
-      startWorker();
-      startWorker();
-      const id = await submit(`killed: ${which}`, LEFT);
+      const { id } = await startTwo(`killed: ${which}`, LEFT);
       await until(async () => (of(await store.runs.events(id, 0), 'step').length >= 4 ? true : null));
       const owner = (await cluster.sql(`select owner from runs where id = '${id}'`)).trim();
       const pid = Number(owner.split('/')[1]);
