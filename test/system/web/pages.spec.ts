@@ -3,6 +3,7 @@ import { judgeMeasure } from '../../../src/core/run/measure.js';
 import { RunRequest } from '../../../src/core/run/run-request.js';
 import { runResult } from '../../fixtures/runs.js';
 import { patchOf, viewedRun } from '../../fixtures/viewed-runs.js';
+import { named, runPageTests } from './run-page-tests.js';
 import { openBrowser, openPage, type WatchedPage } from './browser.js';
 import { openViewerWorld, type ViewerWorld } from './viewer-world.js';
 
@@ -25,11 +26,6 @@ afterEach(async () => {
   expect(watched.wrongs).toEqual([]);
   await watched.context.close();
 });
-
-/** A run of another instance: every text that names it begins with `name`. */
-function named(name: string, candidates = 4, tests = 4) {
-  return viewedRun({ candidates, steps: 3, tests, text: (place) => place.replace('demo__issue-1', name) });
-}
 
 describe('the runs page', () => {
   it('lists, searches, filters and sorts', async () => {
@@ -58,20 +54,29 @@ describe('the runs page', () => {
     await page.getByText('No run fits').waitFor();
   });
 
-  it('takes two runs to their comparison', async () => {
+  it('takes runs to their comparison, however many', async () => {
     const [a, b] = [named('compared__1'), named('compared__1')];
     await world.ended(a);
     const changed = { ...b.result, selection: { ...b.result.selection, candidate_id: 'rollout-2' } };
     await world.ended({ request: { ...b.request, preset: 'ef-only' }, result: changed });
+    await world.ended({ request: { ...b.request, seed: 7 }, result: b.result });
     const { page } = watched;
     await page.goto(`${world.url}/#/runs?q=compared__1`);
-    for (const box of await page.getByRole('checkbox', { name: /compared__1/ }).all()) await box.check();
-    await page.getByRole('link', { name: 'Compare the two ticked runs' }).click();
+    const boxes = page.getByRole('checkbox', { name: /compared__1/ });
+    await boxes.nth(2).waitFor(); // all() takes what is there, and waits for nothing
+    for (const box of await boxes.all()) await box.check();
+    await page.getByRole('link', { name: 'Compare the 3 ticked runs' }).click();
     const preset = page.locator('tr', { hasText: 'Preset' });
     await preset.waitFor();
     expect(await preset.getAttribute('class')).toBe('differs');
-    expect(await preset.locator('td').allInnerTexts()).toEqual(['ef-only', 'deepswe']);
+    expect(await preset.locator('td').allInnerTexts()).toEqual(['deepswe', 'ef-only', 'deepswe']);
+    expect(await page.locator('tr', { hasText: 'Agrees with' }).locator('td').allInnerTexts()).toEqual([
+      'C',
+      'none',
+      'A',
+    ]);
     expect(await page.locator('tr', { hasText: 'Selected' }).locator('td').allInnerTexts()).toEqual([
+      'rollout-1',
       'rollout-2',
       'rollout-1',
     ]);
@@ -232,8 +237,7 @@ describe('a candidate that several judges saw', () => {
     await region('ef:pairs@c').getByText('rollout-2').waitFor();
     await region('What ef:critic@d saw').getByText('The issue and 3 steps, without the patch.').waitFor();
     await region('ef:critic@d').getByText('insufficient_testing 0.4').waitFor();
-    // A prompt for each that says yes or no, and none for the others.
-    expect(await page.locator('summary', { hasText: 'The prompt' }).count()).toBe(2);
+    expect(await page.locator('summary', { hasText: 'The prompt' }).count()).toBe(5);
     const asked = page.waitForRequest(/judge-prompt/);
     await region('What ef:yes-no@e saw').locator('summary', { hasText: 'The prompt' }).click();
     expect((await asked).url()).toMatch(/judge-prompt\?measure=ef%3Ayes-no%40e$/);
@@ -288,24 +292,61 @@ describe('the benchmark page', () => {
     await issues.locator('.status-running').first().waitFor();
     expect(await issues.locator('tbody th').allInnerTexts()).toEqual(ids);
 
+    const [first, second] = await world.store.benchmarks.runs(id);
+    const grades = {
+      graded: 2,
+      right_candidates: 1,
+      ungraded: 0,
+      best: [0.5, 0.75],
+      document: { grades: [], ungraded: [] },
+    };
+    await page.getByText('Nothing is graded yet').waitFor();
+    await world.store.benchmarks.grade(first?.id ?? '', { ...grades, right: true });
+    const curve = page.getByRole('img', { name: 'mine: Pass@1 50.0%, Pass@2 100.0%; Best@1 50.0%, Best@2 75.0%' });
+    await curve.waitFor();
+    await page.getByText('Numbers').click();
+    const numbers = page.locator('.arm-curve tbody tr').nth(1);
+    expect(await numbers.innerText()).toMatch(/^2\s+100\.0% 20\.7% to 100\.0%\s+75\.0% \d/);
+
     open();
     // Nobody asks for the page again: its events say that it goes on.
     await page.locator('header .status-done').waitFor();
-    await issues.getByText('selected').nth(3).waitFor();
-    const [first, second] = await world.store.benchmarks.runs(id);
-    const grades = { graded: 2, right_candidates: 1, ungraded: 0, document: {} };
-    await world.store.benchmarks.grade(first?.id ?? '', { ...grades, right: true });
+    await issues.getByText('selected').nth(2).waitFor();
+    expect(await issues.locator('.cell-facts').first().innerText()).toBe(
+      'P 0.75 · by max execution_free · $0.5000 · 1.5 s',
+    );
     await world.store.benchmarks.grade(second?.id ?? '', { ...grades, right: false });
     await page.reload();
     await issues.locator('.outcome-right').waitFor();
     await issues.locator('.outcome-wrong').waitFor();
-    await page.getByRole('combobox', { name: 'Issues' }).selectOption('not graded');
-    await page.waitForFunction(() => document.querySelectorAll('.issues tbody tr').length === 1);
-    expect(await issues.locator('tbody th').allInnerTexts()).toEqual(ids.slice(1));
-    await page.getByRole('combobox', { name: 'Issues' }).selectOption('right');
-    await issues.locator('.outcome-right').waitFor();
+    const outcome = page.getByRole('combobox', { name: 'Outcome in some arm' });
+    for (const [name, left] of [
+      ['not graded', ids.slice(1)],
+      ['a right candidate, not selected', ids.slice(0, 1)],
+      ['arms disagree', ids.slice(0, 1)],
+      ['no right candidate', []],
+      ['right', ids.slice(0, 1)],
+    ] as const) {
+      await outcome.selectOption(name);
+      await page.getByText(`${left.length} of 2 issues`).waitFor();
+      expect(await issues.locator('tbody th').allInnerTexts()).toEqual(left);
+    }
+    await page.getByRole('combobox', { name: 'Repository' }).selectOption('bench/a');
+    await page.getByLabel('Issue', { exact: true }).fill('a-1');
+    await page.getByText('1 of 2 issues').waitFor();
+    const rates = page.getByRole('region', { name: 'Right so far' }).locator('tbody tr').first();
+    expect(await rates.innerText()).toMatch(/mine\s+50\.0%\s+100\.0% \(20\.7 to 100\.0, 1 issue\)\s+100\.0%/);
+    await issues.getByRole('link').first().focus();
+    await page.keyboard.press('ArrowRight');
+    expect(await page.evaluate(() => document.activeElement?.closest('td')?.innerText)).toContain('wrong, 1 right');
     await issues.getByRole('link').first().click();
     await page.getByRole('heading', { level: 1 }).waitFor();
     expect(page.url()).toContain(first?.id);
+    await page.getByRole('link', { name: '← Benchmark' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Nightly' }).waitFor();
   });
+});
+
+describe('why a run selected what it selected', () => {
+  runPageTests(() => ({ world, watched }));
 });
