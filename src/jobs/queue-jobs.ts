@@ -24,6 +24,8 @@ const LOOK_EVERY_MS = 200;
 const ASK_AGAIN_MS = 30_000;
 const LEAVES_MS = 10_000;
 const LEAVING_EVERY_MS = 50;
+/** How long a number of processes is believed: every part of every run asks for it. */
+const COUNTED_MS = 500;
 /** Nobody reads them: results tell who waits. */
 const EVENTS = 100;
 /** Of BullMQ; 1 is first. */
@@ -35,15 +37,19 @@ const LAST_PLACE = 2 ** 21 - 1;
  */
 export class QueueJobs extends Jobs {
   private readonly queues = new Map<string, { readonly queue: Queue; readonly places: Places }>();
+  private readonly counted = new Map<string, { readonly at: number; readonly workers: Promise<number> }>();
   private readonly flights = new SingleFlight<unknown>();
   private readonly waiting = new Map<string, Waiting>();
   private readonly closing = new AbortController();
+  private readonly beating = new AbortController();
   /** Jobs that were cancelled here and may still be in the queue, by key: one of that key would not be added. */
   private readonly leaving = new Map<string, Promise<void>>();
   private readonly pace: Pace;
   private workers: readonly QueueWorker[] = [];
   private quietUntil = 0;
   private isAway = false;
+  /** Away, and not only slow; it was told. */
+  private isSilent = false;
   private closed: Promise<void> | null = null;
 
   constructor(private readonly tools: QueueTools) {
@@ -85,7 +91,13 @@ export class QueueJobs extends Jobs {
 
   override async others(setup = this.tools.setup): Promise<number> {
     const mine = setup === this.tools.setup && this.workers.length > 0 ? 1 : 0;
-    return (await this.patiently(() => this.of('run', setup).queue.getWorkersCount())) - mine;
+    const now = performance.now();
+    let known = this.counted.get(setup);
+    if (known === undefined || now - known.at >= COUNTED_MS) {
+      known = { at: now, workers: this.patiently(() => this.of('run', setup).queue.getWorkersCount()) };
+      this.counted.set(setup, known);
+    }
+    return (await known.workers) - mine;
   }
 
   override close(drainMs: number): Promise<void> {
@@ -96,6 +108,7 @@ export class QueueJobs extends Jobs {
   private async end(drainMs: number): Promise<void> {
     this.closing.abort(new InterruptedError());
     await Promise.all(this.workers.map((worker) => worker.close(drainMs)));
+    this.beating.abort();
     // What was still under way may have come to its end.
     await this.lookOnce();
     for (const { reject } of [...this.waiting.values()]) reject(new InterruptedError());
@@ -178,10 +191,10 @@ export class QueueJobs extends Jobs {
     }
   }
 
-  /** Rejects when it is closed. */
+  /** What is under way keeps its locks until it has ended, while all is being closed, too. Rejects when that is done. */
   private async goOn(): Promise<never> {
     for (;;) {
-      await pause(this.pace.beatMs, this.closing.signal);
+      await pause(this.pace.beatMs, this.beating.signal);
       await this.beat();
     }
   }
@@ -194,10 +207,13 @@ export class QueueJobs extends Jobs {
       const jumped = await server.ask();
       if (jumped || this.isAway) this.quietUntil = performance.now() + this.pace.quietMs;
       for (const worker of this.workers) await worker.beat(performance.now() > this.quietUntil);
-      if (this.isAway) log.warn('The queue answers again.');
+      this.tools.claims.renewed(start + this.pace.lockMs);
+      if (this.isSilent) log.warn('The queue answers again.');
+      this.isSilent = false;
       this.isAway = performance.now() - start > this.pace.beatMs;
     } catch (error) {
-      if (!this.isAway) log.warn(`The queue does not answer; work goes on when it does: ${String(error)}`);
+      if (!this.isSilent) log.warn(`The queue does not answer; work goes on when it does: ${String(error)}`);
+      this.isSilent = true;
       this.isAway = true;
     }
   }

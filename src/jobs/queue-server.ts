@@ -103,7 +103,8 @@ class ServersTime {
     this.pool = new pg.Pool({
       connectionString: url,
       max: CONNECTIONS,
-      options: `-c search_path=${SCHEMA}`,
+      // A job that is lost is handed over again. Every one notifies, so that commits that wait for the disk would do so one by one.
+      options: `-c search_path=${SCHEMA} -c synchronous_commit=off`,
       application_name: 'bestk jobs',
       keepAlive: true,
       connectionTimeoutMillis: ANSWER_WITHIN_MS,

@@ -1,5 +1,6 @@
 import { DelayedError, type Job as Delivery, UnrecoverableError, WaitingError } from 'bullmq';
 import { z } from 'zod';
+import type { Claims } from '../core/async/claims.js';
 import { retryAfterMs } from '../core/async/retry.js';
 import { contentKey } from '../core/fingerprint.js';
 import { type Failure, failureOf, InterruptedError, stackOf, UnavailableError } from '../core/errors/errors.js';
@@ -23,6 +24,8 @@ export interface QueueTools {
   readonly results: ResultStore;
   /** Names the settings: processes with others have other queues. */
   readonly setup: string;
+  /** Told that locks were renewed. */
+  readonly claims: Claims;
   readonly log: { warn(message: string): void; error(message: string): void };
   /** Tests have less time. */
   readonly pace?: Pace;

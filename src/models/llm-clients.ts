@@ -9,7 +9,7 @@ const MAX_RETRIES = 5;
 /** A server of models takes minutes to load one. */
 const PATIENCE_MS = 180_000;
 
-type OnRetry = NonNullable<OpenAiOptions['onRetry']>;
+type Hooks = Pick<OpenAiOptions, 'onRetry' | 'mayAsk'>;
 
 export interface LlmSettings {
   readonly baseUrl: string | undefined;
@@ -22,25 +22,22 @@ export interface LlmSettings {
   readonly record: string | undefined;
 }
 
-/**
- * The client the settings ask for: a replay, the model, or the model with a recorder around it.
- * @param onRetry told why, whenever a call is tried again
- */
-export function createLlmClient(settings: LlmSettings, onRetry: OnRetry = () => undefined): LlmClient {
+/** The client the settings ask for: a replay, the model, or the model with a recorder around it. */
+export function createLlmClient(settings: LlmSettings, hooks: Hooks = {}): LlmClient {
   const { baseUrl, modelUrls, replay, record } = settings;
   if (replay !== undefined) return new ReplayLlmClient(replay);
-  const servers = new Map([...new Set(Object.values(modelUrls))].map((url) => [url, serverAt(url, settings, onRetry)]));
-  const model = new RoutedLlmClient(serverAt(baseUrl, settings, onRetry), (name) => servers.get(modelUrls[name] ?? ''));
+  const servers = new Map([...new Set(Object.values(modelUrls))].map((url) => [url, serverAt(url, settings, hooks)]));
+  const model = new RoutedLlmClient(serverAt(baseUrl, settings, hooks), (name) => servers.get(modelUrls[name] ?? ''));
   return record === undefined ? model : new RecordingLlmClient(model, record);
 }
 
 function serverAt(
   baseUrl: string | undefined,
   { apiKey, concurrency, timeoutS }: LlmSettings,
-  onRetry: OnRetry,
+  hooks: Hooks,
 ): LlmClient {
   return new OpenAiLlmClient({
-    onRetry,
+    ...hooks,
     ...(baseUrl === undefined ? {} : { baseUrl }),
     ...(apiKey === undefined ? {} : { apiKey }),
     concurrency,

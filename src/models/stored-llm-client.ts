@@ -1,6 +1,7 @@
 import { SingleFlight } from '../core/async/single-flight.js';
 import { contentKey } from '../core/fingerprint.js';
 import type { ModelUsage } from '../core/run/run-result.js';
+import type { ModelCall } from '../core/run/verifier.js';
 import {
   Completion,
   type CompletionRequest,
@@ -20,6 +21,12 @@ interface Answer {
 /** Calls of this process that are being paid, by key: a run that is taken over finds those of its earlier owner here. */
 export type Payments = SingleFlight<Answer>;
 
+interface StoredOptions {
+  readonly payments?: Payments;
+  readonly elsewhere?: RemoteCall | undefined;
+  readonly watch?: ((call: ModelCall) => () => void) | undefined;
+}
+
 /**
  * Asks the store before the model and stores every answer the moment it exists. Equal calls under way share one
  * answer. Counts what was asked through it; make one per run to have the run's own account.
@@ -30,6 +37,7 @@ export class StoredLlmClient extends LlmClient {
   readonly #endpointOf: (model: string) => string;
   readonly #elsewhere: RemoteCall | undefined;
   readonly #payments: Payments;
+  readonly #watch: ((call: ModelCall) => () => void) | undefined;
   readonly #flights: Payments = new SingleFlight();
   readonly #ledger = new UsageLedger();
 
@@ -37,15 +45,17 @@ export class StoredLlmClient extends LlmClient {
    * @param endpointOf names who answers for a model (a base URL, a recording): equal calls to another one are other calls
    * @param payments shared by the clients of a process
    * @param elsewhere asked before the model is asked here
+   * @param watch told of every call that is under way
    */
   constructor(
     inner: LlmClient,
     results: ResultStore,
     endpointOf: (model: string) => string,
-    { payments = new SingleFlight(), elsewhere }: { payments?: Payments; elsewhere?: RemoteCall | undefined } = {},
+    { payments = new SingleFlight(), elsewhere, watch }: StoredOptions = {},
   ) {
     super();
     this.#elsewhere = elsewhere;
+    this.#watch = watch;
     this.#payments = payments;
     this.#inner = inner;
     this.#results = results;
@@ -59,9 +69,10 @@ export class StoredLlmClient extends LlmClient {
       request: wireRequest(request),
     });
     const joined = this.#flights.has(key);
-    const { completion, stored, seconds } = await this.#flights.join(key, signal, (both, keep) =>
-      this.#fetch(key, request, { signal: both, keep }),
-    );
+    const ended = this.#watch?.(request);
+    const { completion, stored, seconds } = await this.#flights
+      .join(key, signal, (both, keep) => this.#fetch(key, request, { signal: both, keep }))
+      .finally(ended);
     if (stored || joined) this.#ledger.addStored(request);
     else this.#ledger.addCall(request, completion.usage, seconds);
     return completion;

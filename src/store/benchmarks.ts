@@ -1,7 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { BadInputError } from '../core/errors/errors.js';
 import { RunIdSource } from '../core/identifier.js';
-import { RunAnswer } from '../core/run/run-result.js';
 import {
   type Benchmark,
   type BenchmarkCount,
@@ -11,11 +10,14 @@ import {
   BenchmarkStatus,
   BenchmarkStore,
   type BenchmarkSummary,
+  GradeDocument,
+  type GradedRun,
   type NewBenchmark,
   type RunEffort,
   type RunGrades,
 } from '../ports/benchmark-store.js';
 import { hasEnded, RunStatus } from '../ports/run-store.js';
+import type { StoreDialect } from './dialect.js';
 import { keyText } from './run-rows.js';
 import type { BenchmarksTable, Database, GradesTable, RunsTable } from './schema.js';
 import type { StoreGuard } from './store-guard.js';
@@ -29,6 +31,7 @@ export class KyselyBenchmarkStore extends BenchmarkStore {
   constructor(
     private readonly db: Kysely<Database>,
     private readonly guard: StoreGuard,
+    private readonly dialect: StoreDialect,
   ) {
     super();
   }
@@ -110,9 +113,19 @@ export class KyselyBenchmarkStore extends BenchmarkStore {
     id: string,
     { arm, statuses, after, limit }: BenchmarkRunListing = {},
   ): Promise<readonly BenchmarkRun[]> {
-    let query = this.graded(id).select([
+    let query = this.withGrades(id).select([
       ...['id', 'arm', 'instance_id', 'status', 'alone', 'failure', 'candidate_id', 'deciding_stage'],
-      ...['confidence', 'k', 'tokens', 'cost_usd', 'selected_right', 'graded', 'right_candidates', 'ungraded'],
+      ...[
+        'confidence',
+        'k',
+        'tokens',
+        'cost_usd',
+        'seconds',
+        'selected_right',
+        'graded',
+        'right_candidates',
+        'ungraded',
+      ],
     ] as const);
     if (arm !== undefined) query = query.where('arm', '=', keyText(arm));
     if (statuses !== undefined) query = query.where('status', 'in', statuses);
@@ -123,7 +136,7 @@ export class KyselyBenchmarkStore extends BenchmarkStore {
 
   override async counts(id: string): Promise<readonly BenchmarkCount[]> {
     const whole = (value: unknown): number => Number(value ?? 0);
-    const query = this.graded(id)
+    const query = this.withGrades(id)
       .groupBy(['arm', 'status', 'alone'])
       .orderBy('arm')
       .select((eb) => [
@@ -165,16 +178,32 @@ export class KyselyBenchmarkStore extends BenchmarkStore {
       .where('run_id', 'in', own.select('id'))
       .groupBy('run_id')
       .select(['run_id', sql<number | string>`count(*)`.as('cells')]);
+    // The one number alone: the answers of a benchmark are tens of megabytes.
+    const patches = this.dialect.memberOf('answer', ['statistics', 'distinct_patches']).as('distinct_patches');
     const [answers, executed] = await this.guard.run(() =>
-      Promise.all([own.select(['id', 'answer']).where('answer', 'is not', null).execute(), cells.execute()]),
+      Promise.all([own.select(['id', patches]).where('answer', 'is not', null).execute(), cells.execute()]),
     );
     const executions = new Map(executed.map(({ run_id, cells: count }) => [run_id, Number(count)]));
     return new Map(
-      answers.map(({ id: run, answer }) => {
-        const { statistics } = RunAnswer.parse(JSON.parse(answer ?? ''));
-        return [run, { distinct_patches: statistics.distinct_patches, executions: executions.get(run) ?? 0 }];
-      }),
+      answers.map(({ id: run, distinct_patches: known }) => [
+        run,
+        { distinct_patches: Number(known), executions: executions.get(run) ?? 0 },
+      ]),
     );
+  }
+
+  override async graded(id: string): Promise<readonly GradedRun[]> {
+    const query = this.db
+      .selectFrom('runs')
+      .innerJoin('grades', 'grades.run_id', 'runs.id')
+      .where('benchmark', '=', keyText(id))
+      .select(['arm', 'selected_right', 'graded', 'right_candidates', 'best']);
+    return (await this.guard.run(() => query.execute())).map(({ arm, selected_right, best, ...counts }) => ({
+      ...counts,
+      arm: arm ?? '',
+      right: selected_right === null ? null : selected_right === 1,
+      best: best === null ? null : (JSON.parse(best) as number[]),
+    }));
   }
 
   override async hand(runId: string, handed: boolean): Promise<void> {
@@ -191,14 +220,36 @@ export class KyselyBenchmarkStore extends BenchmarkStore {
       await this.guard.run(() => this.db.deleteFrom('grades').where('run_id', '=', run_id).execute());
       return;
     }
-    const { right, graded, right_candidates, ungraded, document } = grades;
-    const selected_right = right === null ? null : Number(right);
-    const row = { selected_right, graded, right_candidates, ungraded, document: JSON.stringify(document) };
+    const { right, graded, right_candidates, ungraded, best, document } = grades;
+    const texts = { best: best === null ? null : JSON.stringify(best), document: JSON.stringify(document) };
+    const row = { selected_right: right === null ? null : Number(right), graded, right_candidates, ungraded, ...texts };
     const insert = this.db
       .insertInto('grades')
       .values({ run_id, ...row })
       .onConflict((conflict) => conflict.column('run_id').doUpdateSet(row));
     await this.guard.run(() => insert.execute());
+  }
+
+  override async labels(runId: string): Promise<GradeDocument | null> {
+    const query = this.db
+      .selectFrom('grades')
+      .innerJoin('runs', 'runs.id', 'grades.run_id')
+      .where('run_id', '=', keyText(runId))
+      .where((eb) =>
+        eb.not(
+          eb.exists(
+            eb
+              .selectFrom('runs as other')
+              .select('other.id')
+              .whereRef('other.benchmark', '=', 'runs.benchmark')
+              .whereRef('other.instance_id', '=', 'runs.instance_id')
+              .where('other.status', 'in', ['queued', 'running']),
+          ),
+        ),
+      )
+      .select('document');
+    const row = await this.guard.run(() => query.executeTakeFirst());
+    return row === undefined ? null : GradeDocument.parse(JSON.parse(row.document));
   }
 
   override async delete(id: string): Promise<void> {
@@ -212,7 +263,7 @@ export class KyselyBenchmarkStore extends BenchmarkStore {
     );
   }
 
-  private graded(id: string) {
+  private withGrades(id: string) {
     return this.db
       .selectFrom('runs')
       .leftJoin('grades', 'grades.run_id', 'runs.id')
@@ -234,7 +285,7 @@ function benchmarkOf(row: Pick<BenchmarksTable, (typeof SUMMARY)[number] | 'plan
 
 type RunColumns = 'id' | 'arm' | 'instance_id' | 'status' | 'alone' | 'failure' | 'candidate_id' | 'deciding_stage';
 type GradeColumns = 'selected_right' | 'graded' | 'right_candidates' | 'ungraded';
-type Row = Pick<RunsTable, RunColumns | 'confidence' | 'k' | 'tokens' | 'cost_usd'> & {
+type Row = Pick<RunsTable, RunColumns | 'confidence' | 'k' | 'tokens' | 'cost_usd' | 'seconds'> & {
   readonly [Column in GradeColumns]: GradesTable[Column] | null;
 };
 

@@ -1,11 +1,12 @@
 import type { Kysely, Migration, MigrationProvider } from 'kysely';
 import { StoreUnavailableError } from '../core/errors/unavailable.js';
 
-/** Until bestk is released there is one migration: a store of another build is refused, not moved. */
+/** Until bestk is released there is one migration, which has another name whenever its tables change: a store of another build is refused, not moved. */
 const MIGRATIONS: Record<string, Migration> = {
-  '0001_first': {
+  '0001_with_labels': {
     async up(db: Kysely<unknown>) {
       await createRuns(db);
+      await createPartsOfRuns(db);
       await createResults(db);
       await createBenchmarks(db);
       await createRecords(db);
@@ -61,11 +62,15 @@ async function createRuns(db: Kysely<unknown>): Promise<void> {
     .addColumn('confidence', 'double precision')
     .addColumn('tokens', 'bigint')
     .addColumn('cost_usd', 'double precision')
+    .addColumn('seconds', 'double precision')
     .addColumn('answer', 'text')
     .execute();
   await db.schema.createIndex('runs_by_status').on('runs').column('status').execute();
   await db.schema.createIndex('runs_by_instance').on('runs').column('instance_id').execute();
   await db.schema.createIndex('runs_by_benchmark').on('runs').columns(['benchmark', 'id']).execute();
+}
+
+async function createPartsOfRuns(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('run_documents')
     .addColumn('run_id', 'text', (column) => column.primaryKey().references('runs.id').onDelete('cascade'))
@@ -128,6 +133,7 @@ async function createBenchmarks(db: Kysely<unknown>): Promise<void> {
     .addColumn('graded', 'integer', (column) => column.notNull())
     .addColumn('right_candidates', 'integer', (column) => column.notNull())
     .addColumn('ungraded', 'integer', (column) => column.notNull())
+    .addColumn('best', 'text')
     .addColumn('document', 'text', (column) => column.notNull())
     .execute();
 }

@@ -7,6 +7,8 @@ const CLASSES: Readonly<Record<string, boolean>> = {
   '53': true,
   '57': true,
   '58': true,
+  // A fault of its own: so ends, on a full disk, a session that begins ("could not write init file").
+  XX: true,
   // Deadlock or serialization: the other one has gone on.
   '40': true,
   // Refused: password, user, database, rights.

@@ -4,7 +4,8 @@ import type { BenchmarkStatus } from '../ports/benchmark-store.js';
 import { Retention, type Swept } from '../ports/retention.js';
 import { hasEnded, RunStatus } from '../ports/run-store.js';
 import { keyText } from './run-rows.js';
-import type { Database } from './schema.js';
+import { Batches } from './batches.js';
+import type { Database, ResultsTable } from './schema.js';
 import type { StoreGuard } from './store-guard.js';
 
 const DAY_MS = 24 * 3_600_000;
@@ -12,6 +13,11 @@ const KEYS_AT_ONCE = 1_000;
 
 /** Results as rows, in any database Kysely speaks to. */
 export class KyselyResultStore extends ResultStore {
+  private readonly puts = new Batches<ResultsTable, unknown>(
+    (rows) => this.putAll(rows),
+    ({ value }) => value.length,
+  );
+
   constructor(
     private readonly db: Kysely<Database>,
     private readonly guard: StoreGuard,
@@ -45,14 +51,18 @@ export class KyselyResultStore extends ResultStore {
 
   override async put(key: string, kind: string, value: unknown): Promise<void> {
     const now = Date.now();
-    const row = { key: keyText(key), kind, value: JSON.stringify(value), created_at: now, used_at: now };
+    await this.puts.do('', { key: keyText(key), kind, value: JSON.stringify(value), created_at: now, used_at: now });
+  }
+
+  private async putAll(rows: readonly ResultsTable[]): Promise<readonly []> {
     await this.guard.run(() =>
       this.db
         .insertInto('results')
-        .values(row)
+        .values(rows)
         .onConflict((conflict) => conflict.column('key').doNothing())
         .execute(),
     );
+    return [];
   }
 
   private async markUsed(key: string, now: number): Promise<void> {

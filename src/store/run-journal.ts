@@ -3,6 +3,7 @@ import { InterruptedError } from '../core/errors/errors.js';
 import { hasEnded, RunStatus, STATUS_EVENT, type Run, type RunEvent, type RunProgress } from '../ports/run-store.js';
 import { WORK_EVENTS, workOf } from '../ports/run-store.js';
 import type { Database, RunEventsTable, RunsTable } from './schema.js';
+import { Batches } from './batches.js';
 import { eventOf, keyText } from './run-rows.js';
 import type { StoreDialect } from './dialect.js';
 import type { StoreGuard } from './store-guard.js';
@@ -17,10 +18,15 @@ type Count = number | string;
 const COUNT = sql<Count>`count(*)`;
 const NONE = sql<number>`0`;
 
-type NewEvent = Omit<RunEventsTable, 'seq'>;
+type NewEvent = Omit<RunEventsTable, 'seq'> & { readonly by: string | undefined };
 
 /** The append-only journals of runs. The run's row numbers its events: whoever holds it is alone. */
 export class KyselyRunJournal {
+  private readonly batches = new Batches<NewEvent, RunEventsTable>(
+    (events) => this.appendAll(events),
+    ({ data }) => data.length,
+  );
+
   constructor(
     private readonly db: Kysely<Database>,
     private readonly guard: StoreGuard,
@@ -29,16 +35,23 @@ export class KyselyRunJournal {
 
   /** @throws InterruptedError when the run has ended or is gone, or is not `by`'s */
   async append(id: string, type: string, data: RunEvent['data'], by: string | undefined): Promise<RunEvent> {
-    const event: NewEvent = { run_id: keyText(id), at: Date.now(), type, data: JSON.stringify(data) };
+    const event = { run_id: keyText(id), at: Date.now(), type, data: JSON.stringify(data), by };
+    return eventOf(await this.batches.do(JSON.stringify([id, by]), event));
+  }
+
+  /** Events of one run and one `by`. */
+  private async appendAll(events: readonly [NewEvent, ...NewEvent[]]): Promise<readonly RunEventsTable[]> {
     let tried = false;
     const written = await this.guard.run(async () => {
-      // A connection that was lost behind the commit: the event is there already.
-      const known = tried ? await this.find(event) : undefined;
+      // A connection that was lost behind the commit: the events are there already.
+      const known = tried ? await this.find(events) : [];
       tried = true;
-      return known ?? (this.dialect.nestsWrites ? this.writeAtOnce(event, by) : this.write(event, by));
+      if (known.length > 0) return known;
+      return this.dialect.nestsWrites ? this.writeAtOnce(events) : this.write(events);
     });
-    if (written === undefined) throw new InterruptedError(`The run "${id}" has ended, or is another's by now.`);
-    return eventOf(written);
+    if (written.length === 0)
+      throw new InterruptedError(`The run "${events[0].run_id}" has ended, or is another's by now.`);
+    return written;
   }
 
   async events(id: string, afterSeq: number, limit?: number): Promise<readonly RunEvent[]> {
@@ -76,48 +89,58 @@ export class KyselyRunJournal {
   }
 
   /** In one statement, for which the server is asked once instead of four times. */
-  private writeAtOnce(event: NewEvent, by: string | undefined): Promise<RunEventsTable | undefined> {
-    const { run_id, at, type, data } = event;
-    return this.db
-      .with('place', () => nextPlace(this.db, event, by))
+  private async writeAtOnce(events: readonly [NewEvent, ...NewEvent[]]): Promise<readonly RunEventsTable[]> {
+    const of = <Column extends 'at' | 'type' | 'data'>(column: Column): NewEvent[Column][] =>
+      events.map((event) => event[column]);
+    const rows = sql`unnest(${of('at')}::bigint[], ${of('type')}::text[], ${of('data')}::text[]) with ordinality`;
+    const written = await this.db
+      .with('place', () => nextPlaces(this.db, events))
       .insertInto('run_events')
       .columns(['run_id', 'seq', 'at', 'type', 'data'])
       .expression((eb) =>
         eb
-          .selectFrom('place')
+          .selectFrom(['place', rows.as(sql`fresh(at, type, data, nth)`)])
           .select((place) => [
-            castText(run_id).as('run_id'),
-            place.ref('place.last_seq').as('seq'),
-            sql<number>`cast(${at} as bigint)`.as('at'),
-            castText(type).as('type'),
-            castText(data).as('data'),
+            castText(events[0].run_id).as('run_id'),
+            sql<number>`${place.ref('place.last_seq')} - ${events.length} + fresh.nth`.as('seq'),
+            sql<number>`fresh.at`.as('at'),
+            sql<string>`fresh.type`.as('type'),
+            sql<string>`fresh.data`.as('data'),
           ]),
       )
       .returningAll()
-      .executeTakeFirst();
+      .execute();
+    return written.sort((a, b) => a.seq - b.seq);
   }
 
-  private write(event: NewEvent, by: string | undefined): Promise<RunEventsTable | undefined> {
+  private write(events: readonly [NewEvent, ...NewEvent[]]): Promise<readonly RunEventsTable[]> {
     return this.db.transaction().execute(async (trx) => {
-      const place = await nextPlace(trx, event, by).executeTakeFirst();
-      if (place === undefined) return undefined;
-      const row = { ...event, seq: place.last_seq };
-      await trx.insertInto('run_events').values(row).execute();
-      return row;
+      const place = await nextPlaces(trx, events).executeTakeFirst();
+      if (place === undefined) return [];
+      const rows = numbered(events, place.last_seq - events.length + 1);
+      await trx.insertInto('run_events').values(rows).execute();
+      return rows;
     });
   }
 
-  private find({ run_id, at, type, data }: NewEvent): Promise<RunEventsTable | undefined> {
-    const query = this.db.selectFrom('run_events').selectAll().where('run_id', '=', run_id).where('at', '=', at);
-    return query.where('type', '=', type).where('data', '=', data).executeTakeFirst();
+  private async find(events: readonly [NewEvent, ...NewEvent[]]): Promise<readonly RunEventsTable[]> {
+    const [{ run_id, at, type, data }] = events;
+    const query = this.db.selectFrom('run_events').select('seq').where('run_id', '=', run_id).where('at', '=', at);
+    const first = await query.where('type', '=', type).where('data', '=', data).executeTakeFirst();
+    return first === undefined ? [] : numbered(events, first.seq);
   }
 }
 
-/** Takes the next number of a run that is open, and `by`'s. */
-function nextPlace(db: Kysely<Database>, { run_id: id, at }: NewEvent, by: string | undefined) {
+function numbered(events: readonly NewEvent[], first: number): RunEventsTable[] {
+  return events.map(({ run_id, at, type, data }, nth) => ({ run_id, seq: first + nth, at, type, data }));
+}
+
+/** Takes the next numbers of a run that is open, and `by`'s. @returns the last of them */
+function nextPlaces(db: Kysely<Database>, events: readonly [NewEvent, ...NewEvent[]]) {
+  const [{ run_id: id, by }] = events;
   let query = db
     .updateTable('runs')
-    .set((eb) => ({ last_seq: eb('last_seq', '+', 1), updated_at: at }))
+    .set((eb) => ({ last_seq: eb('last_seq', '+', events.length), updated_at: events.at(-1)?.at }))
     .where('id', '=', id)
     .where('status', 'in', OPEN);
   if (by !== undefined) query = query.where('owner', '=', by);

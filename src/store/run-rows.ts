@@ -24,6 +24,7 @@ const BRIEF_COLUMNS = [
   'confidence',
   'tokens',
   'cost_usd',
+  'seconds',
 ] as const satisfies readonly (keyof RunBrief)[];
 const STATE_COLUMNS = ['id', 'status', 'failure', 'created_at', 'updated_at'] as const;
 export const SUMMARY_COLUMNS = [...STATE_COLUMNS, ...BRIEF_COLUMNS, 'benchmark', 'arm'] as const;
@@ -39,11 +40,11 @@ export function keyText(key: string): string {
 /** @throws ZodError or SyntaxError for a row that bestk did not write */
 export function summaryOf(row: Pick<RunsTable, (typeof SUMMARY_COLUMNS)[number]>): RunSummary {
   const { name, tags, instance_id, k, preset, candidate_id, basis, deciding_stage, confidence } = row;
-  const { tokens, cost_usd, benchmark, arm } = row;
+  const { tokens, cost_usd, seconds, benchmark, arm } = row;
   return {
     ...stateOf(row),
     ...{ name, tags: TAGS.parse(JSON.parse(tags)), instance_id, k, preset, candidate_id, basis, deciding_stage },
-    ...{ confidence, tokens, cost_usd, benchmark, arm },
+    ...{ confidence, tokens, cost_usd, seconds, benchmark, arm },
   };
 }
 

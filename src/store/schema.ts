@@ -33,6 +33,7 @@ export interface RunsTable {
   confidence: number | null;
   tokens: number | null;
   cost_usd: number | null;
+  seconds: number | null;
   /** Of the result, what a look at the run says. */
   answer: string | null;
 }
@@ -107,6 +108,8 @@ export interface GradesTable {
   graded: number;
   right_candidates: number;
   ungraded: number;
+  /** A JSON list; null = not worked out. */
+  best: string | null;
   document: string;
 }
 

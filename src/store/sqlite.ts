@@ -20,14 +20,19 @@ const ROLLED_BACK = 'cannot rollback - no transaction is active';
 /**
  * The embedded store: one SQLite file that several processes may share. Makes its directory.
  * @param busyTimeoutMs how long a call may wait for another process's write
+ * @param patienceMs how long it may wait for room on the disk
  * @throws StoreUnavailableError naming `path` when it cannot be opened, is locked, or holds something else
  */
-export async function openSqliteStore(path: string, busyTimeoutMs = BUSY_TIMEOUT_MS): Promise<OpenStore> {
+export async function openSqliteStore(
+  path: string,
+  busyTimeoutMs = BUSY_TIMEOUT_MS,
+  patienceMs = PATIENCE_MS,
+): Promise<OpenStore> {
   const db = await openDatabase(path, busyTimeoutMs).catch((error: unknown) => {
     throw new StoreUnavailableError(`${path}: ${failureOf(error).detail}`, { cause: error });
   });
   const read = (error: unknown): StoreFailure | null => (isDriverError(error) ? failureOf(error) : null);
-  const guard = new StoreGuard({ name: path, read, patienceMs: PATIENCE_MS });
+  const guard = new StoreGuard({ name: path, read, patienceMs });
   return kyselyStore(db, { name: path, guard, dialect: SQLITE });
 }
 

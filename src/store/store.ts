@@ -43,7 +43,7 @@ export function kyselyStore(
     runs: new KyselyRunStore(db, guard, dialect),
     results: new KyselyResultStore(db, guard),
     reports: new KyselyReportStore(db, guard),
-    benchmarks: new KyselyBenchmarkStore(db, guard),
+    benchmarks: new KyselyBenchmarkStore(db, guard, dialect),
     audit: new KyselyAuditLog(db, guard),
     spendings: new KyselySpendingStore(db, guard),
     retention: new KyselyRetention(db, guard),

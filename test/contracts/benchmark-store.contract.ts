@@ -10,7 +10,13 @@ interface Stores {
 }
 
 const NEW = { title: 'Nightly "ü"', hash: 'h', submitter: 'me' };
-const GRADES: RunGrades = { right: true, graded: 2, right_candidates: 1, ungraded: 0, document: { grades: ['ü'] } };
+const GRADES: RunGrades = {
+  ...{ right: true, graded: 2, right_candidates: 1, ungraded: 0, best: [0.5, 0.75] },
+  document: {
+    grades: [{ candidate_id: 'a', resolved: true, reason: 'ü', tests: { t: 'passed' } }],
+    ungraded: [{ candidate_id: 'b', reason: 'no engine' }],
+  },
+};
 
 /** What every BenchmarkStore promises. `open` gives an empty store. */
 export function benchmarkStoreContract(name: string, open: () => Promise<Stores>): void {
@@ -85,7 +91,14 @@ export function benchmarkStoreContract(name: string, open: () => Promise<Stores>
         { instance_id: 'demo-2', handed: false, status: 'queued', right: null, graded: null },
         { arm: 'theirs', failure: { code: 'x', message: 'y' } },
       ]);
-      expect(all[0]).toMatchObject({ right: true, graded: 2, right_candidates: 1, ungraded: 1, cost_usd: 0.25 });
+      expect(all[0]).toMatchObject({
+        right: true,
+        graded: 2,
+        right_candidates: 1,
+        ungraded: 1,
+        cost_usd: 0.25,
+        seconds: 1.5,
+      });
       expect(of(await store.runs(id, { arm: 'mine', after: first }))).toEqual([second]);
       expect(of(await store.runs(id, { statuses: ['failed'], limit: 1 }))).toEqual([theirs]);
 
@@ -99,7 +112,17 @@ export function benchmarkStoreContract(name: string, open: () => Promise<Stores>
         { ...none, arm: 'mine', status: 'queued', handed: false, runs: 1 },
         { ...none, arm: 'theirs', status: 'failed', handed: false, runs: 1 },
       ]);
+      const known = { arm: 'mine', right: true, graded: 2, right_candidates: 1 };
+      expect(await store.graded(id)).toEqual([{ ...known, best: [0.5, 0.75] }]);
+      await store.grade(first, { ...GRADES, right: null, best: null });
+      expect(await store.graded(id)).toEqual([{ ...known, right: null, best: null }]);
       await store.grade(first, { ...GRADES, right: false });
+      expect(await store.labels(second)).toBeNull();
+      // Of demo-1 nothing is under way any more, of another benchmark's nothing is said.
+      expect(await store.labels(first)).toEqual(GRADES.document);
+      await runs.update(theirs, { status: 'queued' });
+      expect(await store.labels(first)).toBeNull();
+      await runs.update(theirs, { status: 'failed' });
       expect((await store.counts(id)).find(({ graded }) => graded > 0)).toMatchObject({ right: 0, wrong: 1 });
       await store.grade(first, null);
       expect((await store.runs(id))[0]).toMatchObject({ right: null, graded: null });

@@ -67,11 +67,19 @@ export function runStoreContract(name: string, open: () => Promise<RunStore>): v
       const store = await open();
       const { id } = (await store.create('key', requestOf('sympy__1', 8))).run;
       const asked = { instance_id: 'sympy__1', k: 8, preset: 'deepswe' };
-      const unknown = { candidate_id: null, basis: null, deciding_stage: null, confidence: null, cost_usd: null };
+      const unknown = {
+        candidate_id: null,
+        basis: null,
+        deciding_stage: null,
+        confidence: null,
+        cost_usd: null,
+        seconds: null,
+      };
       expect((await store.list(1, null)).runs).toMatchObject([{ id, ...asked, ...unknown }]);
       await store.update(id, { status: 'done', result: resultOf('c-1', 0.25) });
       const answered = { candidate_id: 'c-1', basis: 'hybrid', deciding_stage: 's', confidence: 0.5, cost_usd: 0.25 };
-      expect((await store.list(1, null)).runs).toMatchObject([{ id, status: 'done', ...asked, ...answered }]);
+      const spent = { seconds: 3.5 };
+      expect((await store.list(1, null)).runs).toMatchObject([{ id, status: 'done', ...asked, ...answered, ...spent }]);
     });
 
     it.each([
@@ -275,5 +283,5 @@ function requestOf(instance_id: string, k: number): Run['request'] {
 
 function resultOf(candidate_id: string, cost_usd: number): Run['result'] {
   const selection = { candidate_id, basis: 'hybrid', deciding_stage: 's', confidence: 0.5 };
-  return { selection, usage: { cost_usd } };
+  return { selection, usage: { cost_usd, stages: { sample: 3, score: 0.5 } } };
 }

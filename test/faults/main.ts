@@ -19,7 +19,9 @@ const seed = Number(options.seed);
 const asked = options.only.split(',');
 const chosen = FAULTS.filter(({ name }) => asked.includes(name));
 if (chosen.length < asked.length || !Number.isInteger(seed)) {
-  console.error(`usage: npm run test:faults -- [--points N] [--seed N] [--short] [--only ${options.only}]`);
+  console.error(
+    `usage: npm run test:faults -- [--points N] [--seed N] [--short] [--only ${FAULTS.map(({ name }) => name).join(',')}]`,
+  );
   process.exit(2);
 }
 

@@ -14,7 +14,8 @@ const LATENCY_MS = 150;
 const STUCK_AFTER_MS = 300_000;
 /** How long a strike takes; calls that begin meanwhile are under way, too. */
 const MOMENT_MS = 500;
-const CONTAINERS_GONE_WITHIN_MS = 10_000;
+/** A process that was cut off learns by its next beat what it lost, and a connection may wait 10 s for an answer. */
+const CONTAINERS_GONE_WITHIN_MS = 30_000;
 
 export interface Trial {
   /** Where in the run the fault struck, of its undisturbed time. */

@@ -42,3 +42,25 @@ export function retryAfterMs(error: unknown, attempt: number, tries = TRIES): nu
   const mayPass = error instanceof UnavailableError && error.retryable && !(error instanceof StoreUnavailableError);
   return mayPass && attempt < tries ? BASE_MS * 4 ** (attempt - 1) : null;
 }
+
+export interface Retries {
+  readonly signal: AbortSignal;
+  /** As of {@link retryAfterMs}. */
+  readonly tries?: number | undefined;
+  /** Tests do not wait. */
+  readonly pause?: typeof pause | undefined;
+}
+
+/** Does some work again while it fails of infrastructure. @throws what `work` threw last, and the signal's reason */
+export async function retried<T>(work: () => Promise<T>, { signal, tries, pause: wait = pause }: Retries): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      signal.throwIfAborted();
+      const afterMs = retryAfterMs(error, attempt, tries);
+      if (afterMs === null) throw error;
+      await wait(afterMs, signal);
+    }
+  }
+}

@@ -20,6 +20,8 @@ export interface OpenAiOptions extends OpenAiEndpoint {
   readonly maxRetries: number;
   /** How long a server that has answered before is waited for when it is away; 0 = no longer than the attempts take. */
   readonly patienceMs?: number;
+  /** Resolves when a call may be sent: asked when its turn has come. */
+  readonly mayAsk?: (signal: AbortSignal) => Promise<void>;
   /** Told of each further attempt, with what went wrong in the one before. */
   readonly onRetry?: (reason: Failure['kind']) => void;
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
@@ -69,6 +71,7 @@ export class OpenAiLlmClient extends LlmClient {
 
   async #attempt(request: CompletionRequest, signal: AbortSignal): Promise<Outcome> {
     signal.throwIfAborted();
+    await this.#options.mayAsk?.(signal);
     const timeoutMs = this.#options.timeoutS * 1000;
     this.#connection ??= connect(this.#options, timeoutMs);
     const client = await this.#connection;

@@ -52,11 +52,17 @@ export function readReply(raw: unknown, requestedModel: string): Completion {
   const [choice] = choices;
   return {
     ...readMessage(choice.message),
-    logprobs: choice.logprobs?.content?.map(readPosition) ?? null,
+    logprobs: readLogprobs(choice),
     finish_reason: choice.finish_reason ?? 'unknown',
     usage: readUsage(usage),
     model: model ?? requestedModel,
   };
+}
+
+/** Some servers list no token where they have no log-probabilities. */
+function readLogprobs({ logprobs, message }: z.infer<typeof Choice>): Completion['logprobs'] {
+  const positions = logprobs?.content ?? null;
+  return positions?.length === 0 && message.content ? null : (positions?.map(readPosition) ?? null);
 }
 
 /** An answer that ended before it began. */

@@ -3,11 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { startCluster, type Cluster } from '../../../scripts/setup/postgres.mjs';
 import { type Redis, startRedis } from '../../../scripts/setup/redis.mjs';
+import { Claims } from '../../../src/core/async/claims.js';
 import { TRIES } from '../../../src/core/async/retry.js';
 import { EngineUnavailableError } from '../../../src/core/errors/unavailable.js';
 import type { Job, JobHandler } from '../../../src/jobs/jobs.js';
 import { QueueJobs } from '../../../src/jobs/queue-jobs.js';
-import { openQueueServer } from '../../../src/jobs/queue-server.js';
+import { openQueueServer, type QueueServer } from '../../../src/jobs/queue-server.js';
 import { queueName } from '../../../src/jobs/queue-worker.js';
 import { jobsContract, type JobsWorld } from '../../contracts/jobs.contract.js';
 import { MemoryResultStore } from '../../fakes/memory-result-store.js';
@@ -29,7 +30,9 @@ const NEVER = new AbortController().signal;
 const PACE = { beatMs: 700, lockMs: 2_400, restMs: 500, backOffMs: 200, quietMs: 1_700 };
 const QUIET = { warn: () => undefined, error: () => undefined };
 
-async function openWorld(url: string): Promise<JobsWorld & { readonly setup: string }> {
+type World = JobsWorld & { readonly setup: string };
+
+async function openWorld(url: string): Promise<World> {
   const results = new MemoryResultStore();
   const setup = randomUUID().slice(0, 8);
   const processes: QueueJobs[] = [];
@@ -37,7 +40,14 @@ async function openWorld(url: string): Promise<JobsWorld & { readonly setup: str
     setup,
     results,
     async start(handlers) {
-      const jobs = new QueueJobs({ server: await openQueueServer(url), results, setup, log: QUIET, pace: PACE });
+      const jobs = new QueueJobs({
+        server: await openQueueServer(url),
+        results,
+        setup,
+        claims: new Claims(),
+        log: QUIET,
+        pace: PACE,
+      });
       processes.push(jobs);
       await jobs.start(handlers);
       return jobs;
@@ -177,7 +187,28 @@ describe('a server that is away', () => {
   });
 });
 
+it('a process that ends keeps what it lets come to its end, for longer than locks last', async () => {
+  const world = await openWorld(cluster.url);
+  const begun: string[] = [];
+  const handler = (who: string): JobHandler => ({
+    ...{ kind: 'long', payload: z.number(), result: z.number(), atOnce: 1 },
+    perform: (n) => (begun.push(who), sleep(PACE.lockMs + 2 * PACE.beatMs, Number(n))),
+  });
+  const ending = await world.start([handler('ending')]);
+  const asked = { kind: 'long', key: 'a job', payload: 7, turn: { line: '', of: 1 } };
+  await ending.submit(asked);
+  await until(() => begun.length === 1);
+  const living = await world.start([handler('living')]);
+  await ending.close(60_000);
+  expect(await living.have(asked, z.number(), NEVER)).toBe(7);
+  expect(begun).toEqual(['ending']);
+  await world.close();
+});
+
 describe('a process that is lost', () => {
+  const openCut = ({ results, setup }: World, server: QueueServer, claims = new Claims()): QueueJobs =>
+    new QueueJobs({ server, results, setup, claims, log: QUIET, pace: PACE });
+
   it.each([
     ['PostgreSQL', () => cluster.url],
     ['Redis', () => redis.url],
@@ -189,7 +220,8 @@ describe('a process that is lost', () => {
       perform: (payload, work) => (begun.push(`${who} ${work.attempt}`), perform(payload, work)),
     });
     const lost = await openQueueServer(url());
-    const cut = new QueueJobs({ server: lost, results: world.results, setup: world.setup, log: QUIET, pace: PACE });
+    const claims = new Claims();
+    const cut = openCut(world, lost, claims);
     await cut.start([handler('lost', () => new Promise(() => undefined))]);
     await cut.submit({ kind: 'once', key: 'a job', payload: 1, turn: { line: '', of: 1 } });
     await until(() => begun.length === 1);
@@ -199,6 +231,8 @@ describe('a process that is lost', () => {
     const asked = { kind: 'once', key: 'a job', payload: 1, turn: { line: '', of: 1 } };
     expect(await living.have(asked, z.number(), NEVER)).toBe(7);
     expect(begun).toEqual(['lost 1', 'living 2']);
+    const paying = claims.certain(AbortSignal.timeout(300));
+    await expect(paying).rejects.toMatchObject({ name: 'TimeoutError' });
     void cut.close(0);
     await world.close();
   });
@@ -206,7 +240,7 @@ describe('a process that is lost', () => {
   it('is not the fifth over one job: that is told to have failed', async () => {
     const world = await openWorld(cluster.url);
     const lost = await openQueueServer(cluster.url);
-    const cut = new QueueJobs({ server: lost, results: world.results, setup: world.setup, log: QUIET, pace: PACE });
+    const cut = openCut(world, lost);
     let begun = 0;
     const deadly: JobHandler = {
       ...{ kind: 'deadly', payload: z.number(), result: z.number(), atOnce: 1 },

@@ -117,6 +117,17 @@ describe('a store whose server goes away', () => {
     expect(await store.results.get('k')).toBeUndefined();
   });
 
+  it("waits out the server's own faults: where its disk is full, a session cannot begin", async () => {
+    const pool = new CarefulPool(cluster.url);
+    const client = await pool.connect();
+    const failed: unknown = await client
+      .query("do $$ begin raise 'could not write init file' using errcode = 'XX000'; end $$", [])
+      .catch((error: unknown) => error);
+    client.release();
+    await pool.end();
+    expect(postgresFailure(failed)).toEqual({ detail: 'could not write init file', passing: true });
+  });
+
   it('does not do a statement of ours again that the server refuses', async () => {
     const store = await open();
     await expect(store.runs.events('run', Number.NaN)).rejects.not.toBeInstanceOf(StoreUnavailableError);

@@ -264,3 +264,26 @@ it('keeps tokens whose number is missing and drops such alternatives', async () 
     model: 'judge',
   });
 });
+
+it.each([
+  ['none where it lists no token of a text', 'YES', null],
+  ['an empty list where there is no text', '', []],
+])('takes log-probabilities to be %s', async (_what, content, logprobs) => {
+  const choices = [{ message: { content }, finish_reason: 'stop', logprobs: { content: [] } }];
+  const client = await clientOf(() => ({ json: { ...chatReply([]), choices } }));
+  expect(await client.complete(completionRequest(), signal)).toMatchObject({ text: content, logprobs });
+});
+
+it('asks whether a call may be sent when its turn has come, and sends none that is stopped meanwhile', async () => {
+  const stop = new AbortController();
+  let asked = 0;
+  const mayAsk = async (): Promise<void> => {
+    asked += 1;
+    stop.abort(new Error('taken over'));
+    stop.signal.throwIfAborted();
+  };
+  const client = await clientOf(() => OK, { mayAsk });
+  await expect(client.complete(completionRequest(), stop.signal)).rejects.toThrow('taken over');
+  expect(asked).toBe(1);
+  expect(server.calls).toHaveLength(0);
+});

@@ -115,6 +115,40 @@ describe('openSqliteStore', () => {
     }
   });
 
+  (process.getuid?.() === 0 ? it : it.skip)(
+    'gives up on a disk that stays full, and has written nothing by half',
+    async () => {
+      const disk = new SmallDisk(join(folder, 'full'), 2);
+      const path = join(disk.path, 'store.sqlite');
+      try {
+        const store = await openSqliteStore(path, 50, 200);
+        const { run } = await store.runs.create('key', {});
+        await store.results.put('before', 'cell', 1);
+        disk.fill();
+        const large = 'x'.repeat(500_000);
+        const calls = [store.results.put('k', 'cell', large), store.runs.append(run.id, 'step', large)];
+        const reason = {
+          code: 'store-unavailable',
+          message: expect.stringMatching(/full/) as string,
+          next: expect.stringMatching(/room|space|disk/) as string,
+        };
+        expect(await Promise.allSettled(calls)).toMatchObject(calls.map(() => ({ status: 'rejected', reason })));
+        await store.close();
+        disk.free();
+        const again = await openSqliteStore(path);
+        expect(await again.results.get('k')).toBeUndefined();
+        expect(await again.results.get('before')).toBe(1);
+        expect((await again.runs.append(run.id, 'step', large)).seq).toBe(2);
+        await again.close();
+        const driver = new SqliteDriver(path, { readonly: true });
+        expect(driver.pragma('integrity_check', { simple: true })).toBe('ok');
+        driver.close();
+      } finally {
+        disk.remove();
+      }
+    },
+  );
+
   it.each(['9999_from_the_future', '0001_runs_and_results'])(
     'refuses, unchanged, a store of another build (%s)',
     async (made) => {
