@@ -5,6 +5,7 @@ import { choose, LARGEST_TABLE } from '../intervals/binomial.js';
 import { bestOfOrder, bestOfTop } from './best-of-order.js';
 import { exactPlan, type ExactPlan, meanLabels, sortedBy } from './exact-plan.js';
 import { IssueColumns } from './issue-columns.js';
+import { MaskRule } from './mask-rule.js';
 import { requireCount } from './pass-at-k.js';
 import type { ScoredIssue } from './scored-issue.js';
 import { type Step, stepsOf } from './steps.js';
@@ -59,7 +60,7 @@ export function bestAtK(
   const values = exactly(exactPlan(steps, labels, columns.patches !== null), capped);
   if (values !== null) return { values, variances, method: 'exact' };
   const seed = seedOf(issue.instanceId, options.seed);
-  return bySubsets(new SubsetRule(steps, columns, labels), n, capped, { ...options, seed });
+  return bySubsets(ruleOf(steps, columns, labels), n, capped, { ...options, seed });
 }
 
 /** No filter of the steps can leave nobody. */
@@ -102,7 +103,11 @@ function numbersOf(issue: ScoredIssue, knowledge: Knowledge): Numbers {
   return last;
 }
 
-function bySubsets(rule: SubsetRule, n: number, ks: readonly number[], options: BestOptions): BestCurve {
+function ruleOf(...given: ConstructorParameters<typeof SubsetRule>): MaskRule | SubsetRule {
+  return MaskRule.of(...given) ?? new SubsetRule(...given);
+}
+
+function bySubsets(rule: MaskRule | SubsetRule, n: number, ks: readonly number[], options: BestOptions): BestCurve {
   const value = (drawn: Int32Array, k: number): number => rule.chance(drawn, k);
   const values = new Float64Array(ks.length);
   const variances = new Float64Array(ks.length);
@@ -112,13 +117,38 @@ function bySubsets(rule: SubsetRule, n: number, ks: readonly number[], options: 
     else large.push(index);
   }
   if (large.length === 0) return { values, variances, method: 'enumerated' };
-  const sampling = { draws: options.draws, random: seededRandom(options.seed) };
+  const sampling = ordersOf(n, options);
   const drawnKs = large.map((index) => ks[index] ?? 1);
-  for (const [at, { mean, variance }] of meanOverDraws(n, drawnKs, sampling, value).entries()) {
+  for (const [at, { mean, variance }] of meanOverDraws(drawnKs, sampling, value).entries()) {
     values[large[at] ?? 0] = mean;
     variances[large[at] ?? 0] = variance;
   }
   return { values, variances, method: 'monte-carlo' };
+}
+
+/** Numbers of shuffled candidates that are kept from one preset of an issue to the next (4 MB). */
+const MOST_KEPT = 1_000_000;
+
+/** The last ones that were made. */
+let kept: { readonly key: string; readonly orders: readonly Int32Array[] } | null = null;
+
+/** Candidates in as many random orders as there are draws, the same for all presets of an issue. */
+function ordersOf(n: number, { draws, seed }: BestOptions): Iterable<Int32Array> {
+  if (n * draws > MOST_KEPT) return shuffled(n, draws, seededRandom(seed));
+  const key = `${n} ${draws} ${seed}`;
+  if (kept?.key !== key) {
+    kept = { key, orders: Array.from(shuffled(n, draws, seededRandom(seed)), (order) => order.slice()) };
+  }
+  return kept.orders;
+}
+
+/** One array, shuffled again and again. */
+export function* shuffled(n: number, draws: number, random: Random): Generator<Int32Array> {
+  const order = Int32Array.from({ length: n }, (_, index) => index);
+  for (let draw = 0; draw < draws; draw += 1) {
+    shuffle(order, random);
+    yield order;
+  }
 }
 
 /** Draws of an issue do not depend on where it stands in the file (FNV-1a of its id). */
@@ -152,18 +182,17 @@ export interface Estimate {
   readonly variance: number;
 }
 
-/** Mean over random k-subsets, for several ks from the same shuffles. */
+/** Mean over random k-subsets, for several ks: the first k of each of some random orders. */
 export function meanOverDraws(
-  n: number,
   ks: readonly number[],
-  { draws, random }: { readonly draws: number; readonly random: Random },
+  orders: Iterable<Int32Array>,
   value: SubsetValue,
 ): readonly Estimate[] {
-  const drawn = Int32Array.from({ length: n }, (_, index) => index);
+  let draw = 0;
   const means = new Float64Array(ks.length);
   const squares = new Float64Array(ks.length);
-  for (let draw = 1; draw <= draws; draw += 1) {
-    shuffle(drawn, random);
+  for (const drawn of orders) {
+    draw += 1;
     for (let index = 0; index < ks.length; index += 1) {
       const chance = value(drawn, ks[index] ?? 0);
       const delta = chance - (means[index] ?? 0);
@@ -173,6 +202,6 @@ export function meanOverDraws(
   }
   return ks.map((_, index) => ({
     mean: means[index] ?? 0,
-    variance: (squares[index] ?? 0) / (draws * Math.max(1, draws - 1)),
+    variance: (squares[index] ?? 0) / (draw * Math.max(1, draw - 1)),
   }));
 }

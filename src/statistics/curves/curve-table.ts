@@ -1,12 +1,15 @@
 import { Resamples } from '../intervals/bootstrap.js';
 import { real } from './scored-issue.js';
-import { Z95, type Interval } from '../intervals/binomial.js';
+import { Z95, type Interval, wilson } from '../intervals/binomial.js';
 
 /** Numbers (64 MB) and issues kept apart; beyond either, intervals over issues use the normal approximation. */
 const LARGEST_ROWS = 8_000_000;
 const MOST_ISSUES = 50_000;
 /** Repositories kept apart; beyond it there is no interval over repositories. */
 const MOST_REPOS = 5_000;
+
+/** Below it, two rates differ by rounding alone. */
+const NO_SPREAD = 1e-9;
 
 interface RepoSums {
   issues: number;
@@ -16,7 +19,7 @@ interface RepoSums {
 /** A number with its intervals: over issues, and over whole repositories. */
 export interface Estimated {
   readonly value: number;
-  /** Null where it takes resamples and there are none. */
+  /** Null without resamples where it takes them, and where they are all the same, which is no interval. */
   readonly low: number | null;
   readonly high: number | null;
   readonly repo_low: number | null;
@@ -47,6 +50,11 @@ export class CurveTable {
     this.rows?.push(row);
     if (this.issues > Math.min(MOST_ISSUES, LARGEST_ROWS / this.width)) this.rows = null;
     this.addToRepo(repo, row);
+  }
+
+  /** Those whose issues were counted apart. */
+  get repositories(): number {
+    return this.repos.size;
   }
 
   mean(column: number): number {
@@ -103,6 +111,18 @@ export class ResampledTable {
     private readonly overRepos: Resamples | null,
   ) {}
 
+  /**
+   * A column of rates, 0..1. Of issues that are all right or all wrong every resample is the same, as large as the error may
+   * be: there the interval is Wilson's score interval (Wilson 1927; Brown, Cai and DasGupta 2001 on the ends), which at the
+   * ends is 0 to z²/(n + z²) and n/(n + z²) to 1. Over repositories, n is their number.
+   */
+  rate(index: number): Estimated {
+    const value = this.table.mean(index);
+    if (Math.min(value, 1 - value) > NO_SPREAD) return this.column(index);
+    const of = (n: number): Interval => wilson(Math.round(value) * n, n);
+    return withIntervals(value, of(this.table.issues), this.overRepos === null ? null : of(this.table.repositories));
+  }
+
   get method(): 'bootstrap' | 'normal' {
     return this.overIssues === null ? 'normal' : 'bootstrap';
   }
@@ -129,11 +149,11 @@ export class ResampledTable {
 type MaybeInterval = Interval | null | undefined;
 
 function withIntervals(value: number, issues: MaybeInterval, repos: MaybeInterval): Estimated {
-  return {
-    value,
-    low: issues?.low ?? null,
-    high: issues?.high ?? null,
-    repo_low: repos?.low ?? null,
-    repo_high: repos?.high ?? null,
-  };
+  const [{ low, high }, { low: repo_low, high: repo_high }] = [spread(issues), spread(repos)];
+  return { value, low, high, repo_low, repo_high };
+}
+
+function spread(interval: MaybeInterval): { readonly low: number | null; readonly high: number | null } {
+  const isOne = interval == null || interval.high - interval.low < NO_SPREAD;
+  return isOne ? { low: null, high: null } : interval;
 }

@@ -33,6 +33,8 @@ export interface CurvesReport {
   readonly issues: number;
   readonly pass_at_k: ByK;
   readonly presets: readonly PresetReport[];
+  /** Presets that no issue tells apart, at any K, in the presets' order; whoever differs from all others is in no group. */
+  readonly alike: readonly (readonly string[])[];
   readonly comparisons: readonly Comparison[];
   /** Issues with right and wrong candidates: the only ones on which a selector can matter. */
   readonly selector_sensitive: { readonly issues: number; readonly share: number; readonly pass_at_1: number | null };

@@ -1,9 +1,11 @@
 import { NOTHING_LEARNED } from '../../../verifiers/hybrid/pool.js';
+import type { Entry } from '../../../verifiers/hybrid/entry.js';
 import { decide } from '../../../verifiers/hybrid/select.js';
 import type { Preset } from '../../core/run/preset.js';
 import { BadInputError } from '../../core/errors/errors.js';
 import { Discordance, type Pairs, pairsOf } from '../intervals/comparisons.js';
 import { VerifierQuality } from '../intervals/verifier-quality.js';
+import { Alike } from './alike.js';
 import { type Axis, AxisCurve } from './axis-curve.js';
 import { bestAtK, type BestCurve, type BestOptions } from './best-at-k.js';
 import { Coverage } from './coverage.js';
@@ -12,7 +14,7 @@ import type { ByK, CurvesReport, PresetReport } from './curves-report.js';
 import { costAtEqualBest, DistinctPatches, type EqualBestReport } from './equal-best.js';
 import { passAtK } from './pass-at-k.js';
 import { PresetTally } from './preset-tally.js';
-import { countRight, isUngraded, real, type ScoredIssue } from './scored-issue.js';
+import { countRight, entriesOf, isUngraded, real, type ScoredIssue } from './scored-issue.js';
 
 export interface CurvesRequest {
   /** Rising, without twins, at least one. */
@@ -33,6 +35,7 @@ export class Curves {
   private readonly tallies: readonly PresetTally[];
   private readonly discordance: Discordance;
   private readonly distinct: DistinctPatches;
+  private readonly alike: Alike;
   private readonly axes: readonly AxisCurve[];
   private readonly quality = new VerifierQuality();
   private readonly coverage = new Coverage();
@@ -48,6 +51,7 @@ export class Curves {
     this.tallies = presets.map((preset) => new PresetTally(preset, ks.length));
     this.discordance = new Discordance(names, pairs);
     this.distinct = new DistinctPatches(names);
+    this.alike = new Alike(names);
     this.axes = axes.map((axis) => new AxisCurve(axis, presets, ks.at(-1) ?? 1, best));
   }
 
@@ -69,6 +73,7 @@ export class Curves {
     this.sensitive.issues += Number(isSensitive);
     this.sensitive.first += isSensitive ? passAt1 : 0;
     this.discordance.add(picks);
+    this.alike.add(curves, picks);
     this.distinct.add(issue, passAt1, picks);
     for (const part of [...this.axes, this.quality, this.coverage]) part.add(issue);
     for (const { cost } of issue.candidates) {
@@ -107,6 +112,7 @@ export class Curves {
         share: issues / this.table.issues,
         pass_at_1: issues === 0 ? null : first / issues,
       },
+      alike: this.alike.report(),
       verifiers: this.quality.report(),
       distinct_patches: this.distinct.report(),
       equal_best: this.equalBest(),
@@ -144,7 +150,7 @@ export class Curves {
 }
 
 function byK(ks: readonly number[], table: ResampledTable, column: (kIndex: number) => number): ByK {
-  return Object.fromEntries(ks.map((k, index) => [String(k), table.column(column(index))]));
+  return Object.fromEntries(ks.map((k, index) => [String(k), table.rate(column(index))]));
 }
 
 /** Everything the curves need of one issue. */
@@ -159,6 +165,14 @@ export interface IssueNumbers {
   readonly picks: readonly boolean[];
 }
 
+const words = new WeakMap<Preset, string>();
+
+function wordsOf(preset: Preset): string {
+  let known = words.get(preset);
+  if (known === undefined) words.set(preset, (known = JSON.stringify(preset.stages)));
+  return known;
+}
+
 export function numbersOf(
   issue: ScoredIssue,
   presets: readonly Preset[],
@@ -169,7 +183,7 @@ export function numbersOf(
   const byStages = new Map<string, BestCurve>();
   const curves = presets.map((preset) => {
     // Published rules may be the same by another name.
-    const stages = JSON.stringify(preset.stages);
+    const stages = wordsOf(preset);
     const curve = byStages.get(stages) ?? bestAtK(issue, preset, ks, options);
     byStages.set(stages, curve);
     return curve;
@@ -178,7 +192,10 @@ export function numbersOf(
   const full = presets.map((preset, index) =>
     asksForAll ? (curves[index]?.values.at(-1) ?? 0) : (bestAtK(issue, preset, [n], options).values[0] ?? 0),
   );
-  const picks = presets.map((preset, index) => picksRight(issue, preset, full[index] ?? 0, options.knowledge));
+  const entries = entriesOf(issue);
+  const picks = presets.map((preset, index) =>
+    picksRight({ issue, entries }, preset, full[index] ?? 0, options.knowledge),
+  );
   return { n, right: countRight(issue), curves, full, picks };
 }
 
@@ -228,7 +245,7 @@ export class Columns {
  * @param chance its Best@n with ties averaged, which settles most issues without asking
  */
 export function picksRight(
-  issue: ScoredIssue,
+  { issue, entries }: { readonly issue: ScoredIssue; readonly entries: readonly Entry[] },
   preset: Preset,
   chance: number,
   knowledge: BestOptions['knowledge'],
@@ -236,7 +253,6 @@ export function picksRight(
   if (chance < 1e-9) return false;
   if (chance > 1 - 1e-9) return true;
   const { instanceId, authors } = issue;
-  const entries = issue.candidates.map(({ entry }) => entry);
   const rule = { preset, minConfidence: null, ...(knowledge?.(instanceId) ?? NOTHING_LEARNED) };
   const { candidate_id } = decide({ instanceId, entries, authors }, rule);
   return issue.candidates.some(({ entry, resolved }) => entry.id === candidate_id && resolved);

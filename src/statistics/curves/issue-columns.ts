@@ -2,7 +2,7 @@ import type { Condition, StageMeasure, Term } from '../../core/run/preset.js';
 import { type Entry, isEligible, patchOf, withEqualPatches } from '../../../verifiers/hybrid/entry.js';
 import { type Counted, type Knowledge, NEEDED, NOTHING_LEARNED, Pool, rateOf } from '../../../verifiers/hybrid/pool.js';
 import { satisfies } from '../../../verifiers/hybrid/stages.js';
-import type { ScoredIssue } from './scored-issue.js';
+import { entriesOf, type ScoredIssue } from './scored-issue.js';
 import { type FixedValues, fixedValues, type GroupValues, type StepValues } from './step-values.js';
 
 /** What is counted in the pool, by measure. */
@@ -28,7 +28,7 @@ export class IssueColumns {
     readonly issue: ScoredIssue,
     readonly knowledge: Knowledge = NOTHING_LEARNED,
   ) {
-    this.entries = withEqualPatches(issue.candidates.map(({ entry }) => entry));
+    this.entries = withEqualPatches(entriesOf(issue));
     this.pool = this.poolOf(this.entries);
     const { codes, groups } = this.codes(patchOf);
     this.patches = groups === codes.length ? null : codes;

@@ -36,6 +36,15 @@ export function isUngraded({ candidates, ungraded }: ScoredIssue): boolean {
   return candidates.length === 0 && ungraded > 0;
 }
 
+const lists = new WeakMap<readonly LabelledEntry[], readonly Entry[]>();
+
+/** What stages see of its candidates: one list, so that what is worked out for a list is worked out once. */
+export function entriesOf({ candidates }: ScoredIssue): readonly Entry[] {
+  let known = lists.get(candidates);
+  if (known === undefined) lists.set(candidates, (known = candidates.map(({ entry }) => entry)));
+  return known;
+}
+
 /** Right candidates. */
 export function countRight(issue: ScoredIssue): number {
   return issue.candidates.reduce((sum, { resolved }) => sum + Number(resolved), 0);

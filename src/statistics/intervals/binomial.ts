@@ -1,3 +1,4 @@
+import { type Interval, wilsonInterval } from './wilson-interval.js';
 import { requireCount } from '../curves/pass-at-k.js';
 import { real } from '../curves/scored-issue.js';
 
@@ -42,23 +43,11 @@ export function choose(n: number, k: number): number {
   return product < Number.MAX_SAFE_INTEGER ? Math.round(product) : product;
 }
 
-/** A two-sided 95 % interval. */
-export interface Interval {
-  readonly low: number;
-  readonly high: number;
-}
+export { type Interval, Z95 } from './wilson-interval.js';
 
-/** Two-sided 95 % quantile of the normal distribution. */
-export const Z95 = 1.959963984540054;
-
-/** Wilson's score interval for a rate of `successes` in `n` (Wilson 1927); 0..1 when n is 0. */
+/** @throws BadInputError for counts that cannot be */
 export function wilson(successes: number, n: number): Interval {
   requireCount('n', n, 0, Number.MAX_SAFE_INTEGER);
   requireCount('successes', successes, 0, n);
-  if (n === 0) return { low: 0, high: 1 };
-  const rate = successes / n;
-  const z2 = Z95 * Z95;
-  const centre = (rate + z2 / (2 * n)) / (1 + z2 / n);
-  const half = (Z95 * Math.sqrt((rate * (1 - rate)) / n + z2 / (4 * n * n))) / (1 + z2 / n);
-  return { low: successes === 0 ? 0 : centre - half, high: successes === n ? 1 : centre + half };
+  return wilsonInterval(successes, n);
 }

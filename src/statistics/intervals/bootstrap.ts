@@ -44,14 +44,23 @@ export class Resamples {
     for (let resample = 0; resample < this.count; resample += 1) {
       values[resample] = statistic((column) => real(this.means, resample * this.width + column));
     }
-    if (values.some((value) => !Number.isFinite(value))) return null;
-    values.sort();
-    return { low: quantile(values, 0.025), high: quantile(values, 0.975) };
+    return between(values);
   }
 
   column(index: number): Interval | null {
-    return this.interval((mean) => mean(index));
+    const values = new Float64Array(this.count);
+    for (let resample = 0; resample < this.count; resample += 1) {
+      values[resample] = real(this.means, resample * this.width + index);
+    }
+    return between(values);
   }
+}
+
+/** Sorts the values. */
+function between(values: Float64Array): Interval | null {
+  if (values.some((value) => !Number.isFinite(value))) return null;
+  values.sort();
+  return { low: quantile(values, 0.025), high: quantile(values, 0.975) };
 }
 
 function addUp(units: Units, times: Int32Array, sums: Float64Array): void {

@@ -4,6 +4,7 @@ import { Curves, type CurvesRequest } from '../../../src/statistics/curves/curve
 import type { CurvesReport } from '../../../src/statistics/curves/curves-report.js';
 import type { ScoredIssue } from '../../../src/statistics/curves/scored-issue.js';
 import { findPreset } from '../../../verifiers/hybrid/presets.js';
+import { wilson } from '../../../src/statistics/intervals/binomial.js';
 import { entryOf } from '../verifiers/hybrid/entry-of.js';
 import { countsOnly, issueOf } from './issues.js';
 
@@ -72,6 +73,23 @@ describe('curves of a small matrix', () => {
   const all = report(issues);
   const preset = (name: string) => all.presets.find((each) => each.preset === name);
 
+  it.each([200, 0])('has a rate of all or none with Wilson’s interval, with %i resamples', (resamples) => {
+    const same = [...issues.slice(0, 3), countsOnly(4, 4, 'c__c-1')];
+    const { pass_at_k, presets, comparisons } = report(same, { resamples });
+    const all = wilson(4, 4);
+    const repos = resamples === 0 ? { repo_low: null, repo_high: null } : { repo_low: wilson(3, 3).low, repo_high: 1 };
+    expect(pass_at_k['4']).toEqual({ value: 1, ...all, ...repos });
+    expect(presets.find(({ preset }) => preset === 'ef-only')?.best_at_k['4']).toEqual({ value: 1, ...all, ...repos });
+    const none = report([countsOnly(4, 0), countsOnly(4, 0, 'z__z-1')], { resamples });
+    expect(none.pass_at_k['4']).toMatchObject({ value: 0, ...wilson(0, 2) });
+    // A difference is no rate, and a share of nothing has no interval.
+    expect(comparisons.find(({ a, b }) => a === 'ef-only' && b === 'deepswe')?.difference.value).not.toBe(0);
+    expect(presets.find(({ preset }) => preset === 'ef-only')?.recovered_headroom).toMatchObject({
+      value: 1,
+      low: null,
+    });
+  });
+
   it('separates the presets and says what each recovers of the head-room', () => {
     expect(all.pass_at_k['4']?.value).toBeCloseTo(0.8, 12);
     expect(preset('ef-only')?.best_at_k['4']?.value).toBeCloseTo(0.8, 12);
@@ -82,6 +100,26 @@ describe('curves of a small matrix', () => {
     expect(preset('ef-only')?.picked).toMatchObject({ resolved: 4, issues: 5 });
     expect(preset('ef-only')?.best_where_sensitive).toBeCloseTo(1, 12);
     expect(preset('eb-only')?.stages_without_data).toEqual(['max reproduction']);
+  });
+
+  it('groups the presets that no issue tells apart', () => {
+    const names = ['random', 'ef-only', 'eb-only', 'deepswe', 'shortest', 'majority'];
+    const presets = [{ ...findPreset('ef-only'), name: 'mine' }, ...names.map((name) => findPreset(name))];
+    const one = report(issues.slice(0, 1), { presets });
+    // Of four candidates the judge alone finds the right one; the others fall back to rules that all end in the same.
+    expect(one.alike[0]).toEqual(['mine', 'ef-only']);
+    const told = countsOnly(4, 2, 'zz__zz-1');
+    const candidates = told.candidates.map((each, index) => ({
+      ...each,
+      entry: { ...each.entry, execution_free: index / 4, regression: 4 - index },
+    }));
+    const more = report([...issues, { ...told, candidates }], { presets });
+    expect(more.alike).toContainEqual(['mine', 'ef-only']);
+    for (const group of more.alike) {
+      const [first, ...others] = group.map((name) => more.presets.find(({ preset }) => preset === name));
+      for (const other of others) expect(other).toMatchObject({ best_at_k: first?.best_at_k, picked: first?.picked });
+    }
+    expect(more.alike.flat()).not.toContain('random');
   });
 
   it('compares every pair on the same issues', () => {
@@ -162,7 +200,10 @@ describe('curves of a small matrix', () => {
 
   it('is one issue with itself when there is only one', () => {
     const one = report([telling('a__a-1', 'a/a')]);
-    expect(one.pass_at_k['4']).toEqual({ value: 1, low: 1, high: 1, repo_low: 1, repo_high: 1 });
+    const { low, high } = wilson(1, 1);
+    expect(one.pass_at_k['4']).toEqual({ value: 1, low, high, repo_low: low, repo_high: high });
+    // A random candidate of the one issue is right one time in four: a value, but nothing that it may differ by.
+    expect(one.pass_at_k['1']).toMatchObject({ low: null, high: null });
     expect(JSON.stringify(one)).not.toMatch(/NaN/);
   });
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { Resamples } from '../../../src/statistics/intervals/bootstrap.js';
 import { holm, mcnemar, minimumDetectable } from '../../../src/statistics/intervals/paired-tests.js';
 import { aucWithin, ProbabilityQuality } from '../../../src/statistics/intervals/ranking-quality.js';
-import { wilson } from '../../../src/statistics/intervals/binomial.js';
+import { wilson, Z95 } from '../../../src/statistics/intervals/binomial.js';
 
 describe('Wilson', () => {
   it('gives the published interval of 374 in 500', () => {
@@ -16,6 +16,29 @@ describe('Wilson', () => {
     expect(wilson(0, 10).low).toBe(0);
     expect(wilson(10, 10).high).toBe(1);
     expect(() => wilson(3, 2)).toThrow(/successes = 3/);
+  });
+
+  it('holds exactly the rates that a score test of 5 % does not refuse, found by halving', () => {
+    const refused = (rate: number, given: number, n: number): boolean =>
+      Math.abs(given / n - rate) > Z95 * Math.sqrt((rate * (1 - rate)) / n);
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 3_000 }), fc.double({ min: 0, max: 1, noNaN: true }), (n, share) => {
+        const given = Math.round(share * n);
+        const edge = (out: number): number => {
+          let [inside, outside] = [given / n, out];
+          if (!refused(out, given, n)) return out;
+          for (let step = 0; step < 60; step += 1) {
+            const middle = (inside + outside) / 2;
+            if (refused(middle, given, n)) outside = middle;
+            else inside = middle;
+          }
+          return inside;
+        };
+        const { low, high } = wilson(given, n);
+        expect(low).toBeCloseTo(edge(0), 9);
+        expect(high).toBeCloseTo(edge(1), 9);
+      }),
+    );
   });
 });
 
