@@ -1,6 +1,5 @@
 import { Inject, Module, type OnApplicationBootstrap, type OnApplicationShutdown, type Provider } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { StoredBenchmarkReports } from '../benchmarks/stored-reports.js';
 import type { App } from '../commands/app.js';
 import type { PriceTable } from '../core/budget/budget.js';
 import { contentKey } from '../core/fingerprint.js';
@@ -8,6 +7,7 @@ import { readPrices } from '../io/inputs/yaml.js';
 import { LargeRuns } from '../http/runs/opened-runs.js';
 import { type JobHandler, Jobs } from '../jobs/jobs.js';
 import { GptTokenizer } from '../models/gpt-tokenizer.js';
+import { Claims } from '../core/async/claims.js';
 import { createLlmClient } from '../models/llm-clients.js';
 import { AuditLog } from '../ports/audit-log.js';
 import { BenchmarkStore } from '../ports/benchmark-store.js';
@@ -35,10 +35,12 @@ import type { OpenStore } from '../store/store.js';
 import { CONFIG, type Config, environmentWith, loadConfig } from './config.js';
 import { HANDLERS, inRole, jobProviders, PROCESS_NAME, Role, STORE } from './job-providers.js';
 import { createLogger, nestLogger } from './logger.js';
-import { ConfiguredJudgePrompts, ConfiguredRunDependencies, openPrompts, type RunPorts } from './run-dependencies.js';
+import { ConfiguredJudgePrompts } from './judge-prompts.js';
+import { ConfiguredRunDependencies, openPrompts, type RunPorts } from './run-dependencies.js';
 import { sandboxProviders } from './sandbox-providers.js';
 import { modelProbe, Telemetry } from './telemetry.js';
 import { type IntakeSettings, ThreadedIntake } from './threads/threaded-intake.js';
+import { ThreadedBenchmarkReports } from './threads/threaded-benchmark-reports.js';
 import { ThreadedParts } from './threads/threaded-parts.js';
 import { ThreadedReports } from './threads/threaded-reports.js';
 import { UploadedBenchmarks } from './threads/uploaded-benchmarks.js';
@@ -77,9 +79,12 @@ const providers: Provider[] = [
   },
   {
     provide: LlmClient,
-    useFactory: (config: Config, telemetry: Telemetry, prices: PriceTable) =>
-      telemetry.llm((onRetry) => createLlmClient(config.llm, onRetry), prices),
-    inject: [CONFIG, Telemetry, PRICES],
+    useFactory: (config: Config, telemetry: Telemetry, prices: PriceTable, claims: Claims) =>
+      telemetry.llm(
+        (onRetry) => createLlmClient(config.llm, { onRetry, mayAsk: (signal) => claims.certain(signal) }),
+        prices,
+      ),
+    inject: [CONFIG, Telemetry, PRICES, Claims],
   },
   ...sandboxProviders,
   { provide: Tokenizer, useFactory: () => new GptTokenizer() },
@@ -157,8 +162,14 @@ const providers: Provider[] = [
   },
   {
     provide: BenchmarkReports,
-    useFactory: (store: BenchmarkStore, runs: RunStore) => new StoredBenchmarkReports(store, runs),
-    inject: [BenchmarkStore, RunStore],
+    useFactory: ({ store: place }: Config, store: BenchmarkStore, runs: RunStore) =>
+      new ThreadedBenchmarkReports(
+        new URL('./threads/benchmark-report-thread.js', import.meta.url),
+        place,
+        store,
+        runs,
+      ),
+    inject: [CONFIG, BenchmarkStore, RunStore],
   },
   {
     provide: JudgePrompts,

@@ -38,6 +38,7 @@ export interface Config {
     readonly samples: number | undefined;
     readonly promptTokens: number;
     readonly prefill: boolean;
+    readonly patchAlone: boolean;
     readonly secondOpinion: boolean;
     /** Undefined = by the model's name. */
     readonly prompt: YesNoPrompt | undefined;
@@ -237,6 +238,7 @@ export function judgeOf(s: Settings) {
     samples: s.BESTK_EF_SAMPLES,
     promptTokens: s.BESTK_EF_PROMPT_TOKENS,
     prefill: s.BESTK_EF_PREFILL,
+    patchAlone: s.BESTK_EF_PATCH_ALONE,
     secondOpinion: s.BESTK_EF_SECOND_OPINION,
     prompt: s.BESTK_EF_PROMPT,
     show: s.BESTK_EF_SHOW,

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { benchmarkHandler, type DriverTools } from '../benchmarks/driver.js';
+import { Claims } from '../core/async/claims.js';
 import { QueueUnavailableError } from '../core/errors/unavailable.js';
 import { hider } from '../core/secrets.js';
 import { type JobHandler, Jobs } from '../jobs/jobs.js';
@@ -18,6 +19,7 @@ import { RunExecutor } from '../runs/run-executor.js';
 import { RunRecovery, runHandler } from '../runs/run-jobs.js';
 import { RunSettings } from '../runs/run-settings.js';
 import { RunWorker } from '../runs/run-worker.js';
+import { ThreadedLogs } from './threads/threaded-logs.js';
 import { StoreSweeper } from '../runs/sweepers.js';
 import { isDeadOwner, isNeighbour, OWNER } from '../sandbox/container/sandbox-owner.js';
 import { openStore } from '../store/open-store.js';
@@ -59,13 +61,14 @@ export function inRole(role: Role): DynamicModule {
 }
 
 type RecoveryParts = [RunStore, RunExecutor, Jobs, RunSettings, BenchmarkStore];
-type JobsParts = [Role, Config, OpenStore, RunDependenciesFactory, RunSettings];
+type JobsParts = [Role, Config, OpenStore, RunDependenciesFactory, RunSettings, Claims];
 type PartTools = [RunStore, Sandbox, RunDependenciesFactory, RunSettings, Config];
 type HandlerParts = [Role, Config, RunWorker, RunExecutor, RunSettings, PartHandlers, DriverTools];
 type DriverParts = [OpenStore, ResultStore, Sandbox, Jobs];
 
 /** The store, and who does the work that is in it. */
 export const jobProviders: Provider[] = [
+  Claims,
   { provide: STORE, useFactory: ({ store }: Config) => openStore(store), inject: [CONFIG] },
   { provide: RunStore, useFactory: ({ runs }: OpenStore) => runs, inject: [STORE] },
   { provide: BenchmarkStore, useFactory: ({ benchmarks }: OpenStore) => benchmarks, inject: [STORE] },
@@ -81,9 +84,9 @@ export const jobProviders: Provider[] = [
   },
   {
     provide: Jobs,
-    useFactory: (...[role, config, store, dependencies, settings]: JobsParts) =>
-      openJobs(role, config, { store, settings, setup: () => dependencies.setup() }),
-    inject: [Role, CONFIG, STORE, RunDependenciesFactory, RunSettings],
+    useFactory: (...[role, config, store, dependencies, settings, claims]: JobsParts) =>
+      openJobs(role, config, { store, settings, claims, setup: () => dependencies.setup() }),
+    inject: [Role, CONFIG, STORE, RunDependenciesFactory, RunSettings, Claims],
   },
   {
     provide: RunWorker,
@@ -106,7 +109,7 @@ export const jobProviders: Provider[] = [
   {
     provide: DRIVER,
     useFactory: (...[{ runs, benchmarks }, results, sandbox, jobs]: DriverParts): DriverTools => ({
-      ...{ runs, benchmarks, results, sandbox, jobs },
+      ...{ runs, benchmarks, results, sandbox, jobs, readLog: new ThreadedLogs().read },
     }),
     inject: [STORE, ResultStore, Sandbox, Jobs],
   },
@@ -126,6 +129,7 @@ export const jobProviders: Provider[] = [
 interface JobsTools {
   readonly store: OpenStore;
   readonly settings: RunSettings;
+  readonly claims: Claims;
   readonly setup: () => Promise<string>;
 }
 
@@ -133,7 +137,7 @@ interface JobsTools {
 async function openJobs(
   { is, worker }: Role,
   { queue, secrets }: Config,
-  { store, settings: { logger: log }, setup }: JobsTools,
+  { store, settings: { logger: log }, claims, setup }: JobsTools,
 ): Promise<Jobs> {
   if (is !== 'command' && queue !== null) {
     // Loaded where processes share a queue.
@@ -146,7 +150,7 @@ async function openJobs(
         cause: error,
       });
     });
-    return new QueueJobs({ server, results: store.results, setup: await setup(), log });
+    return new QueueJobs({ server, results: store.results, setup: await setup(), claims, log });
   }
   if (worker !== undefined) return new WorkerProcessJobs(worker);
   return new PlainJobs(store.results, ({ kind, key }, error) => {

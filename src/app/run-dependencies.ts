@@ -14,7 +14,6 @@ import { createInspector, createSampler, GRACE, type Sampler } from '../agent/lo
 import type { AgentSettings, ProgressCheck } from '../agent/loop/rollout-task.js';
 import { loadConfig, type Config } from './config.js';
 import type { Converse } from '../reports/exports/export-rows.js';
-import type { Candidate } from '../core/run/candidate.js';
 import type { PriceTable } from '../core/budget/budget.js';
 import { BudgetLedger } from '../core/budget/budget-ledger.js';
 import { contentKey } from '../core/fingerprint.js';
@@ -25,7 +24,6 @@ import type { AgentDescription } from '../core/run/run-result.js';
 import type { TestWriter } from '../core/run/generated-test.js';
 import type { VerifierName } from '../core/run/verifier.js';
 import { modelsOf } from '../runs/check-request.js';
-import { type JudgePrompt, JudgePrompts } from '../runs/run-dependencies.js';
 import {
   type Accounted,
   type Elsewhere,
@@ -50,11 +48,11 @@ import {
   createVerifiers,
   harvestedTests,
   JUDGE_DEFAULTS,
+  type JudgeOptions,
+  lackOfVerdict,
   LOOKS,
-  judgePrompt,
   promptOfModel,
   trainingConversation,
-  type JudgeOptions,
 } from '../../verifiers/index.js';
 
 const NONCE_BYTES = 24;
@@ -104,7 +102,10 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     this.verifierModel = config.llm.verifierModel ?? null;
     this.testModel = config.tests.model ?? null;
     const { samples = LOOKS } = config.judge;
-    this.looks = { calls: samples * (this.stepsOfLook() + GRACE), context: config.agent.limits.max_tokens };
+    this.looks = {
+      calls: samples * (stepsOfLook(config.agent.limits) + GRACE),
+      context: config.agent.limits.max_tokens,
+    };
     this.defaults = this.verifierModel === null ? ['eb'] : ['ef', 'eb'];
     this.agent = this.agentOf({ agent: null });
     this.stored = this.storing();
@@ -143,10 +144,10 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     return this.stored.complete(request, signal);
   }
 
-  private storing(elsewhere?: RemoteCall): StoredLlmClient {
+  private storing(elsewhere?: RemoteCall, watch?: Observe['call']): StoredLlmClient {
     const { llm, results } = this.ports;
     const endpointOf = (name: string): string => endpointName(this.config.llm, name);
-    return new StoredLlmClient(llm, results, endpointOf, { payments: this.payments, elsewhere });
+    return new StoredLlmClient(llm, results, endpointOf, { payments: this.payments, elsewhere, watch });
   }
 
   override create(observe: Observe, work: RunWork, elsewhere?: Elsewhere): RunDependencies {
@@ -154,7 +155,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     const { judge } = this.config;
     const { model: testModel, harvest } = this.config.tests;
     const ledger = this.ledgerOf(work);
-    const stored = this.storing(elsewhere?.call);
+    const stored = this.storing(elsewhere?.call, observe.call?.bind(observe));
     const llm = new BudgetedLlmClient(stored, ledger);
     const sources = createSourceReader({ sandbox, results });
     const asking = { ...JUDGE_DEFAULTS, ...judge, llm, prompts, tokenizer, tracer, sources };
@@ -179,7 +180,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     };
     const { format, limits } = this.config.agent;
     const system = systemPrompt(ACTION_FORMATS[format], 'judge');
-    const steps = this.stepsOfLook();
+    const steps = stepsOfLook(limits);
     const tools = {
       judge: judgeOf,
       agent: { inspect: looks, system, steps, actionS: limits.action_s, harvested: harvest > 0 },
@@ -198,15 +199,12 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     };
   }
 
-  private stepsOfLook(): number {
-    return Math.ceil(this.config.agent.limits.max_steps * LOOK_SHARE);
-  }
-
   /** @param ledger charged with steps that were done earlier; null = they are counted already */
   private inspector(llm: LlmClient, ledger: BudgetLedger | null, { tries }: RunWork): Inspect {
     const { format, limits } = this.config.agent;
     const settingsOf = (model: string): AgentSettings => {
-      return { model, endpoint: endpointName(this.config.llm, model), format, temperature: AGENT_TEMPERATURE, limits };
+      const endpoint = endpointName(this.config.llm, model);
+      return { model, endpoint, format, temperature: AGENT_TEMPERATURE, limits, lacking: lackOfVerdict };
     };
     return createInspector({ ...this.ports, llm, tries }, settingsOf, async (asked, spent) => {
       await ledger?.charge(asked, spent);
@@ -260,6 +258,11 @@ function newNonce(): string {
   return randomBytes(NONCE_BYTES).toString('hex');
 }
 
+/** Steps that an agent is told of to judge a patch. */
+export function stepsOfLook({ max_steps }: Pick<AgentSettings['limits'], 'max_steps'>): number {
+  return Math.ceil(max_steps * LOOK_SHARE);
+}
+
 /** Agents that were trained in R2E-Gym's scaffold, whose calls are tags in the text. */
 const R2E_AGENT = /deepswe(?!-?verifier)|r2e.*agent/i;
 
@@ -287,20 +290,4 @@ export function trainingConverse(): Converse {
   const prompt = judge.prompt ?? promptOfModel(llm.verifierModel ?? '');
   const options = { ...judge, prompts, prompt, tokenizer: new GptTokenizer() };
   return (issue, candidate, right) => trainingConversation(options, issue, candidate, right);
-}
-
-/** What the YES/NO judge is shown, as the settings have it. */
-export class ConfiguredJudgePrompts extends JudgePrompts {
-  constructor(
-    private readonly config: Config,
-    private readonly ports: Pick<RunPorts, 'prompts' | 'tokenizer'>,
-  ) {
-    super();
-  }
-
-  override of(problemStatement: string, candidate: Candidate, model: string | null): Promise<JudgePrompt | null> {
-    const { judge, llm } = this.config;
-    const prompt = judge.prompt ?? promptOfModel(model ?? llm.verifierModel ?? '');
-    return judgePrompt({ ...this.ports, ...judge, prompt }, problemStatement, candidate);
-  }
 }

@@ -159,6 +159,9 @@ export const Settings = z.object({
     .default(65_536)
     .describe('Longest prompt of the judge, in tokens; trajectories are condensed to fit.'),
   BESTK_EF_PREFILL: Switch.describe('Begin the answer for the judge, if the server can continue it.'),
+  BESTK_EF_PATCH_ALONE: Switch.describe(
+    'Show the judge no trajectory: equal patches share one verdict, and no agent’s words can win one.',
+  ),
   BESTK_EF_SECOND_OPINION: Switch.describe(
     'Ask every question again without the agent’s thoughts, and store both answers.',
   ),

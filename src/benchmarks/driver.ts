@@ -8,6 +8,7 @@ import { RunRequest } from '../core/run/run-request.js';
 import { RunResult } from '../core/run/run-result.js';
 import type { GradeBook, Graded } from '../grading/grade-candidates.js';
 import type { Grade } from '../grading/grade.js';
+import type { LogReader } from '../grading/log-reader.js';
 import { hiddenTests } from '../grading/hidden-tests.js';
 import type { SealedContent } from '../io/datasets/sealed.js';
 import type { JobHandler, Jobs } from '../jobs/jobs.js';
@@ -15,6 +16,7 @@ import type { BenchmarkRun, BenchmarkStore, RunGrades } from '../ports/benchmark
 import type { ResultStore } from '../ports/result-store.js';
 import { hasEnded, type RunStore } from '../ports/run-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
+import { runCurve } from '../reports/benchmark/run-curve.js';
 import { jobOfRun } from '../runs/run-jobs.js';
 import { gradedIn, gradeOneOfMany, namedByArm } from './grade-arms.js';
 import { BenchmarkPlan, reasonToStop } from './plan.js';
@@ -26,6 +28,8 @@ export interface DriverTools {
   readonly results: ResultStore;
   readonly sandbox: Sandbox;
   readonly jobs: Jobs;
+  /** Absent = logs are read where grading goes on. */
+  readonly readLog?: LogReader | undefined;
 }
 
 const LOOK_EVERY_MS = 100;
@@ -160,14 +164,17 @@ class Drive {
   private async grade(instance: string, runs: readonly BenchmarkRun[]): Promise<void> {
     const { tools, signal, driven } = this;
     const { grade } = driven.plan;
-    const asked = await Promise.all(runs.map(async ({ id }) => readRun(await tools.runs.get(id))));
+    const asked = await Promise.all(runs.map(async (run) => ({ run, ...readRun(await tools.runs.get(run.id)) })));
     const [first] = asked;
     const tests = await hiddenTests(new Map(Object.entries(driven.sealed)), instance);
     if (first === undefined || grade === false || tests === null) return;
-    const candidates = runs.flatMap(({ arm }, index) => namedByArm(arm, asked[index]?.candidates ?? []));
-    const how = { command: grade.test_command ?? null, timeLimitS: grade.time_limit_s, book: this.book() };
-    const graded = await gradeOneOfMany(tools.sandbox, { issue: first.issue, candidates, tests }, how, signal);
-    for (const run of runs) await tools.benchmarks.grade(run.id, gradesOf(run, gradedIn(run.arm, graded)));
+    const candidates = asked.flatMap(({ run, candidates: own }) => namedByArm(run.arm, own));
+    const { test_command: command = null, time_limit_s: timeLimitS } = grade;
+    const how = { command, timeLimitS, book: this.book(), readLog: tools.readLog };
+    const graded = await gradeOneOfMany(tools.sandbox, { issue: first.request.issue, candidates, tests }, how, signal);
+    for (const each of asked) {
+      await tools.benchmarks.grade(each.run.id, gradesOf(each, gradedIn(each.run.arm, graded)));
+    }
   }
 
   /** Grades are kept under all that they depend on: no patch is graded twice, whatever becomes of this process. */
@@ -183,9 +190,12 @@ class Drive {
 }
 
 function readRun(run: Awaited<ReturnType<RunStore['get']>>) {
-  const { issue, candidates } = RunRequest.parse(run?.request);
-  return { issue, candidates: candidates ?? RunResult.parse(run?.result).rollouts.map(candidateOf) };
+  const request = RunRequest.parse(run?.request);
+  const result = RunResult.parse(run?.result);
+  return { request, result, candidates: request.candidates ?? result.rollouts.map(candidateOf) };
 }
+
+type ReadRun = ReturnType<typeof readRun> & { readonly run: BenchmarkRun };
 
 /** What surroundings did to a run counts; what was wrong with its input does not. */
 function tallyOf(runs: readonly BenchmarkRun[]) {
@@ -196,7 +206,9 @@ function tallyOf(runs: readonly BenchmarkRun[]) {
   };
 }
 
-function gradesOf({ candidate_id }: BenchmarkRun, { grades, ungraded, leftOut }: Graded): RunGrades {
+function gradesOf({ run, request, result }: ReadRun, { grades, ungraded, leftOut }: Graded): RunGrades {
+  const { candidate_id } = run;
+  const labels = new Map(grades.map((each) => [each.candidate_id, each.resolved]));
   const selected = grades.find((each) => each.candidate_id === candidate_id);
   const nothing = grades.length === 0 ? null : false;
   return {
@@ -204,6 +216,7 @@ function gradesOf({ candidate_id }: BenchmarkRun, { grades, ungraded, leftOut }:
     graded: grades.length,
     right_candidates: grades.filter(({ resolved }) => resolved).length,
     ungraded: ungraded.length,
+    best: runCurve(request, result, labels),
     document: { grades, ungraded, left_out: leftOut },
   };
 }

@@ -2,6 +2,7 @@ import { pause } from '../core/async/retry.js';
 import { BadInputError, UnavailableError } from '../core/errors/errors.js';
 import type { Candidate } from '../core/run/candidate.js';
 import type { Issue } from '../core/run/issue.js';
+import { type LogReader, readHere } from '../grading/log-reader.js';
 import { type GradeBook, gradeCandidates, type Graded } from '../grading/grade-candidates.js';
 import type { HiddenTests } from '../grading/hidden-tests.js';
 import { testCommand } from '../grading/test-command.js';
@@ -18,18 +19,20 @@ export interface HowToGrade {
   /** Instead of the repository's own; null = that one. */
   readonly command: string | null;
   readonly timeLimitS: number;
+  /** Absent = where it is called. */
+  readonly readLog?: LogReader | undefined;
 }
 
 /** @throws BadInputError, UnavailableError for what keeps the whole issue from being graded */
 export async function gradeIssue(
   sandbox: Sandbox,
   { issue, candidates, tests }: Gradable,
-  { command: given, timeLimitS, book }: HowToGrade & { readonly book: GradeBook },
+  { command: given, timeLimitS, book, readLog = readHere }: HowToGrade & { readonly book: GradeBook },
   signal: AbortSignal,
 ): Promise<Graded> {
   const { id: imageId } = await sandbox.describeImage(issue.environment.image, signal);
   const command = testCommand(tests, given);
-  const context = { sandbox, imageId, issue, tests, command, timeLimitS, pause };
+  const context = { sandbox, imageId, issue, tests, command, readLog, timeLimitS, pause };
   return gradeCandidates(context, candidates, book, signal);
 }
 

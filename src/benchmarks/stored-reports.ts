@@ -1,13 +1,16 @@
 import { z } from 'zod';
 import { BadInputError, RunNotFoundError } from '../core/errors/errors.js';
+import { grouped } from '../core/grouped.js';
 import { RunRequest } from '../core/run/run-request.js';
 import { RunResult } from '../core/run/run-result.js';
 import type { BenchmarkRun, BenchmarkStore, RunEffort } from '../ports/benchmark-store.js';
 import type { RunStore } from '../ports/run-store.js';
 import { type Outcome, WAITING } from '../reports/benchmark/arms.js';
 import { armsCsv, armsPage, armsReport, armsText } from '../reports/benchmark/arms-report.js';
+import type { Place } from '../reports/sections/section.js';
+import { armCurve } from '../reports/benchmark/run-curve.js';
 import { selectedPrediction } from '../reports/write-run.js';
-import { BenchmarkReports } from '../runs/benchmark-service.js';
+import { type BenchmarkCurves, BenchmarkReports } from '../runs/benchmark-service.js';
 import { BenchmarkPlan } from './plan.js';
 
 /** Reports of benchmarks in the store: the same figures as of a folder. */
@@ -39,7 +42,13 @@ export class StoredBenchmarkReports extends BenchmarkReports {
     }
   }
 
-  private async planOf(id: string): Promise<BenchmarkPlan & { readonly title: string }> {
+  override async curves(id: string): Promise<BenchmarkCurves> {
+    const { arms } = await this.planOf(id);
+    const byArm = grouped(await this.store.graded(id), ({ arm }) => arm);
+    return { arms: arms.map(({ name }) => armCurve(name, byArm.get(name) ?? [])) };
+  }
+
+  protected async planOf(id: string): Promise<BenchmarkPlan & { readonly title: string }> {
     const benchmark = await this.store.get(id);
     if (benchmark === null || benchmark.plan === null) {
       throw new RunNotFoundError(`There is no benchmark "${id}".`, 'List the benchmarks to see which exist.');
@@ -60,8 +69,15 @@ export class StoredBenchmarkReports extends BenchmarkReports {
     const report = armsReport(title, outcomes, instances);
     if (format === 'json') return `${JSON.stringify(report)}\n`;
     if (format === 'text') return `${armsText(report)}\n`;
-    return format === 'csv' ? armsCsv(report) : armsPage(report);
+    return format === 'csv' ? armsCsv(report) : armsPage(report, placeOf(id));
   }
+}
+
+/** The viewer's pages: of the benchmark, and of its runs, which lead back to it. */
+function placeOf(id: string): Place {
+  const benchmark = encodeURIComponent(id);
+  const back = { href: `/#/benchmarks/${benchmark}`, text: 'Benchmark' };
+  return { back, run: (run) => `/#/runs/${encodeURIComponent(run)}?benchmark=${benchmark}` };
 }
 
 /** Of a run that has ended; one that was deleted meanwhile has no line. */

@@ -1,5 +1,5 @@
 import { BadInputError } from '../core/errors/errors.js';
-import { findPreset, parsePreset, PRESET_NAMES } from '../../verifiers/hybrid/presets.js';
+import { findPreset, parsePreset, presetNames } from '../../verifiers/hybrid/presets.js';
 import type { Preset } from '../core/run/preset.js';
 import { readYaml } from '../io/inputs/yaml.js';
 import type { Axis } from '../statistics/curves/axis-curve.js';
@@ -27,10 +27,8 @@ function rangeOf(part: string): number[] {
 
 /** Presets by name, `all`, or files of a user's own (.yaml, .yml, .json). @throws BadInputError */
 export async function choosePresets(text: string): Promise<Preset[]> {
-  const given = text.split(',').map((name) => name.trim());
-  const names = given.flatMap((name): readonly string[] => (name === 'all' ? PRESET_NAMES : [name]));
   const presets: Preset[] = [];
-  for (const name of new Set(names)) {
+  for (const name of presetNames(text)) {
     const preset = /\.(ya?ml|json)$/i.test(name) ? parsePreset(await readYaml(name), name) : findPreset(name);
     if (presets.some((other) => other.name === preset.name)) {
       throw new BadInputError(`two presets are called "${preset.name}".`, { field: '--presets' });
@@ -38,6 +36,16 @@ export async function choosePresets(text: string): Promise<Preset[]> {
     presets.push(preset);
   }
   return presets;
+}
+
+/** Names of the presets that the others are compared with; undefined = each with each. @throws BadInputError for a stranger */
+export function parseReferences(text: string, presets: readonly Preset[]): readonly string[] | undefined {
+  if (text.trim() === 'all') return undefined;
+  const names = text.split(',').map((name) => name.trim());
+  const stranger = names.find((name) => !presets.some((preset) => preset.name === name));
+  if (stranger === undefined) return names;
+  const next = `Name some of ${presets.map(({ name }) => name).join(', ')}, or all.`;
+  throw new BadInputError(`"${stranger}" is not among the rules.`, { field: '--compare' }, next);
 }
 
 /** `steps:10,20,40` as an axis. @throws BadInputError */

@@ -11,6 +11,7 @@ interface CurvesOptions {
   readonly labels?: readonly string[];
   readonly k?: string;
   readonly presets: string;
+  readonly compare?: string;
   readonly axis: readonly string[];
   readonly bootstrap: string;
   readonly seed: string;
@@ -44,6 +45,7 @@ export function registerCurves(program: Command): void {
     .option('--labels <path...>', 'with --runs: further labels, and candidates whose equal patches have them')
     .option('--k <list>', 'e.g. 1..26 or 1,2,4,8; all there are when left out')
     .option('--presets <list>', 'names, "all", or files of your own', 'random,ef-only,eb-only,deepswe')
+    .option('--compare <list>', 'rules that each other one is compared with, or "all"; by default random')
     .option('--axis <column:limits>', 'a curve over another column, e.g. steps:20,40,80', collect, [])
     .option('--bootstrap <n>', 'resamples for the intervals; 0 = normal approximation', '2000')
     .option('--seed <n>', 'of resamples and random subsets', '1')
@@ -63,7 +65,8 @@ export function registerCurves(program: Command): void {
 }
 
 async function curves(options: CurvesOptions): Promise<CurvesReport> {
-  const { choosePresets, parseAxis, parseCount, parseKs } = await import('./curves-options.js');
+  const { choosePresets, parseAxis, parseCount, parseKs, parseReferences } = await import('./curves-options.js');
+  const { defaultReferences } = await import('../reports/benchmark/presets.js');
   const { withLearned } = await import('./curves-learned.js');
   const { Curves } = await import('../statistics/curves/curves.js');
   const { DEFAULT_BEST } = await import('../statistics/curves/best-at-k.js');
@@ -84,6 +87,10 @@ async function curves(options: CurvesOptions): Promise<CurvesReport> {
   const all = new Curves({
     ks,
     presets: learned.presets,
+    references:
+      options.compare === undefined
+        ? defaultReferences(learned.presets)
+        : parseReferences(options.compare, learned.presets),
     axes,
     resamples,
     best: { ...best, knowledge: learned.knowledge },

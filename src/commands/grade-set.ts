@@ -4,7 +4,7 @@ import { visibleLine } from '../core/visible.js';
 import type { CandidateGrade, GradeBook } from '../grading/grade-candidates.js';
 import { withInterval } from '../reports/figures.js';
 import type { GradedInstance } from '../reports/grade-files.js';
-import { Z95 } from '../statistics/intervals/binomial.js';
+import { wilson, Z95 } from '../statistics/intervals/binomial.js';
 import { printProgress } from './answer.js';
 import type { App } from './app.js';
 import { untilInterrupted } from './run-to-end.js';
@@ -53,7 +53,12 @@ function passAt1(shares: readonly number[]): string {
   const value = shares.reduce((sum, share) => sum + share, 0) / n;
   const variance = shares.reduce((sum, share) => sum + (share - value) ** 2, 0) / (n - 1);
   const half = Z95 * Math.sqrt(variance / n);
-  return `; Pass@1 ${withInterval({ value, low: Math.max(0, value - half), high: Math.min(1, value + half) })}`;
+  // Where all are equal, there is no spread to tell how unsure it is.
+  const interval =
+    value === 0 || value === 1
+      ? wilson(value * n, n)
+      : { low: Math.max(0, value - half), high: Math.min(1, value + half) };
+  return `; Pass@1 ${withInterval({ value, ...interval })}`;
 }
 
 interface Grading {

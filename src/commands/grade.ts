@@ -14,7 +14,7 @@ import { givenIssues, type IssueOptions, parallelOption, withIssueOptions } from
 
 interface GradeOptions extends IssueOptions {
   readonly candidates: string;
-  readonly hiddenTests: string;
+  readonly hiddenTests?: string;
   readonly out: string;
   readonly timeLimitS: number;
   readonly testCommand?: string;
@@ -26,8 +26,7 @@ interface GradeOptions extends IssueOptions {
 const EXAMPLE = `
 Example:
   $ bestk grade --issue issue.json --candidates candidates.jsonl --hidden-tests hidden-tests.jsonl --out graded/
-  $ bestk grade --issue SWE-bench_Verified/ --candidates out/candidates.jsonl --hidden-tests SWE-bench_Verified/ \\
-      --time-limit-s 1800 --out graded/
+  $ bestk grade --issue SWE-bench_Verified/ --candidates out/ --time-limit-s 1800 --out graded/
 
 Hidden tests are rows of any known data set (bestk datasets show), as SWE-bench's instance_id, test_patch, FAIL_TO_PASS and
 PASS_TO_PASS. A patch is right when all of them pass within the time limit (300 s as in R2E-Gym; SWE-bench's own harness
@@ -45,8 +44,8 @@ export function registerGrade(program: Command, openApp: OpenApp): void {
       'run FAIL_TO_PASS and PASS_TO_PASS on every candidate of an issue, or of each of many, and write labels',
     );
   withIssueOptions(command)
-    .requiredOption('--candidates <file>', 'candidates.jsonl or SWE-bench predictions')
-    .requiredOption('--hidden-tests <path>', 'rows with the hidden tests, of any known data set')
+    .requiredOption('--candidates <path>', 'candidates.jsonl, SWE-bench predictions, or the --out of select or solve')
+    .option('--hidden-tests <path>', "rows with the hidden tests, of any known data set, instead of --issue's own")
     .requiredOption('--out <dir>', 'folder for labels.jsonl and grades.jsonl')
     .option('--time-limit-s <seconds>', 'limit of one run of the tests', seconds, 300)
     .option('--test-command <command>', "instead of the repository's own; {files}, {modules} are those of test_patch")
@@ -77,7 +76,8 @@ async function readGradable(options: GradeOptions): Promise<readonly Gradable[]>
   const issues = await givenIssues(options);
   const ids = issues.map(({ instance_id }) => instance_id);
   const candidates = await readAllCandidates(options.candidates, ids);
-  const answers = await readAnswers(options.hiddenTests, new Set(ids));
+  const file = options.hiddenTests ?? options.issue;
+  const answers = await readAnswers(file, new Set(ids));
   const gradable: Gradable[] = [];
   for (const issue of issues) {
     const { instance_id } = issue;
@@ -85,7 +85,8 @@ async function readGradable(options: GradeOptions): Promise<readonly Gradable[]>
     if (own === undefined) continue;
     const tests = await hiddenTests(answers, instance_id, options.runScripts);
     if (tests === null) {
-      throw new BadInputError(`holds no hidden tests of instance "${instance_id}".`, { file: options.hiddenTests });
+      const next = 'Name rows that have them with --hidden-tests.';
+      throw new BadInputError(`holds no hidden tests of instance "${instance_id}".`, { file }, next);
     }
     gradable.push({ issue, candidates: own, tests });
   }

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { BadInputError, EXIT } from '../core/errors/errors.js';
 import type { Benchmarked, BenchmarkOptions } from '../reports/benchmark/make-benchmark.js';
 import type { BenchmarkReport } from '../reports/benchmark/benchmark-report.js';
+import type { Rules } from '../reports/benchmark/presets.js';
 import { printJson, printProgress, printText } from './answer.js';
 import { listed, visibleLine } from '../core/visible.js';
 
@@ -13,6 +14,7 @@ interface ReportOptions {
   readonly against?: readonly string[];
   readonly title?: string;
   readonly presets?: string;
+  readonly compare?: string;
   readonly k?: string;
   readonly bootstrap: string;
   readonly seed: string;
@@ -43,7 +45,11 @@ export function registerReport(program: Command): void {
     .option('--labels <path...>', 'labels or harness reports of the candidates', [])
     .option('--against <path...>', 'other runs of the same issues (or, with --scores, another matrix), to compare with')
     .option('--title <text>', 'title of the report; by default the folder')
-    .option('--presets <list>', 'names, "all", or files of your own; by default all that there are scores for')
+    .option(
+      '--presets <list>',
+      'names, "all", or files of your own, yours first; by default that of the runs and all that there are scores for',
+    )
+    .option('--compare <list>', 'rules that each other one is compared with, or "all"; by default random')
     .option('--k <list>', 'e.g. 1..26 or 1,2,4,8; by default 1, 2, 4, 8 … and all')
     .option('--bootstrap <n>', 'resamples for the intervals; 0 = normal approximation', '2000')
     .option('--seed <n>', 'of resamples and random subsets', '1')
@@ -95,17 +101,22 @@ function nameOf(paths: readonly string[]): string {
   return listed([...(names.size < parents.size ? parents : names)]);
 }
 
-async function benchmarkOptions(options: ReportOptions, { issues }: Benchmarked): Promise<BenchmarkOptions> {
-  const { choosePresets, parseCount, parseKs } = await import('./curves-options.js');
-  const { defaultPresets, REFERENCES } = await import('../reports/benchmark/presets.js');
+async function benchmarkOptions(options: ReportOptions, here: Benchmarked): Promise<BenchmarkOptions> {
+  const { parseCount, parseKs } = await import('./curves-options.js');
   return {
-    presets: options.presets === undefined ? defaultPresets(issues) : await choosePresets(options.presets),
-    references: options.presets === undefined ? REFERENCES : undefined,
+    ...(await rulesOf(options, here)),
     ks: options.k === undefined ? null : parseKs(options.k),
     resamples: parseCount('--bootstrap', options.bootstrap, 100_000),
     seed: parseCount('--seed', options.seed, 2 ** 32 - 1),
     draws: Math.max(1, parseCount('--draws', options.draws, 10_000_000)),
   };
+}
+
+async function rulesOf({ presets: named, compare }: ReportOptions, { issues, runs }: Benchmarked): Promise<Rules> {
+  const { choosePresets, parseReferences } = await import('./curves-options.js');
+  const { defaultRules, namedRules } = await import('../reports/benchmark/presets.js');
+  const rules = named === undefined ? defaultRules(issues, runs) : namedRules(named, await choosePresets(named), runs);
+  return compare === undefined ? rules : { ...rules, references: parseReferences(compare, rules.presets) };
 }
 
 async function printHeadline(report: BenchmarkReport, folder: string): Promise<void> {

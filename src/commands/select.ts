@@ -35,7 +35,7 @@ export function registerSelect(program: Command, openApp: OpenApp): void {
     .command('select')
     .description('verify K candidate patches of an issue, or of each of many, and select the best');
   withRepositoryOptions(withRunOptions(command, false))
-    .option('--candidates <file>', 'candidates.jsonl or SWE-bench predictions')
+    .option('--candidates <path>', 'candidates.jsonl, SWE-bench predictions, or the --out of select or solve')
     .requiredOption('--out <dir>', 'folder for the report')
     .option('--json', 'one JSON document on stdout')
     .addHelpText('after', EXAMPLE)

@@ -1,4 +1,4 @@
-import { retryAfterMs } from '../core/async/retry.js';
+import { retried } from '../core/async/retry.js';
 import type { ReadablePatch } from '../core/patch/patch.js';
 import { type ExecOutcome, type SandboxSession, sandboxSpec } from '../ports/sandbox.js';
 import { type GradingContext, type Grade, notRun } from './grade.js';
@@ -29,17 +29,13 @@ export async function inFreshContainer<R>(
 ): Promise<R> {
   // The tests that an image hides from everybody else are what is run here.
   const spec = sandboxSpec({ ...issue.environment, hidden_paths: [] }, `grade ${issue.instance_id}`, imageId);
-  for (let attempt = 1; ; attempt += 1) {
-    try {
+  return retried(
+    async () => {
       await using session = await sandbox.open(spec, signal);
       return await work(session);
-    } catch (error) {
-      signal.throwIfAborted();
-      const afterMs = retryAfterMs(error, attempt);
-      if (afterMs === null) throw error;
-      await pause(afterMs, signal);
-    }
-  }
+    },
+    { signal, pause },
+  );
 }
 
 /** Exit status by which pytest, unittest, sympy's runner and tox say that tests failed; others mean trouble. */

@@ -1,6 +1,7 @@
 import type { Issue } from '../core/run/issue.js';
 import type { Sandbox } from '../ports/sandbox.js';
 import type { HiddenTests } from './hidden-tests.js';
+import type { LogReader } from './log-reader.js';
 import type { TestCommand } from './test-command.js';
 import type { TestStatus } from './test-logs.js';
 
@@ -23,6 +24,7 @@ export interface GradingContext {
   readonly issue: Issue;
   readonly tests: HiddenTests;
   readonly command: TestCommand;
+  readonly readLog: LogReader;
   /** Of the test command; a run that takes longer does not resolve the issue. */
   readonly timeLimitS: number;
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;

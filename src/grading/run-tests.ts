@@ -1,7 +1,7 @@
 import type { ExecOutcome, SandboxSession } from '../ports/sandbox.js';
 import type { GradingContext } from './grade.js';
 import type { TestCommand } from './test-command.js';
-import type { TestLog } from './test-logs.js';
+import { TestLog } from './test-logs.js';
 
 const LONGEST_LOG = 64 * 1024 * 1024;
 
@@ -27,7 +27,7 @@ const REDIRECT: Readonly<Record<TestCommand['reportsOn'], string>> = {
 export interface TestRun {
   readonly ended: ExecOutcome;
   readonly log: TestLog;
-  /** The command printed more than was read. */
+  /** The command printed more than was read, or than could be read in time. */
   readonly isCut: boolean;
 }
 
@@ -36,7 +36,7 @@ export interface TestRun {
  * @throws whatever the session throws: infrastructure, never a grade
  */
 export async function runTests(session: SandboxSession, bench: GradingContext, signal: AbortSignal): Promise<TestRun> {
-  const { command, timeLimitS } = bench;
+  const { command, timeLimitS, readLog } = bench;
   const log = new Log();
   const scripts = Object.entries(command.scripts).map(([path, content]) => ({ path, content }));
   await session.writeFiles(scripts, signal);
@@ -51,7 +51,8 @@ export async function runTests(session: SandboxSession, bench: GradingContext, s
     },
     signal,
   );
-  return { ended, log: command.parse(log.text()), isCut: log.isCut };
+  const read = await readLog({ format: command.format, bytes: log.bytes() }, signal);
+  return { ended, log: read ?? new TestLog(), isCut: log.isCut || read === null };
 }
 
 /** What the command printed, from its beginning, up to a size that no test suite reaches. */
@@ -71,7 +72,7 @@ class Log {
     return this.seen > this.kept;
   }
 
-  text(): string {
-    return Buffer.concat(this.pieces).toString('utf8');
+  bytes(): Uint8Array {
+    return Buffer.concat(this.pieces);
   }
 }

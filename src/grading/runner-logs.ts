@@ -91,7 +91,8 @@ const GRADLE_STATUS: Readonly<Record<string, LoggedStatus>> = {
   FAILED: 'failed',
   SKIPPED: 'skipped',
 };
-const MAVEN_CLASS = /Tests run: \d+, Failures: (\d+), Errors: (\d+), Skipped: \d+,.* in (\S+)$/;
+const MAVEN_COUNTS = /Tests run: \d+, Failures: (\d+), Errors: (\d+), Skipped: \d+,/;
+const MAVEN_CLASS = ' in ';
 const MAVEN_FAILURE = /^\[ERROR\] +([\w.$]+)/;
 
 /** What Gradle prints of every test, and Maven's Surefire of every class. */
@@ -104,10 +105,20 @@ export function parseJavaLog(log: string): TestLog {
 }
 
 function mavenResult(line: string): ReturnType<ReadLine> {
-  const [, failures, errors, inClass = ''] = MAVEN_CLASS.exec(line) ?? [];
-  if (failures !== undefined) return [inClass, failures === '0' && errors === '0' ? 'passed' : 'failed'];
+  const found = mavenClass(line);
+  if (found !== null) return found;
   const failed = /<<< (?:FAILURE|ERROR)!$/.test(line) ? MAVEN_FAILURE.exec(line)?.[1] : undefined;
   return failed === undefined ? null : [failed, 'failed'];
+}
+
+/** The class stands at the end, whatever stands between: in one expression every count would look for it anew. */
+function mavenClass(line: string): ReturnType<ReadLine> {
+  const counts = MAVEN_COUNTS.exec(line);
+  const at = line.lastIndexOf(MAVEN_CLASS);
+  if (counts === null || at < counts.index + counts[0].length) return null;
+  const name = line.slice(at + MAVEN_CLASS.length);
+  const [, failures, errors] = counts;
+  return /^\S+$/.test(name) ? [name, failures === '0' && errors === '0' ? 'passed' : 'failed'] : null;
 }
 
 const CTEST_LINE = /^ *\d+\/\d+ Test +#\d+: (\S+) \.*[ *]*(Passed|Failed|Skipped|Not Run|Timeout|Exception)/;

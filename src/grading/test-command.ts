@@ -3,15 +3,6 @@ import { quoted, withTestFiles } from '../core/shell.js';
 import type { LogFormat } from '../io/datasets/sealed.js';
 import { logFormatOf } from '../io/datasets/swe-bench-sets.js';
 import type { HiddenTests } from './hidden-tests.js';
-import {
-  parseCargoLog,
-  parseCtestLog,
-  parseGoLog,
-  parseJavaLog,
-  parseJavaScriptLog,
-  parseJsonLog,
-} from './runner-logs.js';
-import { parseDjangoLog, parsePytestLog, parseSympyLog, type TestLog } from './test-logs.js';
 
 /** How the hidden tests of an instance are run and their log is read. */
 export interface TestCommand {
@@ -21,7 +12,8 @@ export interface TestCommand {
   readonly runnerFiles: readonly string[];
   /** unittest reports on stderr; what tests print on stdout would only tear its lines. */
   readonly reportsOn: 'stderr' | 'both';
-  readonly parse: (log: string) => TestLog;
+  /** What the log is read as. */
+  readonly format: LogFormat;
   /** Written into the container before the command runs, by absolute path. */
   readonly scripts: Readonly<Record<string, string>>;
 }
@@ -67,28 +59,15 @@ export function testCommand(tests: HiddenTests, given: string | null): TestComma
     .replaceAll('{scripts}', () => SCRIPTS);
   const scripts = Object.entries(scriptsOf(tests, template)).map(([name, text]) => [`${SCRIPTS}/${name}`, text]);
   const format = (given === null ? tests.log : null) ?? logFormatOf(template) ?? tests.log ?? 'pytest';
-  return { line, scripts: Object.fromEntries(scripts) as Record<string, string>, ...READERS[format] };
+  return { line, scripts: Object.fromEntries(scripts) as Record<string, string>, format, ...runnerOf(format) };
 }
 
-const PYTEST_BEGINS = /^=+ test session starts =+$/m;
 const UNITTEST_RUNNER = ['tests/runtests.py', 'tests/test_sqlite.py'];
 
-function reader(parse: TestCommand['parse'], runnerFiles: readonly string[] = []) {
-  return { parse, runnerFiles, reportsOn: 'both' } as const;
+function runnerOf(format: LogFormat): Pick<TestCommand, 'runnerFiles' | 'reportsOn'> {
+  if (format === 'unittest') return { runnerFiles: UNITTEST_RUNNER, reportsOn: 'stderr' };
+  return { runnerFiles: format === 'sympy' ? ['bin/test'] : [], reportsOn: 'both' };
 }
-
-const READERS: Readonly<Record<LogFormat, Pick<TestCommand, 'parse' | 'runnerFiles' | 'reportsOn'>>> = {
-  pytest: reader(parsePytestLog),
-  unittest: { ...reader(parseDjangoLog, UNITTEST_RUNNER), reportsOn: 'stderr' },
-  // Newer versions have pytest behind the same command.
-  sympy: reader((log) => (PYTEST_BEGINS.test(log) ? parsePytestLog(log) : parseSympyLog(log)), ['bin/test']),
-  go: reader(parseGoLog),
-  cargo: reader(parseCargoLog),
-  javascript: reader(parseJavaScriptLog),
-  java: reader(parseJavaLog),
-  ctest: reader(parseCtestLog),
-  json: reader(parseJsonLog),
-};
 
 function ofRepository({ repo, version }: HiddenTests): string | undefined {
   return BY_REPO[`${repo ?? ''} ${version ?? ''}`] ?? BY_REPO[repo ?? ''];

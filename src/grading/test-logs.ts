@@ -7,27 +7,32 @@ export type LoggedStatus = Exclude<TestStatus, 'missing'>;
 /** Later is worse: a test that the log reports twice ended in the worse way, whoever printed the better one. */
 const WORSE: readonly LoggedStatus[] = ['passed', 'skipped', 'failed', 'error'];
 
+/** By the test's own id, and by other spellings of it. */
+export interface TestStatuses {
+  readonly exact: Map<string, LoggedStatus>;
+  readonly loose: Map<string, LoggedStatus>;
+}
+
 /** Statuses by test as the log of one run tells them. */
 export class TestLog {
-  private readonly exact = new Map<string, LoggedStatus>();
-  private readonly loose = new Map<string, LoggedStatus>();
+  constructor(readonly statuses: TestStatuses = { exact: new Map(), loose: new Map() }) {}
 
   /**
    * @param name the test's own id
    * @param others shorter or older spellings of it, which several tests may share; a list that names one means them all
    */
   note(name: string, status: LoggedStatus, others: readonly string[] = []): void {
-    worsen(this.exact, name, status);
-    for (const other of others) worsen(this.loose, other, status);
+    worsen(this.statuses.exact, name, status);
+    for (const other of others) worsen(this.statuses.loose, other, status);
   }
 
   statusOf(name: string): TestStatus {
-    return this.exact.get(name) ?? this.loose.get(name) ?? 'missing';
+    return this.statuses.exact.get(name) ?? this.statuses.loose.get(name) ?? 'missing';
   }
 
   /** Whether the log reports any test that failed or broke. */
   get hasFailures(): boolean {
-    return [...this.exact.values()].some((status) => status === 'failed' || status === 'error');
+    return [...this.statuses.exact.values()].some((status) => status === 'failed' || status === 'error');
   }
 }
 

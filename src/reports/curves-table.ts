@@ -1,5 +1,6 @@
 import type { Estimated } from '../statistics/curves/curve-table.js';
 import type { CurvesReport } from '../statistics/curves/curves-report.js';
+import { counted } from './figures.js';
 import { table } from './selection-table.js';
 import { visibleLine } from '../core/visible.js';
 
@@ -14,9 +15,9 @@ export function curvesTable(report: CurvesReport): string {
     ...(report.comparisons.length === 0 ? [] : [comparisonRows(report), '']),
     ...(report.verifiers.length === 0 ? [] : [verifierRows(report), '']),
     ...report.axes.flatMap((axis) => [axisRows(axis), '']),
-    `Coverage: ${coverage.issues} issues of ${coverage.repos} repositories, ${coverage.candidates} candidates; ` +
-      `${coverage.issues_without_candidates} issues without candidates, ${coverage.issues_below_largest_k} with fewer than ` +
-      `${settings.ks.at(-1) ?? 1}, ${coverage.ungraded_candidates} candidates without a label (left out)`,
+    `Coverage: ${counted(coverage.issues, 'issue')} of ${counted(coverage.repos, 'repository', 'repositories')}, ${counted(coverage.candidates, 'candidate')}; ` +
+      `${counted(coverage.issues_without_candidates, 'issue')} without candidates, ${coverage.issues_below_largest_k} with fewer than ` +
+      `${settings.ks.at(-1) ?? 1}, ${counted(coverage.ungraded_candidates, 'candidate')} without a label (left out)`,
     `Selector-sensitive issues: ${report.selector_sensitive.issues} (${percent(report.selector_sensitive.share)} %)`,
     settings.interval === 'bootstrap'
       ? `Intervals: 95 %, ${settings.resamples} bootstrap resamples of issues, seed ${settings.seed}`

@@ -18,7 +18,19 @@ export function points(difference: number): string {
 }
 
 export function probability(p: number): string {
+  if (p >= 0.995) return '1';
   return p < 0.001 ? '< 0.001' : p.toPrecision(2);
+}
+
+/** `p = 0.016`, `p < 0.001`. */
+export function pValue(p: number): string {
+  const text = probability(p);
+  return text.startsWith('<') ? `p ${text}` : `p = ${text}`;
+}
+
+/** `1 issue`, `2 issues`. */
+export function counted(value: number, one: string, many = `${one}s`): string {
+  return `${amount(value)} ${value === 1 ? one : many}`;
 }
 
 // Made once: making one takes longer than all that it writes.

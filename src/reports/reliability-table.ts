@@ -1,6 +1,7 @@
 import type { Calibration } from '../core/run/fitted.js';
 import { visibleLine } from '../core/visible.js';
 import type { ReliabilityBin } from '../statistics/intervals/ranking-quality.js';
+import { counted } from './figures.js';
 import { table } from './selection-table.js';
 
 /** What `calibrate` found, for people. @param out where it was written */
@@ -20,7 +21,7 @@ export function reliabilityTable(
   return [
     table([['fitted on', 'right', 'wrong'], ...behind]),
     '',
-    `Returned patches on repositories that were left out (${card.issues} issues, ${card.folds} parts):`,
+    `Returned patches on repositories that were left out (${counted(card.issues, 'issue')}, ${counted(card.folds, 'part')}):`,
     table([['confidence', 'patches', 'mean', 'right (95 %)'], ...bins]),
     '',
     `Right: ${share(card.picked_right)}, said: ${share(card.mean_confidence)}. ECE ${share(card.ece)}, Brier ${share(card.brier)}, AUC ${share(card.auc)}`,

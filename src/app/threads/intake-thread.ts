@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { acceptInto, PlainRunIntake, RefusedRequestError } from '../../runs/run-intake.js';
 import { openStore } from '../../store/open-store.js';
-import { answerOf } from './job-threads.js';
+import { answerOf } from '../../jobs/job-threads.js';
 import type { IntakeJob, IntakeMade, IntakeSettings } from './threaded-intake.js';
 import { takeBenchmark } from './uploaded-benchmarks.js';
 import { takeUpload } from './uploaded-runs.js';

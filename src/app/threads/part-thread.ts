@@ -4,7 +4,7 @@ import { openRun } from '../../http/runs/evidence-of-run.js';
 import { type PartJob, partOf } from '../../http/runs/opened-runs.js';
 import { openStore } from '../../store/open-store.js';
 import type { StorePlace } from '../../store/store.js';
-import { answerOf } from './job-threads.js';
+import { answerOf } from '../../jobs/job-threads.js';
 
 // A thread of the service: reads a part of a large run with a connection of its own.
 const { place, job } = workerData as { readonly place: StorePlace; readonly job: PartJob };

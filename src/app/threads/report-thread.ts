@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { openStore } from '../../store/open-store.js';
 import type { StorePlace } from '../../store/store.js';
-import { answerOf } from './job-threads.js';
+import { answerOf } from '../../jobs/job-threads.js';
 import { StoredRunReports } from './stored-run-reports.js';
 import { type ReportJob, reportLines } from './threaded-reports.js';
 import { RunNotFoundError } from '../../core/errors/errors.js';

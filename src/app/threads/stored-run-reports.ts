@@ -9,12 +9,19 @@ import type { ReportStore } from '../../ports/report-store.js';
 import type { Run } from '../../ports/run-store.js';
 import type { BenchmarkReport } from '../../reports/benchmark/benchmark-report.js';
 import type { Benchmarked } from '../../reports/benchmark/make-benchmark.js';
+import type { Place } from '../../reports/sections/section.js';
 import type { ReportedRun } from '../../reports/benchmark/reported-run.js';
 import { reportLines, type ReportLines } from './threaded-reports.js';
 
 const RESAMPLES = 2_000;
 const DRAWS = 100;
 const ID_LENGTH = 32;
+
+/** The viewer's pages. */
+const VIEWER: Place = {
+  back: { href: '/#/reports', text: 'Reports' },
+  run: (id) => `/#/runs/${encodeURIComponent(id)}`,
+};
 
 /** Reports of the runs in the store. What draws and computes them is loaded when the first one is asked for. */
 export class StoredRunReports extends ReportMaker {
@@ -37,7 +44,7 @@ export class StoredRunReports extends ReportMaker {
     const report = await reportOf(here, other, presets);
     const { benchmarkHtml } = await import('../../reports/benchmark/write-benchmark.js');
     const id = contentKey(report).slice(0, ID_LENGTH);
-    await this.store.put({ id, title, document: JSON.stringify(report), page: await benchmarkHtml(report) });
+    await this.store.put({ id, title, document: JSON.stringify(report), page: await benchmarkHtml(report, VIEWER) });
     return { id, title, runs: here.runs.length, labelled: here.issues.length };
   }
 
@@ -59,14 +66,14 @@ async function reportOf(
   presets: string | null,
 ): Promise<BenchmarkReport> {
   const { makeBenchmark } = await import('../../reports/benchmark/make-benchmark.js');
-  const { defaultPresets, REFERENCES } = await import('../../reports/benchmark/presets.js');
-  const { findPreset } = await import('../../../verifiers/hybrid/presets.js');
-  const chosen =
-    presets === null ? defaultPresets(here.issues) : presets.split(',').map((name) => findPreset(name.trim()));
-  const references = presets === null ? REFERENCES : undefined;
+  const { defaultRules, namedRules } = await import('../../reports/benchmark/presets.js');
+  const { findPreset, presetNames } = await import('../../../verifiers/hybrid/presets.js');
+  const rules =
+    presets === null
+      ? defaultRules(here.issues, here.runs)
+      : namedRules(presets, presetNames(presets).map(findPreset), here.runs);
   return makeBenchmark(here, other, {
-    presets: chosen,
-    references,
+    ...rules,
     ks: null,
     resamples: RESAMPLES,
     seed: 1,

@@ -13,7 +13,7 @@ import {
 } from '../../runs/run-intake.js';
 import type { RunService } from '../../runs/run-service.js';
 import type { StorePlace } from '../../store/store.js';
-import { JobThreads } from './job-threads.js';
+import { JobThreads } from '../../jobs/job-threads.js';
 import type { BenchmarkJob, TakenBenchmark } from './uploaded-benchmarks.js';
 import type { UploadJob } from './uploaded-runs.js';
 

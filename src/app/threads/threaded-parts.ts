@@ -1,6 +1,6 @@
 import { LargeRuns, type PartJob } from '../../http/runs/opened-runs.js';
 import type { StorePlace } from '../../store/store.js';
-import { JobThreads } from './job-threads.js';
+import { JobThreads } from '../../jobs/job-threads.js';
 
 const LONGEST_MS = 60_000;
 

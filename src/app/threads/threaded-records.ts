@@ -1,6 +1,5 @@
 import { NOTHING_RECORDED, readRecord, type RecordedTests, type RunRecord } from '../../../verifiers/index.js';
-import { BadInputError } from '../../core/errors/errors.js';
-import { JobThreads } from './job-threads.js';
+import { JobThreads } from '../../jobs/job-threads.js';
 
 /** A record that takes no more than some hundredths of a second, whatever is in it. */
 const IN_PASSING_BYTES = 256 * 1024;
@@ -18,10 +17,7 @@ export class ThreadedRecords {
     const { notes, junit, stdout } = record;
     const bytes = notes.length + (junit?.length ?? 0) + stdout.length;
     if (bytes <= IN_PASSING_BYTES) return readRecord(record);
-    return this.threads.run(record, signal).catch((error: unknown) => {
-      // It was ended: a record that nobody can read has no passes.
-      if (error instanceof BadInputError) return NOTHING_RECORDED;
-      throw error;
-    });
+    // A record that nobody can read has no passes.
+    return this.threads.runOr(record, NOTHING_RECORDED, signal);
   };
 }

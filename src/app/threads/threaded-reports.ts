@@ -5,7 +5,7 @@ import { SavedLine } from '../../io/saved-runs/saved-line.js';
 import { UPLOAD_BOUNDS } from '../../io/saved-runs/saved-run.js';
 import type { HostResources } from '../../ports/host-resources.js';
 import { type ReportMade, ReportMaker, type ReportWish } from '../../runs/report-maker.js';
-import { JobThreads } from './job-threads.js';
+import { JobThreads } from '../../jobs/job-threads.js';
 import { withUpload } from './upload-folder.js';
 
 /** What a thread is started with. */

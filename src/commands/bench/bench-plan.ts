@@ -59,31 +59,72 @@ export const BenchPlan = z.strictObject({
 });
 export type BenchPlan = z.infer<typeof BenchPlan>;
 
-/** What the command line says is put over the file, in which paths are relative to its folder. @throws BadInputError */
+/** Members that options narrow: what they do not say stays as the file has it. */
+const NARROWED = ['filter', 'budget', 'grade'] as const;
+
+/**
+ * What the command line says is put over the file, in which paths are relative to its folder.
+ * @throws BadInputError naming the option where it came from one, else file and field
+ */
 export async function readPlan(file: string | undefined, said: Readonly<Record<string, unknown>>): Promise<BenchPlan> {
   const given = file === undefined ? {} : await readYaml(file);
   if (typeof given !== 'object' || given === null) throw new BadInputError('is no bench file.', { file });
-  const plan = parsedPlan(file, { ...given, ...said });
+  const plan = parsedPlan(file, { ...given, ...said, ...narrowed({ ...given }, said) }, said);
   const base = file === undefined ? process.cwd() : dirname(resolve(file));
-  const from = (member: string) => (path: string) =>
-    path === '-' ? path : resolve(said[member] === undefined ? base : process.cwd(), path);
+  const from =
+    (...path: readonly string[]) =>
+    (name: string) =>
+      name === '-' ? name : resolve(isSaid(said, path) ? process.cwd() : base, name);
   return {
     ...plan,
     dataset: from('dataset')(plan.dataset),
     arms: plan.arms.map((arm) => placed(arm, from('arms'))),
-    grade: plan.grade && placedGrading(plan.grade, from('grade')),
+    grade: plan.grade && placedGrading(plan.grade, from),
   };
 }
 
-function parsedPlan(file: string | undefined, given: object): BenchPlan {
+function narrowed(given: Members, said: Members): Members {
+  return Object.fromEntries(
+    NARROWED.flatMap((name) => {
+      const [file, option] = [Members.safeParse(given[name]), Members.safeParse(said[name])];
+      return file.success && option.success ? [[name, { ...file.data, ...option.data }]] : [];
+    }),
+  );
+}
+
+const Members = z.record(z.string(), z.unknown());
+type Members = Readonly<z.infer<typeof Members>>;
+
+function isSaid(said: unknown, [member, ...rest]: readonly PropertyKey[]): boolean {
+  if (member === undefined) return said !== undefined;
+  return typeof said === 'object' && said !== null && isSaid((said as Record<PropertyKey, unknown>)[member], rest);
+}
+
+function parsedPlan(file: string | undefined, given: object, said: Members): BenchPlan {
   const parsed = BenchPlan.safeParse(given);
   if (parsed.success) return parsed.data;
   const [problem] = parsed.error.issues;
-  throw new BadInputError(
-    problem?.message ?? 'is wrong',
-    { file, field: problem?.path.join('.') },
-    'docs/bench.md tells what a bench file holds.',
-  );
+  const path = problem?.path ?? [];
+  const message = `${problem?.message ?? 'is wrong'}.`;
+  if (isSaid(said, path)) throw new BadInputError(message, { field: optionOf(path) });
+  const next = 'docs/bench.md tells what a bench file holds.';
+  throw new BadInputError(message, { file, field: path.join('.') }, next);
+}
+
+/** Options that are not called as the member they say. */
+const OPTIONS: Readonly<Record<string, string>> = {
+  concurrency: '--parallel',
+  'budget.tokens': '--budget-tokens',
+  'budget.usd': '--budget-usd',
+  'arms.0.k': '-k',
+  'arms.0.judges': '--verifiers',
+};
+
+/** Such as --max-failures of `max_failures`, and --shard of `filter.shard`. */
+function optionOf(path: readonly PropertyKey[]): string {
+  const names = path.slice(0, path[0] === 'arms' ? 3 : 2).map(String);
+  const own = names.filter((name) => !/^(filter|grade|arms|\d+)$/.test(name));
+  return OPTIONS[names.join('.')] ?? `--${own.join('-').replaceAll('_', '-')}`;
 }
 
 const FILES = ['tests', 'combiner', 'calibration'] as const;
@@ -101,12 +142,12 @@ function placed({ candidates, preset, ...arm }: Arm, at: (path: string) => strin
 
 function placedGrading(
   { hidden_tests, run_scripts, ...grading }: z.infer<typeof FileGrading>,
-  at: (path: string) => string,
+  from: (...path: readonly string[]) => (name: string) => string,
 ): z.infer<typeof FileGrading> {
   return {
     ...grading,
-    ...(hidden_tests === undefined ? {} : { hidden_tests: at(hidden_tests) }),
-    ...(run_scripts === undefined ? {} : { run_scripts: at(run_scripts) }),
+    ...(hidden_tests === undefined ? {} : { hidden_tests: from('grade', 'hidden_tests')(hidden_tests) }),
+    ...(run_scripts === undefined ? {} : { run_scripts: from('grade', 'run_scripts')(run_scripts) }),
   };
 }
 

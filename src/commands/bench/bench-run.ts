@@ -8,10 +8,10 @@ import { BadInputError, EXIT } from '../../core/errors/errors.js';
 import { contentKey } from '../../core/fingerprint.js';
 import type { RunRequest } from '../../core/run/run-request.js';
 import type { DataSetInstance } from '../../io/datasets/data-set.js';
-import type { ArmsReport } from '../../reports/benchmark/arms-report.js';
+import type { ArmsReport } from '../../reports/benchmark/arms.js';
 import { folderName } from '../../reports/set-files.js';
 import { prepareFolder } from '../../reports/write-run.js';
-import { type Estimate, estimateAll } from '../../runs/check-request.js';
+import { type Estimate, estimateAll, writesTests } from '../../runs/check-request.js';
 import { printProgress } from '../answer.js';
 import type { App, OpenApp } from '../app.js';
 import { exitOfSet, runSet, type SetItem, type SetTold } from '../run-set.js';
@@ -151,11 +151,16 @@ function tallyOf(told: readonly SetTold[]): Tally {
   };
 }
 
+interface ArmEstimate {
+  readonly arm: string;
+  readonly instances: number;
+  readonly at_most: Estimate;
+  /** Whether a model writes tests, which no bound counts. */
+  readonly writes_tests: boolean;
+}
+
 /** What each arm can come to at most, as `estimate` says; what nothing can be asked of is left out. @throws BadInputError */
-export async function estimateBench(
-  plan: BenchPlan,
-  openApp: OpenApp,
-): Promise<readonly { readonly arm: string; readonly instances: number; readonly at_most: Estimate }[]> {
+export async function estimateBench(plan: BenchPlan, openApp: OpenApp): Promise<readonly ArmEstimate[]> {
   const instances = await chosenInstances(plan);
   const folder = await mkdtemp(join(tmpdir(), 'bestk-estimate-'));
   try {
@@ -169,6 +174,7 @@ export async function estimateBench(
           arm: arm.name,
           instances: requests.length,
           at_most: estimateAll(requests, app.dependencies),
+          writes_tests: requests.some((request) => writesTests(request, app.dependencies)),
         });
       } finally {
         await app.close();

@@ -1,7 +1,10 @@
 import { z } from 'zod';
-import { BadInputError } from '../../core/errors/errors.js';
+import { BadInputError, type InputPlace } from '../../core/errors/errors.js';
 import { sha256 } from '../../core/fingerprint.js';
 import type { DataSetInstance } from './data-set.js';
+
+/** Values and ids that a message names. */
+const NAMED = 10;
 
 const SHARD = /^([1-9]\d*)\/([1-9]\d*)$/;
 
@@ -29,10 +32,27 @@ export const DataSetFilter = z.strictObject({
 });
 export type DataSetFilter = z.infer<typeof DataSetFilter>;
 
+/** A part of a filter that no instance follows. */
+export class FilterError extends BadInputError {
+  constructor(
+    readonly part: 'where' | 'instances' | 'slice' | 'shard',
+    readonly reason: string,
+    next: string,
+    place: InputPlace = { field: `filter.${part}` },
+  ) {
+    super(reason, place, next);
+  }
+
+  /** The same, of who said it. */
+  saidAt(place: InputPlace): FilterError {
+    return new FilterError(this.part, this.reason, this.next, place);
+  }
+}
+
 /**
  * The instances that a filter means, in the data set's order. A sample is the same whatever else is in the data set's file:
  * who is in it follows from seed and id.
- * @throws BadInputError for an instance or a column that is not there
+ * @throws FilterError for an instance or a column that is not there, and for a part that leaves none
  */
 export function filtered<T extends DataSetInstance>(all: readonly T[], filter: DataSetFilter): readonly T[] {
   const { instances, slice, shard, sample, seed } = filter;
@@ -40,11 +60,12 @@ export function filtered<T extends DataSetInstance>(all: readonly T[], filter: D
   if (instances !== undefined) left = named(all, left, instances);
   if (slice !== undefined) {
     const [from = '', to = ''] = slice.split(':');
-    left = left.slice(Number(from), to === '' ? undefined : Number(to));
+    left = some('slice', left, left.slice(Number(from), to === '' ? undefined : Number(to)));
   }
   if (shard !== undefined) {
     const [part = 1, of = 1] = shard.split('/').map(Number);
-    left = left.filter((_, index) => index % of === part - 1);
+    const own = left.filter((_, index) => index % of === part - 1);
+    left = some('shard', left, own);
   }
   return sample === undefined ? left : sampled(left, sample, seed);
 }
@@ -54,21 +75,33 @@ function having<T extends DataSetInstance>(left: readonly T[], condition: string
   const wanted = new Set(values.split(','));
   if (left.length > 0 && !left.some(({ facts }) => column in facts)) {
     const known = [...new Set(left.flatMap(({ facts }) => Object.keys(facts)))].sort().join(', ');
-    throw new BadInputError(
-      `asks for the column "${column}", which no instance has.`,
-      { field: 'where' },
-      `There are: ${known}`,
-    );
+    throw new FilterError('where', `asks for the column "${column}", which no instance has.`, `There are: ${known}`);
   }
-  return left.filter(({ facts }) => wanted.has(String(facts[column] ?? '')) === (not === ''));
+  const valueOf = ({ facts }: T): string => String(facts[column] ?? '');
+  const own = left.filter((instance) => wanted.has(valueOf(instance)) === (not === ''));
+  if (own.length > 0 || left.length === 0) return own;
+  const there = [...new Set(left.map(valueOf))].sort();
+  const more = there.length > NAMED ? ' and others' : '';
+  const next = `There are: ${there.slice(0, NAMED).join(', ')}${more}`;
+  throw new FilterError('where', `"${condition}" leaves none of ${left.length} instances.`, next);
+}
+
+/** @throws FilterError when a part leaves none of those that were there */
+function some<T>(part: FilterError['part'], before: readonly T[], left: readonly T[]): readonly T[] {
+  if (left.length > 0 || before.length === 0) return left;
+  throw new FilterError(part, `leaves none of ${before.length} instances.`, 'Ask for others.');
 }
 
 function named<T extends DataSetInstance>(all: readonly T[], left: readonly T[], ids: readonly string[]): readonly T[] {
   const known = new Set(all.map(({ issue }) => issue.instance_id));
-  const stranger = ids.find((id) => !known.has(id));
-  if (stranger !== undefined)
-    throw new BadInputError(`names "${stranger}", which the data set does not hold.`, { field: 'instances' });
-  return left.filter(({ issue }) => ids.includes(issue.instance_id));
+  const strangers = ids.filter((id) => !known.has(id));
+  if (strangers.length > 0) {
+    const named = strangers.slice(0, NAMED).map((id) => `"${id}"`);
+    const next = '`bestk datasets show` says what it holds.';
+    throw new FilterError('instances', `names ${named.join(', ')}, which the data set does not hold.`, next);
+  }
+  const own = left.filter(({ issue }) => ids.includes(issue.instance_id));
+  return some('instances', left, own);
 }
 
 function sampled<T extends DataSetInstance>(left: readonly T[], sample: number, seed: number): readonly T[] {

@@ -1,3 +1,5 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { BadInputError } from '../../core/errors/errors.js';
 import { Candidate } from '../../core/run/candidate.js';
@@ -16,13 +18,16 @@ const Named = z.object({ instance_id: z.string().optional() });
 /**
  * The candidates of some instances, from bestk's own form or from SWE-bench predictions (JSONL, list or object). A null
  * patch is an empty one. Predictions of one model that carry no id become `model`, `model#2`, … in the file's order.
+ * @param path the file, or a folder that a run left: its candidates.jsonl
  * @returns by instance; those that have none are not in it
  * @throws BadInputError naming file, line and field; also when none of them has any
  */
 export function readAllCandidates(
-  file: string,
+  path: string,
   instances: readonly string[],
 ): Promise<ReadonlyMap<string, Candidate[]>> {
+  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  const file = isFolder ? join(path, 'candidates.jsonl') : path;
   return grouped(file, new Set(instances), 'candidate', (record, id, unique) => {
     const candidate = asCandidate(record, id, unique);
     unique.add(candidate.candidate_id, record);

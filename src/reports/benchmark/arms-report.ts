@@ -1,37 +1,15 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { amount, dollars, percent, points, probability, withInterval } from '../figures.js';
+import { amount, counted, dollars, percent, points, probability, pValue, withInterval } from '../figures.js';
 import { page } from '../page/report-page.js';
-import { type Column, columns, type Section } from '../sections/section.js';
+import { armsPlots } from '../plots/arms-plots.js';
+import type { DrawnPlot } from '../plots/plot.js';
+import { type Column, columns, type Place, type Section } from '../sections/section.js';
 import { table } from '../selection-table.js';
 import { makeFolder, writeWhole } from '../write-run.js';
 import { visibleLine } from '../../core/visible.js';
-import {
-  type ArmComparison,
-  type ArmOutcomes,
-  type ArmSummary,
-  comparisonsOf,
-  type Outcome,
-  summaryOf,
-} from './arms.js';
-import { csv, markdown } from './write-benchmark.js';
-
-/** A benchmark of several arms as `report.json` holds it. */
-export interface ArmsReport {
-  readonly kind: 'bestk-bench-report';
-  readonly schema: 1;
-  readonly title: string;
-  /** The user's own first. */
-  readonly arms: readonly ArmSummary[];
-  readonly comparisons: readonly ArmComparison[];
-  readonly issues: readonly { readonly instance_id: string; readonly arms: Readonly<Record<string, Outcome>> }[];
-  readonly failures: readonly {
-    readonly arm: string;
-    readonly code: string;
-    readonly issues: number;
-    readonly example: string;
-  }[];
-}
+import { type ArmOutcomes, type ArmsReport, type ArmSummary, comparisonsOf, summaryOf } from './arms.js';
+import { csv, drawn, markdown, plotFiles } from './write-benchmark.js';
 
 /** From nothing but what the arms left: no clock, no chance. */
 export function armsReport(title: string, arms: readonly ArmOutcomes[], instances: readonly string[]): ArmsReport {
@@ -66,23 +44,34 @@ function failuresOf({ name: arm, outcomes }: ArmOutcomes): ArmsReport['failures'
     .sort((a, b) => b.issues - a.issues || (a.code < b.code ? -1 : 1));
 }
 
-/** Writes report.json, report.html, report.md and issues.csv; report.html comes last. */
+/** Writes report.json, report.html, report.md, issues.csv and plots/ (SVG, PNG); report.html comes last. */
 export async function writeArmsReport(folder: string, report: ArmsReport): Promise<void> {
+  const plots = await drawn(armsPlots(report));
   await makeFolder(folder);
   await rm(join(folder, 'report.html'), { force: true });
-  await writeWhole(join(folder, 'report.json'), `${JSON.stringify(report, null, 2)}\n`);
-  await writeWhole(join(folder, 'issues.csv'), armsCsv(report));
-  await writeWhole(join(folder, 'report.md'), markdown(saidBy(report), []));
-  await writeWhole(join(folder, 'report.html'), armsPage(report));
+  await makeFolder(join(folder, 'plots'));
+  const titles = plots.map(({ plot }) => plot);
+  const files = [
+    { path: 'report.json', content: `${JSON.stringify(report, null, 2)}\n` },
+    { path: 'issues.csv', content: armsCsv(report) },
+    { path: 'report.md', content: markdown(saidBy(report), titles) },
+    ...(await plotFiles(plots)),
+    { path: 'report.html', content: pageOf(report, plots, null) },
+  ];
+  for (const { path, content } of files) await writeWhole(join(folder, path), content);
 }
 
-function saidBy(report: ArmsReport) {
-  return { title: report.title, sentences: armSentences(report), sections: sectionsOf(report) };
+function saidBy(report: ArmsReport, place: Place | null = null) {
+  return { title: report.title, sentences: armSentences(report), sections: sectionsOf(report, place) };
 }
 
-/** The report as one HTML document. */
-export function armsPage(report: ArmsReport): string {
-  return page({ ...saidBy(report), figures: [], plots: [] });
+/** The report as one HTML document. @param place where a service shows the runs; null = they are in folders beside it */
+export async function armsPage(report: ArmsReport, place: Place | null = null): Promise<string> {
+  return pageOf(report, await drawn(armsPlots(report)), place);
+}
+
+function pageOf(report: ArmsReport, plots: readonly DrawnPlot[], place: Place | null): string {
+  return page({ ...saidBy(report, place), figures: [], plots, back: place?.back ?? null });
 }
 
 /** A line for each issue and arm. */
@@ -93,9 +82,12 @@ export function armsCsv(report: ArmsReport): string {
 /** The report for a terminal. */
 export function armsText(report: ArmsReport): string {
   const rows = report.arms.map(armRow);
-  return [...armSentences(report).map(visibleLine), '', table([ARM_COLUMNS.map(({ name }) => name), ...rows])].join(
-    '\n',
+  const failed = report.failures.map(({ arm, code, issues, example }) =>
+    visibleLine(`${counted(issues, 'issue')} of ${arm} without a selection: ${code}, ${example}`),
   );
+  const lines = armSentences(report).map(visibleLine);
+  const said = [...lines, '', table([ARM_COLUMNS.map(({ name }) => name), ...rows])];
+  return [...said, ...(failed.length === 0 ? [] : ['', ...failed])].join('\n');
 }
 
 /** What the numbers say, the user's own arm first. */
@@ -103,16 +95,18 @@ export function armSentences({ arms, comparisons }: ArmsReport): readonly string
   const [own] = arms;
   if (own === undefined) return [];
   const { right } = own;
-  const selected = `${own.arm} selected a patch for ${own.selected} of ${own.issues} issues`;
-  const known = `${right?.resolved ?? 0} of the ${right?.issues ?? 0} whose outcome is known are right, ${withInterval(right && { ...right, value: right.rate })}`;
+  const selected = `${own.arm} selected a patch for ${own.selected} of ${counted(own.issues, 'issue')}`;
+  const known = `${right?.resolved ?? 0} of the ${right?.issues ?? 0} with a known outcome ${right?.resolved === 1 ? 'is' : 'are'} right, ${withInterval(right && { ...right, value: right.rate })}`;
+  const adjusted = (p: number): string =>
+    comparisons.length < 2 ? '' : `; ${pValue(p)} after Holm’s adjustment for ${comparisons.length} comparisons`;
   const pass = `a random candidate is right in ${percent(own.pass_at_1)}, some candidate in ${percent(own.pass_at_all)} of the graded issues`;
   return [
     right === null
       ? `${selected}; nothing is graded, so nothing is known of right and wrong.`
       : `${selected}; ${known}. There ${pass}.`,
     ...comparisons.map(
-      ({ arm, difference, issues_in_both, only_first, only_other, p_holm }) =>
-        `Against ${arm}: ${points(difference)} on ${issues_in_both} issues (${only_first} right here alone, ${only_other} there alone; McNemar p ${probability(p_holm)} after Holm).`,
+      ({ arm, difference, issues_in_both, only_first, only_other, p, p_holm }) =>
+        `Against ${arm}: ${points(difference)} on ${counted(issues_in_both, 'issue')} (${only_first} right here alone, ${only_other} there alone; McNemar ${pValue(p)}${adjusted(p_holm)}).`,
     ),
     ...arms
       .filter(({ executions, selected: some }) => executions === 0 && some > 0)
@@ -121,7 +115,7 @@ export function armSentences({ arms, comparisons }: ArmsReport): readonly string
       .filter(({ right: given, ungraded_candidates }) => given !== null && ungraded_candidates > 0)
       .map(
         ({ arm, ungraded_candidates }) =>
-          `${ungraded_candidates} candidates of ${arm} have no label and are in no rate.`,
+          `${counted(ungraded_candidates, 'candidate')} of ${arm} ${ungraded_candidates === 1 ? 'has no label and is' : 'have no label and are'} in no rate.`,
       ),
   ];
 }
@@ -155,16 +149,17 @@ function armRow(arm: ArmSummary): readonly string[] {
   ];
 }
 
-function sectionsOf(report: ArmsReport): readonly Section[] {
+function sectionsOf(report: ArmsReport, place: Place | null): readonly Section[] {
   const { arms, comparisons, failures } = report;
   const values = issueRows(report);
   return [
     {
       title: 'Arms',
       text: [
-        'Right: of the issues whose selected patch was graded, or that returned none. Each arm has a report of its own beside this one, in the folder of its name.',
+        'Right: of the issues whose selected patch was graded, or that returned none.',
+        ...(place === null ? ['Each arm has a report of its own beside this one, in the folder of its name.'] : []),
       ],
-      plots: [],
+      plots: ['arms-curves', 'risk'],
       tables: [
         { caption: 'Arms', columns: ARM_COLUMNS, rows: arms.map(armRow) },
         {
@@ -193,7 +188,7 @@ function sectionsOf(report: ArmsReport): readonly Section[] {
       tables: [
         {
           caption: 'What each arm selected',
-          columns: issueColumns(),
+          columns: issueColumns(place),
           rows: values.map((row) => row.map((cell) => (typeof cell === 'number' ? amount(cell) : (cell ?? '–')))),
           values,
         },
@@ -238,29 +233,38 @@ const ISSUE_COLUMNS = [
 
 const WORDS = 6;
 
-function issueColumns(): readonly Column[] {
+function issueColumns(place: Place | null): readonly Column[] {
   const last = ISSUE_COLUMNS.length - 1;
   const named = ISSUE_COLUMNS.map((name, index) => (index < WORDS || index === last ? name : `#${name}`));
-  return columns(...named).map((column, index) => (index === last ? { ...column, href: placeOf } : column));
+  const toRun = place === null ? { href: inFolder } : { href: (page: string) => place.run(idOf(page)), text: idOf };
+  return columns(...named).map((column, index) => (index === last ? { ...column, ...toRun } : column));
 }
 
-/** Of a run: a page of the service, or a folder as seen from the report's own. */
-function placeOf(folder: string): string {
-  if (folder.startsWith('/#/runs/')) return folder;
+/** Of a run's report, as seen from the folder of this one. */
+function inFolder(folder: string): string {
   return `../${folder.split('/').map(encodeURIComponent).join('/')}/`;
 }
 
+/** A run's, from where its page is. */
+function idOf(page: string): string {
+  return page.replace(/^\/#\/runs\//, '');
+}
+
 /** A line for each issue and arm. */
-function issueRows({ issues }: ArmsReport): readonly (readonly (string | number | null)[])[] {
+function issueRows({ arms: order, issues }: ArmsReport): readonly (readonly (string | number | null)[])[] {
   return issues.flatMap(({ instance_id, arms }) =>
-    Object.entries(arms).map(([arm, outcome]) => {
+    // Not in the order of the object, in which names that are numbers come first.
+    order.flatMap(({ arm }) => {
+      const outcome = arms[arm];
+      if (outcome === undefined) return [];
       const { state, code, right, candidate_id, stage, confidence, k, distinct_patches, executions } = outcome;
       const { right_candidates, graded, tokens, usd, folder } = outcome;
       const told = right === null ? null : right ? 'yes' : 'no';
-      return [
+      const row = [
         ...[instance_id, arm, code === null ? state : `${state}: ${code}`, told, candidate_id, stage],
         ...[confidence, k, distinct_patches, executions, right_candidates, graded, tokens, usd, folder],
       ];
+      return [row];
     }),
   );
 }

@@ -4,7 +4,7 @@ import { join, relative } from 'node:path';
 import { z } from 'zod';
 import { tokensOfRun } from '../../core/run/run-result.js';
 import { Selection } from '../../core/run/selection.js';
-import { readRecords } from '../../io/records/records.js';
+import { readRecords, readTextNow } from '../../io/records/records.js';
 import { type Interval, wilson } from '../../statistics/intervals/binomial.js';
 import { holm, mcnemar } from '../../statistics/intervals/paired-tests.js';
 import { type LabelsByInstance, readAllLabels } from '../labels.js';
@@ -54,7 +54,7 @@ export async function readArm(out: string, name: string, instances: readonly str
   const folder = join(out, 'arms', name);
   const wanted = new Set(instances);
   const folders = existsSync(folder) ? await runFolders([folder], true) : [];
-  const all = await readAll(folders.filter((each) => existsSync(join(each, 'selection.json'))));
+  const all = readAll(folders.filter((each) => existsSync(join(each, 'selection.json'))));
   const runs = all.filter(({ request }) => wanted.has(request.issue.instance_id));
   const labelFile = join(folder, 'graded', 'labels.jsonl');
   const labels = existsSync(labelFile) ? await readAllLabels(labelFile) : new Map<string, Map<string, boolean>>();
@@ -65,7 +65,7 @@ export async function readArm(out: string, name: string, instances: readonly str
   }
   for (const run of runs) {
     const id = run.request.issue.instance_id;
-    outcomes.set(id, await outcomeOf(run, labels.get(id) ?? null, relative(out, run.folder)));
+    outcomes.set(id, outcomeOf(run, labels.get(id) ?? null, relative(out, run.folder)));
   }
   return { name, runs, labels, outcomes };
 }
@@ -90,13 +90,13 @@ export const WAITING: Outcome = {
   },
 };
 
-async function outcomeOf(
+function outcomeOf(
   { folder, entries, statistics, usage }: ReportedRun,
   labels: ReadonlyMap<string, boolean> | null,
   place: string,
-): Promise<Outcome> {
-  const selection = Selection.parse(JSON.parse(await readFile(join(folder, 'selection.json'), 'utf8')));
-  const matrix = await readFile(join(folder, 'matrix.jsonl'), 'utf8').catch(() => '');
+): Outcome {
+  const selection = Selection.parse(JSON.parse(readTextNow(join(folder, 'selection.json'))));
+  const matrix = join(folder, 'matrix.jsonl');
   const { candidate_id, confidence, deciding_stage: stage } = selection;
   const known = entries.flatMap(({ id }) => labels?.get(id) ?? []);
   const nothing = labels === null ? null : false;
@@ -106,7 +106,11 @@ async function outcomeOf(
     right: candidate_id === null ? nothing : (labels?.get(candidate_id) ?? null),
     k: entries.length,
     distinct_patches: statistics?.distinct_patches ?? null,
-    executions: matrix.split('\n').filter((line) => line !== '').length,
+    executions: existsSync(matrix)
+      ? readTextNow(matrix)
+          .split('\n')
+          .filter((line) => line !== '').length
+      : 0,
     graded: known.length,
     right_candidates: known.filter(Boolean).length,
     tokens: tokensOfRun(usage),
@@ -188,4 +192,21 @@ export function comparisonsOf([own, ...others]: readonly ArmOutcomes[]): readonl
   });
   const adjusted = holm(found.map(({ p }) => p));
   return found.map((each, index) => ({ ...each, p_holm: adjusted[index] ?? 1 }));
+}
+
+/** A benchmark of several arms as `report.json` holds it. */
+export interface ArmsReport {
+  readonly kind: 'bestk-bench-report';
+  readonly schema: 1;
+  readonly title: string;
+  /** The user's own first. */
+  readonly arms: readonly ArmSummary[];
+  readonly comparisons: readonly ArmComparison[];
+  readonly issues: readonly { readonly instance_id: string; readonly arms: Readonly<Record<string, Outcome>> }[];
+  readonly failures: readonly {
+    readonly arm: string;
+    readonly code: string;
+    readonly issues: number;
+    readonly example: string;
+  }[];
 }

@@ -1,6 +1,6 @@
 import type { Comparison } from '../../statistics/intervals/comparisons.js';
 import type { CurvesReport, PresetReport } from '../../statistics/curves/curves-report.js';
-import { presetsByBest } from './presets.js';
+import { linesByBest } from './presets.js';
 import type { Spending } from './spending.js';
 
 /** Differences with a smaller adjusted p are taken to be more than chance. */
@@ -8,11 +8,13 @@ const SIGNIFICANT = 0.05;
 
 /** What a reader wants to know in ten seconds. */
 export interface Headline {
+  /** The user's own preset; null where there is none. */
+  readonly own: Own | null;
   /** The preset with the highest Best@K of all candidates, `random` apart; null without labels or presets. */
   readonly winner: string | null;
   readonly best_at_k: PresetReport['best_at_k'][string] | null;
   readonly k: number | null;
-  /** The next best one, and whether the difference between both can be chance. */
+  /** The next best one that does not come out the same everywhere, and whether the difference between both can be chance. */
   readonly runner_up: Lead | null;
   readonly over_random: Lead | null;
   readonly pass_at_1: number | null;
@@ -22,19 +24,54 @@ export interface Headline {
   readonly tokens_per_issue: number | null;
 }
 
+export interface Own {
+  readonly preset: string;
+  /** Null when it is not among the report's rules, or without labels. */
+  readonly best_at_k: PresetReport['best_at_k'][string] | null;
+  readonly recovered_headroom: number | null;
+  readonly over_random: Lead | null;
+  /** How far it is ahead of the winner, where it is another and both were compared. */
+  readonly over_winner: Lead | null;
+}
+
 export interface Lead {
   readonly preset: string;
   readonly difference: number;
   readonly low: number | null;
   readonly high: number | null;
-  /** Exact McNemar, adjusted for all comparisons of the report (Holm). */
+  /** Exact McNemar of this comparison alone. */
+  readonly p: number;
+  /** The same, adjusted for all comparisons of the report (Holm). */
   readonly p_holm: number;
+  /** How many these are. */
+  readonly comparisons: number;
   readonly may_be_chance: boolean;
   readonly minimum_detectable: number;
 }
 
-export function headlineOf(curves: CurvesReport | null, spending: Spending | null): Headline {
-  return { ...selectionOf(curves), ...costOf(spending) };
+export function headlineOf(
+  curves: CurvesReport | null,
+  spending: Spending | null,
+  own: string | null = null,
+): Headline {
+  const selection = selectionOf(curves);
+  return { own: own === null ? null : ownOf(curves, own, selection), ...selection, ...costOf(spending) };
+}
+
+type Best = Omit<Headline, 'own' | 'usd_per_issue' | 'tokens_per_issue'>;
+
+function ownOf(curves: CurvesReport | null, preset: string, { winner, k }: Best): Own {
+  const found = curves?.presets.find((each) => each.preset === preset);
+  if (curves === null || found === undefined) {
+    return { preset, best_at_k: null, recovered_headroom: null, over_random: null, over_winner: null };
+  }
+  return {
+    preset,
+    best_at_k: found.best_at_k[String(k ?? 1)] ?? null,
+    recovered_headroom: found.recovered_headroom?.value ?? null,
+    over_random: lead(curves, preset, 'random'),
+    over_winner: winner === null || winner === preset ? null : lead(curves, preset, winner),
+  };
 }
 
 const NOTHING = {
@@ -54,10 +91,10 @@ function costOf(spending: Spending | null): Pick<Headline, 'usd_per_issue' | 'to
   return { usd_per_issue: cost_usd === null ? null : cost_usd / runs_with_cost, tokens_per_issue };
 }
 
-function selectionOf(curves: CurvesReport | null): Omit<Headline, 'usd_per_issue' | 'tokens_per_issue'> {
+function selectionOf(curves: CurvesReport | null): Best {
   if (curves === null) return NOTHING;
   const k = curves.settings.ks.at(-1) ?? 1;
-  const [winner, second] = presetsByBest(curves).filter(({ preset }) => preset !== 'random');
+  const [winner, second] = linesByBest(curves, null).filter(({ preset }) => preset !== 'random');
   if (winner === undefined) return NOTHING;
   const rate = (of: number): number | null => curves.pass_at_k[String(of)]?.value ?? null;
   return {
@@ -72,15 +109,20 @@ function selectionOf(curves: CurvesReport | null): Omit<Headline, 'usd_per_issue
   };
 }
 
+/** The user's own rule, where the report has numbers of it. */
+export function ownRule({ own }: Headline): string | null {
+  return own === null || own.best_at_k === null ? null : own.preset;
+}
+
 /** How far `preset` is ahead of `other`; null when they were not compared. */
 function lead({ comparisons }: CurvesReport, preset: string, other: string): Lead | null {
   const isPair = ({ a, b }: Comparison): boolean => (a === preset && b === other) || (a === other && b === preset);
   const found = comparisons.find(isPair);
   if (found === undefined) return null;
-  const { difference, p_holm, minimum_detectable } = found;
+  const { difference, p, p_holm, minimum_detectable } = found;
   const turned = found.a === preset ? 1 : -1;
   const ends = [difference.low, difference.high].map((end) => (end === null ? null : turned * end));
   const [low = null, high = null] = turned === 1 ? ends : ends.toReversed();
-  const rest = { p_holm, may_be_chance: p_holm >= SIGNIFICANT, minimum_detectable };
+  const rest = { p, p_holm, comparisons: comparisons.length, may_be_chance: p_holm >= SIGNIFICANT, minimum_detectable };
   return { preset: other, difference: turned * difference.value, low, high, ...rest };
 }

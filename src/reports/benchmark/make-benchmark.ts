@@ -4,7 +4,7 @@ import { decide, ruleOf } from '../../../verifiers/hybrid/select.js';
 import type { Preset } from '../../core/run/preset.js';
 import { bestAtK, DEFAULT_BEST } from '../../statistics/curves/best-at-k.js';
 import { Curves } from '../../statistics/curves/curves.js';
-import type { ScoredIssue } from '../../statistics/curves/scored-issue.js';
+import { entriesOf, type ScoredIssue } from '../../statistics/curves/scored-issue.js';
 import { wilson } from '../../statistics/intervals/binomial.js';
 import { ByRepository } from '../../statistics/intervals/by-repository.js';
 import { type PairedIssue, pairedRuns } from '../../statistics/intervals/paired-tests.js';
@@ -31,6 +31,8 @@ export interface BenchmarkOptions {
   readonly presets: readonly Preset[];
   /** Names of presets that the others are compared with; absent = each with each. */
   readonly references?: readonly string[] | undefined;
+  /** The preset that stands first; it need not be among them. */
+  readonly own?: string | null | undefined;
   /** Rising; null = 1, 2, 4, 8 … and the most candidates an issue has. */
   readonly ks: readonly number[] | null;
   readonly resamples: number;
@@ -53,7 +55,7 @@ export function makeBenchmark(
     kind: 'bestk-report',
     schema: 1,
     title,
-    headline: headlineOf(curves, spending),
+    headline: headlineOf(curves, spending, options.own),
     issues_without_labels: unlabelled,
     unfinished: benchmarked.unfinished.map((folder) => basename(folder)).sort(),
     curves,
@@ -97,7 +99,7 @@ function against(here: readonly ScoredIssue[], other: Benchmarked, options: Benc
 function pairable(issues: readonly ScoredIssue[], presets: readonly Preset[]): readonly PairedIssue[] {
   return issues.map((issue) => {
     const { instanceId, repo, authors, candidates } = issue;
-    const entries = candidates.map(({ entry }) => entry);
+    const entries = entriesOf(issue);
     const right = new Set(candidates.filter(({ resolved }) => resolved).map(({ entry }) => entry.id));
     const all = Math.max(1, candidates.length);
     return {

@@ -9,9 +9,6 @@ import type { Benchmarked } from './make-benchmark.js';
 import { readReportedRun, type ReportedRun } from './reported-run.js';
 import { runLabels, type RunLabels } from './run-labels.js';
 
-/** Runs read at once: what a disk serves well, and few enough open files. */
-const AT_ONCE = 16;
-
 /** A score matrix as it is. @throws BadInputError naming file, line and field */
 export async function benchmarkOfMatrix(file: string, title: string): Promise<Benchmarked> {
   const issues: ScoredIssue[] = [];
@@ -31,7 +28,7 @@ export async function benchmarkOfRuns(
   const all = await runFolders(folders);
   // The last of the files that a report reads.
   const ended = all.filter((folder) => existsSync(join(folder, 'verdicts.jsonl')));
-  const runs = await readAll(ended.length === 0 ? all : ended);
+  const runs = readAll(ended.length === 0 ? all : ended);
   const unfinished = all.filter((folder) => !ended.includes(folder));
   return { ...benchmarkOf(runs, await runLabels(labelFiles, runs), title), unfinished };
 }
@@ -44,12 +41,8 @@ export function benchmarkOf(given: readonly ReportedRun[], labels: RunLabels, ti
 }
 
 /** What some folders of finished runs hold. @throws BadInputError naming a missing or damaged file */
-export async function readAll(folders: readonly string[]): Promise<ReportedRun[]> {
-  const runs: ReportedRun[] = [];
-  for (let from = 0; from < folders.length; from += AT_ONCE) {
-    runs.push(...(await Promise.all(folders.slice(from, from + AT_ONCE).map(readReportedRun))));
-  }
-  return runs;
+export function readAll(folders: readonly string[]): ReportedRun[] {
+  return folders.map(readReportedRun);
 }
 
 function sorted(runs: readonly ReportedRun[]): readonly ReportedRun[] {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { BadInputError } from '../../core/errors/errors.js';
-import { readText } from '../../io/records/records.js';
+import { readTextNow } from '../../io/records/records.js';
 import { Admission } from '../../core/run/verifier.js';
 import { Provenance, RunStatistics, Sampling, Usage } from '../../core/run/run-result.js';
 import { TestQuality } from '../../core/run/generated-test.js';
@@ -51,13 +51,15 @@ export function poolOf({ request, entries, authors }: ReportedRun): PoolInput {
 }
 
 /** @throws BadInputError naming file, line and field when a file is missing, damaged or of an older version */
-export async function readReportedRun(folder: string): Promise<ReportedRun> {
+export function readReportedRun(folder: string): ReportedRun {
   const file = join(folder, 'run.json');
-  const run = parsed(RunFile, await readText(file), { file });
+  const run = parsed(RunFile, readTextNow(file), { file });
   const verdictFile = join(folder, 'verdicts.jsonl');
-  const verdicts = (await readText(verdictFile)).split('\n').flatMap((line, index) => {
-    return line === '' ? [] : [parsed(VerdictLine, line, { file: verdictFile, line: index + 1 })];
-  });
+  const verdicts = readTextNow(verdictFile)
+    .split('\n')
+    .flatMap((line, index) => {
+      return line === '' ? [] : [parsed(VerdictLine, line, { file: verdictFile, line: index + 1 })];
+    });
   const { test_authors, ...rest } = run;
   return { ...rest, authors: new Map(Object.entries(test_authors)), folder, verdicts };
 }

@@ -1,7 +1,7 @@
 import { listed } from '../../core/visible.js';
-import { dollars, amount, percent, points, probability } from '../figures.js';
+import { amount, counted, dollars, percent, points, pValue, withInterval } from '../figures.js';
 import type { BenchmarkReport } from './benchmark-report.js';
-import type { Lead } from './headline.js';
+import type { Lead, Own } from './headline.js';
 
 /** The headline in words: which selector wins, by how much, whether that is noise, what it costs. */
 export function sentences(report: BenchmarkReport): readonly string[] {
@@ -12,18 +12,25 @@ export function sentences(report: BenchmarkReport): readonly string[] {
       'No labels were given, so nothing is known of right and wrong: this report tells what was selected, on what evidence, and what it took.',
       ...(returned === null
         ? []
-        : [`${returned.runs - returned.without_patch} of ${returned.runs} runs returned a patch.`]),
+        : [`${returned.runs - returned.without_patch} of ${counted(returned.runs, 'run')} returned a patch.`]),
       ...unfinishedSentence(report),
     ];
   }
+  const own = headline.own?.preset === winner ? null : headline.own;
   return [
-    winnerSentence(report),
-    ...(over_random === null ? [] : [leadSentence(over_random, 'a random pick among the patches that change source')]),
-    ...(runner_up === null ? [] : [leadSentence(runner_up, `the next best, ${runner_up.preset}`)]),
+    ...(own === null ? [] : ownSentences(own, report)),
+    winnerSentence(report, own),
+    ...(own?.best_at_k === undefined || own.best_at_k === null ? leadSentences(over_random, runner_up) : []),
     ...costSentence(headline),
-    ...(issues_without_labels === 0 ? [] : [`${issues_without_labels} issues have no label and are in no rate.`]),
+    ...(issues_without_labels === 0 ? [] : [withoutLabels(issues_without_labels)]),
     ...unfinishedSentence(report),
   ];
+}
+
+function withoutLabels(issues: number): string {
+  return issues === 1
+    ? '1 issue has no label and is in no rate.'
+    : `${issues} issues have no label and are in no rate.`;
 }
 
 function unfinishedSentence({ unfinished }: BenchmarkReport): readonly string[] {
@@ -33,20 +40,67 @@ function unfinishedSentence({ unfinished }: BenchmarkReport): readonly string[] 
   return [`${which} left out: ${listed(unfinished)}.`];
 }
 
-function winnerSentence({ headline, curves }: BenchmarkReport): string {
-  const { winner, best_at_k, k, recovered_headroom, pass_at_1, pass_at_k } = headline;
-  const way = `of the way from Pass@1 (${percent(pass_at_1)}) to Pass@${k ?? 1} (${percent(pass_at_k)}), a perfect selector's`;
-  const share = recovered_headroom === null ? '' : `, ${percent(recovered_headroom, 0)} ${way}`;
-  return `${winner ?? ''} selects best: ${percent(best_at_k?.value)} of ${curves?.issues ?? 0} issues at K = ${k ?? 1}${share}.`;
+function leadSentences(over_random: Lead | null, runner_up: Lead | null): readonly string[] {
+  return [
+    ...(over_random === null ? [] : [leadSentence(over_random, RANDOM)]),
+    ...(runner_up === null ? [] : [leadSentence(runner_up, `the next best, ${runner_up.preset}`)]),
+  ];
 }
 
+/** The user's own rule, where another one is best. */
+function ownSentences(own: Own, { headline, curves, returned }: BenchmarkReport): readonly string[] {
+  const { preset, best_at_k, over_random, over_winner } = own;
+  if (best_at_k === null) {
+    if (returned?.right == null) return [];
+    const { resolved, issues, rate, low, high } = returned.right;
+    return [
+      `${preset} returned a right patch for ${resolved} of ${counted(issues, 'issue')}, ${withInterval({ value: rate, low, high })}.`,
+    ];
+  }
+  return [
+    `${preset} selects a right patch for ${shareOf({ ...headline, ...own }, curves)}.`,
+    ...(over_random === null ? [] : [leadSentence(over_random, RANDOM)]),
+    ...(over_winner === null ? [] : [leadSentence(over_winner, over_winner.preset)]),
+  ];
+}
+
+/** @param own the user's own rule, when it is another one */
+function winnerSentence({ headline, curves }: BenchmarkReport, own: Own | null): string {
+  const { winner, best_at_k } = headline;
+  if (own === null || own.best_at_k === null) return `${winner ?? ''} selects best: ${shareOf(headline, curves)}.`;
+  return `Of all ${curves?.presets.length ?? 0} rules, ${winner ?? ''} selects best: ${percent(best_at_k?.value)}.`;
+}
+
+type Share = Pick<BenchmarkReport['headline'], 'best_at_k' | 'k' | 'recovered_headroom' | 'pass_at_1' | 'pass_at_k'>;
+
+function shareOf(
+  { best_at_k, k, recovered_headroom, pass_at_1, pass_at_k }: Share,
+  curves: BenchmarkReport['curves'],
+): string {
+  const [one, all] = [`Pass@1 (${percent(pass_at_1)})`, `Pass@${k ?? 1} (${percent(pass_at_k)}), a perfect selector's`];
+  const value = `${percent(best_at_k?.value)} of ${counted(curves?.issues ?? 0, 'issue')} at K = ${k ?? 1}`;
+  if (recovered_headroom === null) return value;
+  if (recovered_headroom < 0) return `${value}, less than ${one}, where ${all}, is possible`;
+  return `${value}, ${percent(recovered_headroom, 0)} of the way from ${one} to ${all}`;
+}
+
+const RANDOM = 'a random pick among the patches that change source';
+
 function leadSentence(lead: Lead, over: string): string {
-  const { difference, p_holm, may_be_chance, minimum_detectable } = lead;
+  const { difference, p, p_holm, comparisons, may_be_chance, minimum_detectable } = lead;
   if (difference === 0) return `It is level with ${over}.`;
-  const verdict = may_be_chance
-    ? `may be chance; with so many issues a true difference shows from about ${(100 * minimum_detectable).toFixed(1)} points`
-    : 'is more than chance';
-  return `Its lead over ${over}, ${points(difference)}, ${verdict} (McNemar, Holm-adjusted p ${probability(p_holm).startsWith('<') ? '' : '= '}${probability(p_holm)}).`;
+  const detectable = (100 * minimum_detectable).toFixed(1);
+  // Where all issues differ alike, their spread says nothing of what could be seen.
+  const from =
+    detectable === '0.0' ? '' : `; with so many issues a true difference shows from about ${detectable} points`;
+  const verdict = may_be_chance ? `may be chance${from}` : 'is more than chance';
+  const lies =
+    difference < 0
+      ? `It is ${points(-difference).slice(1)} behind ${over}, which`
+      : `Its lead over ${over}, ${points(difference)},`;
+  const adjusted =
+    comparisons === 1 ? '' : `; ${pValue(p_holm)} after Holm’s adjustment for ${comparisons} comparisons`;
+  return `${lies} ${verdict} (McNemar ${pValue(p)}${adjusted}).`;
 }
 
 function costSentence({ usd_per_issue, tokens_per_issue }: BenchmarkReport['headline']): readonly string[] {

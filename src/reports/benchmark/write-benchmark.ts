@@ -5,7 +5,7 @@ import { reportPage } from '../page/report-page.js';
 import { drawPng, drawSvg } from '../plots/draw-plot.js';
 import type { DrawnPlot, Plot } from '../plots/plot.js';
 import { plotsOf } from '../plots/plots-of.js';
-import type { Section, SectionTable } from '../sections/section.js';
+import type { Place, Section, SectionTable } from '../sections/section.js';
 import { sectionsOf } from '../sections/sections-of.js';
 import { makeFolder, writeWhole } from '../write-run.js';
 import type { BenchmarkReport } from './benchmark-report.js';
@@ -19,9 +19,9 @@ interface ReportFile {
   readonly content: string | Buffer;
 }
 
-/** The report as one HTML document. */
-export async function benchmarkHtml(report: BenchmarkReport): Promise<string> {
-  return reportPage(report, await drawn(plotsOf(report)));
+/** The report as one HTML document. @param place where a service shows the runs */
+export async function benchmarkHtml(report: BenchmarkReport, place: Place | null): Promise<string> {
+  return reportPage(report, await drawn(plotsOf(report)), place);
 }
 
 /** Writes report.json, .html, .md, .csv and plots/ (SVG, PNG); report.html comes last, so where it stands all is there. */
@@ -41,18 +41,25 @@ export async function writeBenchmark(folder: string, report: BenchmarkReport): P
       ),
     },
   ];
+  files.push(...(await plotFiles(plots)), { path: 'report.html', content: reportPage(report, plots) });
+  for (const { path, content } of files) await writeWhole(join(folder, path), content);
+}
+
+/** One after the other. */
+export async function drawn(plots: readonly Plot[]): Promise<DrawnPlot[]> {
+  const all: DrawnPlot[] = [];
+  for (const plot of plots) all.push({ plot, svg: await drawSvg(plot) });
+  return all;
+}
+
+/** Each as SVG and as PNG. */
+export async function plotFiles(plots: readonly DrawnPlot[]): Promise<readonly ReportFile[]> {
+  const files: ReportFile[] = [];
   for (const { plot, svg } of plots) {
     files.push({ path: `plots/${plot.name}.svg`, content: `${svg}\n` });
     files.push({ path: `plots/${plot.name}.png`, content: await drawPng(svg) });
   }
-  files.push({ path: 'report.html', content: reportPage(report, plots) });
-  for (const { path, content } of files) await writeWhole(join(folder, path), content);
-}
-
-async function drawn(plots: readonly Plot[]): Promise<DrawnPlot[]> {
-  const all: DrawnPlot[] = [];
-  for (const plot of plots) all.push({ plot, svg: await drawSvg(plot) });
-  return all;
+  return files;
 }
 
 type Cell = string | number | null;

@@ -46,7 +46,11 @@ export async function* exportSource(folder: string): AsyncGenerator<ExportedInst
   } else if (existsSync(join(folder, 'candidates.jsonl'))) {
     yield* ofImport(folder);
   } else {
-    throw new BadInputError('is no folder of bestk’s.', { file: folder, field: '--run' }, 'Give the --out of a run.');
+    const at = { file: folder, field: '--run' };
+    const arms = join(folder, 'arms');
+    if (!existsSync(arms)) throw new BadInputError('is no folder of bestk’s.', at, 'Give the --out of a run.');
+    const names = readdirSync(arms).map((name) => join(arms, name));
+    throw new BadInputError('holds the arms of a benchmark.', at, `Name one of them: ${names.sort().join(', ')}`);
   }
 }
 

@@ -1,9 +1,10 @@
 import { renderToString } from 'preact-render-to-string';
 import type { BenchmarkReport } from '../benchmark/benchmark-report.js';
+import { ownRule } from '../benchmark/headline.js';
 import { sentences } from '../benchmark/sentences.js';
 import { amount, dollars, percent, withInterval } from '../figures.js';
 import type { DrawnPlot } from '../plots/plot.js';
-import type { Section } from '../sections/section.js';
+import type { Place, Section } from '../sections/section.js';
 import { sectionsOf } from '../sections/sections-of.js';
 import { STYLE } from './style.js';
 import { TableOfPage, visible } from './table-of-page.js';
@@ -15,19 +16,21 @@ interface PageContent {
   readonly figures: readonly Figure[];
   readonly sections: readonly Section[];
   readonly plots: readonly DrawnPlot[];
+  /** Null in a file. */
+  readonly back: Place['back'] | null;
 }
 
-/** A report as one HTML document. */
-export function reportPage(report: BenchmarkReport, plots: readonly DrawnPlot[]): string {
-  const figures = headlineFigures(report);
-  return page({ title: report.title, sentences: sentences(report), figures, sections: sectionsOf(report), plots });
+/** A report as one HTML document. @param place null = it is a file */
+export function reportPage(report: BenchmarkReport, plots: readonly DrawnPlot[], place: Place | null = null): string {
+  const said = { title: report.title, sentences: sentences(report), figures: headlineFigures(report) };
+  return page({ ...said, sections: sectionsOf(report, place), plots, back: place?.back ?? null });
 }
 
 /**
  * One HTML document: no script, nothing loaded, everything from outside as text. Its policy forbids scripts and requests even
  * if something slipped through.
  */
-export function page({ title, sentences: said, figures, sections, plots }: PageContent): string {
+export function page({ title, sentences: said, figures, sections, plots, back }: PageContent): string {
   const policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
   const document = (
     <html lang="en">
@@ -40,21 +43,18 @@ export function page({ title, sentences: said, figures, sections, plots }: PageC
       </head>
       <body>
         <main>
+          {back !== null && (
+            <nav aria-label="Back">
+              <a href={back.href} target="_top">
+                ← {back.text}
+              </a>
+            </nav>
+          )}
           <h1>{visible(title)}</h1>
           {said.map((sentence) => (
             <p>{visible(sentence)}</p>
           ))}
-          <dl class="figures">
-            {figures.map(({ name, value, note }) => (
-              <div>
-                <dt>{name}</dt>
-                <dd>
-                  {visible(value)}
-                  <small>{visible(note)}</small>
-                </dd>
-              </div>
-            ))}
-          </dl>
+          <Figures figures={figures} />
           {sections.map((section) => (
             <SectionOfPage section={section} plots={plots} />
           ))}
@@ -64,6 +64,26 @@ export function page({ title, sentences: said, figures, sections, plots }: PageC
   );
   return `<!doctype html>\n${renderToString(document)}\n`;
 }
+
+function Figures({ figures }: Pick<PageContent, 'figures'>) {
+  if (figures.length === 0) return null;
+  return (
+    <dl class="figures">
+      {figures.map(({ name, value, note }) => (
+        <div class={value.length > LONGEST_LARGE ? 'long' : ''}>
+          <dt>{name}</dt>
+          <dd>
+            {visible(value)}
+            <small>{visible(note)}</small>
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** Letters that fit a card in large type. */
+const LONGEST_LARGE = 12;
 
 function SectionOfPage({ section, plots }: { readonly section: Section; readonly plots: readonly DrawnPlot[] }) {
   return (
@@ -94,7 +114,13 @@ export function PlotFigure({ plot: { title, note, table }, svg }: DrawnPlot) {
         <strong>{visible(title)}</strong>
         <div class="soft">{visible(note)}</div>
       </figcaption>
-      <div dangerouslySetInnerHTML={{ __html: svg }} />
+      <div
+        class="scroll"
+        tabIndex={0}
+        role="region"
+        aria-label={`Drawing: ${visible(title)}`}
+        dangerouslySetInnerHTML={{ __html: svg }}
+      />
       <details>
         <summary>Numbers behind it</summary>
         <div class="scroll" tabIndex={0} role="region" aria-label={`Numbers: ${visible(title)}`}>
@@ -144,15 +170,21 @@ export function headlineFigures(report: BenchmarkReport): readonly Figure[] {
 }
 
 function selectionFigures({ headline, curves }: BenchmarkReport): readonly Figure[] {
-  const { winner, k, best_at_k, pass_at_1, pass_at_k, recovered_headroom } = headline;
+  const { winner, k, pass_at_1, pass_at_k } = headline;
   if (winner === null || k === null) return [];
+  const { best_at_k, recovered_headroom } = (ownRule(headline) === null ? null : headline.own) ?? headline;
   return [
-    { name: 'Best selector', value: winner, note: `of ${curves?.presets.length ?? 0} rules` },
+    ruleFigure(winner, ownRule(headline) ?? winner, curves?.presets.length ?? 0),
     { name: `Best@${k}`, value: percent(best_at_k?.value), note: withInterval(best_at_k).replace(/^[^(]*/, '') },
     { name: 'Pass@1', value: percent(pass_at_1), note: 'a random candidate' },
     { name: `Pass@${k}`, value: percent(pass_at_k), note: 'a perfect selector' },
     { name: 'Head-room', value: percent(recovered_headroom, 0), note: 'recovered of what lies between' },
   ];
+}
+
+function ruleFigure(winner: string, shown: string, rules: number): Figure {
+  if (winner === shown) return { name: 'Best selector', value: winner, note: `of ${rules} rules` };
+  return { name: 'Selector', value: shown, note: `${winner} is the best of ${rules}` };
 }
 
 function costFigure({ usd_per_issue, tokens_per_issue }: BenchmarkReport['headline']): Figure {

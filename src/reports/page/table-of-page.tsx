@@ -53,8 +53,8 @@ function Cells({ row, columns }: { readonly row: readonly string[]; readonly col
   return (
     <>
       {row.map((cell, index) => {
-        const { isNumber = false, href } = columns[index] ?? {};
-        const text = visible(cell);
+        const { isNumber = false, href, text: shown } = columns[index] ?? {};
+        const text = visible(shown?.(cell) ?? cell);
         return (
           <td class={isNumber ? 'number' : ''}>
             {href === undefined || cell === '–' ? (

@@ -1,29 +1,33 @@
 import type { CurvesReport } from '../../statistics/curves/curves-report.js';
 import type { RepositoryRow } from '../../statistics/intervals/by-repository.js';
-import { presetsByBest } from '../benchmark/presets.js';
+import { linesByBest, shortName } from '../benchmark/presets.js';
 import type { Spending } from '../benchmark/spending.js';
+import { labelLayers, shareDomain } from './end-labels.js';
 import { encodeSeries, GREY, INK, type Plot, SERIES } from './plot.js';
 
 const MOST_LINES = 3;
+const HEIGHT = 260;
 
 interface Point {
   readonly preset: string;
   readonly k: number;
+  readonly label: string;
   readonly cost: number;
   readonly value: number;
 }
 
 /** What Best@K costs: dollars where prices are known, else tokens; null where nothing was paid for. */
-export function costPlot(curves: CurvesReport, { usd, tokens }: Spending): Plot | null {
+export function costPlot(curves: CurvesReport, { usd, tokens }: Spending, own: string | null): Plot | null {
   const { ks } = curves.settings;
   const growth = usd ?? tokens;
   if (growth.per_candidate === 0) return null;
   const unit = usd === null ? 'tokens an issue' : 'US dollars an issue';
-  const drawn = presetsByBest(curves).slice(0, MOST_LINES);
-  const values = drawn.flatMap(({ preset, best_at_k }) =>
+  const drawn = linesByBest(curves, own).slice(0, MOST_LINES);
+  const values = drawn.flatMap(({ best_at_k, ...line }) =>
     ks.map((k) => ({
-      preset,
+      preset: shortName(line),
       k,
+      label: `K = ${k}`,
       cost: growth.once + k * growth.per_candidate,
       value: best_at_k[String(k)]?.value ?? 0,
     })),
@@ -42,27 +46,44 @@ export function costPlot(curves: CurvesReport, { usd, tokens }: Spending): Plot 
 
 function costSpec(values: Point[], unit: string): Plot['spec'] {
   const names = [...new Set(values.map(({ preset }) => preset))];
-  const { color, strokeDash, shape } = encodeSeries('preset', names, { random: GREY });
-  const x = { field: 'cost', type: 'quantitative', title: unit, axis: { format: '~s' } } as const;
+  const encoded = encodeSeries('preset', names, { random: GREY });
+  const { color, strokeDash, shape } = encoded;
+  const domain = shareDomain(values.map(({ value }) => value));
+  const dearest = Math.max(...values.map(({ cost }) => cost));
+  const ends = values
+    .filter(({ cost }) => cost === dearest)
+    .map(({ preset, value, label }) => ({ preset, series: preset, value, x: dearest, text: `${preset}, ${label}` }));
+  const scale = { zero: false, padding: 24 };
+  const x = {
+    field: 'cost',
+    type: 'quantitative',
+    title: unit,
+    scale,
+    axis: { format: unit === 'tokens an issue' ? '~s' : '$.2~f' },
+  } as const;
   const y = {
     field: 'value',
     type: 'quantitative',
     title: 'Best@K',
     axis: { format: '%' },
-    scale: { zero: false },
+    scale: { domain },
   } as const;
   return {
-    data: { values },
     width: 480,
-    height: 260,
+    height: HEIGHT,
     layer: [
-      { mark: { type: 'line', strokeWidth: 2 }, encoding: { x, y, color, strokeDash } },
-      { mark: { type: 'point', filled: true, size: 45, opacity: 1 }, encoding: { x, y, color, shape } },
+      { data: { values }, mark: { type: 'line', strokeWidth: 2 }, encoding: { x, y, color, strokeDash } },
       {
-        transform: [{ filter: { field: 'preset', equal: names[0] ?? '' } }],
-        mark: { type: 'text', dy: -10, fontSize: 10, color: INK },
-        encoding: { x, y, text: { field: 'k', type: 'nominal' } },
+        data: { values },
+        mark: { type: 'point', filled: true, size: 45, opacity: 1 },
+        encoding: { x, y, color, shape },
       },
+      {
+        data: { values: values.filter(({ preset, cost }) => preset === names[0] && cost < dearest) },
+        mark: { type: 'text', dy: -12, fontSize: 10, color: INK },
+        encoding: { x, y, text: { field: 'label', type: 'nominal' } },
+      },
+      ...labelLayers(ends, domain, HEIGHT, encoded),
     ],
   };
 }
@@ -87,7 +108,7 @@ interface Row {
   readonly high: number | null;
 }
 
-/** Each repository: a random candidate, what the best rule returned, a perfect selector. */
+/** Each repository: a random candidate, what a rule returned, a perfect selector. */
 export function repositoryPlot(rows: readonly RepositoryRow[], preset: string | null): Plot | null {
   if (rows.length < 2 || preset === null) return null;
   const values = rows.map((row) => rowOf(row, preset));

@@ -1,10 +1,16 @@
 import type { Estimated } from '../../statistics/curves/curve-table.js';
 import type { CurvesReport } from '../../statistics/curves/curves-report.js';
-import { presetsByBest } from '../benchmark/presets.js';
-import { encodeSeries, GREY, INK, type Plot, SERIES } from './plot.js';
+import { linesByBest, shortName } from '../benchmark/presets.js';
+import { listed } from '../../core/visible.js';
+import { percent } from '../figures.js';
+import { labelLayers, shareDomain } from './end-labels.js';
+import { encodeSeries, GREY, INK, type LayerSpec, type Plot, SERIES } from './plot.js';
 
 /** Lines drawn beside Pass@K and `random`; the rest is in the table. */
 const MOST_LINES = 4;
+/** More bands over each other are a grey in which none is seen. */
+const MOST_BANDS = 3;
+const HEIGHT = 300;
 const PASS = 'Pass@K (oracle)';
 
 interface Point {
@@ -15,25 +21,29 @@ interface Point {
   readonly high: number;
 }
 
-/** Pass@K above, `random` below, and between them what the best presets make of it. */
-export function curvesPlot(curves: CurvesReport): Plot {
+/** Pass@K above, `random` below, and between them what the user's own preset and the best ones make of it. */
+export function curvesPlot(curves: CurvesReport, own: string | null): Plot {
   const { pass_at_k } = curves;
   const { ks, interval } = curves.settings;
-  const ranked = presetsByBest(curves);
+  const ranked = linesByBest(curves, own).map((line) => ({ ...line, series: shortName(line) }));
   const best = ranked.filter(({ preset }) => preset !== 'random');
   const random = ranked.filter(({ preset }) => preset === 'random');
-  const drawn = [PASS, ...[...best.slice(0, MOST_LINES), ...random].map(({ preset }) => preset)];
-  const all = [{ preset: PASS, best_at_k: pass_at_k }, ...best, ...random].flatMap(({ preset, best_at_k }) =>
-    ks.flatMap((k) => pointOf(preset, k, best_at_k[String(k)]) ?? []),
+  const drawn = [PASS, ...[...best.slice(0, MOST_LINES), ...random].map(({ series }) => series)];
+  const all = [{ series: PASS, best_at_k: pass_at_k }, ...best, ...random].flatMap(({ series, best_at_k }) =>
+    ks.flatMap((k) => pointOf(series, k, best_at_k[String(k)]) ?? []),
   );
+  const banded = [PASS, ...[...best.slice(0, 1), ...random].map(({ series }) => series)].slice(0, MOST_BANDS);
+  const folded = ranked.some(({ alike }) => alike.length > 0)
+    ? ' “+1” stands for another rule that comes out the same; the table of rules names it.'
+    : '';
   const how = interval === 'bootstrap' ? 'bootstrap' : 'normal';
   return {
     name: 'curves',
     title: 'Pass@K and Best@K',
-    note: `The top line is what a perfect selector would return; bands are ${how} 95 % intervals over issues.`,
+    note: `The top line is what a perfect selector would return. Bands are ${how} 95 % intervals over issues, of ${listed(banded)}.${folded}`,
     spec: specOf(
       all.filter(({ series }) => drawn.includes(series)),
-      drawn,
+      { drawn, banded },
       ks,
     ),
     table: {
@@ -43,32 +53,46 @@ export function curvesPlot(curves: CurvesReport): Plot {
   };
 }
 
-function specOf(values: Point[], names: readonly string[], ks: readonly number[]): Plot['spec'] {
-  const { color, strokeDash, shape } = encodeSeries('series', names, { [PASS]: INK, random: GREY });
-  const y = { field: 'value', type: 'quantitative' } as const;
+interface Names {
+  readonly drawn: readonly string[];
+  readonly banded: readonly string[];
+}
+
+function specOf(values: Point[], { drawn, banded }: Names, ks: readonly number[]): Plot['spec'] {
+  const encoded = encodeSeries('series', drawn, { [PASS]: INK, random: GREY });
+  const { color, strokeDash, shape } = encoded;
+  const inBands = values.filter(({ series }) => banded.includes(series));
+  const domain = shareDomain([...values.map(({ value }) => value), ...inBands.flatMap(({ low, high }) => [low, high])]);
+  const last = ks.at(-1) ?? 1;
+  const ends = values
+    .filter(({ k }) => k === last)
+    .map(({ series, value }) => ({ series, value, x: last, text: `${series} ${percent(value)}` }));
+  const y = {
+    field: 'value',
+    type: 'quantitative',
+    title: 'issues resolved',
+    axis: { format: '%' },
+    scale: { domain },
+  };
+  const x = { type: 'quantitative', scale: { type: 'log', base: 2, nice: false } };
+  const axis = { values: [...ks], title: 'K, candidates an issue', format: 'd' };
+  const encoding = { x: { ...x, field: 'k', axis }, y, color } as const;
   return {
-    data: { values },
-    width: 560,
-    height: 300,
-    encoding: {
-      x: {
-        field: 'k',
-        type: 'quantitative',
-        scale: { type: 'log', base: 2, nice: false },
-        axis: { values: [...ks], title: 'K, candidates an issue', format: 'd' },
-      },
-    },
+    width: 480,
+    height: HEIGHT,
     layer: [
       {
+        data: { values: inBands },
         mark: { type: 'area', opacity: 0.13 },
-        encoding: {
-          y: { ...y, field: 'low', title: 'issues resolved', axis: { format: '%' }, scale: { zero: false } },
-          y2: { field: 'high' },
-          color,
-        },
-      },
-      { mark: { type: 'line', strokeWidth: 2 }, encoding: { y, color, strokeDash } },
-      { mark: { type: 'point', filled: true, size: 45, opacity: 1 }, encoding: { y, color, shape } },
+        encoding: { ...encoding, y: { ...y, field: 'low' }, y2: { field: 'high' } },
+      } as LayerSpec,
+      { data: { values }, mark: { type: 'line', strokeWidth: 2 }, encoding: { ...encoding, strokeDash } } as LayerSpec,
+      {
+        data: { values },
+        mark: { type: 'point', filled: true, size: 45, opacity: 1 },
+        encoding: { ...encoding, shape },
+      } as LayerSpec,
+      ...labelLayers(ends, domain, HEIGHT, encoded),
     ],
   };
 }
@@ -81,14 +105,20 @@ function pointOf(series: string, k: number, given: Estimated | undefined): Point
 }
 
 /** How much of the way from a random pick to a perfect one each preset goes; null where there is no way to go. */
-export function headroomPlot({ presets }: CurvesReport): Plot | null {
-  const values = presets
-    .flatMap(({ preset, recovered_headroom: share }) =>
-      share === null ? [] : [{ preset, value: share.value, low: share.low, high: share.high }],
+export function headroomPlot(curves: CurvesReport, own: string | null): Plot | null {
+  const values = linesByBest(curves, own)
+    .flatMap(({ recovered_headroom: share, ...line }) =>
+      share === null ? [] : [{ preset: shortName(line), value: share.value, low: share.low, high: share.high }],
     )
     .sort((a, b) => b.value - a.value || (a.preset < b.preset ? -1 : 1));
   if (values.length === 0) return null;
   const y = { field: 'preset', type: 'nominal', sort: values.map(({ preset }) => preset), title: null } as const;
+  // A layer without marks would be a picture without a name.
+  const interval: LayerSpec = {
+    transform: [{ filter: 'datum.low !== null' }],
+    mark: { type: 'rule', color: SERIES[0], strokeWidth: 2 },
+    encoding: { y, x: { field: 'low', type: 'quantitative' }, x2: { field: 'high' } },
+  };
   return {
     name: 'headroom',
     title: 'Head-room recovered',
@@ -103,18 +133,10 @@ export function headroomPlot({ presets }: CurvesReport): Plot | null {
           mark: { type: 'rule', color: GREY, strokeDash: [3, 3] },
           encoding: { x: { field: 'at', type: 'quantitative' } },
         },
-        {
-          transform: [{ filter: 'datum.low !== null' }],
-          mark: { type: 'rule', color: SERIES[0], strokeWidth: 2 },
-          encoding: {
-            y,
-            x: { field: 'low', type: 'quantitative', title: 'share of the head-room' },
-            x2: { field: 'high' },
-          },
-        },
+        ...(values.some(({ low }) => low !== null) ? [interval] : []),
         {
           mark: { type: 'point', filled: true, size: 70, opacity: 1, color: SERIES[0] },
-          encoding: { y, x: { field: 'value', type: 'quantitative' } },
+          encoding: { y, x: { field: 'value', type: 'quantitative', title: 'share of the head-room' } },
         },
       ],
     },

@@ -16,7 +16,7 @@ export function reliabilityPlot({ verifiers }: CurvesReport): Plot | null {
   return {
     name: 'reliability',
     title: 'Calibration: said against found',
-    note: 'Ten bins of equal width with Wilson 95 % intervals; on the dashed line a probability means what it says.',
+    note: 'Ten bins of equal width with Wilson 95 % intervals; a larger mark stands for more candidates, and on the dashed line a probability means what it says.',
     spec: specOf(values),
     table: {
       columns: ['verifier', 'bin', 'candidates', 'said', 'found', 'low', 'high'],
@@ -34,7 +34,8 @@ export function reliabilityPlot({ verifiers }: CurvesReport): Plot | null {
 }
 
 function specOf(values: Bin[]): Plot['spec'] {
-  const { color, shape } = encodeSeries('verifier', [...new Set(values.map(({ verifier }) => verifier))]);
+  const names = [...new Set(values.map(({ verifier }) => verifier))];
+  const { color, shape } = encodeSeries('verifier', names, {}, 'bottom');
   const x = {
     field: 'mean_score',
     type: 'quantitative',
@@ -45,7 +46,7 @@ function specOf(values: Bin[]): Plot['spec'] {
     field: 'candidates',
     type: 'quantitative',
     scale: { range: [30, 220] },
-    legend: { title: 'candidates', tickCount: 3 },
+    legend: null,
   } as const;
   return {
     width: 300,
@@ -93,6 +94,8 @@ export function rocPlot({ verifiers }: CurvesReport): Plot | null {
   const { color, strokeDash } = encodeSeries(
     'verifier',
     drawn.map(({ verifier }) => verifierTitle(verifier)),
+    {},
+    'bottom-right',
   );
   return {
     name: 'roc',

@@ -30,8 +30,19 @@ export interface PlotTable {
 export const INK = '#222222';
 export const GREY = '#767676';
 export const GRID = '#dddddd';
-/** Okabe and Ito's colours without the yellow: told apart by colour-blind readers, and by lightness in print. */
-export const SERIES = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#56b4e9', '#e69f00'] as const;
+/** After Okabe and Ito: at least 3:1 on paper, and told apart by colour-blind readers, by lightness also in print. */
+export const SERIES = ['#005a9c', '#d55e00', '#10a886', '#a8327f', '#7a5c00'] as const;
+/** The same in the dark, in this order; ink, grey and grid too. */
+export const DARK: Readonly<Record<string, string>> = {
+  [INK]: '#e6e6e6',
+  [GREY]: '#8f8f8f',
+  [GRID]: '#3a3d42',
+  [SERIES[0]]: '#4aa3f0',
+  [SERIES[1]]: '#ff8c42',
+  [SERIES[2]]: '#17c08f',
+  [SERIES[3]]: '#f5a8de',
+  [SERIES[4]]: '#9c7a1e',
+};
 /** Colour is never alone: every series has a dash and a shape of its own. */
 export const DASHES = [
   [1, 0],
@@ -67,15 +78,23 @@ export const THEME: Config = {
   },
 };
 
-/** Same field, same order in all three, so that one legend shows colour, dash and shape together. */
-export function encodeSeries(field: string, names: readonly string[], fixed: Readonly<Record<string, string>> = {}) {
+/**
+ * Same field, same order in all three, so that one legend shows colour, dash and shape together.
+ * @param legendPlace null = lines are named where they end
+ */
+export function encodeSeries(
+  field: string,
+  names: readonly string[],
+  fixed: Readonly<Record<string, string>> = {},
+  legendPlace: 'bottom' | 'bottom-right' | null = null,
+) {
   const free = names.filter((name) => fixed[name] === undefined);
   const position = (name: string): number => free.indexOf(name);
   const at = <T>(list: readonly T[], index: number): T | undefined => list[index % list.length];
   const scale = <T>(range: readonly (T | undefined)[]) => ({ domain: [...names], range: [...range] as T[] });
   const colours = names.map((name) => fixed[name] ?? at(SERIES, position(name)));
-  // The bands' faintness is not the lines'.
-  const legend = { title: null, symbolOpacity: 1 };
+  const legend =
+    legendPlace === null ? null : { title: null, orient: legendPlace, symbolSize: 220, symbolStrokeWidth: 2 };
   return {
     color: { field, type: 'nominal', scale: scale(colours), legend },
     strokeDash: { field, type: 'nominal', scale: scale(names.map((_, index) => at(DASHES, index))), legend },

@@ -1,4 +1,5 @@
 import type { BenchmarkReport } from '../benchmark/benchmark-report.js';
+import { ownRule } from '../benchmark/headline.js';
 import { costPlot } from './cost-plot.js';
 import { curvesPlot } from './curves-plot.js';
 import { headroomPlot } from './curves-plot.js';
@@ -10,8 +11,16 @@ import { rocPlot } from './judge-plots.js';
 /** The plots that the report has numbers for, in the order they are read. */
 export function plotsOf({ curves, spending, repositories, headline }: BenchmarkReport): readonly Plot[] {
   if (curves === null) return [];
-  const cost = spending === null ? null : costPlot(curves, spending);
-  const repos = repositoryPlot(repositories, headline.winner);
-  const plots = [curvesPlot(curves), headroomPlot(curves), cost, rocPlot(curves), reliabilityPlot(curves), repos];
+  const own = ownRule(headline);
+  const cost = spending === null ? null : costPlot(curves, spending, own);
+  const repos = repositoryPlot(repositories, own ?? headline.winner);
+  const plots = [
+    curvesPlot(curves, own),
+    headroomPlot(curves, own),
+    cost,
+    rocPlot(curves),
+    reliabilityPlot(curves),
+    repos,
+  ];
   return plots.filter((plot) => plot !== null);
 }

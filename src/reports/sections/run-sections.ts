@@ -1,6 +1,6 @@
 import type { BenchmarkReport } from '../benchmark/benchmark-report.js';
-import { amount, dollars, percent } from '../figures.js';
-import { columns, type Section, type SectionTable } from './section.js';
+import { amount, counted, dollars, percent } from '../figures.js';
+import { type Column, columns, type Place, type Section, type SectionTable } from './section.js';
 
 /** What the runs took. */
 export function costSection({ spending, curves }: BenchmarkReport): Section | null {
@@ -10,12 +10,10 @@ export function costSection({ spending, curves }: BenchmarkReport): Section | nu
   return {
     title: 'What it costs',
     text: [
-      `${amount(runs)} runs${cost_usd === null ? '; no prices were known' : `, ${dollars(cost_usd)} for the ${runs_with_cost} with known prices`}. An issue took ${amount(Math.round(tokens.once))} tokens once and ${amount(Math.round(tokens.per_candidate))} for each candidate. Stored answers are not paid again and count apart.`,
+      `${counted(runs, 'run')}${cost_usd === null ? '; no prices were known' : `, ${dollars(cost_usd)} for the ${runs_with_cost} with known prices`}. An issue took ${amount(Math.round(tokens.once))} tokens once and ${amount(Math.round(tokens.per_candidate))} for each candidate. Stored answers are not paid again and count apart.`,
       ...(equal === null
         ? []
-        : [
-            `For the Best@K that ${equal.reached_by} reaches with every candidate: ${equal.presets.map(({ preset, k }) => `${preset} ${k === null ? 'never' : `at K = ${k}`}`).join(', ')}.`,
-          ]),
+        : [`The Best@K that ${equal.reached_by} reaches with every candidate is reached ${byK(equal.presets)}.`]),
     ],
     plots: ['cost'],
     tables: [
@@ -51,6 +49,17 @@ export function costSection({ spending, curves }: BenchmarkReport): Section | nu
   };
 }
 
+/** `at K = 1 by a, b; at K = 2 by c; never by d`. */
+function byK(presets: readonly { readonly preset: string; readonly k: number | null }[]): string {
+  const ks = [...new Set(presets.map(({ k }) => k))].sort((a, b) => (a ?? Infinity) - (b ?? Infinity));
+  const of = (wanted: number | null): string =>
+    presets
+      .filter(({ k }) => k === wanted)
+      .map(({ preset }) => preset)
+      .join(', ');
+  return ks.map((k) => `${k === null ? 'never' : `at K = ${k}`} by ${of(k)}`).join('; ');
+}
+
 /** What the numbers rest on, and what is missing. */
 export function gapsSection({ gaps, returned, curves }: BenchmarkReport): Section {
   const coverage = curves?.coverage ?? null;
@@ -60,17 +69,19 @@ export function gapsSection({ gaps, returned, curves }: BenchmarkReport): Sectio
       ...(coverage === null
         ? []
         : [
-            `${amount(coverage.candidates)} candidates of ${amount(coverage.issues)} issues in ${amount(coverage.repos)} repositories; ${coverage.issues_without_candidates} issues have none, ${coverage.issues_below_largest_k} have fewer than the largest K (there K means all they have). ${coverage.ungraded_candidates} candidates have no label and are left out; ${coverage.without_patch} have no patch to return.`,
+            `${counted(coverage.candidates, 'candidate')} of ${counted(coverage.issues, 'issue')} in ${counted(coverage.repos, 'repository', 'repositories')}. Issues without candidates: ${coverage.issues_without_candidates}; with fewer than the largest K, where K means all they have: ${coverage.issues_below_largest_k}. Candidates without a label, which are left out: ${coverage.ungraded_candidates}; without a patch to return: ${coverage.without_patch}.`,
           ]),
       ...(gaps === null
         ? []
         : [
-            `${gaps.tests.admitted} of ${gaps.tests.given} generated tests were admitted; ${gaps.tests_without_information} of them told no candidates apart.`,
+            `Generated tests: ${gaps.tests.given}, of which ${gaps.tests.admitted} were admitted; ${gaps.tests_without_information} of these told no candidates apart.`,
             ...(gaps.not_executed === 0
               ? []
-              : [`Not executed: ${gaps.not_executed} runs had neither generated nor existing tests.`]),
+              : [`Not executed: ${counted(gaps.not_executed, 'run')} had neither generated nor existing tests.`]),
           ]),
-      ...(returned === null ? [] : [`${returned.without_patch} of ${returned.runs} runs returned no patch.`]),
+      ...(returned === null
+        ? []
+        : [`${returned.without_patch} of ${counted(returned.runs, 'run')} returned no patch.`]),
     ],
     plots: [],
     tables: [
@@ -118,7 +129,7 @@ function counts(
 }
 
 /** Everything needed to make the numbers again. */
-export function originsSection({ origins, curves }: BenchmarkReport): Section {
+export function originsSection({ origins, curves }: BenchmarkReport, place: Place | null): Section {
   const settings = curves?.settings;
   const how =
     settings === undefined
@@ -147,11 +158,17 @@ export function originsSection({ origins, curves }: BenchmarkReport): Section {
             { caption: 'Prompts by hash', columns: columns('prompt', 'sha256'), rows: origins.prompts.map(row) },
             {
               caption: 'Runs',
-              columns: columns('instance', 'run', 'image'),
+              columns: runColumns(place),
               rows: origins.runs.map(({ instance_id, run_id, image_id }) => [instance_id, run_id, image_id ?? '–']),
             },
           ],
   };
+}
+
+function runColumns(place: Place | null): readonly Column[] {
+  return columns('instance', 'run', 'image').map((column) =>
+    column.name === 'run' && place !== null ? { ...column, href: place.run } : column,
+  );
 }
 
 /** How well each verifier tells right from wrong. */

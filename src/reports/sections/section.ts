@@ -21,6 +21,15 @@ export interface Column {
   readonly isNumber: boolean;
   /** Where a cell leads on a page. */
   readonly href?: (cell: string) => string;
+  /** What a page shows of a cell; absent = all of it. */
+  readonly text?: (cell: string) => string;
+}
+
+/** Where the pages are that a report in a service leads to; a report in a file leads to none. */
+export interface Place {
+  /** To what the report belongs to. */
+  readonly back: { readonly href: string; readonly text: string };
+  readonly run: (id: string) => string;
 }
 
 /** Columns from their names; those that begin with `#` hold numbers. */

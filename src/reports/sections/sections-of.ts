@@ -1,12 +1,13 @@
-import type { CurvesReport, PresetReport } from '../../statistics/curves/curves-report.js';
+import type { CurvesReport } from '../../statistics/curves/curves-report.js';
 import type { BenchmarkReport } from '../benchmark/benchmark-report.js';
-import { presetsByBest } from '../benchmark/presets.js';
-import { amount, percent, points, probability, withInterval } from '../figures.js';
+import { ownRule } from '../benchmark/headline.js';
+import { alikeOf, linesByBest, type RuleLine } from '../benchmark/presets.js';
+import { amount, counted, percent, points, probability, withInterval } from '../figures.js';
 import { costSection, gapsSection, originsSection, verifiersSection } from './run-sections.js';
-import { columns, type Section } from './section.js';
+import { columns, type Place, type Section, type SectionTable } from './section.js';
 
-/** The report's parts in reading order; those without numbers are left out. */
-export function sectionsOf(report: BenchmarkReport): readonly Section[] {
+/** The report's parts in reading order; those without numbers are left out. @param place null = runs have no pages */
+export function sectionsOf(report: BenchmarkReport, place: Place | null = null): readonly Section[] {
   const makers = [
     rulesSection,
     againstSection,
@@ -16,7 +17,7 @@ export function sectionsOf(report: BenchmarkReport): readonly Section[] {
     gapsSection,
     originsSection,
   ];
-  return makers.map((make) => make(report)).filter((section) => section !== null);
+  return makers.map((make) => make(report, place)).filter((section) => section !== null);
 }
 
 /** The paired comparison with another set of runs. */
@@ -26,11 +27,11 @@ export function againstSection({ against, title }: BenchmarkReport): Section | n
   if (paired === null) {
     return { title: `Against ${against.title}`, text: ['No labelled issue is in both.'], plots: [], tables: [] };
   }
-  const apart = `${paired.only_in_this} issues are only in ${title}, ${paired.only_in_other} only in the other one; they are left out.`;
+  const apart = `Issues only in ${title}: ${paired.only_in_this}; only in the other one: ${paired.only_in_other}; they are left out.`;
   return {
     title: `Against ${against.title}`,
     text: [
-      `${paired.issues_in_both} issues are in both. ${apart} Differences are ${title} minus ${against.title}, issue by issue; p is McNemar's exact test, Holm-adjusted for the rows of the table.`,
+      `Issues in both: ${paired.issues_in_both}. ${apart} Differences are ${title} minus ${against.title}, issue by issue; p is McNemar's exact test, Holm-adjusted for the rows of the table.`,
     ],
     plots: [],
     tables: [
@@ -40,9 +41,7 @@ export function againstSection({ against, title }: BenchmarkReport): Section | n
         rows: paired.rows.map((row) => [
           row.what,
           points(row.difference.value),
-          row.difference.low === null || row.difference.high === null
-            ? '–'
-            : `${points(row.difference.low)} to ${points(row.difference.high)}`,
+          pointsInterval(row.difference),
           String(row.only_this),
           String(row.only_other),
           probability(row.p_holm),
@@ -54,8 +53,9 @@ export function againstSection({ against, title }: BenchmarkReport): Section | n
 }
 
 /** The same by repository. */
-export function repositoriesSection({ repositories, headline: { winner } }: BenchmarkReport): Section | null {
-  if (repositories.length === 0 || winner === null) return null;
+export function repositoriesSection({ repositories, headline }: BenchmarkReport): Section | null {
+  const shown = ownRule(headline) ?? headline.winner;
+  if (repositories.length === 0 || shown === null) return null;
   return {
     title: 'By repository',
     text: [],
@@ -63,16 +63,9 @@ export function repositoriesSection({ repositories, headline: { winner } }: Benc
     tables: [
       {
         caption: 'Repositories',
-        columns: columns(
-          'repository',
-          '#issues',
-          '#candidates',
-          '#Pass@1',
-          `#returned right by ${winner}`,
-          '#Pass@all',
-        ),
+        columns: columns('repository', '#issues', '#candidates', '#Pass@1', `#returned right by ${shown}`, '#Pass@all'),
         rows: repositories.map((row) => {
-          const picked = row.picked.find(({ preset }) => preset === winner);
+          const picked = row.picked.find(({ preset }) => preset === shown);
           return [
             row.repo,
             amount(row.issues),
@@ -88,19 +81,23 @@ export function repositoriesSection({ repositories, headline: { winner } }: Benc
 }
 
 /** Which selector is best, and by how much. */
-export function rulesSection({ curves, returned }: BenchmarkReport): Section | null {
+export function rulesSection({ curves, returned, headline }: BenchmarkReport): Section | null {
   if (curves === null) return null;
   const k = String(curves.settings.ks.at(-1) ?? 1);
   const { issues, selector_sensitive, settings, comparisons } = curves;
+  const lines = linesByBest(curves, ownRule(headline));
   return {
     title: 'Which selector wins',
     text: [
-      `Best@${k} is the chance that the patch returned from ${k} random candidates of an issue is right, ties averaged; the upper limit is Pass@${k} = ${withInterval(curves.pass_at_k[k] ?? null)}. Only ${selector_sensitive.issues} of ${issues} issues (${percent(selector_sensitive.share)}) have right and wrong candidates; the others come out the same whatever selects.`,
-      `Intervals are 95 %, ${settings.interval === 'bootstrap' ? `${settings.resamples} bootstrap resamples of issues, seed ${settings.seed}` : 'by normal approximation'}; p is McNemar's exact test on the returned patches, Holm-adjusted for the ${comparisons.length} comparisons of this report.`,
+      `Best@${k} is the chance that the patch returned from ${k} random candidates of an issue is right, ties averaged; the upper limit is Pass@${k} = ${withInterval(curves.pass_at_k[k] ?? null)}. Issues with right and wrong candidates: ${selector_sensitive.issues} of ${issues} (${percent(selector_sensitive.share)}); the others come out the same whatever selects.`,
+      `Intervals are 95 %, ${settings.interval === 'bootstrap' ? `${settings.resamples} bootstrap resamples of issues, seed ${settings.seed}` : 'by normal approximation'}; where all or none are right, Wilson’s. p is McNemar’s exact test on the returned patches, p (Holm) the same adjusted for ${counted(comparisons.length, 'comparison')}.`,
+      ...(lines.every(({ alike }) => alike.length === 0)
+        ? []
+        : ['Rules that come out the same on every issue at every K share a line.']),
       ...(returned?.right == null
         ? []
         : [
-            `The runs themselves, by the presets they were made with, returned a right patch for ${returned.right.resolved} of ${returned.right.issues} issues (${withInterval({ value: returned.right.rate, ...returned.right })}).`,
+            `The runs themselves, by the presets they were made with, returned a right patch for ${returned.right.resolved} of ${counted(returned.right.issues, 'issue')}: ${withInterval({ value: returned.right.rate, ...returned.right })}.`,
           ]),
     ],
     plots: ['curves', 'headroom'],
@@ -112,33 +109,59 @@ export function rulesSection({ curves, returned }: BenchmarkReport): Section | n
           `#Best@${k}`,
           '#over random',
           '#p',
+          '#p (Holm)',
           '#head-room recovered',
           '#returned right',
           '#where it matters',
           'computed',
           'no data for',
         ),
-        rows: presetsByBest(curves).map((each) => ruleRow(each, k, curves)),
+        rows: lines.map((each) => ruleRow(each, k, curves)),
       },
+      comparisonTable(curves),
     ],
   };
 }
 
-function ruleRow(each: PresetReport, k: string, { comparisons }: CurvesReport): readonly string[] {
-  const pair = comparisons.find(({ a, b }) => [a, b].includes(each.preset) && [a, b].includes('random'));
-  const isOther = pair !== undefined && each.preset !== 'random';
-  const sign = pair?.a === each.preset ? 1 : -1;
+/** Comparisons with something else than a random pick, which stand in the table of rules. */
+function comparisonTable(curves: CurvesReport): SectionTable {
+  return {
+    caption: 'Other comparisons',
+    columns: columns('rules', '#difference', '#95 % interval', '#only first right', '#only second', '#p', '#p (Holm)'),
+    rows: curves.comparisons
+      .filter(({ a, b }) => ![a, b].includes('random') && !alikeOf(curves, a).includes(b))
+      .map(({ a, b, difference, only_a, only_b, p, p_holm }) => [
+        `${a} − ${b}`,
+        points(difference.value),
+        pointsInterval(difference),
+        ...[amount(only_a), amount(only_b), probability(p), probability(p_holm)],
+      ]),
+  };
+}
+
+function pointsInterval({ low, high }: { readonly low: number | null; readonly high: number | null }): string {
+  return low === null || high === null ? '–' : `${points(low)} to ${points(high)}`;
+}
+
+function ruleRow(each: RuleLine, k: string, curves: CurvesReport): readonly string[] {
   return [
-    each.preset,
+    [each.preset, ...each.alike].join(' = '),
     withInterval(each.best_at_k[k] ?? null),
-    isOther ? points(sign * pair.difference.value) : '–',
-    isOther ? probability(pair.p_holm) : '–',
+    ...overRandom(each.preset, curves),
     share(each.recovered_headroom?.value ?? null),
     `${each.picked.resolved}/${each.picked.issues}`,
     percent(each.best_where_sensitive),
     each.monte_carlo_error === null ? each.method : `${each.method} (±${percent(each.monte_carlo_error, 2)})`,
     each.stages_without_data.join(', '),
   ];
+}
+
+/** The difference, p of it alone, and the adjusted one. */
+function overRandom(preset: string, { comparisons }: CurvesReport): readonly string[] {
+  const pair = comparisons.find(({ a, b }) => [a, b].includes(preset) && [a, b].includes('random'));
+  if (pair === undefined || preset === 'random') return ['–', '–', '–'];
+  const sign = pair.a === preset ? 1 : -1;
+  return [points(sign * pair.difference.value), probability(pair.p), probability(pair.p_holm)];
 }
 
 /** To two places, without a zero that has a sign. */

@@ -1,4 +1,5 @@
-import { JobThreads } from '../../../src/app/threads/job-threads.js';
+import { JobThreads } from '../../../src/jobs/job-threads.js';
+import { ThreadedLogs } from '../../../src/app/threads/threaded-logs.js';
 import { ThreadedRecords } from '../../../src/app/threads/threaded-records.js';
 import { NOTHING_RECORDED } from '../../../verifiers/index.js';
 
@@ -71,5 +72,27 @@ describe('what a run of existing tests left behind', () => {
     const large = record(TAP + '# x\n'.repeat(100_000));
     expect(await new ThreadedRecords(module(ANSWER)).read(large, signal)).toMatchObject({ key: 'k' });
     expect(await new ThreadedRecords(module('while (true) {}'), 50).read(large, signal)).toEqual(NOTHING_RECORDED);
+  });
+});
+
+describe('what hidden tests printed', () => {
+  const { signal } = new AbortController();
+  const printed = (times: number) => ({
+    format: 'go' as const,
+    bytes: new TextEncoder().encode('--- PASS: TestAdd (0.00s)\n'.repeat(times)),
+  });
+  const LOG = `
+    import { parentPort } from 'node:worker_threads';
+    parentPort.postMessage({ made: { exact: new Map([['TestSub', 'failed']]), loose: new Map() } });`;
+
+  it('is read at once while it is small', async () => {
+    const log = await new ThreadedLogs(module(SILENCE)).read(printed(1), signal);
+    expect(log?.statusOf('TestAdd')).toBe('passed');
+  });
+
+  it('is read by a thread when it is large, and not at all when that takes too long', async () => {
+    const large = printed(100_000);
+    expect((await new ThreadedLogs(module(LOG)).read(large, signal))?.statusOf('TestSub')).toBe('failed');
+    expect(await new ThreadedLogs(module('while (true) {}'), 50).read(large, signal)).toBeNull();
   });
 });

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { CurvesReport } from '../../../src/statistics/curves/curves-report.js';
+import { wilson } from '../../../src/statistics/intervals/binomial.js';
 import { CommandLine, type Ended } from '../../fixtures/command-line.js';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
@@ -37,7 +38,7 @@ describe('bestk curves', () => {
       ['eb-only', 'exact'],
       ['deepswe', 'enumerated'],
     ]);
-    expect(report.presets[3]?.best_at_k['4']).toMatchObject({ value: 1, low: 1, high: 1 });
+    expect(report.presets[3]?.best_at_k['4']).toMatchObject({ value: 1, ...wilson(12, 12) });
     expect(report).toMatchObject({ issues: 12, coverage: { repos: 3, candidates: 48 }, equal_best: { target: 1 } });
     expect(report.axes[0]?.rows).toHaveLength(2);
   });
@@ -46,8 +47,24 @@ describe('bestk curves', () => {
     const { code, stdout } = await bestk('--scores', scores, '--k', '1,2..4');
     expect(code).toBe(0);
     expect(stdout).toMatch(/^k +Pass@k +random +ef-only +eb-only +deepswe$/m);
-    expect(stdout).toMatch(/^4 +100\.0 \[100\.0, 100\.0\]/m);
+    expect(stdout).toMatch(/^4 +100\.0 \[75\.8, 100\.0\]/m);
     expect(stdout).toContain('Coverage: 12 issues of 3 repositories, 48 candidates');
+  });
+
+  it('compares with a random pick alone, or what was asked for', async () => {
+    const compared = async (...more: string[]): Promise<string[]> => {
+      const { stdout } = await bestk('--scores', scores, '--k', '4', '--json', ...more);
+      return (JSON.parse(stdout) as CurvesReport).comparisons.map(({ a, b }) => `${a} - ${b}`);
+    };
+    expect(await compared()).toEqual(['random - ef-only', 'random - eb-only', 'random - deepswe']);
+    expect(await compared('--presets', 'shortest,ef-only')).toEqual(['shortest - ef-only']);
+    expect(await compared('--presets', 'random,ef-only,shortest', '--compare', 'shortest')).toEqual([
+      'random - shortest',
+      'ef-only - shortest',
+    ]);
+    expect(await compared('--compare', 'all')).toHaveLength(6);
+    const { code, stderr } = await bestk('--scores', scores, '--compare', 'latent');
+    expect(`${code} ${stderr}`).toMatch(/^2 .*--compare.*"latent" is not among the rules[^]*eb-only, deepswe, or all/);
   });
 
   it("runs a user's own preset", async () => {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Candidate } from '../../../src/core/run/candidate.js';
 import { gradeCandidates, type CandidateGrade, type Graded } from '../../../src/grading/grade-candidates.js';
+import { readHere } from '../../../src/grading/log-reader.js';
 import type { Grade } from '../../../src/grading/grade.js';
 import { hiddenTests, type HiddenTests, readAnswers } from '../../../src/grading/hidden-tests.js';
 import { testCommand } from '../../../src/grading/test-command.js';
@@ -99,6 +100,7 @@ export class GradingWorld {
       issue: calculatorIssue,
       tests,
       command: testCommand(tests, command),
+      readLog: readHere,
       timeLimitS: 300,
       pause: async (ms: number) => {
         this.pauses.push(ms);

@@ -1,3 +1,4 @@
+import { parseLog } from '../../../src/grading/log-reader.js';
 import { testCommand } from '../../../src/grading/test-command.js';
 import { parseDjangoLog } from '../../../src/grading/test-logs.js';
 import { parsePytestLog } from '../../../src/grading/test-logs.js';
@@ -202,7 +203,8 @@ AssertionError
 
 it("the log of sympy's command is pytest's where that is what it starts", () => {
   const tests = { repo: 'sympy/sympy', version: null, testPatch: null, files: [], command: null, log: null };
-  const { parse } = testCommand({ ...tests, failToPass: ['sympy/tests/test_a.py::test_x'], passToPass: [] }, null);
+  const { format } = testCommand({ ...tests, failToPass: ['sympy/tests/test_a.py::test_x'], passToPass: [] }, null);
+  const parse = (text: string): TestLog => parseLog({ format, bytes: Buffer.from(text) });
   const log =
     '===== test session starts =====\nsympy/tests/test_a.py::test_x PASSED [ 50%]\nsympy/tests/test_a.py::test_y FAILED';
   expect(['test_x', 'test_y'].map((test) => parse(log).statusOf(test))).toEqual(['passed', 'failed']);

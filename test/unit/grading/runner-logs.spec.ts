@@ -68,6 +68,12 @@ describe('logs of runners of other languages', () => {
     expect(statuses(log, ['org.example.CalcTest', 'org.example.RootTest'])).toEqual(['passed', 'failed']);
   });
 
+  it('Gradle and Maven, also where a line of counts never names a class', () => {
+    const counts = 'Tests run: 1, Failures: 0, Errors: 0, Skipped: 0, ';
+    const log = parseJavaLog(`${counts.repeat(20_000)}\n${counts}in a.B\n in a.C\n${counts} in a.D`);
+    expect(statuses(log, ['a.B', 'a.C', 'a.D'])).toEqual(['passed', 'missing', 'passed']);
+  });
+
   it('ctest', () => {
     const log = parseCtestLog(
       '1/3 Test #1: adds .............................   Passed    0.01 sec\n2/3 Test #2: subtracts ........................***Failed    0.00 sec\n3/3 Test #3: later ............................***Not Run (Disabled)   0.00 sec\n',

@@ -6,7 +6,7 @@ import type { RunResult } from '../../../src/core/run/run-result.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
 import { makeBenchmark, type BenchmarkOptions } from '../../../src/reports/benchmark/make-benchmark.js';
 import type { BenchmarkReport } from '../../../src/reports/benchmark/benchmark-report.js';
-import { defaultPresets } from '../../../src/reports/benchmark/presets.js';
+import { defaultRules } from '../../../src/reports/benchmark/presets.js';
 import { benchmarkOfRuns } from '../../../src/reports/benchmark/read-benchmark.js';
 import { writeRun } from '../../../src/reports/write-run.js';
 import { runResult } from '../../fixtures/runs.js';
@@ -66,8 +66,8 @@ export class BenchmarkWorld {
 
   async report(options: Partial<BenchmarkOptions> = {}, folder = join(this.path, 'runs')): Promise<BenchmarkReport> {
     const here = await benchmarkOfRuns([folder], [this.labelFile()], 'mine');
-    const presets = defaultPresets(here.issues);
-    return makeBenchmark(here, null, { presets, ks: null, resamples: 200, seed: 1, draws: 50, ...options });
+    const rules = defaultRules(here.issues, here.runs);
+    return makeBenchmark(here, null, { ...rules, ks: null, resamples: 200, seed: 1, draws: 50, ...options });
   }
 }
 

@@ -4,9 +4,14 @@ import { join } from 'node:path';
 import { BadInputError } from '../../../src/core/errors/errors.js';
 import { benchmarkOfRuns } from '../../../src/reports/benchmark/read-benchmark.js';
 import { makeBenchmark } from '../../../src/reports/benchmark/make-benchmark.js';
+import { defaultRules, namedRules } from '../../../src/reports/benchmark/presets.js';
 import { sentences } from '../../../src/reports/benchmark/sentences.js';
 import { writeBenchmark } from '../../../src/reports/benchmark/write-benchmark.js';
-import { findPreset } from '../../../verifiers/hybrid/presets.js';
+import { plotsOf } from '../../../src/reports/plots/plots-of.js';
+import { sectionsOf } from '../../../src/reports/sections/sections-of.js';
+import { wilson } from '../../../src/statistics/intervals/binomial.js';
+import type { Preset } from '../../../src/core/run/preset.js';
+import { findPreset, presetNames } from '../../../verifiers/hybrid/presets.js';
 import { CommandLine } from '../../fixtures/command-line.js';
 import { BenchmarkWorld, filesOf, type Tried } from './benchmark-world.js';
 
@@ -36,9 +41,95 @@ describe('a benchmark report', () => {
     expect(report.headline.pass_at_1).toBeCloseTo(0.25, 12);
     expect(report.headline.usd_per_issue).toBeCloseTo(0.5, 12);
     expect(report.headline.over_random?.difference).toBeCloseTo(0.75, 12);
-    expect(sentences(report)[0]).toBe(
+    expect(sentences({ ...report, headline: { ...report.headline, own: null } })[0]).toBe(
       "ef-only selects best: 100.0 % of 6 issues at K = 4, 100 % of the way from Pass@1 (25.0 %) to Pass@4 (100.0 %), a perfect selector's.",
     );
+  });
+
+  it('has the rule that the runs were made with first, in words and tables', async () => {
+    const report = await (await world()).report();
+    expect(report.headline.own).toMatchObject({ preset: 'deepswe', best_at_k: { value: 0 }, over_winner: null });
+    expect(sentences(report).slice(0, 3)).toEqual([
+      "deepswe selects a right patch for 0.0 % of 6 issues at K = 4, less than Pass@1 (25.0 %), where Pass@4 (100.0 %), a perfect selector's, is possible.",
+      expect.stringMatching(/^It is 25\.0 points behind a random pick .*, which may be chance \(McNemar/) as string,
+      'Of all 14 rules, ef-only selects best: 100.0 %.',
+    ]);
+    const [first, second] = sectionsOf(report)[0]?.tables[0]?.rows ?? [];
+    expect([first?.[0], second?.[0]]).toEqual([expect.stringMatching(/^deepswe( = |$)/), 'ef-only']);
+    expect(report.curves?.comparisons.every(({ a, b }) => [a, b].includes('random'))).toBe(true);
+  });
+
+  it('has one interval of what is always right, Wilson’s, in every form', async () => {
+    const report = await (await world()).report();
+    const { low, high } = wilson(6, 6);
+    expect(report.headline.best_at_k).toMatchObject({ value: 1, low, high });
+    const out = written();
+    await writeBenchmark(out, report);
+    const [json, html, markdown, table] = ['report.json', 'report.html', 'report.md', 'report.csv'].map((name) =>
+      readFileSync(join(out, name), 'utf8'),
+    );
+    const { headline } = JSON.parse(json ?? '') as typeof report;
+    expect(headline.best_at_k).toMatchObject({ value: 1, low, high });
+    for (const page of [html, markdown]) expect(page).toContain('100.0 % (61.0 to 100.0)');
+    expect(table).toContain(`curves,ef-only,4,best_at_k,1,${low},${high}\r\n`);
+    for (const form of [html, markdown, sentences(report).join()])
+      expect(form).not.toMatch(/100\.0 to 100\.0|1 issues/);
+  });
+
+  it('has one line of rules that no issue tells apart, in tables and plots', async () => {
+    const report = await (await world()).report();
+    const group = report.curves?.alike.find((names) => names.includes('deepswe')) ?? [];
+    expect(group.length).toBeGreaterThan(1);
+    const rows = sectionsOf(report)[0]?.tables[0]?.rows.map(([rule]) => rule?.split(' = ')) ?? [];
+    expect(rows.find((names) => names?.includes('deepswe'))?.sort()).toEqual([...group].sort());
+    expect(rows.flat().sort()).toEqual(report.curves?.presets.map(({ preset }) => preset).sort());
+    const lines = new Set(
+      plotsOf(report)
+        .find(({ name }) => name === 'headroom')
+        ?.table.rows.map(([rule]) => rule),
+    );
+    expect(lines).toContain(`deepswe +${group.length - 1}`);
+    expect(lines.size).toBe(rows.length);
+  });
+
+  it('says p of a comparison alone beside the one adjusted for all', async () => {
+    const report = await (await world(13)).report();
+    const { over_random } = report.headline;
+    expect(over_random?.p_holm).toBeGreaterThan(over_random?.p ?? NaN);
+    expect(sentences({ ...report, headline: { ...report.headline, own: null } })[1]).toMatch(
+      /\(McNemar p (= 0\.\d+|< 0\.001); p = 0\.\d+ after Holm’s adjustment for 13 comparisons\)\.$/,
+    );
+  });
+
+  it.each([
+    ['shortest,random,ef-only', 'shortest', ['random']],
+    ['random,ef-only,shortest', 'ef-only', ['random']],
+    ['shortest,ef-only', 'shortest', ['shortest']],
+    ['all', 'deepswe', ['random']],
+  ])('has the rule that was named first first: %s', async (named, own, references) => {
+    const made = await benchmarkOfRuns([join((await world(1)).path, 'runs')], [], 't');
+    const rules = namedRules(named, presetNames(named).map(findPreset), made.runs);
+    expect(rules).toMatchObject({ own, references });
+  });
+
+  it("counts a rule of one's own by its own stages, and says what one returned that takes minutes to count", async () => {
+    const made = await world();
+    const { runs, issues } = await benchmarkOfRuns([join(made.path, 'runs')], [made.labelFile()], 't');
+    const all = (stages: Preset['stages'] | null, preset: string) =>
+      runs.map((run) => ({ ...run, request: { ...run.request, preset, stages } }));
+    const own = defaultRules(
+      issues,
+      all([{ stage: 'max', by: 'steps', within: 0 }, { stage: 'lowest-id' }], 'shortest'),
+    );
+    expect(own.own).toBe('shortest');
+    expect(own.presets[0]?.stages).toHaveLength(2);
+    expect(own.presets.filter(({ name }) => name === 'shortest')).toHaveLength(1);
+    const slow = defaultRules(issues, all(null, 'latent'));
+    expect(slow.presets.map(({ name }) => name)).not.toContain('latent');
+    expect(sentences(await made.report(slow))[0]).toMatch(
+      /^latent returned a right patch for 0 of 6 issues, 0\.0 % \(/,
+    );
+    expect(defaultRules(issues, [...runs.slice(1), ...all(null, 'latent').slice(0, 1)]).own).toBeNull();
   });
 
   it('tells what the runs themselves returned, by their own preset', async () => {

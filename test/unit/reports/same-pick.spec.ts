@@ -56,7 +56,7 @@ it.each([...PRESET_NAMES.filter((name) => name !== 'learned'), OWN])(
     const result = { ...runResult(), verdicts };
     const selected = selectBest(poolOfRun(request, result), requestedRule(request));
     await writeRun(folder, { id: 'run', createdAt: '2026-11-20T10:00:00.000Z', request, result });
-    const read = await readReportedRun(folder);
+    const read = readReportedRun(folder);
     const at = '2026-11-20T10:00:00.000Z';
     const about = { id: 'run', status: 'done', created_at: at, updated_at: at, failure: null } as const;
     const first = RunRequest.parse({ issue, candidates, tests });

@@ -1,5 +1,5 @@
 import type { DataSetInstance } from '../../../../src/io/datasets/data-set.js';
-import { DataSetFilter, filtered } from '../../../../src/io/datasets/filter.js';
+import { DataSetFilter, filtered, FilterError } from '../../../../src/io/datasets/filter.js';
 import { Sealed } from '../../../../src/io/datasets/sealed.js';
 import { calculatorIssue } from '../../../fixtures/calculator.js';
 import { Issue } from '../../../../src/core/run/issue.js';
@@ -18,6 +18,16 @@ function numbers(filter: object, of = all): number[] {
   return left.map(({ issue }) => Number(issue.instance_id.split('-')[1]));
 }
 
+function caught(work: () => unknown): FilterError {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof FilterError) return error;
+    throw error;
+  }
+  throw new Error('nothing was thrown');
+}
+
 describe('the filter of a data set', () => {
   it('narrows by columns, ids, positions and parts, in this order', () => {
     expect(numbers({})).toHaveLength(40);
@@ -25,6 +35,24 @@ describe('the filter of a data set', () => {
     expect(numbers({ where: ['repo=o/s'], slice: '2:5' })).toEqual([32, 33, 34]);
     expect(numbers({ instances: ['o__r-7', 'o__r-3'] })).toEqual([3, 7]);
     expect(numbers({ slice: '35:', shard: '2/3' })).toEqual([36, 39]);
+  });
+
+  it.each<[object, string, RegExp]>([
+    [{ where: ['colour=red'] }, 'where', /asks for the column "colour", which no instance has/],
+    [{ where: ['repo=o/r', 'version=7'] }, 'where', /"version=7" leaves none of 30 instances.*There are: 0, 1, 2, 3/s],
+    [{ where: ['repo!=o/r,o/s'] }, 'where', /leaves none of 40 instances/],
+    [
+      { instances: ['o__r-7', 'o__x-1', 'o__x-2'] },
+      'instances',
+      /names "o__x-1", "o__x-2", which the data set does not/,
+    ],
+    [{ where: ['repo=o/s'], instances: ['o__r-7'] }, 'instances', /leaves none of 10 instances/],
+    [{ slice: '40:' }, 'slice', /leaves none of 40 instances/],
+    [{ slice: '0:2', shard: '3/4' }, 'shard', /leaves none of 2 instances/],
+  ])('%j names the part that cannot be followed', (filter, part, words) => {
+    const failure = caught(() => numbers(filter));
+    expect(failure).toMatchObject({ part, place: { field: `filter.${part}` } });
+    expect(`${failure.message} ${failure.next}`).toMatch(words);
   });
 
   it('puts every instance into one part', () => {

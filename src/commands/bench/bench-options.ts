@@ -1,0 +1,156 @@
+import type { Command } from 'commander';
+import { BadInputError } from '../../core/errors/errors.js';
+import { collected, count, positive, seconds, wholeNumber } from '../options.js';
+import { imageOption, type RuleOptions, withRuleOptions } from '../run-options.js';
+import type { BenchPlan } from './bench-plan.js';
+
+/** What the commands that take a bench file were told. */
+export interface BenchOptions extends RuleOptions {
+  readonly out?: string;
+  readonly json?: true;
+  readonly server?: string;
+  readonly apiKey?: string;
+  readonly estimate?: true;
+  readonly dataset?: string;
+  readonly split?: string;
+  readonly image: readonly string[];
+  readonly where: readonly string[];
+  readonly instances?: string;
+  readonly slice?: string;
+  readonly shard?: string;
+  readonly sample?: number;
+  readonly seed?: number;
+  readonly name?: string;
+  readonly k?: number;
+  readonly candidates?: readonly string[];
+  readonly tests?: string;
+  readonly verifiers?: string;
+  readonly budgetTokens?: number;
+  readonly budgetUsd?: number;
+  readonly maxFailures?: number;
+  readonly parallel?: number;
+  readonly hiddenTests?: string;
+  readonly runScripts?: string;
+  readonly timeLimitS?: number;
+  readonly grade: boolean;
+}
+
+const EXAMPLE = `
+Example:
+  $ bestk bench run bench.yaml --out out/
+  $ bestk bench run --dataset SWE-bench_Verified/ -k 8 --sample 50 --out out/
+  $ bestk bench run --dataset rows.jsonl --candidates runs/ --verifiers eb --out out/
+  $ bestk bench run bench.yaml --server https://bestk.example --out out/
+  $ bestk bench gold bench.yaml --out gold/
+  $ bestk bench status out/
+
+docs/bench.md says what a bench file holds. Options say the same and win over the file; those of an arm (--name, -k,
+--candidates, --tests, --verifiers, --preset and the like) make one arm in the place of the file's. The folder gets arms/NAME/ (a folder an
+instance, predictions.jsonl, candidates.jsonl, graded/labels.jsonl) and report/ (report.html, .json, .md, issues.csv, and a report
+of each arm). Ctrl-C begins nothing more and lets the rest end; a second one stops it.
+
+Exit: 0 done, 2 bad input or nothing done, 3 Docker or a model was not available for some instance, 130 interrupted (the
+same command, or resume, goes on where it stopped).`;
+
+/** Adds the options that say what a bench file says. */
+export function withPlanOptions(command: Command): Command {
+  return withRuleOptions(command)
+    .argument('[file]', 'bench.yaml')
+    .option('--dataset <path>', 'data set (bestk datasets show says which are read)')
+    .option('--split <name>', 'of a data set that is a folder with several; test by default')
+    .addOption(imageOption())
+    .option(
+      '--where <condition>',
+      'column=value or column!=value, several values with commas; again for another',
+      collected,
+      [],
+    )
+    .option('--instances <list>', 'ids, with commas')
+    .option('--slice <from:to>', 'by position, from 0')
+    .option('--shard <part/of>', 'such as 2/8')
+    .option('--sample <n>', 'so many at random', count)
+    .option('--seed <n>', 'of the sample', wholeNumber)
+    .option('--name <name>', 'of the arm that the next options make')
+    .option('-k <number>', 'trajectories of each issue', count)
+    .option('--candidates <path...>', 'saved candidates in any format that import reads, instead of sampling')
+    .option('--tests <file>', 'saved generated tests')
+    .option('--verifiers <list>', 'as for bestk select')
+    .option('--budget-tokens <number>', 'tokens for everything together', count)
+    .option('--budget-usd <number>', 'US dollars for everything together', positive)
+    .option('--max-failures <n>', 'begin nothing more after so many', count)
+    .option('--parallel <n>', 'instances under way at once', count)
+    .option('--hidden-tests <path>', "rows with the hidden tests, instead of the data set's own")
+    .option('--run-scripts <dir>', "run_scripts/ of SWE-bench Pro's repository, for its rows")
+    .option('--time-limit-s <seconds>', 'limit of one run of the hidden tests', seconds)
+    .option('--no-grade', 'select only')
+    .option('--json', 'one JSON document on stdout')
+    .addHelpText('after', EXAMPLE);
+}
+
+const ARM_OPTIONS = [
+  'name',
+  'k',
+  'candidates',
+  'tests',
+  'verifiers',
+  'preset',
+  'combiner',
+  'calibration',
+  'minConfidence',
+];
+
+/** What a bench file and options say together. @throws BadInputError naming the option or the field of the file */
+export async function planOf(file: string | undefined, options: BenchOptions, command: Command): Promise<BenchPlan> {
+  if (file === undefined && options.dataset === undefined) {
+    throw new BadInputError('is missing: name a bench file, or a data set with --dataset.', { field: '--dataset' });
+  }
+  const { readPlan } = await import('./bench-plan.js');
+  const given = (name: string): boolean => command.getOptionValueSource(name) === 'cli';
+  const { where, instances, slice, shard, sample, seed } = options;
+  const filter = defined({
+    where: where.length === 0 ? undefined : where,
+    instances: listed(instances),
+    slice,
+    shard,
+    sample,
+    seed,
+  });
+  const hasArm = ARM_OPTIONS.some(given) || file === undefined;
+  const { k, candidates, tests, preset, combiner, calibration, minConfidence, name = 'mine' } = options;
+  const rule = { preset, combiner, calibration, min_confidence: minConfidence };
+  const arm = defined({ name, k, candidates, tests, ...rule, judges: listed(options.verifiers) });
+  const budget = defined({ tokens: options.budgetTokens, usd: options.budgetUsd });
+  const grading = defined({
+    hidden_tests: options.hiddenTests,
+    run_scripts: options.runScripts,
+    time_limit_s: options.timeLimitS,
+  });
+  return readPlan(
+    file,
+    defined({
+      ...{
+        dataset: options.dataset,
+        split: options.split,
+        concurrency: options.parallel,
+        max_failures: options.maxFailures,
+      },
+      image: options.image.length === 0 ? undefined : options.image,
+      filter: orAbsent(filter),
+      arms: hasArm ? [arm] : undefined,
+      budget: orAbsent(budget),
+      grade: options.grade ? orAbsent(grading) : false,
+    }),
+  );
+}
+
+function listed(text: string | undefined): readonly string[] | undefined {
+  return text?.split(',').map((each) => each.trim());
+}
+
+function defined(values: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+}
+
+function orAbsent(values: Record<string, unknown>): Record<string, unknown> | undefined {
+  return Object.keys(values).length === 0 ? undefined : values;
+}
