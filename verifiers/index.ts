@@ -10,17 +10,18 @@ import { createBackwardVerifier } from './execution-free/backward/backward.js';
 import { createCriticVerifier } from './execution-free/critic/critic.js';
 import { createPairsVerifier, createPairwiseVerifier } from './execution-free/pairs/pairwise.js';
 import { createRubricVerifier } from './execution-free/pointwise/rubric.js';
-import { judgePrompt, trainingConversation } from './execution-free/render/question.js';
+import { trainingConversation } from './execution-free/render/question.js';
 import { createProgressJudge, createYesNoVerifier } from './execution-free/pointwise/yes-no.js';
 
-export { createCellWorker, createProgressJudge, createTestWriter, harvestedTests, judgePrompt, trainingConversation };
+export { createCellWorker, createProgressJudge, createTestWriter, harvestedTests, trainingConversation };
 export {
   NOTHING_RECORDED,
   readRecord,
   type RecordedTests,
   type RunRecord,
 } from './execution-based/readers/run-record.js';
-export { LOOKS } from './execution-free/agent/agent.js';
+export { askedAgain } from './execution-free/asked-again.js';
+export { lackOfVerdict, LOOKS, type JudgeAgent } from './execution-free/agent/agent.js';
 export { JUDGE_DEFAULTS, promptOfModel, SECTIONS, YES_NO_PROMPTS } from './execution-free/judge-options.js';
 export type { JudgeOptions, Section, YesNoPrompt } from './execution-free/judge-options.js';
 export { createSourceReader } from './source/read-sources.js';
@@ -57,7 +58,11 @@ export function createVerifiers(names: readonly VerifierName[], tools: VerifierT
     if (asked === null) return createExecutionBasedVerifier(tools.executionBased);
     const options = tools.judge(asked.model);
     const measure = alone ? EXECUTION_FREE : judgeMeasure(`ef:${asked.method}@${options.model}`);
-    return JUDGES[asked.method]({ ...options, measure }, tools.agent);
+    return createJudge(asked.method, { ...options, measure }, tools.agent);
   });
   return [...new Map(verifiers.map((each) => [each.measures.map(({ name }) => name).join(' '), each])).values()];
+}
+
+export function createJudge(method: JudgeMethod, options: JudgeOptions, agent: JudgeAgent): Verifier {
+  return JUDGES[method](options, agent);
 }

@@ -5,7 +5,7 @@ import { exited, type FakeHandler, type FakeSessionView } from './fake-sandbox.j
 export interface Played {
   /** Exit status of a generated test, known by its content; it always proves its end. */
   readonly test?: (tree: string | null, content: string) => number;
-  /** Exit status of a script that base has not seen: a control, which no honest patch solves. */
+  /** Exit status of a script that base had not seen first: a control, which no honest patch solves. */
   readonly control?: (tree: string, content: string) => number;
   /** Statuses of the existing tests by id. */
   readonly regression?: (tree: string | null) => Readonly<Record<string, string>>;
@@ -20,10 +20,11 @@ export function playSuite({
   applies = () => true,
 }: Played): FakeHandler {
   const trees = new WeakMap<FakeSessionView, string>();
-  const known = new Set<string>();
+  const seenFirst = new Map<string, 'base' | 'patch'>();
   const status = (tree: string | null, content: string): number => {
-    if (tree === null) known.add(content);
-    return tree === null || known.has(content) ? test(tree, content) : control(tree, content);
+    const first = seenFirst.get(content) ?? (tree === null ? 'base' : 'patch');
+    seenFirst.set(content, first);
+    return tree === null || first === 'base' ? test(tree, content) : control(tree, content);
   };
   return (request, session) => {
     const tree = trees.get(session) ?? null;

@@ -13,7 +13,7 @@ export interface Question {
   /** The beginning of the answer, where the server goes on with it. */
   readonly prefill?: string;
   readonly responseSchema?: CompletionRequest['responseSchema'];
-  /** Least tokens of the answer, where it is more than a verdict. */
+  /** Least tokens of the answer, where it is words in place of a verdict: nobody asks how probable each of them was. */
   readonly atLeast?: number;
   readonly sample: number;
 }
@@ -70,7 +70,7 @@ function requestOf(
   const maxTokens = Math.max(answerTokens, atLeast, thoughts, responseSchema === undefined ? 0 : SCHEMA_TOKENS);
   const common = { model, temperature: 1, maxTokens, sample, purpose: 'judge' };
   if (responseSchema !== undefined) return { ...common, messages, responseSchema };
-  const scored = { ...common, topLogprobs: TOP_LOGPROBS };
+  const scored = atLeast > 0 ? common : { ...common, topLogprobs: TOP_LOGPROBS };
   if (prefill === undefined || !goesOn || think) return { ...scored, messages };
   return { ...scored, messages: [...messages, { role: 'assistant', content: prefill }], continueFinal: true };
 }
@@ -100,15 +100,12 @@ export function tokensOf(completion: Completion, prefill: string | null): Comple
 /** Some servers list the tokens of thoughts with those of the answer; a verdict that was only considered does not count. */
 function behindThoughts({ text, logprobs }: Completion): Completion['logprobs'] {
   if (logprobs === null) return null;
+  const all = logprobs.map(({ token }) => token).join('');
   const said = text.trim();
-  const at =
-    said === ''
-      ? -1
-      : logprobs
-          .map(({ token }) => token)
-          .join('')
-          .lastIndexOf(said);
-  if (at === -1) return [];
+  // A character that several tokens share is none of theirs: what stands behind the last such one is found all the same.
+  const ends = [said, said.replace(/^[^]*[\u0080-\uffff]/, '')].filter((end) => end !== '');
+  const at = ends.map((end) => all.lastIndexOf(end)).find((place) => place !== -1);
+  if (at === undefined) return [];
   let start = 0;
   return logprobs.filter(({ token }) => {
     start += token.length;

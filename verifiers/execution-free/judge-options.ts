@@ -49,6 +49,11 @@ export interface JudgeOptions {
   readonly prefill: boolean;
   /** Show those who compare a summary of each attempt in place of its record. */
   readonly summaries: boolean;
+  /**
+   * Show no record of the agent's work, nor what follows from one: equal patches are then one question. A layout that was
+   * trained with records keeps them.
+   */
+  readonly patchAlone: boolean;
   /** Ask again without the agent's thoughts, and say when that changes the score. */
   readonly secondOpinion: boolean;
   /** Told of each verdict while it is made; absent = nobody is. */
@@ -66,6 +71,7 @@ export const JUDGE_DEFAULTS = {
   think: false,
   prefill: false,
   summaries: false,
+  patchAlone: false,
   secondOpinion: false,
 } as const;
 

@@ -22,7 +22,10 @@ export const Entry = z.object({
   syntax: z.string().nullish(),
   /** False when the patch changes no source file. */
   has_source_change: z.boolean(),
-  /** False when the patch does not apply at base, was refused, or forged what it was scored by; null when nobody tried. */
+  /**
+   * False when the patch does not apply at base, was refused, forged what it was scored by, or may have while others did not;
+   * null when nobody tried.
+   */
   applies: z.boolean().nullable(),
   /** False when the agent hit a limit instead of submitting; null when unknown. */
   finished: z.boolean().nullable(),
@@ -64,6 +67,18 @@ export function patchOf({ id, fingerprint }: Entry): string {
  * What the trajectory says (steps, how it ended) and the size of the whole patch stay each candidate's own.
  */
 export function withEqualPatches(entries: readonly Entry[]): readonly Entry[] {
+  const known = equalised.get(entries);
+  if (known !== undefined) return known;
+  const made = equalisedOf(entries);
+  // Doing it again changes nothing.
+  equalised.set(entries, made).set(made, made);
+  return made;
+}
+
+/** By list: a pool is made of the same one for each rule that it is decided by. */
+const equalised = new WeakMap<readonly Entry[], readonly Entry[]>();
+
+function equalisedOf(entries: readonly Entry[]): readonly Entry[] {
   const groups = grouped(entries, patchOf);
   if (groups.size === entries.length) return entries;
   const common = new Map<string, Partial<Entry>>();

@@ -46,6 +46,12 @@ export type PresetName = keyof typeof STAGES;
 
 export const PRESET_NAMES = Object.keys(STAGES) as readonly PresetName[];
 
+/** Names by comma, without twins; `all` stands for each preset of bestk's. */
+export function presetNames(text: string): readonly string[] {
+  const given = text.split(',').map((name) => name.trim());
+  return [...new Set(given.flatMap((name): readonly string[] => (name === 'all' ? PRESET_NAMES : [name])))];
+}
+
 /** @throws BadInputError for an unknown name, listing the known ones */
 export function findPreset(name: string): Preset {
   if (!isKnown(name)) {

@@ -31,7 +31,7 @@ export function selectBest(
   rule: Rule,
   flags: ReadonlyMap<string, readonly string[]> = new Map(),
 ): Selection {
-  const run = new SelectionRun(input, rule);
+  const run = new SelectionRun(input, rule, true);
   const { pool, ranking, stages, candidate } = run;
   const hasVerdict = tookPart(pool, rule.preset.stages, ranking);
   return {
@@ -49,14 +49,14 @@ export function selectBest(
 
 /** What `selectBest` decides; quicker, for nothing is worked out to be shown. @throws BadInputError as there */
 export function decide(input: PoolInput, rule: Rule): Decision {
-  const { candidate, decidingStage } = new SelectionRun(input, rule);
+  const { candidate, decidingStage } = new SelectionRun(input, rule, false);
   return { candidate_id: candidate?.id ?? null, deciding_stage: decidingStage };
 }
 
 /** One pool gone through the stages of a rule. */
 class SelectionRun {
   readonly pool: Pool;
-  /** All candidates, best first: dropped later is better, then the dropping stage's own order. */
+  /** All candidates, best first: dropped later is better, then the dropping stage's own order. Where nobody asks, who is left. */
   readonly ranking: readonly Entry[];
   readonly stages: StageTrace[] = [];
   /** What the stages leave; null = nobody. */
@@ -69,6 +69,7 @@ class SelectionRun {
   constructor(
     input: PoolInput,
     private readonly rule: Rule,
+    ranks: boolean,
   ) {
     refuseTwins(input);
     this.pool = new Pool(input, rule);
@@ -80,7 +81,7 @@ class SelectionRun {
       if (left.length === 0 || (left.length === 1 && index === own.length)) break;
       const order = orderFrom(stages.slice(index), this.pool);
       const { kept, skipped } = runStage(stage, this.pool, left, order);
-      const dropped = left.filter((entry) => !kept.includes(entry)).toSorted(order);
+      const dropped = ranks ? left.filter((entry) => !kept.includes(entry)).toSorted(order) : [];
       if (!onePatch(left) && onePatch(kept)) this.deciding = stageName(stage);
       this.stages.push({ name: stageName(stage), kept: idsOf(kept), dropped: idsOf(dropped), skipped });
       ranking = [...dropped, ...ranking];

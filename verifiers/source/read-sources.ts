@@ -1,4 +1,4 @@
-import { pause } from '../../src/core/async/retry.js';
+import { retried } from '../../src/core/async/retry.js';
 import { UnavailableError } from '../../src/core/errors/errors.js';
 import { contentKey } from '../../src/core/fingerprint.js';
 import type { Issue } from '../../src/core/run/issue.js';
@@ -7,8 +7,6 @@ import { type Sandbox, sandboxContent } from '../../src/ports/sandbox.js';
 import { sourceAround } from './around-change.js';
 import { BaseRepository } from './base-repository.js';
 
-const ATTEMPTS = 3;
-const PAUSE_MS = 1_000;
 /** Raise this when other source is chosen: what is stored is then stale. */
 const PROTOCOL = 3;
 
@@ -38,7 +36,7 @@ export function createSourceReader({ sandbox, results }: { sandbox: Sandbox; res
     }
     const missing = [...new Set(patches)].filter((patch) => !found.has(patch));
     if (missing.length === 0) return found;
-    for (const [patch, text] of await retried(() => read(sandbox, issue, missing, signal), signal)) {
+    for (const [patch, text] of await retried(() => read(sandbox, issue, missing, signal), { signal })) {
       await results.put(keyOf(patch), 'source', text);
       found.set(patch, text);
     }
@@ -65,16 +63,4 @@ async function read(
   const read: (readonly [string, string])[] = [];
   for (const patch of patches) read.push([patch, await sourceAround(base, patch, signal)]);
   return read;
-}
-
-async function retried<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await work();
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof UnavailableError) || !error.retryable || attempt === ATTEMPTS) throw error;
-      await pause(PAUSE_MS * attempt, signal);
-    }
-  }
 }

@@ -27,8 +27,11 @@ export interface ActionFormat {
   observed(completion: Completion, observation: string): Message;
 }
 
+/** What an agent is there for: to resolve an issue, to judge a patch, or to write tests. */
+export type Role = 'solver' | 'judge' | 'author';
+
 /** The prompt of the system message, by what is to be done. */
-export function systemPrompt({ prompt }: Pick<ActionFormat, 'prompt'>, role: 'solver' | 'judge' | 'author'): string {
+export function systemPrompt({ prompt }: Pick<ActionFormat, 'prompt'>, role: Role): string {
   return role === 'solver' ? prompt : `${prompt}-${role}`;
 }
 

@@ -1,4 +1,4 @@
-import { TOOL_SPECS } from '../tools/tool-specs.js';
+import { toolSpecs } from '../tools/tool-specs.js';
 import type { WrittenCall } from './action.js';
 
 /** Longer calls are refused: nothing an agent writes by hand is of this size. */
@@ -10,7 +10,9 @@ const END_PARAMETER = '</parameter>';
 const TOOL_CALL = '<tool_call>';
 
 const PARAMETER_NAMES = new Set(
-  TOOL_SPECS.flatMap(({ parameters }) => Object.keys(parameters.properties as object)).concat('cmd'),
+  toolSpecs('solver')
+    .flatMap(({ parameters }) => Object.keys(parameters.properties as object))
+    .concat('cmd'),
 );
 
 export interface FoundCall {

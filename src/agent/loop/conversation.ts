@@ -2,9 +2,9 @@ import { contentKey } from '../../core/fingerprint.js';
 import { neutralise } from '../../core/neutralise.js';
 import type { Completion, Message, Tokenizer } from '../../ports/llm-client.js';
 import type { PromptLibrary } from '../../ports/prompt-library.js';
-import { type ActionFormat, systemPrompt } from '../call-formats/action-format.js';
+import { type ActionFormat, type Role, systemPrompt } from '../call-formats/action-format.js';
 import { clipChars } from '../tools/tool-outcome.js';
-import { JUDGE_TOOL_SPECS, TOOL_SPECS, toolManual } from '../tools/tool-specs.js';
+import { toolManual, toolSpecs } from '../tools/tool-specs.js';
 import type { AgentSettings, RolloutTask } from './rollout-task.js';
 
 const CONDENSED = '[This observation was taken out to save room.]';
@@ -104,13 +104,9 @@ export async function instancePrompt(
     action_s: limits.action_s,
   };
   if (prompt !== undefined) return (await prompts.render(prompt, told)).messages;
-  if (inspection !== undefined) {
-    const judge = await prompts.render(systemPrompt(format, 'judge'), { manual: toolManual(JUDGE_TOOL_SPECS) });
-    return [...judge.messages, { role: 'user', content: inspection.question }];
-  }
-  const system = await prompts.render(systemPrompt(format, asked === undefined ? 'solver' : 'author'), {
-    manual: toolManual(TOOL_SPECS),
-  });
+  const role = roleOf({ inspection }, { asked });
+  const system = await prompts.render(systemPrompt(format, role), { manual: toolManual(toolSpecs(role)) });
+  if (inspection !== undefined) return [...system.messages, { role: 'user', content: inspection.question }];
   const instance = await prompts.render(asked?.prompt ?? 'agent/instance', {
     ...told,
     ...(asked === undefined ? {} : { count: asked.count }),
@@ -118,11 +114,24 @@ export async function instancePrompt(
   return [...system.messages, ...instance.messages];
 }
 
+export function roleOf(
+  { inspection }: { readonly inspection?: RolloutTask['inspection'] | undefined },
+  { asked }: { readonly asked?: AgentSettings['asked'] | undefined },
+): Role {
+  if (inspection !== undefined) return 'judge';
+  return asked === undefined ? 'solver' : 'author';
+}
+
+const LAST_WORDS: Readonly<Record<Role, string>> = {
+  solver: 'what is in the repository is submitted.',
+  judge: 'say your verdict by what you have seen.',
+  author: 'the scripts are submitted as they are.',
+};
+
 /** What follows each observation. @param remaining steps left of those the model was told of */
-export function stepsLeft(remaining: number, inspects: boolean): string {
+export function stepsLeft(remaining: number, role: Role): string {
   if (remaining > 0) return `Steps Remaining: ${remaining}`;
-  const last = inspects ? 'say your verdict by what you have seen.' : 'what is in the repository is submitted.';
-  return `You have used all your steps. Call finish NOW; ${last}`;
+  return `You have used all your steps. Finish NOW; ${LAST_WORDS[role]}`;
 }
 
 /**

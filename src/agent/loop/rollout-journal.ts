@@ -14,6 +14,8 @@ export const StepRecord = z.object({
   /** Whether the action is done again to rebuild the container. */
   repeat: z.boolean(),
   malformed: z.boolean(),
+  /** Whether the agent wanted to end, and was told what is wrong with its work instead. */
+  refused: z.boolean().default(false),
   /** How many actions before this one are not done again: after them no command started any more. */
   withdrawn: z.int().min(0).default(0),
   llm_s: z.number(),

@@ -1,13 +1,15 @@
 import { BudgetSpentError, ContextTooLongError } from '../../core/errors/unavailable.js';
 import { DOES_NOT_APPLY, type Rollout, type RolloutStep, tokensOf } from '../../core/run/rollout.js';
 import type { Completion, CompletionRequest } from '../../ports/llm-client.js';
-import type { ActionFormat } from '../call-formats/action-format.js';
-import { type Action, readAction } from '../call-formats/action.js';
+import type { ActionFormat, Role } from '../call-formats/action-format.js';
+import { type Action, readAction, type WrittenCall } from '../call-formats/action.js';
 import { describeOutcome, describeWithdrawn, perform } from '../tools/perform.js';
-import { JUDGE_TOOL_SPECS, TOOL_SPECS } from '../tools/tool-specs.js';
-import { ContainerStuckError, PatchRefusedError } from '../tools/workspace.js';
+import { toolSpecs } from '../tools/tool-specs.js';
+import { told, type ToolOutcome } from '../tools/tool-outcome.js';
+import { ContainerStuckError, PatchRefusedError, type Workspace } from '../tools/workspace.js';
+import { scriptTrouble } from './author-scripts.js';
 import { ContainerOfRollout } from './container-of-rollout.js';
-import { Conversation, fenced, stepsLeft } from './conversation.js';
+import { Conversation, fenced, roleOf, stepsLeft } from './conversation.js';
 import { type ExtractedPatch, extractPatch, PatchLostError } from './extract-patch.js';
 import type { StepRecord } from './rollout-journal.js';
 import { type ExitReason, type RolloutParts, submittedWith } from './rollout-task.js';
@@ -83,8 +85,10 @@ export class RolloutRun implements AsyncDisposable {
     await journal.add(this.steps.length, step);
     this.remember(step);
     const { exit_code, llm_s, env_s } = step;
-    const tool = format.read(completion).call?.name ?? null;
-    await task.onStep({ candidate_id: task.candidateId, step: this.steps.length, tool, exit_code, llm_s, env_s });
+    const { call } = format.read(completion);
+    const tool = call?.name ?? null;
+    const told = { step: this.steps.length, tool, gist: gistOf(call), exit_code, llm_s, env_s };
+    await task.onStep({ candidate_id: task.candidateId, ...told });
     return tool === 'finish' ? null : this.hopeless(signal);
   }
 
@@ -108,7 +112,7 @@ export class RolloutRun implements AsyncDisposable {
       messages: this.conversation.messages(),
       temperature,
       maxTokens: Math.min(limits.max_answer_tokens, room),
-      ...(format.offersTools ? { tools: this.inspects ? JUDGE_TOOL_SPECS : TOOL_SPECS } : {}),
+      ...(format.offersTools ? { tools: toolSpecs(this.role) } : {}),
       sample: task.sample,
       purpose: this.inspects ? 'agent-judge' : 'agent',
     };
@@ -140,27 +144,53 @@ export class RolloutRun implements AsyncDisposable {
   private async act(
     completion: Completion,
     signal: AbortSignal,
-  ): Promise<Pick<StepRecord, 'observation' | 'exit_code' | 'repeat' | 'malformed' | 'withdrawn'>> {
+  ): Promise<Omit<StepRecord, 'completion' | 'llm_s' | 'env_s'>> {
     const turn = this.parts.format.read(completion);
     const read = turn.call === null ? { problem: turn.problem ?? '' } : readAction(turn.call);
     if ('problem' in read) {
       const cut = completion.finish_reason === 'length' ? ' Your answer was cut off because it was too long.' : '';
-      return { observation: `${read.problem}${cut}`, exit_code: null, repeat: false, malformed: true, withdrawn: 0 };
+      return {
+        observation: `${read.problem}${cut}`,
+        exit_code: null,
+        repeat: false,
+        malformed: true,
+        refused: false,
+        withdrawn: 0,
+      };
     }
     const { action } = read;
-    const use = await this.container.use((workspace) => perform(action, workspace, signal), signal);
+    const said = saidAloud(completion, turn.call);
+    const use = await this.container.use((workspace) => this.perform(action, said, workspace, signal), signal);
     const { result: outcome, withdrawn } = use;
     if (outcome.lost === true) await this.container.drop();
-    const one = turn.more ? '\nYour answer held more than one call; only the first was carried out.' : '';
-    const described = describeOutcome(action, outcome);
-    const seen = this.inspects ? fenced(described, this.steps.length + 1) : described;
+    const one = turn.more ? '\nYour answer held more than one action; only the first was carried out.' : '';
     return {
-      observation: seen + one + describeWithdrawn(withdrawn),
+      observation: this.shown(action, outcome) + one + describeWithdrawn(withdrawn),
       exit_code: outcome.exitCode ?? null,
       repeat: outcome.repeat,
       malformed: false,
+      refused: outcome.refused ?? false,
       withdrawn,
     };
+  }
+
+  /** To a judge, all but our own words is data. */
+  private shown(action: Action, outcome: ToolOutcome): string {
+    const described = describeOutcome(action, outcome);
+    return this.inspects && outcome.refused !== true ? fenced(described, this.steps.length + 1) : described;
+  }
+
+  private async perform(action: Action, said: string, workspace: Workspace, signal: AbortSignal): Promise<ToolOutcome> {
+    const ends = action.tool === 'finish' && !this.steps.some(({ refused }) => refused);
+    return (ends ? await this.trouble(said, workspace, signal) : null) ?? perform(action, workspace, signal);
+  }
+
+  /** Who ends its work is told once what is wrong with it, while there are steps to mend that: an author's scripts, a judge's verdict. */
+  private async trouble(said: string, workspace: Workspace, signal: AbortSignal): Promise<ToolOutcome | null> {
+    const { asked, lacking, limits } = this.parts.tools.settings;
+    if (asked !== undefined && this.remaining() > 1) return scriptTrouble(workspace, signal);
+    const lack = this.steps.length + 1 < limits.max_steps_absolute ? lacking?.(said) : undefined;
+    return typeof lack === 'string' ? { ...told(lack), refused: true } : null;
   }
 
   /** Takes a done step into account, whoever did it. */
@@ -168,17 +198,21 @@ export class RolloutRun implements AsyncDisposable {
     this.steps.push(step);
     const action = this.actionOf(step);
     if (step.repeat && action !== null) this.container.remember(action);
-    const left = stepsLeft(this.remaining(), this.inspects);
+    const left = stepsLeft(this.remaining(), this.role);
     this.conversation.add(step.completion, `${step.observation}\n${left}`);
   }
 
   private get inspects(): boolean {
-    return this.parts.task.inspection !== undefined;
+    return this.role === 'judge';
+  }
+
+  private get role(): Role {
+    return roleOf(this.parts.task, this.parts.tools.settings);
   }
 
   private actionOf(step: StepRecord): Action | null {
     // What was told to be no call stays none, also to a later release that reads more.
-    if (step.malformed) return null;
+    if (step.malformed || step.refused) return null;
     const { call } = this.parts.format.read(step.completion);
     const read = call === null ? null : readAction(call);
     return read !== null && 'action' in read ? read.action : null;
@@ -210,6 +244,11 @@ export class RolloutRun implements AsyncDisposable {
       return { patch: '', leftOut: [], problem: error.message };
     }
   }
+}
+
+/** In the text and in the call; not what a server keeps apart as thoughts. */
+function saidAloud({ text }: Completion, call: WrittenCall | null): string {
+  return [text, ...Object.values(call?.parameters ?? {})].join('\n');
 }
 
 const NO_PATCH = { patch: '', leftOut: [], problem: null };
@@ -263,4 +302,13 @@ export function asStep(
     llm_s,
     env_s,
   };
+}
+
+const LONGEST_GIST = 300;
+
+function gistOf(call: WrittenCall | null): string {
+  const words = Object.values(call?.parameters ?? {}).map((value) => {
+    return typeof value === 'string' ? value.slice(0, LONGEST_GIST) : JSON.stringify(value);
+  });
+  return words.join(' ').replaceAll(/\s+/g, ' ').slice(0, LONGEST_GIST);
 }

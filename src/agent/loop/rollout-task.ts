@@ -47,6 +47,8 @@ export interface AgentSettings {
   readonly prompt?: 'agent/r2e' | undefined;
   /** What the agent is asked for; the default is a solution of the issue. */
   readonly asked?: { readonly prompt: 'agent/test-author'; readonly count: number };
+  /** What the last words of a judge lack, in words for it; null = nothing. It is told once. */
+  readonly lacking?: (said: string) => string | null;
 }
 
 export interface RolloutTask {
@@ -71,6 +73,8 @@ export interface StepTold {
   /** From 1. */
   readonly step: number;
   readonly tool: string | null;
+  /** What the tool was given, on a line and shortened: for who looks on. */
+  readonly gist: string;
   readonly exit_code: number | null;
   readonly llm_s: number;
   readonly env_s: number;

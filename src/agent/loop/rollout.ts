@@ -30,7 +30,7 @@ export async function rollout(tools: AgentTools, task: RolloutTask, signal: Abor
     baseCommit,
     ...setup,
     prompt,
-    settings,
+    settings: { ...settings, lacking: undefined },
     sandbox_limits: sandbox.limits,
     sample: task.sample,
     ...(task.inspection === undefined ? {} : { inspected: task.inspection.patch }),

@@ -1,12 +1,11 @@
 import type { GeneratedTest } from '../../core/run/generated-test.js';
 import { readPatch } from '../../core/patch/patch.js';
 import type { TestWriter } from '../../core/run/generated-test.js';
+import { FOLDER } from './author-scripts.js';
 import { rollout } from './rollout.js';
 import type { AgentTools } from './rollout-task.js';
 import { WarmStart } from '../../core/async/warm-start.js';
 
-/** Where the author is told to put its scripts. */
-const FOLDER = 'bestk_tests/';
 const LONGEST = 50_000;
 
 /**

@@ -7,6 +7,8 @@ export interface ToolOutcome {
   readonly repeat: boolean;
   /** The command took the container with it; it must be rebuilt from the actions before. */
   readonly lost?: true;
+  /** It was not done: what was to end the work is answered with what is wrong with it. */
+  readonly refused?: true;
 }
 
 /** An outcome that changed nothing. */
@@ -14,10 +16,13 @@ export function told(text: string): ToolOutcome {
   return { text, repeat: false };
 }
 
-/** Lines kept at either end, as R2E-Gym's scaffold does. */
+/** Lines kept at either end, as R2E-Gym's scaffold does; what agents are told of it (`SHOWN`) says so, too. */
 const KEPT_LINES = 40;
 /** A line may be megabytes long, so that lines alone bound nothing. */
 const KEPT_CHARS = 8_000;
+
+/** What an agent is told, once, of how much it sees. */
+export const SHOWN = `Of long output the first and last ${KEPT_LINES} lines are shown.`;
 
 /** An output as the model sees it: head and tail, with what is left out between them named. */
 export function clipOutput(output: string): string {
@@ -28,7 +33,7 @@ export function clipOutput(output: string): string {
       ? output
       : [
           ...lines.slice(0, KEPT_LINES),
-          `[… ${cut} lines left out: of long output the first and last ${KEPT_LINES} lines are shown. For the rest, write it to a file and view that …]`,
+          `[… ${cut} lines left out; to see them, have that part alone printed …]`,
           ...lines.slice(-KEPT_LINES),
         ].join('\n');
   return clipChars(kept, 2 * KEPT_CHARS);

@@ -1,4 +1,6 @@
 import type { ToolSpec } from '../../ports/llm-client.js';
+import type { Role } from '../call-formats/action-format.js';
+import { SHOWN } from './tool-outcome.js';
 
 type Parameter = { type: string; description: string; enum?: string[]; items?: { type: string } };
 
@@ -6,11 +8,7 @@ function spec(name: string, description: string, properties: Record<string, Para
   return { name, description, parameters: { type: 'object', properties, required, additionalProperties: false } };
 }
 
-/**
- * The four tools, by the names and parameters of R2E-Gym's scaffold, on which DeepSWE-Preview was trained
- * (arXiv 2504.07164; field names only, the words are ours).
- */
-export const TOOL_SPECS: readonly ToolSpec[] = [
+const COMMON: readonly ToolSpec[] = [
   spec(
     'file_editor',
     `Looks at and changes files. What one call changes is there in the next.
@@ -44,7 +42,7 @@ export const TOOL_SPECS: readonly ToolSpec[] = [
   ),
   spec(
     'execute_bash',
-    'Runs a shell command in a new shell in the working directory. Nobody answers prompts; there is no network. Long output loses its middle.',
+    `Runs a shell command in a new shell in the working directory. Nobody answers prompts; there is no network. ${SHOWN}`,
     { command: { type: 'string', description: 'The command, e.g. `python3 -m pytest -q tests/test_x.py`.' } },
     ['command'],
   ),
@@ -57,31 +55,44 @@ export const TOOL_SPECS: readonly ToolSpec[] = [
     },
     ['search_term'],
   ),
-  spec(
-    'finish',
-    'Ends the work and submits the repository as it is.',
-    {
-      command: { type: 'string', enum: ['submit'], description: 'Always submit.' },
-      result: { type: 'string', description: 'One or two sentences on what was done.' },
-    },
-    ['command'],
-  ),
 ];
 
-/** The same for who judges: it leaves no work behind, and says its verdict where it finishes. */
-export const JUDGE_TOOL_SPECS: readonly ToolSpec[] = TOOL_SPECS.map((each) =>
-  each.name === 'finish'
-    ? spec(
-        'finish',
-        'Ends the look with your verdict. Nothing else is kept.',
-        {
-          command: { type: 'string', enum: ['submit'], description: 'Always submit.' },
-          result: { type: 'string', description: 'Your verdict, in the form that you are asked for.' },
-        },
-        ['command', 'result'],
-      )
-    : each,
-);
+/** How the work ends, in the words of who does it: a judge leaves nothing behind but its verdict. */
+const FINISH: Readonly<Record<Role, readonly [what: string, result: string]>> = {
+  solver: ['Ends the work and submits the repository as it is.', 'One or two sentences on what was done.'],
+  author: ['Ends the work and submits the scripts as they are.', 'One or two sentences on what they tell apart.'],
+  judge: [
+    'Ends the look with your verdict. Nothing else is kept.',
+    'Your verdict, in the form that you are asked for.',
+  ],
+};
+
+function finish(role: Role): ToolSpec {
+  const [what, result] = FINISH[role];
+  return spec(
+    'finish',
+    what,
+    {
+      command: { type: 'string', enum: ['submit'], description: 'Always submit.' },
+      result: { type: 'string', description: result },
+    },
+    role === 'judge' ? ['command', 'result'] : ['command'],
+  );
+}
+
+const SPECS = {
+  solver: [...COMMON, finish('solver')],
+  author: [...COMMON, finish('author')],
+  judge: [...COMMON, finish('judge')],
+} as const;
+
+/**
+ * The four tools, by the names and parameters of R2E-Gym's scaffold, on which DeepSWE-Preview was trained
+ * (arXiv 2504.07164; field names only, the words are ours).
+ */
+export function toolSpecs(role: Role): readonly ToolSpec[] {
+  return SPECS[role];
+}
 
 /** Tools in words, for models that read of them in the prompt. */
 export function toolManual(specs: readonly ToolSpec[]): string {

@@ -2,8 +2,12 @@ import { FORMAT_NAMES, ACTION_FORMATS } from '../../../src/agent/call-formats/fo
 import { instancePrompt } from '../../../src/agent/loop/conversation.js';
 import { AgentLimits } from '../../../src/agent/loop/rollout-task.js';
 import { writtenIn } from '../../../src/agent/loop/test-writer.js';
+import { toolSpecs } from '../../../src/agent/tools/tool-specs.js';
 import { MarkdownPromptLibrary } from '../../../src/models/prompts/prompt-library.js';
+import type { ExecOutcome } from '../../../src/ports/sandbox.js';
+import { exited, FakeSandbox } from '../../fakes/fake-sandbox.js';
 import { calculatorIssue } from '../../fixtures/calculator.js';
+import { logSandbox, outOfMemory, rolloutWorld, type RolloutWorld, runs, submits } from './rollout-world.js';
 
 const added = (path: string, ...lines: readonly string[]): string =>
   `diff --git a/${path} b/${path}\nnew file mode 100644\n--- /dev/null\n+++ b/${path}\n@@ -0,0 +1,${lines.length} @@\n` +
@@ -34,6 +38,88 @@ describe('the tests of an agent', () => {
   ])('are not %s', (_name, patch) => {
     expect(writtenIn(patch, 'i')).toEqual([]);
   });
+});
+
+describe('an author that ends', () => {
+  const asked = { prompt: 'agent/test-author', count: 3 } as const;
+  /** Notes how often the scripts were tried. */
+  const author = (tried: (round: number) => ExecOutcome, limits: Partial<AgentLimits> = {}) => {
+    let rounds = 0;
+    const played = logSandbox();
+    const sandbox = new FakeSandbox((request, session) =>
+      request.argv[3] === 'author' ? tried((rounds += 1)) : played.handler(request, session),
+    );
+    return { world: rolloutWorld(limits, { sandbox, settings: { asked } }), rounds: () => rounds };
+  };
+  const told = ({ requests }: RolloutWorld): string => requests.at(-1)?.messages.at(-1)?.content ?? '';
+
+  it.each([
+    [
+      'that a script accepts base',
+      exited(0, '2 bestk_tests/a.py\n0 bestk_tests/b c.py\n'),
+      /^- bestk_tests\/b c\.py exited with 0/m,
+    ],
+    ['that one is broken', exited(0, '1 bestk_tests/a.py\n'), /a\.py ended with 1, neither 0 nor 2/],
+    ['that one hangs', exited(0, '124 bestk_tests/a.py\n'), /a\.py did not end within 20 s/],
+    ['that there is none', exited(0, ''), /no \.py script in bestk_tests\/ itself/],
+    ['that they take everything', outOfMemory, /more memory/],
+  ])('is told once %s, and goes on', async (_what, outcome, words) => {
+    const { world, rounds } = author(() => outcome);
+    const { exit_reason, steps } = await world.run([submits, runs('mend'), submits]);
+    expect(world.requests[1]?.messages.at(-1)?.content).toMatch(words);
+    expect({ exit_reason, steps: steps.length, rounds: rounds() }).toEqual({
+      exit_reason: 'agent',
+      steps: 3,
+      rounds: 1,
+    });
+  });
+
+  it('ends at once where every script refuses base', async () => {
+    const { world } = author(() => exited(0, '2 bestk_tests/a.py\n'));
+    const { exit_reason, steps } = await world.run([submits]);
+    expect({ exit_reason, steps: steps.length }).toEqual({ exit_reason: 'agent', steps: 1 });
+  });
+
+  it('ends, too, with its last step', async () => {
+    const { world, rounds } = author(() => exited(0, ''), { max_steps: 2 });
+    const { exit_reason } = await world.run([runs('look'), submits]);
+    expect({ exit_reason, rounds: rounds() }).toEqual({ exit_reason: 'max_step_limit', rounds: 0 });
+    expect(told(world)).toContain('Steps Remaining: 1');
+  });
+
+  it('goes on behind what it was told when it is resumed', async () => {
+    const { world, rounds } = author(() => exited(0, ''));
+    await expect(world.run([submits, new Error('killed')])).rejects.toThrow('killed');
+    const { exit_reason, steps } = await world.run([submits]);
+    expect({ exit_reason, steps: steps.length, rounds: rounds() }).toEqual({
+      exit_reason: 'agent',
+      steps: 2,
+      rounds: 1,
+    });
+  });
+
+  it('tells nobody else', async () => {
+    const { steps } = await rolloutWorld().run([submits]);
+    expect(steps[0]?.observation).not.toContain('Not submitted');
+  });
+});
+
+it.each(FORMAT_NAMES)('is told in %s what it is to end with, and how much of an output it sees', async (name) => {
+  const asked = { prompt: 'agent/test-author', count: 3 } as const;
+  const format = ACTION_FORMATS[name];
+  const prompts = new MarkdownPromptLibrary();
+  for (const role of ['solver', 'author', 'judge'] as const) {
+    const settings = { limits: AgentLimits.parse({}), ...(role === 'author' ? { asked } : {}) };
+    const inspection = { patch: '', question: 'Right?', model: 'm', max_steps: 5, sample: 0 };
+    const task = { issue: calculatorIssue, ...(role === 'judge' ? { inspection } : {}) };
+    const messages = await instancePrompt(prompts, format, task, settings);
+    const offered = format.offersTools ? JSON.stringify(toolSpecs(role)) : '';
+    const said = messages.map(({ content }) => content).join('\n') + offered;
+    expect(said.split('Of long output the first and last 40 lines are shown.')).toHaveLength(2);
+    expect(said.includes('repository as it is')).toBe(role === 'solver');
+    expect(said.includes('scripts as they are')).toBe(role === 'author');
+    if (name === 'bash') expect(said).not.toMatch(/\bcall (?:finish|exactly|one)/i);
+  }
 });
 
 it.each(FORMAT_NAMES)('is told in %s to write tests, and nowhere to change the source', async (name) => {

@@ -3,7 +3,7 @@ import { inTags } from '../../../src/agent/call-formats/action-format.js';
 import { readAction } from '../../../src/agent/call-formats/action.js';
 import { ACTION_FORMATS } from '../../../src/agent/call-formats/formats.js';
 import { findCall } from '../../../src/agent/call-formats/written-calls.js';
-import { JUDGE_TOOL_SPECS, TOOL_SPECS } from '../../../src/agent/tools/tool-specs.js';
+import { toolSpecs } from '../../../src/agent/tools/tool-specs.js';
 import type { Completion } from '../../../src/ports/llm-client.js';
 
 const { xml, tools, bash } = ACTION_FORMATS;
@@ -252,8 +252,9 @@ describe('calls of the API', () => {
 
   it('offers the four tools by the names of the scaffold', () => {
     const names = ['file_editor', 'execute_bash', 'search', 'finish'];
-    expect(TOOL_SPECS.map(({ name }) => name)).toEqual(names);
-    expect(JUDGE_TOOL_SPECS.map(({ name }) => name)).toEqual(names);
+    for (const role of ['solver', 'judge', 'author'] as const) {
+      expect(toolSpecs(role).map(({ name }) => name)).toEqual(names);
+    }
     expect(tools.offersTools).toBe(true);
   });
 });

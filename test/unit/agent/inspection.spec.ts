@@ -9,14 +9,16 @@ import type { CompletionRequest } from '../../../src/ports/llm-client.js';
 import { ended, exited, FakeSandbox } from '../../fakes/fake-sandbox.js';
 import { FakeLlmClient, type ScriptedCompletion } from '../../fakes/fake-llm-client.js';
 import { MemoryResultStore } from '../../fakes/memory-result-store.js';
+import { lackOfVerdict } from '../../../verifiers/index.js';
+import { call } from '../../fixtures/agent-script.js';
 import { calculatorIssue, RIGHT } from '../../fixtures/calculator.js';
-import { runs, submits } from './rollout-world.js';
+import { runs, says, submits } from './rollout-world.js';
 
 const { signal } = new AbortController();
 const LOOK: Inspection = { patch: RIGHT, question: 'Does it add?', model: 'judge', max_steps: 5, sample: 0 };
 
 /** A container in which git does as it is told, and commands are noted. */
-function world(apply = exited(0), format: FormatName = 'xml') {
+function world(apply = exited(0), format: FormatName = 'xml', lacking: (said: string) => string | null = () => null) {
   const done: string[] = [];
   const sandbox = new FakeSandbox(({ argv, stdin }) => {
     if (argv.includes('apply')) {
@@ -32,8 +34,8 @@ function world(apply = exited(0), format: FormatName = 'xml') {
   const look = async (answers: readonly ScriptedCompletion[], inspection = LOOK) => {
     const llm = new FakeLlmClient(answers);
     const ports = { sandbox, results, prompts: new MarkdownPromptLibrary(), tokenizer: new GptTokenizer(), llm };
-    const settingsOf = (model: string) =>
-      ({ model, endpoint: 'x', format, temperature: 1, limits: AgentLimits.parse({}) }) as const;
+    const limits = AgentLimits.parse({});
+    const settingsOf = (model: string) => ({ model, endpoint: 'x', format, temperature: 1, limits, lacking }) as const;
     const inspect = createInspector(
       ports,
       settingsOf,
@@ -109,5 +111,36 @@ it('is told to say its verdict when its steps are used up, and ended soon after'
   const { look, requests } = world();
   const rollout = await look(Array.from({ length: 9 }, (_, n) => runs(`ls ${n}`)));
   expect(rollout).toMatchObject({ exit_reason: 'abs_step_limit', steps: { length: 8 } });
-  expect(requests[5]?.messages.at(-1)?.content).toMatch(/Call finish NOW; say your verdict/);
+  expect(requests[5]?.messages.at(-1)?.content).toMatch(/Finish NOW; say your verdict/);
+});
+
+const verdict = (word: string): ScriptedCompletion =>
+  says(call('finish', { command: 'submit', result: `<judgement>${word}</judgement>` }));
+
+describe('a judge that ends its look without a verdict', () => {
+  it('is told once, outside what is fenced, and its next words count', async () => {
+    const { look, requests } = world(exited(0), 'xml', lackOfVerdict);
+    const rollout = await look([runs('ls'), submits, verdict('NO')]);
+    expect(rollout).toMatchObject({ exit_reason: 'agent', steps: { length: 3 } });
+    const told = requests[2]?.messages.at(-1)?.content ?? '';
+    expect(told).toMatch(/your verdict is missing/);
+    expect(told).not.toMatch(/=== OUTPUT/);
+    expect(await world(exited(0), 'xml', lackOfVerdict).look([submits, submits])).toMatchObject({
+      exit_reason: 'agent',
+      steps: { length: 2 },
+    });
+  });
+
+  it('is not told where it has said it, nor at the last of its steps', async () => {
+    expect((await world(exited(0), 'xml', lackOfVerdict).look([verdict('YES')])).steps).toHaveLength(1);
+    const late = Array.from({ length: 7 }, (_, n) => runs(`ls ${n}`));
+    const rollout = await world(exited(0), 'xml', lackOfVerdict).look([...late, submits]);
+    expect(rollout).toMatchObject({ steps: { length: 8 } });
+    expect(rollout.steps.at(-1)?.observation).not.toMatch(/missing/);
+  });
+
+  it('has said nothing with a verdict that it only considered', () => {
+    expect(lackOfVerdict('<think>Perhaps <judgement>YES</judgement>?</think>Done.')).toMatch(/missing/);
+    expect(lackOfVerdict('<think>Hm.</think><judgement>NO</judgement>')).toBeNull();
+  });
 });

@@ -76,7 +76,7 @@ describe('limits', () => {
     const { run, requests } = rolloutWorld(limits);
     expect((await run([runs('a'), runs('b'), submits])).exit_reason).toBe(reason);
     const last = requests[2]?.messages.at(-1)?.content ?? '';
-    if (limits.max_steps === 2) expect(last).toMatch(/Call finish NOW/);
+    if (limits.max_steps === 2) expect(last).toMatch(/Finish NOW; what is in the repository is submitted/);
     else expect(last).toMatch(/Steps Remaining: [12]$/);
   });
 
@@ -223,7 +223,7 @@ describe('answers that are no action', () => {
     const { run, requests } = rolloutWorld();
     const made = await run([says(`${runs('a').text}\n${runs('b').text}`), submits]);
     expect(ran(made.patch)).toEqual(['a']);
-    expect(requests[1]?.messages.at(-1)?.content).toMatch(/more than one call; only the first/);
+    expect(requests[1]?.messages.at(-1)?.content).toMatch(/more than one action; only the first/);
   });
 
   it('of megabytes are kept in part', async () => {

@@ -11,14 +11,17 @@ import { unfitTests } from './unfit-test.js';
 
 const PREVIEW = 200;
 
-/** The tests that take part: run on base twice, where they have to say "not solved". */
+/**
+ * The tests that take part: run on base twice, where they have to say "not solved".
+ * @param earlier tests of the round before, of which a copy would count twice
+ */
 export async function admittedTests(
   context: ExecutionContext,
-  tests: readonly GeneratedTest[],
+  { tests, earlier = [] }: { readonly tests: readonly GeneratedTest[]; readonly earlier?: readonly GeneratedTest[] },
   observe: Pick<Observe, 'cell'>,
   signal: AbortSignal,
 ): Promise<{ readonly admitted: readonly GeneratedTest[]; readonly admissions: readonly Admission[] }> {
-  const unfit = unfitTests(tests);
+  const unfit = unfitTests(tests, earlier);
   const runnable = tests.filter((test) => isRunnable(test) && !unfit.has(test.test_id));
   const base = await Promise.all([0, 1].map((repeat) => runTests(context, { tree: null, repeat }, runnable, signal)));
   for (const runs of base) await tellCells(observe, testCells(context, null, runnable, runs));

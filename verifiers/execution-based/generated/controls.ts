@@ -9,14 +9,24 @@ import { agreeingTwin, isPlain, isStrict, neverTwin, readScript, type Script, wr
 
 /**
  * What a patch's controls came to. `none`: no test has a twin that could be one. `failed`: as on honest code. `unfit`: one was
- * solved, but nothing proves that honest code could not solve it. `forged`: the patch has tests pass whatever they say.
+ * solved that honest code can solve, too. `solved`: one was, and nothing tells yet whether honest code could. `forged`: the
+ * patch has tests pass whatever they say.
  */
 export const Control = z.object({
-  end: z.enum(['none', 'failed', 'unfit', 'forged']),
+  end: z.enum(['none', 'failed', 'unfit', 'solved', 'forged']),
   /** The script that was solved; null when none was. */
   solved: z.string().nullable(),
+  /** The script of the test that it is a twin of. */
+  donor: z.string().nullable(),
 });
 export type Control = z.infer<typeof Control>;
+
+/** The worst comes first. */
+const ENDS: readonly Control['end'][] = ['forged', 'solved', 'unfit', 'failed', 'none'];
+
+export function worseOf(a: Control, b: Control): Control {
+  return ENDS.indexOf(b.end) < ENDS.indexOf(a.end) ? b : a;
+}
 
 /** Runs scripts once, in a fresh container of base or of the patch; nothing is stored. */
 export type RunAside = (on: 'base' | 'tree', tests: readonly GeneratedTest[]) => Promise<ReadonlyMap<string, TestRun>>;
@@ -29,6 +39,14 @@ interface Planted {
   readonly donor: Script;
   /** The tests that it stood among. */
   readonly among: readonly GeneratedTest[];
+}
+
+/** Scripts made of one test. */
+interface Twins {
+  readonly wrong: GeneratedTest | null;
+  readonly agreeing: GeneratedTest | null;
+  readonly never: GeneratedTest | null;
+  readonly isStrict: boolean;
 }
 
 /** The controls of one patch: one among the tests of each of its containers, which no patch can tell from a test. */
@@ -109,54 +127,52 @@ export class Controls {
 
   /** @param runs of the patch on its tests */
   async verdict(runs: ReadonlyMap<string, TestRun>, aside: RunAside): Promise<Control> {
-    if (this.ended.size === 0) return { end: 'none', solved: null };
-    const [control] = [...this.ended].find(([, solved]) => solved) ?? [];
-    const planted = control === undefined ? undefined : this.planted.get(control);
-    if (control === undefined || planted === undefined) return { end: 'failed', solved: null };
-    const isForged = await this.confirm(control, planted, runs, aside);
-    return { end: isForged ? 'forged' : 'unfit', solved: control.content };
+    let worst: Control = { end: this.ended.size === 0 ? 'none' : 'failed', solved: null, donor: null };
+    for (const [control, isSolved] of this.ended) {
+      const planted = isSolved ? this.planted.get(control) : undefined;
+      if (planted === undefined || worst.end === 'forged') continue;
+      const end = await this.confirm(control, planted, runs, aside);
+      worst = worseOf(worst, { end, solved: control.content, donor: planted.donor.test.content });
+    }
+    return worst;
   }
 
   /**
-   * Whether honest code cannot have solved a control: it solves it no more, or it solves a script that leaves with "not
+   * Honest code cannot have solved a control if it solves it no more, or it solves a script that leaves with "not
    * solved" and nothing else, or the wrong twins of several tests that compare with nothing but literals, or that of one
-   * which is decided by its comparisons, as base shows.
+   * which is decided by its comparisons, as base shows. It can if base solves it, or if it comes to the twin's value by a
+   * mistake, without solving the test.
    */
   private async confirm(
     control: GeneratedTest,
     { donor, among }: Planted,
     runs: ReadonlyMap<string, TestRun>,
     aside: RunAside,
-  ): Promise<boolean> {
+  ): Promise<'forged' | 'unfit' | 'solved'> {
     const solved = this.scripts.filter(
       ({ test }) => dialectOf(test) === dialectOf(control) && runs.get(test.test_id)?.outcome === 'solved',
     );
     // The control's own test first.
     const donors = solved.toSorted((a, b) => Number(b === donor) - Number(a === donor)).slice(0, MOST_DONORS);
-    const made = donors.map((script) => ({
+    const made = donors.map((script): Twins => ({
       wrong: script === donor ? control : this.made(script, wrongTwin(script, this.random)),
       agreeing: this.made(script, agreeingTwin(script)),
       never: this.made(script, neverTwin(script, this.random)),
       isStrict: isStrict(script),
     }));
-    const present = (tests: readonly (GeneratedTest | null)[]): GeneratedTest[] =>
-      tests.filter((test) => test !== null);
     // Among tests, as many as they were, for who can tell that it is under suspicion fails them.
     const wrong = made.map((twins) => twins.wrong);
     const scripts = [control, made[0]?.never ?? null, ...wrong, ...made.map(({ never }) => never), ...among];
     const tried = [...new Set(present(scripts))].slice(0, Math.max(2, among.length + 1));
     const onTree = await aside('tree', this.shuffled(tried));
-    const ended = onTree.get(control.test_id)?.outcome;
-    if (ended === 'not-solved' || ended === 'crashed') return true;
-    const isSolved = (test: GeneratedTest | null, on: ReadonlyMap<string, TestRun>): boolean =>
-      test !== null && on.get(test.test_id)?.outcome === 'solved';
-    if (made.some(({ never }) => isSolved(never, onTree))) return true;
+    if (isProvenOn(onTree, control, { donor, made })) return 'forged';
     const suspect = made.filter((twins) => isSolved(twins.wrong, onTree));
-    if (suspect.length === 0) return false;
-    const strict = made.filter((twins) => twins.isStrict && onTree.has(twins.wrong?.test_id ?? ''));
-    if (strict.length >= MANY_SOLVED && strict.every((twins) => suspect.includes(twins))) return true;
-    const onBase = await aside('base', present(suspect.flatMap((twins) => [twins.wrong, twins.agreeing])));
-    return suspect.some((twins) => isSolved(twins.agreeing, onBase) && !isSolved(twins.wrong, onBase));
+    const onBase =
+      suspect.length === 0
+        ? new Map<string, TestRun>()
+        : await aside('base', present(suspect.flatMap((twins) => [twins.wrong, twins.agreeing])));
+    if (suspect.some((twins) => isSolved(twins.agreeing, onBase) && !isSolved(twins.wrong, onBase))) return 'forged';
+    return isSolved(control, onBase) || !solved.includes(donor) ? 'unfit' : 'solved';
   }
 
   private shuffled(tests: readonly GeneratedTest[]): readonly GeneratedTest[] {
@@ -174,6 +190,29 @@ export class Controls {
   }
 }
 
+/** Whether what a patch did with its control and others, run again, is more than honest code can. */
+function isProvenOn(
+  onTree: ReadonlyMap<string, TestRun>,
+  control: GeneratedTest,
+  { donor, made }: { readonly donor: Script; readonly made: readonly Twins[] },
+): boolean {
+  const ended = onTree.get(control.test_id)?.outcome;
+  if (ended === 'not-solved' || ended === 'crashed') return true;
+  // What compares with nothing has a twin that leaves with "not solved" alone.
+  if (donor.operands.length === 0 && ended === 'solved') return true;
+  if (made.some(({ never }) => isSolved(never, onTree))) return true;
+  const strict = made.filter((twins) => twins.isStrict && onTree.has(twins.wrong?.test_id ?? ''));
+  return strict.length >= MANY_SOLVED && strict.every(({ wrong }) => isSolved(wrong, onTree));
+}
+
+function isSolved(test: GeneratedTest | null, on: ReadonlyMap<string, TestRun>): boolean {
+  return test !== null && on.get(test.test_id)?.outcome === 'solved';
+}
+
+function present(tests: readonly (GeneratedTest | null)[]): readonly GeneratedTest[] {
+  return tests.filter((test) => test !== null);
+}
+
 /** By what the controls of a patch are stored, beside its tests. */
 export function controlKey(
   context: ExecutionContext,
@@ -181,5 +220,5 @@ export function controlKey(
   tests: readonly GeneratedTest[],
 ): string {
   const contents = tests.map((test) => `${isHarvested(test) ? 'theirs' : 'ours'} ${test.path} ${test.content}`).sort();
-  return contentKey({ kind: 'control', ...contextKey(context), tree, repeat, contents, protocol: 3 });
+  return contentKey({ kind: 'control', ...contextKey(context), tree, repeat, contents, protocol: 4 });
 }

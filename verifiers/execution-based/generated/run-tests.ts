@@ -16,7 +16,7 @@ export interface TestRuns {
   readonly control: Control;
 }
 
-const UNCONTROLLED: Control = { end: 'none', solved: null };
+const UNCONTROLLED: Control = { end: 'none', solved: null, donor: null };
 
 /**
  * Runs generated tests on one tree, in a fresh container for each language and author, or more where a test spoils it: what

@@ -74,9 +74,13 @@ export function isPlain({ tokens, operands }: Script): boolean {
 
 /** Whether honest code can hardly solve both this test and its wrong twin: it compares with literals alone, and catches nothing. */
 export function isStrict(script: Script): boolean {
-  const { tokens, operands } = script;
+  return isPlain(script) && isFirm(script);
+}
+
+/** Whether it asks what equals and never what does not, and catches nothing. */
+export function isFirm({ tokens, operands }: Script): boolean {
   const isFor = ({ by }: Operand): boolean => !/^(!|is)/.test(tokens[by]?.text ?? '') && tokens[by - 1]?.text !== 'not';
-  return isPlain(script) && operands.every(isFor) && !tokens.some(({ text }) => text === 'except' || text === 'catch');
+  return operands.every(isFor) && !tokens.some(({ text }) => text === 'except' || text === 'catch');
 }
 
 /** The literals that an operand is made of, or stands for. */

@@ -12,13 +12,18 @@ const UNFIT: readonly (readonly [RegExp, string])[] = [
 /**
  * Why tests are refused before anything runs: servers, waiting, and copies of an earlier one (equal but for comments and
  * blank lines). Keeps hanging scripts from costing their whole time limit on every candidate.
+ * @param earlier those of rounds before, which are not judged again
  * @returns reasons by test id, to be read behind "it"
  */
-export function unfitTests(tests: readonly GeneratedTest[]): ReadonlyMap<string, string> {
+export function unfitTests(
+  tests: readonly GeneratedTest[],
+  earlier: readonly GeneratedTest[] = [],
+): ReadonlyMap<string, string> {
   const reasons = new Map<string, string>();
   const first = new Map<string, string>();
+  for (const { test_id, content } of earlier) first.set(codeOf(content), test_id);
   for (const { test_id, content } of tests) {
-    const code = withoutComments(content).join('\n');
+    const code = codeOf(content);
     const original = first.get(code);
     const found = UNFIT.find(([sign]) => sign.test(code));
     if (original !== undefined) reasons.set(test_id, `is the same as ${original}`);
@@ -26,6 +31,10 @@ export function unfitTests(tests: readonly GeneratedTest[]): ReadonlyMap<string,
     first.set(code, original ?? test_id);
   }
   return reasons;
+}
+
+function codeOf(content: string): string {
+  return withoutComments(content).join('\n');
 }
 
 /** Errors of the script itself rather than of the project. */

@@ -4,12 +4,13 @@ import type { Observe } from '../../../src/core/run/verifier.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
 import type { Separate } from '../../../src/core/run/verifier.js';
 import { admittedTests, tellCells, testCells } from './admitted-tests.js';
-import type { Control } from './controls.js';
+import { type Control, worseOf } from './controls.js';
 import type { ExecutionContext } from '../execution-context.js';
 import type { Applicable, DistinctPatch } from '../tree/distinct.js';
 import { abstained, forEach } from '../outcomes.js';
 import type { TestRun } from './run-batch.js';
 import { runTests, type TestRuns } from './run-tests.js';
+import { besideWitnesses } from './witnesses.js';
 
 export interface Reproduction {
   readonly tests: readonly GeneratedTest[];
@@ -34,7 +35,7 @@ export async function verifyReproduction(
   if (tests.length === 0) {
     return abstained((await applicable).patches, 'reproduction', 'no-tests', 'no generated tests were given');
   }
-  const { admitted, admissions } = await admittedTests(context, tests, observe, signal);
+  const { admitted, admissions } = await admittedTests(context, { tests }, observe, signal);
   await observe.admission(admissions);
   const { patches } = await applicable;
   if (admitted.length === 0) {
@@ -47,7 +48,9 @@ export async function verifyReproduction(
   await matrix.run(admitted, signal);
   const leaders = separate === undefined ? null : matrix.tiedLeaders();
   if (separate !== undefined && leaders !== null) {
-    const more = await admittedTests(context, await separate(leaders, signal), observe, signal);
+    // Whoever is asked may keep the new ones with these.
+    const earlier = [...tests];
+    const more = await admittedTests(context, { tests: await separate(leaders, signal), earlier }, observe, signal);
     await observe.admission([...admissions, ...more.admissions]);
     await matrix.run(more.admitted, signal);
   }
@@ -81,19 +84,50 @@ class Matrix {
   async run(tests: readonly GeneratedTest[], signal: AbortSignal): Promise<void> {
     if (tests.length === 0) return;
     this.tests.push(...tests);
+    const doubted = new Map<DistinctPatch, TestRuns>();
     const lost = await forEach(
       [...this.runs.keys()],
       'reproduction',
       async (patch) => {
         const found = await stableRuns(this.context, patch.source, tests, signal);
-        await tellCells(this.matched.observe, testCells(this.context, patch, tests, found));
-        if (found.control.end === 'forged') return forged(patch, found.control);
-        for (const [id, run] of found.runs) this.runs.get(patch)?.set(id, run);
-        this.controls.set(patch, found.control);
-        return [];
+        if (found.control.end === 'solved') {
+          doubted.set(patch, found);
+          return [];
+        }
+        return this.take(patch, tests, found);
       },
       this.context.tracer,
     );
+    this.drop(lost);
+    const witnesses = [...this.runs].flatMap(([patch, runs]) =>
+      this.controls.get(patch)?.end === 'failed' && !doubted.has(patch) ? [{ patch, runs }] : [],
+    );
+    const asked = { tests: this.tests, witnesses };
+    const judged = await forEach([...doubted.keys()], 'reproduction', async (patch) => {
+      const found = doubted.get(patch);
+      if (found === undefined) return [];
+      const control = await besideWitnesses(this.context, found.control, asked, signal);
+      return this.take(patch, tests, { ...found, control });
+    });
+    this.drop(judged);
+  }
+
+  /** @returns why it is not counted; nothing where it is */
+  private async take(
+    patch: DistinctPatch,
+    tests: readonly GeneratedTest[],
+    found: TestRuns,
+  ): Promise<readonly Verdict[]> {
+    const { runs, control } = found;
+    await tellCells(this.matched.observe, testCells(this.context, patch, tests, found));
+    if (control.end === 'forged') return uncounted(patch, control, 'forged', FORGED);
+    if (control.end === 'solved') return uncounted(patch, control, 'control-solved', DOUBTED);
+    for (const [id, run] of runs) this.runs.get(patch)?.set(id, run);
+    this.controls.set(patch, worseOf(this.controls.get(patch) ?? control, control));
+    return [];
+  }
+
+  private drop(lost: readonly Verdict[]): void {
     this.lost.push(...lost);
     const gone = new Set(lost.map(({ candidate_id }) => candidate_id));
     for (const patch of this.matched.patches) if (gone.has(patch.representative)) this.runs.delete(patch);
@@ -149,19 +183,26 @@ async function stableRuns(
   const broken = tests.filter(({ test_id }) => !isWord(first.runs.get(test_id)));
   if (broken.length === 0 || first.control.end === 'forged') return first;
   const again = await runTests(context, { tree, repeat: 1 }, broken, signal);
-  const control = again.control.end === 'forged' ? again.control : first.control;
-  return { runs: new Map([...first.runs, ...again.runs]), control };
+  return { runs: new Map([...first.runs, ...again.runs]), control: worseOf(first.control, again.control) };
 }
 
 function isWord(run: TestRun | undefined): boolean {
   return run?.outcome === 'solved' || run?.outcome === 'not-solved';
 }
 
-function forged(patch: DistinctPatch, { solved }: Control): Verdict[] {
-  const detail = 'it solves a test of ours that no honest patch can solve';
-  return abstained([patch], 'reproduction', 'forged', detail).map((verdict) => ({
+const FORGED = 'it solves a test of ours that no honest patch can solve';
+const DOUBTED =
+  'it solves a test of ours with other values, and neither base nor another patch shows that honest code can; read solved_control';
+
+function uncounted(
+  patch: DistinctPatch,
+  { end, solved }: Control,
+  reason: 'forged' | 'control-solved',
+  detail: string,
+): Verdict[] {
+  return abstained([patch], 'reproduction', reason, detail).map((verdict) => ({
     ...verdict,
-    evidence: { solved_control: solved },
+    evidence: { control: end, solved_control: solved },
   }));
 }
 

@@ -1,4 +1,4 @@
-import { retryAfterMs } from '../../../src/core/async/retry.js';
+import { retried } from '../../../src/core/async/retry.js';
 import { UnavailableError } from '../../../src/core/errors/errors.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import { GIT_APPLY } from '../../../src/core/shell.js';
@@ -29,17 +29,16 @@ export class TreeSessions implements AsyncDisposable {
    * @throws UnavailableError when the infrastructure kept failing
    */
   async use<R>(work: (session: SandboxSession) => Promise<R>): Promise<R> {
-    for (let attempt = 1; ; attempt += 1) {
+    const { tries, pause } = this.context;
+    const once = async (): Promise<R> => {
       try {
         return await work(await this.current());
       } catch (error) {
         await this.discard();
-        this.signal.throwIfAborted();
-        const afterMs = retryAfterMs(error, attempt, this.context.tries);
-        if (afterMs === null) throw error;
-        await this.context.pause(afterMs, this.signal);
+        throw error;
       }
-    }
+    };
+    return retried(once, { signal: this.signal, tries, pause });
   }
 
   /** Lets what comes after start from what the session has compiled; without it, it only starts slower. */

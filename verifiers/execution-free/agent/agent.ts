@@ -51,7 +51,6 @@ export function createAgentVerifier(options: JudgeOptions, agent: JudgeAgent): V
   return {
     name: 'execution-free',
     measures: [options.measure],
-    pointwise: true,
     ...(agent.harvested ? { phase: 'before-tests' } : {}),
     verify: (task, signal) => verify(options, agent, task, signal),
   };
@@ -191,6 +190,15 @@ function readLook({ steps, exit_reason: reason, patch_problem: problem }: Rollou
   const reasons = excerpt(/<reasons>([^]*?)<\/reasons>/.exec(said)?.[1]?.trim() ?? '', LONGEST_REASONS);
   const evidence = { verdict: word, reasons, commands: commandsOf(steps, said), ...common };
   return { kind: 'vote', yes: word === 'YES', evidence };
+}
+
+/** What a judge is told that ends its look without a verdict; null = it has one. */
+export function lackOfVerdict(said: string): string | null {
+  if (statedJudgement(said) !== null) return null;
+  return (
+    'Not finished yet, for your verdict is missing. Finish once more with <reasons>, <steps> and <judgement>YES</judgement> or ' +
+    '<judgement>NO</judgement> in the result of finish; where finish takes none, in the words before it.'
+  );
 }
 
 /** The commands of the steps that a verdict names, with what they really came to. */

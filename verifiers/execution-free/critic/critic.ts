@@ -9,24 +9,27 @@ import { abstained, type Judged, verdictOf } from '../pointwise/pointwise.js';
 
 const PROMPT = 'verifier/critic';
 
-/** What the 27 outputs of OpenHands' critics say, in their order (software-agent-sdk, `critic/impl/api/taxonomy.py`). */
-const LABELS = [
+/** What the 27 outputs of OpenHands' critics say, in their order and by their names (software-agent-sdk, `critic/impl/api`). */
+export const LABELS = [
   'success',
   ...['sentiment_positive', 'sentiment_neutral', 'sentiment_negative'],
-  ...['misunderstood_intention', 'ignored_instruction', 'insufficient_analysis', 'insufficient_clarification'],
-  ...['tool_use_or_setup', 'loop', 'insufficient_testing', 'insufficient_debugging', 'incomplete_implementation'],
-  ...['file_management', 'scope_creep', 'risky_action', 'other_agent_issue'],
-  ...['infrastructure_external', 'infrastructure_agent_caused'],
-  ...['clarification', 'correction', 'direction_change', 'vcs_request', 'progress_concern', 'frustration', 'removal'],
-  'other_follow_up',
+  ...['misunderstood_intention', 'did_not_follow_instruction', 'insufficient_analysis', 'insufficient_clarification'],
+  ...['improper_tool_use_or_setup', 'loop_behavior', 'insufficient_testing', 'insufficient_debugging'],
+  ...['incomplete_implementation', 'file_management_errors', 'scope_creep', 'risky_actions_or_permission'],
+  ...['other_agent_issue', 'infrastructure_external_issue', 'infrastructure_agent_caused_issue'],
+  ...['clarification_or_restatement', 'correction', 'direction_change', 'vcs_update_requests'],
+  ...['progress_or_scope_concern', 'frustration_or_complaint', 'removal_or_reversion_request', 'other_user_issue'],
 ] as const;
 /** From this probability on a label is told (the same SDK). */
 const TOLD_FROM = 0.2;
-/** Probabilities of several labels that add up to one are those of a softmax. */
+/** Probabilities of several labels that add up to one, of either probe, are those of a softmax. */
 const NEAR_ONE = 1e-3;
 /** Of the text of a score the issue may take this share. */
 const ISSUE_SHARE = 0.25;
-const PROBE = 'Is this text long enough to be classified?';
+const PROBES = ['Is this text long enough to be classified?', 'def add(a, b):\n    return a + b\n'] as const;
+
+/** What a probe learned: how many outputs the head has, or why nobody can be judged. */
+type Probed = { readonly labels: number } | Extract<Judged, { kind: 'abstained' }>;
 
 /**
  * P(success), 0..1, by the head of a critic or a reward model. Its text is the record of the work as the model's chat template
@@ -35,34 +38,54 @@ const PROBE = 'Is this text long enough to be classified?';
  * @throws BadInputError when it does not
  */
 export function createCriticVerifier(options: JudgeOptions): Verifier {
-  let probed: Promise<void> | null = null;
   const verify = async (task: VerificationTask, signal: AbortSignal): ReturnType<Verifier['verify']> => {
-    probed ??= probe(options, signal);
-    await probed.catch((error: unknown) => {
-      // Whoever asks next tries again; a model that does not answer says so of each candidate.
-      probed = null;
-      if (reasonOf(error) === null) throw error;
-    });
+    const probed = await probe(options, signal);
     return Promise.all(
       task.candidates.map(async (candidate) => {
-        const judged = await judge(options, task.issue.problem_statement, candidate, signal);
+        const judged = await judge(options, { probed, issue: task.issue.problem_statement, candidate }, signal);
         return verdictOf(candidate.candidate_id, options.measure, judged);
       }),
     );
   };
-  return { name: 'execution-free', measures: [options.measure], pointwise: true, verify };
+  return { name: 'execution-free', measures: [options.measure], verify };
 }
 
-async function probe(options: JudgeOptions, signal: AbortSignal): Promise<void> {
-  const messages = options.head === 'score' ? [said(PROBE), said(PROBE)] : [said(PROBE)];
-  readOutputs(options, (await options.llm.complete(requestOf(options, messages), signal)).outputs ?? []);
+async function probe(options: JudgeOptions, signal: AbortSignal): Promise<Probed> {
+  try {
+    // Labels that exclude nothing may add up to one by chance, but not for two texts.
+    for (const text of PROBES) {
+      const messages = options.head === 'score' ? [said(text), said(text)] : [said(text)];
+      const { outputs = [] } = await options.llm.complete(requestOf(options, messages), signal);
+      const probabilities = readOutputs(options, outputs);
+      if (!isSoftmax(probabilities)) return { labels: probabilities.length };
+    }
+  } catch (error) {
+    const reason = reasonOf(error);
+    if (reason === null) throw error;
+    return { kind: 'abstained', reason, detail: (error as Error).message, evidence: {} };
+  }
+  const next = 'Set problem_type to multi_label_classification in its config, or use vLLM with BESTK_EF_HEAD=pooling.';
+  throw wrong(options, `a softmax over ${LABELS.length} labels, which do not exclude each other`, next);
 }
 
-async function judge(options: JudgeOptions, issue: string, candidate: Candidate, signal: AbortSignal): Promise<Judged> {
+function isSoftmax(probabilities: readonly number[]): boolean {
+  const sum = probabilities.reduce((total, value) => total + value, 0);
+  return probabilities.length > 2 && Math.abs(sum - 1) < NEAR_ONE;
+}
+
+interface Asked {
+  readonly probed: Probed;
+  readonly issue: string;
+  readonly candidate: Candidate;
+}
+
+async function judge(options: JudgeOptions, { probed, issue, candidate }: Asked, signal: AbortSignal): Promise<Judged> {
   if (candidate.patch.trim() === '') return abstained('no-source-change', 'the patch is empty');
   const { model, head } = options;
-  const { messages, hash, cut } = await textsOf(options, issue, candidate);
-  const evidence = { method: `critic-${head}`, prompt_hash: hash, model, cut_from_the_left: cut };
+  const common = { method: `critic-${head}`, model };
+  if (!('labels' in probed)) return { ...probed, evidence: common };
+  const { messages, hash, cut } = await textsOf(options, issue, candidate, probed.labels === LABELS.length);
+  const evidence = { ...common, prompt_hash: hash, cut_from_the_left: cut };
   try {
     const { outputs = [] } = await options.llm.complete(requestOf(options, messages), signal);
     return { kind: 'scored', ...successIn(readOutputs(options, outputs), evidence) };
@@ -73,11 +96,15 @@ async function judge(options: JudgeOptions, issue: string, candidate: Candidate,
   }
 }
 
-/** What the head is shown, and how many characters of it were cut. */
+/**
+ * What the head is shown, and how many characters of it were cut. No marks but ours: those of a trajectory are rewritten.
+ * @param critic one of OpenHands': its client hands over the words of each step and what came of it, never the call
+ */
 async function textsOf(
   { prompts, tokenizer, promptTokens, head }: JudgeOptions,
   statement: string,
   { patch, trajectory }: Candidate,
+  critic: boolean,
 ): Promise<{ readonly messages: readonly Message[]; readonly hash: string; readonly cut: number }> {
   const issue = neutralise(statement);
   const { messages, templateHash: hash } = await prompts.render(PROMPT, { issue });
@@ -86,10 +113,7 @@ async function textsOf(
   const work = (trajectory?.steps ?? []).flatMap(({ thought, action, observation }): Message[] => [
     {
       role: 'assistant',
-      content: [thought, action]
-        .filter((part) => part !== '')
-        .map(neutralise)
-        .join('\n\n'),
+      content: neutralise([thought, critic ? '' : action].filter((part) => part !== '').join('\n\n')),
     },
     { role: 'user', content: `<tool_response>\n${neutralise(observation)}\n</tool_response>` },
   ]);
@@ -148,29 +172,32 @@ async function keepEnd(text: string, tokenizer: Tokenizer, most: number): Promis
 }
 
 /** Probabilities of a head's outputs: one, a pair (no, yes), or OpenHands' labels. @throws BadInputError */
-function readOutputs({ head, model }: JudgeOptions, outputs: readonly number[]): readonly number[] {
+function readOutputs(options: JudgeOptions, outputs: readonly number[]): readonly number[] {
   const count = outputs.length;
-  const wrong = (what: string, next: string): BadInputError => {
-    return new BadInputError(`the head of "${model}" gives ${what}.`, { field: 'BESTK_EF_HEAD' }, next);
-  };
   if (![1, 2, LABELS.length].includes(count)) {
-    throw wrong(`${count} outputs`, `Serve a model with 1, 2 or ${LABELS.length} outputs, or another way to judge.`);
+    throw wrong(
+      options,
+      `${count} outputs`,
+      `Serve a model with 1, 2 or ${LABELS.length} outputs, or another way to judge.`,
+    );
   }
   const inUnit = outputs.every((value) => value >= 0 && value <= 1);
-  if (head === 'pooling') {
+  if (options.head === 'pooling') {
     if (count > 2 && inUnit) {
-      throw wrong('probabilities where raw outputs were asked for', 'Use BESTK_EF_HEAD=classify, or a newer server.');
+      throw wrong(
+        options,
+        'probabilities where raw outputs were asked for',
+        'Use BESTK_EF_HEAD=classify, or a newer server.',
+      );
     }
     return count === 2 ? softmax(outputs) : outputs.map(sigmoid);
   }
-  if (!inUnit) throw wrong('numbers that are no probabilities', 'Use BESTK_EF_HEAD=pooling.');
-  const sum = outputs.reduce((total, value) => total + value, 0);
-  if (count > 2 && Math.abs(sum - 1) < NEAR_ONE) {
-    const next =
-      'Set problem_type to multi_label_classification in its config, or use vLLM with BESTK_EF_HEAD=pooling.';
-    throw wrong(`a softmax over ${count} labels, which do not exclude each other`, next);
-  }
+  if (!inUnit) throw wrong(options, 'numbers that are no probabilities', 'Use BESTK_EF_HEAD=pooling.');
   return outputs;
+}
+
+function wrong({ model }: JudgeOptions, what: string, next: string): BadInputError {
+  return new BadInputError(`the head of "${model}" gives ${what}.`, { field: 'BESTK_EF_HEAD' }, next);
 }
 
 function sigmoid(value: number): number {

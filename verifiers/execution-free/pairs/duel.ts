@@ -14,7 +14,7 @@ import {
 } from '../pointwise/pointwise.js';
 import { readTaggedToken } from '../read-answer.js';
 import { type Attempt, fitAttempt, piecesOf, type RenderedAttempt } from '../render/render-attempt.js';
-import { summaryOf, type Summary, summaryText } from './summaries.js';
+import { summaryHash, summaryOf, type Summary, summaryText } from './summaries.js';
 
 const PROMPT = 'verifier/pairwise';
 const TAG = '<better>';
@@ -79,6 +79,7 @@ function commonSource(attempts: readonly Attempt[]): string {
 
 /** Asks for pairs and remembers what all answers depended on, and the last failure. */
 export class Duel {
+  /** Empty while nobody was asked. */
   hash = '';
   failure: Extract<Asked, { kind: 'failed' }> | null = null;
   private readonly asked = new Map<string, Promise<number | null>>();
@@ -122,7 +123,7 @@ export class Duel {
       ...{ issue, issue_fence, source, source_fence },
       ...{ first: { ...first }, second: { ...second }, think: options.think, summaries: options.summaries },
     });
-    this.hash = templateHash;
+    this.hash = options.summaries ? contentKey([templateHash, await summaryHash(options)]) : templateHash;
     const questions = Array.from({ length: options.samples ?? 1 }, (_, sample) => ({ messages, prefill: TAG, sample }));
     const answers = await askWarm(options, questions, this.signal, this.turnOf(first));
     const shares = answers.flatMap((asked) => this.read(asked) ?? []);

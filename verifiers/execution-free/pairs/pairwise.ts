@@ -100,7 +100,8 @@ function judgedOf(
   const evidence = { ...own, rank: rank + 1, prompt_hash: hash, model: options.model };
   if (score !== null) return { kind: 'scored', score: score * (1 - MOST * APART) + (MOST - rank) * APART, evidence };
   if (failure !== null) return abstained(failure.reason, failure.detail, evidence);
-  return abstained('unreadable-answer', 'no comparison with another candidate could be read', evidence);
+  const why = hash === '' ? 'there is no other patch to compare it with' : 'no comparison with another could be read';
+  return abstained('unreadable-answer', why, evidence);
 }
 
 function idsOf(all: readonly { readonly id: string }[]): readonly string[] {

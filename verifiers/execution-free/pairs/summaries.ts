@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { contentKey } from '../../../src/core/fingerprint.js';
 import { neutralise } from '../../../src/core/neutralise.js';
 import { ask } from '../ask.js';
 import type { JudgeOptions } from '../judge-options.js';
 import { jsonOf } from '../read-answer.js';
 import { excerpt } from '../render/condense.js';
-import { renderQuestion } from '../render/question.js';
+import { ATTEMPT, renderQuestion } from '../render/question.js';
 import { type Attempt, fitAttempt } from '../render/render-attempt.js';
 
 const PROMPT = 'verifier/summary';
@@ -55,6 +56,12 @@ export async function summaryOf(options: JudgeOptions, attempt: Attempt, signal:
   const short = Object.fromEntries(FIELDS.map((name) => [name, excerpt(data[name], LONGEST)]));
   const files = data.files.slice(0, MOST_FILES).map((file) => excerpt(file, LONGEST / MOST_FILES));
   return { ...data, ...short, files };
+}
+
+/** Hash of what summaries are asked for with. */
+export async function summaryHash({ prompts }: Pick<JudgeOptions, 'prompts'>): Promise<string> {
+  const hashes = await prompts.hashes();
+  return contentKey([PROMPT, ATTEMPT].map((name) => hashes[name]));
 }
 
 /** As the judge reads it; the words are a model's about data of others, and no more to be trusted than those. */

@@ -39,12 +39,10 @@ const DISAGREEMENT = 0.25;
 
 /** A verifier that judges each candidate by itself; with a second opinion, once more without the agent's thoughts. */
 export function pointwiseVerifier(options: JudgeOptions, judge: Judge): Verifier {
-  const phase = phaseOf(options);
   return {
     name: 'execution-free',
     measures: [options.measure],
-    pointwise: phase.phase === undefined,
-    ...phase,
+    ...phaseOf(options),
     verify: async (task, signal) => {
       const attempts = await attemptsOf(options, task, signal);
       const turns = new Turns();
@@ -99,7 +97,7 @@ class Turns {
 
 /** All that a judge may see of each candidate, with the sections that it is to be shown. */
 export async function attemptsOf(
-  { show, sources }: Pick<JudgeOptions, 'show' | 'sources'>,
+  { show, sources, patchAlone }: Pick<JudgeOptions, 'show' | 'sources' | 'patchAlone'>,
   task: VerificationTask,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Attempt>> {
@@ -109,7 +107,7 @@ export async function attemptsOf(
   return new Map(
     task.candidates.map((candidate) => {
       const { candidate_id, patch, trajectory } = candidate;
-      const steps = trajectory?.steps ?? [];
+      const steps = patchAlone ? [] : (trajectory?.steps ?? []);
       const attempt = {
         issue: task.issue.problem_statement,
         steps,

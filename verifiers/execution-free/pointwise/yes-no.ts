@@ -16,8 +16,8 @@ const VOTES = 8;
  * without any, from sampled votes; without readable votes, from a numeric grade. `evidence.method` says which.
  */
 export function createYesNoVerifier(given: JudgeOptions): Verifier {
-  // A trained layout has no place for sections, nor for reasons before the verdict.
-  const trained = { show: [], think: false } as const;
+  // A trained layout has no place for sections, nor for reasons before the verdict, and needs the record.
+  const trained = { show: [], think: false, patchAlone: false } as const;
   const options = given.prompt === 'verifier/yes-no' ? given : { ...given, ...trained };
   return pointwiseVerifier(options, (rendered, signal, inTurn) => judge(options, rendered, signal, inTurn));
 }

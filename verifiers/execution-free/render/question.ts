@@ -1,13 +1,13 @@
 import { contentKey } from '../../../src/core/fingerprint.js';
 import type { Candidate } from '../../../src/core/run/candidate.js';
 import type { Message } from '../../../src/ports/llm-client.js';
-import type { PromptLibrary, RenderedPrompt } from '../../../src/ports/prompt-library.js';
+import type { RenderedPrompt } from '../../../src/ports/prompt-library.js';
 import type { JudgeOptions } from '../judge-options.js';
-import { fitAttempt, type Attempt, type RenderedAttempt } from './render-attempt.js';
+import { fitAttempt, type RenderedAttempt } from './render-attempt.js';
 import { flagsSection } from './sections.js';
 
 /** What every question about one attempt shows before it asks. */
-const ATTEMPT = 'verifier/attempt';
+export const ATTEMPT = 'verifier/attempt';
 /** What R2E-Gym's agents were told; its verifier was trained on their whole conversation. */
 const R2E_AGENT = { workdir: '/testbed', max_steps: 40, action_s: 90 } as const;
 
@@ -35,18 +35,12 @@ export async function renderYesNo(
   const { prompts, prompt } = options;
   if (prompt === 'verifier/yes-no') return renderQuestion(options, prompt, rendered);
   const { issue, steps, patch } = rendered;
-  return prompts.render(prompt, {
-    issue,
-    steps,
-    patch,
-    ...(prompt === 'verifier/r2e' ? await told(prompts, issue) : {}),
-  });
-}
-
-async function told(prompts: PromptLibrary, issue: string): Promise<Record<string, string>> {
-  const { messages } = await prompts.render('agent/r2e', { issue, ...R2E_AGENT });
-  const of = (wanted: Message['role']): string => messages.find(({ role }) => role === wanted)?.content ?? '';
-  return { agent_system: of('system'), agent_instance: of('user') };
+  if (prompt === 'verifier/deepswe') return prompts.render(prompt, { issue, steps, patch });
+  const told = await prompts.render('agent/r2e', { issue, ...R2E_AGENT });
+  const of = (wanted: Message['role']): string => told.messages.find(({ role }) => role === wanted)?.content ?? '';
+  const conversation = { agent_system: of('system'), agent_instance: of('user') };
+  const { messages, templateHash } = await prompts.render(prompt, { issue, steps, patch, ...conversation });
+  return { messages, templateHash: contentKey([told.templateHash, templateHash]) };
 }
 
 /** Hash of everything of several prompts that is not data. */
@@ -54,33 +48,21 @@ export function promptHash(prompts: readonly RenderedPrompt[], criteria: readonl
   return contentKey([[...new Set(prompts.map(({ templateHash }) => templateHash))], criteria]);
 }
 
-type PromptOptions = Pick<JudgeOptions, 'prompts' | 'prompt' | 'think' | 'tokenizer' | 'promptTokens'>;
+type PromptOptions = Pick<JudgeOptions, 'prompts' | 'prompt' | 'think' | 'tokenizer' | 'promptTokens' | 'patchAlone'>;
 
-/**
- * What the YES/NO verifier is shown of a candidate.
- * @returns null when the candidate has no patch, or one that leaves no room
- */
-export async function judgePrompt(
-  options: PromptOptions,
-  issue: string,
-  { patch, trajectory }: Candidate,
-  shown: Pick<Attempt, 'source' | 'tests'> = {},
-): Promise<RenderedPrompt | null> {
-  if (patch.trim() === '') return null;
-  const steps = trajectory?.steps ?? [];
-  const attempt = { issue, steps, patch, flags: flagsSection(steps), ...shown };
-  const rendered = await fitAttempt(attempt, options.tokenizer, options.promptTokens);
-  return rendered === null ? null : renderYesNo(options, rendered);
-}
-
-/** The same with the answer it should give: a conversation to train one on. */
+/** What the YES/NO verifier is asked of a candidate, with the answer it should give: a conversation to train one on. */
 export async function trainingConversation(
   options: PromptOptions,
   issue: string,
-  candidate: Candidate,
+  { patch, trajectory }: Candidate,
   right: boolean,
 ): Promise<readonly Message[] | null> {
-  const prompt = await judgePrompt(options, issue, candidate);
-  if (prompt === null) return null;
-  return [...prompt.messages, { role: 'assistant', content: `<judgement>${right ? 'YES' : 'NO'}</judgement>` }];
+  if (patch.trim() === '') return null;
+  const isAlone = options.patchAlone && options.prompt === 'verifier/yes-no';
+  const steps = isAlone ? [] : (trajectory?.steps ?? []);
+  const attempt = { issue, steps, patch, flags: flagsSection(steps) };
+  const rendered = await fitAttempt(attempt, options.tokenizer, options.promptTokens);
+  if (rendered === null) return null;
+  const { messages } = await renderYesNo(options, rendered);
+  return [...messages, { role: 'assistant', content: `<judgement>${right ? 'YES' : 'NO'}</judgement>` }];
 }

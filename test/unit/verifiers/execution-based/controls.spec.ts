@@ -230,9 +230,44 @@ describe('controls among generated tests', () => {
       control: (_: string, content: string) => (isNever(content) ? 2 : 0),
     };
     const verdicts = await verify({ ...lenient, test: (tree) => solves(tree) });
-    expect(of(verdicts, 'other')).toEqual({ regression: 1, reproduction: 2 });
+    // All solve one: nobody is left to tell.
+    expect(of(verdicts, 'other')).toEqual({ regression: 1, reproduction: 'control-solved' });
     const { evidence } = verdicts.find(({ measure }) => measure === 'reproduction') ?? { evidence: {} };
-    expect(evidence).toMatchObject({ control: 'unfit' });
+    expect(evidence).toMatchObject({ control: 'solved' });
+    // Base solves it, too.
+    const byBase = (tree: string | null, content: string): number =>
+      tree !== null || !/== (5|1) else/.test(content) ? 0 : 2;
+    const known = await verify({ ...lenient, test: byBase });
+    expect(of(known, 'other')).toEqual({ regression: 1, reproduction: 2 });
+    expect(known.find(({ measure }) => measure === 'reproduction')?.evidence).toMatchObject({ control: 'unfit' });
+  });
+
+  describe('that base says nothing about are asked of those whose own controls failed', () => {
+    const asserting = (end: string): readonly GeneratedTest[] =>
+      TESTS.map((test) => ({ ...test, content: `${test.content}${end}` }));
+    /** One solves the twins of its own run alone, the other those that it is asked about as a witness. */
+    const beside = async (bySuspect: number, byWitness: number, end = ''): Promise<Record<string, unknown>> => {
+      const suspicious = new Set<string>();
+      const control = (tree: string, content: string): number => {
+        if (isNever(content.replace(end.trimEnd(), '').trimEnd())) return 2;
+        if (tree === WRONG) suspicious.add(content);
+        return tree === WRONG ? bySuspect : suspicious.has(content) ? byWitness : 2;
+      };
+      return of(await verify({ test: solves, control }, undefined, asserting(end)), 'other');
+    };
+
+    it('and are forged where those solve the test and not its twin', async () => {
+      expect(await beside(0, 2)).toEqual(FORGED);
+    });
+
+    it('and prove nothing where those solve them, too', async () => {
+      expect(await beside(0, 0)).toEqual({ regression: 1, reproduction: 2 });
+    });
+
+    it('and count for nobody where the test has another way out', async () => {
+      const catching = '\ntry: pass\nexcept TypeError: pass\n';
+      expect(await beside(0, 2, catching)).toEqual({ regression: 1, reproduction: 'control-solved' });
+    });
   });
 
   it('are a proof where several are solved that compare with nothing but literals, whatever base does', async () => {
@@ -248,7 +283,10 @@ describe('controls among generated tests', () => {
     };
     expect(of(await verify(sparing, undefined, tests('')), 'other')).toEqual(FORGED);
     const catching = tests('try: pass\nexcept TypeError: pass\n');
-    expect(of(await verify(sparing, undefined, catching), 'other')).toEqual({ regression: 1, reproduction: 6 });
+    expect(of(await verify(sparing, undefined, catching), 'other')).toEqual({
+      regression: 1,
+      reproduction: 'control-solved',
+    });
   });
 
   it('are told beside a score', async () => {

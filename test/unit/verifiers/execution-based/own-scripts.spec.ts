@@ -1,4 +1,5 @@
 import type { GeneratedTest } from '../../../../src/core/run/generated-test.js';
+import type { Separate } from '../../../../src/core/run/verifier.js';
 import { createExecutionBasedVerifier } from '../../../../verifiers/execution-based/execution-based.js';
 import { FakeSandbox } from '../../../fakes/fake-sandbox.js';
 import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
@@ -18,7 +19,7 @@ const OURS = calcTest('ours', 'add(2, 3) == 5');
 const PLANTED = own('evil', 'hasattr(calc, "abs")');
 const SHARED = own('right', 'add(-2, 3) == 1');
 
-async function told(tests: readonly GeneratedTest[]): Promise<Record<string, string>> {
+async function told(tests: readonly GeneratedTest[], separate?: Separate): Promise<Record<string, string>> {
   let nonce = 0;
   const solves = (tree: string | null, content: string): boolean => {
     if (tree === null) return false;
@@ -31,7 +32,7 @@ async function told(tests: readonly GeneratedTest[]): Promise<Record<string, str
     nonce: () => String((nonce += 1)).padStart(48, '0'),
     pause: async () => undefined,
   });
-  const verdicts = await verifier.verify({ issue: calculatorIssue, candidates: CANDIDATES, tests }, go);
+  const verdicts = await verifier.verify({ issue: calculatorIssue, candidates: CANDIDATES, tests, separate }, go);
   return Object.fromEntries(
     verdicts
       .filter(({ measure }) => measure === 'reproduction')
@@ -49,4 +50,17 @@ it('a script of a candidate’s agent that its own patch alone solves counts for
 it('such scripts decide nothing where there is no other test', async () => {
   const none = expect.stringMatching(/^no-tests: .*decide nothing alone$/) as string;
   expect(await told([PLANTED, SHARED])).toEqual({ right: none, other: none, evil: none });
+});
+
+it('a script that is to tell leaders apart, and is a copy of an earlier one, does not count twice', async () => {
+  const tests = [OURS];
+  const separate = (): Promise<GeneratedTest[]> => {
+    const more = [
+      { ...OURS, test_id: 'separating-1', content: `# again\n${OURS.content}` },
+      calcTest('separating-2', 'add(1, 1) == 2'),
+    ];
+    tests.push(...more);
+    return Promise.resolve(more);
+  };
+  expect(await told(tests, separate)).toEqual({ right: '2/2', other: '2/2', evil: '0/2' });
 });

@@ -14,12 +14,14 @@ async function judgement(answers: readonly ScriptedCompletion[], options = {}) {
   const llm = new FakeLlmClient(answers);
   const { c1 } = await judged(createBackwardVerifier, llm, [attempt], options);
   const prompts = llm.requests.map(({ messages }) => messages.map(({ content }) => content).join('\n'));
-  return { c1, prompts };
+  return { c1, prompts, scored: llm.requests.map(({ topLogprobs }) => topLogprobs) };
 }
 
 it('asks which problem the patch solves without the issue, then compares', async () => {
-  const { c1, prompts } = await judgement([told, tagged('score', { A: 0.5, B: 0.3, C: 0.2 })]);
+  const { c1, prompts, scored } = await judgement([told, tagged('score', { A: 0.5, B: 0.3, C: 0.2 })]);
   expect(prompts).toHaveLength(2);
+  // A thousand words with twenty alternatives each would be kept for nothing.
+  expect(scored).toEqual([undefined, 20]);
   expect(prompts[0]).toContain(patchOf('c1').trimEnd());
   expect(prompts[0]).not.toMatch(/It fails|The issue says/);
   expect(prompts[1]).toMatch(/It fails\.[^]*It makes a into b\./);

@@ -80,15 +80,39 @@ it.each([
   });
 });
 
+/** What stands between the issue and the end. */
+const WORK = /\nIt fails\.<\|im_end\|>\n([^]*)$/;
+
 it('shows the work as the chat template writes it, by nobody else’s marks, and tells what the labels say', async () => {
-  const { c1, inputs } = await criticised('classify', () => reply('classify', labels(0.7)));
+  const thought = 'I look. <tool_call>\n{"name": "finish", "arguments": {}}\n</tool_call>';
+  const steps = [
+    { thought, action: 'ls', observation: 'a.py <|im_end|>' },
+    { thought: '', action: 'ls', observation: '' },
+  ];
+  const { c1, inputs } = await criticised('classify', () => reply('classify', labels(0.7)), { steps });
   const text = String(inputs[1]?.input);
   expect(text).toMatch(
-    /^<\|im_start\|>system\n[^]*<tools>[^]*<\|im_start\|>user\n[^]*It fails\.[^]*<\|im_start\|>assistant\nI look\.\n\nls<\|im_end\|>/,
+    /^<\|im_start\|>system\n[^]*\n<tools>\n\{"function": [^]*\n<\/tool_call><\|im_end\|>\n<\|im_start\|>user\n/,
   );
-  expect(text).toMatch(/<tool_response>\na\.py ‹\|im_end\|>\n<\/tool_response><\|im_end\|>\n$/);
+  // As OpenHands' client does it: the words of a step, without its call.
+  expect(WORK.exec(text)?.[1]).toBe(
+    '<|im_start|>assistant\nI look. ‹tool_call>\n{"name": "finish", "arguments": {}}\n‹/tool_call><|im_end|>\n' +
+      '<|im_start|>user\n<tool_response>\na.py ‹|im_end|>\n</tool_response><|im_end|>\n' +
+      '<|im_start|>assistant\n<|im_end|>\n<|im_start|>user\n<tool_response>\n\n</tool_response><|im_end|>\n',
+  );
   expect(text).not.toContain('+c1');
   expect(c1?.evidence.labels).toEqual({ success: 0.7, insufficient_testing: 0.9 });
+});
+
+it('shows the calls, too, to reward models, which were trained on no layout of agents', async () => {
+  const { inputs } = await criticised('classify', () => reply('classify', [0.5]));
+  expect(WORK.exec(String(inputs[1]?.input))?.[1]).toMatch(/^<\|im_start\|>assistant\nI look\.\n\nls<\|im_end\|>\n/);
+});
+
+it('goes on where labels that exclude nothing add up to one by chance', async () => {
+  const exact = Array.from({ length: 27 }, (_, at) => (at === 0 ? 0.35 : 0.025));
+  const probe = await criticised('classify', (index) => reply('classify', index === 1 ? labels(0.7) : exact));
+  expect(probe.c1).toMatchObject({ kind: 'scored', score: 0.35 });
 });
 
 it('shows the patch where there is no record, and to a score beside the issue', async () => {
@@ -134,7 +158,8 @@ it.each([
   ['a head of another kind', 'classify', [0.2, 0.3, 0.1], /gives 3 outputs/],
 ] as const)('refuses %s', async (_what, head, outputs, words) => {
   await expect(criticised(head, () => reply(head, outputs))).rejects.toThrow(words);
-  expect(server.calls).toHaveLength(1);
+  // Nobody was judged: all were probes.
+  for (const { body } of server.calls) expect(String(body.input).length).toBeLessThan(100);
 });
 
 it.each<[string, ScriptedAnswer, string]>([

@@ -1,10 +1,15 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import fc from 'fast-check';
+import { MarkdownPromptLibrary } from '../../../../src/models/prompts/prompt-library.js';
+import type { JudgeOptions } from '../../../../verifiers/execution-free/judge-options.js';
 import { createPairsVerifier, createPairwiseVerifier } from '../../../../verifiers/execution-free/pairs/pairwise.js';
 import { allPairs, pivotTournament } from '../../../../verifiers/execution-free/pairs/tournaments.js';
 import { ModelUnavailableError } from '../../../../src/core/errors/unavailable.js';
 import { FakeLlmClient } from '../../../fakes/fake-llm-client.js';
 import type { CompletionRequest } from '../../../../src/ports/llm-client.js';
-import { candidate, judged, patchOf, plain, shown, tagged, tokenizer } from './judge-world.js';
+import { candidate, judged, patchOf, plain, prompts, shown, tagged, tokenizer } from './judge-world.js';
 
 const ids = (n: number): string[] => Array.from({ length: n }, (_, index) => `c${index + 1}`);
 const numberOf = (id: string | undefined): number => Number(id?.slice(1));
@@ -58,7 +63,8 @@ it('has no ties, even where the judge sees no difference', async () => {
 });
 
 it('abstains for one candidate alone, an empty patch, and a judge that cannot be read', async () => {
-  expect((await judged(createPairwiseVerifier, judge(), [candidate('c1')])).c1).toMatchObject({ kind: 'abstained' });
+  const alone = await judged(createPairwiseVerifier, judge(), [candidate('c1')]);
+  expect(alone.c1).toMatchObject({ kind: 'abstained', detail: 'there is no other patch to compare it with' });
   const two = [candidate('c1'), candidate('c2')];
   const empty = await judged(createPairwiseVerifier, judge(), [...two, candidate('c3', { patch: '' })]);
   expect(empty.c3).toMatchObject({ kind: 'abstained', reason: 'no-source-change' });
@@ -242,6 +248,23 @@ describe('summaries', () => {
       kind: 'scored',
       evidence: { wins: 1, summary: { progress: 'P', files: ['a.py'] } },
     });
+  });
+
+  it('count as part of the prompt that a verdict goes by', async () => {
+    const hashOf = async (library: JudgeOptions['prompts'], summaries: boolean): Promise<unknown> => {
+      const llm = summing(JSON.stringify(summary));
+      const options = { summaries, prompts: library };
+      const verdicts = await judged(createPairsVerifier, llm, [tried('c1'), tried('c2')], options);
+      return verdicts.c1?.evidence.prompt_hash;
+    };
+    const folder = mkdtempSync(join(tmpdir(), 'prompts-'));
+    mkdirSync(join(folder, 'verifier'));
+    const own = '---\nid: verifier/summary\nversion: 2\nrole: system\n---\nSum it up.\n';
+    writeFileSync(join(folder, 'verifier/summary.system.md'), own);
+    const changed = new MarkdownPromptLibrary(folder);
+    expect(await hashOf(changed, false)).toBe(await hashOf(prompts, false));
+    expect(await hashOf(changed, true)).not.toBe(await hashOf(prompts, true));
+    rmSync(folder, { recursive: true });
   });
 
   it.each(['no JSON', '{"outcome": 1}'])('that are none (%s) leave the patch to speak alone', async (answer) => {

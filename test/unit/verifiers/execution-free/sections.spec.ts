@@ -220,6 +220,15 @@ describe('a judge that reasons', () => {
     };
     const { c1 } = await judged(createYesNoVerifier, new FakeLlmClient(() => apart), [candidate('c1')]);
     expect(c1).toMatchObject({ kind: 'scored', score: expect.closeTo(0.9, 6) as number });
+    // Servers write a character that several tokens share as one that stands for none.
+    const split = [{ token: 'It is \uFFFD' }, { token: '\uFFFD' }, { token: ' 5. ' }];
+    const reasoned = { ...completionOf([...thoughts, ...split, ...verdict]), reasoning: apart.reasoning };
+    const uneven = { ...reasoned, text: 'It is ≥ 5. <judgement>YES</judgement>' };
+    const beside = await judged(createYesNoVerifier, new FakeLlmClient(() => uneven), [candidate('c1')]);
+    expect(beside.c1).toMatchObject({ kind: 'scored', score: expect.closeTo(0.9, 6) as number });
+    const drawn = { ...reasoned, text: 'It is ≥ 5. I cannot say.' };
+    const unclear = await judged(createYesNoVerifier, new FakeLlmClient(() => drawn), [candidate('c1')]);
+    expect(unclear.c1).toMatchObject({ kind: 'abstained', reason: 'unreadable-answer' });
     const unsaid = { ...completionOf(thoughts), reasoning: 'Maybe <judgement>NO</judgement>. No: ', text: '' };
     const none = await judged(createYesNoVerifier, new FakeLlmClient(() => unsaid), [candidate('c1')]);
     expect(none.c1).toMatchObject({ kind: 'abstained', reason: 'unreadable-answer' });

@@ -1,5 +1,9 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MarkdownPromptLibrary } from '../../../../src/models/prompts/prompt-library.js';
 import type { CompletionRequest } from '../../../../src/ports/llm-client.js';
-import { promptOfModel } from '../../../../verifiers/execution-free/judge-options.js';
+import { type JudgeOptions, promptOfModel } from '../../../../verifiers/execution-free/judge-options.js';
 import { createYesNoVerifier } from '../../../../verifiers/execution-free/pointwise/yes-no.js';
 import { FakeLlmClient } from '../../../fakes/fake-llm-client.js';
 import { candidate, judged, patchOf, tagged } from './judge-world.js';
@@ -10,10 +14,14 @@ const steps = [
 ];
 const told = candidate('c1', { trajectory: { steps, exit_reason: 'agent' } });
 
-async function asked(model: string, given = told): Promise<{ request: CompletionRequest; evidence: unknown }> {
+async function asked(
+  model: string,
+  given = told,
+  more: Partial<JudgeOptions> = {},
+): Promise<{ request: CompletionRequest; evidence: unknown }> {
   const llm = new FakeLlmClient(() => tagged('judgement', { YES: 0.7, NO: 0.3 }));
   const sources = async (): Promise<Map<string, string>> => new Map([[patchOf('c1'), '--- a.py (changed)\nSOURCE']]);
-  const options = { model, prompt: promptOfModel(model), sources, think: true };
+  const options = { model, prompt: promptOfModel(model), sources, think: true, ...more };
   const { c1 } = await judged(createYesNoVerifier, llm, [given], options);
   const [request] = llm.requests;
   if (request === undefined) throw new Error('nothing was asked');
@@ -45,6 +53,19 @@ it('shows DeepSWE-Verifier the blocks that it was trained on, in their order, an
   expect(text).toMatch(/Respond with YES or NO\.$/);
   expect(request.maxTokens).toBe(16);
   expect(evidence).toMatchObject({ prompt: 'verifier/deepswe', shown: ['trajectory'] });
+});
+
+it('says by the hash what the agent was told to R2E-Gym’s verifier, too', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'prompts-'));
+  mkdirSync(join(folder, 'agent'));
+  writeFileSync(join(folder, 'agent/r2e.system.md'), '---\nid: agent/r2e\nversion: 2\nrole: system\n---\nDo it.\n');
+  const own = { prompts: new MarkdownPromptLibrary(folder) };
+  const hashOf = async (model: string, options = {}) => {
+    return ((await asked(model, told, options)).evidence as { prompt_hash: string }).prompt_hash;
+  };
+  expect(await hashOf('R2EGym-Verifier', own)).not.toBe(await hashOf('R2EGym-Verifier'));
+  expect(await hashOf('DeepSWE-Verifier', own)).toBe(await hashOf('DeepSWE-Verifier'));
+  rmSync(folder, { recursive: true });
 });
 
 it('shows R2E-Gym’s verifier what the agent was told', async () => {

@@ -140,6 +140,26 @@ it('pays once for candidates whose prompts are equal', async () => {
   expect([c1, twin]).toMatchObject([{ score: expect.any(Number) as number }, { candidate_id: 'twin', kind: 'scored' }]);
 });
 
+it('shows no record where it is told to, so that none asks for a vote and equal patches share one', async () => {
+  const llm = new FakeLlmClient(() => judgementCompletion(0.9));
+  const told = (id: string, thought: string): Candidate => ({
+    ...candidate(id, patchOf('c1')),
+    trajectory: { steps: [{ thought, action: 'git log --all', observation: '' }], exit_reason: 'agent' },
+  });
+  const candidates = [told('c1', 'It is right.'), told('c2', 'It is wrong.')];
+  const asked = async (more: Partial<JudgeOptions>): Promise<readonly string[]> => {
+    const from = llm.requests.length;
+    await verify(llm, candidates, more);
+    return llm.requests.slice(from).map(({ messages }) => messages.map(({ content }) => content).join('\n'));
+  };
+  const alone = await asked({ patchAlone: true });
+  expect(alone[0]).not.toMatch(/It is right|git log/);
+  expect(alone[1]).toBe(alone[0]);
+  expect((await asked({}))[1]).toContain('It is wrong.');
+  // Its verifier was trained on records.
+  expect((await asked({ patchAlone: true, prompt: 'verifier/deepswe' }))[1]).toContain('It is wrong.');
+});
+
 it('keeps each score with its candidate when answers come in another order', async () => {
   const probabilities = Array.from({ length: 8 }, (_, index) => (index + 1) / 10);
   const answers = Object.fromEntries(probabilities.map((p, index) => [`c${index}`, judgementCompletion(p)]));

@@ -1,0 +1,55 @@
+import type { ExecOutcome } from '../../ports/sandbox.js';
+import { told, type ToolOutcome } from '../tools/tool-outcome.js';
+import type { Workspace } from '../tools/workspace.js';
+
+/** Where an author of tests is told to put its scripts. */
+export const FOLDER = 'bestk_tests/';
+/** What a script ends with when the issue is not resolved, as on base. */
+const NOT_RESOLVED = 2;
+/** `timeout`'s own exit code. */
+const LATE = 124;
+const SECONDS = 20;
+
+/** Runs each script as it is run later: alone, from another place. Says `EXIT_CODE NAME` of each; names stay data. */
+const TRY = String.raw`
+limit=
+if command -v timeout >/dev/null; then limit="timeout $1"; fi
+alone=$(mktemp -d) || exit 1
+for script in "$2"*.py; do
+  [ -f "$script" ] || continue
+  cp -- "$script" "$alone/script.py"
+  PYTHONPATH="$PWD" PYTHONDONTWRITEBYTECODE=1 $limit python3 "$alone/script.py" </dev/null >/dev/null 2>&1
+  printf '%s %s\n' "$?" "$script"
+done
+rm -rf "$alone"`;
+
+/**
+ * What keeps an author's scripts from being tests, for it to mend; null when nothing is seen.
+ * @throws what the session throws
+ */
+export async function scriptTrouble(workspace: Workspace, signal: AbortSignal): Promise<ToolOutcome | null> {
+  const argv = ['/bin/sh', '-c', TRY, 'author', String(SECONDS), FOLDER];
+  const outcome = await workspace.exec(argv, signal);
+  const troubles = troublesIn(outcome);
+  if (troubles.length === 0) return null;
+  const text =
+    `Not submitted yet, for each script was run once more on the repository as it is now:\n${troubles.join('\n')}\n` +
+    'Mend or delete them, and take back any change of the source. The next finish submits the scripts as they are.';
+  const lost = outcome.kind !== 'exited' && !(outcome.kind === 'timed-out' && outcome.survived);
+  return { ...told(text), refused: true, ...(lost ? { lost: true } : {}) };
+}
+
+function troublesIn(outcome: ExecOutcome): readonly string[] {
+  if (outcome.kind !== 'exited') return ['- together they did not end, or took more memory or disk than there is'];
+  const ended = [...outcome.stdout.matchAll(/^(\d+) (.+)$/gm)].map(
+    ([, code, name = '']) => [Number(code), name] as const,
+  );
+  if (ended.length === 0) return [`- there is no .py script in ${FOLDER} itself; ${FOLDER}test_1.py would be one`];
+  return ended.flatMap(([code, name]) => (code === NOT_RESOLVED ? [] : [`- ${name} ${troubleOf(code)}`]));
+}
+
+function troubleOf(code: number): string {
+  if (code === 0) return 'exited with 0, as if the issue were resolved';
+  if (code === LATE) return `did not end within ${SECONDS} s`;
+  return `ended with ${code}, neither 0 nor ${NOT_RESOLVED}: it is broken`;
+}
