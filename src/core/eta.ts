@@ -27,9 +27,10 @@ export function etaOf(endings: readonly number[], rest: number, now: number): Et
   return { low: likely * Math.exp(-spread), likely, high: likely * Math.exp(spread) };
 }
 
-/** `about 12 min (9 to 16)` left. */
+/** `about 12 min left (9 to 16)`; never 0 of anything while something is to be done. */
 export function etaText({ low, likely, high }: Eta): string {
   const [size, unit] = likely < 120 ? [1, 's'] : likely < 7200 ? [60, 'min'] : [3600, 'h'];
-  const of = (seconds: number): string => (seconds / size).toFixed(size === 3600 ? 1 : 0);
-  return `about ${of(likely)} ${unit} left (${of(low)} to ${of(high)})`;
+  const of = (seconds: number): string => (Math.max(size, seconds) / size).toFixed(size === 3600 ? 1 : 0);
+  const spread = high <= 1 ? '' : ` (${of(low)} to ${of(high)})`;
+  return `about ${of(likely)} ${unit} left${spread}`;
 }

@@ -49,6 +49,45 @@ export const BenchmarkView = BenchmarkSummary.extend({
 });
 export type BenchmarkView = z.infer<typeof BenchmarkView>;
 
+const Share = z.object({ value: z.number(), low: z.number(), high: z.number() });
+
+/** What an arm comes to over its graded issues, with intervals of 95 % (Wilson). */
+export const BenchmarkCurve = z.object({
+  arm: z.string(),
+  issues: z.int().describe('With a graded candidate.'),
+  selected: Share.extend({ issues: z.int() })
+    .nullable()
+    .describe('How often what was selected is right, over the issues of which it is known; null = of none.'),
+  points: z.array(
+    z.object({
+      k: z.int(),
+      pass_at_k: Share.describe('Of k random candidates, some one is right.'),
+      best_at_k: Share.nullable().describe(
+        'Of k random candidates, the arm’s rule returns a right one, ties averaged; null = not worked out.',
+      ),
+    }),
+  ),
+});
+export type BenchmarkCurve = z.infer<typeof BenchmarkCurve>;
+
+/** Pass@k and Best@k of the arms so far, the user's own first. */
+export const BenchmarkCurves = z.object({ arms: z.array(BenchmarkCurve) });
+export type BenchmarkCurves = z.infer<typeof BenchmarkCurves>;
+
+/** Whether the candidates of a run are right, by hidden tests: known only once nothing of its issue can be selected any more. */
+export const RunLabels = z.object({
+  graded: z.boolean().describe('False = nothing is known (yet), and there is no label.'),
+  labels: z.array(
+    z.object({
+      candidate_id: z.string(),
+      right: z.boolean().nullable().describe('Null = it could not be graded.'),
+      reason: z.string(),
+      failed_tests: z.array(z.string()).describe('Required tests that did not pass, the first of them.'),
+    }),
+  ),
+});
+export type RunLabels = z.infer<typeof RunLabels>;
+
 /** What of a plan says how large it is. */
 const PlanHead = z.object({
   arms: z.array(z.object({ name: z.string() })),
@@ -57,6 +96,8 @@ const PlanHead = z.object({
 });
 
 const NO_PLAN = { arms: [], instances: [], skipped: [] };
+/** Names of a candidate's failed tests that are told. */
+const FAILED_TESTS = 20;
 /** Whose pace counts. */
 const ENDINGS = 60;
 const LOOK_EVERY_MS = 1_000;
@@ -95,6 +136,19 @@ export class BenchmarkService {
   async runsOf(id: string, listing: BenchmarkRunListing): Promise<readonly BenchmarkRun[]> {
     await this.statusOf(id);
     return this.store.runs(id, listing);
+  }
+
+  /** @throws RunNotFoundError */
+  async labels(runId: string): Promise<RunLabels> {
+    await this.runs.overview(runId);
+    const known = await this.store.labels(runId);
+    if (known === null) return { graded: false, labels: [] };
+    const labels = known.grades.map(({ candidate_id, resolved: right, reason, tests }) => {
+      const failed = Object.keys(tests).filter((name) => tests[name] !== 'passed');
+      return { candidate_id, right, reason, failed_tests: failed.slice(0, FAILED_TESTS) };
+    });
+    const without = known.ungraded.map((each) => ({ ...each, right: null, failed_tests: [] }));
+    return { graded: true, labels: [...labels, ...without] };
   }
 
   /** Begins nothing more; what is under way ends. @throws RunNotFoundError, RunConflictError unless it runs */
@@ -257,6 +311,8 @@ export abstract class BenchmarkIntake {
 export abstract class BenchmarkReports {
   /** @throws RunNotFoundError */
   abstract make(id: string, format: 'json' | 'html' | 'csv' | 'text'): Promise<string>;
+  /** From what is graded so far. @throws RunNotFoundError */
+  abstract curves(id: string): Promise<BenchmarkCurves>;
   /**
    * The selected patch of each run of an arm that has ended, as lines for SWE-bench's harness.
    * @param arm its name; absent = the user's own @throws RunNotFoundError, BadInputError for an arm that is not there

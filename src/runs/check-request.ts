@@ -52,6 +52,12 @@ export function judgesIn(names: readonly VerifierName[], verifierModel: string |
   return [...new Set(models)].filter((model) => model !== null);
 }
 
+/** Whether a model writes tests for it. @throws as `checkRequest` does */
+export function writesTests(request: RunRequest, dependencies: RunChecks): boolean {
+  if (request.tests !== null || dependencies.testModel === null) return false;
+  return checkRequest(request, dependencies).includes('eb');
+}
+
 /** The models that a run may call. */
 export function modelsOf(
   { verifierModel, agent, testModel }: Pick<RunChecks, 'verifierModel' | 'agent' | 'testModel'>,

@@ -28,13 +28,14 @@ export function describeCandidates(
   statement: string,
 ): readonly Described[] {
   const byCandidate = grouped(verdicts, ({ candidate_id }) => candidate_id);
+  const isCleared = verdicts.some(hasCleared);
   const firstWith = new Map<string, string>();
   return candidates.map((candidate) => {
     const own = byCandidate.get(candidate.candidate_id) ?? [];
     const facts = patchFacts(candidate, statement);
     const twin = facts.fingerprint === null ? undefined : firstWith.get(facts.fingerprint);
     if (facts.fingerprint !== null && twin === undefined) firstWith.set(facts.fingerprint, candidate.candidate_id);
-    const entry = entryOf(candidate, facts, own);
+    const entry = entryOf(candidate, facts, own, isCleared);
     return {
       entry,
       flags: [
@@ -55,7 +56,7 @@ function executionFlags(own: readonly Verdict[]): readonly string[] {
   return [
     ...(notExecuted(own) === null ? [] : ['not-executed']),
     ...(own.some(({ evidence }) => evidence.isolated === false) ? ['not-isolated'] : []),
-    ...(own.some(({ evidence }) => evidence.control === 'unfit') ? ['control-solved'] : []),
+    ...(abstainedFor(own, DOUBTED) ? [DOUBTED] : []),
   ];
 }
 
@@ -78,7 +79,11 @@ export function poolInput(
   return { instanceId, entries: described.map(({ entry }) => entry), authors };
 }
 
-function entryOf(candidate: Candidate, facts: PatchFacts, own: readonly Verdict[]): Entry {
+function entryOf(candidate: Candidate, facts: PatchFacts, own: readonly Verdict[], isCleared: boolean): Entry {
+  const isRejected =
+    facts.refused ||
+    NEVER_RETURNED.some((reason) => abstainedFor(own, reason)) ||
+    (isCleared && abstainedFor(own, DOUBTED));
   return {
     id: candidate.candidate_id,
     ...measured(own),
@@ -86,7 +91,7 @@ function entryOf(candidate: Candidate, facts: PatchFacts, own: readonly Verdict[
     fingerprint: facts.fingerprint,
     syntax: syntaxIn(own),
     has_source_change: facts.hasSourceChange,
-    applies: facts.refused || NEVER_RETURNED.some((reason) => abstainedFor(own, reason)) ? false : appliedOf(own),
+    applies: isRejected ? false : appliedOf(own),
     finished: finishedOf(candidate),
     steps: candidate.trajectory?.steps.length ?? null,
   };
@@ -99,6 +104,14 @@ function syntaxIn(verdicts: readonly Verdict[]): string | null {
 
 /** Nobody would want these, whatever a judge says of them. */
 const NEVER_RETURNED = ['does-not-apply', 'forged'] as const;
+/** Not while there is another patch that nothing casts a doubt on. */
+const DOUBTED = 'control-solved';
+
+/** Whether its controls speak for a candidate. */
+function hasCleared({ kind, measure, evidence }: Verdict): boolean {
+  const { control } = evidence;
+  return kind === 'scored' && measure === REPRODUCTION.name && (control === 'failed' || control === 'unfit');
+}
 
 function abstainedFor(verdicts: readonly Verdict[], reason: AbstainReason): boolean {
   return verdicts.some((verdict) => verdict.kind === 'abstained' && verdict.reason === reason);

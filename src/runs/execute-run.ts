@@ -9,7 +9,8 @@ import { RunRequest } from '../core/run/run-request.js';
 import type { Provenance, RunResult, Sampling } from '../core/run/run-result.js';
 import type { Selection } from '../core/run/selection.js';
 import type { Verdict } from '../core/run/verdict.js';
-import { type Admission, type ExistingTests, type Observe, type VerifierName } from '../core/run/verifier.js';
+import type { Admission, ExistingTests, ModelCall, Observe, VerifierName } from '../core/run/verifier.js';
+import { CallsUnderWay } from './calls-under-way.js';
 import type { PromptLibrary } from '../ports/prompt-library.js';
 import type { Run } from '../ports/run-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
@@ -71,7 +72,7 @@ export class PipelineExecutor extends RunExecutor {
   private async perform(id: string, request: RunRequest, emit: Emit, signal: AbortSignal): Promise<RunResult> {
     const { issue, preset } = request;
     const names = checkRequest(request, this.tools.dependencies);
-    const record = new Record(emit);
+    using record = new Record(emit);
     const deps = dependenciesOf(this.tools, { id, request }, record);
     using time = new TimeBudget(request.budget?.seconds ?? null);
     const { instance_id } = issue;
@@ -173,11 +174,23 @@ export class PipelineExecutor extends RunExecutor {
 }
 
 /** What verifiers report while they work: kept for the result, and told without the logs. */
-class Record implements Observe {
+class Record implements Observe, Disposable {
   readonly cells: Cell[] = [];
   admissions: readonly Admission[] = [];
 
-  constructor(private readonly emit: Emit) {}
+  private readonly calls;
+
+  constructor(private readonly emit: Emit) {
+    this.calls = new CallsUnderWay(emit);
+  }
+
+  [Symbol.dispose](): void {
+    this.calls[Symbol.dispose]();
+  }
+
+  call(call: ModelCall): () => void {
+    return this.calls.begin(call);
+  }
 
   async cell(cell: Cell): Promise<void> {
     this.cells.push(cell);

@@ -5,10 +5,12 @@ import type { BudgetLedger } from '../core/budget/budget-ledger.js';
 import type { Budget, PriceTable } from '../core/budget/budget.js';
 import type { Candidate } from '../core/run/candidate.js';
 import type { RemoteExecutor, CellJob } from '../core/run/cell.js';
+import type { Issue } from '../core/run/issue.js';
 import type { Inspect, Inspection } from '../core/run/rollout.js';
 import type { GeneratedTest, TestWriter } from '../core/run/generated-test.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import { type AgentDescription, ModelUsage } from '../core/run/run-result.js';
+import type { Verdict } from '../core/run/verdict.js';
 import type { Observe, Verifier, VerifierName } from '../core/run/verifier.js';
 import type { Completion, CompletionRequest, Message, RemoteCall } from '../ports/llm-client.js';
 
@@ -84,18 +86,26 @@ export abstract class RunDependenciesFactory {
   abstract complete(request: CompletionRequest, signal: AbortSignal): Promise<Completion>;
 }
 
-/** What a judge is shown of a candidate. */
-export interface JudgePrompt {
-  readonly messages: readonly Message[];
-  /** Hash of the template; equal to the one beside a verdict when that was asked with the same words. */
-  readonly templateHash: string;
+/** What of a run says what a judge asked about a candidate. */
+export interface JudgedBefore {
+  readonly issue: Issue;
+  /** First the candidate; then another, where the judge compares and there is one. */
+  readonly candidates: readonly Candidate[];
+  /** How and whom it asks. */
+  readonly verifier: VerifierName;
+  /** Of the candidates' verdicts, in their order; null = there is none. */
+  readonly evidence: readonly (Verdict['evidence'] | null)[];
 }
 
-/** Renders what the YES/NO judge is shown. Bound in the composition root. */
+/** What a judge asks about a candidate. */
+export interface AskedPrompts {
+  /** Each is a conversation up to the answer; none when there is nothing to ask. */
+  readonly prompts: readonly (readonly Message[])[];
+  /** Hash of the templates; equal to the one beside a verdict when that was asked with the same words; null without prompts. */
+  readonly hash: string | null;
+}
+
+/** Renders what a judge asked. Bound in the composition root. */
 export abstract class JudgePrompts {
-  /**
-   * Null when there is nothing to judge: no patch, or one that leaves no room.
-   * @param model that is asked; null = the settings'
-   */
-  abstract of(problemStatement: string, candidate: Candidate, model: string | null): Promise<JudgePrompt | null>;
+  abstract of(judged: JudgedBefore): Promise<AskedPrompts>;
 }

@@ -77,10 +77,7 @@ function Page({ route: { parts, query } }: { readonly route: Route }) {
   const [page = 'runs', ...rest] = parts;
   if (page === 'benchmarks') return <BenchmarksOrOne rest={rest} query={query} />;
   if (page === 'runs') return <RunsOrRun rest={rest} query={query} />;
-  const [left, right] = rest;
-  if (page === 'compare' && left !== undefined && right !== undefined) {
-    return <ComparePage key={`${left} ${right}`} left={left} right={right} />;
-  }
+  if (page === 'compare' && rest.length > 1) return <ComparePage key={rest.join()} ids={rest} />;
   return page === 'reports' ? <ReportsPage /> : <NoPage />;
 }
 

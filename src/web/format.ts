@@ -10,6 +10,11 @@ export function counted(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
 
+/** A share of 1. */
+export function percent(share: number): string {
+  return `${(share * 100).toFixed(1)}%`;
+}
+
 export function seconds(value: number): string {
   if (value < 10) return `${value.toFixed(1)} s`;
   if (value < 120) return `${Math.round(value)} s`;

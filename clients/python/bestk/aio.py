@@ -99,6 +99,9 @@ class AsyncClient:
     async def evidence(self, run_id: str) -> models.Evidence:
         return await self.call(self.sync.evidence, run_id)
 
+    async def labels(self, run_id: str) -> models.RunLabels:
+        return await self.call(self.sync.labels, run_id)
+
     async def cancel(self, run_id: str) -> None:
         await self.call(self.sync.cancel, run_id)
 

@@ -157,6 +157,10 @@ class Client:
         """What the selection is based on, for every candidate and test."""
         return cast(models.Evidence, self._http.json("GET", f"{_run(run_id)}/evidence"))
 
+    def labels(self, run_id: str) -> models.RunLabels:
+        """Of a benchmark's run: which candidates are right, once every run of its issue has ended."""
+        return cast(models.RunLabels, self._http.json("GET", f"{_run(run_id)}/labels"))
+
     def cancel(self, run_id: str) -> None:
         self._http.json("POST", f"{_run(run_id)}/cancel")
 

@@ -7,231 +7,233 @@ Json = Any
 
 
 class RunRequestAgent(TypedDict, total=False):
-    model: Optional[str]
-    temperature: Optional[float]
+    model: Optional[str]  # Model that samples; null = as the service is set.
+    temperature: Optional[float]  # Its temperature; null = as the service is set.
 
 
 class RunRequestCandidatesTrajectorySteps(TypedDict, total=False):
-    thought: str
-    action: str
-    observation: str
+    thought: str  # What the agent wrote before it acted.
+    action: str  # The command or tool call.
+    observation: str  # What came back.
 
 
 class RunRequestCandidatesTrajectory(TypedDict, total=False):
-    steps: List['RunRequestCandidatesTrajectorySteps']
-    exit_reason: Optional[str]
+    steps: List['RunRequestCandidatesTrajectorySteps']  # In order.
+    exit_reason: Optional[str]  # How the trajectory ended, e.g. `submitted`; null = unknown.
 
 
 class _RunRequestCandidates(TypedDict):
-    candidate_id: str
-    patch: str
+    candidate_id: str  # Unique within the run.
+    patch: str  # Unified diff against the base commit; empty = the agent changed nothing.
 
 
 class RunRequestCandidates(_RunRequestCandidates, total=False):
-    instance_id: str
-    trajectory: Optional['RunRequestCandidatesTrajectory']
+    instance_id: str  # The issue’s, or absent.
+    trajectory: Optional['RunRequestCandidatesTrajectory']  # How the agent got there; judges may read it.
 
 
 class _RunRequestTests(TypedDict):
-    test_id: str
-    path: str
-    content: str
+    test_id: str  # Unique within the run.
+    path: str  # Where the test is written, from the working directory.
+    content: str  # The file’s text.
 
 
 class RunRequestTests(_RunRequestTests, total=False):
-    instance_id: str
-    expect: List[Any]
-    author: Optional[str]
+    instance_id: str  # The issue’s, or absent.
+    expect: List[Any]  # What the test does on the base, if that is known.
+    author: Optional[str]  # Who wrote it; tests of one author count less together than apart.
 
 
 class _RunRequest(TypedDict):
-    issue: 'Issue'
+    issue: 'Issue'  # The problem to solve and where its repository is.
 
 
 class RunRequest(_RunRequest, total=False):
-    preset: Optional[Union[str, 'Preset']]
-    stages: Optional[List['Stage']]
-    combiner: Optional['Combiner']
-    calibration: Optional['Calibration']
-    min_confidence: Optional[float]
-    name: Optional[str]
-    tags: Optional[List[str]]
-    agent: Optional['RunRequestAgent']
-    k: Optional[int]
-    candidates: Optional[List['RunRequestCandidates']]
-    k0: Optional[int]
-    seed: int
-    tests: Optional[List['RunRequestTests']]
-    verifiers: Optional[List['VerifierName']]
-    budget: Optional['Budget']
+    preset: Optional[Union[str, 'Preset']]  # Selection rule: a shipped name or your own as {name, stages}; null = the default.
+    stages: Optional[List['Stage']]  # Stages of your own rule, in order.
+    combiner: Optional['Combiner']  # As `curves --save-combiner` writes it; for rules that go by `learned`.
+    calibration: Optional['Calibration']  # As `bestk calibrate` writes it: likelihoods behind P(right); null = the shipped ones.
+    min_confidence: Optional[float]  # Return no patch whose confidence is below this, 0 to 1; null = always return one.
+    name: Optional[str]  # Shown in lists and searched; nothing depends on it.
+    tags: Optional[List[str]]  # To find runs by; nothing depends on them.
+    agent: Optional['RunRequestAgent']  # Replaces settings of the sampling agent for this run.
+    k: Optional[int]  # Trajectories to sample (8). With candidates it must equal their number.
+    candidates: Optional[List['RunRequestCandidates']]  # Patches to choose from; absent = sample k trajectories.
+    k0: Optional[int]  # Sample this many first, then more until enough agree or k is reached; null = all k at once.
+    seed: int  # Another seed samples other trajectories.
+    tests: Optional[List['RunRequestTests']]  # Saved generated tests to use; null = have new ones written.
+    verifiers: Optional[List['VerifierName']]  # Verifiers to run, by name; null = the service’s default.
+    budget: Optional['Budget']  # Limits of what the run may take; null = none.
 
 
 class Issue(TypedDict):
-    instance_id: str
-    problem_statement: str
-    environment: 'Environment'
+    instance_id: str  # Identifies the issue, e.g. `owner__repo-123`.
+    problem_statement: str  # The issue’s text, as models see it.
+    environment: 'Environment'  # Image and commands in which patches are verified.
 
 
 class _Environment(TypedDict):
-    image: str
+    image: str  # Docker image that holds the repository.
 
 
 class Environment(_Environment, total=False):
-    workdir: str
-    base_commit: Optional[str]
-    regression_command: Optional[str]
-    regression_report: Optional[str]
-    regression_files: List[str]
-    test_timeout_s: float
-    setup_patch: Optional[str]
-    hidden_paths: List[str]
+    workdir: str  # The repository’s folder in the image (/testbed).
+    base_commit: Optional[str]  # Commit to check out first; null = the image’s HEAD.
+    regression_command: Optional[str]  # Shell command of the existing tests; `{files}` and `{modules}` are replaced. Null = tests near the patches.
+    regression_report: Optional[str]  # JUnit XML that the command writes, from the working directory.
+    regression_files: List[str]  # Test files that the command is given.
+    test_timeout_s: float  # Seconds for one test, and for one run of the regression command (300).
+    setup_patch: Optional[str]  # Git patch that turns what the image holds into the base.
+    hidden_paths: List[str]  # Hidden tests and answers in the image; removed before anything runs.
 
 
 class Budget(TypedDict, total=False):
-    tokens: Optional[int]
-    usd: Optional[float]
-    seconds: Optional[float]
+    tokens: Optional[int]  # Input and output tokens together; null = no limit.
+    usd: Optional[float]  # US dollars; null = no limit.
+    seconds: Optional[float]  # Wall seconds of one execution; null = no limit.
 
 
 class RescoreRun(TypedDict, total=False):
-    preset: Optional[Union[str, 'Preset']]
-    stages: Optional[List['Stage']]
-    combiner: Optional['Combiner']
-    calibration: Optional['Calibration']
-    min_confidence: Optional[float]
-    verifiers: List['VerifierName']
+    preset: Optional[Union[str, 'Preset']]  # Selection rule: a shipped name or your own as {name, stages}; null = the default.
+    stages: Optional[List['Stage']]  # Stages of your own rule, in order.
+    combiner: Optional['Combiner']  # As `curves --save-combiner` writes it; for rules that go by `learned`.
+    calibration: Optional['Calibration']  # As `bestk calibrate` writes it: likelihoods behind P(right); null = the shipped ones.
+    min_confidence: Optional[float]  # Return no patch whose confidence is below this, 0 to 1; null = always return one.
+    verifiers: List['VerifierName']  # Verifiers to run instead; absent = as before.
 
 
 class Preset(TypedDict):
-    name: str
-    stages: List['Stage']
+    name: str  # What the rule is called in results.
+    stages: List['Stage']  # Stages of your own rule, in order.
 
 
 class Stage1(TypedDict):
-    stage: Literal["keep"]
-    where: Literal["has-source-change", "applies", "finished"]
+    stage: Literal["keep"]  # What the stage does.
+    where: Literal["has-source-change", "applies", "finished"]  # Condition that a candidate meets to be kept.
 
 
 class _Stage2(TypedDict):
-    stage: Literal["above"]
-    by: 'StageMeasure'
-    than: float
+    stage: Literal["above"]  # What the stage does.
+    by: 'StageMeasure'  # Measure to go by.
+    than: float  # Keep candidates above this value.
 
 
 class Stage2(_Stage2, total=False):
-    otherwise: Literal["keep-all", "none"]
+    otherwise: Literal["keep-all", "none"]  # If none is above: keep all, or return no patch.
 
 
 class Stage3(TypedDict):
-    stage: Literal["top"]
-    by: 'StageMeasure'
-    n: Union[Literal["deepswe", "half"], int]
+    stage: Literal["top"]  # What the stage does.
+    by: 'StageMeasure'  # Measure to go by.
+    n: Union[Literal["deepswe", "half"], int]  # How many patches are kept.
 
 
 class _Stage4(TypedDict):
-    stage: Literal["max"]
-    by: 'StageMeasure'
+    stage: Literal["max"]  # What the stage does.
+    by: 'StageMeasure'  # Measure to go by.
 
 
 class Stage4(_Stage4, total=False):
-    within: float
+    within: float  # Values this close to the best are tied with it (0).
 
 
 class _Stage5(TypedDict):
-    stage: Literal["min"]
-    by: 'StageMeasure'
+    stage: Literal["min"]  # What the stage does.
+    by: 'StageMeasure'  # Measure to go by.
 
 
 class Stage5(_Stage5, total=False):
-    within: float
+    within: float  # Values this close to the best are tied with it (0).
 
 
 class Stage6Of(TypedDict):
-    by: str
-    weight: float
+    by: str  # Measure of the term, divided by what it counts up to.
+    weight: float  # Weight of the term.
 
 
 class _Stage6(TypedDict):
-    stage: Literal["weighted"]
-    of: List['Stage6Of']
+    stage: Literal["weighted"]  # What the stage does.
+    of: List['Stage6Of']  # Weighted terms to add up.
 
 
 class Stage6(_Stage6, total=False):
-    within: float
+    within: float  # Values this close to the best are tied with it (0).
 
 
 class _Stage7(TypedDict):
-    stage: Literal["random"]
+    stage: Literal["random"]  # What the stage does.
 
 
 class Stage7(_Stage7, total=False):
-    seed: int
+    seed: int  # Seed of the random pick.
 
 
 class Stage8(TypedDict):
-    stage: Literal["lowest-id"]
+    stage: Literal["lowest-id"]  # What the stage does.
 
 
 class Combiner(TypedDict):
-    kind: Literal["bestk-combiner"]
-    version: Literal[1]
-    features: List[str]
-    means: List[float]
-    scales: List[float]
-    weights: List[float]
-    intercept: float
-    any: Dict[str, Any]
-    returned: Dict[str, Any]
-    abstain_below: Optional[float]
-    data_card: 'DataCard'
+    kind: Literal["bestk-combiner"]  # Tells this document from others.
+    version: Literal[1]  # Version of its format.
+    features: List[str]  # Names of the features, in order.
+    means: List[float]  # Mean of each feature; an unknown one counts as it.
+    scales: List[float]  # Scale of each feature.
+    weights: List[float]  # Weight of each feature.
+    intercept: float  # Added to the weighted features.
+    any: Dict[str, Any]  # From the score to P(right) of any candidate.
+    returned: Dict[str, Any]  # From the score to P(right) of the returned candidate.
+    abstain_below: Optional[float]  # No patch is returned unless its confidence is above this; null = always return one.
+    data_card: 'DataCard'  # What it was fitted on, and how it did on repositories it had not seen.
 
 
 class CalibrationJudges(TypedDict):
-    intercept: float
-    slope: float
+    intercept: float  # Of the log likelihood ratio.
+    slope: float  # By logit p.
 
 
 class CalibrationExistingTests(TypedDict):
-    right: List[Any]
-    wrong: List[Any]
+    """Keeping existing tests that passed on the base."""
+    right: List[Any]  # Beta distribution of the rate for right patches.
+    wrong: List[Any]  # Beta distribution of the rate for wrong patches.
 
 
 class CalibrationGeneratedTests(TypedDict):
-    right: List[Any]
-    wrong: List[Any]
+    right: List[Any]  # Beta distribution of the rate for right patches.
+    wrong: List[Any]  # Beta distribution of the rate for wrong patches.
 
 
 class CalibrationSubmitted(TypedDict):
-    right: List[Any]
-    wrong: List[Any]
+    """The agent submitted by itself."""
+    right: List[Any]  # Beta distribution of the rate for right patches.
+    wrong: List[Any]  # Beta distribution of the rate for wrong patches.
 
 
 class Calibration(TypedDict):
-    kind: Literal["bestk-calibration"]
-    version: Literal[1]
-    share: List[Any]
-    judges: Dict[str, 'CalibrationJudges']
-    existing_tests: 'CalibrationExistingTests'
-    generated_tests: Dict[str, 'CalibrationGeneratedTests']
-    test_correlation: float
-    submitted: 'CalibrationSubmitted'
-    returned: Dict[str, Any]
-    labels: Dict[str, List[Any]]
-    models: List[str]
-    data_card: 'DataCard'
+    kind: Literal["bestk-calibration"]  # Tells this document from others.
+    version: Literal[1]  # Version of its format.
+    share: List[Any]  # Beta distribution of the share of right patches in an issue.
+    judges: Dict[str, 'CalibrationJudges']  # Likelihoods by measure of a judge.
+    existing_tests: 'CalibrationExistingTests'  # Keeping existing tests that passed on the base.
+    generated_tests: Dict[str, 'CalibrationGeneratedTests']  # Passing a telling test, by the test’s author; `*` = all others.
+    test_correlation: float  # Of tests of one author on one patch, 0 to 1.
+    submitted: 'CalibrationSubmitted'  # The agent submitted by itself.
+    returned: Dict[str, Any]  # From P(right) of the returned patch to how often such a patch was right.
+    labels: Dict[str, List[Any]]  # Labelled patches behind each likelihood, right and wrong.
+    models: List[str]  # Models that judged and wrote tests in the data.
+    data_card: 'DataCard'  # What it was fitted on, and how it did on repositories it had not seen.
 
 
 class DataCard(TypedDict):
-    issues: int
-    candidates: int
-    resolved: int
-    repos: List[str]
-    folds: int
-    auc: Optional[float]
-    brier: Optional[float]
-    ece: Optional[float]
-    picked_right: float
-    mean_confidence: float
+    issues: int  # Issues it was fitted on.
+    candidates: int  # Candidates it was fitted on.
+    resolved: int  # Of these, right ones.
+    repos: List[str]  # Repositories of the issues.
+    folds: int  # Parts of the cross-validation.
+    auc: Optional[float]  # AUC on held-out repositories.
+    brier: Optional[float]  # Brier score on held-out repositories.
+    ece: Optional[float]  # Calibration error on held-out repositories.
+    picked_right: float  # Share of issues whose held-out pick is right.
+    mean_confidence: float  # Mean confidence given to these picks.
 
 
 class RewardRequest1(TypedDict):
@@ -241,7 +243,7 @@ class RewardRequest1(TypedDict):
 
 class _RewardRequest2(TypedDict):
     query: List[str]  # Each a prompt and its response.
-    labels: List[Union[str, Dict[str, Any]]]
+    labels: List[Union[str, Dict[str, Any]]]  # What each query is judged by, in the order of `query`.
 
 
 class RewardRequest2(_RewardRequest2, total=False):
@@ -249,21 +251,23 @@ class RewardRequest2(_RewardRequest2, total=False):
 
 
 class VerifyRequestResponsesCreateParams(TypedDict, total=False):
+    """As NeMo Gym sends them; given back unchanged."""
     pass
 
 
 class VerifyRequestResponseOutput(TypedDict, total=False):
-    type: Optional[str]
-    content: Any
+    type: Optional[str]  # Kind of the item.
+    content: Any  # Text of the item, or parts with text.
 
 
 class VerifyRequestResponse(TypedDict):
-    output: List['VerifyRequestResponseOutput']
+    """The model’s response."""
+    output: List['VerifyRequestResponseOutput']  # Items of the response; the last diff in their text is the patch.
 
 
 class VerifyRequest(TypedDict):
-    responses_create_params: 'VerifyRequestResponsesCreateParams'
-    response: 'VerifyRequestResponse'
+    responses_create_params: 'VerifyRequestResponsesCreateParams'  # As NeMo Gym sends them; given back unchanged.
+    response: 'VerifyRequestResponse'  # The model’s response.
     verifier_metadata: Union[str, Dict[str, Any]]  # What the row of the data set says to verify by.
 
 
@@ -272,17 +276,17 @@ class CompareRequestConversationHistory(TypedDict, total=False):
 
 
 class CompareRequestResponseObjsOutput(TypedDict, total=False):
-    type: Optional[str]
-    content: Any
+    type: Optional[str]  # Kind of the item.
+    content: Any  # Text of the item, or parts with text.
 
 
 class CompareRequestResponseObjs(TypedDict):
-    output: List['CompareRequestResponseObjsOutput']
+    output: List['CompareRequestResponseObjsOutput']  # Items of the response; the last diff in their text is the patch.
 
 
 class CompareRequest(TypedDict):
-    conversation_history: List['CompareRequestConversationHistory']
-    response_objs: List['CompareRequestResponseObjs']
+    conversation_history: List['CompareRequestConversationHistory']  # As NeMo Gym sends it; not read.
+    response_objs: List['CompareRequestResponseObjs']  # The responses to compare.
     principle: Union[str, Dict[str, Any]]  # The one free field that NeMo Gym sends along.
 
 
@@ -319,6 +323,7 @@ class RunSummary(TypedDict):
     confidence: Optional[float]
     tokens: Optional[float]
     cost_usd: Optional[float]
+    seconds: Optional[float]  # Wall time of its stages, without waiting for its turn.
     benchmark: Optional[str]
     arm: Optional[str]
 
@@ -452,7 +457,7 @@ class Verdict2(TypedDict):
     kind: Literal["abstained"]
     candidate_id: str
     measure: str
-    reason: Literal["no-source-change", "refused-patch", "does-not-apply", "no-tests", "unreadable-answer", "low-mass", "model-unavailable", "budget-spent", "prompt-too-long", "infrastructure", "forged"]
+    reason: Literal["no-source-change", "refused-patch", "does-not-apply", "no-tests", "unreadable-answer", "low-mass", "model-unavailable", "budget-spent", "prompt-too-long", "infrastructure", "forged", "control-solved"]
     detail: str
     evidence: Dict[str, Any]
 
@@ -701,6 +706,9 @@ class JudgePromptMessages(TypedDict):
 
 class JudgePrompt(TypedDict):
     messages: List['JudgePromptMessages']
+    question: int
+    questions: int
+    compared_with: Optional[str]
     same_template: Optional[bool]
     left_out: List[str]
 
@@ -901,6 +909,7 @@ class BenchmarkRunsRuns(TypedDict):
     k: Optional[int]
     tokens: Optional[float]
     cost_usd: Optional[float]
+    seconds: Optional[float]  # Wall time of its stages, without waiting for its turn.
     right: Optional[bool]
     graded: Optional[int]
     right_candidates: Optional[int]
@@ -910,6 +919,55 @@ class BenchmarkRunsRuns(TypedDict):
 class BenchmarkRuns(TypedDict):
     runs: List['BenchmarkRunsRuns']
     next_cursor: Optional[str]
+
+
+class BenchmarkCurvesArmsSelected(TypedDict):
+    value: float
+    low: float
+    high: float
+    issues: int
+
+
+class BenchmarkCurvesArmsPointsPassAtK(TypedDict):
+    """Of k random candidates, some one is right."""
+    value: float
+    low: float
+    high: float
+
+
+class BenchmarkCurvesArmsPointsBestAtK(TypedDict):
+    value: float
+    low: float
+    high: float
+
+
+class BenchmarkCurvesArmsPoints(TypedDict):
+    k: int
+    pass_at_k: 'BenchmarkCurvesArmsPointsPassAtK'  # Of k random candidates, some one is right.
+    best_at_k: Optional['BenchmarkCurvesArmsPointsBestAtK']  # Of k random candidates, the arm’s rule returns a right one, ties averaged; null = not worked out.
+
+
+class BenchmarkCurvesArms(TypedDict):
+    arm: str
+    issues: int  # With a graded candidate.
+    selected: Optional['BenchmarkCurvesArmsSelected']  # How often what was selected is right, over the issues of which it is known; null = of none.
+    points: List['BenchmarkCurvesArmsPoints']
+
+
+class BenchmarkCurves(TypedDict):
+    arms: List['BenchmarkCurvesArms']
+
+
+class RunLabelsLabels(TypedDict):
+    candidate_id: str
+    right: Optional[bool]  # Null = it could not be graded.
+    reason: str
+    failed_tests: List[str]  # Required tests that did not pass, the first of them.
+
+
+class RunLabels(TypedDict):
+    graded: bool  # False = nothing is known (yet), and there is no label.
+    labels: List['RunLabelsLabels']
 
 
 class BenchmarkReport(TypedDict):

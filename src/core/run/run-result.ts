@@ -150,6 +150,7 @@ export const RunBrief = z.object({
   /** Input and output, paid now or earlier. */
   tokens: z.number().nullable(),
   cost_usd: z.number().nullable(),
+  seconds: z.number().nullable().describe('Wall time of its stages, without waiting for its turn.'),
 });
 export type RunBrief = z.infer<typeof RunBrief>;
 
@@ -177,9 +178,13 @@ const Answered = z.object({
       cost_usd: cost_usd.catch(null),
       tokens: Usage.shape.tokens.catch(null),
       models: z.array(ModelUsage.pick({ input_tokens: true, output_tokens: true })).catch([]),
+      stages: Usage.shape.stages.nullable().catch(null),
     })
-    .transform(({ cost_usd: usd, ...usage }) => ({ cost_usd: usd, tokens: tokensOfRun(usage) }))
-    .catch({ cost_usd: null, tokens: 0 }),
+    .transform(({ cost_usd: usd, stages, ...usage }) => ({
+      ...{ cost_usd: usd, tokens: tokensOfRun(usage) },
+      seconds: stages === null ? null : Object.values(stages).reduce((sum, each) => sum + each, 0),
+    }))
+    .catch({ cost_usd: null, tokens: 0, seconds: null }),
 });
 
 type Asked = 'name' | 'tags' | 'instance_id' | 'k' | 'preset';
@@ -197,7 +202,7 @@ export function briefOfResult(result: unknown): Omit<RunBrief, Asked> {
   const answered = Answered.safeParse(result);
   if (!answered.success) {
     const nothing = { candidate_id: null, basis: null, deciding_stage: null, confidence: null };
-    return { ...nothing, tokens: null, cost_usd: null };
+    return { ...nothing, tokens: null, cost_usd: null, seconds: null };
   }
   const { selection, usage } = answered.data;
   return { ...selection, ...usage };

@@ -13,6 +13,7 @@ export const AbstainReason = z.enum([
   'prompt-too-long',
   'infrastructure',
   'forged',
+  'control-solved',
 ]);
 export type AbstainReason = z.infer<typeof AbstainReason>;
 

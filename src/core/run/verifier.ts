@@ -29,15 +29,13 @@ export type Exclude = (tests: readonly string[], signal: AbortSignal) => Promise
 export type Separate = (patches: readonly [string, string], signal: AbortSignal) => Promise<readonly GeneratedTest[]>;
 
 /**
- * Scores the whole candidate set at once, so that a tournament, a matrix and a pointwise judge share one contract.
+ * Scores the whole candidate set at once, so that a tournament, a matrix and a judge of one share one contract.
  * Gives at least one verdict for every candidate and declared measure; throws only for errors that end the run.
  */
 export interface Verifier {
   readonly name: string;
   /** The measures that it gives, declared here and nowhere else. */
   readonly measures: readonly Measure[];
-  /** Whether a candidate's verdict depends on no other candidate; absent = it may. */
-  readonly pointwise?: boolean;
   /** Whether it needs what tests said (`observed`), or what it finds may become tests; absent = it works beside them. */
   readonly phase?: 'before-tests' | 'after-tests';
   verify(task: VerificationTask, signal: AbortSignal): Promise<readonly Verdict[]>;
@@ -98,9 +96,17 @@ export interface ExistingTests {
   readonly seconds: number;
 }
 
+/** Who is asked what for. */
+export interface ModelCall {
+  readonly purpose: string;
+  readonly model: string;
+}
+
 /** Told of each intermediate result when it exists; what verifiers report beside their verdicts. */
 export interface Observe {
   cell(cell: Cell): Promise<void>;
   admission(admissions: readonly Admission[]): Promise<void>;
   existing(tests: ExistingTests): Promise<void>;
+  /** A model is asked. @returns to be called when that has ended */
+  call?(call: ModelCall): () => void;
 }

@@ -56,6 +56,14 @@ export const benchmarkOperations: readonly Operation[] = [
     problems: { ...UNKNOWN, 422: 'The query says what cannot be.' },
   },
   {
+    id: 'getBenchmarkCurves',
+    method: 'GET',
+    path: '/v1/benchmarks/{id}/curves',
+    summary: 'Pass@k and Best@k of each arm over what is graded so far, with intervals.',
+    answers: { 200: json('BenchmarkCurves', 'The curves.') },
+    problems: UNKNOWN,
+  },
+  {
     id: 'followBenchmark',
     method: 'GET',
     path: '/v1/benchmarks/{id}/events',

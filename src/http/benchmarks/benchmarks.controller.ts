@@ -8,6 +8,7 @@ import { BenchmarkRun, BenchmarkStatus, BenchmarkSummary } from '../../ports/ben
 import { RunStatus } from '../../ports/run-store.js';
 import {
   type BenchmarkAccepted,
+  type BenchmarkCurves,
   BenchmarkIntake,
   BenchmarkReports,
   BenchmarkService,
@@ -56,6 +57,9 @@ type PredictionsQuery = z.infer<typeof PredictionsQuery>;
 /** The answer to what stops a benchmark or has it go on. */
 export const BenchmarkMoved = z.object({ id: z.string(), status: BenchmarkStatus });
 type BenchmarkMoved = z.infer<typeof BenchmarkMoved>;
+
+/** What its arms come to by k. */
+export type CurvesOfArms = BenchmarkCurves;
 
 /** How a benchmark stands. */
 export type BenchmarkStanding = BenchmarkView;
@@ -111,6 +115,11 @@ export class BenchmarksController {
     const found = await this.benchmarks.runsOf(id, listing);
     const runs = found.slice(0, limit);
     return { runs, next_cursor: found.length > limit ? (runs.at(-1)?.id ?? null) : null };
+  }
+
+  @Get(':id/curves')
+  curves(@Param('id', KnownRunId) id: string): Promise<BenchmarkCurves> {
+    return this.reports.curves(id);
   }
 
   /** Asked again after the last event of one that has ended, answers 204, which ends an EventSource. */

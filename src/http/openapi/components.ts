@@ -17,12 +17,13 @@ import { RescoreRun } from '../../runs/rescore-run.js';
 import { TakenIn } from '../../runs/rescore-intake.js';
 import { RunEvent, RunStatus, RunSummary } from '../../ports/run-store.js';
 import { BenchmarkSummary } from '../../ports/benchmark-store.js';
-import { BenchmarkAccepted, BenchmarkView } from '../../runs/benchmark-service.js';
+import { BenchmarkAccepted, BenchmarkCurves, BenchmarkView, RunLabels } from '../../runs/benchmark-service.js';
 import { BenchmarkMoved, BenchmarkRunsView, BenchmarksView } from '../benchmarks/benchmarks.controller.js';
 import { AuditView } from '../ops/audit.controller.js';
 import { CellsView } from '../runs/step-views.js';
 import { EvidenceView, TestView } from '../runs/evidence-view.js';
-import { JudgePromptView } from '../runs/step-views.js';
+import { JudgePromptView } from '../runs/judge-prompt-view.js';
+import { describeFields } from './field-descriptions.js';
 import { Problem } from '../problem.js';
 import { ReportsView } from '../reports/reports.controller.js';
 import { RunPageView } from '../runs/run-page.js';
@@ -45,7 +46,7 @@ type JsonSchema = Record<string, unknown>;
 const Health = z.looseObject({ status: z.string() });
 
 /** By the names they have in the document; what a client sends. */
-const REQUESTS: Schemas = {
+export const REQUESTS: Schemas = {
   RunRequest,
   Issue,
   Environment,
@@ -99,6 +100,8 @@ const ANSWERS: Schemas = {
   BenchmarkSummary,
   Benchmark: BenchmarkView,
   BenchmarkRuns: BenchmarkRunsView,
+  BenchmarkCurves,
+  RunLabels,
   BenchmarkReport: z.looseObject({ kind: z.literal('bestk-bench-report'), schema: z.literal(1), title: z.string() }),
   Audit: AuditView,
   Problem,
@@ -110,7 +113,9 @@ const PREFIX = '#/components/schemas/';
 
 /** The schemas of the document, as JSON Schema 2020-12, which is what OpenAPI 3.1 takes. */
 export function components(): Record<string, JsonSchema> {
-  return { ...converted(REQUESTS, 'input'), ...converted(ANSWERS, 'output'), Json: { description: 'Any JSON value.' } };
+  const requests = converted(REQUESTS, 'input');
+  for (const [name, schema] of Object.entries(requests)) describeFields(schema, name);
+  return { ...requests, ...converted(ANSWERS, 'output'), Json: { description: 'Any JSON value.' } };
 }
 
 function converted(schemas: Schemas, io: 'input' | 'output'): Record<string, JsonSchema> {

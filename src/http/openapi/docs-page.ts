@@ -1,65 +1,120 @@
 import { createHash } from 'node:crypto';
 import type { OpenApiDocument } from './document.js';
 
-const STYLE = `body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}
-code,pre{font:13px/1.4 ui-monospace,monospace;background:#f4f4f4}
-pre{padding:.7rem;overflow:auto}
-h2{font-size:1.05rem;border-top:1px solid #ccc;padding-top:1rem}
-h3{font-size:1rem}
-td{padding:.1rem 1rem .1rem 0;vertical-align:top}
-@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}code,pre{background:#262626}a{color:#8ab4f8}}`;
+const STYLE = `:root{color-scheme:light dark;--ink:#1d1f23;--paper:#fff;--soft:#5c626b;--line:#d8dbe0;--panel:#f5f6f8;--link:#0b5c94}
+@media(prefers-color-scheme:dark){:root{--ink:#e6e6e6;--paper:#16181c;--soft:#a7adb6;--line:#34383f;--panel:#20242a;--link:#7cc0f0}}
+*{box-sizing:border-box}body{font:15px/1.5 system-ui,sans-serif;max-width:62rem;margin:0 auto;padding:1rem;color:var(--ink);background:var(--paper)}
+a,summary{color:var(--link)}code,pre,input{font:13px/1.45 ui-monospace,monospace}
+pre{background:var(--panel);padding:.7rem;overflow:auto;border-radius:6px}pre:focus-visible{outline:2px solid var(--link)}
+h1{font-size:1.5rem;margin:.5rem 0}h2{font-size:1.1rem;margin:1.6rem 0 .3rem}h3{font-size:.9rem;margin:.8rem 0 .2rem}
+details{border-bottom:1px solid var(--line);padding:.35rem 0}details>*:not(summary){margin-left:1rem}
+summary{cursor:pointer;overflow-wrap:anywhere}summary span{color:var(--soft);display:block;margin-left:1.1rem}
+input{width:100%;max-width:26rem;padding:.4rem .6rem;border:1px solid var(--soft);border-radius:6px;color:inherit;background:var(--paper)}
+button{font:inherit;font-size:.85rem;padding:.15rem .6rem;border:1px solid var(--soft);border-radius:6px;color:inherit;background:var(--panel);cursor:pointer}
+dl{margin:.2rem 0}dt{margin-top:.4rem;overflow-wrap:anywhere}dd{margin:0 0 0 1rem;overflow-wrap:anywhere}.soft{color:var(--soft)}[hidden]{display:none}`;
 
-/** Content-Security-Policy of the page: its own style, and nothing else. */
-export const DOCS_POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+/** Opens the call that the address names, hides what the search does not name, copies an example. */
+const SCRIPT = `const all=[...document.querySelectorAll('details')],field=document.querySelector('input'),said=document.querySelector('[role=status]');
+const open=()=>{const one=document.getElementById(decodeURIComponent(location.hash.slice(1)));if(one){one.hidden=false;one.open=true;one.scrollIntoView()}};
+addEventListener('hashchange',open);open();
+field.addEventListener('input',()=>{const words=field.value.toLowerCase().split(/\\s+/);let found=0;
+for(const one of all){const text=one.textContent.toLowerCase();one.hidden=!words.every((word)=>text.includes(word));found+=one.hidden?0:1}
+for(const part of document.querySelectorAll('section'))part.hidden=[...part.querySelectorAll('details')].every((one)=>one.hidden);
+said.textContent=field.value===''?'':found+' found'});
+for(const button of document.querySelectorAll('button'))button.addEventListener('click',async()=>{const text=button.previousElementSibling.textContent;
+try{await navigator.clipboard.writeText(text);button.textContent='Copied'}catch{getSelection().selectAllChildren(button.previousElementSibling)}});`;
 
+const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+
+/** Content-Security-Policy of the page: its own style and script, and nothing else. */
+export const DOCS_POLICY = `default-src 'none'; style-src ${hashOf(STYLE)}; script-src ${hashOf(SCRIPT)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+
+interface Field {
+  readonly description?: string;
+}
 interface Described {
   readonly operationId: string;
   readonly summary: string;
   readonly description: string;
-  readonly parameters: readonly { name: string; in: string; required?: boolean; schema: unknown }[];
+  readonly parameters: readonly {
+    name: string;
+    in: string;
+    required?: boolean;
+    description?: string;
+    schema: unknown;
+  }[];
   readonly requestBody?: { content: Content };
   readonly responses: Readonly<Record<string, { description: string; content?: Content }>>;
 }
 type Content = Readonly<Record<string, { schema: { $ref?: string }; 'x-event-data'?: { $ref?: string } }>>;
 
-/** The document for people: one page, no script, nothing fetched. */
+/** The document for people: one page that loads nothing; calls by what they are about, one open at a time. */
 export function docsPage({ info, paths, components }: OpenApiDocument): string {
-  const calls = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => call(method, path, operation as unknown as Described)),
-  );
-  const schemas = Object.entries(components.schemas).map(
-    ([name, schema]) => `<h3 id="${escape(name)}">${escape(name)}</h3>${pre(schema)}`,
-  );
+  const groups = new Map<string, string[]>();
+  for (const [path, methods] of Object.entries(paths)) {
+    const group = path.startsWith('/v1/') ? (path.split('/')[2] ?? '') : 'service';
+    for (const [method, operation] of Object.entries(methods)) {
+      const known = groups.get(group) ?? [];
+      groups.set(group, [...known, call(method, path, operation as unknown as Described)]);
+    }
+  }
+  const sections = [...groups].map(([group, calls]) => section(group, calls));
+  const schemas = Object.entries(components.schemas).map(([name, schema]) => schemaOf(name, schema));
   return `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>bestk: HTTP</title><style>${STYLE}</style></head><body>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
+<title>bestk: HTTP</title><style>${STYLE}</style></head><body><main>
+<p><a href="/">Viewer</a> · <a href="/openapi.json">openapi.json</a></p>
 <h1>bestk ${escape(String(info.version))}: HTTP</h1>
-<p>${escape(String(info.summary))} <a href="/openapi.json">openapi.json</a> is this page for programs.
-Off loopback every call needs a key: <code>Authorization: Bearer KEY</code> or <code>X-Api-Key: KEY</code>.
-Every error is a <a href="#Problem">Problem</a>.</p>
-${calls.join('\n')}
-<h2>Schemas</h2>
-${schemas.join('\n')}
-</body></html>
+<p>${escape(String(info.summary))} Off loopback every call needs a key: <code>Authorization: Bearer KEY</code> or <code>X-Api-Key: KEY</code>.
+Every error is a <a href="#Problem">Problem</a>. Examples take the service’s address from <code>$BESTK</code> and the key from <code>$BESTK_API_KEY</code>.</p>
+<p><label>Search calls, fields and schemas <input type="search"></label> <span role="status" class="soft"></span></p>
+${sections.join('\n')}
+${section('schemas', schemas)}
+</main><script>${SCRIPT}</script></body></html>
 `;
 }
 
+function section(name: string, parts: readonly string[]): string {
+  const title = `${name[0]?.toUpperCase() ?? ''}${name.slice(1)}`;
+  return `<section aria-label="${escape(title)}"><h2>${escape(title)}</h2>\n${parts.join('\n')}</section>`;
+}
+
 function call(method: string, path: string, operation: Described): string {
-  const parameters = operation.parameters.map(
-    ({ name, in: place, schema }) => [escape(name), place, `<code>${escape(JSON.stringify(schema))}</code>`] as const,
+  const { operationId, summary, description, parameters, requestBody, responses } = operation;
+  const fields = parameters.map(
+    ({ name, in: place, description: said = '', schema }) =>
+      `<dt><code>${escape(name)}</code> <span class="soft">${place}</span></dt><dd>${escape(said)} <code>${escape(JSON.stringify(schema))}</code></dd>`,
   );
-  const body = operation.requestBody;
-  const taken = body === undefined ? [] : [['body', '', contentOf(body.content)] as const];
-  const answers = Object.entries(operation.responses).map(
-    ([status, { description, content = {} }]) => [status, escape(description), contentOf(content)] as const,
+  const body = requestBody === undefined ? '' : `<h3>Body</h3><p>${contentOf(requestBody.content)}</p>`;
+  const answers = Object.entries(responses).map(
+    ([status, answer]) => `<dt>${status}</dt><dd>${escape(answer.description)} ${contentOf(answer.content ?? {})}</dd>`,
   );
-  return `<h2 id="${escape(operation.operationId)}"><code>${method.toUpperCase()} ${escape(path)}</code></h2>
-<p>${escape(operation.summary)} ${escape(operation.description)}</p>
-${table([...parameters, ...taken])}<p>Answers</p>${table(answers)}`;
+  return `<details name="call" id="${escape(operationId)}"><summary><code>${method.toUpperCase()} ${escape(path)}</code><span>${markedUp(summary)}</span></summary>
+<p>${markedUp(description)}</p>
+<h3>Example</h3>${pre(curl(method, path, operation), `Example: ${operationId}`)}<button type="button">Copy</button>
+${fields.length === 0 ? '' : `<h3>Parameters</h3><dl>${fields.join('')}</dl>`}${body}<h3>Answers</h3><dl>${answers.join('')}</dl></details>`;
+}
+
+/** A call as a shell makes it; ids and bodies are the reader's. */
+function curl(method: string, path: string, { requestBody, responses }: Described): string {
+  const [type] = Object.keys(requestBody?.content ?? {});
+  const address = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => `$${name.toUpperCase()}`);
+  const isStream = Object.values(responses).some(({ content = {} }) => 'text/event-stream' in content);
+  return [
+    `curl -sS${isStream ? 'N' : ''}${method === 'get' ? '' : ` -X ${method.toUpperCase()}`} "$BESTK${address}"`,
+    '-H "Authorization: Bearer $BESTK_API_KEY"',
+    ...(type === undefined ? [] : [`-H 'Content-Type: ${type}'`, `--data-binary @${bodyFile(type)}`]),
+  ].join(' \\\n  ');
+}
+
+function bodyFile(type: string): string {
+  return type === 'application/json' ? 'request.json' : 'lines.jsonl';
 }
 
 function contentOf(content: Content): string {
+  // The page says once what problems are.
   return Object.entries(content)
+    .filter(([type]) => type !== 'application/problem+json')
     .map(([type, { schema, 'x-event-data': data }]) => {
       const name = (data ?? schema).$ref?.split('/').at(-1);
       return escape(type) + (name === undefined ? '' : ` <a href="#${escape(name)}">${escape(name)}</a>`);
@@ -67,13 +122,24 @@ function contentOf(content: Content): string {
     .join(', ');
 }
 
-function table(rows: readonly (readonly string[])[]): string {
-  if (rows.length === 0) return '';
-  return `<table>${rows.map((cells) => `<tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`).join('')}</table>`;
+/** What its fields are for, then all of it. */
+function schemaOf(name: string, schema: Readonly<Record<string, unknown>>): string {
+  const properties = Object.entries((schema.properties ?? {}) as Record<string, Field>);
+  const fields = properties.map(
+    ([field, { description = '' }]) => `<dt><code>${escape(field)}</code></dt><dd>${markedUp(description)}</dd>`,
+  );
+  return `<details name="call" id="${escape(name)}"><summary><code>${escape(name)}</code></summary>
+${fields.length === 0 ? '' : `<dl>${fields.join('')}</dl>`}${pre(JSON.stringify(schema, null, 2), `Schema: ${name}`)}</details>`;
 }
 
-function pre(schema: unknown): string {
-  return `<pre>${escape(JSON.stringify(schema, null, 2))}</pre>`;
+/** Can be scrolled by keyboard. */
+function pre(text: string, label: string): string {
+  return `<pre tabindex="0" role="region" aria-label="${escape(label)}">${escape(text)}</pre>`;
+}
+
+/** What stands between backticks is code. */
+function markedUp(text: string): string {
+  return escape(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
 }
 
 function escape(text: string): string {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { scopeOf, isOpen } from '../guard/rate-limit.js';
 import { components } from './components.js';
+import { describeParameter } from './field-descriptions.js';
 import type { Answer, Operation } from './operation.js';
 import { operations } from './operations.js';
 
@@ -80,8 +81,19 @@ function parametersOf({ path, query, headers = {} }: Operation): Json[] {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
   const ofQuery = query === undefined ? { properties: {} } : z.toJSONSchema(query, { io: 'input' });
   return [
-    ...names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string', minLength: 1 } })),
-    ...Object.entries(ofQuery.properties ?? {}).map(([name, schema]) => ({ name, in: 'query', schema })),
+    ...names.map((name) => ({
+      name,
+      in: 'path',
+      required: true,
+      description: describeParameter(name),
+      schema: { type: 'string', minLength: 1 },
+    })),
+    ...Object.entries(ofQuery.properties ?? {}).map(([name, schema]) => ({
+      name,
+      in: 'query',
+      description: describeParameter(name),
+      schema,
+    })),
     ...Object.entries(headers).map(([name, { description, schema }]) => ({
       name,
       in: 'header',

@@ -51,7 +51,7 @@ const documents: readonly Operation[] = [
     method: 'GET',
     path: '/docs',
     summary: 'This document as a page.',
-    answers: { 200: { description: 'HTML without scripts.', type: 'text/html' } },
+    answers: { 200: { description: 'HTML that loads nothing.', type: 'text/html' } },
   },
 ];
 

@@ -1,5 +1,6 @@
 import { CellsQuery } from './step-views.js';
-import { JudgePromptQuery, StepsQuery } from './step-views.js';
+import { JudgePromptQuery } from './judge-prompt-view.js';
+import { StepsQuery } from './step-views.js';
 import { IDEMPOTENT, json, JSON_TYPE, type Operation, UNKNOWN_RUN } from '../openapi/operation.js';
 
 const UNKNOWN_CANDIDATE = { 404: 'There is no such run, or no such candidate in it.' };
@@ -12,6 +13,14 @@ export const evidenceOperations: readonly Operation[] = [
     path: '/v1/runs/{id}/evidence',
     summary: 'Everything a decision was made of, without patches, trajectories and logs.',
     answers: { 200: json('Evidence', 'The evidence.') },
+    problems: UNKNOWN_RUN,
+  },
+  {
+    id: 'getLabels',
+    method: 'GET',
+    path: '/v1/runs/{id}/labels',
+    summary: 'Whether the candidates of a run of a benchmark are right, once all runs of its issue have ended.',
+    answers: { 200: json('RunLabels', 'The labels.') },
     problems: UNKNOWN_RUN,
   },
   {
@@ -52,11 +61,11 @@ export const evidenceOperations: readonly Operation[] = [
     id: 'getJudgePrompt',
     method: 'GET',
     path: '/v1/runs/{id}/candidates/{candidate_id}/judge-prompt',
-    summary: 'What a YES/NO judge is shown of a candidate, rendered again under the present settings.',
+    summary: 'What a judge asks about a candidate, rendered again under the present settings.',
     query: JudgePromptQuery,
     answers: { 200: json('JudgePrompt', 'The messages.') },
     problems: {
-      404: 'There is no such run, candidate or YES/NO judge, or it has no patch to judge.',
+      404: 'There is no such run, candidate, judge or question, or nothing that it could be asked.',
       409: 'The candidate is too large to be rendered while others wait.',
       422: 'The query says what cannot be.',
     },

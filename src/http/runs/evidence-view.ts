@@ -9,6 +9,7 @@ import { RankedCandidate, Selection } from '../../core/run/selection.js';
 import { TestQuality } from '../../core/run/generated-test.js';
 import { Verdict } from '../../core/run/verdict.js';
 import { Run } from '../../ports/run-store.js';
+import type { RunLabels } from '../../runs/benchmark-service.js';
 
 /** One file of a patch by its counts; null where the file is binary. */
 export const PatchFileView = z.object({
@@ -43,6 +44,9 @@ const IssueView = z.object({
 /** A generated test with its source. */
 export const TestView = GeneratedTest.extend({ author: z.string().nullable() });
 export type TestView = z.infer<typeof TestView>;
+
+/** Whether candidates are right. */
+export type LabelsView = RunLabels;
 
 /** Everything about one candidate but its texts. Rank, P(right), scores and flags are null and empty until the run is done. */
 export const CandidateEvidence = z.object({

@@ -1,19 +1,13 @@
 import { Controller, Get, Header, Param, Query, type StreamableFile } from '@nestjs/common';
+import { BenchmarkService, type RunLabels } from '../../runs/benchmark-service.js';
 import { JudgePrompts } from '../../runs/run-dependencies.js';
 import { RunService } from '../../runs/run-service.js';
 import { type EvidenceView, type TestView } from './evidence-view.js';
+import { judgePromptOf, JudgePromptQuery, type JudgePromptView } from './judge-prompt-view.js';
 import { LargeRuns, OpenedRuns } from './opened-runs.js';
 import { KnownRunId } from './run-params.js';
 import { type CandidateView } from './run-views.js';
-import {
-  CellsQuery,
-  type CellsView,
-  judgePromptOf,
-  JudgePromptQuery,
-  type JudgePromptView,
-  StepsQuery,
-  type StepsView,
-} from './step-views.js';
+import { CellsQuery, type CellsView, StepsQuery, type StepsView } from './step-views.js';
 
 /** Of a large run, its bytes. */
 type Answer<View> = Promise<View | StreamableFile>;
@@ -27,6 +21,7 @@ export class EvidenceController {
     runs: RunService,
     large: LargeRuns,
     private readonly prompts: JudgePrompts,
+    private readonly benchmarks: BenchmarkService,
   ) {
     this.opened = new OpenedRuns(runs, large);
   }
@@ -40,6 +35,12 @@ export class EvidenceController {
   @Get('evidence')
   evidence(@Param('id', KnownRunId) id: string): Answer<EvidenceView> {
     return this.opened.part(id, 'evidence');
+  }
+
+  /** Beside the evidence, not in it: what is right is known after everything was decided. */
+  @Get('labels')
+  labels(@Param('id', KnownRunId) id: string): Promise<RunLabels> {
+    return this.benchmarks.labels(id);
   }
 
   /** Cells with their logs: all, or those of one candidate, of base, of one test. */
@@ -77,9 +78,9 @@ export class EvidenceController {
   async judgePrompt(
     @Param('id', KnownRunId) id: string,
     @Param('candidateId') candidateId: string,
-    @Query({ schema: JudgePromptQuery }) { measure }: JudgePromptQuery,
+    @Query({ schema: JudgePromptQuery }) { measure, question }: JudgePromptQuery,
   ): Promise<JudgePromptView> {
     const asked = measure === undefined ? [] : [measure];
-    return judgePromptOf(await this.opened.value(id, 'judged', candidateId, ...asked), this.prompts);
+    return judgePromptOf(await this.opened.value(id, 'judged', candidateId, ...asked), this.prompts, question);
   }
 }

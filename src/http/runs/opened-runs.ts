@@ -2,8 +2,9 @@ import { ServiceUnavailableException, StreamableFile } from '@nestjs/common';
 import { hasEnded } from '../../ports/run-store.js';
 import type { RunService } from '../../runs/run-service.js';
 import { evidenceOf, type OpenedRun, openRun } from './evidence-of-run.js';
+import { judgedIn } from './judge-prompt-view.js';
 import { candidateView, selectedPatch } from './run-views.js';
-import { candidateIn, cellsOf, type CellsQuery, type CellsView, judgedIn, stepsOf, testIn } from './step-views.js';
+import { candidateIn, cellsOf, type CellsQuery, type CellsView, stepsOf, testIn } from './step-views.js';
 
 /** A page asks for several parts of one run at a time, and comparing asks for two runs. */
 const KEPT = 2;

@@ -1,8 +1,6 @@
 import { z } from 'zod';
-import { RunConflictError, RunNotFoundError } from '../../core/errors/errors.js';
-import type { Candidate } from '../../core/run/candidate.js';
+import { RunNotFoundError } from '../../core/errors/errors.js';
 import { Cell } from '../../core/run/cell.js';
-import type { JudgePrompts } from '../../runs/run-dependencies.js';
 import type { OpenedRun } from './evidence-of-run.js';
 import type { TestView } from './evidence-view.js';
 
@@ -111,83 +109,4 @@ export function cellsOf(cells: readonly Cell[], query: CellsQuery): readonly Cel
       (test_id === undefined || cell.test_id === test_id) &&
       (suite === undefined || cell.suite === suite),
   );
-}
-
-/** Of several judges that say yes or no, the one of this measure; absent = the first. */
-export const JudgePromptQuery = z.object({ measure: z.string().max(200).optional() });
-export type JudgePromptQuery = z.infer<typeof JudgePromptQuery>;
-
-/** What a YES/NO judge is shown of a candidate, rendered again from the stored run under the present settings. */
-export const JudgePromptView = z.object({
-  messages: z.array(z.object({ role: z.string(), content: z.string() })),
-  /** Whether its verdict was asked for by this template; null when it has none, or was judged in another way. */
-  same_template: z.boolean().nullable(),
-  /** What the judge had before it and is not rendered again: `source` is read in a container, `tests` are what they said then. */
-  left_out: z.array(z.string()),
-});
-export type JudgePromptView = z.infer<typeof JudgePromptView>;
-
-/** What of a run says how a candidate's prompt is rendered, and how it was. */
-export interface Judged {
-  readonly problem_statement: string;
-  readonly candidate: Candidate;
-  /** Of the template that its verdict was asked for by; null when it has none, or was judged in another way. */
-  readonly prompt_hash: string | null;
-  readonly shown: readonly string[];
-  /** Whom it asked, by which its layout may go; null = whom the settings name. */
-  readonly model: string | null;
-}
-
-const YES_NO = /^(execution_free$|ef:yes-no@)/;
-
-/** Characters and steps that are rendered while others wait. */
-const MOST_RENDERED = 2_000_000;
-const MOST_STEPS = 5_000;
-
-/** @throws RunConflictError for a candidate that would take seconds */
-function requirePassing({ run, request }: OpenedRun, { candidate_id, patch, trajectory }: Candidate): void {
-  const steps = trajectory?.steps ?? [];
-  const characters = steps.reduce(
-    (sum, { thought, action, observation }) => sum + thought.length + action.length + observation.length,
-    patch.length + request.issue.problem_statement.length,
-  );
-  if (characters <= MOST_RENDERED && steps.length <= MOST_STEPS) return;
-  throw new RunConflictError(
-    `Candidate "${candidate_id}" of run "${run.id}" is too large for its prompt to be rendered here.`,
-    'Look at its steps instead.',
-  );
-}
-
-/** @throws RunNotFoundError when there is no such candidate or judge, RunConflictError for one that is too large */
-export function judgedIn(opened: OpenedRun, candidateId: string, measure?: string): Judged {
-  const candidate = candidateIn(opened, candidateId);
-  requirePassing(opened, candidate);
-  const verdict = opened.result?.verdicts.find(
-    ({ candidate_id, measure: its }) =>
-      candidate_id === candidateId && YES_NO.test(its) && (measure === undefined || its === measure),
-  );
-  if (measure !== undefined && verdict === undefined)
-    throw new RunNotFoundError(`No judge of the measure "${measure}" said yes or no of candidate "${candidateId}".`);
-  const { prompt_hash: hash, shown, model } = verdict?.evidence ?? {};
-  const { problem_statement } = opened.request.issue;
-  const prompt_hash = typeof hash === 'string' ? hash : null;
-  return {
-    ...{ problem_statement, candidate, prompt_hash, shown: z.array(z.string()).catch([]).parse(shown) },
-    model: typeof model === 'string' ? model : null,
-  };
-}
-
-/** @throws RunNotFoundError when there is nothing to judge */
-export async function judgePromptOf(
-  { problem_statement, candidate, prompt_hash, shown, model }: Judged,
-  prompts: JudgePrompts,
-): Promise<JudgePromptView> {
-  const prompt = await prompts.of(problem_statement, candidate, model);
-  if (prompt === null)
-    throw new RunNotFoundError(`Candidate "${candidate.candidate_id}" has no patch that a judge could be shown.`);
-  return {
-    messages: prompt.messages.map(({ role, content }) => ({ role, content })),
-    same_template: prompt_hash === null ? null : prompt_hash === prompt.templateHash,
-    left_out: shown.filter((name) => name === 'source' || name === 'tests'),
-  };
 }

@@ -1,13 +1,18 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { BenchmarkRunsView, BenchmarkStanding } from '../../http/benchmarks/benchmarks.controller.js';
+import type {
+  BenchmarkRunsView,
+  BenchmarkStanding,
+  CurvesOfArms,
+} from '../../http/benchmarks/benchmarks.controller.js';
 import { getJson, postJson, queryOf } from '../api.js';
 import { count, money, seconds, short } from '../format.js';
 import { Awaited, Notice, Problem, StatusMark } from '../notice.js';
-import { linkTo, replaceRoute } from '../route.js';
 import { linkToBenchmarkReport } from '../reports/report-page.js';
 import { follow } from '../run/live-run.js';
 import { type Answer, useAnswer } from '../use-answer.js';
-import { BenchmarkTable, type BenchmarkRun, OUTCOMES } from './benchmark-table.js';
+import type { BenchmarkRun } from './benchmark-model.js';
+import { IssuesOfBenchmark } from './issues-of-benchmark.js';
+import { Standings } from './standings.js';
 
 /** How often at most the table is read again, however much happens. */
 const FRAME_MS = 2_000;
@@ -16,7 +21,11 @@ const FRAME_MS = 2_000;
 export function BenchmarkPage({ id, query }: { readonly id: string; readonly query: URLSearchParams }) {
   const answer = useAnswer<BenchmarkStanding>(pathOf(id));
   const runs = useAnswer(pathOf(id, 'runs'), allRuns);
-  const standing = useStanding(id, answer, runs.reload);
+  const curves = useAnswer<CurvesOfArms>(pathOf(id, 'curves'));
+  const standing = useStanding(id, answer, () => {
+    runs.reload();
+    curves.reload();
+  });
   return (
     <Awaited answer={{ ...answer, data: standing }} what="the benchmark">
       {(known) => (
@@ -32,8 +41,12 @@ export function BenchmarkPage({ id, query }: { readonly id: string; readonly que
             {standingText(known)}
           </p>
           <ArmsTable arms={known.arms} />
+          <Awaited answer={curves} what="what is right so far">
+            {({ arms }) => <Standings arms={arms} />}
+          </Awaited>
+          <h2>Issues</h2>
           <Awaited answer={runs} what="its runs">
-            {(all) => <FilteredRuns id={id} arms={known.arms.map(({ arm }) => arm)} runs={all} query={query} />}
+            {(all) => <IssuesOfBenchmark {...{ id, query }} arms={known.arms.map(({ arm }) => arm)} runs={all} />}
           </Awaited>
         </>
       )}
@@ -164,43 +177,6 @@ function Moves({ id, status, onMoved }: { id: string; status: string; onMoved: (
         </button>
       ))}
       {problem !== null && <Problem problem={problem} />}
-    </>
-  );
-}
-
-interface FilteredProps {
-  readonly id: string;
-  readonly arms: readonly string[];
-  readonly runs: readonly BenchmarkRun[];
-  readonly query: URLSearchParams;
-}
-
-function FilteredRuns({ id, arms, runs, query }: FilteredProps) {
-  const wanted = query.get('outcome') ?? '';
-  const isWanted = OUTCOMES[wanted];
-  const instances = new Set(runs.filter((run) => isWanted?.(run) ?? true).map(({ instance_id }) => instance_id));
-  return (
-    <>
-      <form class="filter" role="search">
-        <label>
-          Issues{' '}
-          <select
-            value={wanted}
-            onChange={(event) => {
-              replaceRoute(linkTo(['benchmarks', id], { outcome: event.currentTarget.value }));
-            }}
-          >
-            <option value="">all</option>
-            {Object.keys(OUTCOMES).map((name) => (
-              <option key={name} value={name}>
-                {name} in some arm
-              </option>
-            ))}
-          </select>
-        </label>
-        <span class="quiet">{count(instances.size)} issues</span>
-      </form>
-      <BenchmarkTable arms={arms} runs={runs} instances={[...instances]} />
     </>
   );
 }

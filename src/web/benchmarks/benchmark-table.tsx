@@ -1,29 +1,34 @@
-import type { BenchmarkRunsView } from '../../http/benchmarks/benchmarks.controller.js';
-import { money } from '../format.js';
+import type { VNode } from 'preact';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { money, seconds, short } from '../format.js';
 import { StatusMark } from '../notice.js';
 import { linkTo } from '../route.js';
+import type { BenchmarkRun, IssueRow } from './benchmark-model.js';
 
-export type BenchmarkRun = BenchmarkRunsView['runs'][number];
-
-/** What issues can be filtered by, by name. */
-export const OUTCOMES: Readonly<Record<string, (run: BenchmarkRun) => boolean>> = {
-  waiting: ({ status }) => status === 'queued',
-  running: ({ status }) => status === 'running',
-  failed: ({ status }) => status === 'failed' || status === 'cancelled',
-  right: ({ right }) => right === true,
-  wrong: ({ right }) => right === false,
-  'not graded': ({ status, right }) => status === 'done' && right === null,
-};
+/** Rows that are there at first; more come before the reader does. */
+const STEP = 60;
 
 interface Props {
+  readonly id: string;
   readonly arms: readonly string[];
-  readonly runs: readonly BenchmarkRun[];
-  readonly instances: readonly string[];
+  readonly rows: readonly IssueRow[];
 }
 
-/** Every issue in every arm. */
-export function BenchmarkTable({ arms, runs, instances }: Props) {
-  const cells = new Map(runs.map((run) => [`${run.arm} ${run.instance_id}`, run]));
+/** Every issue in every arm; arrow keys move between runs. */
+export function BenchmarkTable({ id, arms, rows }: Props) {
+  const [most, setMost] = useState(STEP);
+  const body = useRef<HTMLTableSectionElement>(null);
+  // A row that was made stays the same element: more rows are added without a look at those that are there.
+  const made = useMemo(() => new WeakMap<IssueRow, VNode>(), [id, arms.join()]);
+  const rowOf = (row: IssueRow): VNode => {
+    const known = made.get(row) ?? <Row key={row.instance} {...{ id, arms, row }} />;
+    made.set(row, known);
+    return known;
+  };
+  const press = (event: KeyboardEvent): void => {
+    if (body.current === null || !moveFocus(body.current, event.target, event.key)) return;
+    event.preventDefault();
+  };
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="Table of issues">
       <table class="list issues">
@@ -37,52 +42,133 @@ export function BenchmarkTable({ arms, runs, instances }: Props) {
             ))}
           </tr>
         </thead>
-        <tbody>
-          {instances.map((instance) => (
-            <tr key={instance}>
-              <th scope="row">{instance}</th>
-              {arms.map((arm) => (
-                <td key={arm}>
-                  <RunCell run={cells.get(`${arm} ${instance}`)} />
-                </td>
-              ))}
-            </tr>
-          ))}
+        <tbody ref={body} onKeyDown={press}>
+          {rows.slice(0, most).map(rowOf)}
         </tbody>
       </table>
+      {most < rows.length && (
+        <More
+          left={rows.length - most}
+          onMore={() => {
+            setMost((count) => count + STEP);
+          }}
+        />
+      )}
     </div>
   );
 }
 
-function RunCell({ run }: { readonly run: BenchmarkRun | undefined }) {
-  if (run === undefined) return <span class="quiet">–</span>;
-  const { id, status, handed, candidate_id, confidence, cost_usd, failure } = run;
-  if (status === 'queued' && !handed) return <span class="quiet">waiting</span>;
-  const link = (text: string) => (
-    <a href={linkTo(['runs', id])} title={failure?.message}>
-      {text}
-    </a>
+function Row({ id, arms, row: { instance, runs } }: Pick<Props, 'id' | 'arms'> & { readonly row: IssueRow }) {
+  return (
+    <tr>
+      <th scope="row">{instance}</th>
+      {runs.map((run, index) => (
+        <td key={arms[index]}>
+          <RunCell benchmark={id} run={run} />
+        </td>
+      ))}
+    </tr>
   );
+}
+
+/** Asks for more rows as soon as it comes near what is seen. */
+function More({ left, onMore }: { readonly left: number; readonly onMore: () => void }) {
+  const button = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (button.current === null) return undefined;
+    const watch = new IntersectionObserver(
+      (seen) => {
+        if (seen.some(({ isIntersecting }) => isIntersecting)) onMore();
+      },
+      { rootMargin: '800px' },
+    );
+    watch.observe(button.current);
+    return () => {
+      watch.disconnect();
+    };
+  }, [left]);
+  return (
+    <button ref={button} type="button" onClick={onMore}>
+      {left} more
+    </button>
+  );
+}
+
+const MOVES: Readonly<Record<string, readonly [number, number]>> = {
+  ArrowUp: [-1, 0],
+  ArrowDown: [1, 0],
+  ArrowLeft: [0, -1],
+  ArrowRight: [0, 1],
+  PageUp: [-20, 0],
+  PageDown: [20, 0],
+  Home: [-Infinity, 0],
+  End: [Infinity, 0],
+};
+
+/** To the next run with a link on the way. @returns whether the key moves at all */
+function moveFocus(body: HTMLElement, from: EventTarget | null, key: string): boolean {
+  const move = MOVES[key];
+  const cell = from instanceof Element ? from.closest('td') : null;
+  if (move === undefined || cell?.parentElement == null) return false;
+  const [down, right] = move;
+  const rows = [...body.children];
+  const at = Math.max(0, Math.min(rows.length - 1, rows.indexOf(cell.parentElement) + down));
+  const onTheWay = down < 0 ? rows.slice(0, at + 1).reverse() : rows.slice(at, down === 0 ? at + 1 : undefined);
+  for (const row of onTheWay) {
+    const link = row.children[cell.cellIndex + right]?.querySelector('a');
+    if (link == null) continue;
+    link.focus();
+    break;
+  }
+  return true;
+}
+
+function RunCell({ benchmark, run }: { readonly benchmark: string; readonly run: BenchmarkRun | undefined }) {
+  if (run === undefined) return <span class="quiet">–</span>;
+  const { id, status, handed, candidate_id, failure } = run;
+  if (status === 'queued' && !handed) return <span class="quiet">waiting</span>;
+  const link = (text: string) => <a href={linkTo(['runs', id], { benchmark })}>{text}</a>;
   if (status !== 'done') {
     return (
       <>
         <StatusMark status={status} /> {link(failure?.code ?? 'run')}
+        {failure !== null && <span class="quiet failed-why">{failure.message}</span>}
       </>
     );
   }
-  const facts = [
-    ...(confidence === null ? [] : [confidence.toFixed(2)]),
-    ...(cost_usd === null ? [] : [money(cost_usd)]),
-  ];
   return (
     <>
-      <Right right={run.right} /> {link(candidate_id ?? 'none')} <span class="quiet">{facts.join(' · ')}</span>
+      <Right run={run} /> {link(candidate_id ?? 'none')}
+      <span class="quiet cell-facts">{factsOf(run)}</span>
     </>
   );
 }
 
+function factsOf({
+  confidence,
+  deciding_stage: stage,
+  cost_usd: cost,
+  tokens,
+  seconds: spentTime,
+}: BenchmarkRun): string {
+  const spent = tokens === null ? null : `${short(tokens)} tokens`;
+  return [
+    confidence === null ? null : `P ${confidence.toFixed(2)}`,
+    stage === null ? null : `by ${stage}`,
+    cost === null ? spent : money(cost),
+    spentTime === null ? null : seconds(spentTime),
+  ]
+    .filter((each) => each !== null)
+    .join(' · ');
+}
+
 /** A sign and a word, never colour alone. */
-function Right({ right }: { readonly right: boolean | null }) {
+function Right({ run: { right, right_candidates: some, graded } }: { readonly run: BenchmarkRun }) {
   if (right === null) return <span class="quiet">selected</span>;
-  return right ? <span class="outcome-right">✓ right</span> : <span class="outcome-wrong">✕ wrong</span>;
+  if (right) return <span class="outcome-right">✓ right</span>;
+  return (
+    <span class="outcome-wrong" title={`${some ?? 0} of ${graded ?? 0} candidates are right`}>
+      ✕ wrong{(some ?? 0) > 0 && `, ${some ?? 0} right`}
+    </span>
+  );
 }

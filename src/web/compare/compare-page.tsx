@@ -1,47 +1,64 @@
 import type { CandidateEvidence, EvidenceView } from '../../http/runs/evidence-view.js';
-import { runPath } from '../api.js';
+import { getJson, runPath } from '../api.js';
 import { measured, moment, money } from '../format.js';
-import { Loading, Notice, Problem } from '../notice.js';
+import { Awaited, Notice } from '../notice.js';
 import { linkTo } from '../route.js';
 import { useAnswer } from '../use-answer.js';
 
-/** Two runs beside each other: what was asked, what was selected, and where they differ. */
-export function ComparePage({ left, right }: { readonly left: string; readonly right: string }) {
-  const a = useAnswer<EvidenceView>(runPath(left, 'evidence'));
-  const b = useAnswer<EvidenceView>(runPath(right, 'evidence'));
-  const problem = a.problem ?? b.problem;
-  if (problem !== null) {
-    return (
-      <>
-        <h1>Compare</h1>
-        <Problem problem={problem} />
-      </>
-    );
-  }
-  if (a.data === null || b.data === null) {
-    return (
-      <>
-        <h1>Compare</h1>
-        <Loading what="two runs" />
-      </>
-    );
-  }
-  const sameIssue = a.data.request.issue.instance_id === b.data.request.issue.instance_id;
+/** Runs beside each other: what was asked, what was selected, and where they differ from the first. */
+export function ComparePage({ ids }: { readonly ids: readonly string[] }) {
+  const answer = useAnswer<readonly EvidenceView[]>(ids.map((id) => runPath(id, 'evidence')).join(' '), allOf);
   return (
     <>
       <h1>Compare</h1>
-      {!sameIssue && <Notice>The runs are about different issues: candidates of one name need not be one.</Notice>}
-      <Settings a={a.data} b={b.data} />
-      <CompareCandidates a={a.data} b={b.data} />
-      <CompareTests a={a.data} b={b.data} />
+      <Awaited answer={answer} what="the runs">
+        {(all) => (
+          <>
+            {new Set(all.map(issueOf)).size > 1 && (
+              <Notice>The runs are about different issues: candidates of one name need not be one.</Notice>
+            )}
+            <Settings all={all} />
+            <CompareCandidates all={all} />
+            <CompareTests all={all} />
+          </>
+        )}
+      </Awaited>
     </>
   );
 }
 
+async function allOf(paths: string, signal: AbortSignal): Promise<readonly EvidenceView[]> {
+  return Promise.all(paths.split(' ').map((path) => getJson(path, signal) as Promise<EvidenceView>));
+}
+
+function issueOf({ request }: EvidenceView): string {
+  return request.issue.instance_id;
+}
+
+/** A, B, C, … */
+function letter(index: number): string {
+  return String.fromCharCode(65 + index);
+}
+
+/** The letters of the other runs that selected the candidate of this one. */
+function agreesWith(all: readonly EvidenceView[], index: number): string {
+  const own = all[index];
+  const letters = all.flatMap((other, at) =>
+    at !== index && own !== undefined && issueOf(other) === issueOf(own) && selectedOf(other) === selectedOf(own)
+      ? [letter(at)]
+      : [],
+  );
+  return letters.length === 0 ? 'none' : letters.join(', ');
+}
+
+function selectedOf({ selection }: EvidenceView): string {
+  return selection?.candidate_id ?? 'none';
+}
+
 const FACTS: readonly (readonly [string, (evidence: EvidenceView) => string])[] = [
-  ['Issue', ({ request }) => request.issue.instance_id],
+  ['Issue', issueOf],
   ['Status', ({ run }) => run.status],
-  ['Selected', ({ selection }) => selection?.candidate_id ?? 'none'],
+  ['Selected', selectedOf],
   ['Decided by', ({ selection }) => selection?.deciding_stage ?? '–'],
   ['Basis', ({ selection }) => selection?.basis ?? '–'],
   ['Confidence', ({ selection }) => String(selection?.confidence ?? 'not calibrated')],
@@ -60,7 +77,9 @@ const FACTS: readonly (readonly [string, (evidence: EvidenceView) => string])[] 
   ['Cost', ({ usage }) => (usage?.cost_usd == null ? 'not known' : money(usage.cost_usd))],
 ];
 
-function Settings({ a, b }: { readonly a: EvidenceView; readonly b: EvidenceView }) {
+type All = { readonly all: readonly EvidenceView[] };
+
+function Settings({ all }: All) {
   return (
     <section aria-labelledby="settings-title">
       <h2 id="settings-title">Settings and selection</h2>
@@ -71,13 +90,23 @@ function Settings({ a, b }: { readonly a: EvidenceView; readonly b: EvidenceView
               <th scope="col">
                 <span class="hidden">What</span>
               </th>
-              <RunHead evidence={a} name="A" />
-              <RunHead evidence={b} name="B" />
+              {all.map(({ run }, index) => (
+                <th scope="col" key={letter(index)}>
+                  {letter(index)}: <a href={linkTo(['runs', run.id])}>{run.id}</a>
+                  <span class="cell-facts">made {moment(run.created_at)}</span>
+                </th>
+              ))}
             </tr>
           </thead>
           <tbody>
+            <tr>
+              <th scope="row">Agrees with</th>
+              {all.map((_, index) => (
+                <td key={letter(index)}>{agreesWith(all, index)}</td>
+              ))}
+            </tr>
             {FACTS.map(([name, read]) => (
-              <Fact key={name} name={name} left={read(a)} right={read(b)} />
+              <Fact key={name} name={name} values={all.map(read)} />
             ))}
           </tbody>
         </table>
@@ -86,24 +115,17 @@ function Settings({ a, b }: { readonly a: EvidenceView; readonly b: EvidenceView
   );
 }
 
-function RunHead({ evidence: { run }, name }: { readonly evidence: EvidenceView; readonly name: string }) {
-  return (
-    <th scope="col">
-      {name}: <a href={linkTo(['runs', run.id])}>{run.id}</a>, made {moment(run.created_at)}
-    </th>
-  );
-}
-
-function Fact({ name, left, right }: { readonly name: string; readonly left: string; readonly right: string }) {
-  const differs = left !== right;
+function Fact({ name, values }: { readonly name: string; readonly values: readonly string[] }) {
+  const differs = new Set(values).size > 1;
   return (
     <tr class={differs ? 'differs' : undefined}>
       <th scope="row">
         {name}
         {differs && <span class="tag">differs</span>}
       </th>
-      <td>{left}</td>
-      <td>{right}</td>
+      {values.map((value, index) => (
+        <td key={letter(index)}>{value}</td>
+      ))}
     </tr>
   );
 }
@@ -120,12 +142,11 @@ function digest(text: string): string {
   return hash.toString(16).padStart(8, '0');
 }
 
-/** Candidates of both runs by id, in the order of the first. */
-export function CompareCandidates({ a, b }: { readonly a: EvidenceView; readonly b: EvidenceView }) {
-  const left = byId(a);
-  const right = byId(b);
-  const ids = [...new Set([...left.keys(), ...right.keys()])];
-  const measures = [...new Map([...a.measures, ...b.measures].map((each) => [each.name, each])).values()];
+/** Candidates of all runs by id, in the order of the first. */
+function CompareCandidates({ all }: All) {
+  const known = all.map(byId);
+  const ids = [...new Set(known.flatMap((of) => [...of.keys()]))];
+  const measures = [...new Map(all.flatMap((each) => each.measures).map((each) => [each.name, each])).values()];
   return (
     <section aria-labelledby="ranking-title">
       <h2 id="ranking-title">Ranking and scores</h2>
@@ -134,26 +155,25 @@ export function CompareCandidates({ a, b }: { readonly a: EvidenceView; readonly
           <thead>
             <tr>
               <th scope="col">Candidate</th>
-              {['Rank', ...measures.map(({ title }) => title)].flatMap((name) => [
-                <th key={`${name} A`} scope="col" class="number">
-                  {name} A
-                </th>,
-                <th key={`${name} B`} scope="col" class="number">
-                  {name} B
-                </th>,
-              ])}
+              {['Rank', ...measures.map(({ title }) => title)].flatMap((name) =>
+                all.map((_, index) => (
+                  <th key={`${name} ${letter(index)}`} scope="col" class="number">
+                    {name} {letter(index)}
+                  </th>
+                )),
+              )}
             </tr>
           </thead>
           <tbody>
             {ids.map((id) => (
               <tr key={id}>
                 <th scope="row">{id}</th>
-                <Pair left={rankOf(left.get(id), a)} right={rankOf(right.get(id), b)} />
+                <Values values={all.map((each, index) => rankOf(known[index]?.get(id), each))} className="number" />
                 {measures.map((measure) => (
-                  <Pair
+                  <Values
                     key={measure.name}
-                    left={scoreOf(left.get(id), measure)}
-                    right={scoreOf(right.get(id), measure)}
+                    values={known.map((of) => scoreOf(of.get(id), measure))}
+                    className="number"
                   />
                 ))}
               </tr>
@@ -165,15 +185,19 @@ export function CompareCandidates({ a, b }: { readonly a: EvidenceView; readonly
   );
 }
 
-function Pair({ left, right }: { readonly left: string; readonly right: string }) {
-  const differs = left !== right;
+/** A cell for each run; those that are not as the first say so. */
+function Values({ values, className = '' }: { readonly values: readonly string[]; readonly className?: string }) {
   return (
     <>
-      <td class="number">{left}</td>
-      <td class={differs ? 'number differs' : 'number'}>
-        {differs && <span aria-label="differs">≠ </span>}
-        {right}
-      </td>
+      {values.map((value, index) => {
+        const differs = value !== values[0];
+        return (
+          <td key={letter(index)} class={differs ? `${className} differs` : className}>
+            {differs && <span aria-label="differs">≠ </span>}
+            {value}
+          </td>
+        );
+      })}
     </>
   );
 }
@@ -196,8 +220,8 @@ function scoreOf(candidate: CandidateEvidence | undefined, { name, unit }: Evide
 }
 
 /** Which generated tests took part in each run, and what they were worth. */
-export function CompareTests({ a, b }: { readonly a: EvidenceView; readonly b: EvidenceView }) {
-  const ids = [...new Set([...a.admissions, ...b.admissions].map(({ test_id }) => test_id))];
+function CompareTests({ all }: All) {
+  const ids = [...new Set(all.flatMap(({ admissions }) => admissions.map(({ test_id }) => test_id)))];
   if (ids.length === 0) return null;
   return (
     <section aria-labelledby="tests-title">
@@ -207,24 +231,20 @@ export function CompareTests({ a, b }: { readonly a: EvidenceView; readonly b: E
           <thead>
             <tr>
               <th scope="col">Test</th>
-              <th scope="col">A</th>
-              <th scope="col">B</th>
+              {all.map((_, index) => (
+                <th scope="col" key={letter(index)}>
+                  {letter(index)}
+                </th>
+              ))}
             </tr>
           </thead>
           <tbody>
-            {ids.map((id) => {
-              const [left, right] = [wordOn(a, id), wordOn(b, id)];
-              return (
-                <tr key={id} class={left === right ? undefined : 'differs'}>
-                  <th scope="row">{id}</th>
-                  <td>{left}</td>
-                  <td>
-                    {left !== right && <span aria-label="differs">≠ </span>}
-                    {right}
-                  </td>
-                </tr>
-              );
-            })}
+            {ids.map((id) => (
+              <tr key={id}>
+                <th scope="row">{id}</th>
+                <Values values={all.map((each) => wordOn(each, id))} />
+              </tr>
+            ))}
           </tbody>
         </table>
       </div>

@@ -23,8 +23,7 @@ export function linkToBenchmarkReport(id: string): string {
 
 /**
  * One report, by the id behind the hash. What stands in it was written by others: its frame has no scripts and an origin
- * of its own, so that nothing in it reaches the key. Links to a benchmark's
- * runs lead out of the frame, when they are clicked.
+ * of its own, so that nothing in it reaches the key. Links to runs lead out of the frame, when they are clicked.
  */
 export function ReportPage() {
   const { parts } = readRoute(window.location.hash);
@@ -51,13 +50,7 @@ export function ReportPage() {
         </main>
       ) : (
         <Awaited answer={page} what="the report">
-          {(html) => (
-            <iframe
-              title="Report"
-              sandbox={isBenchmark ? 'allow-top-navigation-by-user-activation' : ''}
-              srcdoc={POLICY + html}
-            />
-          )}
+          {(html) => <iframe title="Report" sandbox="allow-top-navigation-by-user-activation" srcdoc={POLICY + html} />}
         </Awaited>
       )}
     </div>

@@ -2,6 +2,7 @@ import type { CandidateEvidence, EvidenceView } from '../../http/runs/evidence-v
 import { counted, seconds, short } from '../format.js';
 import { linkTo, replaceRoute } from '../route.js';
 import { Tabs } from '../tabs.js';
+import { type Label, LabelInWords } from './labels.js';
 import { PatchTab } from './patch-tab.js';
 import { TrajectoryTab } from './trajectory-tab.js';
 import { VerdictsTab } from './verdicts-tab.js';
@@ -12,11 +13,15 @@ interface Props {
   readonly query: URLSearchParams;
 }
 
+interface PanelProps extends Props {
+  readonly label: Label | undefined;
+}
+
 const TABS = { patch: 'Patch', trajectory: 'Trajectory', verdicts: 'Verdicts and judge' } as const;
 type Tab = keyof typeof TABS;
 
 /** One candidate: its patch, how it came about, and what the verifiers said. */
-export function CandidatePanel({ evidence, candidate, query }: Props) {
+export function CandidatePanel({ evidence, candidate, query, label }: PanelProps) {
   const { candidate_id: id, rank } = candidate;
   const asked = query.get('tab') ?? '';
   const tab: Tab = Object.hasOwn(TABS, asked) ? (asked as Tab) : 'patch';
@@ -32,6 +37,7 @@ export function CandidatePanel({ evidence, candidate, query }: Props) {
       <p class="figures">
         <Effort candidate={candidate} /> <Flags flags={candidate.flags} />
       </p>
+      <LabelInWords label={label} />
       <Tabs
         label="Candidate"
         tabs={TABS}
@@ -41,19 +47,60 @@ export function CandidatePanel({ evidence, candidate, query }: Props) {
         }}
       >
         {tab === 'patch' && <PatchTab runId={evidence.run.id} candidate={candidate} />}
-        {tab === 'trajectory' && (
-          <TrajectoryTab
-            runId={evidence.run.id}
-            candidate={candidate}
-            first={Number(query.get('step') ?? 0)}
-            onMove={(step) => {
-              go({ step: String(step) });
-            }}
-          />
-        )}
+        {tab === 'trajectory' && <Trajectories {...{ evidence, candidate, query, go }} />}
         {tab === 'verdicts' && <VerdictsTab evidence={evidence} candidate={candidate} />}
       </Tabs>
     </section>
+  );
+}
+
+interface TrajectoriesProps extends Props {
+  readonly go: (changes: Readonly<Record<string, string | null>>) => void;
+}
+
+/** One trajectory, or two beside each other. */
+function Trajectories({ evidence, candidate, query, go }: TrajectoriesProps) {
+  const others = evidence.candidates.filter((each) => each !== candidate && each.steps > 0);
+  const beside = others.find(({ candidate_id }) => candidate_id === query.get('beside'));
+  const shown = beside === undefined ? [candidate] : [candidate, beside];
+  const names = ['step', 'step2'] as const;
+  const kept = { beside: beside?.candidate_id ?? null, step: query.get('step'), step2: query.get('step2') };
+  return (
+    <>
+      {others.length > 0 && (
+        <label>
+          Beside it{' '}
+          <select
+            value={beside?.candidate_id ?? ''}
+            onChange={(event) => {
+              go({ step: kept.step, beside: event.currentTarget.value });
+            }}
+          >
+            <option value="">nothing</option>
+            {others.map(({ candidate_id: id }) => (
+              <option key={id} value={id}>
+                {id}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      <div class={beside === undefined ? undefined : 'beside'}>
+        {shown.map((each, index) => (
+          <div key={each.candidate_id}>
+            {beside !== undefined && <h3>{each.candidate_id}</h3>}
+            <TrajectoryTab
+              runId={evidence.run.id}
+              candidate={each}
+              first={Number(query.get(names[index] ?? 'step') ?? 0)}
+              onMove={(step) => {
+                go({ ...kept, [names[index] ?? 'step']: String(step) });
+              }}
+            />
+          </div>
+        ))}
+      </div>
+    </>
   );
 }
 

@@ -2,16 +2,19 @@ import type { CandidateEvidence, EvidenceView } from '../../http/runs/evidence-v
 import { measured } from '../format.js';
 import { linkTo } from '../route.js';
 import { Flags } from './candidate-panel.js';
+import { type Label, LabelMark, type Labels } from './labels.js';
 import { behaviourLetters } from './matrix-model.js';
+import { rounded, scoreOf, type UsedScore } from './why.js';
 
 type Measure = EvidenceView['measures'][number];
 
 interface Props {
   readonly evidence: EvidenceView;
+  readonly labels: Labels;
   readonly open: string | null;
 }
 
-export function CandidatesTable({ evidence, open }: Props) {
+export function CandidatesTable({ evidence, labels, open }: Props) {
   const { candidates, selection, run } = evidence;
   const letters = behaviourLetters(evidence.behaviours);
   const hasModels = new Set(candidates.map(({ model }) => model)).size > 1;
@@ -22,7 +25,7 @@ export function CandidatesTable({ evidence, open }: Props) {
       {candidates.length > 0 && (
         <div class="scroll" tabIndex={0} role="region" aria-label="Table of candidates">
           <table class="list candidates">
-            <Head measures={evidence.measures} />
+            <Head measures={evidence.measures} isGraded={labels.size > 0} />
             <tbody>
               {candidates.map((candidate) => (
                 <Row
@@ -34,6 +37,7 @@ export function CandidatesTable({ evidence, open }: Props) {
                   isSelected={candidate.candidate_id === selection?.candidate_id}
                   isOpen={candidate.candidate_id === open}
                   namesModel={hasModels}
+                  label={labels.size === 0 ? null : labels.get(candidate.candidate_id)}
                 />
               ))}
             </tbody>
@@ -44,7 +48,7 @@ export function CandidatesTable({ evidence, open }: Props) {
   );
 }
 
-function Head({ measures }: Pick<EvidenceView, 'measures'>) {
+function Head({ measures, isGraded }: Pick<EvidenceView, 'measures'> & { readonly isGraded: boolean }) {
   return (
     <thead>
       <tr>
@@ -52,6 +56,11 @@ function Head({ measures }: Pick<EvidenceView, 'measures'>) {
           Rank
         </th>
         <th scope="col">Candidate</th>
+        {isGraded && (
+          <th scope="col" title="by hidden tests, which nothing that sampled, judged or selected has seen">
+            Right
+          </th>
+        )}
         <th
           scope="col"
           class="number"
@@ -88,9 +97,11 @@ interface RowProps {
   readonly isOpen: boolean;
   /** Models are told apart where there are several. */
   readonly namesModel: boolean;
+  /** Null where no candidate of the run has one. */
+  readonly label: Label | undefined | null;
 }
 
-function Row({ runId, candidate, measures, letter, isSelected, isOpen, namesModel }: RowProps) {
+function Row({ runId, candidate, measures, letter, isSelected, isOpen, namesModel, label }: RowProps) {
   const { candidate_id: id, rank, flags, steps, model } = candidate;
   return (
     <tr class={[isSelected ? 'selected' : '', isOpen ? 'open' : ''].join(' ')}>
@@ -105,6 +116,7 @@ function Row({ runId, candidate, measures, letter, isSelected, isOpen, namesMode
         {isSelected && <span class="hidden"> selected</span>}
         {namesModel && model !== null && <span class="quiet id">{model}</span>}
       </th>
+      <LabelCell label={label} />
       <ProbabilityRight candidate={candidate} />
       {measures.map((measure) => (
         <Score key={measure.name} candidate={candidate} measure={measure} />
@@ -118,6 +130,15 @@ function Row({ runId, candidate, measures, letter, isSelected, isOpen, namesMode
         <Flags flags={flags} />
       </td>
     </tr>
+  );
+}
+
+function LabelCell({ label }: Pick<RowProps, 'label'>) {
+  if (label === null) return null;
+  return (
+    <td>
+      <LabelMark label={label} />
+    </td>
   );
 }
 
@@ -138,8 +159,8 @@ function oddsOf({ log_odds: odds }: CandidateEvidence): string {
 
 function Score({ candidate, measure }: { candidate: CandidateEvidence; measure: Measure }) {
   const verdict = candidate.verdicts.find((each) => each.measure === measure.name);
-  if (verdict === undefined) return <td class="number quiet">–</td>;
-  if (verdict.kind === 'abstained') {
+  const known = scoreOf(candidate, measure);
+  if (known === null && verdict?.kind === 'abstained') {
     const isGap = verdict.reason === 'no-tests' && candidate.flags.includes('not-executed');
     return (
       <td class="number quiet" title={verdict.detail}>
@@ -147,16 +168,34 @@ function Score({ candidate, measure }: { candidate: CandidateEvidence; measure: 
       </td>
     );
   }
-  const { score, out_of } = verdict;
+  if (known === null) return <td class="number quiet">–</td>;
+  return <Scored known={known} unit={measure.unit} />;
+}
+
+function Scored({ known: { used, own, outOf }, unit }: { readonly known: UsedScore; readonly unit: Measure['unit'] }) {
+  if (own === null || outOf === null) {
+    return (
+      <td class="number score">
+        {unit === 'probability' ? used.toFixed(3) : rounded(used)} <span class="own quiet">of an equal patch</span>
+      </td>
+    );
+  }
   return (
     <td class="number score">
-      {measured(score, out_of, measure.unit)}
-      <span class="bar" aria-hidden="true" style={{ width: `${Math.max(0, Math.min(1, score / out_of)) * 100}%` }} />
+      {measured(unit === 'count' ? rounded(used) : used, outOf, unit)}
+      <span class="bar" aria-hidden="true" style={{ width: `${Math.max(0, Math.min(1, used / outOf)) * 100}%` }} />
+      {own !== used && (
+        <span class="own quiet" title="equal patches are one patch: the mean of their scores is what counts">
+          mean; own {measured(own, outOf, unit)}
+        </span>
+      )}
     </td>
   );
 }
 
-function Lines({ candidate: { patch } }: { readonly candidate: CandidateEvidence }) {
+function Lines({ candidate: { patch, steps, rank } }: { readonly candidate: CandidateEvidence }) {
+  // Of a try that is under way, the patch is not there yet.
+  if (patch.characters === 0 && steps > 0 && rank === null) return <span class="quiet">–</span>;
   if (patch.problem !== null) return <span title={patch.problem}>unread</span>;
   if (patch.files.length === 0) return <span class="quiet">empty</span>;
   const sum = (side: 'added' | 'removed'): number => patch.files.reduce((total, file) => total + (file[side] ?? 0), 0);

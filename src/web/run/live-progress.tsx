@@ -1,9 +1,11 @@
-import { counted } from '../format.js';
-import type { Live, LiveTry } from './live-run.js';
+import { useEffect, useState } from 'preact/hooks';
+import { counted, seconds } from '../format.js';
+import type { Live, LiveCalls, LiveStep, LiveTry } from './live-run.js';
 
 /** What is going on, while it goes on. */
 export function LiveProgress({ live, k }: { readonly live: Live; readonly k: number }) {
-  const { tries, cells, verdicts } = live;
+  const { tries, calls, cells, verdicts } = live;
+  const now = useNow();
   const ended = [...tries.values()].filter((each) => each.ended !== null).length;
   const scored = new Set(verdicts.map(({ candidate_id }) => candidate_id)).size;
   return (
@@ -13,7 +15,8 @@ export function LiveProgress({ live, k }: { readonly live: Live; readonly k: num
         {tries.size > 0 && `${ended} of ${counted(k, 'try', 'tries')} ended · `}
         {counted(cells.length, 'test outcome')} · {scored} of {k} candidates with a verdict
       </p>
-      {tries.size > 0 && <Tries tries={tries} />}
+      {calls.length > 0 && <Calls calls={calls} now={now} />}
+      {tries.size > 0 && <Tries tries={tries} now={now} />}
       <details>
         <summary>Last events</summary>
         <ol class="events">
@@ -28,21 +31,93 @@ export function LiveProgress({ live, k }: { readonly live: Live; readonly k: num
   );
 }
 
-function Tries({ tries }: { readonly tries: ReadonlyMap<string, LiveTry> }) {
+const ASKED_BY: Readonly<Record<string, string>> = {
+  judge: 'Judge',
+  'agent-judge': 'Judge with tools',
+  'test-writer': 'Writer of tests',
+};
+
+/** Whom a judge or a writer of tests waits for. */
+function Calls({ calls, now }: { readonly calls: readonly LiveCalls[]; readonly now: number }) {
   return (
-    <ul class="tries">
-      {[...tries.entries()].map(([id, { steps, tool, ended }]) => (
-        <li key={id}>
-          <code>{id}</code> {counted(steps, 'step')}{' '}
-          {ended === null ? (
-            <span class="quiet">{tool}</span>
-          ) : (
-            <span>
-              ended by {ended.reason}, {counted(ended.patchLines, 'line')}
-            </span>
-          )}
+    <ul class="calls" aria-label="Model calls under way">
+      {calls.map(({ purpose, model, calls: open, since }) => (
+        <li key={`${purpose} ${model}`}>
+          <strong>{ASKED_BY[purpose] ?? purpose}</strong> <code>{model}</code>{' '}
+          {`${counted(open, 'call')} under way, ${open === 1 ? '' : 'the first '}for ${seconds(Math.max(0, now - Date.parse(since)) / 1_000)}`}
         </li>
       ))}
     </ul>
   );
+}
+
+/** Each try with its steps as they come; what goes on stands first. */
+function Tries({ tries, now }: { readonly tries: ReadonlyMap<string, LiveTry>; readonly now: number }) {
+  const inOrder = [...tries.entries()].sort(([, a], [, b]) => Number(a.ended !== null) - Number(b.ended !== null));
+  return (
+    <ul class="tries">
+      {inOrder.map(([id, live]) => (
+        <li key={id}>
+          <details>
+            <summary>
+              <code>{id}</code> {counted(live.steps, 'step')} <Now live={live} now={now} />
+            </summary>
+            <ol class="live-steps">
+              {live.log.toReversed().map((step) => (
+                <Step key={step.step} step={step} />
+              ))}
+            </ol>
+          </details>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** How it ended, or what it is at: behind a step, the model is asked for the next one. */
+function Now({ live: { ended, log }, now }: { readonly live: LiveTry; readonly now: number }) {
+  const last = log.at(-1);
+  if (ended !== null) {
+    return (
+      <span>
+        ended by {ended.reason}, {counted(ended.patchLines, 'line')}
+      </span>
+    );
+  }
+  if (last === undefined) return null;
+  const waiting = Math.max(0, (now - Date.parse(last.at)) / 1_000);
+  return (
+    <span class="quiet">
+      {last.tool} <code>{last.gist}</code> · next step under way for {seconds(waiting)}
+    </span>
+  );
+}
+
+function Step({ step: { step, tool, gist, exit_code, llm_s, env_s } }: { readonly step: LiveStep }) {
+  const took = [
+    ...(llm_s === undefined ? [] : [`model ${seconds(llm_s)}`]),
+    ...(env_s === undefined ? [] : [`action ${seconds(env_s)}`]),
+  ];
+  return (
+    <li value={step}>
+      {tool ?? 'no call'} <code>{gist}</code>{' '}
+      {exit_code != null && exit_code !== 0 && <span class="tag tag-warn">exit {exit_code}</span>}{' '}
+      <span class="quiet">{took.join(' · ')}</span>
+    </li>
+  );
+}
+
+const TICK_MS = 1_000;
+
+function useNow(): number {
+  const [now, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => {
+      setNow(Date.now());
+    }, TICK_MS);
+    return () => {
+      clearInterval(timer);
+    };
+  }, []);
+  return now;
 }

@@ -3,15 +3,35 @@ import type { CellView, EvidenceView } from '../../http/runs/evidence-view.js';
 import type { RunEvent } from '../../ports/run-store.js';
 import { ApiProblem, request, runPath } from '../api.js';
 
+export interface LiveStep {
+  readonly step: number;
+  readonly at: string;
+  readonly tool: string | null;
+  readonly gist?: string;
+  readonly exit_code?: number | null;
+  readonly llm_s?: number;
+  readonly env_s?: number;
+}
+
 /** A try as far as it has come. */
 export interface LiveTry {
   readonly steps: number;
-  readonly tool: string;
+  /** The last ones, newest last. */
+  readonly log: readonly LiveStep[];
   /** Null while it goes on. */
   readonly ended: { readonly reason: string; readonly patchLines: number; readonly tokens: number } | null;
 }
 
 type LiveVerdict = EvidenceView['candidates'][number]['verdicts'][number];
+
+/** Calls of one model for one purpose. */
+export interface LiveCalls {
+  readonly purpose: string;
+  readonly model: string;
+  readonly calls: number;
+  /** When the oldest of them began. */
+  readonly since: string;
+}
 
 /** A run as its journal tells it. */
 export interface Live {
@@ -19,6 +39,7 @@ export interface Live {
   readonly ended: boolean;
   readonly events: number;
   readonly tries: ReadonlyMap<string, LiveTry>;
+  readonly calls: readonly LiveCalls[];
   readonly cells: readonly CellView[];
   readonly admissions: EvidenceView['admissions'];
   readonly verdicts: readonly LiveVerdict[];
@@ -31,6 +52,7 @@ export const NOTHING_YET: Live = {
   ended: false,
   events: 0,
   tries: new Map(),
+  calls: [],
   cells: [],
   admissions: [],
   verdicts: [],
@@ -38,6 +60,7 @@ export const NOTHING_YET: Live = {
 };
 
 const RECENT = 30;
+const LOGGED = 200;
 const ENDED = ['done', 'failed', 'cancelled'];
 
 export function withEvents(live: Live, events: readonly RunEvent[]): Live {
@@ -61,7 +84,7 @@ function dataOf(events: readonly RunEvent[], type: string): readonly unknown[] {
 }
 
 /** The service wrote these events; their shapes are `src/pipeline`'s. */
-function changeBy({ type, data }: RunEvent, live: Live, tries: Map<string, LiveTry>): Partial<Live> {
+function changeBy({ type, data, at }: RunEvent, live: Live, tries: Map<string, LiveTry>): Partial<Live> {
   if (type === 'status') {
     const { status } = data as { status: NonNullable<Live['status']> };
     // A run that is taken up again tells everything again.
@@ -70,18 +93,27 @@ function changeBy({ type, data }: RunEvent, live: Live, tries: Map<string, LiveT
       : { status, ended: ENDED.includes(status) };
   }
   if (type === 'admission') return { admissions: data as unknown as Live['admissions'] };
-  if (type === 'step') {
-    const { candidate_id: id, step, tool } = data as { candidate_id: string; step: number; tool: string | null };
-    tries.set(id, { steps: step, tool: tool ?? '', ended: null });
-  } else if (type === 'rollout') {
-    const { candidate_id: id, exit_reason, steps, patch_lines, tokens } = data as unknown as RolledOut;
-    tries.set(id, { steps, tool: '', ended: { reason: exit_reason, patchLines: patch_lines, tokens } });
-  }
+  if (type === 'calls') return { calls: (data as unknown as { under_way: readonly LiveCalls[] }).under_way };
+  if (type === 'step') stepped(data as unknown as LiveStep & Named, at, tries);
+  if (type === 'rollout') rolledOut(data as unknown as RolledOut, tries);
   return {};
 }
 
-interface RolledOut {
+function stepped({ candidate_id: id, ...step }: LiveStep & Named, at: string, tries: Map<string, LiveTry>): void {
+  const log = [...(tries.get(id)?.log ?? []), { ...step, at }].slice(-LOGGED);
+  tries.set(id, { steps: step.step, log, ended: null });
+}
+
+function rolledOut(data: RolledOut, tries: Map<string, LiveTry>): void {
+  const { candidate_id: id, exit_reason: reason, steps, patch_lines: patchLines, tokens } = data;
+  tries.set(id, { steps, log: tries.get(id)?.log ?? [], ended: { reason, patchLines, tokens } });
+}
+
+interface Named {
   readonly candidate_id: string;
+}
+
+interface RolledOut extends Named {
   readonly exit_reason: string;
   readonly steps: number;
   readonly patch_lines: number;

@@ -40,7 +40,7 @@ export function MatrixGrid({ matrix, letters, selected, onOpen }: Props) {
               <th
                 key={id}
                 scope="col"
-                class={id === selected ? 'selected' : undefined}
+                class={id !== null && id === selected ? 'selected' : undefined}
                 title={id ?? 'without any patch'}
               >
                 <span class="turned">{id ?? 'base'}</span>

@@ -14,7 +14,7 @@ export function MatrixSection({ evidence }: { readonly evidence: EvidenceView })
     return (
       <section aria-labelledby="matrix-title">
         <h2 id="matrix-title">Tests × candidates</h2>
-        <p class="quiet">Nothing was executed.</p>
+        <p class="quiet">Nothing was executed{evidence.selection === null ? ' so far' : ''}.</p>
       </section>
     );
   }

@@ -2,30 +2,31 @@ import type { ComponentChildren } from 'preact';
 import type { EvidenceView } from '../../http/runs/evidence-view.js';
 import { counted, moment, money, seconds, short } from '../format.js';
 import { Notice, StatusMark } from '../notice.js';
+import { linkTo } from '../route.js';
+import { type Labels, LabelOfSelected } from './labels.js';
 import { RunActions } from './run-actions.js';
+import { whyOf } from './why.js';
 
 interface Props {
   readonly evidence: EvidenceView;
+  readonly labels: Labels;
   readonly status: EvidenceView['run']['status'];
+  /** The one that the reader comes from. */
+  readonly benchmark: string | null;
   readonly reload: () => void;
 }
 
 /** What was decided, on what ground, and what can be done with it. */
-export function RunHeader({ evidence, status, reload }: Props) {
+export function RunHeader({ evidence, labels, status, benchmark, reload }: Props) {
   const { run, request, selection } = evidence;
   return (
     <section class="run-header" aria-labelledby="run-title">
       <h1 id="run-title">{request.issue.instance_id}</h1>
       <p class="quiet">
+        {benchmark !== null && <a href={linkTo(['benchmarks', benchmark])}>← Benchmark</a>}{' '}
         <StatusMark status={status} /> <code class="id">{run.id}</code> made {moment(run.created_at)}
       </p>
-      {run.failure !== null && (
-        <Notice kind="problem">
-          <strong>It failed: {run.failure.message}</strong> {run.failure.next} <code>{run.failure.code}</code>
-        </Notice>
-      )}
-      {status === 'cancelled' && <Notice>It was cancelled. What was finished is stored and not paid for again.</Notice>}
-      {selection !== null && <Decision selection={selection} evidence={evidence} />}
+      {selection !== null && <Decision {...{ selection, evidence, labels }} />}
       <Figures evidence={evidence} />
       <RunActions evidence={evidence} status={status} reload={reload} />
     </section>
@@ -38,16 +39,12 @@ const BASES = {
   none: 'nothing to return',
 } as const;
 
-function Decision({
-  selection,
-  evidence,
-}: {
-  selection: NonNullable<EvidenceView['selection']>;
-  evidence: EvidenceView;
-}) {
-  const abstained =
-    evidence.candidates.length > 0 &&
-    evidence.candidates.every(({ verdicts }) => verdicts.every(({ kind }) => kind === 'abstained'));
+interface DecisionProps extends Pick<Props, 'evidence' | 'labels'> {
+  readonly selection: NonNullable<EvidenceView['selection']>;
+}
+
+function Decision({ selection, evidence, labels }: DecisionProps) {
+  const why = whyOf(evidence);
   return (
     <>
       <dl class="decision">
@@ -58,6 +55,11 @@ function Decision({
             <code>★ {selection.candidate_id}</code>
           )}
         </Fact>
+        {labels.size > 0 && (
+          <Fact name="Hidden tests">
+            <LabelOfSelected selected={selection.candidate_id} labels={labels} />
+          </Fact>
+        )}
         <Fact name="Decided by">{selection.deciding_stage ?? 'nothing to decide'}</Fact>
         <Fact name="Basis">
           {selection.basis} <span class="quiet">({BASES[selection.basis]})</span>
@@ -70,26 +72,22 @@ function Decision({
           )}
         </Fact>
       </dl>
-      {selection.why_none !== null && <Notice>No patch is returned: {selection.why_none}.</Notice>}
+      {why !== null && <p class="why">{why}</p>}
       {selection.notes.map((note) => (
         <Notice key={note}>{note}.</Notice>
       ))}
-      {abstained && <Notice>Every verifier abstained on every candidate: no score stands behind this order.</Notice>}
       {evidence.candidates.length === 1 && <Notice>There was one candidate: nothing to choose from.</Notice>}
     </>
   );
 }
 
 function Figures({ evidence }: { readonly evidence: EvidenceView }) {
-  const { request, statistics, usage, sampling } = evidence;
+  const { request, statistics, usage } = evidence;
   const parts = [
     `K = ${request.k}${request.given ? ' given' : ' sampled'}`,
     `preset ${request.preset}`,
     ...(statistics === null ? [] : countsOf(statistics)),
     ...(usage === null ? [] : costsOf(usage)),
-    ...(sampling === null || sampling.failed.length === 0
-      ? []
-      : [`${counted(sampling.failed.length, 'try', 'tries')} could not be made`]),
   ];
   return <p class="figures">{parts.join(' · ')}</p>;
 }
@@ -117,35 +115,5 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
       <dt>{name}</dt>
       <dd>{children}</dd>
     </div>
-  );
-}
-
-export function Issue({ issue }: { readonly issue: EvidenceView['request']['issue'] }) {
-  const { environment } = issue;
-  return (
-    <section aria-labelledby="issue-title">
-      <details>
-        <summary>
-          <h2 id="issue-title">Issue</h2>
-        </summary>
-        <pre class="text" tabIndex={0} aria-label="Problem statement">
-          {issue.problem_statement}
-        </pre>
-        <dl class="facts">
-          <dt>Image</dt>
-          <dd>{environment.image}</dd>
-          <dt>Folder</dt>
-          <dd>{environment.workdir}</dd>
-          <dt>Regression command</dt>
-          <dd>{environment.regression_command ?? 'none'}</dd>
-          <dt>Regression files</dt>
-          <dd>
-            {environment.regression_files.length === 0
-              ? 'those near the patches'
-              : environment.regression_files.join(' ')}
-          </dd>
-        </dl>
-      </details>
-    </section>
   );
 }

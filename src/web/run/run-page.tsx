@@ -1,14 +1,17 @@
-import { useEffect, useMemo } from 'preact/hooks';
-import type { EvidenceView } from '../../http/runs/evidence-view.js';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import type { EvidenceView, LabelsView } from '../../http/runs/evidence-view.js';
 import { runPath } from '../api.js';
 import { Awaited, Notice } from '../notice.js';
 import { useAnswer } from '../use-answer.js';
 import { CandidatePanel } from './candidate-panel.js';
 import { CandidatesTable } from './candidates-table.js';
-import { Issue } from './run-header.js';
+import { type Labels, labelsOf } from './labels.js';
+import { Issue } from './issue.js';
+import { LogOdds } from './log-odds.js';
 import { LiveProgress } from './live-progress.js';
 import { liveRows, type Live } from './live-run.js';
 import { MatrixSection } from './matrix-section.js';
+import { Problems } from './problems.js';
 import { Provenance } from './provenance.js';
 import { RunHeader } from './run-header.js';
 import { Stages } from './provenance.js';
@@ -24,6 +27,9 @@ interface Props {
 export function RunPage({ id, candidate, query }: Props) {
   const answer = useAnswer<EvidenceView>(runPath(id, 'evidence'));
   const status = answer.data?.run.status;
+  // At once, not behind the evidence: it is short, and the page is drawn once.
+  const told = useAnswer<LabelsView>(runPath(id, 'labels'));
+  const labels = useMemo(() => labelsOf(told.data), [told.data]);
   const live = useLive(status === 'queued' || status === 'running' ? id : null);
   useEffect(() => {
     if (live.ended) answer.reload();
@@ -32,7 +38,7 @@ export function RunPage({ id, candidate, query }: Props) {
     <>
       {answer.data === null && <h1>Run</h1>}
       <Awaited answer={answer} what="the run">
-        {(evidence) => <Known {...{ evidence, live, candidate, query }} reload={answer.reload} />}
+        {(evidence) => <Known {...{ evidence, live, labels, candidate, query }} reload={answer.reload} />}
       </Awaited>
     </>
   );
@@ -41,36 +47,54 @@ export function RunPage({ id, candidate, query }: Props) {
 interface KnownProps extends Omit<Props, 'id'> {
   readonly evidence: EvidenceView;
   readonly live: Live;
+  readonly labels: Labels;
   readonly reload: () => void;
 }
 
-function Known({ evidence, live, candidate, query, reload }: KnownProps) {
+function Known({ evidence, live, labels, candidate, query, reload }: KnownProps) {
   const { run, request, provenance } = evidence;
   const moves = run.status === 'queued' || run.status === 'running';
+  const benchmark = useOrigin(query);
   const shown = useMemo(() => (moves ? liveRows(evidence, live) : evidence), [evidence, live, moves]);
   return (
     <>
-      <RunHeader evidence={evidence} status={moves ? (live.status ?? run.status) : run.status} reload={reload} />
+      <RunHeader
+        {...{ evidence, labels, benchmark, reload }}
+        status={moves ? (live.status ?? run.status) : run.status}
+      />
+      <Problems evidence={evidence} />
+      <Issue issue={request.issue} />
       {moves && <LiveProgress live={live} k={request.k} />}
       {!moves && shown.candidates.length === 0 && <Notice>It ended before there were candidates to look at.</Notice>}
-      {shown.candidates.length > 0 && <Evidence evidence={shown} candidate={candidate} query={query} />}
-      <Issue issue={request.issue} />
+      {shown.candidates.length > 0 && <Evidence evidence={shown} {...{ labels, candidate, query }} />}
       {provenance !== null && <Provenance evidence={evidence} />}
     </>
   );
 }
 
-function Evidence({ evidence, candidate, query }: Pick<KnownProps, 'evidence' | 'candidate' | 'query'>) {
+/** The benchmark that led here; candidates and tabs have addresses of their own, without it. */
+function useOrigin(query: URLSearchParams): string | null {
+  const [origin] = useState(() => query.get('benchmark'));
+  return origin;
+}
+
+function Evidence({ evidence, labels, candidate, query }: Omit<KnownProps, 'live' | 'reload'>) {
   const { selection, candidates } = evidence;
   const open = candidate ?? selection?.candidate_id ?? candidates[0]?.candidate_id ?? null;
   const found = candidates.find(({ candidate_id }) => candidate_id === open);
   return (
     <>
-      <CandidatesTable evidence={evidence} open={open} />
+      <CandidatesTable {...{ evidence, labels, open }} />
+      <LogOdds evidence={evidence} />
       {found === undefined ? (
         <Notice>This run has no such candidate.</Notice>
       ) : (
-        <CandidatePanel key={found.candidate_id} evidence={evidence} candidate={found} query={query} />
+        <CandidatePanel
+          key={found.candidate_id}
+          {...{ evidence, query }}
+          candidate={found}
+          label={labels.get(found.candidate_id)}
+        />
       )}
       <MatrixSection evidence={evidence} />
       {selection !== null && <Stages stages={selection.stages} deciding={selection.deciding_stage} />}

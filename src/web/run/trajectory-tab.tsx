@@ -1,10 +1,12 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { CandidateEvidence } from '../../http/runs/evidence-view.js';
 import type { StepsView, StepView } from '../../http/runs/step-views.js';
 import { getJson, queryOf, runPath } from '../api.js';
 import { count, seconds, short } from '../format.js';
 import { Awaited, Notice } from '../notice.js';
 import { useAnswer } from '../use-answer.js';
+import { editOf, gistOf } from './edits.js';
+import { leakSteps, StepSearch } from './step-search.js';
 
 /** Steps on the page at once; a longer trajectory is read page by page. */
 const WINDOW = 50;
@@ -20,19 +22,41 @@ interface Props {
 export function TrajectoryTab({ runId, candidate, first, onMove }: Props) {
   const { candidate_id: id, steps: total, exit_reason } = candidate;
   const from = startOf(first, total);
+  const [aimed, setAimed] = useState<number | null>(null);
+  const [folding, setFolding] = useState<Folding>({ isFolded: false, round: 0 });
   const path = runPath(runId, 'candidates', id, 'steps');
   const answer = useAnswer<StepsView>(total === 0 ? null : `${path}${queryOf({ from, limit: WINDOW })}`);
   if (total === 0) return <Notice>No trajectory came with this candidate, or it is not there yet.</Notice>;
   const moves = total > WINDOW && <StepPager from={from} total={total} onMove={onMove} />;
+  const go = (step: number): void => {
+    onMove(step);
+    // On this page already, or as soon as it is there.
+    setAimed(step);
+  };
   return (
     <>
+      <StepSearch path={path} name={id} total={total} flags={candidate.flags} onMove={go} />
       {moves}
       <Awaited answer={answer} what="steps">
         {({ steps }) => (
           <>
+            <button
+              type="button"
+              onClick={() => {
+                setFolding(({ isFolded, round }) => ({ isFolded: !isFolded, round: round + 1 }));
+              }}
+            >
+              {folding.isFolded ? 'Unfold all steps' : 'Fold all steps'}
+            </button>
             <ol class="steps" start={from + 1}>
               {steps.map((step) => (
-                <StepItem key={step.number} step={step} path={path} />
+                <StepItem
+                  key={step.number}
+                  step={step}
+                  {...{ path, folding }}
+                  isAimed={step.number === aimed}
+                  flags={candidate.flags.filter((flag) => leakSteps([flag])[0] === step.number)}
+                />
               ))}
             </ol>
             {moves}
@@ -95,18 +119,40 @@ function StepPager({ from, total, onMove }: PagerProps) {
 }
 
 /** Lines of a text that stand there at once; the rest unfolds. */
-const FOLDED_LINES = 24;
+const FOLDED_LINES = { thought: 24, action: 24, observation: 6 } as const;
 const EVERYTHING = 10_000_000;
 
 type Part = 'thought' | 'action' | 'observation';
 
+/** What was last wanted of all steps; each may be folded for itself since. */
+interface Folding {
+  readonly isFolded: boolean;
+  readonly round: number;
+}
+
 interface StepProps {
+  readonly folding: Folding;
   readonly step: StepView;
   /** Of the steps of this trajectory. */
   readonly path: string;
+  /** The one that the reader asked for. */
+  readonly isAimed: boolean;
+  /** Those that name this step. */
+  readonly flags: readonly string[];
 }
 
-export function StepItem({ step, path }: StepProps) {
+export function StepItem({ step, path, folding, isAimed, flags }: StepProps) {
+  const item = useRef<HTMLLIElement>(null);
+  const [isOpen, setIsOpen] = useState(!folding.isFolded);
+  useEffect(() => {
+    if (folding.round > 0) setIsOpen(!folding.isFolded);
+  }, [folding]);
+  // Behind the folding: what was asked for is open.
+  useEffect(() => {
+    if (!isAimed) return;
+    setIsOpen(true);
+    item.current?.scrollIntoView({ block: 'start' });
+  }, [isAimed]);
   const [whole, setWhole] = useState<StepView | null>(null);
   const shown = whole ?? step;
   const cut = shown.thought.cut + shown.action.cut + shown.observation.cut;
@@ -116,20 +162,47 @@ export function StepItem({ step, path }: StepProps) {
     setWhole(steps[0] ?? null);
   };
   return (
-    <li class="step">
-      <p class="step-head">
-        <strong>Step {step.number + 1}</strong> <span class="quiet">{factsOf(step)}</span>
-        {step.exit_code !== null && step.exit_code !== 0 && <span class="tag tag-warn">exit {step.exit_code}</span>}
-      </p>
-      <Text part="thought" text={shown.thought.text} />
-      <Text part="action" text={shown.action.text} />
-      <Text part="observation" text={shown.observation.text} />
-      {cut > 0 && (
-        <button type="button" onClick={() => void readWhole()}>
-          {count(cut)} characters are left out; show them
-        </button>
-      )}
+    <li ref={item} class={isAimed ? 'step aimed' : 'step'}>
+      <details
+        open={isOpen}
+        onToggle={(event) => {
+          setIsOpen(event.currentTarget.open);
+        }}
+      >
+        <StepHead {...{ step, flags, isOpen }} />
+        <Text part="thought" text={shown.thought.text} />
+        <Text part="action" text={shown.action.text} />
+        <Text part="observation" text={shown.observation.text} />
+        {cut > 0 && (
+          <button type="button" onClick={() => void readWhole()}>
+            {count(cut)} characters are left out; show them
+          </button>
+        )}
+      </details>
     </li>
+  );
+}
+
+interface HeadProps extends Pick<StepProps, 'step' | 'flags'> {
+  readonly isOpen: boolean;
+}
+
+/** What a step is, also while it is folded. */
+function StepHead({ step, flags, isOpen }: HeadProps) {
+  const edit = editOf(step.action.text);
+  return (
+    <summary class="step-head">
+      <strong>Step {step.number + 1}</strong> <span class="quiet">{factsOf(step)}</span>
+      {edit !== null && <span class="tag">{edit}</span>}
+      {step.exit_code !== null && step.exit_code !== 0 && <span class="tag tag-warn">exit {step.exit_code}</span>}
+      {flags.map((flag) => (
+        <span key={flag} class="tag tag-warn">
+          <span aria-hidden="true">⚠ </span>
+          {flag}
+        </span>
+      ))}
+      {!isOpen && <code class="gist">{gistOf(step.action.text)}</code>}
+    </summary>
   );
 }
 
@@ -148,11 +221,12 @@ function Text({ part, text }: { readonly part: Part; readonly text: string }) {
   const [isFolded, setIsFolded] = useState(true);
   if (text.trim() === '') return null;
   const lines = text.split('\n');
-  const folds = isFolded && lines.length > FOLDED_LINES + 4;
+  const most = FOLDED_LINES[part];
+  const folds = isFolded && lines.length > most + 4;
   return (
     <div class={`part part-${part}`}>
       <span class="part-name">{part}</span>
-      <pre class="text">{folds ? lines.slice(0, FOLDED_LINES).join('\n') : text}</pre>
+      <pre class="text">{folds ? lines.slice(0, most).join('\n') : text}</pre>
       {folds && (
         <button
           type="button"
@@ -161,7 +235,7 @@ function Text({ part, text }: { readonly part: Part; readonly text: string }) {
             setIsFolded(false);
           }}
         >
-          {count(lines.length - FOLDED_LINES)} more lines
+          {count(lines.length - most)} more lines
         </button>
       )}
     </div>

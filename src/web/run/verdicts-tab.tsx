@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { CandidateEvidence, EvidenceView } from '../../http/runs/evidence-view.js';
-import type { JudgePromptView } from '../../http/runs/step-views.js';
+import type { JudgePromptView } from '../../http/runs/judge-prompt-view.js';
 import { counted, measured } from '../format.js';
 import { Awaited, Notice } from '../notice.js';
 import { useAnswer } from '../use-answer.js';
@@ -96,22 +96,13 @@ function said(value: Verdict['evidence'][string]): string {
 export function JudgeViews({ evidence, candidate }: { evidence: EvidenceView; candidate: CandidateEvidence }) {
   const judges = new Set(evidence.measures.filter(({ kind }) => kind === 'judge').map(({ name }) => name));
   const judged = candidate.verdicts.filter(({ measure }) => judges.has(measure));
-  // The service renders the prompts of judges that say yes or no, and that one for the others' sake where there are none.
-  const asked = judged.filter(({ measure }) => measure.startsWith('ef:yes-no@'));
-  const rendered = asked.length === 0 ? judged.slice(0, 1) : asked;
   return (
     <>
       {judged.map((verdict, index) => (
         <section key={verdict.measure} class="judge" aria-labelledby={`judge-${index}`}>
           <h3 id={`judge-${index}`}>What {judged.length === 1 ? 'the judge' : verdict.measure} saw</h3>
           <JudgeView verdict={verdict} evidence={evidence} candidate={candidate} />
-          {rendered.includes(verdict) && verdict.evidence.looks === undefined && (
-            <JudgePromptText
-              run={evidence.run.id}
-              candidate={candidate.candidate_id}
-              measure={asked.length > 1 ? verdict.measure : null}
-            />
-          )}
+          <JudgePromptText run={evidence.run.id} candidate={candidate.candidate_id} measure={verdict.measure} />
         </section>
       ))}
     </>
@@ -204,15 +195,16 @@ const SHOWN = 20_000;
 interface PromptOf {
   readonly run: string;
   readonly candidate: string;
-  /** Which of several judges; null = the first. */
-  readonly measure: string | null;
+  /** Which of the judges. */
+  readonly measure: string;
 }
 
-/** The judge's prompt, rendered again by the service when it is opened. */
+/** The judge's prompts, rendered again by the service when they are opened, one at a time. */
 export function JudgePromptText({ run, candidate, measure }: PromptOf) {
   const [open, setOpen] = useState(false);
-  const which = measure === null ? '' : `?measure=${encodeURIComponent(measure)}`;
-  const path = `/v1/runs/${encodeURIComponent(run)}/candidates/${encodeURIComponent(candidate)}/judge-prompt${which}`;
+  const [question, setQuestion] = useState(0);
+  const which = new URLSearchParams({ measure, ...(question === 0 ? {} : { question: String(question) }) });
+  const path = `/v1/runs/${encodeURIComponent(run)}/candidates/${encodeURIComponent(candidate)}/judge-prompt?${which}`;
   const answer = useAnswer<JudgePromptView>(open ? path : null);
   return (
     <details
@@ -223,8 +215,22 @@ export function JudgePromptText({ run, candidate, measure }: PromptOf) {
       <summary>The prompt</summary>
       {open && (
         <Awaited answer={answer} what="the prompt">
-          {({ messages, same_template, left_out }) => (
+          {({ messages, questions, compared_with: other, same_template, left_out }) => (
             <>
+              {other !== null && <Notice>Beside it: {other}.</Notice>}
+              {questions > 1 && (
+                <p>
+                  Question {question + 1} of {questions}.{' '}
+                  <button
+                    type="button"
+                    onClick={() => {
+                      setQuestion((question + 1) % questions);
+                    }}
+                  >
+                    {question + 1 < questions ? 'The next one' : 'The first one'}
+                  </button>
+                </p>
+              )}
               {left_out.length > 0 && (
                 <Notice>The judge also had {left_out.join(' and ')} before it, which this leaves out.</Notice>
               )}

@@ -1,12 +1,15 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { RunPageView } from '../../http/runs/run-page.js';
 import { queryOf } from '../api.js';
+import { FilterForm } from '../filter-form.js';
 import { Awaited, Notice } from '../notice.js';
 import { linkTo, readRoute, replaceRoute } from '../route.js';
 import { type Answer, useAnswer } from '../use-answer.js';
 import { RunsTable } from './runs-table.js';
 
 const PAGE = 50;
+/** A letter each, and columns that are still read. */
+const MOST_COMPARED = 12;
 const EVERY_MS = 3_000;
 
 export function RunsPage({ query }: { readonly query: URLSearchParams }) {
@@ -20,12 +23,20 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
     replaceRoute(linkTo(['runs'], { ...now, cursor: null, ...changes }));
   };
   const choose = (id: string): void => {
-    setChosen((ids) => (ids.includes(id) ? ids.filter((each) => each !== id) : [...ids, id].slice(-2)));
+    setChosen((ids) => (ids.includes(id) ? ids.filter((each) => each !== id) : [...ids, id].slice(-MOST_COMPARED)));
   };
   return (
     <>
       <h1>Runs</h1>
-      <RunsFilter q={asked.q ?? ''} status={asked.status ?? ''} onChange={change} />
+      <FilterForm
+        label="Search"
+        q={asked.q ?? ''}
+        placeholder="instance, run or candidate"
+        choices={[{ name: 'status', label: 'Status', value: asked.status ?? '', options: STATUSES }]}
+        onChange={(name, to) => {
+          change({ [name]: to });
+        }}
+      />
       <CompareBar chosen={chosen} />
       <Awaited answer={answer} what="runs">
         {({ runs, next_cursor }) => (
@@ -71,14 +82,13 @@ function NoRuns({ isFiltered }: { readonly isFiltered: boolean }) {
 }
 
 function CompareBar({ chosen }: { readonly chosen: readonly string[] }) {
-  const [left, right] = chosen;
   return (
     <p class="compare-bar" role="status">
-      {left === undefined && <span class="quiet">Tick two runs to compare them.</span>}
-      {left !== undefined && right === undefined && 'One run ticked; tick another to compare them.'}
-      {left !== undefined && right !== undefined && (
-        <a class="button primary" href={linkTo(['compare', left, right])}>
-          Compare the two ticked runs
+      {chosen.length === 0 && <span class="quiet">Tick runs to compare them.</span>}
+      {chosen.length === 1 && 'One run ticked; tick another to compare them.'}
+      {chosen.length > 1 && (
+        <a class="button primary" href={linkTo(['compare', ...chosen])}>
+          Compare the {chosen.length} ticked runs
         </a>
       )}
     </p>
@@ -99,62 +109,4 @@ function useWatching({ data, problem, reload }: Answer<RunPageView>): void {
   }, [wait, reload]);
 }
 
-const STATUSES = ['queued', 'running', 'done', 'failed', 'cancelled'];
-const TYPING_MS = 200;
-
-interface Props {
-  readonly q: string;
-  readonly status: string;
-  readonly onChange: (changes: Readonly<Record<string, string | null>>) => void;
-}
-
-export function RunsFilter({ q, status, onChange }: Props) {
-  const [typed, setTyped] = useState(q);
-  useEffect(() => {
-    if (typed === q) return undefined;
-    const timer = setTimeout(() => {
-      onChange({ q: typed === '' ? null : typed });
-    }, TYPING_MS);
-    return () => {
-      clearTimeout(timer);
-    };
-  }, [typed]);
-  return (
-    <form
-      class="filter"
-      role="search"
-      onSubmit={(event) => {
-        event.preventDefault();
-      }}
-    >
-      <label>
-        Search{' '}
-        <input
-          type="search"
-          value={typed}
-          placeholder="instance, run or candidate"
-          onInput={(event) => {
-            setTyped(event.currentTarget.value);
-          }}
-        />
-      </label>
-      <label>
-        Status{' '}
-        <select
-          value={status}
-          onChange={(event) => {
-            onChange({ status: event.currentTarget.value });
-          }}
-        >
-          <option value="">any</option>
-          <option value="queued,running">not ended</option>
-          {STATUSES.map((name) => (
-            <option key={name} value={name}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </label>
-    </form>
-  );
-}
+const STATUSES = [['queued,running', 'not ended'], 'queued', 'running', 'done', 'failed', 'cancelled'] as const;

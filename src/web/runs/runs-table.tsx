@@ -66,6 +66,7 @@ function RunRow({ run, isChosen, onChoose }: { run: Row; isChosen: boolean; onCh
       </th>
       <td>
         <StatusMark status={run.status} />
+        {run.failure !== null && <span class="quiet failed-why">{`${run.failure.message} ${run.failure.next}`}</span>}
       </td>
       <td class="number">{run.k ?? '–'}</td>
       <td>{run.preset ?? '–'}</td>
@@ -79,10 +80,9 @@ function RunRow({ run, isChosen, onChoose }: { run: Row; isChosen: boolean; onCh
   );
 }
 
-function Outcome({ run: { status, candidate_id, failure } }: { readonly run: Row }) {
+function Outcome({ run: { status, candidate_id } }: { readonly run: Row }) {
   if (candidate_id !== null) return <code>{candidate_id}</code>;
-  if (status === 'done') return <span>none worth returning</span>;
-  return <span title={failure?.message}>{failure?.code ?? '–'}</span>;
+  return <span>{status === 'done' ? 'none worth returning' : '–'}</span>;
 }
 
 interface HeaderProps extends Pick<Props, 'sort' | 'onSort'> {

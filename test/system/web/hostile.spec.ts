@@ -45,7 +45,7 @@ async function expectText(page: Page, ...places: readonly string[]): Promise<voi
   );
   expect(spoken.filter((label) => UNSEEN.test(label))).toEqual([]);
   expect(await page.evaluate(() => (globalThis as { ran?: number }).ran)).toBeUndefined();
-  expect(await page.locator('#app script, #app img, #app svg').count()).toBe(0);
+  expect(await page.locator('#app script, #app img, #app svg:not([role=img])').count()).toBe(0);
   expect(watched.wrongs).toEqual([]);
 }
 
@@ -60,7 +60,7 @@ describe('a run whose every text is hostile', () => {
     const { page } = watched;
     await page.goto(`${world.url}/#/runs/${id}`);
     await page.locator('.diff').first().waitFor();
-    await page.locator('summary', { hasText: 'Issue' }).click();
+    await page.locator('summary', { hasText: 'Its environment' }).click();
     await page.locator('summary', { hasText: 'Why 1 test was refused' }).click();
     await expectText(page, 'demo__issue-1', 'rollout-1', 'rollout-3', 'leak:git-history:step-4', 'src/calculator.py');
     await expectText(page, 'return a + b', 'It breaks.', 'says "solved" on base', 't2', 'max execution_free');
@@ -92,7 +92,7 @@ describe('a run whose every text is hostile', () => {
 
   it('is compared as text', async () => {
     const { page } = watched;
-    await page.goto(`${world.url}/#/compare/${id}/${id}`);
+    await page.goto(`${world.url}/#/compare/${id}/${id}/${id}`);
     await page.getByRole('heading', { name: 'Ranking and scores' }).waitFor();
     await expectText(page, 'rollout-1', 't2', 'demo__issue-1');
   });
@@ -103,18 +103,47 @@ describe('a run whose every text is hostile', () => {
     let fail = (): void => undefined;
     const failing = new Promise<void>((resolve) => (fail = resolve));
     const broken = await world.start(request, async (_run, emit) => {
-      await emit('step', { candidate_id: hostile('live-1'), step: 1, tool: hostile('tool') });
+      await emit('step', { candidate_id: hostile('live-1'), step: 1, tool: hostile('tool'), gist: hostile('gist') });
       await emit(hostile('odd-type').replaceAll('\n', ' '), { text: hostile('told') });
       await failing;
       throw new BadInputError(hostile('it cannot be read'), {}, hostile('mend it'));
     });
     await page.goto(`${world.url}/#/runs/${broken}`);
     await page.locator('summary', { hasText: 'Last events' }).click();
-    await page.locator('.tries li').waitFor();
-    await expectText(page, 'live-1', 'tool');
+    await page.locator('.tries > li').waitFor();
+    await expectText(page, 'live-1', 'tool', 'gist');
     fail();
     await page.getByRole('alert').first().waitFor();
     await expectText(page, 'it cannot be read', 'mend it');
+  });
+
+  it('stands in a benchmark, with labels and failed tests, as text', async () => {
+    const { page } = watched;
+    const { benchmarks, runs } = world.store;
+    const { id: benchmark } = await benchmarks.create('b', { title: hostile('title'), hash: '', submitter: '' });
+    const make = async (name: string) => {
+      const text = (place: string): string => hostile(place.replace('demo__issue-1', name));
+      const viewed = viewedRun({ candidates: 2, steps: 1, tests: 1, text });
+      const of = { alone: true, benchmark: { id: benchmark, arm: 'mine' } };
+      return { ...viewed, run: (await runs.create(name, viewed.request, of)).run.id };
+    };
+    const [graded, failed] = [await make('graded__r-1'), await make('failed__r-2')];
+    const failure = { code: hostile('code'), message: hostile('no model'), next: '' };
+    await runs.update(failed.run, { status: 'failed', failure });
+    await runs.update(graded.run, { status: 'done', result: graded.result });
+    const grade = { resolved: false, reason: hostile('one fails'), tests: { [hostile('the test')]: 'failed' } };
+    const document = { grades: [{ ...grade, candidate_id: hostile('rollout-1') }], ungraded: [] };
+    const counts = { right: false, graded: 2, right_candidates: 1, ungraded: 0, best: [0.5, 1] };
+    await benchmarks.grade(graded.run, { ...counts, document });
+    const instances = [graded, failed].map(({ request }) => request.issue.instance_id);
+    await benchmarks.begin(benchmark, { arms: [{ name: 'mine' }], instances, skipped: [] }, {});
+    await benchmarks.change(benchmark, { status: 'failed', note: hostile('a note') }, ['running']);
+    await page.goto(`${world.url}/#/benchmarks/${benchmark}`);
+    await page.locator('.arm-curve svg').waitFor();
+    await expectText(page, 'title', 'a note', 'graded__r-1', 'code', 'no model', 'rollout-1', 'max execution_free');
+    await page.goto(`${world.url}/#/runs/${graded.run}`);
+    await page.getByText('1 required test that did not pass').click();
+    await expectText(page, 'one fails', 'the test');
   });
 
   it('cannot lead out of the page by its id in a link', async () => {

@@ -35,20 +35,33 @@ describe('a run that is worked on', () => {
     const { world, watched } = await open();
     const [tests, end] = [gate(), gate()];
     const id = await world.start(asked, async (_run, emit) => {
-      await emit('step', { candidate_id: 'rollout-1', step: 7, tool: 'search' });
+      const did = { tool: 'execute_bash', gist: 'pytest -q', exit_code: 1, llm_s: 2, env_s: 0.5 };
+      await emit('step', { candidate_id: 'rollout-1', step: 6, ...did });
+      await emit('step', { candidate_id: 'rollout-1', step: 7, ...did, gist: 'cat src/add.py', exit_code: 0 });
+      const since = new Date(Date.now() - 60_000).toISOString();
+      await emit('calls', { under_way: [{ purpose: 'judge', model: 'm<1>', calls: 2, since }] });
       await tests.opened;
+      await emit('calls', { under_way: [] });
       await emit('cell', { ...cell, passed: null, total: null });
       await end.opened;
       return result;
     });
     const { page, context } = watched;
     await page.goto(`${world.url}/#/runs/${id}`);
-    await page.getByText('7 steps').first().waitFor();
+    await page.locator('.tries summary', { hasText: '7 steps' }).click();
+    await page.locator('.tries summary', { hasText: 'cat src/add.py · next step under way for' }).waitFor();
+    expect(await page.locator('.live-steps li').allInnerTexts()).toEqual([
+      expect.stringMatching(/^execute_bash cat src\/add\.py\s+model 2\.0 s · action 0\.5 s$/),
+      expect.stringMatching(/^execute_bash pytest -q exit 1 model 2\.0 s · action 0\.5 s$/),
+    ]);
+    const calls = page.getByRole('list', { name: 'Model calls under way' });
+    expect(await calls.innerText()).toMatch(/^Judge m<1> 2 calls under way, the first for \d\d+ s$/);
     await context.setOffline(true);
     await context.setOffline(false);
     tests.open();
     expect(await page.getByRole('gridcell', { name: 't1 on rollout-1: solved' }).innerText()).toBe('✓');
     expect(await page.locator('.live').innerText()).toContain('1 test outcome');
+    expect(await calls.count()).toBe(0);
     end.open();
     await page.getByText('★ rollout-1').waitFor();
     expect(await page.locator('.live').count()).toBe(0);

@@ -134,6 +134,54 @@ describe('a benchmark over HTTP', () => {
     };
     expect(one).toMatchObject({ runs: [{ arm: 'mine' }, { arm: 'mine' }], next_cursor: runs[2]?.id });
 
+    const first = runs[0]?.id ?? '';
+    const curves = `${server.url}/v1/benchmarks/${packed}/curves`;
+    const nothing = { issues: 0, selected: null, points: [] };
+    expect(await (await checkedFetch(curves)).json()).toEqual({
+      arms: ['mine', 'saved'].map((arm) => ({ arm, ...nothing })),
+    });
+    const grades = {
+      right: true,
+      graded: 2,
+      right_candidates: 1,
+      ungraded: 0,
+      best: [0.5, 1],
+      document: { grades: [], ungraded: [] },
+    };
+    await store.benchmarks.grade(first, grades);
+    expect(await (await checkedFetch(curves)).json()).toMatchObject({
+      arms: [
+        {
+          ...{ arm: 'mine', issues: 1, selected: { value: 1, issues: 1 } },
+          points: [
+            { k: 1, pass_at_k: { value: 0.5 }, best_at_k: { value: 0.5 } },
+            { k: 2, pass_at_k: { value: 1 }, best_at_k: { value: 1 } },
+          ],
+        },
+        { arm: 'saved', ...nothing },
+      ],
+    });
+    const labelled = `${server.url}/v1/runs/${first}/labels`;
+    expect(await (await checkedFetch(labelled)).json()).toEqual({ graded: true, labels: [] });
+    const tests = { passes: 'passed', fails: 'failed', 'is not there': 'missing' };
+    const document = {
+      grades: [{ candidate_id: 'a', resolved: false, reason: 'Two fail.', tests }],
+      ungraded: [{ candidate_id: 'b', reason: 'No engine.' }],
+    };
+    await store.benchmarks.grade(first, { ...grades, document });
+    expect(await (await checkedFetch(labelled)).json()).toEqual({
+      graded: true,
+      labels: [
+        { candidate_id: 'a', right: false, reason: 'Two fail.', failed_tests: ['fails', 'is not there'] },
+        { candidate_id: 'b', right: null, reason: 'No engine.', failed_tests: [] },
+      ],
+    });
+    expect(await (await fetch(`${server.url}/v1/runs/${first}/evidence`)).text()).not.toContain('Two fail.');
+    await store.benchmarks.grade(first, null);
+    expect(await (await checkedFetch(labelled)).json()).toEqual({ graded: false, labels: [] });
+    expect((await checkedFetch(`${server.url}/v1/runs/none/labels`)).status).toBe(404);
+    expect((await checkedFetch(`${server.url}/v1/benchmarks/none/curves`)).status).toBe(404);
+
     const report = `${server.url}/v1/benchmarks/${packed}/report`;
     expect(await (await checkedFetch(report)).json()).toMatchObject({
       kind: 'bestk-bench-report',

@@ -1,5 +1,4 @@
 import { RunNotFoundError } from '../../../src/core/errors/errors.js';
-import type { Candidate } from '../../../src/core/run/candidate.js';
 import { MemoryAuditLog } from '../../fakes/memory-audit-log.js';
 import { MemoryReportStore } from '../../fakes/memory-report-store.js';
 import { MemoryResultStore } from '../../fakes/memory-result-store.js';
@@ -19,7 +18,7 @@ import { type HttpServer, type ServeOptions, startHttp } from '../../../src/http
 import { StoredRunReports } from '../../../src/app/threads/stored-run-reports.js';
 import { takeBenchmark, UploadedBenchmarks } from '../../../src/app/threads/uploaded-benchmarks.js';
 import { takeUpload, UploadedRuns } from '../../../src/app/threads/uploaded-runs.js';
-import { type JudgePrompt, JudgePrompts } from '../../../src/runs/run-dependencies.js';
+import { type AskedPrompts, type JudgedBefore, JudgePrompts } from '../../../src/runs/run-dependencies.js';
 import { BenchmarkIntake, BenchmarkReports, BenchmarkService } from '../../../src/runs/benchmark-service.js';
 import { ReportMaker } from '../../../src/runs/report-maker.js';
 import { RescoreIntake } from '../../../src/runs/rescore-intake.js';
@@ -109,6 +108,12 @@ class NoBenchmarks extends BenchmarkStore {
   efforts(): ReturnType<BenchmarkStore['efforts']> {
     return Promise.resolve(new Map());
   }
+  graded(): Promise<[]> {
+    return Promise.resolve([]);
+  }
+  labels(): Promise<null> {
+    return Promise.resolve(null);
+  }
   async hand(): Promise<void> {
     return;
   }
@@ -139,9 +144,10 @@ class LargeRunsHere extends LargeRuns {
 
 /** The words of the candidate, without a template. */
 class PlainPrompts extends JudgePrompts {
-  async of(problemStatement: string, { patch }: Candidate): Promise<JudgePrompt | null> {
-    if (patch === '') return null;
-    return { messages: [{ role: 'user', content: `${problemStatement}\n${patch}` }], templateHash: 'plain' };
+  async of({ issue, candidates: [candidate] }: JudgedBefore): Promise<AskedPrompts> {
+    const patch = candidate?.patch ?? '';
+    if (patch === '') return { prompts: [], hash: null };
+    return { prompts: [[{ role: 'user', content: `${issue.problem_statement}\n${patch}` }]], hash: 'plain' };
   }
 }
 

@@ -7,6 +7,7 @@ import { pythonModels } from '../../../scripts/make-client/python-models.mjs';
 import { MemoryRunStore } from '../../fakes/memory-run-store.js';
 import { ScriptedExecutor } from '../../fakes/scripted-executor.js';
 import { runResult } from '../../fixtures/runs.js';
+import { REQUESTS } from '../../../src/http/openapi/components.js';
 import { checkedFetch, DOCUMENT } from './checked-fetch.js';
 import { serveRuns, type TestServer } from './http-world.js';
 
@@ -44,15 +45,42 @@ describe('the OpenAPI document', () => {
     expect(described.toSorted()).toEqual(routes.toSorted());
   });
 
-  it('is a page without scripts that fetches nothing', async () => {
+  it('is a page that runs its own script alone and fetches nothing', async () => {
     const page = await checkedFetch(`${server.url}/docs`);
-    expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'none'; /);
+    const policy = page.headers.get('content-security-policy');
+    expect(policy).toMatch(/^default-src 'none'; /);
     const html = await page.text();
-    const style = /<style>([^]*)<\/style>/.exec(html)?.[1] ?? '';
-    const hash = createHash('sha256').update(style).digest('base64');
-    expect(page.headers.get('content-security-policy')).toContain(`style-src 'sha256-${hash}'`);
-    expect(html).not.toMatch(/<script|<link|<img|src=|url\(|@import/);
+    for (const tag of ['style', 'script']) {
+      const text = new RegExp(`<${tag}>([^]*)</${tag}>`).exec(html)?.[1] ?? '';
+      expect(policy).toContain(`${tag}-src 'sha256-${createHash('sha256').update(text).digest('base64')}'`);
+    }
+    expect(html.match(/<script/g)).toHaveLength(1);
+    expect(html).not.toMatch(/<link|<img|src=|url\(|@import/);
     for (const path of Object.keys(DOCUMENT.paths)) expect(html).toContain(path);
+  });
+
+  it('says what every parameter and every field of a request is for', () => {
+    const silent: string[] = [];
+    const look = (schema: Record<string, unknown>, at: string): void => {
+      for (const [name, field] of Object.entries(
+        (schema.properties ?? {}) as Record<string, { description?: string }>,
+      )) {
+        if ((field.description ?? '') === '') silent.push(`${at}.${name}`);
+        look(field, `${at}.${name}`);
+      }
+      const inside = [schema.anyOf, schema.oneOf, schema.allOf, schema.items, schema.additionalProperties].flat();
+      for (const each of inside) if (typeof each === 'object' && each !== null) look({ ...each }, at);
+    };
+    for (const name of Object.keys(REQUESTS)) look(DOCUMENT.components.schemas[name] ?? {}, name);
+    for (const operation of Object.values(DOCUMENT.paths).flatMap((methods) => Object.values(methods))) {
+      const { operationId, parameters } = operation as {
+        operationId: string;
+        parameters: { name: string; description?: string }[];
+      };
+      for (const { name, description = '' } of parameters)
+        if (description === '') silent.push(`${operationId} ${name}`);
+    }
+    expect(silent).toEqual([]);
   });
 
   it('is what the clients were made from', async () => {

@@ -14,7 +14,7 @@ function scored(candidate_id: string, measure: Verdict['measure'], value: number
 function abstained(
   candidate_id: string,
   measure: Verdict['measure'],
-  reason: 'model-unavailable' | 'does-not-apply' | 'no-tests',
+  reason: 'model-unavailable' | 'does-not-apply' | 'no-tests' | 'control-solved',
 ): Verdict {
   return { kind: 'abstained', candidate_id, measure, reason, detail: 'because', evidence: {} };
 }
@@ -52,11 +52,28 @@ describe('candidates as the hybrid sees them', () => {
     expect(flags([abstained('a', 'regression', 'does-not-apply')])).toEqual(['does-not-apply']);
   });
 
-  it('flags who solved a control, though that proves nothing', () => {
-    const flags = (control: string): readonly string[] | undefined =>
-      describeCandidates([candidate('a', RIGHT)], [{ ...scored('a', 'reproduction', 1), evidence: { control } }], '')[0]
-        ?.flags;
-    expect(['failed', 'none', 'unfit'].map(flags)).toEqual([[], [], ['control-solved']]);
+  it('puts who solved a control behind those whose controls failed, and only behind those', () => {
+    const doubted = abstained('a', 'reproduction', 'control-solved');
+    const both = [candidate('a', RIGHT), candidate('b', WRONG)];
+    const beside = (verdict: Verdict): unknown[] =>
+      describeCandidates(both, [doubted, verdict], '').map(({ entry, flags }) => [entry.applies, flags.at(0)]);
+    const other = (control: string): Verdict => ({ ...scored('b', 'reproduction', 1), evidence: { control } });
+    for (const control of ['failed', 'unfit']) {
+      expect(beside(other(control))).toEqual([
+        [false, 'control-solved'],
+        [true, undefined],
+      ]);
+    }
+    for (const verdict of [
+      other('none'),
+      { ...other('failed'), measure: 'regression' },
+      scored('b', 'regression', 1),
+    ]) {
+      expect(beside(verdict)).toEqual([
+        [null, 'control-solved'],
+        [true, undefined],
+      ]);
+    }
   });
 
   it('returns a fix in a manifest alone when the issue is about it, and says so; else it says why not', () => {

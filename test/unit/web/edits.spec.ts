@@ -1,0 +1,63 @@
+import { editOf, gistOf } from '../../../src/web/run/edits.js';
+
+function bash(command: string): string {
+  return `<function=execute_bash>\n<parameter=command>${command}</parameter>\n</function>`;
+}
+
+describe('what an action does to files', () => {
+  it.each([
+    '<function=file_editor>\n  <parameter=command>str_replace</parameter>',
+    '{"name": "str_replace_editor", "arguments": {"command": "create", "path": "/a"}}',
+  ])('is told of an editor: %j', (action) => {
+    expect(editOf(action)).toBe('edit');
+  });
+
+  it.each([
+    bash("sed -i 's/a/b/' src/a.py"),
+    bash("cd src && sed -ni.bak 's/a/b/p' a.py"),
+    bash("cat > a.py <<'EOF'\nx = 1\nEOF"),
+    bash("cat <<'EOF' >> a.py\nx = 1\nEOF"),
+    bash('echo "x = 1" >a.py'),
+    bash('git apply fix.diff'),
+    bash('git stash pop'),
+    bash('patch -p1 < fix.diff'),
+    bash('grep x a.py | tee out.txt'),
+    bash("perl -pi -e 's/a/b/' a.py"),
+    bash(`python3 -c "open('a.py', 'w').write('x')"`),
+    bash("python - <<'EOF'\nfrom pathlib import Path\nPath('a.py').write_text('x')\nEOF"),
+    String.raw`{"name": "bash", "arguments": {"command": "cd /repo\nsed -i s/a/b/ a.py"}}`,
+  ])('is thought possible of a command: %j', (action) => {
+    expect(editOf(action)).toBe('command that may edit');
+  });
+
+  it.each([
+    bash("sed -n '1,20p' src/a.py"),
+    bash('grep -rn "sed -i" docs'),
+    bash('cat a.py 2>/dev/null'),
+    bash('cat a.py > /dev/null'),
+    bash('echo done >&2'),
+    bash('git status; git diff; git checkout -b fix'),
+    bash(`python -c "print(open('a.py').read())"`),
+    bash('pytest -q tests'),
+    '<function=file_editor>\n  <parameter=command>view</parameter>',
+    '',
+  ])('is not claimed of others: %j', (action) => {
+    expect(editOf(action)).toBeNull();
+  });
+
+  it('takes time in proportion to its length, whatever the words', () => {
+    for (const word of ['cat ', 'sed -', 'open(', '<parameter', '"command" : ', '> ', 'python open(a, ']) {
+      expect([word, editOf(word.repeat(50_000))]).toEqual([word, null]);
+    }
+  });
+});
+
+describe('the gist of an action', () => {
+  it.each([
+    [bash('\n  cd src\npytest'), 'cd src'],
+    ['<function=search>\n<parameter=term>add</parameter>\n</function>', 'add'],
+    ['', ''],
+  ])('of %j is %j', (action, gist) => {
+    expect(gistOf(action)).toBe(gist);
+  });
+});
