@@ -33,7 +33,7 @@ const ROOMS = {
     ],
     builtIns: ['buffer', 'crypto', 'fs', 'http', 'path', 'stream', 'zlib'],
   },
-  web: { rooms: ['http', 'ports', 'core'], packages: ['preact'], builtIns: [] },
+  web: { rooms: ['http', 'ports', 'statistics', 'core'], packages: ['preact'], builtIns: [] },
   benchmarks: { rooms: ['reports', 'grading', 'jobs', 'runs', 'io', 'ports', 'core'] },
   commands: { rooms: ['benchmarks', 'reports', 'grading', 'runs', 'io', 'statistics', 'ports', 'core'], hybrid: true },
 };

@@ -11,7 +11,7 @@ import { Curves } from '../dist/src/statistics/curves/curves.js';
 import { IssueColumns } from '../dist/src/statistics/curves/issue-columns.js';
 import { seededRandom } from '../dist/src/core/random.js';
 import { stepsOf } from '../dist/src/statistics/curves/steps.js';
-import { meanOverDraws } from '../dist/src/statistics/curves/best-at-k.js';
+import { meanOverDraws, shuffled } from '../dist/src/statistics/curves/best-at-k.js';
 import { SubsetRule } from '../dist/src/statistics/curves/subset-rule.js';
 import { findPreset } from '../dist/verifiers/hybrid/presets.js';
 
@@ -87,12 +87,13 @@ function randomSubsets(all, ks, draws) {
   const random = seededRandom(2);
   return presets.map((preset) => {
     const mean = new Float64Array(ks.length);
-    for (const { candidates } of all) {
+    for (const issue of all) {
+      const { candidates } = issue;
       const labels = Float64Array.from(candidates, ({ resolved }) => Number(resolved));
-      const columns = new IssueColumns(candidates.map(({ entry }) => entry));
-      const rule = new SubsetRule(stepsOf(columns, preset.stages), labels);
+      const columns = new IssueColumns(issue);
+      const rule = new SubsetRule(stepsOf(columns, preset.stages), columns, labels);
       ks.forEach((k, index) => {
-        const [{ mean: best }] = meanOverDraws(candidates.length, [k], { draws, random }, (drawn) =>
+        const [{ mean: best }] = meanOverDraws([k], shuffled(candidates.length, draws, random), (drawn) =>
           rule.chance(drawn, k),
         );
         mean[index] += best / all.length;

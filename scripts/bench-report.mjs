@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeBenchmark } from '../dist/src/reports/benchmark/make-benchmark.js';
-import { defaultPresets } from '../dist/src/reports/benchmark/presets.js';
+import { defaultRules } from '../dist/src/reports/benchmark/presets.js';
 import { benchmarkOfRuns } from '../dist/src/reports/benchmark/read-benchmark.js';
 import { benchmarkHtml } from '../dist/src/reports/benchmark/write-benchmark.js';
 import { writeRuns } from './bench-report/made-runs.mjs';
@@ -25,7 +25,7 @@ const whole = rounds(() => {
 });
 const bare = rounds(() => spawnSync(process.execPath, ['-e', '0']));
 const read = await timed(() => benchmarkOfRuns([runs], [labels], 'bench'));
-const options = { presets: defaultPresets(read.value.issues), ks: null, resamples: 2000, seed: 1, draws: 100 };
+const options = { ...defaultRules(read.value.issues, read.value.runs), ks: null, resamples: 2000, seed: 1, draws: 100 };
 const made = await timed(() => makeBenchmark(read.value, null, options));
 const drawn = await timed(() => benchmarkHtml(made.value));
 const size = statSync(join(folder, 'report/report.html')).size;

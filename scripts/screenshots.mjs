@@ -18,6 +18,7 @@ try {
   const { runs } = await (await fetch(`${service.url}/v1/runs?status=done&sort=created&limit=1`)).json();
   await take('run.png', 'light', 'rollout-2', async (page) => {
     await page.locator('.diff tr').first().waitFor();
+    await page.setViewportSize({ ...SIZE, height: 1_200 });
     await page.screenshot({ path: `${FOLDER}/run.png` });
   });
   await take('matrix.png', 'dark', 'rollout-2', async (page) => {

@@ -163,7 +163,7 @@ const OUTPUT: readonly LinearCase[] = [
       '(1 ms)',
       '[1ms]',
       ' in ',
-      'Tests run: 1, ',
+      'Tests run: 1, Failures: 0, Errors: 0, Skipped: 0,',
       '{"a":"PASSED"}',
       '\n',
     ],

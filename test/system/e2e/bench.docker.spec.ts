@@ -114,8 +114,11 @@ concurrency: 2
   }, 120_000);
 
   it('checks gold patches and images before anything is spent', async () => {
-    const { code, stdout } = await cli.run(['bench', 'gold', file, '--out', cli.path('gold'), '--json']);
-    expect(code).toBe(2);
+    const { code, stdout, stderr } = await cli.run(['bench', 'gold', file, '--out', cli.path('gold'), '--json']);
+    expect({ code, stderr }).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/Pass@1 100\.0 % \(34\.2 to 100\.0\)/) as string,
+    });
     expect(JSON.parse(stdout)).toMatchObject({
       checked: 3,
       wrong: [{ instance_id: IDS[2], reason: expect.stringMatching(/no-such-image/) as string }],
@@ -230,11 +233,24 @@ concurrency: 2
     [
       'a column that is not there',
       [...run, '--where', 'colour=red'],
-      /asks for the column "colour".*There are:.*difficulty/s,
+      /^bestk: field "--where": asks for the column "colour".*There are:.*difficulty/s,
     ],
-    ['an unknown instance', [...run, '--instances', 'nobody__x-1'], /names "nobody__x-1"/],
-    ['a shard beyond the last', [...run, '--shard', '3/2'], /field "filter\.shard".*at most the last/],
+    ['an unknown instance', [...run, '--instances', 'nobody__x-1'], /^bestk: field "--instances": names "nobody__x-1"/],
+    [
+      'a value in the file that nobody has',
+      [
+        ...['bench', 'gold', '--out', cli.path('e')],
+        cli.write('e.yaml', 'dataset: rows.jsonl\nfilter: {where: [difficulty=none]}\narms: [{name: a}]'),
+      ],
+      /e\.yaml, field "filter\.where": "difficulty=none" leaves none of 3 instances.\nThere are: easy, hard/,
+    ],
+    ['a shard beyond the last', [...run, '--shard', '3/2'], /^bestk: field "--shard": must be at most the last part/],
     ['no data set', ['bench', 'run', '--out', out], /--dataset/],
+    [
+      'an export of all arms',
+      ['export', '--run', out, '--out', cli.path('x')],
+      /arms of a bench.*\n.*arms\/few, .*mine/,
+    ],
     ['a folder without a benchmark', ['bench', 'status', cli.folder], /holds no benchmark/],
     [
       'settings of a process that is elsewhere',

@@ -1,4 +1,4 @@
-import { calculatorIssue } from '../../fixtures/calculator.js';
+import { calcTest, calculatorIssue } from '../../fixtures/calculator.js';
 import { CommandLine } from '../../fixtures/command-line.js';
 
 it('says what a run can come to at most, in calls, tokens and money, and does nothing', async () => {
@@ -47,8 +47,14 @@ it('says that nothing is sampled or judged where saved candidates are executed a
   const saved = cli.write('candidates.jsonl', `${JSON.stringify({ instance_id, candidate_id: 'c', patch: '' })}\n`);
   const bench = ['bench', 'run', '--dataset', issue, '--candidates', saved, '--verifiers', 'eb', '--estimate'];
   const { code, stdout } = await cli.run(bench);
-  expect(`${code} ${stdout}`).toMatch(/^0 [^]*no trajectory and no judgement\n[^]*not in this bound/);
+  expect(`${code} ${stdout}`).toMatch(
+    /^0 [^]*no trajectory and no judgement\nNothing is sampled and no judge is asked\.\n$/,
+  );
   expect(stdout).not.toContain('at most 0');
+  const writer = { BESTK_TEST_MODEL: 'writer' };
+  expect((await cli.run(bench, writer)).stdout).toContain('write tests is not in this bound');
+  const tests = cli.jsonl('tests.jsonl', [calcTest('negative', 'add(-2, 3) == 1')]);
+  expect((await cli.run([...bench, '--tests', tests], writer)).stdout).not.toContain('write tests');
 });
 
 it.each([

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { chatReply, type ReplyToken } from '../../fakes/chat-reply.js';
 import { type AnswerChat, ModelServer } from '../../fakes/model-server.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
+import type { JudgePromptView } from '../../../src/http/runs/judge-prompt-view.js';
 import { calcPatch, calculatorIssue, candidate, RIGHT } from '../../fixtures/calculator.js';
 import { CommandLine, ended } from '../../fixtures/command-line.js';
 
@@ -254,9 +255,11 @@ async function judgedOver(base: string, verifiers: string, asked: readonly strin
   const shown = await fetch(`${base}/v1/runs/${id}/candidates/right/judge-prompt`);
   const text = expect.stringContaining('return a + b') as unknown;
   const messages = expect.arrayContaining([expect.objectContaining({ content: text })]) as unknown;
-  const [method = ''] = asked;
-  const same_template = method === 'backward' ? null : method.startsWith('yes-no');
-  expect(await shown.json()).toEqual({ same_template, messages, left_out: [] });
+  const { questions, compared_with, ...view } = (await shown.json()) as JudgePromptView;
+  expect(view).toEqual({ question: 0, same_template: asked.at(-1) !== 'numeric-grade', messages, left_out: [] });
+  const ways = { rubric: [2, null], backward: [2, null], pair: [2, 'wrong'] } as const;
+  const way = Object.entries(ways).find(([name]) => asked[0]?.startsWith(name))?.[1] ?? [1, null];
+  expect([questions, compared_with]).toEqual(way);
 }
 
 it.each([

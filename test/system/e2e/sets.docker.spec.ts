@@ -69,17 +69,16 @@ describe('commands of one instance take many', () => {
       ]),
     );
     expect(cli.readLines(`graded/${SECOND}/grades.jsonl`)).toHaveLength(2);
-    const some = await cli.run([
-      'grade',
-      ...given,
-      '--instance',
-      FIRST,
-      '--hidden-tests',
-      hidden,
-      '--out',
-      cli.path('one'),
-    ]);
+    // What select left, and a data set that has hidden tests of its own.
+    const own = cli.jsonl('own.jsonl', rows({ ...ROW, ...calculatorIssue }, [FIRST]));
+    const saved = ['--issue', own, '--candidates', cli.path('out'), '--out', cli.path('one')];
+    const some = await cli.run(['grade', ...saved]);
     expect(some).toMatchObject({ code: 0, stdout: expect.stringMatching(/1 of 2 resolve the issue/) as string });
+    const without = await cli.run(['grade', ...given, '--out', cli.path('none')]);
+    expect(without).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/issues\.jsonl: holds no hidden tests of .*\n.*--hidden-tests/) as string,
+    });
   }, 120_000);
 
   it('a harness summary labels what was selected', async () => {

@@ -11,6 +11,7 @@ const cli = new CommandLine();
 let service: Service;
 const done: string[] = [];
 let queued = '';
+let benchmark = '';
 
 beforeAll(async () => {
   const store = await openSqliteStore(cli.path('store.sqlite'));
@@ -21,6 +22,10 @@ beforeAll(async () => {
   }
   queued = (await store.runs.create('cancelled', requestOf('o__r-x'))).run.id;
   await store.runs.update(queued, { status: 'cancelled' });
+  benchmark = (await store.benchmarks.create('many', { title: 'Many', hash: '', submitter: '' })).id;
+  const instances = Array.from({ length: 4_000 }, (_, n) => `o__r-${n}`);
+  const arms = ['a', 'b', 'c', 'd'].map((name) => ({ name, k: 8 }));
+  await store.benchmarks.begin(benchmark, { arms, instances, skipped: [] }, {});
   await store.close();
   service = await Service.start(cli);
 });
@@ -64,7 +69,8 @@ async function whileAnswering(path: string, asked: Promise<Response>): Promise<u
   }
   const taken = performance.now() - start;
   expect(longest).toBeLessThan(Math.max(taken / 3, UNNOTICED_MS));
-  return (await answered).json();
+  const reply = await answered;
+  return reply.headers.get('content-type')?.includes('json') === true ? reply.json() : reply.text();
 }
 
 function post(path: string, type: string, body: string): Promise<Response> {
@@ -78,7 +84,7 @@ const keys = Object.fromEntries(Array.from({ length: 100_000 }, (_, n) => [`k${n
 const one = { instance_id: 'a__b-1', candidate_id: 'c', patch: '', problem_statement: 'p' };
 const lines = (count: number, line: (n: number) => object): string =>
   Array.from({ length: count }, (_, n) => `${JSON.stringify(line(n))}\n`).join('');
-const benchmark = lines(3, (n) =>
+const sent = lines(3, (n) =>
   n === 0
     ? { arms: [{ name: 'a', candidates: true }], grade: false }
     : n === 1
@@ -92,7 +98,7 @@ describe('what is hostile holds up nobody else:', () => {
   it.each([
     ['a request of 60,000 steps', '/v1/runs', JSON.stringify(large), 202],
     ['a request of 100,000 keys too many', '/v1/runs', JSON.stringify({ issue, ...keys }), 422],
-    ['a benchmark with a candidate of 60,000 steps', '/v1/benchmarks', benchmark, 202],
+    ['a benchmark with a candidate of 60,000 steps', '/v1/benchmarks', sent, 202],
     ['an upload of 10,000 tests', '/v1/rescores?image=x:1', JSON.stringify(one) + '\n' + lines(10_000, test), 202],
     ['a report of 200,000 labels', '/v1/reports', lines(200_000, label), 422],
   ])('%s', async (_, path, body, status) => {
@@ -119,6 +125,12 @@ it('a large run is read while others are answered', async () => {
   const { id } = (await (await post('/v1/runs', 'application/json', body)).json()) as { id: string };
   const evidence = await whileAnswering('/healthz', fetch(`${service.url}/v1/runs/${id}/evidence`));
   expect((evidence as { tests: readonly unknown[] }).tests).toHaveLength(40);
+});
+
+it('the page of a benchmark of thousands of issues is made while others are answered', async () => {
+  const headers = { accept: 'text/html' };
+  const asked = fetch(`${service.url}/v1/benchmarks/${benchmark}/report`, { headers });
+  expect(await whileAnswering('/healthz', asked)).toMatch(/^<!doctype html>.*o__r-3999/s);
 });
 
 describe('a report of hundreds of runs', () => {

@@ -141,7 +141,15 @@ describe('select without --tests', () => {
       path: '/testbed/bestk_tests/test_1.py',
       file_text: content,
     });
-    const answers = [create, bash('python3 bestk_tests/test_1.py; echo "said $?"; echo cheat >>calc.py'), finish];
+    const blind = 'sed s/else.2/else\\ 0/ bestk_tests/test_1.py >bestk_tests/test_2.py';
+    const mends = 'rm bestk_tests/test_2.py; echo cheat >>calc.py';
+    const answers = [
+      create,
+      bash(`python3 bestk_tests/test_1.py; echo "said $?"; ${blind}`),
+      finish,
+      bash(mends),
+      finish,
+    ];
     const { cli, args } = await select(
       (body, index) => ({ json: chatReply([{ token: answers[index] ?? 'None.' }], body.model) }),
       { BESTK_TEST_AUTHOR: 'agent' },
@@ -150,7 +158,10 @@ describe('select without --tests', () => {
     expect(code).toBe(0);
     expect(cli.readLines('out/tests.jsonl')).toMatchObject([{ test_id: 'test_1', author: 'agent', content }]);
     expect(cli.readJson('out/run.json')).toMatchObject({ statistics: { tests_admitted: 1 } });
-    expect(calls()[2]?.body.messages.at(-1)?.content).toContain('said 2');
+    const told = calls().map(({ body }) => body.messages.at(-1)?.content ?? '');
+    expect(told[2]).toContain('said 2');
+    expect(told[3]).toMatch(/Not submitted yet[^]*- bestk_tests\/test_2\.py exited with 0, as if/);
+    expect(told[3]).not.toContain('test_1.py');
     expect(calls()[0]?.body.messages.at(-1)?.content).toMatch(/4 scripts[^]*bestk_tests/);
   });
 

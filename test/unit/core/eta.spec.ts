@@ -22,6 +22,8 @@ describe('the time that is left', () => {
   });
 
   it('is told in a unit that fits', () => {
+    expect(etaText({ low: 0, likely: 0.4, high: 0.6 })).toBe('about 1 s left');
+    expect(etaText({ low: 0, likely: 0.4, high: 3 })).toBe('about 1 s left (1 to 3)');
     expect(etaText({ low: 40, likely: 60, high: 90 })).toBe('about 60 s left (40 to 90)');
     expect(etaText({ low: 1_200, likely: 1_800, high: 2_400 })).toBe('about 30 min left (20 to 40)');
     expect(etaText({ low: 9_000, likely: 10_800, high: 14_400 })).toBe('about 3.0 h left (2.5 to 4.0)');
