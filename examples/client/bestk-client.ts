@@ -1,31 +1,58 @@
 // Written by `npm run client` from /openapi.json; change the service instead. One file, no dependency: copy it.
 
 export type RunRequest = {
+  /** Selection rule: a shipped name or your own as {name, stages}; null = the default. */
   readonly preset?: string | Preset | null | undefined;
+  /** Stages of your own rule, in order. */
   readonly stages?: readonly Stage[] | null | undefined;
+  /** As `curves --save-combiner` writes it; for rules that go by `learned`. */
   readonly combiner?: Combiner | null | undefined;
+  /** As `bestk calibrate` writes it: likelihoods behind P(right); null = the shipped ones. */
   readonly calibration?: Calibration | null | undefined;
+  /** Return no patch whose confidence is below this, 0 to 1; null = always return one. */
   readonly min_confidence?: number | null | undefined;
+  /** Shown in lists and searched; nothing depends on it. */
   readonly name?: string | null | undefined;
+  /** To find runs by; nothing depends on them. */
   readonly tags?: readonly string[] | null | undefined;
+  /** Replaces settings of the sampling agent for this run. */
   readonly agent?:
-    { readonly model?: string | null | undefined; readonly temperature?: number | null | undefined } | null | undefined;
+    | {
+        /** Model that samples; null = as the service is set. */
+        readonly model?: string | null | undefined;
+        /** Its temperature; null = as the service is set. */
+        readonly temperature?: number | null | undefined;
+      }
+    | null
+    | undefined;
+  /** The problem to solve and where its repository is. */
   readonly issue: Issue;
+  /** Trajectories to sample (8). With candidates it must equal their number. */
   readonly k?: number | null | undefined;
+  /** Patches to choose from; absent = sample k trajectories. */
   readonly candidates?:
     | readonly {
+        /** The issue’s, or absent. */
         readonly instance_id?: string | undefined;
+        /** Unique within the run. */
         readonly candidate_id: string;
+        /** Unified diff against the base commit; empty = the agent changed nothing. */
         readonly patch: string;
+        /** How the agent got there; judges may read it. */
         readonly trajectory?:
           | {
+              /** In order. */
               readonly steps?:
                 | readonly {
+                    /** What the agent wrote before it acted. */
                     readonly thought?: string | undefined;
+                    /** The command or tool call. */
                     readonly action?: string | undefined;
+                    /** What came back. */
                     readonly observation?: string | undefined;
                   }[]
                 | undefined;
+              /** How the trajectory ended, e.g. `submitted`; null = unknown. */
               readonly exit_reason?: string | null | undefined;
             }
           | null
@@ -33,78 +60,161 @@ export type RunRequest = {
       }[]
     | null
     | undefined;
+  /** Sample this many first, then more until enough agree or k is reached; null = all k at once. */
   readonly k0?: number | null | undefined;
+  /** Another seed samples other trajectories. */
   readonly seed?: number | undefined;
+  /** Saved generated tests to use; null = have new ones written. */
   readonly tests?:
     | readonly {
+        /** The issue’s, or absent. */
         readonly instance_id?: string | undefined;
+        /** Unique within the run. */
         readonly test_id: string;
+        /** Where the test is written, from the working directory. */
         readonly path: string;
+        /** The file’s text. */
         readonly content: string;
+        /** What the test does on the base, if that is known. */
         readonly expect?: readonly unknown[] | undefined;
+        /** Who wrote it; tests of one author count less together than apart. */
         readonly author?: string | null | undefined;
       }[]
     | null
     | undefined;
+  /** Verifiers to run, by name; null = the service’s default. */
   readonly verifiers?: readonly VerifierName[] | null | undefined;
+  /** Limits of what the run may take; null = none. */
   readonly budget?: Budget | null | undefined;
 };
 
 export type Issue = {
+  /** Identifies the issue, e.g. `owner__repo-123`. */
   readonly instance_id: string;
+  /** The issue’s text, as models see it. */
   readonly problem_statement: string;
+  /** Image and commands in which patches are verified. */
   readonly environment: Environment;
 };
 
 export type Environment = {
+  /** Docker image that holds the repository. */
   readonly image: string;
+  /** The repository’s folder in the image (/testbed). */
   readonly workdir?: string | undefined;
+  /** Commit to check out first; null = the image’s HEAD. */
   readonly base_commit?: string | null | undefined;
+  /** Shell command of the existing tests; `{files}` and `{modules}` are replaced. Null = tests near the patches. */
   readonly regression_command?: string | null | undefined;
+  /** JUnit XML that the command writes, from the working directory. */
   readonly regression_report?: string | null | undefined;
+  /** Test files that the command is given. */
   readonly regression_files?: readonly string[] | undefined;
+  /** Seconds for one test, and for one run of the regression command (300). */
   readonly test_timeout_s?: number | undefined;
+  /** Git patch that turns what the image holds into the base. */
   readonly setup_patch?: string | null | undefined;
+  /** Hidden tests and answers in the image; removed before anything runs. */
   readonly hidden_paths?: readonly string[] | undefined;
 };
 
 export type Budget = {
+  /** Input and output tokens together; null = no limit. */
   readonly tokens?: number | null | undefined;
+  /** US dollars; null = no limit. */
   readonly usd?: number | null | undefined;
+  /** Wall seconds of one execution; null = no limit. */
   readonly seconds?: number | null | undefined;
 };
 
 export type VerifierName = string;
 
 export type RescoreRun = {
+  /** Selection rule: a shipped name or your own as {name, stages}; null = the default. */
   readonly preset?: string | Preset | null | undefined;
+  /** Stages of your own rule, in order. */
   readonly stages?: readonly Stage[] | null | undefined;
+  /** As `curves --save-combiner` writes it; for rules that go by `learned`. */
   readonly combiner?: Combiner | null | undefined;
+  /** As `bestk calibrate` writes it: likelihoods behind P(right); null = the shipped ones. */
   readonly calibration?: Calibration | null | undefined;
+  /** Return no patch whose confidence is below this, 0 to 1; null = always return one. */
   readonly min_confidence?: number | null | undefined;
+  /** Verifiers to run instead; absent = as before. */
   readonly verifiers?: readonly VerifierName[] | undefined;
 };
 
-export type Preset = { readonly name: string; readonly stages: readonly Stage[] };
+export type Preset = {
+  /** What the rule is called in results. */
+  readonly name: string;
+  /** Stages of your own rule, in order. */
+  readonly stages: readonly Stage[];
+};
 
 export type Stage =
-  | { readonly stage: 'keep'; readonly where: 'has-source-change' | 'applies' | 'finished' }
   | {
+      /** What the stage does. */
+      readonly stage: 'keep';
+      /** Condition that a candidate meets to be kept. */
+      readonly where: 'has-source-change' | 'applies' | 'finished';
+    }
+  | {
+      /** What the stage does. */
       readonly stage: 'above';
+      /** Measure to go by. */
       readonly by: StageMeasure;
+      /** Keep candidates above this value. */
       readonly than: number;
+      /** If none is above: keep all, or return no patch. */
       readonly otherwise?: 'keep-all' | 'none' | undefined;
     }
-  | { readonly stage: 'top'; readonly by: StageMeasure; readonly n: 'deepswe' | 'half' | number }
-  | { readonly stage: 'max'; readonly by: StageMeasure; readonly within?: number | undefined }
-  | { readonly stage: 'min'; readonly by: StageMeasure; readonly within?: number | undefined }
   | {
-      readonly stage: 'weighted';
-      readonly of: readonly { readonly by: string; readonly weight: number }[];
+      /** What the stage does. */
+      readonly stage: 'top';
+      /** Measure to go by. */
+      readonly by: StageMeasure;
+      /** How many patches are kept. */
+      readonly n: 'deepswe' | 'half' | number;
+    }
+  | {
+      /** What the stage does. */
+      readonly stage: 'max';
+      /** Measure to go by. */
+      readonly by: StageMeasure;
+      /** Values this close to the best are tied with it (0). */
       readonly within?: number | undefined;
     }
-  | { readonly stage: 'random'; readonly seed?: number | undefined }
-  | { readonly stage: 'lowest-id' };
+  | {
+      /** What the stage does. */
+      readonly stage: 'min';
+      /** Measure to go by. */
+      readonly by: StageMeasure;
+      /** Values this close to the best are tied with it (0). */
+      readonly within?: number | undefined;
+    }
+  | {
+      /** What the stage does. */
+      readonly stage: 'weighted';
+      /** Weighted terms to add up. */
+      readonly of: readonly {
+        /** Measure of the term, divided by what it counts up to. */
+        readonly by: string;
+        /** Weight of the term. */
+        readonly weight: number;
+      }[];
+      /** Values this close to the best are tied with it (0). */
+      readonly within?: number | undefined;
+    }
+  | {
+      /** What the stage does. */
+      readonly stage: 'random';
+      /** Seed of the random pick. */
+      readonly seed?: number | undefined;
+    }
+  | {
+      /** What the stage does. */
+      readonly stage: 'lowest-id';
+    };
 
 export type StageMeasure =
   | 'patch_size'
@@ -121,46 +231,122 @@ export type StageMeasure =
   | (string & {});
 
 export type Combiner = {
+  /** Tells this document from others. */
   readonly kind: 'bestk-combiner';
+  /** Version of its format. */
   readonly version: 1;
+  /** Names of the features, in order. */
   readonly features: readonly string[];
+  /** Mean of each feature; an unknown one counts as it. */
   readonly means: readonly number[];
+  /** Scale of each feature. */
   readonly scales: readonly number[];
+  /** Weight of each feature. */
   readonly weights: readonly number[];
+  /** Added to the weighted features. */
   readonly intercept: number;
-  readonly any: { readonly from: readonly number[]; readonly to: readonly number[] };
-  readonly returned: { readonly from: readonly number[]; readonly to: readonly number[] };
+  /** From the score to P(right) of any candidate. */
+  readonly any: {
+    /** Scores, rising. */
+    readonly from: readonly number[];
+    /** Probabilities for these scores; linear between them. */
+    readonly to: readonly number[];
+  };
+  /** From the score to P(right) of the returned candidate. */
+  readonly returned: {
+    /** Scores, rising. */
+    readonly from: readonly number[];
+    /** Probabilities for these scores; linear between them. */
+    readonly to: readonly number[];
+  };
+  /** No patch is returned unless its confidence is above this; null = always return one. */
   readonly abstain_below: number | null;
+  /** What it was fitted on, and how it did on repositories it had not seen. */
   readonly data_card: DataCard;
 };
 
 export type Calibration = {
+  /** Tells this document from others. */
   readonly kind: 'bestk-calibration';
+  /** Version of its format. */
   readonly version: 1;
+  /** Beta distribution of the share of right patches in an issue. */
   readonly share: readonly unknown[];
-  readonly judges: Readonly<Record<string, { readonly intercept: number; readonly slope: number }>>;
-  readonly existing_tests: { readonly right: readonly unknown[]; readonly wrong: readonly unknown[] };
-  readonly generated_tests: Readonly<
-    Record<string, { readonly right: readonly unknown[]; readonly wrong: readonly unknown[] }>
+  /** Likelihoods by measure of a judge. */
+  readonly judges: Readonly<
+    Record<
+      string,
+      {
+        /** Of the log likelihood ratio. */
+        readonly intercept: number;
+        /** By logit p. */
+        readonly slope: number;
+      }
+    >
   >;
+  /** Keeping existing tests that passed on the base. */
+  readonly existing_tests: {
+    /** Beta distribution of the rate for right patches. */
+    readonly right: readonly unknown[];
+    /** Beta distribution of the rate for wrong patches. */
+    readonly wrong: readonly unknown[];
+  };
+  /** Passing a telling test, by the test’s author; `*` = all others. */
+  readonly generated_tests: Readonly<
+    Record<
+      string,
+      {
+        /** Beta distribution of the rate for right patches. */
+        readonly right: readonly unknown[];
+        /** Beta distribution of the rate for wrong patches. */
+        readonly wrong: readonly unknown[];
+      }
+    >
+  >;
+  /** Of tests of one author on one patch, 0 to 1. */
   readonly test_correlation: number;
-  readonly submitted: { readonly right: readonly unknown[]; readonly wrong: readonly unknown[] };
-  readonly returned: { readonly from: readonly number[]; readonly to: readonly number[] };
+  /** The agent submitted by itself. */
+  readonly submitted: {
+    /** Beta distribution of the rate for right patches. */
+    readonly right: readonly unknown[];
+    /** Beta distribution of the rate for wrong patches. */
+    readonly wrong: readonly unknown[];
+  };
+  /** From P(right) of the returned patch to how often such a patch was right. */
+  readonly returned: {
+    /** Scores, rising. */
+    readonly from: readonly number[];
+    /** Probabilities for these scores; linear between them. */
+    readonly to: readonly number[];
+  };
+  /** Labelled patches behind each likelihood, right and wrong. */
   readonly labels: Readonly<Record<string, readonly unknown[]>>;
+  /** Models that judged and wrote tests in the data. */
   readonly models: readonly string[];
+  /** What it was fitted on, and how it did on repositories it had not seen. */
   readonly data_card: DataCard;
 };
 
 export type DataCard = {
+  /** Issues it was fitted on. */
   readonly issues: number;
+  /** Candidates it was fitted on. */
   readonly candidates: number;
+  /** Of these, right ones. */
   readonly resolved: number;
+  /** Repositories of the issues. */
   readonly repos: readonly string[];
+  /** Parts of the cross-validation. */
   readonly folds: number;
+  /** AUC on held-out repositories. */
   readonly auc: number | null;
+  /** Brier score on held-out repositories. */
   readonly brier: number | null;
+  /** Calibration error on held-out repositories. */
   readonly ece: number | null;
+  /** Share of issues whose held-out pick is right. */
   readonly picked_right: number;
+  /** Mean confidence given to these picks. */
   readonly mean_confidence: number;
 };
 
@@ -176,23 +362,40 @@ export type RewardRequest =
       readonly query: readonly string[];
       /** What each query begins with; a patch in it is not the answer. */
       readonly prompts?: readonly string[] | null | undefined;
+      /** What each query is judged by, in the order of `query`. */
       readonly labels: readonly (string | Readonly<Record<string, Json>>)[];
     }
   | RunRequest;
 
 export type VerifyRequest = {
+  /** As NeMo Gym sends them; given back unchanged. */
   readonly responses_create_params: Readonly<Record<string, unknown>>;
+  /** The model’s response. */
   readonly response: {
-    readonly output: readonly { readonly type?: string | null | undefined; readonly content?: Json }[];
+    /** Items of the response; the last diff in their text is the patch. */
+    readonly output: readonly {
+      /** Kind of the item. */
+      readonly type?: string | null | undefined;
+      /** Text of the item, or parts with text. */
+      readonly content?: Json;
+    }[];
   };
   /** What the row of the data set says to verify by. */
   readonly verifier_metadata: string | Readonly<Record<string, Json>>;
 };
 
 export type CompareRequest = {
+  /** As NeMo Gym sends it; not read. */
   readonly conversation_history: readonly Readonly<Record<string, unknown>>[];
+  /** The responses to compare. */
   readonly response_objs: readonly {
-    readonly output: readonly { readonly type?: string | null | undefined; readonly content?: Json }[];
+    /** Items of the response; the last diff in their text is the patch. */
+    readonly output: readonly {
+      /** Kind of the item. */
+      readonly type?: string | null | undefined;
+      /** Text of the item, or parts with text. */
+      readonly content?: Json;
+    }[];
   }[];
   /** The one free field that NeMo Gym sends along. */
   readonly principle: string | Readonly<Record<string, Json>>;
@@ -223,6 +426,8 @@ export type RunSummary = {
   readonly confidence: number | null;
   readonly tokens: number | null;
   readonly cost_usd: number | null;
+  /** Wall time of its stages, without waiting for its turn. */
+  readonly seconds: number | null;
   readonly benchmark: string | null;
   readonly arm: string | null;
 };
@@ -347,7 +552,8 @@ export type Verdict =
         | 'budget-spent'
         | 'prompt-too-long'
         | 'infrastructure'
-        | 'forged';
+        | 'forged'
+        | 'control-solved';
       readonly detail: string;
       readonly evidence: Readonly<Record<string, Json>>;
     };
@@ -536,6 +742,9 @@ export type Steps = {
 
 export type JudgePrompt = {
   readonly messages: readonly { readonly role: string; readonly content: string }[];
+  readonly question: number;
+  readonly questions: number;
+  readonly compared_with: string | null;
   readonly same_template: boolean | null;
   readonly left_out: readonly string[];
 };
@@ -688,12 +897,49 @@ export type BenchmarkRuns = {
     readonly k: number | null;
     readonly tokens: number | null;
     readonly cost_usd: number | null;
+    /** Wall time of its stages, without waiting for its turn. */
+    readonly seconds: number | null;
     readonly right: boolean | null;
     readonly graded: number | null;
     readonly right_candidates: number | null;
     readonly ungraded: number | null;
   }[];
   readonly next_cursor: string | null;
+};
+
+export type BenchmarkCurves = {
+  readonly arms: readonly {
+    readonly arm: string;
+    /** With a graded candidate. */
+    readonly issues: number;
+    /** How often what was selected is right, over the issues of which it is known; null = of none. */
+    readonly selected: {
+      readonly value: number;
+      readonly low: number;
+      readonly high: number;
+      readonly issues: number;
+    } | null;
+    readonly points: readonly {
+      readonly k: number;
+      /** Of k random candidates, some one is right. */
+      readonly pass_at_k: { readonly value: number; readonly low: number; readonly high: number };
+      /** Of k random candidates, the arm’s rule returns a right one, ties averaged; null = not worked out. */
+      readonly best_at_k: { readonly value: number; readonly low: number; readonly high: number } | null;
+    }[];
+  }[];
+};
+
+export type RunLabels = {
+  /** False = nothing is known (yet), and there is no label. */
+  readonly graded: boolean;
+  readonly labels: readonly {
+    readonly candidate_id: string;
+    /** Null = it could not be graded. */
+    readonly right: boolean | null;
+    readonly reason: string;
+    /** Required tests that did not pass, the first of them. */
+    readonly failed_tests: readonly string[];
+  }[];
 };
 
 export type BenchmarkReport = { readonly kind: 'bestk-bench-report'; readonly schema: 1; readonly title: string };
@@ -909,6 +1155,17 @@ export class BestkClient {
     });
   }
 
+  /** Whether the candidates of a run of a benchmark are right, once all runs of its issue have ended. */
+  getLabels(id: string, options: Options = {}): Promise<RunLabels> {
+    return this.json<RunLabels>({
+      method: 'GET',
+      path: `/v1/runs/${encodeURIComponent(id)}/labels`,
+      query: pick(options, []),
+      headers: pick(options, []),
+      signal: options.signal,
+    });
+  }
+
   /** Cells of the tests × candidates matrix with their logs. */
   getCells(
     id: string,
@@ -969,16 +1226,16 @@ export class BestkClient {
     });
   }
 
-  /** What a YES/NO judge is shown of a candidate, rendered again under the present settings. */
+  /** What a judge asks about a candidate, rendered again under the present settings. */
   getJudgePrompt(
     id: string,
     candidate_id: string,
-    options: Options & { readonly measure?: string | undefined } = {},
+    options: Options & { readonly measure?: string | undefined; readonly question?: number | undefined } = {},
   ): Promise<JudgePrompt> {
     return this.json<JudgePrompt>({
       method: 'GET',
       path: `/v1/runs/${encodeURIComponent(id)}/candidates/${encodeURIComponent(candidate_id)}/judge-prompt`,
-      query: pick(options, ['measure']),
+      query: pick(options, ['measure', 'question']),
       headers: pick(options, []),
       signal: options.signal,
     });
@@ -1117,6 +1374,17 @@ export class BestkClient {
       method: 'GET',
       path: `/v1/benchmarks/${encodeURIComponent(id)}/runs`,
       query: pick(options, ['arm', 'status', 'limit', 'cursor']),
+      headers: pick(options, []),
+      signal: options.signal,
+    });
+  }
+
+  /** Pass@k and Best@k of each arm over what is graded so far, with intervals. */
+  getBenchmarkCurves(id: string, options: Options = {}): Promise<BenchmarkCurves> {
+    return this.json<BenchmarkCurves>({
+      method: 'GET',
+      path: `/v1/benchmarks/${encodeURIComponent(id)}/curves`,
+      query: pick(options, []),
       headers: pick(options, []),
       signal: options.signal,
     });
