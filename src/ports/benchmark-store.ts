@@ -38,6 +38,7 @@ export const BenchmarkRun = z.object({
   k: z.int().nullable(),
   tokens: z.number().nullable(),
   cost_usd: z.number().nullable(),
+  seconds: z.number().nullable().describe('Wall time of its stages, without waiting for its turn.'),
   /** Whether what was selected resolves the issue; to return none is not right. Null = not graded (yet). */
   right: z.boolean().nullable(),
   /** Of its candidates: those with a label, of them those that are right, and those that could not be graded; null = not tried. */
@@ -74,9 +75,28 @@ export interface RunGrades {
   readonly graded: number;
   readonly right_candidates: number;
   readonly ungraded: number;
+  /** Best@k by its own rule, for some k up to its graded candidates; null = not worked out. */
+  readonly best: readonly number[] | null;
   /** Every grade. */
   readonly document: unknown;
 }
+
+/** What the documents of grades say of candidates. */
+export const GradeDocument = z.object({
+  grades: z.array(
+    z.object({
+      candidate_id: z.string(),
+      resolved: z.boolean(),
+      reason: z.string(),
+      tests: z.record(z.string(), z.string()),
+    }),
+  ),
+  ungraded: z.array(z.object({ candidate_id: z.string(), reason: z.string() })),
+});
+export type GradeDocument = z.infer<typeof GradeDocument>;
+
+/** What is known of a run's candidates, for curves. */
+export type GradedRun = Pick<RunGrades, 'right' | 'graded' | 'right_candidates' | 'best'> & { readonly arm: string };
 
 export interface NewBenchmark {
   readonly title: string;
@@ -123,8 +143,12 @@ export abstract class BenchmarkStore {
   abstract endings(id: string, limit: number): Promise<readonly number[]>;
   /** By run. */
   abstract efforts(id: string): Promise<ReadonlyMap<string, RunEffort>>;
+  /** Its runs that were graded, in no order. */
+  abstract graded(id: string): Promise<readonly GradedRun[]>;
   /** Has a run taken up by who works on runs, or, with false, no longer. */
   abstract hand(runId: string, handed: boolean): Promise<void>;
+  /** What grading said of a run's candidates; null = it was not graded, or a run of its issue in the benchmark has not ended. */
+  abstract labels(runId: string): Promise<GradeDocument | null>;
   /** Replaces what was known; null forgets it. */
   abstract grade(runId: string, grades: RunGrades | null): Promise<void>;
   /** With its runs. */
