@@ -2,8 +2,7 @@ import { passAtK } from '../../statistics/curves/pass-at-k.js';
 import type { ArmsReport, Outcome } from '../benchmark/arms.js';
 import { percent } from '../figures.js';
 import { labelLayers, shareDomain } from './end-labels.js';
-import { PERCENT } from './judge-plots.js';
-import { encodeSeries, type Plot } from './plot.js';
+import { encodeSeries, kAxis, type Plot, shareAxis } from './plot.js';
 
 /** Lines that are still told apart; the others are in the table. */
 const MOST_LINES = 5;
@@ -89,13 +88,8 @@ function passSpec(values: PassPoint[], selected: SelectedPoint[], names: readonl
   ]);
   const ks = [...new Set(values.map(({ k }) => k))];
   const last = Math.max(...ks);
-  const x = {
-    field: 'k',
-    type: 'quantitative',
-    scale: { type: 'log', base: 2, nice: false },
-    axis: { values: ks, title: 'K, candidates an issue', format: 'd' },
-  } as const;
-  const y = { type: 'quantitative', title: 'issues', axis: { format: '%' }, scale: { domain } } as const;
+  const x = kAxis(ks);
+  const y = (field: string) => shareAxis(field, 'issues', domain);
   const ends = points.map(({ series, rate }) => ({ series, x: last, value: rate, text: `${series} ${percent(rate)}` }));
   return {
     width: 440,
@@ -104,17 +98,17 @@ function passSpec(values: PassPoint[], selected: SelectedPoint[], names: readonl
       {
         data: { values: lines },
         mark: { type: 'line', strokeWidth: 2 },
-        encoding: { x, y: { ...y, field: 'value' }, color, strokeDash },
+        encoding: { x, y: y('value'), color, strokeDash },
       },
       {
         data: { values: points },
         mark: { type: 'rule', strokeWidth: 2 },
-        encoding: { x, y: { ...y, field: 'low' }, y2: { field: 'high' }, color },
+        encoding: { x, y: y('low'), y2: { field: 'high' }, color },
       },
       {
         data: { values: points },
         mark: { type: 'point', filled: true, size: 70, opacity: 1 },
-        encoding: { x, y: { ...y, field: 'rate' }, color, shape },
+        encoding: { x, y: y('rate'), color, shape },
       },
       ...labelLayers(ends, domain, HEIGHT, encoded),
     ],
@@ -141,13 +135,8 @@ function riskPlot(report: ArmsReport): Plot | null {
   const ends = drawn
     .flatMap((line) => line.slice(-1))
     .map(({ series, risk }) => ({ series, x: 1, value: risk, text: series }));
-  const x = {
-    field: 'coverage',
-    type: 'quantitative',
-    title: 'share of the selections, surest first',
-    ...PERCENT,
-  } as const;
-  const y = { field: 'risk', type: 'quantitative', title: 'wrong among them', ...PERCENT } as const;
+  const x = shareAxis('coverage', 'share of the selections, surest first');
+  const y = shareAxis('risk', 'wrong among them');
   const { color, strokeDash } = encoded;
   return {
     name: 'risk',

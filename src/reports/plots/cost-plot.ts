@@ -3,7 +3,7 @@ import type { RepositoryRow } from '../../statistics/intervals/by-repository.js'
 import { linesByBest, shortName } from '../benchmark/presets.js';
 import type { Spending } from '../benchmark/spending.js';
 import { labelLayers, shareDomain } from './end-labels.js';
-import { encodeSeries, GREY, INK, type Plot, SERIES } from './plot.js';
+import { encodeSeries, GREY, INK, type Plot, SERIES, shareAxis } from './plot.js';
 
 const MOST_LINES = 3;
 const HEIGHT = 260;
@@ -61,13 +61,7 @@ function costSpec(values: Point[], unit: string): Plot['spec'] {
     scale,
     axis: { format: unit === 'tokens an issue' ? '~s' : '$.2~f' },
   } as const;
-  const y = {
-    field: 'value',
-    type: 'quantitative',
-    title: 'Best@K',
-    axis: { format: '%' },
-    scale: { domain },
-  } as const;
+  const y = shareAxis('value', 'Best@K', domain);
   return {
     width: 480,
     height: HEIGHT,
@@ -86,15 +80,6 @@ function costSpec(values: Point[], unit: string): Plot['spec'] {
       ...labelLayers(ends, domain, HEIGHT, encoded),
     ],
   };
-}
-
-/** A share of the issues along an axis. */
-interface Share {
-  readonly field: string;
-  readonly type: 'quantitative';
-  readonly axis: { readonly format: '%' };
-  readonly scale: { readonly domain: number[] };
-  readonly title: string;
 }
 
 const MOST_ROWS = 20;
@@ -133,13 +118,7 @@ function rowOf({ repo, issues, pass_at_1, pass_at_all, picked }: RepositoryRow, 
 function repositorySpec(values: Row[]): Plot['spec'] {
   const names = values.map(({ name }) => name);
   const y = { field: 'name', type: 'nominal', sort: names, title: null, axis: { labelLimit: 240 } } as const;
-  const x = (field: string): Share => ({
-    field,
-    type: 'quantitative',
-    axis: { format: '%' },
-    scale: { domain: [0, 1] },
-    title: 'issues resolved',
-  });
+  const x = (field: string) => shareAxis(field, 'issues resolved');
   const point = { type: 'point', filled: true, opacity: 1 } as const;
   return {
     data: { values },

@@ -4,7 +4,7 @@ import { linesByBest, shortName } from '../benchmark/presets.js';
 import { listed } from '../../core/visible.js';
 import { percent } from '../figures.js';
 import { labelLayers, shareDomain } from './end-labels.js';
-import { encodeSeries, GREY, INK, type LayerSpec, type Plot, SERIES } from './plot.js';
+import { encodeSeries, GREY, INK, kAxis, type LayerSpec, type Plot, SERIES, shareAxis } from './plot.js';
 
 /** Lines drawn beside Pass@K and `random`; the rest is in the table. */
 const MOST_LINES = 4;
@@ -67,16 +67,8 @@ function specOf(values: Point[], { drawn, banded }: Names, ks: readonly number[]
   const ends = values
     .filter(({ k }) => k === last)
     .map(({ series, value }) => ({ series, value, x: last, text: `${series} ${percent(value)}` }));
-  const y = {
-    field: 'value',
-    type: 'quantitative',
-    title: 'issues resolved',
-    axis: { format: '%' },
-    scale: { domain },
-  };
-  const x = { type: 'quantitative', scale: { type: 'log', base: 2, nice: false } };
-  const axis = { values: [...ks], title: 'K, candidates an issue', format: 'd' };
-  const encoding = { x: { ...x, field: 'k', axis }, y, color } as const;
+  const y = (field: string) => shareAxis(field, 'issues resolved', domain);
+  const encoding = { x: kAxis(ks), y: y('value'), color } as const;
   return {
     width: 480,
     height: HEIGHT,
@@ -84,14 +76,14 @@ function specOf(values: Point[], { drawn, banded }: Names, ks: readonly number[]
       {
         data: { values: inBands },
         mark: { type: 'area', opacity: 0.13 },
-        encoding: { ...encoding, y: { ...y, field: 'low' }, y2: { field: 'high' } },
-      } as LayerSpec,
-      { data: { values }, mark: { type: 'line', strokeWidth: 2 }, encoding: { ...encoding, strokeDash } } as LayerSpec,
+        encoding: { ...encoding, y: y('low'), y2: { field: 'high' } },
+      },
+      { data: { values }, mark: { type: 'line', strokeWidth: 2 }, encoding: { ...encoding, strokeDash } },
       {
         data: { values },
         mark: { type: 'point', filled: true, size: 45, opacity: 1 },
         encoding: { ...encoding, shape },
-      } as LayerSpec,
+      },
       ...labelLayers(ends, domain, HEIGHT, encoded),
     ],
   };

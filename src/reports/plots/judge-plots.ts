@@ -1,7 +1,7 @@
 import type { CurvesReport } from '../../statistics/curves/curves-report.js';
 import type { ReliabilityBin } from '../../statistics/intervals/ranking-quality.js';
 import { measureNamed } from '../../core/run/measure.js';
-import { encodeSeries, GREY, type LayerSpec, type Plot } from './plot.js';
+import { encodeSeries, GREY, type LayerSpec, type Plot, shareAxis } from './plot.js';
 
 interface Bin extends ReliabilityBin {
   readonly verifier: string;
@@ -36,12 +36,7 @@ export function reliabilityPlot({ verifiers }: CurvesReport): Plot | null {
 function specOf(values: Bin[]): Plot['spec'] {
   const names = [...new Set(values.map(({ verifier }) => verifier))];
   const { color, shape } = encodeSeries('verifier', names, {}, 'bottom');
-  const x = {
-    field: 'mean_score',
-    type: 'quantitative',
-    title: 'said probability (mean of the bin)',
-    ...PERCENT,
-  } as const;
+  const x = shareAxis('mean_score', 'said probability (mean of the bin)');
   const size = {
     field: 'candidates',
     type: 'quantitative',
@@ -58,7 +53,7 @@ function specOf(values: Bin[]): Plot['spec'] {
         mark: { type: 'rule' },
         encoding: {
           x,
-          y: { field: 'low', type: 'quantitative', title: 'found right', ...PERCENT },
+          y: shareAxis('low', 'found right'),
           y2: { field: 'high' },
           color,
         },
@@ -110,13 +105,8 @@ export function rocPlot({ verifiers }: CurvesReport): Plot | null {
           data: { values },
           mark: { type: 'line', strokeWidth: 2 },
           encoding: {
-            x: {
-              field: 'false_positive_rate',
-              type: 'quantitative',
-              title: 'wrong candidates let through',
-              ...PERCENT,
-            },
-            y: { field: 'true_positive_rate', type: 'quantitative', title: 'right candidates kept', ...PERCENT },
+            x: shareAxis('false_positive_rate', 'wrong candidates let through'),
+            y: shareAxis('true_positive_rate', 'right candidates kept'),
             order: { field: 'order', type: 'quantitative' },
             color,
             strokeDash,
@@ -154,6 +144,3 @@ export const DIAGONAL: LayerSpec = {
   mark: { type: 'line', color: GREY, strokeDash: [3, 3], strokeWidth: 1 },
   encoding: { x: { field: 'x', type: 'quantitative' }, y: { field: 'y', type: 'quantitative' } },
 };
-
-/** A share, 0..1, along an axis. */
-export const PERCENT = { axis: { format: '%' }, scale: { domain: [0, 1] } };

@@ -78,6 +78,23 @@ export const THEME: Config = {
   },
 };
 
+const QUANTITATIVE = 'quantitative' as const;
+
+/** A share of 1 along an axis. @param domain what of 0..1 is drawn */
+export function shareAxis(field: string, title: string, domain: readonly [number, number] = [0, 1]) {
+  return { field, type: QUANTITATIVE, title, axis: { format: '%' }, scale: { domain: [...domain] } };
+}
+
+/** K along an axis, each step a doubling, with a mark at each of `ks`. */
+export function kAxis(ks: readonly number[]) {
+  return {
+    field: 'k',
+    type: QUANTITATIVE,
+    scale: { type: 'log' as const, base: 2, nice: false },
+    axis: { values: [...ks], title: 'K, candidates an issue', format: 'd' },
+  };
+}
+
 /**
  * Same field, same order in all three, so that one legend shows colour, dash and shape together.
  * @param legendPlace null = lines are named where they end
