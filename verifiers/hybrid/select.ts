@@ -53,6 +53,12 @@ export function decide(input: PoolInput, rule: Rule): Decision {
   return { candidate_id: candidate?.id ?? null, deciding_stage: decidingStage };
 }
 
+/** With what confidence `selectBest` decides, and nothing else of it. @throws BadInputError as there */
+export function confidenceIn(input: PoolInput, rule: Rule): number | null {
+  const run = new SelectionRun(input, rule, false);
+  return run.best === null ? null : run.confidence();
+}
+
 /** One pool gone through the stages of a rule. */
 class SelectionRun {
   readonly pool: Pool;

@@ -43,6 +43,8 @@ export interface Returned {
   readonly without_patch: number;
   /** Of the runs whose issue has labels; null when none has. */
   readonly right: ({ readonly resolved: number; readonly issues: number; readonly rate: number } & Interval) | null;
+  /** What is known to be right or wrong of the patches that came with a confidence, the surest first. */
+  readonly confidences: readonly { readonly confidence: number; readonly right: boolean }[];
   /** How many runs each stage decided, the most first; `none` = there was nothing to decide. */
   readonly deciding_stages: readonly { readonly stage: string; readonly runs: number }[];
 }

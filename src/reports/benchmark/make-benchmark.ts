@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { requestedRule } from '../../../verifiers/hybrid/rule.js';
-import { decide, ruleOf } from '../../../verifiers/hybrid/select.js';
+import { confidenceIn, decide, ruleOf } from '../../../verifiers/hybrid/select.js';
 import type { Preset } from '../../core/run/preset.js';
 import { bestAtK, DEFAULT_BEST } from '../../statistics/curves/best-at-k.js';
 import { Curves } from '../../statistics/curves/curves.js';
@@ -118,34 +118,45 @@ function pairable(issues: readonly ScoredIssue[], presets: readonly Preset[]): r
 }
 
 /** What each run's own preset selects from what it saved, and how often that is right. */
-export function returnedBy(runs: readonly ReportedRun[], issues: readonly ScoredIssue[]): Returned {
-  const labels = new Map(
+function returnedBy(runs: readonly ReportedRun[], issues: readonly ScoredIssue[]): Returned {
+  const labels: Labels = new Map(
     issues.map(({ instanceId, candidates }) => [
       instanceId,
       new Map(candidates.map(({ entry, resolved }) => [entry.id, resolved])),
     ]),
   );
   const stages = new Map<string, number>();
-  let [without, resolved, labelled] = [0, 0, 0];
-  for (const run of runs) {
-    const { instance_id } = run.request.issue;
-    const { candidate_id, deciding_stage } = decide(poolOf(run), requestedRule(run.request));
-    const stage = deciding_stage ?? 'none';
-    stages.set(stage, (stages.get(stage) ?? 0) + 1);
-    without += Number(candidate_id === null);
-    const known = labels.get(instance_id);
-    // A run that returned a patch without a label is neither right nor wrong; one that returned none is not right.
-    const right = candidate_id === null ? known && false : known?.get(candidate_id);
-    labelled += Number(right !== undefined);
-    resolved += Number(right === true);
-  }
+  const made = runs.map((run) => pickOf(run, labels));
+  for (const { stage } of made) stages.set(stage, (stages.get(stage) ?? 0) + 1);
+  const known = made.filter(({ right }) => right !== undefined);
+  const resolved = known.filter(({ right }) => right === true).length;
   return {
     runs: runs.length,
-    without_patch: without,
+    without_patch: made.filter(({ returns }) => !returns).length,
     right:
-      labelled === 0 ? null : { resolved, issues: labelled, rate: resolved / labelled, ...wilson(resolved, labelled) },
+      known.length === 0
+        ? null
+        : { resolved, issues: known.length, rate: resolved / known.length, ...wilson(resolved, known.length) },
+    confidences: known
+      .flatMap(({ right, confidence }) => (confidence === null ? [] : [{ confidence, right: right === true }]))
+      .sort((a, b) => b.confidence - a.confidence || Number(b.right) - Number(a.right)),
     deciding_stages: [...stages]
       .sort(([a, ofA], [b, ofB]) => ofB - ofA || (a < b ? -1 : 1))
       .map(([stage, of]) => ({ stage, runs: of })),
   };
+}
+
+type Labels = ReadonlyMap<string, ReadonlyMap<string, boolean>>;
+
+/** What one run returned; a patch without a label is neither right nor wrong, and to return none is not right. */
+function pickOf(run: ReportedRun, labels: Labels) {
+  const rule = requestedRule(run.request);
+  const { candidate_id, deciding_stage } = decide(poolOf(run), rule);
+  const known = labels.get(run.request.issue.instance_id);
+  const stage = deciding_stage ?? 'none';
+  if (candidate_id === null) return { stage, returns: false, right: known && false, confidence: null };
+  const right = known?.get(candidate_id);
+  // Only where it counts: it takes longer than to decide.
+  const confidence = right === undefined ? null : confidenceIn(poolOf(run), rule);
+  return { stage, returns: true, right, confidence };
 }

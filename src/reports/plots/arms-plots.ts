@@ -3,6 +3,7 @@ import type { ArmsReport, Outcome } from '../benchmark/arms.js';
 import { percent } from '../figures.js';
 import { labelLayers, shareDomain } from './end-labels.js';
 import { encodeSeries, kAxis, type Plot, shareAxis } from './plot.js';
+import { riskPlot } from './risk-plot.js';
 
 /** Lines that are still told apart; the others are in the table. */
 const MOST_LINES = 5;
@@ -10,7 +11,7 @@ const HEIGHT = 280;
 
 /** The plots of several arms that there are numbers for. */
 export function armsPlots(report: ArmsReport): readonly Plot[] {
-  return [passPlot(report), riskPlot(report)].filter((plot) => plot !== null);
+  return [passPlot(report), riskOf(report)].filter((plot) => plot !== null);
 }
 
 /** Of the arms in order, what each selected or may select from. */
@@ -115,64 +116,13 @@ function passSpec(values: PassPoint[], selected: SelectedPoint[], names: readonl
   };
 }
 
-interface RiskPoint {
-  readonly series: string;
-  readonly coverage: number;
-  readonly risk: number;
-  readonly confidence: number;
-}
-
-/** What is wrong of the selections that an arm is surest of; null without confidences of graded selections. */
-function riskPlot(report: ArmsReport): Plot | null {
-  const lines = outcomesOf(report).map(({ arm, outcomes }) => riskLine(arm, outcomes));
-  const values = lines.flat();
-  if (values.length === 0) return null;
-  const drawn = lines.filter((line) => line.length > 0).slice(0, MOST_LINES);
-  const encoded = encodeSeries(
-    'series',
-    drawn.flatMap(([first]) => first?.series ?? []),
-  );
-  const ends = drawn
-    .flatMap((line) => line.slice(-1))
-    .map(({ series, risk }) => ({ series, x: 1, value: risk, text: series }));
-  const x = shareAxis('coverage', 'share of the selections, surest first');
-  const y = shareAxis('risk', 'wrong among them');
-  const { color, strokeDash } = encoded;
-  return {
-    name: 'risk',
-    title: 'Risk against coverage',
-    note: 'If only selections of at least some confidence were taken: how many these are, and how many of them are wrong. A confidence that knows something rises to the right.',
-    spec: {
-      width: 440,
-      height: HEIGHT,
-      layer: [
-        {
-          data: { values: drawn.flat() },
-          mark: { type: 'line', strokeWidth: 2, interpolate: 'step-before', point: { size: 25, filled: true } },
-          encoding: { x, y, color, strokeDash, order: { field: 'coverage', type: 'quantitative' } },
-        },
-        ...labelLayers(ends, [0, 1], HEIGHT, encoded),
-      ],
-    },
-    table: {
-      columns: ['arm', 'confidence at least', 'share of the selections', 'wrong among them'],
-      rows: values.map(({ series, confidence, coverage, risk }) => [series, confidence, coverage, risk]),
-    },
-  };
-}
-
-/** A point for each confidence there is, the surest first. */
-function riskLine(series: string, outcomes: readonly Outcome[]): readonly RiskPoint[] {
-  const known = outcomes
-    .flatMap(({ state, right, confidence }) =>
+/** What is wrong of the selections that each arm is surest of. */
+function riskOf(report: ArmsReport): Plot | null {
+  const selections = outcomesOf(report).map(({ arm, outcomes }) => ({
+    series: arm,
+    judged: outcomes.flatMap(({ state, right, confidence }) =>
       state !== 'selected' || right === null || confidence === null ? [] : [{ right, confidence }],
-    )
-    .sort((a, b) => b.confidence - a.confidence);
-  let wrong = 0;
-  return known.flatMap(({ right, confidence }, index) => {
-    wrong += Number(!right);
-    if (known[index + 1]?.confidence === confidence) return [];
-    const taken = index + 1;
-    return [{ series, confidence, coverage: taken / known.length, risk: wrong / taken }];
-  });
+    ),
+  }));
+  return riskPlot('arm', selections);
 }

@@ -6,10 +6,11 @@ import { headroomPlot } from './curves-plot.js';
 import type { Plot } from './plot.js';
 import { reliabilityPlot } from './judge-plots.js';
 import { repositoryPlot } from './cost-plot.js';
+import { riskPlot } from './risk-plot.js';
 import { rocPlot } from './judge-plots.js';
 
 /** The plots that the report has numbers for, in the order they are read. */
-export function plotsOf({ curves, spending, repositories, headline }: BenchmarkReport): readonly Plot[] {
+export function plotsOf({ curves, spending, repositories, headline, returned }: BenchmarkReport): readonly Plot[] {
   if (curves === null) return [];
   const own = ownRule(headline);
   const cost = spending === null ? null : costPlot(curves, spending, own);
@@ -20,6 +21,7 @@ export function plotsOf({ curves, spending, repositories, headline }: BenchmarkR
     cost,
     rocPlot(curves),
     reliabilityPlot(curves),
+    riskPlot('rule', [{ series: 'as returned', judged: returned?.confidences ?? [] }]),
     repos,
   ];
   return plots.filter((plot) => plot !== null);

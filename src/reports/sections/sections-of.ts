@@ -100,7 +100,7 @@ export function rulesSection({ curves, returned, headline }: BenchmarkReport): S
             `The runs themselves, by the presets they were made with, returned a right patch for ${returned.right.resolved} of ${counted(returned.right.issues, 'issue')}: ${withInterval({ value: returned.right.rate, ...returned.right })}.`,
           ]),
     ],
-    plots: ['curves', 'headroom'],
+    plots: ['curves', 'headroom', 'risk'],
     tables: [
       {
         caption: `Rules at K = ${k}`,

@@ -92,6 +92,26 @@ describe('a benchmark report', () => {
     expect(lines.size).toBe(rows.length);
   });
 
+  it('draws how many of the surest of what the runs returned are wrong', async () => {
+    const made = new BenchmarkWorld();
+    for (const [index, passed] of [5, 3, 1].entries()) {
+      const others = ['b', 'c'].map((id) => ({ id, p: 0.2, passed: 1, right: false }));
+      await made.run(`o__r-${index}`, [{ id: 'a', p: 0.3 * (3 - index), passed, right: index < 2 }, ...others]);
+    }
+    const report = await made.report();
+    const risk = plotsOf(report).find(({ name }) => name === 'risk');
+    const said = report.returned?.confidences.map(({ confidence }) => confidence) ?? [];
+    expect(said).toEqual([...said].sort((a, b) => b - a));
+    expect(risk?.table.rows.map(([, ...numbers]) => numbers)).toEqual([
+      [said[0], 1 / 3, 0],
+      [said[1], 2 / 3, 0],
+      [said[2], 1, 1 / 3],
+    ]);
+    expect(sectionsOf(report).some(({ plots }) => plots.includes('risk'))).toBe(true);
+    const alike = await (await world()).report();
+    expect(plotsOf(alike).some(({ name }) => name === 'risk')).toBe(false);
+  });
+
   it('says p of a comparison alone beside the one adjusted for all', async () => {
     const report = await (await world(13)).report();
     const { over_random } = report.headline;
