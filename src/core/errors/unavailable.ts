@@ -166,16 +166,12 @@ export class MachineLowError extends UnavailableError {
   constructor({ resource, place, freeBytes, floorBytes }: Level) {
     const setting = resource === 'memory' ? '' : ' (BESTK_MIN_FREE_DISK_MB)';
     super(
-      `The machine is low on ${WHAT[resource]}: ${mib(freeBytes)} MiB free at ${place}, no work is taken below ${mib(floorBytes)}${setting}.`,
+      `The machine is low on ${WHAT[resource]}: ${Math.floor(freeBytes / MIB)} MiB free at ${place}, no work is taken below ${Math.ceil(floorBytes / MIB)}${setting}.`,
       resource === 'memory'
         ? 'Free memory or run less beside bestk; or lower BESTK_SANDBOX_CONCURRENCY.'
-        : 'Free disk space (for images: `docker system df`, `docker image prune`), or lower BESTK_MIN_FREE_DISK_MB.',
+        : `Free disk space${resource === 'engine' ? ' (`docker system df`, `docker image prune`)' : ''}, or lower BESTK_MIN_FREE_DISK_MB.`,
     );
     this.resource = resource;
     this.code = resource === 'memory' ? 'memory-low' : 'disk-low';
   }
-}
-
-function mib(bytes: number): string {
-  return String(Math.floor(bytes / MIB));
 }

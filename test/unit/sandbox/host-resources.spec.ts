@@ -3,6 +3,7 @@ import { mkdtempSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { MachineLowError } from '../../../src/core/errors/unavailable.js';
 import { LocalHostResources, type Floors, type Places } from '../../../src/sandbox/container/host-resources.js';
 
 const MIB = 1024 * 1024;
@@ -54,6 +55,13 @@ onDisk('tells a disk that fills up, and that it has room again', async () => {
 onDisk('asks of a small disk no more than a tenth of it', async () => {
   const [level] = await roomOn({ store: disk }).levels();
   expect(level).toMatchObject({ resource: 'store', floorBytes: 3.2 * MIB });
+  const { message } = new MachineLowError({
+    resource: 'store',
+    place: '/s',
+    freeBytes: 0.2 * MIB,
+    floorBytes: 0.3 * MIB,
+  });
+  expect(message).toContain('0 MiB free at /s, no work is taken below 1 (');
 });
 
 it('looks at memory where the kernel tells it', async () => {
