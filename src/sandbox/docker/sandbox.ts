@@ -12,6 +12,8 @@ import { DockerImages, type ImageOptions, type LocalImage } from './images.js';
 
 /** How long work waits for an engine that restarts or is full. */
 const PATIENCE_MS = 60_000;
+/** When it is tried again to remove a container. */
+const LATER_MS = 3_000;
 
 export interface DockerSandboxOptions extends ContainerSandboxOptions {
   /** As in DOCKER_HOST; the default socket when absent. */
@@ -39,6 +41,8 @@ export class DockerSandbox extends ContainerSandbox {
   readonly #patience: RetryUntilAvailable;
   /** What could not be removed when its time had come, because the engine was away. */
   readonly #left = new Set<Docker.Container>();
+  /** Tries to remove them again. */
+  #later: NodeJS.Timeout | null = null;
 
   constructor({ dockerHost, patienceMs = PATIENCE_MS, ttlS, images, ...options }: DockerSandboxOptions) {
     super({ ttlS, ...options });
@@ -62,7 +66,6 @@ export class DockerSandbox extends ContainerSandbox {
   }
 
   async sweep(): Promise<number> {
-    for (const container of this.#left) await this.#remove(container);
     return sweepContainers(this.#docker);
   }
 
@@ -109,8 +112,16 @@ export class DockerSandbox extends ContainerSandbox {
 
   async #remove(container: Docker.Container): Promise<void> {
     this.#left.add(container);
-    await removeContainer(container);
-    this.#left.delete(container);
+    try {
+      await removeContainer(container);
+      this.#left.delete(container);
+    } catch (error) {
+      this.#later ??= setTimeout(() => {
+        this.#later = null;
+        for (const left of this.#left) this.#remove(left).catch(() => undefined);
+      }, LATER_MS).unref();
+      throw error;
+    }
   }
 }
 
