@@ -13,6 +13,7 @@ import { createRubricVerifier } from './execution-free/pointwise/rubric.js';
 import { trainingConversation } from './execution-free/render/question.js';
 import { createProgressJudge, createYesNoVerifier } from './execution-free/pointwise/yes-no.js';
 
+export { createRetelling } from './execution-free/pairs/summaries.js';
 export { createCellWorker, createProgressJudge, createTestWriter, harvestedTests, trainingConversation };
 export {
   NOTHING_RECORDED,

@@ -62,6 +62,10 @@ export type RunRequest = {
     | undefined;
   /** Sample this many first, then more until enough agree or k is reached; null = all k at once. */
   readonly k0?: number | null | undefined;
+  /** So many trajectories more (0) once the first are verified, by agents that are told of the best; not with candidates. */
+  readonly refine?: number | undefined;
+  /** P(right) that the best of the first must reach for it (0.3). */
+  readonly refine_from?: number | undefined;
   /** Another seed samples other trajectories. */
   readonly seed?: number | undefined;
   /** Saved generated tests to use; null = have new ones written. */
@@ -656,6 +660,12 @@ export type Evidence = {
     readonly stopped: 'all' | 'agreement' | 'budget';
     readonly detail: string;
     readonly failed: readonly { readonly candidate_id: string; readonly code: string; readonly message: string }[];
+    readonly refined: {
+      readonly asked: number;
+      readonly sampled: number;
+      readonly told_of: readonly string[];
+      readonly detail: string;
+    } | null;
   } | null;
   readonly measures: readonly Measure[];
   readonly candidates: readonly {

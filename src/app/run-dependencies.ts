@@ -44,6 +44,7 @@ import {
   createCellWorker,
   createProgressJudge,
   createSourceReader,
+  createRetelling,
   createTestWriter,
   createVerifiers,
   harvestedTests,
@@ -189,6 +190,9 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     return {
       inspect,
       testWriter: testModel === undefined ? null : this.testWriter(llm, testModel),
+      retell: createRetelling(
+        judgeOf(this.verifierModel ?? this.agentOf({ agent: work.agent ?? null })?.model ?? null),
+      ),
       harvest: (candidates) => (harvest === 0 ? [] : harvestedTests(candidates, harvest)),
       verifiers: (names) => createVerifiers(names, tools),
       sampler: this.sampler(llm, createProgressJudge(judgeOf(null)), work),

@@ -14,6 +14,9 @@ export const ArmBasics = {
   temperature: z.number().min(0).max(2).optional(),
   k: z.int().min(1).optional(),
   k0: z.int().min(1).optional(),
+  /** A second wave, told of the first. */
+  refine: z.int().min(0).optional(),
+  refine_from: z.number().min(0).max(1).optional(),
   seed: z.int().min(0).optional(),
   /** Verifiers, as `--verifiers` names them. */
   judges: z.array(z.string().min(1)).min(1).optional(),

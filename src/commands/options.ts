@@ -19,6 +19,13 @@ export function positive(text: string): number {
   return value;
 }
 
+/** From 0 to 1. @throws InvalidArgumentError */
+export function probability(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== '' && value >= 0 && value <= 1) return value;
+  throw new InvalidArgumentError('It must be a number from 0 to 1.');
+}
+
 /** Seconds of a limit. @throws InvalidArgumentError */
 export function seconds(text: string): number {
   const value = Number(text);

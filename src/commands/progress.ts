@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { RunEvent } from '../ports/run-store.js';
 import { type Eta, etaText } from '../core/eta.js';
+import { Refined } from '../core/run/run-result.js';
 import { visibleLine } from '../core/visible.js';
 import { withInterval } from '../reports/figures.js';
 import { wilson } from '../statistics/intervals/binomial.js';
@@ -37,6 +38,7 @@ const Sampled = z.object({
   detail: z.string(),
   failed: z.array(z.object({ candidate_id: z.string(), message: z.string() })),
 });
+const SecondWave = Refined.pick({ sampled: true, told_of: true, detail: true });
 const WrittenTests = z.object({ tests: z.int(), unreadable: z.int(), harvested: z.int().default(0) });
 const SeparatingTests = z.object({ tests: z.int() });
 const Existing = z.object({
@@ -66,6 +68,12 @@ const LINES: Readonly<Record<string, (data: RunEvent['data']) => string>> = {
       ({ candidate_id, message }) => `\n${candidate_id} could not be sampled: ${visibleLine(message)}`,
     );
     return `sampled ${sampled}: ${detail}${lost.join('')}`;
+  },
+  refined: (data) => {
+    const { sampled, told_of, detail } = SecondWave.parse(data);
+    return sampled === 0
+      ? `no second wave: ${detail}`
+      : `second wave of ${sampled}, told of ${told_of.join(', ')}: ${detail}`;
   },
   'tests-written': (data) => {
     const { tests, unreadable, harvested } = WrittenTests.parse(data);

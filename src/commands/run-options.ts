@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import type { z } from 'zod';
 import { findPreset, parsePreset } from '../../verifiers/hybrid/presets.js';
 import { BadInputError } from '../core/errors/errors.js';
@@ -10,7 +10,7 @@ import { readYaml } from '../io/inputs/yaml.js';
 import { readAllTests } from '../io/inputs/candidates.js';
 import { readIssues } from '../io/datasets/issues.js';
 import { presetsForRuns } from '../runs/rescore-run.js';
-import { collected, count } from './options.js';
+import { collected, count, probability } from './options.js';
 
 /** How the verdicts are decided. */
 export interface RuleOptions {
@@ -101,12 +101,6 @@ export async function readFitted<T>(file: string, schema: z.ZodType<T>, what: st
   if (parsed.success) return parsed.data;
   const problem = parsed.error.issues[0];
   throw new BadInputError(problem?.message ?? `is not a ${what}`, { file, field: problem?.path.join('.') });
-}
-
-function probability(text: string): number {
-  const value = Number(text);
-  if (text.trim() !== '' && value >= 0 && value <= 1) return value;
-  throw new InvalidArgumentError('It must be a number from 0 to 1.');
 }
 
 export function parallelOption(): Option {

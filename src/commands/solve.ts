@@ -5,7 +5,7 @@ import { estimateAll } from '../runs/check-request.js';
 import { prepareFolder } from '../reports/write-run.js';
 import { printJson, printText } from './answer.js';
 import type { App, OpenApp } from './app.js';
-import { count, positive, wholeNumber } from './options.js';
+import { count, positive, probability, wholeNumber } from './options.js';
 import { estimateLine } from './progress.js';
 import { givenIssues, givenTests, readRule, type RunOptions, verifierNames, withRunOptions } from './run-options.js';
 import { runRequests } from './run-set.js';
@@ -13,6 +13,8 @@ import { runRequests } from './run-set.js';
 interface SolveOptions extends RunOptions {
   readonly k: number;
   readonly k0?: number;
+  readonly refine: number;
+  readonly refineFrom: number;
   readonly seed: number;
   readonly out?: string;
   readonly budgetTokens?: number;
@@ -46,6 +48,8 @@ export function registerSolve(program: Command, openApp: OpenApp): void {
     .option('--out <dir>', 'folder for the report; not for an estimate')
     .option('-k <number>', 'how many trajectories', count, 8)
     .option('--k0 <number>', 'sample this many first, and more only while they disagree', count)
+    .option('--refine <number>', 'then so many more, by agents that are told of the best of the first', wholeNumber, 0)
+    .option('--refine-from <p>', 'if the best of the first is right with at least this probability', probability, 0.3)
     .option('--seed <number>', 'another number samples other trajectories', wholeNumber, 0);
   withRunOptions(command)
     .option('--budget-tokens <number>', 'tokens that agent and judge may use together', count)
@@ -89,10 +93,21 @@ async function readRequests(options: SolveOptions): Promise<readonly RunRequest[
     options.tests,
     issues.map(({ instance_id }) => instance_id),
   );
-  const { k, k0, seed } = options;
+  const { k, k0, refine, refineFrom: refine_from, seed } = options;
   const budget = { tokens: options.budgetTokens, usd: options.budgetUsd, seconds: options.budgetSeconds };
   return issues.map((issue) => {
     const given = tests?.get(issue.instance_id) ?? null;
-    return runRequest({ issue, k, k0, seed, tests: given, ...rule, verifiers: verifierNames(options), budget });
+    return runRequest({
+      issue,
+      k,
+      k0,
+      refine,
+      refine_from,
+      seed,
+      tests: given,
+      ...rule,
+      verifiers: verifierNames(options),
+      budget,
+    });
   });
 }

@@ -90,7 +90,8 @@ export function estimate(
   names: readonly VerifierName[],
   dependencies: RunDependenciesFactory,
 ): Estimate {
-  const { k, candidates } = request;
+  const { candidates } = request;
+  const k = request.k + request.refine;
   const agent = candidates === null ? agentPart(request, dependencies) : NOTHING;
   const judges = names.flatMap((name) => {
     const judge = judgeNamed(name);
@@ -122,12 +123,12 @@ export function estimateAll(requests: readonly RunRequest[], dependencies: RunDe
 
 const NOTHING: Estimate = { model_calls: 0, tokens: 0, usd: 0 };
 
-function agentPart({ agent: given, k }: RunRequest, dependencies: RunDependenciesFactory): Estimate {
+function agentPart({ agent: given, k, refine }: RunRequest, dependencies: RunDependenciesFactory): Estimate {
   if (dependencies.agent === null) return NOTHING;
   const { limits } = dependencies.agent;
   const model = given?.model ?? dependencies.agent.model;
   const { max_steps_absolute: steps, max_tokens: context, max_answer_tokens: answer } = limits;
-  return part(dependencies, model, k * (steps ?? 0), { context: context ?? 0, answer: answer ?? 0 });
+  return part(dependencies, model, (k + refine) * (steps ?? 0), { context: context ?? 0, answer: answer ?? 0 });
 }
 
 function part(

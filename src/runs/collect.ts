@@ -4,7 +4,7 @@ import type { TokenCounts } from '../core/budget/budget.js';
 import { UnavailableError } from '../core/errors/errors.js';
 import { submitted } from '../core/run/candidate.js';
 import type { Issue } from '../core/run/issue.js';
-import { candidateOf, type Rollout, tokensOf } from '../core/run/rollout.js';
+import { candidateOf, type EarlierTries, type Rollout, tokensOf } from '../core/run/rollout.js';
 import type { Sampling } from '../core/run/run-result.js';
 import { type Entry, isEligible, patchOf } from '../../verifiers/hybrid/entry.js';
 import { Pool } from '../../verifiers/hybrid/pool.js';
@@ -56,24 +56,31 @@ export async function collect(
     if (rollouts.length === 0 && first !== undefined) throw first.error;
     const stop = await stopReason(rollouts, { ...plan, started });
     if (stop === null) continue;
-    const failed = failures.map(({ candidate_id, error: { code, message } }) => ({ candidate_id, code, message }));
-    const sampling = { asked: plan.k, sampled: rollouts.length, ...stop, failed };
+    const failed = failedTries(failures);
+    const sampling = { asked: plan.k, sampled: rollouts.length, ...stop, failed, refined: null };
     await emit('sampled', sampling);
     return { rollouts, sampling };
   }
 }
 
-interface Sampled {
+export interface Wave {
   readonly sampler: Sampler;
-  readonly plan: SamplingPlan;
+  readonly plan: Pick<SamplingPlan, 'issue' | 'seed' | 'ledger' | 'stopAt'>;
   readonly emit: Emit;
+  /** What its agents are told of earlier tries; absent = nothing. */
+  readonly earlier?: EarlierTries;
 }
 
-async function sampleWave(
-  work: Sampled,
-  numbers: readonly number[],
-  signal: AbortSignal,
-): Promise<{ rollouts: Rollout[]; failures: { candidate_id: string; error: UnavailableError }[] }> {
+interface WaveEnd {
+  readonly rollouts: readonly Rollout[];
+  readonly failures: readonly { readonly candidate_id: string; readonly error: UnavailableError }[];
+}
+
+/**
+ * @param numbers of the tries in their run, from 1
+ * @throws what is no failure of a single try, and the signal's reason
+ */
+export async function sampleWave(work: Wave, numbers: readonly number[], signal: AbortSignal): Promise<WaveEnd> {
   const stop = new AbortController();
   const both = AbortSignal.any([signal, stop.signal]);
   const tries = numbers.map(async (number) => {
@@ -96,12 +103,17 @@ async function sampleWave(
   return { rollouts, failures };
 }
 
-async function sampleOne({ sampler, plan, emit }: Sampled, number: number, signal: AbortSignal): Promise<Rollout> {
+async function sampleOne(
+  { sampler, plan, emit, earlier }: Wave,
+  number: number,
+  signal: AbortSignal,
+): Promise<Rollout> {
   const { issue, seed, ledger, stopAt } = plan;
   const task = {
     issue,
     candidateId: nameOf(number),
     sample: seed * SAMPLES_PER_SEED + number - 1,
+    earlier,
     stopAt,
     onStep: (step: object) => emit('step', { ...step }),
     onKnown: (model: string, spent: TokenCounts) => ledger.charge(model, spent),
@@ -152,7 +164,7 @@ export async function stopReason(
 }
 
 /** P(right) of the best patch, by votes alone, from which on no more are sampled: three of three that are equal reach it. */
-const SURE = 0.95;
+export const SURE = 0.95;
 
 /**
  * Why the best patch is settled by the posterior, or null: it is likely enough to be right, or would stay the best if all that
@@ -180,8 +192,12 @@ function settled(issue: Issue, rollouts: readonly Rollout[], left: number): stri
     : null;
 }
 
+export function failedTries(failures: WaveEnd['failures']): Sampling['failed'] {
+  return failures.map(({ candidate_id, error: { code, message } }) => ({ candidate_id, code, message }));
+}
+
 /** What the dearest rollout so far came to: another may be as dear. */
-function dearest(rollouts: readonly Rollout[], ledger: BudgetLedger): Spent {
+export function dearest(rollouts: readonly Rollout[], ledger: BudgetLedger): Spent {
   return rollouts.reduce<Spent>(
     (most, { model, steps }) => {
       const spent = ledger.worth(model, tokensOf(steps));

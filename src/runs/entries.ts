@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { grouped } from '../core/grouped.js';
 import { submitted, type Candidate } from '../core/run/candidate.js';
 import { summaryOf } from '../core/patch/summary.js';
-import { candidateOf } from '../core/run/rollout.js';
+import { candidateOf, type Rollout } from '../core/run/rollout.js';
 import { EXECUTION_FREE, measureNamed, REGRESSION, REPRODUCTION } from '../core/run/measure.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import type { RunResult } from '../core/run/run-result.js';
@@ -21,12 +21,15 @@ export interface Described {
 /**
  * Facts of the patches joined with the verdicts, by candidate id; order of the candidates is kept.
  * @param statement of the issue
+ * @param rollouts that the candidates come of; none when they were given
  */
 export function describeCandidates(
   candidates: readonly Candidate[],
   verdicts: readonly Verdict[],
   statement: string,
+  rollouts: readonly Rollout[] = [],
 ): readonly Described[] {
+  const told = new Set(rollouts.filter(({ told_of }) => told_of.length > 0).map(({ candidate_id }) => candidate_id));
   const byCandidate = grouped(verdicts, ({ candidate_id }) => candidate_id);
   const isCleared = verdicts.some(hasCleared);
   const firstWith = new Map<string, string>();
@@ -35,7 +38,8 @@ export function describeCandidates(
     const facts = patchFacts(candidate, statement);
     const twin = facts.fingerprint === null ? undefined : firstWith.get(facts.fingerprint);
     if (facts.fingerprint !== null && twin === undefined) firstWith.set(facts.fingerprint, candidate.candidate_id);
-    const entry = entryOf(candidate, facts, own, isCleared);
+    const isTold = told.has(candidate.candidate_id);
+    const entry = { ...entryOf(candidate, facts, own, isCleared), ...(isTold ? { told: true } : {}) };
     return {
       entry,
       flags: [
@@ -63,7 +67,12 @@ function executionFlags(own: readonly Verdict[]): readonly string[] {
 /** What a finished run was decided from: the same pool, whoever decides it again. */
 export function poolOfRun(request: RunRequest, { rollouts, verdicts, tests }: RunResult): RunPool {
   const { instance_id, problem_statement } = request.issue;
-  const described = describeCandidates(request.candidates ?? rollouts.map(candidateOf), verdicts, problem_statement);
+  const described = describeCandidates(
+    request.candidates ?? rollouts.map(candidateOf),
+    verdicts,
+    problem_statement,
+    rollouts,
+  );
   return poolInput(instance_id, described, request.tests ?? tests);
 }
 

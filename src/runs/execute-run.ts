@@ -1,21 +1,23 @@
-import { Pool } from '../../verifiers/hybrid/pool.js';
+import { Pool, type PoolInput } from '../../verifiers/hybrid/pool.js';
 import { requestedRule, ruleHashes } from '../../verifiers/hybrid/rule.js';
 import { selectBest } from '../../verifiers/hybrid/select.js';
 import type { Candidate } from '../core/run/candidate.js';
 import type { Cell } from '../core/run/cell.js';
+import type { GeneratedTest } from '../core/run/generated-test.js';
 import { readSummaries } from '../core/patch/summary.js';
 import { candidateOf, type Rollout } from '../core/run/rollout.js';
 import { RunRequest } from '../core/run/run-request.js';
 import type { Provenance, RunResult, Sampling } from '../core/run/run-result.js';
 import type { Selection } from '../core/run/selection.js';
 import type { Verdict } from '../core/run/verdict.js';
-import type { Admission, ExistingTests, ModelCall, Observe, VerifierName } from '../core/run/verifier.js';
+import type { Admission, ExistingTests, ModelCall, Observe, Verifier, VerifierName } from '../core/run/verifier.js';
 import { CallsUnderWay } from './calls-under-way.js';
 import type { PromptLibrary } from '../ports/prompt-library.js';
 import type { Run } from '../ports/run-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
 import { checkRequest, estimate, judgesIn } from './check-request.js';
-import { collect } from './collect.js';
+import { collect, type Wave } from './collect.js';
+import { refine } from './refine.js';
 import { describeCandidates, type Described, poolInput } from './entries.js';
 import type { RunDependencies, RunDependenciesFactory } from './run-dependencies.js';
 import { type Emit, RunExecutor } from './run-executor.js';
@@ -23,6 +25,7 @@ import { originFlags, score, withGap } from './score.js';
 import { dependenciesOf, type SpreadTools } from './spread-run.js';
 import { testQuality, testsMeanwhile, writtenTests } from './tests-of-run.js';
 import { StageTelemetry } from './stage-telemetry.js';
+import { TimeBudget } from './time-budget.js';
 
 export interface PipelineTools {
   readonly dependencies: RunDependenciesFactory;
@@ -41,6 +44,26 @@ interface Given {
   readonly rollouts: readonly Rollout[];
   readonly sampling: Sampling | null;
   readonly seconds: Readonly<{ agent?: number }>;
+}
+
+/** What all stages of one run work with. */
+interface Work {
+  readonly request: RunRequest;
+  readonly names: readonly VerifierName[];
+  readonly deps: RunDependencies;
+  readonly verifiers: readonly Verifier[];
+  readonly rule: ReturnType<typeof requestedRule>;
+  readonly record: Record;
+  readonly emit: Emit;
+  readonly time: TimeBudget;
+}
+
+interface Verified extends Awaited<ReturnType<typeof score>> {
+  readonly described: readonly Described[];
+  /** Those of a model and of the candidates' agents; none when the request gave tests. */
+  readonly written: readonly GeneratedTest[];
+  readonly input: PoolInput;
+  readonly pool: Pool;
 }
 
 /** collect → score → select: one run, from its request to its result. */
@@ -79,30 +102,26 @@ export class PipelineExecutor extends RunExecutor {
     const atMost = { ...estimate(request, names, this.tools.dependencies) };
     await emit('started', { instance_id, k: request.k, verifiers: [...names], preset, at_most: atMost });
 
-    const given = await this.candidates(request, deps, { emit, time }, signal);
-    const { candidates, rollouts, sampling } = given;
-    await readSummaries(candidates, issue.problem_statement);
-    const writes = names.includes('eb') && request.tests === null;
-    const writing = (): ReturnType<typeof writtenTests> => writtenTests(deps, { issue, candidates }, emit, signal);
-    const written = writes ? [...(await this.watch.stage('test-writing', writing))] : [];
-    const { harvest, ...asked } = writes ? testsMeanwhile(deps, issue, written, emit) : {};
-    const task = { issue, candidates, tests: request.tests ?? [...written], ...asked };
+    const rule = requestedRule(request);
     const verifiers = deps.verifiers(names).map((verifier) => this.watch.verifier(verifier));
-    const { verdicts, seconds } = await score(
-      verifiers,
-      task,
-      { emit: (verdict) => emit('verdict', { ...verdict, evidence: {} }), outOfTime: time.over, harvest },
-      signal,
-    );
-    const described = describeCandidates(candidates, verdicts, issue.problem_statement);
+    const work: Work = { request, names, deps, verifiers, rule, record, emit, time };
+    let given = await this.candidates(work, signal);
+    const asked = await this.tests(work, given.candidates, signal);
+    let verified = await this.verify(work, given, asked, signal);
+    if (request.refine > 0) {
+      const more = await this.secondWave(work, given, verified.pool, signal);
+      const { seconds } = verified;
+      if (more.rollouts.length > given.rollouts.length)
+        verified = await this.verify(work, more, asked, signal, seconds);
+      given = more;
+    }
+    const { candidates, rollouts, sampling } = given;
+    const { verdicts, described, seconds, written, input, pool } = verified;
     const origins = originFlags(candidates, rollouts);
     const flags = new Map(
       described.map(({ entry, flags: own }) => [entry.id, [...own, ...(origins.get(entry.id) ?? [])]]),
     );
-    const rule = requestedRule(request);
-    const input = poolInput(instance_id, described, request.tests ?? written);
     const selection = withGap(selectBest(input, rule, flags), verdicts, names);
-    const pool = new Pool(input, rule);
     const spent = deps.ledger.spent();
     await emit('selected', { candidate_id: selection.candidate_id, deciding_stage: selection.deciding_stage });
     return {
@@ -132,22 +151,77 @@ export class PipelineExecutor extends RunExecutor {
   }
 
   /** Those of the request, or sampled ones. */
-  private async candidates(
-    request: RunRequest,
-    { sampler, ledger }: RunDependencies,
-    { emit, time }: { readonly emit: Emit; readonly time: TimeBudget },
-    signal: AbortSignal,
-  ): Promise<Given> {
-    const { issue, k, k0, seed, candidates } = request;
+  private async candidates(work: Work, signal: AbortSignal): Promise<Given> {
+    const { issue, k, k0, seed, candidates } = work.request;
     if (candidates !== null) return { candidates, rollouts: [], sampling: null, seconds: {} };
-    if (sampler === null) throw new Error('A request without an agent model was let through.');
     const start = performance.now();
-    const plan = { issue, k, k0, seed, ledger, stopAt: time.samplingOver };
-    const watched = this.watch.sampler(sampler, this.tools.dependencies.agentOf(request)?.model ?? null);
-    const sample = (): ReturnType<typeof collect> => collect(watched, plan, emit, signal);
+    const { sampler, emit, plan } = this.wave(work);
+    const sample = (): ReturnType<typeof collect> => collect(sampler, { ...plan, issue, k, k0, seed }, emit, signal);
     const { rollouts, sampling } = await this.watch.stage('sampling', sample);
-    const seconds = { agent: Math.round(performance.now() - start) / 1000 };
-    return { candidates: rollouts.map(candidateOf), rollouts, sampling, seconds };
+    return { candidates: rollouts.map(candidateOf), rollouts, sampling, seconds: { agent: since(start) } };
+  }
+
+  /** Both waves, the first as it is where no second one is made. */
+  private async secondWave(work: Work, first: Given, pool: Pool, signal: AbortSignal): Promise<Given> {
+    const { sampling, rollouts, seconds } = first;
+    if (sampling === null) return first;
+    const start = performance.now();
+    const sample = (): ReturnType<typeof refine> =>
+      refine(this.wave(work), work.request, work.deps, { ...first, sampling, pool }, signal);
+    const more = await this.watch.stage('sampling', sample);
+    const both = [...rollouts, ...more.rollouts];
+    return {
+      candidates: both.map(candidateOf),
+      rollouts: both,
+      sampling: more.sampling,
+      seconds: { agent: (seconds.agent ?? 0) + since(start) },
+    };
+  }
+
+  private wave({ request, deps: { sampler, ledger }, emit, time }: Work): Omit<Wave, 'earlier'> {
+    if (sampler === null) throw new Error('A request without an agent model was let through.');
+    const { issue, seed } = request;
+    const watched = this.watch.sampler(sampler, this.tools.dependencies.agentOf(request)?.model ?? null);
+    return { sampler: watched, emit, plan: { issue, seed, ledger, stopAt: time.samplingOver } };
+  }
+
+  /** Those of the request, or written for it. */
+  private async tests(
+    { request, names, deps, emit }: Work,
+    candidates: readonly Candidate[],
+    signal: AbortSignal,
+  ): Promise<readonly GeneratedTest[]> {
+    const { issue, tests } = request;
+    if (tests !== null) return tests;
+    if (!names.includes('eb')) return [];
+    const writing = (): ReturnType<typeof writtenTests> => writtenTests(deps, { issue, candidates }, emit, signal);
+    return this.watch.stage('test-writing', writing);
+  }
+
+  /** Asks every verifier about all candidates; what was found of some of them before is stored. */
+  private async verify(
+    { request, names, deps, verifiers, rule, record, emit, time }: Work,
+    { candidates, rollouts }: Given,
+    tests: readonly GeneratedTest[],
+    signal: AbortSignal,
+    before: Verified['seconds'] = {},
+  ): Promise<Verified> {
+    const { issue } = request;
+    record.begin();
+    await readSummaries(candidates, issue.problem_statement);
+    const writes = names.includes('eb') && request.tests === null;
+    const written = writes ? [...tests] : [];
+    const { harvest, ...asked } = writes ? testsMeanwhile(deps, issue, written, emit) : {};
+    const { verdicts, seconds } = await score(
+      verifiers,
+      { issue, candidates, tests: [...tests], ...asked },
+      { emit: (verdict) => emit('verdict', { ...verdict, evidence: {} }), outOfTime: time.over, harvest },
+      signal,
+    );
+    const described = describeCandidates(candidates, verdicts, issue.problem_statement, rollouts);
+    const input = poolInput(issue.instance_id, described, request.tests ?? written);
+    const took = Object.entries(seconds).map(([name, more]) => [name, (before[name] ?? 0) + more] as const);
+    return { verdicts, seconds: Object.fromEntries(took), described, written, input, pool: new Pool(input, rule) };
   }
 
   private async provenance(
@@ -180,6 +254,12 @@ class Record implements Observe, Disposable {
 
   private readonly calls;
 
+  /** Forgets what was reported so far: all of it comes again. */
+  begin(): void {
+    this.cells.length = 0;
+    this.admissions = [];
+  }
+
   constructor(private readonly emit: Emit) {
     this.calls = new CallsUnderWay(emit);
   }
@@ -211,6 +291,10 @@ class Record implements Observe, Disposable {
   }
 }
 
+function since(start: number): number {
+  return Math.round(performance.now() - start) / 1000;
+}
+
 function patchOf(candidates: readonly Candidate[], selection: Selection): string | null {
   return candidates.find(({ candidate_id }) => candidate_id === selection.candidate_id)?.patch ?? null;
 }
@@ -236,38 +320,4 @@ function expected(pool: Pool): Pick<RunResult['statistics'], 'expected_pass_at_1
   if (right.size === 0) return { expected_pass_at_1: null, expected_pass_at_k: null };
   const sum = [...right.values()].reduce((total, p) => total + p, 0);
   return { expected_pass_at_1: sum / right.size, expected_pass_at_k: any };
-}
-
-/** Part of a run's time that sampling may use; the rest is for verifying what was sampled. */
-const SAMPLING_SHARE = 0.7;
-
-/** The wall seconds of one execution of a run; null = as long as it takes. */
-export class TimeBudget {
-  /** Aborts when sampling is to end with what it has; null without a limit. */
-  readonly samplingOver: AbortSignal | null;
-  /** Aborts when the run is to end with what it has; null without a limit. */
-  readonly over: AbortSignal | null;
-  private readonly timers: readonly NodeJS.Timeout[];
-
-  constructor(seconds: number | null) {
-    const alarms = seconds === null ? [] : [alarm(seconds * SAMPLING_SHARE), alarm(seconds)];
-    this.samplingOver = alarms[0]?.signal ?? null;
-    this.over = alarms[1]?.signal ?? null;
-    this.timers = alarms.map(({ timer }) => timer);
-  }
-
-  [Symbol.dispose](): void {
-    for (const timer of this.timers) clearTimeout(timer);
-  }
-}
-
-/** Longest delay of a timer. */
-const LONGEST_MS = 2 ** 31 - 1;
-
-function alarm(seconds: number): { signal: AbortSignal; timer: NodeJS.Timeout } {
-  const controller = new AbortController();
-  const ring = (): void => {
-    controller.abort(new Error('the time of the run is over'));
-  };
-  return { signal: controller.signal, timer: setTimeout(ring, Math.min(seconds * 1000, LONGEST_MS)).unref() };
 }

@@ -3,7 +3,7 @@ import { WarmStart } from '../core/async/warm-start.js';
 import type { TokenCounts } from '../core/budget/budget.js';
 import { inRun } from '../core/async/run-context.js';
 import { CellJob } from '../core/run/cell.js';
-import { Inspection } from '../core/run/rollout.js';
+import { EarlierTries, Inspection } from '../core/run/rollout.js';
 import { RunRequest } from '../core/run/run-request.js';
 import { InterruptedError } from '../core/errors/errors.js';
 import { ImageMissingError } from '../core/errors/unavailable.js';
@@ -32,6 +32,7 @@ export const RolloutPart = z.object({
   ...InImage,
   candidate_id: z.string(),
   sample: z.int(),
+  earlier: EarlierTries.optional(),
   /** A judge's look at a patch, in place of a try at the issue. */
   inspection: Inspection.optional(),
 });
@@ -132,7 +133,7 @@ export class PartHandlers {
 
   private async rollout(part: z.infer<typeof RolloutPart>, signal: AbortSignal): Promise<Accounted> {
     const { runs, dependencies } = this.tools;
-    const { run_id: runId, sample, candidate_id: candidateId, inspection } = part;
+    const { run_id: runId, sample, candidate_id: candidateId, earlier, inspection } = part;
     const { issue, budget, agent, verifiers } = RunRequest.parse((await runs.get(runId))?.request);
     const { warm } = this.sharedOf(runId);
     const name = inspection === undefined ? `rollout ${sample}` : candidateId;
@@ -148,6 +149,7 @@ export class PartHandlers {
       issue,
       candidateId,
       sample,
+      earlier,
       stopAt: null,
       onStep: async (step: object) => {
         await runs.append(runId, 'step', { ...step });

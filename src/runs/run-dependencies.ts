@@ -6,7 +6,7 @@ import type { Budget, PriceTable } from '../core/budget/budget.js';
 import type { Candidate } from '../core/run/candidate.js';
 import type { RemoteExecutor, CellJob } from '../core/run/cell.js';
 import type { Issue } from '../core/run/issue.js';
-import type { Inspect, Inspection } from '../core/run/rollout.js';
+import type { Inspect, Inspection, Retell } from '../core/run/rollout.js';
 import type { GeneratedTest, TestWriter } from '../core/run/generated-test.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import { type AgentDescription, ModelUsage } from '../core/run/run-result.js';
@@ -29,6 +29,7 @@ export interface RunDependencies {
   readonly sampler: Sampler | null;
   /** Null when no model writes tests. */
   readonly testWriter: TestWriter | null;
+  readonly retell: Retell;
   /** Tests that the candidates' own agents wrote; none when that is off. */
   readonly harvest: (candidates: readonly Candidate[]) => readonly GeneratedTest[];
   readonly ledger: BudgetLedger;

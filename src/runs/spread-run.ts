@@ -85,11 +85,18 @@ class SpreadRun {
     return {
       sample: async (task, signal) => {
         if (await this.isAlone()) return here.sample(task, signal);
-        const { candidateId: candidate_id, sample, stopAt } = task;
-        const key = contentKey({ kind: 'rollout', run: this.run.id, sample });
+        const { candidateId: candidate_id, sample, earlier, stopAt } = task;
+        const key = contentKey({ kind: 'rollout', run: this.run.id, sample, ...(earlier && { earlier }) });
         const image_id = await this.imageId(signal);
         const label = candidate_id;
-        const part: z.infer<typeof RolloutPart> = { run_id: this.run.id, label, image_id, candidate_id, sample };
+        const part: z.infer<typeof RolloutPart> = {
+          run_id: this.run.id,
+          label,
+          image_id,
+          candidate_id,
+          sample,
+          earlier,
+        };
         const stop = stopAt === null ? signal : AbortSignal.any([signal, stopAt]);
         let onKnown: typeof task.onKnown = () => Promise.resolve();
         try {

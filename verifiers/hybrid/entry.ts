@@ -35,6 +35,8 @@ export const Entry = z.object({
   reproduction_out_of: z.number().positive().nullish(),
   /** Further measures by name, in their own unit: other judges, a verifier of one's own. */
   measures: z.record(MeasureName, z.number().nullable()).optional(),
+  /** Whether its agent was told of other candidates: that it made the same change as one of them says nothing. */
+  told: z.boolean().optional(),
   /** Steps of the agent's trajectory. */
   steps: z.number().nullish(),
   /** Equal for candidates that behave the same: that solved exactly the same tests, or showed equal observations. */

@@ -127,15 +127,19 @@ function mean([a, b]: Rates['right'], holds: boolean): number {
  * are the same when their syntax trees are.
  */
 function votes(patches: readonly Copies[]): readonly number[] {
-  const candidates = patches.flat().length;
-  const sizes = grouped(patches.flat(), (entry) => entry.syntax ?? entry.fingerprint ?? `id ${entry.id}`);
-  const known = patches.flat().some(({ fingerprint }) => fingerprint !== null);
-  if (!known || candidates < 2) return patches.map(() => 0);
-  const [right, wrong] = [new BetaTable(SAME_CHANGE.right, candidates), new BetaTable(SAME_CHANGE.wrong, candidates)];
-  return patches.map(([entry]) => {
+  // Who was told of others has no vote of its own.
+  const voters = patches.flat().filter(({ told }) => told !== true);
+  const sizes = grouped(voters, (entry) => entry.syntax ?? entry.fingerprint ?? `id ${entry.id}`);
+  const known = voters.some(({ fingerprint }) => fingerprint !== null);
+  if (!known || voters.length < 2) return patches.map(() => 0);
+  const right = new BetaTable(SAME_CHANGE.right, voters.length);
+  const wrong = new BetaTable(SAME_CHANGE.wrong, voters.length);
+  return patches.map((copies) => {
+    const [entry] = copies;
     if (entry === undefined || entry.fingerprint === null) return 0;
-    const same = (sizes.get(entry.syntax ?? entry.fingerprint)?.length ?? 1) - 1;
-    const others = candidates - 1 - same;
+    const own = copies.some(({ told }) => told !== true) ? 1 : 0;
+    const same = (sizes.get(entry.syntax ?? entry.fingerprint)?.length ?? own) - own;
+    const others = voters.length - own - same;
     return right.log(same, others) - wrong.log(same, others);
   });
 }

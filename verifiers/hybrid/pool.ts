@@ -66,15 +66,16 @@ export class Pool {
     return rates.length === 0 ? null : rates.reduce((sum, rate) => sum + rate, 0);
   }
 
-  /** Candidates of the pool with the same key; null for one without. */
+  /** Candidates of the pool with the same key, each a vote of its own, itself at least; null for one without. */
   count(entry: Entry, key: Counted): number | null {
     let counts = this.counts.get(key);
     if (counts === undefined) {
-      const known = this.entries.filter((each) => (each[key] ?? null) !== null);
+      const known = this.entries.filter((each) => (each[key] ?? null) !== null && each.told !== true);
       counts = new Map([...grouped(known, (each) => each[key] ?? '')].map(([value, { length }]) => [value, length]));
       this.counts.set(key, counts);
     }
-    return counts.get(entry[key] ?? '') ?? null;
+    const value = entry[key] ?? null;
+    return value === null ? null : (counts.get(value) ?? 1);
   }
 
   /** By everything that is known. */

@@ -60,6 +60,8 @@ class RunRequest(_RunRequest, total=False):
     k: Optional[int]  # Trajectories to sample (8). With candidates it must equal their number.
     candidates: Optional[List['RunRequestCandidates']]  # Patches to choose from; absent = sample k trajectories.
     k0: Optional[int]  # Sample this many first, then more until enough agree or k is reached; null = all k at once.
+    refine: int  # So many trajectories more (0) once the first are verified, by agents that are told of the best; not with candidates.
+    refine_from: float  # P(right) that the best of the first must reach for it (0.3).
     seed: int  # Another seed samples other trajectories.
     tests: Optional[List['RunRequestTests']]  # Saved generated tests to use; null = have new ones written.
     verifiers: Optional[List['VerifierName']]  # Verifiers to run, by name; null = the service’s default.
@@ -582,12 +584,20 @@ class EvidenceSamplingFailed(TypedDict):
     message: str
 
 
+class EvidenceSamplingRefined(TypedDict):
+    asked: int
+    sampled: int
+    told_of: List[str]
+    detail: str
+
+
 class EvidenceSampling(TypedDict):
     asked: int
     sampled: int
     stopped: Literal["all", "agreement", "budget"]
     detail: str
     failed: List['EvidenceSamplingFailed']
+    refined: Optional['EvidenceSamplingRefined']
 
 
 class EvidenceCandidatesPatchFiles(TypedDict):

@@ -94,7 +94,7 @@ export class Conversation {
 export async function instancePrompt(
   prompts: PromptLibrary,
   format: ActionFormat,
-  { issue, inspection }: Pick<RolloutTask, 'issue' | 'inspection'>,
+  { issue, inspection, earlier }: Pick<RolloutTask, 'issue' | 'inspection' | 'earlier'>,
   { limits, asked, prompt }: Pick<AgentSettings, 'limits' | 'asked' | 'prompt'>,
 ): Promise<readonly Message[]> {
   const told = {
@@ -103,7 +103,12 @@ export async function instancePrompt(
     max_steps: limits.max_steps,
     action_s: limits.action_s,
   };
-  if (prompt !== undefined) return (await prompts.render(prompt, told)).messages;
+  const more = async (messages: readonly Message[]): Promise<readonly Message[]> => {
+    if (earlier === undefined) return messages;
+    const { attempts, fence } = earlier;
+    return behind(messages, (await prompts.render('agent/refine', { ...told, attempts, fence })).messages);
+  };
+  if (prompt !== undefined) return more((await prompts.render(prompt, told)).messages);
   const role = roleOf({ inspection }, { asked });
   const system = await prompts.render(systemPrompt(format, role), { manual: toolManual(toolSpecs(role)) });
   if (inspection !== undefined) return [...system.messages, { role: 'user', content: inspection.question }];
@@ -111,7 +116,15 @@ export async function instancePrompt(
     ...told,
     ...(asked === undefined ? {} : { count: asked.count }),
   });
-  return [...system.messages, ...instance.messages];
+  return more([...system.messages, ...instance.messages]);
+}
+
+/** In the last message: what all tries begin with stays the same, and servers want no two messages of one speaker. */
+function behind(messages: readonly Message[], words: readonly Message[]): readonly Message[] {
+  const last = messages.at(-1);
+  if (last === undefined) return words;
+  const content = [last.content, ...words.map((word) => word.content)].join('\n\n');
+  return [...messages.slice(0, -1), { ...last, content }];
 }
 
 export function roleOf(

@@ -282,6 +282,7 @@ export function asRollout(
     malformed: steps.filter(({ malformed }) => malformed).length,
     system_prompt: textOf('system'),
     instance_prompt: textOf('user'),
+    told_of: [...(task.earlier?.told_of ?? [])],
   };
 }
 

@@ -3,7 +3,7 @@ import type { WarmStart } from '../../core/async/warm-start.js';
 import type { TokenCounts } from '../../core/budget/budget.js';
 import type { TrajectoryStep } from '../../core/run/candidate.js';
 import type { Issue } from '../../core/run/issue.js';
-import type { DOES_NOT_APPLY, Inspection } from '../../core/run/rollout.js';
+import type { DOES_NOT_APPLY, EarlierTries, Inspection } from '../../core/run/rollout.js';
 import type { LlmClient, Message, Tokenizer } from '../../ports/llm-client.js';
 import type { PromptLibrary } from '../../ports/prompt-library.js';
 import type { ResultStore } from '../../ports/result-store.js';
@@ -56,6 +56,8 @@ export interface RolloutTask {
   readonly candidateId: string;
   /** A patch to look at, in place of an issue to resolve. */
   readonly inspection?: Inspection;
+  /** What became of earlier tries, for an agent that tries again; absent = it knows of none. */
+  readonly earlier?: EarlierTries | undefined;
   /** Which of the equal tries this is; another number is another independent sample. */
   readonly sample: number;
   /** Shared by rollouts of one prompt. */

@@ -40,7 +40,8 @@ export async function rollout(tools: AgentTools, task: RolloutTask, signal: Abor
   const known = await journal.finished();
   if (known !== null) await task.onKnown(settings.model, tokensOf(known.steps));
   // The name of a candidate is this run's, the try may be an earlier one's.
-  if (known !== null) return { ...known, instance_id: task.issue.instance_id, candidate_id: task.candidateId };
+  const told_of = [...(task.earlier?.told_of ?? [])];
+  if (known !== null) return { ...known, instance_id: task.issue.instance_id, candidate_id: task.candidateId, told_of };
   const spec: SandboxSpec = {
     ...sandboxSpec(environment, task.inspection === undefined ? 'agent' : 'judge'),
     occupies: 'command',

@@ -130,13 +130,15 @@ async function sentBench({
     throw new BadInputError('are for this machine alone.', { field: 'grade.run_scripts' }, next);
   }
   const sent = arms.map(async (arm) => {
-    const { name, agent, temperature, k, k0, seed, judges, candidates } = arm;
+    const { name, agent, temperature, k, k0, refine, refine_from, seed, judges, candidates } = arm;
     return {
       name,
       agent,
       temperature,
       k,
       k0,
+      refine,
+      refine_from,
       seed,
       judges,
       ...(await ruleOf(arm)),

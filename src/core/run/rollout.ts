@@ -44,6 +44,8 @@ export const Rollout = z.object({
   malformed: z.int().min(0),
   system_prompt: z.string(),
   instance_prompt: z.string(),
+  /** Candidates of its run that it was told of; empty for one that knows of no other. */
+  told_of: z.array(z.string()).default([]),
 });
 export type Rollout = z.infer<typeof Rollout>;
 
@@ -70,6 +72,24 @@ export function candidateOf({ instance_id, candidate_id, patch, steps, exit_reas
     },
   };
 }
+
+/** What an agent is told of earlier tries at its issue. */
+export const EarlierTries = z.object({
+  /** Candidates that it is told of, the best first. */
+  told_of: z.array(z.string()).min(1),
+  /** What became of each, safe to stand in a prompt: words of a model about data of others. */
+  attempts: z.array(z.object({ summary: z.string(), tests: z.string(), patch: z.string() })).min(1),
+  /** 16 hex digits: hash of all attempts, so that none can contain it. */
+  fence: z.string(),
+});
+export type EarlierTries = z.infer<typeof EarlierTries>;
+
+/** What of a candidate another agent is told. */
+export type Retell = (
+  issue: string,
+  candidate: Candidate,
+  signal: AbortSignal,
+) => Promise<{ readonly summary: string; readonly patch: string }>;
 
 /** A patch that an agent with tools is to look at, in a container of its own. */
 export const Inspection = z.object({

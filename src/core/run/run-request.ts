@@ -15,6 +15,7 @@ const MAX_JUDGES = 8;
 /** How many trajectories are sampled when a request says neither. */
 const DEFAULT_K = 8;
 const MAX_SAMPLES = 256;
+const MAX_REFINED = 64;
 /** The rule of a request that names none; docs/selection-rules.md has the evidence for it. */
 export const DEFAULT_PRESET = 'deepswe';
 
@@ -69,6 +70,10 @@ const GivenRequest = z.strictObject({
   candidates: optional(z.array(GivenCandidate).min(1).max(MAX_CANDIDATES)),
   /** Sample this many first, then more until enough agree or `k` is reached; null = all `k` at once. */
   k0: optional(z.int().min(1).max(MAX_SAMPLES)),
+  /** So many more, once the first are verified and one of them is promising, by agents that are told of the best. */
+  refine: z.int().min(0).max(MAX_REFINED).default(0),
+  /** P(right) that the best of the first has to reach for it. */
+  refine_from: z.number().min(0).max(1).default(0.3),
   /** Another number samples other trajectories. */
   seed: z.int().min(0).max(1_000_000).default(0),
   /** Saved generated tests to use instead of writing new ones; null = write new ones. */
@@ -117,7 +122,7 @@ interface Contradiction {
   readonly message: string;
 }
 
-function contradictions({ issue, k, k0, candidates, tests }: GivenRequest): Contradiction[] {
+function contradictions({ issue, k, k0, refine, candidates, tests }: GivenRequest): Contradiction[] {
   const found = [
     ...strangers('candidates', candidates ?? [], issue.instance_id),
     ...strangers('tests', tests ?? [], issue.instance_id),
@@ -132,6 +137,9 @@ function contradictions({ issue, k, k0, candidates, tests }: GivenRequest): Cont
       (tests ?? []).map(({ test_id }) => test_id),
     ),
   ];
+  if (refine > 0 && candidates !== null) {
+    found.push({ path: ['refine'], message: 'is for sampling, but candidates are given' });
+  }
   return [...found, ...wrongCounts(k, k0, candidates?.length ?? null)];
 }
 

@@ -95,6 +95,17 @@ export const RunStatistics = z.object({
 });
 export type RunStatistics = z.infer<typeof RunStatistics>;
 
+/** How the second wave went. */
+export const Refined = z.object({
+  asked: z.int(),
+  sampled: z.int(),
+  /** Candidates of the first wave that it was told of. */
+  told_of: z.array(z.string()),
+  /** Why it was made, or why not. */
+  detail: z.string(),
+});
+export type Refined = z.infer<typeof Refined>;
+
 /** How sampling went. */
 export const Sampling = z.object({
   asked: z.int(),
@@ -104,6 +115,8 @@ export const Sampling = z.object({
   detail: z.string(),
   /** Tries that could not be made: a failure of the model or the engine, no fact about the agent. */
   failed: z.array(z.object({ candidate_id: z.string(), code: z.string(), message: z.string() })),
+  /** The second wave, by agents that were told of the best of the first; null when none was asked for. */
+  refined: Refined.nullable().default(null),
 });
 export type Sampling = z.infer<typeof Sampling>;
 

@@ -15,6 +15,9 @@ const FIELDS: Readonly<Record<string, string>> = {
   'RunRequest.candidates.trajectory.exit_reason': 'How the trajectory ended, e.g. `submitted`; null = unknown.',
   'RunRequest.k': 'Trajectories to sample (8). With candidates it must equal their number.',
   'RunRequest.k0': 'Sample this many first, then more until enough agree or k is reached; null = all k at once.',
+  'RunRequest.refine':
+    'So many trajectories more (0) once the first are verified, by agents that are told of the best; not with candidates.',
+  'RunRequest.refine_from': 'P(right) that the best of the first must reach for it (0.3).',
   'RunRequest.seed': 'Another seed samples other trajectories.',
   'RunRequest.agent': 'Replaces settings of the sampling agent for this run.',
   'RunRequest.agent.model': 'Model that samples; null = as the service is set.',

@@ -144,6 +144,55 @@ describe('bestk solve', () => {
     expect(containersOf(child.pid)).toEqual([]);
   });
 
+  it('samples a second wave that is told of the first, and asks nothing twice when it is killed in it', async () => {
+    const other = [`Quick, too.\n${replace(CALC, 'a - b', 'b + abs(a)')}`, finish];
+    const [first, second] = [playScripts([WRONG, other]), playScripts([RIGHT, ['Hm.', ...RIGHT]])];
+    const outcome = 'It took the first operand without its sign.';
+    const summary = { hypotheses: '', decisions: '', progress: '', failures: '', outcome, files: ['calc.py'] };
+    const prompts: string[] = [];
+    let isHeld = true;
+    const answer: AnswerChat = (body, index) => {
+      const [system = '', user = ''] = body.messages.map(({ content }) => content);
+      if (system.startsWith('You sum up')) return { json: chatReply([{ token: JSON.stringify(summary) }], body.model) };
+      if (!user.includes('earlier attempts')) return first(body, index);
+      prompts.push(user);
+      return isHeld && saidBefore(body).length > 0 ? new Promise(() => undefined) : second(body, index);
+    };
+    const { cli, args } = await setUp(answer, 2, ['--refine', '2', '--refine-from', '0.1', '--verifiers', 'eb']);
+    const killed = cli.start(args);
+    const end = ended(killed);
+    await until(() => prompts.length > 2);
+    killed.kill('SIGKILL');
+    await end;
+    isHeld = false;
+    const { code, stdout, stderr } = await cli.run(args);
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(JSON.parse(stdout)).toMatchObject({
+      sampling: {
+        asked: 2,
+        sampled: 2,
+        refined: { asked: 2, sampled: 2, told_of: expect.arrayContaining(['rollout-1', 'rollout-2']) },
+      },
+    });
+    const { candidate_id, ranking } = cli.readJson('out/selection.json') as {
+      candidate_id: string;
+      ranking: { candidate_id: string; flags: string[] }[];
+    };
+    expect(['rollout-3', 'rollout-4']).toContain(candidate_id);
+    expect(ranking.find((each) => each.candidate_id === candidate_id)?.flags.join()).toMatch(
+      /told-of:rollout-[12],rollout-[12]/,
+    );
+    expect(cli.readLines('out/candidates.jsonl')).toHaveLength(4);
+    expect(prompts[0]).toContain(`outcome: ${outcome}`);
+    expect(prompts[0]).toMatch(
+      /=== ATTEMPT 1 (\w{16}) ===[^]*existing tests: \d of \d that passed before still pass[^]*\+ {4}return (abs\(a\) \+ b|b \+ abs\(a\))[^]*=== END ATTEMPT 1 \1 ===/,
+    );
+    const { first: begun, others } = answered();
+    expect(begun).toBe(2 + 2 + 2);
+    expect([...others.values()].filter((times) => times > 1)).toEqual([]);
+    expect(stderr).toContain('second wave of 2, told of rollout-');
+  }, 120_000);
+
   it('keeps to a budget of tokens, and selects from what it has', async () => {
     const endless: AnswerChat = (body) => playScripts([[`Look ${saidBefore(body).length}.\n${bash('ls')}`]])(body, 0);
     const { cli, args } = await setUp(endless, 2, ['--budget-tokens', '30000', '--verifiers', 'eb']);

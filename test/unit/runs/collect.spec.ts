@@ -31,6 +31,7 @@ function rolloutOf(task: SampleTask, change: Partial<Rollout> = {}): Rollout {
     malformed: 0,
     system_prompt: '',
     instance_prompt: '',
+    told_of: [],
     ...change,
   };
 }

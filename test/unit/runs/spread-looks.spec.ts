@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { CompletionRequest } from '../../../src/ports/llm-client.js';
+import type { SampleTask } from '../../../src/agent/loop/rollout.js';
 import type { Inspection } from '../../../src/core/run/rollout.js';
 import { RunRequest } from '../../../src/core/run/run-request.js';
 import type { Jobs } from '../../../src/jobs/jobs.js';
@@ -19,6 +20,9 @@ const SAID = { text: '', finish_reason: 'stop', logprobs: null, usage: null, mod
 const request = RunRequest.parse({ issue: calculatorIssue, candidates: [candidate('right', RIGHT)] });
 const { signal } = new AbortController();
 
+/** What was done elsewhere is read here. */
+const HERE = { sample: () => Promise.resolve({}) };
+
 /** What a run asks others for, while there are `others`. */
 function asking(others: number) {
   const asked: Parameters<Jobs['have']>[0][] = [];
@@ -27,7 +31,7 @@ function asking(others: number) {
     dependencies: {
       create: (_observe: unknown, _work: RunWork, given: Elsewhere) => {
         elsewhere = given;
-        return { sampler: null };
+        return { sampler: HERE, absorb: () => undefined };
       },
     },
     sandbox: new FakeSandbox(() => exited(0)),
@@ -42,9 +46,21 @@ function asking(others: number) {
       },
     },
   } as unknown as DependencyTools;
-  dependenciesOf(tools, { id: 'run', request }, new Observing());
-  return { asked, inspect: (look: Inspection) => elsewhere?.inspect(look, signal), call: elsewhere?.call };
+  const { sampler } = dependenciesOf(tools, { id: 'run', request }, new Observing());
+  return { asked, sampler, inspect: (look: Inspection) => elsewhere?.inspect(look, signal), call: elsewhere?.call };
 }
+
+it('a try of a second wave is made elsewhere with what it is told of the first', async () => {
+  const { asked, sampler } = asking(2);
+  const earlier = { told_of: ['rollout-1'], attempts: [{ summary: 's', tests: '', patch: RIGHT }], fence: 'f' };
+  const task = { issue: calculatorIssue, candidateId: 'rollout-9', sample: 8, stopAt: null } as unknown as SampleTask;
+  await sampler?.sample(task, signal);
+  await sampler?.sample({ ...task, earlier }, signal);
+  const [first, second] = asked;
+  expect(RolloutPart.parse(first?.payload).earlier).toBeUndefined();
+  expect(RolloutPart.parse(second?.payload)).toMatchObject({ candidate_id: 'rollout-9', sample: 8, earlier });
+  expect(first?.key).not.toBe(second?.key);
+});
 
 it('a look is done by whichever process has room, while there are others', async () => {
   expect(await asking(0).inspect(LOOK)).toBeNull();

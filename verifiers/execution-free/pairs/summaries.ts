@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { contentKey } from '../../../src/core/fingerprint.js';
 import { neutralise } from '../../../src/core/neutralise.js';
+import type { Retell } from '../../../src/core/run/rollout.js';
 import { ask } from '../ask.js';
 import type { JudgeOptions } from '../judge-options.js';
 import { jsonOf } from '../read-answer.js';
@@ -56,6 +57,23 @@ export async function summaryOf(options: JudgeOptions, attempt: Attempt, signal:
   const short = Object.fromEntries(FIELDS.map((name) => [name, excerpt(data[name], LONGEST)]));
   const files = data.files.slice(0, MOST_FILES).map((file) => excerpt(file, LONGEST / MOST_FILES));
   return { ...data, ...short, files };
+}
+
+/** Characters of a patch that an agent is shown of another's. */
+const PATCH_SHOWN = 6_000;
+
+/**
+ * Retells attempts for agents that try again: in words, '' when no summary could be had, and the patch, excerpted.
+ * @throws the signal's reason, StoreUnavailableError
+ */
+export function createRetelling(options: JudgeOptions): Retell {
+  return async (issue, { patch, trajectory }, signal) => {
+    const summary = await summaryOf(options, { issue, steps: trajectory?.steps ?? [], patch }, signal);
+    return {
+      summary: summary === null ? '' : summaryText(summary),
+      patch: excerpt(neutralise(patch).trimEnd(), PATCH_SHOWN),
+    };
+  };
 }
 
 /** Hash of what summaries are asked for with. */

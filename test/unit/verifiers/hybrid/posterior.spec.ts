@@ -45,6 +45,23 @@ describe('P(right) without labels', () => {
     expect([one?.notes, other?.notes]).toEqual([[], ['judge and tests prefer different patches']]);
   });
 
+  it('does not rise because an agent that was told of a patch made it again', () => {
+    const first = [
+      ...['a', 'b'].map((id) => entryOf(id, { fingerprint: 'same' })),
+      ...['c', 'd', 'e'].map((id) => entryOf(id, { fingerprint: id })),
+    ];
+    const again = ['f', 'g'].map((id) => entryOf(id, { fingerprint: 'same' }));
+    const told = again.map((entry) => ({ ...entry, told: true }));
+    const before = rightOf(first)('a');
+    expect(rightOf([...first, ...told])('a')).toBe(before);
+    expect(rightOf([...first, ...again])('a')).toBeGreaterThan(before);
+    const pool = new Pool({
+      instanceId: 'i',
+      entries: [...first, ...told, entryOf('h', { fingerprint: 'h', told: true })],
+    });
+    expect(pool.entries.map((entry) => pool.count(entry, 'fingerprint'))).toEqual([2, 2, 1, 1, 1, 2, 2, 1]);
+  });
+
   it('is low for everybody where all fail', () => {
     const entries = ['a', 'b', 'c', 'd'].map((id) => solving(id, [], { execution_free: 0.05 }));
     expect(rightOf(entries)('a')).toBeLessThan(0.1);

@@ -1,0 +1,144 @@
+import { MemorySpendingStore } from '../../fakes/memory-spending-store.js';
+import type { SampleTask } from '../../../src/agent/loop/rollout.js';
+import { BudgetLedger } from '../../../src/core/budget/budget-ledger.js';
+import type { Budget } from '../../../src/core/budget/budget.js';
+import { candidateOf, type Rollout } from '../../../src/core/run/rollout.js';
+import { ModelUnavailableError } from '../../../src/core/errors/unavailable.js';
+import { refine, type SecondWave } from '../../../src/runs/refine.js';
+import { Pool } from '../../../verifiers/hybrid/pool.js';
+import { describeCandidates } from '../../../src/runs/entries.js';
+import type { Verdict } from '../../../src/core/run/verdict.js';
+import { calcPatch, calculatorIssue } from '../../fixtures/calculator.js';
+
+const { signal } = new AbortController();
+const issue = calculatorIssue;
+
+function rolloutOf(candidate_id: string, patch: string, tokens = 10): Rollout {
+  const counts = { input_tokens: tokens, cached_input_tokens: 0, output_tokens: 0 };
+  const step = { thought: '', action: '', observation: '', exit_code: null, llm_s: 1, env_s: 1, ...counts };
+  return {
+    ...{ instance_id: issue.instance_id, candidate_id, model: 'm', format: 'xml', exit_reason: 'agent', patch },
+    ...{ patch_problem: null, left_out: [], steps: [step], malformed: 0, system_prompt: '', instance_prompt: '' },
+    told_of: [],
+  };
+}
+
+const patchOf = (text: string): string => calcPatch('def add(a, b):', `    return ${text}`);
+
+interface Asked {
+  readonly sampled: SampleTask[];
+  readonly events: unknown[];
+  readonly told: string[];
+  readonly end: SecondWave;
+}
+
+/** A first wave whose candidates a judge gave these probabilities. */
+async function after(
+  judged: readonly (readonly [patch: string, p: number])[],
+  { budget = {}, from = 0.3, fails = [] }: { budget?: Partial<Budget>; from?: number; fails?: readonly string[] } = {},
+): Promise<Asked> {
+  const rollouts = judged.map(([patch], index) => rolloutOf(`rollout-${index + 1}`, patch));
+  const verdicts = judged.map(([, score], index): Verdict => {
+    return {
+      ...{ kind: 'scored', candidate_id: `rollout-${index + 1}`, measure: 'execution_free', score, out_of: 1 },
+      evidence: {},
+    };
+  });
+  const candidates = rollouts.map(candidateOf);
+  const described = describeCandidates(candidates, verdicts, issue.problem_statement);
+  const pool = new Pool({ instanceId: issue.instance_id, entries: described.map(({ entry }) => entry) });
+  const spendings = new MemorySpendingStore().of('run', 'run');
+  const ledger = new BudgetLedger({ tokens: null, usd: null, seconds: null, ...budget }, {}, 1, spendings);
+  const [sampled, events, told]: [SampleTask[], unknown[], string[]] = [[], [], []];
+  const sampler = {
+    sample: (task: SampleTask): Promise<Rollout> => {
+      sampled.push(task);
+      if (fails.includes(task.candidateId)) return Promise.reject(new ModelUnavailableError('gone'));
+      return Promise.resolve({
+        ...rolloutOf(task.candidateId, patchOf('sum([a, b])')),
+        told_of: [...(task.earlier?.told_of ?? [])],
+      });
+    },
+  };
+  const emit = (type: string, data: unknown): Promise<void> => {
+    if (type === 'refined') events.push(data);
+    return Promise.resolve();
+  };
+  const sampling = {
+    asked: judged.length,
+    sampled: judged.length,
+    stopped: 'all',
+    detail: '',
+    failed: [],
+    refined: null,
+  } as const;
+  const retell = (statement: string, { candidate_id, patch }: { candidate_id: string; patch: string }) => {
+    told.push(`${statement === issue.problem_statement} ${candidate_id}`);
+    return Promise.resolve({ summary: `what ${candidate_id} did`, patch });
+  };
+  const end = await refine(
+    { sampler, emit, plan: { issue, seed: 2, ledger, stopAt: null } },
+    { refine: 2, refine_from: from, issue },
+    { retell, ledger },
+    { rollouts, candidates, sampling: { ...sampling, failed: [] }, pool },
+    signal,
+  );
+  return { sampled, events, told, end };
+}
+
+const FIVE = [
+  [patchOf('a'), 0.2],
+  [patchOf('a + b'), 0.6],
+  [patchOf('b'), 0.3],
+  [patchOf('a + b'), 0.6],
+  [patchOf('a * b'), 0.25],
+  [patchOf('a / b'), 0.1],
+] as const;
+
+it('samples further tries that are told of the four likeliest patches, each once', async () => {
+  const { sampled, events, told, end } = await after(FIVE);
+  expect(sampled.map(({ candidateId, sample }) => [candidateId, sample])).toEqual([
+    ['rollout-7', 2_006],
+    ['rollout-8', 2_007],
+  ]);
+  const [one, two] = sampled.map(({ earlier }) => earlier);
+  expect(one).toEqual(two);
+  expect(one?.told_of).toEqual(['rollout-2', 'rollout-3', 'rollout-5', 'rollout-1']);
+  expect(one?.attempts.map(({ summary }) => summary)).toEqual([2, 3, 5, 1].map((n) => `what rollout-${n} did`));
+  expect(one?.attempts[0]?.patch).toContain('+    return a + b');
+  expect(told).toHaveLength(4);
+  expect(told.every((each) => each.startsWith('true'))).toBe(true);
+  expect(end.rollouts.map(({ candidate_id }) => candidate_id)).toEqual(['rollout-7', 'rollout-8']);
+  expect(end.sampling).toMatchObject({ asked: 6, sampled: 6, refined: { asked: 2, sampled: 2 } });
+  expect(events).toEqual([end.sampling.refined]);
+});
+
+it.each([
+  [
+    'nothing is promising',
+    [
+      [patchOf('a'), 0.05],
+      [patchOf('b'), 0.05],
+    ],
+    {},
+    /is right with 0\.\d+, less than 0\.3/,
+  ],
+  ['the best is as good as certain', Array.from({ length: 8 }, () => [patchOf('a + b'), 0.99]), {}, /at least 0\.95/],
+  ['nobody changed anything', [['', 0.9]], {}, /has no patch/],
+  ['the budget is spent', FIVE, { budget: { tokens: 5 } }, /budget does not cover another rollout of 10 tokens/],
+] as const)('samples none where %s, and says why', async (_, judged, options, why) => {
+  const { sampled, end } = await after(judged as typeof FIVE, options);
+  expect(sampled).toEqual([]);
+  expect(end.rollouts).toEqual([]);
+  expect(end.sampling.refined).toMatchObject({ asked: 2, sampled: 0, told_of: [] });
+  expect(end.sampling.refined?.detail).toMatch(why);
+});
+
+it('keeps the first wave when tries of the second fail', async () => {
+  const { end } = await after(FIVE, { fails: ['rollout-7', 'rollout-8'] });
+  expect(end.rollouts).toEqual([]);
+  expect(end.sampling.failed.map(({ candidate_id, code }) => [candidate_id, code])).toEqual([
+    ['rollout-7', 'model-unavailable'],
+    ['rollout-8', 'model-unavailable'],
+  ]);
+});
