@@ -106,13 +106,14 @@ export class PipelineExecutor extends RunExecutor {
     const verifiers = deps.verifiers(names).map((verifier) => this.watch.verifier(verifier));
     const work: Work = { request, names, deps, verifiers, rule, record, emit, time };
     let given = await this.candidates(work, signal);
-    const asked = await this.tests(work, given.candidates, signal);
-    let verified = await this.verify(work, given, asked, signal);
+    const tests = await this.tests(work, given.candidates, signal);
+    let verified = await this.verify(work, given, { tests, before: {} }, signal);
     if (request.refine > 0) {
       const more = await this.secondWave(work, given, verified.pool, signal);
       const { seconds } = verified;
-      if (more.rollouts.length > given.rollouts.length)
-        verified = await this.verify(work, more, asked, signal, seconds);
+      if (more.rollouts.length > given.rollouts.length) {
+        verified = await this.verify(work, more, { tests, before: seconds }, signal);
+      }
       given = more;
     }
     const { candidates, rollouts, sampling } = given;
@@ -167,7 +168,7 @@ export class PipelineExecutor extends RunExecutor {
     if (sampling === null) return first;
     const start = performance.now();
     const sample = (): ReturnType<typeof refine> =>
-      refine(this.wave(work), work.request, work.deps, { ...first, sampling, pool }, signal);
+      refine(this.wave(work), { ...work.deps, ...work.request }, { ...first, sampling, pool }, signal);
     const more = await this.watch.stage('sampling', sample);
     const both = [...rollouts, ...more.rollouts];
     return {
@@ -202,9 +203,8 @@ export class PipelineExecutor extends RunExecutor {
   private async verify(
     { request, names, deps, verifiers, rule, record, emit, time }: Work,
     { candidates, rollouts }: Given,
-    tests: readonly GeneratedTest[],
+    { tests, before }: { readonly tests: readonly GeneratedTest[]; readonly before: Verified['seconds'] },
     signal: AbortSignal,
-    before: Verified['seconds'] = {},
   ): Promise<Verified> {
     const { issue } = request;
     record.begin();

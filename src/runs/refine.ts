@@ -26,6 +26,10 @@ export interface SecondWave {
   readonly sampling: Sampling;
 }
 
+/** What a second wave is asked for with. */
+export type Refinement = Pick<RunRequest, 'refine' | 'refine_from' | 'issue'> &
+  Pick<RunDependencies, 'retell' | 'ledger'>;
+
 /**
  * Samples once more, by agents that are told of the most promising patches of the first wave and of nothing that
  * labels say. Made only where something can be learned from the first: its best is promising, and not as good as certain.
@@ -33,41 +37,43 @@ export interface SecondWave {
  */
 export async function refine(
   wave: Omit<Wave, 'earlier'>,
-  { refine: asked, refine_from: from, issue }: Pick<RunRequest, 'refine' | 'refine_from' | 'issue'>,
-  { retell, ledger }: Pick<RunDependencies, 'retell' | 'ledger'>,
+  refinement: Refinement,
   first: FirstWave,
   signal: AbortSignal,
 ): Promise<SecondWave> {
-  const best = bestOf(first.pool);
-  const right = first.pool.beliefs().right.get(best[0]?.id ?? '') ?? null;
-  const end = async (
-    rollouts: readonly Rollout[],
-    refined: Omit<Refined, 'asked' | 'sampled'>,
-    failed: Sampling['failed'] = [],
-  ) => {
-    const { sampling } = first;
-    const told = { asked, sampled: rollouts.length, ...refined };
-    await wave.emit('refined', told);
-    return { rollouts, sampling: { ...sampling, failed: [...sampling.failed, ...failed], refined: told } };
-  };
-  const against = right === null ? 'the first wave has no patch' : whyNot(right, from);
-  if (against !== null) return end([], { told_of: [], detail: against });
-  if (wave.plan.stopAt?.aborted === true) return end([], { told_of: [], detail: 'the time for sampling is over' });
-  const typical = dearest(first.rollouts, ledger);
-  if (!(await ledger.covers(typical))) {
-    return end([], { told_of: [], detail: `the budget does not cover another rollout of ${typical.tokens} tokens` });
-  }
-  const earlier = await earlierTries(best, issue.problem_statement, first.candidates, retell, signal);
-  const start = first.sampling.asked;
-  const numbers = Array.from({ length: asked }, (_, index) => start + index + 1);
-  const { rollouts, failures } = await sampleWave({ ...wave, earlier }, numbers, signal);
-  const detail = `the best of the first wave was right with ${(right ?? 0).toFixed(3)}`;
-  return end(rollouts, { told_of: earlier.told_of, detail }, failedTries(failures));
+  const { emit, plan } = wave;
+  const { refine: asked } = refinement;
+  const { sampling, pool } = first;
+  const best = bestOf(pool);
+  const right = pool.beliefs().right.get(best[0]?.id ?? '') ?? null;
+  const against = await whyNone(right, refinement, first, plan.stopAt);
+  const earlier = against === null ? await earlierTries(best, refinement, first, signal) : null;
+  const numbers = Array.from({ length: asked }, (_, index) => sampling.asked + index + 1);
+  const { rollouts, failures } = earlier === null ? NOBODY : await sampleWave({ ...wave, earlier }, numbers, signal);
+  const told_of = earlier?.told_of ?? [];
+  const detail = against ?? `the best of the first wave is right with ${(right ?? 0).toFixed(3)}`;
+  const refined = { asked, sampled: rollouts.length, told_of, detail };
+  await emit('refined', refined);
+  return { rollouts, sampling: { ...sampling, failed: [...sampling.failed, ...failedTries(failures)], refined } };
 }
 
-function whyNot(right: number, from: number): string | null {
-  if (right < from) return `the best of the first wave is right with ${right.toFixed(3)}, less than ${from}`;
-  return right >= SURE ? `the best of the first wave is right with ${right.toFixed(3)}, at least ${SURE}` : null;
+const NOBODY = { rollouts: [], failures: [] };
+
+/** @param right of the best of the first wave */
+async function whyNone(
+  right: number | null,
+  { refine_from: from, ledger }: Pick<Refinement, 'refine_from' | 'ledger'>,
+  { rollouts }: FirstWave,
+  stopAt: AbortSignal | null,
+): Promise<string | null> {
+  if (right === null) return 'the first wave has no patch';
+  const known = `the best of the first wave is right with ${right.toFixed(3)}`;
+  if (right < from) return `${known}, less than ${from}`;
+  if (right >= SURE) return `${known}, at least ${SURE}`;
+  if (stopAt?.aborted === true) return 'the time for sampling is over';
+  const typical = dearest(rollouts, ledger);
+  if (await ledger.covers(typical)) return null;
+  return `the budget does not cover another rollout of ${typical.tokens} tokens`;
 }
 
 /** The likeliest patches that can be returned, a candidate each. */
@@ -81,9 +87,8 @@ function bestOf(pool: Pool): readonly Entry[] {
 
 async function earlierTries(
   best: readonly Entry[],
-  issue: string,
-  candidates: readonly Candidate[],
-  retell: RunDependencies['retell'],
+  { retell, issue }: Pick<Refinement, 'retell' | 'issue'>,
+  { candidates }: FirstWave,
   signal: AbortSignal,
 ): Promise<EarlierTries> {
   const attempts = await Promise.all(
@@ -92,7 +97,7 @@ async function earlierTries(
       if (candidate === undefined) throw new Error(`The pool holds ${id}, which nobody sampled.`);
       const tests =
         regression === null || outOf === null ? '' : `${regression} of ${outOf} that passed before still pass`;
-      return { ...(await retell(issue, candidate, signal)), tests };
+      return { ...(await retell(issue.problem_statement, candidate, signal)), tests };
     }),
   );
   return { told_of: best.map(({ id }) => id), attempts, fence: contentKey(attempts).slice(0, 16) };

@@ -171,7 +171,7 @@ describe('bestk solve', () => {
       sampling: {
         asked: 2,
         sampled: 2,
-        refined: { asked: 2, sampled: 2, told_of: expect.arrayContaining(['rollout-1', 'rollout-2']) },
+        refined: { asked: 2, sampled: 2, told_of: expect.arrayContaining(['rollout-1', 'rollout-2']) as unknown },
       },
     });
     const { candidate_id, ranking } = cli.readJson('out/selection.json') as {

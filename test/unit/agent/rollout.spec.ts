@@ -116,10 +116,10 @@ describe('limits', () => {
     const sandbox = logSandbox();
     const { run } = rolloutWorld({ trajectory_s: 0.05 }, { sandbox });
     const late = new PlayedModel(async () => {
-      await sleep(30);
+      await sleep(60);
       return runs('a');
     });
-    expect(await run(late)).toMatchObject({ exit_reason: 'traj_time_limit', steps: { length: 2 } });
+    expect(await run(late)).toMatchObject({ exit_reason: 'traj_time_limit', steps: { length: 1 } });
   });
 
   it('stop it when one model call takes too long', async () => {

@@ -78,8 +78,7 @@ async function after(
   };
   const end = await refine(
     { sampler, emit, plan: { issue, seed: 2, ledger, stopAt: null } },
-    { refine: 2, refine_from: from, issue },
-    { retell, ledger },
+    { refine: 2, refine_from: from, issue, retell, ledger },
     { rollouts, candidates, sampling: { ...sampling, failed: [] }, pool },
     signal,
   );
