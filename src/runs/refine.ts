@@ -5,7 +5,7 @@ import { contentKey } from '../core/fingerprint.js';
 import type { Candidate } from '../core/run/candidate.js';
 import type { EarlierTries, Rollout } from '../core/run/rollout.js';
 import type { RunRequest } from '../core/run/run-request.js';
-import type { Refined, Sampling } from '../core/run/run-result.js';
+import type { Sampling } from '../core/run/run-result.js';
 import { dearest, failedTries, sampleWave, SURE, type Wave } from './collect.js';
 import type { RunDependencies } from './run-dependencies.js';
 
