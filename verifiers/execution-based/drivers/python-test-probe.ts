@@ -149,8 +149,9 @@ except ImportError:
  * files it reached, `{"t", "s", "k", "d": seconds, "r": [mark]}`, and for each such file that is loaded its functions,
  * `{"f": path, "k", "n": [[name, first line, last line]]}`; a mark is 100,000 × the file's place in the plan + the function's.
  * The functions of these files alone begin with a call that marks them, so that nothing else is slower. `BESTK_REACH` names
- * the plan, `{"root", "files", "seconds", "most"}`: after `seconds` of the CPU, or `most` of one file of tests, further tests are left out;
- * of a file of which some are, `{"o", "k"}` names the first.
+ * the plan, `{"root", "files", "changed", "seconds", "most", "patience", "lost"}`: after `seconds` of the CPU, or `most` of one file of tests,
+ * further tests are left out; after `patience` of one file, or `lost` of all such together, those of a file of which none has reached a
+ * function with a line of `changed`. Of a file of which some are left out, `{"o", "k"}` names the first.
  */
 export const PYTHON_REACH = String.raw`
 """PYTEST_DONT_REWRITE"""
@@ -169,6 +170,7 @@ def now():
 
 END = now() + PLAN['seconds']
 reached, spent, left_out, cut, since, in_pytest = set(), {}, set(), set(), [None], []
+wanted, reaching = set(), set()
 builtins.__bestk_reached__ = reached.add
 
 def write(**line):
@@ -179,11 +181,17 @@ def write(**line):
 def file_of(test):
     return test.split('::')[0] if '::' in test else test.rsplit('.', 2)[0]
 
+def limit_of(place):
+    if place in reaching:
+        return PLAN['most']
+    lost = sum(seconds for other, seconds in spent.items() if other not in reaching)
+    return PLAN['patience'] if lost < PLAN['lost'] else 0
+
 def is_over(test):
     if since[0] is None:
         since[0] = now()
     place = file_of(test)
-    if now() < END and spent.get(place, 0) < PLAN['most']:
+    if now() < END and spent.get(place, 0) < limit_of(place):
         return False
     left_out.add(test)
     if place not in cut:
@@ -198,6 +206,8 @@ def note(test, status):
     seconds = at - (since[0] or at)
     since[0] = at
     spent[file_of(test)] = spent.get(file_of(test), 0) + seconds
+    if not wanted.isdisjoint(reached):
+        reaching.add(file_of(test))
     write(t=test, s=status, d=round(seconds, 4), r=sorted(reached))
     reached.clear()
 
@@ -238,6 +248,11 @@ def marked(tree, place):
     walk(tree, [])
     return functions
 
+def wanted_of(functions, place):
+    lines = PLAN['changed'][place]
+    around = {number for number, (_, first, last) in enumerate(functions) if any(first <= line <= last for line in lines)}
+    return {place * 100000 + number for number in around or range(len(functions))}
+
 original_code = SourceFileLoader.get_code
 
 def get_code(self, name):
@@ -247,6 +262,7 @@ def get_code(self, name):
         return original_code(self, name)
     tree = ast.parse(self.get_data(path), path)
     functions = marked(tree, place)
+    wanted.update(wanted_of(functions, place))
     write(f=PLAN['files'][place], n=functions)
     return compile(tree, path, 'exec', dont_inherit=True)
 

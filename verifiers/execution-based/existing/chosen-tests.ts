@@ -1,6 +1,7 @@
-import { readPatch } from '../../../src/core/patch/patch.js';
 import type { DistinctPatch } from '../tree/distinct.js';
-import { type CommandedContext, type Mapped, reachOf } from './reach-map.js';
+import type { TreeSessions } from '../tree/tree-sessions.js';
+import { changedLines } from './changed-functions.js';
+import { type CommandedContext, type Mapped, reachingTests, reachOf } from './reach-map.js';
 
 /** Files that are taken by their names alone, where nothing tells what they execute. */
 const MOST_BY_NAME = 10;
@@ -25,52 +26,29 @@ export interface ChosenTests {
  * first, then a few of the others, as many as fit the budget by their time on base. Where nothing tells what tests reach
  * (other languages than Python, a runner of its own), the nearest by name.
  * @param nearest files of tests, nearest first
+ * @param sessions on base
  * @throws UnavailableError when the infrastructure kept failing
  */
 export async function chosenTests(
   context: CommandedContext,
   nearest: readonly string[],
-  patches: readonly Pick<DistinctPatch, 'source'>[],
+  {
+    patches,
+    sessions,
+  }: { readonly patches: readonly Pick<DistinctPatch, 'source'>[]; readonly sessions: TreeSessions },
   signal: AbortSignal,
 ): Promise<ChosenTests> {
   const byName = { files: nearest.slice(0, MOST_BY_NAME), reaching: null, seconds: null };
   const changed = changedLines(patches);
-  const sources = [...changed.keys()].sort();
   const tests = nearest.filter((path) => path.endsWith('.py'));
-  if (tests.length === 0 || sources.length === 0) return byName;
-  const known = await reachOf(context, tests, sources, signal);
+  if (tests.length === 0 || changed.size === 0) return byName;
+  const known = await reachOf(context, { tests, changed, sessions }, signal);
   const looked = tests.flatMap((path) => {
     const maps = known.get(path);
-    return maps === undefined || maps[0]?.tests.length === 0 ? [] : [lookedAt(path, maps, sources, changed)];
+    return maps === undefined || maps[0]?.tests.length === 0 ? [] : [lookedAt(path, maps, changed)];
   });
   if (looked.length === 0) return { ...byName, files: nearest.slice(0, MOST_UNSEEN) };
   return withinBudget(looked, context.regressionS);
-}
-
-/** Lines at base that patches change, by file, in order; of what they add, those around it. */
-function changedLines(patches: readonly Pick<DistinctPatch, 'source'>[]): ReadonlyMap<string, readonly number[]> {
-  const changed = new Map<string, Set<number>>();
-  for (const { source } of patches) {
-    const patch = readPatch(source);
-    for (const { path, parsed } of patch.kind === 'ok' ? patch.files : []) {
-      if (!path.endsWith('.py')) continue;
-      const lines = changed.get(path) ?? new Set<number>();
-      changed.set(path, lines);
-      for (const hunk of parsed.hunks) for (const line of linesOf(hunk)) lines.add(line);
-    }
-  }
-  return new Map([...changed].map(([path, lines]) => [path, [...lines].sort((a, b) => a - b)]));
-}
-
-function linesOf({ oldStart, lines }: { readonly oldStart: number; readonly lines: readonly string[] }): number[] {
-  const found: number[] = [];
-  let line = oldStart;
-  for (const text of lines) {
-    if (text.startsWith('-')) found.push(line);
-    if (text.startsWith('+')) found.push(line, line - 1);
-    if (/^[- ]/.test(text)) line += 1;
-  }
-  return found;
 }
 
 interface LookedAt {
@@ -82,19 +60,9 @@ interface LookedAt {
   readonly passing: number;
 }
 
-function lookedAt(
-  path: string,
-  maps: readonly Mapped[],
-  sources: readonly string[],
-  changed: ReadonlyMap<string, readonly number[]>,
-): LookedAt {
+function lookedAt(path: string, maps: readonly Mapped[], changed: ReadonlyMap<string, readonly number[]>): LookedAt {
   const [first = { tests: [], whole: false }] = maps;
-  const reachingIds = new Set(
-    maps.flatMap(({ tests, functions }, index) => {
-      const wanted = changedFunctions(functions, changed.get(sources[index] ?? '') ?? []);
-      return tests.filter(({ reached }) => reached.some((each) => wanted.has(each))).map(({ id }) => id);
-    }),
-  );
+  const reachingIds = reachingTests(maps, changed);
   const passing = first.tests.filter(({ passed }) => passed);
   return {
     path,
@@ -103,27 +71,6 @@ function lookedAt(
     reaching: passing.filter(({ id }) => reachingIds.has(id)).map(({ id, seconds }) => ({ id, seconds })),
     passing: passing.length,
   };
-}
-
-/** The innermost functions of the lines; every function where none has any (they are the module's, or a class's). */
-function changedFunctions(functions: Mapped['functions'], lines: readonly number[]): ReadonlySet<number> {
-  const begin = (index: number): number => functions[index]?.[1] ?? 0;
-  const hasEnded = (index: number, line: number): boolean => (functions[index]?.[2] ?? 0) < line;
-  // Of functions inside each other, the inner one begins later, and ends first.
-  const waiting = [...functions.keys()].sort((a, b) => begin(a) - begin(b)).values();
-  const around: number[] = [];
-  const found = new Set<number>();
-  let next = waiting.next();
-  for (const line of lines) {
-    for (; next.done !== true && begin(next.value) <= line; next = waiting.next()) around.push(next.value);
-    let innermost = around.at(-1);
-    while (innermost !== undefined && hasEnded(innermost, line)) {
-      around.pop();
-      innermost = around.at(-1);
-    }
-    if (innermost !== undefined) found.add(innermost);
-  }
-  return found.size > 0 ? found : new Set(functions.keys());
 }
 
 function withinBudget(looked: readonly LookedAt[], budgetS: number): ChosenTests {

@@ -7,7 +7,8 @@ import { inInstanceEnvironment } from '../drivers/environment.js';
 import { PYTHON_REACH, PYTHON_TEST_PROBE } from '../drivers/python-test-probe.js';
 import { contextKey, type ExecutionContext } from '../execution-context.js';
 import { scratchDirectory } from '../tree/bytecode.js';
-import { TreeSessions } from '../tree/tree-sessions.js';
+import type { TreeSessions } from '../tree/tree-sessions.js';
+import { changedFunctions } from './changed-functions.js';
 import { type CommandedEnvironment, probedRequest, probeFiles, recordOf } from './run-regression.js';
 
 /*
@@ -15,11 +16,16 @@ import { type CommandedEnvironment, probedRequest, probeFiles, recordOf } from '
  * changed files alone. What is found of a file of tests is stored by the image, so that the next issue on it starts with that.
  */
 
-/** Part of the budget that one file of tests may take while it is looked at. */
+/** Parts of the budget: what one file of tests may take while it is looked at, and with how much it is worth to begin. */
 const FILE_SHARE = 0.5;
-const NEAREST = 10;
-/** Part of the budget with which it is worth to begin. */
 const LEAST_SHARE = 0.2;
+const NEAREST = 10;
+/** Parts of the budget that may be spent on files of tests without one that reaches: on each, and on all together. */
+const NEAR = { each: 1 / 8, all: 1 / 4 };
+/** The others may take as long as the nearest that reach did; this where they were faster. */
+const FAR = { each: 1 / 40, all: 1 / 24 };
+/** Commands that are started: where one notes nothing, each half of its files has one of its own. */
+const MOST_RUNS = 12;
 /** Wall time for each second of the CPU: others compute, too, and some tests wait. */
 const WALL = 4;
 const STARTING_S = 120;
@@ -58,32 +64,84 @@ export type Mapped = z.infer<typeof Mapped>;
 /** An issue whose command is known. */
 export type CommandedContext = ExecutionContext & { readonly issue: { readonly environment: CommandedEnvironment } };
 
+/** Which files of tests are looked at, for what, and where. */
+export interface Look {
+  /** The nearest first. */
+  readonly tests: readonly string[];
+  /** Lines by source file. */
+  readonly changed: ReadonlyMap<string, readonly number[]>;
+  /** On base. */
+  readonly sessions: TreeSessions;
+}
+
 /**
- * What the files of tests reach of each source, in the order of the sources; nothing of a file whose tests were not noted in
- * time.
+ * What the files of tests reach of each source, in the order of the sources' names; nothing of a file whose tests were not
+ * noted in time.
  * @throws UnavailableError when the infrastructure kept failing
  */
 export async function reachOf(
   context: CommandedContext,
-  tests: readonly string[],
-  sources: readonly string[],
+  { tests, changed, sessions }: Look,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, readonly Mapped[]>> {
+  const { regressionS } = context;
+  const sources = sourcesOf(changed);
   const map = new ReachMap(context, sources);
   const missing = await map.missingOf(tests);
-  if (missing.length === 0) return map.known;
-  await using sessions = new TreeSessions(context, { tree: null, user: 'image', writes: [] }, signal);
-  let left = context.regressionS;
+  let [left, runs, found] = [regressionS, 0, 0];
   // A runner may begin with the farthest: the nearest have a run of their own.
-  for (const files of [missing.slice(0, NEAREST), missing.slice(NEAREST)]) {
-    if (files.length === 0 || left < context.regressionS * LEAST_SHARE) continue;
-    const plan = { files, sources, seconds: left };
-    const noted = await sessions.use((session) => recorded(session, context, plan, signal));
+  const nearest = tests.slice(0, NEAREST);
+  const waiting = [missing.filter((test) => nearest.includes(test)), missing.filter((test) => !nearest.includes(test))];
+  for (let files = waiting.shift(); files !== undefined; files = waiting.shift()) {
+    if (files.length === 0 || left < regressionS * LEAST_SHARE || runs === MOST_RUNS) continue;
+    const isNear = files.some((file) => nearest.includes(file));
+    const unreached = isNear ? NEAR : FAR;
+    const plan: ReachPlan = {
+      ...{
+        root: context.issue.environment.workdir,
+        files: sources,
+        changed: sources.map((path) => changed.get(path) ?? []),
+      },
+      ...{ seconds: left, most: regressionS * FILE_SHARE, patience: regressionS * unreached.each },
+      lost: Math.max(regressionS * unreached.all, isNear ? 0 : Math.min(found, regressionS * NEAR.all)),
+    };
+    const [noted, own] = [
+      await sessions.use((session) => recorded(session, context, { plan, tests: files }, signal)),
+      files,
+    ];
     if (noted === null) break;
-    left -= await map.take(mapped(noted, files, sources));
+    runs += 1;
+    const maps = mapped(noted, own, sources);
+    // One file may keep the runner from all: without a database that it wants, or by an error in its conftest.py.
+    if (maps.size === 0 && own.length > 1) waiting.unshift(...halves(own));
+    left -= await map.take(maps);
+    for (const each of maps.values()) found += reachingTests(each, changed).size > 0 ? secondsOf(each) : 0;
   }
-  await sessions.giveBytecode();
+  if (runs > 0) await sessions.giveBytecode();
   return map.known;
+}
+
+function sourcesOf(changed: Look['changed']): readonly string[] {
+  return [...changed.keys()].sort();
+}
+
+function halves(all: readonly string[]): string[][] {
+  const middle = Math.ceil(all.length / 2);
+  return [all.slice(0, middle), all.slice(middle)];
+}
+
+function secondsOf([first]: readonly Mapped[]): number {
+  return (first?.tests ?? []).reduce((sum, { seconds }) => sum + seconds, 0);
+}
+
+/** The tests of a file that reach a function that changes. @param maps in the order of the sources' names */
+export function reachingTests(maps: readonly Mapped[], changed: Look['changed']): ReadonlySet<string> {
+  const sources = sourcesOf(changed);
+  const ids = maps.flatMap(({ tests, functions }, index) => {
+    const wanted = changedFunctions(functions, changed.get(sources[index] ?? '') ?? []);
+    return tests.filter(({ reached }) => reached.some((each) => wanted.has(each))).map(({ id }) => id);
+  });
+  return new Set(ids);
 }
 
 class ReachMap {
@@ -116,7 +174,7 @@ class ReachMap {
     let spent = 0;
     for (const [test, maps] of found) {
       this.known.set(test, maps);
-      spent += (maps[0]?.tests ?? []).reduce((sum, { seconds }) => sum + seconds, 0);
+      spent += secondsOf(maps);
       for (const [index, map] of maps.entries()) {
         // With more time the rest of a file may be looked at.
         if (map.whole) await this.context.results.put(this.keyOf(test, this.sources[index] ?? ''), 'reach', map);
@@ -133,21 +191,30 @@ interface Noted {
   readonly lines: readonly string[];
 }
 
+/** As the tracer is told; in seconds of the CPU. */
+interface ReachPlan {
+  readonly root: string;
+  readonly files: readonly string[];
+  /** Lines of each of the files. */
+  readonly changed: readonly (readonly number[])[];
+  /** Of all tests, and of one file of tests. */
+  readonly seconds: number;
+  readonly most: number;
+  /** Of one file of tests while none of its tests has reached a function of a changed line; of all such files together. */
+  readonly patience: number;
+  readonly lost: number;
+}
+
 /** Runs files of tests on base with the tracer; null when nothing was noted in time. */
 async function recorded(
   session: SandboxSession,
   context: CommandedContext,
-  {
-    files,
-    sources,
-    seconds,
-  }: { readonly files: readonly string[]; readonly sources: readonly string[]; seconds: number },
+  { plan, tests }: { readonly plan: ReachPlan; readonly tests: readonly string[] },
   signal: AbortSignal,
 ): Promise<Noted | null> {
   const { nonce, regressionS, issue } = context;
   const [directory, key] = [scratchDirectory(nonce), nonce()];
   const { environment } = issue;
-  const plan = { root: environment.workdir, files: sources, seconds, most: regressionS * FILE_SHARE };
   await session.writeFiles(
     [
       ...probeFiles(directory),
@@ -156,7 +223,7 @@ async function recorded(
     ],
     signal,
   );
-  const { env, ...request } = probedRequest({ ...environment, regression_files: [...files] }, { directory, key });
+  const { env, ...request } = probedRequest({ ...environment, regression_files: [...tests] }, { directory, key });
   const traced = { ...env, PYTEST_PLUGINS: 'bestk_probe,bestk_reach', BESTK_REACH: `${directory}/plan.json` };
   const deadlineS = WALL * regressionS + STARTING_S;
   // What was noted by then counts: nothing here speaks of a patch.

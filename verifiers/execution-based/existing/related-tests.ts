@@ -1,44 +1,18 @@
-import { type PatchFile, readPatch } from '../../../src/core/patch/patch.js';
-import type { BaseRepository } from '../../source/base-repository.js';
+import type { SourceOfBase } from '../../source/changed-code.js';
 import type { DistinctPatch } from '../tree/distinct.js';
+import { type Shares, soughtOf } from './sought-names.js';
+import { codeOf, DEFINES_TEST, holdsTests } from './test-files.js';
 
 const MOST_FILES = 25;
-const MOST_SOURCES = 40;
-const MOST_NAMES = 12;
-/** Of every patch, whatever the others change. */
-const KEPT_EACH = 3;
-const SHORTEST_NAME = 4;
-
-const CODE = String.raw`\.(py|go|rs|java|kt|scala|php|rb|[cm]?[jt]sx?)$`;
-/** What defines a test, at the beginning of a line. */
-const DEFINES_TEST = String.raw`^[[:space:]]*((async )?def test|(it|test|describe)\(|#\[(tokio::)?test\])`;
-
-/** Names under which the runners of Python, Go, JavaScript, the JVM's languages, PHP, Ruby and Rust look for tests. */
-const NAMED_AS_TESTS: readonly RegExp[] = [
-  /(^|\/)tests?(_[^/]*|[A-Z0-9][^/]*)?\.py$/,
-  /_tests?\.py$/,
-  /(^|\/)unittest_[^/]*\.py$/,
-  /_test\.go$/,
-  /[._-](test|spec)\.[cm]?[jt]sx?$/,
-  /(^|\/)__tests__\/.*\.[cm]?[jt]sx?$/,
-  /(^|\/)(Test[A-Z]\w*|\w+(Test|Tests|TestCase|IT|Spec))\.(java|kt|scala|php)$/,
-  /(^|\/)(test_[^/]*|[^/]*_(spec|test))\.rb$/,
-  /(^|\/)tests\/[^/]+\.rs$/,
-];
-/** What lies beside tests and is none, whatever its functions are called. */
-const HELPER =
-  /(^|\/)(__init__|__main__|conftest|models|urls|admin|forms|views|settings|apps|managers|fields|middleware|routers|serializers|signals|templatetags|utils?|helpers?|base|common|fixtures?|factories)\.\w+$/;
-const BESIDE_TESTS = /(^|\/)(tests?|testing|spec)\//;
-
-/** Whether a file holds tests: by its name, or because it lies among tests and defines some. */
-export function holdsTests(path: string, defining: ReadonlySet<string>): boolean {
-  if (HELPER.test(path)) return false;
-  return NAMED_AS_TESTS.some((name) => name.test(path)) || (BESIDE_TESTS.test(path) && defining.has(path));
-}
+/** What it says of a file of tests that it names what changes, and what calls that; importing it says 1. */
+const NAMING = 0.7;
+const CALLING = 0.5;
+/** So many by all that is known, then one by what it names alone, and so on. */
+const BY_ALL = 2;
 
 /**
  * `#` and every file that may hold tests; `#` and those that define some; then for each line of stdin, `m` a module or `w` a
- * word, `#` and the files that hold it. Names stay data.
+ * word, `#` and the files that hold it, behind the number of their lines that do. Names stay data.
  */
 const SCRIPT = String.raw`
 code=$1 defines=$2
@@ -48,68 +22,112 @@ printf '#\n'; g grep -l -I -E -e "$defines" -- "$@" | grep -E "$code"
 while IFS= read -r line; do
   name=${'${line#??}'}
   case $line in w*) how=-w ;; *) how=-I ;; esac
-  printf '#\n'; g grep -l -I -F "$how" -e "$name" -- "$@" | grep -E "$code" | head -n 300
+  printf '#\n'; g grep -c -I -F "$how" -e "$name" -- "$@" | sed 's/^\(.*\):\([0-9]*\)$/\2 \1/' | grep -E "$code" | head -n 300
 done`;
-
-/** What the patches change, by the part of them that changes it. */
-type Shares = ReadonlyMap<string, number>;
 
 /**
  * Files of existing tests that have to do with what the patches change, the closest first: named after a changed file,
- * importing it (rare imports count more), naming the functions and classes that change, of a path that shares its words,
- * or beside it. What more patches change counts more.
+ * importing it (rare imports count more), naming the functions and classes that change or those that call them, of a path
+ * that shares its words, or beside it. What more patches change counts more. Every third is one that names most of them: a
+ * changed file of many purposes says little of which one changes.
+ * @param language of the files, as `languageOf` tells it
  * @returns paths from the repository's root; none when nothing is close
  * @throws what the sandbox throws
  */
 export async function relatedTests(
-  base: Pick<BaseRepository, 'ask'>,
-  patches: readonly Pick<DistinctPatch, 'source'>[],
+  base: SourceOfBase,
+  {
+    patches,
+    language,
+  }: { readonly patches: readonly Pick<DistinctPatch, 'source'>[]; readonly language: string | null },
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const { files, names } = changedBy(patches);
+  const { files, names, callers } = await soughtOf(base, patches, signal);
   if (files.size === 0) return [];
-  const modules = [...files.keys()].map(moduleOf);
-  const lines = [...modules.map((name) => `m ${name}`), ...[...names.keys()].map((name) => `w ${name}`)];
-  const found = await base.ask(SCRIPT, { args: [CODE, DEFINES_TEST], lines }, signal);
-  return found === null ? [] : closest(found, files, names);
+  const asked = [
+    ...[...files].map(([path, weight]) => ({ line: `m ${moduleOf(path)}`, weight, isName: false })),
+    ...[...names].map(([name, share]) => ({ line: `w ${name}`, weight: NAMING * share, isName: true })),
+    ...[...callers].map(([name, share]) => ({ line: `w ${name}`, weight: CALLING * share, isName: true })),
+  ];
+  const lines = asked.map(({ line }) => line);
+  const found = await base.ask(SCRIPT, { args: [codeOf(language), DEFINES_TEST], lines }, signal);
+  if (found === null) return [];
+  const [all = [], defining = [], ...holding] = found
+    .split('#\n')
+    .slice(1)
+    .map((group) => group.split('\n').filter((path) => path !== ''));
+  const known = new Set(defining);
+  const tests = new Set(all.filter((path) => holdsTests(path, known)));
+  const held = asked.map((each, index) => ({ ...each, counts: countsOf(holding[index] ?? [], tests) }));
+  return merged(byAll(tests, files, held), byNames(held));
 }
 
-const DEFINITION =
-  /\b(?:class|def|func|function|fn|interface|struct|trait|module)\s+(?:\([^)\n]{0,200}\)\s*)?([A-Za-z_]\w*)/g;
+interface Held {
+  readonly weight: number;
+  readonly isName: boolean;
+  /** How many lines of a file of tests hold it. */
+  readonly counts: Shares;
+}
 
-function changedBy(patches: readonly Pick<DistinctPatch, 'source'>[]): { files: Shares; names: Shares } {
-  const [files, names] = [new Map<string, number>(), new Map<string, number>()];
-  const kept = new Set<string>();
-  for (const { source } of patches) {
-    const patch = readPatch(source);
-    const own = patch.kind === 'ok' ? ofBase(patch.files) : [];
-    // Of a renamed file the name at base.
-    const paths = [...new Set(own.map(({ path, paths: [old = path] }) => old))];
-    const defined = new Set(own.flatMap(({ text }) => [...text.matchAll(DEFINITION)].map(([, name = '']) => name)));
-    const telling = [...defined].filter((name) => name.length >= SHORTEST_NAME && !name.startsWith('__'));
-    share(files, paths, 1 / patches.length);
-    share(names, telling, 1 / patches.length);
-    for (const path of paths.slice(0, KEPT_EACH)) kept.add(path);
-    for (const name of telling.slice(0, KEPT_EACH)) kept.add(name);
+function countsOf(rows: readonly string[], tests: ReadonlySet<string>): Shares {
+  const counts = rows.flatMap((row): [string, number][] => {
+    const [, count = '', path = ''] = /^(\d+) (.*)$/.exec(row) ?? [];
+    return tests.has(path) ? [[path, Number(count)]] : [];
+  });
+  return new Map(counts);
+}
+
+function byAll(tests: ReadonlySet<string>, files: Shares, held: readonly Held[]): readonly string[] {
+  const scores = new Scores();
+  const words = new Map([...tests].map((test) => [test, wordsOf(test)]));
+  const rarity = rarityOf([...words.values()]);
+  for (const [source, share] of files) {
+    // The first folder is the project's own name.
+    const own = wordsOf(source.slice(source.indexOf('/') + 1));
+    for (const [test, said] of words) {
+      const shared = [...own].reduce((sum, word) => sum + (said.has(word) ? (rarity.get(word) ?? 0) : 0), 0);
+      scores.add(test, share * (closeness(test, source) + shared));
+    }
   }
-  return { files: first(files, MOST_SOURCES, kept), names: first(names, MOST_NAMES, kept) };
+  for (const { weight, counts } of held) {
+    for (const test of counts.keys()) scores.add(test, weight / Math.sqrt(counts.size));
+  }
+  return scores.sorted();
 }
 
-/** Files that base lacks have no tests there; of a patch that changes no others, these. */
-function ofBase(files: readonly PatchFile[]): readonly PatchFile[] {
-  const changed = files.filter(({ parsed: { isCreate, isCopy } }) => isCreate !== true && isCopy !== true);
-  return changed.length > 0 ? changed : files;
+/** Those first that name most often what few others name. */
+function byNames(held: readonly Held[]): readonly string[] {
+  const scores = new Scores();
+  for (const { isName, weight, counts } of held) {
+    const most = Math.max(...counts.values());
+    if (!isName) continue;
+    for (const [test, count] of counts) scores.add(test, (weight * count) / most / Math.log2(1 + counts.size));
+  }
+  return scores.sorted();
 }
 
-/** Of a patch that changes much, each part weighs less: nobody pushes out what others change. */
-function share(shares: Map<string, number>, parts: readonly string[], whole: number): void {
-  for (const part of parts) shares.set(part, (shares.get(part) ?? 0) + whole / parts.length);
+class Scores {
+  private readonly scores = new Map<string, number>();
+
+  add(path: string, score: number): void {
+    if (score > 0) this.scores.set(path, (this.scores.get(path) ?? 0) + score);
+  }
+
+  sorted(): readonly string[] {
+    return [...this.scores].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1)).map(([path]) => path);
+  }
 }
 
-/** Those of most weight; but some of every patch. */
-function first(shares: Shares, most: number, kept: ReadonlySet<string>): Shares {
-  const sorted = [...shares].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1));
-  return new Map(sorted.filter(([name], index) => index < most || kept.has(name)));
+function merged(all: readonly string[], naming: readonly string[]): readonly string[] {
+  const found = new Set<string>();
+  let next = 0;
+  for (const [index, path] of all.entries()) {
+    found.add(path);
+    if (index % BY_ALL !== BY_ALL - 1) continue;
+    while (found.has(naming[next] ?? '')) next += 1;
+    found.add(naming[next] ?? path);
+  }
+  return [...found].slice(0, MOST_FILES);
 }
 
 /** `django/forms/formsets.py` is imported as `django.forms.formsets`, a Go file by its folder, others by their name. */
@@ -119,36 +137,6 @@ function moduleOf(path: string): string {
     return (parts[0] === 'src' || parts[0] === 'lib' ? parts.slice(1) : parts).join('.');
   }
   return path.endsWith('.go') ? directory(path) : nameOf(path);
-}
-
-function closest(output: string, files: Shares, names: Shares): readonly string[] {
-  const [all = [], defining = [], ...holding] = output
-    .split('#\n')
-    .slice(1)
-    .map((group) => group.split('\n').filter((path) => path !== ''));
-  const known = new Set(defining);
-  const tests = new Set(all.filter((path) => holdsTests(path, known)));
-  const scores = new Map<string, number>();
-  const add = (path: string, score: number): void => {
-    if (tests.has(path) && score > 0) scores.set(path, (scores.get(path) ?? 0) + score);
-  };
-  const words = new Map([...tests].map((test) => [test, wordsOf(test)]));
-  const rarity = rarityOf([...words.values()]);
-  for (const [source, share] of files) {
-    // The first folder is the project's own name.
-    const own = wordsOf(source.slice(source.indexOf('/') + 1));
-    for (const [test, said] of words) {
-      const shared = [...own].reduce((sum, word) => sum + (said.has(word) ? (rarity.get(word) ?? 0) : 0), 0);
-      add(test, share * (closeness(test, source) + shared));
-    }
-  }
-  const weights = [...files.values(), ...[...names.values()].map((share) => 0.7 * share)];
-  for (const [index, paths] of holding.entries()) {
-    const own = paths.filter((path) => tests.has(path));
-    for (const test of own) add(test, (weights[index] ?? 0) / Math.sqrt(own.length));
-  }
-  const sorted = [...scores].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1));
-  return sorted.slice(0, MOST_FILES).map(([path]) => path);
 }
 
 /** By name and place. */

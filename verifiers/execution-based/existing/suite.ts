@@ -9,10 +9,10 @@ import type { Applicable, DistinctPatch } from '../tree/distinct.js';
 import { TreeSessions } from '../tree/tree-sessions.js';
 import { chosenTests } from './chosen-tests.js';
 import { relatedTests } from './related-tests.js';
-import { recognisedRunner } from './test-runner.js';
+import { languageOf, recognisedRunner } from './test-runner.js';
 
 /** Raise this when tests are chosen in another way: choices that are stored are then made anew. */
-const PROTOCOL = 2;
+const PROTOCOL = 3;
 const MOST_NAMED = 50;
 const NO_RUNNER =
   'the issue names no environment.regression_command, and no runner of tests was recognised in the repository';
@@ -100,16 +100,23 @@ async function chosenNow(
     const base = BaseRepository.over(session, workdir);
     const runner = given === null ? await recognisedRunner(base, patches, signal) : null;
     const wants = named.length === 0 && takesFiles(given ?? runner?.command ?? '');
-    return { runner, nearest: wants ? await relatedTests(base, patches, signal) : [] };
+    return {
+      runner,
+      nearest: wants ? await relatedTests(base, { patches, language: languageOf(patches) }, signal) : [],
+    };
   });
-  await sessions.discard();
   const command = given ?? runner?.command ?? null;
   const report = runner === null ? environment.regression_report : runner.report;
   const known = { ...environment, regression_command: command ?? '', regression_files: [] };
   const chosen =
     nearest.length === 0
       ? { files: named, reaching: null, seconds: null }
-      : await chosenTests({ ...context, issue: { ...context.issue, environment: known } }, nearest, patches, signal);
+      : await chosenTests(
+          { ...context, issue: { ...context.issue, environment: known } },
+          nearest,
+          { patches, sessions },
+          signal,
+        );
   return {
     runner: runner?.name ?? null,
     command,

@@ -159,7 +159,8 @@ export async function recognisedRunner(
   return sign === undefined ? null : { name: sign.runner, command: sign.command, report: sign.report ?? null };
 }
 
-function languageOf(patches: readonly Pick<DistinctPatch, 'source'>[]): string | null {
+/** The language that most changed files are of; null where nobody knows. */
+export function languageOf(patches: readonly Pick<DistinctPatch, 'source'>[]): string | null {
   const counts = new Map<string, number>();
   for (const { source } of patches) {
     const patch = readPatch(source);

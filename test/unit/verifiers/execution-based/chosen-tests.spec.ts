@@ -7,6 +7,7 @@ import type { CommandedContext } from '../../../../verifiers/execution-based/exi
 import { alone } from '../../../../verifiers/execution-based/existing/suite.js';
 import { recognisedRunner } from '../../../../verifiers/execution-based/existing/test-runner.js';
 import { Bytecode } from '../../../../verifiers/execution-based/tree/bytecode.js';
+import { TreeSessions } from '../../../../verifiers/execution-based/tree/tree-sessions.js';
 import { ended, exited, FakeSandbox, type FakeSessionView } from '../../../fakes/fake-sandbox.js';
 import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
 import { calculatorIssue, RIGHT } from '../../../fixtures/calculator.js';
@@ -32,6 +33,8 @@ interface World {
   /** The first test that was left out of a file. */
   readonly leftOut?: string;
   readonly hangs?: boolean;
+  /** A file with which the runner runs nothing. */
+  readonly spoiler?: string;
   readonly functions?: readonly (readonly [string, number, number])[];
   readonly source?: string;
   readonly results?: MemoryResultStore;
@@ -40,7 +43,7 @@ interface World {
 let nonce = 0;
 
 function play(
-  { tests, leftOut, hangs = false, functions = FUNCTIONS }: World,
+  { tests, leftOut, hangs = false, spoiler, functions = FUNCTIONS }: World,
   request: ExecRequest,
   session: FakeSessionView,
 ) {
@@ -49,6 +52,7 @@ function play(
   if (hangs) return ended('timed-out');
   const [record = '', k = ''] = probe.split('|');
   const command = request.argv.join(' ');
+  if (spoiler !== undefined && command.includes(`'${spoiler}'`)) return exited(1);
   const own = tests.filter(({ id }) => command.includes(`'${id.split('::')[0] ?? ''}'`));
   const lines = [
     { f: 'calc.py', k, n: functions },
@@ -75,12 +79,24 @@ function contextOf(sandbox: FakeSandbox, results: MemoryResultStore, budget: num
   };
 }
 
-async function choose(world: World, nearest: readonly string[], budget = 10): Promise<ChosenTests & { runs: number }> {
-  const sandbox = new FakeSandbox((request, session) => play(world, request, session));
+async function choose(
+  world: World,
+  nearest: readonly string[],
+  budget = 10,
+): Promise<ChosenTests & { runs: number; plans: unknown[] }> {
+  const plans: unknown[] = [];
+  const sandbox = new FakeSandbox((request, session) => {
+    const plan = request.env?.BESTK_REACH;
+    if (plan !== undefined) plans.push(JSON.parse(new TextDecoder().decode(session.files.get(plan))));
+    return play(world, request, session);
+  });
   const context = contextOf(sandbox, world.results ?? new MemoryResultStore(), budget);
-  const chosen = await chosenTests(context, nearest, [{ source: world.source ?? RIGHT }], new AbortController().signal);
+  const { signal } = new AbortController();
+  await using sessions = new TreeSessions(context, { tree: null, user: 'image', writes: [] }, signal);
+  const patches = [{ source: world.source ?? RIGHT }];
+  const chosen = await chosenTests(context, nearest, { patches, sessions }, signal);
   const runs = sandbox.requests.filter(({ env }) => env?.BESTK_REACH !== undefined).length;
-  return { ...chosen, runs };
+  return { ...chosen, runs, plans };
 }
 
 describe('existing tests that patches are held to', () => {
@@ -134,6 +150,28 @@ describe('existing tests that patches are held to', () => {
   it('are single tests of a file that was not looked at to its end', async () => {
     const chosen = await choose({ tests: [NEAR], leftOut: 'tests/near.py::test_more' }, ['tests/near.py']);
     expect(chosen.files).toEqual([NEAR.id]);
+  });
+
+  it('are found beside a file with which the runner runs nothing: each half has a run of its own', async () => {
+    const files = ['tests/a.py', 'tests/gis.py', 'tests/near.py', 'tests/b.py'];
+    const chosen = await choose({ tests: [NEAR], spoiler: 'tests/gis.py' }, files);
+    expect(chosen).toMatchObject({ files: ['tests/near.py'], reaching: 1, runs: 5 });
+  });
+
+  it('are not looked for without end where the runner runs nothing at all', async () => {
+    const files = Array.from({ length: 25 }, (_, n) => `tests/test_${n}.py`);
+    expect((await choose({ tests: [] }, files)).runs).toBe(12);
+  });
+
+  it('take the others no longer than the nearest that reach', async () => {
+    const nearest = Array.from({ length: 10 }, (_, n) => ({ id: `tests/test_${n}.py::test`, seconds: 0.1 }));
+    const files = [...nearest.map(({ id }) => id.split('::')[0] ?? ''), 'tests/far.py'];
+    const [near, far] = (await choose({ tests: [...nearest, FAR] }, files, 120)).plans;
+    expect(near).toMatchObject({ changed: [expect.arrayContaining([2])], seconds: 120, patience: 15, lost: 30 });
+    expect(far).toMatchObject({ seconds: 119, patience: 3, lost: 5 });
+    const reaching = nearest.map((test) => ({ ...test, reached: [ADD], seconds: 0.75 }));
+    const found = await choose({ tests: [...reaching, FAR] }, files, 120);
+    expect(found.plans[1]).toMatchObject({ patience: 3, lost: 7.5 });
   });
 
   it('are the nearest by name where nothing tells what they reach', async () => {

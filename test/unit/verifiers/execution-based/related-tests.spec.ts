@@ -1,32 +1,49 @@
 import { expectLinear, LINEAR_MS } from '../../../fixtures/linear-time.js';
-import { holdsTests, relatedTests } from '../../../../verifiers/execution-based/existing/related-tests.js';
+import { relatedTests } from '../../../../verifiers/execution-based/existing/related-tests.js';
+import { holdsTests } from '../../../../verifiers/execution-based/existing/test-files.js';
 
 const patchOf = (path: string, context = ''): string =>
   `diff --git a/${path} b/${path}\n--- a/${path}\n+++ b/${path}\n@@ -1 +1 @@${context}\n-a\n+b\n`;
 
 interface Repository {
   readonly all: readonly string[];
-  /** Files that define tests. */
+  /** Files that define tests; absent = all. */
   readonly defining?: readonly string[];
-  /** By the name that is looked for. */
-  readonly holding?: Readonly<Record<string, readonly string[]>>;
+  /** By the name that is looked for; of some, how many of their lines hold it. */
+  readonly holding?: Readonly<Record<string, readonly string[] | Readonly<Record<string, number>>>>;
+  /** Other files: their text. */
+  readonly texts?: Readonly<Record<string, string>>;
 }
+
+const NAMES_OF_LINES = /^[mw] /;
 
 /** Plays git in a repository of these files. */
 async function related(
-  { all, defining = [], holding = {} }: Repository,
+  { all, defining = all, holding = {}, texts = {} }: Repository,
   ...sources: readonly string[]
 ): Promise<{ files: readonly string[]; names: readonly string[] }> {
   let names: readonly string[] = [];
+  const grouped = (groups: readonly (readonly string[])[]): string =>
+    groups.map((group) => `#\n${group.map((row) => `${row}\n`).join('')}`).join('');
+  const linesWith = (name: string): string[] =>
+    Object.entries(texts).flatMap(([path, text]) =>
+      text.split('\n').flatMap((line, index) => (line.includes(name) ? [`${path}:${index + 1}:${line}`] : [])),
+    );
+  const holdingOf = (name: string): string[] => {
+    const known = holding[name] ?? [];
+    const counts = Array.isArray(known) ? known.map((path: string) => [path, 1] as const) : Object.entries(known);
+    return counts.map(([path, count]) => `${String(count)} ${String(path)}`);
+  };
   const base = {
+    text: async (path: string): Promise<string | null> => texts[path] ?? null,
     ask: async (_script: string, { lines = [] }: { lines?: readonly string[] }): Promise<string> => {
+      if (lines.length > 0 && !lines.every((line) => NAMES_OF_LINES.test(line))) return grouped(lines.map(linesWith));
       names = lines;
-      const groups = [all, defining, ...lines.map((line) => holding[line.slice(2)] ?? [])];
-      return groups.map((group) => `#\n${group.map((path) => `${path}\n`).join('')}`).join('');
+      return grouped([all, defining, ...lines.map((line) => holdingOf(line.slice(2)))]);
     },
   };
   const patches = sources.map((source) => ({ source }));
-  return { files: await relatedTests(base, patches, new AbortController().signal), names };
+  return { files: await relatedTests(base, { patches, language: null }, new AbortController().signal), names };
 }
 
 describe('existing tests near a patch', () => {
@@ -82,6 +99,22 @@ describe('existing tests near a patch', () => {
     );
     expect(names).toEqual(['m app.core', 'w ManageCommand']);
     expect(files).toEqual(['tests/b/tests.py']);
+  });
+
+  it('call what calls the code that changes: every third file is one that does so most', async () => {
+    const texts = {
+      'app/query.py': 'class Query:\n    def add_deferred(self):\n        a\n',
+      'app/sets.py': 'class QuerySet:\n    def defer(self):\n        self.query.add_deferred()\n',
+    };
+    const all = ['a', 'b', 'c']
+      .map((name) => `tests/query_${name}/tests.py`)
+      .concat('tests/defer/tests.py', 'tests/d.py');
+    const holding = { defer: { 'tests/defer/tests.py': 27, 'tests/d.py': 2 } };
+    const source = patchOf('app/query.py').replace('-1 +1', '-3 +3').replace('-a\n+b', '-        a\n+        b');
+    const { files, names } = await related({ all, texts, holding }, source);
+    expect(names).toEqual(['m app.query', 'w add_deferred', 'w defer']);
+
+    expect(files.indexOf('tests/defer/tests.py')).toBeLessThan(3);
   });
 
   it('follow what most patches change, not the odd one out', async () => {
@@ -145,6 +178,7 @@ describe('a file of tests', () => {
   const tests = [
     'a/test_x.py',
     'a/tests.py',
+    'tests/fixtures/tests.py',
     'x_test.go',
     'src/a.spec.ts',
     '__tests__/a.js',
@@ -158,14 +192,23 @@ describe('a file of tests', () => {
     'tests/a/admin.py',
     'a/latest.py',
     'tests/runtests.py',
+    'tests/data/test_sample.py',
+    'tests/roots/test-ext/test_x.py',
+    'testing/example_scripts/test_x.py',
+    'pkg/testdata/x_test.go',
+    'test/fixtures/a.test.js',
   ];
 
   it.each(tests)('is told by its name: %s', (path) => {
-    expect(holdsTests(path, new Set())).toBe(true);
+    expect(holdsTests(path, new Set(path.endsWith('.py') ? [path] : []))).toBe(true);
   });
 
   it.each(none)('is not %s', (path) => {
     expect(holdsTests(path, new Set(path.endsWith('runtests.py') ? [] : [path]))).toBe(false);
+  });
+
+  it('of Python defines some: a command that is called test.py has none', () => {
+    expect(holdsTests('app/management/commands/test.py', new Set())).toBe(false);
   });
 
   it('is any other among tests that defines some', () => {
