@@ -328,7 +328,8 @@ describe('infrastructure under the execution-based verifier', () => {
     const environment = { ...calculatorIssue.environment, regression_command: 'pytest {files}', regression_files: [] };
     const commands: string[] = [];
     const sandbox = new FakeSandbox((request, session) => {
-      if (request.argv.join(' ').includes('ls-files')) return exited(0, '#\ntests/test_calc.py\n#\ntests/test_calc.py\n');
+      if (request.argv.join(' ').includes('ls-files'))
+        return exited(0, '#\ntests/test_calc.py\n#\ntests/test_calc.py\n');
       if (request.env?.BESTK_PROBE !== undefined) commands.push(request.argv.join(' '));
       return HONEST(request, session);
     });
