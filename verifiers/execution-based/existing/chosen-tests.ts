@@ -1,7 +1,8 @@
 import type { DistinctPatch } from '../tree/distinct.js';
 import type { TreeSessions } from '../tree/tree-sessions.js';
 import { changedLines } from './changed-functions.js';
-import { type CommandedContext, type Mapped, reachingTests, reachOf } from './reach-map.js';
+import { type CommandedContext, reachingTests, reachOf } from './reach-map.js';
+import type { Mapped } from './reach-notes.js';
 
 /** Files that are taken by their names alone, where nothing tells what they execute. */
 const MOST_BY_NAME = 10;
@@ -11,6 +12,9 @@ const MOST_UNSEEN = 4;
 const REST_SHARE = 0.1;
 const MOST_REST = 3;
 const MOST_SINGLE_TESTS = 400;
+/** Of the nearest that reach all tests are kept that fit; of each of the others as many as take this part of the budget. */
+const NEAREST = 5;
+const FAR_SHARE = 1 / 20;
 
 export interface ChosenTests {
   /** Files, or single tests of a file that is too large, nearest first. */
@@ -76,7 +80,9 @@ function lookedAt(path: string, maps: readonly Mapped[], changed: ReadonlyMap<st
 function withinBudget(looked: readonly LookedAt[], budgetS: number): ChosenTests {
   const chosen = new Chosen(budgetS);
   const reaching = looked.filter(({ reaching: own }) => own.length > 0);
-  for (const file of reaching) chosen.addReaching(file);
+  for (const [index, file] of reaching.entries()) {
+    chosen.addReaching(file, index < NEAREST ? budgetS : budgetS * FAR_SHARE);
+  }
   // Where nothing reaches, the nearest stand for it.
   const [seconds, places] = chosen.files.length === 0 ? [budgetS, MOST_BY_NAME] : [budgetS * REST_SHARE, MOST_REST];
   chosen.addRest(
@@ -94,15 +100,16 @@ class Chosen {
 
   constructor(public left: number) {}
 
-  /** The whole file; of one that is too large the tests that matter. */
-  addReaching({ path, whole, seconds, reaching }: LookedAt): void {
-    if (whole && seconds <= this.left) {
+  /** The whole file; of one that takes more than so many seconds the tests that matter. */
+  addReaching({ path, whole, seconds, reaching }: LookedAt, most: number): void {
+    if (whole && seconds <= Math.min(this.left, most)) {
       this.add(path, seconds);
       this.reaching += reaching.length;
       return;
     }
+    const least = Math.max(0, this.left - most);
     for (const test of reaching) {
-      if (test.seconds > this.left || this.single >= MOST_SINGLE_TESTS) continue;
+      if (this.left - test.seconds < least || this.single >= MOST_SINGLE_TESTS) continue;
       this.add(test.id, test.seconds);
       this.single += 1;
       this.reaching += 1;

@@ -1,7 +1,4 @@
-import { z } from 'zod';
 import { contentKey, sha256 } from '../../../src/core/fingerprint.js';
-import { asJson } from '../../../src/core/json.js';
-import { moduleLabel } from '../../../src/core/shell.js';
 import type { SandboxSession } from '../../../src/ports/sandbox.js';
 import { inInstanceEnvironment } from '../drivers/environment.js';
 import { PYTHON_REACH, PYTHON_TEST_PROBE } from '../drivers/python-test-probe.js';
@@ -9,6 +6,7 @@ import { contextKey, type ExecutionContext } from '../execution-context.js';
 import { scratchDirectory } from '../tree/bytecode.js';
 import type { TreeSessions } from '../tree/tree-sessions.js';
 import { changedFunctions } from './changed-functions.js';
+import { Mapped, mapped, type Noted } from './reach-notes.js';
 import { type CommandedEnvironment, probedRequest, probeFiles, recordOf } from './run-regression.js';
 
 /*
@@ -30,36 +28,6 @@ const MOST_RUNS = 12;
 const WALL = 4;
 const STARTING_S = 120;
 const LARGEST_RECORD = 32 * 1024 * 1024;
-const MARKS_A_FILE = 100_000;
-
-const Reached = z.object({
-  t: z.string(),
-  s: z.enum(['passed', 'failed', 'skipped']),
-  k: z.string(),
-  d: z.number(),
-  r: z.array(z.int()),
-});
-const Functions = z.object({ f: z.string(), k: z.string(), n: z.array(z.tuple([z.string(), z.int(), z.int()])) });
-const LeftOut = z.object({ o: z.string(), k: z.string() });
-const Note = z.union([Reached, Functions, LeftOut]);
-
-/** One file of tests on base, and what of one source file it executes. */
-const Mapped = z.object({
-  tests: z.array(
-    z.object({
-      id: z.string(),
-      passed: z.boolean(),
-      seconds: z.number(),
-      /** Places in `functions`. */
-      reached: z.array(z.int()),
-    }),
-  ),
-  /** Name, first and last line at base; empty when the file was not loaded. */
-  functions: z.array(z.tuple([z.string(), z.int(), z.int()])),
-  /** Whether every test of the file was run. */
-  whole: z.boolean(),
-});
-export type Mapped = z.infer<typeof Mapped>;
 
 /** An issue whose command is known. */
 export type CommandedContext = ExecutionContext & { readonly issue: { readonly environment: CommandedEnvironment } };
@@ -84,41 +52,74 @@ export async function reachOf(
   { tests, changed, sessions }: Look,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, readonly Mapped[]>> {
-  const { regressionS } = context;
   const sources = sourcesOf(changed);
   const map = new ReachMap(context, sources);
   const missing = await map.missingOf(tests);
-  let [left, runs, found] = [regressionS, 0, 0];
+  const search = new Search(context, tests, changed);
   // A runner may begin with the farthest: the nearest have a run of their own.
-  const nearest = tests.slice(0, NEAREST);
-  const waiting = [missing.filter((test) => nearest.includes(test)), missing.filter((test) => !nearest.includes(test))];
+  const waiting = [missing.filter(search.isNear), missing.filter((test) => !search.isNear(test))];
   for (let files = waiting.shift(); files !== undefined; files = waiting.shift()) {
-    if (files.length === 0 || left < regressionS * LEAST_SHARE || runs === MOST_RUNS) continue;
-    const isNear = files.some((file) => nearest.includes(file));
-    const unreached = isNear ? NEAR : FAR;
-    const plan: ReachPlan = {
-      ...{
-        root: context.issue.environment.workdir,
-        files: sources,
-        changed: sources.map((path) => changed.get(path) ?? []),
-      },
-      ...{ seconds: left, most: regressionS * FILE_SHARE, patience: regressionS * unreached.each },
-      lost: Math.max(regressionS * unreached.all, isNear ? 0 : Math.min(found, regressionS * NEAR.all)),
-    };
-    const [noted, own] = [
-      await sessions.use((session) => recorded(session, context, { plan, tests: files }, signal)),
-      files,
-    ];
+    if (files.length === 0 || search.isOver) continue;
+    const run = { plan: search.planFor(files), tests: files };
+    const noted = await sessions.use((session) => recorded(session, context, run, signal));
     if (noted === null) break;
-    runs += 1;
-    const maps = mapped(noted, own, sources);
+    const maps = mapped(noted, run.tests, sources);
     // One file may keep the runner from all: without a database that it wants, or by an error in its conftest.py.
-    if (maps.size === 0 && own.length > 1) waiting.unshift(...halves(own));
-    left -= await map.take(maps);
-    for (const each of maps.values()) found += reachingTests(each, changed).size > 0 ? secondsOf(each) : 0;
+    if (maps.size === 0 && files.length > 1) waiting.unshift(...halves(files));
+    await map.take(maps);
+    search.take(maps);
   }
-  if (runs > 0) await sessions.giveBytecode();
+  if (search.runs > 0) await sessions.giveBytecode();
   return map.known;
+}
+
+/** What time there is, in seconds of the CPU. */
+class Search {
+  runs = 0;
+  /** What files took of which a test reaches. */
+  private found = 0;
+  private left: number;
+  private readonly nearest: ReadonlySet<string>;
+
+  constructor(
+    private readonly context: CommandedContext,
+    tests: readonly string[],
+    private readonly changed: Look['changed'],
+  ) {
+    this.left = context.regressionS;
+    this.nearest = new Set(tests.slice(0, NEAREST));
+  }
+
+  get isOver(): boolean {
+    return this.left < this.context.regressionS * LEAST_SHARE || this.runs === MOST_RUNS;
+  }
+
+  readonly isNear = (test: string): boolean => this.nearest.has(test);
+
+  planFor(tests: readonly string[]): ReachPlan {
+    const { regressionS, issue } = this.context;
+    const isNear = tests.some(this.isNear);
+    const unreached = isNear ? NEAR : FAR;
+    const files = sourcesOf(this.changed);
+    return {
+      root: issue.environment.workdir,
+      files,
+      changed: files.map((path) => this.changed.get(path) ?? []),
+      seconds: this.left,
+      most: regressionS * FILE_SHARE,
+      patience: regressionS * unreached.each,
+      lost: Math.max(regressionS * unreached.all, isNear ? 0 : Math.min(this.found, regressionS * NEAR.all)),
+    };
+  }
+
+  take(found: ReadonlyMap<string, readonly Mapped[]>): void {
+    this.runs += 1;
+    for (const maps of found.values()) {
+      const seconds = secondsOf(maps);
+      this.left -= seconds;
+      if (reachingTests(maps, this.changed).size > 0) this.found += seconds;
+    }
+  }
 }
 
 function sourcesOf(changed: Look['changed']): readonly string[] {
@@ -169,26 +170,15 @@ class ReachMap {
     return tests.filter((test) => !this.known.has(test));
   }
 
-  /** @returns the seconds that these tests took */
-  async take(found: ReadonlyMap<string, readonly Mapped[]>): Promise<number> {
-    let spent = 0;
+  async take(found: ReadonlyMap<string, readonly Mapped[]>): Promise<void> {
     for (const [test, maps] of found) {
       this.known.set(test, maps);
-      spent += secondsOf(maps);
       for (const [index, map] of maps.entries()) {
         // With more time the rest of a file may be looked at.
         if (map.whole) await this.context.results.put(this.keyOf(test, this.sources[index] ?? ''), 'reach', map);
       }
     }
-    return spent;
   }
-}
-
-interface Noted {
-  readonly key: string;
-  /** False where the time was over before the last test. */
-  readonly isWhole: boolean;
-  readonly lines: readonly string[];
 }
 
 /** As the tracer is told; in seconds of the CPU. */
@@ -234,59 +224,4 @@ async function recorded(
   const bytes = await session.readFile(recordOf(directory), LARGEST_RECORD, signal);
   const isWhole = ended.kind === 'exited';
   return bytes === null ? null : { key, isWhole, lines: new TextDecoder().decode(bytes).split('\n') };
-}
-
-type Test = Omit<Mapped['tests'][number], 'reached'> & { readonly marks: readonly number[] };
-
-/** By file of tests, and by source in their order. */
-function mapped(
-  { key, isWhole, lines }: Noted,
-  files: readonly string[],
-  sources: readonly string[],
-): Map<string, Mapped[]> {
-  const functions = new Map<string, Mapped['functions']>();
-  const tests = new Map<string, Test>();
-  const cut = new Set<string>();
-  const ownerOf = owners(files);
-  for (const line of lines) {
-    const note = Note.safeParse(asJson(line)).data;
-    if (note?.k !== key) continue;
-    if ('f' in note) functions.set(note.f, note.n);
-    else if ('o' in note) cut.add(ownerOf(note.o) ?? '');
-    else tests.set(note.t, together(note, tests.get(note.t)));
-  }
-  const byFile = new Map<string, Test[]>();
-  for (const test of tests.values()) {
-    const file = ownerOf(test.id);
-    if (file !== null) byFile.set(file, [...(byFile.get(file) ?? []), test]);
-  }
-  const mapOf = (file: string, own: readonly Test[], place: number): Mapped => ({
-    tests: own.map(({ marks, ...test }) => ({
-      ...test,
-      reached: marks.filter((mark) => Math.floor(mark / MARKS_A_FILE) === place).map((mark) => mark % MARKS_A_FILE),
-    })),
-    functions: functions.get(sources[place] ?? '') ?? [],
-    whole: isWhole && !cut.has(file),
-  });
-  return new Map([...byFile].map(([file, own]) => [file, sources.map((_, place) => mapOf(file, own, place))]));
-}
-
-/** A test that is noted twice took both times, and passed when it did both times. */
-function together({ t: id, s, d, r }: z.infer<typeof Reached>, earlier: Test | undefined): Test {
-  const { passed = true, seconds = 0, marks = [] } = earlier ?? {};
-  return { id, passed: passed && s === 'passed', seconds: seconds + d, marks: [...marks, ...r] };
-}
-
-/** Which of the files a test is of, by its id: `path::test`, or `module.Class.test`. */
-function owners(files: readonly string[]): (test: string) => string | null {
-  const byName = new Map<string, string>();
-  for (const file of files) {
-    for (const name of [file, moduleLabel(file), file.replace(/\.py$/, '').replaceAll('/', '.')])
-      byName.set(name, file);
-  }
-  return (test) => {
-    const end = test.indexOf('::');
-    const name = end === -1 ? test.split('.').slice(0, -2).join('.') : test.slice(0, end);
-    return byName.get(name) ?? null;
-  };
 }

@@ -95,11 +95,14 @@ async function callersOf(base: SourceOfBase, names: Shares, signal: AbortSignal)
   if (names.size === 0) return callers;
   const found = await base.ask(CALLS, { lines: [...names.keys()] }, signal);
   const groups = (found ?? '').split(/^#\n/m).slice(1);
+  const hitsOf = (group = ''): readonly (readonly [string, number])[] =>
+    group.split('\n').flatMap((row) => {
+      const [, path, line] = /^([^:]+):(\d+):/.exec(row) ?? [];
+      return path === undefined ? [] : [[path, Number(line) - 1] as const];
+    });
   for (const [index, [name, weight]] of [...names].entries()) {
     const lines = new Map<string, number[]>();
-    for (const [, path = '', line] of (groups[index] ?? '').matchAll(/^([^:\n]+):(\d+):/gm)) {
-      lines.set(path, [...(lines.get(path) ?? []), Number(line) - 1]);
-    }
+    for (const [path, line] of hitsOf(groups[index])) lines.set(path, [...(lines.get(path) ?? []), line]);
     const isTold = lines.size <= OFTEN;
     const calling = isTold ? await Promise.all([...lines].slice(0, MOST_CALLING).map(holders(base, signal))) : [];
     const own = [...new Set(calling.flat())].filter((each) => each !== name && isTelling(each));

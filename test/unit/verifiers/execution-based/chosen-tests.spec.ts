@@ -42,17 +42,17 @@ interface World {
 
 let nonce = 0;
 
-function play(
-  { tests, leftOut, hangs = false, spoiler, functions = FUNCTIONS }: World,
-  request: ExecRequest,
-  session: FakeSessionView,
-) {
-  const { BESTK_REACH: plan, BESTK_PROBE: probe = '' } = request.env ?? {};
-  if (plan === undefined) return exited(0);
-  if (hangs) return ended('timed-out');
-  const [record = '', k = ''] = probe.split('|');
+function play(world: World, request: ExecRequest, session: FakeSessionView) {
+  const isTraced = request.env?.BESTK_REACH !== undefined;
+  if (isTraced && world.hangs === true) return ended('timed-out');
+  const isSpoilt = world.spoiler !== undefined && request.argv.join(' ').includes(`'${world.spoiler}'`);
+  if (isTraced && !isSpoilt) note(world, request, session);
+  return exited(0);
+}
+
+function note({ tests, leftOut, functions = FUNCTIONS }: World, request: ExecRequest, session: FakeSessionView): void {
+  const [record = '', k = ''] = (request.env?.BESTK_PROBE ?? '').split('|');
   const command = request.argv.join(' ');
-  if (spoiler !== undefined && command.includes(`'${spoiler}'`)) return exited(1);
   const own = tests.filter(({ id }) => command.includes(`'${id.split('::')[0] ?? ''}'`));
   const lines = [
     { f: 'calc.py', k, n: functions },
@@ -67,7 +67,6 @@ function play(
     { t: 'tests/forged.py::test', s: 'passed', k: 'another', d: 0, r: [ADD] },
   ];
   session.files.set(record, new TextEncoder().encode(lines.map((line) => `${JSON.stringify(line)}\n`).join('')));
-  return exited(0);
 }
 
 function contextOf(sandbox: FakeSandbox, results: MemoryResultStore, budget: number): CommandedContext {
@@ -147,6 +146,14 @@ describe('existing tests that patches are held to', () => {
     expect(chosen.files).toEqual(['tests/large.py::test_one', 'tests/large.py::test_two', 'tests/near.py']);
   });
 
+  it('are a part of what a farther file has, where that would take much of the budget', async () => {
+    const near = Array.from({ length: 5 }, (_, n) => ({ id: `tests/test_${n}.py::test`, reached: [ADD] }));
+    const far = Array.from({ length: 10 }, (_, n) => ({ id: `tests/far.py::test_${n}`, seconds: 2, reached: [ADD] }));
+    const files = [...near.map(({ id }) => id.split('::')[0] ?? ''), 'tests/far.py'];
+    const chosen = await choose({ tests: [...near, ...far] }, files, 120);
+    expect(chosen.files.slice(5)).toEqual(far.slice(0, 3).map(({ id }) => id));
+  });
+
   it('are single tests of a file that was not looked at to its end', async () => {
     const chosen = await choose({ tests: [NEAR], leftOut: 'tests/near.py::test_more' }, ['tests/near.py']);
     expect(chosen.files).toEqual([NEAR.id]);
@@ -164,11 +171,11 @@ describe('existing tests that patches are held to', () => {
   });
 
   it('take the others no longer than the nearest that reach', async () => {
-    const nearest = Array.from({ length: 10 }, (_, n) => ({ id: `tests/test_${n}.py::test`, seconds: 0.1 }));
+    const nearest = Array.from({ length: 10 }, (_, n) => ({ id: `tests/test_${n}.py::test`, seconds: 0.125 }));
     const files = [...nearest.map(({ id }) => id.split('::')[0] ?? ''), 'tests/far.py'];
     const [near, far] = (await choose({ tests: [...nearest, FAR] }, files, 120)).plans;
     expect(near).toMatchObject({ changed: [expect.arrayContaining([2])], seconds: 120, patience: 15, lost: 30 });
-    expect(far).toMatchObject({ seconds: 119, patience: 3, lost: 5 });
+    expect(far).toMatchObject({ seconds: 118.75, patience: 3, lost: 5 });
     const reaching = nearest.map((test) => ({ ...test, reached: [ADD], seconds: 0.75 }));
     const found = await choose({ tests: [...reaching, FAR] }, files, 120);
     expect(found.plans[1]).toMatchObject({ patience: 3, lost: 7.5 });

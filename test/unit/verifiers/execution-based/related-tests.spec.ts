@@ -32,7 +32,7 @@ async function related(
   const holdingOf = (name: string): string[] => {
     const known = holding[name] ?? [];
     const counts = Array.isArray(known) ? known.map((path: string) => [path, 1] as const) : Object.entries(known);
-    return counts.map(([path, count]) => `${String(count)} ${String(path)}`);
+    return counts.map(([path, count]) => `${count} ${path}`);
   };
   const base = {
     text: async (path: string): Promise<string | null> => texts[path] ?? null,

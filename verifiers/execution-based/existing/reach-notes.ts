@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import { asJson } from '../../../src/core/json.js';
+import { moduleLabel } from '../../../src/core/shell.js';
+
+/* What the tracer noted while files of tests ran on base. */
+
+const MARKS_A_FILE = 100_000;
+
+const Reached = z.object({
+  t: z.string(),
+  s: z.enum(['passed', 'failed', 'skipped']),
+  k: z.string(),
+  d: z.number(),
+  r: z.array(z.int()),
+});
+const Functions = z.object({ f: z.string(), k: z.string(), n: z.array(z.tuple([z.string(), z.int(), z.int()])) });
+const LeftOut = z.object({ o: z.string(), k: z.string() });
+const Note = z.union([Reached, Functions, LeftOut]);
+
+/** One file of tests on base, and what of one source file it executes. */
+export const Mapped = z.object({
+  tests: z.array(
+    z.object({
+      id: z.string(),
+      passed: z.boolean(),
+      seconds: z.number(),
+      /** Places in `functions`. */
+      reached: z.array(z.int()),
+    }),
+  ),
+  /** Name, first and last line at base; empty when the file was not loaded. */
+  functions: z.array(z.tuple([z.string(), z.int(), z.int()])),
+  /** Whether every test of the file was run. */
+  whole: z.boolean(),
+});
+export type Mapped = z.infer<typeof Mapped>;
+
+/** What one command left. */
+export interface Noted {
+  readonly key: string;
+  /** False where the time was over before the last test. */
+  readonly isWhole: boolean;
+  readonly lines: readonly string[];
+}
+
+type Test = Omit<Mapped['tests'][number], 'reached'> & { readonly marks: readonly number[] };
+
+/** By file of tests, and by source in their order. */
+export function mapped(
+  { key, isWhole, lines }: Noted,
+  files: readonly string[],
+  sources: readonly string[],
+): Map<string, Mapped[]> {
+  const functions = new Map<string, Mapped['functions']>();
+  const tests = new Map<string, Test>();
+  const cut = new Set<string>();
+  const ownerOf = owners(files);
+  for (const line of lines) {
+    const note = Note.safeParse(asJson(line)).data;
+    if (note?.k !== key) continue;
+    if ('f' in note) functions.set(note.f, note.n);
+    else if ('o' in note) cut.add(ownerOf(note.o) ?? '');
+    else tests.set(note.t, together(note, tests.get(note.t)));
+  }
+  const byFile = new Map<string, Test[]>();
+  for (const test of tests.values()) {
+    const file = ownerOf(test.id);
+    if (file !== null) byFile.set(file, [...(byFile.get(file) ?? []), test]);
+  }
+  const mapOf = (file: string, own: readonly Test[], place: number): Mapped => ({
+    tests: own.map(({ marks, ...test }) => ({
+      ...test,
+      reached: marks.filter((mark) => Math.floor(mark / MARKS_A_FILE) === place).map((mark) => mark % MARKS_A_FILE),
+    })),
+    functions: functions.get(sources[place] ?? '') ?? [],
+    whole: isWhole && !cut.has(file),
+  });
+  return new Map([...byFile].map(([file, own]) => [file, sources.map((_, place) => mapOf(file, own, place))]));
+}
+
+/** A test that is noted twice took both times, and passed when it did both times. */
+function together({ t: id, s, d, r }: z.infer<typeof Reached>, earlier: Test | undefined): Test {
+  const { passed = true, seconds = 0, marks = [] } = earlier ?? {};
+  return { id, passed: passed && s === 'passed', seconds: seconds + d, marks: [...marks, ...r] };
+}
+
+/** Which of the files a test is of, by its id: `path::test`, or `module.Class.test`. */
+function owners(files: readonly string[]): (test: string) => string | null {
+  const byName = new Map<string, string>();
+  for (const file of files) {
+    for (const name of [file, moduleLabel(file), file.replace(/\.py$/, '').replaceAll('/', '.')])
+      byName.set(name, file);
+  }
+  return (test) => {
+    const end = test.indexOf('::');
+    const name = end === -1 ? test.split('.').slice(0, -2).join('.') : test.slice(0, end);
+    return byName.get(name) ?? null;
+  };
+}
