@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { benchmarkHandler, type DriverTools } from '../benchmarks/driver.js';
 import { Claims } from '../core/async/claims.js';
+import { Wakeup } from '../core/async/wakeup.js';
 import { QueueUnavailableError } from '../core/errors/unavailable.js';
 import { hider } from '../core/secrets.js';
 import { type JobHandler, Jobs } from '../jobs/jobs.js';
@@ -109,7 +110,7 @@ export const jobProviders: Provider[] = [
   {
     provide: DRIVER,
     useFactory: (...[{ runs, benchmarks }, results, sandbox, jobs]: DriverParts): DriverTools => ({
-      ...{ runs, benchmarks, results, sandbox, jobs, readLog: new ThreadedLogs().read },
+      ...{ runs, benchmarks, results, sandbox, jobs, readLog: new ThreadedLogs().read, ended: new Wakeup() },
     }),
     inject: [STORE, ResultStore, Sandbox, Jobs],
   },
@@ -119,7 +120,7 @@ export const jobProviders: Provider[] = [
       ...[role, { queue }, worker, executor, settings, parts, driver]: HandlerParts
     ): readonly JobHandler[] => {
       if (role.is !== 'worker') return [];
-      const own = [runHandler(worker, executor, settings), benchmarkHandler(driver)];
+      const own = [runHandler(worker, executor, settings, driver.ended), benchmarkHandler(driver)];
       return [...own, ...(queue === null ? [] : parts.all())] as readonly JobHandler[];
     },
     inject: [Role, CONFIG, RunWorker, RunExecutor, RunSettings, PartHandlers, DRIVER],

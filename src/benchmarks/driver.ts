@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import { z } from 'zod';
-import { pause } from '../core/async/retry.js';
+import type { Wakeup } from '../core/async/wakeup.js';
 import { BestkError, UnavailableError } from '../core/errors/errors.js';
 import { grouped } from '../core/grouped.js';
 import { candidateOf } from '../core/run/rollout.js';
@@ -12,14 +12,14 @@ import type { LogReader } from '../grading/log-reader.js';
 import { hiddenTests } from '../grading/hidden-tests.js';
 import type { SealedContent } from '../io/datasets/sealed.js';
 import type { JobHandler, Jobs } from '../jobs/jobs.js';
-import type { BenchmarkRun, BenchmarkStore, RunGrades } from '../ports/benchmark-store.js';
+import type { BenchmarkCount, BenchmarkRun, BenchmarkStore, RunGrades } from '../ports/benchmark-store.js';
 import type { ResultStore } from '../ports/result-store.js';
 import { hasEnded, type RunStore } from '../ports/run-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
 import { runCurve } from '../reports/benchmark/run-curve.js';
 import { jobOfRun } from '../runs/run-jobs.js';
 import { gradedIn, gradeOneOfMany, namedByArm } from './grade-arms.js';
-import { BenchmarkPlan, reasonToStop } from './plan.js';
+import { BenchmarkPlan, reasonToStop, type Tally } from './plan.js';
 
 /** What a process needs to see benchmarks to their end. */
 export interface DriverTools {
@@ -28,6 +28,8 @@ export interface DriverTools {
   readonly results: ResultStore;
   readonly sandbox: Sandbox;
   readonly jobs: Jobs;
+  /** Rings when a run of this process has ended; those of others are looked for now and then. */
+  readonly ended: Wakeup;
   /** Absent = logs are read where grading goes on. */
   readonly readLog?: LogReader | undefined;
 }
@@ -77,6 +79,8 @@ class Drive {
   /** Instances whose images were asked for. */
   private readonly fetched = new Set<string>();
   private readonly places;
+  /** Whether any label is wanted, and can be known. */
+  private readonly isGraded;
   private failure: { readonly error: unknown } | null = null;
 
   constructor(
@@ -84,46 +88,67 @@ class Drive {
     private readonly driven: Driven,
     private readonly signal: AbortSignal,
   ) {
-    this.places = pLimit(driven.plan.concurrency);
+    const { plan, sealed } = driven;
+    this.places = pLimit(plan.concurrency);
+    this.isGraded = plan.grade !== false && Object.values(sealed).some(({ tests }) => tests !== null);
   }
 
   /** Ends when everything is done, or when it is not to run any more. @throws what kept an issue from being graded */
   async toEnd(): Promise<void> {
     const { tools, driven, signal } = this;
-    for (let seen = ''; ;) {
-      if (seen !== '') await pause(LOOK_EVERY_MS, signal);
+    const { benchmarks, ended } = tools;
+    for (let [seen, rings] = ['', 0]; ;) {
+      if (seen !== '') await ended.wait(rings, LOOK_EVERY_MS, signal);
+      rings = ended.rings;
       if (this.failure !== null) throw this.failure.error;
-      if ((await tools.benchmarks.get(driven.id))?.status !== 'running') break;
-      const now = `${JSON.stringify(await tools.benchmarks.counts(driven.id))} ${this.grading.size}`;
+      if ((await benchmarks.get(driven.id))?.status !== 'running') break;
+      const counts = await benchmarks.counts(driven.id);
+      const now = `${JSON.stringify(counts)} ${this.grading.size}`;
       if (now === seen) continue;
-      const ended = await this.look();
-      if (ended) return;
+      if (await this.look(counts)) return;
       seen = now;
     }
     await Promise.all(this.grading.values());
   }
 
-  /** @returns whether it is done */
-  private async look(): Promise<boolean> {
+  /** What it costs does not grow with the benchmark. @returns whether it is done */
+  private async look(counts: readonly BenchmarkCount[]): Promise<boolean> {
     const { benchmarks } = this.tools;
     const { id, plan } = this.driven;
-    const runs = await benchmarks.runs(id);
-    const open = runs.filter(({ status }) => !hasEnded(status));
-    const waiting = open.filter(({ handed }) => !handed);
-    const note = reasonToStop(plan, tallyOf(runs));
-    const room = plan.concurrency - (open.length - waiting.length);
-    if (note === null) {
-      const turn = Math.max(0, room);
-      for (const run of waiting.slice(0, turn)) await this.hand(run);
-      await this.fetchImage(waiting.slice(turn, turn + plan.concurrency));
-    }
-    for (const [instance, own] of grouped(runs, ({ instance_id }) => instance_id)) {
-      this.gradeWhenReady(instance, own);
-    }
-    const isIdle = this.grading.size === 0 && open.length === waiting.length;
-    if (!isIdle || (note === null && waiting.length > 0)) return false;
-    await benchmarks.change(id, { status: 'done', note: waiting.length === 0 ? null : note }, ['running']);
+    const open = counts.filter(({ status }) => !hasEnded(status));
+    const waiting = runsIn(open.filter(({ handed }) => !handed));
+    const underWay = runsIn(open) - waiting;
+    const note = reasonToStop(plan, await this.tally(counts));
+    if (note === null && waiting > 0) await this.begin(Math.max(0, plan.concurrency - underWay));
+    const gradable = this.isGraded ? await benchmarks.gradable(id) : [];
+    for (const [instance, own] of grouped(gradable, ({ instance_id }) => instance_id)) this.grade(instance, own);
+    const isIdle = this.grading.size === 0 && underWay === 0;
+    if (!isIdle || (note === null && waiting > 0)) return false;
+    await benchmarks.change(id, { status: 'done', note: waiting === 0 ? null : note }, ['running']);
     return true;
+  }
+
+  /** Hands the next runs over, and fetches the image of one behind them. */
+  private async begin(room: number): Promise<void> {
+    const { id, plan } = this.driven;
+    const next = { statuses: ['queued'], handed: false, limit: room + plan.concurrency } as const;
+    const waiting = await this.tools.benchmarks.runs(id, next);
+    for (const run of waiting.slice(0, room)) await this.hand(run);
+    await this.fetchImage(waiting.slice(room));
+  }
+
+  /** What surroundings did to a run counts; what was wrong with its input does not. */
+  private async tally(counts: readonly BenchmarkCount[]): Promise<Tally> {
+    const { id, plan } = this.driven;
+    const sum = (value: (count: BenchmarkCount) => number): number =>
+      counts.reduce((total, count) => total + value(count), 0);
+    const failed =
+      plan.max_failures === undefined ? [] : await this.tools.benchmarks.runs(id, { statuses: ['failed'] });
+    return {
+      failed: failed.filter(({ failure }) => failure?.code !== 'bad-input').length,
+      tokens: sum(({ tokens }) => tokens),
+      usd: sum(({ usd }) => usd ?? 0),
+    };
   }
 
   /** Of an issue that comes soon, one at a time. What stands in its way is told when it is needed. */
@@ -143,25 +168,23 @@ class Drive {
     await this.tools.jobs.submit(jobOfRun(id, this.driven.submitter));
   }
 
-  /** No label exists while anything of an issue may still be selected. */
-  private gradeWhenReady(instance: string, runs: readonly BenchmarkRun[]): void {
-    const { plan, sealed } = this.driven;
-    const ended = runs.every(({ status }) => hasEnded(status));
-    const ungraded = runs.some(({ status, graded }) => status === 'done' && graded === null);
-    const isSealed = (sealed[instance]?.tests ?? null) !== null;
-    if (plan.grade === false || !isSealed || !ended || !ungraded || this.grading.has(instance)) return;
+  /** Grades the runs of an issue, all of which have ended: no label exists while anything of it may still be selected. */
+  private grade(instance: string, runs: readonly BenchmarkRun[]): void {
+    const isSealed = (this.driven.sealed[instance]?.tests ?? null) !== null;
+    if (!isSealed || this.grading.has(instance)) return;
     const done = runs.filter(({ status }) => status === 'done');
-    const graded = this.places(() => this.grade(instance, done))
+    const graded = this.places(() => this.gradeRuns(instance, done))
       .catch((error: unknown) => {
         this.failure ??= { error };
       })
       .finally(() => {
         this.grading.delete(instance);
+        this.tools.ended.ring();
       });
     this.grading.set(instance, graded);
   }
 
-  private async grade(instance: string, runs: readonly BenchmarkRun[]): Promise<void> {
+  private async gradeRuns(instance: string, runs: readonly BenchmarkRun[]): Promise<void> {
     const { tools, signal, driven } = this;
     const { grade } = driven.plan;
     const asked = await Promise.all(runs.map(async (run) => ({ run, ...readRun(await tools.runs.get(run.id)) })));
@@ -197,13 +220,8 @@ function readRun(run: Awaited<ReturnType<RunStore['get']>>) {
 
 type ReadRun = ReturnType<typeof readRun> & { readonly run: BenchmarkRun };
 
-/** What surroundings did to a run counts; what was wrong with its input does not. */
-function tallyOf(runs: readonly BenchmarkRun[]) {
-  return {
-    failed: runs.filter(({ failure }) => failure !== null && failure.code !== 'bad-input').length,
-    tokens: runs.reduce((sum, { tokens }) => sum + (tokens ?? 0), 0),
-    usd: runs.reduce((sum, { cost_usd }) => sum + (cost_usd ?? 0), 0),
-  };
+function runsIn(counts: readonly BenchmarkCount[]): number {
+  return counts.reduce((sum, { runs }) => sum + runs, 0);
 }
 
 function gradesOf({ run, request, result }: ReadRun, { grades, ungraded, leftOut }: Graded): RunGrades {

@@ -10,7 +10,8 @@ import { armsCsv, armsPage, armsReport, armsText } from '../reports/benchmark/ar
 import type { Place } from '../reports/sections/section.js';
 import { armCurve } from '../reports/benchmark/run-curve.js';
 import { selectedPrediction } from '../reports/write-run.js';
-import { type BenchmarkCurves, BenchmarkReports } from '../runs/benchmark-service.js';
+import { BenchmarkReports } from '../runs/benchmark-intake.js';
+import type { BenchmarkCurves } from '../runs/benchmark-service.js';
 import { BenchmarkPlan } from './plan.js';
 
 /** Reports of benchmarks in the store: the same figures as of a folder. */

@@ -115,6 +115,8 @@ export interface BenchmarkPage {
 export interface BenchmarkRunListing {
   readonly arm?: string | undefined;
   readonly statuses?: readonly RunStatus[] | undefined;
+  /** Whether they were handed over. */
+  readonly handed?: boolean | undefined;
   readonly after?: string | undefined;
   readonly limit?: number | undefined;
 }
@@ -139,6 +141,11 @@ export abstract class BenchmarkStore {
   abstract running(): Promise<readonly { readonly id: string; readonly submitter: string }[]>;
   abstract runs(id: string, listing?: BenchmarkRunListing): Promise<readonly BenchmarkRun[]>;
   abstract counts(id: string): Promise<readonly BenchmarkCount[]>;
+  /**
+   * All runs of each issue of which every run has ended, and a done one was not graded yet: what can be graded now. An
+   * instance's runs follow each other.
+   */
+  abstract gradable(id: string): Promise<readonly BenchmarkRun[]>;
   /** When the last of its runs ended, newest first, in ms; at most `limit`. */
   abstract endings(id: string, limit: number): Promise<readonly number[]>;
   /** By run. */

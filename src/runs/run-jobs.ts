@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Wakeup } from '../core/async/wakeup.js';
 import { type Job, type JobHandler, type Jobs, MOST_LOST } from '../jobs/jobs.js';
 import type { BenchmarkStore } from '../ports/benchmark-store.js';
 import type { OpenRun, RunStore } from '../ports/run-store.js';
@@ -22,8 +23,16 @@ export function jobOfRun(run_id: string, submitter: string): Job {
   return { kind: 'run', key: run_id, payload: { run_id }, turn: { line: submitter, of: 1 } };
 }
 
-/** Works on the runs of a service. One that there is no room for waits, and may be taken by another process. */
-export function runHandler(worker: RunWorker, executor: RunExecutor, { room }: RunSettings): JobHandler<RunPayload> {
+/**
+ * Works on the runs of a service. One that there is no room for waits, and may be taken by another process.
+ * @param ended rings when a run here is no longer worked on
+ */
+export function runHandler(
+  worker: RunWorker,
+  executor: RunExecutor,
+  { room }: RunSettings,
+  ended = new Wakeup(),
+): JobHandler<RunPayload> {
   return {
     kind: 'run',
     payload: RunPayload,
@@ -31,8 +40,13 @@ export function runHandler(worker: RunWorker, executor: RunExecutor, { room }: R
     atOnce: 2 * RUNS_AT_ONCE,
     atOnceOfLine: RUNS_AT_ONCE,
     mayBegin: async () => (await room.shortage()) === null,
-    perform: async ({ run_id }, { signal }) =>
-      worker.work(run_id, signal, { only: { setup: await executor.setup() }, mostLost: MOST_LOST }),
+    perform: async ({ run_id }, { signal }) => {
+      try {
+        await worker.work(run_id, signal, { only: { setup: await executor.setup() }, mostLost: MOST_LOST });
+      } finally {
+        ended.ring();
+      }
+    },
   };
 }
 

@@ -22,6 +22,11 @@ import { keyText } from './run-rows.js';
 import type { BenchmarksTable, Database, GradesTable, RunsTable } from './schema.js';
 import type { StoreGuard } from './store-guard.js';
 
+const RUN_COLUMNS = [
+  ...(['id', 'arm', 'instance_id', 'status', 'alone', 'failure', 'candidate_id', 'deciding_stage'] as const),
+  ...(['confidence', 'k', 'tokens', 'cost_usd', 'seconds'] as const),
+] as const;
+const GRADE_COLUMNS = ['selected_right', 'graded', 'right_candidates', 'ungraded'] as const;
 const SUMMARY = ['id', 'title', 'status', 'note', 'created_at', 'updated_at'] as const;
 
 /** Benchmarks as rows, in any database Kysely speaks to. */
@@ -111,27 +116,29 @@ export class KyselyBenchmarkStore extends BenchmarkStore {
 
   override async runs(
     id: string,
-    { arm, statuses, after, limit }: BenchmarkRunListing = {},
+    { arm, statuses, handed, after, limit }: BenchmarkRunListing = {},
   ): Promise<readonly BenchmarkRun[]> {
-    let query = this.withGrades(id).select([
-      ...['id', 'arm', 'instance_id', 'status', 'alone', 'failure', 'candidate_id', 'deciding_stage'],
-      ...[
-        'confidence',
-        'k',
-        'tokens',
-        'cost_usd',
-        'seconds',
-        'selected_right',
-        'graded',
-        'right_candidates',
-        'ungraded',
-      ],
-    ] as const);
+    let query = this.withGrades(id).select([...RUN_COLUMNS, ...GRADE_COLUMNS]);
+    if (handed !== undefined) query = query.where('alone', '=', handed ? 0 : 1);
     if (arm !== undefined) query = query.where('arm', '=', keyText(arm));
     if (statuses !== undefined) query = query.where('status', 'in', statuses);
     if (after !== undefined) query = query.where('id', '>', keyText(after));
     if (limit !== undefined) query = query.limit(limit);
     return (await this.guard.run(() => query.orderBy('id', 'asc').execute())).map(runOf);
+  }
+
+  override async gradable(id: string): Promise<readonly BenchmarkRun[]> {
+    const one = sql<number>`1`;
+    const isOpen = sql<number>`case when status in ('queued', 'running') then 1 else 0 end`;
+    const lacksGrade = sql<number>`case when status = 'done' and run_id is null then 1 else 0 end`;
+    const instances = this.withGrades(id)
+      .groupBy('instance_id')
+      .having((eb) => eb(eb.fn.max(isOpen), '<', one))
+      .having((eb) => eb(eb.fn.max(lacksGrade), '=', one))
+      .select('instance_id');
+    const query = this.withGrades(id).select([...RUN_COLUMNS, ...GRADE_COLUMNS]);
+    const own = query.where('instance_id', 'in', instances).orderBy('instance_id', 'asc').orderBy('id', 'asc');
+    return (await this.guard.run(() => own.execute())).map(runOf);
   }
 
   override async counts(id: string): Promise<readonly BenchmarkCount[]> {
@@ -283,10 +290,8 @@ function benchmarkOf(row: Pick<BenchmarksTable, (typeof SUMMARY)[number] | 'plan
   return { ...summaryOf(row), submitter: row.submitter, plan };
 }
 
-type RunColumns = 'id' | 'arm' | 'instance_id' | 'status' | 'alone' | 'failure' | 'candidate_id' | 'deciding_stage';
-type GradeColumns = 'selected_right' | 'graded' | 'right_candidates' | 'ungraded';
-type Row = Pick<RunsTable, RunColumns | 'confidence' | 'k' | 'tokens' | 'cost_usd' | 'seconds'> & {
-  readonly [Column in GradeColumns]: GradesTable[Column] | null;
+type Row = Pick<RunsTable, (typeof RUN_COLUMNS)[number]> & {
+  readonly [Column in (typeof GRADE_COLUMNS)[number]]: GradesTable[Column] | null;
 };
 
 function runOf({ alone, failure, selected_right, ...row }: Row): BenchmarkRun {

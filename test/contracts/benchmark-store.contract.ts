@@ -101,6 +101,8 @@ export function benchmarkStoreContract(name: string, open: () => Promise<Stores>
       });
       expect(of(await store.runs(id, { arm: 'mine', after: first }))).toEqual([second]);
       expect(of(await store.runs(id, { statuses: ['failed'], limit: 1 }))).toEqual([theirs]);
+      expect(of(await store.runs(id, { handed: true }))).toEqual([first]);
+      expect(of(await store.runs(id, { statuses: ['queued'], handed: false }))).toEqual([second]);
 
       const none = { selected: 0, graded: 0, right: 0, wrong: 0, tokens: 0, usd: null };
       const counts = [...(await store.counts(id))].sort((a, b) => (a.arm + a.status < b.arm + b.status ? -1 : 1));
@@ -126,6 +128,25 @@ export function benchmarkStoreContract(name: string, open: () => Promise<Stores>
       expect((await store.counts(id)).find(({ graded }) => graded > 0)).toMatchObject({ right: 0, wrong: 1 });
       await store.grade(first, null);
       expect((await store.runs(id))[0]).toMatchObject({ right: null, graded: null });
+    });
+
+    it('tells the issues of which nothing is open and something is not graded', async () => {
+      const { id } = await store.create('key', NEW);
+      const told = async (): Promise<string[]> =>
+        (await store.gradable(id)).map(({ arm, instance_id }) => `${arm} ${instance_id}`);
+      const first = [await enlist(id, 'mine', 'demo-1'), await enlist(id, 'mine', 'demo-2')];
+      const second = [await enlist(id, 'theirs', 'demo-1'), await enlist(id, 'theirs', 'demo-2')];
+      const failed = { status: 'failed', failure: { code: 'x', message: 'y', next: 'z' } } as const;
+      for (const run of first) await runs.update(run, { status: 'done', result: runResult() });
+      expect(await told()).toEqual([]);
+      await runs.update(second[1] ?? '', failed);
+      expect(await told()).toEqual(['mine demo-2', 'theirs demo-2']);
+      await runs.update(second[0] ?? '', { status: 'done', result: runResult() });
+      expect(await told()).toEqual(['mine demo-1', 'theirs demo-1', 'mine demo-2', 'theirs demo-2']);
+      for (const run of first) await store.grade(run, GRADES);
+      expect(await told()).toEqual(['mine demo-1', 'theirs demo-1']);
+      await store.grade(second[0] ?? '', GRADES);
+      expect(await told()).toEqual([]);
     });
 
     it('tells when runs ended and how much they executed', async () => {

@@ -3,8 +3,6 @@ import { acceptInto, PlainRunIntake, RefusedRequestError } from '../../runs/run-
 import { openStore } from '../../store/open-store.js';
 import { answerOf } from '../../jobs/job-threads.js';
 import type { IntakeJob, IntakeMade, IntakeSettings } from './threaded-intake.js';
-import { takeBenchmark } from './uploaded-benchmarks.js';
-import { takeUpload } from './uploaded-runs.js';
 
 // A thread of the service: reads what was sent in, and writes runs with a connection of its own.
 const { job, settings } = workerData as { readonly job: IntakeJob; readonly settings: IntakeSettings };
@@ -15,8 +13,15 @@ async function made(): Promise<IntakeMade> {
   const store = await openStore(place);
   try {
     const accept = acceptInto(store.runs, checks, setup);
-    if ('upload' in job) return { taken: await takeUpload(job.upload, accept, checks) };
-    if ('benchmark' in job) return { benchmark: await takeBenchmark(job.benchmark, store.benchmarks, accept) };
+    // What reads them is loaded where it is needed: a thread does one job.
+    if ('upload' in job) {
+      const { takeUpload } = await import('./uploaded-runs.js');
+      return { taken: await takeUpload(job.upload, accept, checks) };
+    }
+    if ('benchmark' in job) {
+      const { takeBenchmark } = await import('./uploaded-benchmarks.js');
+      return { benchmark: await takeBenchmark(job.benchmark, store.benchmarks, accept) };
+    }
     const intake = new PlainRunIntake(accept, store.runs);
     const { how } = job;
     return { run: await ('body' in job ? intake.submit(job.body, how) : intake.again(job.id, job.change, how)) };

@@ -20,12 +20,8 @@ import { UPLOAD_BOUNDS } from '../../io/saved-runs/saved-run.js';
 import type { HostResources } from '../../ports/host-resources.js';
 import { writeImport } from '../../reports/write-import.js';
 import type { BenchmarkStore } from '../../ports/benchmark-store.js';
-import {
-  BenchmarkIntake,
-  type BenchmarkAccepted,
-  type BenchmarkService,
-  type BenchmarkWish,
-} from '../../runs/benchmark-service.js';
+import { BenchmarkIntake, type BenchmarkAccepted, type BenchmarkWish } from '../../runs/benchmark-intake.js';
+import type { BenchmarkService } from '../../runs/benchmark-service.js';
 import type { Accept } from '../../runs/run-intake.js';
 import { withUpload } from './upload-folder.js';
 
@@ -164,8 +160,7 @@ async function inputsOf(
     [...files].filter(([of]) => (JSON.parse(of) as string[]).includes(arm)).map(([, file]) => file);
   return async (arm, id) => {
     const own: SavedInput['candidates'][] = [];
-    for (const from of inFiles(imported, arm.name))
-      if (from.instances().some(({ instance_id }) => instance_id === id)) own.push(await from.candidates(id));
+    for (const from of inFiles(imported, arm.name)) if (from.has(id)) own.push(await from.candidates(id));
     if (arm.candidates && own.length === 0) throw new BadInputError('has no candidate.', { field: id });
     const written = inFiles(saved, arm.name).flatMap((each) => each.get(id) ?? []);
     return {

@@ -55,10 +55,9 @@ export async function savedInputs(
   folder: string,
 ): Promise<(id: string) => Promise<SavedInput>> {
   const saved = arm.candidates === undefined ? null : await imported(arm.candidates, join(folder, 'imported'));
-  const having = new Set(saved?.instances().map(({ instance_id }) => instance_id));
   const tests = await givenTests(arm.tests, ids);
   return async (id) => {
-    if (saved !== null && !having.has(id))
+    if (saved?.has(id) === false)
       throw new BadInputError('has no candidate.', { file: arm.candidates?.join(', '), field: id });
     return { candidates: saved === null ? null : await saved.candidates(id), tests: tests?.get(id) ?? null };
   };

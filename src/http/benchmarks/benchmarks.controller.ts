@@ -6,14 +6,8 @@ import { z } from 'zod';
 import { BadInputError } from '../../core/errors/errors.js';
 import { BenchmarkRun, BenchmarkStatus, BenchmarkSummary } from '../../ports/benchmark-store.js';
 import { RunStatus } from '../../ports/run-store.js';
-import {
-  type BenchmarkAccepted,
-  type BenchmarkCurves,
-  BenchmarkIntake,
-  BenchmarkReports,
-  BenchmarkService,
-  type BenchmarkView,
-} from '../../runs/benchmark-service.js';
+import { type BenchmarkAccepted, BenchmarkIntake, BenchmarkReports } from '../../runs/benchmark-intake.js';
+import { type BenchmarkCurves, BenchmarkService, type BenchmarkView } from '../../runs/benchmark-service.js';
 import { callerOf } from '../guard/caller.js';
 import { Audited } from '../ops/audit.js';
 import { PAGE_POLICY } from '../reports/reports.controller.js';

@@ -32,6 +32,7 @@ const Trajectory = z.object({
   steps: z.array(Step),
   final_metrics: Metrics.nullish().catch(null),
 });
+const TrajectoryShape = z.looseObject({ steps: z.array(z.unknown()), schema_version: z.string() });
 const Trial = z.object({
   trial_name: MaybeText,
   trial_id: MaybeText,
@@ -81,7 +82,7 @@ function saidOf({ agent, final_metrics: metrics }: z.infer<typeof Trajectory>): 
 }
 
 function isTrajectory(value: unknown): boolean {
-  return z.looseObject({ steps: z.array(z.unknown()), schema_version: z.string() }).safeParse(value).success;
+  return TrajectoryShape.safeParse(value).success;
 }
 
 /** `…/trial/agent/trajectory.json` is of the trial. */

@@ -34,6 +34,10 @@ interface Spans {
   steps: number;
 }
 
+/** In bytes; a longer line is a block of its own. */
+const LARGEST_BLOCK = 16 * 1024 ** 2;
+const NO_SPANS: Spans = { candidates: [], trajectories: [], steps: 0 };
+
 /** What is known of an imported instance. */
 export interface ImportedInstance {
   readonly instance_id: string;
@@ -91,9 +95,13 @@ export class ImportedFolder {
     });
   }
 
+  has(instanceId: string): boolean {
+    return this.spans.has(instanceId);
+  }
+
   /** All candidates of an instance with their trajectories. */
   async candidates(instanceId: string): Promise<Candidate[]> {
-    const { candidates, trajectories } = this.known(instanceId);
+    const { candidates, trajectories } = this.spans.get(instanceId) ?? NO_SPANS;
     const told = new Map<string, Trajectory>();
     for (const row of await this.read('trajectories', trajectories, TrajectoryRow))
       told.set(row.candidate_id, row.trajectory);
@@ -119,9 +127,9 @@ export class ImportedFolder {
     const file = await open(this.file(name));
     try {
       const found: T[] = [];
-      for (const { start, length } of spans) {
-        const { buffer } = await file.read(Buffer.alloc(length), 0, length, start);
-        found.push(schema.parse(JSON.parse(buffer.toString('utf8'))));
+      for (const block of blocksOf(spans)) {
+        const { buffer } = await file.read(Buffer.alloc(block.length), 0, block.length, block.start);
+        for (const line of buffer.toString('utf8').split('\n')) found.push(schema.parse(JSON.parse(line)));
       }
       return found;
     } finally {
@@ -132,6 +140,18 @@ export class ImportedFolder {
   private file(name: string): string {
     return join(this.folder, `${name}.jsonl`);
   }
+}
+
+/** Lines that follow each other, which are read together. */
+function blocksOf(spans: readonly Span[]): readonly Span[] {
+  const blocks: { start: number; length: number }[] = [];
+  for (const { start, length } of spans) {
+    const last = blocks.at(-1);
+    const isNext = last !== undefined && last.start + last.length + 1 === start;
+    if (isNext && last.length + length < LARGEST_BLOCK) last.length += 1 + length;
+    else blocks.push({ start, length });
+  }
+  return blocks;
 }
 
 async function* rows<T>(file: string, schema: z.ZodType<T>): AsyncGenerator<{ value: T; span: Span }> {

@@ -34,6 +34,7 @@ export class MarkdownPromptLibrary extends PromptLibrary {
   #criteria: Promise<readonly CriterionFile[]> | undefined;
   readonly #prompts = new Map<string, Promise<Prompt>>();
   #engine: Promise<Liquid> | undefined;
+  #listed: Promise<readonly PromptDescription[]> | undefined;
 
   /**
    * @param own the user's folder: replaces shipped prompts and criteria by their ids, file by file, and adds criteria
@@ -61,7 +62,13 @@ export class MarkdownPromptLibrary extends PromptLibrary {
     return { messages, templateHash: prompt.hash };
   }
 
-  async list(): Promise<readonly PromptDescription[]> {
+  /** Read once: every run tells the hashes. */
+  list(): Promise<readonly PromptDescription[]> {
+    this.#listed ??= this.#readAll();
+    return this.#listed;
+  }
+
+  async #readAll(): Promise<readonly PromptDescription[]> {
     const names = await namesIn(this.#shipped);
     await this.#refuseStrangers(new Set(names));
     const prompts = names.map(async (id): Promise<PromptDescription> => {

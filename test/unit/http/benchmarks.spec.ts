@@ -276,11 +276,11 @@ describe('a benchmark over HTTP', () => {
     });
     expect(report).toMatchObject({ kind: 'bestk-bench-report', arms: [{ arm: 'mine', selected: 2 }] });
     expect(standings).toContain('running');
+    gate = closedGate();
     const { id } = await server.client.submitBenchmark(lines([{ ...bench, title: 'Other' }, ...ROWS]), {
       type: 'application/x-ndjson',
       'Idempotency-Key': 'other',
     });
-    gate = closedGate();
     await server.client.cancelBenchmark(id);
     gate.resolve();
     const again = server.client.bench({ ...bench, title: 'Other' }, ROWS, { 'Idempotency-Key': 'other' });

@@ -7,6 +7,7 @@ import { HttpAdapterHost } from '@nestjs/core';
 import { BestkClient } from '../../../examples/client/bestk-client.js';
 import { benchmarkHandler } from '../../../src/benchmarks/driver.js';
 import { StoredBenchmarkReports } from '../../../src/benchmarks/stored-reports.js';
+import { Wakeup } from '../../../src/core/async/wakeup.js';
 import { type JobHandler, Jobs } from '../../../src/jobs/jobs.js';
 import { PlainJobs } from '../../../src/jobs/plain-jobs.js';
 import { PrometheusMeter } from '../../../src/telemetry/prometheus-meter.js';
@@ -19,7 +20,8 @@ import { StoredRunReports } from '../../../src/app/threads/stored-run-reports.js
 import { takeBenchmark, UploadedBenchmarks } from '../../../src/app/threads/uploaded-benchmarks.js';
 import { takeUpload, UploadedRuns } from '../../../src/app/threads/uploaded-runs.js';
 import { type AskedPrompts, type JudgedBefore, JudgePrompts } from '../../../src/runs/run-dependencies.js';
-import { BenchmarkIntake, BenchmarkReports, BenchmarkService } from '../../../src/runs/benchmark-service.js';
+import { BenchmarkIntake, BenchmarkReports } from '../../../src/runs/benchmark-intake.js';
+import { BenchmarkService } from '../../../src/runs/benchmark-service.js';
 import { ReportMaker } from '../../../src/runs/report-maker.js';
 import { RescoreIntake } from '../../../src/runs/rescore-intake.js';
 import { RunDependenciesFactory } from '../../../src/runs/run-dependencies.js';
@@ -97,6 +99,9 @@ class NoBenchmarks extends BenchmarkStore {
     return Promise.resolve([]);
   }
   runs(): Promise<[]> {
+    return Promise.resolve([]);
+  }
+  gradable(): Promise<[]> {
     return Promise.resolve([]);
   }
   counts(): Promise<[]> {
@@ -223,10 +228,11 @@ export async function serveRuns(
         provide: 'worker',
         useFactory: (jobs: Jobs, settings: RunSettings) => {
           const worker = new RunWorker({ store, executor, settings, owner: 'test/1', isAlive: () => true });
-          const handler = { ...runHandler(worker, executor, settings), atOnce: 4, atOnceOfLine: 2 };
+          const ended = new Wakeup();
+          const handler = { ...runHandler(worker, executor, settings, ended), atOnce: 4, atOnceOfLine: 2 };
           const recovery = new RunRecovery({ store, executor, jobs, settings, benchmarks });
           const results = new MemoryResultStore();
-          const driver = benchmarkHandler({ benchmarks, runs: store, results, sandbox: containers, jobs });
+          const driver = benchmarkHandler({ benchmarks, runs: store, results, sandbox: containers, jobs, ended });
           return {
             async onApplicationBootstrap() {
               await jobs.start([handler, driver] as readonly JobHandler[]);

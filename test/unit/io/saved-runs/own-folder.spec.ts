@@ -1,3 +1,4 @@
+import { ImportedFolder } from '../../../../src/io/saved-runs/imported-folder.js';
 import { imported, SavedFolder } from './import-world.js';
 
 const row = (id: string, more: object): string => JSON.stringify({ instance_id: 'a__b-1', candidate_id: id, ...more });
@@ -34,5 +35,23 @@ describe('the folder that solve left', () => {
     other.json('run.json', { request: {} });
     other.write('verdicts.jsonl', lines({ measure: 'regression', kind: 'abstained' }));
     expect((await imported(other.path)).rejected.length).toBeGreaterThan(0);
+  });
+});
+
+describe('an import’s folder', () => {
+  it('gives each instance its own candidates, wherever their lines stand', async () => {
+    const folder = new SavedFolder();
+    const of = (instance_id: string, candidate_id: string): string =>
+      `${JSON.stringify({ instance_id, candidate_id, patch: `${PATCH}# ü ${candidate_id}` })}\n`;
+    const ids = ['one', 'one', 'two', 'one', 'two', 'two'];
+    folder.write('candidates.jsonl', ids.map((id, n) => of(id, `c${n}`)).join(''));
+    for (const name of ['trajectories', 'issues']) folder.write(`${name}.jsonl`, '');
+    const imported = await ImportedFolder.open(folder.path);
+    const read = async (id: string): Promise<string[]> =>
+      (await imported.candidates(id)).map(({ candidate_id, patch }) => `${candidate_id} ${patch.slice(PATCH.length)}`);
+    expect(await read('one')).toEqual(['c0 # ü c0', 'c1 # ü c1', 'c3 # ü c3']);
+    expect(await read('two')).toEqual(['c2 # ü c2', 'c4 # ü c4', 'c5 # ü c5']);
+    expect(await read('none')).toEqual([]);
+    expect([imported.has('one'), imported.has('none')]).toEqual([true, false]);
   });
 });
