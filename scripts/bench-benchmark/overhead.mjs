@@ -5,6 +5,8 @@ const SHORT = { issues: 10, rounds: 1 };
 const MOST = 1.05;
 const AT_ONCE = 4;
 const MOST_MB = 350;
+/** It answers before its worker process has loaded what it works with. */
+const SETTLE_MS = 2_000;
 
 /** In turn, as the machine is: what else it does strikes all. */
 export async function benchOverhead(short) {
@@ -57,6 +59,7 @@ async function well(command) {
 async function onService(world, store) {
   const service = world.start(['serve', '--port', '0'], store);
   const url = await listening(service);
+  await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
   const arms = [{ name: 'mine', candidates: true, judges: ['ef'] }];
   const lines = [
     { arms, concurrency: AT_ONCE, grade: false },

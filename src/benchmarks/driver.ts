@@ -19,7 +19,7 @@ import type { Sandbox } from '../ports/sandbox.js';
 import { runCurve } from '../reports/benchmark/run-curve.js';
 import { jobOfRun } from '../runs/run-jobs.js';
 import { gradedIn, gradeOneOfMany, namedByArm } from './grade-arms.js';
-import { BenchmarkPlan, reasonToStop, type Tally } from './plan.js';
+import { BenchmarkPlan, reasonToStop, type SentArm, type Tally } from './plan.js';
 
 /** What a process needs to see benchmarks to their end. */
 export interface DriverTools {
@@ -38,6 +38,8 @@ const LOOK_EVERY_MS = 100;
 /** They wait for their runs; the runs have limits of their own. */
 const BENCHMARKS_AT_ONCE = 64;
 
+/** The rest of it may be megabytes of candidates. */
+const ImageOfRequest = z.object({ issue: z.object({ environment: z.object({ image: z.string() }) }) });
 const Payload = z.object({ benchmark_id: z.string() });
 
 /** Sees the benchmarks of a service to their end: hands over runs in turn, and grades an issue when all arms have selected. */
@@ -78,6 +80,8 @@ class Drive {
   private readonly grading = new Map<string, Promise<void>>();
   /** Instances whose images were asked for. */
   private readonly fetched = new Set<string>();
+  /** Arms that need images, as far as one knows. */
+  private readonly executing;
   private readonly places;
   /** Whether any label is wanted, and can be known. */
   private readonly isGraded;
@@ -90,6 +94,8 @@ class Drive {
   ) {
     const { plan, sealed } = driven;
     this.places = pLimit(plan.concurrency);
+    const executes = ({ candidates, judges }: SentArm): boolean => !candidates || (judges?.includes('eb') ?? true);
+    this.executing = new Set(plan.arms.filter(executes).map(({ name }) => name));
     this.isGraded = plan.grade !== false && Object.values(sealed).some(({ tests }) => tests !== null);
   }
 
@@ -153,14 +159,13 @@ class Drive {
 
   /** Of an issue that comes soon, one at a time. What stands in its way is told when it is needed. */
   private async fetchImage(soon: readonly BenchmarkRun[]): Promise<void> {
-    const next = soon.find(({ instance_id }) => !this.fetched.has(instance_id));
+    const next = soon.find(({ arm, instance_id }) => this.executing.has(arm) && !this.fetched.has(instance_id));
     if (next === undefined) return;
     this.fetched.add(next.instance_id);
     const run = await this.tools.runs.get(next.id);
     if (run === null) return;
-    const { issue, candidates, verifiers } = RunRequest.parse(run.request);
-    if (candidates !== null && verifiers?.includes('eb') === false) return;
-    void this.tools.sandbox.describeImage(issue.environment.image, this.signal).catch(() => undefined);
+    const { image } = ImageOfRequest.parse(run.request).issue.environment;
+    void this.tools.sandbox.describeImage(image, this.signal).catch(() => undefined);
   }
 
   private async hand({ id }: BenchmarkRun): Promise<void> {
