@@ -939,6 +939,21 @@ export type BenchmarkCurves = {
   }[];
 };
 
+export type BenchmarkPlots = {
+  readonly plots: readonly {
+    readonly name: string;
+    readonly title: string;
+    /** How to read it. */
+    readonly note: string;
+    /** The drawing: shapes and text, no script, no style sheet, nothing to load. */
+    readonly svg: string;
+    /** Of the numbers behind it. */
+    readonly columns: readonly string[];
+    /** As many cells each as columns. */
+    readonly rows: readonly (readonly (string | number | null)[])[];
+  }[];
+};
+
 export type RunLabels = {
   /** False = nothing is known (yet), and there is no label. */
   readonly graded: boolean;
@@ -1394,6 +1409,17 @@ export class BestkClient {
     return this.json<BenchmarkCurves>({
       method: 'GET',
       path: `/v1/benchmarks/${encodeURIComponent(id)}/curves`,
+      query: pick(options, []),
+      headers: pick(options, []),
+      signal: options.signal,
+    });
+  }
+
+  /** The plots of its report as far as it is: drawings, and the numbers behind them. */
+  getBenchmarkPlots(id: string, options: Options = {}): Promise<BenchmarkPlots> {
+    return this.json<BenchmarkPlots>({
+      method: 'GET',
+      path: `/v1/benchmarks/${encodeURIComponent(id)}/plots`,
       query: pick(options, []),
       headers: pick(options, []),
       signal: options.signal,

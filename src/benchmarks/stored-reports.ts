@@ -6,16 +6,22 @@ import { RunResult } from '../core/run/run-result.js';
 import type { BenchmarkRun, BenchmarkStore, RunEffort } from '../ports/benchmark-store.js';
 import type { RunStore } from '../ports/run-store.js';
 import { type Outcome, WAITING } from '../reports/benchmark/arms.js';
-import { armsCsv, armsPage, armsReport, armsText } from '../reports/benchmark/arms-report.js';
+import { armsCsv, armsDrawings, armsPage, armsReport, armsText } from '../reports/benchmark/arms-report.js';
 import type { Place } from '../reports/sections/section.js';
 import { armCurve } from '../reports/benchmark/run-curve.js';
 import { selectedPrediction } from '../reports/write-run.js';
-import { BenchmarkReports } from '../runs/benchmark-intake.js';
+import { BenchmarkReports, type ReportFormat } from '../runs/benchmark-intake.js';
 import type { BenchmarkCurves } from '../runs/benchmark-service.js';
 import { BenchmarkPlan } from './plan.js';
 
+/** Benchmarks whose drawings are kept, some 100 kB each. */
+const MOST_DRAWINGS = 16;
+
 /** Reports of benchmarks in the store: the same figures as of a folder. */
 export class StoredBenchmarkReports extends BenchmarkReports {
+  /** By benchmark, the one that was asked for longest ago first. */
+  private readonly drawings = new Map<string, { readonly key: string; readonly made: Promise<string> }>();
+
   constructor(
     private readonly store: BenchmarkStore,
     private readonly runs: RunStore,
@@ -57,7 +63,19 @@ export class StoredBenchmarkReports extends BenchmarkReports {
     return { ...BenchmarkPlan.parse(benchmark.plan), title: benchmark.title };
   }
 
-  override async make(id: string, format: 'json' | 'html' | 'csv' | 'text'): Promise<string> {
+  override async plots(id: string): Promise<string> {
+    // What the drawings show changes with these alone.
+    const key = JSON.stringify(await this.store.counts(id));
+    const known = this.drawings.get(id);
+    this.drawings.delete(id);
+    const made = known?.key === key ? known.made : this.make(id, 'plots');
+    this.drawings.set(id, { key, made });
+    for (const oldest of [...this.drawings.keys()].slice(0, -MOST_DRAWINGS)) this.drawings.delete(oldest);
+    made.catch(() => this.drawings.delete(id));
+    return made;
+  }
+
+  override async make(id: string, format: ReportFormat): Promise<string> {
     const { title, arms, instances, skipped } = await this.planOf(id);
     const [runs, efforts] = await Promise.all([this.store.runs(id), this.store.efforts(id)]);
     const outcomes = arms.map(({ name }) => {
@@ -70,7 +88,10 @@ export class StoredBenchmarkReports extends BenchmarkReports {
     const report = armsReport(title, outcomes, instances);
     if (format === 'json') return `${JSON.stringify(report)}\n`;
     if (format === 'text') return `${armsText(report)}\n`;
-    return format === 'csv' ? armsCsv(report) : armsPage(report, placeOf(id));
+    if (format === 'csv') return armsCsv(report);
+    const curves = (await this.curves(id)).arms;
+    if (format === 'plots') return JSON.stringify(await armsDrawings(report, curves));
+    return armsPage(report, placeOf(id), curves);
   }
 }
 

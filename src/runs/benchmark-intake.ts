@@ -34,10 +34,15 @@ export abstract class BenchmarkIntake {
   abstract take(upload: AsyncIterable<Uint8Array>, wish: BenchmarkWish, left: AbortSignal): Promise<BenchmarkAccepted>;
 }
 
+/** What a report is sent as; `plots` = BenchmarkPlots. */
+export type ReportFormat = 'json' | 'html' | 'csv' | 'text' | 'plots';
+
 /** Makes the report of a benchmark as it stands. Bound in the composition root. */
 export abstract class BenchmarkReports {
   /** @throws RunNotFoundError */
-  abstract make(id: string, format: 'json' | 'html' | 'csv' | 'text'): Promise<string>;
+  abstract make(id: string, format: ReportFormat): Promise<string>;
+  /** BenchmarkPlots as JSON; drawn once for what is known. @throws RunNotFoundError */
+  abstract plots(id: string): Promise<string>;
   /** From what is graded so far. @throws RunNotFoundError */
   abstract curves(id: string): Promise<BenchmarkCurves>;
   /**

@@ -74,6 +74,21 @@ export type BenchmarkCurve = z.infer<typeof BenchmarkCurve>;
 export const BenchmarkCurves = z.object({ arms: z.array(BenchmarkCurve) });
 export type BenchmarkCurves = z.infer<typeof BenchmarkCurves>;
 
+/** The plots of a benchmark's report, in the order they are read, for pages that show it otherwise. */
+export const BenchmarkPlots = z.object({
+  plots: z.array(
+    z.object({
+      name: z.string(),
+      title: z.string(),
+      note: z.string().describe('How to read it.'),
+      svg: z.string().describe('The drawing: shapes and text, no script, no style sheet, nothing to load.'),
+      columns: z.array(z.string()).describe('Of the numbers behind it.'),
+      rows: z.array(z.array(z.union([z.string(), z.number(), z.null()]))).describe('As many cells each as columns.'),
+    }),
+  ),
+});
+export type BenchmarkPlots = z.infer<typeof BenchmarkPlots>;
+
 /** Whether the candidates of a run are right, by hidden tests: known only once nothing of its issue can be selected any more. */
 export const RunLabels = z.object({
   graded: z.boolean().describe('False = nothing is known (yet), and there is no label.'),

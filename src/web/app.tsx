@@ -77,7 +77,7 @@ function Page({ route: { parts, query } }: { readonly route: Route }) {
   const [page = 'runs', ...rest] = parts;
   if (page === 'benchmarks') return <BenchmarksOrOne rest={rest} query={query} />;
   if (page === 'runs') return <RunsOrRun rest={rest} query={query} />;
-  if (page === 'compare' && rest.length > 1) return <ComparePage key={rest.join()} ids={rest} />;
+  if (page === 'compare' && rest.length > 1) return <ComparePage place={rest} />;
   return page === 'reports' ? <ReportsPage /> : <NoPage />;
 }
 

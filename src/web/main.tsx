@@ -8,6 +8,7 @@ import './styles/tables.css';
 import './styles/matrix.css';
 import './styles/diff.css';
 import './styles/report.css';
+import './styles/plots.css';
 import './styles/run.css';
 import './styles/steps.css';
 

@@ -968,6 +968,19 @@ class BenchmarkCurves(TypedDict):
     arms: List['BenchmarkCurvesArms']
 
 
+class BenchmarkPlotsPlots(TypedDict):
+    name: str
+    title: str
+    note: str  # How to read it.
+    svg: str  # The drawing: shapes and text, no script, no style sheet, nothing to load.
+    columns: List[str]  # Of the numbers behind it.
+    rows: List[List[Optional[Union[str, float]]]]  # As many cells each as columns.
+
+
+class BenchmarkPlots(TypedDict):
+    plots: List['BenchmarkPlotsPlots']
+
+
 class RunLabelsLabels(TypedDict):
     candidate_id: str
     right: Optional[bool]  # Null = it could not be graded.

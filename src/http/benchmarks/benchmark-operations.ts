@@ -64,6 +64,14 @@ export const benchmarkOperations: readonly Operation[] = [
     problems: UNKNOWN,
   },
   {
+    id: 'getBenchmarkPlots',
+    method: 'GET',
+    path: '/v1/benchmarks/{id}/plots',
+    summary: 'The plots of its report as far as it is: drawings, and the numbers behind them.',
+    answers: { 200: json('BenchmarkPlots', 'The plots.') },
+    problems: UNKNOWN,
+  },
+  {
     id: 'followBenchmark',
     method: 'GET',
     path: '/v1/benchmarks/{id}/events',

@@ -7,7 +7,12 @@ import { BadInputError } from '../../core/errors/errors.js';
 import { BenchmarkRun, BenchmarkStatus, BenchmarkSummary } from '../../ports/benchmark-store.js';
 import { RunStatus } from '../../ports/run-store.js';
 import { type BenchmarkAccepted, BenchmarkIntake, BenchmarkReports } from '../../runs/benchmark-intake.js';
-import { type BenchmarkCurves, BenchmarkService, type BenchmarkView } from '../../runs/benchmark-service.js';
+import {
+  type BenchmarkCurves,
+  type BenchmarkPlots,
+  BenchmarkService,
+  type BenchmarkView,
+} from '../../runs/benchmark-service.js';
 import { callerOf } from '../guard/caller.js';
 import { Audited } from '../ops/audit.js';
 import { PAGE_POLICY } from '../reports/reports.controller.js';
@@ -54,6 +59,9 @@ type BenchmarkMoved = z.infer<typeof BenchmarkMoved>;
 
 /** What its arms come to by k. */
 export type CurvesOfArms = BenchmarkCurves;
+
+/** The plots of its report. */
+export type PlotsOfBenchmark = BenchmarkPlots;
 
 /** How a benchmark stands. */
 export type BenchmarkStanding = BenchmarkView;
@@ -114,6 +122,11 @@ export class BenchmarksController {
   @Get(':id/curves')
   curves(@Param('id', KnownRunId) id: string): Promise<BenchmarkCurves> {
     return this.reports.curves(id);
+  }
+
+  @Get(':id/plots')
+  async plots(@Param('id', KnownRunId) id: string, @Res() response: Response): Promise<void> {
+    response.type('application/json').send(await this.reports.plots(id));
   }
 
   /** Asked again after the last event of one that has ended, answers 204, which ends an EventSource. */

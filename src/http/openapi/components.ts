@@ -18,7 +18,7 @@ import { TakenIn } from '../../runs/rescore-intake.js';
 import { RunEvent, RunStatus, RunSummary } from '../../ports/run-store.js';
 import { BenchmarkSummary } from '../../ports/benchmark-store.js';
 import { BenchmarkAccepted } from '../../runs/benchmark-intake.js';
-import { BenchmarkCurves, BenchmarkView, RunLabels } from '../../runs/benchmark-service.js';
+import { BenchmarkCurves, BenchmarkPlots, BenchmarkView, RunLabels } from '../../runs/benchmark-service.js';
 import { BenchmarkMoved, BenchmarkRunsView, BenchmarksView } from '../benchmarks/benchmarks.controller.js';
 import { AuditView } from '../ops/audit.controller.js';
 import { CellsView } from '../runs/step-views.js';
@@ -102,6 +102,7 @@ const ANSWERS: Schemas = {
   Benchmark: BenchmarkView,
   BenchmarkRuns: BenchmarkRunsView,
   BenchmarkCurves,
+  BenchmarkPlots,
   RunLabels,
   BenchmarkReport: z.looseObject({ kind: z.literal('bestk-bench-report'), schema: z.literal(1), title: z.string() }),
   Audit: AuditView,

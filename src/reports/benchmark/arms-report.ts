@@ -7,6 +7,7 @@ import type { DrawnPlot } from '../plots/plot.js';
 import { type Column, columns, type Place, type Section } from '../sections/section.js';
 import { table } from '../selection-table.js';
 import { makeFolder, writeWhole } from '../write-run.js';
+import type { BenchmarkCurve, BenchmarkPlots } from '../../runs/benchmark-service.js';
 import { visibleLine } from '../../core/visible.js';
 import { type ArmOutcomes, type ArmsReport, type ArmSummary, comparisonsOf, summaryOf } from './arms.js';
 import { csv, drawn, markdown, plotFiles } from './write-benchmark.js';
@@ -65,9 +66,28 @@ function saidBy(report: ArmsReport, place: Place | null = null) {
   return { title: report.title, sentences: armSentences(report), sections: sectionsOf(report, place) };
 }
 
-/** The report as one HTML document. @param place where a service shows the runs; null = they are in folders beside it */
-export async function armsPage(report: ArmsReport, place: Place | null = null): Promise<string> {
-  return pageOf(report, await drawn(armsPlots(report)), place);
+/**
+ * The report as one HTML document.
+ * @param place where a service shows the runs; null = they are in folders beside it @param curves see `armsPlots`
+ */
+export async function armsPage(
+  report: ArmsReport,
+  place: Place | null = null,
+  curves: readonly BenchmarkCurve[] = [],
+): Promise<string> {
+  return pageOf(report, await drawn(armsPlots(report, curves)), place);
+}
+
+/** Its plots as a viewer shows them. @param curves see `armsPlots` */
+export async function armsDrawings(report: ArmsReport, curves: readonly BenchmarkCurve[]): Promise<BenchmarkPlots> {
+  const plots = await drawn(armsPlots(report, curves));
+  return {
+    plots: plots.map(({ plot: { name, title, note, table }, svg }) => ({
+      ...{ name, title, note, svg },
+      columns: [...table.columns],
+      rows: table.rows.map((row) => [...row]),
+    })),
+  };
 }
 
 function pageOf(report: ArmsReport, plots: readonly DrawnPlot[], place: Place | null): string {
@@ -159,7 +179,7 @@ function sectionsOf(report: ArmsReport, place: Place | null): readonly Section[]
         'Right: of the issues whose selected patch was graded, or that returned none.',
         ...(place === null ? ['Each arm has a report of its own beside this one, in the folder of its name.'] : []),
       ],
-      plots: ['arms-curves', 'risk'],
+      plots: ['arms-curves', 'arms-best', 'risk', 'arms-cost'],
       tables: [
         { caption: 'Arms', columns: ARM_COLUMNS, rows: arms.map(armRow) },
         {

@@ -1,17 +1,19 @@
 import { passAtK } from '../../statistics/curves/pass-at-k.js';
 import type { ArmsReport, Outcome } from '../benchmark/arms.js';
+import type { BenchmarkCurve } from '../../runs/benchmark-service.js';
 import { percent } from '../figures.js';
 import { labelLayers, shareDomain } from './end-labels.js';
 import { encodeSeries, kAxis, type Plot, shareAxis } from './plot.js';
+import { bestPlot, spentPlot } from './rule-plots.js';
 import { riskPlot } from './risk-plot.js';
 
 /** Lines that are still told apart; the others are in the table. */
 const MOST_LINES = 5;
 const HEIGHT = 280;
 
-/** The plots of several arms that there are numbers for. */
-export function armsPlots(report: ArmsReport): readonly Plot[] {
-  return [passPlot(report), riskOf(report)].filter((plot) => plot !== null);
+/** The plots of several arms that there are numbers for. @param curves what their rules select from fewer candidates */
+export function armsPlots(report: ArmsReport, curves: readonly BenchmarkCurve[] = []): readonly Plot[] {
+  return [passPlot(report), bestPlot(curves), riskOf(report), spentPlot(report)].filter((plot) => plot !== null);
 }
 
 /** Of the arms in order, what each selected or may select from. */

@@ -105,11 +105,13 @@ export function encodeSeries(
   fixed: Readonly<Record<string, string>> = {},
   legendPlace: 'bottom' | 'bottom-right' | null = null,
 ) {
-  const free = names.filter((name) => fixed[name] === undefined);
+  // A name may be one that every object has.
+  const own = new Map(Object.entries(fixed));
+  const free = names.filter((name) => !own.has(name));
   const position = (name: string): number => free.indexOf(name);
   const at = <T>(list: readonly T[], index: number): T | undefined => list[index % list.length];
   const scale = <T>(range: readonly (T | undefined)[]) => ({ domain: [...names], range: [...range] as T[] });
-  const colours = names.map((name) => fixed[name] ?? at(SERIES, position(name)));
+  const colours = names.map((name) => own.get(name) ?? at(SERIES, position(name)));
   const legend =
     legendPlace === null ? null : { title: null, orient: legendPlace, symbolSize: 220, symbolStrokeWidth: 2 };
   return {

@@ -1,31 +1,26 @@
-import { useEffect, useState } from 'preact/hooks';
-import type {
-  BenchmarkRunsView,
-  BenchmarkStanding,
-  CurvesOfArms,
-} from '../../http/benchmarks/benchmarks.controller.js';
-import { getJson, postJson, queryOf } from '../api.js';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { BenchmarkStanding, CurvesOfArms, PlotsOfBenchmark } from '../../http/benchmarks/benchmarks.controller.js';
+import { postJson } from '../api.js';
 import { count, money, seconds, short } from '../format.js';
 import { Awaited, Notice, Problem, StatusMark } from '../notice.js';
 import { linkToBenchmarkReport } from '../reports/report-page.js';
-import { follow } from '../run/live-run.js';
+import { PlotFigures } from '../plots/plot-figure.js';
+import { linkTo } from '../route.js';
 import { type Answer, useAnswer } from '../use-answer.js';
-import type { BenchmarkRun } from './benchmark-model.js';
 import { IssuesOfBenchmark } from './issues-of-benchmark.js';
 import { Standings } from './standings.js';
-
-/** How often at most the table is read again, however much happens. */
-const FRAME_MS = 2_000;
+import { allRuns, benchmarkPath, useStanding } from './use-standing.js';
 
 /** One benchmark: what its arms came to, and every issue in every arm, as it goes on. */
 export function BenchmarkPage({ id, query }: { readonly id: string; readonly query: URLSearchParams }) {
-  const answer = useAnswer<BenchmarkStanding>(pathOf(id));
-  const runs = useAnswer(pathOf(id, 'runs'), allRuns);
-  const curves = useAnswer<CurvesOfArms>(pathOf(id, 'curves'));
+  const answer = useAnswer<BenchmarkStanding>(benchmarkPath(id));
+  const runs = useAnswer(benchmarkPath(id, 'runs'), allRuns);
+  const curves = useAnswer<CurvesOfArms>(benchmarkPath(id, 'curves'));
   const standing = useStanding(id, answer, () => {
     runs.reload();
     curves.reload();
   });
+  const charts = useCharts(id, standing, runs.data !== null);
   return (
     <Awaited answer={{ ...answer, data: standing }} what="the benchmark">
       {(known) => (
@@ -35,6 +30,7 @@ export function BenchmarkPage({ id, query }: { readonly id: string; readonly que
             <StatusMark status={known.status} />
             <Moves id={id} status={known.status} onMoved={answer.reload} />
             <a href={linkToBenchmarkReport(id)}>Report</a>
+            {known.arms.length > 1 && <a href={linkTo(['compare', 'arms', id])}>Compare arms</a>}
           </header>
           {known.note !== null && <Notice>{known.note}</Notice>}
           <p role="status" class="quiet">
@@ -44,6 +40,7 @@ export function BenchmarkPage({ id, query }: { readonly id: string; readonly que
           <Awaited answer={curves} what="what is right so far">
             {({ arms }) => <Standings arms={arms} />}
           </Awaited>
+          <Charts charts={charts} isExpected={known.arms.some(({ graded }) => graded > 0)} />
           <h2>Issues</h2>
           <Awaited answer={runs} what="its runs">
             {(all) => <IssuesOfBenchmark {...{ id, query }} arms={known.arms.map(({ arm }) => arm)} runs={all} />}
@@ -54,47 +51,49 @@ export function BenchmarkPage({ id, query }: { readonly id: string; readonly que
   );
 }
 
-function pathOf(id: string, ...rest: readonly string[]): string {
-  return `/v1/benchmarks/${[id, ...rest].map(encodeURIComponent).join('/')}`;
-}
+/** How often at most the plots are drawn again. */
+const DRAWN_MS = 5_000;
 
-async function allRuns(path: string, signal: AbortSignal): Promise<readonly BenchmarkRun[]> {
-  const all: BenchmarkRun[] = [];
-  for (let cursor: string | null = null; ;) {
-    const page = (await getJson(`${path}${queryOf({ limit: 5_000, cursor })}`, signal)) as BenchmarkRunsView;
-    all.push(...page.runs);
-    cursor = page.next_cursor;
-    if (cursor === null) return all;
-  }
-}
-
-/** As the service tells it; the table is read again behind it. */
-function useStanding(
-  id: string,
-  { data, reload }: Answer<BenchmarkStanding>,
-  reloadRuns: () => void,
-): BenchmarkStanding | null {
-  const [told, setTold] = useState<BenchmarkStanding | null>(null);
-  const status = data?.status;
+/** The plots of the report, again when more is known of right and wrong. @param isReady false = the table comes first */
+function useCharts(id: string, standing: BenchmarkStanding | null, isReady: boolean): Answer<PlotsOfBenchmark> {
+  const answer = useAnswer<PlotsOfBenchmark>(isReady ? benchmarkPath(id, 'plots') : null);
+  const asked = useRef(0);
+  const known = standing?.arms.map(({ graded, right, wrong }) => `${graded} ${right} ${wrong}`).join();
   useEffect(() => {
-    if (status === undefined) return undefined;
-    const gone = new AbortController();
-    let moved = false;
-    const frame = setInterval(() => {
-      if (moved) reloadRuns();
-      moved = false;
-    }, FRAME_MS);
-    const take = (event: { readonly data: unknown }): void => {
-      setTold(event.data as BenchmarkStanding);
-      moved = true;
-    };
-    void follow(pathOf(id, 'events'), take, gone.signal).then(reloadRuns, () => undefined);
+    if (!isReady || known === undefined) return undefined;
+    if (asked.current === 0) {
+      asked.current = Date.now();
+      return undefined;
+    }
+    const timer = setTimeout(
+      () => {
+        asked.current = Date.now();
+        answer.reload();
+      },
+      Math.max(0, asked.current + DRAWN_MS - Date.now()),
+    );
     return () => {
-      clearInterval(frame);
-      gone.abort();
+      clearTimeout(timer);
     };
-  }, [id, status, reload]);
-  return told === null || (data !== null && data.updated_at > told.updated_at) ? data : told;
+  }, [known, isReady]);
+  return answer;
+}
+
+/** What they take is kept free, so that nothing moves under a reader's hand. */
+function Charts({ charts, isExpected }: { readonly charts: Answer<PlotsOfBenchmark>; readonly isExpected: boolean }) {
+  const { data, problem, reload } = charts;
+  if (problem !== null) return <Problem problem={problem} retry={reload} />;
+  if (data === null ? !isExpected : data.plots.length === 0) return null;
+  return (
+    <section aria-label="Charts">
+      <details open>
+        <summary>
+          <h2>Charts</h2>
+        </summary>
+        {data === null ? <div class="plots-awaited" /> : <PlotFigures plots={data.plots} />}
+      </details>
+    </section>
+  );
 }
 
 function standingText({ issues, arms, eta_s }: BenchmarkStanding): string {
@@ -153,7 +152,7 @@ const MOVES: Readonly<Record<string, readonly string[]>> = {
 function Moves({ id, status, onMoved }: { id: string; status: string; onMoved: () => void }) {
   const [problem, setProblem] = useState<Parameters<typeof Problem>[0]['problem'] | null>(null);
   const move = (verb: string): void => {
-    postJson(pathOf(id, verb)).then(
+    postJson(benchmarkPath(id, verb)).then(
       () => {
         setProblem(null);
         onMoved();

@@ -1,15 +1,11 @@
-import { useState } from 'preact/hooks';
 import type { CurvesOfArms } from '../../http/benchmarks/benchmarks.controller.js';
 import { counted, percent } from '../format.js';
-import { ArmCurve, type CurveOfArm } from './arm-curve.js';
 
-/** Curves that stand there at once. */
-const SHOWN = 4;
+type CurveOfArm = CurvesOfArms['arms'][number];
 
 /** Best@K of each arm between a random candidate and a perfect selector, over what is graded so far. */
 export function Standings({ arms }: CurvesOfArms) {
   const graded = arms.filter(({ selected }) => selected !== null);
-  const drawn = arms.filter(({ points }) => points.length > 1);
   if (graded.length === 0) return <p class="quiet">Nothing is graded yet: nothing is known of right and wrong.</p>;
   return (
     <section>
@@ -38,37 +34,7 @@ export function Standings({ arms }: CurvesOfArms) {
           </tbody>
         </table>
       </div>
-      {drawn.length > 0 && <Curves drawn={drawn} />}
     </section>
-  );
-}
-
-function Curves({ drawn }: { readonly drawn: CurvesOfArms['arms'] }) {
-  const [isWhole, setIsWhole] = useState(false);
-  const shown = isWhole ? drawn : drawn.slice(0, SHOWN);
-  return (
-    <>
-      <h3>Over k</h3>
-      <p class="figures">
-        Pass@k: some one of k random candidates is right. Best@k: the arm’s rule returns a right one of them. Shaded and
-        between dots: intervals of 95 %.
-      </p>
-      <div class="arm-curves">
-        {shown.map((curve) => (
-          <ArmCurve key={curve.arm} curve={curve} />
-        ))}
-      </div>
-      {shown.length < drawn.length && (
-        <button
-          type="button"
-          onClick={() => {
-            setIsWhole(true);
-          }}
-        >
-          {drawn.length - shown.length} more arms
-        </button>
-      )}
-    </>
   );
 }
 

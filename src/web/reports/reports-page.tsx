@@ -1,7 +1,9 @@
 import { useState } from 'preact/hooks';
 import { queryOf } from '../api.js';
+import { CompareBar, useChosen } from '../compare/compare-bar.js';
 import { moment } from '../format.js';
 import { Awaited, Notice } from '../notice.js';
+import { linkTo } from '../route.js';
 import { useAnswer } from '../use-answer.js';
 import { linkToReport } from './report-page.js';
 
@@ -12,6 +14,7 @@ interface ReportList {
 
 export function ReportsPage() {
   const [cursor, setCursor] = useState<string | null>(null);
+  const [chosen, choose] = useChosen();
   const answer = useAnswer<ReportList>(`/v1/reports${queryOf({ cursor })}`);
   const button = (text: string, to: string | null) => (
     <button
@@ -32,7 +35,10 @@ export function ReportsPage() {
         <Awaited answer={answer} what="reports">
           {(list) => (
             <>
-              <ReportTable list={list} />
+              {list.reports.length > 1 && (
+                <CompareBar what="report" chosen={chosen} link={linkTo(['compare', 'reports', ...chosen])} />
+              )}
+              <ReportTable list={list} chosen={chosen} onChoose={choose} />
               <p class="actions">
                 {cursor !== null && button('First page', null)}
                 {list.next_cursor !== null && button('Older', list.next_cursor)}
@@ -45,7 +51,13 @@ export function ReportsPage() {
   );
 }
 
-function ReportTable({ list: { reports } }: { readonly list: ReportList }) {
+interface TableProps {
+  readonly list: ReportList;
+  readonly chosen: readonly string[];
+  readonly onChoose: (id: string) => void;
+}
+
+function ReportTable({ list: { reports }, chosen, onChoose }: TableProps) {
   if (reports.length === 0) {
     return (
       <Notice>
@@ -58,17 +70,31 @@ function ReportTable({ list: { reports } }: { readonly list: ReportList }) {
       <table class="list">
         <thead>
           <tr>
+            <th scope="col">
+              <span class="hidden">Compare</span>
+            </th>
             <th scope="col">Report</th>
             <th scope="col">Made</th>
           </tr>
         </thead>
         <tbody>
           {reports.map(({ id, title, created_at }) => (
-            <tr key={id}>
+            <tr key={id} class={chosen.includes(id) ? 'chosen' : undefined}>
               <td>
-                <a href={linkToReport(id)}>{title === '' ? id : title}</a>
+                <input
+                  type="checkbox"
+                  checked={chosen.includes(id)}
+                  aria-label={`Compare ${title}, ${id}`}
+                  onChange={() => {
+                    onChoose(id);
+                  }}
+                />
               </td>
-              <td>{moment(created_at)}</td>
+              <th scope="row">
+                <a href={linkToReport(id)}>{title === '' ? id : title}</a>
+                <span class="quiet id">{id}</span>
+              </th>
+              <td class="time">{moment(created_at)}</td>
             </tr>
           ))}
         </tbody>

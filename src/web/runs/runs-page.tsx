@@ -1,6 +1,7 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect } from 'preact/hooks';
 import type { RunPageView } from '../../http/runs/run-page.js';
 import { queryOf } from '../api.js';
+import { CompareBar, useChosen } from '../compare/compare-bar.js';
 import { FilterForm } from '../filter-form.js';
 import { Awaited, Notice } from '../notice.js';
 import { linkTo, readRoute, replaceRoute } from '../route.js';
@@ -8,12 +9,10 @@ import { type Answer, useAnswer } from '../use-answer.js';
 import { RunsTable } from './runs-table.js';
 
 const PAGE = 50;
-/** A letter each, and columns that are still read. */
-const MOST_COMPARED = 12;
 const EVERY_MS = 3_000;
 
 export function RunsPage({ query }: { readonly query: URLSearchParams }) {
-  const [chosen, setChosen] = useState<readonly string[]>([]);
+  const [chosen, choose] = useChosen();
   const asked = askedIn(query);
   const answer = useAnswer<RunPageView>(`/v1/runs${queryOf({ limit: PAGE, ...asked })}`);
   useWatching(answer);
@@ -21,9 +20,6 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
     // As it is now: a search is told a moment after it was typed, and a filter may have changed in between.
     const now = askedIn(readRoute(window.location.hash).query);
     replaceRoute(linkTo(['runs'], { ...now, cursor: null, ...changes }));
-  };
-  const choose = (id: string): void => {
-    setChosen((ids) => (ids.includes(id) ? ids.filter((each) => each !== id) : [...ids, id].slice(-MOST_COMPARED)));
   };
   return (
     <>
@@ -37,7 +33,7 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
           change({ [name]: to });
         }}
       />
-      <CompareBar chosen={chosen} />
+      <CompareBar what="run" chosen={chosen} link={linkTo(['compare', ...chosen])} />
       <Awaited answer={answer} what="runs">
         {({ runs, next_cursor }) => (
           <>
@@ -78,20 +74,6 @@ function NoRuns({ isFiltered }: { readonly isFiltered: boolean }) {
       There are no runs yet. <code>bestk select</code>, <code>bestk solve</code> and <code>POST /v1/runs</code> make
       them.
     </Notice>
-  );
-}
-
-function CompareBar({ chosen }: { readonly chosen: readonly string[] }) {
-  return (
-    <p class="compare-bar" role="status">
-      {chosen.length === 0 && <span class="quiet">Tick runs to compare them.</span>}
-      {chosen.length === 1 && 'One run ticked; tick another to compare them.'}
-      {chosen.length > 1 && (
-        <a class="button primary" href={linkTo(['compare', ...chosen])}>
-          Compare the {chosen.length} ticked runs
-        </a>
-      )}
-    </p>
   );
 }
 

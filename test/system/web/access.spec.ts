@@ -2,7 +2,10 @@ import axe from 'axe-core';
 import type { AxeResults } from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { RunRequest } from '../../../src/core/run/run-request.js';
+import type { StoredReport } from '../../../src/ports/report-store.js';
+import { MemoryReportStore } from '../../fakes/memory-report-store.js';
 import { viewedRun } from '../../fixtures/viewed-runs.js';
+import { BenchmarkWorld } from '../../unit/reports/benchmark-world.js';
 import { openBrowser, openPage } from './browser.js';
 import { openViewerWorld, type ViewerWorld } from './viewer-world.js';
 
@@ -12,7 +15,9 @@ let paths: Readonly<Record<string, string>>;
 
 beforeAll(async () => {
   browser = await openBrowser();
-  world = await openViewerWorld();
+  const reports = new MemoryReportStore();
+  world = await openViewerWorld([], reports);
+  for (const name of ['r1', 'r2']) await reports.put(await madeReport(name));
   const id = await world.ended(viewedRun({ candidates: 12, steps: 12, tests: 12 }));
   const { request } = viewedRun({ candidates: 2, steps: 1, tests: 1, text: (place) => `live ${place}` });
   const live = await world.start(request, async (_run, emit, signal) => {
@@ -51,6 +56,8 @@ beforeAll(async () => {
     'a run, its verdicts': `/#/runs/${id}/candidates/rollout-2?tab=verdicts`,
     'a run that goes on': `/#/runs/${live}`,
     'a comparison': `/#/compare/${id}/${id}/${live}`,
+    'arms compared': `/#/compare/arms/${benchmark.id}`,
+    'reports compared': '/#/compare/reports/r1/r2',
     reports: '/#/reports',
     'the calls': '/docs',
     'a run that is not there': '/#/runs/nothing',
@@ -61,6 +68,13 @@ afterAll(async () => {
   await browser.close();
   await world.close();
 });
+
+async function madeReport(id: string): Promise<Omit<StoredReport, 'created_at'>> {
+  const made = new BenchmarkWorld();
+  const tried = ['a', 'b'].map((name, index) => ({ id: name, p: index, passed: 3 + index, right: index === 1 }));
+  await made.run(`o__r-${id}`, tried);
+  return { id, title: id, document: JSON.stringify(await made.report()), page: '' };
+}
 
 async function settled(page: Page): Promise<void> {
   await page.locator('h1').waitFor();
@@ -80,7 +94,7 @@ async function violations(page: Page, rules: readonly string[]): Promise<string[
   );
 }
 
-/** axe looks at every element of eleven pages; far longer than it takes where nothing else runs. */
+/** axe looks at every element of thirteen pages; far longer than it takes where nothing else runs. */
 const SLOW_MS = 240_000;
 
 // Contrast is what colours can break.

@@ -45,7 +45,7 @@ async function expectText(page: Page, ...places: readonly string[]): Promise<voi
   );
   expect(spoken.filter((label) => UNSEEN.test(label))).toEqual([]);
   expect(await page.evaluate(() => (globalThis as { ran?: number }).ran)).toBeUndefined();
-  expect(await page.locator('#app script, #app img, #app svg:not([role=img])').count()).toBe(0);
+  expect(await page.locator('#app script, #app img, #app svg:not([role=img], .plot svg)').count()).toBe(0);
   expect(watched.wrongs).toEqual([]);
 }
 
@@ -124,7 +124,7 @@ describe('a run whose every text is hostile', () => {
     const make = async (name: string) => {
       const text = (place: string): string => hostile(place.replace('demo__issue-1', name));
       const viewed = viewedRun({ candidates: 2, steps: 1, tests: 1, text });
-      const of = { alone: true, benchmark: { id: benchmark, arm: 'mine' } };
+      const of = { alone: true, benchmark: { id: benchmark, arm: '__proto__' } };
       return { ...viewed, run: (await runs.create(name, viewed.request, of)).run.id };
     };
     const [graded, failed] = [await make('graded__r-1'), await make('failed__r-2')];
@@ -136,14 +136,52 @@ describe('a run whose every text is hostile', () => {
     const counts = { right: false, graded: 2, right_candidates: 1, ungraded: 0, best: [0.5, 1] };
     await benchmarks.grade(graded.run, { ...counts, document });
     const instances = [graded, failed].map(({ request }) => request.issue.instance_id);
-    await benchmarks.begin(benchmark, { arms: [{ name: 'mine' }], instances, skipped: [] }, {});
+    await benchmarks.begin(
+      benchmark,
+      { arms: ['__proto__', 'x'.repeat(64)].map((name) => ({ name })), instances, skipped: [] },
+      {},
+    );
     await benchmarks.change(benchmark, { status: 'failed', note: hostile('a note') }, ['running']);
     await page.goto(`${world.url}/#/benchmarks/${benchmark}`);
-    await page.locator('.arm-curve svg').waitFor();
+    await page.locator('.plot svg').first().waitFor();
+    await page.locator('.plot summary').first().click();
     await expectText(page, 'title', 'a note', 'graded__r-1', 'code', 'no model', 'rollout-1', 'max execution_free');
+    await page.goto(`${world.url}/#/compare/arms/${benchmark}`);
+    await page.getByRole('region', { name: 'Arms beside each other' }).waitFor();
+    await expectText(page, 'title');
     await page.goto(`${world.url}/#/runs/${graded.run}`);
     await page.getByText('1 required test that did not pass').click();
     await expectText(page, 'one fails', 'the test');
+  });
+
+  it('has nothing of a drawing but shapes and text', async () => {
+    const { page } = watched;
+    const svg = `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 9 9" onload="window.ran=1">
+      <script>window.ran=1</script><style>*{fill:red}</style><image href="/v1/stolen"/><use xlink:href="/v1/stolen"/>
+      <a href="javascript:window.ran=1"><text>link</text></a><foreignObject><p xmlns="http://www.w3.org/1999/xhtml">p</p></foreignObject>
+      <g onclick="window.ran=1"><path d="M0,0h9" fill="url(/v1/stolen)" style="fill:red"/><text>drawn ${MARKUP.replaceAll('<', '&lt;')}</text></g></svg>`;
+    const plot = {
+      name: 'x',
+      title: hostile('plot'),
+      note: hostile('how to read'),
+      svg,
+      columns: ['a'],
+      rows: [[hostile('cell')]],
+    };
+    const none = { ...plot, name: 'y', svg: '<p>no drawing</p>' };
+    await page.route('**/plots', (route) => route.fulfill({ json: { plots: [plot, none] } }));
+    const { benchmarks } = await world.store.benchmarks.list(1, null);
+    await page.goto(`${world.url}/#/runs`);
+    await page.goto(`${world.url}/#/benchmarks/${benchmarks[0]?.id ?? ''}`);
+    await page.locator('.plot svg text').waitFor();
+    await page.locator('.plot summary').first().click();
+    // The policy holds where a drawing is read, too, and tells what it refused.
+    expect(watched.wrongs.splice(0).filter((wrong) => !/inline/.test(wrong))).toEqual([]);
+    await expectText(page, 'plot', 'how to read', 'cell', 'drawn');
+    const drawn = page.locator('.plot svg, .plot svg *');
+    const left = await drawn.evaluateAll((all) => all.map((each) => [each.localName, ...each.getAttributeNames()]));
+    expect(left).toEqual([['svg', 'viewBox'], ['g'], ['path', 'd'], ['text']]);
+    await page.unroute('**/plots');
   });
 
   it('cannot lead out of the page by its id in a link', async () => {

@@ -161,6 +161,21 @@ describe('a benchmark over HTTP', () => {
         { arm: 'saved', ...nothing },
       ],
     });
+    const plots = `${server.url}/v1/benchmarks/${packed}/plots`;
+    const drawings = async (): Promise<string> => (await checkedFetch(plots)).text();
+    const once = JSON.parse(await drawings()) as { plots: { name: string; svg: string; rows: unknown[][] }[] };
+    expect(once.plots.map(({ name }) => name)).toEqual(['arms-curves', 'arms-best']);
+    expect(once.plots[1]?.rows.map(([arm, k, value]) => [arm, k, value])).toEqual([
+      ['mine', 1, 0.5],
+      ['mine', 2, 1],
+    ]);
+    // One drawing code: what the report shows.
+    const asPage = { headers: { accept: 'text/html' } };
+    const shown = await (await fetch(`${server.url}/v1/benchmarks/${packed}/report`, asPage)).text();
+    for (const { svg } of once.plots) expect(shown).toContain(svg);
+    await store.benchmarks.grade(first, { ...grades, best: [0.25, 1], right: false });
+    expect(await drawings()).toContain('["mine",1,0.25,');
+    expect((await checkedFetch(`${server.url}/v1/benchmarks/none/plots`)).status).toBe(404);
     const labelled = `${server.url}/v1/runs/${first}/labels`;
     expect(await (await checkedFetch(labelled)).json()).toEqual({ graded: true, labels: [] });
     const tests = { passes: 'passed', fails: 'failed', 'is not there': 'missing' };

@@ -1,0 +1,53 @@
+import { getJson } from '../api.js';
+
+/** Columns that are still read, and letters that name them. */
+export const MOST_COMPARED = 12;
+
+/** The answers of several paths with spaces between them. */
+export async function allOf<T>(paths: string, signal: AbortSignal): Promise<readonly T[]> {
+  return Promise.all(paths.split(' ').map((path) => getJson(path, signal) as Promise<T>));
+}
+
+/** A, B, C, … */
+export function letter(index: number): string {
+  return String.fromCharCode(65 + index);
+}
+
+/** A line of the table of settings: what each column says, and whether they differ. */
+export function Fact({ name, values }: { readonly name: string; readonly values: readonly string[] }) {
+  const differs = new Set(values).size > 1;
+  return (
+    <tr class={differs ? 'differs' : undefined}>
+      <th scope="row">
+        {name}
+        {differs && <span class="tag">differs</span>}
+      </th>
+      {values.map((value, index) => (
+        <td key={letter(index)}>{value}</td>
+      ))}
+    </tr>
+  );
+}
+
+/** A cell for each column; those that are not as the first say so. */
+export function Values({
+  values,
+  className = '',
+}: {
+  readonly values: readonly string[];
+  readonly className?: string;
+}) {
+  return (
+    <>
+      {values.map((value, index) => {
+        const differs = value !== values[0];
+        return (
+          <td key={letter(index)} class={differs ? `${className} differs` : className}>
+            {differs && <span aria-label="differs">≠ </span>}
+            {value}
+          </td>
+        );
+      })}
+    </>
+  );
+}

@@ -1,0 +1,183 @@
+import { useMemo } from 'preact/hooks';
+import type { BenchmarkStanding, CurvesOfArms } from '../../http/benchmarks/benchmarks.controller.js';
+import { type BenchmarkRun, type IssueRow, rowsOf } from '../benchmarks/benchmark-model.js';
+import { BenchmarkTable } from '../benchmarks/benchmark-table.js';
+import { allRuns, benchmarkPath, useStanding } from '../benchmarks/use-standing.js';
+import { count, counted } from '../format.js';
+import { Awaited, Notice } from '../notice.js';
+import { linkToBenchmarkReport } from '../reports/report-page.js';
+import { linkTo, replaceRoute } from '../route.js';
+import { useAnswer } from '../use-answer.js';
+import { ARM_FACTS, armsOf, disagreed, gradedInAll, winsOf } from './arms-model.js';
+import { MOST_COMPARED } from './columns.js';
+
+/** Arms of a benchmark beside each other. @param named those that the reader wants; none = all */
+export function CompareArms({ id, named }: { readonly id: string; readonly named: readonly string[] }) {
+  const answer = useAnswer<BenchmarkStanding>(benchmarkPath(id));
+  const curves = useAnswer<CurvesOfArms>(benchmarkPath(id, 'curves'));
+  const runs = useAnswer(benchmarkPath(id, 'runs'), allRuns);
+  const standing = useStanding(id, answer, () => {
+    runs.reload();
+    curves.reload();
+  });
+  return (
+    <>
+      <h1>Compare arms</h1>
+      <Awaited answer={{ ...answer, data: standing }} what="the benchmark">
+        {(known) => (
+          <>
+            <p>
+              <a href={linkTo(['benchmarks', id])}>← {known.title}</a> · <a href={linkToBenchmarkReport(id)}>Report</a>
+            </p>
+            <ArmChoice id={id} all={known.arms.map(({ arm }) => arm)} chosen={chosenOf(known, named)} />
+            <Awaited answer={curves} what="what is right so far">
+              {(shares) => (
+                <Awaited answer={runs} what="its runs">
+                  {(all) => (
+                    <Compared id={id} standing={known} curves={shares} runs={all} names={chosenOf(known, named)} />
+                  )}
+                </Awaited>
+              )}
+            </Awaited>
+          </>
+        )}
+      </Awaited>
+    </>
+  );
+}
+
+/** In the order of the benchmark. */
+function chosenOf({ arms }: BenchmarkStanding, named: readonly string[]): readonly string[] {
+  const names = arms.map(({ arm }) => arm);
+  const chosen = named.length === 0 ? names : names.filter((name) => named.includes(name));
+  return chosen.slice(0, MOST_COMPARED);
+}
+
+interface ChoiceProps {
+  readonly id: string;
+  readonly all: readonly string[];
+  readonly chosen: readonly string[];
+}
+
+function ArmChoice({ id, all, chosen }: ChoiceProps) {
+  return (
+    <fieldset class="choice">
+      <legend>Arms</legend>
+      {all.map((arm) => {
+        const isChosen = chosen.includes(arm);
+        const left = isChosen ? chosen.filter((each) => each !== arm) : [...chosen, arm].slice(-MOST_COMPARED);
+        return (
+          <label key={arm}>
+            <input
+              type="checkbox"
+              checked={isChosen}
+              // Of one arm there is nothing to compare.
+              disabled={isChosen && chosen.length < 3}
+              onChange={() => {
+                replaceRoute(linkTo(['compare', 'arms', id, ...all.filter((each) => left.includes(each))]));
+              }}
+            />{' '}
+            {arm}
+          </label>
+        );
+      })}
+    </fieldset>
+  );
+}
+
+interface ComparedProps {
+  readonly id: string;
+  readonly standing: BenchmarkStanding;
+  readonly curves: CurvesOfArms;
+  readonly runs: readonly BenchmarkRun[];
+  readonly names: readonly string[];
+}
+
+function Compared({ id, standing, curves, runs, names }: ComparedProps) {
+  const arms = armsOf(names, standing, curves, runs);
+  const rows = useMemo(() => rowsOf(runs, names), [runs, names.join('\n')]);
+  const apart = useMemo(() => disagreed(rows), [rows]);
+  if (names.length < 2) return <Notice>The benchmark has one arm: there is nothing to compare it with.</Notice>;
+  return (
+    <>
+      <section aria-labelledby="arms-title">
+        <h2 id="arms-title">What they came to</h2>
+        <p class="figures">Intervals are Wilson’s, of 95 %.</p>
+        <div class="scroll" tabIndex={0} role="region" aria-label="Arms beside each other">
+          <table class="list compare">
+            <thead>
+              <tr>
+                <th scope="col">
+                  <span class="hidden">What</span>
+                </th>
+                {names.map((name) => (
+                  <th key={name} scope="col">
+                    {name}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {ARM_FACTS.map(([name, read]) => (
+                <tr key={name}>
+                  <th scope="row">{name}</th>
+                  {arms.map((arm) => (
+                    <td key={arm.standing.arm}>{read(arm)}</td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </section>
+      <Wins names={names} rows={rows} />
+      <h2>Where they disagree</h2>
+      <p role="status">
+        {counted(apart.length, 'issue')} right in one of these arms and wrong in another;{' '}
+        {counted(gradedInAll(rows), 'issue')} graded in all of them.
+      </p>
+      {apart.length > 0 && <BenchmarkTable key={names.join('\n')} id={id} arms={names} rows={apart} />}
+    </>
+  );
+}
+
+/** How often an arm is right where another is wrong. */
+function Wins({ names, rows }: { readonly names: readonly string[]; readonly rows: readonly IssueRow[] }) {
+  const wins = winsOf(rows, names.length);
+  return (
+    <section aria-labelledby="wins-title">
+      <h2 id="wins-title">Right where another is wrong</h2>
+      <p class="figures">
+        Issues that are right in the arm of the line and wrong in that of the column. The report has p.
+      </p>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Table of arms against each other">
+        <table class="list wins">
+          <thead>
+            <tr>
+              <th scope="col">
+                <span class="hidden">Right in</span>
+              </th>
+              {names.map((name) => (
+                <th key={name} scope="col" class="number">
+                  wrong in {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {names.map((name, own) => (
+              <tr key={name}>
+                <th scope="row">{name}</th>
+                {names.map((other, column) => (
+                  <td key={other} class="number">
+                    {own === column ? '' : count(wins[own]?.[column] ?? 0)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
