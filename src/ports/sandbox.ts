@@ -76,6 +76,12 @@ export interface ExecRequest {
   /** Sees stdout as it comes, before it is capped, in pieces of any size; must not throw. */
   readonly onStdout?: (piece: Uint8Array) => void;
   readonly deadlineS: number;
+  /**
+   * Seconds of the CPU that each of its processes may have, so that a busy machine changes no outcome: one that has had them is
+   * ended by SIGXCPU (a shell exits with 152). A command that meets its deadline, which is then a generous one, for want of
+   * the CPU alone throws SandboxLostError. Absent = any.
+   */
+  readonly cpuS?: number;
   /** Longest silence on stdout, by the host's clock; one that is longer counts as the deadline. Absent = any. */
   readonly silenceS?: number;
   /**

@@ -120,6 +120,20 @@ export function sandboxContract(name: string, makeHarness: () => SandboxHarness 
       });
     });
 
+    describe('commands with a limit of the CPU', () => {
+      it('are timed out where they wait for something else, however busy the machine is', async () => {
+        await using session = await open();
+        const late = await session.exec({ argv: ['sleep', '600'], cpuS: 1, deadlineS: 2 }, go);
+        expect(late.kind).toBe('timed-out');
+      });
+
+      it('end by themselves where they need less', async () => {
+        const session = await shared();
+        const said = await session.exec({ argv: ['echo', 'quick'], cpuS: 20, deadlineS: 80 }, go);
+        expect(said).toMatchObject({ kind: 'exited', exitCode: 0, stdout: 'quick\n' });
+      });
+    });
+
     describe('sessions of an agent', () => {
       const idle = (): Promise<SandboxSession> => harness.sandbox.open({ ...spec, occupies: 'command' }, go);
 

@@ -1,7 +1,8 @@
 import { CappedBytes } from '../../../src/sandbox/container/output.js';
 import type { Container } from '../../../src/sandbox/container/container.js';
+import { assertServed, type CpuTimes } from '../../../src/sandbox/container/cpu-time.js';
 import { runRequest, type Ran } from '../../../src/sandbox/container/execute-command.js';
-import { EngineDiskFullError } from '../../../src/core/errors/unavailable.js';
+import { EngineDiskFullError, SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import { go, limits } from '../../fixtures/sandbox-commands.js';
 
 const said = (text: string): CappedBytes => {
@@ -54,5 +55,52 @@ describe('a command that fails', () => {
       outcome: { kind: 'exited', exitCode: 137, neverStarted: true },
       isOver: false,
     });
+  });
+});
+
+describe('a command that is stopped by the wall’s clock', () => {
+  const LIMITS = { cpuS: 10, deadlineS: 40 };
+  const none: CpuTimes = { used: 5, waited: 100 };
+  const after = (used: number, waited: number): CpuTimes => ({ used: 5 + used, waited: 100 + waited });
+
+  it.each([
+    ['had its time of the CPU', after(10, 39)],
+    ['could have had it, on a machine that was idle', after(6, 3)],
+    ['waited for something else, on a busy machine as on another', after(0.5, 39)],
+    ['was in a container of which the kernel does not tell', null],
+  ])('has been slow where it %s', (_name, times) => {
+    expect(() => {
+      assertServed({ before: none, after: times }, LIMITS);
+    }).not.toThrow();
+  });
+
+  it('has been kept from the CPU where others computed all the time: its sandbox counts as lost', () => {
+    expect(() => {
+      assertServed({ before: none, after: after(6, 35) }, LIMITS);
+    }).toThrow(new SandboxLostError('the machine was busy: a command had 6.0 s of the CPU in 40 s'));
+  });
+
+  it('is asked about only where its CPU is limited', async () => {
+    const asked: (readonly string[])[] = [];
+    const times = ['1000000 0', '2500000 950000'];
+    const container = {
+      start: ({ argv }: { argv: readonly string[] }) => {
+        const isQuestion = argv.join(' ').includes('cpuacct.usage');
+        if (!isQuestion) asked.push(argv);
+        const exit = isQuestion ? Promise.resolve(0) : new Promise<never>(() => undefined);
+        const stdout = said(isQuestion ? (times.shift() ?? '') : '');
+        return Promise.resolve({ stdout, stderr: said(''), exit, stop: () => undefined });
+      },
+      assertAlive: () => Promise.resolve(),
+      fillsDisk: () => new Promise<never>(() => undefined),
+    } as unknown as Container;
+    const prepared = { wasSingle: true, commit: 'c', ids: { uid: 0, gid: 0 }, timeout: null };
+    const ground = { container, limits, prepared, workdir: '/', testsUser: null };
+    const plain = await runRequest(ground, { argv: ['t'], deadlineS: 1 }, false, go);
+    expect(plain.outcome.kind).toBe('timed-out');
+    const starved = runRequest(ground, { argv: ['t'], cpuS: 2, deadlineS: 1 }, false, go);
+    await expect(starved).rejects.toBeInstanceOf(SandboxLostError);
+    expect(asked.map((argv) => argv.join(' ').includes('ulimit'))).toEqual([false, true]);
+    expect(times).toEqual([]);
   });
 });

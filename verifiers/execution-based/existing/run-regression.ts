@@ -69,7 +69,8 @@ export async function runRegression(
   await session.writeFiles(probeFiles(directory), signal);
   await ready?.();
   const suite = { ...environment, regression_files: files };
-  const request = { ...probedRequest(suite, { directory, key }), ...user, onStdout: printed.take };
+  const limits = { cpuS: environment.test_timeout_s, deadlineS: WALL * environment.test_timeout_s };
+  const request = { ...probedRequest(suite, { directory, key }), ...limits, ...user, onStdout: printed.take };
   const ended = await session.exec(inInstanceEnvironment(request), signal);
   const exited = ended.kind === 'exited';
   const left = async (): Promise<RunRecord> => ({
@@ -105,16 +106,14 @@ export function recordOf(directory: string): string {
 
 /** The regression command with its files, and the probe in the Python processes that it starts. */
 export function probedRequest(
-  { regression_command, regression_files, workdir, test_timeout_s }: CommandedEnvironment,
+  { regression_command, regression_files, workdir }: CommandedEnvironment,
   { directory, key }: { readonly directory: string; readonly key: string },
-): ExecRequest {
+): Omit<ExecRequest, 'deadlineS'> {
   const command = withTestFiles(regression_command, regression_files);
-  const limit = `ulimit -S -t ${Math.ceil(test_timeout_s)}`;
   return {
-    argv: ['sh', '-c', `${limit}; export PYTHONPATH="$0\${PYTHONPATH:+:$PYTHONPATH}"; ${command}`, directory],
+    argv: ['sh', '-c', `export PYTHONPATH="$0\${PYTHONPATH:+:$PYTHONPATH}"; ${command}`, directory],
     cwd: workdir,
     env: { BESTK_PROBE: `${recordOf(directory)}|${key}`, PYTEST_PLUGINS: 'bestk_probe' },
-    deadlineS: WALL * test_timeout_s,
   };
 }
 
