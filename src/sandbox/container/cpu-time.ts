@@ -3,9 +3,6 @@ import { SandboxLostError } from '../../core/errors/unavailable.js';
 import type { Container } from './container.js';
 import { runPlain } from './run-plain.js';
 
-/** As a shell tells that SIGXCPU ended a command. */
-export const OUT_OF_CPU = 152;
-
 /** The request's command with its limit of the CPU, which every process that it starts inherits. */
 export function withCpuLimit({ argv, cpuS }: Pick<ExecRequest, 'argv' | 'cpuS'>): readonly string[] {
   if (cpuS === undefined) return argv;
@@ -32,11 +29,26 @@ export interface CpuTimes {
 }
 
 /** Null where the kernel does not tell, or nothing can be run. */
-export async function readCpuTimes(container: Container): Promise<CpuTimes | null> {
+async function readCpuTimes(container: Container): Promise<CpuTimes | null> {
   const argv = ['/bin/sh', '-c', CPU_TIMES];
   const read = await runPlain(container, { argv, timeoutMs: READ_TIMEOUT_MS }).catch(() => null);
   const [, used, waited] = /^(\d+) (\d+)$/.exec(read?.stdout.toString('latin1') ?? '') ?? [];
   return used === undefined ? null : { used: Number(used) / 1e6, waited: Number(waited) / 1e6 };
+}
+
+/**
+ * Begins to look at a command that is about to start, which need not wait for it.
+ * @returns what tells of its end and throws as `assertServed`
+ */
+export function cpuWatch(
+  container: Container,
+  request: Pick<ExecRequest, 'cpuS' | 'deadlineS'>,
+): (ending: { readonly kind: string }) => Promise<void> {
+  const before = request.cpuS === undefined ? null : readCpuTimes(container);
+  return async ({ kind }) => {
+    if (kind !== 'timed-out' || before === null) return;
+    assertServed({ before: await before, after: await readCpuTimes(container) }, request);
+  };
 }
 
 /** Part of the wall's time below which a command did not want to compute, beside what its start and its end take. */

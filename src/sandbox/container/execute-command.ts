@@ -12,7 +12,7 @@ import {
   wholeDeadline,
 } from './command-outcome.js';
 import type { Container, Fate, RunningExec } from './container.js';
-import { assertServed, readCpuTimes, withCpuLimit } from './cpu-time.js';
+import { cpuWatch, withCpuLimit } from './cpu-time.js';
 import type { Prepared } from './repository-script.js';
 import { saysNoRoom } from './resource-gate.js';
 import { runPlain } from './run-plain.js';
@@ -59,8 +59,7 @@ export async function runRequest(
   const { container, prepared, limits } = ground;
   const deadlineMs = wholeDeadline(request.deadlineS) * 1000;
   const asked = performance.now();
-  // Beside the command, which need not wait for it.
-  const before = request.cpuS === undefined ? null : readCpuTimes(container);
+  const assertServed = cpuWatch(container, request);
   const attempt: Attempt = { prologue: new Prologue(), deadlineMs, askedAt: asked, first };
   let heard: () => void = () => undefined;
   const running = await container.start({
@@ -88,9 +87,7 @@ export async function runRequest(
   try {
     const end = await Promise.race([ownEnd, watch.tripped]);
     const ending = withWish(typeof end === 'string' ? await tripEnding(end, container, signal) : end, request);
-    if (ending.kind === 'timed-out' && before !== null) {
-      assertServed({ before: await before, after: await readCpuTimes(container) }, request);
-    }
+    await assertServed(ending);
     const outcome = outcomeOf(ending, running, attempt.prologue.startedAt ?? asked);
     const goesOn = ending.kind === 'exited' || (ending.kind === 'timed-out' && ending.survived);
     return { outcome, isOver: !goesOn };
