@@ -10,7 +10,7 @@ const NOT_RESOLVED = 2;
 const LATE = 124;
 const SECONDS = 20;
 
-/** Runs each script as it is run later: alone, from another place. Says `EXIT_CODE NAME` of each; names stay data. */
+/** Runs each script as it is run later: alone, from another place. Says `EXIT_CODE NAME` of each, `deeper NAME` of one in a folder; names stay data. */
 const TRY = String.raw`
 limit=
 if command -v timeout >/dev/null; then limit="timeout $1"; fi
@@ -20,6 +20,9 @@ for script in "$2"*.py; do
   cp -- "$script" "$alone/script.py"
   PYTHONPATH="$PWD" PYTHONDONTWRITEBYTECODE=1 $limit python3 "$alone/script.py" </dev/null >/dev/null 2>&1
   printf '%s %s\n' "$?" "$script"
+done
+for script in "$2"*/*.py "$2"*/*/*.py; do
+  [ ! -f "$script" ] || printf 'deeper %s\n' "$script"
 done
 rm -rf "$alone"`;
 
@@ -44,7 +47,15 @@ function troublesIn(outcome: ExecOutcome): readonly string[] {
   const ended = [...outcome.stdout.matchAll(/^(\d+) (.+)$/gm)].map(
     ([, code, name = '']) => [Number(code), name] as const,
   );
+  const deeper = [...outcome.stdout.matchAll(/^deeper (.+)$/gm)].map(
+    ([, name = '']) => `- ${name} is in a folder of its own, where no script is read: move it into ${FOLDER} itself`,
+  );
+  if (deeper.length > 0) return [...troublesOf(ended), ...deeper];
   if (ended.length === 0) return [`- there is no .py script in ${FOLDER} itself; ${FOLDER}test_1.py would be one`];
+  return troublesOf(ended);
+}
+
+function troublesOf(ended: readonly (readonly [code: number, name: string])[]): readonly string[] {
   return ended.flatMap(([code, name]) => (code === NOT_RESOLVED ? [] : [`- ${name} ${troubleOf(code)}`]));
 }
 

@@ -61,6 +61,11 @@ describe('an author that ends', () => {
     ],
     ['that one is broken', exited(0, '1 bestk_tests/a.py\n'), /a\.py ended with 1, neither 0 nor 2/],
     ['that one hangs', exited(0, '124 bestk_tests/a.py\n'), /a\.py did not end within 20 s/],
+    [
+      'that one is where none is read',
+      exited(0, '2 bestk_tests/a.py\ndeeper bestk_tests/x/b.py\n'),
+      /^- bestk_tests\/x\/b\.py is in a folder of its own[^]*move it into bestk_tests\/ itself/m,
+    ],
     ['that there is none', exited(0, ''), /no \.py script in bestk_tests\/ itself/],
     ['that they take everything', outOfMemory, /more memory/],
   ])('is told once %s, and goes on', async (_what, outcome, words) => {
