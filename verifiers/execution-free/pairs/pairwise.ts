@@ -88,7 +88,9 @@ function withShown(judged: Judged, contestant: Contestant | undefined): Judged {
   if (contestant === undefined) return judged;
   const { shown, summary } = contestant;
   const told = summary === undefined ? {} : { summary };
-  const evidence = { ...judged.evidence, condensed: shown.condensed, shown: shownIn(shown), ...told };
+  // A summary stands where the record would.
+  const had = shownIn(shown).map((name) => (name === 'trajectory' && summary !== undefined ? 'summary' : name));
+  const evidence = { ...judged.evidence, condensed: shown.condensed, shown: had, ...told };
   return { ...judged, evidence };
 }
 

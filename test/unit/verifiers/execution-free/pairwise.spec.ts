@@ -246,7 +246,7 @@ describe('summaries', () => {
     }
     expect(verdicts.c2).toMatchObject({
       kind: 'scored',
-      evidence: { wins: 1, summary: { progress: 'P', files: ['a.py'] } },
+      evidence: { wins: 1, summary: { progress: 'P', files: ['a.py'] }, shown: ['summary'] },
     });
   });
 
