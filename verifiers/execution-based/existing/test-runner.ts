@@ -32,7 +32,8 @@ function merged(files: string, folder = '.'): string {
 }
 
 const CLASSES = 'names=; for f in {files}; do n=${f##*/}; names="$names,${n%.*}"; done';
-const NPX = 'npx --no-install';
+/** Runners that a project brings along come first, those of the image after them. */
+const OWN = 'PATH="$PWD/node_modules/.bin:$PWD/vendor/bin:$PATH"';
 
 /** By the language of most changed files; the first whose file is there. SWE-bench's twelve repositories are among Python's. */
 const SIGNS: Readonly<Record<string, readonly Sign[]>> = {
@@ -76,11 +77,11 @@ const SIGNS: Readonly<Record<string, readonly Sign[]>> = {
       runner: 'vitest',
       file: 'package.json',
       holds: 'vitest',
-      command: `${NPX} vitest run --reporter=junit --outputFile=${REPORT} {files}`,
+      command: `${OWN} vitest run --reporter=junit --outputFile=${REPORT} {files}`,
       report: REPORT,
     },
-    { runner: 'jest', file: 'package.json', holds: '"jest', command: `${NPX} jest --ci --json {files}` },
-    { runner: 'mocha', file: 'package.json', holds: 'mocha', command: `${NPX} mocha --reporter tap {files}` },
+    { runner: 'jest', file: 'package.json', holds: '"jest', command: `${OWN} jest --ci --json {files}` },
+    { runner: 'mocha', file: 'package.json', holds: 'mocha', command: `${OWN} mocha --reporter tap {files}` },
     { runner: 'node --test', file: 'package.json', command: 'node --test --test-reporter=tap {files}' },
   ],
   jvm: [
@@ -105,14 +106,12 @@ const SIGNS: Readonly<Record<string, readonly Sign[]>> = {
       report: REPORT,
     },
   ],
-  php: [
-    {
-      runner: 'PHPUnit',
-      file: 'vendor/bin/phpunit',
-      command: `i=0; for f in {files}; do i=$((i+1)); vendor/bin/phpunit --log-junit "/tmp/bestk-$i.junit" "$f"; done; ${merged('*/bestk-*.junit', '/tmp')}`,
-      report: REPORT,
-    },
-  ],
+  php: ['vendor/bin/phpunit', 'phpunit.xml.dist', 'phpunit.xml'].map((file) => ({
+    runner: 'PHPUnit',
+    file,
+    command: `i=0; for f in {files}; do i=$((i+1)); ${OWN} phpunit --log-junit "/tmp/bestk-$i.junit" "$f"; done; ${merged('*/bestk-*.junit', '/tmp')}`,
+    report: REPORT,
+  })),
   ruby: [
     {
       runner: 'RSpec',

@@ -229,6 +229,7 @@ describe('the runner of a repository', () => {
     ['Gradle', { 'build.gradle.kts': '' }, 'A.kt', 'Gradle'],
     ['CMake', { 'CMakeLists.txt': '' }, 'a.c', 'ctest'],
     ['PHP', { 'vendor/bin/phpunit': '' }, 'a.php', 'PHPUnit'],
+    ['PHP without its own', { 'phpunit.xml.dist': '' }, 'a.php', 'PHPUnit'],
     ['Ruby', { spec: '' }, 'a.rb', 'RSpec'],
     ['no build file', {}, 'src/a.rs', undefined],
     ['no language', {}, 'a.txt', undefined],
