@@ -2,6 +2,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { seededRandom } from '../../dist/src/core/random.js';
+import { findPreset } from '../../dist/verifiers/hybrid/presets.js';
+import { ruleOf, selectBest } from '../../dist/verifiers/hybrid/select.js';
+
+const RULE = ruleOf(findPreset('deepswe'));
 
 /** Finished runs, a folder each, and the labels of their candidates. @returns the instances */
 export function writeRuns(runs, labels, { issues, k, seed }) {
@@ -18,7 +22,7 @@ export function writeRuns(runs, labels, { issues, k, seed }) {
     mkdirSync(to, { recursive: true });
     writeFileSync(join(to, 'run.json'), JSON.stringify(runOf(instance_id, entries)));
     writeFileSync(join(to, 'verdicts.jsonl'), entries.flatMap(verdictsOf).join(''));
-    writeFileSync(join(to, 'selection.json'), JSON.stringify(selectionOf(instance_id, entries)));
+    writeFileSync(join(to, 'selection.json'), JSON.stringify(selectBest({ instanceId: instance_id, entries }, RULE)));
   }
   mkdirSync(dirname(labels), { recursive: true });
   writeFileSync(labels, `${lines.join('\n')}\n`);
@@ -96,17 +100,8 @@ function runOf(instance_id, entries) {
     entries: entries.map(({ right: _, ...entry }) => entry),
     request: {
       issue: { instance_id, problem_statement: 'x'.repeat(3000), environment },
-      preset: 'deepswe',
+      preset: RULE.preset.name,
       candidates,
     },
   };
-}
-
-function selectionOf(instance_id, entries) {
-  const ranking = entries.map(({ id }, index) => {
-    return { candidate_id: id, rank: index + 1, scores: {}, p_right: null, log_odds: {}, flags: [] };
-  });
-  const { id } = entries[0];
-  const decided = { candidate_id: id, basis: 'hybrid', deciding_stage: 'regression', confidence: 0.5, why_none: null };
-  return { instance_id, ...decided, notes: [], ranking, stages: [] };
 }

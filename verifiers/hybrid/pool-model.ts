@@ -44,7 +44,7 @@ export class PoolState {
 
   constructor(readonly model: PoolModel) {
     const patches = Array.from(model.leanings, (_, patch) => patch);
-    this.tables = model.columns.map((column) => new TestTable(column));
+    this.tables = model.columns.map((column) => TestTable.of(column));
     const beta = new BetaTable(model.share, patches.length);
     this.share = Float64Array.from({ length: patches.length + 1 }, (_, good) => beta.log(good, patches.length - good));
     const rowOf = (patch: number): string =>

@@ -30,6 +30,7 @@ export class Pool {
   private readonly counts = new Map<Counted, ReadonlyMap<string, number>>();
   private readonly fallbacks = new Map<string, number | null>();
   private believed: Beliefs | null = null;
+  private uncredited: Beliefs | null = null;
   private executed: Beliefs | null = null;
   private scored: ReadonlyMap<string, Entry> | null = null;
 
@@ -80,9 +81,19 @@ export class Pool {
 
   /** By everything that is known. */
   beliefs(): Beliefs {
+    return (this.believed ??= this.byAll(true));
+  }
+
+  /** P(right) of a candidate as in `beliefs`; quicker where nobody asks what each source said. */
+  right(id: string): number {
+    const beliefs = this.believed ?? (this.uncredited ??= this.byAll(false));
+    return beliefs.right.get(id) ?? 0;
+  }
+
+  private byAll(credits: boolean): Beliefs {
     const { authors } = this.input;
     const likelihoods = this.knowledge.calibration ?? STATED;
-    return (this.believed ??= beliefsOf(this.entries, { likelihoods, authors }));
+    return beliefsOf(this.entries, { likelihoods, authors, credits });
   }
 
   /** By what was executed alone. */

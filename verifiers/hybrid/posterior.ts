@@ -33,6 +33,8 @@ export interface BeliefOptions {
   readonly executedOnly?: boolean;
   /** Whether the tests' kinds are asked for, too. */
   readonly kinds?: boolean;
+  /** False = nobody asks what each source adds, and `logOdds` says nothing; absent = true. */
+  readonly credits?: boolean;
 }
 
 /**
@@ -43,10 +45,10 @@ export interface BeliefOptions {
 export function beliefsOf(entries: readonly Entry[], options: BeliefOptions): Beliefs {
   const byPatch = grouped(entries.filter(isEligible), patchOf);
   const patches = [...byPatch.keys()].sort().map((patch) => byPatch.get(patch) ?? []);
-  const { likelihoods, authors, executedOnly = false, kinds: asked = false } = options;
+  const { likelihoods, authors, executedOnly = false, kinds: asked = false, credits = true } = options;
   const sources = sourcesOf(patches, likelihoods).filter(({ name }) => !executedOnly || name === REGRESSION.name);
   const tests = testColumns(patches, likelihoods, authors);
-  const steps = stepsOf(patches, { sources, tests, likelihoods, kinds: asked });
+  const steps = stepsOf(patches, { sources, tests, likelihoods, kinds: asked, credits });
   const last = steps.at(-1) as Step;
   const [right, logOdds] = [new Map<string, number>(), new Map<string, Readonly<Record<string, number>>>()];
   for (const { id } of entries) {
@@ -54,7 +56,7 @@ export function beliefsOf(entries: readonly Entry[], options: BeliefOptions): Be
     logOdds.set(id, {});
   }
   for (const [patch, copies] of patches.entries()) {
-    const odds = oddsBySource(steps, patch);
+    const odds = credits ? oddsBySource(steps, patch) : {};
     for (const { id } of copies) {
       right.set(id, last.right[patch] ?? 0);
       logOdds.set(id, odds);
@@ -78,20 +80,26 @@ interface Known {
   readonly tests: TestColumns;
   readonly likelihoods: Likelihoods;
   readonly kinds: boolean;
+  readonly credits: boolean;
 }
 
-function stepsOf(patches: readonly Copies[], { sources, tests, likelihoods, kinds }: Known): readonly Step[] {
+/** What is believed after each source, or without `credits` after the last one alone. */
+function stepsOf(patches: readonly Copies[], { sources, tests, likelihoods, kinds, credits }: Known): readonly Step[] {
   const told = patches.map(() => 0);
   const stepBy = (source: string, columns: readonly TestColumn[] = []): Step => ({
     source,
     ...rightBy(told, { columns, share: likelihoods.share, kinds }),
   });
-  const steps = [stepBy('prior')];
-  for (const { name, leanings } of sources) {
-    for (const [patch, leaning] of leanings.entries()) told[patch] = (told[patch] ?? 0) + leaning;
-    steps.push(stepBy(name));
+  const names = ['prior', ...sources.map(({ name }) => name)];
+  const hasTests = tests.columns.length > 0;
+  const steps: Step[] = [];
+  for (const [at, name] of names.entries()) {
+    for (const [patch, leaning] of (sources[at - 1]?.leanings ?? []).entries())
+      told[patch] = (told[patch] ?? 0) + leaning;
+    const isLast = at === names.length - 1 && !hasTests;
+    if (credits || isLast) steps.push(stepBy(name));
   }
-  if (tests.columns.length > 0) steps.push(stepBy(REPRODUCTION.name, tests.columns));
+  if (hasTests) steps.push(stepBy(REPRODUCTION.name, tests.columns));
   return steps;
 }
 

@@ -49,14 +49,21 @@ export function selectBest(
 
 /** What `selectBest` decides; quicker, for nothing is worked out to be shown. @throws BadInputError as there */
 export function decide(input: PoolInput, rule: Rule): Decision {
-  const { candidate, decidingStage } = new SelectionRun(input, rule, false);
-  return { candidate_id: candidate?.id ?? null, deciding_stage: decidingStage };
+  const { candidate_id, deciding_stage } = decideWithConfidence(input, rule);
+  return { candidate_id, deciding_stage };
 }
 
-/** With what confidence `selectBest` decides, and nothing else of it. @throws BadInputError as there */
-export function confidenceIn(input: PoolInput, rule: Rule): number | null {
+/** The same, with its confidence as `selectBest` tells it: worked out when it is asked for. @throws BadInputError as there */
+export function decideWithConfidence(
+  input: PoolInput,
+  rule: Rule,
+): Decision & { readonly confidence: () => number | null } {
   const run = new SelectionRun(input, rule, false);
-  return run.best === null ? null : run.confidence();
+  return {
+    candidate_id: run.candidate?.id ?? null,
+    deciding_stage: run.decidingStage,
+    confidence: () => (run.best === null ? null : run.confidence()),
+  };
 }
 
 /** One pool gone through the stages of a rule. */
@@ -110,7 +117,7 @@ class SelectionRun {
     if (measuresUsed(preset.stages).includes('learned') && (learned.learned ?? null) !== null) {
       return learned.confidence ?? learned.learned ?? 0;
     }
-    const p = this.pool.beliefs().right.get(this.best.id) ?? 0;
+    const p = this.pool.right(this.best.id);
     return calibration === null ? p : onCurve(calibration.returned, p);
   }
 
@@ -147,7 +154,10 @@ function orderFrom(stages: readonly Stage[], pool: Pool): Compare {
 
 /** One candidate, or several that all made the same change. */
 function onePatch(entries: readonly Entry[]): boolean {
-  return new Set(entries.map(patchOf)).size === 1;
+  const [first, ...others] = entries;
+  if (first === undefined) return false;
+  const patch = patchOf(first);
+  return others.every((entry) => patchOf(entry) === patch);
 }
 
 /** Whether a verdict was there for the stages to use, on anybody who could have been returned. */

@@ -25,16 +25,30 @@ const LOG_SHARES = [0.5, 0.49, 0.01].map(Math.log);
  * failedRight`. Pass rates are integrated out under each kind; the kinds are summed up.
  */
 export class TestTable {
-  readonly passed: number;
-  readonly failed: number;
   /** By state, tempered. */
   readonly logs: Float64Array;
   /** P(kind | state), row-major by state. */
   private readonly kinds: Float64Array;
 
-  constructor({ outcomes, weight, rates }: TestColumn) {
-    this.passed = outcomes.filter((outcome) => outcome === true).length;
-    this.failed = outcomes.filter((outcome) => outcome === false).length;
+  /** One that was made for equal numbers before, where it is still known: the pools of a benchmark are alike. */
+  static of({ outcomes, weight, rates }: TestColumn): TestTable {
+    const passed = outcomes.filter((outcome) => outcome === true).length;
+    const failed = outcomes.filter((outcome) => outcome === false).length;
+    const key = [passed, failed, weight, ...rates.right, ...rates.wrong].join(' ');
+    let table = made.get(key);
+    if (table === undefined) {
+      if (made.size >= MOST_KEPT) made.clear();
+      made.set(key, (table = new TestTable(passed, failed, weight, rates)));
+    }
+    return table;
+  }
+
+  private constructor(
+    readonly passed: number,
+    readonly failed: number,
+    weight: number,
+    rates: Rates,
+  ) {
     const states = (this.passed + 1) * (this.failed + 1);
     this.logs = new Float64Array(states);
     this.kinds = new Float64Array(states * KINDS);
@@ -106,3 +120,7 @@ export function logSum(values: Float64Array): number {
   for (const value of values) sum += Math.exp(value - most);
   return most + Math.log(sum);
 }
+
+/** Tables that are kept: with 32 patches at most 10 MB. */
+const MOST_KEPT = 1_000;
+const made = new Map<string, TestTable>();

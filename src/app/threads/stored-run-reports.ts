@@ -89,5 +89,5 @@ function reported(run: Run): ReportedRun {
   const result = RunResult.parse(run.result);
   const { entries, authors } = poolOfRun(request, result);
   const about = { id: run.id, created_at: run.created_at, folder: `run ${run.id}` };
-  return { ...result, ...about, request, entries: [...entries], authors };
+  return { ...result, ...about, request, selected: result.selection, entries: [...entries], authors };
 }

@@ -3,7 +3,6 @@ import { readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { z } from 'zod';
 import { tokensOfRun } from '../../core/run/run-result.js';
-import { Selection } from '../../core/run/selection.js';
 import { readRecords, readTextNow } from '../../io/records/records.js';
 import { type Interval, wilson } from '../../statistics/intervals/binomial.js';
 import { holm, mcnemar } from '../../statistics/intervals/paired-tests.js';
@@ -91,13 +90,12 @@ export const WAITING: Outcome = {
 };
 
 function outcomeOf(
-  { folder, entries, statistics, usage }: ReportedRun,
+  { folder, entries, statistics, usage, selected }: ReportedRun,
   labels: ReadonlyMap<string, boolean> | null,
   place: string,
 ): Outcome {
-  const selection = Selection.parse(JSON.parse(readTextNow(join(folder, 'selection.json'))));
   const matrix = join(folder, 'matrix.jsonl');
-  const { candidate_id, confidence, deciding_stage: stage } = selection;
+  const { candidate_id = null, confidence = null, deciding_stage: stage = null } = selected ?? {};
   const known = entries.flatMap(({ id }) => labels?.get(id) ?? []);
   const nothing = labels === null ? null : false;
   return {

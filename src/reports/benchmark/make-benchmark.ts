@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { requestedRule } from '../../../verifiers/hybrid/rule.js';
-import { confidenceIn, decide, ruleOf } from '../../../verifiers/hybrid/select.js';
+import { decide, decideWithConfidence, ruleOf } from '../../../verifiers/hybrid/select.js';
 import type { Preset } from '../../core/run/preset.js';
 import { bestAtK, DEFAULT_BEST } from '../../statistics/curves/best-at-k.js';
 import { Curves } from '../../statistics/curves/curves.js';
@@ -151,12 +151,13 @@ type Labels = ReadonlyMap<string, ReadonlyMap<string, boolean>>;
 /** What one run returned; a patch without a label is neither right nor wrong, and to return none is not right. */
 function pickOf(run: ReportedRun, labels: Labels) {
   const rule = requestedRule(run.request);
-  const { candidate_id, deciding_stage } = decide(poolOf(run), rule);
+  const { candidate_id, deciding_stage, confidence: worked } = decideWithConfidence(poolOf(run), rule);
   const known = labels.get(run.request.issue.instance_id);
   const stage = deciding_stage ?? 'none';
   if (candidate_id === null) return { stage, returns: false, right: known && false, confidence: null };
   const right = known?.get(candidate_id);
-  // Only where it counts: it takes longer than to decide.
-  const confidence = right === undefined ? null : confidenceIn(poolOf(run), rule);
+  // What it said when it returned this one; else only where it counts, for it takes longer than to decide.
+  const said = run.selected?.candidate_id === candidate_id ? run.selected.confidence : null;
+  const confidence = right === undefined ? null : (said ?? worked());
   return { stage, returns: true, right, confidence };
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { BadInputError } from '../../core/errors/errors.js';
 import { repositoryOf } from '../../core/run/issue.js';
 import { readScoreMatrix } from '../../io/inputs/score-matrix.js';
-import { labelled, type ScoredIssue } from '../../statistics/curves/scored-issue.js';
+import { keepEntries, labelled, type ScoredIssue } from '../../statistics/curves/scored-issue.js';
 import type { Benchmarked } from './make-benchmark.js';
 import { readReportedRun, type ReportedRun } from './reported-run.js';
 import { runLabels, type RunLabels } from './run-labels.js';
@@ -69,12 +69,9 @@ function scored({ request, entries, authors, usage }: ReportedRun, labels: RunLa
   const own = labels.get(instance_id);
   if (own === undefined) return null;
   const cost = usage.cost_usd === null ? null : usage.cost_usd / Math.max(1, entries.length);
-  return {
-    instanceId: instance_id,
-    repo: repositoryOf(instance_id) ?? instance_id,
-    authors,
-    ...labelled(entries.map((entry) => ({ entry, resolved: own.get(entry.id) ?? null, cost, axes: {} }))),
-  };
+  const known = labelled(entries.map((entry) => ({ entry, resolved: own.get(entry.id) ?? null, cost, axes: {} })));
+  keepEntries(known.candidates, entries);
+  return { instanceId: instance_id, repo: repositoryOf(instance_id) ?? instance_id, authors, ...known };
 }
 
 /** Folders below a named one that are looked into. */

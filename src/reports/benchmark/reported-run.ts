@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { BadInputError } from '../../core/errors/errors.js';
@@ -5,6 +6,7 @@ import { readTextNow } from '../../io/records/records.js';
 import { Admission } from '../../core/run/verifier.js';
 import { Provenance, RunStatistics, Sampling, Usage } from '../../core/run/run-result.js';
 import { TestQuality } from '../../core/run/generated-test.js';
+import { Selection } from '../../core/run/selection.js';
 import { GivenRule, ruleFields } from '../../core/run/run-request.js';
 import { Entry } from '../../../verifiers/hybrid/entry.js';
 import type { PoolInput } from '../../../verifiers/hybrid/pool.js';
@@ -37,8 +39,14 @@ const VerdictLine = z.object({
   reason: z.string().optional(),
 });
 
-/** A finished run as its `run.json` and `verdicts.jsonl` tell it; nothing else of its folder is looked at. */
+/** Of what was selected, what a report counts. */
+const Selected = Selection.pick({ candidate_id: true, deciding_stage: true, confidence: true });
+type Selected = z.infer<typeof Selected>;
+
+/** A finished run as its `run.json`, `verdicts.jsonl` and `selection.json` tell it; nothing else of its folder is looked at. */
 export type ReportedRun = Omit<z.infer<typeof RunFile>, 'test_authors'> & {
+  /** What it selected when it ran; null where that is not there. */
+  readonly selected: Selected | null;
   /** Author of each generated test that has one. */
   readonly authors: ReadonlyMap<string, string>;
   readonly folder: string;
@@ -61,7 +69,9 @@ export function readReportedRun(folder: string): ReportedRun {
       return line === '' ? [] : [parsed(VerdictLine, line, { file: verdictFile, line: index + 1 })];
     });
   const { test_authors, ...rest } = run;
-  return { ...rest, authors: new Map(Object.entries(test_authors)), folder, verdicts };
+  const selection = join(folder, 'selection.json');
+  const selected = existsSync(selection) ? parsed(Selected, readTextNow(selection), { file: selection }) : null;
+  return { ...rest, selected, authors: new Map(Object.entries(test_authors)), folder, verdicts };
 }
 
 function parsed<T>(schema: z.ZodType<T>, content: string, place: { readonly file: string; readonly line?: number }): T {

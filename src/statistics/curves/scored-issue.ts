@@ -38,6 +38,11 @@ export function isUngraded({ candidates, ungraded }: ScoredIssue): boolean {
 
 const lists = new WeakMap<readonly LabelledEntry[], readonly Entry[]>();
 
+/** Says that these candidates are of that list of entries, one for one, of which something may be worked out already. */
+export function keepEntries(candidates: readonly LabelledEntry[], entries: readonly Entry[]): void {
+  if (candidates.length === entries.length) lists.set(candidates, entries);
+}
+
 /** What stages see of its candidates: one list, so that what is worked out for a list is worked out once. */
 export function entriesOf({ candidates }: ScoredIssue): readonly Entry[] {
   let known = lists.get(candidates);

@@ -72,14 +72,21 @@ function addUp(units: Units, times: Int32Array, sums: Float64Array): void {
     issues += whole(times, unit) * whole(units.sizes, unit);
   }
   const inFours = drawn.length - (drawn.length % 4);
-  for (let next = 0; next < inFours; next += 4) addFour(units, drawn.slice(next, next + 4), times, sums);
-  for (const unit of drawn.slice(inFours)) addOne(units, unit, times, sums);
+  for (let next = 0; next < inFours; next += 4) addFour(units, drawn, next, times, sums);
+  for (let next = inFours; next < drawn.length; next += 1) addOne(units, drawn[next] ?? 0, times, sums);
   for (let column = 0; column < units.width; column += 1) sums[column] = real(sums, column) / issues;
 }
 
 /** Reads and writes each sum once for four rows, in the order of one row after another: the same to the last bit. */
-function addFour({ rows, width }: Units, units: readonly number[], times: Int32Array, sums: Float64Array): void {
-  const [a = 0, b = 0, c = 0, d = 0] = units;
+function addFour(
+  { rows, width }: Units,
+  drawn: readonly number[],
+  first: number,
+  times: Int32Array,
+  sums: Float64Array,
+): void {
+  const at = (nth: number): number => drawn[first + nth] as number;
+  const [a, b, c, d] = [at(0), at(1), at(2), at(3)];
   const [ofA, ofB, ofC, ofD] = [whole(times, a), whole(times, b), whole(times, c), whole(times, d)];
   for (let column = 0; column < width; column += 1) {
     const two = real(sums, column) + ofA * real(rows, a * width + column) + ofB * real(rows, b * width + column);
