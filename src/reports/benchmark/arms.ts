@@ -89,13 +89,15 @@ export const WAITING: Outcome = {
   },
 };
 
+const NOT_SELECTED = { candidate_id: null, confidence: null, deciding_stage: null };
+
 function outcomeOf(
   { folder, entries, statistics, usage, selected }: ReportedRun,
   labels: ReadonlyMap<string, boolean> | null,
   place: string,
 ): Outcome {
   const matrix = join(folder, 'matrix.jsonl');
-  const { candidate_id = null, confidence = null, deciding_stage: stage = null } = selected ?? {};
+  const { candidate_id, confidence, deciding_stage: stage } = selected ?? NOT_SELECTED;
   const known = entries.flatMap(({ id }) => labels?.get(id) ?? []);
   const nothing = labels === null ? null : false;
   return {

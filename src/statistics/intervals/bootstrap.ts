@@ -72,21 +72,18 @@ function addUp(units: Units, times: Int32Array, sums: Float64Array): void {
     issues += whole(times, unit) * whole(units.sizes, unit);
   }
   const inFours = drawn.length - (drawn.length % 4);
-  for (let next = 0; next < inFours; next += 4) addFour(units, drawn, next, times, sums);
+  const four = new Int32Array(4);
+  for (let next = 0; next < inFours; next += 4) {
+    for (let nth = 0; nth < 4; nth += 1) four[nth] = drawn[next + nth] as number;
+    addFour(units, four, times, sums);
+  }
   for (let next = inFours; next < drawn.length; next += 1) addOne(units, drawn[next] ?? 0, times, sums);
   for (let column = 0; column < units.width; column += 1) sums[column] = real(sums, column) / issues;
 }
 
 /** Reads and writes each sum once for four rows, in the order of one row after another: the same to the last bit. */
-function addFour(
-  { rows, width }: Units,
-  drawn: readonly number[],
-  first: number,
-  times: Int32Array,
-  sums: Float64Array,
-): void {
-  const at = (nth: number): number => drawn[first + nth] as number;
-  const [a, b, c, d] = [at(0), at(1), at(2), at(3)];
+function addFour({ rows, width }: Units, four: Int32Array, times: Int32Array, sums: Float64Array): void {
+  const [a, b, c, d] = [whole(four, 0), whole(four, 1), whole(four, 2), whole(four, 3)];
   const [ofA, ofB, ofC, ofD] = [whole(times, a), whole(times, b), whole(times, c), whole(times, d)];
   for (let column = 0; column < width; column += 1) {
     const two = real(sums, column) + ofA * real(rows, a * width + column) + ofB * real(rows, b * width + column);

@@ -1,4 +1,3 @@
-import { runResult } from '../../fixtures/runs.js';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -111,23 +110,6 @@ describe('a benchmark report', () => {
     expect(sectionsOf(report).some(({ plots }) => plots.includes('risk'))).toBe(true);
     const alike = await (await world()).report();
     expect(plotsOf(alike).some(({ name }) => name === 'risk')).toBe(false);
-  });
-
-  it('takes the confidence that a run stated of what it selects, and works it out for anything else', async () => {
-    const made = new BenchmarkWorld();
-    const tried = [
-      { id: 'a', p: 0.9, passed: 5, right: true },
-      { id: 'b', p: 0.2, passed: 1, right: false },
-    ];
-    const stated = (candidate_id: string) => ({
-      selection: { ...runResult().selection, candidate_id, confidence: 0.123 },
-    });
-    await made.run('o__r-1', tried, stated('a'));
-    await made.run('o__r-2', tried, stated('b'));
-    await made.run('o__r-3', tried);
-    const said = (await made.report()).returned?.confidences.map(({ confidence }) => confidence) ?? [];
-    expect(said).toEqual([said[0], said[0], 0.123]);
-    expect(said[0]).toBeGreaterThan(0.5);
   });
 
   it('says p of a comparison alone beside the one adjusted for all', async () => {

@@ -12,7 +12,7 @@ import { PRESET_NAMES } from '../../../verifiers/hybrid/presets.js';
 import { requestedRule } from '../../../verifiers/hybrid/rule.js';
 import { selectBest } from '../../../verifiers/hybrid/select.js';
 import { runResult } from '../../fixtures/runs.js';
-import { patchOf } from './benchmark-world.js';
+import { BenchmarkWorld, patchOf } from './benchmark-world.js';
 
 const OWN = {
   name: 'own',
@@ -72,3 +72,22 @@ it.each([...PRESET_NAMES.filter((name) => name !== 'learned'), OWN])(
     expect(selected.ranking).toHaveLength(TRIED.length);
   },
 );
+
+describe('the confidence that a report counts', () => {
+  it('is what a run stated of what it selects, and worked out for anything else', async () => {
+    const made = new BenchmarkWorld();
+    const tried = [
+      { id: 'a', p: 0.9, passed: 5, right: true },
+      { id: 'b', p: 0.2, passed: 1, right: false },
+    ];
+    const stated = (candidate_id: string) => ({
+      selection: { ...runResult().selection, candidate_id, confidence: 0.123 },
+    });
+    await made.run('o__r-1', tried, stated('a'));
+    await made.run('o__r-2', tried, stated('b'));
+    await made.run('o__r-3', tried);
+    const said = (await made.report()).returned?.confidences.map(({ confidence }) => confidence) ?? [];
+    expect(said).toEqual([said[0], said[0], 0.123]);
+    expect(said[0]).toBeGreaterThan(0.5);
+  });
+});
