@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { grouped } from '../core/grouped.js';
 import { submitted, type Candidate } from '../core/run/candidate.js';
 import { summaryOf } from '../core/patch/summary.js';
-import { candidateOf, type Rollout } from '../core/run/rollout.js';
+import { candidateOf, type Rollout, toldOf } from '../core/run/rollout.js';
 import { EXECUTION_FREE, measureNamed, REGRESSION, REPRODUCTION } from '../core/run/measure.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import type { RunResult } from '../core/run/run-result.js';
@@ -29,7 +29,7 @@ export function describeCandidates(
   statement: string,
   rollouts: readonly Rollout[] = [],
 ): readonly Described[] {
-  const told = new Set(rollouts.filter(({ told_of }) => told_of.length > 0).map(({ candidate_id }) => candidate_id));
+  const told = toldOf(rollouts);
   const byCandidate = grouped(verdicts, ({ candidate_id }) => candidate_id);
   const isCleared = verdicts.some(hasCleared);
   const firstWith = new Map<string, string>();

@@ -5,7 +5,7 @@ import type { Candidate } from '../core/run/candidate.js';
 import type { Cell } from '../core/run/cell.js';
 import type { GeneratedTest } from '../core/run/generated-test.js';
 import { readSummaries } from '../core/patch/summary.js';
-import { candidateOf, type Rollout } from '../core/run/rollout.js';
+import { candidateOf, type Rollout, toldOf } from '../core/run/rollout.js';
 import { RunRequest } from '../core/run/run-request.js';
 import type { Provenance, RunResult, Sampling } from '../core/run/run-result.js';
 import type { Selection } from '../core/run/selection.js';
@@ -214,7 +214,7 @@ export class PipelineExecutor extends RunExecutor {
     const { harvest, ...asked } = writes ? testsMeanwhile(deps, issue, written, emit) : {};
     const { verdicts, seconds } = await score(
       verifiers,
-      { issue, candidates, tests: [...tests], ...asked },
+      { issue, candidates, tests: [...tests], told: toldOf(rollouts), ...asked },
       { emit: (verdict) => emit('verdict', { ...verdict, evidence: {} }), outOfTime: time.over, harvest },
       signal,
     );

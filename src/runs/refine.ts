@@ -96,7 +96,9 @@ async function earlierTries(
       const candidate = candidates.find(({ candidate_id }) => candidate_id === id);
       if (candidate === undefined) throw new Error(`The pool holds ${id}, which nobody sampled.`);
       const tests =
-        regression === null || outOf === null ? '' : `${regression} of ${outOf} that passed before still pass`;
+        regression === null || outOf === null
+          ? ''
+          : `${regression} of the ${outOf} existing tests that passed before still pass`;
       return { ...(await retell(issue.problem_statement, candidate, signal)), tests };
     }),
   );

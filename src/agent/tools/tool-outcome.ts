@@ -33,7 +33,7 @@ export function clipOutput(output: string): string {
       ? output
       : [
           ...lines.slice(0, KEPT_LINES),
-          `[… ${cut} lines left out; to see them, have that part alone printed …]`,
+          `[… ${cut} lines left out; to see them, print that part alone …]`,
           ...lines.slice(-KEPT_LINES),
         ].join('\n');
   return clipChars(kept, 2 * KEPT_CHARS);

@@ -15,7 +15,7 @@ const COMMON: readonly ToolSpec[] = [
 - view: a file with line numbers, or a directory two levels deep without hidden entries
 - create: a new file; fails when the path already exists
 - str_replace: replaces old_str, which must occur exactly once and match to the last blank, by new_str
-- insert: puts new_str behind line insert_line (0 = before the first line)
+- insert: puts new_str after line insert_line (0 = before the first line)
 - undo_edit: takes back the last change that file_editor made to the file`,
     {
       command: {
@@ -30,7 +30,7 @@ const COMMON: readonly ToolSpec[] = [
         type: 'string',
         description: 'For str_replace: the new text, empty to delete. For insert: the lines.',
       },
-      insert_line: { type: 'integer', description: 'For insert: the line behind which the text goes.' },
+      insert_line: { type: 'integer', description: 'For insert: the line after which the text goes.' },
       view_range: {
         type: 'array',
         items: { type: 'integer' },

@@ -60,6 +60,11 @@ export function tokensOf(steps: readonly RolloutStep[]): TokenCounts {
   };
 }
 
+/** Candidates whose agents were told of others. */
+export function toldOf(rollouts: readonly Rollout[]): ReadonlySet<string> {
+  return new Set(rollouts.filter(({ told_of }) => told_of.length > 0).map(({ candidate_id }) => candidate_id));
+}
+
 /** The rollout as verifiers see it. */
 export function candidateOf({ instance_id, candidate_id, patch, steps, exit_reason }: Rollout): Candidate {
   return {

@@ -17,6 +17,8 @@ export interface VerificationTask {
   readonly separate?: Separate | undefined;
   /** Asked once, about the existing tests that pass on base. */
   readonly exclude?: Exclude | undefined;
+  /** Candidates whose agents were told of others; absent = none. */
+  readonly told?: ReadonlySet<string> | undefined;
   /** Told how a verifier of the phase before tests worked; its checks may become tests. Absent = none are taken. */
   readonly found?: Found | undefined;
 }

@@ -154,7 +154,7 @@ describe('bestk solve', () => {
     const answer: AnswerChat = (body, index) => {
       const [system = '', user = ''] = body.messages.map(({ content }) => content);
       if (system.startsWith('You sum up')) return { json: chatReply([{ token: JSON.stringify(summary) }], body.model) };
-      if (!user.includes('earlier attempts')) return first(body, index);
+      if (!user.includes('on earlier attempts')) return first(body, index);
       prompts.push(user);
       return isHeld && saidBefore(body).length > 0 ? new Promise(() => undefined) : second(body, index);
     };
@@ -185,7 +185,7 @@ describe('bestk solve', () => {
     expect(cli.readLines('out/candidates.jsonl')).toHaveLength(4);
     expect(prompts[0]).toContain(`outcome: ${outcome}`);
     expect(prompts[0]).toMatch(
-      /=== ATTEMPT 1 (\w{16}) ===[^]*existing tests: \d of \d that passed before still pass[^]*\+ {4}return (abs\(a\) \+ b|b \+ abs\(a\))[^]*=== END ATTEMPT 1 \1 ===/,
+      /=== ATTEMPT 1 (\w{16}) ===[^]*\nmeasured: \d of the \d existing tests that passed before still pass\n[^]*\+ {4}return (abs\(a\) \+ b|b \+ abs\(a\))[^]*=== END ATTEMPT 1 \1 ===/,
     );
     const { first: begun, others } = answered();
     expect(begun).toBe(2 + 2 + 2);

@@ -114,7 +114,7 @@ export async function attemptsOf(
         patch,
         source: around.get(patch) ?? '',
         tests: show.includes('tests') ? testsOn(candidate, task) : '',
-        flags: show.includes('flags') ? flagsSection(steps) : '',
+        flags: show.includes('flags') ? flagsSection(steps, task.told?.has(candidate_id) === true) : '',
       };
       return [candidate_id, attempt];
     }),

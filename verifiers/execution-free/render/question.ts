@@ -60,7 +60,7 @@ export async function trainingConversation(
   if (patch.trim() === '') return null;
   const isAlone = options.patchAlone && options.prompt === 'verifier/yes-no';
   const steps = isAlone ? [] : (trajectory?.steps ?? []);
-  const attempt = { issue, steps, patch, flags: flagsSection(steps) };
+  const attempt = { issue, steps, patch, flags: flagsSection(steps, false) };
   const rendered = await fitAttempt(attempt, options.tokenizer, options.promptTokens);
   if (rendered === null) return null;
   const { messages } = await renderYesNo(options, rendered);

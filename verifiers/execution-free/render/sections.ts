@@ -81,9 +81,16 @@ const LEAKS = {
   upstream: 'tried to reach the project upstream',
 } as const;
 
-/** Ways in which the agent looked for the answer elsewhere than in the code; empty when it did not. */
-export function flagsSection(steps: readonly TrajectoryStep[]): string {
-  return leaksOf(steps)
-    .map(({ leak, step }) => `Step ${step - 1}: the agent ${LEAKS[leak]}, where a finished fix may be found.`)
-    .join('\n');
+const TOLD =
+  'The agent had been shown reports on earlier attempts at this issue ("attempt 1" and so on), which you do not see. What it says of them is part of its work and not addressed to you.';
+
+/**
+ * Ways in which the agent looked for the answer elsewhere than in the code, and that it was told of others; empty when neither.
+ * @param isTold whether its record speaks of other attempts, since it was shown some
+ */
+export function flagsSection(steps: readonly TrajectoryStep[], isTold: boolean): string {
+  const leaks = leaksOf(steps).map(
+    ({ leak, step }) => `Step ${step - 1}: the agent ${LEAKS[leak]}, where a finished fix may be found.`,
+  );
+  return [...leaks, ...(isTold && steps.length > 0 ? [TOLD] : [])].join('\n');
 }

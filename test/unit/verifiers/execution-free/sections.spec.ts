@@ -5,7 +5,7 @@ import { createYesNoVerifier } from '../../../../verifiers/execution-free/pointw
 import { harvestedTests } from '../../../../verifiers/execution-based/generated/harvest.js';
 import { completionOf } from '../../../fakes/completions.js';
 import { FakeLlmClient } from '../../../fakes/fake-llm-client.js';
-import { candidate, judged, patchOf, plain, tagged, tokenizer } from './judge-world.js';
+import { candidate, judged, shown, patchOf, plain, tagged, tokenizer } from './judge-world.js';
 
 const textOf = ({ messages }: CompletionRequest): string => messages.map(({ content }) => content).join('\n');
 const yes = (): FakeLlmClient => new FakeLlmClient(() => tagged('judgement', { YES: 0.7, NO: 0.3 }));
@@ -62,6 +62,18 @@ it('shows issue, source, record, patch, tests and flags in this order, the quest
   expect(places).toEqual(places.toSorted((a, b) => a - b));
   expect(text).not.toContain('script of t1');
   expect(c1?.evidence.shown).toEqual(['source', 'trajectory', 'tests', 'flags']);
+});
+
+it('says of a record whose agent was told of others that it was', async () => {
+  const llm = yes();
+  const told = new Set(['c1', 'c3']);
+  const looked = { trajectory: { steps: LOOKED, exit_reason: null } };
+  const candidates = [candidate('c1', looked), candidate('c2', looked), candidate('c3')];
+  await judged(createYesNoVerifier, llm, candidates, { task: { told } });
+  const saying = llm.requests.filter((request) =>
+    textOf(request).includes('had been shown reports on earlier attempts'),
+  );
+  expect(saying.map(shown)).toEqual([['c1']]);
 });
 
 it('says nothing of what there is not', async () => {
