@@ -31,7 +31,7 @@ export function App() {
   return (
     <>
       <SkipLink onSkip={() => main.current?.focus()} />
-      <Header page={route.parts[0] ?? 'runs'} />
+      <Header page={sectionOf(route.parts)} />
       <main ref={main} tabIndex={-1} id="main">
         {asksKey ? <KeyForm onKey={onKey} /> : <Page key={round} route={route} />}
       </main>
@@ -53,6 +53,13 @@ function SkipLink({ onSkip }: { readonly onSkip: () => void }) {
       Skip to content
     </a>
   );
+}
+
+/** Which of the pages above a place belongs to. */
+function sectionOf([page = 'runs', what]: readonly string[]): string {
+  if (page !== 'compare') return page;
+  if (what === 'arms') return 'benchmarks';
+  return what === 'reports' ? 'reports' : 'runs';
 }
 
 function Header({ page }: { readonly page: string }) {
@@ -123,7 +130,7 @@ function usePageFocus({ parts }: Route, main: { current: HTMLElement | null }): 
 }
 
 function titleOf([page = 'runs', id]: readonly string[]): string {
-  if (page === 'compare') return 'Compare';
+  if (page === 'compare') return id === 'arms' || id === 'reports' ? `Compare ${id}` : 'Compare runs';
   if (page === 'reports') return 'Reports';
   if (page === 'benchmarks') return id === undefined ? 'Benchmarks' : 'Benchmark';
   return id === undefined ? 'Runs' : 'Run';

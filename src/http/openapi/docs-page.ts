@@ -11,23 +11,35 @@ details{border-bottom:1px solid var(--line);padding:.35rem 0}details>*:not(summa
 summary{cursor:pointer;overflow-wrap:anywhere}summary span{color:var(--soft);display:block;margin-left:1.1rem}
 input{width:100%;max-width:26rem;padding:.4rem .6rem;border:1px solid var(--soft);border-radius:6px;color:inherit;background:var(--paper)}
 button{font:inherit;font-size:.85rem;padding:.15rem .6rem;border:1px solid var(--soft);border-radius:6px;color:inherit;background:var(--panel);cursor:pointer}
-dl{margin:.2rem 0}dt{margin-top:.4rem;overflow-wrap:anywhere}dd{margin:0 0 0 1rem;overflow-wrap:anywhere}.soft{color:var(--soft)}[hidden]{display:none}`;
+dl{margin:.2rem 0}dt{margin-top:.4rem;overflow-wrap:anywhere}dd{margin:0 0 0 1rem;overflow-wrap:anywhere}.soft{color:var(--soft)}[hidden]{display:none}
+.try label{display:block;margin:.25rem 0}.try pre{max-height:30rem}input:focus-visible,button:focus-visible,summary:focus-visible,a:focus-visible{outline:2px solid var(--link);outline-offset:1px}`;
 
-/** Opens the call that the address names, hides what the search does not name, copies an example. */
-const SCRIPT = `const all=[...document.querySelectorAll('details')],field=document.querySelector('input'),said=document.querySelector('[role=status]');
+/** Opens the call that the address names, hides what the search does not name, copies an example, makes a call. */
+const SCRIPT = `const all=[...document.querySelectorAll('details')],field=document.querySelector('[type=search]'),said=document.querySelector('[role=status]');
 const open=()=>{const one=document.getElementById(decodeURIComponent(location.hash.slice(1)));if(one){one.hidden=false;one.open=true;one.scrollIntoView()}};
 addEventListener('hashchange',open);open();
 field.addEventListener('input',()=>{const words=field.value.toLowerCase().split(/\\s+/);let found=0;
 for(const one of all){const text=one.textContent.toLowerCase();one.hidden=!words.every((word)=>text.includes(word));found+=one.hidden?0:1}
 for(const part of document.querySelectorAll('section'))part.hidden=[...part.querySelectorAll('details')].every((one)=>one.hidden);
 said.textContent=field.value===''?'':found+' found'});
-for(const button of document.querySelectorAll('button'))button.addEventListener('click',async()=>{const text=button.previousElementSibling.textContent;
-try{await navigator.clipboard.writeText(text);button.textContent='Copied'}catch{getSelection().selectAllChildren(button.previousElementSibling)}});`;
+for(const button of document.querySelectorAll('.copy'))button.addEventListener('click',async()=>{const text=button.previousElementSibling.textContent;
+try{await navigator.clipboard.writeText(text);button.textContent='Copied'}catch{getSelection().selectAllChildren(button.previousElementSibling)}});
+const key=document.getElementById('key'),most=100000;
+const seen=(text)=>text.replace(/[\\0-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff]/g,(sign)=>'\u27e8U+'+sign.charCodeAt(0).toString(16).toUpperCase().padStart(4,'0')+'\u27e9');
+const laidOut=(text)=>{try{return JSON.stringify(JSON.parse(text),null,2)}catch{return text}};
+for(const form of document.querySelectorAll('.try'))form.addEventListener('submit',async(event)=>{event.preventDefault();
+const [told,shown]=[form.querySelector('output'),form.querySelector('pre')],query=new URLSearchParams();let path=form.dataset.path;
+for(const {name,value,dataset} of form.querySelectorAll('input'))if(dataset.in==='path')path=path.replace('{'+name+'}',()=>encodeURIComponent(value));else if(value!=='')query.append(name,value);
+const address=path+(query.size===0?'':'?'+query),headers=key.value===''?{}:{Authorization:'Bearer '+key.value};
+shown.hidden=true;told.textContent='GET '+address+' …';
+try{const answer=await fetch(address,{headers}),text=await answer.text(),whole=laidOut(text);
+told.textContent=answer.status+' '+answer.statusText+' · '+(answer.headers.get('content-type')??'')+(whole.length>most?' · the first '+most+' of '+whole.length+' letters':'');
+shown.textContent=seen(whole.slice(0,most));shown.hidden=false}catch(error){told.textContent='No answer: '+error.message}});`;
 
 const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
-/** Content-Security-Policy of the page: its own style and script, and nothing else. */
-export const DOCS_POLICY = `default-src 'none'; style-src ${hashOf(STYLE)}; script-src ${hashOf(SCRIPT)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+/** Content-Security-Policy of the page: its own style and script, and calls of this service. */
+export const DOCS_POLICY = `default-src 'none'; style-src ${hashOf(STYLE)}; script-src ${hashOf(SCRIPT)}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 interface Field {
   readonly description?: string;
@@ -66,7 +78,9 @@ export function docsPage({ info, paths, components }: OpenApiDocument): string {
 <p><a href="/">Viewer</a> · <a href="/openapi.json">openapi.json</a></p>
 <h1>bestk ${escape(String(info.version))}: HTTP</h1>
 <p>${escape(String(info.summary))} Off loopback every call needs a key: <code>Authorization: Bearer KEY</code> or <code>X-Api-Key: KEY</code>.
-Every error is a <a href="#Problem">Problem</a>. Examples take the service’s address from <code>$BESTK</code> and the key from <code>$BESTK_API_KEY</code>.</p>
+Every error is a <a href="#Problem">Problem</a>. Examples take the service’s address from <code>$BESTK</code> and the key from <code>$BESTK_API_KEY</code>.
+Calls that change nothing can be made from this page.</p>
+<p><label>API key for them <input id="key" type="password" autocomplete="off"></label> <span class="soft">kept on this page alone, until it is left</span></p>
 <p><label>Search calls, fields and schemas <input type="search"></label> <span role="status" class="soft"></span></p>
 ${sections.join('\n')}
 ${section('schemas', schemas)}
@@ -91,17 +105,34 @@ function call(method: string, path: string, operation: Described): string {
   );
   return `<details name="call" id="${escape(operationId)}"><summary><code>${method.toUpperCase()} ${escape(path)}</code><span>${markedUp(summary)}</span></summary>
 <p>${markedUp(description)}</p>
-<h3>Example</h3>${pre(curl(method, path, operation), `Example: ${operationId}`)}<button type="button">Copy</button>
+<h3>Example</h3>${pre(curl(method, path, operation), `Example: ${operationId}`)}<button type="button" class="copy">Copy</button>
+${tryOut(method, path, operation)}
 ${fields.length === 0 ? '' : `<h3>Parameters</h3><dl>${fields.join('')}</dl>`}${body}<h3>Answers</h3><dl>${answers.join('')}</dl></details>`;
+}
+
+/** Makes the call from the page: of those alone that change nothing and come to an end. */
+function tryOut(method: string, path: string, { operationId, parameters, responses }: Described): string {
+  if (method !== 'get' || isStream(responses)) return '';
+  const fields = parameters
+    .filter((parameter) => parameter.in !== 'header')
+    .map(({ name, in: place, required }) => {
+      const must = required === true ? ' required' : '';
+      return `<label>${escape(name)} <input name="${escape(name)}" data-in="${place}" autocomplete="off"${must}></label>`;
+    });
+  return `<form class="try" data-path="${escape(path)}"><h3>Try it</h3>${fields.join('')}
+<button type="submit">Execute</button> <output class="soft"></output>${pre('', `Answer: ${operationId}`).replace('<pre', '<pre hidden')}</form>`;
+}
+
+function isStream(responses: Described['responses']): boolean {
+  return Object.values(responses).some(({ content = {} }) => 'text/event-stream' in content);
 }
 
 /** A call as a shell makes it; ids and bodies are the reader's. */
 function curl(method: string, path: string, { requestBody, responses }: Described): string {
   const [type] = Object.keys(requestBody?.content ?? {});
   const address = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => `$${name.toUpperCase()}`);
-  const isStream = Object.values(responses).some(({ content = {} }) => 'text/event-stream' in content);
   return [
-    `curl -sS${isStream ? 'N' : ''}${method === 'get' ? '' : ` -X ${method.toUpperCase()}`} "$BESTK${address}"`,
+    `curl -sS${isStream(responses) ? 'N' : ''}${method === 'get' ? '' : ` -X ${method.toUpperCase()}`} "$BESTK${address}"`,
     '-H "Authorization: Bearer $BESTK_API_KEY"',
     ...(type === undefined ? [] : [`-H 'Content-Type: ${type}'`, `--data-binary @${bodyFile(type)}`]),
   ].join(' \\\n  ');

@@ -23,7 +23,7 @@ table{border-collapse:collapse;font-size:13px;margin:10px 0}
 th,td{text-align:left;padding:4px 12px 4px 0;border-bottom:1px solid var(--line);vertical-align:top;overflow-wrap:break-word;max-width:40em}
 td:first-child{min-width:9em}
 th{font-weight:600;white-space:nowrap}td.number,th.number{text-align:right;white-space:nowrap}
-label{cursor:pointer}.sortable table{display:grid;width:max-content}.sortable thead,.sortable tbody{display:contents}
+a{color:var(--accent)}label{cursor:pointer}.sortable table{display:grid;width:max-content}.sortable thead,.sortable tbody{display:contents}
 .sortable tr{display:grid;grid-column:1/-1;grid-template-columns:subgrid}.sortable thead tr{order:-9999999}.sortable input{margin:0}
 tr.first td{font-weight:600}code{font-size:12px;overflow-wrap:anywhere}
 figure{margin:20px 0}figure svg{display:block;max-width:100%;height:auto}

@@ -30,6 +30,7 @@ export function BenchmarkPage({ id, query }: { readonly id: string; readonly que
             <StatusMark status={known.status} />
             <Moves id={id} status={known.status} onMoved={answer.reload} />
             <a href={linkToBenchmarkReport(id)}>Report</a>
+            <ToIssues />
             {known.arms.length > 1 && <a href={linkTo(['compare', 'arms', id])}>Compare arms</a>}
           </header>
           {known.note !== null && <Notice>{known.note}</Notice>}
@@ -41,7 +42,9 @@ export function BenchmarkPage({ id, query }: { readonly id: string; readonly que
             {({ arms }) => <Standings arms={arms} />}
           </Awaited>
           <Charts charts={charts} isExpected={known.arms.some(({ graded }) => graded > 0)} />
-          <h2>Issues</h2>
+          <h2 id="issues-title" tabIndex={-1}>
+            Issues
+          </h2>
           <Awaited answer={runs} what="its runs">
             {(all) => <IssuesOfBenchmark {...{ id, query }} arms={known.arms.map(({ arm }) => arm)} runs={all} />}
           </Awaited>
@@ -77,6 +80,23 @@ function useCharts(id: string, standing: BenchmarkStanding | null, isReady: bool
     };
   }, [known, isReady]);
   return answer;
+}
+
+/** Past the charts. A link with a hash of its own would be a route here. */
+function ToIssues() {
+  return (
+    <button
+      type="button"
+      class="link"
+      onClick={() => {
+        const title = document.getElementById('issues-title');
+        title?.focus({ preventScroll: true });
+        title?.scrollIntoView();
+      }}
+    >
+      Issues
+    </button>
+  );
 }
 
 /** What they take is kept free, so that nothing moves under a reader's hand. */

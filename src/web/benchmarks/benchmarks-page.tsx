@@ -48,7 +48,7 @@ function BenchmarksTable({ benchmarks }: Pick<BenchmarksView, 'benchmarks'>) {
         <tr>
           <th scope="col">Title</th>
           <th scope="col">Status</th>
-          <th scope="col">Made</th>
+          <th scope="col">Created</th>
         </tr>
       </thead>
       <tbody>

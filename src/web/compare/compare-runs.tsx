@@ -11,12 +11,15 @@ export function CompareRuns({ ids }: { readonly ids: readonly string[] }) {
   const answer = useAnswer<readonly EvidenceView[]>(ids.map((id) => runPath(id, 'evidence')).join(' '), allEvidence);
   return (
     <>
-      <h1>Compare</h1>
+      <h1>Compare runs</h1>
+      <p>
+        <a href={linkTo(['runs'])}>← Runs</a>
+      </p>
       <Awaited answer={answer} what="the runs">
         {(all) => (
           <>
             {new Set(all.map(issueOf)).size > 1 && (
-              <Notice>The runs are about different issues: candidates of one name need not be one.</Notice>
+              <Notice>The runs are about different issues. Candidates with the same name may differ.</Notice>
             )}
             <Settings all={all} />
             <CompareCandidates all={all} />
@@ -87,7 +90,7 @@ function Settings({ all }: All) {
               {all.map(({ run }, index) => (
                 <th scope="col" key={letter(index)}>
                   {letter(index)}: <a href={linkTo(['runs', run.id])}>{run.id}</a>
-                  <span class="cell-facts">made {moment(run.created_at)}</span>
+                  <span class="cell-facts">created {moment(run.created_at)}</span>
                 </th>
               ))}
             </tr>

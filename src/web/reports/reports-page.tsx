@@ -61,7 +61,7 @@ function ReportTable({ list: { reports }, chosen, onChoose }: TableProps) {
   if (reports.length === 0) {
     return (
       <Notice>
-        No report was made yet. <code>bestk report</code> and <code>POST /v1/reports</code> make them.
+        There are no reports yet. <code>POST /v1/reports</code> makes one of finished runs.
       </Notice>
     );
   }
@@ -74,7 +74,7 @@ function ReportTable({ list: { reports }, chosen, onChoose }: TableProps) {
               <span class="hidden">Compare</span>
             </th>
             <th scope="col">Report</th>
-            <th scope="col">Made</th>
+            <th scope="col">Created</th>
           </tr>
         </thead>
         <tbody>

@@ -104,6 +104,11 @@ function Trajectories({ evidence, candidate, query, go }: TrajectoriesProps) {
   );
 }
 
+/** What an agent did of its own accord, or what stopped it. */
+function ending(reason: string): string {
+  return reason === 'agent' ? 'submitted by the agent' : `ended by ${reason}`;
+}
+
 function Effort({
   candidate: { model, exit_reason, steps, tokens, seconds: spent },
 }: {
@@ -112,7 +117,7 @@ function Effort({
   const parts = [
     model,
     steps === 0 ? 'no trajectory' : counted(steps, 'step'),
-    exit_reason !== null && `ended by ${exit_reason}`,
+    exit_reason !== null && ending(exit_reason),
     tokens !== null && `${short(tokens)} tokens`,
     spent !== null && seconds(spent),
   ];

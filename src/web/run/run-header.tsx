@@ -24,7 +24,7 @@ export function RunHeader({ evidence, labels, status, benchmark, reload }: Props
       <h1 id="run-title">{request.issue.instance_id}</h1>
       <p class="quiet">
         {benchmark !== null && <a href={linkTo(['benchmarks', benchmark])}>← Benchmark</a>}{' '}
-        <StatusMark status={status} /> <code class="id">{run.id}</code> made {moment(run.created_at)}
+        <StatusMark status={status} /> <code class="id">{run.id}</code> created {moment(run.created_at)}
       </p>
       {selection !== null && <Decision {...{ selection, evidence, labels }} />}
       <Figures evidence={evidence} />

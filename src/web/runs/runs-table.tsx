@@ -33,7 +33,7 @@ export function RunsTable({ runs, sort, chosen, onChoose, onSort }: Props) {
             <th scope="col">Selected</th>
             <th scope="col">Decided by</th>
             {column('cost', 'Cost', 'number')}
-            {column('created', 'Made')}
+            {column('created', 'Created')}
           </tr>
         </thead>
         <tbody>

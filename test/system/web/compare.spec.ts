@@ -2,7 +2,7 @@ import type { Browser } from 'playwright-core';
 import { MemoryReportStore } from '../../fakes/memory-report-store.js';
 import { BenchmarkWorld, type Tried } from '../../unit/reports/benchmark-world.js';
 import { openBrowser, openPage, type WatchedPage } from './browser.js';
-import { gradedBenchmark } from './graded-benchmark.js';
+import { gradedBenchmark } from '../../fixtures/graded-benchmark.js';
 import { openViewerWorld, type ViewerWorld } from './viewer-world.js';
 
 const EVIL = '<img src=x onerror="window.ran=1"><script>window.ran=1</script>\u202e';

@@ -56,6 +56,21 @@ describe('a run whose every text is hostile', () => {
     await expectText(watched.page, 'demo__issue-1', 'rollout-1', 'max execution_free');
   });
 
+  it('is answered as text on the page of calls', async () => {
+    const { page } = watched;
+    await page.goto(`${world.url}/docs#getEvidence`);
+    const call = page.locator('#getEvidence');
+    await call.getByRole('textbox', { name: 'id' }).fill(id);
+    await call.getByRole('button', { name: 'Execute' }).click();
+    await call.locator('output', { hasText: /^200 / }).waitFor();
+    const text = await call.locator('.try pre').innerText();
+    expect(text).toContain('<script>window.ran=1</script>');
+    expect(text).toContain('⟨U+202E⟩');
+    expect(UNSEEN.exec(text)).toBeNull();
+    expect(await page.evaluate(() => (globalThis as { ran?: number }).ran)).toBeUndefined();
+    expect(watched.wrongs).toEqual([]);
+  });
+
   it('is shown as text: ranking, flags, patch, file names, issue', async () => {
     const { page } = watched;
     await page.goto(`${world.url}/#/runs/${id}`);

@@ -108,6 +108,31 @@ describe('a service with keys', () => {
   });
 });
 
+describe('the page of calls', () => {
+  it('makes a call with the key that is typed in, and keeps it nowhere', async () => {
+    const { world, watched } = await open(['s3cret']);
+    const { page } = watched;
+    await page.goto(`${world.url}/docs#listRuns`);
+    const call = page.locator('#listRuns');
+    const said = call.locator('output');
+    await call.getByRole('button', { name: 'Execute' }).click();
+    await said.filter({ hasText: /^401 / }).waitFor();
+    await page.getByLabel('API key').fill('s3cret');
+    await call.getByLabel('limit').fill('1000');
+    await call.getByRole('button', { name: 'Execute' }).click();
+    await said.filter({ hasText: /^422 .*problem\+json/ }).waitFor();
+    await call.getByText('"detail"').waitFor();
+    await call.getByLabel('limit').fill('');
+    await call.getByLabel('limit').press('Enter');
+    await said.filter({ hasText: /^200 OK · application\/json/ }).waitFor();
+    expect(JSON.parse(await call.locator('.try pre').innerText())).toMatchObject({ runs: [], next_cursor: null });
+    expect(await page.locator('#submitRun form, #followRun form').count()).toBe(0);
+    const kept = await page.evaluate(() => [document.cookie, localStorage.length, sessionStorage.length]);
+    expect(kept).toEqual(['', 0, 0]);
+    expect(watched.wrongs).toEqual([]);
+  });
+});
+
 describe('the files of the viewer', () => {
   it('come with a strict policy, and their names change with their content', async () => {
     const { world } = await open();
