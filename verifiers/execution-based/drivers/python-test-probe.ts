@@ -149,9 +149,9 @@ except ImportError:
  * files it reached, `{"t", "s", "k", "d": seconds, "r": [mark]}`, and for each such file that is loaded its functions,
  * `{"f": path, "k", "n": [[name, first line, last line]]}`; a mark is 100,000 × the file's place in the plan + the function's.
  * The functions of these files alone begin with a call that marks them, so that nothing else is slower. `BESTK_REACH` names
- * the plan, `{"root", "files", "changed", "seconds", "most", "patience", "lost"}`: after `seconds` of the CPU, or `most` of one file of tests,
+ * the plan, `{"root", "files", "changed", "seconds", "most", "patience", "lost", "hurry"}`: after `seconds` of the CPU, or `most` of one file of tests,
  * further tests are left out; after `patience` of one file, or `lost` of all such together, those of a file of which none has reached a
- * function with a line of `changed`. Of a file of which some are left out, `{"o", "k"}` names the first.
+ * function with a line of `changed`; of both `hurry`, a part, once one of another file has. Of a file of which some are left out, `{"o", "k"}` names the first.
  */
 export const PYTHON_REACH = String.raw`
 """PYTEST_DONT_REWRITE"""
@@ -185,7 +185,8 @@ def limit_of(place):
     if place in reaching:
         return PLAN['most']
     lost = sum(seconds for other, seconds in spent.items() if other not in reaching)
-    return PLAN['patience'] if lost < PLAN['lost'] else 0
+    part = PLAN['hurry'] if reaching else 1
+    return PLAN['patience'] * part if lost < PLAN['lost'] * part else 0
 
 def is_over(test):
     if since[0] is None:

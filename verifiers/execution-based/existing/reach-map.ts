@@ -20,6 +20,8 @@ const LEAST_SHARE = 0.2;
 const NEAREST = 10;
 /** Parts of the budget that may be spent on files of tests without one that reaches: on each, and on all together. */
 const NEAR = { each: 1 / 8, all: 1 / 4 };
+/** How much of these is left once some test reached: the farther ones are then worth less. */
+const HURRY = 1 / 5;
 /** The others may take as long as the nearest that reach did; this where they were faster. */
 const FAR = { each: 1 / 40, all: 1 / 24 };
 /** Commands that are started: where one notes nothing, each half of its files has one of its own. */
@@ -108,6 +110,7 @@ class Search {
       seconds: this.left,
       most: regressionS * FILE_SHARE,
       patience: regressionS * unreached.each,
+      hurry: isNear ? HURRY : 1,
       lost: Math.max(regressionS * unreached.all, isNear ? 0 : Math.min(this.found, regressionS * NEAR.all)),
     };
   }
@@ -193,6 +196,8 @@ interface ReachPlan {
   /** Of one file of tests while none of its tests has reached a function of a changed line; of all such files together. */
   readonly patience: number;
   readonly lost: number;
+  /** Part of both once a test of any file has. */
+  readonly hurry: number;
 }
 
 /** Runs files of tests on base with the tracer; null when nothing was noted in time. */

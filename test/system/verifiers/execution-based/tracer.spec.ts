@@ -36,7 +36,16 @@ function traced(tests: Readonly<Record<string, string>>, limits: Readonly<Record
     write('probe/bestk_reach.py', PYTHON_REACH);
     write('probe/sitecustomize.py', PYTHON_SITE_CUSTOMIZE);
     write('probe/record.jsonl', '');
-    const plan = { root, files: ['calc.py'], changed: [[2]], seconds: 100, most: 100, patience: 100, lost: 100 };
+    const plan = {
+      root,
+      files: ['calc.py'],
+      changed: [[2]],
+      seconds: 100,
+      most: 100,
+      patience: 100,
+      lost: 100,
+      hurry: 1,
+    };
     write('probe/plan.json', JSON.stringify({ ...plan, ...limits }));
     const env = {
       ...{ PATH: process.env.PATH, PYTHONPATH: join(root, 'probe'), PYTHONDONTWRITEBYTECODE: '1' },
@@ -74,6 +83,13 @@ describe('the tracer of existing tests on base', () => {
     const notes = traced(tests, { lost: NONE });
     expect(ran(notes)).toEqual(['test_far.Tests.test_0']);
     expect(cut(notes)).toEqual(['test_far.Tests.test_1', 'test_near.Tests.test_0']);
+  });
+
+  it('has less patience once another file reached', () => {
+    const notes = traced({ test_a: NEAR, test_far: FAR }, { hurry: NONE });
+    expect(ran(notes)).toEqual(['test_a.Tests.test_0', 'test_a.Tests.test_1', 'test_far.Tests.test_0']);
+    expect(cut(notes)).toEqual(['test_far.Tests.test_1']);
+    expect(cut(traced(tests, { hurry: NONE }))).toEqual([]);
   });
 
   it('ends a file that takes too much of the time, also one that reaches', () => {

@@ -174,8 +174,14 @@ describe('existing tests that patches are held to', () => {
     const nearest = Array.from({ length: 10 }, (_, n) => ({ id: `tests/test_${n}.py::test`, seconds: 0.125 }));
     const files = [...nearest.map(({ id }) => id.split('::')[0] ?? ''), 'tests/far.py'];
     const [near, far] = (await choose({ tests: [...nearest, FAR] }, files, 120)).plans;
-    expect(near).toMatchObject({ changed: [expect.arrayContaining([2])], seconds: 120, patience: 15, lost: 30 });
-    expect(far).toMatchObject({ seconds: 118.75, patience: 3, lost: 5 });
+    expect(near).toMatchObject({
+      changed: [expect.arrayContaining([2])],
+      seconds: 120,
+      patience: 15,
+      lost: 30,
+      hurry: 0.2,
+    });
+    expect(far).toMatchObject({ seconds: 118.75, patience: 3, lost: 5, hurry: 1 });
     const reaching = nearest.map((test) => ({ ...test, reached: [ADD], seconds: 0.75 }));
     const found = await choose({ tests: [...reaching, FAR] }, files, 120);
     expect(found.plans[1]).toMatchObject({ patience: 3, lost: 7.5 });
