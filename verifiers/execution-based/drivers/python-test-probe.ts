@@ -149,9 +149,10 @@ except ImportError:
  * files it reached, `{"t", "s", "k", "d": seconds, "r": [mark]}`, and for each such file that is loaded its functions,
  * `{"f": path, "k", "n": [[name, first line, last line]]}`; a mark is 100,000 × the file's place in the plan + the function's.
  * The functions of these files alone begin with a call that marks them, so that nothing else is slower. `BESTK_REACH` names
- * the plan, `{"root", "files", "changed", "seconds", "most", "patience", "lost", "hurry"}`: after `seconds` of the CPU, or `most` of one file of tests,
+ * the plan, `{"root", "files", "changed", "seconds", "most", "patience", "lost", "hurry", "slow", "each"}`: after `seconds` of the CPU, or `most` of one file of tests,
  * further tests are left out; after `patience` of one file, or `lost` of all such together, those of a file of which none has reached a
- * function with a line of `changed`; of both `hurry`, a part, once one of another file has. Of a file of which some are left out, `{"o", "k"}` names the first.
+ * function with a line of `changed`; of both `hurry`, a part, once one of another file has.
+ * Of a file that took `slow` and has not, each class has `each`. Of a file of which some are left out, `{"o", "k"}` names the first.
  */
 export const PYTHON_REACH = String.raw`
 """PYTEST_DONT_REWRITE"""
@@ -170,7 +171,7 @@ def now():
 
 END = now() + PLAN['seconds']
 reached, spent, left_out, cut, since, in_pytest = set(), {}, set(), set(), [None], []
-wanted, reaching = set(), set()
+wanted, reaching, spent_in_class = set(), set(), {}
 builtins.__bestk_reached__ = reached.add
 
 def write(**line):
@@ -188,11 +189,20 @@ def limit_of(place):
     part = PLAN['hurry'] if reaching else 1
     return PLAN['patience'] * part if lost < PLAN['lost'] * part else 0
 
+def class_of(test):
+    return test.rsplit('::' if '::' in test else '.', 1)[0]
+
+def is_tried(test, place):
+    """Of a slow file each class is tried, so that a later one has its turn."""
+    own = class_of(test)
+    is_slow = place not in reaching and spent.get(place, 0) > PLAN['slow']
+    return is_slow and own != place and spent_in_class.get(own, 0) > PLAN['each']
+
 def is_over(test):
     if since[0] is None:
         since[0] = now()
     place = file_of(test)
-    if now() < END and spent.get(place, 0) < limit_of(place):
+    if now() < END and spent.get(place, 0) < limit_of(place) and not is_tried(test, place):
         return False
     left_out.add(test)
     if place not in cut:
@@ -206,7 +216,8 @@ def note(test, status):
     at = now()
     seconds = at - (since[0] or at)
     since[0] = at
-    spent[file_of(test)] = spent.get(file_of(test), 0) + seconds
+    for place, own in ((file_of(test), spent), (class_of(test), spent_in_class)):
+        own[place] = own.get(place, 0) + seconds
     if not wanted.isdisjoint(reached):
         reaching.add(file_of(test))
     write(t=test, s=status, d=round(seconds, 4), r=sorted(reached))

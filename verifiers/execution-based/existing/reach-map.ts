@@ -22,6 +22,8 @@ const NEAREST = 10;
 const NEAR = { each: 1 / 8, all: 1 / 4 };
 /** How much of these is left once some test reached: the farther ones are then worth less. */
 const HURRY = 1 / 5;
+/** Of the patience with one file: when it is slow, and what each of its classes may then take. */
+const SLOW = { after: 1 / 5, each: 1 / 60 };
 /** The others may take as long as the nearest that reach did; this where they were faster. */
 const FAR = { each: 1 / 40, all: 1 / 24 };
 /** Commands that are started: where one notes nothing, each half of its files has one of its own. */
@@ -111,6 +113,8 @@ class Search {
       most: regressionS * FILE_SHARE,
       patience: regressionS * unreached.each,
       hurry: isNear ? HURRY : 1,
+      slow: regressionS * unreached.each * SLOW.after,
+      each: regressionS * unreached.each * SLOW.each,
       lost: Math.max(regressionS * unreached.all, isNear ? 0 : Math.min(this.found, regressionS * NEAR.all)),
     };
   }
@@ -198,6 +202,9 @@ interface ReachPlan {
   readonly lost: number;
   /** Part of both once a test of any file has. */
   readonly hurry: number;
+  /** What a file without one may take before its classes are tried one after the other, and each of these. */
+  readonly slow: number;
+  readonly each: number;
 }
 
 /** Runs files of tests on base with the tracer; null when nothing was noted in time. */

@@ -45,6 +45,8 @@ function traced(tests: Readonly<Record<string, string>>, limits: Readonly<Record
       patience: 100,
       lost: 100,
       hurry: 1,
+      slow: 100,
+      each: 100,
     };
     write('probe/plan.json', JSON.stringify({ ...plan, ...limits }));
     const env = {
@@ -90,6 +92,13 @@ describe('the tracer of existing tests on base', () => {
     expect(ran(notes)).toEqual(['test_a.Tests.test_0', 'test_a.Tests.test_1', 'test_far.Tests.test_0']);
     expect(cut(notes)).toEqual(['test_far.Tests.test_1']);
     expect(cut(traced(tests, { hurry: NONE }))).toEqual([]);
+  });
+
+  it('tries each class of a slow file, so that a later one has its turn', () => {
+    const later = 'class Later(unittest.TestCase):\n    def test_add(self):\n        add(1, 2)\n';
+    const notes = traced({ test_slow: `${FAR}\n${later}`.replace('Tests(', 'Early(') }, { slow: NONE, each: NONE });
+    expect(ran(notes)).toEqual(['test_slow.Early.test_0', 'test_slow.Later.test_add']);
+    expect(cut(notes)).toEqual(['test_slow.Early.test_1']);
   });
 
   it('ends a file that takes too much of the time, also one that reaches', () => {
