@@ -51,7 +51,7 @@ export interface SetTold {
   skipped: number;
   /** Their surroundings failed. */
   failed: number;
-  /** How many were skipped or failed for which reason. */
+  /** How many failed for which reason. */
   readonly reasons: Record<string, number>;
   /** Those that the set was stopped before. */
   not_begun: number;
@@ -185,7 +185,7 @@ async function setAside(work: Work, instance_id: string, { code, exitCode, messa
   const { told, files } = work;
   const what = exitCode === EXIT.badInput ? 'skipped' : 'failed';
   told[what] += 1;
-  told.reasons[code] = (told.reasons[code] ?? 0) + 1;
+  if (what === 'failed') told.reasons[code] = (told.reasons[code] ?? 0) + 1;
   await files.skip({ instance_id, reason: message, code });
   printProgress(`${visibleLine(instance_id)}: ${what}, ${visibleLine(message)} (${position(work)})`);
 }
@@ -224,7 +224,7 @@ function position({ told, endings, phases }: Work): string {
   return standingLine({
     states: {
       ...{ waiting: left - phases.size, sampling, verifying: phases.size - sampling },
-      ...{ selected: done - without, 'without a patch': without },
+      ...{ selected: done - without, 'without a patch': without, skipped },
     },
     failed: reasons,
     ...{ outcomes: null, tokens: spent.tokens, usd: spent.usd },

@@ -1,5 +1,5 @@
 import { existsSync, statSync } from 'node:fs';
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { BadInputError } from '../core/errors/errors.js';
 import type { Candidate } from '../core/run/candidate.js';
@@ -8,6 +8,7 @@ import { candidateOf, type Rollout } from '../core/run/rollout.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import type { AgentDescription, RunResult } from '../core/run/run-result.js';
 import { poolOfRun } from '../runs/entries.js';
+import { isRunning } from '../core/is-running.js';
 
 export interface FinishedRun {
   readonly id: string;
@@ -85,6 +86,17 @@ export async function makeFolder(path: string): Promise<void> {
   } catch (error) {
     // It may be there before us; a file of that name is no folder.
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
+    await removeLeftParts(path);
+  }
+}
+
+/** What {@link writeWhole} and the like had not finished when their process was killed. */
+const PART = /\.(?:jsonl?|html|md|csv|svg|png|diff)\.(\d+)\.part$/;
+
+async function removeLeftParts(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const pid = PART.exec(name)?.[1];
+    if (pid !== undefined && !isRunning(Number(pid))) await rm(join(folder, name), { force: true });
   }
 }
 

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { BadInputError } from '../../core/errors/errors.js';
 import { type Level, MachineLowError } from '../../core/errors/unavailable.js';
 import type { HostResources } from '../../ports/host-resources.js';
-import { isRunning } from '../../sandbox/container/sandbox-owner.js';
+import { isRunning } from '../../core/is-running.js';
 
 const OF_ANY_MACHINE = 'bestk-upload-';
 const OF_THIS_MACHINE = `${OF_ANY_MACHINE}${hostname()}-`;

@@ -1,5 +1,6 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { isRunning } from '../../core/is-running.js';
 
 /** Labels every container of ours carries; nothing without `bestk=1` is ever touched. */
 export const LABEL = {
@@ -39,15 +40,6 @@ function startOf(pid: number): string | undefined {
   const stat = read(() => readFileSync(`/proc/${String(pid)}/stat`, 'utf8'));
   const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
   return fields === undefined || fields[0] === 'Z' ? undefined : fields[19];
-}
-
-/** Whether a process of this machine has that number, whoever's it is. */
-export function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
-  }
 }
 
 function read(get: () => string): string | undefined {

@@ -244,7 +244,7 @@ concurrency: 2
       ],
       /e\.yaml, field "filter\.where": "difficulty=none" leaves none of 3 instances.\nThere are: easy, hard/,
     ],
-    ['a shard beyond the last', [...run, '--shard', '3/2'], /^bestk: field "--shard": must be at most the last part/],
+    ['a shard beyond the last', [...run, '--shard', '3/2'], /^bestk: field "--shard": must name one of the parts/],
     ['no data set', ['bench', 'run', '--out', out], /--dataset/],
     [
       'an export of all arms',

@@ -13,7 +13,7 @@ function fileOf(content: string): string {
 
 describe('a bench file and options', () => {
   it.each<[string, object, RegExp]>([
-    ['--shard', { filter: { shard: '3/2' } }, /^field "--shard": must be at most the last part/],
+    ['--shard', { filter: { shard: '3/2' } }, /^field "--shard": must name one of the parts/],
     ['--where', { filter: { where: ['easy'] } }, /^field "--where": must look like column=value/],
     ['--name', { arms: [{ name: 'a/b', k: 2 }] }, /^field "--name": must be of letters/],
     ['--verifiers', { arms: [{ name: 'a', judges: [''] }] }, /^field "--verifiers": /],
