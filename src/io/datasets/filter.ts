@@ -23,7 +23,10 @@ export const DataSetFilter = z.strictObject({
   shard: z
     .string()
     .regex(SHARD, 'must look like 2/8')
-    .refine((text) => Number(SHARD.exec(text)?.[1]) <= Number(SHARD.exec(text)?.[2]), 'must name one of the parts, as 1/8 to 8/8 do')
+    .refine(
+      (text) => Number(SHARD.exec(text)?.[1]) <= Number(SHARD.exec(text)?.[2]),
+      'must name one of the parts, as 1/8 to 8/8 do',
+    )
     .optional(),
   /** So many at random. */
   sample: z.int().min(1).optional(),
