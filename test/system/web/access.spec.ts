@@ -76,6 +76,13 @@ async function madeReport(id: string): Promise<Omit<StoredReport, 'created_at'>>
   return { id, title: id, document: JSON.stringify(await made.report()), page: '' };
 }
 
+/** Another hash of the same page would leave the old content for a moment. */
+async function opened(page: Page, path: string): Promise<void> {
+  await page.goto('about:blank');
+  await page.goto(`${world.url}${path}`);
+  await settled(page);
+}
+
 async function settled(page: Page): Promise<void> {
   await page.locator('h1').waitFor();
   await page.waitForFunction(() => document.querySelector('.loading') === null);
@@ -107,8 +114,7 @@ describe.each([
     async () => {
       const { page, context, wrongs } = await openPage(browser, world.url, { scheme });
       for (const [name, path] of Object.entries(paths)) {
-        await page.goto(`${world.url}${path}`);
-        await settled(page);
+        await opened(page, path);
         await page.evaluate(() => {
           for (const each of document.querySelectorAll('details')) each.open = true;
         });
@@ -126,8 +132,7 @@ describe('390 pixels wide', () => {
     async () => {
       const { page, context } = await openPage(browser, world.url, { width: 390 });
       for (const [name, path] of Object.entries(paths)) {
-        await page.goto(`${world.url}${path}`);
-        await settled(page);
+        await opened(page, path);
         const width = await page.evaluate(() => document.documentElement.scrollWidth);
         expect([name, width]).toEqual([name, 390]);
       }

@@ -92,7 +92,9 @@ describe('a run whose every text is hostile', () => {
     await page.locator('section[aria-label=user] pre').waitFor();
     await expectText(page, 'judge', 'the issue names no regression_command', 'It breaks.', 'beaten', 'loop');
     await page.getByRole('gridcell', { name: /^t2 .* on rollout-1/ }).click();
+    await page.getByText('Traceback (most recent call last)').first().waitFor();
     await page.locator('summary', { hasText: 'The test:' }).click();
+    await page.getByText('assert False').first().waitFor();
     await expectText(page, 'Traceback (most recent call last)', 'test.py', 'writer', 'assert False');
   });
 
