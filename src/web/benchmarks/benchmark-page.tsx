@@ -105,7 +105,8 @@ function Charts({ charts, isExpected }: { readonly charts: Answer<PlotsOfBenchma
   if (problem !== null) return <Problem problem={problem} retry={reload} />;
   if (data === null ? !isExpected : data.plots.length === 0) return null;
   return (
-    <section aria-label="Charts">
+    // `npm run bench:benchmark` waits for it by this name.
+    <section class="arm-curve" aria-label="Charts">
       <details open>
         <summary>
           <h2>Charts</h2>
