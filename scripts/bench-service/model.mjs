@@ -6,8 +6,9 @@ import { createServer } from 'node:http';
 export async function startModel(latencyMs) {
   let calls = 0;
   let cut = 0;
-  /** How often each request was answered, by its hash. */
+  /** When each request was last answered, by its hash, and when those were answered that were asked again. */
   const answered = new Map();
+  let again = [];
   const tokens = [
     { token: '<judgement>', logprob: 0, top_logprobs: [] },
     {
@@ -41,7 +42,9 @@ export async function startModel(latencyMs) {
     asked.on('end', () => {
       calls += 1;
       const key = hash.digest('hex');
-      response.on('finish', () => answered.set(key, (answered.get(key) ?? 0) + 1));
+      const before = answered.get(key);
+      if (before !== undefined) again.push(before);
+      response.on('finish', () => answered.set(key, performance.now()));
       response.on('close', () => (cut += response.writableFinished ? 0 : 1));
       setTimeout(() => response.writeHead(200, { 'content-type': 'application/json' }).end(answer), latencyMs);
     });
@@ -56,10 +59,10 @@ export async function startModel(latencyMs) {
     close,
     url: `http://127.0.0.1:${server.address().port}/v1`,
     calls: () => calls,
-    /** Calls, answers that were given before, and calls whose asker went away. */
-    count: () => ({ calls, twice: [...answered.values()].reduce((sum, times) => sum + times - 1, 0), cut }),
+    /** Calls; when answers were sent that were asked for again, as `performance.now()`; and calls whose asker went away. */
+    count: () => ({ calls, again, cut }),
     forget: () => {
-      [calls, cut] = [0, 0];
+      [calls, cut, again] = [0, 0, []];
       answered.clear();
     },
   };
