@@ -56,7 +56,10 @@ export async function benchKill(short) {
         `${twice} of ${asked} calls asked again whose answer was sent more than ${UNREAD_MS} ms before a kill (aim 0); undisturbed ${calls} calls`,
         twice === 0,
       ),
-      aim(`${unread.length} more, answered at most ${Math.round(Math.max(0, ...unread))} ms before; ${cut} cut off`, true),
+      aim(
+        `${unread.length} more, answered at most ${Math.round(Math.max(0, ...unread))} ms before; ${cut} cut off`,
+        true,
+      ),
       aim(`${containersOf(killed)} containers left (aim 0)`, containersOf(killed) === 0),
     ].every(Boolean);
   } finally {
