@@ -230,7 +230,9 @@ export const multiSweBench: SetReader = {
   },
   sealed: (row) => {
     const { org, repo, lang, fix_patch, test_patch, p2p_tests, ...turned } = fields(MultiAnswer, row);
-    const names = (tests: Record<string, unknown> | null | undefined): string[] => Object.keys(tests ?? {});
+    // Where rows became columns, a row names the tests of all others, with nothing to say of them.
+    const names = (tests: Record<string, unknown> | null | undefined): string[] =>
+      Object.entries(tests ?? {}).flatMap(([name, outcomes]) => (outcomes === null ? [] : [name]));
     const failToPass = [turned.f2p_tests, turned.s2p_tests, turned.n2p_tests].flatMap(names);
     const tests: HiddenRow = {
       repo: `${org}/${repo}`,
@@ -239,7 +241,7 @@ export const multiSweBench: SetReader = {
       failToPass: failToPass.length > 0 ? failToPass : names(turned.fixed_tests),
       passToPass: names(p2p_tests),
       command: 'bash /home/run.sh',
-      log: logFormatOf(LANGUAGES[lang ?? ''] ?? lang ?? ''),
+      log: logFormatOf(LANGUAGES[lang ?? ''] ?? lang ?? '') ?? logFormatOf(runnerFor(fix_patch ?? '')),
     };
     return { tests: requireTests(row, tests), gold: fix_patch };
   },
@@ -258,3 +260,20 @@ const LANGUAGES: Readonly<Record<string, string>> = {
   cpp: 'ctest',
   'c++': 'ctest',
 };
+
+/** Ends of file names, by the runner of their language. */
+const ENDINGS: Readonly<Record<string, string>> = {
+  ...{ go: 'go test', rs: 'cargo', java: 'maven', kt: 'maven', py: 'pytest' },
+  ...{ js: 'jest', jsx: 'jest', mjs: 'jest', cjs: 'jest', ts: 'jest', tsx: 'jest', vue: 'jest', svelte: 'jest' },
+  ...{ c: 'ctest', h: 'ctest', cc: 'ctest', cpp: 'ctest', hpp: 'ctest', cxx: 'ctest' },
+};
+
+/** The published rows do not say their language, their folders do: the runner of most files that a patch changes. */
+function runnerFor(patch: string): string {
+  const counts = new Map<string, number>();
+  for (const [, ending = ''] of patch.matchAll(/^\+\+\+ b\/.*\.(\w+)\s*$/gm)) {
+    const runner = Object.hasOwn(ENDINGS, ending) ? ENDINGS[ending] : undefined;
+    if (runner !== undefined) counts.set(runner, (counts.get(runner) ?? 0) + 1);
+  }
+  return [...counts].sort(([, a], [, b]) => b - a)[0]?.[0] ?? '';
+}

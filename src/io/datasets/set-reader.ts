@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { asJson } from '../../core/json.js';
 import type { Environment } from '../../core/run/issue.js';
-import { parsePythonList } from '../inputs/score-columns.js';
+import { parsePythonList, unescape } from '../inputs/score-columns.js';
 import { parseRecord } from '../records/records.js';
 import type { DataRow } from './rows.js';
 import type { SealedContent } from './sealed.js';
@@ -44,11 +44,25 @@ export const MaybeText = z
   .nullish()
   .transform((text) => (text === undefined || text === null || text === '' ? null : text));
 
-/** Names as a list, as JSON in a text, or as Python prints a list. */
+/** `['a' 'b']` as numpy prints an array of texts, or `array(['a', 'b'], dtype=object)`; undefined for anything else. */
+function parseNumpyTexts(text: string): string[] | undefined {
+  const inside = /^(?:array\()?\s*\[([^]*)\](?:,\s*dtype=[^()]*)?\)?$/.exec(text.trim())?.[1]?.trim();
+  if (inside === undefined) return undefined;
+  const items: string[] = [];
+  const token = /(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")(?:\s*,\s*|\s+|$)/y;
+  while (token.lastIndex < inside.length) {
+    const match = token.exec(inside);
+    if (match === null) return undefined;
+    items.push(unescape(match[1] ?? match[2] ?? ''));
+  }
+  return items;
+}
+
+/** Names as a list, as JSON in a text, or as Python or numpy prints a list. */
 export const Names = z.preprocess(
   (value, context) => {
     if (typeof value !== 'string') return value ?? [];
-    const list = asJson(value) ?? parsePythonList(value);
+    const list = asJson(value) ?? parsePythonList(value) ?? parseNumpyTexts(value);
     if (list !== undefined) return list;
     context.addIssue({ code: 'custom', message: 'must be a list of names, or one as JSON in a string' });
     return z.NEVER;

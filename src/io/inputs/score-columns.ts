@@ -150,6 +150,14 @@ function word(bare: string): number | boolean | null | undefined {
   return /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/.test(bare) ? Number(bare) : undefined;
 }
 
-function unescape(text: string): string {
-  return text.replace(/\\(.)/g, '$1');
+const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r' };
+
+/** As Python's `repr` escapes. */
+export function unescape(text: string): string {
+  return text.replace(/\\(?:x([\da-f]{2})|u([\da-f]{4})|U([\da-f]{8})|([^]))/g, (all: string, ...found: string[]) => {
+    const [two, four, eight, other = ''] = found;
+    const code = parseInt(two ?? four ?? eight ?? '', 16);
+    if (Number.isNaN(code)) return ESCAPES[other] ?? other;
+    return code > 0x10ffff ? all : String.fromCodePoint(code);
+  });
 }

@@ -106,6 +106,23 @@ describe('data sets', () => {
     expect(await tests('multi')).toMatchObject({ command: 'bash /home/run.sh', log: 'go', passToPass: ['TestOld'] });
   });
 
+  it.each([
+    ['a list as numpy prints it', "['t.py::a' \"t.py::it's\"\n 't.py::c']", ['t.py::a', "t.py::it's", 't.py::c']],
+    ['an array of numpy', "array(['t.py::a', 't.py::b'], dtype=object)", ['t.py::a', 't.py::b']],
+    ['a list with escapes', "['t.py::a[\\x1b-\\n-\\\\n]']", ['t.py::a[\x1b-\n-\\n]']],
+  ])('tell their tests in %s', async (_, FAIL_TO_PASS, failToPass) => {
+    const [instance] = await instances(written('rows.jsonl', lines({ ...DATA_SET_ROWS.verified, FAIL_TO_PASS })));
+    expect(instance?.sealed.open().tests).toMatchObject({ failToPass });
+  });
+
+  it('say nothing of a test by a column that is null, and take the language from the patch where they do not say it', async () => {
+    const { fix_patch, p2p_tests } = DATA_SET_ROWS.multi;
+    const inGo = { fix_patch: fix_patch.replace(/\.\w+$/gm, '.go'), lang: undefined };
+    const row = { ...DATA_SET_ROWS.multi, ...inGo, p2p_tests: { ...p2p_tests, TestOfAnother: null } };
+    const [instance] = await instances(written('rows.jsonl', lines(row)));
+    expect(instance?.sealed.open().tests).toMatchObject({ passToPass: ['TestOld'], log: 'go' });
+  });
+
   it('are read from a list, packed files and folders with splits', async () => {
     const { verified, gym } = DATA_SET_ROWS;
     expect(await instances(written('rows.json', JSON.stringify([verified, gym], null, 1)))).toHaveLength(2);
