@@ -46,8 +46,11 @@ export const MaybeText = z
 
 /** `['a' 'b']` as numpy prints an array of texts, or `array(['a', 'b'], dtype=object)`; undefined for anything else. */
 function parseNumpyTexts(text: string): string[] | undefined {
-  const inside = /^(?:array\()?\s*\[([^]*)\](?:,\s*dtype=[^()]*)?\)?$/.exec(text.trim())?.[1]?.trim();
-  if (inside === undefined) return undefined;
+  const whole = text.trim();
+  const [open, close] = [whole.indexOf('['), whole.lastIndexOf(']')];
+  const around = `${whole.slice(0, open)}${whole.slice(close + 1)}`;
+  if (open === -1 || close < open || !AROUND_NUMPY.test(around.slice(0, LONGEST_AROUND))) return undefined;
+  const inside = whole.slice(open + 1, close).trim();
   const items: string[] = [];
   const token = /(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")(?:\s*,\s*|\s+|$)/y;
   while (token.lastIndex < inside.length) {
@@ -57,6 +60,10 @@ function parseNumpyTexts(text: string): string[] | undefined {
   }
   return items;
 }
+
+/** What stands around the brackets: nothing, or `array(` and `, dtype=object)`. */
+const AROUND_NUMPY = /^(?:array\((?:, ?dtype=[\w<>.'"]+)?\))?$/;
+const LONGEST_AROUND = 80;
 
 /** Names as a list, as JSON in a text, or as Python or numpy prints a list. */
 export const Names = z.preprocess(
