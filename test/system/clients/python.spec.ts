@@ -71,7 +71,7 @@ describe('the Python client', () => {
       rescored: [1, 0],
       report: 'Two',
       bench: ['bestk-bench-report', [['mine', 2]]],
-      standings: ['done', true, true],
+      standings: ['done', true],
       found: ['Nightly', 2],
       lines: ['o__r-1', 'o__r-2'],
       over: ['ProblemError', 'conflict', true],

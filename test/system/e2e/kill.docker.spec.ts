@@ -48,7 +48,8 @@ describe('a run that is stopped', () => {
 
     const child = cli.start(args);
     const end = ended(child);
-    await told(child, new RegExp(`(^(right|b|c): [^]*?){${second.before.length - BASE_CELLS + 1}}`, 'm'));
+    // The first is told from the store: there is as much left to do as can be.
+    await told(child, /^(right|b|c): /m);
     const asked = performance.now();
     child.kill('SIGINT');
     expect((await end).code).toBe(130);
