@@ -1,6 +1,7 @@
 // 2,000 jobs that wait, with nothing to do for any of them: how fast one worker takes them and puts them away.
 import pLimit from 'p-limit';
 import { z } from 'zod';
+import { Claims } from '../../dist/src/core/async/claims.js';
 import { QueueJobs } from '../../dist/src/jobs/queue-jobs.js';
 import { openQueueServer } from '../../dist/src/jobs/queue-server.js';
 import { startCluster } from '../setup/postgres.mjs';
@@ -29,7 +30,7 @@ async function measure(url, count) {
   const log = { warn: console.error, error: console.error };
   const open = async () => {
     const server = await openQueueServer(url);
-    return new QueueJobs({ server, results: NO_RESULTS, setup: 'bench', log });
+    return new QueueJobs({ server, results: NO_RESULTS, claims: new Claims(), setup: 'bench', log });
   };
   const [asker, worker] = [await open(), await open()];
   const limit = pLimit(AT_ONCE);
