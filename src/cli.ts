@@ -20,12 +20,13 @@ import { registerSelect } from './commands/select.js';
 import { registerServe } from './commands/serve.js';
 import { registerSolve } from './commands/solve.js';
 import { registerSweep } from './commands/doctor.js';
-import { endWhenUnheard } from './commands/stopping.js';
+import { endWhenUnheard, outliveReaders } from './commands/stopping.js';
 import { registerWorker } from './commands/serve.js';
 import { EXIT } from './core/errors/errors.js';
 import { VERSION } from './app/version.js';
 
 if (process.pid === 1) endWhenUnheard();
+outliveReaders();
 
 async function openApp(settings?: Readonly<Record<string, string>>): Promise<App> {
   const { openApplication } = await import('./app/app.module.js');

@@ -18,6 +18,15 @@ export function endWhenUnheard(): void {
   }
 }
 
+/** Goes on when nobody reads any more what is printed, as behind `| head`: the work is paid for, and its files are not printed. */
+export function outliveReaders(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error;
+    });
+  }
+}
+
 /** Resolves when somebody tells this process to stop, with the signal's name. */
 export function untilTold(): Promise<string> {
   return new Promise((resolve) => {

@@ -143,6 +143,13 @@ function issueOf(row: DataRow, given: RowIssue, images: ImageTemplates | undefin
       'Name the container image of the instance in the issue, or pass --image.',
     );
   }
+  if (problem_statement.trim() === '') {
+    throw new BadInputError(
+      'is empty',
+      placeOf(row, 'problem_statement'),
+      'Write what is to be solved, or leave the row out.',
+    );
+  }
   const environment = { ...given.environment, image };
   return {
     ...parseRecord(Issue.pick({ instance_id: true, problem_statement: true }), {

@@ -163,12 +163,23 @@ function untagged(statement: string): string {
 }
 
 const Outcomes = z.preprocess(unpackedJson, z.record(z.string(), z.unknown()).nullish());
+
+/** A list of records, also where it was saved as a record of lists, as Hugging Face's `datasets` does. */
+function rowsOfColumns(packed: unknown): unknown {
+  const value = unpackedJson(packed);
+  const columns = z.record(z.string(), z.array(z.unknown())).safeParse(value);
+  if (!columns.success) return value;
+  const lists = Object.entries(columns.data);
+  const rows = lists.reduce((most, [, list]) => Math.max(most, list.length), 0);
+  return Array.from({ length: rows }, (_, row) => Object.fromEntries(lists.map(([name, list]) => [name, list[row]])));
+}
+
 const MultiIssue = z.object({
   instance_id: MaybeText,
   org: z.string().min(1),
   repo: z.string().min(1),
   number: z.coerce.number().int(),
-  resolved_issues: z.preprocess(unpackedJson, z.array(z.object({ title: MaybeText, body: MaybeText }))),
+  resolved_issues: z.preprocess(rowsOfColumns, z.array(z.object({ title: MaybeText, body: MaybeText }))),
 });
 const MultiAnswer = z.object({
   org: z.string(),

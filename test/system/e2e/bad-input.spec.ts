@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { CommandLine, type Ended } from '../../fixtures/command-line.js';
 import { CALCULATOR, calcTest, calculatorIssue, candidate, RIGHT } from '../../fixtures/calculator.js';
 
@@ -89,6 +90,15 @@ describe('bad input', () => {
     const out = await select({ more: ['--verifiers', 'eb', '--out', '/proc/x/y'] });
     expect(out).toMatchObject({ code: 2 });
     expect(out.stderr).toContain('/proc/x/y');
+  });
+
+  it('output that nobody reads any more, as behind head, ends nothing', async () => {
+    const child = cli.start(['solve', '--help']);
+    child.stdout?.destroy();
+    let stderr = '';
+    child.stderr?.on('data', (piece: Buffer) => (stderr += piece.toString()));
+    const [code] = (await once(child, 'close')) as [number | null];
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   });
 
   it('a bad setting is told by its name', async () => {

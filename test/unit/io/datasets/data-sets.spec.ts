@@ -123,6 +123,24 @@ describe('data sets', () => {
     expect(instance?.sealed.open().tests).toMatchObject({ passToPass: ['TestOld'], log: 'go' });
   });
 
+  it('have lists of records that were saved as records of lists', async () => {
+    const { multi } = DATA_SET_ROWS;
+    const issues = { number: [1, 2], title: ['Sum is wrong', null], body: ['add(1, 1) gives 0.', 'It should be 2.'] };
+    const [instance] = await instances(written('rows.jsonl', lines({ ...multi, resolved_issues: issues })));
+    expect(instance?.issue.problem_statement).toBe('Sum is wrong\n\nadd(1, 1) gives 0.\n\nIt should be 2.');
+  });
+
+  it('reject a row that does not say what is to be solved, under the name of its column', async () => {
+    const { smith, multi } = DATA_SET_ROWS;
+    const rows = lines({ ...smith, problem_statement: ' \n' }, { ...multi, resolved_issues: {} });
+    const report = await describeDataSet(written('rows.jsonl', rows), {}, 5);
+    expect(report).toMatchObject({ rows: 2, usable: 0 });
+    expect(report.rejected.map(({ reason }) => reason)).toEqual([
+      expect.stringMatching(/line 1, field "problem_statement": is empty/),
+      expect.stringMatching(/line 2, field "resolved_issues"/),
+    ]);
+  });
+
   it('are read from a list, packed files and folders with splits', async () => {
     const { verified, gym } = DATA_SET_ROWS;
     expect(await instances(written('rows.json', JSON.stringify([verified, gym], null, 1)))).toHaveLength(2);
