@@ -1385,7 +1385,7 @@ export class BestkClient {
     });
   }
 
-  /** Its runs in a line each, in the order of their making. */
+  /** Its runs, a page at a time, in the order they were made. */
   listBenchmarkRuns(
     id: string,
     options: Options & {

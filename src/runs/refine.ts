@@ -2,6 +2,7 @@ import type { Entry } from '../../verifiers/hybrid/entry.js';
 import { isEligible, patchOf } from '../../verifiers/hybrid/entry.js';
 import type { Pool } from '../../verifiers/hybrid/pool.js';
 import { contentKey } from '../core/fingerprint.js';
+import { grouped } from '../core/grouped.js';
 import type { Candidate } from '../core/run/candidate.js';
 import type { EarlierTries, Rollout } from '../core/run/rollout.js';
 import type { RunRequest } from '../core/run/run-request.js';
@@ -80,9 +81,7 @@ async function whyNone(
 function bestOf(pool: Pool): readonly Entry[] {
   const { right } = pool.beliefs();
   const ranked = pool.entries.filter(isEligible).toSorted((a, b) => (right.get(b.id) ?? 0) - (right.get(a.id) ?? 0));
-  return [...new Map(ranked.toReversed().map((entry) => [patchOf(entry), entry])).values()]
-    .toReversed()
-    .slice(0, TOLD_OF);
+  return [...grouped(ranked, patchOf).values()].flatMap((equal) => equal.slice(0, 1)).slice(0, TOLD_OF);
 }
 
 async function earlierTries(

@@ -50,7 +50,7 @@ export const benchmarkOperations: readonly Operation[] = [
     id: 'listBenchmarkRuns',
     method: 'GET',
     path: '/v1/benchmarks/{id}/runs',
-    summary: 'Its runs in a line each, in the order of their making.',
+    summary: 'Its runs, a page at a time, in the order they were made.',
     query: BenchmarkRunsQuery,
     answers: { 200: json('BenchmarkRuns', 'The runs.') },
     problems: { ...UNKNOWN, 422: 'The query says what cannot be.' },

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { getJson } from '../api.js';
 
 /** Columns that are still read, and letters that name them. */
@@ -11,6 +12,37 @@ export async function allOf<T>(paths: string, signal: AbortSignal): Promise<read
 /** A, B, C, … */
 export function letter(index: number): string {
   return String.fromCharCode(65 + index);
+}
+
+interface TableProps {
+  /** Of the region that scrolls. */
+  readonly label: string;
+  /** What the lines are; absent = told to screen readers alone, as "What". */
+  readonly lines?: string;
+  /** Of the columns, in their order. */
+  readonly heads: readonly ComponentChildren[];
+  readonly children: ComponentChildren;
+}
+
+/** Things beside each other, a column each. */
+export function CompareTable({ label, lines, heads, children }: TableProps) {
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label={label}>
+      <table class="list compare">
+        <thead>
+          <tr>
+            <th scope="col">{lines ?? <span class="hidden">What</span>}</th>
+            {heads.map((head, index) => (
+              <th key={letter(index)} scope="col">
+                {head}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
+    </div>
+  );
 }
 
 /** A line of the table of settings: what each column says, and whether they differ. */

@@ -9,7 +9,7 @@ import { linkToBenchmarkReport } from '../reports/report-page.js';
 import { linkTo, replaceRoute } from '../route.js';
 import { useAnswer } from '../use-answer.js';
 import { ARM_FACTS, armsOf, disagreed, gradedInAll, winsOf } from './arms-model.js';
-import { MOST_COMPARED } from './columns.js';
+import { CompareTable, MOST_COMPARED } from './columns.js';
 
 /** Arms of a benchmark beside each other. @param named those that the reader wants; none = all */
 export function CompareArms({ id, named }: { readonly id: string; readonly named: readonly string[] }) {
@@ -103,32 +103,16 @@ function Compared({ id, standing, curves, runs, names }: ComparedProps) {
       <section aria-labelledby="arms-title">
         <h2 id="arms-title">What they came to</h2>
         <p class="figures">Intervals are Wilson’s, of 95 %.</p>
-        <div class="scroll" tabIndex={0} role="region" aria-label="Arms beside each other">
-          <table class="list compare">
-            <thead>
-              <tr>
-                <th scope="col">
-                  <span class="hidden">What</span>
-                </th>
-                {names.map((name) => (
-                  <th key={name} scope="col">
-                    {name}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {ARM_FACTS.map(([name, read]) => (
-                <tr key={name}>
-                  <th scope="row">{name}</th>
-                  {arms.map((arm) => (
-                    <td key={arm.standing.arm}>{read(arm)}</td>
-                  ))}
-                </tr>
+        <CompareTable label="Arms beside each other" heads={names}>
+          {ARM_FACTS.map(([name, read]) => (
+            <tr key={name}>
+              <th scope="row">{name}</th>
+              {arms.map((arm) => (
+                <td key={arm.standing.arm}>{read(arm)}</td>
               ))}
-            </tbody>
-          </table>
-        </div>
+            </tr>
+          ))}
+        </CompareTable>
       </section>
       <Wins names={names} rows={rows} />
       <h2>Where they disagree</h2>

@@ -3,7 +3,7 @@ import { count, percent } from '../format.js';
 import { Awaited, Notice } from '../notice.js';
 import { linkToReport } from '../reports/report-page.js';
 import { useAnswer } from '../use-answer.js';
-import { allOf, Fact, letter } from './columns.js';
+import { allOf, CompareTable, Fact, letter } from './columns.js';
 import {
   commonK,
   type ComparedReport,
@@ -45,16 +45,12 @@ interface Props {
   readonly reports: readonly ComparedReport[];
 }
 
-function Heads({ ids, reports }: Props) {
-  return (
+function headsOf({ ids, reports }: Props) {
+  return reports.map(({ title }, index) => (
     <>
-      {reports.map(({ title }, index) => (
-        <th key={ids[index]} scope="col">
-          {letter(index)}: <a href={linkToReport(ids[index] ?? '')}>{title === '' ? ids[index] : title}</a>
-        </th>
-      ))}
+      {letter(index)}: <a href={linkToReport(ids[index] ?? '')}>{title === '' ? ids[index] : title}</a>
     </>
-  );
+  ));
 }
 
 function Rules({ ids, reports }: Props) {
@@ -81,25 +77,15 @@ function Rules({ ids, reports }: Props) {
           </select>
         </label>
         <span class="quiet">
-          With intervals of 95 %; in brackets behind them, how far each is from A, in points. ★ the rule that the runs
-          were made with.
+          With intervals of 95 %; in brackets, how far each is from A, in points. ★ the rule that the runs were made
+          with.
         </span>
       </p>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Rules of each report">
-        <table class="list compare">
-          <thead>
-            <tr>
-              <th scope="col">Rule</th>
-              <Heads ids={ids} reports={reports} />
-            </tr>
-          </thead>
-          <tbody>
-            {rulesAt(reports, k).map((row) => (
-              <Rule key={row.rule} row={row} reports={reports} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <CompareTable label="Rules of each report" lines="Rule" heads={headsOf({ ids, reports })}>
+        {rulesAt(reports, k).map((row) => (
+          <Rule key={row.rule} row={row} reports={reports} />
+        ))}
+      </CompareTable>
     </section>
   );
 }
@@ -132,33 +118,21 @@ function Settings({ ids, reports }: Props) {
   return (
     <section aria-labelledby="settings-title">
       <h2 id="settings-title">What they were made of</h2>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Settings of each report">
-        <table class="list compare">
-          <thead>
-            <tr>
-              <th scope="col">
-                <span class="hidden">What</span>
-              </th>
-              <Heads ids={ids} reports={reports} />
-            </tr>
-          </thead>
-          <tbody>
-            <Fact name="Runs" values={reports.map(({ origins }) => count(origins?.runs.length ?? 0))} />
-            <Fact name="Issues with labels" values={reports.map(({ curves }) => count(curves?.issues ?? 0))} />
-            <Fact
-              name="Issues with right and wrong candidates"
-              values={reports.map(({ curves }) =>
-                curves === null
-                  ? '–'
-                  : `${count(curves.selector_sensitive.issues)} (${percent(curves.selector_sensitive.share)})`,
-              )}
-            />
-            {settingsOf(reports).map(([name, values]) => (
-              <Fact key={name} name={name} values={values} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <CompareTable label="Settings of each report" heads={headsOf({ ids, reports })}>
+        <Fact name="Runs" values={reports.map(({ origins }) => count(origins?.runs.length ?? 0))} />
+        <Fact name="Issues with labels" values={reports.map(({ curves }) => count(curves?.issues ?? 0))} />
+        <Fact
+          name="Issues with right and wrong candidates"
+          values={reports.map(({ curves }) =>
+            curves === null
+              ? '–'
+              : `${count(curves.selector_sensitive.issues)} (${percent(curves.selector_sensitive.share)})`,
+          )}
+        />
+        {settingsOf(reports).map(([name, values]) => (
+          <Fact key={name} name={name} values={values} />
+        ))}
+      </CompareTable>
     </section>
   );
 }

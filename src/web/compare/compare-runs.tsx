@@ -4,7 +4,7 @@ import { measured, moment, money } from '../format.js';
 import { Awaited, Notice } from '../notice.js';
 import { linkTo } from '../route.js';
 import { useAnswer } from '../use-answer.js';
-import { allOf, Fact, letter, Values } from './columns.js';
+import { allOf, CompareTable, Fact, letter, Values } from './columns.js';
 
 /** Runs beside each other: what was asked, what was selected, and where they differ from the first. */
 export function CompareRuns({ ids }: { readonly ids: readonly string[] }) {
@@ -80,34 +80,25 @@ function Settings({ all }: All) {
   return (
     <section aria-labelledby="settings-title">
       <h2 id="settings-title">Settings and selection</h2>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Settings">
-        <table class="list compare">
-          <thead>
-            <tr>
-              <th scope="col">
-                <span class="hidden">What</span>
-              </th>
-              {all.map(({ run }, index) => (
-                <th scope="col" key={letter(index)}>
-                  {letter(index)}: <a href={linkTo(['runs', run.id])}>{run.id}</a>
-                  <span class="cell-facts">created {moment(run.created_at)}</span>
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            <tr>
-              <th scope="row">Agrees with</th>
-              {all.map((_, index) => (
-                <td key={letter(index)}>{agreesWith(all, index)}</td>
-              ))}
-            </tr>
-            {FACTS.map(([name, read]) => (
-              <Fact key={name} name={name} values={all.map(read)} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <CompareTable
+        label="Settings"
+        heads={all.map(({ run }, index) => (
+          <>
+            {letter(index)}: <a href={linkTo(['runs', run.id])}>{run.id}</a>
+            <span class="cell-facts">created {moment(run.created_at)}</span>
+          </>
+        ))}
+      >
+        <tr>
+          <th scope="row">Agrees with</th>
+          {all.map((_, index) => (
+            <td key={letter(index)}>{agreesWith(all, index)}</td>
+          ))}
+        </tr>
+        {FACTS.map(([name, read]) => (
+          <Fact key={name} name={name} values={all.map(read)} />
+        ))}
+      </CompareTable>
     </section>
   );
 }
@@ -191,28 +182,14 @@ function CompareTests({ all }: All) {
   return (
     <section aria-labelledby="tests-title">
       <h2 id="tests-title">Generated tests</h2>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Table of generated tests">
-        <table class="list compare">
-          <thead>
-            <tr>
-              <th scope="col">Test</th>
-              {all.map((_, index) => (
-                <th scope="col" key={letter(index)}>
-                  {letter(index)}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {ids.map((id) => (
-              <tr key={id}>
-                <th scope="row">{id}</th>
-                <Values values={all.map((each) => wordOn(each, id))} />
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <CompareTable label="Table of generated tests" lines="Test" heads={all.map((_, index) => letter(index))}>
+        {ids.map((id) => (
+          <tr key={id}>
+            <th scope="row">{id}</th>
+            <Values values={all.map((each) => wordOn(each, id))} />
+          </tr>
+        ))}
+      </CompareTable>
     </section>
   );
 }
