@@ -10,7 +10,7 @@ import { BadInputError } from './core/errors/errors.js';
 import { telemetryProviders, watchControllers } from './http/http-controllers.js';
 import { startHttp } from './http/serve.js';
 import { Jobs } from './jobs/jobs.js';
-import { ServiceLink } from './jobs/service-link.js';
+import { ServiceLink } from './jobs/worker-process.js';
 import { Exposition } from './ports/meter.js';
 import type { OpenStore } from './store/store.js';
 

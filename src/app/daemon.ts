@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { stopWithin, untilTold } from '../commands/stopping.js';
 import { loadConfig } from './config.js';
-import type { LoggedAudit } from '../http/ops/auditor.js';
+import type { LoggedAudit } from '../http/ops/audit.js';
 import type { ServeOptions } from '../http/serve.js';
 import { createLogger, nestLogger } from './logger.js';
 

@@ -2,7 +2,7 @@ import { pause } from '../core/async/retry.js';
 import { BadInputError, UnavailableError } from '../core/errors/errors.js';
 import type { Candidate } from '../core/run/candidate.js';
 import type { Issue } from '../core/run/issue.js';
-import { type LogReader, readHere } from '../grading/log-reader.js';
+import { type LogReader, readHere } from '../grading/runner-logs.js';
 import { type GradeBook, gradeCandidates, type Graded } from '../grading/grade-candidates.js';
 import type { HiddenTests } from '../grading/hidden-tests.js';
 import { testCommand } from '../grading/test-command.js';

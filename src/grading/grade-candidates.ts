@@ -5,8 +5,7 @@ import { type ReadablePatch, readPatch } from '../core/patch/patch.js';
 import type { Candidate } from '../core/run/candidate.js';
 import { disagreement, gradePatch, inFreshContainer } from './grade-patch.js';
 import { type GradingContext, type Grade, notRun } from './grade.js';
-import { testedBase } from './patched-tree.js';
-import { runTests } from './run-tests.js';
+import { runTests, testedBase } from './run-tests.js';
 import type { TestStatus } from './test-logs.js';
 
 /** Raise this when how a grade comes about changes: earlier grades are then not taken over. */

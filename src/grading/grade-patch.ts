@@ -2,8 +2,7 @@ import { retried } from '../core/async/retry.js';
 import type { ReadablePatch } from '../core/patch/patch.js';
 import { type ExecOutcome, type SandboxSession, sandboxSpec } from '../ports/sandbox.js';
 import { type GradingContext, type Grade, notRun } from './grade.js';
-import { patchTree } from './patched-tree.js';
-import { runTests, type TestRun } from './run-tests.js';
+import { patchTree, runTests, type TestRun } from './run-tests.js';
 import type { TestStatus } from './test-logs.js';
 
 /**

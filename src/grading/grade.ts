@@ -1,7 +1,7 @@
 import type { Issue } from '../core/run/issue.js';
 import type { Sandbox } from '../ports/sandbox.js';
 import type { HiddenTests } from './hidden-tests.js';
-import type { LogReader } from './log-reader.js';
+import type { LogReader } from './runner-logs.js';
 import type { TestCommand } from './test-command.js';
 import type { TestStatus } from './test-logs.js';
 

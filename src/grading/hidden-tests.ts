@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { BadInputError } from '../core/errors/errors.js';
 import { type PatchFile, readPatch } from '../core/patch/patch.js';
 import { readSealed } from '../io/datasets/data-set.js';
-import type { HiddenRow, SealedContent } from '../io/datasets/sealed.js';
+import type { HiddenRow, SealedContent } from '../io/datasets/set-reader.js';
 import { placeOf, readText } from '../io/records/records.js';
 
 /** The tests that decide whether a patch resolves its issue. Never within reach of what samples, verifies or selects. */

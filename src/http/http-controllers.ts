@@ -7,11 +7,9 @@ import { EvidenceController } from './runs/evidence.controller.js';
 import { HealthController } from './ops/health.controller.js';
 import { MetricsController } from './ops/health.controller.js';
 import { ReportsController } from './reports/reports.controller.js';
-import { RescoresController } from './runs/rescore.controller.js';
+import { RescoreRunController, RescoresController, RunsController } from './runs/runs.controller.js';
 import { RewardsController } from './rewards/rewards.controller.js';
 import { RunEventsController } from './runs/run-events.controller.js';
-import { RunsController } from './runs/runs.controller.js';
-import { RescoreRunController } from './runs/rescore.controller.js';
 
 /** What watches a process, with or without the rest of the service: `/healthz`, `/readyz`, `/metrics`. */
 export const watchControllers: Type[] = [HealthController, MetricsController];

@@ -6,6 +6,7 @@ import {
   HttpException,
   HttpStatus,
   type LoggerService,
+  StandardSchemaValidationPipe,
 } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
@@ -112,7 +113,7 @@ function hasHungUp(request: Request): boolean {
 }
 
 /** Where in a request a problem lies, `candidates.0.patch`, and what it is. */
-export interface RequestProblem {
+interface RequestProblem {
   readonly path: string;
   readonly message: string;
 }
@@ -137,6 +138,13 @@ export class InvalidRequestError extends Error {
 }
 
 /** What of a text an answer may repeat. */
-export function shortened(text: string): string {
+function shortened(text: string): string {
   return text.length <= MAX_LENGTH ? text : `${text.slice(0, MAX_LENGTH)}…`;
+}
+
+/** Reads what a request says by its schema; bodies of runs are read by whoever takes them in. @throws InvalidRequestError */
+export class RequestPipe extends StandardSchemaValidationPipe {
+  constructor() {
+    super({ exceptionFactory: (issues) => new InvalidRequestError(issues) });
+  }
 }

@@ -5,16 +5,13 @@ import { hider } from '../core/secrets.js';
 import { AuditLog } from '../ports/audit-log.js';
 import { RunService } from '../runs/run-service.js';
 import { isRunRequest, MAX_BODY_BYTES, MAX_SMALL_BODY_BYTES } from './guard/bodies.js';
-import { guard, type GuardOptions } from './guard/guard.js';
+import { guard, type GuardOptions, harden } from './guard/guard.js';
 import { HardenedExpressAdapter } from './guard/hardened-adapter.js';
-import { isLoopback } from './guard/origin.js';
+import { isLoopback } from './guard/caller.js';
 import { requireReadable } from './guard/readable-body.js';
-import { harden } from './guard/security-headers.js';
-import { serveDocument } from './openapi/serve-document.js';
-import { AuditInterceptor } from './ops/audit.js';
-import { Auditor, type LoggedAudit } from './ops/auditor.js';
-import { ProblemFilter } from './problem.js';
-import { RequestPipe } from './request-pipe.js';
+import { serveDocument } from './openapi/docs-page.js';
+import { AuditInterceptor, Auditor, type LoggedAudit } from './ops/audit.js';
+import { ProblemFilter, RequestPipe } from './problem.js';
 import { serveWebPage } from './web-page.js';
 
 /** How long answers under way may take after the service stopped listening. */

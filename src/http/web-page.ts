@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { REPORT_POLICY, VIEWER_POLICY } from './guard/security-headers.js';
+import { REPORT_POLICY, VIEWER_POLICY } from './guard/guard.js';
 import type { NextFunction, Request, Response } from 'express';
 
 const TYPES: Readonly<Record<string, string>> = {

@@ -1,9 +1,10 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
+import type { BudgetLedger } from '../core/budget/budget-ledger.js';
 import { type Completion, type CompletionRequest, LlmClient } from '../ports/llm-client.js';
 import { OpenAiLlmClient, type OpenAiOptions } from './openai/client.js';
 import { DEFAULT_BASE_URL } from './openai/connection.js';
-import { RecordingLlmClient, ReplayLlmClient } from './recording/clients.js';
+import { RecordingLlmClient, ReplayLlmClient } from './recording.js';
 
 const MAX_RETRIES = 5;
 /** A server of models takes minutes to load one. */
@@ -11,7 +12,7 @@ const PATIENCE_MS = 180_000;
 
 type Hooks = Pick<OpenAiOptions, 'onRetry' | 'mayAsk'>;
 
-export interface LlmSettings {
+interface LlmSettings {
   readonly baseUrl: string | undefined;
   /** Base URLs of models that another server has. */
   readonly modelUrls: Readonly<Record<string, string>>;
@@ -65,7 +66,7 @@ export function endpointName(settings: LlmSettings, model: string): string {
 }
 
 /** Asks the server that has the model; each has its own limit of calls under way. */
-export class RoutedLlmClient extends LlmClient {
+class RoutedLlmClient extends LlmClient {
   readonly #others: LlmClient;
   readonly #serverOf: (model: string) => LlmClient | undefined;
 
@@ -79,4 +80,39 @@ export class RoutedLlmClient extends LlmClient {
   complete(request: CompletionRequest, signal: AbortSignal): Promise<Completion> {
     return (this.#serverOf(request.model) ?? this.#others).complete(request, signal);
   }
+}
+
+/** Bytes of a token in the densest text that is common (code, Chinese); real prompts have more. */
+const BYTES_PER_TOKEN = 3;
+
+/** Asks only what the budget has room for: the prompt by its length, the answer at its longest. */
+export class BudgetedLlmClient extends LlmClient {
+  readonly #inner: LlmClient;
+  readonly #ledger: BudgetLedger;
+
+  constructor(inner: LlmClient, ledger: BudgetLedger) {
+    super();
+    this.#inner = inner;
+    this.#ledger = ledger;
+  }
+
+  /** @throws BudgetSpentError, and what the inner client throws */
+  async complete(request: CompletionRequest, signal: AbortSignal): Promise<Completion> {
+    const reservation = await this.#ledger.reserve(request.purpose, request.model, {
+      input_tokens: longestPrompt(request),
+      cached_input_tokens: 0,
+      output_tokens: request.maxTokens,
+    });
+    try {
+      const completion = await this.#inner.complete(request, signal);
+      await reservation.settle(completion.usage);
+      return completion;
+    } finally {
+      await reservation.release();
+    }
+  }
+}
+
+function longestPrompt({ messages }: CompletionRequest): number {
+  return messages.reduce((sum, { content }) => sum + Math.ceil(Buffer.byteLength(content) / BYTES_PER_TOKEN), 0);
 }

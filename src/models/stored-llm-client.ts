@@ -10,7 +10,7 @@ import {
   type RemoteCall,
 } from '../ports/llm-client.js';
 import type { ResultStore } from '../ports/result-store.js';
-import { wireRequest } from './recording/request-key.js';
+import { wireRequest } from './recording.js';
 
 interface Answer {
   readonly completion: Completion;

@@ -17,9 +17,8 @@ import {
   type RunGrades,
 } from '../ports/benchmark-store.js';
 import { hasEnded, RunStatus } from '../ports/run-store.js';
-import type { StoreDialect } from './dialect.js';
+import type { BenchmarksTable, Database, GradesTable, RunsTable, StoreDialect } from './schema.js';
 import { keyText } from './run-rows.js';
-import type { BenchmarksTable, Database, GradesTable, RunsTable } from './schema.js';
 import type { StoreGuard } from './store-guard.js';
 
 const RUN_COLUMNS = [

@@ -17,11 +17,19 @@ import {
   RunStore,
   STATUS_EVENT,
 } from '../ports/run-store.js';
-import type { StoreDialect } from './dialect.js';
+import type { Database, RunDocumentsTable, RunsTable, StoreDialect } from './schema.js';
 import { castText, journalStatus, KyselyRunJournal, statusData } from './run-journal.js';
-import { listRuns } from './run-list-query.js';
-import { censusOf, columnsOf, freshRun, keyText, newRow, OVERVIEW_COLUMNS, overviewOf, runOf } from './run-rows.js';
-import type { Database, RunDocumentsTable, RunsTable } from './schema.js';
+import {
+  censusOf,
+  columnsOf,
+  freshRun,
+  keyText,
+  listRuns,
+  newRow,
+  OVERVIEW_COLUMNS,
+  overviewOf,
+  runOf,
+} from './run-rows.js';
 import type { StoreGuard } from './store-guard.js';
 
 const OPEN: readonly RunStatus[] = ['queued', 'running'];

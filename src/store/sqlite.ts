@@ -3,9 +3,8 @@ import { dirname } from 'node:path';
 import SqliteDriver from 'better-sqlite3';
 import { Kysely, Migrator, type SqliteDatabase, SqliteDialect, type SqliteStatement } from 'kysely';
 import { StoreUnavailableError } from '../core/errors/unavailable.js';
-import { SQLITE } from './dialect.js';
+import { type Database, SQLITE } from './schema.js';
 import { migrations, refuseOtherBuilds } from './migrations.js';
-import type { Database } from './schema.js';
 import { type StoreFailure, StoreGuard } from './store-guard.js';
 import { kyselyStore, type OpenStore } from './store.js';
 

@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { keyWanted } from './api.js';
 import { BenchmarkPage } from './benchmarks/benchmark-page.js';
-import { BenchmarksPage } from './benchmarks/benchmarks-page.js';
+import { BenchmarksPage } from './benchmarks/benchmark-table.js';
 import { ComparePage } from './compare/compare-page.js';
-import { KeyForm } from './key-form.js';
+import { KeyForm } from './notice.js';
 import { ReportsPage } from './reports/reports-page.js';
 import { linkTo, type Route, useRoute } from './route.js';
 import { RunPage } from './run/run-page.js';

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
-import type { ApiProblem } from './api.js';
-import type { Answer } from './use-answer.js';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { ApiProblem, currentKey, getJson, keepKey } from './api.js';
 
 /** Something that a reader should know: `problem` is said at once by a screen reader. */
 export function Notice({ kind = 'note', children }: { kind?: 'note' | 'problem'; children: ComponentChildren }) {
@@ -59,4 +59,78 @@ export function StatusMark({ status }: { readonly status: string }) {
       <span aria-hidden="true">{SIGNS[status] ?? '·'}</span> {status}
     </span>
   );
+}
+
+/** Asks for an API key; it stays in this tab. */
+export function KeyForm({ onKey }: { readonly onKey: () => void }) {
+  const field = useRef<HTMLInputElement>(null);
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    const key = field.current?.value.trim() ?? '';
+    if (key === '') return;
+    keepKey(key);
+    onKey();
+  };
+  return (
+    <form class="key-form panel" onSubmit={submit}>
+      <h1>API key</h1>
+      <p>
+        {currentKey() === null
+          ? 'This service asks for an API key. It is kept in this tab until the tab is closed, and sent to this service alone.'
+          : 'The service did not accept that key.'}
+      </p>
+      <label>
+        Key <input ref={field} type="password" autocomplete="off" spellcheck={false} required />
+      </label>{' '}
+      <button type="submit" class="primary">
+        Use this key
+      </button>
+    </form>
+  );
+}
+
+/** What is known of an answer; the last good one stays while it is asked for again. */
+export interface Answer<T> {
+  readonly data: T | null;
+  readonly problem: ApiProblem | null;
+  readonly loading: boolean;
+  readonly reload: () => void;
+}
+
+interface Known<T> {
+  readonly path: string | null;
+  readonly data: T | null;
+  readonly problem: ApiProblem | null;
+  readonly loading: boolean;
+}
+
+type Get<T> = (path: string, signal: AbortSignal) => Promise<T>;
+
+/** Asks for `path` now and whenever it changes; null asks for nothing. @param get the same at each call */
+export function useAnswer<T>(path: string | null, get: Get<T> = getJson as Get<T>): Answer<T> {
+  const [known, setKnown] = useState<Known<T>>({ path, data: null, problem: null, loading: path !== null });
+  const [round, setRound] = useState(0);
+  useEffect(() => {
+    if (path === null) return undefined;
+    const gone = new AbortController();
+    setKnown((was) => ({ path, data: was.path === path ? was.data : null, problem: null, loading: true }));
+    get(path, gone.signal).then(
+      (data) => {
+        setKnown({ path, data, problem: null, loading: false });
+      },
+      (error: unknown) => {
+        if (gone.signal.aborted) return;
+        const problem = error instanceof ApiProblem ? error : new ApiProblem(String(error), 0, '');
+        setKnown((was) => ({ ...was, problem, loading: false }));
+      },
+    );
+    return () => {
+      gone.abort();
+    };
+  }, [path, get, round]);
+  const reload = useCallback(() => {
+    setRound((count) => count + 1);
+  }, []);
+  const current = known.path === path ? known : { data: null, problem: null, loading: path !== null };
+  return { ...current, reload };
 }

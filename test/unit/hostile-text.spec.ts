@@ -25,7 +25,7 @@ import { patchView } from '../../src/http/runs/evidence-of-run.js';
 
 import { parsePythonList } from '../../src/io/inputs/score-columns.js';
 import { flawOf } from '../../src/io/records/raw-lines.js';
-import { SavedLine } from '../../src/io/saved-runs/saved-line.js';
+import { SavedLine } from '../../src/io/saved-runs/saved-records.js';
 import { UPLOAD_BOUNDS } from '../../src/io/saved-runs/saved-run.js';
 import type { Completion } from '../../src/ports/llm-client.js';
 import { readDiff } from '../../src/web/run/diff-model.js';

@@ -1,4 +1,4 @@
-import { type LogReader, parseLog, type PrintedLog } from '../../grading/log-reader.js';
+import { type LogReader, parseLog, type PrintedLog } from '../../grading/runner-logs.js';
 import { TestLog, type TestStatuses } from '../../grading/test-logs.js';
 import { JobThreads } from '../../jobs/job-threads.js';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { BadInputError } from '../../core/errors/errors.js';
 import { rawLines } from '../../io/records/raw-lines.js';
-import { SavedLine } from '../../io/saved-runs/saved-line.js';
+import { SavedLine } from '../../io/saved-runs/saved-records.js';
 import { UPLOAD_BOUNDS } from '../../io/saved-runs/saved-run.js';
 import type { HostResources } from '../../ports/host-resources.js';
 import { type ReportMade, ReportMaker, type ReportWish } from '../../runs/report-maker.js';

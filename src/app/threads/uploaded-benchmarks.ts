@@ -4,8 +4,14 @@ import { createWriteStream, type WriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { z } from 'zod';
-import { type BenchmarkPlan, readSentBench, type SentArm, type SentBench } from '../../benchmarks/plan.js';
-import { armRequest, type SavedInput } from '../../benchmarks/requests.js';
+import {
+  armRequest,
+  type BenchmarkPlan,
+  readSentBench,
+  type SavedInput,
+  type SentArm,
+  type SentBench,
+} from '../../benchmarks/plan.js';
 import { BadInputError } from '../../core/errors/errors.js';
 import type { RunRequest } from '../../core/run/run-request.js';
 import { type DataSetInstance, readDataSet } from '../../io/datasets/data-set.js';
@@ -15,7 +21,7 @@ import { readAllTests } from '../../io/inputs/candidates.js';
 import { rawLines } from '../../io/records/raw-lines.js';
 import { ImportedFolder } from '../../io/saved-runs/imported-folder.js';
 import { unpacked } from '../../io/saved-runs/saved-files.js';
-import { SavedLine } from '../../io/saved-runs/saved-line.js';
+import { SavedLine } from '../../io/saved-runs/saved-records.js';
 import { UPLOAD_BOUNDS } from '../../io/saved-runs/saved-run.js';
 import type { HostResources } from '../../ports/host-resources.js';
 import { writeImport } from '../../reports/write-import.js';

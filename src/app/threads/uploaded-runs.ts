@@ -11,7 +11,7 @@ import { RescoreIntake, type RescoreWish, type TakenIn } from '../../runs/rescor
 import type { Accept } from '../../runs/run-intake.js';
 import { BOUNDLESS, type HostResources } from '../../ports/host-resources.js';
 import { writeImport } from '../../reports/write-import.js';
-import { rescoreRequest } from '../../commands/rescore-request.js';
+import { rescoreRequest } from '../../commands/rescore.js';
 import { withUpload } from './upload-folder.js';
 
 /** Bytes of one instance; a run that is asked for in JSON is no larger. */

@@ -1,16 +1,19 @@
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import { reportArms } from '../../benchmarks/arm-reports.js';
 import { armOf, type Gradable, gradedIn, namedByArm } from '../../benchmarks/grade-arms.js';
 import type { Candidate } from '../../core/run/candidate.js';
 import type { GradeBook } from '../../grading/grade-candidates.js';
 import { hiddenTests, type SealedRows } from '../../grading/hidden-tests.js';
 import type { DataSetInstance } from '../../io/datasets/data-set.js';
+import { armsReport, writeArmsReport } from '../../reports/benchmark/arms-report.js';
+import type { ArmOutcomes, ArmsReport } from '../../reports/benchmark/arms.js';
 import { exportSource } from '../../reports/exports/export-source.js';
 import { GradeFiles, type GradedInstance } from '../../reports/grade-files.js';
 import { printProgress } from '../answer.js';
 import type { App } from '../app.js';
-import { gradeSet } from '../grade-set.js';
-import { answersOf, chosenInstances } from './bench-inputs.js';
-import { armFolder, type BenchPlan } from './bench-plan.js';
+import { gradeSet } from '../grade.js';
+import { answersOf, chosenInstances } from './bench-options.js';
+import { armFolder, type BenchPlan, type BenchState } from './bench-plan.js';
 
 /** How many candidates of an arm have a label. */
 export interface GradedArm {
@@ -89,7 +92,7 @@ async function gradableOf(
 }
 
 /** What is wrong with an instance of a data set. */
-export interface Wrong {
+interface Wrong {
   readonly instance_id: string;
   readonly reason: string;
 }
@@ -130,4 +133,25 @@ function wrongWithGold({ instance_id, graded }: GradedInstance): readonly Wrong[
     ...graded.ungraded,
     ...graded.leftOut.map(({ name, on_base }) => ({ reason: `${name} does not pass on base (${on_base})` })),
   ].map(({ reason }) => ({ instance_id, reason }));
+}
+
+/** What the arms left so far, as a report. @throws BadInputError naming a damaged file */
+export async function readBench(
+  out: string,
+  state: BenchState,
+): Promise<{ readonly arms: readonly ArmOutcomes[]; readonly report: ArmsReport }> {
+  return read(out, state, false);
+}
+
+/** Writes the report of all arms into `report/`, and one of each arm into a folder of its name there. */
+export async function reportBench(out: string, state: BenchState): Promise<ArmsReport> {
+  const { report } = await read(out, state, true);
+  await writeArmsReport(join(out, 'report'), report);
+  return report;
+}
+
+async function read(out: string, { plan, instances }: BenchState, writes: boolean) {
+  const title = plan.title ?? basename(plan.dataset);
+  const arms = await reportArms({ out, title, names: plan.arms.map(({ name }) => name), instances, writes });
+  return { arms, report: armsReport(title, arms, instances) };
 }

@@ -2,8 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { reasonToStop, type Tally } from '../../benchmarks/plan.js';
-import { armRequest } from '../../benchmarks/requests.js';
+import { armRequest, reasonToStop, type Tally } from '../../benchmarks/plan.js';
 import { BadInputError, EXIT } from '../../core/errors/errors.js';
 import { contentKey } from '../../core/fingerprint.js';
 import type { RunRequest } from '../../core/run/run-request.js';
@@ -15,8 +14,8 @@ import { type Estimate, estimateAll, writesTests } from '../../runs/check-reques
 import { printProgress } from '../answer.js';
 import type { App, OpenApp } from '../app.js';
 import { exitOfSet, runSet, type SetItem, type SetTold } from '../run-set.js';
-import { gradeArms, type GradedArm } from './bench-grade.js';
-import { chosenInstances, ruleOf, savedInputs } from './bench-inputs.js';
+import { gradeArms, type GradedArm, readBench, reportBench } from './bench-grade.js';
+import { chosenInstances, ruleOf, savedInputs } from './bench-options.js';
 import {
   type Arm,
   armFolder,
@@ -26,7 +25,6 @@ import {
   readOwnState,
   writeState,
 } from './bench-plan.js';
-import { readBench, reportBench } from './bench-report.js';
 
 /** What became of an arm. */
 export type ArmTold = SetTold & GradedArm;

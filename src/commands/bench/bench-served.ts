@@ -18,7 +18,7 @@ import { BenchmarkAccepted } from '../../runs/benchmark-intake.js';
 import { BenchmarkView } from '../../runs/benchmark-service.js';
 import { printProgress } from '../answer.js';
 import { standingLine } from '../progress.js';
-import { type ChosenInstance, chosenInstances, ruleOf, savedInputs } from './bench-inputs.js';
+import { type ChosenInstance, chosenInstances, ruleOf, savedInputs } from './bench-options.js';
 import { type Arm, armFolder, type BenchPlan, readState, type ServedState, writeState } from './bench-plan.js';
 
 const LOOK_EVERY_MS = 2_000;

@@ -146,7 +146,7 @@ async function tellReport(out: string, { json, apiKey }: FolderOptions, writes: 
     else printText(`${(await service.report(state.id, 'text/plain')).trimEnd()}${place}`);
     return;
   }
-  const { readBench, reportBench } = await import('./bench-report.js');
+  const { readBench, reportBench } = await import('./bench-grade.js');
   const { armsText } = await import('../../reports/benchmark/arms-report.js');
   const report = writes ? await reportBench(out, state) : (await readBench(out, state)).report;
   const { issues, ...rest } = report;

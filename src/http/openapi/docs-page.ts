@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import type { NestApplication } from '@nestjs/core';
+import type { Request, Response } from 'express';
 import type { OpenApiDocument } from './document.js';
 
 const STYLE = `:root{color-scheme:light dark;--ink:#1d1f23;--paper:#fff;--soft:#5c626b;--line:#d8dbe0;--panel:#f5f6f8;--link:#0b5c94}
@@ -39,7 +41,7 @@ shown.textContent=seen(whole.slice(0,most));shown.hidden=false}catch(error){told
 const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
 /** Content-Security-Policy of the page: its own style and script, and calls of this service. */
-export const DOCS_POLICY = `default-src 'none'; style-src ${hashOf(STYLE)}; script-src ${hashOf(SCRIPT)}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+const DOCS_POLICY = `default-src 'none'; style-src ${hashOf(STYLE)}; script-src ${hashOf(SCRIPT)}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 interface Field {
   readonly description?: string;
@@ -61,7 +63,7 @@ interface Described {
 type Content = Readonly<Record<string, { schema: { $ref?: string }; 'x-event-data'?: { $ref?: string } }>>;
 
 /** The document for people: one page that loads nothing; calls by what they are about, one open at a time. */
-export function docsPage({ info, paths, components }: OpenApiDocument): string {
+function docsPage({ info, paths, components }: OpenApiDocument): string {
   const groups = new Map<string, string[]>();
   for (const [path, methods] of Object.entries(paths)) {
     const group = path.startsWith('/v1/') ? (path.split('/')[2] ?? '') : 'service';
@@ -175,4 +177,22 @@ function markedUp(text: string): string {
 
 function escape(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+}
+
+/** Serves the document at `/openapi.json` and as a page at `/docs`; both are made when they are first asked for. */
+export function serveDocument(app: NestApplication, version: string): void {
+  let made: Promise<{ document: string; page: string; policy: string }> | null = null;
+  const make = async (): Promise<{ document: string; page: string; policy: string }> => {
+    const { openApiDocument } = await import('./document.js');
+    const document = openApiDocument(version);
+    return { document: JSON.stringify(document), page: docsPage(document), policy: DOCS_POLICY };
+  };
+  const adapter = app.getHttpAdapter();
+  adapter.get('/openapi.json', async (_request: Request, response: Response) => {
+    response.type('application/json').send((await (made ??= make())).document);
+  });
+  adapter.get('/docs', async (_request: Request, response: Response) => {
+    const { page, policy } = await (made ??= make());
+    response.set('Content-Security-Policy', policy).type('text/html').send(page);
+  });
 }

@@ -1,12 +1,11 @@
 import { AuditQuery } from '../ops/audit.controller.js';
 import { ReadyQuery } from '../ops/health.controller.js';
-import { RescoreQuery, UPLOAD_TYPES } from '../runs/rescore.controller.js';
+import { RescoreQuery, runOperations, UPLOAD_TYPES } from '../runs/runs.controller.js';
 import { json, JSON_TYPE, type Operation } from './operation.js';
-import { benchmarkOperations } from '../benchmarks/benchmark-operations.js';
-import { evidenceOperations } from '../runs/evidence-operations.js';
-import { rewardOperations } from '../rewards/reward-operations.js';
-import { reportOperations } from '../reports/report-operations.js';
-import { runOperations } from '../runs/run-operations.js';
+import { benchmarkOperations } from '../benchmarks/benchmarks.controller.js';
+import { evidenceOperations } from '../runs/evidence.controller.js';
+import { rewardOperations } from '../rewards/rewards.controller.js';
+import { reportOperations } from '../reports/reports.controller.js';
 
 const health: readonly Operation[] = [
   {

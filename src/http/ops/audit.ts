@@ -1,11 +1,17 @@
-import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
+import {
+  type CallHandler,
+  type ExecutionContext,
+  HttpStatus,
+  type LoggerService,
+  type NestInterceptor,
+} from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import type { Request } from 'express';
+import type { NextFunction, Request, Response } from 'express';
 import { catchError, concatMap, type Observable } from 'rxjs';
 import { z } from 'zod';
-import type { AuditEntry } from '../../ports/audit-log.js';
+import type { AuditEntry, AuditLog } from '../../ports/audit-log.js';
 import { callerOf } from '../guard/caller.js';
-import { problemOf } from '../problem.js';
+import { codeOf, problemOf } from '../problem.js';
 import { RunId } from '../runs/run-params.js';
 
 /** One request that somebody made of runs, and what came of it. */
@@ -14,7 +20,7 @@ export interface AuditedRequest extends Omit<AuditEntry, 'run_id' | 'times'> {
 }
 
 /** The outcome of what was not refused and did not fail. */
-export const DONE = 'done';
+const DONE = 'done';
 
 /** Marks what is written down, by what it does: `run.cancel`. */
 export const Audited = Reflector.createDecorator<string>();
@@ -51,4 +57,117 @@ export class AuditInterceptor implements NestInterceptor {
       }),
     );
   }
+}
+
+const WINDOW_MS = 60_000;
+/** Told apart within a minute: beyond, who asks from ever new addresses is counted as one. */
+const MOST_KINDS = 100;
+const ELSEWHERE = 'many';
+
+export type LoggedAudit = (request: AuditedRequest) => void;
+
+interface AuditorOptions {
+  readonly audit: LoggedAudit;
+  readonly logger: Pick<LoggerService, 'error'>;
+}
+
+/**
+ * Keeps the audit log: what changed something at once, what was refused or failed counted by the minute, so that nobody
+ * can fill it. An entry that the store does not take is in the process's log, and the request is answered all the same.
+ */
+export class Auditor {
+  private counted = new Map<string, AuditEntry>();
+  private readonly timer = setInterval(() => void this.flush(), WINDOW_MS).unref();
+
+  constructor(
+    private readonly log: AuditLog,
+    private readonly options: AuditorOptions,
+  ) {}
+
+  /** Resolves when what was done is written, or cannot be. */
+  async note(request: AuditedRequest): Promise<void> {
+    this.options.audit(request);
+    const { runs, ...entry } = request;
+    const entries = (runs.length === 0 ? [null] : runs).map((run_id) => ({ ...entry, run_id, times: 1 }));
+    if (entry.outcome === DONE) await this.append(entries);
+    else for (const each of entries) this.count(each);
+  }
+
+  refused(request: RefusedRequest): void {
+    this.count({ ...request, run_id: null, times: 1 });
+  }
+
+  /** Writes what was counted. */
+  async close(): Promise<void> {
+    clearInterval(this.timer);
+    await this.flush();
+  }
+
+  private async flush(): Promise<void> {
+    const counted = [...this.counted.values()];
+    this.counted = new Map();
+    await this.append(counted);
+  }
+
+  private count(entry: AuditEntry): void {
+    const isOneTooMany = this.counted.size >= MOST_KINDS && !this.counted.has(keyOf(entry));
+    const kind = isOneTooMany ? { ...entry, actor: null, address: ELSEWHERE, run_id: null } : entry;
+    const { times } = this.counted.get(keyOf(kind)) ?? { times: 0 };
+    this.counted.set(keyOf(kind), { ...kind, times: times + 1 });
+  }
+
+  private async append(entries: readonly AuditEntry[]): Promise<void> {
+    try {
+      await this.log.append(entries);
+    } catch (error) {
+      this.options.logger.error(`The audit log was not written: ${String(error)} ${JSON.stringify(entries)}`);
+    }
+  }
+}
+
+function keyOf({ action, actor, address, run_id, outcome }: AuditEntry): string {
+  return JSON.stringify([action, actor, address, run_id, outcome]);
+}
+
+/** A path with `{names}` in it, and a method in capitals. */
+interface Route {
+  readonly method: string;
+  readonly path: string;
+}
+
+const REFUSALS: readonly number[] = [HttpStatus.UNAUTHORIZED, HttpStatus.FORBIDDEN, HttpStatus.TOO_MANY_REQUESTS];
+
+/** A request that was not let in. */
+export interface RefusedRequest {
+  readonly action: string;
+  readonly actor: string | null;
+  readonly address: string;
+  readonly outcome: string;
+}
+
+/** Tells of requests that are answered 401, 403 or 429. Of their paths only what is ours is told. */
+export function noteRefusals(routes: readonly Route[], tell: (refused: RefusedRequest) => void) {
+  const template = templateOf(routes);
+  return (request: Request, response: Response, next: NextFunction): void => {
+    response.once('finish', () => {
+      const { statusCode } = response;
+      if (!REFUSALS.includes(statusCode)) return;
+      const { key, address } = callerOf(request);
+      const action = `${request.method} ${template(request.path) ?? 'elsewhere'}`;
+      tell({ action, actor: key?.name ?? null, address, outcome: codeOf(statusCode) });
+    });
+    next();
+  };
+}
+
+/** The path of ours that a request asks for, with `{names}` for what varies; null when there is none. */
+function templateOf(routes: readonly Route[]): (path: string) => string | null {
+  const paths = [...new Set(routes.map(({ path }) => path))].map((path) => ({ path, pattern: patternOf(path) }));
+  return (asked) => paths.find(({ pattern }) => pattern.test(asked))?.path ?? null;
+}
+
+/** As the router matches: whatever the case, with or without a slash at the end. */
+function patternOf(path: string): RegExp {
+  const literal = path.split(/\{[^{}]+\}/).map((part) => part.replaceAll(/[.*+?^$()|[\]\\]/g, String.raw`\$&`));
+  return new RegExp(`^${literal.join('[^/]+')}/?$`, 'i');
 }

@@ -5,6 +5,7 @@ import { identifier } from '../../core/identifier.js';
 import { RunNotFoundError } from '../../core/errors/errors.js';
 import { type ReportMade, ReportMaker } from '../../runs/report-maker.js';
 import { ReportStore, ReportSummary } from '../../ports/report-store.js';
+import { json, JSON_TYPE, type Operation } from '../openapi/operation.js';
 import { Audited } from '../ops/audit.js';
 import { RunId } from '../runs/run-params.js';
 
@@ -16,17 +17,17 @@ export const PAGE_POLICY =
 /** Types under which runs and labels are sent in. */
 export const REPORT_TYPES = ['application/x-ndjson', 'application/jsonl'];
 
-export const ReportQuery = z.strictObject({
+const ReportQuery = z.strictObject({
   title: identifier(256).default('Benchmark report'),
   presets: z.string().min(1).max(512).optional(),
 });
-export type ReportQuery = z.infer<typeof ReportQuery>;
+type ReportQuery = z.infer<typeof ReportQuery>;
 
-export const ReportsQuery = z.strictObject({
+const ReportsQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(MAX_LIMIT).default(20),
   cursor: RunId.optional(),
 });
-export type ReportsQuery = z.infer<typeof ReportsQuery>;
+type ReportsQuery = z.infer<typeof ReportsQuery>;
 
 export const ReportsView = z.object({ reports: z.array(ReportSummary), next_cursor: z.string().nullable() });
 export type ReportsView = z.infer<typeof ReportsView>;
@@ -69,3 +70,34 @@ export class ReportsController {
     else response.type('application/json').send(report.document);
   }
 }
+
+/** Benchmark reports of stored runs. */
+export const reportOperations: readonly Operation[] = [
+  {
+    id: 'makeReport',
+    method: 'POST',
+    path: '/v1/reports',
+    summary: 'Make the benchmark report of runs that are done, from lines that name runs and labels.',
+    query: ReportQuery,
+    body: { types: REPORT_TYPES },
+    answers: { 201: { ...json('ReportMade', 'It is made.'), headers: { Location: 'Where the report is.' } } },
+    problems: { 404: 'There is no such run.', 409: 'A run is not done.', 422: 'A line says what cannot be.' },
+  },
+  {
+    id: 'listReports',
+    method: 'GET',
+    path: '/v1/reports',
+    summary: 'Reports, newest first, a page at a time.',
+    query: ReportsQuery,
+    answers: { 200: json('Reports', 'A page.') },
+    problems: { 422: 'The limit or the cursor is wrong.' },
+  },
+  {
+    id: 'getReport',
+    method: 'GET',
+    path: '/v1/reports/{id}',
+    summary: 'A report: JSON, or with `Accept: text/html` one page that loads nothing.',
+    answers: { 200: { description: 'The report.', type: JSON_TYPE, schema: 'Report' } },
+    problems: { 404: 'There is no such report.' },
+  },
+];

@@ -1,13 +1,26 @@
 import { Body, Controller, Delete, Get, Headers, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
+import { z } from 'zod';
+import { BadInputError } from '../../core/errors/errors.js';
+import { DEFAULT_PRESET } from '../../core/run/run-request.js';
+import { VERIFIER_NAMES } from '../../core/run/verifier.js';
+import { RescoreIntake, type TakenIn } from '../../runs/rescore-intake.js';
+import { presetsForRuns, RescoreRun } from '../../runs/rescore-run.js';
 import { RunIntake } from '../../runs/run-intake.js';
 import { RunService } from '../../runs/run-service.js';
+import { callerOf } from '../guard/caller.js';
+import { IDEMPOTENT, json, JSON_TYPE, type Operation, UNKNOWN_RUN } from '../openapi/operation.js';
 import { Audited } from '../ops/audit.js';
-import { KnownRunId } from './run-params.js';
-import { listingOf } from './run-page.js';
-import { submissionOf } from './run-params.js';
-import { PageQuery, type RunPageView, runPageView } from './run-page.js';
-import { type RunAccepted, runView, type RunView } from './run-views.js';
+import { KnownRunId, submissionOf } from './run-params.js';
+import {
+  listingOf,
+  PageQuery,
+  type RunAccepted,
+  type RunPageView,
+  runPageView,
+  runView,
+  type RunView,
+} from './run-views.js';
 
 @Controller('v1/runs')
 export class RunsController {
@@ -58,3 +71,149 @@ export class RunsController {
     return { id, status: 'cancelled' };
   }
 }
+
+export const Choices = z.object({ presets: z.array(z.string()), verifiers: z.array(z.string()) });
+export type Choices = z.infer<typeof Choices>;
+
+@Controller('v1')
+export class RescoreRunController {
+  constructor(private readonly intake: RunIntake) {}
+
+  /** What `preset` and `verifiers` of a request may say. */
+  @Get('choices')
+  choices(): Choices {
+    return { presets: [...presetsForRuns()], verifiers: [...VERIFIER_NAMES] };
+  }
+
+  /** A new run over the candidates and tests of this one, with another preset or other verifiers. */
+  @Post('runs/:id/rescore')
+  @Audited('run.rescore')
+  @HttpCode(202)
+  async again(
+    @Param('id', KnownRunId) id: string,
+    @Body({ schema: RescoreRun }) change: RescoreRun,
+    @Req() asked: Request,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<RunAccepted> {
+    const run = await this.intake.again(id, change, submissionOf(asked.get('idempotency-key'), asked));
+    response.location(`/v1/runs/${run.id}`);
+    return run;
+  }
+}
+
+/** Types under which saved runs are sent in. */
+export const UPLOAD_TYPES = ['application/x-ndjson', 'application/jsonl', 'application/gzip'];
+
+export const RescoreQuery = z.strictObject({
+  verifiers: z.string().min(1).max(2_048).optional(),
+  preset: z.string().min(1).max(256).default(DEFAULT_PRESET),
+  min_confidence: z.coerce.number().min(0).max(1).optional(),
+  image: z.string().min(1).max(512).optional(),
+});
+export type RescoreQuery = z.infer<typeof RescoreQuery>;
+
+@Controller('v1/rescores')
+export class RescoresController {
+  constructor(private readonly intake: RescoreIntake) {}
+
+  /** The body is JSON lines of any format that `bestk import` reads; each instance becomes a run under `/v1/runs`. */
+  @Post()
+  @Audited('rescore.submit')
+  @HttpCode(202)
+  take(
+    @Req() request: Request,
+    @Query({ schema: RescoreQuery }) query: RescoreQuery,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<TakenIn> {
+    const { verifiers = null, preset, min_confidence = null, image = null } = query;
+    const wish = { verifiers, rule: { preset, min_confidence }, image, gzip: request.is('application/gzip') !== false };
+    const left = new AbortController();
+    response.once('close', () => {
+      left.abort(new BadInputError('was left by its client.', { field: 'body' }));
+    });
+    return this.intake.take(request, { ...wish, submitter: callerOf(request).key?.name ?? '' }, left.signal);
+  }
+}
+
+/** Of the operations that follow something. */
+export const LAST_EVENT_ID: Operation['headers'] & object = {
+  'Last-Event-ID': {
+    description: '`seq` of the last event that is known; the stream goes on after it.',
+    schema: z.string().regex(/^\d{0,15}$/),
+  },
+};
+
+/** What can be asked of runs. */
+export const runOperations: readonly Operation[] = [
+  {
+    id: 'submitRun',
+    method: 'POST',
+    path: '/v1/runs',
+    summary: 'Start a run: sample trajectories or take candidates, verify and select.',
+    headers: IDEMPOTENT,
+    body: { types: [JSON_TYPE], schema: 'RunRequest' },
+    answers: { 202: { ...json('RunAccepted', 'Accepted.'), headers: { Location: 'Where the run is.' } } },
+    problems: { 422: 'The request says what cannot be done, or its key was used for another one.' },
+  },
+  {
+    id: 'listRuns',
+    method: 'GET',
+    path: '/v1/runs',
+    summary: 'Runs, newest first, a page at a time.',
+    query: PageQuery,
+    answers: { 200: json('RunPage', 'A page.') },
+    problems: { 422: 'The limit or the cursor is wrong.' },
+  },
+  {
+    id: 'getRun',
+    method: 'GET',
+    path: '/v1/runs/{id}',
+    summary: 'Status, progress, selection, statistics and usage of a run.',
+    answers: { 200: json('Run', 'The run.') },
+    problems: UNKNOWN_RUN,
+  },
+  {
+    id: 'deleteRun',
+    method: 'DELETE',
+    path: '/v1/runs/{id}',
+    summary: 'Delete a run that has ended, with its journal.',
+    answers: { 204: { description: 'It is gone.' } },
+    problems: { ...UNKNOWN_RUN, 409: 'It has not ended.' },
+  },
+  {
+    id: 'followRun',
+    method: 'GET',
+    path: '/v1/runs/{id}/events',
+    summary: 'The journal of a run as server-sent events: what is there, then what is added, until the run has ended.',
+    headers: LAST_EVENT_ID,
+    answers: {
+      200: { description: 'Events; the data of each is a RunEvent.', type: 'text/event-stream', schema: 'RunEvent' },
+      204: { description: 'The run has ended, and nothing comes after that event.' },
+    },
+    problems: { ...UNKNOWN_RUN, 422: 'Last-Event-ID is no number.' },
+  },
+  {
+    id: 'getPatch',
+    method: 'GET',
+    path: '/v1/runs/{id}/patch',
+    summary: 'The selected patch, a unified git diff.',
+    answers: { 200: { description: 'The patch.', type: 'text/x-diff' } },
+    problems: { 404: 'There is no such run, or no patch was worth returning.', 409: 'The run has not ended.' },
+  },
+  {
+    id: 'getCandidate',
+    method: 'GET',
+    path: '/v1/runs/{id}/candidates/{candidate_id}',
+    summary: 'One candidate: patch, trajectory, verdicts and its row of the matrix.',
+    answers: { 200: json('Candidate', 'The candidate.') },
+    problems: { 404: 'There is no such run, or no such candidate in it.' },
+  },
+  {
+    id: 'cancelRun',
+    method: 'POST',
+    path: '/v1/runs/{id}/cancel',
+    summary: 'Stop a run; its containers are gone within 5 s. Twice is harmless.',
+    answers: { 202: json('RunAccepted', 'Cancelled.') },
+    problems: { ...UNKNOWN_RUN, 409: 'It ended by itself before.' },
+  },
+];

@@ -5,8 +5,7 @@ import { parseRecord, placeOf } from '../records/records.js';
 import { type ImageTemplates, imageOf } from './images.js';
 import { bestkIssues, multiSweBench, r2eGymSet, sweBenchPro } from './other-sets.js';
 import { dataFiles, type DataRow, dataRows } from './rows.js';
-import { Sealed } from './sealed.js';
-import type { RowIssue, SetReader } from './set-reader.js';
+import { type RowIssue, Sealed, type SetReader } from './set-reader.js';
 import { sweBench, sweBenchLive, sweGym, sweRebench, sweSmith } from './swe-bench-sets.js';
 
 /** Every data set whose rows are known, the more special first. To add one: a reader, and its name here. */

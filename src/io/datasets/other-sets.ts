@@ -3,8 +3,7 @@ import { Issue, repositoryOf } from '../../core/run/issue.js';
 import { BadInputError } from '../../core/errors/errors.js';
 import { quoted } from '../../core/shell.js';
 import { placeOf } from '../records/records.js';
-import type { HiddenRow } from './sealed.js';
-import { fields, MaybeText, Names, type SetReader, unpackedJson } from './set-reader.js';
+import { fields, type HiddenRow, MaybeText, Names, type SetReader, unpackedJson } from './set-reader.js';
 import { logFormatOf, requireTests, sweBench } from './swe-bench-sets.js';
 
 const Own = Issue.pick({ instance_id: true, problem_statement: true }).extend({

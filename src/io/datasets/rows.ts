@@ -6,7 +6,6 @@ import { basename, dirname, join } from 'node:path';
 import { BadInputError } from '../../core/errors/errors.js';
 import type { Located } from '../records/records.js';
 import { savedRecords } from '../saved-runs/saved-records.js';
-import { parquetRows } from './parquet.js';
 
 /** One row of a data set and where it stands. */
 export interface DataRow extends Located {
@@ -16,7 +15,7 @@ export interface DataRow extends Located {
 }
 
 /** A file of a data set. */
-export interface DataFile {
+interface DataFile {
   readonly path: string;
   /** As it is called in messages. */
   readonly name: string;
@@ -24,9 +23,9 @@ export interface DataFile {
 }
 
 /** A row, or what was wrong with it. */
-export type FoundRow = DataRow | BadInputError;
+type FoundRow = DataRow | BadInputError;
 
-export const STDIN = '-';
+const STDIN = '-';
 const READABLE = /\.(parquet|jsonl?|ndjson)(\.(gz|zst))?$/i;
 /** What a download holds beside its rows. */
 const NO_ROWS = /^(dataset_infos?|dataset_dict|state|package(-lock)?|tsconfig)\.json$/i;
@@ -139,4 +138,42 @@ async function extensionOf(path: string): Promise<string> {
   } finally {
     await file.close();
   }
+}
+
+type Value = Record<string, unknown>;
+
+/** One row group is held whole; a data set's have a few megabytes. */
+const LARGEST_GROUP = 4 * 1024 ** 3;
+
+/** The rows of a parquet file in order, a row group at a time. @throws BadInputError for a damaged file */
+async function* parquetRows(file: string): AsyncGenerator<Value> {
+  const [{ asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects }, { compressors }] = await Promise.all([
+    import('hyparquet'),
+    import('hyparquet-compressors'),
+  ]);
+  try {
+    const buffer = await asyncBufferFromFile(file);
+    const metadata = await parquetMetadataAsync(buffer);
+    let rowStart = 0;
+    for (const { num_rows, total_byte_size } of metadata.row_groups) {
+      if (total_byte_size > LARGEST_GROUP) throw new Error('a row group of it is larger than 4 GiB');
+      const rowEnd = rowStart + Number(num_rows);
+      const rows = await parquetReadObjects({ file: buffer, metadata, compressors, rowStart, rowEnd });
+      for (const row of rows) yield plain(row) as Value;
+      rowStart = rowEnd;
+    }
+  } catch (error) {
+    throw new BadInputError(`is not a parquet file that can be read: ${(error as Error).message}`, { file });
+  }
+}
+
+/** Values as JSON has them: whole numbers of any size, times as text, bytes as text. */
+function plain(value: unknown): unknown {
+  if (typeof value === 'bigint') return Number(value);
+  if (value instanceof Date) return value.toISOString();
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('utf8');
+  if (ArrayBuffer.isView(value)) return [...(value as unknown as Iterable<unknown>)].map(plain);
+  if (Array.isArray(value)) return value.map(plain);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, plain(member)]));
 }

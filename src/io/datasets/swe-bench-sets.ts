@@ -4,8 +4,17 @@ import { BadInputError } from '../../core/errors/errors.js';
 import { repositoryOf } from '../../core/run/issue.js';
 import { placeOf } from '../records/records.js';
 import type { DataRow } from './rows.js';
-import type { HiddenRow, LogFormat, SealedContent } from './sealed.js';
-import { type ColumnUse, fields, MaybeText, Names, type SetReader, unpackedJson } from './set-reader.js';
+import {
+  type ColumnUse,
+  fields,
+  type HiddenRow,
+  type LogFormat,
+  MaybeText,
+  Names,
+  type SealedContent,
+  type SetReader,
+  unpackedJson,
+} from './set-reader.js';
 
 const Identity = z.object({ instance_id: z.string().min(1), repo: MaybeText });
 const Statement = Identity.extend({ problem_statement: z.string() });

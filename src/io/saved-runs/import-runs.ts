@@ -11,9 +11,16 @@ import { tryParse } from '../records/raw-lines.js';
 import { atif } from './atif.js';
 import { miniSweAgent } from './mini-swe-agent.js';
 import { openHands } from './openhands.js';
-import { bestkCandidates, bestkLabels, bestkTests, dataSetRows } from './own-lines.js';
-import { harnessReport, harnessSummary, predictions } from './predictions.js';
-import { r2eGym } from './r2e-gym.js';
+import {
+  bestkCandidates,
+  bestkLabels,
+  bestkTests,
+  dataSetRows,
+  harnessReport,
+  harnessSummary,
+  predictions,
+} from './own-lines.js';
+import { augment, r2eGym, trae } from './r2e-gym.js';
 import { savedFiles } from './saved-files.js';
 import { type Damage, type Found, savedRecords } from './saved-records.js';
 import {
@@ -25,7 +32,6 @@ import {
   type SavedRun,
   type Sealed,
 } from './saved-run.js';
-import { augment, trae } from './selector-inputs.js';
 import { sweAgent } from './swe-agent.js';
 
 /** What an import meets, in the order of the files. */

@@ -1,15 +1,20 @@
 import type OpenAI from 'openai';
+import { z } from 'zod';
 import { abortable, withDeadline } from '../../core/async/deadline.js';
 import { backOffMs, pause } from '../../core/async/retry.js';
 import { FairSemaphore } from '../../core/async/semaphore.js';
 import type { UnavailableError } from '../../core/errors/errors.js';
 import { ContextTooLongError, ModelUnavailableError } from '../../core/errors/unavailable.js';
-import { type Completion, type CompletionRequest, LlmClient } from '../../ports/llm-client.js';
+import {
+  type Completion,
+  type CompletionRequest,
+  type HeadRoute,
+  LlmClient,
+  type Message,
+} from '../../ports/llm-client.js';
 import { connect, DEFAULT_BASE_URL, type OpenAiEndpoint } from './connection.js';
 import { describeFailure, type Failure } from './failure.js';
-import { headCall, type HeadRequest, readHead } from './head.js';
-import { cutReply, readReply } from './reply.js';
-import { onTheWire, refusedParameter, type Refusable } from './wire.js';
+import { cutReply, readReply, readUsage, UnreadableReplyError, Usage } from './reply.js';
 
 export interface OpenAiOptions extends OpenAiEndpoint {
   /** Calls under way at once; one that waits before a retry does not count. */
@@ -124,4 +129,109 @@ export class OpenAiLlmClient extends LlmClient {
 function secretsOf({ apiKey, baseUrl }: OpenAiEndpoint): readonly string[] {
   const password = baseUrl === undefined ? '' : decodeURIComponent(new URL(baseUrl).password);
   return [apiKey ?? '', password].filter((secret) => secret !== '');
+}
+
+/** A call of a model's head. */
+type HeadRequest = CompletionRequest & { readonly head: HeadRoute };
+
+/** Where a head is asked, and with what. @param baseUrl of Chat Completions, whose version vLLM's own routes do not have */
+function headCall(request: HeadRequest, baseUrl: string): { readonly url: string; readonly body: object } {
+  const { model, head, messages } = request;
+  const [first = '', second = ''] = messages.map(({ content }) => content);
+  const base = baseUrl.replace(/\/$/, '');
+  const root = base.replace(/\/v\d+$/, '');
+  switch (head) {
+    case 'classify':
+      return { url: `${root}/classify`, body: { model, input: first } };
+    case 'sglang':
+      return { url: `${base}/classify`, body: { model, input: first } };
+    case 'pooling':
+      // The activation differs from version to version: it is applied here.
+      return { url: `${root}/pooling`, body: { model, input: first, task: 'classify', use_activation: false } };
+    case 'score':
+      return { url: `${root}/score`, body: { model, text_1: first, text_2: second } };
+  }
+}
+
+const Numbers = z.array(z.number()).min(1);
+const Reply = z.object({
+  model: z.string().nullish(),
+  data: z.tuple([
+    z.union([
+      z.object({ probs: Numbers }).transform(({ probs }) => probs),
+      z.object({ data: Numbers }).transform(({ data }) => data),
+      z.object({ score: z.number() }).transform(({ score }) => [score]),
+    ]),
+  ]),
+  usage: Usage,
+});
+
+/** @throws UnreadableReplyError with the beginning of what came instead */
+function readHead(raw: unknown, requestedModel: string): Completion {
+  const parsed = Reply.safeParse(raw);
+  if (!parsed.success) {
+    throw new UnreadableReplyError(
+      `its answer holds no numbers of a head: ${JSON.stringify(raw ?? null).slice(0, 200)}`,
+    );
+  }
+  const { model, data, usage } = parsed.data;
+  const nothing = { text: '', reasoning: '', tool_calls: [], logprobs: null, finish_reason: 'stop' };
+  return { ...nothing, outputs: data[0], usage: readUsage(usage), model: model ?? requestedModel };
+}
+
+type Body = OpenAI.ChatCompletionCreateParamsNonStreaming;
+
+/** What reasoning models of some services refuse, each named as the services name it. */
+const REFUSABLE = ['max_tokens', 'temperature', 'logprobs', 'stop'] as const;
+type Refusable = (typeof REFUSABLE)[number];
+const REFUSAL = /unsupported|not support|not allowed|not permitted/i;
+
+/** The parameter that a refusal is about, where the model can be asked without it; null for any other failure. */
+function refusedParameter({ detail, kind, tooLong }: Failure): Refusable | null {
+  if (kind !== 'refused' || tooLong || !REFUSAL.test(detail)) return null;
+  return REFUSABLE.find((name) => new RegExp(`\\b(?:top_)?${name}\\b`).test(detail)) ?? null;
+}
+
+/** A request in the words of Chat Completions, and, for a turn to be continued, of vLLM and SGLang. */
+function onTheWire(request: CompletionRequest, refused: ReadonlySet<Refusable> = new Set()): Body {
+  const { temperature, maxTokens, topLogprobs, stop } = request;
+  return {
+    model: request.model,
+    messages: request.messages.map(wireMessage),
+    ...(refused.has('temperature') ? {} : { temperature }),
+    ...(refused.has('max_tokens')
+      ? { max_completion_tokens: maxTokens }
+      : // eslint-disable-next-line @typescript-eslint/no-deprecated -- its successor is unknown to many local servers
+        { max_tokens: maxTokens }),
+    ...(topLogprobs === undefined || refused.has('logprobs') ? {} : { logprobs: true, top_logprobs: topLogprobs }),
+    ...(stop === undefined || refused.has('stop') ? {} : { stop: [...stop] }),
+    ...(request.continueFinal === true ? { continue_final_message: true, add_generation_prompt: false } : {}),
+    ...constraints(request),
+  };
+}
+
+function constraints({ tools, responseSchema }: CompletionRequest): Partial<Body> {
+  return {
+    ...(tools === undefined ? {} : { tools: tools.map((tool) => ({ type: 'function', function: { ...tool } })) }),
+    ...(responseSchema === undefined
+      ? {}
+      : { response_format: { type: 'json_schema', json_schema: { ...responseSchema, strict: true } } }),
+  };
+}
+
+function wireMessage({
+  role,
+  content,
+  reasoning,
+  tool_calls: calls,
+  tool_call_id: id,
+}: Message): Body['messages'][number] {
+  if (role === 'tool') return { role, content, tool_call_id: id ?? '' };
+  if (role !== 'assistant' || calls === undefined) return { role, content };
+  const tool_calls = calls.map((call) => ({
+    id: call.id,
+    type: 'function' as const,
+    function: { name: call.name, arguments: call.arguments },
+  }));
+  return { role, content, tool_calls, ...(reasoning === undefined ? {} : { reasoning_content: reasoning }) };
 }

@@ -1,6 +1,6 @@
 import type { CurvesReport } from '../../statistics/curves/curves-report.js';
 import type { PairedReport } from '../../statistics/intervals/paired-tests.js';
-import type { RepositoryRow } from '../../statistics/intervals/by-repository.js';
+import type { RepositoryRow } from '../../statistics/intervals/bootstrap.js';
 import type { Interval } from '../../statistics/intervals/binomial.js';
 import type { Gaps } from './gaps.js';
 import type { Headline } from './headline.js';

@@ -1,4 +1,4 @@
-import type { Comparison } from '../../statistics/intervals/comparisons.js';
+import type { Comparison } from '../../statistics/intervals/paired-tests.js';
 import type { CurvesReport, PresetReport } from '../../statistics/curves/curves-report.js';
 import { linesByBest } from './presets.js';
 import type { Spending } from './spending.js';

@@ -6,7 +6,7 @@ import { bestAtK, DEFAULT_BEST } from '../../statistics/curves/best-at-k.js';
 import { Curves } from '../../statistics/curves/curves.js';
 import { entriesOf, type ScoredIssue } from '../../statistics/curves/scored-issue.js';
 import { wilson } from '../../statistics/intervals/binomial.js';
-import { ByRepository } from '../../statistics/intervals/by-repository.js';
+import { ByRepository } from '../../statistics/intervals/bootstrap.js';
 import { type PairedIssue, pairedRuns } from '../../statistics/intervals/paired-tests.js';
 import type { Against, BenchmarkReport, Returned } from './benchmark-report.js';
 import { gapsOf } from './gaps.js';

@@ -5,8 +5,7 @@ import type { GradedRun } from '../../ports/benchmark-store.js';
 import type { BenchmarkCurve } from '../../runs/benchmark-service.js';
 import { poolOfRun } from '../../runs/entries.js';
 import { bestAtK } from '../../statistics/curves/best-at-k.js';
-import { passAtK } from '../../statistics/curves/pass-at-k.js';
-import { labelled } from '../../statistics/curves/scored-issue.js';
+import { labelled, passAtK } from '../../statistics/curves/scored-issue.js';
 import { wilsonInterval } from '../../statistics/intervals/wilson-interval.js';
 import { isQuick } from './presets.js';
 

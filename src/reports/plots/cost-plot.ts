@@ -1,5 +1,5 @@
 import type { CurvesReport } from '../../statistics/curves/curves-report.js';
-import type { RepositoryRow } from '../../statistics/intervals/by-repository.js';
+import type { RepositoryRow } from '../../statistics/intervals/bootstrap.js';
 import { linesByBest, shortName } from '../benchmark/presets.js';
 import type { Spending } from '../benchmark/spending.js';
 import { labelLayers, shareDomain } from './end-labels.js';

@@ -13,9 +13,8 @@ import {
 } from '../../ports/sandbox.js';
 import type { Container } from './container.js';
 import { type Ground, runRequest } from './execute-command.js';
-import { prepareCommand, type Prepared, readPrepared, TESTS_USER } from './repository-script.js';
-import { ResourceGate, saysNoRoom } from './resource-gate.js';
-import { runPlain } from './run-plain.js';
+import { prepareCommand, type Prepared, readPrepared, runPlain, TESTS_USER } from './repository-script.js';
+import { ResourceGate, saysNoRoom } from './host-resources.js';
 
 const PREPARE_TIMEOUT_MS = 300_000;
 const IDLE_SESSIONS = 64;

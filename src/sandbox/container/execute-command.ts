@@ -3,6 +3,7 @@ import { SandboxLostError } from '../../core/errors/unavailable.js';
 import type { ExecOutcome, ExecRequest, Ids, SandboxLimits } from '../../ports/sandbox.js';
 import {
   commandLine,
+  cpuWatch,
   type Ending,
   endingOf,
   OOM_KILLS,
@@ -10,12 +11,11 @@ import {
   Prologue,
   refined,
   wholeDeadline,
+  withCpuLimit,
 } from './command-outcome.js';
 import type { Container, Fate, RunningExec } from './container.js';
-import { cpuWatch, withCpuLimit } from './cpu-time.js';
-import type { Prepared } from './repository-script.js';
-import { saysNoRoom } from './resource-gate.js';
-import { runPlain } from './run-plain.js';
+import { type Prepared, runPlain } from './repository-script.js';
+import { saysNoRoom } from './host-resources.js';
 
 const MIB = 1024 * 1024;
 /** How much later than the command's own deadline the host acts; `timeout` inside needs two seconds for KILL. */

@@ -3,7 +3,7 @@ import { pack } from 'tar-stream';
 import { BadInputError } from '../../core/errors/errors.js';
 import type { Ids, SandboxFile } from '../../ports/sandbox.js';
 import type { Container } from './container.js';
-import { runPlain } from './run-plain.js';
+import { runPlain } from './repository-script.js';
 
 const READ_FILE = '[ -f "$1" ] && [ ! -L "$1" ] || exit 3; exec head -c "$2" "$1"';
 /** Status of a process killed by signal 9, as the end of its container kills it. */

@@ -1,4 +1,8 @@
-import type Modem from 'docker-modem';
+import { once } from 'node:events';
+import http, { type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http';
+import https from 'node:https';
+import { addAbortSignal, Duplex } from 'node:stream';
+import Modem from 'docker-modem';
 import Docker from 'dockerode';
 import { BadInputError, BestkError } from '../../core/errors/errors.js';
 import {
@@ -8,7 +12,6 @@ import {
   SandboxLostError,
 } from '../../core/errors/unavailable.js';
 import { requireImageReference } from '../../core/run/image-reference.js';
-import { engineModem } from './modem.js';
 
 /** Longest wait for the engine's answer to one call; streams of a running command are not calls. */
 const CALL_TIMEOUT_MS = 60_000;
@@ -86,7 +89,7 @@ export async function engineCall<T>(subject: Subject, call: (signal: AbortSignal
  */
 
 /** What the failed call was about. */
-export type Subject = { readonly image: string } | { readonly container: string };
+type Subject = { readonly image: string } | { readonly container: string };
 
 const SOCKET_CODES = new Set([
   'ECONNREFUSED',
@@ -144,4 +147,120 @@ export function isAlreadyGone(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { statusCode } = error as EngineError;
   return statusCode === 404 || (statusCode === 409 && /already in progress/i.test(error.message));
+}
+
+/** Of an answer that is held whole; what may be larger is asked for as a stream. */
+const LARGEST_ANSWER = 32 * 1024 * 1024;
+
+/** Of what is called here, no body is a stream. */
+type Data = string | Buffer | undefined;
+type Done = (error: unknown, answer: unknown) => void;
+
+/** What docker-modem's types keep private: how a request that `dial` described is sent. */
+interface Sending {
+  readonly protocol: string;
+  buildRequest(options: RequestOptions, call: Modem.DialOptions, data: Data, done: Done): void;
+}
+
+/**
+ * docker-modem that sends its requests itself. The original follows redirects to any host over connections whose errors
+ * nobody hears, which ends the process, and holds answers of any size.
+ */
+function engineModem(options: Modem.ConstructorOptions): Modem {
+  const modem = new Modem(options);
+  const sending = modem as unknown as Sending;
+  sending.buildRequest = (asked, call, data, done) => {
+    answerTo(sending.protocol === 'https' ? https : http, asked, call, data).then(
+      (answer) => {
+        done(null, answer);
+      },
+      (error: unknown) => {
+        done(error, null);
+      },
+    );
+  };
+  return modem;
+}
+
+/** @returns a connection that was handed over, a stream, or all that the engine said: JSON where it is, else text */
+async function answerTo(
+  { request: ask }: Pick<typeof http, 'request'>,
+  asked: RequestOptions,
+  call: Modem.DialOptions,
+  data: Data,
+): Promise<unknown> {
+  const request = ask(asked);
+  // For good, also when nobody waits any more.
+  request.on('error', () => undefined);
+  const answered = Promise.race([responseTo(request), ...(call.hijack === true ? [handedOver(request)] : [])]);
+  if (data !== undefined) request.write(data);
+  if (call.openStdin !== true) request.end();
+  const answer = await answered;
+  if (answer instanceof Duplex) return answer;
+  if (asked.signal !== undefined) addAbortSignal(asked.signal, answer);
+  return contentOf(answer, call);
+}
+
+/** @throws an error with the status that the call does not expect, as docker-modem words it */
+async function contentOf(answer: IncomingMessage, { isStream, statusCodes }: Modem.DialOptions): Promise<unknown> {
+  const { statusCode = 0 } = answer;
+  const meaning = statusCodes?.[statusCode] ?? 'unexpected';
+  if (meaning === true && isStream === true) return answer;
+  const said = await wholeOf(answer);
+  if (meaning === true) return said;
+  throw Object.assign(new Error(`(HTTP code ${statusCode}) ${meaning} - ${reasonIn(said)}`), { statusCode });
+}
+
+async function responseTo(request: ClientRequest): Promise<IncomingMessage> {
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  return response;
+}
+
+async function handedOver(request: ClientRequest): Promise<Duplex> {
+  const [, socket, head] = (await once(request, 'upgrade')) as [IncomingMessage, Duplex, Buffer];
+  socket.on('error', () => undefined);
+  if (head.length > 0) socket.unshift(head);
+  return socket;
+}
+
+async function wholeOf(answer: IncomingMessage): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > LARGEST_ANSWER) throw new EngineUnavailableError(`its answer is larger than ${LARGEST_ANSWER} bytes`);
+    chunks.push(chunk);
+  }
+  const text = Buffer.concat(chunks).toString('utf8');
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
+function reasonIn(said: unknown): string {
+  const { message } = Object(said) as { readonly message?: unknown };
+  return typeof message === 'string' ? message : JSON.stringify(said);
+}
+
+const ASK_AGAIN_MS = 10_000;
+
+/** Asks where an engine on this machine keeps its data; null for one elsewhere, or while it does not answer. */
+export function dockerRoot(dockerHost: string | undefined): () => Promise<string | null> {
+  const isLocal = dockerHost === undefined || dockerHost.startsWith('unix:');
+  if (!isLocal) return () => Promise.resolve(null);
+  const docker = connectDocker(dockerHost);
+  let root: string | null = null;
+  let asked: { readonly at: number; readonly answer: Promise<void> } | null = null;
+  const ask = async (): Promise<void> => {
+    const info = await engineCall<unknown>({ container: 'info' }, () => docker.info()).catch(() => null);
+    root = (info as { DockerRootDir?: string } | null)?.DockerRootDir ?? null;
+  };
+  return async () => {
+    const isDue = asked === null || (root === null && asked.at + ASK_AGAIN_MS < performance.now());
+    if (isDue) asked = { at: performance.now(), answer: ask() };
+    await asked?.answer;
+    return root;
+  };
 }

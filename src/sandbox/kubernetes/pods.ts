@@ -4,11 +4,9 @@ import type { Pod } from './options.js';
 import { SandboxUnschedulableError, type ImagePullError } from '../../core/errors/cluster-trouble.js';
 import { SandboxLostError } from '../../core/errors/unavailable.js';
 import type { KubernetesClient } from './client.js';
-import { clusterFailure, isOverQuota, messageOf } from './failure.js';
+import { clusterFailure, isOverQuota, messageOf, StartPatience, stateOf } from './failure.js';
 import type { ClusterOptions } from './options.js';
 import { podOf, type PodPlan } from './pod-spec.js';
-import { stateOf } from './pod-state.js';
-import { StartPatience } from './failure.js';
 import type { PodWatch } from './watch.js';
 import { FairSemaphore } from '../../core/async/semaphore.js';
 

@@ -16,7 +16,7 @@ import { grouped } from '../../core/grouped.js';
 import type { Beta, Calibration, Curve, JudgeLikelihood, Rates } from '../../core/run/fitted.js';
 import type { ScoredIssue } from '../curves/scored-issue.js';
 import { ProbabilityQuality, type ReliabilityBin } from '../intervals/ranking-quality.js';
-import { fitIsotonic, type ScoredLabel } from './fit-isotonic.js';
+import { fitIsotonic, type ScoredLabel } from './fit-logistic.js';
 import { foldsByRepo } from './train-combiner.js';
 
 export interface Calibrated {

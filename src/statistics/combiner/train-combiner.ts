@@ -9,8 +9,7 @@ import { grouped } from '../../core/grouped.js';
 import { type Combiner, type DataCard, FEATURES } from '../../core/run/fitted.js';
 import type { ScoredIssue } from '../curves/scored-issue.js';
 import { ProbabilityQuality } from '../intervals/ranking-quality.js';
-import { fitIsotonic, type ScoredLabel } from './fit-isotonic.js';
-import { fitLogistic, type TrainingSet } from './fit-logistic.js';
+import { fitIsotonic, fitLogistic, type ScoredLabel, type TrainingSet } from './fit-logistic.js';
 
 export interface Trained {
   /** Made from all issues; for issues to come. */

@@ -1,7 +1,6 @@
 import type { Preset } from '../../core/run/preset.js';
 import { bestAtK, type BestOptions } from './best-at-k.js';
-import { passAtK } from './pass-at-k.js';
-import { countRight, type LabelledEntry, type ScoredIssue } from './scored-issue.js';
+import { countRight, type LabelledEntry, passAtK, type ScoredIssue } from './scored-issue.js';
 
 /** A numeric column and the limits to try, e.g. context tokens and 16384, 32768. */
 export interface Axis {

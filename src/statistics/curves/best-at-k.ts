@@ -6,8 +6,7 @@ import { bestOfOrder, bestOfTop } from './best-of-order.js';
 import { exactPlan, type ExactPlan, meanLabels, sortedBy } from './exact-plan.js';
 import { IssueColumns } from './issue-columns.js';
 import { MaskRule } from './mask-rule.js';
-import { requireCount } from './pass-at-k.js';
-import type { ScoredIssue } from './scored-issue.js';
+import { requireCount, type ScoredIssue } from './scored-issue.js';
 import { type Step, stepsOf } from './steps.js';
 import { SubsetRule } from './subset-rule.js';
 

@@ -1,9 +1,8 @@
 import type { TopCount } from '../../core/run/preset.js';
 import { topCount } from '../../../verifiers/hybrid/stages.js';
-import { binomials, LARGEST_TABLE } from '../intervals/binomial.js';
+import { binomials, type Binomials, LARGEST_TABLE } from '../intervals/binomial.js';
 import { compareKeys, type ExactPlan, groupStarts, type Keys, meanLabels, sortedBy, sortRange } from './exact-plan.js';
 import { real, whole } from './scored-issue.js';
-import { type Draws, WinsOfClass } from './wins-of-class.js';
 
 /**
  * Exact Best@k of a selector that takes the first of its k candidates in a fixed order. A candidate at position a (from
@@ -116,4 +115,150 @@ function ranksBy(after: Keys, members: Int32Array, labels: Float64Array): Int32A
     ranks[here] = rank;
   }
   return ranks;
+}
+
+/** The candidates of one class in the order that `top` cuts. */
+interface RankedClass {
+  readonly labels: Float64Array;
+  /** Position of each in the order that decides after the cut, from 0 = best. */
+  readonly ranks: Int32Array;
+  /** Candidates of worse classes. */
+  readonly worse: number;
+}
+
+interface Draws {
+  readonly ks: Int32Array;
+  /** How many `top` keeps, by k, and k less that. */
+  readonly sizes: Int32Array;
+  readonly others: Int32Array;
+  /** The largest of the sizes. */
+  readonly largest: number;
+}
+
+/** Counts the k-subsets whose best class is this one, each times the label of its winner; docs/exact-best-at-k.md. */
+class WinsOfClass {
+  private readonly table: Binomials;
+  private readonly seen: PrefixInOrder;
+  /** Sums by size m, from 0 to the largest any k has. */
+  private readonly wins: Float64Array;
+
+  constructor(
+    private readonly own: RankedClass,
+    private readonly draws: Draws,
+  ) {
+    this.table = binomials(own.labels.length + own.worse);
+    this.seen = new PrefixInOrder(own.labels.length);
+    this.wins = new Float64Array(draws.largest + 1);
+  }
+
+  /** Adds this class's counts by k. */
+  addTo(sums: Float64Array): void {
+    const { labels, ranks, worse } = this.own;
+    for (let p = 0; p < labels.length; p += 1) {
+      const better = this.seen.betterThan(whole(ranks, p));
+      this.countLast(p, better);
+      this.countBetter(p, better);
+      this.seen.insert(better, whole(ranks, p), real(labels, p));
+      this.addLast(worse + labels.length - 1 - p, sums);
+    }
+    if (worse > 0) this.addSmallDraws(sums);
+  }
+
+  /** Candidate p wins over the m − 1 before it that are drawn when all of them are worse. */
+  private countLast(p: number, better: number): void {
+    const { wins } = this;
+    const { width, cells } = this.table;
+    const label = real(this.own.labels, p);
+    const row = (p - better) * width - 1;
+    for (let m = 1; m < wins.length; m += 1) wins[m] = label * real(cells, row + m);
+  }
+
+  /**
+   * One before p that is better wins when it is drawn and the other m − 2 are worse than it. Four at a time, which
+   * halves the time of the loop that all of Best@k is spent in; a binomial of nothing is 0.
+   */
+  private countBetter(p: number, better: number): void {
+    const { wins, seen } = this;
+    const { width, cells } = this.table;
+    const last = (p - 1) * width - 2;
+    for (let j = 0; j < better; j += 4) {
+      const a = seen.label(j);
+      const b = j + 1 < better ? seen.label(j + 1) : 0;
+      const c = j + 2 < better ? seen.label(j + 2) : 0;
+      const d = j + 3 < better ? seen.label(j + 3) : 0;
+      if (a + b + c + d === 0) continue;
+      const rowA = last - j * width;
+      const rowB = b === 0 ? rowA : rowA - width;
+      const rowC = c === 0 ? rowA : rowA - 2 * width;
+      const rowD = d === 0 ? rowA : rowA - 3 * width;
+      const largest = Math.min(wins.length - 1, p + 1 - j);
+      for (let m = 2; m <= largest; m += 1) {
+        const ab = a * real(cells, rowA + m) + b * real(cells, rowB + m);
+        wins[m] = real(wins, m) + ab + c * real(cells, rowC + m) + d * real(cells, rowD + m);
+      }
+    }
+  }
+
+  /** Candidate p is the last that `top` keeps; the k − m others come from the `later` ones after it. */
+  private addLast(later: number, sums: Float64Array): void {
+    const { wins } = this;
+    const { width, cells } = this.table;
+    const { sizes, others } = this.draws;
+    const row = later * width;
+    for (let index = 0; index < sums.length; index += 1) {
+      const ways = real(cells, row + whole(others, index));
+      sums[index] = real(sums, index) + real(wins, whole(sizes, index)) * ways;
+    }
+  }
+
+  /** Draws with e < m of this class and the rest of worse ones: `top` keeps all e, and the best of them wins. */
+  private addSmallDraws(sums: Float64Array): void {
+    const { width, cells } = this.table;
+    const { ks, sizes } = this.draws;
+    const size = this.own.labels.length;
+    const largest = Math.min(size, this.wins.length - 2);
+    for (let e = 1; e <= largest; e += 1) {
+      let wins = 0;
+      for (let j = 0; j < size; j += 1) wins += this.seen.label(j) * real(cells, (size - 1 - j) * width + e - 1);
+      for (let index = 0; index < ks.length; index += 1) {
+        if (e >= whole(sizes, index)) continue;
+        const rest = whole(ks, index) - e;
+        sums[index] = real(sums, index) + wins * real(cells, this.own.worse * width + rest);
+      }
+    }
+  }
+}
+
+/** Candidates met so far along the first order, kept sorted by the second. */
+class PrefixInOrder {
+  private readonly ranks: Int32Array;
+  private readonly labels: Float64Array;
+  private size = 0;
+
+  constructor(capacity: number) {
+    this.ranks = new Int32Array(capacity);
+    this.labels = new Float64Array(capacity);
+  }
+
+  /** How many of them are better than a rank of the second order. */
+  betterThan(rank: number): number {
+    let better = 0;
+    while (better < this.size && whole(this.ranks, better) < rank) better += 1;
+    return better;
+  }
+
+  /** The label of the one with so many better ones. */
+  label(position: number): number {
+    return real(this.labels, position);
+  }
+
+  insert(position: number, rank: number, label: number): void {
+    for (let at = this.size; at > position; at -= 1) {
+      this.ranks[at] = whole(this.ranks, at - 1);
+      this.labels[at] = real(this.labels, at - 1);
+    }
+    this.ranks[position] = rank;
+    this.labels[position] = label;
+    this.size += 1;
+  }
 }

@@ -1,12 +1,15 @@
+import { NEEDED } from '../../../verifiers/hybrid/pool.js';
+import { type Preset, stageName } from '../../core/run/preset.js';
 import type { AxisReport } from './axis-curve.js';
-import type { Method } from './best-at-k.js';
-import type { Comparison } from '../intervals/comparisons.js';
+import type { BestCurve, Method } from './best-at-k.js';
+import type { Comparison } from '../intervals/paired-tests.js';
 import type { CoverageReport } from './coverage.js';
 import type { Estimated } from './curve-table.js';
 import type { DistinctRow } from './equal-best.js';
 import type { EqualBestReport } from './equal-best.js';
-import type { VerifierReport } from '../intervals/verifier-quality.js';
-import type { Interval } from '../intervals/binomial.js';
+import type { VerifierReport } from '../intervals/ranking-quality.js';
+import { type Interval, wilson } from '../intervals/binomial.js';
+import { real } from './scored-issue.js';
 
 /** Numbers by k, the key written as text. */
 export type ByK = Readonly<Record<string, Estimated>>;
@@ -53,4 +56,55 @@ export interface CurvesReport {
     readonly interval: 'bootstrap' | 'normal';
     readonly level: number;
   };
+}
+
+const METHODS: readonly Method[] = ['exact', 'enumerated', 'monte-carlo'];
+
+/** What is counted of one preset beside its curve. */
+export class PresetTally {
+  private readonly variances: Float64Array;
+  private method = 0;
+  private issues = 0;
+  private picked = 0;
+  private sensitive = { issues: 0, best: 0 };
+
+  constructor(
+    readonly preset: Preset,
+    ks: number,
+  ) {
+    this.variances = new Float64Array(ks);
+  }
+
+  /** @param picked whether the patch returned from all candidates is right */
+  add(curve: BestCurve, picked: boolean, isSensitive: boolean): void {
+    this.issues += 1;
+    this.picked += Number(picked);
+    this.method = Math.max(this.method, METHODS.indexOf(curve.method));
+    for (let index = 0; index < this.variances.length; index += 1) {
+      this.variances[index] = real(this.variances, index) + real(curve.variances, index);
+    }
+    if (!isSensitive) return;
+    this.sensitive.issues += 1;
+    this.sensitive.best += curve.values.at(-1) ?? 0;
+  }
+
+  report(known: CoverageReport['known']): Omit<PresetReport, 'best_at_k' | 'recovered_headroom'> {
+    const { issues, picked, sensitive } = this;
+    const method = METHODS[this.method] ?? 'exact';
+    return {
+      preset: this.preset.name,
+      method,
+      monte_carlo_error: method === 'monte-carlo' ? Math.sqrt(Math.max(...this.variances)) / issues : null,
+      picked: { resolved: picked, issues, rate: picked / issues, ...wilson(picked, issues) },
+      best_where_sensitive: sensitive.issues === 0 ? null : sensitive.best / sensitive.issues,
+      stages_without_data: this.preset.stages
+        .filter((stage) => 'by' in stage && isUnknown(stage.by, known))
+        .map(stageName),
+    };
+  }
+}
+
+function isUnknown(by: string, known: CoverageReport['known']): boolean {
+  const needed = (Object.hasOwn(NEEDED, by) ? NEEDED[by] : undefined) ?? by;
+  return (known[needed] ?? (needed.includes(':') ? 0 : 1)) === 0;
 }

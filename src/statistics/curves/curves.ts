@@ -3,18 +3,15 @@ import type { Entry } from '../../../verifiers/hybrid/entry.js';
 import { decide } from '../../../verifiers/hybrid/select.js';
 import type { Preset } from '../../core/run/preset.js';
 import { BadInputError } from '../../core/errors/errors.js';
-import { Discordance, type Pairs, pairsOf } from '../intervals/comparisons.js';
-import { VerifierQuality } from '../intervals/verifier-quality.js';
-import { Alike } from './alike.js';
+import { Discordance, type Pairs, pairsOf } from '../intervals/paired-tests.js';
+import { VerifierQuality } from '../intervals/ranking-quality.js';
+import { Alike, costAtEqualBest, DistinctPatches, type EqualBestReport } from './equal-best.js';
 import { type Axis, AxisCurve } from './axis-curve.js';
 import { bestAtK, type BestCurve, type BestOptions } from './best-at-k.js';
 import { Coverage } from './coverage.js';
 import { CurveTable, type ResampledTable } from './curve-table.js';
-import type { ByK, CurvesReport, PresetReport } from './curves-report.js';
-import { costAtEqualBest, DistinctPatches, type EqualBestReport } from './equal-best.js';
-import { passAtK } from './pass-at-k.js';
-import { PresetTally } from './preset-tally.js';
-import { countRight, entriesOf, isUngraded, real, type ScoredIssue } from './scored-issue.js';
+import { type ByK, type CurvesReport, type PresetReport, PresetTally } from './curves-report.js';
+import { countRight, entriesOf, isUngraded, passAtK, real, type ScoredIssue } from './scored-issue.js';
 
 export interface CurvesRequest {
   /** Rising, without twins, at least one. */

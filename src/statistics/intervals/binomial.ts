@@ -1,6 +1,5 @@
 import { type Interval, wilsonInterval } from './wilson-interval.js';
-import { requireCount } from '../curves/pass-at-k.js';
-import { real } from '../curves/scored-issue.js';
+import { real, requireCount } from '../curves/scored-issue.js';
 
 /** Largest n whose binomials C(n, ·) all fit a double. */
 export const LARGEST_TABLE = 1000;

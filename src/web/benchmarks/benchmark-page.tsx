@@ -2,14 +2,12 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { BenchmarkStanding, CurvesOfArms, PlotsOfBenchmark } from '../../http/benchmarks/benchmarks.controller.js';
 import { postJson } from '../api.js';
 import { count, money, seconds, short } from '../format.js';
-import { Awaited, Notice, Problem, StatusMark } from '../notice.js';
+import { type Answer, Awaited, Notice, Problem, StatusMark, useAnswer } from '../notice.js';
 import { linkToBenchmarkReport } from '../reports/report-page.js';
 import { PlotFigures } from '../plots/plot-figure.js';
 import { linkTo } from '../route.js';
-import { type Answer, useAnswer } from '../use-answer.js';
-import { IssuesOfBenchmark } from './issues-of-benchmark.js';
-import { Standings } from './standings.js';
-import { allRuns, benchmarkPath, useStanding } from './use-standing.js';
+import { IssuesOfBenchmark, Standings } from './standings.js';
+import { allRuns, benchmarkPath, useStanding } from './benchmark-model.js';
 
 /** One benchmark: what its arms came to, and every issue in every arm, as it goes on. */
 export function BenchmarkPage({ id, query }: { readonly id: string; readonly query: URLSearchParams }) {

@@ -1,7 +1,9 @@
 import type { VNode } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { money, seconds, short } from '../format.js';
-import { StatusMark } from '../notice.js';
+import type { BenchmarksView } from '../../http/benchmarks/benchmarks.controller.js';
+import { queryOf } from '../api.js';
+import { moment, money, seconds, short } from '../format.js';
+import { Awaited, Notice, StatusMark, useAnswer } from '../notice.js';
 import { linkTo } from '../route.js';
 import type { BenchmarkRun, IssueRow } from './benchmark-model.js';
 
@@ -170,5 +172,68 @@ function Right({ run: { right, right_candidates: some, graded } }: { readonly ru
     <span class="outcome-wrong" title={`${some ?? 0} of ${graded ?? 0} candidates are right`}>
       ✕ wrong{(some ?? 0) > 0 && `, ${some ?? 0} right`}
     </span>
+  );
+}
+
+/** Benchmarks, newest first. */
+export function BenchmarksPage() {
+  const [cursor, setCursor] = useState<string | null>(null);
+  const answer = useAnswer<BenchmarksView>(`/v1/benchmarks${queryOf({ cursor })}`);
+  return (
+    <>
+      <h1>Benchmarks</h1>
+      <Awaited answer={answer} what="benchmarks">
+        {({ benchmarks, next_cursor }) => (
+          <>
+            {benchmarks.length === 0 && (
+              <Notice>
+                There is no benchmark yet. <code>POST /v1/benchmarks</code> takes one; docs/bench.md says how.
+              </Notice>
+            )}
+            {benchmarks.length > 0 && <BenchmarksTable benchmarks={benchmarks} />}
+            <p class="actions">
+              {next_cursor !== null && (
+                <button
+                  type="button"
+                  onClick={() => {
+                    setCursor(next_cursor);
+                  }}
+                >
+                  Older
+                </button>
+              )}
+            </p>
+          </>
+        )}
+      </Awaited>
+    </>
+  );
+}
+
+function BenchmarksTable({ benchmarks }: Pick<BenchmarksView, 'benchmarks'>) {
+  return (
+    <table class="list">
+      <thead>
+        <tr>
+          <th scope="col">Title</th>
+          <th scope="col">Status</th>
+          <th scope="col">Created</th>
+        </tr>
+      </thead>
+      <tbody>
+        {benchmarks.map(({ id, title, status, created_at }) => (
+          <tr key={id}>
+            <th scope="row">
+              <a href={linkTo(['benchmarks', id])}>{title}</a>
+              <span class="quiet id">{id}</span>
+            </th>
+            <td>
+              <StatusMark status={status} />
+            </td>
+            <td class="time">{moment(created_at)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }

@@ -1,9 +1,8 @@
 import type { CandidateEvidence, EvidenceView } from '../../http/runs/evidence-view.js';
 import { runPath } from '../api.js';
 import { measured, moment, money } from '../format.js';
-import { Awaited, Notice } from '../notice.js';
+import { Awaited, Notice, useAnswer } from '../notice.js';
 import { linkTo } from '../route.js';
-import { useAnswer } from '../use-answer.js';
 import { allOf, CompareTable, Fact, letter, Values } from './columns.js';
 
 /** Runs beside each other: what was asked, what was selected, and where they differ from the first. */

@@ -1,10 +1,8 @@
 import { useEffect } from 'preact/hooks';
 import { currentKey, request } from '../api.js';
-import { KeyForm } from '../key-form.js';
-import { Awaited } from '../notice.js';
+import { Awaited, KeyForm, useAnswer } from '../notice.js';
 import { readRoute } from '../route.js';
 import { saveAs } from '../save-as.js';
-import { useAnswer } from '../use-answer.js';
 
 /** What the service says of a report where it sends one itself; before the report's own words, for they are none of ours. */
 const POLICY =

@@ -1,10 +1,9 @@
 import { useState } from 'preact/hooks';
 import { queryOf } from '../api.js';
-import { CompareBar, useChosen } from '../compare/compare-bar.js';
+import { CompareBar, useChosen } from '../compare/columns.js';
 import { moment } from '../format.js';
-import { Awaited, Notice } from '../notice.js';
+import { Awaited, Notice, useAnswer } from '../notice.js';
 import { linkTo } from '../route.js';
-import { useAnswer } from '../use-answer.js';
 import { linkToReport } from './report-page.js';
 
 interface ReportList {

@@ -3,8 +3,7 @@ import type { Cell } from '../../core/run/cell.js';
 import type { GeneratedTest } from '../../core/run/generated-test.js';
 import { queryOf, runPath } from '../api.js';
 import { seconds } from '../format.js';
-import { Loading, Problem } from '../notice.js';
-import { useAnswer } from '../use-answer.js';
+import { Loading, Problem, useAnswer } from '../notice.js';
 import { OUTCOMES } from './matrix-model.js';
 
 export interface OpenCell {

@@ -2,7 +2,7 @@ import type { EvidenceView } from '../../http/runs/evidence-view.js';
 import type { RunView } from '../../http/runs/run-views.js';
 import { runPath } from '../api.js';
 import { count, seconds } from '../format.js';
-import { useAnswer } from '../use-answer.js';
+import { useAnswer } from '../notice.js';
 
 /** What the decision depended on beside its request, and what it took. */
 export function Provenance({ evidence: { run, provenance, usage, request } }: { readonly evidence: EvidenceView }) {

@@ -1,10 +1,9 @@
 import { useState } from 'preact/hooks';
 import type { EvidenceView } from '../../http/runs/evidence-view.js';
 import { ApiProblem, postJson, request, runPath } from '../api.js';
-import { Problem } from '../notice.js';
+import { Problem, useAnswer } from '../notice.js';
 import { linkTo } from '../route.js';
 import { saveAs } from '../save-as.js';
-import { useAnswer } from '../use-answer.js';
 
 interface Props {
   readonly evidence: EvidenceView;

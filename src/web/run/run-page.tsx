@@ -1,8 +1,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { EvidenceView, LabelsView } from '../../http/runs/evidence-view.js';
 import { runPath } from '../api.js';
-import { Awaited, Notice } from '../notice.js';
-import { useAnswer } from '../use-answer.js';
+import { Awaited, Notice, useAnswer } from '../notice.js';
 import { CandidatePanel } from './candidate-panel.js';
 import { CandidatesTable } from './candidates-table.js';
 import { type Labels, labelsOf } from './labels.js';

@@ -3,8 +3,7 @@ import type { CandidateEvidence } from '../../http/runs/evidence-view.js';
 import type { StepsView, StepView } from '../../http/runs/step-views.js';
 import { getJson, queryOf, runPath } from '../api.js';
 import { count, seconds, short } from '../format.js';
-import { Awaited, Notice } from '../notice.js';
-import { useAnswer } from '../use-answer.js';
+import { Awaited, Notice, useAnswer } from '../notice.js';
 import { editOf, gistOf } from './edits.js';
 import { leakSteps, StepSearch } from './step-search.js';
 

@@ -2,8 +2,7 @@ import { useState } from 'preact/hooks';
 import type { CandidateEvidence, EvidenceView } from '../../http/runs/evidence-view.js';
 import type { JudgePromptView } from '../../http/runs/judge-prompt-view.js';
 import { counted, measured } from '../format.js';
-import { Awaited, Notice } from '../notice.js';
-import { useAnswer } from '../use-answer.js';
+import { Awaited, Notice, useAnswer } from '../notice.js';
 
 type Verdict = CandidateEvidence['verdicts'][number];
 

@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Kysely, PostgresDialect } from 'kysely';
 import { startCluster, type Cluster } from '../../../scripts/setup/postgres.mjs';
-import { openPostgresStore } from '../../../src/store/postgres.js';
+import { CarefulPool, openPostgresStore, postgresFailure } from '../../../src/store/postgres.js';
 import type { Database } from '../../../src/store/schema.js';
-import { postgresFailure } from '../../../src/store/postgres-failure.js';
-import { CarefulPool } from '../../../src/store/postgres.js';
 import type { OpenStore } from '../../../src/store/store.js';
 import { until } from '../../fixtures/run-world.js';
 import { StoreUnavailableError } from '../../../src/core/errors/unavailable.js';

@@ -1,4 +1,4 @@
-import { parseLog } from '../../../src/grading/log-reader.js';
+import { parseLog } from '../../../src/grading/runner-logs.js';
 import { testCommand } from '../../../src/grading/test-command.js';
 import { parseDjangoLog } from '../../../src/grading/test-logs.js';
 import { parsePytestLog } from '../../../src/grading/test-logs.js';

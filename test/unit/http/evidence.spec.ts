@@ -1,7 +1,7 @@
 import request from 'supertest';
 import { openSqliteStore } from '../../../src/store/sqlite.js';
 import { EvidenceView } from '../../../src/http/runs/evidence-view.js';
-import type { RunPageView } from '../../../src/http/runs/run-page.js';
+import type { RunPageView } from '../../../src/http/runs/run-views.js';
 import { StepsView } from '../../../src/http/runs/step-views.js';
 import type { Run } from '../../../src/ports/run-store.js';
 import { MemoryRunStore } from '../../fakes/memory-run-store.js';

@@ -7,7 +7,7 @@ import { pythonModels } from '../../../scripts/make-client/python-models.mjs';
 import { MemoryRunStore } from '../../fakes/memory-run-store.js';
 import { ScriptedExecutor } from '../../fakes/scripted-executor.js';
 import { runResult } from '../../fixtures/runs.js';
-import { REQUESTS } from '../../../src/http/openapi/components.js';
+import { REQUESTS } from '../../../src/http/openapi/document.js';
 import { checkedFetch, DOCUMENT } from './checked-fetch.js';
 import { serveRuns, type TestServer } from './http-world.js';
 

@@ -1,4 +1,4 @@
-import { BudgetedLlmClient } from '../../../src/models/budgeted-llm-client.js';
+import { BudgetedLlmClient } from '../../../src/models/llm-clients.js';
 import { BudgetLedger } from '../../../src/core/budget/budget-ledger.js';
 import { BudgetSpentError, ModelUnavailableError } from '../../../src/core/errors/unavailable.js';
 import { completionRequest, judgementCompletion } from '../../fakes/completions.js';

@@ -1,9 +1,7 @@
 import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { recordingLine } from '../../../src/models/recording/recording.js';
-import { RecordingLlmClient } from '../../../src/models/recording/clients.js';
-import { ReplayLlmClient } from '../../../src/models/recording/clients.js';
+import { recordingLine, RecordingLlmClient, ReplayLlmClient } from '../../../src/models/recording.js';
 import { BadInputError } from '../../../src/core/errors/errors.js';
 import { ModelUnavailableError, RecordingMissError } from '../../../src/core/errors/unavailable.js';
 import { completionRequest, judgementCompletion } from '../../fakes/completions.js';

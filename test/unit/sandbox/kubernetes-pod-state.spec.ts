@@ -1,4 +1,4 @@
-import { imageOf, stateOf } from '../../../src/sandbox/kubernetes/pod-state.js';
+import { imageOf, stateOf } from '../../../src/sandbox/kubernetes/failure.js';
 import type { Pod } from '../../../src/sandbox/kubernetes/options.js';
 
 const spec = { containers: [{ name: 'sandbox', image: 'some/image:1' }] };

@@ -1,4 +1,4 @@
-import { ResourceGate } from '../../../src/sandbox/container/resource-gate.js';
+import { ResourceGate } from '../../../src/sandbox/container/host-resources.js';
 import { GivenResources } from '../../fakes/given-room.js';
 
 const quiet = new AbortController().signal;

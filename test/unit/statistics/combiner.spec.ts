@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { bestAtK } from '../../../src/statistics/curves/best-at-k.js';
-import { fitIsotonic } from '../../../src/statistics/combiner/fit-isotonic.js';
-import { fitLogistic } from '../../../src/statistics/combiner/fit-logistic.js';
+import { fitIsotonic, fitLogistic } from '../../../src/statistics/combiner/fit-logistic.js';
 import { below, seededRandom } from '../../../src/core/random.js';
 import { foldsByRepo } from '../../../src/statistics/combiner/train-combiner.js';
 import type { ScoredIssue } from '../../../src/statistics/curves/scored-issue.js';

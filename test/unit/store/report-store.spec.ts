@@ -1,7 +1,7 @@
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { KyselyReportStore } from '../../../src/store/reports.js';
+import { KyselyReportStore } from '../../../src/store/store.js';
 import { StoreGuard } from '../../../src/store/store-guard.js';
 import { openDatabase } from '../../../src/store/sqlite.js';
 import { auditLogContract } from '../../contracts/audit-log.contract.js';

@@ -1,6 +1,6 @@
 import type { CurvesReport } from '../../../src/statistics/curves/curves-report.js';
 import { type BenchmarkRun, rowsOf } from '../../../src/web/benchmarks/benchmark-model.js';
-import { ARM_FACTS, armsOf, disagreed, gradedInAll, winsOf } from '../../../src/web/compare/arms-model.js';
+import { ARM_FACTS, armsOf, disagreed, gradedInAll, winsOf } from '../../../src/web/compare/compare-arms.js';
 import {
   commonK,
   type ComparedReport,
@@ -8,7 +8,7 @@ import {
   instancesText,
   rulesAt,
   settingsOf,
-} from '../../../src/web/compare/reports-model.js';
+} from '../../../src/web/compare/compare-reports.js';
 
 function run(instance_id: string, arm: string, right: boolean | null, seconds: number | null = null): BenchmarkRun {
   const unknown = { failure: null, candidate_id: 'c', deciding_stage: null, confidence: null, k: null, tokens: null };

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Connections } from '../../../../src/http/guard/connections.js';
+import { Connections } from '../../../../src/http/guard/hardened-adapter.js';
 import { until } from '../../../fixtures/run-world.js';
 import { MemoryRunStore } from '../../../fakes/memory-run-store.js';
 import { ScriptedExecutor } from '../../../fakes/scripted-executor.js';

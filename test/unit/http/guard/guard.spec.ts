@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { request as ask } from 'node:http';
-import { VIEWER_POLICY } from '../../../../src/http/guard/security-headers.js';
+import { VIEWER_POLICY } from '../../../../src/http/guard/guard.js';
 import { loadConfig } from '../../../../src/app/config.js';
 import { BestkClient } from '../../../../examples/client/bestk-client.js';
 import { MemoryRunStore } from '../../../fakes/memory-run-store.js';

@@ -1,6 +1,6 @@
 import type { DataSetInstance } from '../../../../src/io/datasets/data-set.js';
 import { DataSetFilter, filtered, FilterError } from '../../../../src/io/datasets/filter.js';
-import { Sealed } from '../../../../src/io/datasets/sealed.js';
+import { Sealed } from '../../../../src/io/datasets/set-reader.js';
 import { calculatorIssue } from '../../../fixtures/calculator.js';
 import { Issue } from '../../../../src/core/run/issue.js';
 

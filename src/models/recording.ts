@@ -1,0 +1,243 @@
+import { createReadStream } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { z } from 'zod';
+import { BadInputError } from '../core/errors/errors.js';
+import { RecordingMissError } from '../core/errors/unavailable.js';
+import {
+  Completion,
+  type CompletionRequest,
+  HeadRoute,
+  LlmClient,
+  Message,
+  ResponseSchema,
+  ToolSpec,
+} from '../ports/llm-client.js';
+import { contentKey } from '../core/fingerprint.js';
+
+const RecordedRequest = z.strictObject({
+  model: z.string(),
+  messages: z.array(Message),
+  temperature: z.number(),
+  max_tokens: z.int(),
+  top_logprobs: z.int().optional(),
+  tools: z.array(ToolSpec).optional(),
+  response_schema: ResponseSchema.optional(),
+  stop: z.array(z.string()).optional(),
+  continue_final: z.boolean().optional(),
+  head: HeadRoute.optional(),
+  sample: z.int().min(0),
+  purpose: z.string(),
+});
+
+/** One line of a recording: a model call and its answer. `key` is the content key of `request` without `purpose`. */
+const RecordedCall = z.object({ key: z.string(), request: RecordedRequest, completion: Completion });
+type RecordedCall = z.infer<typeof RecordedCall>;
+
+/** The line that records an answer, with its end of line. */
+export function recordingLine(request: CompletionRequest, completion: Completion): string {
+  const { purpose } = request;
+  return `${JSON.stringify({ key: requestKey(request), request: { ...wireRequest(request), purpose }, completion })}\n`;
+}
+
+/** Whether it is a turn of an agent, whose answers depend on what commands printed. */
+function isTurn({ purpose }: { readonly purpose: string }): boolean {
+  return purpose === 'agent' || purpose === 'agent-judge';
+}
+
+/** What a recording answers to a call; null when it does not hold it. */
+class Recording {
+  private readonly exact = new Map<string, Completion>();
+  private readonly turns = new Map<string, Completion>();
+  /** Null where calls with different answers look alike. */
+  private readonly masked = new Map<string, Completion | null>();
+
+  /** Of two answers to one call the first counts. */
+  add({ key, request, completion }: RecordedCall): void {
+    if (this.exact.has(key)) return;
+    this.exact.set(key, completion);
+    if (isTurn(request)) {
+      const turn = turnKey(request);
+      if (!this.turns.has(turn)) this.turns.set(turn, completion);
+      return;
+    }
+    const masked = maskedKey(request);
+    this.masked.set(masked, this.masked.has(masked) ? null : completion);
+  }
+
+  keys(): Iterable<string> {
+    return this.exact.keys();
+  }
+
+  /** The same call, or the same but for what differs from one execution to the next. */
+  answer(request: CompletionRequest): Completion | null {
+    const wire = wireRequest(request);
+    const exact = this.exact.get(requestKey(request));
+    if (exact !== undefined) return exact;
+    return (isTurn(request) ? this.turns.get(turnKey(wire)) : this.masked.get(maskedKey(wire))) ?? null;
+  }
+}
+
+/**
+ * Only the answers are held in memory.
+ * @throws BadInputError with file and line for a damaged line or a key that is not its request's; with the file when
+ * it cannot be read
+ */
+async function readRecording(file: string): Promise<Recording> {
+  const recording = new Recording();
+  const stream = createReadStream(file);
+  let line = 0;
+  try {
+    for await (const text of createInterface({ input: stream, crlfDelay: Infinity })) {
+      line += 1;
+      if (text.trim() !== '') recording.add(readLine(text, { file, line }));
+    }
+  } catch (error) {
+    if (error instanceof BadInputError) throw error;
+    throw new BadInputError(`cannot be read (${(error as Error).message})`, { file });
+  } finally {
+    stream.destroy();
+  }
+  return recording;
+}
+
+function readLine(text: string, place: { file: string; line: number }): RecordedCall {
+  const parsed = RecordedCall.safeParse(parseJson(text, place));
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new BadInputError(issue?.message ?? 'is wrong', { ...place, field: issue?.path.join('.') });
+  }
+  const { key, request } = parsed.data;
+  if (contentKey({ ...request, purpose: undefined }) !== key)
+    throw new BadInputError('is not the key of its request', { ...place, field: 'key' });
+  return parsed.data;
+}
+
+function parseJson(text: string, place: { file: string; line: number }): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new BadInputError('is not JSON; the line is damaged', place);
+  }
+}
+
+interface WireRequest {
+  readonly messages: readonly Message[];
+  readonly [member: string]: unknown;
+}
+
+/** A model call as recordings and stored answers know it: everything the answer depends on, in the words of the wire. */
+export function wireRequest(request: CompletionRequest): WireRequest {
+  return {
+    model: request.model,
+    messages: request.messages.map((message) => Message.parse(message)),
+    temperature: request.temperature,
+    max_tokens: request.maxTokens,
+    top_logprobs: request.topLogprobs,
+    tools: request.tools,
+    response_schema: request.responseSchema,
+    stop: request.stop,
+    continue_final: request.continueFinal,
+    head: request.head,
+    sample: request.sample,
+  };
+}
+
+/** Content key of the call. Who asks (`purpose`) takes no part: the answer is the same. */
+function requestKey(request: CompletionRequest): string {
+  return contentKey(wireRequest(request));
+}
+
+/**
+ * Content key of an agent's turn in a recording: the prompt and what the model itself said before. What its actions
+ * printed takes no part, nor does the room that this left for the answer: times and process numbers differ from run to
+ * run, and a recording would answer nothing else than the run it was made of.
+ */
+function turnKey({ messages, ...request }: WireRequest): string {
+  const start = messages.findIndex(({ role }) => role === 'assistant');
+  const prompt = start === -1 ? messages : messages.slice(0, start);
+  const said = messages.filter(({ role }) => role === 'assistant');
+  return contentKey({ turn: { ...request, max_tokens: undefined, purpose: undefined }, prompt, said });
+}
+
+/**
+ * Content key of a call with every number and hash in its messages masked: what a test runner says about its time, in a
+ * trajectory that a judge reads, differs from run to run. Only as good as a second look: two calls may share it.
+ */
+function maskedKey({ messages, ...request }: WireRequest): string {
+  const masked = messages.map(({ role, content }) => [role, content.replace(/\b[0-9a-f]{8,}\b|\d+(\.\d+)?/g, '#')]);
+  return contentKey({ masked, ...request, purpose: undefined });
+}
+
+/** Hands calls on and appends each answer to a recording, one whole line at a time. A call it holds is not added again. */
+export class RecordingLlmClient extends LlmClient {
+  readonly #inner: LlmClient;
+  readonly #file: string;
+  #recorded: Promise<Set<string>> | undefined;
+  #lastWrite: Promise<void> = Promise.resolve();
+
+  /** @param file is created when missing, at the first call and before the model is asked */
+  constructor(inner: LlmClient, file: string) {
+    super();
+    this.#inner = inner;
+    this.#file = file;
+  }
+
+  /** @throws what the inner client throws; BadInputError when the recording is damaged or cannot be written */
+  async complete(request: CompletionRequest, signal: AbortSignal): Promise<Completion> {
+    this.#recorded ??= this.#prepare();
+    const recorded = await this.#recorded;
+    const completion = await this.#inner.complete(request, signal);
+    const key = requestKey(request);
+    if (!recorded.has(key)) {
+      recorded.add(key);
+      this.#lastWrite = this.#lastWrite.then(() => this.#append(recordingLine(request, completion)));
+    }
+    await this.#lastWrite;
+    return completion;
+  }
+
+  async #prepare(): Promise<Set<string>> {
+    await this.#append('');
+    return new Set((await readRecording(this.#file)).keys());
+  }
+
+  /** One write in append mode, synced: a crash leaves whole lines behind. */
+  async #append(line: string): Promise<void> {
+    try {
+      await using file = await open(this.#file, 'a+');
+      const { size } = await file.stat();
+      const last =
+        size === 0 ? '\n' : (await file.read({ position: size - 1, length: 1 })).buffer.toString('utf8', 0, 1);
+      await file.appendFile(last === '\n' || line === '' ? line : `\n${line}`);
+      await file.datasync();
+    } catch (error) {
+      const reason = (error as Error).message;
+      throw new BadInputError(
+        `cannot be written (${reason})`,
+        { file: this.#file },
+        'Choose another file to record to.',
+      );
+    }
+  }
+}
+
+/** Answers from a recording, which is read at the first call, and from nothing else. */
+export class ReplayLlmClient extends LlmClient {
+  readonly #file: string;
+  #recording: Promise<Recording> | undefined;
+
+  constructor(file: string) {
+    super();
+    this.#file = file;
+  }
+
+  /** @throws RecordingMissError; BadInputError for a recording that is missing or damaged */
+  async complete(request: CompletionRequest, signal: AbortSignal): Promise<Completion> {
+    signal.throwIfAborted();
+    this.#recording ??= readRecording(this.#file);
+    const answer = (await this.#recording).answer(request);
+    if (answer === null) throw new RecordingMissError(this.#file, requestKey(request));
+    return answer;
+  }
+}
