@@ -10,7 +10,7 @@ import { Worker } from 'node:worker_threads';
 import Docker from 'dockerode';
 import pLimit from 'p-limit';
 import { DockerSandbox } from '../dist/src/sandbox/docker/sandbox.js';
-import { GptTokenizer } from '../dist/src/models/gpt-tokenizer.js';
+import { GptTokenizer } from '../dist/src/models/stored-llm-client.js';
 import { MarkdownPromptLibrary } from '../dist/src/models/prompts/prompt-library.js';
 import { OpenAiLlmClient } from '../dist/src/models/openai/client.js';
 import { openSqliteStore } from '../dist/src/store/sqlite.js';

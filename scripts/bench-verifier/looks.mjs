@@ -6,7 +6,7 @@ import Docker from 'dockerode';
 import { createInspector } from '../../dist/src/agent/loop/rollout.js';
 import { AgentLimits } from '../../dist/src/agent/loop/rollout-task.js';
 import { Issue } from '../../dist/src/core/run/issue.js';
-import { GptTokenizer } from '../../dist/src/models/gpt-tokenizer.js';
+import { GptTokenizer } from '../../dist/src/models/stored-llm-client.js';
 import { OpenAiLlmClient } from '../../dist/src/models/openai/client.js';
 import { MarkdownPromptLibrary } from '../../dist/src/models/prompts/prompt-library.js';
 import { StoredLlmClient } from '../../dist/src/models/stored-llm-client.js';

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import { z } from 'zod';
-import type { Wakeup } from '../core/async/wakeup.js';
+import type { Wakeup } from '../core/async/deadline.js';
 import { BestkError, UnavailableError } from '../core/errors/errors.js';
 import { grouped } from '../core/grouped.js';
 import { candidateOf } from '../core/run/rollout.js';
@@ -16,7 +16,7 @@ import type { BenchmarkCount, BenchmarkRun, BenchmarkStore, RunGrades } from '..
 import type { ResultStore } from '../ports/result-store.js';
 import { hasEnded, type RunStore } from '../ports/run-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
-import { runCurve } from '../reports/benchmark/run-curve.js';
+import { runCurve } from '../reports/benchmark/arms.js';
 import { jobOfRun } from '../runs/run-jobs.js';
 import { gradedIn, gradeOneOfMany, namedByArm } from './grade-arms.js';
 import { BenchmarkPlan, reasonToStop, type SentArm, type Tally } from './plan.js';

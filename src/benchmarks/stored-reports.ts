@@ -5,13 +5,11 @@ import { RunRequest } from '../core/run/run-request.js';
 import { RunResult } from '../core/run/run-result.js';
 import type { BenchmarkRun, BenchmarkStore, RunEffort } from '../ports/benchmark-store.js';
 import type { RunStore } from '../ports/run-store.js';
-import { type Outcome, WAITING } from '../reports/benchmark/arms.js';
+import { armCurve, type Outcome, WAITING } from '../reports/benchmark/arms.js';
 import { armsCsv, armsDrawings, armsPage, armsReport, armsText } from '../reports/benchmark/arms-report.js';
-import type { Place } from '../reports/sections/section.js';
-import { armCurve } from '../reports/benchmark/run-curve.js';
+import type { Place } from '../reports/figures.js';
 import { selectedPrediction } from '../reports/write-run.js';
-import { BenchmarkReports, type ReportFormat } from '../runs/benchmark-intake.js';
-import type { BenchmarkCurves } from '../runs/benchmark-service.js';
+import { type BenchmarkCurves, BenchmarkReports, type ReportFormat } from '../runs/benchmark-service.js';
 import { BenchmarkPlan } from './plan.js';
 
 /** Benchmarks whose drawings are kept, some 100 kB each. */

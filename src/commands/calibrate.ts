@@ -41,7 +41,7 @@ export function registerCalibrate(program: Command): void {
 async function calibrate({ runs, labels, scores, out, json }: CalibrateOptions): Promise<void> {
   const { benchmarkOfMatrix, benchmarkOfRuns } = await import('../reports/benchmark/read-benchmark.js');
   const { fitCalibration } = await import('../statistics/combiner/fit-calibration.js');
-  const { reliabilityTable } = await import('../reports/reliability-table.js');
+  const { reliabilityTable } = await import('../reports/curves-table.js');
   if ((scores === undefined) === (runs === undefined)) {
     throw new BadInputError('are two ways to say one thing: give one of them.', { field: '--runs and --scores' });
   }

@@ -2,7 +2,7 @@ import { BadInputError } from '../core/errors/errors.js';
 import { findPreset, parsePreset, presetNames } from '../../verifiers/hybrid/presets.js';
 import type { Preset } from '../core/run/preset.js';
 import { readYaml } from '../io/inputs/yaml.js';
-import type { Axis } from '../statistics/curves/axis-curve.js';
+import type { Axis } from '../statistics/curves/coverage.js';
 
 /** Largest k there is a curve for. */
 const LARGEST_K = 100_000;

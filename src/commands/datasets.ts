@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { EXIT } from '../core/errors/errors.js';
-import type { DataSetReport } from '../io/datasets/describe.js';
+import type { DataSetReport } from '../io/datasets/filter.js';
 import { printJson, printText } from './answer.js';
 import { collected, wholeNumber } from './options.js';
 
@@ -36,7 +36,7 @@ export function registerDatasets(program: Command): void {
     .option('--json', 'one JSON document on stdout')
     .addHelpText('after', EXAMPLE)
     .action(async (path: string, { split, image, first, json }: ShowOptions) => {
-      const { describeDataSet } = await import('../io/datasets/describe.js');
+      const { describeDataSet } = await import('../io/datasets/filter.js');
       const { imageTemplates } = await import('../io/datasets/images.js');
       const report = await describeDataSet(path, { split, images: imageTemplates(image) }, first);
       if (json === true) printJson(report);

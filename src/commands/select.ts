@@ -1,12 +1,16 @@
+import { execFile } from 'node:child_process';
+import { readdir } from 'node:fs/promises';
+import { basename, extname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import type { Command } from 'commander';
 import { BadInputError } from '../core/errors/errors.js';
-import type { Candidate } from '../core/run/candidate.js';
-import type { Issue } from '../core/run/issue.js';
+import { Candidate } from '../core/run/candidate.js';
+import { Issue } from '../core/run/issue.js';
 import { type RunRequest, runRequest } from '../core/run/run-request.js';
 import { readAllCandidates } from '../io/inputs/candidates.js';
+import { readText } from '../io/records/records.js';
 import { prepareFolder } from '../reports/write-run.js';
 import type { OpenApp } from './app.js';
-import { candidatesFrom, issueFrom, type RepositoryOptions, withRepositoryOptions } from './from-repository.js';
 import { givenIssues, givenTests, readRule, type RunOptions, verifierNames, withRunOptions } from './run-options.js';
 import { runRequests } from './run-set.js';
 
@@ -85,4 +89,106 @@ async function candidatesOf(
 function oneOf(options: Readonly<Record<string, unknown>>): void {
   const given = Object.values(options).filter((value) => value !== undefined);
   if (given.length !== 1) throw new BadInputError(`give one of ${Object.keys(options).join(', ')}.`, {});
+}
+
+const git = promisify(execFile);
+const MAX_PATCH_BYTES = 64 * 1024 * 1024;
+
+/** Candidates that lie in a git repository or a folder, and the issue that they are for. */
+interface RepositoryOptions {
+  readonly fromBranches?: readonly string[];
+  readonly fromPatches?: string;
+  readonly repo: string;
+  readonly base?: string;
+  readonly statement?: string;
+  readonly workdir?: string;
+}
+
+function withRepositoryOptions(command: Command): Command {
+  return command
+    .option('--from-branches <name...>', 'candidates are branches of a git repository, each against their common base')
+    .option('--from-patches <dir>', 'candidates are the .patch and .diff files of a folder')
+    .option('--repo <dir>', 'the git repository of the branches', '.')
+    .option('--base <ref>', 'what the branches started from (default: where they and HEAD parted)')
+    .option('--statement <file>', 'what is to be solved, as text or Markdown, in the place of --issue; with --image')
+    .option('--workdir <path>', "the repository's place in the image, with --statement");
+}
+
+/** A candidate for each branch or file, by its name; null when neither was asked for. @throws BadInputError */
+export async function candidatesFrom(options: RepositoryOptions, instanceId: string): Promise<Candidate[] | null> {
+  const { fromBranches, fromPatches } = options;
+  if (fromBranches === undefined && fromPatches === undefined) return null;
+  const named =
+    fromBranches === undefined ? await patchesIn(fromPatches ?? '') : await patchesOf(fromBranches, options);
+  return named.map(([name, patch]) => Candidate.parse({ instance_id: instanceId, candidate_id: name, patch }));
+}
+
+/** The issue that a statement makes, of an image that has the repository at base. @throws BadInputError */
+export async function issueFrom(
+  { statement = '', repo, workdir }: RepositoryOptions,
+  image: readonly string[],
+): Promise<Issue> {
+  if (image[0] === undefined) {
+    throw new BadInputError('is needed with --statement.', { field: '--image' }, 'Build one that has the repository.');
+  }
+  const environment = { image: image[0], ...(workdir === undefined ? {} : { workdir }) };
+  const instance_id = basename(resolve(repo)) || 'repository';
+  const problem_statement = await readText(statement);
+  const issue = Issue.safeParse({ instance_id, problem_statement, environment });
+  if (issue.success) return issue.data;
+  const problem = issue.error.issues[0];
+  throw new BadInputError(problem?.message ?? 'is no issue', { field: problem?.path.join('.') });
+}
+
+async function patchesIn(folder: string): Promise<[string, string][]> {
+  const files = await readdir(folder).catch(() => {
+    throw new BadInputError('is no folder that can be read.', { file: folder, field: '--from-patches' });
+  });
+  const patches = files.filter((file) => ['.patch', '.diff'].includes(extname(file))).sort();
+  if (patches.length === 0) throw new BadInputError('has no .patch or .diff file.', { file: folder });
+  return Promise.all(
+    patches.map(async (file): Promise<[string, string]> => [
+      basename(file, extname(file)),
+      await readText(join(folder, file)),
+    ]),
+  );
+}
+
+async function patchesOf(branches: readonly string[], { repo, base }: RepositoryOptions): Promise<[string, string][]> {
+  const commits = await Promise.all(branches.map((branch) => commitOf(repo, branch)));
+  const from =
+    base === undefined ? await ask(repo, ['merge-base', '--octopus', 'HEAD', ...commits]) : await commitOf(repo, base);
+  return Promise.all(
+    branches.map(async (branch, index): Promise<[string, string]> => [
+      branch,
+      // Plumbing: no prefix, colour or driver that somebody's settings or the repository name.
+      await ask(repo, [
+        'diff-tree',
+        '-p',
+        '--binary',
+        '--no-ext-diff',
+        '--no-textconv',
+        from.trim(),
+        commits[index] ?? '',
+      ]),
+    ]),
+  );
+}
+
+async function commitOf(repo: string, name: string): Promise<string> {
+  return (await ask(repo, ['rev-parse', '--verify', '--quiet', '--end-of-options', `${name}^{commit}`], name)).trim();
+}
+
+async function ask(repo: string, args: readonly string[], about = 'the branches'): Promise<string> {
+  try {
+    return (await git('git', ['-C', repo, ...args], { maxBuffer: MAX_PATCH_BYTES })).stdout;
+  } catch (error) {
+    const said = String((error as { stderr?: unknown }).stderr ?? error).trim();
+    const why = said === '' ? 'there is no such commit' : said;
+    throw new BadInputError(
+      `git could not read ${about}: ${why}.`,
+      { file: repo, field: '--from-branches' },
+      'Name branches of the repository (`git branch -a`), and fetch them whole (`git fetch --unshallow`).',
+    );
+  }
 }

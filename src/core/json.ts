@@ -1,3 +1,44 @@
+/** Far more than any request or record needs; parsing hundreds of thousands of levels stops a process for seconds. */
+const MAX_DEPTH = 100;
+
+/** What is wrong with JSON that {@link isTooDeep}. */
+export const TOO_DEEP = `is nested deeper than ${MAX_DEPTH} levels`;
+
+/** What parsing a piece of JSON will cost, beside its length. */
+export interface JsonShape {
+  /** Lists and objects that are open behind it; nobody looked further than to where they are too many. */
+  readonly levels: number;
+  /** Of lists and objects, themselves included. */
+  readonly values: number;
+}
+
+const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
+const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
+
+/** @param json in UTF-8, where no byte of a longer character looks like JSON's punctuation */
+export function shapeOf(json: Uint8Array): JsonShape {
+  let [levels, values] = [0, 1];
+  for (let at = 0; at < json.length && levels <= MAX_DEPTH; at += 1) {
+    const byte = json[at];
+    if (byte === QUOTE) at = endOfString(json, at);
+    else if (byte === COMMA) values += 1;
+    else if (byte === OPEN_LIST || byte === OPEN_OBJECT) [levels, values] = [levels + 1, values + 1];
+    else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) levels -= 1;
+  }
+  return { levels, values };
+}
+
+export function isTooDeep({ levels }: Pick<JsonShape, 'levels'>): boolean {
+  return levels > MAX_DEPTH;
+}
+
+/** @returns where the closing quote is, or the end of an unclosed string */
+function endOfString(json: Uint8Array, start: number): number {
+  let at = start + 1;
+  while (at < json.length && json[at] !== QUOTE) at += json[at] === BACKSLASH ? 2 : 1;
+  return at;
+}
+
 /** What a text says as JSON; undefined for one that is none. */
 export function asJson(text: string): unknown {
   try {

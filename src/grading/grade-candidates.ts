@@ -1,6 +1,6 @@
 import { BadInputError, UnavailableError } from '../core/errors/errors.js';
 import { contentKey } from '../core/fingerprint.js';
-import { fingerprint } from '../core/patch/fingerprint.js';
+import { fingerprint } from '../core/patch/summary.js';
 import { type ReadablePatch, readPatch } from '../core/patch/patch.js';
 import type { Candidate } from '../core/run/candidate.js';
 import { disagreement, gradePatch, inFreshContainer } from './grade-patch.js';

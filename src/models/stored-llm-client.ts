@@ -8,6 +8,7 @@ import {
   type CompletionUsage,
   LlmClient,
   type RemoteCall,
+  Tokenizer,
 } from '../ports/llm-client.js';
 import type { ResultStore } from '../ports/result-store.js';
 import { wireRequest } from './recording.js';
@@ -125,7 +126,7 @@ function secondsSince(start: number): number {
 const COUNTS = ['calls', 'stored_answers', 'input_tokens', 'cached_input_tokens', 'output_tokens', 'seconds'] as const;
 
 /** Model calls summed by purpose and model. */
-export class UsageLedger {
+class UsageLedger {
   readonly #entries = new Map<string, ModelUsage>();
 
   /** @param seconds from asking to the answer, waiting for a permit and retries included */
@@ -172,4 +173,29 @@ export class UsageLedger {
     this.#entries.set(key, entry);
     return entry;
   }
+}
+
+/** Pieces of this many characters are counted apart: a run of one letter takes the encoder time beyond linear. */
+const PIECE = 4_096;
+
+type Count = (text: string) => number;
+
+/** Tokens as OpenAI's `o200k_base` cuts them. The vocabulary is loaded at the first count. */
+export class GptTokenizer extends Tokenizer {
+  #counter: Promise<Count> | undefined;
+
+  async count(text: string): Promise<number> {
+    this.#counter ??= load();
+    const count = await this.#counter;
+    let tokens = 0;
+    for (let at = 0; at < text.length; at += PIECE) tokens += count(text.slice(at, at + PIECE));
+    return tokens;
+  }
+}
+
+async function load(): Promise<Count> {
+  const { countTokens } = await import('gpt-tokenizer/encoding/o200k_base');
+  // Words such as <|endoftext|> in a text are text.
+  const disallowedSpecial = new Set<string>();
+  return (text) => countTokens(text, { disallowedSpecial });
 }

@@ -42,7 +42,7 @@ export const PartKind = z.enum(['rollout', 'verdict', 'call', 'cells']);
 export type PartKind = z.infer<typeof PartKind>;
 
 /** What one process did of a run that several worked on. */
-export const WorkerShare = z.object({
+const WorkerShare = z.object({
   worker: z.string().describe('Host and process, as in the run’s events.'),
   rollout: z.int().min(0),
   verdict: z.int().min(0).describe('Answers of a judge.'),
@@ -50,7 +50,7 @@ export const WorkerShare = z.object({
   cells: z.int().min(0),
   seconds: z.number().min(0).describe('Of its parts, which overlap.'),
 });
-export type WorkerShare = z.infer<typeof WorkerShare>;
+type WorkerShare = z.infer<typeof WorkerShare>;
 
 /** How far a run is: events by type, who did what, and the last event. */
 export const RunProgress = z.object({
@@ -223,4 +223,26 @@ export function workOf(events: readonly RunEvent[]): WorkerShare[] {
 /** Of an event that tells a status. */
 export function isRunning(data: RunEvent['data']): boolean {
   return (data as { status?: unknown } | null)?.status === 'running';
+}
+
+export interface Swept {
+  readonly runs: number;
+  readonly benchmarks: number;
+  /** Runs that went with their benchmarks. */
+  readonly benchmark_runs: number;
+  readonly results: number;
+  readonly reports: number;
+  readonly audited: number;
+}
+
+/** Forgets what is old. */
+export abstract class Retention {
+  /**
+   * Deletes runs that ended before `cutoff`, with their journals, results that no run asked for since, reports
+   * made first and audit entries written before, in portions that keep nobody waiting. Runs that have not ended stay, however
+   * old; those of a benchmark stay and go with it.
+   * @param cutoff ms since 1970; results' use is known to within a day
+   * @throws StoreUnavailableError
+   */
+  abstract sweep(cutoff: number): Promise<Swept>;
 }

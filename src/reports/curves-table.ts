@@ -1,5 +1,7 @@
+import type { Calibration } from '../core/run/fitted.js';
 import type { Estimated } from '../statistics/curves/curve-table.js';
 import type { CurvesReport } from '../statistics/curves/curves-report.js';
+import type { ReliabilityBin } from '../statistics/intervals/ranking-quality.js';
 import { counted } from './figures.js';
 import { table } from './selection-table.js';
 import { visibleLine } from '../core/visible.js';
@@ -111,4 +113,29 @@ function estimate(given: Estimated | undefined): string {
 
 function percent(rate: number): string {
   return (100 * rate).toFixed(1);
+}
+
+/** What `calibrate` found, for people. @param out where it was written */
+export function reliabilityTable(
+  { labels, data_card: card }: Calibration,
+  reliability: readonly ReliabilityBin[],
+  out: string,
+): string {
+  const share = (value: number | null): string => value?.toFixed(3) ?? '-';
+  const bins = reliability.map((bin) => [
+    `${bin.from.toFixed(1)} to ${bin.to.toFixed(1)}`,
+    String(bin.candidates),
+    share(bin.mean_score),
+    `${share(bin.resolved_rate)} [${share(bin.low)}, ${share(bin.high)}]`,
+  ]);
+  const behind = Object.entries(labels).map(([name, [right, wrong]]) => [visibleLine(name), `${right}`, `${wrong}`]);
+  return [
+    table([['fitted on', 'right', 'wrong'], ...behind]),
+    '',
+    `Returned patches on repositories that were left out (${counted(card.issues, 'issue')}, ${counted(card.folds, 'part')}):`,
+    table([['confidence', 'patches', 'mean', 'right (95 %)'], ...bins]),
+    '',
+    `Right: ${share(card.picked_right)}, said: ${share(card.mean_confidence)}. ECE ${share(card.ece)}, Brier ${share(card.brier)}, AUC ${share(card.auc)}`,
+    `Calibration: ${out}`,
+  ].join('\n');
 }

@@ -1,5 +1,5 @@
 import { patchSize, readPatch, splitPatch } from '../core/patch/patch.js';
-import { fingerprint } from '../core/patch/fingerprint.js';
+import { fingerprint } from '../core/patch/summary.js';
 import { repositoryOf } from '../core/run/issue.js';
 import { importRuns } from '../io/saved-runs/import-runs.js';
 import type { SavedRun, Sealed } from '../io/saved-runs/saved-run.js';

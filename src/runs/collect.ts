@@ -9,7 +9,7 @@ import type { Sampling } from '../core/run/run-result.js';
 import { type Entry, isEligible, patchOf } from '../../verifiers/hybrid/entry.js';
 import { Pool } from '../../verifiers/hybrid/pool.js';
 import { describeCandidates } from './entries.js';
-import type { Emit } from './run-executor.js';
+import type { Emit } from './run-dependencies.js';
 
 export interface SamplingPlan {
   readonly issue: Issue;

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { BestkError, ToldError, UnavailableError } from '../core/errors/errors.js';
 import type { RunRequest } from '../core/run/run-request.js';
-import { RunResult } from '../core/run/run-result.js';
-import { RankedCandidate, Selection } from '../core/run/selection.js';
+import { RankedCandidate, RunResult, Selection } from '../core/run/run-result.js';
 import type { AbstainReason } from '../core/run/verdict.js';
 import { hasEnded, type Run } from '../ports/run-store.js';
 import type { RunService } from './run-service.js';

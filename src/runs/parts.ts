@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { WarmStart } from '../core/async/warm-start.js';
+import { WarmStart } from '../core/async/single-flight.js';
 import type { TokenCounts } from '../core/budget/budget.js';
 import { inRun } from '../core/async/run-context.js';
-import { CellJob } from '../core/run/cell.js';
+import { CellJob } from '../core/run/generated-test.js';
 import { EarlierTries, Inspection } from '../core/run/rollout.js';
 import { RunRequest } from '../core/run/run-request.js';
 import { InterruptedError } from '../core/errors/errors.js';
@@ -12,7 +12,7 @@ import { Completion, CompletionRequest } from '../ports/llm-client.js';
 import { hasEnded, type PartKind, type RunStore } from '../ports/run-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
 import { Accounted, type RunDependencies, type RunDependenciesFactory } from './run-dependencies.js';
-import type { RunSettings } from './run-settings.js';
+import type { RunSettings } from './run-worker.js';
 
 /*
  * Parts of a run that any process with the same settings may do, as jobs. What they come to is stored under content keys,

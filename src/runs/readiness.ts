@@ -7,7 +7,7 @@ import { Meter } from '../ports/meter.js';
 import { RunStatus, RunStore } from '../ports/run-store.js';
 import { Sandbox } from '../ports/sandbox.js';
 import { RunService } from './run-service.js';
-import { RunSettings } from './run-settings.js';
+import { RunSettings } from './run-worker.js';
 
 /** What can be missing while the service goes on answering. */
 export const PARTS = ['engine', 'models', 'machine'] as const;

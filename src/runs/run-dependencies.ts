@@ -1,18 +1,18 @@
 import { z } from 'zod';
 import type { Sampler } from '../agent/loop/rollout.js';
-import type { WarmStart } from '../core/async/warm-start.js';
+import type { WarmStart } from '../core/async/single-flight.js';
 import type { BudgetLedger } from '../core/budget/budget-ledger.js';
 import type { Budget, PriceTable } from '../core/budget/budget.js';
 import type { Candidate } from '../core/run/candidate.js';
-import type { RemoteExecutor, CellJob } from '../core/run/cell.js';
+import type { CellJob, GeneratedTest, RemoteExecutor, TestWriter } from '../core/run/generated-test.js';
 import type { Issue } from '../core/run/issue.js';
 import type { Inspect, Inspection, Retell } from '../core/run/rollout.js';
-import type { GeneratedTest, TestWriter } from '../core/run/generated-test.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import { type AgentDescription, ModelUsage } from '../core/run/run-result.js';
 import type { Verdict } from '../core/run/verdict.js';
 import type { Observe, Verifier, VerifierName } from '../core/run/verifier.js';
 import type { Completion, CompletionRequest, Message, RemoteCall } from '../ports/llm-client.js';
+import type { Run, RunEvent } from '../ports/run-store.js';
 
 /** What model calls of a part of a run came to. */
 export const Accounted = z.object({
@@ -109,4 +109,24 @@ export interface AskedPrompts {
 /** Renders what a judge asked. Bound in the composition root. */
 export abstract class JudgePrompts {
   abstract of(judged: JudgedBefore): Promise<AskedPrompts>;
+}
+
+/** Journals one thing that happened. @throws InterruptedError once the run is to stop */
+export type Emit = (type: string, data: RunEvent['data']) => Promise<void>;
+
+/** Does the work of a run. Doing it again after an interruption is cheap, because what was finished is stored. */
+export abstract class RunExecutor {
+  /** Names the settings that what runs come to depends on; processes with the same can do each other's. */
+  setup(): Promise<string> {
+    return Promise.resolve('');
+  }
+
+  /** Refuses, before it is accepted, what could never be done. @throws BadInputError */
+  check?(request: Run['request']): void;
+
+  /**
+   * @returns what the finished run answers
+   * @throws BestkError with what the user can do; anything else is a defect
+   */
+  abstract execute(run: Run, emit: Emit, signal: AbortSignal): Promise<Run['result']>;
 }

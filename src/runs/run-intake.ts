@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { isTooDeep, shapeOf, TOO_DEEP } from '../core/json-shape.js';
+import { isTooDeep, shapeOf, TOO_DEEP } from '../core/json.js';
 import { RunNotFoundError } from '../core/errors/errors.js';
-import { RunRequest } from '../core/run/run-request.js';
+import { type GivenRule, RunRequest } from '../core/run/run-request.js';
+import { ReportSummary } from '../ports/report-store.js';
 import type { Acceptance, RunStatus, RunStore } from '../ports/run-store.js';
 import { checkRequest, type RunChecks } from './check-request.js';
 import { rescoreRun, type RescoreRun } from './rescore-run.js';
@@ -121,4 +122,62 @@ function holdsMoreThan(most: number, value: unknown): boolean {
     for (const member of members) open.push(member);
   }
   return false;
+}
+
+/** How saved runs that were sent in are to be scored. */
+export interface RescoreWish {
+  /** Null = what settings and image allow. */
+  readonly verifiers: string | null;
+  readonly rule: GivenRule;
+  /** Container image; `{instance_id}` is replaced. Null = none is known. */
+  readonly image: string | null;
+  /** The upload is packed. */
+  readonly gzip: boolean;
+  /** See `RunStore.create`. */
+  readonly submitter: string;
+}
+
+/** What became of an upload: a run for each instance, and what no run was made of. */
+export const TakenIn = z.object({
+  candidates: z.int(),
+  runs: z.array(z.object({ instance_id: z.string(), id: z.string() })),
+  skipped: z.array(z.object({ instance_id: z.string(), reason: z.string() })),
+  rejected: z
+    .object({ count: z.int(), first: z.array(z.object({ line: z.int().nullable(), reason: z.string() })) })
+    .describe('Records that could not be read, the first of them with line and reason.'),
+});
+export type TakenIn = z.infer<typeof TakenIn>;
+
+/** Takes saved runs of any known format and starts a run for each instance. Bound in the composition root. */
+export abstract class RescoreIntake {
+  /**
+   * @param upload JSON lines; read once, never held whole
+   * @param left aborts when nobody waits for the answer any more
+   * @throws BadInputError when nothing of it could be read, or it is larger than an upload may be; MachineLowError
+   */
+  abstract take(upload: AsyncIterable<Uint8Array>, wish: RescoreWish, left: AbortSignal): Promise<TakenIn>;
+}
+
+/** What a report is made with beside its runs and labels. */
+export interface ReportWish {
+  readonly title: string;
+  /** Names by comma, or `all`; null = every preset that there are scores for. */
+  readonly presets: string | null;
+}
+
+export const ReportMade = ReportSummary.pick({ id: true, title: true }).extend({
+  runs: z.int(),
+  /** Issues of these runs with a label. */
+  labelled: z.int(),
+});
+export type ReportMade = z.infer<typeof ReportMade>;
+
+/** Makes and stores the benchmark report of stored runs. Bound in the composition root. */
+export abstract class ReportMaker {
+  /**
+   * @param upload JSON lines, read once: `{"run_id"}`, `{"against"}` (the id of a run to compare with), and labels
+   *   `{"instance_id", "candidate_id", "resolved"}`
+   * @throws BadInputError naming the line, RunNotFoundError, RunConflictError for a run that is not done
+   */
+  abstract make(upload: AsyncIterable<Uint8Array>, wish: ReportWish): Promise<ReportMade>;
 }

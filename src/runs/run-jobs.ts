@@ -1,11 +1,10 @@
 import { z } from 'zod';
-import { Wakeup } from '../core/async/wakeup.js';
+import { Wakeup } from '../core/async/deadline.js';
 import { type Job, type JobHandler, type Jobs, MOST_LOST } from '../jobs/jobs.js';
 import type { BenchmarkStore } from '../ports/benchmark-store.js';
 import type { OpenRun, RunStore } from '../ports/run-store.js';
-import type { RunExecutor } from './run-executor.js';
-import type { RunSettings } from './run-settings.js';
-import type { RunWorker } from './run-worker.js';
+import type { RunExecutor } from './run-dependencies.js';
+import type { RunSettings, RunWorker } from './run-worker.js';
 
 /** Of one API key; the runs of others may take hours, so that there are as many places again. */
 const RUNS_AT_ONCE = 4;

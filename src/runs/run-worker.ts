@@ -1,17 +1,18 @@
+import type { LoggerService } from '@nestjs/common';
 import { pause } from '../core/async/retry.js';
 import { failureOf, InterruptedError, stackOf } from '../core/errors/errors.js';
 import { StoreUnavailableError } from '../core/errors/unavailable.js';
 import { JobFailedError, LOST } from '../jobs/jobs.js';
+import { BOUNDLESS, type HostResources } from '../ports/host-resources.js';
 import { type ClaimGuard, type Run, isRunning, type RunEvent, RunStore, STATUS_EVENT } from '../ports/run-store.js';
-import { type Emit, RunExecutor } from './run-executor.js';
-import type { RunSettings } from './run-settings.js';
+import { type Emit, RunExecutor } from './run-dependencies.js';
 
 const LOOK_EVERY_MS = 1_000;
 
 type Told = (event: RunEvent) => void;
 type Ending = Partial<Pick<Run, 'status' | 'result' | 'failure'>>;
 
-export interface RunWorkerTools {
+interface RunWorkerTools {
   readonly store: RunStore;
   readonly executor: RunExecutor;
   readonly settings: RunSettings;
@@ -132,4 +133,39 @@ export class RunWorker {
 function lostOver(journal: readonly RunEvent[]): number {
   const statuses = journal.filter(({ type }) => type === STATUS_EVENT);
   return statuses.length - 2 - statuses.findLastIndex(({ data }) => !isRunning(data));
+}
+
+/** How runs are worked on; the class is the injection token. */
+export class RunSettings {
+  /** How often followers look for what was journalled. */
+  readonly pollMs: number;
+  /** How often whoever works on a run looks whether it is still to. */
+  readonly watchMs: number;
+  /** How often open runs are looked for that nobody has taken up. */
+  readonly recoverMs: number;
+  /** How long a shutdown lets work under way finish before it tells it to stop. */
+  readonly drainMs: number;
+  /** Names this process in the events of runs. */
+  readonly process: string;
+  /** Work is begun while there is room. */
+  readonly room: HostResources;
+
+  constructor(
+    readonly logger: Pick<LoggerService, 'warn' | 'error'>,
+    {
+      pollMs = 200,
+      watchMs = 2_000,
+      recoverMs = 15_000,
+      drainMs = 0,
+      process = 'bestk',
+      room = BOUNDLESS,
+    }: Partial<Omit<RunSettings, 'logger'>> = {},
+  ) {
+    this.pollMs = pollMs;
+    this.watchMs = watchMs;
+    this.recoverMs = recoverMs;
+    this.drainMs = drainMs;
+    this.process = process;
+    this.room = room;
+  }
 }

@@ -1,11 +1,10 @@
 import { ModelUnavailableError } from '../core/errors/unavailable.js';
-import type { Candidate, TrajectoryStep } from '../core/run/candidate.js';
+import { type Candidate, leaksOf, type TrajectoryStep } from '../core/run/candidate.js';
 import type { GeneratedTest } from '../core/run/generated-test.js';
-import { leaksOf } from '../core/run/leak-check.js';
 import { measureNamed } from '../core/run/measure.js';
 import type { Rollout } from '../core/run/rollout.js';
 import type { Verdict } from '../core/run/verdict.js';
-import type { Selection } from '../core/run/selection.js';
+import type { Selection } from '../core/run/run-result.js';
 import { isJudge, type VerificationTask, type Verifier, type VerifierName } from '../core/run/verifier.js';
 
 export interface ScoreOptions {

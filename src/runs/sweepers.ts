@@ -1,5 +1,5 @@
 import { UnavailableError } from '../core/errors/errors.js';
-import type { Retention } from '../ports/retention.js';
+import type { Retention } from '../ports/run-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
 import type { Say } from './instrumented-executor.js';
 

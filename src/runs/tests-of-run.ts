@@ -4,8 +4,7 @@ import type { Candidate } from '../core/run/candidate.js';
 import type { GeneratedTest, TestQuality } from '../core/run/generated-test.js';
 import type { Issue } from '../core/run/issue.js';
 import type { Admission, Exclude, Separate } from '../core/run/verifier.js';
-import type { RunDependencies } from './run-dependencies.js';
-import type { Emit } from './run-executor.js';
+import type { Emit, RunDependencies } from './run-dependencies.js';
 import type { Harvest } from './score.js';
 
 /** Tests written for this run and taken from the trajectories, none when nobody does. @throws as TestWriter.write */

@@ -1,8 +1,7 @@
 import type { Kysely } from 'kysely';
 import { ResultStore } from '../ports/result-store.js';
 import type { BenchmarkStatus } from '../ports/benchmark-store.js';
-import { Retention, type Swept } from '../ports/retention.js';
-import { hasEnded, RunStatus } from '../ports/run-store.js';
+import { hasEnded, Retention, RunStatus, type Swept } from '../ports/run-store.js';
 import { keyText } from './run-rows.js';
 import { Batches } from './batches.js';
 import type { Database, ResultsTable } from './schema.js';

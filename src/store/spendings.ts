@@ -1,6 +1,6 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Amount, PartSpendings } from '../core/budget/budget.js';
-import { SpendingStore } from '../ports/spending-store.js';
+import { SpendingStore } from '../ports/result-store.js';
 import type { Database, SpendingsTable } from './schema.js';
 import type { StoreGuard } from './store-guard.js';
 

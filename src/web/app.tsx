@@ -2,7 +2,9 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { keyWanted } from './api.js';
 import { BenchmarkPage } from './benchmarks/benchmark-page.js';
 import { BenchmarksPage } from './benchmarks/benchmark-table.js';
-import { ComparePage } from './compare/compare-page.js';
+import { CompareArms } from './compare/compare-arms.js';
+import { CompareReports } from './compare/compare-reports.js';
+import { CompareRuns } from './compare/compare-runs.js';
 import { KeyForm } from './notice.js';
 import { ReportsPage } from './reports/reports-page.js';
 import { linkTo, type Route, useRoute } from './route.js';
@@ -134,4 +136,13 @@ function titleOf([page = 'runs', id]: readonly string[]): string {
   if (page === 'reports') return 'Reports';
   if (page === 'benchmarks') return id === undefined ? 'Benchmarks' : 'Benchmark';
   return id === undefined ? 'Runs' : 'Run';
+}
+
+/** Runs, reports, or arms of a benchmark beside each other. Ids of runs are never called as these are. */
+function ComparePage({ place }: { readonly place: readonly string[] }) {
+  const [what, ...rest] = place;
+  const [id = '', ...arms] = rest;
+  if (what === 'arms') return <CompareArms key={id} id={id} named={arms} />;
+  if (what === 'reports') return <CompareReports key={rest.join(' ')} ids={rest} />;
+  return <CompareRuns key={place.join(' ')} ids={place} />;
 }

@@ -3,10 +3,8 @@ import { z } from 'zod';
 import type { AuditLog } from '../../src/ports/audit-log.js';
 import type { BenchmarkStore } from '../../src/ports/benchmark-store.js';
 import type { ReportStore } from '../../src/ports/report-store.js';
-import type { Retention } from '../../src/ports/retention.js';
-import type { ResultStore } from '../../src/ports/result-store.js';
-import type { RunStore } from '../../src/ports/run-store.js';
-import type { SpendingStore } from '../../src/ports/spending-store.js';
+import type { Retention, RunStore } from '../../src/ports/run-store.js';
+import type { ResultStore, SpendingStore } from '../../src/ports/result-store.js';
 import { givenRequest } from '../fixtures/runs.js';
 
 interface Stores {

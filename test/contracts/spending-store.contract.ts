@@ -1,5 +1,5 @@
 import type { RunStore } from '../../src/ports/run-store.js';
-import type { SpendingStore } from '../../src/ports/spending-store.js';
+import type { SpendingStore } from '../../src/ports/result-store.js';
 
 interface Stores {
   readonly runs: RunStore;

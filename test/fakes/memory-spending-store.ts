@@ -1,5 +1,5 @@
 import type { Amount, PartSpendings } from '../../src/core/budget/budget.js';
-import { SpendingStore } from '../../src/ports/spending-store.js';
+import { SpendingStore } from '../../src/ports/result-store.js';
 
 interface Part {
   spent: Amount;

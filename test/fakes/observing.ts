@@ -1,4 +1,4 @@
-import type { Cell } from '../../src/core/run/cell.js';
+import type { Cell } from '../../src/core/run/generated-test.js';
 import type { Admission, ExistingTests, Observe } from '../../src/core/run/verifier.js';
 
 /** Keeps what a verifier tells while it works. */

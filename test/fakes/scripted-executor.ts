@@ -1,4 +1,4 @@
-import { type Emit, RunExecutor } from '../../src/runs/run-executor.js';
+import { type Emit, RunExecutor } from '../../src/runs/run-dependencies.js';
 import type { Run } from '../../src/ports/run-store.js';
 
 export type RunScript = (run: Run, emit: Emit, signal: AbortSignal) => Promise<Run['result']>;

@@ -6,11 +6,10 @@ import { replaceOnce } from '../../src/agent/tools/change-file.js';
 import { outline } from '../../src/agent/tools/load-file.js';
 import { clipOutput } from '../../src/agent/tools/tool-outcome.js';
 import { neutralise } from '../../src/core/neutralise.js';
-import { fingerprint } from '../../src/core/patch/fingerprint.js';
+import { fingerprint } from '../../src/core/patch/summary.js';
 import { patchSize, readPatch, splitPatch } from '../../src/core/patch/patch.js';
-import { isImageReference } from '../../src/core/run/image-reference.js';
-import { repositoryOf } from '../../src/core/run/issue.js';
-import { leaksOf } from '../../src/core/run/leak-check.js';
+import { isImageReference, repositoryOf } from '../../src/core/run/issue.js';
+import { leaksOf } from '../../src/core/run/candidate.js';
 import {
   parseCargoLog,
   parseCtestLog,

@@ -1,4 +1,4 @@
-import type { CellJob } from '../../src/core/run/cell.js';
+import type { CellJob } from '../../src/core/run/generated-test.js';
 import { type ExecutionContext, REGRESSION_S } from './execution-context.js';
 import { Bytecode } from './tree/bytecode.js';
 import type { ExecutionBasedOptions } from './execution-based.js';

@@ -1,4 +1,4 @@
-import type { RemoteExecutor } from '../../src/core/run/cell.js';
+import type { RemoteExecutor } from '../../src/core/run/generated-test.js';
 import type { Observe } from '../../src/core/run/verifier.js';
 import { REGRESSION, REPRODUCTION } from '../../src/core/run/measure.js';
 import type { Verdict } from '../../src/core/run/verdict.js';

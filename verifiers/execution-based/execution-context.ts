@@ -1,4 +1,4 @@
-import type { RemoteExecutor } from '../../src/core/run/cell.js';
+import type { RemoteExecutor } from '../../src/core/run/generated-test.js';
 import type { RecordReader } from './readers/run-record.js';
 import type { Bytecode } from './tree/bytecode.js';
 import type { Issue } from '../../src/core/run/issue.js';

@@ -1,5 +1,5 @@
 import { UnavailableError } from '../../src/core/errors/errors.js';
-import type { Cell } from '../../src/core/run/cell.js';
+import type { Cell } from '../../src/core/run/generated-test.js';
 import type { MeasureName } from '../../src/core/run/measure.js';
 import type { AbstainReason, Verdict } from '../../src/core/run/verdict.js';
 import { type Tracer, UNTRACED } from '../../src/ports/tracer.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { WarmStart } from '../../core/async/warm-start.js';
+import type { WarmStart } from '../../core/async/single-flight.js';
 import type { TokenCounts } from '../../core/budget/budget.js';
 import type { TrajectoryStep } from '../../core/run/candidate.js';
 import type { Issue } from '../../core/run/issue.js';

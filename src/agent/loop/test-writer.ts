@@ -4,7 +4,7 @@ import type { TestWriter } from '../../core/run/generated-test.js';
 import { FOLDER } from './author-scripts.js';
 import { rollout } from './rollout.js';
 import type { AgentTools } from './rollout-task.js';
-import { WarmStart } from '../../core/async/warm-start.js';
+import { WarmStart } from '../../core/async/single-flight.js';
 
 const LONGEST = 50_000;
 

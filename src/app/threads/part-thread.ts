@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { RunNotFoundError } from '../../core/errors/errors.js';
 import { openRun } from '../../http/runs/evidence-of-run.js';
-import { type PartJob, partOf } from '../../http/runs/opened-runs.js';
+import { type PartJob, partOf } from '../../http/runs/judge-prompt-view.js';
 import { openStore } from '../../store/open-store.js';
 import type { StorePlace } from '../../store/store.js';
 import { answerOf } from '../../jobs/job-threads.js';

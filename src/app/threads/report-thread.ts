@@ -6,7 +6,7 @@ import { answerOf } from '../../jobs/job-threads.js';
 import { StoredRunReports } from './stored-run-reports.js';
 import { type ReportJob, reportLines } from './threaded-reports.js';
 import { RunNotFoundError } from '../../core/errors/errors.js';
-import type { ReportMade } from '../../runs/report-maker.js';
+import type { ReportMade } from '../../runs/run-intake.js';
 import type { Run } from '../../ports/run-store.js';
 
 // A thread of the service: makes one report, with connections of its own, and says what came of it.

@@ -3,13 +3,13 @@ import { RunConflictError } from '../../core/errors/errors.js';
 import { RunRequest } from '../../core/run/run-request.js';
 import { RunResult } from '../../core/run/run-result.js';
 import { poolOfRun } from '../../runs/entries.js';
-import { type ReportMade, ReportMaker, type ReportWish } from '../../runs/report-maker.js';
+import { type ReportMade, ReportMaker, type ReportWish } from '../../runs/run-intake.js';
 import type { RunService } from '../../runs/run-service.js';
 import type { ReportStore } from '../../ports/report-store.js';
 import type { Run } from '../../ports/run-store.js';
 import type { BenchmarkReport } from '../../reports/benchmark/benchmark-report.js';
 import type { Benchmarked } from '../../reports/benchmark/make-benchmark.js';
-import type { Place } from '../../reports/sections/section.js';
+import type { Place } from '../../reports/figures.js';
 import type { ReportedRun } from '../../reports/benchmark/reported-run.js';
 import { reportLines, type ReportLines } from './threaded-reports.js';
 

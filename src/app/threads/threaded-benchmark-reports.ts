@@ -2,7 +2,7 @@ import { StoredBenchmarkReports } from '../../benchmarks/stored-reports.js';
 import { JobThreads } from '../../jobs/job-threads.js';
 import type { BenchmarkStore } from '../../ports/benchmark-store.js';
 import type { RunStore } from '../../ports/run-store.js';
-import type { BenchmarkReports } from '../../runs/benchmark-intake.js';
+import type { BenchmarkReports } from '../../runs/benchmark-service.js';
 import type { StorePlace } from '../../store/store.js';
 
 type Asked = Parameters<BenchmarkReports['make']>;

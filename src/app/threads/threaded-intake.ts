@@ -2,7 +2,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { RunStore } from '../../ports/run-store.js';
 import type { RunChecks } from '../../runs/check-request.js';
 import type { RescoreRun } from '../../runs/rescore-run.js';
-import type { TakenIn } from '../../runs/rescore-intake.js';
 import {
   type AcceptedRun,
   PlainRunIntake,
@@ -10,6 +9,7 @@ import {
   RefusedRequestError,
   RunIntake,
   type Submission,
+  type TakenIn,
 } from '../../runs/run-intake.js';
 import type { RunService } from '../../runs/run-service.js';
 import type { StorePlace } from '../../store/store.js';

@@ -1,4 +1,4 @@
-import { LargeRuns, type PartJob } from '../../http/runs/opened-runs.js';
+import { LargeRuns, type PartJob } from '../../http/runs/judge-prompt-view.js';
 import type { StorePlace } from '../../store/store.js';
 import { JobThreads } from '../../jobs/job-threads.js';
 

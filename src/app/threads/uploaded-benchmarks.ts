@@ -26,8 +26,12 @@ import { UPLOAD_BOUNDS } from '../../io/saved-runs/saved-run.js';
 import type { HostResources } from '../../ports/host-resources.js';
 import { writeImport } from '../../reports/write-import.js';
 import type { BenchmarkStore } from '../../ports/benchmark-store.js';
-import { BenchmarkIntake, type BenchmarkAccepted, type BenchmarkWish } from '../../runs/benchmark-intake.js';
-import type { BenchmarkService } from '../../runs/benchmark-service.js';
+import {
+  type BenchmarkAccepted,
+  BenchmarkIntake,
+  type BenchmarkService,
+  type BenchmarkWish,
+} from '../../runs/benchmark-service.js';
 import type { Accept } from '../../runs/run-intake.js';
 import { withUpload } from './upload-folder.js';
 

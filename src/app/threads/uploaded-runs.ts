@@ -7,8 +7,7 @@ import { ImportedFolder, type ImportedInstance } from '../../io/saved-runs/impor
 import { rawLines } from '../../io/records/raw-lines.js';
 import { UPLOAD_BOUNDS } from '../../io/saved-runs/saved-run.js';
 import type { RunChecks } from '../../runs/check-request.js';
-import { RescoreIntake, type RescoreWish, type TakenIn } from '../../runs/rescore-intake.js';
-import type { Accept } from '../../runs/run-intake.js';
+import { type Accept, RescoreIntake, type RescoreWish, type TakenIn } from '../../runs/run-intake.js';
 import { BOUNDLESS, type HostResources } from '../../ports/host-resources.js';
 import { writeImport } from '../../reports/write-import.js';
 import { rescoreRequest } from '../../commands/rescore.js';

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { Candidate, TrajectoryStep } from './candidate.js';
-import type { Cell } from './cell.js';
-import type { GeneratedTest } from './generated-test.js';
+import type { Cell, GeneratedTest } from './generated-test.js';
 import type { Issue } from './issue.js';
 import type { Measure } from './measure.js';
 import type { Verdict } from './verdict.js';

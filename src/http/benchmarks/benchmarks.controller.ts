@@ -6,19 +6,20 @@ import { z } from 'zod';
 import { BadInputError } from '../../core/errors/errors.js';
 import { BenchmarkRun, BenchmarkStatus, BenchmarkSummary } from '../../ports/benchmark-store.js';
 import { RunStatus } from '../../ports/run-store.js';
-import { type BenchmarkAccepted, BenchmarkIntake, BenchmarkReports } from '../../runs/benchmark-intake.js';
 import {
+  type BenchmarkAccepted,
   type BenchmarkCurves,
+  BenchmarkIntake,
   type BenchmarkPlots,
+  BenchmarkReports,
   BenchmarkService,
   type BenchmarkView,
 } from '../../runs/benchmark-service.js';
 import { callerOf } from '../guard/caller.js';
-import { IDEMPOTENT, json, JSON_TYPE, type Operation } from '../openapi/operation.js';
+import { IDEMPOTENT, json, JSON_TYPE, KnownRunId, type Operation, RunId, runKey } from '../runs/run-params.js';
 import { Audited } from '../ops/audit.js';
 import { PAGE_POLICY } from '../reports/reports.controller.js';
 import { EVENT_STREAM, sendEvents, seqOf } from '../runs/run-events.controller.js';
-import { KnownRunId, RunId, runKey } from '../runs/run-params.js';
 import { LAST_EVENT_ID, UPLOAD_TYPES } from '../runs/runs.controller.js';
 
 const HEARTBEAT_MS = 15_000;

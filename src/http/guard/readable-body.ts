@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { BadRequestException, PayloadTooLargeException, UnsupportedMediaTypeException } from '@nestjs/common';
-import { isTooDeep, shapeOf, TOO_DEEP } from '../../core/json-shape.js';
+import { isTooDeep, shapeOf, TOO_DEEP } from '../../core/json.js';
 
 /** Of a thousand patches to be judged with all that stands beside them. */
 const MAX_VALUES = 20_000;

@@ -1,23 +1,26 @@
 import { z } from 'zod';
 import { Budget } from '../../core/budget/budget.js';
-import { Cell } from '../../core/run/cell.js';
+import { Cell } from '../../core/run/generated-test.js';
 import { Calibration, Combiner, DataCard } from '../../core/run/fitted.js';
 import { Environment, Issue } from '../../core/run/issue.js';
 import { Measure } from '../../core/run/measure.js';
 import { Preset, Stage, StageMeasure } from '../../core/run/preset.js';
 import { RunRequest } from '../../core/run/run-request.js';
-import { RunStatistics, Usage } from '../../core/run/run-result.js';
-import { Selection } from '../../core/run/selection.js';
+import { RunStatistics, Selection, Usage } from '../../core/run/run-result.js';
 import { Verdict } from '../../core/run/verdict.js';
 import { VerifierName } from '../../core/run/verifier.js';
 import { BenchmarkSummary } from '../../ports/benchmark-store.js';
 import { RunEvent, RunStatus, RunSummary } from '../../ports/run-store.js';
-import { BenchmarkAccepted } from '../../runs/benchmark-intake.js';
-import { BenchmarkCurves, BenchmarkPlots, BenchmarkView, RunLabels } from '../../runs/benchmark-service.js';
+import {
+  BenchmarkAccepted,
+  BenchmarkCurves,
+  BenchmarkPlots,
+  BenchmarkView,
+  RunLabels,
+} from '../../runs/benchmark-service.js';
 import { Outcome } from '../../runs/outcomes.js';
 import { ReadyReport } from '../../runs/readiness.js';
-import { ReportMade } from '../../runs/report-maker.js';
-import { TakenIn } from '../../runs/rescore-intake.js';
+import { ReportMade, TakenIn } from '../../runs/run-intake.js';
 import { RescoreRun } from '../../runs/rescore-run.js';
 import { BenchmarkMoved, BenchmarkRunsView, BenchmarksView } from '../benchmarks/benchmarks.controller.js';
 import { scopeOf, isOpen } from '../guard/rate-limit.js';
@@ -39,7 +42,7 @@ import { CandidateView, RunAccepted, RunPageView, RunView } from '../runs/run-vi
 import { Choices } from '../runs/runs.controller.js';
 import { CellsView, StepsView } from '../runs/step-views.js';
 import { describeFields, describeParameter } from './field-descriptions.js';
-import type { Answer, Operation } from './operation.js';
+import type { Answer, Operation } from '../runs/run-params.js';
 import { operations } from './operations.js';
 
 type Json = Record<string, unknown>;

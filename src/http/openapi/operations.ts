@@ -1,7 +1,7 @@
 import { AuditQuery } from '../ops/audit.controller.js';
 import { ReadyQuery } from '../ops/health.controller.js';
 import { RescoreQuery, runOperations, UPLOAD_TYPES } from '../runs/runs.controller.js';
-import { json, JSON_TYPE, type Operation } from './operation.js';
+import { json, JSON_TYPE, type Operation } from '../runs/run-params.js';
 import { benchmarkOperations } from '../benchmarks/benchmarks.controller.js';
 import { evidenceOperations } from '../runs/evidence.controller.js';
 import { rewardOperations } from '../rewards/rewards.controller.js';

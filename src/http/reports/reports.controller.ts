@@ -3,11 +3,10 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { identifier } from '../../core/identifier.js';
 import { RunNotFoundError } from '../../core/errors/errors.js';
-import { type ReportMade, ReportMaker } from '../../runs/report-maker.js';
+import { type ReportMade, ReportMaker } from '../../runs/run-intake.js';
 import { ReportStore, ReportSummary } from '../../ports/report-store.js';
-import { json, JSON_TYPE, type Operation } from '../openapi/operation.js';
+import { json, JSON_TYPE, type Operation, RunId } from '../runs/run-params.js';
 import { Audited } from '../ops/audit.js';
-import { RunId } from '../runs/run-params.js';
 
 const MAX_LIMIT = 100;
 /** The report's page holds its style and its drawings in itself, and nothing else. */

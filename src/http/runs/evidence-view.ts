@@ -1,12 +1,9 @@
 import { z } from 'zod';
-import { Cell } from '../../core/run/cell.js';
+import { Cell, GeneratedTest, TestQuality } from '../../core/run/generated-test.js';
 import { Measure } from '../../core/run/measure.js';
-import { GeneratedTest } from '../../core/run/generated-test.js';
 import { Issue } from '../../core/run/issue.js';
 import { Admission } from '../../core/run/verifier.js';
-import { Provenance, RunStatistics, Sampling, Usage } from '../../core/run/run-result.js';
-import { RankedCandidate, Selection } from '../../core/run/selection.js';
-import { TestQuality } from '../../core/run/generated-test.js';
+import { Provenance, RankedCandidate, RunStatistics, Sampling, Selection, Usage } from '../../core/run/run-result.js';
 import { Verdict } from '../../core/run/verdict.js';
 import { Run } from '../../ports/run-store.js';
 import type { RunLabels } from '../../runs/benchmark-service.js';

@@ -2,11 +2,9 @@ import { Controller, Get, Header, Param, Query, type StreamableFile } from '@nes
 import { BenchmarkService, type RunLabels } from '../../runs/benchmark-service.js';
 import { JudgePrompts } from '../../runs/run-dependencies.js';
 import { RunService } from '../../runs/run-service.js';
-import { IDEMPOTENT, json, JSON_TYPE, type Operation, UNKNOWN_RUN } from '../openapi/operation.js';
+import { IDEMPOTENT, json, JSON_TYPE, KnownRunId, type Operation, UNKNOWN_RUN } from './run-params.js';
 import { type EvidenceView, type TestView } from './evidence-view.js';
-import { judgePromptOf, JudgePromptQuery, type JudgePromptView } from './judge-prompt-view.js';
-import { LargeRuns, OpenedRuns } from './opened-runs.js';
-import { KnownRunId } from './run-params.js';
+import { judgePromptOf, JudgePromptQuery, type JudgePromptView, LargeRuns, OpenedRuns } from './judge-prompt-view.js';
 import { type CandidateView } from './run-views.js';
 import { CellsQuery, type CellsView, StepsQuery, type StepsView } from './step-views.js';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Candidate, TrajectoryStep } from '../../core/run/candidate.js';
-import { Cell } from '../../core/run/cell.js';
+import { Cell } from '../../core/run/generated-test.js';
 import { RunConflictError, RunNotFoundError } from '../../core/errors/errors.js';
 import { RunAnswer } from '../../core/run/run-result.js';
 import { Verdict } from '../../core/run/verdict.js';

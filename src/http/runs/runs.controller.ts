@@ -4,14 +4,12 @@ import { z } from 'zod';
 import { BadInputError } from '../../core/errors/errors.js';
 import { DEFAULT_PRESET } from '../../core/run/run-request.js';
 import { VERIFIER_NAMES } from '../../core/run/verifier.js';
-import { RescoreIntake, type TakenIn } from '../../runs/rescore-intake.js';
+import { RescoreIntake, RunIntake, type TakenIn } from '../../runs/run-intake.js';
 import { presetsForRuns, RescoreRun } from '../../runs/rescore-run.js';
-import { RunIntake } from '../../runs/run-intake.js';
 import { RunService } from '../../runs/run-service.js';
 import { callerOf } from '../guard/caller.js';
-import { IDEMPOTENT, json, JSON_TYPE, type Operation, UNKNOWN_RUN } from '../openapi/operation.js';
+import { IDEMPOTENT, json, JSON_TYPE, KnownRunId, type Operation, submissionOf, UNKNOWN_RUN } from './run-params.js';
 import { Audited } from '../ops/audit.js';
-import { KnownRunId, submissionOf } from './run-params.js';
 import {
   listingOf,
   PageQuery,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { RunNotFoundError } from '../../core/errors/errors.js';
-import { Cell } from '../../core/run/cell.js';
+import { Cell } from '../../core/run/generated-test.js';
 import type { OpenedRun } from './evidence-of-run.js';
 import type { TestView } from './evidence-view.js';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { TrajectoryStep } from '../../core/run/candidate.js';
 import { tryParse } from '../records/raw-lines.js';
-import { fieldsOf, idOf, MaybeNumber, MaybeText, originOf, runFolderOf, stemOf, Text } from './fields.js';
+import { fieldsOf, idOf, MaybeNumber, MaybeText, originOf, runFolderOf, stemOf, Text } from './saved-records.js';
 import type { Origin, RunReader, SavedRecord, Sealed } from './saved-run.js';
 
 const Call = z.object({

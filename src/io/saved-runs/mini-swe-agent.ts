@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { TrajectoryStep } from '../../core/run/candidate.js';
-import { fieldsOf, idOf, MaybeNumber, MaybeText, originOf, runFolderOf, stemOf, Text } from './fields.js';
+import { fieldsOf, idOf, MaybeNumber, MaybeText, originOf, runFolderOf, stemOf, Text } from './saved-records.js';
 import type { Origin, RunReader } from './saved-run.js';
 
 const Message = z.object({

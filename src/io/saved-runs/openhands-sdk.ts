@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { TrajectoryStep } from '../../core/run/candidate.js';
-import { MaybeText, Text, textOf } from './fields.js';
+import { MaybeText, Text, textOf } from './saved-records.js';
 
 const Maybe = MaybeText.catch(null);
 const Event = z.object({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { TrajectoryStep } from '../../core/run/candidate.js';
-import { fieldsOf, idOf, MaybeNumber, MaybeText, originOf, stemOf, Text } from './fields.js';
+import { fieldsOf, idOf, MaybeNumber, MaybeText, originOf, stemOf, Text } from './saved-records.js';
 import { type Did, idsOf, Row, type Saw, sdkEvent, shown, type Told } from './openhands-sdk.js';
 import type { Origin, RunReader, Sealed } from './saved-run.js';
 

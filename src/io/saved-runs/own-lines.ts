@@ -4,7 +4,7 @@ import { Trajectory } from '../../core/run/candidate.js';
 import { GivenTest } from '../../core/run/generated-test.js';
 import { Environment } from '../../core/run/issue.js';
 import { setReaderOf } from '../datasets/data-set.js';
-import { fieldsOf, idOf, MaybeNumber, MaybeText, originOf, stemOf } from './fields.js';
+import { fieldsOf, idOf, MaybeNumber, MaybeText, originOf, stemOf } from './saved-records.js';
 import { type RunReader, type SavedRecord, type Sealed, SealedKind } from './saved-run.js';
 
 const Known = z.object({

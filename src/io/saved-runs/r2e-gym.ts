@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { fieldsOf, idOf, MaybeNumber, MaybeText, originOf, stemOf, Text } from './fields.js';
+import { fieldsOf, idOf, MaybeNumber, MaybeText, originOf, stemOf, Text } from './saved-records.js';
 import type { ReadRuns, RunReader, SavedRecord, Sealed } from './saved-run.js';
 
 const Step = z.object({

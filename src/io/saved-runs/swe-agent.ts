@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { fieldsOf, idOf, MaybeNumber, MaybeText, originOf, runFolderOf, stemOf, Text } from './fields.js';
+import { fieldsOf, idOf, MaybeNumber, MaybeText, originOf, runFolderOf, stemOf, Text } from './saved-records.js';
 import type { RunReader } from './saved-run.js';
 
 const Step = z.object({ thought: Text, response: Text, action: Text, observation: Text });

@@ -1,10 +1,22 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { amount, counted, dollars, percent, points, probability, pValue, withInterval } from '../figures.js';
+import {
+  amount,
+  type Column,
+  columns,
+  counted,
+  dollars,
+  percent,
+  type Place,
+  points,
+  probability,
+  pValue,
+  type Section,
+  withInterval,
+} from '../figures.js';
 import { page } from '../page/report-page.js';
 import { armsPlots } from '../plots/arms-plots.js';
 import type { DrawnPlot } from '../plots/plot.js';
-import { type Column, columns, type Place, type Section } from '../sections/section.js';
 import { table } from '../selection-table.js';
 import { makeFolder, writeWhole } from '../write-run.js';
 import type { BenchmarkCurve, BenchmarkPlots } from '../../runs/benchmark-service.js';

@@ -2,10 +2,9 @@ import type { CurvesReport } from '../../statistics/curves/curves-report.js';
 import type { PairedReport } from '../../statistics/intervals/paired-tests.js';
 import type { RepositoryRow } from '../../statistics/intervals/bootstrap.js';
 import type { Interval } from '../../statistics/intervals/binomial.js';
-import type { Gaps } from './gaps.js';
+import type { Gaps } from './reported-run.js';
 import type { Headline } from './headline.js';
-import type { Origins } from './origins.js';
-import type { Spending } from './spending.js';
+import type { Origins, Spending } from './spending.js';
 
 /** A benchmark report as `report.json` holds it; every other form of it is made from this alone. */
 export interface BenchmarkReport {

@@ -9,11 +9,9 @@ import { wilson } from '../../statistics/intervals/binomial.js';
 import { ByRepository } from '../../statistics/intervals/bootstrap.js';
 import { type PairedIssue, pairedRuns } from '../../statistics/intervals/paired-tests.js';
 import type { Against, BenchmarkReport, Returned } from './benchmark-report.js';
-import { gapsOf } from './gaps.js';
+import { gapsOf, poolOf, type ReportedRun } from './reported-run.js';
 import { headlineOf } from './headline.js';
-import { originsOf } from './origins.js';
-import { poolOf, type ReportedRun } from './reported-run.js';
-import { spendingOf } from './spending.js';
+import { originsOf, spendingOf } from './spending.js';
 
 /** What a report is made from. */
 export interface Benchmarked {

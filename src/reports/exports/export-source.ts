@@ -2,10 +2,10 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { Candidate } from '../../core/run/candidate.js';
-import { Cell } from '../../core/run/cell.js';
+import { Cell } from '../../core/run/generated-test.js';
 import { BadInputError } from '../../core/errors/errors.js';
 import { readText } from '../../io/records/records.js';
-import { Selection } from '../../core/run/selection.js';
+import { Selection } from '../../core/run/run-result.js';
 import { Verdict } from '../../core/run/verdict.js';
 import { ImportedFolder } from '../../io/saved-runs/imported-folder.js';
 

@@ -2,12 +2,10 @@ import { renderToString } from 'preact-render-to-string';
 import type { BenchmarkReport } from '../benchmark/benchmark-report.js';
 import { ownRule } from '../benchmark/headline.js';
 import { sentences } from '../benchmark/sentences.js';
-import { amount, dollars, percent, withInterval } from '../figures.js';
+import { amount, dollars, percent, type Place, type Section, withInterval } from '../figures.js';
 import type { DrawnPlot } from '../plots/plot.js';
-import type { Place, Section } from '../sections/section.js';
 import { sectionsOf } from '../sections/sections-of.js';
-import { STYLE } from './style.js';
-import { TableOfPage, visible } from './table-of-page.js';
+import { STYLE, TableOfPage, visible } from './table-of-page.js';
 
 /** What a page says, from the top. */
 interface PageContent {

@@ -1,5 +1,6 @@
 import { visibleLine } from '../../core/visible.js';
-import type { Column, SectionTable } from '../sections/section.js';
+import { DARK } from '../plots/plot.js';
+import type { Column, SectionTable } from '../figures.js';
 
 /** Long tables are folded; a scrolling box can be reached by keyboard. */
 const LONGEST_OPEN = 30;
@@ -137,3 +138,35 @@ const LONGEST = 2_000;
 export function visible(text: string): string {
   return visibleLine(text.length > LONGEST ? `${text.slice(0, LONGEST)} …` : text);
 }
+
+/** A plot says its colours in attributes, which any style rule outranks. */
+const DARK_PLOTS = Object.entries(DARK)
+  .map(([from, to]) => `svg [fill="${from}"]{fill:${to}}svg [stroke="${from}"]{stroke:${to}}`)
+  .join('');
+
+/** The page's whole style sheet; nothing is loaded from anywhere. */
+export const STYLE = `
+:root{color-scheme:light dark;--ink:#1d1f23;--paper:#fff;--soft:#5c626b;--line:#d8dbe0;--panel:#f5f6f8;--accent:#0b5c94}
+*{box-sizing:border-box}
+body{margin:0;background:var(--paper);color:var(--ink);font:15px/1.5 system-ui,sans-serif;font-variant-numeric:tabular-nums}
+main{max-width:1080px;margin:0 auto;padding:24px 20px 64px}
+h1{font-size:24px;line-height:1.25;margin:0 0 4px;overflow-wrap:anywhere}h2{font-size:18px;margin:40px 0 8px}
+p{margin:8px 0;max-width:76ch}.soft{color:var(--soft);font-size:13px}
+.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(130px,1fr));gap:10px;margin:18px 0;padding:0}
+.figures div{background:var(--panel);border-radius:8px;padding:10px 14px}
+.figures dt{color:var(--soft);font-size:13px}.figures dd{margin:0;font-size:20px;font-weight:600;overflow-wrap:anywhere}
+.figures .long{grid-column:span 2}.figures .long dd{font-size:17px}
+.figures small{display:block;font-weight:400;font-size:12px;color:var(--soft)}
+.scroll{overflow-x:auto}
+table{border-collapse:collapse;font-size:13px;margin:10px 0}
+th,td{text-align:left;padding:4px 12px 4px 0;border-bottom:1px solid var(--line);vertical-align:top;overflow-wrap:break-word;max-width:40em}
+td:first-child{min-width:9em}
+th{font-weight:600;white-space:nowrap}td.number,th.number{text-align:right;white-space:nowrap}
+a{color:var(--accent)}label{cursor:pointer}.sortable table{display:grid;width:max-content}.sortable thead,.sortable tbody{display:contents}
+.sortable tr{display:grid;grid-column:1/-1;grid-template-columns:subgrid}.sortable thead tr{order:-9999999}.sortable input{margin:0}
+tr.first td{font-weight:600}code{font-size:12px;overflow-wrap:anywhere}
+figure{margin:20px 0}figure svg{display:block;max-width:100%;height:auto}
+summary{cursor:pointer;color:var(--accent)}summary:focus-visible,a:focus-visible,.scroll:focus-visible{outline:2px solid var(--accent);outline-offset:2px}
+@media (prefers-color-scheme:dark){:root{--ink:#e6e6e6;--paper:#16181c;--soft:#a7adb6;--line:#34383f;--panel:#20242a;--accent:#7cc0f0}${DARK_PLOTS}}
+@media (max-width:40em){figure svg{max-width:none}}@media print{details{display:none}}
+`.trim();

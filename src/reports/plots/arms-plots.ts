@@ -2,10 +2,9 @@ import { passAtK } from '../../statistics/curves/scored-issue.js';
 import type { ArmsReport, Outcome } from '../benchmark/arms.js';
 import type { BenchmarkCurve } from '../../runs/benchmark-service.js';
 import { percent } from '../figures.js';
-import { labelLayers, shareDomain } from './end-labels.js';
-import { encodeSeries, kAxis, type Plot, shareAxis } from './plot.js';
+import { encodeSeries, kAxis, labelLayers, type Plot, shareAxis, shareDomain } from './plot.js';
 import { bestPlot, spentPlot } from './rule-plots.js';
-import { riskPlot } from './risk-plot.js';
+import { riskPlot } from './judge-plots.js';
 
 /** Lines that are still told apart; the others are in the table. */
 const MOST_LINES = 5;

@@ -2,8 +2,7 @@ import type { CurvesReport } from '../../statistics/curves/curves-report.js';
 import type { RepositoryRow } from '../../statistics/intervals/bootstrap.js';
 import { linesByBest, shortName } from '../benchmark/presets.js';
 import type { Spending } from '../benchmark/spending.js';
-import { labelLayers, shareDomain } from './end-labels.js';
-import { encodeSeries, GREY, INK, type Plot, SERIES, shareAxis } from './plot.js';
+import { encodeSeries, GREY, INK, labelLayers, type Plot, SERIES, shareAxis, shareDomain } from './plot.js';
 
 const MOST_LINES = 3;
 const HEIGHT = 260;

@@ -3,8 +3,18 @@ import type { CurvesReport } from '../../statistics/curves/curves-report.js';
 import { linesByBest, shortName } from '../benchmark/presets.js';
 import { listed } from '../../core/visible.js';
 import { percent } from '../figures.js';
-import { labelLayers, shareDomain } from './end-labels.js';
-import { encodeSeries, GREY, INK, kAxis, type LayerSpec, type Plot, SERIES, shareAxis } from './plot.js';
+import {
+  encodeSeries,
+  GREY,
+  INK,
+  kAxis,
+  labelLayers,
+  type LayerSpec,
+  type Plot,
+  SERIES,
+  shareAxis,
+  shareDomain,
+} from './plot.js';
 
 /** Lines drawn beside Pass@K and `random`; the rest is in the table. */
 const MOST_LINES = 4;

@@ -1,8 +1,12 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import type { Plot } from './plot.js';
-import { THEME } from './plot.js';
+import type { BenchmarkReport } from '../benchmark/benchmark-report.js';
+import { ownRule } from '../benchmark/headline.js';
+import { costPlot, repositoryPlot } from './cost-plot.js';
+import { curvesPlot, headroomPlot } from './curves-plot.js';
+import { reliabilityPlot, riskPlot, rocPlot } from './judge-plots.js';
+import { type Plot, THEME } from './plot.js';
 import { visible } from '../../core/visible.js';
 
 /** Where the build puts the one font of the package that is used. */
@@ -43,4 +47,22 @@ export async function drawPng(svg: string): Promise<Buffer> {
 
 function attribute(text: string): string {
   return text.replace(/[&"<>]/g, (char) => `&#${char.charCodeAt(0)};`);
+}
+
+/** The plots that the report has numbers for, in the order they are read. */
+export function plotsOf({ curves, spending, repositories, headline, returned }: BenchmarkReport): readonly Plot[] {
+  if (curves === null) return [];
+  const own = ownRule(headline);
+  const cost = spending === null ? null : costPlot(curves, spending, own);
+  const repos = repositoryPlot(repositories, own ?? headline.winner);
+  const plots = [
+    curvesPlot(curves, own),
+    headroomPlot(curves, own),
+    cost,
+    rocPlot(curves),
+    reliabilityPlot(curves),
+    riskPlot('rule', [{ series: 'as returned', judged: returned?.confidences ?? [] }]),
+    repos,
+  ];
+  return plots.filter((plot) => plot !== null);
 }

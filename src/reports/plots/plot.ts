@@ -20,7 +20,7 @@ export interface DrawnPlot {
   readonly svg: string;
 }
 
-export interface PlotTable {
+interface PlotTable {
   readonly columns: readonly string[];
   /** As many cells as columns; a number is right-aligned and not rounded. */
   readonly rows: readonly (readonly (string | number | null)[])[];
@@ -29,7 +29,7 @@ export interface PlotTable {
 /** Ink and paper of the plots; the page turns each into its dark counterpart. */
 export const INK = '#222222';
 export const GREY = '#767676';
-export const GRID = '#dddddd';
+const GRID = '#dddddd';
 /** After Okabe and Ito: at least 3:1 on paper, and told apart by colour-blind readers, by lightness also in print. */
 export const SERIES = ['#005a9c', '#d55e00', '#10a886', '#a8327f', '#7a5c00'] as const;
 /** The same in the dark, in this order; ink, grey and grid too. */
@@ -44,7 +44,7 @@ export const DARK: Readonly<Record<string, string>> = {
   [SERIES[4]]: '#9c7a1e',
 };
 /** Colour is never alone: every series has a dash and a shape of its own. */
-export const DASHES = [
+const DASHES = [
   [1, 0],
   [6, 3],
   [2, 2],
@@ -52,7 +52,7 @@ export const DASHES = [
   [4, 2],
   [10, 4],
 ];
-export const SHAPES = ['circle', 'square', 'triangle-up', 'diamond', 'triangle-down', 'cross'];
+const SHAPES = ['circle', 'square', 'triangle-up', 'diamond', 'triangle-down', 'cross'];
 
 export const THEME: Config = {
   background: 'transparent',
@@ -119,4 +119,70 @@ export function encodeSeries(
     strokeDash: { field, type: 'nominal', scale: scale(names.map((_, index) => at(DASHES, index))), legend },
     shape: { field, type: 'nominal', scale: scale(names.map((_, index) => at(SHAPES, index))), legend },
   } as const;
+}
+
+/** Where a line ends. */
+interface LineEnd {
+  readonly series: string;
+  readonly x: number;
+  readonly value: number;
+  /** What is written beside it. */
+  readonly text: string;
+}
+
+/** Pixels between two labels, from middle to middle. */
+const GAP = 15;
+
+/** Places for labels beside the ends of lines, none on another: as near to its own end as the others let it. */
+export function placedLabels<End extends Pick<LineEnd, 'value'>>(
+  ends: readonly End[],
+  [low, high]: readonly [number, number],
+  height: number,
+): readonly (End & { readonly at: number })[] {
+  const gap = (GAP * (high - low)) / height;
+  // From below; of equal ones the first stands on top.
+  const sorted = ends.toReversed().sort((a, b) => a.value - b.value);
+  const places: number[] = [];
+  for (const { value } of sorted) places.push(Math.max(value, (places.at(-1) ?? -Infinity) + gap));
+  // What was pushed over the top comes down again, with those below it.
+  let limit = high;
+  for (let index = places.length - 1; index >= 0; index -= 1) {
+    places[index] = Math.min(places[index] ?? 0, limit);
+    limit = (places[index] ?? 0) - gap;
+  }
+  return sorted.map((end, index) => ({ ...end, at: places[index] ?? end.value }));
+}
+
+type Encoded = ReturnType<typeof encodeSeries>;
+
+/** Each line's sign and name beside its end, instead of a legend far away. */
+export function labelLayers(
+  ends: readonly LineEnd[],
+  domain: readonly [number, number],
+  height: number,
+  { color, shape }: Pick<Encoded, 'color' | 'shape'>,
+): LayerSpec[] {
+  const values = placedLabels(ends, domain, height);
+  const encoding = {
+    x: { field: 'x', type: 'quantitative' },
+    y: { field: 'at', type: 'quantitative' },
+  } as const;
+  return [
+    {
+      data: { values: [...values] },
+      mark: { type: 'point', filled: true, size: 45, opacity: 1, xOffset: 14, clip: false },
+      encoding: { ...encoding, color, shape },
+    },
+    {
+      data: { values: [...values] },
+      mark: { type: 'text', align: 'left', baseline: 'middle', dx: 22, limit: 280, fontSize: 11, color: INK },
+      encoding: { ...encoding, text: { field: 'text', type: 'nominal' } },
+    },
+  ];
+}
+
+/** A share's axis around values, in steps of 5 %. */
+export function shareDomain(values: readonly number[]): [number, number] {
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  return [Math.max(0, Math.floor(low * 20) / 20), Math.min(1, Math.ceil(high * 20) / 20)];
 }

@@ -1,8 +1,7 @@
 import type { BenchmarkCurve } from '../../runs/benchmark-service.js';
 import type { ArmsReport } from '../benchmark/arms.js';
 import { percent } from '../figures.js';
-import { labelLayers, shareDomain } from './end-labels.js';
-import { encodeSeries, kAxis, type LayerSpec, type Plot, shareAxis } from './plot.js';
+import { encodeSeries, kAxis, labelLayers, type LayerSpec, type Plot, shareAxis, shareDomain } from './plot.js';
 
 /** Lines that are still told apart; the others are in the table. */
 const MOST_LINES = 5;

@@ -1,6 +1,15 @@
 import type { BenchmarkReport } from '../benchmark/benchmark-report.js';
-import { amount, counted, dollars, percent } from '../figures.js';
-import { type Column, columns, type Place, type Section, type SectionTable } from './section.js';
+import {
+  amount,
+  type Column,
+  columns,
+  counted,
+  dollars,
+  percent,
+  type Place,
+  type Section,
+  type SectionTable,
+} from '../figures.js';
 
 /** What the runs took. */
 export function costSection({ spending, curves }: BenchmarkReport): Section | null {

@@ -2,9 +2,19 @@ import type { CurvesReport } from '../../statistics/curves/curves-report.js';
 import type { BenchmarkReport } from '../benchmark/benchmark-report.js';
 import { ownRule } from '../benchmark/headline.js';
 import { alikeOf, linesByBest, type RuleLine } from '../benchmark/presets.js';
-import { amount, counted, percent, points, probability, withInterval } from '../figures.js';
+import {
+  amount,
+  columns,
+  counted,
+  percent,
+  type Place,
+  points,
+  probability,
+  type Section,
+  type SectionTable,
+  withInterval,
+} from '../figures.js';
 import { costSection, gapsSection, originsSection, verifiersSection } from './run-sections.js';
-import { columns, type Place, type Section, type SectionTable } from './section.js';
 
 /** The report's parts in reading order; those without numbers are left out. @param place null = runs have no pages */
 export function sectionsOf(report: BenchmarkReport, place: Place | null = null): readonly Section[] {

@@ -11,7 +11,7 @@ import {
   ImageMissingError,
   SandboxLostError,
 } from '../../core/errors/unavailable.js';
-import { requireImageReference } from '../../core/run/image-reference.js';
+import { requireImageReference } from '../../core/run/issue.js';
 
 /** Longest wait for the engine's answer to one call; streams of a running command are not calls. */
 const CALL_TIMEOUT_MS = 60_000;

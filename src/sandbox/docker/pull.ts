@@ -4,8 +4,7 @@ import type Docker from 'dockerode';
 import { z } from 'zod';
 import { abortable } from '../../core/async/deadline.js';
 import { backOffMs, pause, TRIES } from '../../core/async/retry.js';
-import { ImagePullError } from '../../core/errors/cluster-trouble.js';
-import { EngineDiskFullError, EngineUnavailableError } from '../../core/errors/unavailable.js';
+import { EngineDiskFullError, EngineUnavailableError, ImagePullError } from '../../core/errors/unavailable.js';
 import { dockerFailure } from './engine.js';
 
 /** A layer of gigabytes tells its progress all the time. */

@@ -1,13 +1,14 @@
 import { unlimitedListeners } from '../../core/async/deadline.js';
 import {
+  EngineUnavailableError,
   ImagePullError,
   SandboxEvictedError,
   SandboxExpiredError,
+  SandboxLostError,
   SandboxOutOfMemoryError,
   SandboxUnschedulableError,
-} from '../../core/errors/cluster-trouble.js';
+} from '../../core/errors/unavailable.js';
 import { BadInputError, BestkError } from '../../core/errors/errors.js';
-import { EngineUnavailableError, SandboxLostError } from '../../core/errors/unavailable.js';
 import type { Fate } from '../container/container.js';
 import type { ContainerStatus, Pod } from './options.js';
 import { TOO_MANY_FILES } from './pod-spec.js';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { requireImageReference } from '../../core/run/image-reference.js';
+import { requireImageReference } from '../../core/run/issue.js';
 import type { SandboxLimits } from '../../ports/sandbox.js';
 import { OVER_TESTS_USER } from '../container/container.js';
 import { isDeadOwner, isNeighbour, LABEL, OWNER } from '../container/sandbox-owner.js';

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pod } from './options.js';
-import { SandboxUnschedulableError, type ImagePullError } from '../../core/errors/cluster-trouble.js';
-import { SandboxLostError } from '../../core/errors/unavailable.js';
+import { type ImagePullError, SandboxLostError, SandboxUnschedulableError } from '../../core/errors/unavailable.js';
 import type { KubernetesClient } from './client.js';
 import { clusterFailure, isOverQuota, messageOf, StartPatience, stateOf } from './failure.js';
 import type { ClusterOptions } from './options.js';

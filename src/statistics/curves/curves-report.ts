@@ -1,9 +1,8 @@
 import { NEEDED } from '../../../verifiers/hybrid/pool.js';
 import { type Preset, stageName } from '../../core/run/preset.js';
-import type { AxisReport } from './axis-curve.js';
+import type { AxisReport, CoverageReport } from './coverage.js';
 import type { BestCurve, Method } from './best-at-k.js';
 import type { Comparison } from '../intervals/paired-tests.js';
-import type { CoverageReport } from './coverage.js';
 import type { Estimated } from './curve-table.js';
 import type { DistinctRow } from './equal-best.js';
 import type { EqualBestReport } from './equal-best.js';

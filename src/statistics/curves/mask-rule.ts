@@ -1,8 +1,7 @@
 import { topCount } from '../../../verifiers/hybrid/stages.js';
 import { sortRange } from './exact-plan.js';
-import type { IssueColumns } from './issue-columns.js';
+import type { FixedValues, GroupValues, IssueColumns } from './issue-columns.js';
 import { real, whole } from './scored-issue.js';
-import type { FixedValues, GroupValues } from './step-values.js';
 import type { Step } from './steps.js';
 
 /** Candidates that fit the bits of one number. */

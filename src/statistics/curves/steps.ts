@@ -1,6 +1,5 @@
 import type { Stage, TopCount } from '../../core/run/preset.js';
-import type { Among, IssueColumns } from './issue-columns.js';
-import { fixedValues, type StepValues } from './step-values.js';
+import { type Among, fixedValues, type IssueColumns, type StepValues } from './issue-columns.js';
 
 /** One stage of a preset over the numbers of one issue. */
 export type Step =

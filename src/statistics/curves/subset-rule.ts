@@ -1,8 +1,7 @@
 import { topCount } from '../../../verifiers/hybrid/stages.js';
 import { sortRange } from './exact-plan.js';
-import type { IssueColumns } from './issue-columns.js';
+import type { GroupValues, IssueColumns, StepValues } from './issue-columns.js';
 import { real, whole } from './scored-issue.js';
-import type { GroupValues, StepValues } from './step-values.js';
 import type { Step } from './steps.js';
 
 type Cut = Extract<Step, { op: 'top' }>;

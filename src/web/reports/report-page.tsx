@@ -1,8 +1,7 @@
 import { useEffect } from 'preact/hooks';
-import { currentKey, request } from '../api.js';
+import { currentKey, request, saveAs } from '../api.js';
 import { Awaited, KeyForm, useAnswer } from '../notice.js';
 import { readRoute } from '../route.js';
-import { saveAs } from '../save-as.js';
 
 /** What the service says of a report where it sends one itself; before the report's own words, for they are none of ours. */
 const POLICY =

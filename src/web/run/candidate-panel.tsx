@@ -2,7 +2,7 @@ import type { CandidateEvidence, EvidenceView } from '../../http/runs/evidence-v
 import { counted, seconds, short } from '../format.js';
 import { linkTo, replaceRoute } from '../route.js';
 import { Tabs } from '../tabs.js';
-import { type Label, LabelInWords } from './labels.js';
+import { type Label, LabelInWords } from './live-progress.js';
 import { PatchTab } from './patch-tab.js';
 import { TrajectoryTab } from './trajectory-tab.js';
 import { VerdictsTab } from './verdicts-tab.js';

@@ -2,9 +2,9 @@ import type { CandidateEvidence, EvidenceView } from '../../http/runs/evidence-v
 import { measured } from '../format.js';
 import { linkTo } from '../route.js';
 import { Flags } from './candidate-panel.js';
-import { type Label, LabelMark, type Labels } from './labels.js';
-import { behaviourLetters } from './matrix-model.js';
-import { rounded, scoreOf, type UsedScore } from './why.js';
+import { type Label, LabelMark, type Labels } from './live-progress.js';
+import { behaviourLetters } from './cell-panel.js';
+import { rounded, scoreOf, type UsedScore } from './log-odds.js';
 
 type Measure = EvidenceView['measures'][number];
 

@@ -1,10 +1,9 @@
 import { useEffect, useRef } from 'preact/hooks';
-import type { Cell } from '../../core/run/cell.js';
-import type { GeneratedTest } from '../../core/run/generated-test.js';
+import type { Cell, GeneratedTest } from '../../core/run/generated-test.js';
+import type { CellView, EvidenceView } from '../../http/runs/evidence-view.js';
 import { queryOf, runPath } from '../api.js';
 import { seconds } from '../format.js';
 import { Loading, Problem, useAnswer } from '../notice.js';
-import { OUTCOMES } from './matrix-model.js';
 
 export interface OpenCell {
   readonly suite: Cell['suite'];
@@ -89,5 +88,93 @@ function TestText({ runId, testId }: { readonly runId: string; readonly testId: 
         {data.content}
       </pre>
     </details>
+  );
+}
+
+/** A row of the heat map: a generated test, or the regression set. */
+export interface MatrixRow {
+  readonly suite: CellView['suite'];
+  readonly testId: string;
+  /** Null = not known yet, or the regression set, which is not up for admission. */
+  readonly admitted: boolean | null;
+  readonly reason: string | null;
+  readonly quality: EvidenceView['test_quality'][number] | null;
+  /** Aligned with the columns; null where nothing was run. */
+  readonly cells: readonly (CellView | null)[];
+}
+
+export interface Matrix {
+  /** Null = base, the repository without any patch. */
+  readonly columns: readonly (string | null)[];
+  readonly rows: readonly MatrixRow[];
+}
+
+/** Tests × candidates with base first, in rank order; refused tests stand below the others, the regression set last. */
+export function matrixOf({ cells, candidates, admissions, tests, test_quality }: EvidenceView): Matrix {
+  const columns = [null, ...candidates.map(({ candidate_id }) => candidate_id)];
+  const byPlace = new Map(cells.map((cell) => [placeOf(cell.suite, cell.test_id, cell.candidate_id), cell]));
+  const admissionOf = new Map(admissions.map((admission) => [admission.test_id, admission]));
+  const qualityOf = new Map(test_quality.map((quality) => [quality.test_id, quality]));
+  const row = (suite: CellView['suite'], testId: string): MatrixRow => ({
+    suite,
+    testId,
+    admitted: admissionOf.get(testId)?.admitted ?? null,
+    reason: admissionOf.get(testId)?.reason ?? null,
+    quality: qualityOf.get(testId) ?? null,
+    cells: columns.map((column) => byPlace.get(placeOf(suite, testId, column)) ?? null),
+  });
+  const ids = (suite: CellView['suite']): string[] =>
+    cells.filter((cell) => cell.suite === suite).map(({ test_id }) => test_id);
+  const generated = new Set([
+    ...tests.map(({ test_id }) => test_id),
+    ...admissions.map(({ test_id }) => test_id),
+    ...ids('reproduction'),
+  ]);
+  const rows = [...generated].map((id) => row('reproduction', id));
+  return {
+    columns,
+    rows: [
+      ...rows.filter(({ admitted }) => admitted !== false),
+      ...rows.filter(({ admitted }) => admitted === false),
+      ...[...new Set(ids('regression'))].map((id) => row('regression', id)),
+    ],
+  };
+}
+
+function placeOf(suite: string, testId: string, candidateId: string | null): string {
+  return JSON.stringify([suite, testId, candidateId]);
+}
+
+export const OUTCOMES = {
+  solved: { sign: '✓', word: 'solved' },
+  'not-solved': { sign: '✗', word: 'not solved' },
+  crashed: { sign: '!', word: 'crashed' },
+  'timed-out': { sign: 'T', word: 'timed out' },
+  'out-of-memory': { sign: 'M', word: 'out of memory' },
+  'out-of-disk': { sign: 'D', word: 'out of disk' },
+  forged: { sign: 'F', word: 'forged' },
+} as const satisfies Record<CellView['outcome'], { sign: string; word: string }>;
+
+/** What a cell shows: a sign, words, and a colour that only repeats them. */
+export function faceOf(cell: CellView | null): { readonly sign: string; readonly word: string; readonly tone: string } {
+  if (cell === null) return { sign: '', word: 'not run', tone: 'none' };
+  const { sign, word } = OUTCOMES[cell.outcome];
+  if (cell.suite === 'reproduction' || cell.total === null || cell.passed === null) {
+    return { sign, word, tone: cell.outcome };
+  }
+  const lost = cell.total - cell.passed;
+  const held = `${cell.passed} of ${cell.total} hold`;
+  return lost === 0
+    ? { sign: String(cell.passed), word: held, tone: 'solved' }
+    : { sign: `−${lost}`, word: `−${lost}, ${held}`, tone: 'not-solved' };
+}
+
+/** A, B, … Z, A1, …: a letter for each group of candidates that solved the same tests. */
+export function behaviourLetters(behaviours: EvidenceView['behaviours']): ReadonlyMap<string, string> {
+  return new Map(
+    behaviours.flatMap(({ candidate_ids }, index) => {
+      const letter = String.fromCharCode(65 + (index % 26));
+      return candidate_ids.map((id) => [id, index < 26 ? letter : `${letter}${Math.floor(index / 26)}`] as const);
+    }),
   );
 }

@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
 import type { CandidateEvidence, EvidenceView } from '../../http/runs/evidence-view.js';
-import { signed, sourcesOf, sourceTitle } from './why.js';
 
 /** Candidates that stand there at once. */
 const SHOWN = 12;
@@ -83,4 +82,94 @@ function Odds({ added, most }: { readonly added: number | undefined; readonly mo
 
 function Chance({ candidate: { p_right } }: { readonly candidate: CandidateEvidence }) {
   return <td class="number">{p_right?.toFixed(3) ?? '–'}</td>;
+}
+
+type Measure = EvidenceView['measures'][number];
+
+/** Why this patch, in a sentence of the evidence; null where none is returned. */
+export function whyOf({ selection, candidates, measures }: EvidenceView): string | null {
+  const selected = candidates.find(({ candidate_id }) => candidate_id === selection?.candidate_id);
+  if (selection === null || selected === undefined) return null;
+  const facts = measures.flatMap((measure) => factOf(selected, measure) ?? []);
+  const found = facts.length === 0 ? 'Nothing could be measured of it' : `It ${facts.join(', ')}`;
+  const rival = candidates.find((each) => each !== selected && each.rank !== null && each.p_right !== selected.p_right);
+  if (selection.basis === 'fallback') return `${found}; no verdict told the candidates apart, ${decided(selection)}.`;
+  if (candidates.length === 1) return `${found}.`;
+  if (rival === undefined) return `${found}; every other candidate is as likely to be right, ${decided(selection)}.`;
+  const ahead = leads(selected, rival, measures);
+  return ahead.length === 0
+    ? `${found}; ${decided(selection)}.`
+    : `${found}; what puts it before ${rival.candidate_id} is ${ahead.join(' and ')} in log-odds.`;
+}
+
+function decided({ deciding_stage: stage }: NonNullable<EvidenceView['selection']>): string {
+  return stage === null ? 'and there was nothing to decide' : `and “${stage}” decided`;
+}
+
+function factOf(candidate: CandidateEvidence, measure: Measure): string | null {
+  const known = scoreOf(candidate, measure);
+  if (known === null) return null;
+  const { used, outOf, own } = known;
+  const { kind, unit, title } = measure;
+  const score = rounded(used);
+  if (outOf === null) return null;
+  if (kind === 'generated-tests') return `solves ${score} of ${outOf} generated tests`;
+  if (kind === 'existing-tests') return `keeps ${score} of ${outOf} existing tests`;
+  if (kind !== 'judge' || unit !== 'probability') return null;
+  const mean = own === used ? '' : ', the mean of equal patches';
+  return `has ${used.toFixed(2)} from ${judge(title)}${mean}`;
+}
+
+/** What a decision went by: equal patches are one patch, and of several scores of it the mean counts. */
+export interface UsedScore {
+  readonly used: number;
+  /** Null where only an equal patch was scored. */
+  readonly outOf: number | null;
+  /** What was said of the candidate itself, likewise. */
+  readonly own: number | null;
+}
+
+/** Null where nothing is known; until a run is done, its own score is all there is. */
+export function scoreOf({ verdicts, scores }: CandidateEvidence, { name, unit }: Measure): UsedScore | null {
+  const verdict = verdicts.find(({ measure }) => measure === name);
+  const used = scores[name] ?? null;
+  if (verdict?.kind !== 'scored') return used === null ? null : { used, outOf: null, own: null };
+  const outOf = unit === 'probability' ? 1 : verdict.out_of;
+  const own = unit === 'probability' ? verdict.score / verdict.out_of : verdict.score;
+  // The same number on two ways through arithmetic.
+  return { used: used === null || Math.abs(used - own) < 1e-9 ? own : used, outOf, own };
+}
+
+export function rounded(value: number): number {
+  return Math.round(value * 100) / 100;
+}
+
+function judge(title: string): string {
+  return title === 'Judge' ? 'the judge' : `the judge ${title}`;
+}
+
+/** The two sources that speak most for one over the other. */
+function leads(selected: CandidateEvidence, rival: CandidateEvidence, measures: readonly Measure[]): readonly string[] {
+  return sourcesOf([selected, rival])
+    .map((source) => ({ source, by: (selected.log_odds[source] ?? 0) - (rival.log_odds[source] ?? 0) }))
+    .filter(({ by }) => by >= 0.005)
+    .sort((a, b) => b.by - a.by)
+    .slice(0, 2)
+    .map(({ source, by }) => `${sourceTitle(source, measures)} (${signed(by)})`);
+}
+
+/** Everything that adds to log-odds of some candidate: the prior first. */
+function sourcesOf(candidates: readonly CandidateEvidence[]): readonly string[] {
+  const all = new Set(candidates.flatMap(({ log_odds }) => Object.keys(log_odds)));
+  return [...all].sort((a, b) => Number(b === 'prior') - Number(a === 'prior'));
+}
+
+const TITLES: Readonly<Record<string, string>> = { prior: 'Prior', votes: 'Equal changes', submitted: 'Submitted' };
+
+function sourceTitle(source: string, measures: readonly Measure[]): string {
+  return TITLES[source] ?? measures.find(({ name }) => name === source)?.title ?? source;
+}
+
+function signed(value: number): string {
+  return `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(2)}`;
 }

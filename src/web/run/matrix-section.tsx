@@ -1,9 +1,16 @@
-import { useMemo, useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import type { EvidenceView } from '../../http/runs/evidence-view.js';
 import { counted } from '../format.js';
-import { CellPanel, type OpenCell } from './cell-panel.js';
-import { MatrixGrid } from './matrix-grid.js';
-import { behaviourLetters, matrixOf, OUTCOMES } from './matrix-model.js';
+import {
+  behaviourLetters,
+  CellPanel,
+  faceOf,
+  type Matrix,
+  matrixOf,
+  type MatrixRow,
+  type OpenCell,
+  OUTCOMES,
+} from './cell-panel.js';
 
 /** The heat map of everything that was executed. */
 export function MatrixSection({ evidence }: { readonly evidence: EvidenceView }) {
@@ -90,4 +97,154 @@ function Refused({ evidence: { admissions } }: { readonly evidence: EvidenceView
       </dl>
     </details>
   );
+}
+
+interface Props {
+  readonly matrix: Matrix;
+  readonly letters: ReadonlyMap<string, string>;
+  readonly selected: string | null;
+  readonly onOpen: (cell: OpenCell) => void;
+}
+
+/** A grid after the ARIA pattern: one stop of the tab key, arrow keys inside. */
+function MatrixGrid({ matrix, letters, selected, onOpen }: Props) {
+  const table = useRef<HTMLTableElement>(null);
+  const open = (event: Event): void => {
+    const [row, column] = placeIn(event.target) ?? [];
+    const found = row === undefined ? undefined : matrix.rows[row];
+    if (found === undefined || column === undefined) return;
+    const cell = found.cells[column];
+    if (cell == null) return;
+    onOpen({ suite: found.suite, testId: found.testId, candidateId: matrix.columns[column] ?? null });
+  };
+  const press = (event: KeyboardEvent): void => {
+    const place = placeIn(event.target);
+    if (place === null || table.current === null) return;
+    if (event.key === 'Enter' || event.key === ' ') {
+      event.preventDefault();
+      open(event);
+    } else if (moveTo(table.current, startingAt(place, event.key, matrix))) event.preventDefault();
+  };
+  return (
+    <div class="scroll matrix-scroll">
+      <table ref={table} class="matrix" role="grid" aria-label="Tests and candidates" onClick={open} onKeyDown={press}>
+        <thead>
+          <tr>
+            <th scope="col" class="corner">
+              Test
+            </th>
+            {matrix.columns.map((id) => (
+              <th
+                key={id}
+                scope="col"
+                class={id !== null && id === selected ? 'selected' : undefined}
+                title={id ?? 'without any patch'}
+              >
+                <span class="turned">{id ?? 'base'}</span>
+                <span class="letter">{id === null ? '' : (letters.get(id) ?? '')}</span>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {matrix.rows.map((row, index) => (
+            <Row key={`${row.suite} ${row.testId}`} row={row} index={index} columns={matrix.columns} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+interface RowProps {
+  readonly row: MatrixRow;
+  readonly index: number;
+  readonly columns: Matrix['columns'];
+}
+
+function Row({ row, index, columns }: RowProps) {
+  const { testId, suite, admitted, cells } = row;
+  const kind = admitted === false ? 'refused' : suite;
+  return (
+    <tr class={`row-${kind}`}>
+      <th scope="row" title={titleOf(row)}>
+        <span class="test-name">{suite === 'regression' ? 'existing tests' : testId}</span>
+        <span class="quiet test-note">{noteOf(row)}</span>
+      </th>
+      {cells.map((cell, column) => {
+        const { sign, word, tone } = faceOf(cell);
+        const label = `${testId} on ${columns[column] ?? 'base'}: ${word}`;
+        return (
+          <td
+            key={columns[column]}
+            role="gridcell"
+            class={`cell tone-${tone}${(cell?.same_as ?? null) === null ? '' : ' same'}`}
+            tabIndex={index === 0 && column === 0 ? 0 : -1}
+            data-place={`${index} ${column}`}
+            aria-label={label}
+            title={label}
+          >
+            {sign}
+          </td>
+        );
+      })}
+    </tr>
+  );
+}
+
+function noteOf({ admitted, quality }: MatrixRow): string {
+  if (admitted === false) return '✕ refused';
+  if (quality === null) return '';
+  return quality.information === 0 ? 'tells nobody apart' : `${quality.information.toFixed(2)} bit`;
+}
+
+function titleOf({ testId, admitted, reason, quality }: MatrixRow): string {
+  if (admitted === false) return `${testId} was refused: it ${reason ?? 'was refused'}`;
+  if (quality === null) return testId;
+  return `${testId}: solved by ${quality.solved_by} of ${quality.of} patches, P(toxic) ${quality.toxicity.toFixed(2)}`;
+}
+
+/** Row and column, both from 0. */
+type Place = readonly [number, number];
+
+interface Size {
+  readonly rows: readonly unknown[];
+  readonly columns: readonly unknown[];
+}
+
+/** Where in the grid an event happened; null = in no cell. */
+function placeIn(target: EventTarget | null): Place | null {
+  const place = target instanceof Element ? target.closest<HTMLElement>('[data-place]')?.dataset.place : undefined;
+  if (place === undefined) return null;
+  const [row = 0, column = 0] = place.split(' ').map(Number);
+  return [row, column];
+}
+
+/** Where a key leads from a cell; null = it leads nowhere. */
+function startingAt([row, column]: Place, key: string, { rows, columns }: Size): Place | null {
+  const steps: Readonly<Record<string, Place>> = {
+    ArrowUp: [row - 1, column],
+    ArrowDown: [row + 1, column],
+    ArrowLeft: [row, column - 1],
+    ArrowRight: [row, column + 1],
+    Home: [row, 0],
+    End: [row, columns.length - 1],
+    PageUp: [0, column],
+    PageDown: [rows.length - 1, column],
+  };
+  const next = steps[key];
+  if (next === undefined) return null;
+  const within = (value: number, size: number): number => Math.max(0, Math.min(size - 1, value));
+  return [within(next[0], rows.length), within(next[1], columns.length)];
+}
+
+/** The cell there becomes the grid's one stop of the tab key. @returns whether it was moved */
+function moveTo(table: HTMLElement, place: Place | null): boolean {
+  if (place === null) return false;
+  const next = table.querySelector<HTMLElement>(`[data-place="${place.join(' ')}"]`);
+  if (next === null) return false;
+  for (const stop of table.querySelectorAll<HTMLElement>('[data-place][tabindex="0"]')) stop.tabIndex = -1;
+  next.tabIndex = 0;
+  next.focus();
+  return true;
 }

@@ -1,9 +1,8 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { CandidateEvidence } from '../../http/runs/evidence-view.js';
-import { ApiProblem, request, runPath } from '../api.js';
+import { ApiProblem, request, runPath, saveAs } from '../api.js';
 import { bytes, count } from '../format.js';
 import { Loading, Notice, Problem } from '../notice.js';
-import { saveAs } from '../save-as.js';
 import { FileDiff } from './file-diff.js';
 import { readDiff } from './diff-model.js';
 

@@ -3,9 +3,9 @@ import type { EvidenceView } from '../../http/runs/evidence-view.js';
 import { counted, moment, money, seconds, short } from '../format.js';
 import { Notice, StatusMark } from '../notice.js';
 import { linkTo } from '../route.js';
-import { type Labels, LabelOfSelected } from './labels.js';
+import { LabelOfSelected, type Labels } from './live-progress.js';
 import { RunActions } from './run-actions.js';
-import { whyOf } from './why.js';
+import { whyOf } from './log-odds.js';
 
 interface Props {
   readonly evidence: EvidenceView;

@@ -1,16 +1,15 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { EvidenceView, LabelsView } from '../../http/runs/evidence-view.js';
 import { runPath } from '../api.js';
+import { Markdown } from '../markdown/markdown.js';
 import { Awaited, Notice, useAnswer } from '../notice.js';
 import { CandidatePanel } from './candidate-panel.js';
 import { CandidatesTable } from './candidates-table.js';
-import { type Labels, labelsOf } from './labels.js';
-import { Issue } from './issue.js';
+import { type Labels, labelsOf, LiveProgress } from './live-progress.js';
 import { LogOdds } from './log-odds.js';
-import { LiveProgress } from './live-progress.js';
 import { liveRows, type Live } from './live-run.js';
 import { MatrixSection } from './matrix-section.js';
-import { Problems } from './problems.js';
+import { Problems } from './run-actions.js';
 import { Provenance } from './provenance.js';
 import { RunHeader } from './run-header.js';
 import { Stages } from './provenance.js';
@@ -98,5 +97,51 @@ function Evidence({ evidence, labels, candidate, query }: Omit<KnownProps, 'live
       <MatrixSection evidence={evidence} />
       {selection !== null && <Stages stages={selection.stages} deciding={selection.deciding_stage} />}
     </>
+  );
+}
+
+/** What was asked: laid out, or letter by letter as models read it. */
+function Issue({ issue }: { readonly issue: EvidenceView['request']['issue'] }) {
+  const [isRaw, setIsRaw] = useState(false);
+  const { problem_statement: text } = issue;
+  return (
+    <section class="issue" aria-labelledby="issue-title">
+      <p class="actions">
+        <h2 id="issue-title">Issue</h2>
+        <button
+          type="button"
+          aria-pressed={isRaw}
+          onClick={() => {
+            setIsRaw(!isRaw);
+          }}
+        >
+          As written
+        </button>
+      </p>
+      <div class="issue-text panel" tabIndex={0} role="region" aria-label="Problem statement">
+        {text.trim() === '' && <p class="quiet">It has no text.</p>}
+        {isRaw ? <pre class="text">{text}</pre> : <Markdown text={text} />}
+      </div>
+      <Environment issue={issue} />
+    </section>
+  );
+}
+
+function Environment({ issue: { environment } }: { readonly issue: EvidenceView['request']['issue'] }) {
+  const { regression_files: files } = environment;
+  return (
+    <details>
+      <summary>Its environment</summary>
+      <dl class="facts">
+        <dt>Image</dt>
+        <dd>{environment.image}</dd>
+        <dt>Folder</dt>
+        <dd>{environment.workdir}</dd>
+        <dt>Regression command</dt>
+        <dd>{environment.regression_command ?? 'none'}</dd>
+        <dt>Regression files</dt>
+        <dd>{files.length === 0 ? 'those near the patches' : files.join(' ')}</dd>
+      </dl>
+    </details>
   );
 }

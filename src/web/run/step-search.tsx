@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { StepsView, StepView } from '../../http/runs/step-views.js';
 import { getJson, queryOf } from '../api.js';
 import { counted } from '../format.js';
-import { type Edit, editOf } from './edits.js';
+import { type Edit, editOf } from './file-diff.js';
 
 /** Steps that are asked for at a time, and what is read of each text. */
 const PAGE = 500;

@@ -4,7 +4,7 @@ import type { StepsView, StepView } from '../../http/runs/step-views.js';
 import { getJson, queryOf, runPath } from '../api.js';
 import { count, seconds, short } from '../format.js';
 import { Awaited, Notice, useAnswer } from '../notice.js';
-import { editOf, gistOf } from './edits.js';
+import { editOf, gistOf } from './file-diff.js';
 import { leakSteps, StepSearch } from './step-search.js';
 
 /** Steps on the page at once; a longer trajectory is read page by page. */

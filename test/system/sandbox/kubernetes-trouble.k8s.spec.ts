@@ -1,13 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
+  EngineUnavailableError,
   ImagePullError,
   SandboxEvictedError,
   SandboxExpiredError,
+  SandboxLostError,
   SandboxOutOfMemoryError,
   SandboxUnschedulableError,
-} from '../../../src/core/errors/cluster-trouble.js';
+} from '../../../src/core/errors/unavailable.js';
 import type { KubernetesSandbox } from '../../../src/sandbox/kubernetes/sandbox.js';
-import { EngineUnavailableError, SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import { go, limits, sh, spec } from '../../fixtures/sandbox-commands.js';
 import { onCluster } from '../../fixtures/cluster-processes.js';
 import { describeOnCluster } from './describe-on-cluster.js';

@@ -1,6 +1,6 @@
 import { changedSpans, readDiff, sideBySide } from '../../../src/web/run/diff-model.js';
 import { highlight, marked } from '../../../src/web/run/highlight.js';
-import { behaviourLetters } from '../../../src/web/run/matrix-model.js';
+import { behaviourLetters } from '../../../src/web/run/cell-panel.js';
 import { linkTo, readRoute } from '../../../src/web/route.js';
 import { visible } from '../../../src/web/visible.js';
 

@@ -3,7 +3,7 @@ import { FORMAT_NAMES, type FormatName } from '../../../src/agent/call-formats/f
 import { AgentLimits } from '../../../src/agent/loop/rollout-task.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import type { Inspection } from '../../../src/core/run/rollout.js';
-import { GptTokenizer } from '../../../src/models/gpt-tokenizer.js';
+import { GptTokenizer } from '../../../src/models/stored-llm-client.js';
 import { MarkdownPromptLibrary } from '../../../src/models/prompts/prompt-library.js';
 import type { CompletionRequest } from '../../../src/ports/llm-client.js';
 import { ended, exited, FakeSandbox } from '../../fakes/fake-sandbox.js';

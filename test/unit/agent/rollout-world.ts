@@ -1,9 +1,9 @@
-import { GptTokenizer } from '../../../src/models/gpt-tokenizer.js';
+import { GptTokenizer } from '../../../src/models/stored-llm-client.js';
 import { MarkdownPromptLibrary } from '../../../src/models/prompts/prompt-library.js';
 import { AgentLimits } from '../../../src/agent/loop/rollout-task.js';
 import { rollout } from '../../../src/agent/loop/rollout.js';
 import type { AgentSettings, ProgressCheck, RolloutTask, StepTold } from '../../../src/agent/loop/rollout-task.js';
-import { WarmStart } from '../../../src/core/async/warm-start.js';
+import { WarmStart } from '../../../src/core/async/single-flight.js';
 import type { TokenCounts } from '../../../src/core/budget/budget.js';
 import type { Rollout } from '../../../src/core/run/rollout.js';
 import { type Completion, type CompletionRequest, LlmClient } from '../../../src/ports/llm-client.js';

@@ -3,7 +3,7 @@ import { AgentLimits } from '../../../src/agent/loop/rollout-task.js';
 import { ACTION_FORMATS, FORMAT_NAMES } from '../../../src/agent/call-formats/formats.js';
 import { createRetelling } from '../../../verifiers/index.js';
 import { JUDGE_DEFAULTS } from '../../../verifiers/execution-free/judge-options.js';
-import { GptTokenizer } from '../../../src/models/gpt-tokenizer.js';
+import { GptTokenizer } from '../../../src/models/stored-llm-client.js';
 import { MarkdownPromptLibrary } from '../../../src/models/prompts/prompt-library.js';
 import { FakeLlmClient } from '../../fakes/fake-llm-client.js';
 import { calculatorIssue, candidate, RIGHT } from '../../fixtures/calculator.js';

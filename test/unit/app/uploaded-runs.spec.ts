@@ -7,7 +7,7 @@ import { MachineLowError } from '../../../src/core/errors/unavailable.js';
 import { HostResources } from '../../../src/ports/host-resources.js';
 import { writeImport } from '../../../src/reports/write-import.js';
 import { UPLOAD_BOUNDS } from '../../../src/io/saved-runs/saved-run.js';
-import type { RescoreWish } from '../../../src/runs/rescore-intake.js';
+import type { RescoreWish } from '../../../src/runs/run-intake.js';
 
 let folder: string;
 beforeEach(async () => {

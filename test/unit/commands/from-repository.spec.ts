@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { candidatesFrom, issueFrom } from '../../../src/commands/from-repository.js';
+import { candidatesFrom, issueFrom } from '../../../src/commands/select.js';
 
 let folder: string;
 let repo: string;

@@ -7,30 +7,30 @@ import { HttpAdapterHost } from '@nestjs/core';
 import { BestkClient } from '../../../examples/client/bestk-client.js';
 import { benchmarkHandler } from '../../../src/benchmarks/driver.js';
 import { StoredBenchmarkReports } from '../../../src/benchmarks/stored-reports.js';
-import { Wakeup } from '../../../src/core/async/wakeup.js';
+import { Wakeup } from '../../../src/core/async/deadline.js';
 import { type JobHandler, Jobs } from '../../../src/jobs/jobs.js';
 import { PlainJobs } from '../../../src/jobs/plain-jobs.js';
 import { PrometheusMeter } from '../../../src/telemetry/prometheus-meter.js';
 import type { AuditedRequest } from '../../../src/http/ops/audit.js';
 import { httpControllers, telemetryProviders } from '../../../src/http/http-controllers.js';
 import { openRun } from '../../../src/http/runs/evidence-of-run.js';
-import { LargeRuns, type PartJob, partOf } from '../../../src/http/runs/opened-runs.js';
+import { LargeRuns, type PartJob, partOf } from '../../../src/http/runs/judge-prompt-view.js';
 import { type HttpServer, type ServeOptions, startHttp } from '../../../src/http/serve.js';
 import { StoredRunReports } from '../../../src/app/threads/stored-run-reports.js';
 import { takeBenchmark, UploadedBenchmarks } from '../../../src/app/threads/uploaded-benchmarks.js';
 import { takeUpload, UploadedRuns } from '../../../src/app/threads/uploaded-runs.js';
-import { type AskedPrompts, type JudgedBefore, JudgePrompts } from '../../../src/runs/run-dependencies.js';
-import { BenchmarkIntake, BenchmarkReports } from '../../../src/runs/benchmark-intake.js';
-import { BenchmarkService } from '../../../src/runs/benchmark-service.js';
-import { ReportMaker } from '../../../src/runs/report-maker.js';
-import { RescoreIntake } from '../../../src/runs/rescore-intake.js';
-import { RunDependenciesFactory } from '../../../src/runs/run-dependencies.js';
-import { RunExecutor } from '../../../src/runs/run-executor.js';
+import {
+  type AskedPrompts,
+  type JudgedBefore,
+  JudgePrompts,
+  RunDependenciesFactory,
+  RunExecutor,
+} from '../../../src/runs/run-dependencies.js';
+import { BenchmarkIntake, BenchmarkReports, BenchmarkService } from '../../../src/runs/benchmark-service.js';
+import { type Accept, PlainRunIntake, ReportMaker, RescoreIntake, RunIntake } from '../../../src/runs/run-intake.js';
 import { RunRecovery, runHandler } from '../../../src/runs/run-jobs.js';
-import { RunWorker } from '../../../src/runs/run-worker.js';
-import { type Accept, PlainRunIntake, RunIntake } from '../../../src/runs/run-intake.js';
+import { RunSettings, RunWorker } from '../../../src/runs/run-worker.js';
 import { RunService } from '../../../src/runs/run-service.js';
-import { RunSettings } from '../../../src/runs/run-settings.js';
 import { BOUNDLESS, type HostResources } from '../../../src/ports/host-resources.js';
 import { Exposition, Meter } from '../../../src/ports/meter.js';
 import { ModelProbe } from '../../../src/ports/llm-client.js';

@@ -1,4 +1,4 @@
-import { GptTokenizer } from '../../../src/models/gpt-tokenizer.js';
+import { GptTokenizer } from '../../../src/models/stored-llm-client.js';
 
 const tokenizer = new GptTokenizer();
 

@@ -1,8 +1,7 @@
 import { armsCsv, armSentences, armsPage, armsReport, armsText } from '../../../src/reports/benchmark/arms-report.js';
 import fc from 'fast-check';
 import { armsPlots } from '../../../src/reports/plots/arms-plots.js';
-import { placedLabels } from '../../../src/reports/plots/end-labels.js';
-import { DARK, GREY, INK, SERIES } from '../../../src/reports/plots/plot.js';
+import { DARK, GREY, INK, placedLabels, SERIES } from '../../../src/reports/plots/plot.js';
 import { wilson } from '../../../src/statistics/intervals/binomial.js';
 import { type Outcome, WAITING } from '../../../src/reports/benchmark/arms.js';
 

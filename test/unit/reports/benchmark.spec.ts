@@ -7,7 +7,7 @@ import { makeBenchmark } from '../../../src/reports/benchmark/make-benchmark.js'
 import { defaultRules, namedRules } from '../../../src/reports/benchmark/presets.js';
 import { sentences } from '../../../src/reports/benchmark/sentences.js';
 import { writeBenchmark } from '../../../src/reports/benchmark/write-benchmark.js';
-import { plotsOf } from '../../../src/reports/plots/plots-of.js';
+import { plotsOf } from '../../../src/reports/plots/draw-plot.js';
 import { sectionsOf } from '../../../src/reports/sections/sections-of.js';
 import { wilson } from '../../../src/statistics/intervals/binomial.js';
 import type { Preset } from '../../../src/core/run/preset.js';

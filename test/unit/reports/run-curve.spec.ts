@@ -2,7 +2,7 @@ import { RunRequest } from '../../../src/core/run/run-request.js';
 import type { RunResult } from '../../../src/core/run/run-result.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
 import type { GradedRun } from '../../../src/ports/benchmark-store.js';
-import { armCurve, ksOf, runCurve } from '../../../src/reports/benchmark/run-curve.js';
+import { armCurve, ksOf, runCurve } from '../../../src/reports/benchmark/arms.js';
 import { wilson } from '../../../src/statistics/intervals/binomial.js';
 import { runResult } from '../../fixtures/runs.js';
 import { patchOf } from './benchmark-world.js';

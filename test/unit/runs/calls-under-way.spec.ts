@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CallsUnderWay } from '../../../src/runs/calls-under-way.js';
+import { CallsUnderWay } from '../../../src/runs/spread-run.js';
 import { until } from '../../fixtures/run-world.js';
 
 interface Told {

@@ -2,7 +2,7 @@ import { EXECUTION_FREE } from '../../../src/core/run/measure.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
 import { describeCandidates } from '../../../src/runs/entries.js';
 import { score, withGap } from '../../../src/runs/score.js';
-import type { Selection } from '../../../src/core/run/selection.js';
+import type { Selection } from '../../../src/core/run/run-result.js';
 import { ModelUnavailableError } from '../../../src/core/errors/unavailable.js';
 import type { Verifier } from '../../../src/core/run/verifier.js';
 import { calculatorIssue, candidate, RIGHT, WRONG } from '../../fixtures/calculator.js';

@@ -5,7 +5,7 @@ import { EXECUTION_FREE, judgeMeasure, MeasureName, measuresShown } from '../../
 import type { Verdict } from '../../../src/core/run/verdict.js';
 import { readScoreMatrix } from '../../../src/io/inputs/score-matrix.js';
 import { scoresOf } from '../../../src/reports/set-files.js';
-import { StageTelemetry } from '../../../src/runs/stage-telemetry.js';
+import { StageTelemetry } from '../../../src/runs/instrumented-executor.js';
 import { describeCandidates } from '../../../src/runs/entries.js';
 import { Curves } from '../../../src/statistics/curves/curves.js';
 import { DEFAULT_BEST } from '../../../src/statistics/curves/best-at-k.js';

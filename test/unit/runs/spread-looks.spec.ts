@@ -6,7 +6,7 @@ import { RunRequest } from '../../../src/core/run/run-request.js';
 import type { Jobs } from '../../../src/jobs/jobs.js';
 import { PartHandlers, type PartTools, RolloutPart } from '../../../src/runs/parts.js';
 import type { Accounted, Elsewhere, RunDependencies, RunWork } from '../../../src/runs/run-dependencies.js';
-import { RunSettings } from '../../../src/runs/run-settings.js';
+import { RunSettings } from '../../../src/runs/run-worker.js';
 import { dependenciesOf, type DependencyTools } from '../../../src/runs/spread-run.js';
 import { FakeSandbox, exited } from '../../fakes/fake-sandbox.js';
 import { MemoryRunStore } from '../../fakes/memory-run-store.js';

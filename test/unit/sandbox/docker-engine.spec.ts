@@ -9,7 +9,7 @@ import {
   EngineUnavailableError,
   ImageMissingError,
 } from '../../../src/core/errors/unavailable.js';
-import { isImageReference } from '../../../src/core/run/image-reference.js';
+import { isImageReference } from '../../../src/core/run/issue.js';
 import { connectDocker, engineCall } from '../../../src/sandbox/docker/engine.js';
 import { DockerImages, type ImageOptions } from '../../../src/sandbox/docker/images.js';
 import { BOUNDLESS } from '../../../src/ports/host-resources.js';

@@ -1,5 +1,5 @@
 import { PrometheusMeter } from '../../../src/telemetry/prometheus-meter.js';
-import * as trouble from '../../../src/core/errors/cluster-trouble.js';
+import * as trouble from '../../../src/core/errors/unavailable.js';
 import {
   EngineDiskFullError,
   EngineUnavailableError,

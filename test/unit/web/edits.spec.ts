@@ -1,4 +1,4 @@
-import { editOf, gistOf } from '../../../src/web/run/edits.js';
+import { editOf, gistOf } from '../../../src/web/run/file-diff.js';
 
 function bash(command: string): string {
   return `<function=execute_bash>\n<parameter=command>${command}</parameter>\n</function>`;

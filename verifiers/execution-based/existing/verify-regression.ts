@@ -1,4 +1,4 @@
-import type { Cell } from '../../../src/core/run/cell.js';
+import type { Cell } from '../../../src/core/run/generated-test.js';
 import type { Observe } from '../../../src/core/run/verifier.js';
 import type { Exclude } from '../../../src/core/run/verifier.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';

@@ -1,5 +1,4 @@
-import type { Cell } from '../../../src/core/run/cell.js';
-import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
+import type { Cell, GeneratedTest } from '../../../src/core/run/generated-test.js';
 import type { Admission, Observe } from '../../../src/core/run/verifier.js';
 import { admit, isRunnable } from './admission.js';
 import type { ExecutionContext } from '../execution-context.js';

@@ -1,5 +1,4 @@
-import type { CellJob } from '../../../src/core/run/cell.js';
-import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
+import type { CellJob, GeneratedTest } from '../../../src/core/run/generated-test.js';
 import type { ExecutionContext, TreeRun } from '../execution-context.js';
 
 /** What is to be executed on a tree, as others get it; tests null = the regression command. */

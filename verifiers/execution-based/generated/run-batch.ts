@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { CellOutcome } from '../../../src/core/run/cell.js';
-import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
+import { CellOutcome, type GeneratedTest } from '../../../src/core/run/generated-test.js';
 import type { ExecOutcome, ExecRequest, Ids, SandboxSession } from '../../../src/ports/sandbox.js';
 import { inInstanceEnvironment, logTail } from '../drivers/environment.js';
 import { NO_PROCESS_LEFT } from '../drivers/python-suite-driver.js';

@@ -1,4 +1,4 @@
-import { WarmStart } from '../../../src/core/async/warm-start.js';
+import { WarmStart } from '../../../src/core/async/single-flight.js';
 import { contentKey } from '../../../src/core/fingerprint.js';
 import type { VerificationTask } from '../../../src/core/run/verifier.js';
 import { type Asked, askWarm, prefilled, tokensOf } from '../ask.js';

@@ -1,4 +1,4 @@
-import { WarmStart } from '../../../src/core/async/warm-start.js';
+import { WarmStart } from '../../../src/core/async/single-flight.js';
 import type { Candidate } from '../../../src/core/run/candidate.js';
 import type { AbstainReason, Verdict } from '../../../src/core/run/verdict.js';
 import type { VerificationTask, Verifier } from '../../../src/core/run/verifier.js';

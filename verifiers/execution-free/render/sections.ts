@@ -1,6 +1,5 @@
-import type { TrajectoryStep } from '../../../src/core/run/candidate.js';
+import { leaksOf, type TrajectoryStep } from '../../../src/core/run/candidate.js';
 import { type GeneratedTest, isWrittenApart } from '../../../src/core/run/generated-test.js';
-import { leaksOf } from '../../../src/core/run/leak-check.js';
 import { REGRESSION, REPRODUCTION } from '../../../src/core/run/measure.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
 import { excerpt } from './condense.js';

@@ -1,4 +1,4 @@
-import { Wakeup } from '../../../../src/core/async/wakeup.js';
+import { Wakeup } from '../../../../src/core/async/deadline.js';
 
 const LONG_MS = 600_000;
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { readPatch } from '../../../../src/core/patch/patch.js';
-import { fingerprint } from '../../../../src/core/patch/fingerprint.js';
+import { fingerprint } from '../../../../src/core/patch/summary.js';
 
 const NO_END = '\\ No newline at end of file\n';
 

@@ -10,8 +10,7 @@ import {
   type ParsedPatch,
   type ReadablePatch,
 } from '../../../../src/core/patch/patch.js';
-import { fingerprint } from '../../../../src/core/patch/fingerprint.js';
-import { readSummaries, summaryOf } from '../../../../src/core/patch/summary.js';
+import { fingerprint, readSummaries, summaryOf } from '../../../../src/core/patch/summary.js';
 import { roleOf } from '../../../../src/core/patch/roles.js';
 
 const HEAD = 'diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n';

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
-import { isImageReference } from '../../../../src/core/run/image-reference.js';
-import { Environment } from '../../../../src/core/run/issue.js';
+import { Environment, isImageReference } from '../../../../src/core/run/issue.js';
 import { hostileSegment, hostileString } from '../../../system/http/fuzz/hostile.js';
 
 const NAMES = Number(process.env.FUZZ_REQUESTS ?? 500) * 5;

@@ -1,4 +1,4 @@
-import { leaksOf } from '../../../../src/core/run/leak-check.js';
+import { leaksOf } from '../../../../src/core/run/candidate.js';
 
 const of = (command: string): readonly string[] =>
   leaksOf([{ action: `<function=execute_bash>\n<parameter=command>${command}</parameter>\n</function>` }]).map(

@@ -1,6 +1,5 @@
-import { GptTokenizer } from '../../../../src/models/gpt-tokenizer.js';
+import { GptTokenizer, StoredLlmClient } from '../../../../src/models/stored-llm-client.js';
 import { MarkdownPromptLibrary } from '../../../../src/models/prompts/prompt-library.js';
-import { StoredLlmClient } from '../../../../src/models/stored-llm-client.js';
 import { Candidate } from '../../../../src/core/run/candidate.js';
 import { Issue } from '../../../../src/core/run/issue.js';
 import { ModelUnavailableError, RecordingMissError } from '../../../../src/core/errors/unavailable.js';

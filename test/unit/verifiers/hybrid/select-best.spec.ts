@@ -1,5 +1,5 @@
 import { BadInputError } from '../../../../src/core/errors/errors.js';
-import type { Selection } from '../../../../src/core/run/selection.js';
+import type { Selection } from '../../../../src/core/run/run-result.js';
 import type { Entry } from '../../../../verifiers/hybrid/entry.js';
 import { findPreset, parsePreset, PRESET_NAMES } from '../../../../verifiers/hybrid/presets.js';
 import { ruleOf, selectBest } from '../../../../verifiers/hybrid/select.js';
