@@ -46,6 +46,10 @@ export interface Started {
   readonly imageId: string;
   /** Where `preparation` began with the container: the command that waits for its end and ends as it did. */
   readonly prepared?: readonly string[];
+  /** How it was kept, where the image is one that already holds a repository made ready. */
+  readonly ready?: { readonly commit: string; readonly reject: () => void } | undefined;
+  /** Keeps the container as it is now for later ones, when making its repository ready took work. */
+  readonly keep?: (commit: string) => Promise<void>;
 }
 
 /** Sandboxes on an engine of containers: who waits, who is open, and how the repository is made ready. */
@@ -131,7 +135,10 @@ export abstract class ContainerSandbox extends Sandbox {
       const started = await this.start(spec, signal);
       container = started.container;
       const prepared = await this.#prepare(started, spec, signal);
-      if (!prepared.wasSingle) await container.setDiskBaseline();
+      if (!prepared.wasSingle) {
+        await started.keep?.(prepared.commit);
+        await container.setDiskBaseline();
+      }
       const testsUser = spec.separatesUsers === true ? await this.#testsUser(container, prepared.ids, signal) : null;
       return this.#session({ container, prepared, testsUser }, spec, { room, release });
     } catch (error) {
@@ -160,14 +167,15 @@ export abstract class ContainerSandbox extends Sandbox {
     return this.becomesRoot && (await hasRights(container, signal)) ? own : null;
   }
 
-  async #prepare(
-    { container, imageId, prepared: begun }: Started,
-    spec: SandboxSpec,
-    signal: AbortSignal,
-  ): Promise<Prepared> {
-    const argv = begun ?? this.preparation(spec, imageId);
+  async #prepare(started: Started, spec: SandboxSpec, signal: AbortSignal): Promise<Prepared> {
+    const { container, imageId, prepared: begun, ready } = started;
+    const argv = ready === undefined ? (begun ?? this.preparation(spec, imageId)) : prepareCommand(asReady(spec), true);
     const done = await runPlain(container, { argv, timeoutMs: PREPARE_TIMEOUT_MS, signal });
     if (done.exitCode !== 0 && saysNoRoom(done.stderr)) await container.assertRoom();
+    if (ready !== undefined && !done.stdout.toString().startsWith(`single ${ready.commit} `)) {
+      ready.reject();
+      throw new SandboxLostError(`the repository that was made ready for ${spec.image} is another one`);
+    }
     const prepared = readPrepared(spec, done.exitCode, done.stdout.toString(), done.stderr.toString());
     if (prepared.wasSingle) this.#single.add(contentKey(spec, imageId));
     return prepared;
@@ -185,8 +193,13 @@ async function hasRights(container: Container, signal: AbortSignal): Promise<boo
   return (BigInt(`0x${digits}`) & RIGHTS) === RIGHTS;
 }
 
+/** Where the base is checked out already, with its set-up done and what is hidden removed. */
+function asReady({ image, workdir, purpose, separatesUsers = false }: SandboxSpec): SandboxSpec {
+  return { image, workdir, baseCommit: null, purpose, separatesUsers };
+}
+
 /** What a repository's content is known by. */
-function contentKey({ workdir, baseCommit, setupPatch, hiddenPaths }: SandboxSpec, imageId: string): string {
+export function contentKey({ workdir, baseCommit, setupPatch, hiddenPaths }: SandboxSpec, imageId: string): string {
   return JSON.stringify([imageId, workdir, baseCommit, setupPatch, hiddenPaths]);
 }
 

@@ -6,6 +6,7 @@ import { ImageMissingError } from '../../core/errors/unavailable.js';
 import type { HostResources } from '../../ports/host-resources.js';
 import { OWNER } from '../container/sandbox-owner.js';
 import { engineCall, imageAt } from './engine.js';
+import { PreparedImages } from './prepared-images.js';
 import { pullImage, type PullOptions } from './pull.js';
 
 /** Uses that are nearer than this are told to the engine once; well below what other processes count as in use. */
@@ -26,6 +27,7 @@ export interface LocalImage {
 
 /** The images of an engine: those that were there, which are never touched, and those that we pull and remove again. */
 export class DockerImages {
+  readonly prepared: PreparedImages;
   readonly #pulls = new SingleFlight<void>();
   readonly #evictions = new SingleFlight<void>();
   /** Marks of images that work under way needs, and by how much of it. */
@@ -35,7 +37,9 @@ export class DockerImages {
   constructor(
     private readonly docker: Docker,
     private readonly options: ImageOptions,
-  ) {}
+  ) {
+    this.prepared = new PreparedImages(docker);
+  }
 
   get mayPull(): boolean {
     return this.options.pull === 'missing';
@@ -105,7 +109,10 @@ export class DockerImages {
 
   async #evict(): Promise<void> {
     let tooMany = await this.#excess();
-    for (const image of tooMany === 0 && !(await this.#isLow()) ? [] : await this.#removable()) {
+    if (tooMany === 0 && !(await this.#isLow())) return;
+    // What was made of an image would keep its content.
+    await this.prepared.removeIdle();
+    for (const image of await this.#removable()) {
       if (tooMany <= 0 && !(await this.#isLow())) return;
       if (await this.#remove(image)) tooMany -= image.bytes;
     }

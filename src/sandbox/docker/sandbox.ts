@@ -3,12 +3,18 @@ import { pause } from '../../core/async/retry.js';
 import { EngineDiskFullError, EngineUnavailableError, ImageMissingError } from '../../core/errors/unavailable.js';
 import { BOUNDLESS } from '../../ports/host-resources.js';
 import type { ImageDescription, SandboxSpec } from '../../ports/sandbox.js';
-import { ContainerSandbox, type ContainerSandboxOptions, type Started } from '../container/container-sandbox.js';
+import {
+  ContainerSandbox,
+  type ContainerSandboxOptions,
+  contentKey,
+  type Started,
+} from '../container/container-sandbox.js';
 import { isDeadOwner, LABEL } from '../container/sandbox-owner.js';
 import { containerOptions } from './container-options.js';
 import { DockerContainer } from './container.js';
 import { connectDocker, engineCall, isAlreadyGone } from './engine.js';
 import { DockerImages, type ImageOptions, type LocalImage } from './images.js';
+import { sweepPreparedImages } from './prepared-images.js';
 
 /** How long work waits for an engine that restarts or is full. */
 const PATIENCE_MS = 60_000;
@@ -66,7 +72,14 @@ export class DockerSandbox extends ContainerSandbox {
   }
 
   async sweep(): Promise<number> {
-    return sweepContainers(this.#docker);
+    const removed = await sweepContainers(this.#docker);
+    await sweepPreparedImages(this.#docker);
+    return removed;
+  }
+
+  override async closeAll(): Promise<void> {
+    await super.closeAll();
+    await this.#images.prepared.removeIdle();
   }
 
   async engineVersion(): Promise<string> {
@@ -81,19 +94,28 @@ export class DockerSandbox extends ContainerSandbox {
 
   /** The name is ours, so that a container the engine made without our hearing of it can be removed all the same. */
   async #startOnce(spec: SandboxSpec, signal: AbortSignal): Promise<Started> {
-    const { image } = spec;
-    const { id: imageId, user } = await this.#look(image, signal);
-    const options = containerOptions({ spec, user, limits: this.limits, ttlS: this.#ttlS });
+    const { id, user } = await this.#look(spec.image, signal);
+    const { prepared } = this.#images;
+    const content = `${contentKey(spec, id)} ${String(spec.separatesUsers === true)}`;
+    const ready = prepared.find(content);
+    const image = ready?.name ?? spec.image;
+    const options = containerOptions({ spec: { ...spec, image }, user, limits: this.limits, ttlS: this.#ttlS });
     try {
       const made = await engineCall({ image }, (abortSignal) =>
         this.#docker.createContainer({ ...options, abortSignal }),
       );
       signal.throwIfAborted();
       await engineCall({ container: made.id }, (abortSignal) => made.start({ abortSignal }));
-      return { container: new DockerContainer(this.#docker, made, user, () => this.#remove(made)), imageId };
+      const container = new DockerContainer(this.#docker, made, user, () => this.#remove(made));
+      if (ready === undefined)
+        return { container, imageId: id, keep: (commit) => prepared.keep(content, made, commit) };
+      const { name, commit } = ready;
+      return { container, imageId: name, ready: { commit, reject: prepared.reject.bind(prepared, content) } };
     } catch (error) {
       await this.#remove(this.#docker.getContainer(options.name ?? '')).catch(() => undefined);
-      throw error;
+      if (ready === undefined || !(error instanceof ImageMissingError)) throw error;
+      prepared.forget(content);
+      return this.#startOnce(spec, signal);
     }
   }
 

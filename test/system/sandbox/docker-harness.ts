@@ -15,3 +15,9 @@ export async function containersOf(owner: string = OWNER): Promise<string[]> {
   const filters = { label: [`${LABEL.mark}=1`, `${LABEL.owner}=${owner}`] };
   return (await docker.listContainers({ all: true, filters })).map(({ Id }) => Id);
 }
+
+/** Ids of the images with a repository made ready that a process keeps. */
+export async function preparedImagesOf(owner: string): Promise<string[]> {
+  const filters = { label: ['bestk.prepared=1', `${LABEL.owner}=${owner}`] };
+  return (await docker.listImages({ filters })).map(({ Id }) => Id);
+}

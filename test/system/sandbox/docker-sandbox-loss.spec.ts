@@ -9,7 +9,7 @@ import { OWNER } from '../../../src/sandbox/container/sandbox-owner.js';
 import { BadInputError } from '../../../src/core/errors/errors.js';
 import { EngineDiskFullError, EngineUnavailableError, SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import { until } from '../../fixtures/run-world.js';
-import { containersOf, docker, dockerSandbox, go, sh, spec } from './docker-harness.js';
+import { containersOf, docker, dockerSandbox, go, preparedImagesOf, sh, spec } from './docker-harness.js';
 
 describe('a lost container', () => {
   const sandbox = dockerSandbox();
@@ -128,7 +128,13 @@ describe('an engine in trouble', () => {
       // Somebody else may be removing one at the same time.
       response.writeHead(url.includes('older') ? 409 : 200, { 'content-type': 'application/json' });
       response.end(
-        JSON.stringify(method === 'GET' ? list : { message: 'removal of container is already in progress' }),
+        JSON.stringify(
+          url.startsWith('/images')
+            ? []
+            : method === 'GET'
+              ? list
+              : { message: 'removal of container is already in progress' },
+        ),
       );
     });
     expect(await dockerSandbox({ dockerHost }).sweep()).toBe(2);
@@ -210,11 +216,14 @@ describe('sweep', () => {
     await using mine = await sandbox.open(spec, go);
     const [killed, living] = await Promise.all([start(), start()]);
     expect(await containersOf(killed.owner)).toHaveLength(1);
+    expect(await preparedImagesOf(killed.owner)).toHaveLength(1);
     killed.child.kill('SIGKILL');
     await once(killed.child, 'exit');
     await sandbox.sweep();
     expect(await containersOf(killed.owner)).toEqual([]);
+    expect(await preparedImagesOf(killed.owner)).toEqual([]);
     expect(await containersOf(living.owner)).toHaveLength(1);
+    expect(await preparedImagesOf(living.owner)).toHaveLength(1);
     expect(await sh(mine, 'echo alive')).toMatchObject({ stdout: 'alive\n' });
     living.child.kill('SIGKILL');
     await once(living.child, 'exit');
