@@ -6,7 +6,7 @@ const GROUPS = [
   ['Models', /^(OPENAI_|BESTK_(MODEL_URLS|VERIFIER_MODEL|PRICES|LLM_|PROMPTS|REPLAY|RECORD))/],
   ['Agent', /^BESTK_AGENT_/],
   ['Judge', /^BESTK_EF_/],
-  ['Generated tests', /^BESTK_TEST_/],
+  ['Tests', /^BESTK_(TEST_|REGRESSION_S)/],
   ['Kubernetes', /^(KUBECONFIG|BESTK_KUBERNETES_)/],
   ['Containers', /^(BESTK_(SANDBOX|MIN_FREE|PULL|IMAGE_)|DOCKER_)/],
   ['Store and service', /./],

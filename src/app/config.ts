@@ -10,7 +10,7 @@ import { passwordIn } from '../core/secrets.js';
 import type { HeadRoute } from '../ports/llm-client.js';
 import type { ClusterOptions } from '../sandbox/kubernetes/options.js';
 import type { Section, YesNoPrompt } from '../../verifiers/index.js';
-import { clusterOf, Settings } from './settings.js';
+import { clusterOf, FORMER, Settings } from './settings.js';
 
 export interface Config {
   readonly llm: {
@@ -127,6 +127,11 @@ export function settingsDesk(): SettingsDesk {
 /** The only reader of the environment. @throws BadInputError that names the first wrong variable and how many more there are */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  const former = Object.keys(present).find((name) => name in FORMER);
+  if (former !== undefined) {
+    const next = `Unset it and use ${String(FORMER[former])}.`;
+    throw new BadInputError('is no longer a setting.', { file: 'environment', field: former }, next);
+  }
   const parsed = Settings.safeParse(present);
   if (!parsed.success) throw describeProblem(parsed.error);
   const s = parsed.data;
@@ -234,17 +239,18 @@ export function agentOf(s: Settings) {
 
 /** How the judge is asked. */
 export function judgeOf(s: Settings) {
+  const isOn = (word: (typeof s.BESTK_EF_OPTIONS)[number]): boolean => s.BESTK_EF_OPTIONS.includes(word);
   return {
     samples: s.BESTK_EF_SAMPLES,
     promptTokens: s.BESTK_EF_PROMPT_TOKENS,
-    prefill: s.BESTK_EF_PREFILL,
-    patchAlone: s.BESTK_EF_PATCH_ALONE,
-    secondOpinion: s.BESTK_EF_SECOND_OPINION,
+    prefill: isOn('prefill'),
+    patchAlone: isOn('patch-alone'),
+    secondOpinion: isOn('second-opinion'),
     prompt: s.BESTK_EF_PROMPT,
     show: s.BESTK_EF_SHOW,
     head: s.BESTK_EF_HEAD,
-    think: s.BESTK_EF_THINK,
-    summaries: s.BESTK_EF_SUMMARIES,
+    think: isOn('think'),
+    summaries: isOn('summaries'),
   };
 }
 

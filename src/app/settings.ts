@@ -9,15 +9,21 @@ import { SECTIONS, YES_NO_PROMPTS } from '../../verifiers/index.js';
 /** Longest delay of a timer, 2^31 - 1 ms. */
 const LONGEST_TIMER_S = 2_147_483;
 const Positive = z.coerce.number().int().positive();
-const Switch = z
-  .enum(['true', 'false'])
-  .default('false')
-  .transform((word) => word === 'true');
 const List = z.string().transform((text) =>
   text
     .split(',')
     .map((entry) => entry.trim())
     .filter((entry) => entry !== ''),
+);
+
+const JUDGE_SWITCHES = ['think', 'summaries', 'prefill', 'patch-alone', 'second-opinion'] as const;
+
+/** What settings of earlier releases are said with now. */
+export const FORMER: Readonly<Record<string, string>> = Object.fromEntries(
+  JUDGE_SWITCHES.map((word) => [
+    `BESTK_EF_${word.toUpperCase().replace('-', '_')}`,
+    `BESTK_EF_OPTIONS, which may hold ${word}`,
+  ]),
 );
 
 /** An endpoint's name stands in reports: a key belongs into OPENAI_API_KEY. */
@@ -145,11 +151,14 @@ export const Settings = z.object({
   BESTK_EF_SHOW: List.pipe(z.array(z.enum(SECTIONS)))
     .default(['source', 'flags'])
     .describe('Sections shown to the judge beside the patch, comma-separated.'),
+  BESTK_EF_OPTIONS: List.pipe(z.array(z.enum(JUDGE_SWITCHES)))
+    .default([])
+    .describe(
+      'Of `think` (reason before answering), `summaries` (`ef:pairs` and tournaments compare summaries), `prefill` (begin the answer for the judge), `patch-alone` (show no trajectory) and `second-opinion` (ask again without the agent’s thoughts), comma-separated; see [judging](judging.md).',
+    ),
   BESTK_EF_HEAD: HeadRoute.default('classify').describe(
     'Route of the head that `ef:critic` asks: `classify`, `pooling` or `score` of vLLM, or `sglang`.',
   ),
-  BESTK_EF_THINK: Switch.describe('Let the judge reason before it answers.'),
-  BESTK_EF_SUMMARIES: Switch.describe('Compare summaries of attempts instead of raw trajectories in `ef:pairs`.'),
   BESTK_EF_SAMPLES: Positive.max(64)
     .optional()
     .describe(
@@ -158,13 +167,6 @@ export const Settings = z.object({
   BESTK_EF_PROMPT_TOKENS: Positive.min(2_000)
     .default(65_536)
     .describe('Longest prompt of the judge, in tokens; trajectories are condensed to fit.'),
-  BESTK_EF_PREFILL: Switch.describe('Begin the answer for the judge, if the server can continue it.'),
-  BESTK_EF_PATCH_ALONE: Switch.describe(
-    'Show the judge no trajectory: equal patches share one verdict, and no agent’s words can win one.',
-  ),
-  BESTK_EF_SECOND_OPINION: Switch.describe(
-    'Ask every question again without the agent’s thoughts, and store both answers.',
-  ),
   BESTK_TEST_MODEL: z
     .string()
     .min(1)

@@ -64,7 +64,12 @@ it.each([
     /BESTK_AGENT_MAX_STEPS_ABSOLUTE.*less than/,
   ],
   ['an unknown format', { BESTK_AGENT_FORMAT: 'yaml' }, /BESTK_AGENT_FORMAT/],
-  ['a switch that is neither', { BESTK_EF_PREFILL: 'yes' }, /BESTK_EF_PREFILL/],
+  ['an unknown option', { BESTK_EF_OPTIONS: 'think,hurry' }, /BESTK_EF_OPTIONS/],
+  [
+    'one of an earlier release',
+    { BESTK_EF_PATCH_ALONE: 'true' },
+    /BESTK_EF_PATCH_ALONE.*BESTK_EF_OPTIONS.*patch-alone/s,
+  ],
 ])('a setting stops the start with its name: %s', async (_name, settings, words) => {
   const { code, stderr } = await new CommandLine().run(['doctor'], settings);
   expect(`${code} ${stderr}`).toMatch(words);

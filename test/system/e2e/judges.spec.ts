@@ -138,7 +138,7 @@ it('compares summaries where that is set, asked for once and answered from the s
   const again = [...select(cli, 'ef:pairs'), '--candidates', candidates];
   const came: number[] = [];
   for (const calls of [4, 4]) {
-    const { code, stderr } = await cli.run(again, { BESTK_EF_SUMMARIES: 'true' });
+    const { code, stderr } = await cli.run(again, { BESTK_EF_OPTIONS: 'summaries' });
     expect({ code, stderr }).toMatchObject({ code: 0 });
     expect(server.calls).toHaveLength(calls);
     came.push((cli.readJson('out/usage.json') as { tokens: number }).tokens);
