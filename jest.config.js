@@ -1,3 +1,27 @@
+import { createRequire } from 'node:module';
+
+/** Of the unit tests, those with a real SQLite, whose addon is compiled for one version of Node. */
+const WITH_SQLITE = [
+  'http/benchmarks',
+  'http/evidence',
+  'http/docs-examples',
+  'store/sqlite-store',
+  'store/report-store',
+];
+
+/** Under another Node than the addon was installed for, they are left out, and said. */
+function unloadable() {
+  try {
+    const Database = createRequire(import.meta.url)('better-sqlite3');
+    new Database(':memory:').close();
+    return [];
+  } catch (error) {
+    if (!error.message.includes('NODE_MODULE_VERSION')) throw error;
+    console.warn(`SKIPPED: ${WITH_SQLITE.join(', ')}: ${error.message.split('\n')[0]}`);
+    return WITH_SQLITE.map((name) => `/test/unit/${name}\\.spec\\.ts$`);
+  }
+}
+
 /** `unit` needs no Docker, no browser and no other process's server; `system` has all three. */
 function project(name) {
   return {
@@ -6,8 +30,11 @@ function project(name) {
     testRunner: '<rootDir>/scripts/jest-native.mjs',
     roots: [`<rootDir>/test/${name}`],
     testMatch: ['**/*.spec.ts'],
+    testPathIgnorePatterns: ['/node_modules/', ...without],
   };
 }
+
+const without = unloadable();
 
 /** @type {import('jest').Config} */
 export default {
