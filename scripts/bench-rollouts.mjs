@@ -15,7 +15,7 @@ import { MarkdownPromptLibrary } from '../dist/src/models/prompts/prompt-library
 import { OpenAiLlmClient } from '../dist/src/models/openai/client.js';
 import { openSqliteStore } from '../dist/src/store/sqlite.js';
 import { StoredLlmClient } from '../dist/src/models/stored-llm-client.js';
-import { AgentLimits } from '../dist/src/agent/loop/rollout-task.js';
+import { AgentLimits } from '../dist/src/core/run/agent.js';
 import { createSampler } from '../dist/src/agent/loop/rollout.js';
 import { steps, SUBMIT } from './bench-rollouts/script.mjs';
 import { setUpOrExit } from './setup.mjs';

@@ -3,7 +3,7 @@
 import { GptTokenizer } from '../../dist/src/models/stored-llm-client.js';
 import { MarkdownPromptLibrary } from '../../dist/src/models/prompts/prompt-library.js';
 import { openSqliteStore } from '../../dist/src/store/sqlite.js';
-import { AgentLimits } from '../../dist/src/agent/loop/rollout-task.js';
+import { AgentLimits } from '../../dist/src/core/run/agent.js';
 import { createSampler } from '../../dist/src/agent/loop/rollout.js';
 import { steps, SUBMIT } from './script.mjs';
 

@@ -4,7 +4,7 @@ import { cpus } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import Docker from 'dockerode';
 import { createInspector } from '../../dist/src/agent/loop/rollout.js';
-import { AgentLimits } from '../../dist/src/agent/loop/rollout-task.js';
+import { AgentLimits } from '../../dist/src/core/run/agent.js';
 import { Issue } from '../../dist/src/core/run/issue.js';
 import { GptTokenizer } from '../../dist/src/models/stored-llm-client.js';
 import { OpenAiLlmClient } from '../../dist/src/models/openai/client.js';

@@ -1,8 +1,7 @@
 import { cpus, homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { FormatName } from '../agent/call-formats/formats.js';
-import { AgentLimits } from '../agent/loop/rollout-task.js';
+import { AgentLimits, type FormatName } from '../core/run/agent.js';
 import type { SettingsDesk } from '../commands/init.js';
 import type { ApiKey } from '../core/api-key.js';
 import { BadInputError } from '../core/errors/errors.js';
@@ -111,7 +110,9 @@ export function environmentWith(settings: Readonly<Record<string, string>>): Nod
   const unknown = Object.keys(settings).find((name) => !(name in Settings.shape));
   if (unknown !== undefined)
     throw new BadInputError('is no setting.', { field: unknown }, 'README lists the settings.');
-  return { ...process.env, ...settings };
+  // Models that are served elsewhere are added to the environment's.
+  const urls = [process.env.BESTK_MODEL_URLS ?? '', settings.BESTK_MODEL_URLS ?? ''].filter((list) => list !== '');
+  return { ...process.env, ...settings, ...(urls.length === 0 ? {} : { BESTK_MODEL_URLS: urls.join(',') }) };
 }
 
 /** The settings as they are described, and their check. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { pause } from '../core/async/retry.js';
 import { FairSemaphore } from '../core/async/semaphore.js';
-import { SingleFlight } from '../core/async/single-flight.js';
+import { SingleFlight, WarmStarts } from '../core/async/single-flight.js';
 import { BudgetedLlmClient, endpointName } from '../models/llm-clients.js';
 import { GptTokenizer, type Payments, StoredLlmClient } from '../models/stored-llm-client.js';
 import { MarkdownPromptLibrary } from '../models/prompts/prompt-library.js';
@@ -15,6 +15,7 @@ import type { Converse } from '../reports/exports/export-rows.js';
 import type { PriceTable } from '../core/budget/budget.js';
 import { BudgetLedger } from '../core/budget/budget-ledger.js';
 import { contentKey } from '../core/fingerprint.js';
+import type { AgentLimits, GivenAgent } from '../core/run/agent.js';
 import type { Inspect } from '../core/run/rollout.js';
 import type { Observe } from '../core/run/verifier.js';
 import type { RunRequest } from '../core/run/run-request.js';
@@ -105,13 +106,15 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
       context: config.agent.limits.max_tokens,
     };
     this.defaults = this.verifierModel === null ? ['eb'] : ['ef', 'eb'];
-    this.agent = this.agentOf({ agent: null });
+    this.agent = this.agentsOf({ agent: null, agents: null })[0] ?? null;
     this.stored = this.storing();
   }
 
-  override agentOf({ agent }: Pick<RunRequest, 'agent'>): AgentDescription | null {
-    const settings = agentSettings(this.config, agent);
-    return settings === null ? null : { ...settings, prompt: settings.prompt ?? null };
+  override agentsOf(asked: Pick<RunRequest, 'agent' | 'agents'>): readonly AgentDescription[] {
+    return settingsOfAgents(this.config, asked).map(({ name, settings }) => {
+      const { topP: top_p = null, instructions: _, prompt = null, ...described } = settings;
+      return { ...described, name, top_p, prompt };
+    });
   }
 
   override setup(): Promise<string> {
@@ -122,7 +125,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
   private async nameOfSettings(): Promise<string> {
     const { sandbox, prompts } = this.ports;
     const { judge, llm, agent, tests } = this.config;
-    const models = modelsOf(this, { agent: null, candidates: null, tests: null }, ['ef', 'eb']);
+    const models = modelsOf(this, { agent: null, agents: null, candidates: null, tests: null }, ['ef', 'eb']);
     const endpoints = models.map((model) => endpointName(llm, model));
     const servers = llm.modelUrls;
     const settings = {
@@ -187,9 +190,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     return {
       inspect,
       testWriter: testModel === undefined ? null : this.testWriter(llm, testModel),
-      retell: createRetelling(
-        judgeOf(this.verifierModel ?? this.agentOf({ agent: work.agent ?? null })?.model ?? null),
-      ),
+      retell: createRetelling(judgeOf(this.verifierModel ?? this.agentsOf(agentsOfWork(work))[0]?.model ?? null)),
       harvest: (candidates) => (harvest === 0 ? [] : harvestedTests(candidates, harvest)),
       verifiers: (names) => createVerifiers(names, tools),
       sampler: this.sampler(llm, createProgressJudge(judgeOf(null)), work),
@@ -213,7 +214,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
   }
 
   private ledgerOf({ runId, part, budget, verifiers }: RunWork): BudgetLedger {
-    const asked = { agent: null, candidates: [], tests: null };
+    const asked = { agent: null, agents: null, candidates: [], tests: null };
     const others = modelsOf(this, asked, verifiers ?? this.defaults);
     // A look at running rollouts is the judge's, too, whoever judges at the end.
     const looksOn = this.config.agent.checkEvery !== undefined && this.verifierModel !== null;
@@ -235,20 +236,25 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     return { ...single, ...createAgentTestWriter({ ...this.ports, llm, settings, progress: null }) };
   }
 
-  private sampler(
-    llm: LlmClient,
-    score: ProgressCheck['score'],
-    { runId, tries, warm, agent = null }: RunWork,
-  ): Sampler | null {
-    const settings = agentSettings(this.config, agent);
+  private sampler(llm: LlmClient, score: ProgressCheck['score'], work: RunWork): Sampler | null {
+    const { runId, tries, warm = new WarmStarts() } = work;
+    const agents = settingsOfAgents(this.config, agentsOfWork(work));
+    if (agents.length === 0) return null;
     const { verifierModel: judge } = this;
-    if (settings === null) return null;
     const { checkEvery: every } = this.config.agent;
     const progress = every === undefined || judge === null ? null : { every, below: HOPELESS, judge, score };
-    const sampler = createSampler({ ...this.ports, llm, settings, progress, tries }, warm);
+    const samplers = new Map(
+      agents.map(({ name, settings }) => [
+        name,
+        createSampler({ ...this.ports, llm, settings, progress, tries }, warm.of(name ?? '')),
+      ]),
+    );
     return {
       sample: async (task, signal) => {
-        const leave = await this.oneOfEach.take(signal, `${runId} ${task.sample}`);
+        const { sample, agent = null } = task;
+        const sampler = samplers.get(agent);
+        if (sampler === undefined) throw new Error(`The run has no agent ${agent ?? 'without a name'}.`);
+        const leave = await this.oneOfEach.take(signal, `${runId} ${agent ?? ''} ${sample}`);
         return sampler.sample(task, signal).finally(leave);
       },
     };
@@ -267,14 +273,47 @@ export function stepsOfLook({ max_steps }: Pick<AgentSettings['limits'], 'max_st
 /** Agents that were trained in R2E-Gym's scaffold, whose calls are tags in the text. */
 const R2E_AGENT = /deepswe(?!-?verifier)|r2e.*agent/i;
 
-function agentSettings({ llm, agent }: Config, given: RunRequest['agent']): AgentSettings | null {
-  const { format, limits } = agent;
+interface NamedSettings {
+  readonly name: string | null;
+  readonly settings: AgentSettings;
+}
+
+function agentsOfWork({ agent = null, agents = null }: RunWork): Pick<RunRequest, 'agent' | 'agents'> {
+  return { agent, agents };
+}
+
+/** Those that a run asks for; none where one has no model. */
+function settingsOfAgents(
+  config: Config,
+  { agent, agents }: Pick<RunRequest, 'agent' | 'agents'>,
+): readonly NamedSettings[] {
+  const given = agents === null ? [{ name: null, own: agent }] : agents.map((own) => ({ name: own.name, own }));
+  const found = given.map(({ name, own }) => ({ name, settings: agentSettings(config, own) }));
+  return found.every((each): each is NamedSettings => each.settings !== null) ? found : [];
+}
+
+function agentSettings({ llm, agent }: Config, given: GivenAgent | null): AgentSettings | null {
   const model = given?.model ?? agent.model;
   if (model === undefined) return null;
-  const temperature = given?.temperature ?? AGENT_TEMPERATURE;
-  const prompt = agent.prompt ?? (format === 'xml' && R2E_AGENT.test(model) ? 'r2e' : 'bestk');
-  const words = prompt === 'r2e' ? ({ prompt: 'agent/r2e' } as const) : {};
-  return { model, endpoint: endpointName(llm, model), format, temperature, limits, ...words };
+  const format = given?.format ?? agent.format;
+  const prompt = given?.prompt ?? agent.prompt ?? (R2E_AGENT.test(model) ? 'r2e' : 'bestk');
+  return {
+    model,
+    endpoint: endpointName(llm, model),
+    format,
+    temperature: given?.temperature ?? AGENT_TEMPERATURE,
+    limits: limitsOf(agent.limits, given?.limits ?? {}),
+    ...(given === null || given.top_p === null ? {} : { topP: given.top_p }),
+    ...(given === null || given.instructions === null ? {} : { instructions: given.instructions }),
+    // Its calls are tags in the text.
+    ...(prompt === 'r2e' && format === 'xml' ? ({ prompt: 'agent/r2e' } as const) : {}),
+  };
+}
+
+/** An agent that may take more steps is not stopped before it is told to end. */
+function limitsOf(settings: AgentLimits, own: NonNullable<GivenAgent['limits']>): AgentLimits {
+  const limits = { ...settings, ...own };
+  return { ...limits, max_steps_absolute: Math.max(limits.max_steps, limits.max_steps_absolute) };
 }
 
 /** Prompts as the settings have them. @throws BadInputError for one of the user's that is wrong, before anything is paid */

@@ -2,17 +2,18 @@ import { z } from 'zod';
 import { Budget } from '../core/budget/budget.js';
 import { BadInputError } from '../core/errors/errors.js';
 import { identifier } from '../core/identifier.js';
+import { GivenAgent, type NamedAgent, NamedAgents } from '../core/run/agent.js';
 import type { Candidate } from '../core/run/candidate.js';
 import type { GeneratedTest } from '../core/run/generated-test.js';
 import type { Issue } from '../core/run/issue.js';
 import { GivenRule, type RunRequest, runRequest } from '../core/run/run-request.js';
 import { DataSetFilter } from '../io/datasets/filter.js';
 
+export const ModelName = z.string().min(1).max(256);
+
 /** One way to solve the issues, whatever its files are called. */
 export const ArmBasics = {
   name: z.string().regex(/^[\w-][\w.-]{0,63}$/, 'must be of letters, digits, ".", "_" and "-"'),
-  /** The agent's model, instead of BESTK_AGENT_MODEL. */
-  agent: z.string().min(1).max(256).optional(),
   /** Of the agent. */
   temperature: z.number().min(0).max(2).optional(),
   k: z.int().min(1).optional(),
@@ -73,6 +74,10 @@ export const BenchBasics = {
 /** An arm as a service is sent it: what the command line reads from files stands in it, or in lines of its own. */
 export const SentArm = z.strictObject({
   ...ArmBasics,
+  /** The agent's model, instead of BESTK_AGENT_MODEL, or an agent. */
+  agent: z.union([ModelName, GivenAgent]).optional(),
+  /** Several that share the trajectories. */
+  agents: NamedAgents.optional(),
   ...GivenRule.shape,
   /** Its candidates are sent in, instead of sampled. */
   candidates: z.boolean().default(false),
@@ -124,7 +129,10 @@ export function readSentBench(value: unknown): SentBench {
 }
 
 /** What of an arm says how an issue is solved. */
-type Way = Pick<SentArm, 'name' | 'agent' | 'temperature' | 'k' | 'k0' | 'refine' | 'refine_from' | 'seed' | 'judges'>;
+type Way = Pick<SentArm, 'name' | 'temperature' | 'k' | 'k0' | 'refine' | 'refine_from' | 'seed' | 'judges'> & {
+  readonly agent?: string | z.input<typeof GivenAgent> | undefined;
+  readonly agents?: readonly z.input<typeof NamedAgent>[] | undefined;
+};
 
 /** What an arm has of an issue; null = it is made. */
 export interface SavedInput {
@@ -135,11 +143,12 @@ export interface SavedInput {
 /** What is asked of an issue in an arm. @throws BadInputError naming the field */
 export function armRequest(
   { budget }: Pick<SentBench, 'budget'>,
-  { agent: model, temperature, k, k0, refine, refine_from, seed, judges }: Way,
+  { agent: given, agents, temperature, k, k0, refine, refine_from, seed, judges }: Way,
   rule: GivenRule,
   { issue, candidates, tests }: SavedInput & { readonly issue: Issue },
 ): RunRequest {
-  const agent = model === undefined && temperature === undefined ? null : { model, temperature };
-  const made = candidates === null ? { agent, k, k0, refine, refine_from } : { candidates };
+  const own = typeof given === 'object' ? given : { model: given };
+  const agent = given === undefined && temperature === undefined ? null : { temperature, ...own };
+  const made = candidates === null ? { agent, agents, k, k0, refine, refine_from } : { candidates };
   return runRequest({ ...rule, ...made, issue, tests, seed, verifiers: judges, budget: budget.each });
 }

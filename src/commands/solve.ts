@@ -5,7 +5,8 @@ import { estimateAll } from '../runs/check-request.js';
 import { prepareFolder } from '../reports/write-run.js';
 import { printJson, printText } from './answer.js';
 import type { App, OpenApp } from './app.js';
-import { count, positive, probability, wholeNumber } from './options.js';
+import { placedAgents, readAgents } from '../io/inputs/yaml.js';
+import { collected, count, positive, probability, wholeNumber } from './options.js';
 import { estimateLine } from './progress.js';
 import { givenIssues, givenTests, readRule, type RunOptions, verifierNames, withRunOptions } from './run-options.js';
 import { runRequests } from './run-set.js';
@@ -16,6 +17,8 @@ interface SolveOptions extends RunOptions {
   readonly refine: number;
   readonly refineFrom: number;
   readonly seed: number;
+  readonly agents?: string;
+  readonly agent: readonly string[];
   readonly out?: string;
   readonly budgetTokens?: number;
   readonly budgetUsd?: number;
@@ -29,6 +32,7 @@ Example:
   $ bestk solve --issue issue.json -k 8 --out out/
   $ bestk solve --issue rows.jsonl --instance sympy__sympy-24066 --image my/sympy:1.11 \\
       -k 16 --k0 4 --budget-tokens 20000000 --out out/
+  $ bestk solve --issue issue.json -k 12 --agents agents.yaml --out out/
   $ bestk solve --issue SWE-bench_Verified/ -k 8 --parallel 8 --out out/
 
 OPENAI_BASE_URL and BESTK_AGENT_MODEL name the agent's model, BESTK_VERIFIER_MODEL the judge's. The folder
@@ -50,7 +54,9 @@ export function registerSolve(program: Command, openApp: OpenApp): void {
     .option('--k0 <number>', 'sample this many first, and more only while they disagree', count)
     .option('--refine <number>', 'then so many more, by agents that are told of the best of the first', wholeNumber, 0)
     .option('--refine-from <p>', 'if the best of the first is right with at least this probability', probability, 0.3)
-    .option('--seed <number>', 'another number samples other trajectories', wholeNumber, 0);
+    .option('--seed <number>', 'another number samples other trajectories', wholeNumber, 0)
+    .option('--agents <file>', 'agents that share the trajectories, instead of BESTK_AGENT_MODEL alone')
+    .option('--agent <name>', 'of these, one that takes part; again for another (default: all)', collected, []);
   withRunOptions(command)
     .option('--budget-tokens <number>', 'tokens that agent and judge may use together', count)
     .option('--budget-usd <number>', 'US dollars, by the price table BESTK_PRICES', positive)
@@ -64,12 +70,14 @@ export function registerSolve(program: Command, openApp: OpenApp): void {
 }
 
 async function solve(options: SolveOptions, openApp: OpenApp): Promise<number> {
-  const requests = await readRequests(options);
-  if (options.estimate === true) return tellEstimate(await openApp(), requests, options.json === true);
+  const { agents, settings } = await givenAgents(options);
+  const requests = await readRequests(options, agents);
+  const open: OpenApp = () => openApp(settings);
+  if (options.estimate === true) return tellEstimate(await open(), requests, options.json === true);
   const { out } = options;
   if (out === undefined) throw new BadInputError('is missing: name a folder for the report.', { field: '--out' });
   await prepareFolder(out);
-  return runRequests(openApp, requests, { ...options, out, command: 'solve' });
+  return runRequests(open, requests, { ...options, out, command: 'solve' });
 }
 
 async function tellEstimate(app: App, requests: readonly RunRequest[], asJson: boolean): Promise<number> {
@@ -86,7 +94,16 @@ async function tellEstimate(app: App, requests: readonly RunRequest[], asJson: b
   }
 }
 
-async function readRequests(options: SolveOptions): Promise<readonly RunRequest[]> {
+async function givenAgents({ agents: file, agent: names }: Pick<SolveOptions, 'agents' | 'agent'>) {
+  if (file !== undefined) return placedAgents(await readAgents(file, names));
+  if (names.length === 0) return { agents: undefined, settings: {} };
+  throw new BadInputError('names an agent of a file.', { field: '--agent' }, 'Name the file with --agents.');
+}
+
+async function readRequests(
+  options: SolveOptions,
+  agents: readonly object[] | undefined,
+): Promise<readonly RunRequest[]> {
   const rule = await readRule(options);
   const issues = await givenIssues(options);
   const tests = await givenTests(
@@ -104,6 +121,7 @@ async function readRequests(options: SolveOptions): Promise<readonly RunRequest[
       refine,
       refine_from,
       seed,
+      agents,
       tests: given,
       ...rule,
       verifiers: verifierNames(options),

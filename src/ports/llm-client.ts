@@ -41,6 +41,8 @@ export const CompletionRequest = z.object({
   model: z.string(),
   messages: z.array(Message).readonly(),
   temperature: z.number(),
+  /** Absent = the server's. */
+  topP: z.number().exactOptional(),
   maxTokens: z.int(),
   /** How many alternatives to return at each position, 1..20; absent = no log-probabilities asked for. */
   topLogprobs: z.int().exactOptional(),

@@ -79,6 +79,7 @@ export function selectSummary(result: RunResult, labels: Labels | null, folder: 
     ...samplingLines(result),
     `K = ${statistics.k}, ${statistics.distinct_patches} distinct patches, ${statistics.verified} verified, ${statistics.tests_admitted} of ${statistics.tests_given} tests admitted`,
     ...expectedLine(result),
+    ...agentLines(result, labels),
     ...(labels === null ? [] : [passLine(result, labels)]),
     ...selection.notes.map((note) => `Note: ${visibleLine(note)}.`),
     chosen,
@@ -104,6 +105,18 @@ function samplingLines({ sampling }: RunResult): readonly string[] {
 function expectedLine({ statistics: { k, expected_pass_at_1: one, expected_pass_at_k: all } }: RunResult): string[] {
   if (one === null || all === null) return [];
   return [`Expected: Pass@1 = ${one.toFixed(3)}, Pass@${k} = ${all.toFixed(3)} (by the posterior)`];
+}
+
+/** Each of several agents by itself. */
+function agentLines({ statistics, rollouts }: RunResult, labels: Labels | null): readonly string[] {
+  return statistics.agents.map(
+    ({ agent, k, distinct_patches: distinct, expected_pass_at_1: one, expected_pass_at_k: all }) => {
+      const own = rollouts.filter((rollout) => rollout.agent === agent);
+      const right = own.filter(({ candidate_id }) => labels?.get(candidate_id) === true).length;
+      const known = labels === null ? '' : `; ${right} of them right`;
+      return `Agent ${visibleLine(agent)}: K = ${k}, ${distinct} distinct patches, expected Pass@1 = ${one?.toFixed(3) ?? '-'}, Pass@${k} = ${all?.toFixed(3) ?? '-'}${known}`;
+    },
+  );
 }
 
 /** Pass@1 is the mean label, Pass@K whether any is right; labels are read after the selection and change nothing in it. */

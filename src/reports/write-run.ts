@@ -121,7 +121,9 @@ export function lines(values: readonly unknown[]): string {
  */
 export function rolloutFiles(issue: Issue, { rollouts, provenance }: RunResult): [string, string][] {
   if (rollouts.length === 0) return [];
-  return [['trajectories.jsonl', lines(rollouts.map((rollout) => r2eTrajectory(rollout, issue, provenance.agent)))]];
+  const agentOf = ({ agent }: Rollout): AgentDescription | null =>
+    provenance.agents.find(({ name }) => name === agent) ?? provenance.agent;
+  return [['trajectories.jsonl', lines(rollouts.map((rollout) => r2eTrajectory(rollout, issue, agentOf(rollout))))]];
 }
 
 /** R2E-Gym's `Trajectory` (`src/r2egym/agenthub/trajectory/trajectory.py`); what bestk cannot know is null or empty. */

@@ -1,6 +1,8 @@
 import { requestedRule } from '../../verifiers/hybrid/rule.js';
 import { costOf, priceOf } from '../core/budget/budget.js';
 import { BadInputError } from '../core/errors/errors.js';
+import { grouped } from '../core/grouped.js';
+import { turnsOf } from '../core/run/agent.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import { judgeNamed, type VerifierName } from '../core/run/verifier.js';
 import type { RunDependenciesFactory } from './run-dependencies.js';
@@ -23,11 +25,11 @@ export function checkRequest(request: RunRequest, dependencies: RunChecks): read
       'Set BESTK_VERIFIER_MODEL (and OPENAI_BASE_URL), name a model as in ef:yes-no@MODEL, or ask for "eb" alone.',
     );
   }
-  if (request.candidates === null && dependencies.agent === null) {
+  if (request.candidates === null && samplersOf(request, dependencies).includes(null)) {
     throw new BadInputError(
       'sampling candidates needs a model, and BESTK_AGENT_MODEL is not set.',
-      { field: 'candidates' },
-      'Set BESTK_AGENT_MODEL (and OPENAI_BASE_URL), or give the candidates.',
+      { field: request.agents === null ? 'candidates' : 'agents' },
+      'Set BESTK_AGENT_MODEL (and OPENAI_BASE_URL), name the model of each agent, or give the candidates.',
     );
   }
   checkPrices(request, names, dependencies);
@@ -61,13 +63,21 @@ export function writesTests(request: RunRequest, dependencies: RunChecks): boole
 /** The models that a run may call. */
 export function modelsOf(
   { verifierModel, agent, testModel }: Pick<RunChecks, 'verifierModel' | 'agent' | 'testModel'>,
-  { agent: given, candidates, tests }: Pick<RunRequest, 'agent' | 'candidates' | 'tests'>,
+  request: Pick<RunRequest, 'agent' | 'agents' | 'candidates' | 'tests'>,
   verifiers: readonly VerifierName[],
 ): readonly string[] {
   const judge = judgesIn(verifiers, verifierModel);
-  const sampler = candidates === null ? [given?.model ?? agent?.model ?? null] : [];
-  const writer = tests === null && verifiers.includes('eb') ? [testModel] : [];
-  return [...judge, ...sampler, ...writer].filter((model) => model !== null);
+  const samplers = request.candidates === null ? samplersOf(request, { agent }) : [];
+  const writer = request.tests === null && verifiers.includes('eb') ? [testModel] : [];
+  return [...judge, ...new Set(samplers), ...writer].filter((model) => model !== null);
+}
+
+/** The model of each agent; null where none is named anywhere. */
+function samplersOf(
+  { agent, agents }: Pick<RunRequest, 'agent' | 'agents'>,
+  { agent: configured }: Pick<RunChecks, 'agent'>,
+): readonly (string | null)[] {
+  return (agents ?? [agent]).map((given) => given?.model ?? configured?.model ?? null);
 }
 
 /** What trajectories and their judging can come to at most; most stay far below: few use all steps and all context. */
@@ -123,12 +133,14 @@ export function estimateAll(requests: readonly RunRequest[], dependencies: RunDe
 
 const NOTHING: Estimate = { model_calls: 0, tokens: 0, usd: 0 };
 
-function agentPart({ agent: given, k, refine }: RunRequest, dependencies: RunDependenciesFactory): Estimate {
-  if (dependencies.agent === null) return NOTHING;
-  const { limits } = dependencies.agent;
-  const model = given?.model ?? dependencies.agent.model;
-  const { max_steps_absolute: steps, max_tokens: context, max_answer_tokens: answer } = limits;
-  return part(dependencies, model, (k + refine) * (steps ?? 0), { context: context ?? 0, answer: answer ?? 0 });
+function agentPart(request: RunRequest, dependencies: RunDependenciesFactory): Estimate {
+  const turns = grouped(turnsOf(request.agents, request.k + request.refine), ({ agent }) => agent);
+  const parts = dependencies.agentsOf(request).map(({ name, model, limits }) => {
+    const { max_steps_absolute: steps, max_tokens: context, max_answer_tokens: answer } = limits;
+    const calls = (turns.get(name)?.length ?? 0) * (steps ?? 0);
+    return part(dependencies, model, calls, { context: context ?? 0, answer: answer ?? 0 });
+  });
+  return parts.reduce(sum, NOTHING);
 }
 
 function part(

@@ -3,12 +3,14 @@ import type { BudgetLedger, Spent } from '../core/budget/budget-ledger.js';
 import type { TokenCounts } from '../core/budget/budget.js';
 import { UnavailableError } from '../core/errors/errors.js';
 import { submitted } from '../core/run/candidate.js';
+import { candidateIdOf, type Turn, turnsOf } from '../core/run/agent.js';
 import type { Issue } from '../core/run/issue.js';
 import { candidateOf, type EarlierTries, type Rollout, tokensOf } from '../core/run/rollout.js';
+import type { RunRequest } from '../core/run/run-request.js';
 import type { Sampling } from '../core/run/run-result.js';
 import { type Entry, isEligible, patchOf } from '../../verifiers/hybrid/entry.js';
 import { Pool } from '../../verifiers/hybrid/pool.js';
-import { describeCandidates } from './entries.js';
+import { describeCandidates, madeBy } from './entries.js';
 import type { Emit } from './run-dependencies.js';
 
 export interface SamplingPlan {
@@ -17,6 +19,8 @@ export interface SamplingPlan {
   /** Size of the first wave and of each further one; null = all at once. */
   readonly k0: number | null;
   readonly seed: number;
+  /** Who shares the rollouts; null = one agent without a name. */
+  readonly agents: RunRequest['agents'];
   readonly ledger: BudgetLedger;
   /** When it aborts, rollouts end with what they have and no further ones are started. */
   readonly stopAt: AbortSignal | null;
@@ -65,7 +69,7 @@ export async function collect(
 
 export interface Wave {
   readonly sampler: Sampler;
-  readonly plan: Pick<SamplingPlan, 'issue' | 'seed' | 'ledger' | 'stopAt'>;
+  readonly plan: Pick<SamplingPlan, 'issue' | 'seed' | 'agents' | 'ledger' | 'stopAt'>;
   readonly emit: Emit;
   /** What its agents are told of earlier tries; absent = nothing. */
   readonly earlier?: EarlierTries;
@@ -83,9 +87,11 @@ interface WaveEnd {
 export async function sampleWave(work: Wave, numbers: readonly number[], signal: AbortSignal): Promise<WaveEnd> {
   const stop = new AbortController();
   const both = AbortSignal.any([signal, stop.signal]);
-  const tries = numbers.map(async (number) => {
+  const turns = turnsOf(work.plan.agents, Math.max(0, ...numbers));
+  const wanted = numbers.flatMap((number) => turns[number - 1] ?? []);
+  const tries = wanted.map(async (turn) => {
     try {
-      return await sampleOne(work, number, both);
+      return await sampleOne(work, turn, both);
     } catch (error) {
       // A model that refuses one conversation, or an engine that loses one container, says nothing about the others.
       if (!(error instanceof UnavailableError)) stop.abort(error);
@@ -98,21 +104,22 @@ export async function sampleWave(work: Wave, numbers: readonly number[], signal:
   const failures: { candidate_id: string; error: UnavailableError }[] = [];
   for (const [index, result] of settled.entries()) {
     if (result.status === 'fulfilled') rollouts.push(result.value);
-    else failures.push({ candidate_id: nameOf(numbers[index] ?? 0), error: result.reason as UnavailableError });
+    else {
+      const turn = wanted[index];
+      if (turn === undefined) continue;
+      failures.push({ candidate_id: candidateIdOf(turn), error: result.reason as UnavailableError });
+    }
   }
   return { rollouts, failures };
 }
 
-async function sampleOne(
-  { sampler, plan, emit, earlier }: Wave,
-  number: number,
-  signal: AbortSignal,
-): Promise<Rollout> {
+async function sampleOne({ sampler, plan, emit, earlier }: Wave, turn: Turn, signal: AbortSignal): Promise<Rollout> {
   const { issue, seed, ledger, stopAt } = plan;
   const task = {
     issue,
-    candidateId: nameOf(number),
-    sample: seed * SAMPLES_PER_SEED + number - 1,
+    candidateId: candidateIdOf(turn),
+    sample: seed * SAMPLES_PER_SEED + turn.nth - 1,
+    agent: turn.agent,
     earlier,
     stopAt,
     onStep: (step: object) => emit('step', { ...step }),
@@ -133,14 +140,11 @@ async function sampleOne(
   return rollout;
 }
 
-function nameOf(number: number): string {
-  return `rollout-${number}`;
-}
-
 export interface SamplingState {
   readonly issue: Issue;
   readonly k: number;
   readonly k0: number | null;
+  readonly agents: RunRequest['agents'];
   /** Rollouts asked for so far, those that could not be made included. */
   readonly started: number;
   readonly ledger: BudgetLedger;
@@ -150,9 +154,9 @@ export interface SamplingState {
 /** Why no more rollouts are sampled, or null. Agreement counts only where waves were asked for. */
 export async function stopReason(
   rollouts: readonly Rollout[],
-  { issue, k, k0, started, ledger, stopAt }: SamplingState,
+  { issue, k, k0, agents, started, ledger, stopAt }: SamplingState,
 ): Promise<Pick<Sampling, 'stopped' | 'detail'> | null> {
-  const detail = k0 === null || started >= k ? null : settled(issue, rollouts, k - started);
+  const detail = k0 === null || started >= k ? null : settled(issue, rollouts, turnsOf(agents, k).slice(started));
   if (detail !== null) return { stopped: 'agreement', detail };
   const cut = rollouts.filter(({ exit_reason }) => exit_reason === 'budget_limit').length;
   if (cut > 0) return { stopped: 'budget', detail: `the budget ended ${cut} of ${rollouts.length} rollouts` };
@@ -170,9 +174,9 @@ export const SURE = 0.95;
  * Why the best patch is settled by the posterior, or null: it is likely enough to be right, or would stay the best if all that
  * are left to sample were another's copies. Nothing is verified yet, so that the votes of submitted patches decide.
  */
-function settled(issue: Issue, rollouts: readonly Rollout[], left: number): string | null {
+function settled(issue: Issue, rollouts: readonly Rollout[], left: readonly Turn[]): string | null {
   const submissions = rollouts.filter(({ exit_reason }) => submitted(exit_reason)).map(candidateOf);
-  const described = describeCandidates(submissions, [], issue.problem_statement);
+  const described = describeCandidates(submissions, [], issue.problem_statement, rollouts);
   const entries = described.map(({ entry }) => entry).filter(isEligible);
   const rightOf = (pool: readonly Entry[], { id }: Entry): number =>
     new Pool({ instanceId: issue.instance_id, entries: pool }).beliefs().right.get(id) ?? 0;
@@ -183,12 +187,12 @@ function settled(issue: Issue, rollouts: readonly Rollout[], left: number): stri
   const rivals = [others.find((other) => patchOf(other) !== patchOf(best)), { ...best, fingerprint: 'another' }];
   const stays = rivals.every((rival) => {
     if (rival === undefined) return true;
-    const copies = Array.from({ length: left }, (_, index) => ({ ...rival, id: `copy ${index}` }));
+    const copies = left.map(({ agent }, index) => ({ ...rival, id: `copy ${index}`, ...madeBy(agent) }));
     const pool = [...entries, ...copies];
     return rightOf(pool, best) > rightOf(pool, copies[0] ?? rival);
   });
   return stays
-    ? `the patch of ${best.id} stays the best of ${rollouts.length}, whatever the remaining ${left} come to`
+    ? `the patch of ${best.id} stays the best of ${rollouts.length}, whatever the remaining ${left.length} come to`
     : null;
 }
 

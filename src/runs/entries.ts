@@ -30,6 +30,7 @@ export function describeCandidates(
   rollouts: readonly Rollout[] = [],
 ): readonly Described[] {
   const told = toldOf(rollouts);
+  const agents = new Map(rollouts.map(({ candidate_id, agent }) => [candidate_id, agent]));
   const byCandidate = grouped(verdicts, ({ candidate_id }) => candidate_id);
   const isCleared = verdicts.some(hasCleared);
   const firstWith = new Map<string, string>();
@@ -39,7 +40,8 @@ export function describeCandidates(
     const twin = facts.fingerprint === null ? undefined : firstWith.get(facts.fingerprint);
     if (facts.fingerprint !== null && twin === undefined) firstWith.set(facts.fingerprint, candidate.candidate_id);
     const isTold = told.has(candidate.candidate_id);
-    const entry = { ...entryOf(candidate, facts, own, isCleared), ...(isTold ? { told: true } : {}) };
+    const origin = { ...(isTold ? { told: true } : {}), ...madeBy(agents.get(candidate.candidate_id) ?? null) };
+    const entry = { ...entryOf(candidate, facts, own, isCleared), ...origin };
     return {
       entry,
       flags: [
@@ -53,6 +55,11 @@ export function describeCandidates(
       ],
     };
   });
+}
+
+/** Whose an entry is; of a run's only agent nothing is said. */
+export function madeBy(agent: string | null): Pick<Entry, 'agent'> {
+  return agent === null ? {} : { agent };
 }
 
 /** What a reader should know of how the tests were executed. */

@@ -1,6 +1,7 @@
 import { Pool, type PoolInput } from '../../verifiers/hybrid/pool.js';
 import { requestedRule, ruleHashes } from '../../verifiers/hybrid/rule.js';
 import { selectBest } from '../../verifiers/hybrid/select.js';
+import { grouped } from '../core/grouped.js';
 import type { Candidate } from '../core/run/candidate.js';
 import type { Cell, GeneratedTest } from '../core/run/generated-test.js';
 import { readSummaries } from '../core/patch/summary.js';
@@ -132,6 +133,7 @@ export class PipelineExecutor extends RunExecutor {
       statistics: {
         ...statistics(described, verdicts, record.admissions),
         ...expected(pool),
+        agents: byAgent(pool),
         tests_given: (request.tests ?? written).length,
       },
       usage: {
@@ -177,9 +179,10 @@ export class PipelineExecutor extends RunExecutor {
 
   private wave({ request, deps: { sampler, ledger }, emit, time }: Work): Omit<Wave, 'earlier'> {
     if (sampler === null) throw new Error('A request without an agent model was let through.');
-    const { issue, seed } = request;
-    const watched = this.watch.sampler(sampler, this.tools.dependencies.agentOf(request)?.model ?? null);
-    return { sampler: watched, emit, plan: { issue, seed, ledger, stopAt: time.samplingOver } };
+    const { issue, seed, agents } = request;
+    const models = new Map(this.tools.dependencies.agentsOf(request).map(({ name, model }) => [name, model]));
+    const watched = this.watch.sampler(sampler, ({ agent = null }) => models.get(agent) ?? null);
+    return { sampler: watched, emit, plan: { issue, seed, agents, ledger, stopAt: time.samplingOver } };
   }
 
   /** Those of the request, or written for it. */
@@ -228,11 +231,12 @@ export class PipelineExecutor extends RunExecutor {
     const { sandbox, prompts, dependencies, version } = this.tools;
     const samples = request.candidates === null;
     const executes = samples || names.includes('eb');
+    const agents = samples ? [...dependencies.agentsOf(request)] : [];
     return {
       bestk_version: version,
       image_id: executes ? (await sandbox.describeImage(request.issue.environment.image, signal)).id : null,
       verifier_model: judgesIn(names, dependencies.verifierModel).join(', ') || null,
-      agent: samples ? dependencies.agentOf(request) : null,
+      ...(request.agents === null ? { agent: agents[0] ?? null, agents: [] } : { agent: null, agents }),
       test_model: names.includes('eb') && request.tests === null ? dependencies.testModel : null,
       prompt_hashes: { ...(await prompts.hashes()) },
       preset: request.preset,
@@ -299,7 +303,7 @@ function statistics(
   described: readonly Described[],
   verdicts: readonly Verdict[],
   admissions: readonly Admission[],
-): Omit<RunResult['statistics'], 'tests_given' | keyof ReturnType<typeof expected>> {
+): Omit<RunResult['statistics'], 'tests_given' | 'agents' | keyof ReturnType<typeof expected>> {
   const fingerprints = described.flatMap(({ entry }) => entry.fingerprint ?? []);
   const scored = verdicts.filter(({ kind }) => kind === 'scored').map(({ candidate_id }) => candidate_id);
   return {
@@ -313,7 +317,22 @@ function statistics(
 /** What the posterior expects of the candidates; null without any. */
 function expected(pool: Pool): Pick<RunResult['statistics'], 'expected_pass_at_1' | 'expected_pass_at_k'> {
   const { right, any } = pool.beliefs();
-  if (right.size === 0) return { expected_pass_at_1: null, expected_pass_at_k: null };
-  const sum = [...right.values()].reduce((total, p) => total + p, 0);
-  return { expected_pass_at_1: sum / right.size, expected_pass_at_k: any };
+  return { expected_pass_at_1: mean([...right.values()]), expected_pass_at_k: right.size === 0 ? null : any };
+}
+
+function mean(values: readonly number[]): number | null {
+  return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** The same of each agent's candidates; none for a run of one agent. */
+function byAgent(pool: Pool): RunResult['statistics']['agents'] {
+  const named = pool.entries.filter(({ agent }) => agent !== undefined);
+  const { right } = pool.beliefs();
+  return [...grouped(named, ({ agent = '' }) => agent)].map(([agent, own]) => ({
+    agent,
+    k: own.length,
+    distinct_patches: new Set(own.flatMap(({ fingerprint }) => fingerprint ?? [])).size,
+    expected_pass_at_1: mean(own.map(({ id }) => right.get(id) ?? 0)),
+    expected_pass_at_k: pool.anyOf(new Set(own.map(({ id }) => id))),
+  }));
 }

@@ -1,4 +1,4 @@
-import type { Sampler } from '../agent/loop/rollout.js';
+import type { Sampler, SampleTask } from '../agent/loop/rollout.js';
 import { BestkError } from '../core/errors/errors.js';
 import type { Verifier } from '../core/run/verifier.js';
 import { type Meter, UNMETERED } from '../ports/meter.js';
@@ -106,11 +106,11 @@ export class StageTelemetry {
     };
   }
 
-  /** The same sampler, each try a trajectory. @param model of the agent */
-  sampler(sampler: Sampler, model: string | null): Sampler {
+  /** The same sampler, each try a trajectory. @param modelOf who makes it */
+  sampler(sampler: Sampler, modelOf: (task: SampleTask) => string | null): Sampler {
     return {
       sample: (task, signal) => {
-        const facts = { candidate: task.candidateId, sample: task.sample, model: model ?? undefined };
+        const facts = { candidate: task.candidateId, sample: task.sample, model: modelOf(task) ?? undefined };
         return this.tracer.within({ kind: 'trajectory', name: 'bestk', facts }, async (open) => {
           const rollout = await sampler.sample(task, signal);
           const { exit_reason } = rollout;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { WarmStart } from '../core/async/single-flight.js';
+import { WarmStarts } from '../core/async/single-flight.js';
 import type { TokenCounts } from '../core/budget/budget.js';
 import { inRun } from '../core/async/run-context.js';
 import { CellJob } from '../core/run/generated-test.js';
@@ -32,6 +32,8 @@ export const RolloutPart = z.object({
   ...InImage,
   candidate_id: z.string(),
   sample: z.int(),
+  /** Which of the run's agents is to make it; null = its only one. */
+  agent: z.string().nullable().default(null),
   earlier: EarlierTries.optional(),
   /** A judge's look at a patch, in place of a try at the issue. */
   inspection: Inspection.optional(),
@@ -57,7 +59,7 @@ const MOST_KEPT = 32;
 /** What the parts of one run share in a process: what the image's code was compiled to, and the prompt in the server's cache. */
 interface Shared {
   readonly cells: RunDependencies['cells'];
-  readonly warm: WarmStart;
+  readonly warm: WarmStarts;
 }
 
 /** Does parts of any run with what the settings of this process give. */
@@ -133,11 +135,12 @@ export class PartHandlers {
 
   private async rollout(part: z.infer<typeof RolloutPart>, signal: AbortSignal): Promise<Accounted> {
     const { runs, dependencies } = this.tools;
-    const { run_id: runId, sample, candidate_id: candidateId, earlier, inspection } = part;
-    const { issue, budget, agent, verifiers } = RunRequest.parse((await runs.get(runId))?.request);
+    const { run_id: runId, sample, agent: whose, candidate_id: candidateId, earlier, inspection } = part;
+    const { issue, budget, agent, agents, verifiers } = RunRequest.parse((await runs.get(runId))?.request);
     const { warm } = this.sharedOf(runId);
-    const name = inspection === undefined ? `rollout ${sample}` : candidateId;
-    const deps = dependencies.create(NOTHING, { runId, part: name, budget, agent, verifiers, tries: 1, warm });
+    const name = inspection === undefined ? `${whose ?? 'rollout'} ${sample}` : candidateId;
+    const work = { runId, part: name, budget, agent, agents, verifiers, tries: 1, warm };
+    const deps = dependencies.create(NOTHING, work);
     const done = (): Accounted => ({ usage: [...deps.usage()], spent: { ...deps.ledger.spent() } });
     if (inspection !== undefined) {
       await this.inImage(part, issue.environment.image, signal, () => deps.inspect(issue, inspection, signal));
@@ -149,6 +152,7 @@ export class PartHandlers {
       issue,
       candidateId,
       sample,
+      agent: whose,
       earlier,
       stopAt: null,
       onStep: async (step: object) => {
@@ -164,7 +168,7 @@ export class PartHandlers {
     const none = { runId, part: '', budget: null, tries: 1 };
     const shared = this.shared.get(runId) ?? {
       cells: this.tools.dependencies.create(NOTHING, none).cells,
-      warm: new WarmStart(),
+      warm: new WarmStarts(),
     };
     // The one used last is the last to be forgotten.
     this.shared.delete(runId);

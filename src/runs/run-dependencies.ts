@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Sampler } from '../agent/loop/rollout.js';
-import type { WarmStart } from '../core/async/single-flight.js';
+import type { WarmStarts } from '../core/async/single-flight.js';
 import type { BudgetLedger } from '../core/budget/budget-ledger.js';
 import type { Budget, PriceTable } from '../core/budget/budget.js';
 import type { Candidate } from '../core/run/candidate.js';
@@ -52,10 +52,12 @@ export interface RunWork {
   readonly verifiers?: RunRequest['verifiers'];
   /** Another agent than the settings'; null and absent = that one. */
   readonly agent?: RunRequest['agent'];
+  /** Several that share the rollouts; null and absent = one. */
+  readonly agents?: RunRequest['agents'];
   /** How often infrastructure that fails is tried in all; absent = three times. */
   readonly tries?: number;
   /** Shared by the trajectories of one run in this process; absent = by those of these dependencies. */
-  readonly warm?: WarmStart;
+  readonly warm?: WarmStarts;
 }
 
 /** Who does what a run asks for, before it is done here. */
@@ -73,8 +75,8 @@ export abstract class RunDependenciesFactory {
   abstract readonly verifierModel: string | null;
   /** Model, format and limits of the agent; null when no agent model is configured. */
   abstract readonly agent: AgentDescription | null;
-  /** The same of the agent that a run asks for, for `run.json`; null when no model is named anywhere. */
-  abstract agentOf(request: Pick<RunRequest, 'agent'>): AgentDescription | null;
+  /** The same of the agents that a run asks for, for `run.json`; none when no model is named anywhere. */
+  abstract agentsOf(request: Pick<RunRequest, 'agent' | 'agents'>): readonly AgentDescription[];
   abstract readonly testModel: string | null;
   /** Model calls about one candidate, and tokens of each, that a look of the judge with tools comes to at most. */
   abstract readonly looks: { readonly calls: number; readonly context: number };

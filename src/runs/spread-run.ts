@@ -37,8 +37,8 @@ interface SpreadOne {
 /** What a run works with; its parts are done by whichever process has room for them, while there are others. */
 export function dependenciesOf(tools: DependencyTools, run: SpreadOne, observe: Observe): RunDependencies {
   const { dependencies, sandbox, spread } = tools;
-  const { budget, agent, verifiers } = run.request;
-  const work = { runId: run.id, part: 'run', budget, agent, verifiers };
+  const { budget, agent, agents, verifiers } = run.request;
+  const work = { runId: run.id, part: 'run', budget, agent, agents, verifiers };
   if (spread === undefined) return dependencies.create(observe, work);
   const parts = new SpreadRun(spread, sandbox, run);
   const deps = dependencies.create(observe, work, { cells: parts.cells, call: parts.call, inspect: parts.inspect });
@@ -81,7 +81,7 @@ class SpreadRun {
     const image_id = await this.imageId(signal);
     const candidate_id = `judge ${inspection.sample + 1} of patch ${contentKey(inspection.patch).slice(0, 8)}`;
     const { sample } = inspection;
-    const part = { run_id: this.run.id, label: candidate_id, image_id, candidate_id, sample, inspection };
+    const part = { run_id: this.run.id, label: candidate_id, image_id, candidate_id, sample, agent: null, inspection };
     const key = contentKey({ kind: 'inspection', run: this.run.id, image_id, inspection });
     return this.have({ kind: 'rollout', key, payload: part }, Accounted, signal);
   };
@@ -91,8 +91,9 @@ class SpreadRun {
     return {
       sample: async (task, signal) => {
         if (await this.isAlone()) return here.sample(task, signal);
-        const { candidateId: candidate_id, sample, earlier, stopAt } = task;
-        const key = contentKey({ kind: 'rollout', run: this.run.id, sample, ...(earlier && { earlier }) });
+        const { candidateId: candidate_id, sample, agent = null, earlier, stopAt } = task;
+        const what = { sample, ...(agent !== null && { agent }), ...(earlier && { earlier }) };
+        const key = contentKey({ kind: 'rollout', run: this.run.id, ...what });
         const image_id = await this.imageId(signal);
         const label = candidate_id;
         const part: z.infer<typeof RolloutPart> = {
@@ -101,6 +102,7 @@ class SpreadRun {
           image_id,
           candidate_id,
           sample,
+          agent,
           earlier,
         };
         const stop = stopAt === null ? signal : AbortSignal.any([signal, stopAt]);

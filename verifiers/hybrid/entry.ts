@@ -37,6 +37,8 @@ export const Entry = z.object({
   measures: z.record(MeasureName, z.number().nullable()).optional(),
   /** Whether its agent was told of other candidates: that it made the same change as one of them says nothing. */
   told: z.boolean().optional(),
+  /** Which of several agents made it: what they have in common they get wrong together. Absent = there is one, or nobody knows. */
+  agent: z.string().optional(),
   /** Steps of the agent's trajectory. */
   steps: z.number().nullish(),
   /** Equal for candidates that behave the same: that solved exactly the same tests, or showed equal observations. */

@@ -24,6 +24,8 @@ const SUREST = 0.005;
 const JUDGE_CORRELATION = 0.5;
 /** Chance that another candidate makes the same change as a right one, and as a wrong one. */
 const SAME_CHANGE: Rates = { right: [0.05, 1.3], wrong: [0.03, 7.5] };
+/** Part of the coincidences of one agent's wrong patches that another agent's share: the rest are its own blind spots. */
+const SHARED_MISTAKES = 0.5;
 /** The existing tests count as kept while no larger share of them than this is lost. */
 const LOSS_TOLERATED = 0.001;
 /** What would move the odds by less than this either way is left out. */
@@ -124,24 +126,40 @@ function mean([a, b]: Rates['right'], holds: boolean): number {
 
 /**
  * Of the K − 1 other candidates n make the same change: Beta-binomial with the rates of right and of wrong patches. Changes
- * are the same when their syntax trees are.
+ * are the same when their syntax trees are. What rollouts of one agent have in common they get wrong together: each agent has
+ * rates of its own, and those of a wrong patch are smaller for agents that did not make it. The logarithms of the agents'
+ * ratios add up.
  */
 function votes(patches: readonly Copies[]): readonly number[] {
   // Who was told of others has no vote of its own.
   const voters = patches.flat().filter(({ told }) => told !== true);
-  const sizes = grouped(voters, (entry) => entry.syntax ?? entry.fingerprint ?? `id ${entry.id}`);
   const known = voters.some(({ fingerprint }) => fingerprint !== null);
   if (!known || voters.length < 2) return patches.map(() => 0);
   const right = new BetaTable(SAME_CHANGE.right, voters.length);
-  const wrong = new BetaTable(SAME_CHANGE.wrong, voters.length);
+  const [alpha, beta] = SAME_CHANGE.wrong;
+  const wrong = new BetaTable([alpha, beta], voters.length);
+  const wrongByOthers = new BetaTable([alpha * SHARED_MISTAKES, beta], voters.length);
+  const byAgent = [...grouped(voters, ({ agent = '' }) => agent)]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([agent, own]) => ({ agent, all: own.length, sizes: grouped(own, changeOf) }));
   return patches.map((copies) => {
     const [entry] = copies;
     if (entry === undefined || entry.fingerprint === null) return 0;
-    const own = copies.some(({ told }) => told !== true) ? 1 : 0;
-    const same = (sizes.get(entry.syntax ?? entry.fingerprint)?.length ?? own) - own;
-    const others = voters.length - own - same;
-    return right.log(same, others) - wrong.log(same, others);
+    const change = changeOf(entry);
+    const votes = byAgent.map(({ agent, all, sizes }) => ({ agent, all, made: sizes.get(change)?.length ?? 0 }));
+    // One of them is the patch itself and no vote: of the agent that made it most often.
+    const makers = new Set(copies.flatMap(({ told, agent = '' }) => (told === true ? [] : [agent])));
+    const [maker] = votes.filter(({ agent }) => makers.has(agent)).sort((a, b) => b.made - a.made);
+    return votes.reduce((sum, { agent, all, made }) => {
+      const same = made - (agent === maker?.agent ? 1 : 0);
+      const ifWrong = maker === undefined || agent === maker.agent ? wrong : wrongByOthers;
+      return sum + right.log(same, all - made) - ifWrong.log(same, all - made);
+    }, 0);
   });
+}
+
+function changeOf({ id, syntax, fingerprint }: Entry): string {
+  return syntax ?? fingerprint ?? `id ${id}`;
 }
 
 /** The generated tests' outcomes, a column each, and the names of those that have one. */

@@ -90,10 +90,15 @@ export class Pool {
     return beliefs.right.get(id) ?? 0;
   }
 
-  private byAll(credits: boolean): Beliefs {
+  /** P(at least one of these candidates is right). */
+  anyOf(among: ReadonlySet<string>): number {
+    return this.byAll(false, among).any;
+  }
+
+  private byAll(credits: boolean, among?: ReadonlySet<string>): Beliefs {
     const { authors } = this.input;
     const likelihoods = this.knowledge.calibration ?? STATED;
-    return beliefsOf(this.entries, { likelihoods, authors, credits });
+    return beliefsOf(this.entries, { likelihoods, authors, credits, among });
   }
 
   /** By what was executed alone. */

@@ -18,7 +18,7 @@ export interface Beliefs {
   readonly logOdds: ReadonlyMap<string, Readonly<Record<string, number>>>;
   /** P(telling), P(indifferent), P(toxic) by generated test; empty unless asked for. */
   readonly kinds: ReadonlyMap<string, readonly [number, number, number]>;
-  /** P(at least one candidate is right), 0..1. */
+  /** P(at least one candidate is right), 0..1; of those asked about. */
   readonly any: number;
   readonly method: Assignments['method'];
   /** Largest difference between Markov chains in any probability; 0 when none were needed. */
@@ -35,6 +35,8 @@ export interface BeliefOptions {
   readonly kinds?: boolean;
   /** False = nobody asks what each source adds, and `logOdds` says nothing; absent = true. */
   readonly credits?: boolean;
+  /** Ids of those that `any` is about; absent = all. */
+  readonly among?: ReadonlySet<string> | undefined;
 }
 
 /**
@@ -48,7 +50,9 @@ export function beliefsOf(entries: readonly Entry[], options: BeliefOptions): Be
   const { likelihoods, authors, executedOnly = false, kinds: asked = false, credits = true } = options;
   const sources = sourcesOf(patches, likelihoods).filter(({ name }) => !executedOnly || name === REGRESSION.name);
   const tests = testColumns(patches, likelihoods, authors);
-  const steps = stepsOf(patches, { sources, tests, likelihoods, kinds: asked, credits });
+  const { among } = options;
+  const counts = patches.map((copies) => among === undefined || copies.some(({ id }) => among.has(id)));
+  const steps = stepsOf(patches, { sources, tests, likelihoods, kinds: asked, credits, counts });
   const last = steps.at(-1) as Step;
   const [right, logOdds] = [new Map<string, number>(), new Map<string, Readonly<Record<string, number>>>()];
   for (const { id } of entries) {
@@ -81,14 +85,19 @@ interface Known {
   readonly likelihoods: Likelihoods;
   readonly kinds: boolean;
   readonly credits: boolean;
+  /** Whether each patch counts for P(all are wrong). */
+  readonly counts: readonly boolean[];
 }
 
 /** What is believed after each source, or without `credits` after the last one alone. */
-function stepsOf(patches: readonly Copies[], { sources, tests, likelihoods, kinds, credits }: Known): readonly Step[] {
+function stepsOf(
+  patches: readonly Copies[],
+  { sources, tests, likelihoods, kinds, credits, counts }: Known,
+): readonly Step[] {
   const told = patches.map(() => 0);
   const stepBy = (source: string, columns: readonly TestColumn[] = []): Step => ({
     source,
-    ...rightBy(told, { columns, share: likelihoods.share, kinds }),
+    ...rightBy(told, counts, { columns, share: likelihoods.share, kinds }),
   });
   const names = ['prior', ...sources.map(({ name }) => name)];
   const hasTests = tests.columns.length > 0;
@@ -107,14 +116,18 @@ function stepsOf(patches: readonly Copies[], { sources, tests, likelihoods, kind
  * Tests cannot tell every wrong patch from a right one: they speak of *good* patches, which do what is asked for as far as
  * tests can see. A patch is right with `GOOD_RIGHT` if it is good and with `BAD_RIGHT` if not, times what is told of it.
  */
-function rightBy(told: readonly number[], model: Pick<PoolModel, 'columns' | 'share' | 'kinds'>): Omit<Step, 'source'> {
+function rightBy(
+  told: readonly number[],
+  counts: readonly boolean[],
+  model: Pick<PoolModel, 'columns' | 'share' | 'kinds'>,
+): Omit<Step, 'source'> {
   const [good, bad] = [new Mixture(GOOD_RIGHT), new Mixture(BAD_RIGHT)];
   const found = assignments({
     leanings: Float64Array.from(told, (log) => good.log(log) - bad.log(log)),
     ...model,
     wrong: {
-      ifGood: Float64Array.from(told, (log) => Math.log(1 - good.right(log))),
-      ifNot: Float64Array.from(told, (log) => Math.log(1 - bad.right(log))),
+      ifGood: Float64Array.from(told, (log, patch) => (counts[patch] === true ? Math.log(1 - good.right(log)) : 0)),
+      ifNot: Float64Array.from(told, (log, patch) => (counts[patch] === true ? Math.log(1 - bad.right(log)) : 0)),
     },
   });
   const right = told.map((log, patch) => {

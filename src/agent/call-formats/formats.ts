@@ -1,3 +1,4 @@
+import type { FormatName } from '../../core/run/agent.js';
 import type { ToolCall } from '../../ports/llm-client.js';
 import { type ActionFormat, inTags, type Turn } from './action-format.js';
 import { splitThought, type WrittenCall } from './action.js';
@@ -100,9 +101,6 @@ function sound(text: string): string {
   const value = parseObject(text);
   return value !== null && text.trimStart().startsWith('{') ? text : JSON.stringify(value ?? {});
 }
-
-export const FORMAT_NAMES = ['xml', 'tools', 'bash'] as const;
-export type FormatName = (typeof FORMAT_NAMES)[number];
 
 export const ACTION_FORMATS: Readonly<Record<FormatName, ActionFormat>> = {
   xml: xmlFormat,

@@ -95,7 +95,7 @@ export async function instancePrompt(
   prompts: PromptLibrary,
   format: ActionFormat,
   { issue, inspection, earlier }: Pick<RolloutTask, 'issue' | 'inspection' | 'earlier'>,
-  { limits, asked, prompt }: Pick<AgentSettings, 'limits' | 'asked' | 'prompt'>,
+  { limits, asked, prompt, instructions }: Pick<AgentSettings, 'limits' | 'asked' | 'prompt' | 'instructions'>,
 ): Promise<readonly Message[]> {
   const told = {
     issue: issue.problem_statement,
@@ -103,7 +103,8 @@ export async function instancePrompt(
     max_steps: limits.max_steps,
     action_s: limits.action_s,
   };
-  const more = async (messages: readonly Message[]): Promise<readonly Message[]> => {
+  const more = async (task: readonly Message[]): Promise<readonly Message[]> => {
+    const messages = instructions === undefined ? task : behind(task, [{ role: 'user', content: instructions }]);
     if (earlier === undefined) return messages;
     const { attempts, fence } = earlier;
     return behind(messages, (await prompts.render('agent/refine', { ...told, attempts, fence })).messages);

@@ -104,13 +104,14 @@ export class RolloutRun implements AsyncDisposable {
 
   private async ask(signal: AbortSignal): Promise<Completion | ExitReason> {
     const { tools, task, format } = this.parts;
-    const { model, temperature, limits } = tools.settings;
+    const { model, temperature, topP, limits } = tools.settings;
     const room = limits.max_tokens - (await this.conversation.tokens());
     if (room <= 0) return 'token_limit';
     const request: CompletionRequest = {
       model,
       messages: this.conversation.messages(),
       temperature,
+      ...(topP === undefined ? {} : { topP }),
       maxTokens: Math.min(limits.max_answer_tokens, room),
       ...(format.offersTools ? { tools: toolSpecs(this.role) } : {}),
       sample: task.sample,
@@ -270,8 +271,7 @@ export function asRollout(
 ): Rollout {
   const textOf = (role: string): string => prompt.find((message) => message.role === role)?.content ?? '';
   return {
-    instance_id: task.issue.instance_id,
-    candidate_id: task.candidateId,
+    ...namesOf(task),
     model: tools.settings.model,
     format: format.name,
     exit_reason: ending.reason,
@@ -282,8 +282,18 @@ export function asRollout(
     malformed: steps.filter(({ malformed }) => malformed).length,
     system_prompt: textOf('system'),
     instance_prompt: textOf('user'),
-    told_of: [...(task.earlier?.told_of ?? [])],
   };
+}
+
+/** What a rollout is called in its run, and whom it was told of. */
+export function namesOf({
+  issue,
+  candidateId,
+  earlier,
+  agent = null,
+}: RolloutParts['task']): Pick<Rollout, 'instance_id' | 'candidate_id' | 'told_of' | 'agent'> {
+  const told_of = [...(earlier?.told_of ?? [])];
+  return { instance_id: issue.instance_id, candidate_id: candidateId, told_of, agent };
 }
 
 export function asStep(

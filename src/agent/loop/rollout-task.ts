@@ -1,6 +1,6 @@
-import { z } from 'zod';
 import type { WarmStart } from '../../core/async/single-flight.js';
 import type { TokenCounts } from '../../core/budget/budget.js';
+import type { AgentLimits, FormatName } from '../../core/run/agent.js';
 import type { TrajectoryStep } from '../../core/run/candidate.js';
 import type { Issue } from '../../core/run/issue.js';
 import type { DOES_NOT_APPLY, EarlierTries, Inspection } from '../../core/run/rollout.js';
@@ -9,7 +9,6 @@ import type { PromptLibrary } from '../../ports/prompt-library.js';
 import type { ResultStore } from '../../ports/result-store.js';
 import type { Sandbox, SandboxSpec } from '../../ports/sandbox.js';
 import type { ActionFormat } from '../call-formats/action-format.js';
-import type { FormatName } from '../call-formats/formats.js';
 import type { RolloutJournal } from './rollout-journal.js';
 
 export interface AgentTools {
@@ -42,6 +41,10 @@ export interface AgentSettings {
   readonly endpoint: string;
   readonly format: FormatName;
   readonly temperature: number;
+  /** Absent = the server's. */
+  readonly topP?: number | undefined;
+  /** Said behind the task; absent = nothing. */
+  readonly instructions?: string | undefined;
   readonly limits: AgentLimits;
   /** System and instance in the words of R2E-Gym's scaffold, for models that were trained in it; absent = ours. */
   readonly prompt?: 'agent/r2e' | undefined;
@@ -54,6 +57,8 @@ export interface AgentSettings {
 export interface RolloutTask {
   readonly issue: Issue;
   readonly candidateId: string;
+  /** Which of the run's agents is to make it; absent and null = its only one. */
+  readonly agent?: string | null | undefined;
   /** A patch to look at, in place of an issue to resolve. */
   readonly inspection?: Inspection;
   /** What became of earlier tries, for an agent that tries again; absent = it knows of none. */
@@ -91,27 +96,6 @@ export interface RolloutParts {
   readonly journal: RolloutJournal;
   readonly spec: SandboxSpec;
 }
-
-/** What one trajectory may take. Defaults are those of DeepSWE's reproduction guide where it names them. */
-export const AgentLimits = z.object({
-  /** Steps the model is told of; at 0 it is asked to submit. */
-  max_steps: z.int().min(1).default(40),
-  /** Steps after which it is stopped. */
-  max_steps_absolute: z.int().min(1).default(100),
-  /** Input and output tokens of one model call, i.e. the context. */
-  max_tokens: z.int().min(1_000).default(65_536),
-  /** Output tokens of one model call. */
-  max_answer_tokens: z.int().min(16).default(8_192),
-  /** Seconds of one command. */
-  action_s: z.number().positive().default(90),
-  /** Seconds of one model call, its retries included. */
-  model_call_s: z.number().positive().default(7_200),
-  /** Seconds of the whole trajectory: model calls and commands, also those before it was resumed. */
-  trajectory_s: z.number().positive().default(50_000),
-  /** Tokens from which old observations are replaced by a note; null = never, as DeepSWE. */
-  condense_at: z.int().positive().nullable().default(null),
-});
-export type AgentLimits = z.infer<typeof AgentLimits>;
 
 /**
  * How a trajectory ended, in R2E-Gym's words (`run/edit.py`): `agent` submitted before the step limit it was told,

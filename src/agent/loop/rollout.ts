@@ -3,7 +3,7 @@ import { sandboxContent, sandboxSpec, type SandboxSpec } from '../../ports/sandb
 import { ACTION_FORMATS } from '../call-formats/formats.js';
 import { instancePrompt } from './conversation.js';
 import { RolloutJournal } from './rollout-journal.js';
-import { RolloutRun } from './rollout-run.js';
+import { namesOf, RolloutRun } from './rollout-run.js';
 import type { AgentSettings, AgentTools, RolloutTask } from './rollout-task.js';
 import { WarmStart } from '../../core/async/single-flight.js';
 
@@ -39,9 +39,8 @@ export async function rollout(tools: AgentTools, task: RolloutTask, signal: Abor
   const journal = RolloutJournal.of(results, identity);
   const known = await journal.finished();
   if (known !== null) await task.onKnown(settings.model, tokensOf(known.steps));
-  // The name of a candidate is this run's, the try may be an earlier one's.
-  const told_of = [...(task.earlier?.told_of ?? [])];
-  if (known !== null) return { ...known, instance_id: task.issue.instance_id, candidate_id: task.candidateId, told_of };
+  // The names of a candidate and of its agent are this run's, the try may be an earlier one's.
+  if (known !== null) return { ...known, ...namesOf(task) };
   const spec: SandboxSpec = {
     ...sandboxSpec(environment, task.inspection === undefined ? 'agent' : 'judge'),
     occupies: 'command',

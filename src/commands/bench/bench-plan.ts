@@ -3,9 +3,10 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { ArmBasics, armsOf, BenchBasics, Grading } from '../../benchmarks/plan.js';
+import { ArmBasics, armsOf, BenchBasics, Grading, ModelName } from '../../benchmarks/plan.js';
 import { BadInputError } from '../../core/errors/errors.js';
-import { readYaml } from '../../io/inputs/yaml.js';
+import { FileAgent, FileAgents } from '../../core/run/agent.js';
+import { placedAgents, readAgents, readYaml } from '../../io/inputs/yaml.js';
 import { writeWhole } from '../../reports/write-run.js';
 
 const Paths = z
@@ -21,6 +22,10 @@ const Paths = z
 /** One way to solve the issues. */
 const Arm = z.strictObject({
   ...ArmBasics,
+  /** The agent's model, instead of BESTK_AGENT_MODEL, or an agent. */
+  agent: z.union([ModelName, FileAgent]).optional(),
+  /** Several that share the trajectories: a list, or a file of them. */
+  agents: z.union([z.string().min(1), FileAgents]).optional(),
   /** File of saved generated tests. */
   tests: z.string().min(1).optional(),
   /** A name, or a file (.yaml, .yml, .json). */
@@ -40,6 +45,18 @@ const Arm = z.strictObject({
     .default({}),
 });
 export type Arm = z.infer<typeof Arm>;
+
+/** What an arm's agents are, for requests, and where they are, for settings. @throws BadInputError naming the field */
+export function agentsOf({ name, agent, agents }: Pick<Arm, 'name' | 'agent' | 'agents'>) {
+  if (typeof agents === 'string') throw new Error(`The agents of arm ${name} were not read.`);
+  const one = typeof agent === 'object' ? placedAgents([agent]) : null;
+  const several = agents === undefined ? null : placedAgents(agents);
+  return {
+    agent: one === null ? (agent as string | undefined) : one.agents[0],
+    agents: several?.agents,
+    settings: { ...one?.settings, ...several?.settings },
+  };
+}
 
 const FileGrading = Grading.extend({
   /** Of any data set; absent = the data set's own. */
@@ -78,7 +95,7 @@ export async function readPlan(file: string | undefined, said: Readonly<Record<s
   return {
     ...plan,
     dataset: from('dataset')(plan.dataset),
-    arms: plan.arms.map((arm) => placed(arm, from('arms'))),
+    arms: await Promise.all(plan.arms.map((arm) => withAgents(placed(arm, from('arms'))))),
     grade: plan.grade && placedGrading(plan.grade, from),
   };
 }
@@ -127,6 +144,11 @@ function optionOf(path: readonly PropertyKey[]): string {
   return OPTIONS[names.join('.')] ?? `--${own.join('-').replaceAll('_', '-')}`;
 }
 
+/** Its agents stand in it: a file that changes makes another arm. */
+async function withAgents(arm: Arm): Promise<Arm> {
+  return typeof arm.agents === 'string' ? { ...arm, agents: await readAgents(arm.agents) } : arm;
+}
+
 const FILES = ['tests', 'combiner', 'calibration'] as const;
 
 function placed({ candidates, preset, ...arm }: Arm, at: (path: string) => string): Arm {
@@ -135,6 +157,7 @@ function placed({ candidates, preset, ...arm }: Arm, at: (path: string) => strin
   return {
     ...arm,
     ...(Object.fromEntries(files) as Partial<Arm>),
+    ...(typeof arm.agents === 'string' ? { agents: at(arm.agents) } : {}),
     ...(preset === undefined ? {} : { preset: isFile ? at(preset) : preset }),
     ...(candidates === undefined ? {} : { candidates: candidates.map(at) }),
   };

@@ -17,6 +17,7 @@ import { exitOfSet, runSet, type SetItem, type SetTold } from '../run-set.js';
 import { gradeArms, type GradedArm, readBench, reportBench } from './bench-grade.js';
 import { chosenInstances, ruleOf, savedInputs } from './bench-options.js';
 import {
+  agentsOf,
   type Arm,
   armFolder,
   type BenchPlan,
@@ -117,8 +118,11 @@ async function preparedArm({ plan, out, instances, state }: Bench, arm: Arm, app
   return { setup, items: await itemsOf(plan, arm, instances, folder) };
 }
 
-function settingsOf({ agent, settings }: Arm): Readonly<Record<string, string>> {
-  return agent === undefined ? settings : { ...settings, BESTK_AGENT_MODEL: agent };
+function settingsOf(arm: Arm): Readonly<Record<string, string>> {
+  const { agent } = arm;
+  const model = typeof agent === 'object' ? (agent.model ?? undefined) : agent;
+  const placed = { ...arm.settings, ...agentsOf(arm).settings };
+  return model === undefined ? placed : { ...placed, BESTK_AGENT_MODEL: model };
 }
 
 /** What is asked for each instance; one without candidates in an arm of saved ones is told, and skipped. */
@@ -136,7 +140,8 @@ async function itemsOf(
   return instances.map(({ issue }) => ({
     instance_id: issue.instance_id,
     image: executes && !isDone(issue.instance_id) ? issue.environment.image : null,
-    request: async () => armRequest(plan, arm, rule, { issue, ...(await inputOf(issue.instance_id)) }),
+    request: async () =>
+      armRequest(plan, { ...arm, ...agentsOf(arm) }, rule, { issue, ...(await inputOf(issue.instance_id)) }),
   }));
 }
 

@@ -18,7 +18,15 @@ import { BenchmarkAccepted, BenchmarkView } from '../../runs/benchmark-service.j
 import { printProgress } from '../answer.js';
 import { standingLine } from '../progress.js';
 import { type ChosenInstance, chosenInstances, ruleOf, savedInputs } from './bench-options.js';
-import { type Arm, armFolder, type BenchPlan, readState, type ServedState, writeState } from './bench-plan.js';
+import {
+  agentsOf,
+  type Arm,
+  armFolder,
+  type BenchPlan,
+  readState,
+  type ServedState,
+  writeState,
+} from './bench-plan.js';
 
 const LOOK_EVERY_MS = 2_000;
 /** A service that is started anew answers again by then. */
@@ -130,10 +138,16 @@ async function sentBench({
     throw new BadInputError('are for this machine alone.', { field: 'grade.run_scripts' }, next);
   }
   const sent = arms.map(async (arm) => {
-    const { name, agent, temperature, k, k0, refine, refine_from, seed, judges, candidates } = arm;
+    const { name, temperature, k, k0, refine, refine_from, seed, judges, candidates } = arm;
+    const { agent, agents, settings: elsewhere } = agentsOf(arm);
+    if (Object.keys(elsewhere).length > 0) {
+      const next = 'Leave it out, and set BESTK_MODEL_URLS of the service.';
+      throw new BadInputError('is for this machine alone.', { field: `arms.${name}.endpoint` }, next);
+    }
     return {
       name,
       agent,
+      ...(agents === undefined ? {} : { agents: [...agents] }),
       temperature,
       k,
       k0,

@@ -67,3 +67,14 @@ export class WarmStart {
     return call();
   }
 }
+
+/** One for each of several prompts. */
+export class WarmStarts {
+  private readonly byName = new Map<string, WarmStart>();
+
+  of(name: string): WarmStart {
+    const start = this.byName.get(name) ?? new WarmStart();
+    this.byName.set(name, start);
+    return start;
+  }
+}

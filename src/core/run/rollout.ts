@@ -46,6 +46,8 @@ export const Rollout = z.object({
   instance_prompt: z.string(),
   /** Candidates of its run that it was told of; empty for one that knows of no other. */
   told_of: z.array(z.string()).default([]),
+  /** Which of its run's agents made it; null where there is one without a name. */
+  agent: z.string().nullable().default(null),
 });
 export type Rollout = z.infer<typeof Rollout>;
 

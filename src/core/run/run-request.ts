@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Budget } from '../budget/budget.js';
-import { argument, identifier } from '../identifier.js';
+import { identifier } from '../identifier.js';
+import { GivenAgent, NamedAgents, optional } from './agent.js';
 import { Candidate } from './candidate.js';
 import { Calibration, Combiner } from './fitted.js';
 import { GivenTest } from './generated-test.js';
@@ -18,11 +19,6 @@ const MAX_SAMPLES = 256;
 const MAX_REFINED = 64;
 /** The rule of a request that names none; docs/selection-rules.md has the evidence for it. */
 export const DEFAULT_PRESET = 'deepswe';
-
-/** Absent and null are the same on the wire. */
-function optional<T extends z.ZodType>(schema: T) {
-  return schema.nullish().transform((value) => value ?? null);
-}
 
 const optionalId = Issue.shape.instance_id.optional();
 const GivenCandidate = Candidate.extend({ instance_id: optionalId });
@@ -50,19 +46,15 @@ export const GivenRule = z.strictObject({
 
 export type GivenRule = z.input<typeof GivenRule>;
 
-/** Another agent than the settings name; null = as they have it. */
-export const GivenAgent = z.strictObject({
-  model: optional(argument().max(256)),
-  temperature: optional(z.number().min(0).max(2)),
-});
-export type GivenAgent = z.infer<typeof GivenAgent>;
-
 const GivenRequest = z.strictObject({
   ...GivenRule.shape,
   /** What people call the run, and what they find it by; nothing depends on them. */
   name: optional(identifier(256)),
   tags: optional(z.array(identifier(64)).max(32)),
+  /** Another agent than the settings name; null = as they have it. */
   agent: optional(GivenAgent),
+  /** Several that share the rollouts; null = one. */
+  agents: optional(NamedAgents),
   issue: Issue,
   /** How many trajectories to sample; with `candidates` only a check, since they say it themselves. Null = not said. */
   k: optional(z.int().min(1).max(MAX_CANDIDATES)),
@@ -122,7 +114,7 @@ interface Contradiction {
   readonly message: string;
 }
 
-function contradictions({ issue, k, k0, refine, candidates, tests }: GivenRequest): Contradiction[] {
+function contradictions({ issue, k, k0, refine, candidates, tests, agent, agents }: GivenRequest): Contradiction[] {
   const found = [
     ...strangers('candidates', candidates ?? [], issue.instance_id),
     ...strangers('tests', tests ?? [], issue.instance_id),
@@ -137,8 +129,13 @@ function contradictions({ issue, k, k0, refine, candidates, tests }: GivenReques
       (tests ?? []).map(({ test_id }) => test_id),
     ),
   ];
-  if (refine > 0 && candidates !== null) {
-    found.push({ path: ['refine'], message: 'is for sampling, but candidates are given' });
+  const sampling = [...(refine > 0 ? ['refine'] : []), ...(agents === null ? [] : ['agents'])];
+  if (candidates !== null) {
+    found.push(...sampling.map((field) => ({ path: [field], message: 'is for sampling, but candidates are given' })));
+  }
+  if (agents !== null && agent !== null) found.push({ path: ['agent'], message: 'is named beside agents' });
+  if (agents !== null && candidates === null && agents.length > (k ?? DEFAULT_K)) {
+    found.push({ path: ['agents'], message: `are ${agents.length}, more than the ${k ?? DEFAULT_K} first rollouts` });
   }
   return [...found, ...wrongCounts(k, k0, candidates?.length ?? null)];
 }

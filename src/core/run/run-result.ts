@@ -95,10 +95,13 @@ export function tokensOfRun({
 
 /** The agent of a run: its limits by their names in `src/agent/agent-limits.ts`. */
 export const AgentDescription = z.object({
+  /** Null for a run's only agent. */
+  name: z.string().nullable().default(null),
   model: z.string(),
   endpoint: z.string(),
   format: z.string(),
   temperature: z.number(),
+  top_p: z.number().nullable().default(null),
   limits: z.record(z.string(), z.number().nullable()),
   /** The words that the model was trained in, where it is asked in those; null = ours. */
   prompt: z.string().nullable().default(null),
@@ -114,6 +117,8 @@ export const Provenance = z.object({
   test_model: z.string().nullable().default(null),
   /** Null when candidates were given. */
   agent: AgentDescription.nullable().default(null),
+  /** Those of a run with several, whose `agent` is null. */
+  agents: z.array(AgentDescription).default([]),
   prompt_hashes: z.record(z.string(), z.string()),
   preset: z.string(),
   /** SHA-256 of what decided beside the shipped rules: `preset`, `combiner`, `calibration`; only those that were given. */
@@ -122,6 +127,16 @@ export const Provenance = z.object({
   sandbox_limits: z.record(z.string(), z.number()),
 });
 export type Provenance = z.infer<typeof Provenance>;
+
+/** What the rollouts of one of several agents came to, and what the posterior expects of them without any label. */
+export const AgentStatistics = z.object({
+  agent: z.string(),
+  k: z.int().min(0),
+  distinct_patches: z.int().min(0),
+  expected_pass_at_1: z.number().min(0).max(1).nullable(),
+  expected_pass_at_k: z.number().min(0).max(1).nullable(),
+});
+export type AgentStatistics = z.infer<typeof AgentStatistics>;
 
 /** Counts of one run's candidates and tests, and what to expect of them. */
 export const RunStatistics = z.object({
@@ -136,6 +151,8 @@ export const RunStatistics = z.object({
   /** Expected by the posterior, without any label: mean P(right), and P(at least one is right); null in older runs. */
   expected_pass_at_1: z.number().min(0).max(1).nullable().default(null),
   expected_pass_at_k: z.number().min(0).max(1).nullable().default(null),
+  /** Each agent of a run with several by itself; empty for one. */
+  agents: z.array(AgentStatistics).default([]),
 });
 export type RunStatistics = z.infer<typeof RunStatistics>;
 

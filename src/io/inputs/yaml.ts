@@ -1,7 +1,9 @@
 import { readFile, stat } from 'node:fs/promises';
 import { parse } from 'yaml';
+import { z } from 'zod';
 import { PriceTable } from '../../core/budget/budget.js';
 import { BadInputError } from '../../core/errors/errors.js';
+import { FileAgents } from '../../core/run/agent.js';
 
 const LARGEST = 1024 * 1024;
 
@@ -29,6 +31,41 @@ function parsed(text: string, file: string): unknown {
       line: problem.linePos?.[0]?.line,
     });
   }
+}
+
+/**
+ * The agents of a file: a list of them, below `agents` or by itself.
+ * @param names those that are meant, in this order; none = all
+ * @throws BadInputError naming file and field
+ */
+export async function readAgents(file: string, names: readonly string[] = []): Promise<FileAgents> {
+  const value = await readYaml(file);
+  const parsed = z.union([FileAgents, z.strictObject({ agents: FileAgents })]).safeParse(value);
+  if (!parsed.success) {
+    const list = (Array.isArray(value) ? FileAgents : z.strictObject({ agents: FileAgents })).safeParse(value);
+    const [problem] = list.error?.issues ?? [];
+    const next = 'docs/sampling.md tells what an agent is.';
+    throw new BadInputError(problem?.message ?? 'is wrong', { file, field: problem?.path.join('.') }, next);
+  }
+  const agents = Array.isArray(parsed.data) ? parsed.data : parsed.data.agents;
+  if (names.length === 0) return agents;
+  return names.map((name) => {
+    const found = agents.find((agent) => agent.name === name);
+    if (found !== undefined) return found;
+    const known = agents.map((agent) => agent.name).join(', ');
+    throw new BadInputError(`has no agent "${name}".`, { file, field: '--agent' }, `It has ${known}.`);
+  });
+}
+
+/** The agents without what requests do not tell, and the settings that tell it. */
+export function placedAgents<T extends { readonly model: string | null; readonly endpoint: string | null }>(
+  agents: readonly T[],
+): { readonly agents: readonly Omit<T, 'endpoint'>[]; readonly settings: Readonly<Record<string, string>> } {
+  const urls = agents.flatMap(({ model, endpoint }) => (endpoint === null ? [] : [`${model ?? ''}=${endpoint}`]));
+  return {
+    agents: agents.map(({ endpoint: _, ...agent }) => agent),
+    settings: urls.length === 0 ? {} : { BESTK_MODEL_URLS: urls.join(',') },
+  };
 }
 
 /**

@@ -182,7 +182,7 @@ function readHead(raw: unknown, requestedModel: string): Completion {
 type Body = OpenAI.ChatCompletionCreateParamsNonStreaming;
 
 /** What reasoning models of some services refuse, each named as the services name it. */
-const REFUSABLE = ['max_tokens', 'temperature', 'logprobs', 'stop'] as const;
+const REFUSABLE = ['max_tokens', 'temperature', 'top_p', 'logprobs', 'stop'] as const;
 type Refusable = (typeof REFUSABLE)[number];
 const REFUSAL = /unsupported|not support|not allowed|not permitted/i;
 
@@ -194,11 +194,12 @@ function refusedParameter({ detail, kind, tooLong }: Failure): Refusable | null 
 
 /** A request in the words of Chat Completions, and, for a turn to be continued, of vLLM and SGLang. */
 function onTheWire(request: CompletionRequest, refused: ReadonlySet<Refusable> = new Set()): Body {
-  const { temperature, maxTokens, topLogprobs, stop } = request;
+  const { temperature, topP, maxTokens, topLogprobs, stop } = request;
   return {
     model: request.model,
     messages: request.messages.map(wireMessage),
     ...(refused.has('temperature') ? {} : { temperature }),
+    ...(topP === undefined || refused.has('top_p') ? {} : { top_p: topP }),
     ...(refused.has('max_tokens')
       ? { max_completion_tokens: maxTokens }
       : // eslint-disable-next-line @typescript-eslint/no-deprecated -- its successor is unknown to many local servers

@@ -19,6 +19,8 @@ export interface BenchmarkReport {
   /** Null without labels: then nothing is known of right and wrong. */
   readonly curves: CurvesReport | null;
   readonly repositories: readonly RepositoryRow[];
+  /** Of issues with several agents, each agent by itself; empty where there are none. */
+  readonly agents: readonly AgentRow[];
   /** What the runs themselves returned, by the presets they were made with; null for a score matrix. */
   readonly returned: Returned | null;
   /** Null for a score matrix, which says nothing of them. */
@@ -27,6 +29,16 @@ export interface BenchmarkReport {
   readonly origins: Origins | null;
   /** Against the runs named to compare with; null when none were. */
   readonly against: Against | null;
+}
+
+/** The labelled candidates of one of several agents. */
+export interface AgentRow {
+  readonly agent: string;
+  /** Those with a candidate of it. */
+  readonly issues: number;
+  readonly candidates: number;
+  /** Means over these issues; an issue with fewer candidates than k counts with all it has. */
+  readonly pass_at_k: Readonly<Record<string, number>>;
 }
 
 export interface Against {

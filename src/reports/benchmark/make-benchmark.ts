@@ -1,10 +1,11 @@
 import { basename } from 'node:path';
 import { requestedRule } from '../../../verifiers/hybrid/rule.js';
 import { decide, decideWithConfidence, ruleOf } from '../../../verifiers/hybrid/select.js';
+import { grouped } from '../../core/grouped.js';
 import type { Preset } from '../../core/run/preset.js';
 import { bestAtK, DEFAULT_BEST } from '../../statistics/curves/best-at-k.js';
 import { Curves } from '../../statistics/curves/curves.js';
-import { entriesOf, type ScoredIssue } from '../../statistics/curves/scored-issue.js';
+import { entriesOf, passAtK, type ScoredIssue } from '../../statistics/curves/scored-issue.js';
 import { wilson } from '../../statistics/intervals/binomial.js';
 import { ByRepository } from '../../statistics/intervals/bootstrap.js';
 import { type PairedIssue, pairedRuns } from '../../statistics/intervals/paired-tests.js';
@@ -58,6 +59,7 @@ export function makeBenchmark(
     unfinished: benchmarked.unfinished.map((folder) => basename(folder)).sort(),
     curves,
     repositories: counted?.repositories.report() ?? [],
+    agents: agentsIn(issues),
     returned: runs.length === 0 ? null : returnedBy(runs, issues),
     spending,
     gaps: runs.length === 0 ? null : gapsOf(runs),
@@ -83,9 +85,32 @@ function count(
 
 /** 1, 2, 4, 8 … below the most candidates any issue has, and that number. */
 function doubling(issues: readonly ScoredIssue[]): readonly number[] {
-  const most = Math.max(1, ...issues.map(({ candidates }) => candidates.length));
+  return doublingTo(Math.max(1, ...issues.map(({ candidates }) => candidates.length)));
+}
+
+function doublingTo(most: number): readonly number[] {
   const below = Array.from({ length: 10 }, (_, power) => 2 ** power).filter((k) => k < most);
   return [...below, most];
+}
+
+function agentsIn(issues: readonly ScoredIssue[]): BenchmarkReport['agents'] {
+  const counts = issues.flatMap(({ candidates }) =>
+    [...grouped(candidates, ({ entry }) => entry.agent)].flatMap(([agent, own]) =>
+      agent === undefined ? [] : [{ agent, n: own.length, c: own.filter(({ resolved }) => resolved).length }],
+    ),
+  );
+  return [...grouped(counts, ({ agent }) => agent)]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([agent, own]) => {
+      const rate = (k: number): number => own.reduce((sum, { n, c }) => sum + passAtK(n, c, Math.min(k, n)), 0);
+      const ks = doublingTo(Math.max(...own.map(({ n }) => n)));
+      return {
+        agent,
+        issues: own.length,
+        candidates: own.reduce((sum, { n }) => sum + n, 0),
+        pass_at_k: Object.fromEntries(ks.map((k) => [String(k), rate(k) / own.length])),
+      };
+    });
 }
 
 function against(here: readonly ScoredIssue[], other: Benchmarked, options: BenchmarkOptions): Against {

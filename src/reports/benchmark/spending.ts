@@ -99,6 +99,19 @@ export interface Origins {
 }
 
 type Read = (run: ReportedRun) => string | null;
+type Agent = ReportedRun['provenance']['agents'][number];
+
+function agentsOf({ provenance: { agent, agents } }: ReportedRun): readonly Agent[] {
+  return agent === null ? agents : [agent];
+}
+
+/** Of several, each with its name. */
+function ofAgents(read: (agent: Agent) => string): Read {
+  return (run) => {
+    const told = agentsOf(run).map((agent) => (agent.name === null ? read(agent) : `${agent.name}: ${read(agent)}`));
+    return told.length === 0 ? null : told.join(', ');
+  };
+}
 
 const SETTINGS: Readonly<Record<string, Read>> = {
   bestk: ({ provenance }) => provenance.bestk_version,
@@ -106,11 +119,11 @@ const SETTINGS: Readonly<Record<string, Read>> = {
   verifiers: ({ provenance }) => provenance.verifiers.join(', '),
   'verifier model': ({ provenance }) => provenance.verifier_model,
   'test model': ({ provenance }) => provenance.test_model,
-  'agent model': ({ provenance }) => provenance.agent?.model ?? null,
-  'agent format': ({ provenance }) => provenance.agent?.format ?? null,
-  'agent temperature': ({ provenance }) => provenance.agent?.temperature.toString() ?? null,
-  'agent limits': ({ provenance }) => (provenance.agent === null ? null : JSON.stringify(provenance.agent.limits)),
-  'sampling seed': ({ provenance, request }) => (provenance.agent === null ? null : String(request.seed)),
+  'agent model': ofAgents(({ model }) => model),
+  'agent format': ofAgents(({ format }) => format),
+  'agent temperature': ofAgents(({ temperature }) => temperature.toString()),
+  'agent limits': ofAgents(({ limits }) => JSON.stringify(limits)),
+  'sampling seed': (run) => (agentsOf(run).length === 0 ? null : String(run.request.seed)),
   'sandbox limits': ({ provenance }) => JSON.stringify(provenance.sandbox_limits),
   candidates: ({ entries }) => String(entries.length),
 };

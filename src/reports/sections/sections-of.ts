@@ -24,6 +24,7 @@ export function sectionsOf(report: BenchmarkReport, place: Place | null = null):
     costSection,
     verifiersSection,
     repositoriesSection,
+    agentsSection,
     gapsSection,
     originsSection,
   ];
@@ -85,6 +86,30 @@ export function repositoriesSection({ repositories, headline }: BenchmarkReport)
             percent(row.pass_at_all),
           ];
         }),
+      },
+    ],
+  };
+}
+
+/** The same by agent, where several shared the rollouts. */
+function agentsSection({ agents }: BenchmarkReport): Section | null {
+  if (agents.length === 0) return null;
+  const ks = [...new Set(agents.flatMap(({ pass_at_k }) => Object.keys(pass_at_k)))].sort((a, b) => +a - +b);
+  const text = 'Of each agent’s labelled candidates alone; an issue with fewer of them than K counts with all it has.';
+  return {
+    title: 'By agent',
+    text: [text],
+    plots: [],
+    tables: [
+      {
+        caption: 'Agents',
+        columns: columns('agent', '#issues', '#candidates', ...ks.map((k) => `#Pass@${k}`)),
+        rows: agents.map(({ agent, issues, candidates, pass_at_k }) => [
+          agent,
+          amount(issues),
+          amount(candidates),
+          ...ks.map((k) => percent(pass_at_k[k] ?? null)),
+        ]),
       },
     ],
   };

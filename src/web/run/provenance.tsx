@@ -7,6 +7,7 @@ import { useAnswer } from '../notice.js';
 /** What the decision depended on beside its request, and what it took. */
 export function Provenance({ evidence: { run, provenance, usage, request } }: { readonly evidence: EvidenceView }) {
   if (provenance === null) return null;
+  const agents = provenance.agent === null ? provenance.agents : [provenance.agent];
   const facts: [string, string][] = [
     ['bestk', provenance.bestk_version],
     ['Image', provenance.image_id ?? 'nothing was executed'],
@@ -14,9 +15,11 @@ export function Provenance({ evidence: { run, provenance, usage, request } }: { 
     ['Test writer', provenance.test_model ?? 'none'],
     [
       'Agent',
-      provenance.agent === null
+      agents.length === 0
         ? 'candidates were given'
-        : `${provenance.agent.model}, format ${provenance.agent.format}`,
+        : agents
+            .map(({ name, model, format }) => `${name === null ? '' : `${name}: `}${model}, format ${format}`)
+            .join('; '),
     ],
     ['Verifiers', provenance.verifiers.join(', ')],
     ['Seed', String(request.seed)],

@@ -1,6 +1,7 @@
-import { FORMAT_NAMES, ACTION_FORMATS } from '../../../src/agent/call-formats/formats.js';
+import { ACTION_FORMATS } from '../../../src/agent/call-formats/formats.js';
+import { FORMAT_NAMES } from '../../../src/core/run/agent.js';
 import { instancePrompt } from '../../../src/agent/loop/conversation.js';
-import { AgentLimits } from '../../../src/agent/loop/rollout-task.js';
+import { AgentLimits } from '../../../src/core/run/agent.js';
 import { writtenIn } from '../../../src/agent/loop/test-writer.js';
 import { toolSpecs } from '../../../src/agent/tools/tool-specs.js';
 import { MarkdownPromptLibrary } from '../../../src/models/prompts/prompt-library.js';

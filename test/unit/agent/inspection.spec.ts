@@ -1,6 +1,6 @@
 import { createInspector } from '../../../src/agent/loop/rollout.js';
-import { FORMAT_NAMES, type FormatName } from '../../../src/agent/call-formats/formats.js';
-import { AgentLimits } from '../../../src/agent/loop/rollout-task.js';
+import { FORMAT_NAMES, type FormatName } from '../../../src/core/run/agent.js';
+import { AgentLimits } from '../../../src/core/run/agent.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import type { Inspection } from '../../../src/core/run/rollout.js';
 import { GptTokenizer } from '../../../src/models/stored-llm-client.js';

@@ -1,6 +1,6 @@
 import { GptTokenizer } from '../../../src/models/stored-llm-client.js';
 import { MarkdownPromptLibrary } from '../../../src/models/prompts/prompt-library.js';
-import { AgentLimits } from '../../../src/agent/loop/rollout-task.js';
+import { AgentLimits } from '../../../src/core/run/agent.js';
 import { rollout } from '../../../src/agent/loop/rollout.js';
 import type { AgentSettings, ProgressCheck, RolloutTask, StepTold } from '../../../src/agent/loop/rollout-task.js';
 import { WarmStart } from '../../../src/core/async/single-flight.js';

@@ -1,6 +1,7 @@
 import { instancePrompt } from '../../../src/agent/loop/conversation.js';
-import { AgentLimits } from '../../../src/agent/loop/rollout-task.js';
-import { ACTION_FORMATS, FORMAT_NAMES } from '../../../src/agent/call-formats/formats.js';
+import { AgentLimits } from '../../../src/core/run/agent.js';
+import { ACTION_FORMATS } from '../../../src/agent/call-formats/formats.js';
+import { FORMAT_NAMES } from '../../../src/core/run/agent.js';
 import { createRetelling } from '../../../verifiers/index.js';
 import { JUDGE_DEFAULTS } from '../../../verifiers/execution-free/judge-options.js';
 import { GptTokenizer } from '../../../src/models/stored-llm-client.js';

@@ -117,7 +117,7 @@ describe('a benchmark over HTTP', () => {
       { arm: 'mine', selected: 2, failed: 1, graded: 0 },
       { arm: 'saved', selected: 2, failed: 1 },
     ]);
-    expect(asked.slice(0, 2).map(({ agent, k }) => ({ agent, k }))).toEqual([
+    expect(asked.slice(0, 2).map(({ agent, k }) => ({ agent, k }))).toMatchObject([
       { agent: { model: null, temperature: 0.5 }, k: 2 },
       { agent: null, k: 1 },
     ]);

@@ -61,8 +61,8 @@ export class NoRunDependencies extends RunDependenciesFactory {
   readonly looks = { calls: 1, context: 1 };
   readonly prices = {};
   readonly agent = null;
-  agentOf(): null {
-    return null;
+  agentsOf(): [] {
+    return [];
   }
   setup(): Promise<string> {
     return Promise.resolve('none');

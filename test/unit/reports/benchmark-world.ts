@@ -1,6 +1,7 @@
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Rollout } from '../../../src/core/run/rollout.js';
 import { RunRequest } from '../../../src/core/run/run-request.js';
 import type { RunResult } from '../../../src/core/run/run-result.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
@@ -36,6 +37,29 @@ export class BenchmarkWorld {
     const result = { ...runResult(), verdicts, usage: USAGE, cells: [], ...more };
     const folder = this.folder(instance);
     await writeRun(folder, { id: `run-${instance}`, createdAt: '2026-11-20T10:00:00.000Z', request, result });
+    for (const { id, right } of tried) this.labels.push({ instance_id: instance, candidate_id: id, resolved: right });
+  }
+
+  /** The same of trajectories that were sampled; what stands before the last hyphen of an id is its agent. */
+  async sampled(instance: string, tried: readonly Tried[]): Promise<void> {
+    const request = RunRequest.parse({
+      issue: { instance_id: instance, problem_statement: 'It fails.', environment: { image: 'demo:1' } },
+      k: tried.length,
+    });
+    const rollouts = tried.map(({ id: candidate_id }) =>
+      Rollout.parse({
+        ...{ instance_id: instance, candidate_id, agent: candidate_id.replace(/-\d+$/, ''), model: 'm', format: 'xml' },
+        ...{ exit_reason: 'agent', patch: patchOf(candidate_id), patch_problem: null, left_out: [], steps: [] },
+        ...{ malformed: 0, system_prompt: '', instance_prompt: '' },
+      }),
+    );
+    const result = { ...runResult(), verdicts: tried.flatMap(verdictsOf), usage: USAGE, cells: [], rollouts };
+    await writeRun(this.folder(instance), {
+      id: `run-${instance}`,
+      createdAt: '2026-11-20T10:00:00.000Z',
+      request,
+      result,
+    });
     for (const { id, right } of tried) this.labels.push({ instance_id: instance, candidate_id: id, resolved: right });
   }
 

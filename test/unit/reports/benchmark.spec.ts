@@ -323,6 +323,7 @@ describe('hostile text in a report', () => {
         bestk_version: evil,
         rule_hashes: {},
         agent: null,
+        agents: [],
         test_model: null,
         verifiers: [evil],
         sandbox_limits: {},

@@ -32,6 +32,7 @@ function rolloutOf(task: SampleTask, change: Partial<Rollout> = {}): Rollout {
     system_prompt: '',
     instance_prompt: '',
     told_of: [],
+    agent: task.agent ?? null,
     ...change,
   };
 }
@@ -62,7 +63,7 @@ function world(play: (task: SampleTask) => Rollout | Promise<Rollout>): World {
       1,
       new MemorySpendingStore().of('run', 'run'),
     );
-    const whole = { issue: calculatorIssue, k: 8, k0: null, seed: 0, ledger, stopAt: null, ...plan };
+    const whole = { issue: calculatorIssue, k: 8, k0: null, seed: 0, agents: null, ledger, stopAt: null, ...plan };
     return collect(sampler, whole, async (type) => void events.push(type), signal);
   };
   return { asked, events, run };

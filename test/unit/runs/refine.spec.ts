@@ -20,6 +20,7 @@ function rolloutOf(candidate_id: string, patch: string, tokens = 10): Rollout {
     ...{ instance_id: issue.instance_id, candidate_id, model: 'm', format: 'xml', exit_reason: 'agent', patch },
     ...{ patch_problem: null, left_out: [], steps: [step], malformed: 0, system_prompt: '', instance_prompt: '' },
     told_of: [],
+    agent: null,
   };
 }
 
@@ -77,7 +78,7 @@ async function after(
     return Promise.resolve({ summary: `what ${candidate_id} did`, patch });
   };
   const end = await refine(
-    { sampler, emit, plan: { issue, seed: 2, ledger, stopAt: null } },
+    { sampler, emit, plan: { issue, seed: 2, agents: null, ledger, stopAt: null } },
     { refine: 2, refine_from: from, issue, retell, ledger },
     { rollouts, candidates, sampling: { ...sampling, failed: [] }, pool },
     signal,

@@ -1,5 +1,5 @@
 import { createInspector } from '../../../../src/agent/loop/rollout.js';
-import { AgentLimits } from '../../../../src/agent/loop/rollout-task.js';
+import { AgentLimits } from '../../../../src/core/run/agent.js';
 import { contentKey } from '../../../../src/core/fingerprint.js';
 import {
   EngineUnavailableError,

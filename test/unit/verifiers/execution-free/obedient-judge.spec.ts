@@ -5,7 +5,7 @@ import type { Completion, CompletionRequest } from '../../../../src/ports/llm-cl
 import { createPairsVerifier, createPairwiseVerifier } from '../../../../verifiers/execution-free/pairs/pairwise.js';
 import { createRubricVerifier } from '../../../../verifiers/execution-free/pointwise/rubric.js';
 import { createYesNoVerifier } from '../../../../verifiers/execution-free/pointwise/yes-no.js';
-import { AgentLimits } from '../../../../src/agent/loop/rollout-task.js';
+import { AgentLimits } from '../../../../src/core/run/agent.js';
 import { createInspector } from '../../../../src/agent/loop/rollout.js';
 import { createBackwardVerifier } from '../../../../verifiers/execution-free/backward/backward.js';
 import { createAgentVerifier } from '../../../../verifiers/execution-free/agent/agent.js';

@@ -62,6 +62,32 @@ describe('P(right) without labels', () => {
     expect(pool.entries.map((entry) => pool.count(entry, 'fingerprint'))).toEqual([2, 2, 1, 1, 1, 2, 2, 1]);
   });
 
+  it('rises more by an equal patch of another agent than by one more of the same', () => {
+    const made = (...agents: readonly string[]): number =>
+      rightOf([
+        ...agents.map((agent, index) => entryOf(`same ${index}`, { fingerprint: 'same', agent })),
+        ...['x', 'y', 'z'].map((id) => entryOf(id, { fingerprint: id, agent: id === 'x' ? 'a' : 'b' })),
+      ])('same 0');
+    expect(made('a', 'b')).toBeGreaterThan(made('a', 'a'));
+    expect(made('a', 'a', 'b')).toBeGreaterThan(made('a', 'a', 'a'));
+    expect(made('a', 'a', 'b')).toBe(made('b', 'a', 'a'));
+  });
+
+  it('of all being of one agent is that of nobody saying whose they are', () => {
+    const entries = ['same', 'same', 'other'].map((fingerprint, index) => entryOf(String(index), { fingerprint }));
+    const named = entries.map((entry) => ({ ...entry, agent: 'a' }));
+    expect(['0', '2'].map(rightOf(named))).toEqual(['0', '2'].map(rightOf(entries)));
+  });
+
+  it('that some of the pool are right is no larger for a part of it, and adds up as it should', () => {
+    const entries = ['a', 'b', 'c'].map((id) => solving(id, id === 'a' ? TESTS : [], { agent: id }));
+    const pool = new Pool({ instanceId: 'i', entries });
+    const { any, right } = pool.beliefs();
+    expect(pool.anyOf(new Set(['a']))).toBeCloseTo(right.get('a') ?? NaN, 6);
+    expect(pool.anyOf(new Set(['b', 'c']))).toBeLessThan(any);
+    expect(pool.anyOf(new Set(['a', 'b', 'c']))).toBeCloseTo(any, 9);
+  });
+
   it('is low for everybody where all fail', () => {
     const entries = ['a', 'b', 'c', 'd'].map((id) => solving(id, [], { execution_free: 0.05 }));
     expect(rightOf(entries)('a')).toBeLessThan(0.1);

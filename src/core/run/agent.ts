@@ -1,0 +1,148 @@
+import { z } from 'zod';
+import { contentKey } from '../fingerprint.js';
+import { argument } from '../identifier.js';
+
+/** Absent and null are the same on the wire. */
+export function optional<T extends z.ZodType>(schema: T) {
+  return schema.nullish().transform((value) => value ?? null);
+}
+
+/** How a model writes its calls. */
+export const FORMAT_NAMES = ['xml', 'tools', 'bash'] as const;
+export type FormatName = (typeof FORMAT_NAMES)[number];
+
+/** What one trajectory may take. Defaults are those of DeepSWE's reproduction guide where it names them. */
+export const AgentLimits = z.object({
+  /** Steps the model is told of; at 0 it is asked to submit. */
+  max_steps: z.int().min(1).default(40),
+  /** Steps after which it is stopped. */
+  max_steps_absolute: z.int().min(1).default(100),
+  /** Input and output tokens of one model call, i.e. the context. */
+  max_tokens: z.int().min(1_000).default(65_536),
+  /** Output tokens of one model call. */
+  max_answer_tokens: z.int().min(16).default(8_192),
+  /** Seconds of one command. */
+  action_s: z.number().positive().default(90),
+  /** Seconds of one model call, its retries included. */
+  model_call_s: z.number().positive().default(7_200),
+  /** Seconds of the whole trajectory: model calls and commands, also those before it was resumed. */
+  trajectory_s: z.number().positive().default(50_000),
+  /** Tokens from which old observations are replaced by a note; null = never, as DeepSWE. */
+  condense_at: z.int().positive().nullable().default(null),
+});
+export type AgentLimits = z.infer<typeof AgentLimits>;
+
+/** Those that an agent has instead of the settings'. */
+const OwnLimits = z
+  .strictObject({
+    max_steps: AgentLimits.shape.max_steps.unwrap().exactOptional(),
+    max_steps_absolute: AgentLimits.shape.max_steps_absolute.unwrap().exactOptional(),
+    max_tokens: AgentLimits.shape.max_tokens.unwrap().exactOptional(),
+    max_answer_tokens: AgentLimits.shape.max_answer_tokens.unwrap().exactOptional(),
+    action_s: AgentLimits.shape.action_s.unwrap().exactOptional(),
+    trajectory_s: AgentLimits.shape.trajectory_s.unwrap().exactOptional(),
+    condense_at: AgentLimits.shape.condense_at.unwrap().unwrap().exactOptional(),
+  })
+  .refine(
+    ({ max_steps: told, max_steps_absolute: most }) => told === undefined || most === undefined || told <= most,
+    'max_steps_absolute is less than max_steps',
+  );
+
+const Members = {
+  model: optional(argument().max(256)),
+  temperature: optional(z.number().min(0).max(2)),
+  top_p: optional(z.number().gt(0).max(1)),
+  format: optional(z.enum(FORMAT_NAMES)),
+  /** The words of its task: ours, or those of R2E-Gym's scaffold. */
+  prompt: optional(z.enum(['bestk', 'r2e'])),
+  /** Said to it behind its task. */
+  instructions: optional(z.string().min(1).max(20_000)),
+  limits: optional(OwnLimits),
+};
+
+function withFittingPrompt<T extends z.ZodType<{ readonly format: FormatName | null; readonly prompt: string | null }>>(
+  agent: T,
+) {
+  return agent.refine(({ format, prompt }) => prompt !== 'r2e' || format === null || format === 'xml', {
+    message: '"r2e" describes calls as tags in the text: leave it out, or set format to xml',
+    path: ['prompt'],
+  });
+}
+
+/** An agent, or what it has instead of what the settings say; null = as they have it. */
+export const GivenAgent = withFittingPrompt(z.strictObject(Members));
+export type GivenAgent = z.infer<typeof GivenAgent>;
+
+/** What one of several agents has beside. */
+const Naming = {
+  /** Begins the ids of its rollouts. */
+  name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,47}$/, 'must be of letters, digits, ".", "_" and "-"'),
+  /** Its part of the rollouts, relative to the others'. */
+  share: z.number().positive().max(1_000).default(1),
+};
+
+/** One of the agents of a run. */
+export const NamedAgent = withFittingPrompt(z.strictObject({ ...Naming, ...Members }));
+export type NamedAgent = z.infer<typeof NamedAgent>;
+
+const MOST_AGENTS = 32;
+
+function unlike<T extends z.ZodType<{ readonly name: string }>>(agents: z.ZodArray<T>) {
+  const some = agents.min(1).max(MOST_AGENTS);
+  const all = (keys: readonly string[]): boolean => new Set(keys).size === keys.length;
+  return some
+    .refine((list) => all(list.map(({ name }) => name)), 'two agents have the same name')
+    .refine(
+      // Their rollouts would be one another's.
+      (list) => all(list.map((agent) => contentKey({ ...agent, name: '', share: 0 }))),
+      'two agents differ in nothing but name and share',
+    );
+}
+
+export const NamedAgents = unlike(z.array(NamedAgent));
+
+/** Where its model is served; of people's own files alone, for a service sends its key to no server that a request names. */
+const Endpoint = { endpoint: optional(z.url({ protocol: /^https?$/ })) };
+
+/** An agent as files have it. */
+export const FileAgent = withFittingPrompt(z.strictObject({ ...Members, ...Endpoint }));
+export type FileAgent = z.infer<typeof FileAgent>;
+
+const NamedFileAgent = withFittingPrompt(z.strictObject({ ...Naming, ...Members, ...Endpoint })).refine(
+  ({ model, endpoint }) => endpoint === null || model !== null,
+  { message: 'needs a model', path: ['endpoint'] },
+);
+export const FileAgents = unlike(z.array(NamedFileAgent));
+export type FileAgents = z.infer<typeof FileAgents>;
+
+/** Whose a rollout is. */
+export interface Turn {
+  /** Null = the run's only agent, which has no name. */
+  readonly agent: string | null;
+  /** From 1, which of its agent's rollouts this is. */
+  readonly nth: number;
+}
+
+/**
+ * Whose turn the rollouts of a run are: after each number of them every agent has had its share, to within one. The next is
+ * whoever lacks most of its share; of equal ones the first.
+ * @param agents null = one without a name
+ */
+export function turnsOf(agents: readonly Pick<NamedAgent, 'name' | 'share'>[] | null, count: number): readonly Turn[] {
+  if (agents === null) return Array.from({ length: count }, (_, index) => ({ agent: null, nth: index + 1 }));
+  const all = agents.reduce((sum, { share }) => sum + share, 0);
+  const had = new Map<string, number>();
+  return Array.from({ length: count }, (_, index) => {
+    const lacks = ({ name, share }: Pick<NamedAgent, 'name' | 'share'>): number =>
+      ((index + 1) * share) / all - (had.get(name) ?? 0);
+    const next = agents.reduce((most, agent) => (lacks(agent) > lacks(most) + 1e-9 ? agent : most));
+    const nth = (had.get(next.name) ?? 0) + 1;
+    had.set(next.name, nth);
+    return { agent: next.name, nth };
+  });
+}
+
+/** What the candidate of a rollout is called. */
+export function candidateIdOf({ agent, nth }: Turn): string {
+  return `${agent ?? 'rollout'}-${nth}`;
+}
