@@ -20,9 +20,79 @@ export type RunRequest = {
     | {
         /** Model that samples; null = as the service is set. */
         readonly model?: string | null | undefined;
-        /** Its temperature; null = as the service is set. */
+        /** Its temperature; null = 1. */
         readonly temperature?: number | null | undefined;
+        /** Nucleus sampling; null = as the model’s server is set. */
+        readonly top_p?: number | null | undefined;
+        /** How the model writes its calls; null = as the service is set. */
+        readonly format?: 'xml' | 'tools' | 'bash' | null | undefined;
+        /** Words of its task: ours, or those of R2E-Gym’s scaffold; null = by its model. */
+        readonly prompt?: 'bestk' | 'r2e' | null | undefined;
+        /** Said to it behind its task; null = nothing. */
+        readonly instructions?: string | null | undefined;
+        /** Limits that it has instead of the service’s. */
+        readonly limits?:
+          | {
+              /** Steps that the agent is told of. */
+              readonly max_steps?: number | undefined;
+              /** Steps after which it is stopped. */
+              readonly max_steps_absolute?: number | undefined;
+              /** Tokens of prompt and answer together after which it ends. */
+              readonly max_tokens?: number | undefined;
+              /** Longest answer, in tokens. */
+              readonly max_answer_tokens?: number | undefined;
+              /** Seconds of one command. */
+              readonly action_s?: number | undefined;
+              /** Seconds of the whole rollout. */
+              readonly trajectory_s?: number | undefined;
+              /** Prompt length from which old observations are dropped, in tokens. */
+              readonly condense_at?: number | undefined;
+            }
+          | null
+          | undefined;
       }
+    | null
+    | undefined;
+  /** Several agents that share the trajectories, in place of one; null = one. */
+  readonly agents?:
+    | readonly {
+        /** Begins the ids of its rollouts. */
+        readonly name: string;
+        /** Its part of the rollouts, relative to the others’ (1). */
+        readonly share?: number | undefined;
+        /** Model that samples; null = as the service is set. */
+        readonly model?: string | null | undefined;
+        /** Its temperature; null = 1. */
+        readonly temperature?: number | null | undefined;
+        /** Nucleus sampling; null = as the model’s server is set. */
+        readonly top_p?: number | null | undefined;
+        /** How the model writes its calls; null = as the service is set. */
+        readonly format?: 'xml' | 'tools' | 'bash' | null | undefined;
+        /** Words of its task: ours, or those of R2E-Gym’s scaffold; null = by its model. */
+        readonly prompt?: 'bestk' | 'r2e' | null | undefined;
+        /** Said to it behind its task; null = nothing. */
+        readonly instructions?: string | null | undefined;
+        /** Limits that it has instead of the service’s. */
+        readonly limits?:
+          | {
+              /** Steps that the agent is told of. */
+              readonly max_steps?: number | undefined;
+              /** Steps after which it is stopped. */
+              readonly max_steps_absolute?: number | undefined;
+              /** Tokens of prompt and answer together after which it ends. */
+              readonly max_tokens?: number | undefined;
+              /** Longest answer, in tokens. */
+              readonly max_answer_tokens?: number | undefined;
+              /** Seconds of one command. */
+              readonly action_s?: number | undefined;
+              /** Seconds of the whole rollout. */
+              readonly trajectory_s?: number | undefined;
+              /** Prompt length from which old observations are dropped, in tokens. */
+              readonly condense_at?: number | undefined;
+            }
+          | null
+          | undefined;
+      }[]
     | null
     | undefined;
   /** The problem to solve and where its repository is. */
@@ -501,6 +571,13 @@ export type RunStatistics = {
   readonly tests_admitted: number;
   readonly expected_pass_at_1: number | null;
   readonly expected_pass_at_k: number | null;
+  readonly agents: readonly {
+    readonly agent: string;
+    readonly k: number;
+    readonly distinct_patches: number;
+    readonly expected_pass_at_1: number | null;
+    readonly expected_pass_at_k: number | null;
+  }[];
 };
 
 export type Usage = {
@@ -641,13 +718,25 @@ export type Evidence = {
     readonly verifier_model: string | null;
     readonly test_model: string | null;
     readonly agent: {
+      readonly name: string | null;
       readonly model: string;
       readonly endpoint: string;
       readonly format: string;
       readonly temperature: number;
+      readonly top_p: number | null;
       readonly limits: Readonly<Record<string, number | null>>;
       readonly prompt: string | null;
     } | null;
+    readonly agents: readonly {
+      readonly name: string | null;
+      readonly model: string;
+      readonly endpoint: string;
+      readonly format: string;
+      readonly temperature: number;
+      readonly top_p: number | null;
+      readonly limits: Readonly<Record<string, number | null>>;
+      readonly prompt: string | null;
+    }[];
     readonly prompt_hashes: Readonly<Record<string, string>>;
     readonly preset: string;
     readonly rule_hashes: Readonly<Record<string, string>>;

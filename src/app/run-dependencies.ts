@@ -10,12 +10,12 @@ import { systemPrompt } from '../agent/call-formats/action-format.js';
 import { ACTION_FORMATS } from '../agent/call-formats/formats.js';
 import { createInspector, createSampler, GRACE, type Sampler } from '../agent/loop/rollout.js';
 import type { AgentSettings, ProgressCheck } from '../agent/loop/rollout-task.js';
+import { AGENT_TEMPERATURE, agentsOfWork, settingsOfAgents } from './agent-settings.js';
 import { loadConfig, type Config } from './config.js';
 import type { Converse } from '../reports/exports/export-rows.js';
 import type { PriceTable } from '../core/budget/budget.js';
 import { BudgetLedger } from '../core/budget/budget-ledger.js';
 import { contentKey } from '../core/fingerprint.js';
-import type { AgentLimits, GivenAgent } from '../core/run/agent.js';
 import type { Inspect } from '../core/run/rollout.js';
 import type { Observe } from '../core/run/verifier.js';
 import type { RunRequest } from '../core/run/run-request.js';
@@ -62,8 +62,6 @@ const SETUP_LETTERS = 12;
 const UNLIMITED = { tokens: null, usd: null, seconds: null };
 /** Part of a budget that the agent leaves to the judge and the test writer. */
 const JUDGE_SHARE = 0.2;
-/** Temperature 1: K equal answers would be one try (field guide of DeepSWE's test-time scaling). */
-const AGENT_TEMPERATURE = 1;
 
 /** Part of an agent's steps that it takes to judge a patch. */
 const LOOK_SHARE = 0.5;
@@ -112,8 +110,8 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
 
   override agentsOf(asked: Pick<RunRequest, 'agent' | 'agents'>): readonly AgentDescription[] {
     return settingsOfAgents(this.config, asked).map(({ name, settings }) => {
-      const { topP: top_p = null, instructions: _, prompt = null, ...described } = settings;
-      return { ...described, name, top_p, prompt };
+      const { model, endpoint, format, temperature, topP: top_p = null, limits, prompt = null } = settings;
+      return { name, model, endpoint, format, temperature, top_p, limits, prompt };
     });
   }
 
@@ -268,52 +266,6 @@ function newNonce(): string {
 /** Steps that an agent is told of to judge a patch. */
 export function stepsOfLook({ max_steps }: Pick<AgentSettings['limits'], 'max_steps'>): number {
   return Math.ceil(max_steps * LOOK_SHARE);
-}
-
-/** Agents that were trained in R2E-Gym's scaffold, whose calls are tags in the text. */
-const R2E_AGENT = /deepswe(?!-?verifier)|r2e.*agent/i;
-
-interface NamedSettings {
-  readonly name: string | null;
-  readonly settings: AgentSettings;
-}
-
-function agentsOfWork({ agent = null, agents = null }: RunWork): Pick<RunRequest, 'agent' | 'agents'> {
-  return { agent, agents };
-}
-
-/** Those that a run asks for; none where one has no model. */
-function settingsOfAgents(
-  config: Config,
-  { agent, agents }: Pick<RunRequest, 'agent' | 'agents'>,
-): readonly NamedSettings[] {
-  const given = agents === null ? [{ name: null, own: agent }] : agents.map((own) => ({ name: own.name, own }));
-  const found = given.map(({ name, own }) => ({ name, settings: agentSettings(config, own) }));
-  return found.every((each): each is NamedSettings => each.settings !== null) ? found : [];
-}
-
-function agentSettings({ llm, agent }: Config, given: GivenAgent | null): AgentSettings | null {
-  const model = given?.model ?? agent.model;
-  if (model === undefined) return null;
-  const format = given?.format ?? agent.format;
-  const prompt = given?.prompt ?? agent.prompt ?? (R2E_AGENT.test(model) ? 'r2e' : 'bestk');
-  return {
-    model,
-    endpoint: endpointName(llm, model),
-    format,
-    temperature: given?.temperature ?? AGENT_TEMPERATURE,
-    limits: limitsOf(agent.limits, given?.limits ?? {}),
-    ...(given === null || given.top_p === null ? {} : { topP: given.top_p }),
-    ...(given === null || given.instructions === null ? {} : { instructions: given.instructions }),
-    // Its calls are tags in the text.
-    ...(prompt === 'r2e' && format === 'xml' ? ({ prompt: 'agent/r2e' } as const) : {}),
-  };
-}
-
-/** An agent that may take more steps is not stopped before it is told to end. */
-function limitsOf(settings: AgentLimits, own: NonNullable<GivenAgent['limits']>): AgentLimits {
-  const limits = { ...settings, ...own };
-  return { ...limits, max_steps_absolute: Math.max(limits.max_steps, limits.max_steps_absolute) };
 }
 
 /** Prompts as the settings have them. @throws BadInputError for one of the user's that is wrong, before anything is paid */

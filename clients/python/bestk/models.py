@@ -6,9 +6,49 @@ from typing import Any, Dict, List, Literal, Optional, TypedDict, Union
 Json = Any
 
 
+class RunRequestAgentLimits(TypedDict, total=False):
+    max_steps: int  # Steps that the agent is told of.
+    max_steps_absolute: int  # Steps after which it is stopped.
+    max_tokens: int  # Tokens of prompt and answer together after which it ends.
+    max_answer_tokens: int  # Longest answer, in tokens.
+    action_s: float  # Seconds of one command.
+    trajectory_s: float  # Seconds of the whole rollout.
+    condense_at: int  # Prompt length from which old observations are dropped, in tokens.
+
+
 class RunRequestAgent(TypedDict, total=False):
     model: Optional[str]  # Model that samples; null = as the service is set.
-    temperature: Optional[float]  # Its temperature; null = as the service is set.
+    temperature: Optional[float]  # Its temperature; null = 1.
+    top_p: Optional[float]  # Nucleus sampling; null = as the model’s server is set.
+    format: Optional[Literal["xml", "tools", "bash"]]  # How the model writes its calls; null = as the service is set.
+    prompt: Optional[Literal["bestk", "r2e"]]  # Words of its task: ours, or those of R2E-Gym’s scaffold; null = by its model.
+    instructions: Optional[str]  # Said to it behind its task; null = nothing.
+    limits: Optional['RunRequestAgentLimits']  # Limits that it has instead of the service’s.
+
+
+class RunRequestAgentsLimits(TypedDict, total=False):
+    max_steps: int  # Steps that the agent is told of.
+    max_steps_absolute: int  # Steps after which it is stopped.
+    max_tokens: int  # Tokens of prompt and answer together after which it ends.
+    max_answer_tokens: int  # Longest answer, in tokens.
+    action_s: float  # Seconds of one command.
+    trajectory_s: float  # Seconds of the whole rollout.
+    condense_at: int  # Prompt length from which old observations are dropped, in tokens.
+
+
+class _RunRequestAgents(TypedDict):
+    name: str  # Begins the ids of its rollouts.
+
+
+class RunRequestAgents(_RunRequestAgents, total=False):
+    share: float  # Its part of the rollouts, relative to the others’ (1).
+    model: Optional[str]  # Model that samples; null = as the service is set.
+    temperature: Optional[float]  # Its temperature; null = 1.
+    top_p: Optional[float]  # Nucleus sampling; null = as the model’s server is set.
+    format: Optional[Literal["xml", "tools", "bash"]]  # How the model writes its calls; null = as the service is set.
+    prompt: Optional[Literal["bestk", "r2e"]]  # Words of its task: ours, or those of R2E-Gym’s scaffold; null = by its model.
+    instructions: Optional[str]  # Said to it behind its task; null = nothing.
+    limits: Optional['RunRequestAgentsLimits']  # Limits that it has instead of the service’s.
 
 
 class RunRequestCandidatesTrajectorySteps(TypedDict, total=False):
@@ -57,6 +97,7 @@ class RunRequest(_RunRequest, total=False):
     name: Optional[str]  # Shown in lists and searched; nothing depends on it.
     tags: Optional[List[str]]  # To find runs by; nothing depends on them.
     agent: Optional['RunRequestAgent']  # Replaces settings of the sampling agent for this run.
+    agents: Optional[List['RunRequestAgents']]  # Several agents that share the trajectories, in place of one; null = one.
     k: Optional[int]  # Trajectories to sample (8). With candidates it must equal their number.
     candidates: Optional[List['RunRequestCandidates']]  # Patches to choose from; absent = sample k trajectories.
     k0: Optional[int]  # Sample this many first, then more until enough agree or k is reached; null = all k at once.
@@ -399,6 +440,14 @@ class Selection(TypedDict):
     stages: List['SelectionStages']
 
 
+class RunStatisticsAgents(TypedDict):
+    agent: str
+    k: int
+    distinct_patches: int
+    expected_pass_at_1: Optional[float]
+    expected_pass_at_k: Optional[float]
+
+
 class RunStatistics(TypedDict):
     k: int
     distinct_patches: int
@@ -407,6 +456,7 @@ class RunStatistics(TypedDict):
     tests_admitted: int
     expected_pass_at_1: Optional[float]
     expected_pass_at_k: Optional[float]
+    agents: List['RunStatisticsAgents']
 
 
 class UsageModels(TypedDict):
@@ -557,10 +607,23 @@ class EvidenceSelection(TypedDict):
 
 
 class EvidenceProvenanceAgent(TypedDict):
+    name: Optional[str]
     model: str
     endpoint: str
     format: str
     temperature: float
+    top_p: Optional[float]
+    limits: Dict[str, Optional[float]]
+    prompt: Optional[str]
+
+
+class EvidenceProvenanceAgents(TypedDict):
+    name: Optional[str]
+    model: str
+    endpoint: str
+    format: str
+    temperature: float
+    top_p: Optional[float]
     limits: Dict[str, Optional[float]]
     prompt: Optional[str]
 
@@ -571,6 +634,7 @@ class EvidenceProvenance(TypedDict):
     verifier_model: Optional[str]
     test_model: Optional[str]
     agent: Optional['EvidenceProvenanceAgent']
+    agents: List['EvidenceProvenanceAgents']
     prompt_hashes: Dict[str, str]
     preset: str
     rule_hashes: Dict[str, str]

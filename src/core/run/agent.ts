@@ -35,13 +35,26 @@ export type AgentLimits = z.infer<typeof AgentLimits>;
 /** Those that an agent has instead of the settings'. */
 const OwnLimits = z
   .strictObject({
-    max_steps: AgentLimits.shape.max_steps.unwrap().exactOptional(),
-    max_steps_absolute: AgentLimits.shape.max_steps_absolute.unwrap().exactOptional(),
-    max_tokens: AgentLimits.shape.max_tokens.unwrap().exactOptional(),
-    max_answer_tokens: AgentLimits.shape.max_answer_tokens.unwrap().exactOptional(),
-    action_s: AgentLimits.shape.action_s.unwrap().exactOptional(),
-    trajectory_s: AgentLimits.shape.trajectory_s.unwrap().exactOptional(),
-    condense_at: AgentLimits.shape.condense_at.unwrap().unwrap().exactOptional(),
+    max_steps: AgentLimits.shape.max_steps.unwrap().exactOptional().describe('Steps that the agent is told of.'),
+    max_steps_absolute: AgentLimits.shape.max_steps_absolute
+      .unwrap()
+      .exactOptional()
+      .describe('Steps after which it is stopped.'),
+    max_tokens: AgentLimits.shape.max_tokens
+      .unwrap()
+      .exactOptional()
+      .describe('Tokens of prompt and answer together after which it ends.'),
+    max_answer_tokens: AgentLimits.shape.max_answer_tokens
+      .unwrap()
+      .exactOptional()
+      .describe('Longest answer, in tokens.'),
+    action_s: AgentLimits.shape.action_s.unwrap().exactOptional().describe('Seconds of one command.'),
+    trajectory_s: AgentLimits.shape.trajectory_s.unwrap().exactOptional().describe('Seconds of the whole rollout.'),
+    condense_at: AgentLimits.shape.condense_at
+      .unwrap()
+      .unwrap()
+      .exactOptional()
+      .describe('Prompt length from which old observations are dropped, in tokens.'),
   })
   .refine(
     ({ max_steps: told, max_steps_absolute: most }) => told === undefined || most === undefined || told <= most,
@@ -49,15 +62,15 @@ const OwnLimits = z
   );
 
 const Members = {
-  model: optional(argument().max(256)),
-  temperature: optional(z.number().min(0).max(2)),
-  top_p: optional(z.number().gt(0).max(1)),
-  format: optional(z.enum(FORMAT_NAMES)),
-  /** The words of its task: ours, or those of R2E-Gym's scaffold. */
-  prompt: optional(z.enum(['bestk', 'r2e'])),
-  /** Said to it behind its task. */
-  instructions: optional(z.string().min(1).max(20_000)),
-  limits: optional(OwnLimits),
+  model: optional(argument().max(256)).describe('Model that samples; null = as the service is set.'),
+  temperature: optional(z.number().min(0).max(2)).describe('Its temperature; null = 1.'),
+  top_p: optional(z.number().gt(0).max(1)).describe('Nucleus sampling; null = as the model’s server is set.'),
+  format: optional(z.enum(FORMAT_NAMES)).describe('How the model writes its calls; null = as the service is set.'),
+  prompt: optional(z.enum(['bestk', 'r2e'])).describe(
+    'Words of its task: ours, or those of R2E-Gym’s scaffold; null = by its model.',
+  ),
+  instructions: optional(z.string().min(1).max(20_000)).describe('Said to it behind its task; null = nothing.'),
+  limits: optional(OwnLimits).describe('Limits that it has instead of the service’s.'),
 };
 
 function withFittingPrompt<T extends z.ZodType<{ readonly format: FormatName | null; readonly prompt: string | null }>>(
@@ -75,10 +88,11 @@ export type GivenAgent = z.infer<typeof GivenAgent>;
 
 /** What one of several agents has beside. */
 const Naming = {
-  /** Begins the ids of its rollouts. */
-  name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,47}$/, 'must be of letters, digits, ".", "_" and "-"'),
-  /** Its part of the rollouts, relative to the others'. */
-  share: z.number().positive().max(1_000).default(1),
+  name: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,47}$/, 'must be of letters, digits, ".", "_" and "-"')
+    .describe('Begins the ids of its rollouts.'),
+  share: z.number().positive().max(1_000).default(1).describe('Its part of the rollouts, relative to the others’ (1).'),
 };
 
 /** One of the agents of a run. */

@@ -114,8 +114,9 @@ interface Contradiction {
   readonly message: string;
 }
 
-function contradictions({ issue, k, k0, refine, candidates, tests, agent, agents }: GivenRequest): Contradiction[] {
-  const found = [
+function contradictions(request: GivenRequest): Contradiction[] {
+  const { issue, k, k0, candidates, tests } = request;
+  return [
     ...strangers('candidates', candidates ?? [], issue.instance_id),
     ...strangers('tests', tests ?? [], issue.instance_id),
     ...repeated(
@@ -128,16 +129,25 @@ function contradictions({ issue, k, k0, refine, candidates, tests, agent, agents
       'test_id',
       (tests ?? []).map(({ test_id }) => test_id),
     ),
+    ...(candidates === null ? [] : forSampling(request)),
+    ...(request.agents === null ? [] : wrongAgents(request, request.agents)),
+    ...wrongCounts(k, k0, candidates?.length ?? null),
   ];
-  const sampling = [...(refine > 0 ? ['refine'] : []), ...(agents === null ? [] : ['agents'])];
-  if (candidates !== null) {
-    found.push(...sampling.map((field) => ({ path: [field], message: 'is for sampling, but candidates are given' })));
-  }
-  if (agents !== null && agent !== null) found.push({ path: ['agent'], message: 'is named beside agents' });
-  if (agents !== null && candidates === null && agents.length > (k ?? DEFAULT_K)) {
-    found.push({ path: ['agents'], message: `are ${agents.length}, more than the ${k ?? DEFAULT_K} first rollouts` });
-  }
-  return [...found, ...wrongCounts(k, k0, candidates?.length ?? null)];
+}
+
+function forSampling({ refine, agents }: GivenRequest): Contradiction[] {
+  const asked = [...(refine > 0 ? ['refine'] : []), ...(agents === null ? [] : ['agents'])];
+  return asked.map((field) => ({ path: [field], message: 'is for sampling, but candidates are given' }));
+}
+
+function wrongAgents(
+  { agent, k, candidates }: GivenRequest,
+  agents: NonNullable<GivenRequest['agents']>,
+): Contradiction[] {
+  if (agent !== null) return [{ path: ['agent'], message: 'is named beside agents' }];
+  const tries = k ?? DEFAULT_K;
+  if (candidates !== null || agents.length <= tries) return [];
+  return [{ path: ['agents'], message: `are ${agents.length}, more than the ${tries} first rollouts` }];
 }
 
 function wrongCounts(k: number | null, k0: number | null, given: number | null): Contradiction[] {

@@ -33,6 +33,8 @@ function parsed(text: string, file: string): unknown {
   }
 }
 
+const AgentsFile = z.strictObject({ agents: FileAgents });
+
 /**
  * The agents of a file: a list of them, below `agents` or by itself.
  * @param names those that are meant, in this order; none = all
@@ -40,14 +42,13 @@ function parsed(text: string, file: string): unknown {
  */
 export async function readAgents(file: string, names: readonly string[] = []): Promise<FileAgents> {
   const value = await readYaml(file);
-  const parsed = z.union([FileAgents, z.strictObject({ agents: FileAgents })]).safeParse(value);
+  const parsed = AgentsFile.safeParse(Array.isArray(value) ? { agents: value } : value);
   if (!parsed.success) {
-    const list = (Array.isArray(value) ? FileAgents : z.strictObject({ agents: FileAgents })).safeParse(value);
-    const [problem] = list.error?.issues ?? [];
+    const [problem] = parsed.error.issues;
     const next = 'docs/sampling.md tells what an agent is.';
     throw new BadInputError(problem?.message ?? 'is wrong', { file, field: problem?.path.join('.') }, next);
   }
-  const agents = Array.isArray(parsed.data) ? parsed.data : parsed.data.agents;
+  const { agents } = parsed.data;
   if (names.length === 0) return agents;
   return names.map((name) => {
     const found = agents.find((agent) => agent.name === name);
@@ -60,10 +61,17 @@ export async function readAgents(file: string, names: readonly string[] = []): P
 /** The agents without what requests do not tell, and the settings that tell it. */
 export function placedAgents<T extends { readonly model: string | null; readonly endpoint: string | null }>(
   agents: readonly T[],
-): { readonly agents: readonly Omit<T, 'endpoint'>[]; readonly settings: Readonly<Record<string, string>> } {
+): {
+  readonly agents: readonly Omit<T, 'endpoint'>[];
+  readonly settings: Readonly<Record<string, string>>;
+} {
   const urls = agents.flatMap(({ model, endpoint }) => (endpoint === null ? [] : [`${model ?? ''}=${endpoint}`]));
   return {
-    agents: agents.map(({ endpoint: _, ...agent }) => agent),
+    agents: agents.map((agent) => {
+      const own: Omit<T, 'endpoint'> & { endpoint?: unknown } = { ...agent };
+      delete own.endpoint;
+      return own;
+    }),
     settings: urls.length === 0 ? {} : { BESTK_MODEL_URLS: urls.join(',') },
   };
 }

@@ -194,12 +194,11 @@ function refusedParameter({ detail, kind, tooLong }: Failure): Refusable | null 
 
 /** A request in the words of Chat Completions, and, for a turn to be continued, of vLLM and SGLang. */
 function onTheWire(request: CompletionRequest, refused: ReadonlySet<Refusable> = new Set()): Body {
-  const { temperature, topP, maxTokens, topLogprobs, stop } = request;
+  const { maxTokens, topLogprobs, stop } = request;
   return {
     model: request.model,
     messages: request.messages.map(wireMessage),
-    ...(refused.has('temperature') ? {} : { temperature }),
-    ...(topP === undefined || refused.has('top_p') ? {} : { top_p: topP }),
+    ...draws(request, refused),
     ...(refused.has('max_tokens')
       ? { max_completion_tokens: maxTokens }
       : // eslint-disable-next-line @typescript-eslint/no-deprecated -- its successor is unknown to many local servers
@@ -208,6 +207,14 @@ function onTheWire(request: CompletionRequest, refused: ReadonlySet<Refusable> =
     ...(stop === undefined || refused.has('stop') ? {} : { stop: [...stop] }),
     ...(request.continueFinal === true ? { continue_final_message: true, add_generation_prompt: false } : {}),
     ...constraints(request),
+  };
+}
+
+/** How tokens are drawn. */
+function draws({ temperature, topP }: CompletionRequest, refused: ReadonlySet<Refusable>): Partial<Body> {
+  return {
+    ...(refused.has('temperature') ? {} : { temperature }),
+    ...(topP === undefined || refused.has('top_p') ? {} : { top_p: topP }),
   };
 }
 

@@ -1,0 +1,66 @@
+import type { AgentSettings } from '../agent/loop/rollout-task.js';
+import { type AgentLimits, GivenAgent } from '../core/run/agent.js';
+import type { RunRequest } from '../core/run/run-request.js';
+import { endpointName } from '../models/llm-clients.js';
+import type { RunWork } from '../runs/run-dependencies.js';
+import type { Config } from './config.js';
+
+/** Temperature 1: K equal answers would be one try (field guide of DeepSWE's test-time scaling). */
+export const AGENT_TEMPERATURE = 1;
+
+/** Agents that were trained in R2E-Gym's scaffold, whose calls are tags in the text. */
+const R2E_AGENT = /deepswe(?!-?verifier)|r2e.*agent/i;
+
+export interface NamedSettings {
+  readonly name: string | null;
+  readonly settings: AgentSettings;
+}
+
+export function agentsOfWork({ agent = null, agents = null }: RunWork): Pick<RunRequest, 'agent' | 'agents'> {
+  return { agent, agents };
+}
+
+const AS_CONFIGURED = GivenAgent.parse({});
+
+/** Those that a run asks for, what they do not say from the settings; none where one has no model. */
+export function settingsOfAgents(
+  config: Config,
+  { agent, agents }: Pick<RunRequest, 'agent' | 'agents'>,
+): readonly NamedSettings[] {
+  const given = agents?.map((own) => ({ name: own.name, own })) ?? [{ name: null, own: agent ?? AS_CONFIGURED }];
+  const found = given.map(({ name, own }) => ({ name, settings: agentSettings(config, own) }));
+  return found.every((each): each is NamedSettings => each.settings !== null) ? found : [];
+}
+
+function agentSettings({ llm, agent }: Config, given: GivenAgent): AgentSettings | null {
+  const model = given.model ?? agent.model;
+  if (model === undefined) return null;
+  const { temperature, top_p: topP, instructions, limits } = given;
+  const format = given.format ?? agent.format;
+  return {
+    model,
+    endpoint: endpointName(llm, model),
+    format,
+    temperature: temperature ?? AGENT_TEMPERATURE,
+    limits: limitsOf(agent.limits, limits ?? {}),
+    ...(topP === null ? {} : { topP }),
+    ...(instructions === null ? {} : { instructions }),
+    ...wordsOf(model, format, given.prompt ?? agent.prompt),
+  };
+}
+
+function wordsOf(
+  model: string,
+  format: AgentSettings['format'],
+  prompt: 'bestk' | 'r2e' | undefined,
+): Pick<AgentSettings, 'prompt'> {
+  const words = prompt ?? (R2E_AGENT.test(model) ? 'r2e' : 'bestk');
+  // Its calls are tags in the text.
+  return words === 'r2e' && format === 'xml' ? { prompt: 'agent/r2e' } : {};
+}
+
+/** An agent that may take more steps is not stopped before it is told to end. */
+function limitsOf(settings: AgentLimits, own: NonNullable<GivenAgent['limits']>): AgentLimits {
+  const limits = { ...settings, ...own };
+  return { ...limits, max_steps_absolute: Math.max(limits.max_steps, limits.max_steps_absolute) };
+}
