@@ -53,7 +53,7 @@ async function pageOf(repository: string, text: (plain: string) => string): Prom
         verifier_model: text('judge'),
         test_model: text('writer'),
         agent: null,
-      agents: [],
+        agents: [],
         prompt_hashes: { [text('judge/yes-no')]: text('abc') },
         preset: 'deepswe',
         rule_hashes: {},
