@@ -5,13 +5,12 @@ import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { once } from 'node:events';
 import { readScoreMatrix } from '../dist/src/io/inputs/score-matrix.js';
-import { bestAtK, DEFAULT_BEST } from '../dist/src/statistics/curves/best-at-k.js';
+import { bestAtK, DEFAULT_BEST, meanOverDraws, shuffled } from '../dist/src/statistics/curves/best-at-k.js';
 import { Resamples } from '../dist/src/statistics/intervals/bootstrap.js';
 import { Curves } from '../dist/src/statistics/curves/curves.js';
-import { IssueColumns } from '../dist/src/statistics/curves/issue-columns.js';
+import { IssueColumns } from '../dist/src/statistics/curves/scored-issue.js';
 import { seededRandom } from '../dist/src/core/random.js';
-import { stepsOf } from '../dist/src/statistics/curves/steps.js';
-import { meanOverDraws, shuffled } from '../dist/src/statistics/curves/best-at-k.js';
+import { stepsOf } from '../dist/src/statistics/curves/exact-plan.js';
 import { SubsetRule } from '../dist/src/statistics/curves/subset-rule.js';
 import { findPreset } from '../dist/verifiers/hybrid/presets.js';
 

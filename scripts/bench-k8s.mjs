@@ -16,7 +16,7 @@ const spec = { image: IMAGE, workdir: '/testbed', baseCommit: null, purpose: 'be
 needCluster('bench:k8s');
 const { environment, down } = await bringUp([IMAGE]);
 const { KubernetesSandbox } = await import('../dist/src/sandbox/kubernetes/sandbox.js');
-const { PodTemplate } = await import('../dist/src/sandbox/kubernetes/options.js');
+const { PodTemplate } = await import('../dist/src/sandbox/kubernetes/pod-spec.js');
 const { connectCluster } = await import('../dist/src/sandbox/kubernetes/client.js');
 const cluster = {
   kubeconfig: environment.BESTK_TEST_KUBECONFIG,

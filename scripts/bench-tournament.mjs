@@ -7,7 +7,7 @@
 // Grading answers with a letter of twenty: quality + bias + noise, scaled to the middle of the scale, rounded; the mean of R
 // repeats counts. Comparing answers with P(a better) = logistic of the difference of the two, each with its noise; seeing both
 // at once, a share of the bias (`shared`) is common to both and cancels. `shared` = 0 gives the comparison no such advantage.
-import { allPairs, pivotTournament } from '../dist/verifiers/execution-free/pairs/tournaments.js';
+import { allPairs, pivotTournament } from '../dist/verifiers/execution-free/pairs/pairwise.js';
 
 const POOLS = 4_000;
 const PIVOTS = 2;

@@ -1,27 +1,22 @@
 #!/usr/bin/env node
 import 'reflect-metadata';
 import { Command, CommanderError } from 'commander';
-import { printFailure } from './commands/answer.js';
-import type { App } from './commands/app.js';
+import { printFailure, type App } from './commands/command.js';
 import { registerBench } from './commands/bench/bench.js';
 import { registerCalibrate } from './commands/calibrate.js';
 import { registerCurves } from './commands/curves.js';
 import { registerDatasets } from './commands/datasets.js';
-import { registerDoctor } from './commands/doctor.js';
-import { registerExport } from './commands/export.js';
+import { registerDoctor, registerSweep } from './commands/doctor.js';
+import { registerExport, registerImport } from './commands/import-export.js';
 import { registerGrade } from './commands/grade.js';
-import { registerImport } from './commands/import.js';
 import { registerInit } from './commands/init.js';
-import { registerMcp } from './commands/mcp/mcp.js';
+import { registerMcp, registerServe, registerWorker } from './commands/serve.js';
 import { registerPrompts } from './commands/prompts.js';
 import { registerReport } from './commands/report.js';
 import { registerRescore } from './commands/rescore.js';
 import { registerSelect } from './commands/select.js';
-import { registerServe } from './commands/serve.js';
 import { registerSolve } from './commands/solve.js';
-import { registerSweep } from './commands/doctor.js';
 import { endWhenUnheard, outliveReaders } from './commands/stopping.js';
-import { registerWorker } from './commands/serve.js';
 import { EXIT } from './core/errors/errors.js';
 import { VERSION } from './app/version.js';
 

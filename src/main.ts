@@ -7,13 +7,13 @@ import { inRole, Role } from './app/job-providers.js';
 import { MetricsModule } from './app/telemetry.js';
 import { removeLeftUploads } from './app/threads/upload-folder.js';
 import { VERSION } from './app/version.js';
-import { printFailure } from './commands/answer.js';
+import { printFailure } from './commands/command.js';
 import type { ServeOptions } from './commands/serve.js';
 import { BadInputError } from './core/errors/errors.js';
 import { httpControllers, telemetryProviders } from './http/http-controllers.js';
 import { startHttp } from './http/serve.js';
 import { WorkerProcess } from './jobs/worker-process.js';
-import { Exposition } from './ports/meter.js';
+import { Exposition } from './ports/telemetry.js';
 
 const DEFAULTS: ServeOptions = { host: '127.0.0.1', port: 8080, worker: true };
 

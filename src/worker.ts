@@ -11,7 +11,7 @@ import { telemetryProviders, watchControllers } from './http/http-controllers.js
 import { startHttp } from './http/serve.js';
 import { Jobs } from './jobs/jobs.js';
 import { ServiceLink } from './jobs/worker-process.js';
-import { Exposition } from './ports/meter.js';
+import { Exposition } from './ports/telemetry.js';
 import type { OpenStore } from './store/store.js';
 
 @Module({ controllers: watchControllers, providers: telemetryProviders })

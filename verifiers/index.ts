@@ -1,7 +1,10 @@
-import { EXECUTION_FREE, judgeMeasure } from '../src/core/run/measure.js';
+import { EXECUTION_FREE, judgeMeasure } from '../src/core/run/verdict.js';
 import { isJudge, type JudgeMethod, judgeNamed, type Verifier, type VerifierName } from '../src/core/run/verifier.js';
-import { createCellWorker } from './execution-based/cell-worker.js';
-import { createExecutionBasedVerifier, type ExecutionBasedOptions } from './execution-based/execution-based.js';
+import {
+  createCellWorker,
+  createExecutionBasedVerifier,
+  type ExecutionBasedOptions,
+} from './execution-based/execution-based.js';
 import { harvestedTests } from './execution-based/generated/harvest.js';
 import { createTestWriter } from './execution-based/generated/test-writer.js';
 import type { JudgeOptions } from './execution-free/judge-options.js';
@@ -13,7 +16,7 @@ import { createRubricVerifier } from './execution-free/pointwise/rubric.js';
 import { trainingConversation } from './execution-free/render/question.js';
 import { createProgressJudge, createYesNoVerifier } from './execution-free/pointwise/yes-no.js';
 
-export { createRetelling } from './execution-free/pairs/summaries.js';
+export { createRetelling } from './execution-free/pairs/duel.js';
 export { createCellWorker, createProgressJudge, createTestWriter, harvestedTests, trainingConversation };
 export {
   NOTHING_RECORDED,

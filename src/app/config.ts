@@ -3,11 +3,10 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { AgentLimits, type FormatName } from '../core/run/agent.js';
 import type { SettingsDesk } from '../commands/init.js';
-import type { ApiKey } from '../core/api-key.js';
+import { type ApiKey, passwordIn } from '../core/secrets.js';
 import { BadInputError } from '../core/errors/errors.js';
-import { passwordIn } from '../core/secrets.js';
 import type { HeadRoute } from '../ports/llm-client.js';
-import type { ClusterOptions } from '../sandbox/kubernetes/options.js';
+import type { ClusterOptions } from '../sandbox/kubernetes/pod-spec.js';
 import type { Section, YesNoPrompt } from '../../verifiers/index.js';
 import { clusterOf, FORMER, Settings } from './settings.js';
 

@@ -27,7 +27,7 @@ export class Daemon {
   async ownStore(): Promise<void> {
     const { store } = this.config;
     if (!('file' in store)) return;
-    const { ownFile } = await import('../store/file-owner.js');
+    const { ownFile } = await import('../store/sqlite.js');
     ownFile(store.file, `process ${process.pid} on ${hostname()}, since ${new Date().toISOString()}`);
   }
 

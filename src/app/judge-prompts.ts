@@ -1,7 +1,7 @@
 import { ACTION_FORMATS } from '../agent/call-formats/formats.js';
 import { systemPrompt } from '../agent/call-formats/action-format.js';
 import { instancePrompt } from '../agent/loop/conversation.js';
-import { EXECUTION_FREE } from '../core/run/measure.js';
+import { EXECUTION_FREE } from '../core/run/verdict.js';
 import type { Inspect } from '../core/run/rollout.js';
 import { judgeNamed, type VerificationTask } from '../core/run/verifier.js';
 import type { LlmClient } from '../ports/llm-client.js';

@@ -13,15 +13,13 @@ import type { AgentSettings, ProgressCheck } from '../agent/loop/rollout-task.js
 import { AGENT_TEMPERATURE, agentsOfWork, settingsOfAgents } from './agent-settings.js';
 import { loadConfig, type Config } from './config.js';
 import type { Converse } from '../reports/exports/export-rows.js';
-import type { PriceTable } from '../core/budget/budget.js';
-import { BudgetLedger } from '../core/budget/budget-ledger.js';
+import { type PriceTable, BudgetLedger } from '../core/budget/budget.js';
 import { contentKey } from '../core/fingerprint.js';
 import type { Inspect } from '../core/run/rollout.js';
-import type { Observe } from '../core/run/verifier.js';
+import type { Observe, VerifierName } from '../core/run/verifier.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import type { AgentDescription } from '../core/run/run-result.js';
 import type { TestWriter } from '../core/run/generated-test.js';
-import type { VerifierName } from '../core/run/verifier.js';
 import { modelsOf } from '../runs/check-request.js';
 import {
   type Accounted,
@@ -30,12 +28,11 @@ import {
   RunDependenciesFactory,
   type RunWork,
 } from '../runs/run-dependencies.js';
-import type { Completion, CompletionRequest, LlmClient, RemoteCall } from '../ports/llm-client.js';
+import type { Completion, CompletionRequest, LlmClient, RemoteCall, Tokenizer } from '../ports/llm-client.js';
 import type { PromptLibrary } from '../ports/prompt-library.js';
 import type { ResultStore, SpendingStore } from '../ports/result-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
-import type { Tokenizer } from '../ports/llm-client.js';
-import type { Tracer } from '../ports/tracer.js';
+import type { Tracer } from '../ports/telemetry.js';
 import { ThreadedRecords } from './threads/threaded-records.js';
 import { VERSION } from './version.js';
 import {

@@ -1,13 +1,12 @@
 import { tmpdir } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import type { Provider } from '@nestjs/common';
-import { HostResources } from '../ports/host-resources.js';
-import { Sandbox, type SandboxLimits } from '../ports/sandbox.js';
+import { HostResources, Sandbox, type SandboxLimits } from '../ports/sandbox.js';
 import { LocalHostResources, ResourceGate } from '../sandbox/container/host-resources.js';
 import { connectDocker, dockerRoot } from '../sandbox/docker/engine.js';
 import { DockerImages, type ImageOptions } from '../sandbox/docker/images.js';
 import { DockerSandbox } from '../sandbox/docker/sandbox.js';
-import type { ClusterOptions } from '../sandbox/kubernetes/options.js';
+import type { ClusterOptions } from '../sandbox/kubernetes/pod-spec.js';
 import { KubernetesSandbox } from '../sandbox/kubernetes/sandbox.js';
 import { CONFIG, type Config } from './config.js';
 import { createLogger } from './logger.js';

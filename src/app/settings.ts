@@ -1,8 +1,8 @@
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { type ClusterOptions, PodTemplate } from '../sandbox/kubernetes/options.js';
+import { type ClusterOptions, PodTemplate } from '../sandbox/kubernetes/pod-spec.js';
 import { FORMAT_NAMES } from '../core/run/agent.js';
-import { readApiKey, type ApiKey } from '../core/api-key.js';
+import { readApiKey, type ApiKey } from '../core/secrets.js';
 import { HeadRoute } from '../ports/llm-client.js';
 import { SECTIONS, YES_NO_PROMPTS } from '../../verifiers/index.js';
 

@@ -2,21 +2,17 @@ import { Global, Module } from '@nestjs/common';
 import { serverOf } from '../models/llm-clients.js';
 import { HttpModelProbe } from '../models/openai/connection.js';
 import { OtelTracer } from '../telemetry/otel-tracer.js';
-import { InstrumentedLlmClient } from '../telemetry/instrumented-models.js';
-import { InstrumentedResultStore } from '../telemetry/instrumented-models.js';
-import { InstrumentedSandbox } from '../telemetry/instrumented-sandbox.js';
+import { InstrumentedLlmClient, InstrumentedResultStore, InstrumentedSandbox } from '../telemetry/instrumented.js';
 import type { Config } from './config.js';
 import type { PriceTable } from '../core/budget/budget.js';
 import type { Logger } from 'pino';
 import { createLogger } from './logger.js';
 import type { RunExecutor } from '../runs/run-dependencies.js';
 import { InstrumentedExecutor, type Say, StageTelemetry } from '../runs/instrumented-executor.js';
-import type { LlmClient } from '../ports/llm-client.js';
-import { Exposition, Meter, UNMETERED } from '../ports/meter.js';
-import type { ModelProbe } from '../ports/llm-client.js';
+import type { LlmClient, ModelProbe } from '../ports/llm-client.js';
+import { Exposition, Meter, UNMETERED, type Tracer } from '../ports/telemetry.js';
 import type { ResultStore } from '../ports/result-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
-import type { Tracer } from '../ports/tracer.js';
 import { VERSION } from './version.js';
 
 /** Counting, for processes that somebody scrapes; where it is not imported nothing is counted and prom-client not loaded. */

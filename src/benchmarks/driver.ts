@@ -17,7 +17,7 @@ import type { ResultStore } from '../ports/result-store.js';
 import { hasEnded, type RunStore } from '../ports/run-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
 import { runCurve } from '../reports/benchmark/arms.js';
-import { jobOfRun } from '../runs/run-jobs.js';
+import { jobOfRun } from '../runs/parts.js';
 import { gradedIn, gradeOneOfMany, namedByArm } from './grade-arms.js';
 import { BenchmarkPlan, reasonToStop, type SentArm, type Tally } from './plan.js';
 

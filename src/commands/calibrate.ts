@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { BadInputError, EXIT } from '../core/errors/errors.js';
-import { printJson, printText } from './answer.js';
+import { printJson, printText } from './command.js';
 
 interface CalibrateOptions {
   readonly runs?: readonly string[];

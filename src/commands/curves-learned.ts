@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { BadInputError } from '../core/errors/errors.js';
-import { withCombiner } from '../../verifiers/hybrid/combiner.js';
+import { withCombiner } from '../../verifiers/hybrid/features.js';
 import type { Knowledge } from '../../verifiers/hybrid/pool.js';
 import { learnedPreset } from '../../verifiers/hybrid/presets.js';
 import { Combiner } from '../core/run/fitted.js';

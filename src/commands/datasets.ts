@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import { EXIT } from '../core/errors/errors.js';
 import type { DataSetReport } from '../io/datasets/filter.js';
-import { printJson, printText } from './answer.js';
-import { collected, wholeNumber } from './options.js';
+import { printJson, printText, collected, wholeNumber } from './command.js';
 
 interface ShowOptions {
   readonly split?: string;

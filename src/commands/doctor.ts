@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
 import { BestkError, EXIT } from '../core/errors/errors.js';
 import { RESOURCES } from '../core/errors/unavailable.js';
-import type { HostResources } from '../ports/host-resources.js';
+import type { HostResources } from '../ports/sandbox.js';
 import type { Completion } from '../ports/llm-client.js';
-import { printJson, printText } from './answer.js';
-import type { App, OpenApp } from './app.js';
+import { printJson, printText, type App, type OpenApp } from './command.js';
 
 interface Check {
   readonly name: string;

@@ -8,13 +8,11 @@ import type { CandidateGrade, GradeBook, Graded } from '../grading/grade-candida
 import { hiddenTests, readAnswers } from '../grading/hidden-tests.js';
 import { testCommand } from '../grading/test-command.js';
 import { withInterval } from '../reports/figures.js';
-import { type GradedInstance, GradeFiles, gradesOfSet, gradeSummary } from '../reports/grade-files.js';
+import { type GradedInstance, GradeFiles, gradesOfSet, gradeSummary } from '../reports/labels.js';
 import { wilson, Z95 } from '../statistics/intervals/binomial.js';
-import { printJson, printProgress, printText } from './answer.js';
-import type { App, OpenApp } from './app.js';
-import { seconds } from './options.js';
+import { printJson, printProgress, printText, type App, type OpenApp, seconds } from './command.js';
 import { givenIssues, type IssueOptions, parallelOption, withIssueOptions } from './run-options.js';
-import { untilInterrupted } from './run-to-end.js';
+import { untilInterrupted } from './run-set.js';
 
 interface GradeOptions extends IssueOptions {
   readonly candidates: string;

@@ -3,7 +3,7 @@ import { parseEnv } from 'node:util';
 import type { Command } from 'commander';
 import { BadInputError } from '../core/errors/errors.js';
 import { readText } from '../io/records/records.js';
-import { printText } from './answer.js';
+import { printText } from './command.js';
 
 /** One setting as the file has it. */
 export interface DescribedSetting {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { BadInputError } from '../core/errors/errors.js';
 import type { PromptLibrary } from '../ports/prompt-library.js';
-import { printJson, printText } from './answer.js';
+import { printJson, printText } from './command.js';
 
 const EXAMPLE = `
 Example:

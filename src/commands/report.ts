@@ -2,9 +2,9 @@ import { basename, dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { BadInputError, EXIT } from '../core/errors/errors.js';
 import type { Benchmarked, BenchmarkOptions } from '../reports/benchmark/make-benchmark.js';
-import type { BenchmarkReport } from '../reports/benchmark/benchmark-report.js';
+import type { BenchmarkReport } from '../reports/benchmark/headline.js';
 import type { Rules } from '../reports/benchmark/presets.js';
-import { printJson, printProgress, printText } from './answer.js';
+import { printJson, printProgress, printText } from './command.js';
 import { listed, visibleLine } from '../core/visible.js';
 
 interface ReportOptions {

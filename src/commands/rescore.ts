@@ -6,13 +6,12 @@ import type { GeneratedTest } from '../core/run/generated-test.js';
 import { type Issue, repositoryOf } from '../core/run/issue.js';
 import { type GivenRule, type RunRequest, runRequest } from '../core/run/run-request.js';
 import { imageOf, imageTemplates } from '../io/datasets/images.js';
-import { readIssues } from '../io/datasets/issues.js';
+import { readIssues } from '../io/datasets/data-set.js';
 import { ImportedFolder, type ImportedInstance } from '../io/saved-runs/imported-folder.js';
 import { importSummary, writeImport } from '../reports/write-import.js';
 import { type LabelsByInstance, readAllLabels } from '../reports/labels.js';
 import type { RunChecks } from '../runs/check-request.js';
-import { printProgress } from './answer.js';
-import type { OpenApp } from './app.js';
+import { printProgress, type OpenApp } from './command.js';
 import {
   givenTests,
   imageOption,

@@ -8,9 +8,9 @@ import { DEFAULT_PRESET, type GivenRule } from '../core/run/run-request.js';
 import { Calibration, Combiner } from '../core/run/fitted.js';
 import { readYaml } from '../io/inputs/yaml.js';
 import { readAllTests } from '../io/inputs/candidates.js';
-import { readIssues } from '../io/datasets/issues.js';
+import { readIssues } from '../io/datasets/data-set.js';
 import { presetsForRuns } from '../runs/rescore-run.js';
-import { collected, count, probability } from './options.js';
+import { collected, count, probability } from './command.js';
 
 /** How the verdicts are decided. */
 export interface RuleOptions {

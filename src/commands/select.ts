@@ -10,7 +10,7 @@ import { type RunRequest, runRequest } from '../core/run/run-request.js';
 import { readAllCandidates } from '../io/inputs/candidates.js';
 import { readText } from '../io/records/records.js';
 import { prepareFolder } from '../reports/write-run.js';
-import type { OpenApp } from './app.js';
+import type { OpenApp } from './command.js';
 import { givenIssues, givenTests, readRule, type RunOptions, verifierNames, withRunOptions } from './run-options.js';
 import { runRequests } from './run-set.js';
 

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { OpenApp } from './command.js';
 
 export interface ServeOptions {
   readonly host: string;
@@ -60,4 +61,29 @@ export function readPort(text: string): number {
   const port = Number(text);
   if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new InvalidArgumentError('must be 0 to 65535.');
   return port;
+}
+
+const MCP_EXAMPLE = `
+Example, in the settings of an agent:
+  {"mcpServers": {"bestk": {"command": "bestk", "args": ["mcp"]}}}
+Or as a server of its own on loopback, http://127.0.0.1:8090/mcp:
+  $ bestk mcp --port 8090
+
+Tools: select_patch, verify_patch, explain_selection, run_status. Settings are those of the other commands.`;
+
+/** `bestk mcp`: tools for agents, by the Model Context Protocol. */
+export function registerMcp(program: Command, openApp: OpenApp, version: string): void {
+  program
+    .command('mcp')
+    .description('offer selection and verification of patches to agents (Model Context Protocol)')
+    .option(
+      '--port <number>',
+      'streamable HTTP on loopback, 0 for any free port; without it stdin and stdout',
+      readPort,
+    )
+    .addHelpText('after', MCP_EXAMPLE)
+    .action(async ({ port }: { port?: number }) => {
+      const { serveTools } = await import('./mcp/serve-tools.js');
+      await serveTools(await openApp(), version, port ?? null);
+    });
 }

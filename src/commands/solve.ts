@@ -3,10 +3,18 @@ import { BadInputError, EXIT } from '../core/errors/errors.js';
 import { type RunRequest, runRequest } from '../core/run/run-request.js';
 import { estimateAll } from '../runs/check-request.js';
 import { prepareFolder } from '../reports/write-run.js';
-import { printJson, printText } from './answer.js';
-import type { App, OpenApp } from './app.js';
+import {
+  printJson,
+  printText,
+  type App,
+  type OpenApp,
+  collected,
+  count,
+  positive,
+  probability,
+  wholeNumber,
+} from './command.js';
 import { placedAgents, readAgents } from '../io/inputs/yaml.js';
-import { collected, count, positive, probability, wholeNumber } from './options.js';
 import { estimateLine } from './progress.js';
 import { givenIssues, givenTests, readRule, type RunOptions, verifierNames, withRunOptions } from './run-options.js';
 import { runRequests } from './run-set.js';

@@ -1,15 +1,17 @@
 import { type Provider, type Type } from '@nestjs/common';
-import { QueueGauges } from '../runs/readiness.js';
-import { Readiness } from '../runs/readiness.js';
-import { AuditController } from './ops/audit.controller.js';
+import { QueueGauges, Readiness } from '../runs/readiness.js';
+import { AuditController } from './ops/audit.js';
 import { BenchmarksController } from './benchmarks/benchmarks.controller.js';
 import { EvidenceController } from './runs/evidence.controller.js';
-import { HealthController } from './ops/health.controller.js';
-import { MetricsController } from './ops/health.controller.js';
+import { HealthController, MetricsController } from './ops/health.controller.js';
 import { ReportsController } from './reports/reports.controller.js';
-import { RescoreRunController, RescoresController, RunsController } from './runs/runs.controller.js';
+import {
+  RescoreRunController,
+  RescoresController,
+  RunsController,
+  RunEventsController,
+} from './runs/runs.controller.js';
 import { RewardsController } from './rewards/rewards.controller.js';
-import { RunEventsController } from './runs/run-events.controller.js';
 
 /** What watches a process, with or without the rest of the service: `/healthz`, `/readyz`, `/metrics`. */
 export const watchControllers: Type[] = [HealthController, MetricsController];

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { BudgetLedger } from '../core/budget/budget-ledger.js';
+import type { BudgetLedger } from '../core/budget/budget.js';
 import { type Completion, type CompletionRequest, LlmClient } from '../ports/llm-client.js';
 import { OpenAiLlmClient, type OpenAiOptions } from './openai/client.js';
 import { DEFAULT_BASE_URL } from './openai/connection.js';

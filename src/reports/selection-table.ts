@@ -1,4 +1,4 @@
-import { EXECUTION_FREE, type Measure, measuresShown } from '../core/run/measure.js';
+import { EXECUTION_FREE, type Measure, measuresShown } from '../core/run/verdict.js';
 import type { TestQuality } from '../core/run/generated-test.js';
 import type { RunResult } from '../core/run/run-result.js';
 import { visibleLine } from '../core/visible.js';

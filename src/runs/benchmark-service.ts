@@ -14,7 +14,7 @@ import {
   BenchmarkSummary,
 } from '../ports/benchmark-store.js';
 import type { RunEvent } from '../ports/run-store.js';
-import { jobOfBenchmark } from './run-jobs.js';
+import { jobOfBenchmark } from './parts.js';
 import { RunService } from './run-service.js';
 import { RunSettings } from './run-worker.js';
 

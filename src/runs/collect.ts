@@ -1,6 +1,5 @@
 import type { Sampler } from '../agent/loop/rollout.js';
-import type { BudgetLedger, Spent } from '../core/budget/budget-ledger.js';
-import type { TokenCounts } from '../core/budget/budget.js';
+import type { BudgetLedger, Spent, TokenCounts } from '../core/budget/budget.js';
 import { UnavailableError } from '../core/errors/errors.js';
 import { submitted } from '../core/run/candidate.js';
 import { candidateIdOf, type Turn, turnsOf } from '../core/run/agent.js';

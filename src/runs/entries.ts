@@ -3,10 +3,16 @@ import { grouped } from '../core/grouped.js';
 import { submitted, type Candidate } from '../core/run/candidate.js';
 import { summaryOf } from '../core/patch/summary.js';
 import { candidateOf, type Rollout, toldOf } from '../core/run/rollout.js';
-import { EXECUTION_FREE, measureNamed, REGRESSION, REPRODUCTION } from '../core/run/measure.js';
+import {
+  EXECUTION_FREE,
+  measureNamed,
+  REGRESSION,
+  REPRODUCTION,
+  type AbstainReason,
+  type Verdict,
+} from '../core/run/verdict.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import type { RunResult } from '../core/run/run-result.js';
-import type { AbstainReason, Verdict } from '../core/run/verdict.js';
 import type { Entry } from '../../verifiers/hybrid/entry.js';
 import type { PoolInput } from '../../verifiers/hybrid/pool.js';
 import type { GeneratedTest } from '../core/run/generated-test.js';

@@ -20,9 +20,8 @@ import { refine } from './refine.js';
 import { describeCandidates, type Described, poolInput } from './entries.js';
 import { type Emit, type RunDependencies, type RunDependenciesFactory, RunExecutor } from './run-dependencies.js';
 import { originFlags, score, withGap } from './score.js';
-import { testQuality, testsMeanwhile, writtenTests } from './tests-of-run.js';
+import { testQuality, testsMeanwhile, writtenTests, TimeBudget } from './tests-of-run.js';
 import { StageTelemetry } from './instrumented-executor.js';
-import { TimeBudget } from './time-budget.js';
 
 export interface PipelineTools {
   readonly dependencies: RunDependenciesFactory;

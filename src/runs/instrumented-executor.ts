@@ -1,9 +1,8 @@
 import type { Sampler, SampleTask } from '../agent/loop/rollout.js';
 import { BestkError } from '../core/errors/errors.js';
 import type { Verifier } from '../core/run/verifier.js';
-import { type Meter, UNMETERED } from '../ports/meter.js';
+import { type Meter, UNMETERED, type Tracer, UNTRACED } from '../ports/telemetry.js';
 import type { Run } from '../ports/run-store.js';
-import { type Tracer, UNTRACED } from '../ports/tracer.js';
 import { type Emit, RunExecutor } from './run-dependencies.js';
 
 /** Says one thing that happened, with facts beside it. */

@@ -15,7 +15,7 @@ import {
   RunStore,
 } from '../ports/run-store.js';
 import { RunExecutor } from './run-dependencies.js';
-import { jobOfRun } from './run-jobs.js';
+import { jobOfRun } from './parts.js';
 import { RunSettings } from './run-worker.js';
 
 /** Everything that can be asked of runs. Every method may throw StoreUnavailableError. */

@@ -3,7 +3,7 @@ import { pause } from '../core/async/retry.js';
 import { failureOf, InterruptedError, stackOf } from '../core/errors/errors.js';
 import { StoreUnavailableError } from '../core/errors/unavailable.js';
 import { JobFailedError, LOST } from '../jobs/jobs.js';
-import { BOUNDLESS, type HostResources } from '../ports/host-resources.js';
+import { BOUNDLESS, type HostResources } from '../ports/sandbox.js';
 import { type ClaimGuard, type Run, isRunning, type RunEvent, RunStore, STATUS_EVENT } from '../ports/run-store.js';
 import { type Emit, RunExecutor } from './run-dependencies.js';
 

@@ -1,9 +1,8 @@
 import { ModelUnavailableError } from '../core/errors/unavailable.js';
 import { type Candidate, leaksOf, type TrajectoryStep } from '../core/run/candidate.js';
 import type { GeneratedTest } from '../core/run/generated-test.js';
-import { measureNamed } from '../core/run/measure.js';
+import { measureNamed, type Verdict } from '../core/run/verdict.js';
 import type { Rollout } from '../core/run/rollout.js';
-import type { Verdict } from '../core/run/verdict.js';
 import type { Selection } from '../core/run/run-result.js';
 import { isJudge, type VerificationTask, type Verifier, type VerifierName } from '../core/run/verifier.js';
 

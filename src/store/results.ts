@@ -1,11 +1,11 @@
-import type { Kysely } from 'kysely';
-import { ResultStore } from '../ports/result-store.js';
+import { type Kysely, sql, type Transaction } from 'kysely';
+import { ResultStore, SpendingStore } from '../ports/result-store.js';
 import type { BenchmarkStatus } from '../ports/benchmark-store.js';
 import { hasEnded, Retention, RunStatus, type Swept } from '../ports/run-store.js';
 import { keyText } from './run-rows.js';
-import { Batches } from './batches.js';
-import type { Database, ResultsTable } from './schema.js';
+import type { Database, ResultsTable, SpendingsTable } from './schema.js';
 import type { StoreGuard } from './store-guard.js';
+import type { Amount, PartSpendings } from '../core/budget/budget.js';
 
 const DAY_MS = 24 * 3_600_000;
 const KEYS_AT_ONCE = 1_000;
@@ -125,5 +125,150 @@ export class KyselyRetention extends Retention {
       if (numDeletedRows === 0n) return sum;
       sum += Number(numDeletedRows);
     }
+  }
+}
+
+/** What runs spend, as rows. Room is taken under a lock on the run's rows, so that calls that ask at once ask in turn. */
+export class KyselySpendingStore extends SpendingStore {
+  constructor(
+    private readonly db: Kysely<Database>,
+    private readonly guard: StoreGuard,
+  ) {
+    super();
+  }
+
+  override of(run_id: string, part: string): PartSpendings {
+    const rows = this.db.selectFrom('spendings').selectAll().where('run_id', '=', run_id);
+    return {
+      begin: () => this.begin(run_id, part),
+      take: (room, most) =>
+        this.write(async (trx) => {
+          const all = await trx
+            .updateTable('spendings')
+            .set({ run_id })
+            .where('run_id', '=', run_id)
+            .returningAll()
+            .execute();
+          const [spent, taken] = [spentOf(all), takenOf(all)];
+          const fits = (unit: keyof Amount): boolean =>
+            most[unit] === null || spent[unit] + taken[unit] + room[unit] <= most[unit];
+          if (!fits('tokens') || !fits('usd')) return spent;
+          await change(trx, { run_id, part }, { tokens: 0, usd: 0, taken_tokens: room.tokens, taken_usd: room.usd });
+          return null;
+        }),
+      settle: (room, spent) => {
+        const by = { ...spent, taken_tokens: -room.tokens, taken_usd: -room.usd };
+        return this.write((trx) => change(trx, { run_id, part }, by));
+      },
+      ofRun: async () => spentOf(await this.guard.run(() => rows.execute())),
+    };
+  }
+
+  private begin(run_id: string, part: string): Promise<Amount> {
+    const row = this.db
+      .insertInto('spendings')
+      .values({ run_id, part, tokens: 0, usd: 0, taken_tokens: 0, taken_usd: 0 })
+      .onConflict((conflict) => conflict.columns(['run_id', 'part']).doUpdateSet({ taken_tokens: 0, taken_usd: 0 }))
+      .returning(['tokens', 'usd']);
+    return this.guard.run(() => row.executeTakeFirstOrThrow());
+  }
+
+  private write<T>(work: (trx: Transaction<Database>) => Promise<T>): Promise<T> {
+    return this.guard.run(() => this.db.transaction().execute(work));
+  }
+}
+
+type Counts = Omit<SpendingsTable, 'run_id' | 'part'>;
+
+async function change(
+  trx: Transaction<Database>,
+  { run_id, part }: Pick<SpendingsTable, 'run_id' | 'part'>,
+  by: Counts,
+): Promise<void> {
+  await trx
+    .updateTable('spendings')
+    .set({
+      tokens: sql<number>`tokens + ${by.tokens}`,
+      usd: sql<number>`usd + ${by.usd}`,
+      taken_tokens: sql<number>`taken_tokens + ${by.taken_tokens}`,
+      taken_usd: sql<number>`taken_usd + ${by.taken_usd}`,
+    })
+    .where('run_id', '=', run_id)
+    .where('part', '=', part)
+    .execute();
+}
+
+function spentOf(rows: readonly SpendingsTable[]): Amount {
+  return sum(rows.map(({ tokens, usd }) => ({ tokens, usd })));
+}
+
+function takenOf(rows: readonly SpendingsTable[]): Amount {
+  return sum(rows.map(({ taken_tokens, taken_usd }) => ({ tokens: taken_tokens, usd: taken_usd })));
+}
+
+function sum(amounts: readonly Amount[]): Amount {
+  return amounts.reduce((all, { tokens, usd }) => ({ tokens: all.tokens + tokens, usd: all.usd + usd }), {
+    tokens: 0,
+    usd: 0,
+  });
+}
+
+interface Call<Item, Done> {
+  readonly item: Item;
+  readonly resolve: (done: Done) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** What one statement takes: as many as these, and no further one behind as many letters. */
+const MOST = 100;
+const MOST_LETTERS = 1_000_000;
+
+/**
+ * Has calls of one line that come while another is under way done together behind it: they would wait for each other, and for
+ * the disk, one by one.
+ */
+export class Batches<Item, Done> {
+  /** Who waits, by line; a line is there while something of it is under way. */
+  private readonly lines = new Map<string, Call<Item, Done>[]>();
+
+  /**
+   * @param work all of them or none; what it resolves to has the order of `items`
+   * @param lettersOf how large an item is
+   */
+  constructor(
+    private readonly work: (items: readonly [Item, ...Item[]]) => Promise<readonly Done[]>,
+    private readonly lettersOf: (item: Item) => number,
+  ) {}
+
+  /** @throws what `work` threw for all that were done together */
+  do(line: string, item: Item): Promise<Done> {
+    return new Promise((resolve, reject) => {
+      const waiting = this.lines.get(line);
+      const call = { item, resolve, reject };
+      if (waiting !== undefined) waiting.push(call);
+      else void this.go(line, [call]);
+    });
+  }
+
+  private async go(line: string, waiting: Call<Item, Done>[]): Promise<void> {
+    this.lines.set(line, waiting);
+    for (let first = waiting.shift(); first !== undefined; first = waiting.shift()) {
+      const batch = [first, ...waiting.splice(0, this.fitting(first, waiting))] as const;
+      const [head, ...others] = batch;
+      try {
+        const done = await this.work([head.item, ...others.map(({ item }) => item)]);
+        for (const [nth, { resolve }] of batch.entries()) resolve(done[nth] as Done);
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
+    }
+    this.lines.delete(line);
+  }
+
+  /** How many of those that wait go with the first. */
+  private fitting(first: Call<Item, Done>, waiting: readonly Call<Item, Done>[]): number {
+    let letters = this.lettersOf(first.item);
+    const end = waiting.slice(0, MOST - 1).findIndex(({ item }) => (letters += this.lettersOf(item)) > MOST_LETTERS);
+    return end === -1 ? MOST - 1 : end;
   }
 }

@@ -1,9 +1,17 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { InterruptedError } from '../core/errors/errors.js';
-import { hasEnded, RunStatus, STATUS_EVENT, type Run, type RunEvent, type RunProgress } from '../ports/run-store.js';
-import { WORK_EVENTS, workOf } from '../ports/run-store.js';
+import {
+  hasEnded,
+  RunStatus,
+  STATUS_EVENT,
+  type Run,
+  type RunEvent,
+  type RunProgress,
+  WORK_EVENTS,
+  workOf,
+} from '../ports/run-store.js';
 import type { Database, RunEventsTable, RunsTable, StoreDialect } from './schema.js';
-import { Batches } from './batches.js';
+import { Batches } from './results.js';
 import { eventOf, keyText } from './run-rows.js';
 import type { StoreGuard } from './store-guard.js';
 

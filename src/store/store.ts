@@ -8,10 +8,9 @@ import type { Retention, RunStore } from '../ports/run-store.js';
 import { KyselyBenchmarkStore } from './benchmarks.js';
 import { keyText } from './run-rows.js';
 import type { AuditTable, Database, ReportsTable, StoreDialect } from './schema.js';
-import { KyselyResultStore, KyselyRetention } from './results.js';
+import { KyselyResultStore, KyselyRetention, KyselySpendingStore } from './results.js';
 import { KyselyRunStore } from './runs.js';
 import type { StoreGuard } from './store-guard.js';
-import { KyselySpendingStore } from './spendings.js';
 
 export interface OpenStore {
   /** The file, or the server and database; never a password. */

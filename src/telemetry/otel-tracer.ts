@@ -1,7 +1,7 @@
 import { type Attributes, context, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
-import { inRun } from '../core/async/run-context.js';
+import { inRun } from '../core/async/semaphore.js';
 import { BestkError } from '../core/errors/errors.js';
-import { type Facts, type OpenPart, type Part, type PartKind, Tracer } from '../ports/tracer.js';
+import { type Facts, type OpenPart, type Part, type PartKind, Tracer } from '../ports/telemetry.js';
 
 /** Spans through OpenTelemetry's API; without an SDK, which the user loads with `--import`, they cost next to nothing. */
 export class OtelTracer extends Tracer {

@@ -8,8 +8,7 @@ import {
   type MetricValue,
   Registry,
 } from 'prom-client';
-import { Exposition, Meter } from '../ports/meter.js';
-import { COUNTERS, type Duration, DURATIONS, LEVELS, type Metric } from '../ports/meter.js';
+import { Exposition, Meter, COUNTERS, type Duration, DURATIONS, LEVELS, type Metric } from '../ports/telemetry.js';
 
 type Labels = Readonly<Record<string, string>>;
 

@@ -1,6 +1,6 @@
 import { render } from 'preact';
 import { App } from './app.js';
-import { ReportPage } from './reports/report-page.js';
+import { ReportPage } from './reports/reports-page.js';
 import { makeTextSafe } from './visible.js';
 import './styles/base.css';
 import './styles/parts.css';

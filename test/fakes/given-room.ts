@@ -1,5 +1,5 @@
 import { RESOURCES, type Level, type Resource } from '../../src/core/errors/unavailable.js';
-import { HostResources } from '../../src/ports/host-resources.js';
+import { HostResources } from '../../src/ports/sandbox.js';
 
 /** A machine with as much room as a test says, and a floor of 100 bytes. */
 export class GivenResources extends HostResources {

@@ -1,19 +1,18 @@
-import type { RemoteExecutor } from '../../src/core/run/generated-test.js';
-import type { Observe } from '../../src/core/run/verifier.js';
-import { REGRESSION, REPRODUCTION } from '../../src/core/run/measure.js';
-import type { Verdict } from '../../src/core/run/verdict.js';
-import type { VerificationTask, Verifier } from '../../src/core/run/verifier.js';
+import type { RemoteExecutor, CellJob } from '../../src/core/run/generated-test.js';
+import type { Observe, VerificationTask, Verifier } from '../../src/core/run/verifier.js';
+import { REGRESSION, REPRODUCTION, type Verdict } from '../../src/core/run/verdict.js';
 import type { ResultStore } from '../../src/ports/result-store.js';
 import type { Sandbox } from '../../src/ports/sandbox.js';
-import type { Tracer } from '../../src/ports/tracer.js';
-import { applicability } from './tree/applicability.js';
+import type { Tracer } from '../../src/ports/telemetry.js';
+import { applicability, distinctPatches, type Applicable, type DistinctPatch } from './tree/applicability.js';
 import { type ExecutionContext, REGRESSION_S } from './execution-context.js';
 import { Bytecode } from './tree/bytecode.js';
-import { distinctPatches, type Applicable, type DistinctPatch } from './tree/distinct.js';
 import { abstained } from './outcomes.js';
 import type { RecordReader } from './readers/run-record.js';
 import { verifyRegression } from './existing/verify-regression.js';
 import { verifyReproduction } from './generated/verify-reproduction.js';
+import { regressionOn } from './existing/regression-set.js';
+import { runTests } from './generated/run-tests.js';
 
 export interface ExecutionBasedOptions {
   readonly sandbox: Sandbox;
@@ -117,4 +116,21 @@ function abstainOnBoth({
   detail,
 }: ReturnType<typeof distinctPatches>['unverifiable'][number]): Verdict[] {
   return MEASURES.flatMap(({ name }) => abstained([{ candidateIds: [candidateId] }], name, reason, detail));
+}
+
+/**
+ * Does jobs of one run here, and stores their results. What the image's own code was compiled to passes from one to the
+ * next, as in a verifier.
+ */
+export function createCellWorker(
+  options: Omit<ExecutionBasedOptions, 'observe' | 'remote'>,
+): (job: CellJob, signal: AbortSignal) => Promise<void> {
+  const bytecode = new Bytecode(options.nonce);
+  return async ({ instance_id, environment, tree, repeat, tests }, signal) => {
+    const { id: imageId } = await options.sandbox.describeImage(environment.image, signal);
+    const issue = { instance_id, problem_statement: '', environment };
+    const context: ExecutionContext = { ...options, issue, imageId, bytecode, regressionS: REGRESSION_S };
+    if (tests !== null) await runTests(context, { tree, repeat }, tests, signal);
+    else await regressionOn(context, environment.regression_command ?? '', { tree, repeat }, signal);
+  };
 }

@@ -1,10 +1,10 @@
-import type { RemoteExecutor } from '../../src/core/run/generated-test.js';
+import type { RemoteExecutor, CellJob, GeneratedTest } from '../../src/core/run/generated-test.js';
 import type { RecordReader } from './readers/run-record.js';
 import type { Bytecode } from './tree/bytecode.js';
 import type { Issue } from '../../src/core/run/issue.js';
 import type { ResultStore } from '../../src/ports/result-store.js';
 import { type Sandbox, sandboxContent } from '../../src/ports/sandbox.js';
-import { type Tracer, UNTRACED } from '../../src/ports/tracer.js';
+import { type Tracer, UNTRACED } from '../../src/ports/telemetry.js';
 
 /** Seconds of existing tests a patch, where nobody says otherwise. */
 export const REGRESSION_S = 120;
@@ -59,4 +59,25 @@ export function contextKey({ imageId, issue, sandbox }: ExecutionContext): Recor
   const { environment } = issue;
   const { test_timeout_s } = environment;
   return { protocol: PROTOCOL, image: imageId, ...sandboxContent(environment), test_timeout_s, limits: sandbox.limits };
+}
+
+/** What is to be executed on a tree, as others get it; tests null = the regression command. */
+export function cellJob(
+  { issue }: Pick<ExecutionContext, 'issue'>,
+  { tree, repeat }: TreeRun,
+  tests: readonly GeneratedTest[] | null,
+): CellJob {
+  const { instance_id, environment } = issue;
+  return { instance_id, environment, tree, repeat, tests: tests === null ? null : [...tests] };
+}
+
+/** Whole numbers from 0 up to and without the one given, out of unguessable text. */
+export function randomFrom(nonce: () => string): (below: number) => number {
+  let left = '';
+  return (below) => {
+    if (left.length < 8) left += nonce();
+    const digits = left.slice(0, 8);
+    left = left.slice(8);
+    return Number.parseInt(digits, 36) % below;
+  };
 }

@@ -1,10 +1,9 @@
 import { UnavailableError } from '../../src/core/errors/errors.js';
 import type { Cell } from '../../src/core/run/generated-test.js';
-import type { MeasureName } from '../../src/core/run/measure.js';
-import type { AbstainReason, Verdict } from '../../src/core/run/verdict.js';
-import { type Tracer, UNTRACED } from '../../src/ports/tracer.js';
+import type { MeasureName, AbstainReason, Verdict } from '../../src/core/run/verdict.js';
+import { type Tracer, UNTRACED } from '../../src/ports/telemetry.js';
 import type { ExecutionContext } from './execution-context.js';
-import type { DistinctPatch } from './tree/distinct.js';
+import type { DistinctPatch } from './tree/applicability.js';
 
 /** The same abstention for every candidate of these patches. */
 export function abstained(

@@ -1,7 +1,7 @@
-import { EXECUTION_FREE, type Measure } from '../../src/core/run/measure.js';
+import { EXECUTION_FREE, type Measure } from '../../src/core/run/verdict.js';
 import type { HeadRoute, LlmClient, Tokenizer } from '../../src/ports/llm-client.js';
 import type { PromptLibrary } from '../../src/ports/prompt-library.js';
-import type { Tracer } from '../../src/ports/tracer.js';
+import type { Tracer } from '../../src/ports/telemetry.js';
 import type { ReadSources } from '../source/read-sources.js';
 
 /** What stands beside issue, record and patch where there is any of it. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { grouped } from '../../src/core/grouped.js';
-import { MeasureName } from '../../src/core/run/measure.js';
+import { MeasureName } from '../../src/core/run/verdict.js';
 
 /**
  * A candidate as the hybrid's stages see it: scores and plain facts, no patch text and no label. `null` = abstained or

@@ -1,6 +1,6 @@
 import { grouped } from '../../src/core/grouped.js';
 import type { JudgeLikelihood, Likelihoods, Rates } from '../../src/core/run/fitted.js';
-import { EXECUTION_FREE, measureNamed, REGRESSION } from '../../src/core/run/measure.js';
+import { EXECUTION_FREE, measureNamed, REGRESSION } from '../../src/core/run/verdict.js';
 import type { Entry } from './entry.js';
 import { BetaTable, type TestColumn } from './test-evidence.js';
 

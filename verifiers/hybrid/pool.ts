@@ -1,7 +1,7 @@
 import { grouped } from '../../src/core/grouped.js';
 import type { Calibration, Combiner } from '../../src/core/run/fitted.js';
 import type { StageMeasure, Term } from '../../src/core/run/preset.js';
-import { withCombiner } from './combiner.js';
+import { withCombiner } from './features.js';
 import { type Entry, isEligible, meanOf, patchOf, withEqualPatches } from './entry.js';
 import { STATED } from './evidence.js';
 import { type Beliefs, beliefsOf } from './posterior.js';

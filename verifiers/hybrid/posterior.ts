@@ -1,6 +1,6 @@
 import { grouped } from '../../src/core/grouped.js';
 import type { Likelihoods } from '../../src/core/run/fitted.js';
-import { REGRESSION, REPRODUCTION } from '../../src/core/run/measure.js';
+import { REGRESSION, REPRODUCTION } from '../../src/core/run/verdict.js';
 import { assignments } from './assignments.js';
 import { type Entry, isEligible, patchOf } from './entry.js';
 import { type Copies, type Source, sourcesOf, type TestColumns, testColumns } from './evidence.js';

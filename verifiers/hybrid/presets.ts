@@ -1,6 +1,6 @@
 import { BadInputError } from '../../src/core/errors/errors.js';
 import type { Combiner } from '../../src/core/run/fitted.js';
-import type { WellKnownMeasure } from '../../src/core/run/measure.js';
+import type { WellKnownMeasure } from '../../src/core/run/verdict.js';
 import { Preset, type Stage, type Term } from '../../src/core/run/preset.js';
 
 /** A patch that changes no source, or that does not apply, is never returned, whatever the preset. */

@@ -1,7 +1,7 @@
 import { BadInputError } from '../../src/core/errors/errors.js';
 import { type Preset, type Stage, type StageMeasure, stageName } from '../../src/core/run/preset.js';
 import type { RankedCandidate, Selection, StageTrace } from '../../src/core/run/run-result.js';
-import { onCurve } from './combiner.js';
+import { onCurve } from './features.js';
 import { type Entry, isEligible, patchOf } from './entry.js';
 import { type Knowledge, NOTHING_LEARNED, Pool, type PoolInput } from './pool.js';
 import { type Compare, compareBy, compareIds, runStage } from './stages.js';

@@ -1,5 +1,5 @@
 import { contentKey } from '../../core/fingerprint.js';
-import { neutralise } from '../../core/neutralise.js';
+import { neutralise } from '../../core/visible.js';
 import type { Completion, Message, Tokenizer } from '../../ports/llm-client.js';
 import type { PromptLibrary } from '../../ports/prompt-library.js';
 import { type ActionFormat, type Role, systemPrompt } from '../call-formats/action-format.js';

@@ -7,7 +7,7 @@ import { type ReportMade, ReportMaker, type ReportWish } from '../../runs/run-in
 import type { RunService } from '../../runs/run-service.js';
 import type { ReportStore } from '../../ports/report-store.js';
 import type { Run } from '../../ports/run-store.js';
-import type { BenchmarkReport } from '../../reports/benchmark/benchmark-report.js';
+import type { BenchmarkReport } from '../../reports/benchmark/headline.js';
 import type { Benchmarked } from '../../reports/benchmark/make-benchmark.js';
 import type { Place } from '../../reports/figures.js';
 import type { ReportedRun } from '../../reports/benchmark/reported-run.js';

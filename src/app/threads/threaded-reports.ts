@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { BadInputError } from '../../core/errors/errors.js';
-import { rawLines } from '../../io/records/raw-lines.js';
+import { rawLines } from '../../io/records/records.js';
 import { SavedLine } from '../../io/saved-runs/saved-records.js';
 import { UPLOAD_BOUNDS } from '../../io/saved-runs/saved-run.js';
-import type { HostResources } from '../../ports/host-resources.js';
+import type { HostResources } from '../../ports/sandbox.js';
 import { type ReportMade, ReportMaker, type ReportWish } from '../../runs/run-intake.js';
 import { JobThreads } from '../../jobs/job-threads.js';
 import { withUpload } from './upload-folder.js';

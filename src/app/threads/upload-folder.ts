@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { BadInputError } from '../../core/errors/errors.js';
 import { type Level, MachineLowError } from '../../core/errors/unavailable.js';
-import type { HostResources } from '../../ports/host-resources.js';
+import type { HostResources } from '../../ports/sandbox.js';
 import { isRunning } from '../../core/is-running.js';
 
 const OF_ANY_MACHINE = 'bestk-upload-';

@@ -18,12 +18,12 @@ import { type DataSetInstance, readDataSet } from '../../io/datasets/data-set.js
 import { filtered } from '../../io/datasets/filter.js';
 import { imageTemplates } from '../../io/datasets/images.js';
 import { readAllTests } from '../../io/inputs/candidates.js';
-import { rawLines } from '../../io/records/raw-lines.js';
+import { rawLines } from '../../io/records/records.js';
 import { ImportedFolder } from '../../io/saved-runs/imported-folder.js';
 import { unpacked } from '../../io/saved-runs/saved-files.js';
 import { SavedLine } from '../../io/saved-runs/saved-records.js';
 import { UPLOAD_BOUNDS } from '../../io/saved-runs/saved-run.js';
-import type { HostResources } from '../../ports/host-resources.js';
+import type { HostResources } from '../../ports/sandbox.js';
 import { writeImport } from '../../reports/write-import.js';
 import type { BenchmarkStore } from '../../ports/benchmark-store.js';
 import {

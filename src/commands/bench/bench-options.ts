@@ -10,8 +10,7 @@ import { imageTemplates } from '../../io/datasets/images.js';
 import type { DataRow } from '../../io/datasets/rows.js';
 import { ImportedFolder } from '../../io/saved-runs/imported-folder.js';
 import { writeImport } from '../../reports/write-import.js';
-import { printProgress } from '../answer.js';
-import { collected, count, positive, seconds, wholeNumber } from '../options.js';
+import { printProgress, collected, count, positive, seconds, wholeNumber } from '../command.js';
 import { givenTests, imageOption, readRule, type RuleOptions, withRuleOptions } from '../run-options.js';
 import type { Arm, BenchPlan } from './bench-plan.js';
 

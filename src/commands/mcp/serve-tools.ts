@@ -4,11 +4,9 @@ import { text } from 'node:stream/consumers';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { BadInputError } from '../../core/errors/errors.js';
-import { printProgress } from '../answer.js';
-import type { App } from '../app.js';
+import { printProgress, type App } from '../command.js';
 import { untilTold } from '../stopping.js';
-import { AgentRuns } from './agent-runs.js';
-import { createTools } from './tools.js';
+import { AgentRuns, createTools } from './tools.js';
 
 /** Serves the tools on stdin and stdout, or on a port of loopback, until the client leaves or a signal. Closes the application. */
 export async function serveTools(app: App, version: string, port: number | null): Promise<void> {

@@ -1,5 +1,5 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { unlimitedListeners } from './deadline.js';
-import { currentRun } from './run-context.js';
 
 /**
  * Room for a number of things at once, shared fairly: of the lines that wait (runs, where nothing else is said) each gets
@@ -73,4 +73,16 @@ export class FairSemaphore {
     if (held === 0) this.#held.delete(line);
     else this.#held.set(line, held);
   }
+}
+
+const runs = new AsyncLocalStorage<string>();
+
+/** Does `work`, and whatever it starts, in the name of a run. */
+export function inRun<T>(runId: string, work: () => T): T {
+  return runs.run(runId, work);
+}
+
+/** The run that this is called for; undefined outside of any. */
+export function currentRun(): string | undefined {
+  return runs.getStore();
 }

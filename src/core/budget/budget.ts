@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { BudgetSpentError } from '../errors/unavailable.js';
 
 function limit(schema: z.ZodType<number, number>) {
   return schema.nullish().transform((value) => value ?? null);
@@ -69,4 +70,148 @@ export function costOf(model: string, tokens: TokenCounts, prices: PriceTable): 
 export function priceOf(model: string, prices: PriceTable): Price | null {
   if (Object.hasOwn(prices, model)) return prices[model] ?? null;
   return Object.hasOwn(prices, '*') ? (prices['*'] ?? null) : null;
+}
+
+/** Room taken before a call and settled behind it, so that calls under way at once cannot overspend together. */
+export interface Reservation {
+  /** @param tokens what the server counted; null = it did not say, and the reserved room stays taken */
+  settle(tokens: TokenCounts | null): Promise<void>;
+  /** Nothing was spent; behind `settle` it changes nothing. */
+  release(): Promise<void>;
+}
+
+export interface Spent {
+  readonly tokens: number;
+  /** Null when a model without a price was called. */
+  readonly usd: number | null;
+}
+
+const NOTHING: Amount = { tokens: 0, usd: 0 };
+
+/**
+ * Tokens and money of one part of a run. What an answer cost counts whether it is paid now or was paid earlier and stored, so
+ * that a run taken up again does not get its budget twice: what the part had come to before is counted off first.
+ */
+export class BudgetLedger {
+  private tokens = 0;
+  private usd: number | null = 0;
+  private credit: Promise<{ tokens: number; usd: number }> | null = null;
+
+  /**
+   * @param agentShare part of the budget, 0..1, that the agent may use; the rest is the judges' and the test writer's
+   * @param spendings where the run's processes see what all spend; null = nothing is limited
+   */
+  constructor(
+    private readonly budget: Budget,
+    private readonly prices: PriceTable,
+    private readonly agentShare: number,
+    private readonly spendings: PartSpendings | null,
+  ) {}
+
+  /**
+   * @param atMost tokens that the call can come to
+   * @throws BudgetSpentError when they do not fit
+   */
+  async reserve(purpose: string, model: string, atMost: TokenCounts): Promise<Reservation> {
+    const taken = await this.take(purpose, this.amount(model, atMost));
+    let open = true;
+    const close = async (spent: TokenCounts | null): Promise<void> => {
+      if (!open) return;
+      open = false;
+      if (spent !== null) this.count(model, spent);
+      await this.settle(taken, spent === null ? NOTHING : this.amount(model, spent));
+    };
+    return { settle: (spent) => close(spent ?? atMost), release: () => close(null) };
+  }
+
+  /** What was paid already. */
+  async charge(model: string, tokens: TokenCounts): Promise<void> {
+    this.count(model, tokens);
+    const amount = this.amount(model, tokens);
+    await this.settle({ known: await this.fromCredit(amount), room: NOTHING }, amount);
+  }
+
+  /** What another process spent for a part of its own. */
+  add({ tokens, usd }: Spent): void {
+    this.tokens += tokens;
+    this.usd = this.usd === null || usd === null ? null : this.usd + usd;
+  }
+
+  /** By this part and those that were added. */
+  spent(): Spent {
+    return { tokens: this.tokens, usd: this.usd };
+  }
+
+  worth(model: string, tokens: TokenCounts): Spent {
+    return { tokens: tokens.input_tokens + tokens.output_tokens, usd: costOf(model, tokens, this.prices) };
+  }
+
+  /** Whether the agent may spend as much again as `more` says. */
+  async covers({ tokens, usd }: Spent): Promise<boolean> {
+    if (this.spendings === null) return true;
+    const spent = await this.spendings.ofRun();
+    const most = this.most(this.agentShare);
+    if (most.tokens !== null && spent.tokens + tokens > most.tokens) return false;
+    return most.usd === null || spent.usd + (usd ?? 0) <= most.usd;
+  }
+
+  private async take(purpose: string, amount: Amount): Promise<Taken> {
+    const known = await this.fromCredit(amount);
+    const room = { tokens: amount.tokens - known.tokens, usd: amount.usd - known.usd };
+    const most = this.most(purpose === 'agent' ? this.agentShare : 1);
+    const used = await this.spendings?.take(room, most);
+    if (used === undefined || used === null) return { known, room };
+    await this.settle({ known, room: NOTHING }, NOTHING);
+    const isTokens = most.tokens !== null && used.tokens + amount.tokens > most.tokens;
+    throw new BudgetSpentError(
+      isTokens || this.budget.usd === null
+        ? `${used.tokens} of ${this.budget.tokens} tokens are used, and the next call may take ${amount.tokens}`
+        : `${used.usd.toFixed(4)} of ${this.budget.usd} USD are used, and the next call may cost ${amount.usd.toFixed(4)}`,
+    );
+  }
+
+  private async settle({ known, room }: Taken, spent: Amount): Promise<void> {
+    const { spendings } = this;
+    if (spendings === null) return;
+    const credit = await this.openCredit(spendings);
+    credit.tokens += Math.max(0, known.tokens - spent.tokens);
+    credit.usd += Math.max(0, known.usd - spent.usd);
+    const rest = { tokens: Math.max(0, spent.tokens - known.tokens), usd: Math.max(0, spent.usd - known.usd) };
+    if (room.tokens + room.usd + rest.tokens + rest.usd > 0) await spendings.settle(room, rest);
+  }
+
+  /** Of what the part had come to before, as much as covers this. */
+  private async fromCredit(amount: Amount): Promise<Amount> {
+    if (this.spendings === null) return NOTHING;
+    const credit = await this.openCredit(this.spendings);
+    const known = { tokens: Math.min(credit.tokens, amount.tokens), usd: Math.min(credit.usd, amount.usd) };
+    credit.tokens -= known.tokens;
+    credit.usd -= known.usd;
+    return known;
+  }
+
+  private openCredit(spendings: PartSpendings): Promise<{ tokens: number; usd: number }> {
+    this.credit ??= spendings.begin().then((before) => ({ ...before }));
+    return this.credit;
+  }
+
+  private count(model: string, tokens: TokenCounts): void {
+    this.add(this.worth(model, tokens));
+  }
+
+  private amount(model: string, tokens: TokenCounts): Amount {
+    const worth = this.worth(model, tokens);
+    return { tokens: worth.tokens, usd: worth.usd ?? 0 };
+  }
+
+  private most(share: number): Pick<Budget, keyof Amount> {
+    const { tokens, usd } = this.budget;
+    return { tokens: tokens === null ? null : tokens * share, usd: usd === null ? null : usd * share };
+  }
+}
+
+/** Room for a call: what was counted before, and what was taken anew. */
+interface Taken {
+  readonly known: Amount;
+  readonly room: Amount;
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MeasureName } from './measure.js';
+import { MeasureName } from './verdict.js';
 
 /** What a combiner looks at, in this order. The pool's own are relative to the candidates it is chosen from. */
 export const FEATURES = [

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MeasureName } from './measure.js';
+import { MeasureName } from './verdict.js';
 
 /**
  * What a stage can measure: any measure that a verifier gives, by name, and what follows from patch and pool. `cluster_size`,

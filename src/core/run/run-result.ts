@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { Cell, GeneratedTest, TestQuality } from './generated-test.js';
-import { Measure } from './measure.js';
+import { Measure, Verdict } from './verdict.js';
 import { Rollout } from './rollout.js';
-import { Verdict } from './verdict.js';
 import { Admission } from './verifier.js';
 
 /** One stage of the hybrid as it ran: who stayed, who left, in ranking order. */

@@ -1,5 +1,83 @@
 import { z } from 'zod';
-import { MeasureName } from './measure.js';
+
+/** The measures that every preset of a paper is written in; they keep these names on the wire. */
+const WELL_KNOWN = ['execution_free', 'regression', 'reproduction'] as const;
+export type WellKnownMeasure = (typeof WELL_KNOWN)[number];
+
+const NAME = new RegExp(`^(${WELL_KNOWN.join('|')}|[a-z][a-z0-9_-]*:[!-~]+)$`);
+
+/** A well-known name, or `family:rest`, e.g. `ef:agent@some-model`. The colon keeps a misspelt name from being taken for one. */
+export const MeasureName = z
+  .string()
+  .max(200)
+  .regex(NAME, `is none of ${WELL_KNOWN.join(', ')}, and not of the form family:name`);
+export type MeasureName = z.infer<typeof MeasureName>;
+
+/** What a verifier declares, once, of each measure that it gives. */
+export const Measure = z.object({
+  name: MeasureName,
+  /** Who speaks: a model that judges, the repository's own tests, tests written for the issue, or a fact of the patch. */
+  kind: z.enum(['judge', 'existing-tests', 'generated-tests', 'fact']),
+  /** `probability`: 0..1; `count`: 0 to the verdict's `out_of`; `score`: any number from 0. */
+  unit: z.enum(['probability', 'count', 'score']),
+  better: z.enum(['higher', 'lower']),
+  /** Heading of its column. */
+  title: z.string(),
+  /** What its number means, in one line for people. */
+  meaning: z.string(),
+});
+export type Measure = z.infer<typeof Measure>;
+
+export const EXECUTION_FREE: Measure = {
+  name: 'execution_free',
+  kind: 'judge',
+  unit: 'probability',
+  better: 'higher',
+  title: 'Judge',
+  meaning:
+    'what the judge says without execution, 0 to 1: the probability that the patch is right, or is the better one',
+};
+
+export const REGRESSION: Measure = {
+  name: 'regression',
+  kind: 'existing-tests',
+  unit: 'count',
+  better: 'higher',
+  title: 'Regression',
+  meaning: "the repository's tests that still pass, of those that passed before",
+};
+
+export const REPRODUCTION: Measure = {
+  name: 'reproduction',
+  kind: 'generated-tests',
+  unit: 'count',
+  better: 'higher',
+  title: 'Tests',
+  meaning: 'generated tests that the patch solves, of those admitted',
+};
+
+const BUILT_IN = [EXECUTION_FREE, REGRESSION, REPRODUCTION] as const;
+
+/** One more judge beside the one that `execution_free` stands for. @param name `ef:…`, with what tells it apart */
+export function judgeMeasure(name: string, meaning: string = EXECUTION_FREE.meaning): Measure {
+  return { ...EXECUTION_FREE, name: MeasureName.parse(name), title: name.replace(/^[^:]*:/, ''), meaning };
+}
+
+/** The record of a measure of which nothing but its name was kept, as in a score matrix. */
+export function measureNamed(name: string, declared: readonly Measure[] = []): Measure {
+  const known = [...declared, ...BUILT_IN].find((measure) => measure.name === name);
+  if (known !== undefined) return known;
+  if (/^(ef|execution_free):/.test(name)) return judgeMeasure(name);
+  return { name, kind: 'fact', unit: 'score', better: 'higher', title: name, meaning: `the score ${name}` };
+}
+
+/** The columns of a run's scores: the well-known ones, then what else was declared. Several judges stand for the one. */
+export function measuresShown(declared: readonly Measure[]): readonly Measure[] {
+  const further = declared.filter(({ name }) => BUILT_IN.every((each) => each.name !== name));
+  const named = further.some(({ kind }) => kind === 'judge');
+  const judged = !named || declared.some(({ name }) => name === EXECUTION_FREE.name);
+  return [...BUILT_IN.filter((measure) => judged || measure !== EXECUTION_FREE), ...further];
+}
 
 export const AbstainReason = z.enum([
   'no-source-change',

@@ -2,8 +2,7 @@ import { z } from 'zod';
 import type { Candidate, TrajectoryStep } from './candidate.js';
 import type { Cell, GeneratedTest } from './generated-test.js';
 import type { Issue } from './issue.js';
-import type { Measure } from './measure.js';
-import type { Verdict } from './verdict.js';
+import type { Measure, Verdict } from './verdict.js';
 
 /** What verifiers are given. Labels have no place here, by type. */
 export interface VerificationTask {

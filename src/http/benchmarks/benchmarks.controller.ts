@@ -16,11 +16,10 @@ import {
   type BenchmarkView,
 } from '../../runs/benchmark-service.js';
 import { callerOf } from '../guard/caller.js';
-import { IDEMPOTENT, json, JSON_TYPE, KnownRunId, type Operation, RunId, runKey } from '../runs/run-params.js';
+import { IDEMPOTENT, json, JSON_TYPE, KnownRunId, type Operation, RunId, runKey } from '../runs/run-views.js';
 import { Audited } from '../ops/audit.js';
 import { PAGE_POLICY } from '../reports/reports.controller.js';
-import { EVENT_STREAM, sendEvents, seqOf } from '../runs/run-events.controller.js';
-import { LAST_EVENT_ID, UPLOAD_TYPES } from '../runs/runs.controller.js';
+import { EVENT_STREAM, sendEvents, seqOf, LAST_EVENT_ID, UPLOAD_TYPES } from '../runs/runs.controller.js';
 
 const HEARTBEAT_MS = 15_000;
 const MAX_LIMIT = 100;

@@ -8,8 +8,10 @@ import {
   UnsupportedMediaTypeException,
 } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
+import { isUtf8 } from 'node:buffer';
 import { problemOf, sendProblem } from '../problem.js';
 import { callerOf, nameOf } from './caller.js';
+import { isTooDeep, shapeOf, TOO_DEEP } from '../../core/json.js';
 
 /** Paths whose body is a stream, and the types it may have; every other body is JSON. */
 export type Uploads = ReadonlyMap<string, readonly string[]>;
@@ -73,7 +75,7 @@ function refuseCrumbs(request: Request, response: Response): void {
 export function requireKnownType(uploads: Uploads) {
   return (request: Request, response: Response, next: NextFunction): void => {
     const types = uploads.get(pathOf(request)) ?? ['application/json'];
-    if (!hasBody(request) || (request.is([...types]) !== false && isUtf8(request))) {
+    if (!hasBody(request) || (request.is([...types]) !== false && saysUtf8(request))) {
       next();
       return;
     }
@@ -138,7 +140,7 @@ function endWith(problem: HttpException, request: Request, response: Response): 
   request.destroy();
 }
 
-function isUtf8({ headers }: Request): boolean {
+function saysUtf8({ headers }: Request): boolean {
   const charset = headers['content-type']?.toLowerCase().split('charset=')[1];
   return charset === undefined || /^"?utf-8\b/.test(charset.trimStart());
 }
@@ -154,4 +156,21 @@ function pathOf({ path }: Request): string {
 
 function hasBody({ headers }: Pick<Request, 'headers'>): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > 0;
+}
+
+/** Of a thousand patches to be judged with all that stands beside them. */
+const MAX_VALUES = 20_000;
+
+/**
+ * Looks at a JSON body before it is parsed; requests for runs, which may be larger, have a thread of their own.
+ * @throws UnsupportedMediaTypeException unless it is in UTF-8, BadRequestException when it is not valid UTF-8 (a patch
+ *   must not be changed in silence) or too deeply nested, PayloadTooLargeException for more values than can be read and
+ *   checked without holding up everybody else
+ */
+export function requireReadable(_request: unknown, _response: unknown, body: Buffer, encoding: string): void {
+  if (encoding !== 'utf-8') throw new UnsupportedMediaTypeException('Send the body in UTF-8.');
+  if (!isUtf8(body)) throw new BadRequestException('The body is not valid UTF-8.');
+  const shape = shapeOf(body);
+  if (isTooDeep(shape)) throw new BadRequestException(`The body ${TOO_DEEP}.`);
+  if (shape.values > MAX_VALUES) throw new PayloadTooLargeException(`The body holds more than ${MAX_VALUES} values.`);
 }

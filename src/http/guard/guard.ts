@@ -1,12 +1,10 @@
 import type { NextFunction, Request, Response } from 'express';
-import type { ApiKey } from '../../core/api-key.js';
+import type { ApiKey } from '../../core/secrets.js';
 import { operations } from '../openapi/operations.js';
 import { REPORT_TYPES } from '../reports/reports.controller.js';
 import { UPLOAD_TYPES } from '../runs/runs.controller.js';
-import { admit } from './rate-limit.js';
-import { identify, refuseForeignPages } from './caller.js';
+import { admit, identify, refuseForeignPages, limitRate } from './caller.js';
 import { endLeftBodies, limitHeldBodies, requireKnownType, type Uploads } from './bodies.js';
-import { limitRate } from './rate-limit.js';
 import { noteRefusals, type RefusedRequest } from '../ops/audit.js';
 
 const UPLOADS: Uploads = new Map([

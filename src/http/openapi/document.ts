@@ -3,11 +3,10 @@ import { Budget } from '../../core/budget/budget.js';
 import { Cell } from '../../core/run/generated-test.js';
 import { Calibration, Combiner, DataCard } from '../../core/run/fitted.js';
 import { Environment, Issue } from '../../core/run/issue.js';
-import { Measure } from '../../core/run/measure.js';
+import { Measure, Verdict } from '../../core/run/verdict.js';
 import { Preset, Stage, StageMeasure } from '../../core/run/preset.js';
 import { RunRequest } from '../../core/run/run-request.js';
 import { RunStatistics, Selection, Usage } from '../../core/run/run-result.js';
-import { Verdict } from '../../core/run/verdict.js';
 import { VerifierName } from '../../core/run/verifier.js';
 import { BenchmarkSummary } from '../../ports/benchmark-store.js';
 import { RunEvent, RunStatus, RunSummary } from '../../ports/run-store.js';
@@ -23,8 +22,8 @@ import { ReadyReport } from '../../runs/readiness.js';
 import { ReportMade, TakenIn } from '../../runs/run-intake.js';
 import { RescoreRun } from '../../runs/rescore-run.js';
 import { BenchmarkMoved, BenchmarkRunsView, BenchmarksView } from '../benchmarks/benchmarks.controller.js';
-import { scopeOf, isOpen } from '../guard/rate-limit.js';
-import { AuditView } from '../ops/audit.controller.js';
+import { scopeOf, isOpen } from '../guard/caller.js';
+import { AuditView } from '../ops/audit.js';
 import { Problem } from '../problem.js';
 import { ReportsView } from '../reports/reports.controller.js';
 import {
@@ -38,12 +37,10 @@ import {
 } from '../rewards/reward-bodies.js';
 import { EvidenceView, TestView } from '../runs/evidence-view.js';
 import { JudgePromptView } from '../runs/judge-prompt-view.js';
-import { CandidateView, RunAccepted, RunPageView, RunView } from '../runs/run-views.js';
+import { CandidateView, RunAccepted, RunPageView, RunView, type Answer, type Operation } from '../runs/run-views.js';
 import { Choices } from '../runs/runs.controller.js';
 import { CellsView, StepsView } from '../runs/step-views.js';
-import { describeFields, describeParameter } from './field-descriptions.js';
-import type { Answer, Operation } from '../runs/run-params.js';
-import { operations } from './operations.js';
+import { describeFields, describeParameter, operations } from './operations.js';
 
 type Json = Record<string, unknown>;
 

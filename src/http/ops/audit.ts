@@ -4,15 +4,18 @@ import {
   HttpStatus,
   type LoggerService,
   type NestInterceptor,
+  Controller,
+  Get,
+  Query,
 } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { NextFunction, Request, Response } from 'express';
 import { catchError, concatMap, type Observable } from 'rxjs';
 import { z } from 'zod';
-import type { AuditEntry, AuditLog } from '../../ports/audit-log.js';
+import { type AuditEntry, AuditLog, AuditRecord } from '../../ports/audit-log.js';
 import { callerOf } from '../guard/caller.js';
 import { codeOf, problemOf } from '../problem.js';
-import { RunId } from '../runs/run-params.js';
+import { RunId } from '../runs/run-views.js';
 
 /** One request that somebody made of runs, and what came of it. */
 export interface AuditedRequest extends Omit<AuditEntry, 'run_id' | 'times'> {
@@ -170,4 +173,28 @@ function templateOf(routes: readonly Route[]): (path: string) => string | null {
 function patternOf(path: string): RegExp {
   const literal = path.split(/\{[^{}]+\}/).map((part) => part.replaceAll(/[.*+?^$()|[\]\\]/g, String.raw`\$&`));
   return new RegExp(`^${literal.join('[^/]+')}/?$`, 'i');
+}
+
+const MAX_LIMIT = 1_000;
+
+export const AuditQuery = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(MAX_LIMIT).default(100),
+  cursor: RunId.optional(),
+  run_id: RunId.optional(),
+});
+export type AuditQuery = z.infer<typeof AuditQuery>;
+
+export const AuditView = z.object({ entries: z.array(AuditRecord), next_cursor: z.string().nullable() });
+export type AuditView = z.infer<typeof AuditView>;
+
+@Controller('v1/audit')
+export class AuditController {
+  constructor(private readonly log: AuditLog) {}
+
+  /** Needs a key with the scope `admin`. */
+  @Get()
+  async list(@Query({ schema: AuditQuery }) { limit, cursor, run_id }: AuditQuery): Promise<AuditView> {
+    const { entries, next } = await this.log.list(limit, cursor ?? null, run_id);
+    return { entries: [...entries], next_cursor: next };
+  }
 }

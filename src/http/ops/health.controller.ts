@@ -1,7 +1,7 @@
 import { Controller, Get, Query, Res } from '@nestjs/common';
 import type { Response } from 'express';
 import { z } from 'zod';
-import { Exposition } from '../../ports/meter.js';
+import { Exposition } from '../../ports/telemetry.js';
 import { PARTS, QueueGauges, Readiness, type ReadyReport } from '../../runs/readiness.js';
 
 /** `?require=engine,models`: parts whose absence is 503. */

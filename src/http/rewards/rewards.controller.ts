@@ -7,7 +7,7 @@ import { RunRequest } from '../../core/run/run-request.js';
 import { type Outcome, OutcomePendingError, outcomesOf } from '../../runs/outcomes.js';
 import { RunService } from '../../runs/run-service.js';
 import { callerOf } from '../guard/caller.js';
-import { json, JSON_TYPE, type Operation, runKey } from '../runs/run-params.js';
+import { json, JSON_TYPE, type Operation, runKey } from '../runs/run-views.js';
 import { Audited } from '../ops/audit.js';
 import { InvalidRequestError, RequestPipe } from '../problem.js';
 import {

@@ -2,10 +2,9 @@ import { z } from 'zod';
 import { type PatchFile, readPatch } from '../../core/patch/patch.js';
 import type { Candidate } from '../../core/run/candidate.js';
 import { candidateOf, type Rollout, tokensOf } from '../../core/run/rollout.js';
-import { measuresShown, REPRODUCTION } from '../../core/run/measure.js';
+import { measuresShown, REPRODUCTION, type Verdict } from '../../core/run/verdict.js';
 import { RunRequest } from '../../core/run/run-request.js';
 import { RunResult } from '../../core/run/run-result.js';
-import type { Verdict } from '../../core/run/verdict.js';
 import type { Run } from '../../ports/run-store.js';
 import { type CandidateEvidence, CellView, type EvidenceView, type PatchView } from './evidence-view.js';
 

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { Cell, GeneratedTest, TestQuality } from '../../core/run/generated-test.js';
-import { Measure } from '../../core/run/measure.js';
+import { Measure, Verdict } from '../../core/run/verdict.js';
 import { Issue } from '../../core/run/issue.js';
 import { Admission } from '../../core/run/verifier.js';
 import { Provenance, RankedCandidate, RunStatistics, Sampling, Selection, Usage } from '../../core/run/run-result.js';
-import { Verdict } from '../../core/run/verdict.js';
 import { Run } from '../../ports/run-store.js';
 import type { RunLabels } from '../../runs/benchmark-service.js';
 

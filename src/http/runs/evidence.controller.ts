@@ -2,10 +2,17 @@ import { Controller, Get, Header, Param, Query, type StreamableFile } from '@nes
 import { BenchmarkService, type RunLabels } from '../../runs/benchmark-service.js';
 import { JudgePrompts } from '../../runs/run-dependencies.js';
 import { RunService } from '../../runs/run-service.js';
-import { IDEMPOTENT, json, JSON_TYPE, KnownRunId, type Operation, UNKNOWN_RUN } from './run-params.js';
+import {
+  IDEMPOTENT,
+  json,
+  JSON_TYPE,
+  KnownRunId,
+  type Operation,
+  UNKNOWN_RUN,
+  type CandidateView,
+} from './run-views.js';
 import { type EvidenceView, type TestView } from './evidence-view.js';
 import { judgePromptOf, JudgePromptQuery, type JudgePromptView, LargeRuns, OpenedRuns } from './judge-prompt-view.js';
-import { type CandidateView } from './run-views.js';
 import { CellsQuery, type CellsView, StepsQuery, type StepsView } from './step-views.js';
 
 /** Of a large run, its bytes. */

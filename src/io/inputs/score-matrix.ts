@@ -1,7 +1,7 @@
 import { BadInputError } from '../../core/errors/errors.js';
 import { labelled, type LabelledEntry, type ScoredIssue } from '../../statistics/curves/scored-issue.js';
 import { readRecords, type Located } from '../records/records.js';
-import { MeasureName, measureNamed } from '../../core/run/measure.js';
+import { MeasureName, measureNamed } from '../../core/run/verdict.js';
 import { repositoryOf } from '../../core/run/issue.js';
 import { ScoreColumns } from './score-columns.js';
 

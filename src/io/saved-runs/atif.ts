@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { TrajectoryStep } from '../../core/run/candidate.js';
-import { tryParse } from '../records/raw-lines.js';
+import { tryParse } from '../records/records.js';
 import { fieldsOf, idOf, MaybeNumber, MaybeText, originOf, runFolderOf, stemOf, Text } from './saved-records.js';
 import type { Origin, RunReader, SavedRecord, Sealed } from './saved-run.js';
 

@@ -7,9 +7,9 @@ import { BadInputError } from '../../core/errors/errors.js';
 import { Candidate } from '../../core/run/candidate.js';
 import type { GeneratedTest } from '../../core/run/generated-test.js';
 import { Issue } from '../../core/run/issue.js';
-import { tryParse } from '../records/raw-lines.js';
+import { tryParse } from '../records/records.js';
 import { atif } from './atif.js';
-import { miniSweAgent } from './mini-swe-agent.js';
+import { miniSweAgent, sweAgent } from './swe-agent.js';
 import { openHands } from './openhands.js';
 import {
   bestkCandidates,
@@ -32,7 +32,6 @@ import {
   type SavedRun,
   type Sealed,
 } from './saved-run.js';
-import { sweAgent } from './swe-agent.js';
 
 /** What an import meets, in the order of the files. */
 export type Imported =

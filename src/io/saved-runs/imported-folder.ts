@@ -6,7 +6,7 @@ import { Candidate, Trajectory } from '../../core/run/candidate.js';
 import { GeneratedTest } from '../../core/run/generated-test.js';
 import { Environment } from '../../core/run/issue.js';
 import { BadInputError } from '../../core/errors/errors.js';
-import { rawLines } from '../records/raw-lines.js';
+import { rawLines } from '../records/records.js';
 import { LOCAL_BOUNDS } from './saved-run.js';
 import { unpacked } from './saved-files.js';
 

@@ -3,8 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { isTooDeep, type JsonShape, shapeOf, TOO_DEEP } from '../../core/json.js';
-import { flawOf, type Parsed, parseJson, type RawLine, rawLines, tryParse } from '../records/raw-lines.js';
-import { parseRecord } from '../records/records.js';
+import { flawOf, type Parsed, parseJson, type RawLine, rawLines, tryParse, parseRecord } from '../records/records.js';
 import { unpacked } from './saved-files.js';
 import {
   inMegabytes,

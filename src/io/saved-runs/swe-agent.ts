@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { fieldsOf, idOf, MaybeNumber, MaybeText, originOf, runFolderOf, stemOf, Text } from './saved-records.js';
-import type { RunReader } from './saved-run.js';
+import type { RunReader, Origin } from './saved-run.js';
+import type { TrajectoryStep } from '../../core/run/candidate.js';
 
 const Step = z.object({ thought: Text, response: Text, action: Text, observation: Text });
 const Stats = z.object({
@@ -54,3 +55,95 @@ export const sweAgent: RunReader = {
     return { runs: [run], sealed: [] };
   },
 };
+
+const Message = z.object({
+  role: z.string(),
+  content: Text,
+  extra: z
+    .object({ actions: z.array(z.object({ command: Text })).nullish(), submission: MaybeText })
+    .nullish()
+    .catch(null),
+});
+const Config = z.object({
+  model: z.object({ model_name: MaybeText }).nullish(),
+  environment: z.object({ image: MaybeText }).nullish(),
+});
+const MiniRun = z.object({
+  info: z.object({
+    exit_status: MaybeText,
+    submission: MaybeText,
+    model_stats: z.object({ instance_cost: MaybeNumber, api_calls: MaybeNumber }).nullish(),
+    config: Config.nullish(),
+  }),
+  messages: z.array(Message),
+  instance_id: MaybeText,
+});
+const BLOCK = /```(?:bash|mswea_bash_command)\n/;
+const [PR, END_OF_PR] = ['<pr_description>', '</pr_description>'];
+const PREFACE = 'Consider the following PR description:';
+
+/** mini-swe-agent's `.traj.json` (1 and 1.1): a chat; the patch is in `info`, else with the last message. */
+export const miniSweAgent: RunReader = {
+  format: 'mini-swe-agent',
+  recognises: (value) => Array.isArray(value.messages) && typeof value.info === 'object' && value.info !== null,
+  read: (record) => {
+    const { info, messages, instance_id } = fieldsOf(MiniRun, record);
+    const { exit_status: exit_reason, config } = info;
+    const model = config?.model?.model_name ?? null;
+    const run = {
+      instance_id: idOf(instance_id, stemOf(record.file)),
+      candidate_id: idOf(runFolderOf(record.file) === 'mini-swe-agent' ? model : runFolderOf(record.file), model),
+      problem_statement: statementIn(messages),
+      image: config?.environment?.image ?? null,
+      patch: submissionOf(info.submission, messages),
+      trajectory: { steps: steps(messages), exit_reason },
+      origin: originOf('mini-swe-agent', record, { id: instance_id, model, exit_reason, ...spentOf(info) }),
+    };
+    return { runs: [run], sealed: [] };
+  },
+};
+
+function submissionOf(submission: string | null, messages: readonly z.infer<typeof Message>[]): string {
+  return submission ?? messages.at(-1)?.extra?.submission ?? '';
+}
+
+function spentOf({ model_stats: stats }: z.infer<typeof MiniRun>['info']): Partial<Origin> {
+  return { cost_usd: stats?.instance_cost ?? null, model_calls: stats?.api_calls ?? null };
+}
+
+function steps(messages: readonly z.infer<typeof Message>[]): TrajectoryStep[] {
+  return messages.flatMap((message, index) => {
+    if (message.role !== 'assistant') return [];
+    const next = messages[index + 1];
+    const commands = message.extra?.actions?.map(({ command }) => command) ?? [];
+    const action = commands.length > 0 ? commands.join('\n') : bashIn(message.content);
+    const observation = next === undefined || next.role === 'assistant' ? '' : next.content;
+    return [{ thought: withoutBlock(message.content, action), action, observation }];
+  });
+}
+
+/** What was said around the command: whoever reads thought and action would read it twice. */
+function withoutBlock(message: string, action: string): string {
+  const open = BLOCK.exec(message)?.[0];
+  const block = `${open ?? ''}${action}\n\`\`\``;
+  return open !== undefined && message.includes(block) ? message.replace(block, () => '').trim() : message;
+}
+
+/** The issue stands between tags in the first message of the user. */
+function statementIn(messages: readonly z.infer<typeof Message>[]): string | null {
+  const first = messages.find(({ role }) => role === 'user')?.content ?? '';
+  const start = first.indexOf(PR);
+  const end = first.indexOf(END_OF_PR, start);
+  if (start === -1 || end === -1) return null;
+  const text = first.slice(start + PR.length, end).trim();
+  return text.startsWith(PREFACE) ? text.slice(PREFACE.length).trimStart() : text;
+}
+
+/** The first block of commands in a message; empty when there is none. */
+function bashIn(message: string): string {
+  const open = BLOCK.exec(message);
+  if (open === null) return '';
+  const start = open.index + open[0].length;
+  const end = message.indexOf('\n```', start);
+  return end === -1 ? '' : message.slice(start, end);
+}

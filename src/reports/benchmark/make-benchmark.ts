@@ -9,9 +9,8 @@ import { entriesOf, passAtK, type ScoredIssue } from '../../statistics/curves/sc
 import { wilson } from '../../statistics/intervals/binomial.js';
 import { ByRepository } from '../../statistics/intervals/bootstrap.js';
 import { type PairedIssue, pairedRuns } from '../../statistics/intervals/paired-tests.js';
-import type { Against, BenchmarkReport, Returned } from './benchmark-report.js';
+import { type Against, type BenchmarkReport, type Returned, headlineOf } from './headline.js';
 import { gapsOf, poolOf, type ReportedRun } from './reported-run.js';
-import { headlineOf } from './headline.js';
 import { originsOf, spendingOf } from './spending.js';
 
 /** What a report is made from. */

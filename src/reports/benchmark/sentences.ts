@@ -1,7 +1,6 @@
 import { listed } from '../../core/visible.js';
 import { amount, counted, dollars, percent, points, pValue, withInterval } from '../figures.js';
-import type { BenchmarkReport } from './benchmark-report.js';
-import type { Lead, Own } from './headline.js';
+import type { BenchmarkReport, Lead, Own } from './headline.js';
 
 /** The headline in words: which selector wins, by how much, whether that is noise, what it costs. */
 export function sentences(report: BenchmarkReport): readonly string[] {

@@ -7,7 +7,7 @@ import type { DrawnPlot, Plot } from '../plots/plot.js';
 import type { Place, Section, SectionTable } from '../figures.js';
 import { sectionsOf } from '../sections/sections-of.js';
 import { makeFolder, writeWhole } from '../write-run.js';
-import type { BenchmarkReport } from './benchmark-report.js';
+import type { BenchmarkReport } from './headline.js';
 import { sentences } from './sentences.js';
 import { visibleLine } from '../../core/visible.js';
 

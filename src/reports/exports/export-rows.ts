@@ -1,13 +1,18 @@
 import type { Candidate } from '../../core/run/candidate.js';
 import { BadInputError } from '../../core/errors/errors.js';
 import type { Message } from '../../ports/llm-client.js';
-import { balanced, splitOf, type TrainingPair } from './export-formats.js';
-import { r2eTrajectory } from './export-formats.js';
-import { rlRows } from './export-formats.js';
+import {
+  balanced,
+  splitOf,
+  type TrainingPair,
+  r2eTrajectory,
+  rlRows,
+  exportSource,
+  type ExportedInstance,
+} from './export-formats.js';
 import type { Entry } from '../../../verifiers/hybrid/entry.js';
 import { modelName, prediction } from '../write-run.js';
 import { scoresOf } from '../set-files.js';
-import { exportSource, type ExportedInstance } from './export-source.js';
 
 export const EXPORT_FORMATS = ['swe-bench', 'predictions', 'r2e-gym', 'scores', 'pairs', 'rl'] as const;
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];

@@ -1,6 +1,5 @@
 import { renderToString } from 'preact-render-to-string';
-import type { BenchmarkReport } from '../benchmark/benchmark-report.js';
-import { ownRule } from '../benchmark/headline.js';
+import { type BenchmarkReport, ownRule } from '../benchmark/headline.js';
 import { sentences } from '../benchmark/sentences.js';
 import { amount, dollars, percent, type Place, type Section, withInterval } from '../figures.js';
 import type { DrawnPlot } from '../plots/plot.js';

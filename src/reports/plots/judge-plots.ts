@@ -1,6 +1,6 @@
 import type { CurvesReport } from '../../statistics/curves/curves-report.js';
 import type { ReliabilityBin } from '../../statistics/intervals/ranking-quality.js';
-import { measureNamed } from '../../core/run/measure.js';
+import { measureNamed } from '../../core/run/verdict.js';
 import { encodeSeries, GREY, labelLayers, type LayerSpec, type Plot, shareAxis } from './plot.js';
 
 interface Bin extends ReliabilityBin {

@@ -1,4 +1,4 @@
-import type { BenchmarkReport } from '../benchmark/benchmark-report.js';
+import type { BenchmarkReport } from '../benchmark/headline.js';
 import {
   amount,
   type Column,

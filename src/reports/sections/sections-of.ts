@@ -1,6 +1,5 @@
 import type { CurvesReport } from '../../statistics/curves/curves-report.js';
-import type { BenchmarkReport } from '../benchmark/benchmark-report.js';
-import { ownRule } from '../benchmark/headline.js';
+import { type BenchmarkReport, ownRule } from '../benchmark/headline.js';
 import { alikeOf, linesByBest, type RuleLine } from '../benchmark/presets.js';
 import {
   amount,

@@ -1,7 +1,6 @@
 import { SandboxLostError } from '../../core/errors/unavailable.js';
 import type { ExecOutcome, ExecRequest } from '../../ports/sandbox.js';
-import type { Container, RunningExec } from './container.js';
-import { decodeOutput } from './output.js';
+import { type Container, type RunningExec, decodeOutput } from './container.js';
 import { runPlain } from './repository-script.js';
 
 /** Exit status of "found, but could not be run", as shells have it. */

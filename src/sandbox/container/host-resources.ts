@@ -6,7 +6,7 @@ import {
   type Resource,
   StoreUnavailableError,
 } from '../../core/errors/unavailable.js';
-import { HostResources } from '../../ports/host-resources.js';
+import { HostResources } from '../../ports/sandbox.js';
 
 const MIB = 1024 * 1024;
 const KIB = 1024;

@@ -3,8 +3,7 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import { SandboxLostError } from '../../core/errors/unavailable.js';
-import type { ExecPlan, RunningExec } from '../container/container.js';
-import { CappedBytes, drained, type Listening } from '../container/output.js';
+import { type ExecPlan, type RunningExec, CappedBytes, drained, type Listening } from '../container/container.js';
 import { engineCall } from './engine.js';
 
 /** How often a running command is looked at; its stream's end is noticed at once. */

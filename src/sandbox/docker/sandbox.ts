@@ -1,8 +1,7 @@
 import type Docker from 'dockerode';
 import { pause } from '../../core/async/retry.js';
 import { EngineDiskFullError, EngineUnavailableError, ImageMissingError } from '../../core/errors/unavailable.js';
-import { BOUNDLESS } from '../../ports/host-resources.js';
-import type { ImageDescription, SandboxSpec } from '../../ports/sandbox.js';
+import { BOUNDLESS, type ImageDescription, type SandboxSpec } from '../../ports/sandbox.js';
 import {
   ContainerSandbox,
   type ContainerSandboxOptions,
@@ -13,8 +12,7 @@ import { isDeadOwner, LABEL } from '../container/sandbox-owner.js';
 import { containerOptions } from './container-options.js';
 import { DockerContainer } from './container.js';
 import { connectDocker, engineCall, isAlreadyGone } from './engine.js';
-import { DockerImages, type ImageOptions, type LocalImage } from './images.js';
-import { sweepPreparedImages } from './prepared-images.js';
+import { DockerImages, type ImageOptions, type LocalImage, sweepPreparedImages } from './images.js';
 
 /** How long work waits for an engine that restarts or is full. */
 const PATIENCE_MS = 60_000;

@@ -5,7 +5,7 @@ import { abortable, unlimitedListeners, withDeadline } from '../../core/async/de
 import { backOffMs, pause } from '../../core/async/retry.js';
 import { BadInputError } from '../../core/errors/errors.js';
 import { askedMs, clusterFailure, isPassing, statusOf } from './failure.js';
-import type { ClusterOptions, NetworkPolicy, Pod } from './options.js';
+import type { ClusterOptions, NetworkPolicy, Pod } from './pod-spec.js';
 
 /** How long a cluster that does not answer, or has too much to do, is asked again. */
 const PATIENCE_MS = 120_000;

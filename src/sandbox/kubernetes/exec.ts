@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { V1Status } from '@kubernetes/client-node';
 import { BadInputError } from '../../core/errors/errors.js';
 import { SandboxLostError } from '../../core/errors/unavailable.js';
-import type { ExecPlan, RunningExec } from '../container/container.js';
-import { CappedBytes, drained, type Listening } from '../container/output.js';
+import { type ExecPlan, type RunningExec, CappedBytes, drained, type Listening } from '../container/container.js';
 import type { Connection } from './client.js';
 import { CONTAINER } from './pod-spec.js';
 

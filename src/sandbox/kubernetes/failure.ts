@@ -10,8 +10,7 @@ import {
 } from '../../core/errors/unavailable.js';
 import { BadInputError, BestkError } from '../../core/errors/errors.js';
 import type { Fate } from '../container/container.js';
-import type { ContainerStatus, Pod } from './options.js';
-import { TOO_MANY_FILES } from './pod-spec.js';
+import { type ContainerStatus, type Pod, TOO_MANY_FILES } from './pod-spec.js';
 
 const NEXT = 'Check the cluster, the kubeconfig and the rights of its account, then run `bestk doctor`.';
 

@@ -10,10 +10,17 @@ import { LABEL } from '../container/sandbox-owner.js';
 import { KubernetesClient } from './client.js';
 import { startExec } from './exec.js';
 import { clusterFailure, imageOf, type PodState, stateOf, statusOf } from './failure.js';
-import type { ClusterOptions, NetworkPolicy, Pod } from './options.js';
-import { isStale, OURS, type PodPlan, podsOf, PREPARED } from './pod-spec.js';
-import { Pods } from './pods.js';
-import { PodWatch } from './watch.js';
+import {
+  type ClusterOptions,
+  type NetworkPolicy,
+  type Pod,
+  isStale,
+  OURS,
+  type PodPlan,
+  podsOf,
+  PREPARED,
+} from './pod-spec.js';
+import { Pods, PodWatch } from './pods.js';
 
 export interface KubernetesSandboxOptions extends ContainerSandboxOptions {
   readonly cluster: ClusterOptions;

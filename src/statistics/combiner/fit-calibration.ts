@@ -1,4 +1,4 @@
-import { onCurve } from '../../../verifiers/hybrid/combiner.js';
+import { onCurve } from '../../../verifiers/hybrid/features.js';
 import { isEligible, patchOf, withEqualPatches } from '../../../verifiers/hybrid/entry.js';
 import {
   type Copies,

@@ -1,5 +1,4 @@
-import type { Logistic } from '../../../verifiers/hybrid/combiner.js';
-import { FEATURE_COUNT } from '../../../verifiers/hybrid/features.js';
+import { type Logistic, FEATURE_COUNT } from '../../../verifiers/hybrid/features.js';
 import { grouped } from '../../core/grouped.js';
 import type { Curve } from '../../core/run/fitted.js';
 import { real } from '../curves/scored-issue.js';

@@ -1,6 +1,11 @@
-import { type Logistic, logisticScore, onCurve } from '../../../verifiers/hybrid/combiner.js';
+import {
+  type Logistic,
+  logisticScore,
+  onCurve,
+  FEATURE_COUNT,
+  featuresOf,
+} from '../../../verifiers/hybrid/features.js';
 import { isEligible, withEqualPatches } from '../../../verifiers/hybrid/entry.js';
-import { FEATURE_COUNT, featuresOf } from '../../../verifiers/hybrid/features.js';
 import type { Knowledge } from '../../../verifiers/hybrid/pool.js';
 import { findPreset } from '../../../verifiers/hybrid/presets.js';
 import { ruleOf, selectBest } from '../../../verifiers/hybrid/select.js';

@@ -3,11 +3,9 @@ import type { Preset } from '../../core/run/preset.js';
 import { type Random, seededRandom, shuffle } from '../../core/random.js';
 import { choose, LARGEST_TABLE } from '../intervals/binomial.js';
 import { bestOfOrder, bestOfTop } from './best-of-order.js';
-import { exactPlan, type ExactPlan, meanLabels, sortedBy } from './exact-plan.js';
-import { IssueColumns } from './issue-columns.js';
+import { exactPlan, type ExactPlan, meanLabels, sortedBy, type Step, stepsOf } from './exact-plan.js';
+import { IssueColumns, requireCount, type ScoredIssue } from './scored-issue.js';
 import { MaskRule } from './mask-rule.js';
-import { requireCount, type ScoredIssue } from './scored-issue.js';
-import { type Step, stepsOf } from './steps.js';
 import { SubsetRule } from './subset-rule.js';
 
 /** How a value was found; `exact` is a closed form, `enumerated` the mean over every subset. */

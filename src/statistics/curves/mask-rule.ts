@@ -1,8 +1,6 @@
 import { topCount } from '../../../verifiers/hybrid/stages.js';
-import { sortRange } from './exact-plan.js';
-import type { FixedValues, GroupValues, IssueColumns } from './issue-columns.js';
-import { real, whole } from './scored-issue.js';
-import type { Step } from './steps.js';
+import { sortRange, type Step } from './exact-plan.js';
+import { type FixedValues, type GroupValues, type IssueColumns, real, whole } from './scored-issue.js';
 
 /** Candidates that fit the bits of one number. */
 const MOST = 32;

@@ -1,8 +1,6 @@
 import { topCount } from '../../../verifiers/hybrid/stages.js';
-import { sortRange } from './exact-plan.js';
-import type { GroupValues, IssueColumns, StepValues } from './issue-columns.js';
-import { real, whole } from './scored-issue.js';
-import type { Step } from './steps.js';
+import { sortRange, type Step } from './exact-plan.js';
+import { type GroupValues, type IssueColumns, type StepValues, real, whole } from './scored-issue.js';
 
 type Cut = Extract<Step, { op: 'top' }>;
 

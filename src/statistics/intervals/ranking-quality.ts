@@ -1,6 +1,6 @@
 import type { Entry } from '../../../verifiers/hybrid/entry.js';
 import { rateOf } from '../../../verifiers/hybrid/pool.js';
-import { measureNamed } from '../../core/run/measure.js';
+import { measureNamed } from '../../core/run/verdict.js';
 import type { LabelledEntry, ScoredIssue } from '../curves/scored-issue.js';
 import { type Interval, wilson } from './binomial.js';
 

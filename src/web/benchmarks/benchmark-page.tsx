@@ -3,7 +3,7 @@ import type { BenchmarkStanding, CurvesOfArms, PlotsOfBenchmark } from '../../ht
 import { postJson } from '../api.js';
 import { count, money, seconds, short } from '../format.js';
 import { type Answer, Awaited, Notice, Problem, StatusMark, useAnswer } from '../notice.js';
-import { linkToBenchmarkReport } from '../reports/report-page.js';
+import { linkToBenchmarkReport } from '../reports/reports-page.js';
 import { PlotFigures } from '../plots/plot-figure.js';
 import { linkTo } from '../route.js';
 import { IssuesOfBenchmark, Standings } from './standings.js';

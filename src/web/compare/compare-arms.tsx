@@ -12,7 +12,7 @@ import {
 import { BenchmarkTable } from '../benchmarks/benchmark-table.js';
 import { count, counted, money, percent, seconds, short } from '../format.js';
 import { Awaited, Notice, useAnswer } from '../notice.js';
-import { linkToBenchmarkReport } from '../reports/report-page.js';
+import { linkToBenchmarkReport } from '../reports/reports-page.js';
 import { linkTo, replaceRoute } from '../route.js';
 import { CompareTable, MOST_COMPARED } from './columns.js';
 

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { CurvesReport } from '../../statistics/curves/curves-report.js';
 import { count, percent } from '../format.js';
 import { Awaited, Notice, useAnswer } from '../notice.js';
-import { linkToReport } from '../reports/report-page.js';
+import { linkToReport } from '../reports/reports-page.js';
 import { allOf, CompareTable, Fact, letter } from './columns.js';
 
 const allReports = allOf<ComparedReport>;

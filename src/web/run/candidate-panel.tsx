@@ -1,7 +1,7 @@
 import type { CandidateEvidence, EvidenceView } from '../../http/runs/evidence-view.js';
 import { counted, seconds, short } from '../format.js';
 import { linkTo, replaceRoute } from '../route.js';
-import { Tabs } from '../tabs.js';
+import { Tabs } from '../notice.js';
 import { type Label, LabelInWords } from './live-progress.js';
 import { PatchTab } from './patch-tab.js';
 import { TrajectoryTab } from './trajectory-tab.js';

@@ -1,7 +1,15 @@
 import { useState } from 'preact/hooks';
 import { count } from '../format.js';
-import { changedSpans, type DiffFile, type DiffHunk, type DiffLine, type Pair, sideBySide } from './diff-model.js';
-import { highlight, marked } from './highlight.js';
+import {
+  changedSpans,
+  type DiffFile,
+  type DiffHunk,
+  type DiffLine,
+  type Pair,
+  sideBySide,
+  highlight,
+  marked,
+} from './diff-model.js';
 
 /** Lines of a file shown at first, and with every further click. */
 const FIRST_LINES = 400;

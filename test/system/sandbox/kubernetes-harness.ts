@@ -1,7 +1,6 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { promisify } from 'node:util';
-import { podsOf } from '../../../src/sandbox/kubernetes/pod-spec.js';
-import { type ClusterOptions, PodTemplate } from '../../../src/sandbox/kubernetes/options.js';
+import { podsOf, type ClusterOptions, PodTemplate } from '../../../src/sandbox/kubernetes/pod-spec.js';
 import { KubernetesSandbox, type KubernetesSandboxOptions } from '../../../src/sandbox/kubernetes/sandbox.js';
 import type { EngineHarness } from '../../contracts/engine-harness.js';
 import { limits } from '../../fixtures/sandbox-commands.js';

@@ -1,5 +1,5 @@
 import type { Browser } from 'playwright-core';
-import { judgeMeasure } from '../../../src/core/run/measure.js';
+import { judgeMeasure } from '../../../src/core/run/verdict.js';
 import { RunRequest } from '../../../src/core/run/run-request.js';
 import { runResult } from '../../fixtures/runs.js';
 import { patchOf, viewedRun } from '../../fixtures/viewed-runs.js';

@@ -1,5 +1,4 @@
-import { changedSpans, readDiff, sideBySide } from '../../../src/web/run/diff-model.js';
-import { highlight, marked } from '../../../src/web/run/highlight.js';
+import { changedSpans, readDiff, sideBySide, highlight, marked } from '../../../src/web/run/diff-model.js';
 import { behaviourLetters } from '../../../src/web/run/cell-panel.js';
 import { linkTo, readRoute } from '../../../src/web/route.js';
 import { visible } from '../../../src/web/visible.js';

@@ -3,7 +3,7 @@ import { ConfiguredRunDependencies } from '../../../src/app/run-dependencies.js'
 import type { VerifierName } from '../../../src/core/run/verifier.js';
 import { GptTokenizer } from '../../../src/models/stored-llm-client.js';
 import { MarkdownPromptLibrary } from '../../../src/models/prompts/prompt-library.js';
-import { UNTRACED } from '../../../src/ports/tracer.js';
+import { UNTRACED } from '../../../src/ports/telemetry.js';
 import { judgementCompletion } from '../../fakes/completions.js';
 import { FakeLlmClient } from '../../fakes/fake-llm-client.js';
 import { exited, FakeSandbox } from '../../fakes/fake-sandbox.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { UploadedRuns } from '../../../src/app/threads/uploaded-runs.js';
 import { MachineLowError } from '../../../src/core/errors/unavailable.js';
-import { HostResources } from '../../../src/ports/host-resources.js';
+import { HostResources } from '../../../src/ports/sandbox.js';
 import { writeImport } from '../../../src/reports/write-import.js';
 import { UPLOAD_BOUNDS } from '../../../src/io/saved-runs/saved-run.js';
 import type { RescoreWish } from '../../../src/runs/run-intake.js';

@@ -1,5 +1,4 @@
-import { neutralise } from '../../../src/core/neutralise.js';
-import { visible, visibleLine } from '../../../src/core/visible.js';
+import { neutralise, visible, visibleLine } from '../../../src/core/visible.js';
 import { selectionTable } from '../../../src/reports/selection-table.js';
 import { visible as onPage } from '../../../src/web/visible.js';
 import { runResult } from '../../fixtures/runs.js';

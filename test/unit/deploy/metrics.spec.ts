@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { PrometheusMeter } from '../../../src/telemetry/prometheus-meter.js';
-import { COUNTERS, DURATIONS, LEVELS } from '../../../src/ports/meter.js';
+import { COUNTERS, DURATIONS, LEVELS } from '../../../src/ports/telemetry.js';
 
 const OURS: Readonly<Record<string, { readonly labels: readonly string[] }>> = { ...COUNTERS, ...DURATIONS, ...LEVELS };
 /** What Prometheus itself puts on every sample, and what a histogram's buckets have. */

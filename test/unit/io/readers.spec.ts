@@ -1,9 +1,8 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readAllCandidates } from '../../../src/io/inputs/candidates.js';
-import { type IssuesOptions, readIssues } from '../../../src/io/datasets/issues.js';
-import { readAllTests } from '../../../src/io/inputs/candidates.js';
+import { readAllCandidates, readAllTests } from '../../../src/io/inputs/candidates.js';
+import { type IssuesOptions, readIssues } from '../../../src/io/datasets/data-set.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'bestk-readers-'));
 let files = 0;

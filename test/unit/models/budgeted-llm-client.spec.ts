@@ -1,5 +1,5 @@
 import { BudgetedLlmClient } from '../../../src/models/llm-clients.js';
-import { BudgetLedger } from '../../../src/core/budget/budget-ledger.js';
+import { BudgetLedger } from '../../../src/core/budget/budget.js';
 import { BudgetSpentError, ModelUnavailableError } from '../../../src/core/errors/unavailable.js';
 import { completionRequest, judgementCompletion } from '../../fakes/completions.js';
 import { MemorySpendingStore } from '../../fakes/memory-spending-store.js';

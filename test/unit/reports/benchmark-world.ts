@@ -6,7 +6,7 @@ import { RunRequest } from '../../../src/core/run/run-request.js';
 import type { RunResult } from '../../../src/core/run/run-result.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
 import { makeBenchmark, type BenchmarkOptions } from '../../../src/reports/benchmark/make-benchmark.js';
-import type { BenchmarkReport } from '../../../src/reports/benchmark/benchmark-report.js';
+import type { BenchmarkReport } from '../../../src/reports/benchmark/headline.js';
 import { defaultRules } from '../../../src/reports/benchmark/presets.js';
 import { benchmarkOfRuns } from '../../../src/reports/benchmark/read-benchmark.js';
 import { writeRun } from '../../../src/reports/write-run.js';

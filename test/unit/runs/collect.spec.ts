@@ -1,7 +1,6 @@
 import { MemorySpendingStore } from '../../fakes/memory-spending-store.js';
 import type { Sampler, SampleTask } from '../../../src/agent/loop/rollout.js';
-import { BudgetLedger } from '../../../src/core/budget/budget-ledger.js';
-import type { Budget } from '../../../src/core/budget/budget.js';
+import { BudgetLedger, type Budget } from '../../../src/core/budget/budget.js';
 import type { Rollout } from '../../../src/core/run/rollout.js';
 import { BadInputError } from '../../../src/core/errors/errors.js';
 import {

@@ -1,5 +1,4 @@
-import { EXECUTION_FREE } from '../../../src/core/run/measure.js';
-import type { Verdict } from '../../../src/core/run/verdict.js';
+import { EXECUTION_FREE, type Verdict } from '../../../src/core/run/verdict.js';
 import { describeCandidates } from '../../../src/runs/entries.js';
 import { score, withGap } from '../../../src/runs/score.js';
 import type { Selection } from '../../../src/core/run/run-result.js';

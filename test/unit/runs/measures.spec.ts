@@ -1,8 +1,13 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EXECUTION_FREE, judgeMeasure, MeasureName, measuresShown } from '../../../src/core/run/measure.js';
-import type { Verdict } from '../../../src/core/run/verdict.js';
+import {
+  EXECUTION_FREE,
+  judgeMeasure,
+  MeasureName,
+  measuresShown,
+  type Verdict,
+} from '../../../src/core/run/verdict.js';
 import { readScoreMatrix } from '../../../src/io/inputs/score-matrix.js';
 import { scoresOf } from '../../../src/reports/set-files.js';
 import { StageTelemetry } from '../../../src/runs/instrumented-executor.js';

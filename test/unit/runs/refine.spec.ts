@@ -1,7 +1,6 @@
 import { MemorySpendingStore } from '../../fakes/memory-spending-store.js';
 import type { SampleTask } from '../../../src/agent/loop/rollout.js';
-import { BudgetLedger } from '../../../src/core/budget/budget-ledger.js';
-import type { Budget } from '../../../src/core/budget/budget.js';
+import { BudgetLedger, type Budget } from '../../../src/core/budget/budget.js';
 import { candidateOf, type Rollout } from '../../../src/core/run/rollout.js';
 import { ModelUnavailableError } from '../../../src/core/errors/unavailable.js';
 import { refine, type SecondWave } from '../../../src/runs/refine.js';

@@ -12,7 +12,7 @@ import {
 import { isImageReference } from '../../../src/core/run/issue.js';
 import { connectDocker, engineCall } from '../../../src/sandbox/docker/engine.js';
 import { DockerImages, type ImageOptions } from '../../../src/sandbox/docker/images.js';
-import { BOUNDLESS } from '../../../src/ports/host-resources.js';
+import { BOUNDLESS } from '../../../src/ports/sandbox.js';
 import { hostileSegment, hostileString } from '../../system/http/fuzz/hostile.js';
 
 const OPTIONS: ImageOptions = {

@@ -1,5 +1,4 @@
-import { CappedBytes } from '../../../src/sandbox/container/output.js';
-import type { Container } from '../../../src/sandbox/container/container.js';
+import { CappedBytes, type Container } from '../../../src/sandbox/container/container.js';
 import { assertServed, type CpuTimes } from '../../../src/sandbox/container/command-outcome.js';
 import { runRequest, type Ran } from '../../../src/sandbox/container/execute-command.js';
 import { EngineDiskFullError, SandboxLostError } from '../../../src/core/errors/unavailable.js';

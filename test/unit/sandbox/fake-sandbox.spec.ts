@@ -1,8 +1,7 @@
-import { InstrumentedSandbox } from '../../../src/telemetry/instrumented-sandbox.js';
+import { InstrumentedSandbox } from '../../../src/telemetry/instrumented.js';
 import { EngineUnavailableError, SandboxLostError } from '../../../src/core/errors/unavailable.js';
-import { UNMETERED } from '../../../src/ports/meter.js';
+import { UNMETERED, UNTRACED } from '../../../src/ports/telemetry.js';
 import { type ExecOutcome, type ExecRequest, type Sandbox, type SandboxSpec } from '../../../src/ports/sandbox.js';
-import { UNTRACED } from '../../../src/ports/tracer.js';
 import { sandboxContract } from '../../contracts/sandbox.contract.js';
 import { ended, exited, FakeSandbox, type FakeHandler, type FakeSessionView } from '../../fakes/fake-sandbox.js';
 

@@ -1,5 +1,5 @@
 import { imageOf, stateOf } from '../../../src/sandbox/kubernetes/failure.js';
-import type { Pod } from '../../../src/sandbox/kubernetes/options.js';
+import type { Pod } from '../../../src/sandbox/kubernetes/pod-spec.js';
 
 const spec = { containers: [{ name: 'sandbox', image: 'some/image:1' }] };
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KubernetesClient } from '../../../src/sandbox/kubernetes/client.js';
-import { PodWatch } from '../../../src/sandbox/kubernetes/watch.js';
+import { PodWatch } from '../../../src/sandbox/kubernetes/pods.js';
 import { fakeApiServer, type FakeApiServer } from '../../fakes/exec-server.js';
 import { cluster } from '../../system/sandbox/kubernetes-harness.js';
 

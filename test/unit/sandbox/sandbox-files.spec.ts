@@ -1,5 +1,4 @@
-import { CappedBytes } from '../../../src/sandbox/container/output.js';
-import type { Container, Fate } from '../../../src/sandbox/container/container.js';
+import { CappedBytes, type Container, type Fate } from '../../../src/sandbox/container/container.js';
 import { readInside } from '../../../src/sandbox/container/files.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import { go } from '../../fixtures/sandbox-commands.js';

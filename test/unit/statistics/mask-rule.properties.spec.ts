@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { seededRandom, shuffle } from '../../../src/core/random.js';
-import { IssueColumns } from '../../../src/statistics/curves/issue-columns.js';
+import { IssueColumns, type ScoredIssue } from '../../../src/statistics/curves/scored-issue.js';
 import { MaskRule } from '../../../src/statistics/curves/mask-rule.js';
-import type { ScoredIssue } from '../../../src/statistics/curves/scored-issue.js';
-import { stepsOf } from '../../../src/statistics/curves/steps.js';
+import { stepsOf } from '../../../src/statistics/curves/exact-plan.js';
 import { SubsetRule } from '../../../src/statistics/curves/subset-rule.js';
 import type { Preset } from '../../../src/core/run/preset.js';
 import { findPreset, parsePreset, PRESET_NAMES } from '../../../verifiers/hybrid/presets.js';

@@ -1,15 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OpenAiLlmClient } from '../../../src/models/openai/client.js';
 import { PrometheusMeter } from '../../../src/telemetry/prometheus-meter.js';
-import { InstrumentedLlmClient } from '../../../src/telemetry/instrumented-models.js';
-import { InstrumentedResultStore } from '../../../src/telemetry/instrumented-models.js';
-import { InstrumentedSandbox } from '../../../src/telemetry/instrumented-sandbox.js';
+import {
+  InstrumentedLlmClient,
+  InstrumentedResultStore,
+  InstrumentedSandbox,
+} from '../../../src/telemetry/instrumented.js';
 import {
   EngineUnavailableError,
   ModelUnavailableError,
   SandboxLostError,
 } from '../../../src/core/errors/unavailable.js';
-import { UNTRACED } from '../../../src/ports/tracer.js';
+import { UNTRACED } from '../../../src/ports/telemetry.js';
 import { resultStoreContract } from '../../contracts/result-store.contract.js';
 import { completionRequest, judgementCompletion } from '../../fakes/completions.js';
 import { FakeLlmClient } from '../../fakes/fake-llm-client.js';

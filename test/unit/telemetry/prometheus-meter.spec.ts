@@ -6,7 +6,7 @@ import {
   ImageMissingError,
   SandboxLostError,
 } from '../../../src/core/errors/unavailable.js';
-import { COUNTERS, DURATIONS, LEVELS } from '../../../src/ports/meter.js';
+import { COUNTERS, DURATIONS, LEVELS } from '../../../src/ports/telemetry.js';
 
 const NAMES = [...Object.keys(COUNTERS), ...Object.keys(DURATIONS), ...Object.keys(LEVELS)];
 

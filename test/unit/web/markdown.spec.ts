@@ -1,5 +1,5 @@
 import { type Block, blocksOf } from '../../../src/web/markdown/blocks.js';
-import { type Span, spansOf } from '../../../src/web/markdown/spans.js';
+import { type Span, spansOf } from '../../../src/web/markdown/markdown.js';
 
 describe('blocks of Markdown', () => {
   it.each<[string, readonly Block[]]>([

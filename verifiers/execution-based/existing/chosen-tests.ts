@@ -1,8 +1,7 @@
-import type { DistinctPatch } from '../tree/distinct.js';
+import type { DistinctPatch } from '../tree/applicability.js';
 import type { TreeSessions } from '../tree/tree-sessions.js';
-import { changedLines } from './changed-functions.js';
+import { changedLines, type Mapped } from './reach-notes.js';
 import { type CommandedContext, reachingTests, reachOf } from './reach-map.js';
-import type { Mapped } from './reach-notes.js';
 
 /** Files that are taken by their names alone, where nothing tells what they execute. */
 const MOST_BY_NAME = 10;

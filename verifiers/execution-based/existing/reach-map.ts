@@ -5,8 +5,7 @@ import { PYTHON_REACH, PYTHON_TEST_PROBE } from '../drivers/python-test-probe.js
 import { contextKey, type ExecutionContext } from '../execution-context.js';
 import { scratchDirectory } from '../tree/bytecode.js';
 import type { TreeSessions } from '../tree/tree-sessions.js';
-import { changedFunctions } from './changed-functions.js';
-import { Mapped, mapped, type Noted } from './reach-notes.js';
+import { changedFunctions, Mapped, mapped, type Noted } from './reach-notes.js';
 import { type CommandedEnvironment, probedRequest, probeFiles, recordOf } from './run-regression.js';
 
 /*

@@ -1,9 +1,8 @@
 import type { Environment } from '../../../src/core/run/issue.js';
 import { withTestFiles } from '../../../src/core/shell.js';
 import type { ExecRequest, SandboxFile, SandboxSession } from '../../../src/ports/sandbox.js';
-import { logTail } from '../drivers/environment.js';
+import { logTail, inInstanceEnvironment } from '../drivers/environment.js';
 import { PYTHON_SITE_CUSTOMIZE, PYTHON_TEST_PROBE } from '../drivers/python-test-probe.js';
-import { inInstanceEnvironment } from '../drivers/environment.js';
 import {
   LARGEST_RECORD,
   NOTHING_RECORDED,
@@ -11,7 +10,7 @@ import {
   type RecordReader,
   type RunRecord,
 } from '../readers/run-record.js';
-import { randomFrom } from '../random.js';
+import { randomFrom } from '../execution-context.js';
 import { scratchDirectory } from '../tree/bytecode.js';
 import { plantFailingTest, selectorOf } from './failing-test.js';
 

@@ -5,7 +5,7 @@ import type { Observe } from '../../../src/core/run/verifier.js';
 import { moduleLabel } from '../../../src/core/shell.js';
 import { BaseRepository } from '../../source/base-repository.js';
 import { contextKey, type ExecutionContext } from '../execution-context.js';
-import type { Applicable, DistinctPatch } from '../tree/distinct.js';
+import type { Applicable, DistinctPatch } from '../tree/applicability.js';
 import { TreeSessions } from '../tree/tree-sessions.js';
 import { chosenTests } from './chosen-tests.js';
 import { relatedTests } from './related-tests.js';

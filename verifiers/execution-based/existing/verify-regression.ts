@@ -1,14 +1,19 @@
 import type { Cell } from '../../../src/core/run/generated-test.js';
-import type { Observe } from '../../../src/core/run/verifier.js';
-import type { Exclude } from '../../../src/core/run/verifier.js';
+import type { Observe, Exclude } from '../../../src/core/run/verifier.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
 import type { ExecutionContext, Tree } from '../execution-context.js';
 import { alone, suiteOf } from './suite.js';
-import { cellsOf } from '../outcomes.js';
-import type { Applicable } from '../tree/distinct.js';
-import { abstained, forEach } from '../outcomes.js';
-import { regressionOn } from './regression-set.js';
-import { heldUp, isForged, needsImageUser, regressionSet, without, type RegressionSet } from './regression-set.js';
+import { cellsOf, abstained, forEach } from '../outcomes.js';
+import type { Applicable } from '../tree/applicability.js';
+import {
+  regressionOn,
+  heldUp,
+  isForged,
+  needsImageUser,
+  regressionSet,
+  without,
+  type RegressionSet,
+} from './regression-set.js';
 import { runAsImageUser } from '../tree/tests-user.js';
 import type { RegressionRun } from './run-regression.js';
 

@@ -1,12 +1,13 @@
 import type { Cell, GeneratedTest } from '../../../src/core/run/generated-test.js';
 import type { Admission, Observe } from '../../../src/core/run/verifier.js';
-import { admit, isRunnable } from './admission.js';
 import type { ExecutionContext } from '../execution-context.js';
 import { cellsOf } from '../outcomes.js';
-import type { DistinctPatch } from '../tree/distinct.js';
+import type { DistinctPatch } from '../tree/applicability.js';
 import { sha256 } from '../../../src/core/fingerprint.js';
 import { runTests, type TestRuns } from './run-tests.js';
-import { unfitTests } from './unfit-test.js';
+import type { TestRun } from './run-batch.js';
+import { dialectOf } from '../drivers/test-dialect.js';
+import { withoutComments } from './written-tests.js';
 
 const PREVIEW = 200;
 
@@ -53,4 +54,106 @@ export function testCells(
 
 export async function tellCells(observe: Pick<Observe, 'cell'>, told: readonly Cell[]): Promise<void> {
   for (const cell of told) await observe.cell(cell);
+}
+
+const REFUSALS: Readonly<Record<Exclude<TestRun['outcome'], 'not-solved'>, string>> = {
+  solved: 'says "solved" on base, so it does not reproduce the issue',
+  crashed: 'breaks on base: it ends in another way than exit 0 or 2',
+  'timed-out': 'exceeds its time limit on base',
+  'out-of-memory': 'exceeds the memory limit on base',
+  'out-of-disk': 'exceeds the disk limit on base',
+};
+
+/** Whether there is a driver for its language. */
+export function isRunnable(test: GeneratedTest): boolean {
+  return dialectOf(test) !== null;
+}
+
+/**
+ * A test is admitted when it says "not solved" on base, twice, and not for an error of its own. Needs no label.
+ * @param runs the two base runs by test id; tests without any are refused by `unfit`
+ * @param unfit reasons by test id for those that were not run
+ */
+export function admit(tests: readonly GeneratedTest[], { runs, unfit, issue }: BaseRuns): readonly Admission[] {
+  return tests.map((test) => {
+    const { test_id } = test;
+    const reason = unfit.get(test_id) ?? (isRunnable(test) ? refusal(runs.get(test_id) ?? [], issue) : NO_DRIVER);
+    return { test_id, admitted: reason === null, reason };
+  });
+}
+
+export interface BaseRuns {
+  readonly runs: ReadonlyMap<string, readonly TestRun[]>;
+  readonly unfit: ReadonlyMap<string, string>;
+  /** The issue's text. */
+  readonly issue: string;
+}
+
+const NO_DRIVER = 'is neither a Python script (.py) nor one for Node (.mjs, .cjs, .js)';
+
+function refusal(runs: readonly TestRun[], issue: string): string | null {
+  const [first, ...others] = runs;
+  if (first === undefined) return 'was not run on base';
+  if (others.some(({ outcome }) => outcome !== first.outcome)) {
+    return `is not stable on base: ${runs.map(({ outcome }) => outcome).join(', then ')}`;
+  }
+  if (others.some(({ observed }) => observed !== first.observed)) return 'observes something else each time on base';
+  return first.outcome === 'not-solved' ? wrongReason(first.log_tail, issue) : REFUSALS[first.outcome];
+}
+
+/** What a script does that has no place in a check of seconds, by what gives it away. */
+const UNFIT: readonly (readonly [RegExp, string])[] = [
+  [/\b(serve_forever|run_forever|start_server|create_server)\s*\(|\.listen\s*\(/, 'starts a server'],
+  [/\bPopen\s*\([^)]{0,300}\b(runserver|http\.server|uvicorn|gunicorn|flask)\b/, 'starts a server'],
+  [/^[ \t]*(?:\w+[ \t]*=[ \t]*)?(?:input|raw_input)[ \t]*\(/m, 'waits for input'],
+  [/\bsleep\s*\(\s*(?:[1-9]\d+|[3-9])(?:\.\d*)?\s*\)/, 'waits for seconds'],
+];
+
+/**
+ * Why tests are refused before anything runs: servers, waiting, and copies of an earlier one (equal but for comments and
+ * blank lines). Keeps hanging scripts from costing their whole time limit on every candidate.
+ * @param earlier those of rounds before, which are not judged again
+ * @returns reasons by test id, to be read behind "it"
+ */
+export function unfitTests(
+  tests: readonly GeneratedTest[],
+  earlier: readonly GeneratedTest[] = [],
+): ReadonlyMap<string, string> {
+  const reasons = new Map<string, string>();
+  const first = new Map<string, string>();
+  for (const { test_id, content } of earlier) first.set(codeOf(content), test_id);
+  for (const { test_id, content } of tests) {
+    const code = codeOf(content);
+    const original = first.get(code);
+    const found = UNFIT.find(([sign]) => sign.test(code));
+    if (original !== undefined) reasons.set(test_id, `is the same as ${original}`);
+    else if (found !== undefined) reasons.set(test_id, found[1]);
+    first.set(code, original ?? test_id);
+  }
+  return reasons;
+}
+
+function codeOf(content: string): string {
+  return withoutComments(content).join('\n');
+}
+
+/** Errors of the script itself rather than of the project. */
+const OWN_ERRORS = [
+  'ModuleNotFoundError',
+  'ImportError',
+  'SyntaxError',
+  'IndentationError',
+  'NameError',
+  'ImproperlyConfigured',
+  'AppRegistryNotReady',
+  'FileNotFoundError',
+];
+
+/**
+ * The error that a script took for the issue's, or null: it says "not solved" on base, but its output names an error that
+ * says that the script does not work, and the issue speaks of no such error.
+ */
+export function wrongReason(log: string, issue: string): string | null {
+  const named = OWN_ERRORS.find((error) => new RegExp(`\\b${error}\\b`).test(log) && !issue.includes(error));
+  return named === undefined ? null : `says "not solved" on base because of its own ${named}`;
 }

@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { contentKey } from '../../../src/core/fingerprint.js';
 import { type GeneratedTest, isHarvested } from '../../../src/core/run/generated-test.js';
 import { dialectOf } from '../drivers/test-dialect.js';
-import { contextKey, type ExecutionContext, type TreeRun } from '../execution-context.js';
-import { randomFrom } from '../random.js';
+import { contextKey, type ExecutionContext, type TreeRun, randomFrom } from '../execution-context.js';
 import type { TestRun } from './run-batch.js';
 import { agreeingTwin, isPlain, isStrict, neverTwin, readScript, type Script, wrongTwin } from './twins.js';
 

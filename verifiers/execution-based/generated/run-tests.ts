@@ -2,10 +2,9 @@ import { contentKey } from '../../../src/core/fingerprint.js';
 import { type GeneratedTest, isHarvested } from '../../../src/core/run/generated-test.js';
 import { SUITE_ENV } from '../drivers/environment.js';
 import { dialectOf } from '../drivers/test-dialect.js';
-import { asSuite, contextKey, type ExecutionContext, type TreeRun } from '../execution-context.js';
+import { asSuite, contextKey, type ExecutionContext, type TreeRun, cellJob } from '../execution-context.js';
 import { WritesOnBase, Written } from '../tree/tests-user.js';
 import { type SessionPlan, TreeSessions } from '../tree/tree-sessions.js';
-import { cellJob } from './cell-job.js';
 import { Control, controlKey, Controls, type RunAside } from './controls.js';
 import { runBatch, TestRun, type Batch, type Keep } from './run-batch.js';
 

@@ -1,12 +1,11 @@
 import type { Candidate } from '../../../src/core/run/candidate.js';
 import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
-import type { Observe } from '../../../src/core/run/verifier.js';
+import type { Observe, Separate } from '../../../src/core/run/verifier.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
-import type { Separate } from '../../../src/core/run/verifier.js';
 import { admittedTests, tellCells, testCells } from './admitted-tests.js';
 import { type Control, worseOf } from './controls.js';
 import type { ExecutionContext } from '../execution-context.js';
-import type { Applicable, DistinctPatch } from '../tree/distinct.js';
+import type { Applicable, DistinctPatch } from '../tree/applicability.js';
 import { abstained, forEach } from '../outcomes.js';
 import type { TestRun } from './run-batch.js';
 import { runTests, type TestRuns } from './run-tests.js';

@@ -1,6 +1,6 @@
 import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
 import type { ExecutionContext } from '../execution-context.js';
-import type { DistinctPatch } from '../tree/distinct.js';
+import type { DistinctPatch } from '../tree/applicability.js';
 import type { Control } from './controls.js';
 import type { TestRun } from './run-batch.js';
 import { runTests } from './run-tests.js';

@@ -5,7 +5,7 @@ import { UnavailableError } from '../../../src/core/errors/errors.js';
 import { DOES_NOT_APPLY, type Inspect, type Rollout } from '../../../src/core/run/rollout.js';
 import type { AbstainReason, Verdict } from '../../../src/core/run/verdict.js';
 import type { VerificationTask, Verifier } from '../../../src/core/run/verifier.js';
-import { UNTRACED } from '../../../src/ports/tracer.js';
+import { UNTRACED } from '../../../src/ports/telemetry.js';
 import type { JudgeOptions } from '../judge-options.js';
 import { abstained, doesNotFit, type Judged, verdictOf } from '../pointwise/pointwise.js';
 import { betaOfVotes } from '../pointwise/yes-no.js';

@@ -1,6 +1,6 @@
 import { contentKey } from '../../../src/core/fingerprint.js';
-import { neutralise } from '../../../src/core/neutralise.js';
-import { judgeMeasure } from '../../../src/core/run/measure.js';
+import { neutralise } from '../../../src/core/visible.js';
+import { judgeMeasure } from '../../../src/core/run/verdict.js';
 import { readPatch } from '../../../src/core/patch/patch.js';
 import { isScratch } from '../../../src/core/patch/roles.js';
 import type { VerificationTask, Verifier } from '../../../src/core/run/verifier.js';

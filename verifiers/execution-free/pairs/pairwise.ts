@@ -1,9 +1,8 @@
 import type { Verdict } from '../../../src/core/run/verdict.js';
 import type { VerificationTask, Verifier } from '../../../src/core/run/verifier.js';
 import type { JudgeOptions } from '../judge-options.js';
-import { abstained, type Judged, phaseOf, shownIn, verdictOf } from '../pointwise/pointwise.js';
+import { abstained, type Judged, phaseOf, shownIn, verdictOf, mean } from '../pointwise/pointwise.js';
 import { type Contestant, contestants, Duel } from './duel.js';
-import { allPairs, type CopelandStanding, pivotTournament } from './tournaments.js';
 
 const PIVOTS = 2;
 /** Patches of which every pair is compared; of more, a tournament finds these first. */
@@ -108,4 +107,126 @@ function judgedOf(
 
 function idsOf(all: readonly { readonly id: string }[]): readonly string[] {
   return all.map(({ id }) => id);
+}
+
+/** Wins of one candidate over those it was compared with. */
+export interface Standing {
+  readonly id: string;
+  /** Mean probability to be the better one, 0..1; null when no comparison could be read. */
+  readonly share: number | null;
+  readonly comparisons: number;
+}
+
+/** P(a is better than b), 0..1, or null when it could not be told. */
+export type Compare = (a: string, b: string) => Promise<number | null>;
+
+/**
+ * The probabilistic pivot tournament (LLM-as-a-Verifier, arXiv 2607.05391): each candidate against its neighbour in a ring,
+ * then each against the `pivots` that lead: at most N + k(N − k) + k(k − 1)/2 comparisons instead of N(N − 1)/2, no pair
+ * twice. Ours is the end: the two in the lead meet until they have met, at most N more, for two that were never beaten may
+ * never have been compared; so that a judge without error finds the best.
+ * @param ids in an order that says nothing about them; it decides between equals
+ * @returns standings, best first
+ */
+export async function pivotTournament(ids: readonly string[], pivots: number, compare: Compare): Promise<Standing[]> {
+  const table = new Table(ids);
+  await table.play(
+    ids.map((id, index) => [id, ids[(index + 1) % ids.length] ?? id] as const),
+    compare,
+  );
+  const leaders = table
+    .standings()
+    .slice(0, pivots)
+    .map(({ id }) => id);
+  await table.play(
+    leaders.flatMap((pivot) => ids.map((id) => [id, pivot] as const)),
+    compare,
+  );
+  for (let round = 0; round < ids.length; round += 1) {
+    const [first, second] = table.standings();
+    if (first === undefined || second === undefined || table.haveMet(first.id, second.id)) break;
+    await table.play([[first.id, second.id]], compare);
+  }
+  return table.standings();
+}
+
+class Table {
+  private readonly wins = new Map<string, number[]>();
+  private readonly played = new Set<string>();
+
+  constructor(private readonly ids: readonly string[]) {
+    for (const id of ids) this.wins.set(id, []);
+  }
+
+  async play(pairs: readonly (readonly [string, string])[], compare: Compare): Promise<void> {
+    const fresh = pairs.filter(([a, b]) => {
+      if (a === b || this.haveMet(a, b)) return false;
+      this.played.add(pairOf(a, b));
+      return true;
+    });
+    const results = await Promise.all(fresh.map(async ([a, b]) => ({ a, b, p: await compare(a, b) })));
+    for (const { a, b, p } of results) {
+      if (p === null) continue;
+      this.wins.get(a)?.push(p);
+      this.wins.get(b)?.push(1 - p);
+    }
+  }
+
+  haveMet(a: string, b: string): boolean {
+    return this.played.has(pairOf(a, b));
+  }
+
+  /** Those without a readable comparison come last; equals stay in the given order. */
+  standings(): Standing[] {
+    const rows = this.ids.map((id) => {
+      const wins = this.wins.get(id) ?? [];
+      const share = wins.length === 0 ? null : mean(wins);
+      return { id, share, comparisons: wins.length };
+    });
+    return rows.sort((a, b) => (b.share ?? -1) - (a.share ?? -1));
+  }
+}
+
+function pairOf(a: string, b: string): string {
+  return JSON.stringify(a < b ? [a, b] : [b, a]);
+}
+
+/** Standing among all pairs: what counts are comparisons in which both orders agreed. */
+export interface CopelandStanding extends Standing {
+  readonly wins: number;
+  /** Whom it won against. */
+  readonly beats: readonly string[];
+  readonly losses: number;
+  /** Comparisons in which the orders disagreed, or nothing was preferred. */
+  readonly ties: number;
+  /** (wins + ties / 2) / comparisons, 0..1; null when no comparison could be read. */
+  readonly copeland: number | null;
+}
+
+/** P(a is better than b) with a shown first, and with b shown first; null when either could not be told. */
+export type CompareBoth = (a: string, b: string) => Promise<readonly [number, number] | null>;
+
+/**
+ * Every pair once, in both orders: a win counts when both orders agree, else it is a tie (arXiv 2605.14163); the share of wins
+ * orders the candidates (Copeland), then their mean probability to be the better one, then the given order.
+ * @returns standings, best first
+ */
+export async function allPairs(ids: readonly string[], compare: CompareBoth): Promise<CopelandStanding[]> {
+  const pairs = ids.flatMap((a, index) => ids.slice(index + 1).map((b) => [a, b] as const));
+  const results = await Promise.all(pairs.map(async ([a, b]) => ({ a, b, both: await compare(a, b) })));
+  const rows = ids.map((id) => {
+    const met = results.flatMap(({ a, b, both }) => {
+      if (both === null || (a !== id && b !== id)) return [];
+      return [{ other: a === id ? b : a, ps: a === id ? both : ([1 - both[0], 1 - both[1]] as const) }];
+    });
+    const beats = met.filter(({ ps }) => ps.every((p) => p > 0.5)).map(({ other }) => other);
+    const wins = beats.length;
+    const losses = met.filter(({ ps }) => ps.every((p) => p < 0.5)).length;
+    const ties = met.length - wins - losses;
+    const told = met.length > 0;
+    const copeland = told ? (wins + ties / 2) / met.length : null;
+    const share = told ? mean(met.flatMap(({ ps }) => ps)) : null;
+    return { id, share, comparisons: met.length, wins, beats, losses, ties, copeland };
+  });
+  return rows.sort((a, b) => (b.copeland ?? -1) - (a.copeland ?? -1) || (b.share ?? -1) - (a.share ?? -1));
 }

@@ -1,11 +1,14 @@
+import { z } from 'zod';
 import { WarmStart } from '../../../src/core/async/single-flight.js';
 import type { Candidate } from '../../../src/core/run/candidate.js';
 import type { AbstainReason, Verdict } from '../../../src/core/run/verdict.js';
 import type { VerificationTask, Verifier } from '../../../src/core/run/verifier.js';
-import { UNTRACED } from '../../../src/ports/tracer.js';
+import { UNTRACED } from '../../../src/ports/telemetry.js';
 import type { JudgeOptions } from '../judge-options.js';
 import { type Attempt, fitAttempt, type RenderedAttempt } from '../render/render-attempt.js';
-import { flagsSection, testsSection } from '../render/sections.js';
+import { flagsSection, testsSection, renderQuestion } from '../render/question.js';
+import { ask } from '../ask.js';
+import { jsonOf } from '../read-answer.js';
 
 /** What a judge makes of one candidate, before it is a verdict. */
 export type Judged =
@@ -175,4 +178,32 @@ export function shownIn({ source, steps, tests, flags }: RenderedAttempt): strin
   return Object.entries({ source, trajectory: steps, tests, flags }).flatMap(([name, text]) =>
     text === '' ? [] : [name],
   );
+}
+
+const PROMPT = 'verifier/grade';
+const Grade = z.strictObject({ grade: z.int().min(0).max(100) });
+const SCHEMA = {
+  name: 'grade',
+  schema: {
+    type: 'object',
+    properties: { grade: { type: 'integer', minimum: 0, maximum: 100 } },
+    required: ['grade'],
+    additionalProperties: false,
+  },
+};
+
+/** The last resort: a whole number from 0 to 100 by a strict schema. Anything else is no grade. */
+export async function numericGrade(
+  options: JudgeOptions,
+  rendered: RenderedAttempt,
+  signal: AbortSignal,
+): Promise<Judged> {
+  const { messages, templateHash } = await renderQuestion(options, PROMPT, rendered);
+  const asked = await ask(options, { messages, responseSchema: SCHEMA, sample: 0 }, signal);
+  const evidence = { method: 'numeric-grade', prompt_hash: templateHash, model: options.model };
+  if (asked.kind === 'failed') return abstained(asked.reason, asked.detail, evidence);
+  const grade = Grade.safeParse(jsonOf(asked.completion.text));
+  if (grade.success) return { kind: 'scored', score: grade.data.grade / 100, evidence };
+  const said = JSON.stringify(asked.completion.text.slice(0, 120));
+  return abstained('unreadable-answer', `neither a verdict nor a grade could be read; it answered ${said}`, evidence);
 }

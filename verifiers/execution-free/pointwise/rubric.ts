@@ -6,8 +6,7 @@ import type { JudgeOptions } from '../judge-options.js';
 import { readTaggedToken } from '../read-answer.js';
 import { promptHash, renderQuestion } from '../render/question.js';
 import type { RenderedAttempt } from '../render/render-attempt.js';
-import { numericGrade } from './numeric-grade.js';
-import { abstained, type InTurn, type Judged, mean, pointwiseVerifier } from './pointwise.js';
+import { numericGrade, abstained, type InTurn, type Judged, mean, pointwiseVerifier } from './pointwise.js';
 
 const PROMPT = 'verifier/rubric';
 

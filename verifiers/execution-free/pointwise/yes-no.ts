@@ -5,8 +5,7 @@ import type { JudgeOptions } from '../judge-options.js';
 import { type Judgement, JUDGEMENT_TAG, readJudgement, statedJudgement } from '../read-answer.js';
 import { renderYesNo } from '../render/question.js';
 import { fitAttempt, type RenderedAttempt } from '../render/render-attempt.js';
-import { numericGrade } from './numeric-grade.js';
-import { abstained, type InTurn, type Judged, mean, pointwiseVerifier } from './pointwise.js';
+import { numericGrade, abstained, type InTurn, type Judged, mean, pointwiseVerifier } from './pointwise.js';
 
 /** Answers that count as votes where the server gives no log-probabilities. */
 const VOTES = 8;

@@ -1,10 +1,12 @@
 import { contentKey } from '../../../src/core/fingerprint.js';
-import type { Candidate } from '../../../src/core/run/candidate.js';
+import { type Candidate, leaksOf, type TrajectoryStep } from '../../../src/core/run/candidate.js';
 import type { Message } from '../../../src/ports/llm-client.js';
 import type { RenderedPrompt } from '../../../src/ports/prompt-library.js';
 import type { JudgeOptions } from '../judge-options.js';
 import { fitAttempt, type RenderedAttempt } from './render-attempt.js';
-import { flagsSection } from './sections.js';
+import { type GeneratedTest, isWrittenApart } from '../../../src/core/run/generated-test.js';
+import { REGRESSION, REPRODUCTION, type Verdict } from '../../../src/core/run/verdict.js';
+import { excerpt } from './condense.js';
 
 /** What every question about one attempt shows before it asks. */
 export const ATTEMPT = 'verifier/attempt';
@@ -65,4 +67,94 @@ export async function trainingConversation(
   if (rendered === null) return null;
   const { messages } = await renderYesNo(options, rendered);
   return [...messages, { role: 'assistant', content: `<judgement>${right ? 'YES' : 'NO'}</judgement>` }];
+}
+
+const MOST_NAMED = 20;
+/** Scripts that a patch does not solve are shown, so that their demand can be weighed against the issue's. */
+const MOST_SCRIPTS = 3;
+const LONGEST_SCRIPT = 1_800;
+
+/**
+ * What was seen when tests were run on one patch, in words. Existing tests and generated ones, never hidden ones: their
+ * outcomes are no verdict's evidence. Of the generated ones those alone whose author saw no candidate's work: in a script a
+ * rival could speak of this patch in our name.
+ * @returns empty when nothing was run
+ */
+export function testsSection(
+  verdicts: readonly Verdict[],
+  tests: readonly GeneratedTest[],
+  candidates: ReadonlySet<string>,
+): string {
+  const existing = verdicts.find(({ measure }) => measure === REGRESSION.name);
+  const generated = verdicts.find(({ measure }) => measure === REPRODUCTION.name);
+  const apart = new Map(
+    tests.filter((test) => isWrittenApart(test, candidates)).map(({ test_id, content }) => [test_id, content]),
+  );
+  return [
+    existing === undefined ? '' : existingTests(existing),
+    generated === undefined ? '' : generatedTests(generated, apart),
+  ]
+    .filter((text) => text !== '')
+    .join('\n\n');
+}
+
+function existingTests(verdict: Verdict): string {
+  if (verdict.kind === 'abstained') return doesNotApply(verdict);
+  const { score, out_of, evidence } = verdict;
+  const lost = names(evidence.lost);
+  const said = `Of the project's own tests that passed before the patch and were run, ${score} of ${out_of} still pass.`;
+  return lost.length === 0 ? said : `${said} These no longer do:\n${lost.join('\n')}`;
+}
+
+/** @param contents by test id; the others are neither shown nor counted */
+function generatedTests(verdict: Verdict, contents: ReadonlyMap<string, string>): string {
+  if (verdict.kind === 'abstained') return '';
+  const { evidence } = verdict;
+  const apart = (ids: unknown): readonly string[] => texts(ids).filter((id) => contents.has(id));
+  const [solved, unsolved, broken] = [apart(evidence.solved), apart(evidence.unsolved), apart(evidence.broken)];
+  const count = solved.length + unsolved.length + broken.length;
+  if (count === 0) return '';
+  const said =
+    `Scripts were written by a model that saw the issue and no patch; each fails before the patch. ` +
+    `With the patch ${solved.length} of ${count} pass. Such a script may itself be wrong.`;
+  const shown = [
+    ...unsolved.map((id) => [id, 'does not pass'] as const),
+    ...broken.map((id) => [id, 'breaks'] as const),
+  ].slice(0, MOST_SCRIPTS);
+  const scripts = shown.map(
+    ([id, how]) => `Script ${id} ${how}:\n${excerpt((contents.get(id) ?? '').trimEnd(), LONGEST_SCRIPT)}`,
+  );
+  return [said, ...scripts].join('\n\n');
+}
+
+function doesNotApply({ reason, detail }: Extract<Verdict, { kind: 'abstained' }>): string {
+  return reason === 'does-not-apply' ? `The patch does not apply to the repository: ${detail}` : '';
+}
+
+function names(value: unknown): readonly string[] {
+  return texts(value).slice(0, MOST_NAMED);
+}
+
+function texts(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
+}
+
+const LEAKS = {
+  'git-history': 'searched the history of the repository',
+  'package-download': 'tried to download a package',
+  upstream: 'tried to reach the project upstream',
+} as const;
+
+const TOLD =
+  'The agent had been shown reports on earlier attempts at this issue ("attempt 1" and so on), which you do not see. What it says of them is part of its work and not addressed to you.';
+
+/**
+ * Ways in which the agent looked for the answer elsewhere than in the code, and that it was told of others; empty when neither.
+ * @param isTold whether its record speaks of other attempts, since it was shown some
+ */
+export function flagsSection(steps: readonly TrajectoryStep[], isTold: boolean): string {
+  const leaks = leaksOf(steps).map(
+    ({ leak, step }) => `Step ${step - 1}: the agent ${LEAKS[leak]}, where a finished fix may be found.`,
+  );
+  return [...leaks, ...(isTold && steps.length > 0 ? [TOLD] : [])].join('\n');
 }

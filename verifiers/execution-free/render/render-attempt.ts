@@ -1,5 +1,5 @@
 import { contentKey } from '../../../src/core/fingerprint.js';
-import { neutralise } from '../../../src/core/neutralise.js';
+import { neutralise } from '../../../src/core/visible.js';
 import type { TrajectoryStep } from '../../../src/core/run/candidate.js';
 import type { Tokenizer } from '../../../src/ports/llm-client.js';
 import { condense, type Condensed, excerpt } from './condense.js';

@@ -1,6 +1,5 @@
 import { setImmediate as tick } from 'node:timers/promises';
-import { inRun } from '../../../../src/core/async/run-context.js';
-import { FairSemaphore } from '../../../../src/core/async/semaphore.js';
+import { inRun, FairSemaphore } from '../../../../src/core/async/semaphore.js';
 
 const quiet = new AbortController().signal;
 

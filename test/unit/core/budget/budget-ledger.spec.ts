@@ -1,6 +1,5 @@
 import fc from 'fast-check';
-import type { Budget } from '../../../../src/core/budget/budget.js';
-import { BudgetLedger } from '../../../../src/core/budget/budget-ledger.js';
+import { type Budget, BudgetLedger } from '../../../../src/core/budget/budget.js';
 import { BudgetSpentError } from '../../../../src/core/errors/unavailable.js';
 import { MemorySpendingStore } from '../../../fakes/memory-spending-store.js';
 

@@ -1,8 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Request, Response } from 'express';
 import { limitHeldBodies } from '../../../../src/http/guard/bodies.js';
-import { identify } from '../../../../src/http/guard/caller.js';
-import { TokenBuckets } from '../../../../src/http/guard/rate-limit.js';
+import { identify, TokenBuckets } from '../../../../src/http/guard/caller.js';
 
 describe('an allowance', () => {
   it('is used up at once, refills steadily, and no further than it was', () => {

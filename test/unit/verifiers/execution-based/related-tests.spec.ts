@@ -1,6 +1,5 @@
 import { expectLinear, LINEAR_MS } from '../../../fixtures/linear-time.js';
-import { relatedTests } from '../../../../verifiers/execution-based/existing/related-tests.js';
-import { holdsTests } from '../../../../verifiers/execution-based/existing/test-files.js';
+import { relatedTests, holdsTests } from '../../../../verifiers/execution-based/existing/related-tests.js';
 
 const patchOf = (path: string, context = ''): string =>
   `diff --git a/${path} b/${path}\n--- a/${path}\n+++ b/${path}\n@@ -1 +1 @@${context}\n-a\n+b\n`;

@@ -1,5 +1,5 @@
 import type { GeneratedTest } from '../../../../src/core/run/generated-test.js';
-import { createCellWorker } from '../../../../verifiers/execution-based/cell-worker.js';
+import { createCellWorker } from '../../../../verifiers/execution-based/execution-based.js';
 import { FakeSandbox, type FakeSessionView } from '../../../fakes/fake-sandbox.js';
 import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
 import { playSuite } from '../../../fakes/suite-player.js';

@@ -1,4 +1,4 @@
-import { unfitTests, wrongReason } from '../../../../verifiers/execution-based/generated/unfit-test.js';
+import { unfitTests, wrongReason } from '../../../../verifiers/execution-based/generated/admitted-tests.js';
 import { script } from '../../../fixtures/calculator.js';
 
 const reasonOf = (...lines: readonly string[]): string | undefined => unfitTests([script('t', ...lines)]).get('t');

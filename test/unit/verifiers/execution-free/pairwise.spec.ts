@@ -4,8 +4,12 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { MarkdownPromptLibrary } from '../../../../src/models/prompts/prompt-library.js';
 import type { JudgeOptions } from '../../../../verifiers/execution-free/judge-options.js';
-import { createPairsVerifier, createPairwiseVerifier } from '../../../../verifiers/execution-free/pairs/pairwise.js';
-import { allPairs, pivotTournament } from '../../../../verifiers/execution-free/pairs/tournaments.js';
+import {
+  createPairsVerifier,
+  createPairwiseVerifier,
+  allPairs,
+  pivotTournament,
+} from '../../../../verifiers/execution-free/pairs/pairwise.js';
 import { ModelUnavailableError } from '../../../../src/core/errors/unavailable.js';
 import { FakeLlmClient } from '../../../fakes/fake-llm-client.js';
 import type { CompletionRequest } from '../../../../src/ports/llm-client.js';

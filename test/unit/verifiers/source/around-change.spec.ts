@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { FakeSandbox, exited } from '../../../fakes/fake-sandbox.js';
 import { BaseRepository } from '../../../../verifiers/source/base-repository.js';
-import { sourceAround } from '../../../../verifiers/source/around-change.js';
+import { sourceAround } from '../../../../verifiers/source/read-sources.js';
 import { issue } from '../execution-free/judge-world.js';
 
 const { signal } = new AbortController();

@@ -1,9 +1,11 @@
+import { type Command, Option } from 'commander';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
-import { Option, type Command } from 'commander';
 import { z } from 'zod';
 import { EXIT } from '../core/errors/errors.js';
+import { importSummary, writeImport } from '../reports/write-import.js';
+import { printJson, printText } from './command.js';
 import { parseRecord, readRecords } from '../io/records/records.js';
 import { describeCandidates } from '../runs/entries.js';
 import {
@@ -14,7 +16,40 @@ import {
   type ExportOptions as RowOptions,
 } from '../reports/exports/export-rows.js';
 import { readAllLabels } from '../reports/labels.js';
-import { printJson, printText } from './answer.js';
+
+interface ImportOptions {
+  readonly out: string;
+  readonly json?: true;
+}
+
+const IMPORT_EXAMPLE = `
+Example:
+  $ bestk import runs/ preds.json output.jsonl.gz --out imported/
+
+Reads R2E-Gym JSONL, SWE-agent .traj, mini-swe-agent .traj.json, OpenHands output.jsonl, Harbor/ATIF trials, SWE-bench
+predictions and reports, Augment's and Trae's selector input, and bestk's own candidates and labels; .gz and .zst too.
+Formats are told by content; folders are walked. The folder gets candidates.jsonl, trajectories.jsonl, issues.jsonl,
+rejected.jsonl (file, line, byte and reason of what could not be read) and, sealed apart, labels.jsonl with everything
+that tells the outcome: rewards, reports, gold patches, hidden tests and their logs.
+
+Exit: 0 done, 2 bad input or nothing could be read.`;
+
+/** `bestk import`: any saved format in, candidates and sealed labels out. */
+export function registerImport(program: Command): void {
+  program
+    .command('import')
+    .description('read saved trajectories and predictions of any known format')
+    .argument('<path...>', 'files and folders')
+    .requiredOption('--out <dir>', 'folder for the candidates and the sealed labels')
+    .option('--json', 'one JSON document on stdout')
+    .addHelpText('after', IMPORT_EXAMPLE)
+    .action(async (paths: string[], { out, json }: ImportOptions) => {
+      const summary = await writeImport(paths, out);
+      if (json === true) printJson({ ...summary, out });
+      else printText(importSummary(summary, out));
+      process.exitCode = summary.candidates + summary.labelled === 0 ? EXIT.badInput : EXIT.done;
+    });
+}
 
 interface ExportOptions {
   readonly run: string;
@@ -25,7 +60,7 @@ interface ExportOptions {
   readonly json?: true;
 }
 
-const EXAMPLE = `
+const EXPORT_EXAMPLE = `
 Example:
   $ bestk export --run rescored/ --format swe-bench --out preds.jsonl
   $ bestk export --run imported/ --format pairs --labels imported/labels.jsonl --out train.jsonl
@@ -52,7 +87,7 @@ export function registerExport(program: Command, openConverse: () => Promise<Con
     .option('--labels <file>', 'labels.jsonl')
     .option('--reference <file>', 'reference patches, for the similarity reward')
     .option('--json', 'one JSON document on stdout')
-    .addHelpText('after', EXAMPLE)
+    .addHelpText('after', EXPORT_EXAMPLE)
     .action(async (options: ExportOptions) => {
       const { run: folder, format, out, json } = options;
       const labels = options.labels === undefined ? null : await readAllLabels(options.labels);
