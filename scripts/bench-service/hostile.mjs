@@ -17,6 +17,8 @@ const lines = (count, each) => list(count, (n) => `${JSON.stringify(each(n))}\n`
 const upload = JSON.stringify({ ...issue, candidate_id: 'c', patch: '' });
 const steps = list(60_000, () => ({ thought: 't', action: 'a' }));
 
+const patchOf = (n) => `diff --git a/m.py b/m.py\n--- a/m.py\n+++ b/m.py\n@@ -1 +1 @@\n-a\n+b${n}\n`;
+
 /** What is posted: path, body, headers. */
 const HOSTILE = {
   'many keys': ['/v1/runs', run(Object.fromEntries(list(400_000, (n) => [`k${n}`, 1])))],
@@ -29,6 +31,13 @@ const HOSTILE = {
     run({ issue: { ...issue, environment: { image: 'b:1', hidden_paths: [`/a${'/'.repeat(2e7)}`] } } }),
   ],
   'an image': ['/v1/runs', run({ issue: { ...issue, environment: { image: 'a/'.repeat(1e6) } } })],
+  'what patches print': [
+    '/v1/runs',
+    run({
+      issue: { ...issue, environment: { image: 'b:1', regression_command: 'hostile-output' } },
+      candidates: list(50, (n) => ({ candidate_id: `c${n}`, patch: patchOf(n) })),
+    }),
+  ],
   'many tests': [
     '/v1/rescores?image=b:1',
     `${upload}\n${lines(20_000, (n) => ({ instance_id: 'a__b-1', test_id: `t${n}`, path: 'a.py', content: 'x' }))}`,

@@ -6,11 +6,19 @@ import { AppModule } from '../../dist/src/app/app.module.js';
 import { serve } from '../../dist/src/main.js';
 import { work } from '../../dist/src/worker.js';
 import { Sandbox } from '../../dist/src/ports/sandbox.js';
-import { FakeSandbox } from '../../test/fakes/fake-sandbox.ts';
+import { exited, FakeSandbox } from '../../test/fakes/fake-sandbox.ts';
 import { playSuite } from '../../test/fakes/suite-player.ts';
 
 const play = playSuite({ test: (tree) => (tree?.includes('right') ? 0 : 2) });
+/** What a patch may print where a report is read: lines that a backtracking reader takes minutes for. */
+const HOSTILE_OUTPUT = [
+  '1..2',
+  `ok 1 - t${' '.repeat(200_000)}x`,
+  `# ${'\t'.repeat(200_000)}`,
+  `--- FAIL: ${'('.repeat(200_000)}`,
+].join('\n');
 const sandbox = new FakeSandbox(async (request, session) => {
+  if (request.argv.join(' ').includes('hostile-output')) return exited(0, HOSTILE_OUTPUT);
   // Which commands there were is for tests.
   sandbox.requests.length = 0;
   await new Promise((resolve) => setTimeout(resolve, commandMs()));
