@@ -1,7 +1,7 @@
 import { type LoggerService } from '@nestjs/common';
 import { pino, type Logger } from 'pino';
 import { traceIds } from '../telemetry/otel-tracer.js';
-import { currentRun } from '../core/async/semaphore.js';
+import { currentRun } from '../core/async/concurrency.js';
 import { hider } from '../core/secrets.js';
 
 /**

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { pause } from '../core/async/retry.js';
-import { FairSemaphore } from '../core/async/semaphore.js';
-import { SingleFlight, WarmStarts } from '../core/async/single-flight.js';
+import { pause } from '../core/async/time.js';
+import { FairSemaphore, SingleFlight, WarmStarts } from '../core/async/concurrency.js';
 import { BudgetedLlmClient, endpointName } from '../models/llm-clients.js';
 import { GptTokenizer, type Payments, StoredLlmClient } from '../models/stored-llm-client.js';
 import { MarkdownPromptLibrary } from '../models/prompts/prompt-library.js';
@@ -14,7 +13,7 @@ import { AGENT_TEMPERATURE, agentsOfWork, settingsOfAgents } from './agent-setti
 import { loadConfig, type Config } from './config.js';
 import type { Converse } from '../reports/exports/export-rows.js';
 import { type PriceTable, BudgetLedger } from '../core/budget/budget.js';
-import { contentKey } from '../core/fingerprint.js';
+import { contentKey } from '../core/identifier.js';
 import type { Inspect } from '../core/run/rollout.js';
 import type { Observe, VerifierName } from '../core/run/verifier.js';
 import type { RunRequest } from '../core/run/run-request.js';
@@ -33,7 +32,7 @@ import type { PromptLibrary } from '../ports/prompt-library.js';
 import type { ResultStore, SpendingStore } from '../ports/result-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
 import type { Tracer } from '../ports/telemetry.js';
-import { ThreadedRecords } from './threads/threaded-records.js';
+import { ThreadedRecords } from './threads/threaded-readers.js';
 import { VERSION } from './version.js';
 import {
   createCellWorker,

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import { z } from 'zod';
-import type { Wakeup } from '../core/async/deadline.js';
+import type { Wakeup } from '../core/async/time.js';
 import { BestkError, UnavailableError } from '../core/errors/errors.js';
 import { grouped } from '../core/grouped.js';
 import { candidateOf } from '../core/run/rollout.js';

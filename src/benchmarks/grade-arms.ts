@@ -1,4 +1,4 @@
-import { pause } from '../core/async/retry.js';
+import { pause } from '../core/async/time.js';
 import { BadInputError, UnavailableError } from '../core/errors/errors.js';
 import type { Candidate } from '../core/run/candidate.js';
 import type { Issue } from '../core/run/issue.js';

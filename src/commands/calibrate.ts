@@ -2,6 +2,14 @@ import { writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { BadInputError, EXIT } from '../core/errors/errors.js';
 import { printJson, printText } from './command.js';
+import { withCombiner } from '../../verifiers/hybrid/features.js';
+import type { Knowledge } from '../../verifiers/hybrid/pool.js';
+import { learnedPreset } from '../../verifiers/hybrid/presets.js';
+import { Combiner } from '../core/run/fitted.js';
+import type { Preset } from '../core/run/preset.js';
+import type { ScoredIssue } from '../statistics/curves/scored-issue.js';
+import { trainCombiner } from '../statistics/combiner/train-combiner.js';
+import { readFitted } from './run-options.js';
 
 interface CalibrateOptions {
   readonly runs?: readonly string[];
@@ -58,4 +66,90 @@ async function calibrate({ runs, labels, scores, out, json }: CalibrateOptions):
   const { labels: behind, data_card } = calibration;
   if (json === true) printJson({ out, labels: behind, data_card, reliability });
   else printText(reliabilityTable(calibration, reliability, out));
+}
+
+export interface LearnedOptions {
+  readonly learn?: true;
+  readonly combiner?: string;
+  readonly saveCombiner?: string;
+  readonly abstainBelow?: string;
+}
+
+type LearnedIssues = AsyncIterable<ScoredIssue> | Iterable<ScoredIssue>;
+
+interface WithLearned {
+  readonly issues: LearnedIssues;
+  readonly presets: readonly Preset[];
+  readonly knowledge: ((instanceId: string) => Knowledge) | undefined;
+}
+
+/**
+ * Adds a combiner's probabilities and the preset `learned`: trained here and cross-fitted, or read from a file.
+ * Training holds all issues in memory; without it they go by one at a time.
+ * @throws BadInputError
+ */
+export async function withLearned(
+  options: LearnedOptions,
+  issues: AsyncIterable<ScoredIssue>,
+  presets: readonly Preset[],
+): Promise<WithLearned> {
+  if (options.learn === true) return train(options, issues, presets);
+  if (options.saveCombiner !== undefined || options.abstainBelow !== undefined) {
+    throw new BadInputError('needs --learn.', {
+      field: options.saveCombiner === undefined ? '--abstain-below' : '--save-combiner',
+    });
+  }
+  if (options.combiner === undefined) return { issues, presets, knowledge: undefined };
+  const combiner = await readFitted(options.combiner, Combiner, 'combiner');
+  return {
+    issues: scoredBy(combiner, issues),
+    presets: adding(learnedPreset(combiner), presets),
+    knowledge: () => ({ combiner, calibration: null }),
+  };
+}
+
+async function train(
+  options: LearnedOptions,
+  issues: AsyncIterable<ScoredIssue>,
+  presets: readonly Preset[],
+): Promise<WithLearned> {
+  if (options.combiner !== undefined) throw new BadInputError('cannot be given with --learn.', { field: '--combiner' });
+  const all: ScoredIssue[] = [];
+  for await (const issue of issues) all.push(issue);
+  const { combiner, heldOut, knowledge } = trainCombiner(all, threshold(options.abstainBelow));
+  if (options.saveCombiner !== undefined) await write(options.saveCombiner, combiner);
+  return { issues: heldOut, presets: adding(learnedPreset(combiner), presets), knowledge };
+}
+
+async function write(file: string, combiner: Combiner): Promise<void> {
+  try {
+    await writeFile(file, `${JSON.stringify(combiner, null, 2)}\n`);
+  } catch (error) {
+    throw new BadInputError(`cannot be written: ${(error as Error).message}`, { file, field: '--save-combiner' });
+  }
+}
+
+function threshold(text: string | undefined): number | null {
+  if (text === undefined) return null;
+  const value = Number(text);
+  if (text.trim() !== '' && value >= 0 && value <= 1) return value;
+  throw new BadInputError(`"${text}" is not a probability from 0 to 1.`, { field: '--abstain-below' });
+}
+
+function adding(preset: Preset, presets: readonly Preset[]): readonly Preset[] {
+  return [...presets.filter(({ name }) => name !== preset.name), preset];
+}
+
+async function* scoredBy(combiner: Combiner, issues: AsyncIterable<ScoredIssue>): AsyncGenerator<ScoredIssue> {
+  for await (const issue of issues) {
+    const entries = withCombiner(
+      issue.candidates.map(({ entry }) => entry),
+      combiner,
+    );
+    const byId = new Map(entries.map((entry) => [entry.id, entry]));
+    yield {
+      ...issue,
+      candidates: issue.candidates.map((each) => ({ ...each, entry: byId.get(each.entry.id) ?? each.entry })),
+    };
+  }
 }

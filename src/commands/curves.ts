@@ -67,7 +67,7 @@ export function registerCurves(program: Command): void {
 async function curves(options: CurvesOptions): Promise<CurvesReport> {
   const { choosePresets, parseAxis, parseCount, parseKs, parseReferences } = await import('./curves-options.js');
   const { defaultReferences } = await import('../reports/benchmark/presets.js');
-  const { withLearned } = await import('./curves-learned.js');
+  const { withLearned } = await import('./calibrate.js');
   const { Curves } = await import('../statistics/curves/curves.js');
   const { DEFAULT_BEST } = await import('../statistics/curves/best-at-k.js');
   const axes = options.axis.map(parseAxis);
@@ -110,7 +110,7 @@ async function issuesOf({ scores, runs, labels = [] }: CurvesOptions, axes: read
   if (runs === undefined || scores !== undefined) {
     throw new BadInputError('are two ways to say one thing: give one of them.', { field: '--scores and --runs' });
   }
-  const { scoredRuns } = await import('../reports/scored-runs.js');
+  const { scoredRuns } = await import('../reports/curves-table.js');
   const issues = await scoredRuns(runs, labels);
   if (issues.length === 0) throw new BadInputError('hold no candidate of any known format.', { field: '--runs' });
   return () => Readable.from(issues);

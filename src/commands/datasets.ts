@@ -36,7 +36,7 @@ export function registerDatasets(program: Command): void {
     .addHelpText('after', EXAMPLE)
     .action(async (path: string, { split, image, first, json }: ShowOptions) => {
       const { describeDataSet } = await import('../io/datasets/filter.js');
-      const { imageTemplates } = await import('../io/datasets/images.js');
+      const { imageTemplates } = await import('../io/datasets/rows.js');
       const report = await describeDataSet(path, { split, images: imageTemplates(image) }, first);
       if (json === true) printJson(report);
       else printText(await summary(report));

@@ -5,7 +5,7 @@ import type { Candidate } from '../core/run/candidate.js';
 import type { GeneratedTest } from '../core/run/generated-test.js';
 import { type Issue, repositoryOf } from '../core/run/issue.js';
 import { type GivenRule, type RunRequest, runRequest } from '../core/run/run-request.js';
-import { imageOf, imageTemplates } from '../io/datasets/images.js';
+import { imageOf, imageTemplates } from '../io/datasets/rows.js';
 import { readIssues } from '../io/datasets/data-set.js';
 import { ImportedFolder, type ImportedInstance } from '../io/saved-runs/imported-folder.js';
 import { importSummary, writeImport } from '../reports/write-import.js';

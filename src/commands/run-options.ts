@@ -9,7 +9,7 @@ import { Calibration, Combiner } from '../core/run/fitted.js';
 import { readYaml } from '../io/inputs/yaml.js';
 import { readAllTests } from '../io/inputs/candidates.js';
 import { readIssues } from '../io/datasets/data-set.js';
-import { presetsForRuns } from '../runs/rescore-run.js';
+import { presetsForRuns } from '../runs/run-intake.js';
 import { collected, count, probability } from './command.js';
 
 /** How the verdicts are decided. */

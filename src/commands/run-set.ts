@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import { contentKey } from '../core/fingerprint.js';
+import { contentKey } from '../core/identifier.js';
 import { BestkError, EXIT, InterruptedError, ToldError } from '../core/errors/errors.js';
 import { etaOf } from '../core/eta.js';
 import type { RunRequest } from '../core/run/run-request.js';

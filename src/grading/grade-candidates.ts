@@ -1,12 +1,12 @@
 import { BadInputError, UnavailableError } from '../core/errors/errors.js';
-import { contentKey } from '../core/fingerprint.js';
+import { contentKey } from '../core/identifier.js';
 import { fingerprint } from '../core/patch/summary.js';
 import { type ReadablePatch, readPatch } from '../core/patch/patch.js';
 import type { Candidate } from '../core/run/candidate.js';
 import { type GradingContext, type Grade, notRun } from './grade.js';
 import { runTests, testedBase, patchTree, type TestRun } from './run-tests.js';
 import type { TestStatus } from './test-logs.js';
-import { retried } from '../core/async/retry.js';
+import { retried } from '../core/async/time.js';
 import { type ExecOutcome, type SandboxSession, sandboxSpec } from '../ports/sandbox.js';
 
 /** Raise this when how a grade comes about changes: earlier grades are then not taken over. */

@@ -1,7 +1,6 @@
 import type { z } from 'zod';
-import { pause, retryAfterMs } from '../core/async/retry.js';
-import { FairSemaphore } from '../core/async/semaphore.js';
-import { SingleFlight } from '../core/async/single-flight.js';
+import { pause, retryAfterMs } from '../core/async/time.js';
+import { FairSemaphore, SingleFlight } from '../core/async/concurrency.js';
 import { InterruptedError } from '../core/errors/errors.js';
 import type { ResultStore } from '../ports/result-store.js';
 import { type Job, type JobHandler, Jobs, notNowMs, perform, type Work } from './jobs.js';

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from 'zod';
-import { abortable } from '../core/async/deadline.js';
-import { pause, TRIES } from '../core/async/retry.js';
-import { SingleFlight } from '../core/async/single-flight.js';
+import { abortable, pause, TRIES } from '../core/async/time.js';
+import { SingleFlight } from '../core/async/concurrency.js';
 import { Failure, InterruptedError } from '../core/errors/errors.js';
 import { QueueUnavailableError } from '../core/errors/unavailable.js';
 import { type Job, JobFailedError, type JobHandler, Jobs, type Turn } from './jobs.js';

@@ -7,7 +7,7 @@ import {
   withBackend,
 } from 'bullmq';
 import pg from 'pg';
-import { abortable } from '../core/async/deadline.js';
+import { abortable } from '../core/async/time.js';
 
 type Classes = ReturnType<typeof withBackend<IQueueBackend, unknown>>;
 

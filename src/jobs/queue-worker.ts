@@ -1,8 +1,7 @@
 import { DelayedError, type Job as Delivery, UnrecoverableError, WaitingError } from 'bullmq';
 import { z } from 'zod';
-import type { Claims } from '../core/async/claims.js';
-import { retryAfterMs } from '../core/async/retry.js';
-import { contentKey } from '../core/fingerprint.js';
+import { type Claims, retryAfterMs } from '../core/async/time.js';
+import { contentKey } from '../core/identifier.js';
 import { type Failure, failureOf, InterruptedError, stackOf, UnavailableError } from '../core/errors/errors.js';
 import type { ResultStore } from '../ports/result-store.js';
 import { type JobHandler, LOST, MOST_LOST, notNowMs, perform } from './jobs.js';

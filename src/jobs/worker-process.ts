@@ -2,8 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { constants, getPriority, setPriority } from 'node:os';
 import { z } from 'zod';
-import { abortable } from '../core/async/deadline.js';
-import { pause } from '../core/async/retry.js';
+import { abortable, pause } from '../core/async/time.js';
 import { type Failure, failureOf, InterruptedError } from '../core/errors/errors.js';
 import { type Job, JobFailedError, Jobs } from './jobs.js';
 

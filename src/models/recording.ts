@@ -13,7 +13,7 @@ import {
   ResponseSchema,
   ToolSpec,
 } from '../ports/llm-client.js';
-import { contentKey } from '../core/fingerprint.js';
+import { contentKey } from '../core/identifier.js';
 
 const RecordedRequest = z.strictObject({
   model: z.string(),

@@ -1,5 +1,5 @@
-import { SingleFlight } from '../core/async/single-flight.js';
-import { contentKey } from '../core/fingerprint.js';
+import { SingleFlight } from '../core/async/concurrency.js';
+import { contentKey } from '../core/identifier.js';
 import type { ModelUsage } from '../core/run/run-result.js';
 import type { ModelCall } from '../core/run/verifier.js';
 import {

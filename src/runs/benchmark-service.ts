@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { z } from 'zod';
-import { pause } from '../core/async/retry.js';
+import { pause } from '../core/async/time.js';
 import { RunConflictError, RunNotFoundError } from '../core/errors/errors.js';
 import { etaOf } from '../core/eta.js';
 import { Jobs } from '../jobs/jobs.js';

@@ -1,4 +1,4 @@
-import { requestedRule } from '../../verifiers/hybrid/rule.js';
+import { requestedRule } from '../../verifiers/hybrid/presets.js';
 import { costOf, priceOf } from '../core/budget/budget.js';
 import { BadInputError } from '../core/errors/errors.js';
 import { grouped } from '../core/grouped.js';

@@ -1,5 +1,5 @@
 import { Pool, type PoolInput } from '../../verifiers/hybrid/pool.js';
-import { requestedRule, ruleHashes } from '../../verifiers/hybrid/rule.js';
+import { requestedRule, ruleHashes } from '../../verifiers/hybrid/presets.js';
 import { selectBest } from '../../verifiers/hybrid/select.js';
 import { grouped } from '../core/grouped.js';
 import type { Candidate } from '../core/run/candidate.js';

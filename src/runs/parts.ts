@@ -1,13 +1,12 @@
 import { z } from 'zod';
-import { Wakeup } from '../core/async/deadline.js';
+import { Wakeup } from '../core/async/time.js';
 import { type Job, type JobHandler, type Jobs, MOST_LOST, NotNowError, type Work } from '../jobs/jobs.js';
 import type { BenchmarkStore } from '../ports/benchmark-store.js';
 import { type OpenRun, type RunStore, hasEnded, type PartKind } from '../ports/run-store.js';
 import { type RunExecutor, Accounted, type RunDependencies, type RunDependenciesFactory } from './run-dependencies.js';
 import type { RunSettings, RunWorker } from './run-worker.js';
-import { WarmStarts } from '../core/async/single-flight.js';
+import { WarmStarts, inRun } from '../core/async/concurrency.js';
 import type { TokenCounts } from '../core/budget/budget.js';
-import { inRun } from '../core/async/semaphore.js';
 import { CellJob } from '../core/run/generated-test.js';
 import { EarlierTries, Inspection } from '../core/run/rollout.js';
 import { RunRequest } from '../core/run/run-request.js';

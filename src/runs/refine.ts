@@ -1,7 +1,6 @@
-import type { Entry } from '../../verifiers/hybrid/entry.js';
-import { isEligible, patchOf } from '../../verifiers/hybrid/entry.js';
+import { type Entry, isEligible, patchOf } from '../../verifiers/hybrid/entry.js';
 import type { Pool } from '../../verifiers/hybrid/pool.js';
-import { contentKey } from '../core/fingerprint.js';
+import { contentKey } from '../core/identifier.js';
 import { grouped } from '../core/grouped.js';
 import type { Candidate } from '../core/run/candidate.js';
 import type { EarlierTries, Rollout } from '../core/run/rollout.js';

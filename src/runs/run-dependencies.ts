@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Sampler } from '../agent/loop/rollout.js';
-import type { WarmStarts } from '../core/async/single-flight.js';
+import type { WarmStarts } from '../core/async/concurrency.js';
 import type { BudgetLedger, Budget, PriceTable } from '../core/budget/budget.js';
 import type { Candidate } from '../core/run/candidate.js';
 import type { CellJob, GeneratedTest, RemoteExecutor, TestWriter } from '../core/run/generated-test.js';

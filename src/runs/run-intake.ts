@@ -1,11 +1,14 @@
 import { z } from 'zod';
 import { isTooDeep, shapeOf, TOO_DEEP } from '../core/json.js';
-import { RunNotFoundError } from '../core/errors/errors.js';
-import { type GivenRule, RunRequest } from '../core/run/run-request.js';
-import { ReportSummary } from '../ports/report-store.js';
-import type { Acceptance, RunStatus, RunStore } from '../ports/run-store.js';
+import { RunNotFoundError, RunConflictError } from '../core/errors/errors.js';
+import { GivenRule, RunRequest } from '../core/run/run-request.js';
+import { ReportSummary } from '../ports/benchmark-store.js';
+import type { Acceptance, RunStatus, RunStore, Run } from '../ports/run-store.js';
 import { checkRequest, type RunChecks } from './check-request.js';
-import { rescoreRun, type RescoreRun } from './rescore-run.js';
+import { PRESET_NAMES } from '../../verifiers/hybrid/presets.js';
+import { candidateOf } from '../core/run/rollout.js';
+import { RunResult } from '../core/run/run-result.js';
+import { VerifierName } from '../core/run/verifier.js';
 
 /** Of a thousand candidates with a hundred steps each. */
 const MAX_VALUES = 500_000;
@@ -180,4 +183,43 @@ export abstract class ReportMaker {
    * @throws BadInputError naming the line, RunNotFoundError, RunConflictError for a run that is not done
    */
   abstract make(upload: AsyncIterable<Uint8Array>, wish: ReportWish): Promise<ReportMade>;
+}
+
+/** What another run of the same candidates and tests does differently; what is not said stays as it was. */
+export const RescoreRun = z.strictObject({
+  ...GivenRule.partial().shape,
+  verifiers: z.array(VerifierName).min(1).optional(),
+});
+export type RescoreRun = z.infer<typeof RescoreRun>;
+
+/**
+ * A request that verifies and selects among the candidates of a run again, with the tests it had; what was executed
+ * before is found in the store. Budgets are not taken over.
+ * @throws RunConflictError when the run has no candidates (yet)
+ */
+export function rescoreRun(run: Run, change: RescoreRun): Run['request'] {
+  const { issue, preset, stages, combiner, calibration, min_confidence, verifiers, ...request } = RunRequest.parse(
+    run.request,
+  );
+  const rule = { combiner, calibration, min_confidence, ...(change.preset === undefined ? { preset, stages } : {}) };
+  const result = run.result === null ? null : RunResult.parse(run.result);
+  const candidates = request.candidates ?? result?.rollouts.map(candidateOf) ?? [];
+  if (candidates.length === 0) {
+    throw new RunConflictError(
+      `Run "${run.id}" has no candidates to score.`,
+      'Wait until it is done, or start a new run of the same issue.',
+    );
+  }
+  const tests = request.tests ?? writtenFor(result);
+  return z.json().parse({ issue, candidates, tests, ...rule, verifiers, ...change });
+}
+
+/** Null when there are none: they are then asked for again. */
+function writtenFor(result: RunResult | null): RunResult['tests'] | null {
+  return result === null || result.tests.length === 0 ? null : result.tests;
+}
+
+/** Names of the selection rules that need nothing but verdicts; `learned` needs a combiner beside it. */
+export function presetsForRuns(): readonly string[] {
+  return PRESET_NAMES.filter((name) => name !== 'learned');
 }

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { abortable } from '../core/async/deadline.js';
+import { abortable } from '../core/async/time.js';
 import { InterruptedError, RunConflictError, RunNotFoundError } from '../core/errors/errors.js';
 import { Jobs } from '../jobs/jobs.js';
 import {

@@ -1,5 +1,5 @@
 import type { LoggerService } from '@nestjs/common';
-import { pause } from '../core/async/retry.js';
+import { pause } from '../core/async/time.js';
 import { failureOf, InterruptedError, stackOf } from '../core/errors/errors.js';
 import { StoreUnavailableError } from '../core/errors/unavailable.js';
 import { JobFailedError, LOST } from '../jobs/jobs.js';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Sampler } from '../agent/loop/rollout.js';
 import type { RemoteExecutor } from '../core/run/generated-test.js';
-import { contentKey } from '../core/fingerprint.js';
+import { contentKey } from '../core/identifier.js';
 import type { ModelCall, Observe } from '../core/run/verifier.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import type { Job, Jobs } from '../jobs/jobs.js';

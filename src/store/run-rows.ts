@@ -1,9 +1,8 @@
 import type { Expression, ExpressionBuilder, Kysely } from 'kysely';
 import { z } from 'zod';
 import { BadInputError } from '../core/errors/errors.js';
-import { contentKey } from '../core/fingerprint.js';
-import { briefOfRequest, briefOfResult, RunBrief } from '../core/run/run-result.js';
-import { RunAnswer } from '../core/run/run-result.js';
+import { contentKey } from '../core/identifier.js';
+import { briefOfRequest, briefOfResult, RunBrief, RunAnswer } from '../core/run/run-result.js';
 import {
   type Acceptance,
   Run,

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { backOffMs } from '../core/async/retry.js';
+import { backOffMs } from '../core/async/time.js';
 import { StoreUnavailableError } from '../core/errors/unavailable.js';
 
 /** What a driver's error means. */

@@ -1,8 +1,13 @@
 import type { Kysely } from 'kysely';
 import { RunIdSource } from '../core/identifier.js';
 import { type AuditEntry, AuditLog, type AuditPage, type AuditRecord } from '../ports/audit-log.js';
-import type { BenchmarkStore } from '../ports/benchmark-store.js';
-import { type ReportPage, ReportStore, type ReportSummary, type StoredReport } from '../ports/report-store.js';
+import {
+  type BenchmarkStore,
+  type ReportPage,
+  ReportStore,
+  type ReportSummary,
+  type StoredReport,
+} from '../ports/benchmark-store.js';
 import type { ResultStore, SpendingStore } from '../ports/result-store.js';
 import type { Retention, RunStore } from '../ports/run-store.js';
 import { KyselyBenchmarkStore } from './benchmarks.js';

@@ -1,5 +1,5 @@
 import { type Attributes, context, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
-import { inRun } from '../core/async/semaphore.js';
+import { inRun } from '../core/async/concurrency.js';
 import { BestkError } from '../core/errors/errors.js';
 import { type Facts, type OpenPart, type Part, type PartKind, Tracer } from '../ports/telemetry.js';
 

@@ -1,7 +1,7 @@
 import { render } from 'preact';
 import { App } from './app.js';
 import { ReportPage } from './reports/reports-page.js';
-import { makeTextSafe } from './visible.js';
+import { makeTextSafe } from './format.js';
 import './styles/base.css';
 import './styles/parts.css';
 import './styles/tables.css';

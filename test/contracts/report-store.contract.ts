@@ -1,4 +1,4 @@
-import type { ReportStore } from '../../src/ports/report-store.js';
+import type { ReportStore } from '../../src/ports/benchmark-store.js';
 
 export type OpenReportStore = (now: () => number) => Promise<ReportStore>;
 

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { AuditLog } from '../../src/ports/audit-log.js';
-import type { BenchmarkStore } from '../../src/ports/benchmark-store.js';
-import type { ReportStore } from '../../src/ports/report-store.js';
+import type { BenchmarkStore, ReportStore } from '../../src/ports/benchmark-store.js';
 import type { Retention, RunStore } from '../../src/ports/run-store.js';
 import type { ResultStore, SpendingStore } from '../../src/ports/result-store.js';
 import { givenRequest } from '../fixtures/runs.js';

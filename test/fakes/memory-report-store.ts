@@ -1,4 +1,4 @@
-import { type ReportPage, ReportStore, type StoredReport } from '../../src/ports/report-store.js';
+import { type ReportPage, ReportStore, type StoredReport } from '../../src/ports/benchmark-store.js';
 
 /** Reports in memory, as the database keeps them. */
 export class MemoryReportStore extends ReportStore {

@@ -1,10 +1,8 @@
 import { BadInputError, InterruptedError } from '../../src/core/errors/errors.js';
-import { contentKey } from '../../src/core/fingerprint.js';
-import { briefOfRequest, briefOfResult } from '../../src/core/run/run-result.js';
-import { RunIdSource } from '../../src/core/identifier.js';
-import { RunAnswer } from '../../src/core/run/run-result.js';
-import { workOf } from '../../src/ports/run-store.js';
+import { contentKey, RunIdSource } from '../../src/core/identifier.js';
+import { briefOfRequest, briefOfResult, RunAnswer } from '../../src/core/run/run-result.js';
 import {
+  workOf,
   type Acceptance,
   type ClaimGuard,
   hasEnded,

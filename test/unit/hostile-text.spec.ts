@@ -18,7 +18,7 @@ import {
   parseJavaScriptLog,
   parseJsonLog,
 } from '../../src/grading/runner-logs.js';
-import { imageOf } from '../../src/io/datasets/images.js';
+import { imageOf } from '../../src/io/datasets/rows.js';
 import { parseDjangoLog, parsePytestLog, parseSympyLog } from '../../src/grading/test-logs.js';
 import { patchView } from '../../src/http/runs/evidence-of-run.js';
 
@@ -28,11 +28,10 @@ import { SavedLine } from '../../src/io/saved-runs/saved-records.js';
 import { UPLOAD_BOUNDS } from '../../src/io/saved-runs/saved-run.js';
 import type { Completion } from '../../src/ports/llm-client.js';
 import { readDiff, highlight } from '../../src/web/run/diff-model.js';
-import { logTail } from '../../verifiers/execution-based/drivers/environment.js';
+import { logTail } from '../../verifiers/execution-based/drivers/test-dialect.js';
 import { issueTerms, namesFile } from '../../verifiers/execution-based/generated/chosen-files.js';
 import { harvestedTests } from '../../verifiers/execution-based/generated/harvest.js';
-import { compare } from '../../verifiers/execution-based/generated/observations.js';
-import { DriverReports } from '../../verifiers/execution-based/generated/run-batch.js';
+import { compare, DriverReports } from '../../verifiers/execution-based/generated/run-batch.js';
 import { unfitTests, wrongReason } from '../../verifiers/execution-based/generated/admitted-tests.js';
 import { codeBlocks } from '../../verifiers/execution-based/generated/written-tests.js';
 import { readReport } from '../../verifiers/execution-based/readers/test-report.js';

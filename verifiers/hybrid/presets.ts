@@ -1,7 +1,40 @@
 import { BadInputError } from '../../src/core/errors/errors.js';
+import { contentKey } from '../../src/core/identifier.js';
+import type { RunRequest } from '../../src/core/run/run-request.js';
+import type { Rule } from './select.js';
 import type { Combiner } from '../../src/core/run/fitted.js';
 import type { WellKnownMeasure } from '../../src/core/run/verdict.js';
 import { Preset, type Stage, type Term } from '../../src/core/run/preset.js';
+
+/** What of a request says how its candidates are decided. */
+export type RequestedRule = Pick<RunRequest, 'preset' | 'stages' | 'combiner' | 'calibration' | 'min_confidence'>;
+
+/** The rule of a request, the same wherever its verdicts are decided. @throws BadInputError naming the field */
+export function requestedRule(request: RequestedRule): Rule {
+  const { preset: name, stages, combiner, calibration, min_confidence: minConfidence } = request;
+  const preset =
+    stages !== null
+      ? { name, stages }
+      : name === 'learned' && combiner !== null
+        ? learnedPreset(combiner)
+        : findPreset(name);
+  if (combiner === null && preset.stages.some((stage) => 'by' in stage && /^(learned|confidence)$/.test(stage.by))) {
+    throw new BadInputError(
+      `the preset "${name}" needs a trained combiner.`,
+      { field: 'combiner' },
+      'Train one with `bestk curves --learn --save-combiner FILE`, and give it with --combiner FILE.',
+    );
+  }
+  return { preset, combiner, calibration, minConfidence };
+}
+
+/** Content hashes of what a request brought with it. */
+export function ruleHashes({ preset, stages, combiner, calibration }: RequestedRule): Record<string, string> {
+  const given = { preset: stages === null ? null : { name: preset, stages }, combiner, calibration };
+  return Object.fromEntries(
+    Object.entries(given).flatMap(([name, value]) => (value === null ? [] : [[name, contentKey(value)]])),
+  );
+}
 
 /** A patch that changes no source, or that does not apply, is never returned, whatever the preset. */
 const ELIGIBLE: readonly Stage[] = [

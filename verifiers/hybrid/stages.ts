@@ -1,4 +1,4 @@
-import { sha256 } from '../../src/core/fingerprint.js';
+import { sha256 } from '../../src/core/identifier.js';
 import type { Condition, Stage, TopCount } from '../../src/core/run/preset.js';
 import { type Entry, patchOf } from './entry.js';
 import type { Pool } from './pool.js';

@@ -1,6 +1,6 @@
-import { retried } from '../../src/core/async/retry.js';
+import { retried } from '../../src/core/async/time.js';
 import { UnavailableError } from '../../src/core/errors/errors.js';
-import { contentKey } from '../../src/core/fingerprint.js';
+import { contentKey } from '../../src/core/identifier.js';
 import type { Issue } from '../../src/core/run/issue.js';
 import type { ResultStore } from '../../src/ports/result-store.js';
 import { type Sandbox, sandboxContent } from '../../src/ports/sandbox.js';

@@ -1,4 +1,4 @@
-import { retryAfterMs } from '../../core/async/retry.js';
+import { retryAfterMs } from '../../core/async/time.js';
 import type { Sandbox } from '../../ports/sandbox.js';
 import type { Action } from '../call-formats/action.js';
 import { perform } from '../tools/perform.js';

@@ -1,4 +1,4 @@
-import { contentKey } from '../../core/fingerprint.js';
+import { contentKey } from '../../core/identifier.js';
 import { neutralise } from '../../core/visible.js';
 import type { Completion, Message, Tokenizer } from '../../ports/llm-client.js';
 import type { PromptLibrary } from '../../ports/prompt-library.js';

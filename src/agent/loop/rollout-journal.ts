@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { contentKey } from '../../core/fingerprint.js';
+import { contentKey } from '../../core/identifier.js';
 import { Rollout } from '../../core/run/rollout.js';
 import { Completion } from '../../ports/llm-client.js';
 import type { ResultStore } from '../../ports/result-store.js';

@@ -1,4 +1,4 @@
-import type { WarmStart } from '../../core/async/single-flight.js';
+import type { WarmStart } from '../../core/async/concurrency.js';
 import type { TokenCounts } from '../../core/budget/budget.js';
 import type { AgentLimits, FormatName } from '../../core/run/agent.js';
 import type { TrajectoryStep } from '../../core/run/candidate.js';

@@ -5,7 +5,7 @@ import { instancePrompt } from './conversation.js';
 import { RolloutJournal } from './rollout-journal.js';
 import { namesOf, RolloutRun } from './rollout-run.js';
 import type { AgentSettings, AgentTools, RolloutTask } from './rollout-task.js';
-import { WarmStart } from '../../core/async/single-flight.js';
+import { WarmStart } from '../../core/async/concurrency.js';
 
 /** Raised when what the agent says or does comes to mean something else, so that stored steps are not taken up. */
 const PROTOCOL = 1;

@@ -1,10 +1,9 @@
-import type { GeneratedTest } from '../../core/run/generated-test.js';
+import type { GeneratedTest, TestWriter } from '../../core/run/generated-test.js';
 import { readPatch } from '../../core/patch/patch.js';
-import type { TestWriter } from '../../core/run/generated-test.js';
 import { FOLDER } from './author-scripts.js';
 import { rollout } from './rollout.js';
 import type { AgentTools } from './rollout-task.js';
-import { WarmStart } from '../../core/async/single-flight.js';
+import { WarmStart } from '../../core/async/concurrency.js';
 
 const LONGEST = 50_000;
 

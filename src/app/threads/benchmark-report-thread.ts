@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { StoredBenchmarkReports } from '../../benchmarks/stored-reports.js';
 import { answerOf } from '../../jobs/job-threads.js';
 import { openStore } from '../../store/open-store.js';
-import type { BenchmarkReportJob } from './threaded-benchmark-reports.js';
+import type { BenchmarkReportJob } from './threaded-reports.js';
 
 // A thread of the service: makes the report of one benchmark, with connections of its own.
 const { place, asked } = workerData as BenchmarkReportJob;

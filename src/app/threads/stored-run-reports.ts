@@ -1,11 +1,11 @@
-import { contentKey } from '../../core/fingerprint.js';
+import { contentKey } from '../../core/identifier.js';
 import { RunConflictError } from '../../core/errors/errors.js';
 import { RunRequest } from '../../core/run/run-request.js';
 import { RunResult } from '../../core/run/run-result.js';
 import { poolOfRun } from '../../runs/entries.js';
 import { type ReportMade, ReportMaker, type ReportWish } from '../../runs/run-intake.js';
 import type { RunService } from '../../runs/run-service.js';
-import type { ReportStore } from '../../ports/report-store.js';
+import type { ReportStore } from '../../ports/benchmark-store.js';
 import type { Run } from '../../ports/run-store.js';
 import type { BenchmarkReport } from '../../reports/benchmark/headline.js';
 import type { Benchmarked } from '../../reports/benchmark/make-benchmark.js';

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { RunStore } from '../../ports/run-store.js';
 import type { RunChecks } from '../../runs/check-request.js';
-import type { RescoreRun } from '../../runs/rescore-run.js';
 import {
+  type RescoreRun,
   type AcceptedRun,
   PlainRunIntake,
   type Refusal,

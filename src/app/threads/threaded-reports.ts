@@ -7,6 +7,12 @@ import type { HostResources } from '../../ports/sandbox.js';
 import { type ReportMade, ReportMaker, type ReportWish } from '../../runs/run-intake.js';
 import { JobThreads } from '../../jobs/job-threads.js';
 import { withUpload } from './upload-folder.js';
+import { StoredBenchmarkReports } from '../../benchmarks/stored-reports.js';
+import type { BenchmarkStore } from '../../ports/benchmark-store.js';
+import type { RunStore } from '../../ports/run-store.js';
+import type { BenchmarkReports } from '../../runs/benchmark-service.js';
+import type { StorePlace } from '../../store/store.js';
+import { LargeRuns, type PartJob } from '../../http/runs/judge-prompt-view.js';
 
 /** What a thread is started with. */
 export interface ReportJob {
@@ -108,4 +114,65 @@ function parsed(saved: SavedLine): z.infer<typeof Line> {
   const line = Line.safeParse(read.value);
   if (line.success) return line.data;
   throw new BadInputError('is not {"run_id"}, {"against"} or {"instance_id", "candidate_id", "resolved"}.', at);
+}
+
+type Asked = Parameters<BenchmarkReports['make']>;
+
+/** What a thread is started with. */
+export interface BenchmarkReportJob {
+  readonly place: StorePlace;
+  readonly asked: Asked;
+}
+
+/** Issues of all arms together whose report is made sooner than a thread has started. */
+const FEW = 200;
+const LONGEST_BENCHMARK_MS = 600_000;
+
+/** Has reports of large benchmarks made by threads: thousands of lines take seconds. */
+export class ThreadedBenchmarkReports extends StoredBenchmarkReports {
+  private readonly threads: JobThreads<BenchmarkReportJob, string>;
+
+  /** @param thread the module that is run @param place where it finds the store */
+  constructor(
+    thread: URL,
+    private readonly place: StorePlace,
+    ...stores: readonly [BenchmarkStore, RunStore]
+  ) {
+    super(...stores);
+    this.threads = new JobThreads(thread, LONGEST_BENCHMARK_MS);
+  }
+
+  override async make(...asked: Asked): Promise<string> {
+    const { arms, instances } = await this.planOf(asked[0]);
+    if (arms.length * instances.length <= FEW) return super.make(...asked);
+    return this.threads.run({ place: this.place, asked });
+  }
+
+  onApplicationShutdown(): void {
+    this.threads.onApplicationShutdown();
+  }
+}
+
+const LONGEST_PART_MS = 60_000;
+
+/** Has parts of large runs read by threads: reading and checking tens of megabytes takes seconds. */
+export class ThreadedParts extends LargeRuns {
+  private readonly threads: JobThreads<{ place: StorePlace; job: PartJob }, Uint8Array>;
+
+  /** @param thread the module that is run */
+  constructor(
+    thread: URL,
+    private readonly place: StorePlace,
+  ) {
+    super();
+    this.threads = new JobThreads(thread, LONGEST_PART_MS);
+  }
+
+  override read(job: PartJob): Promise<Uint8Array> {
+    return this.threads.run({ place: this.place, job });
+  }
+
+  onApplicationShutdown(): void {
+    this.threads.onApplicationShutdown();
+  }
 }

@@ -16,7 +16,7 @@ import { BadInputError } from '../../core/errors/errors.js';
 import type { RunRequest } from '../../core/run/run-request.js';
 import { type DataSetInstance, readDataSet } from '../../io/datasets/data-set.js';
 import { filtered } from '../../io/datasets/filter.js';
-import { imageTemplates } from '../../io/datasets/images.js';
+import { imageTemplates } from '../../io/datasets/rows.js';
 import { readAllTests } from '../../io/inputs/candidates.js';
 import { rawLines } from '../../io/records/records.js';
 import { ImportedFolder } from '../../io/saved-runs/imported-folder.js';

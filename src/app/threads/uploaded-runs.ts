@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { BadInputError } from '../../core/errors/errors.js';
-import { contentKey } from '../../core/fingerprint.js';
+import { contentKey } from '../../core/identifier.js';
 import { ImportedFolder, type ImportedInstance } from '../../io/saved-runs/imported-folder.js';
 import { rawLines } from '../../io/records/records.js';
 import { UPLOAD_BOUNDS } from '../../io/saved-runs/saved-run.js';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { armRequest, reasonToStop, type Tally } from '../../benchmarks/plan.js';
 import { BadInputError, EXIT } from '../../core/errors/errors.js';
-import { contentKey } from '../../core/fingerprint.js';
+import { contentKey } from '../../core/identifier.js';
 import type { RunRequest } from '../../core/run/run-request.js';
 import type { DataSetInstance } from '../../io/datasets/data-set.js';
 import type { ArmsReport } from '../../reports/benchmark/arms.js';

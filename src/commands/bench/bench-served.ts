@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { z } from 'zod';
 import type { SentBench } from '../../benchmarks/plan.js';
-import { pause } from '../../core/async/retry.js';
+import { pause } from '../../core/async/time.js';
 import { BadInputError, EXIT, InterruptedError, ToldError, UnavailableError } from '../../core/errors/errors.js';
 import { grouped } from '../../core/grouped.js';
 import { visibleLine } from '../../core/visible.js';

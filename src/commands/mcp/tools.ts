@@ -9,8 +9,8 @@ import { runRequest, type RunRequest } from '../../core/run/run-request.js';
 import { VerifierName } from '../../core/run/verifier.js';
 import { hasEnded, type Run } from '../../ports/run-store.js';
 import { outcomesIn } from '../../runs/outcomes.js';
-import { contentKey } from '../../core/fingerprint.js';
-import { pause } from '../../core/async/retry.js';
+import { contentKey } from '../../core/identifier.js';
+import { pause } from '../../core/async/time.js';
 import type { App } from '../command.js';
 
 /** Below the minute after which clients give a call up. */

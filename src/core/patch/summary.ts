@@ -1,4 +1,4 @@
-import { sha256 } from '../fingerprint.js';
+import { sha256 } from '../identifier.js';
 import {
   type PatchFile,
   patchSize,

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { contentKey } from '../fingerprint.js';
-import { argument } from '../identifier.js';
+import { contentKey, argument } from '../identifier.js';
 
 /** Absent and null are the same on the wire. */
 export function optional<T extends z.ZodType>(schema: T) {

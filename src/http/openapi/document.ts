@@ -19,8 +19,7 @@ import {
 } from '../../runs/benchmark-service.js';
 import { Outcome } from '../../runs/outcomes.js';
 import { ReadyReport } from '../../runs/readiness.js';
-import { ReportMade, TakenIn } from '../../runs/run-intake.js';
-import { RescoreRun } from '../../runs/rescore-run.js';
+import { ReportMade, TakenIn, RescoreRun } from '../../runs/run-intake.js';
 import { BenchmarkMoved, BenchmarkRunsView, BenchmarksView } from '../benchmarks/benchmarks.controller.js';
 import { scopeOf, isOpen } from '../guard/caller.js';
 import { AuditView } from '../ops/audit.js';

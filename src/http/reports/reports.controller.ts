@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { identifier } from '../../core/identifier.js';
 import { RunNotFoundError } from '../../core/errors/errors.js';
 import { type ReportMade, ReportMaker } from '../../runs/run-intake.js';
-import { ReportStore, ReportSummary } from '../../ports/report-store.js';
+import { ReportStore, ReportSummary } from '../../ports/benchmark-store.js';
 import { json, JSON_TYPE, type Operation, RunId } from '../runs/run-views.js';
 import { Audited } from '../ops/audit.js';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { contentKey } from '../../core/fingerprint.js';
+import { contentKey } from '../../core/identifier.js';
 import { RunRequest } from '../../core/run/run-request.js';
 import { Outcome } from '../../runs/outcomes.js';
 import { InvalidRequestError } from '../problem.js';

@@ -1,8 +1,8 @@
 import { Body, Controller, HttpCode, Post, Query, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
-import { timeoutSignal } from '../../core/async/deadline.js';
-import { contentKey } from '../../core/fingerprint.js';
+import { timeoutSignal } from '../../core/async/time.js';
+import { contentKey } from '../../core/identifier.js';
 import { RunRequest } from '../../core/run/run-request.js';
 import { type Outcome, OutcomePendingError, outcomesOf } from '../../runs/outcomes.js';
 import { RunService } from '../../runs/run-service.js';

@@ -17,8 +17,7 @@ import { z } from 'zod';
 import { BadInputError } from '../../core/errors/errors.js';
 import { DEFAULT_PRESET } from '../../core/run/run-request.js';
 import { VERIFIER_NAMES } from '../../core/run/verifier.js';
-import { RescoreIntake, RunIntake, type TakenIn } from '../../runs/run-intake.js';
-import { presetsForRuns, RescoreRun } from '../../runs/rescore-run.js';
+import { RescoreIntake, RunIntake, type TakenIn, presetsForRuns, RescoreRun } from '../../runs/run-intake.js';
 import { RunService } from '../../runs/run-service.js';
 import { callerOf, nameOf } from '../guard/caller.js';
 import {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { BadInputError, type InputPlace } from '../../core/errors/errors.js';
-import { sha256 } from '../../core/fingerprint.js';
+import { sha256 } from '../../core/identifier.js';
 import type { Issue } from '../../core/run/issue.js';
 import { type DataSetInstance, type DataSetOptions, type Fact, readDataSet } from './data-set.js';
 import type { ColumnUse } from './set-reader.js';

@@ -1,8 +1,7 @@
 import type OpenAI from 'openai';
 import { z } from 'zod';
-import { abortable, withDeadline, DeadlineError } from '../../core/async/deadline.js';
-import { backOffMs, pause } from '../../core/async/retry.js';
-import { FairSemaphore } from '../../core/async/semaphore.js';
+import { abortable, withDeadline, DeadlineError, backOffMs, pause } from '../../core/async/time.js';
+import { FairSemaphore } from '../../core/async/concurrency.js';
 import type { UnavailableError } from '../../core/errors/errors.js';
 import { ContextTooLongError, ModelUnavailableError } from '../../core/errors/unavailable.js';
 import {

@@ -6,7 +6,7 @@ import type { Liquid, Template } from 'liquidjs';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { BadInputError } from '../../core/errors/errors.js';
-import { contentKey, sha256 } from '../../core/fingerprint.js';
+import { contentKey, sha256 } from '../../core/identifier.js';
 import {
   type Criterion,
   type PromptDescription,

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { z } from 'zod';
-import { requestedRule } from '../../../verifiers/hybrid/rule.js';
+import { requestedRule } from '../../../verifiers/hybrid/presets.js';
 import type { RunRequest } from '../../core/run/run-request.js';
 import { type RunResult, tokensOfRun } from '../../core/run/run-result.js';
 import { readRecords, readTextNow } from '../../io/records/records.js';

@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { requestedRule } from '../../../verifiers/hybrid/rule.js';
+import { requestedRule } from '../../../verifiers/hybrid/presets.js';
 import { decide, decideWithConfidence, ruleOf } from '../../../verifiers/hybrid/select.js';
 import { grouped } from '../../core/grouped.js';
 import type { Preset } from '../../core/run/preset.js';

@@ -1,6 +1,5 @@
 import { NEEDED } from '../../../verifiers/hybrid/pool.js';
-import { findPreset, PRESET_NAMES } from '../../../verifiers/hybrid/presets.js';
-import { requestedRule } from '../../../verifiers/hybrid/rule.js';
+import { findPreset, PRESET_NAMES, requestedRule } from '../../../verifiers/hybrid/presets.js';
 import type { Preset, Stage } from '../../core/run/preset.js';
 import type { CurvesReport, PresetReport } from '../../statistics/curves/curves-report.js';
 import type { ScoredIssue } from '../../statistics/curves/scored-issue.js';

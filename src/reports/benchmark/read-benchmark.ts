@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { requestedRule } from '../../../verifiers/hybrid/rule.js';
+import { requestedRule } from '../../../verifiers/hybrid/presets.js';
 import { decide } from '../../../verifiers/hybrid/select.js';
 import { BadInputError } from '../../core/errors/errors.js';
 import { repositoryOf } from '../../core/run/issue.js';

@@ -9,7 +9,7 @@ import { readText } from '../../io/records/records.js';
 import { Selection } from '../../core/run/run-result.js';
 import { Verdict, EXECUTION_FREE } from '../../core/run/verdict.js';
 import { ImportedFolder } from '../../io/saved-runs/imported-folder.js';
-import { contentKey } from '../../core/fingerprint.js';
+import { contentKey } from '../../core/identifier.js';
 
 /** What is exported of one instance; what was never worked out is empty or null. */
 export interface ExportedInstance {

@@ -1,7 +1,7 @@
 import { SandboxLostError } from '../../core/errors/unavailable.js';
 import type { ExecOutcome, ExecRequest } from '../../ports/sandbox.js';
 import { type Container, type RunningExec, decodeOutput } from './container.js';
-import { runPlain } from './repository-script.js';
+import { runPlain } from './own-commands.js';
 
 /** Exit status of "found, but could not be run", as shells have it. */
 const CANNOT_RUN = 126;

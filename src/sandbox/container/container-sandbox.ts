@@ -1,4 +1,4 @@
-import { FairSemaphore } from '../../core/async/semaphore.js';
+import { FairSemaphore } from '../../core/async/concurrency.js';
 import { BadInputError } from '../../core/errors/errors.js';
 import { SandboxLostError } from '../../core/errors/unavailable.js';
 import {
@@ -13,7 +13,7 @@ import {
 } from '../../ports/sandbox.js';
 import type { Container } from './container.js';
 import { type Ground, runRequest } from './execute-command.js';
-import { prepareCommand, type Prepared, readPrepared, runPlain, TESTS_USER } from './repository-script.js';
+import { prepareCommand, type Prepared, readPrepared, runPlain, TESTS_USER } from './own-commands.js';
 import { ResourceGate, saysNoRoom } from './host-resources.js';
 
 const PREPARE_TIMEOUT_MS = 300_000;

@@ -1,4 +1,4 @@
-import { unlimitedListeners } from '../../core/async/deadline.js';
+import { unlimitedListeners } from '../../core/async/time.js';
 import { SandboxLostError } from '../../core/errors/unavailable.js';
 import type { ExecOutcome, ExecRequest, Ids, SandboxLimits } from '../../ports/sandbox.js';
 import {
@@ -14,7 +14,7 @@ import {
   withCpuLimit,
 } from './command-outcome.js';
 import type { Container, Fate, RunningExec } from './container.js';
-import { type Prepared, runPlain } from './repository-script.js';
+import { type Prepared, runPlain } from './own-commands.js';
 import { saysNoRoom } from './host-resources.js';
 
 const MIB = 1024 * 1024;

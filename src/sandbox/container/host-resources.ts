@@ -1,5 +1,5 @@
 import { readFile, statfs } from 'node:fs/promises';
-import { pause } from '../../core/async/retry.js';
+import { pause } from '../../core/async/time.js';
 import {
   type Level,
   type MachineLowError,

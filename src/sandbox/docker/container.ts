@@ -6,7 +6,7 @@ import { BadInputError } from '../../core/errors/errors.js';
 import { SandboxLostError } from '../../core/errors/unavailable.js';
 import type { Ids, SandboxFile } from '../../ports/sandbox.js';
 import type { Container, ExecPlan, Fate, RunningExec } from '../container/container.js';
-import { absolutePath, readInside, tarOf, writeInside } from '../container/files.js';
+import { absolutePath, readInside, tarOf, writeInside } from '../container/own-commands.js';
 import { MEMORY_MOUNTS } from './container-options.js';
 import { engineCall } from './engine.js';
 import { startExec } from './exec.js';

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type Docker from 'dockerode';
-import { SingleFlight } from '../../core/async/single-flight.js';
+import { SingleFlight } from '../../core/async/concurrency.js';
 import { UnavailableError } from '../../core/errors/errors.js';
 import { ImageMissingError } from '../../core/errors/unavailable.js';
 import type { HostResources } from '../../ports/sandbox.js';

@@ -2,8 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type Docker from 'dockerode';
 import { z } from 'zod';
-import { abortable } from '../../core/async/deadline.js';
-import { backOffMs, pause, TRIES } from '../../core/async/retry.js';
+import { abortable, backOffMs, pause, TRIES } from '../../core/async/time.js';
 import { EngineDiskFullError, EngineUnavailableError, ImagePullError } from '../../core/errors/unavailable.js';
 import { dockerFailure } from './engine.js';
 

@@ -1,5 +1,5 @@
 import type Docker from 'dockerode';
-import { pause } from '../../core/async/retry.js';
+import { pause } from '../../core/async/time.js';
 import { EngineDiskFullError, EngineUnavailableError, ImageMissingError } from '../../core/errors/unavailable.js';
 import { BOUNDLESS, type ImageDescription, type SandboxSpec } from '../../ports/sandbox.js';
 import {

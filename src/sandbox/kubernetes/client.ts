@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 import type { CoreV1Api, Exec, KubeConfig, NetworkingV1Api, VersionApi, Watch } from '@kubernetes/client-node';
-import { abortable, unlimitedListeners, withDeadline } from '../../core/async/deadline.js';
-import { backOffMs, pause } from '../../core/async/retry.js';
+import { abortable, unlimitedListeners, withDeadline, backOffMs, pause } from '../../core/async/time.js';
 import { BadInputError } from '../../core/errors/errors.js';
 import { askedMs, clusterFailure, isPassing, statusOf } from './failure.js';
 import type { ClusterOptions, NetworkPolicy, Pod } from './pod-spec.js';

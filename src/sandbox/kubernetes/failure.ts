@@ -1,4 +1,4 @@
-import { unlimitedListeners } from '../../core/async/deadline.js';
+import { unlimitedListeners } from '../../core/async/time.js';
 import {
   EngineUnavailableError,
   ImagePullError,

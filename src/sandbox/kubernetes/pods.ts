@@ -4,9 +4,8 @@ import { type Pod, type ClusterOptions, podOf, type PodPlan } from './pod-spec.j
 import { type ImagePullError, SandboxLostError, SandboxUnschedulableError } from '../../core/errors/unavailable.js';
 import type { KubernetesClient } from './client.js';
 import { clusterFailure, isOverQuota, messageOf, StartPatience, stateOf, statusOf } from './failure.js';
-import { FairSemaphore } from '../../core/async/semaphore.js';
-import { withDeadline, unlimitedListeners } from '../../core/async/deadline.js';
-import { backOffMs, pause } from '../../core/async/retry.js';
+import { FairSemaphore } from '../../core/async/concurrency.js';
+import { withDeadline, unlimitedListeners, backOffMs, pause } from '../../core/async/time.js';
 
 /** Pods that may wait for a node at once, which is what an autoscaler sees; more sandboxes wait here instead. */
 const PENDING = 64;

@@ -4,9 +4,8 @@ import { postJson } from '../api.js';
 import { count, money, seconds, short } from '../format.js';
 import { type Answer, Awaited, Notice, Problem, StatusMark, useAnswer } from '../notice.js';
 import { linkToBenchmarkReport } from '../reports/reports-page.js';
-import { PlotFigures } from '../plots/plot-figure.js';
+import { PlotFigures, IssuesOfBenchmark, Standings } from './standings.js';
 import { linkTo } from '../route.js';
-import { IssuesOfBenchmark, Standings } from './standings.js';
 import { allRuns, benchmarkPath, useStanding } from './benchmark-model.js';
 
 /** One benchmark: what its arms came to, and every issue in every arm, as it goes on. */

@@ -1,4 +1,4 @@
-import { prepareCommand } from '../../../src/sandbox/container/repository-script.js';
+import { prepareCommand } from '../../../src/sandbox/container/own-commands.js';
 import { type SandboxSession } from '../../../src/ports/sandbox.js';
 import { FIXTURE_COMMIT, FIXTURE_FIX_COMMIT } from '../../fixtures/fixture-image.js';
 import { dockerSandbox, go, sh, spec } from './docker-harness.js';

@@ -1,8 +1,7 @@
-import axe from 'axe-core';
-import type { AxeResults } from 'axe-core';
+import axe, { type AxeResults } from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { RunRequest } from '../../../src/core/run/run-request.js';
-import type { StoredReport } from '../../../src/ports/report-store.js';
+import type { StoredReport } from '../../../src/ports/benchmark-store.js';
 import { MemoryReportStore } from '../../fakes/memory-report-store.js';
 import { viewedRun } from '../../fixtures/viewed-runs.js';
 import { BenchmarkWorld } from '../../unit/reports/benchmark-world.js';

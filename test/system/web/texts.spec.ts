@@ -1,7 +1,7 @@
 import { changedSpans, readDiff, sideBySide, highlight, marked } from '../../../src/web/run/diff-model.js';
 import { behaviourLetters } from '../../../src/web/run/cell-panel.js';
 import { linkTo, readRoute } from '../../../src/web/route.js';
-import { visible } from '../../../src/web/visible.js';
+import { visible } from '../../../src/web/format.js';
 
 describe('visible', () => {
   it.each([

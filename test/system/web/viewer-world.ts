@@ -5,7 +5,7 @@ import type { OpenStore } from '../../../src/store/store.js';
 import { openSqliteStore } from '../../../src/store/sqlite.js';
 import { RunRequest } from '../../../src/core/run/run-request.js';
 import { type Emit, RunExecutor } from '../../../src/runs/run-dependencies.js';
-import type { ReportStore } from '../../../src/ports/report-store.js';
+import type { ReportStore } from '../../../src/ports/benchmark-store.js';
 import type { Run } from '../../../src/ports/run-store.js';
 import { MemoryReportStore } from '../../fakes/memory-report-store.js';
 import type { RunScript } from '../../fakes/scripted-executor.js';

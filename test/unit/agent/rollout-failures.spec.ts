@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stuck } from '../../fakes/fake-sandbox.js';
-import { WarmStart } from '../../../src/core/async/single-flight.js';
+import { WarmStart } from '../../../src/core/async/concurrency.js';
 import {
   EngineUnavailableError,
   ModelUnavailableError,

@@ -3,7 +3,7 @@ import { MarkdownPromptLibrary } from '../../../src/models/prompts/prompt-librar
 import { AgentLimits } from '../../../src/core/run/agent.js';
 import { rollout } from '../../../src/agent/loop/rollout.js';
 import type { AgentSettings, ProgressCheck, RolloutTask, StepTold } from '../../../src/agent/loop/rollout-task.js';
-import { WarmStart } from '../../../src/core/async/single-flight.js';
+import { WarmStart } from '../../../src/core/async/concurrency.js';
 import type { TokenCounts } from '../../../src/core/budget/budget.js';
 import type { Rollout } from '../../../src/core/run/rollout.js';
 import { type Completion, type CompletionRequest, LlmClient } from '../../../src/ports/llm-client.js';

@@ -1,6 +1,5 @@
 import { JobThreads } from '../../../src/jobs/job-threads.js';
-import { ThreadedLogs } from '../../../src/app/threads/threaded-logs.js';
-import { ThreadedRecords } from '../../../src/app/threads/threaded-records.js';
+import { ThreadedLogs, ThreadedRecords } from '../../../src/app/threads/threaded-readers.js';
 import { NOTHING_RECORDED } from '../../../verifiers/index.js';
 
 const module = (code: string): URL => new URL(`data:text/javascript,${encodeURIComponent(code)}`);

@@ -1,6 +1,6 @@
 import { neutralise, visible, visibleLine } from '../../../src/core/visible.js';
 import { selectionTable } from '../../../src/reports/selection-table.js';
-import { visible as onPage } from '../../../src/web/visible.js';
+import { visible as onPage } from '../../../src/web/format.js';
 import { runResult } from '../../fixtures/runs.js';
 
 /** What hides, reorders or disguises text: a few of each kind, and how each is spelled. */

@@ -7,7 +7,7 @@ import { HttpAdapterHost } from '@nestjs/core';
 import { BestkClient } from '../../../examples/client/bestk-client.js';
 import { benchmarkHandler } from '../../../src/benchmarks/driver.js';
 import { StoredBenchmarkReports } from '../../../src/benchmarks/stored-reports.js';
-import { Wakeup } from '../../../src/core/async/deadline.js';
+import { Wakeup } from '../../../src/core/async/time.js';
 import { type JobHandler, Jobs } from '../../../src/jobs/jobs.js';
 import { PlainJobs } from '../../../src/jobs/plain-jobs.js';
 import { PrometheusMeter } from '../../../src/telemetry/prometheus-meter.js';
@@ -35,8 +35,7 @@ import { BOUNDLESS, type HostResources, Sandbox } from '../../../src/ports/sandb
 import { Exposition, Meter } from '../../../src/ports/telemetry.js';
 import { ModelProbe } from '../../../src/ports/llm-client.js';
 import { AuditLog } from '../../../src/ports/audit-log.js';
-import { type Benchmark, BenchmarkStore } from '../../../src/ports/benchmark-store.js';
-import { ReportStore } from '../../../src/ports/report-store.js';
+import { type Benchmark, BenchmarkStore, ReportStore } from '../../../src/ports/benchmark-store.js';
 import { RunStore } from '../../../src/ports/run-store.js';
 import { Settings } from '../../../src/app/settings.js';
 import { exited, FakeSandbox } from '../../fakes/fake-sandbox.js';

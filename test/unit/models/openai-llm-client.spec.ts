@@ -203,7 +203,7 @@ describe('abort', () => {
 
   it('ends a back-off', async () => {
     const stop = new AbortController();
-    const { pause } = await import('../../../src/core/async/retry.js');
+    const { pause } = await import('../../../src/core/async/time.js');
     const client = await clientOf(() => ({ status: 429, headers: { 'retry-after': '60' }, json: {} }), { pause });
     setTimeout(() => {
       stop.abort(new Error('enough'));

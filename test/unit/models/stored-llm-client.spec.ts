@@ -1,4 +1,4 @@
-import { SingleFlight } from '../../../src/core/async/single-flight.js';
+import { SingleFlight } from '../../../src/core/async/concurrency.js';
 import { StoredLlmClient } from '../../../src/models/stored-llm-client.js';
 import { ModelUnavailableError } from '../../../src/core/errors/unavailable.js';
 import { type Completion, type CompletionRequest, LlmClient } from '../../../src/ports/llm-client.js';

@@ -1,5 +1,5 @@
 import { CappedBytes, type Container, type Fate } from '../../../src/sandbox/container/container.js';
-import { readInside } from '../../../src/sandbox/container/files.js';
+import { readInside } from '../../../src/sandbox/container/own-commands.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import { go } from '../../fixtures/sandbox-commands.js';
 

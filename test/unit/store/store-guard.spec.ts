@@ -1,4 +1,4 @@
-import { retryAfterMs } from '../../../src/core/async/retry.js';
+import { retryAfterMs } from '../../../src/core/async/time.js';
 import { StoreUnavailableError } from '../../../src/core/errors/unavailable.js';
 import { StoreGuard } from '../../../src/store/store-guard.js';
 

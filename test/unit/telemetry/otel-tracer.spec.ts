@@ -7,7 +7,7 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 import { OtelTracer, traceIds } from '../../../src/telemetry/otel-tracer.js';
-import { currentRun } from '../../../src/core/async/semaphore.js';
+import { currentRun } from '../../../src/core/async/concurrency.js';
 import { loadConfig } from '../../../src/app/config.js';
 import { RunRequest } from '../../../src/core/run/run-request.js';
 import { PipelineExecutor } from '../../../src/runs/execute-run.js';

@@ -1,6 +1,6 @@
-import { contentKey, sha256 } from '../../../src/core/fingerprint.js';
+import { contentKey, sha256 } from '../../../src/core/identifier.js';
 import type { SandboxSession } from '../../../src/ports/sandbox.js';
-import { inInstanceEnvironment } from '../drivers/environment.js';
+import { inInstanceEnvironment } from '../drivers/test-dialect.js';
 import { PYTHON_REACH, PYTHON_TEST_PROBE } from '../drivers/python-test-probe.js';
 import { contextKey, type ExecutionContext } from '../execution-context.js';
 import { scratchDirectory } from '../tree/bytecode.js';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { contentKey, sha256 } from '../../../src/core/fingerprint.js';
+import { contentKey, sha256 } from '../../../src/core/identifier.js';
 import type { SandboxSession } from '../../../src/ports/sandbox.js';
-import { SUITE_ENV } from '../drivers/environment.js';
+import { SUITE_ENV } from '../drivers/test-dialect.js';
 import { PYTHON_SITE_CUSTOMIZE, PYTHON_TEST_PROBE } from '../drivers/python-test-probe.js';
 import { asSuite, type ExecutionContext, contextKey, type TreeRun, cellJob } from '../execution-context.js';
 import { readRecord } from '../readers/run-record.js';

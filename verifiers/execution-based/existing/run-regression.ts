@@ -1,7 +1,7 @@
 import type { Environment } from '../../../src/core/run/issue.js';
 import { withTestFiles } from '../../../src/core/shell.js';
 import type { ExecRequest, SandboxFile, SandboxSession } from '../../../src/ports/sandbox.js';
-import { logTail, inInstanceEnvironment } from '../drivers/environment.js';
+import { logTail, inInstanceEnvironment } from '../drivers/test-dialect.js';
 import { PYTHON_SITE_CUSTOMIZE, PYTHON_TEST_PROBE } from '../drivers/python-test-probe.js';
 import {
   LARGEST_RECORD,

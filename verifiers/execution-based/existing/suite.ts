@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { contentKey } from '../../../src/core/fingerprint.js';
+import { contentKey } from '../../../src/core/identifier.js';
 import type { Environment } from '../../../src/core/run/issue.js';
 import type { Observe } from '../../../src/core/run/verifier.js';
 import { moduleLabel } from '../../../src/core/shell.js';

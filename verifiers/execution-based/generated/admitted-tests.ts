@@ -3,7 +3,7 @@ import type { Admission, Observe } from '../../../src/core/run/verifier.js';
 import type { ExecutionContext } from '../execution-context.js';
 import { cellsOf } from '../outcomes.js';
 import type { DistinctPatch } from '../tree/applicability.js';
-import { sha256 } from '../../../src/core/fingerprint.js';
+import { sha256 } from '../../../src/core/identifier.js';
 import { runTests, type TestRuns } from './run-tests.js';
 import type { TestRun } from './run-batch.js';
 import { dialectOf } from '../drivers/test-dialect.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { contentKey } from '../../../src/core/fingerprint.js';
+import { contentKey } from '../../../src/core/identifier.js';
 import { type GeneratedTest, isHarvested } from '../../../src/core/run/generated-test.js';
 import { dialectOf } from '../drivers/test-dialect.js';
 import { contextKey, type ExecutionContext, type TreeRun, randomFrom } from '../execution-context.js';

@@ -1,12 +1,10 @@
 import { z } from 'zod';
 import { CellOutcome, type GeneratedTest } from '../../../src/core/run/generated-test.js';
 import type { ExecOutcome, ExecRequest, Ids, SandboxSession } from '../../../src/ports/sandbox.js';
-import { inInstanceEnvironment, logTail } from '../drivers/environment.js';
+import { inInstanceEnvironment, logTail, extensionOf, type TestDialect } from '../drivers/test-dialect.js';
 import { NO_PROCESS_LEFT } from '../drivers/python-suite-driver.js';
-import { extensionOf, type TestDialect } from '../drivers/test-dialect.js';
 import type { ExecutionContext } from '../execution-context.js';
 import { scratchDirectory } from '../tree/bytecode.js';
-import { compare } from './observations.js';
 
 /** How one generated test ended on one tree. */
 export const TestRun = z.object({
@@ -190,4 +188,50 @@ function parse(line: string): DriverReport | null {
   } catch {
     return null;
   }
+}
+
+type Json = z.infer<ReturnType<typeof z.json>>;
+
+/** Floats that are no further apart than this, relative to the larger one or to 1, are the same. */
+const TOLERANCE = 1e-9;
+/** The driver keeps no more of what a test says; what is cut off there is no observation. */
+export const MOST_OBSERVED = 65_536;
+
+/** What was observed against what is expected; an observation that cannot be read is none. */
+export function compare(observed: string, expected: readonly Json[]): 'solved' | 'not-solved' | 'crashed' {
+  const values = readObserved(observed);
+  if (values === null || values.length === 0) return 'crashed';
+  return same(values, [...expected]) ? 'solved' : 'not-solved';
+}
+
+/** One value a line; null where the text is cut off or no JSON. */
+function readObserved(observed: string): Json[] | null {
+  if (observed.length >= MOST_OBSERVED) return null;
+  try {
+    return observed
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => z.json().parse(JSON.parse(line)));
+  } catch {
+    return null;
+  }
+}
+
+/** Equal as JSON, whatever the order of keys; numbers within the tolerance. */
+export function same(a: Json, b: Json): boolean {
+  if (typeof a === 'number' && typeof b === 'number') {
+    return a === b || Math.abs(a - b) <= TOLERANCE * Math.max(1, Math.abs(a), Math.abs(b));
+  }
+  if (!isComposed(a) || !isComposed(b)) return a === b;
+  const other = new Map(Object.entries(b));
+  const own = Object.entries(a);
+  if (Array.isArray(a) !== Array.isArray(b) || own.length !== other.size) return false;
+  return own.every(([key, value]) => {
+    const beside = other.get(key);
+    return beside !== undefined && same(value, beside);
+  });
+}
+
+function isComposed(value: Json): value is Json[] | Record<string, Json> {
+  return typeof value === 'object' && value !== null;
 }

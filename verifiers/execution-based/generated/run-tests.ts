@@ -1,7 +1,6 @@
-import { contentKey } from '../../../src/core/fingerprint.js';
+import { contentKey } from '../../../src/core/identifier.js';
 import { type GeneratedTest, isHarvested } from '../../../src/core/run/generated-test.js';
-import { SUITE_ENV } from '../drivers/environment.js';
-import { dialectOf } from '../drivers/test-dialect.js';
+import { SUITE_ENV, dialectOf } from '../drivers/test-dialect.js';
 import { asSuite, contextKey, type ExecutionContext, type TreeRun, cellJob } from '../execution-context.js';
 import { WritesOnBase, Written } from '../tree/tests-user.js';
 import { type SessionPlan, TreeSessions } from '../tree/tree-sessions.js';

@@ -1,6 +1,6 @@
 import { UnavailableError } from '../../../src/core/errors/errors.js';
 import { BudgetSpentError } from '../../../src/core/errors/unavailable.js';
-import { contentKey } from '../../../src/core/fingerprint.js';
+import { contentKey } from '../../../src/core/identifier.js';
 import { neutralise } from '../../../src/core/visible.js';
 import { type GeneratedTest, type TestWriter, SEPARATING } from '../../../src/core/run/generated-test.js';
 import type { Issue } from '../../../src/core/run/issue.js';

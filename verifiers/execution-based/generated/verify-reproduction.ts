@@ -9,7 +9,7 @@ import type { Applicable, DistinctPatch } from '../tree/applicability.js';
 import { abstained, forEach } from '../outcomes.js';
 import type { TestRun } from './run-batch.js';
 import { runTests, type TestRuns } from './run-tests.js';
-import { besideWitnesses } from './witnesses.js';
+import { besideWitnesses } from './harvest.js';
 
 export interface Reproduction {
   readonly tests: readonly GeneratedTest[];

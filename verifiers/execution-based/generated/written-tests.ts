@@ -1,4 +1,4 @@
-import { contentKey } from '../../../src/core/fingerprint.js';
+import { contentKey } from '../../../src/core/identifier.js';
 import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
 import type { TestLanguage } from '../drivers/test-dialect.js';
 

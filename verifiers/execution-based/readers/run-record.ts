@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { type ControlEnd, withoutFailingTest } from '../existing/failing-test.js';
-import { readReport } from './test-report.js';
-import { linesOf, StatusByTest, type TestReport, type TestStatus, TooMuchError } from './test-status.js';
+import { readReport, linesOf, StatusByTest, type TestReport, type TestStatus, TooMuchError } from './test-report.js';
 
 /** What one run of the regression command left behind, as bytes: all of it may be a patch's. */
 export interface RunRecord {

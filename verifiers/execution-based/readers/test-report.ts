@@ -1,7 +1,52 @@
 import { z } from 'zod';
-import { junitReport } from './junit.js';
-import { type TestReport, TooMuchError, linesOf, StatusByTest, type TestStatus, MOST_TESTS } from './test-status.js';
+import { SaxesParser } from 'saxes';
 import { asJson } from '../../../src/core/json.js';
+
+/** How each test of a report ended, by its name; of one that is told twice, the worse. */
+export type TestReport = ReadonlyMap<string, TestStatus>;
+export type TestStatus = 'passed' | 'failed' | 'skipped';
+
+/** Later is worse. */
+const WORSE: readonly TestStatus[] = ['passed', 'skipped', 'failed'];
+/** A report that says more is nobody's. */
+export const MOST_TESTS = 500_000;
+const MOST_CHARACTERS = 64 * 1024 * 1024;
+const MOST_LINES = 5_000_000;
+const LONGEST_LINE = 16_384;
+
+/** There is more in a report than any test runner has to say. */
+export class TooMuchError extends Error {}
+
+/** Collects statuses; a test that passed once and failed once has failed, whoever said that it passed. */
+export class StatusByTest {
+  private readonly statuses = new Map<string, TestStatus>();
+  private characters = 0;
+
+  /** @throws TooMuchError */
+  note(test: string, status: TestStatus): void {
+    this.characters += test.length;
+    if (this.statuses.size > MOST_TESTS || this.characters > MOST_CHARACTERS) throw new TooMuchError();
+    const known = this.statuses.get(test);
+    if (known === undefined || WORSE.indexOf(status) > WORSE.indexOf(known)) this.statuses.set(test, status);
+  }
+
+  get all(): TestReport {
+    return this.statuses;
+  }
+}
+
+/** The lines of a text, but for those that are longer than any test's. @throws TooMuchError */
+export function* linesOf(text: string): Generator<string> {
+  let lines = 0;
+  for (let start = 0; start < text.length;) {
+    const next = text.indexOf('\n', start);
+    const end = next === -1 ? text.length : next;
+    lines += 1;
+    if (lines > MOST_LINES) throw new TooMuchError();
+    if (end - start <= LONGEST_LINE) yield text.slice(start, end);
+    start = end + 1;
+  }
+}
 
 /**
  * What a test runner reported, for repositories that the probe cannot see into (it listens to Python's runners alone):
@@ -192,4 +237,79 @@ function statusesOf(results: readonly Result[]): TestReport {
     tests.note(path, status);
   }
   return tests.all;
+}
+
+/** Suites in suites; a test case is at its own level. */
+const DEEPEST = 20;
+const MOST_ELEMENTS = 2_000_000;
+const SUITES: ReadonlySet<string> = new Set(['testsuites', 'testsuite']);
+
+interface Case {
+  readonly test: string;
+  failed: boolean;
+  skipped: boolean;
+}
+
+/**
+ * JUnit's XML as pytest, Maven, jest-junit and others write it; empty unless the whole is well-formed. A document type, which
+ * could define entities that grow, is in no report.
+ * @throws TooMuchError
+ */
+export function junitReport(xml: string): TestReport {
+  const reader = new CaseReader();
+  const parser = new SaxesParser({ position: false, xmlns: false } as const);
+  parser.on('error', fail);
+  parser.on('doctype', fail);
+  parser.on('opentag', ({ name, attributes }) => {
+    reader.open(name, attributes);
+  });
+  parser.on('closetag', () => {
+    reader.close();
+  });
+  try {
+    parser.write(xml).close();
+    return reader.tests.all;
+  } catch (error) {
+    if (error instanceof NoReportError) return new Map();
+    throw error;
+  }
+}
+
+class NoReportError extends Error {}
+
+function fail(): never {
+  throw new NoReportError();
+}
+
+class CaseReader {
+  readonly tests = new StatusByTest();
+  /** Names of the elements that are open. */
+  private readonly around: string[] = [];
+  private elements = 0;
+  private current: Case | null = null;
+
+  open(name: string, { classname = '', name: own = '' }: Readonly<Record<string, string>>): void {
+    this.elements += 1;
+    if (this.around.length > DEEPEST || this.elements > MOST_ELEMENTS) throw new TooMuchError();
+    const parent = this.around.at(-1);
+    if (parent === 'testcase') this.note(name);
+    else if (name === 'testcase' && this.around.every((each) => SUITES.has(each)) && own !== '') {
+      this.current = { test: classname === '' ? own : `${classname}::${own}`, failed: false, skipped: false };
+    }
+    this.around.push(name);
+  }
+
+  close(): void {
+    const name = this.around.pop();
+    if (name !== 'testcase' || this.current === null) return;
+    const { test, failed, skipped } = this.current;
+    this.tests.note(test, failed ? 'failed' : skipped ? 'skipped' : 'passed');
+    this.current = null;
+  }
+
+  private note(name: string): void {
+    if (this.current === null) return;
+    if (name === 'failure' || name === 'error') this.current.failed = true;
+    if (name === 'skipped') this.current.skipped = true;
+  }
 }

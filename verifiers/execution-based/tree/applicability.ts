@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { contentKey } from '../../../src/core/fingerprint.js';
+import { contentKey } from '../../../src/core/identifier.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import { GIT_APPLY } from '../../../src/core/shell.js';
 import type { SandboxSession } from '../../../src/ports/sandbox.js';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { contentKey, sha256 } from '../../../src/core/fingerprint.js';
+import { contentKey, sha256 } from '../../../src/core/identifier.js';
 import { patchedText, type PatchFile, readPatch } from '../../../src/core/patch/patch.js';
 import type { SandboxSession } from '../../../src/ports/sandbox.js';
-import { inInstanceEnvironment } from '../drivers/environment.js';
+import { inInstanceEnvironment } from '../drivers/test-dialect.js';
 
 const MOST_FILES = 50;
 const LARGEST_FILE = 512 * 1024;

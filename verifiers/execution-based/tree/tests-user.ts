@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
-import { contentKey } from '../../../src/core/fingerprint.js';
+import { contentKey } from '../../../src/core/identifier.js';
 import type { ExecRequest, SandboxSession } from '../../../src/ports/sandbox.js';
 import { contextKey, type ExecutionContext } from '../execution-context.js';
 import { scratchDirectory } from './bytecode.js';

@@ -1,4 +1,4 @@
-import { retried } from '../../../src/core/async/retry.js';
+import { retried } from '../../../src/core/async/time.js';
 import { UnavailableError } from '../../../src/core/errors/errors.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import { GIT_APPLY } from '../../../src/core/shell.js';

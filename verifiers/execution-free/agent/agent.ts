@@ -1,5 +1,5 @@
 import { readPatch, splitPatch } from '../../../src/core/patch/patch.js';
-import { contentKey } from '../../../src/core/fingerprint.js';
+import { contentKey } from '../../../src/core/identifier.js';
 import { submitted, type Candidate } from '../../../src/core/run/candidate.js';
 import { UnavailableError } from '../../../src/core/errors/errors.js';
 import { DOES_NOT_APPLY, type Inspect, type Rollout } from '../../../src/core/run/rollout.js';

@@ -1,4 +1,4 @@
-import { contentKey } from '../../../src/core/fingerprint.js';
+import { contentKey } from '../../../src/core/identifier.js';
 import { neutralise } from '../../../src/core/visible.js';
 import { judgeMeasure } from '../../../src/core/run/verdict.js';
 import { readPatch } from '../../../src/core/patch/patch.js';

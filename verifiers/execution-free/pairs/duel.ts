@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { WarmStart } from '../../../src/core/async/single-flight.js';
-import { contentKey } from '../../../src/core/fingerprint.js';
+import { WarmStart } from '../../../src/core/async/concurrency.js';
+import { contentKey } from '../../../src/core/identifier.js';
 import type { VerificationTask } from '../../../src/core/run/verifier.js';
 import { type Asked, askWarm, prefilled, tokensOf, ask } from '../ask.js';
 import type { JudgeOptions } from '../judge-options.js';

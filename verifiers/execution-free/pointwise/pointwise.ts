@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { WarmStart } from '../../../src/core/async/single-flight.js';
+import { WarmStart } from '../../../src/core/async/concurrency.js';
 import type { Candidate } from '../../../src/core/run/candidate.js';
 import type { AbstainReason, Verdict } from '../../../src/core/run/verdict.js';
 import type { VerificationTask, Verifier } from '../../../src/core/run/verifier.js';

@@ -1,4 +1,4 @@
-import { contentKey } from '../../../src/core/fingerprint.js';
+import { contentKey } from '../../../src/core/identifier.js';
 import { type Candidate, leaksOf, type TrajectoryStep } from '../../../src/core/run/candidate.js';
 import type { Message } from '../../../src/ports/llm-client.js';
 import type { RenderedPrompt } from '../../../src/ports/prompt-library.js';

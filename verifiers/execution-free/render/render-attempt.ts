@@ -1,4 +1,4 @@
-import { contentKey } from '../../../src/core/fingerprint.js';
+import { contentKey } from '../../../src/core/identifier.js';
 import { neutralise } from '../../../src/core/visible.js';
 import type { TrajectoryStep } from '../../../src/core/run/candidate.js';
 import type { Tokenizer } from '../../../src/ports/llm-client.js';

@@ -1,4 +1,4 @@
-import { Claims } from '../../../../src/core/async/claims.js';
+import { Claims } from '../../../../src/core/async/time.js';
 
 const NEVER = new AbortController().signal;
 

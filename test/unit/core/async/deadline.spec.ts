@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { timeoutSignal } from '../../../../src/core/async/deadline.js';
+import { timeoutSignal } from '../../../../src/core/async/time.js';
 
 it('a time that is up ends what nobody but a signal of signals waits for, though memory was collected meanwhile', async () => {
   const either = AbortSignal.any([new AbortController().signal, timeoutSignal(100)]);

@@ -1,5 +1,5 @@
 import { setImmediate as tick } from 'node:timers/promises';
-import { inRun, FairSemaphore } from '../../../../src/core/async/semaphore.js';
+import { inRun, FairSemaphore } from '../../../../src/core/async/concurrency.js';
 
 const quiet = new AbortController().signal;
 

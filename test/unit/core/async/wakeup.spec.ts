@@ -1,4 +1,4 @@
-import { Wakeup } from '../../../../src/core/async/deadline.js';
+import { Wakeup } from '../../../../src/core/async/time.js';
 
 const LONG_MS = 600_000;
 

@@ -5,8 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { BadInputError } from '../../../../src/core/errors/errors.js';
 import { type DataSetInstance, readDataSet, SET_READERS, setReaderOf } from '../../../../src/io/datasets/data-set.js';
 import { describeDataSet } from '../../../../src/io/datasets/filter.js';
-import { imageTemplates } from '../../../../src/io/datasets/images.js';
-import type { DataRow } from '../../../../src/io/datasets/rows.js';
+import { imageTemplates, type DataRow } from '../../../../src/io/datasets/rows.js';
 import { CANARY, DATA_SET_ROWS, parquet } from '../../../fixtures/data-sets.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'bestk-datasets-'));

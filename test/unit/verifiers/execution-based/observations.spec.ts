@@ -1,4 +1,4 @@
-import { compare, MOST_OBSERVED, same } from '../../../../verifiers/execution-based/generated/observations.js';
+import { compare, MOST_OBSERVED, same } from '../../../../verifiers/execution-based/generated/run-batch.js';
 
 it.each([
   ['5\n', [5], 'solved'],

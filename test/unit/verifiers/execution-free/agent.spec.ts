@@ -1,6 +1,6 @@
 import { createInspector } from '../../../../src/agent/loop/rollout.js';
 import { AgentLimits } from '../../../../src/core/run/agent.js';
-import { contentKey } from '../../../../src/core/fingerprint.js';
+import { contentKey } from '../../../../src/core/identifier.js';
 import {
   EngineUnavailableError,
   ModelUnavailableError,

@@ -1,6 +1,6 @@
 import type { Verdict } from '../../../../src/core/run/verdict.js';
 import { SECTIONS } from '../../../../verifiers/execution-free/judge-options.js';
-import { contentKey } from '../../../../src/core/fingerprint.js';
+import { contentKey } from '../../../../src/core/identifier.js';
 import type { Completion, CompletionRequest } from '../../../../src/ports/llm-client.js';
 import { createPairsVerifier, createPairwiseVerifier } from '../../../../verifiers/execution-free/pairs/pairwise.js';
 import { createRubricVerifier } from '../../../../verifiers/execution-free/pointwise/rubric.js';

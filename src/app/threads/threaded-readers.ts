@@ -1,0 +1,45 @@
+import { NOTHING_RECORDED, readRecord, type RecordedTests, type RunRecord } from '../../../verifiers/index.js';
+import { JobThreads } from '../../jobs/job-threads.js';
+import { type LogReader, parseLog, type PrintedLog } from '../../grading/runner-logs.js';
+import { TestLog, type TestStatuses } from '../../grading/test-logs.js';
+
+/** A record that takes no more than some hundredths of a second, whatever is in it. */
+const RECORD_IN_PASSING_BYTES = 256 * 1024;
+const LONGEST_RECORD_MS = 30_000;
+
+/** Reads what regression runs leave behind, large records in threads: other runs are worked on meanwhile. */
+export class ThreadedRecords {
+  private readonly threads: JobThreads<RunRecord, RecordedTests>;
+
+  constructor(thread = new URL('./record-thread.js', import.meta.url), longestMs = LONGEST_RECORD_MS) {
+    this.threads = new JobThreads(thread, longestMs);
+  }
+
+  readonly read = async (record: RunRecord, signal: AbortSignal): Promise<RecordedTests> => {
+    const { notes, junit, stdout } = record;
+    const bytes = notes.length + (junit?.length ?? 0) + stdout.length;
+    if (bytes <= RECORD_IN_PASSING_BYTES) return readRecord(record);
+    // A record that nobody can read has no passes.
+    return this.threads.runOr(record, NOTHING_RECORDED, signal);
+  };
+}
+
+/** A log that takes no more than some hundredths of a second, whatever is in it. */
+const LOG_IN_PASSING_BYTES = 64 * 1024;
+const LONGEST_LOG_MS = 120_000;
+
+/** Reads what hidden tests printed, large logs in threads: others are answered meanwhile. */
+export class ThreadedLogs {
+  private readonly threads: JobThreads<PrintedLog, TestStatuses>;
+
+  constructor(thread = new URL('./log-thread.js', import.meta.url), longestMs = LONGEST_LOG_MS) {
+    this.threads = new JobThreads(thread, longestMs);
+  }
+
+  readonly read: LogReader = async (log, signal) => {
+    if (log.bytes.length <= LOG_IN_PASSING_BYTES) return parseLog(log);
+    // What nobody can read says of no test that it passed.
+    const statuses = await this.threads.runOr(log, null, signal);
+    return statuses === null ? null : new TestLog(statuses);
+  };
+}
