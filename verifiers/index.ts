@@ -28,6 +28,7 @@ export { askedAgain } from './execution-free/asked-again.js';
 export { lackOfVerdict, LOOKS, type JudgeAgent } from './execution-free/agent/agent.js';
 export { JUDGE_DEFAULTS, promptOfModel, SECTIONS, YES_NO_PROMPTS } from './execution-free/judge-options.js';
 export type { JudgeOptions, Section, YesNoPrompt } from './execution-free/judge-options.js';
+export { createBaseLook } from './execution-based/existing/base-look.js';
 export { createSourceReader } from './source/read-sources.js';
 
 type MakeJudge = (options: JudgeOptions, agent: JudgeAgent) => Verifier;

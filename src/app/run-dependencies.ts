@@ -14,7 +14,7 @@ import { loadConfig, type Config } from './config.js';
 import type { Converse } from '../reports/exports/export-rows.js';
 import { type PriceTable, BudgetLedger } from '../core/budget/budget.js';
 import { contentKey } from '../core/identifier.js';
-import type { Inspect } from '../core/run/rollout.js';
+import type { Inspect, LookAtBase } from '../core/run/rollout.js';
 import type { Observe, VerifierName } from '../core/run/verifier.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import type { AgentDescription } from '../core/run/run-result.js';
@@ -35,6 +35,7 @@ import type { Tracer } from '../ports/telemetry.js';
 import { ThreadedRecords } from './threads/threaded-readers.js';
 import { VERSION } from './version.js';
 import {
+  createBaseLook,
   createCellWorker,
   createProgressJudge,
   createSourceReader,
@@ -187,7 +188,11 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
       retell: createRetelling(judgeOf(this.verifierModel ?? this.agentsOf(agentsOfWork(work))[0]?.model ?? null)),
       harvest: (candidates) => (harvest === 0 ? [] : harvestedTests(candidates, harvest)),
       verifiers: (names) => createVerifiers(names, tools),
-      sampler: this.sampler(llm, createProgressJudge(judgeOf(null)), work),
+      sampler: this.sampler(
+        llm,
+        { score: createProgressJudge(judgeOf(null)), look: createBaseLook({ ...executing, remote }) },
+        work,
+      ),
       ledger,
       usage: () => stored.usage(),
       cells: createCellWorker(executing),
@@ -230,7 +235,11 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     return { ...single, ...createAgentTestWriter({ ...this.ports, llm, settings, progress: null }) };
   }
 
-  private sampler(llm: LlmClient, score: ProgressCheck['score'], work: RunWork): Sampler | null {
+  private sampler(
+    llm: LlmClient,
+    { score, look }: { readonly score: ProgressCheck['score']; readonly look: LookAtBase },
+    work: RunWork,
+  ): Sampler | null {
     const { runId, tries, warm = new WarmStarts() } = work;
     const agents = settingsOfAgents(this.config, agentsOfWork(work));
     if (agents.length === 0) return null;
@@ -240,7 +249,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     const samplers = new Map(
       agents.map(({ name, settings }) => [
         name,
-        createSampler({ ...this.ports, llm, settings, progress, tries }, warm.of(name ?? '')),
+        createSampler({ ...this.ports, llm, settings, progress, look, tries }, warm.of(name ?? '')),
       ]),
     );
     return {
@@ -250,6 +259,9 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
         if (sampler === undefined) throw new Error(`The run has no agent ${agent ?? 'without a name'}.`);
         const leave = await this.oneOfEach.take(signal, `${runId} ${agent ?? ''} ${sample}`);
         return sampler.sample(task, signal).finally(leave);
+      },
+      prepare: async (issue, signal) => {
+        await look(issue, signal);
       },
     };
   }

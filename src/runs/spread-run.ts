@@ -91,6 +91,7 @@ class SpreadRun {
     return {
       sample: async (task, signal) => {
         if (await this.isAlone()) return here.sample(task, signal);
+        await here.prepare?.(task.issue, signal);
         const { candidateId: candidate_id, sample, agent = null, earlier, stopAt } = task;
         const what = { sample, ...(agent !== null && { agent }), ...(earlier && { earlier }) };
         const key = contentKey({ kind: 'rollout', run: this.run.id, ...what });

@@ -1,6 +1,7 @@
 import { contentKey } from '../../core/identifier.js';
 import { neutralise } from '../../core/visible.js';
 import type { Completion, Message, Tokenizer } from '../../ports/llm-client.js';
+import type { BaseFacts } from '../../core/run/rollout.js';
 import type { PromptLibrary } from '../../ports/prompt-library.js';
 import { type ActionFormat, type Role, systemPrompt } from '../call-formats/action-format.js';
 import { clipChars } from '../tools/tool-outcome.js';
@@ -94,7 +95,12 @@ export class Conversation {
 export async function instancePrompt(
   prompts: PromptLibrary,
   format: ActionFormat,
-  { issue, inspection, earlier }: Pick<RolloutTask, 'issue' | 'inspection' | 'earlier'>,
+  {
+    issue,
+    inspection,
+    earlier,
+    facts,
+  }: Pick<RolloutTask, 'issue' | 'inspection' | 'earlier'> & { readonly facts?: BaseFacts | undefined },
   { limits, asked, prompt, instructions }: Pick<AgentSettings, 'limits' | 'asked' | 'prompt' | 'instructions'>,
 ): Promise<readonly Message[]> {
   const told = {
@@ -115,9 +121,36 @@ export async function instancePrompt(
   if (inspection !== undefined) return [...system.messages, { role: 'user', content: inspection.question }];
   const instance = await prompts.render(asked?.prompt ?? 'agent/instance', {
     ...told,
-    ...(asked === undefined ? {} : { count: asked.count }),
+    ...(asked === undefined ? { facts: factsIn(facts) } : { count: asked.count }),
   });
   return more([...system.messages, ...instance.messages]);
+}
+
+const MOST_NAMED = 10;
+const LONGEST_COMMAND = 400;
+
+/** What is known of the repository, in sentences; what it says itself is shortened, and no mark of a prompt. */
+function factsIn(facts: BaseFacts | undefined): readonly string[] {
+  if (facts === undefined) return [];
+  const { interpreters, tests } = facts;
+  return [...pythonIn(interpreters), ...(tests === null ? [] : [testsBefore(tests)])];
+}
+
+function pythonIn(interpreters: readonly string[]): readonly string[] {
+  const [only, ...others] = interpreters;
+  if (others.length > 0) return [];
+  if (only === undefined) return ['Commands find neither `python` nor `python3`.'];
+  return [`Python is called \`${only}\`; there is no \`${only === 'python' ? 'python3' : 'python'}\`.`];
+}
+
+function testsBefore({ command, ran, failed }: NonNullable<BaseFacts['tests']>): string {
+  const safe = (text: string): string => clipChars(neutralise(text).replaceAll('\n', ' '), LONGEST_COMMAND);
+  const run = command.length > LONGEST_COMMAND ? '' : ` (\`${safe(command)}\`)`;
+  const which = `the ${ran} existing tests nearest to the issue${run}`;
+  if (failed.length === 0) return `Before any change, all of ${which} pass.`;
+  const named = failed.slice(0, MOST_NAMED).map(safe).join(', ');
+  const more = failed.length > MOST_NAMED ? ` and ${failed.length - MOST_NAMED} more` : '';
+  return `Before any change, ${failed.length} of ${which} fail, with or without your work: ${named}${more}.`;
 }
 
 /** In the last message: what all tries begin with stays the same, and servers want no two messages of one speaker. */

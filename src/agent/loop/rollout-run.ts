@@ -26,7 +26,7 @@ export class RolloutRun implements AsyncDisposable {
     this.conversation = new Conversation(prompt, format, tools.tokenizer);
     this.container = new ContainerOfRollout(
       tools.sandbox,
-      { spec, actionS, patch: task.inspection?.patch },
+      { spec, actionS, patch: task.inspection?.patch, allParts: tools.settings.prompt === 'agent/r2e' },
       tools.tries,
     );
   }

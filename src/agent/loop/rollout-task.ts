@@ -3,7 +3,7 @@ import type { TokenCounts } from '../../core/budget/budget.js';
 import type { AgentLimits, FormatName } from '../../core/run/agent.js';
 import type { TrajectoryStep } from '../../core/run/candidate.js';
 import type { Issue } from '../../core/run/issue.js';
-import type { DOES_NOT_APPLY, EarlierTries, Inspection } from '../../core/run/rollout.js';
+import type { DOES_NOT_APPLY, EarlierTries, Inspection, LookAtBase } from '../../core/run/rollout.js';
 import type { LlmClient, Message, Tokenizer } from '../../ports/llm-client.js';
 import type { PromptLibrary } from '../../ports/prompt-library.js';
 import type { ResultStore } from '../../ports/result-store.js';
@@ -22,6 +22,8 @@ export interface AgentTools {
   readonly tries?: number | undefined;
   /** Looks at a rollout now and then and stops it when it is hopeless; null = never. */
   readonly progress: ProgressCheck | null;
+  /** Tells what is known of the unchanged repository; absent = nobody looks. */
+  readonly look?: LookAtBase | undefined;
 }
 
 export interface ProgressCheck {

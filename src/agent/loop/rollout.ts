@@ -1,3 +1,4 @@
+import type { Issue } from '../../core/run/issue.js';
 import { type Inspect, type Rollout, tokensOf } from '../../core/run/rollout.js';
 import { sandboxContent, sandboxSpec, type SandboxSpec } from '../../ports/sandbox.js';
 import { ACTION_FORMATS } from '../call-formats/formats.js';
@@ -21,7 +22,9 @@ export async function rollout(tools: AgentTools, task: RolloutTask, signal: Abor
   const { environment } = task.issue;
   const { id: image } = await sandbox.describeImage(environment.image, signal);
   const format = ACTION_FORMATS[settings.format];
-  const prompt = await instancePrompt(tools.prompts, format, task, settings);
+  const looks = task.inspection === undefined && settings.prompt === undefined && settings.asked === undefined;
+  const facts = looks ? await tools.look?.(task.issue, signal) : undefined;
+  const prompt = await instancePrompt(tools.prompts, format, { ...task, facts }, settings);
   const { workdir, base_commit: baseCommit, ...setup } = sandboxContent(environment);
   const identity = {
     protocol: PROTOCOL,
@@ -55,11 +58,18 @@ export type SampleTask = Omit<RolloutTask, 'warm'>;
 export interface Sampler {
   /** @throws as `rollout` */
   sample(task: SampleTask, signal: AbortSignal): Promise<Rollout>;
+  /** What all of them need is made and stored, so that no other process makes it again; absent = there is nothing. */
+  prepare?(issue: Issue, signal: AbortSignal): Promise<void>;
 }
 
 /** One for each run: what its rollouts share is the prompt that the server is to have in its cache. */
 export function createSampler(tools: AgentTools, warm = new WarmStart()): Sampler {
-  return { sample: (task, signal) => rollout(tools, { ...task, warm }, signal) };
+  return {
+    sample: (task, signal) => rollout(tools, { ...task, warm }, signal),
+    prepare: async (issue, signal) => {
+      await tools.look?.(issue, signal);
+    },
+  };
 }
 
 /** Further steps in which an agent that was told to end may still say its verdict. */

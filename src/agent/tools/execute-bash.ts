@@ -1,3 +1,4 @@
+import { sha256 } from '../../core/fingerprint.js';
 import type { ExecOutcome } from '../../ports/sandbox.js';
 import { clipOutput, told, type ToolOutcome } from './tool-outcome.js';
 import type { Workspace } from './workspace.js';
@@ -13,7 +14,7 @@ export async function executeBash(command: string, workspace: Workspace, signal:
   }
   const tail = new OutputTail();
   const outcome = await workspace.exec(['/bin/sh', '-c', SHELL, 'sh', command], signal, tail.take);
-  const output = outputOf(outcome, tail);
+  const output = await shown(outcome, tail, { command, workspace, signal });
   switch (outcome.kind) {
     case 'exited':
       return { text: output, exitCode: outcome.exitCode, repeat: true };
@@ -41,9 +42,42 @@ function lost(what: string, output: string): ToolOutcome {
   return { text, repeat: false, lost: true };
 }
 
-function outputOf({ stdout, stderr, truncated }: ExecOutcome, tail: OutputTail): string {
-  const whole = truncated ? tail.behind(stdout) : stdout;
-  return `[STDOUT]\n\n${clipOutput(whole)}\n\n[STDERR]\n\n${clipOutput(stderr)}`;
+interface Shown {
+  readonly command: string;
+  readonly workspace: Workspace;
+  readonly signal: AbortSignal;
+}
+
+/** What was printed, long parts with the name of a file that holds all of it. */
+async function shown({ stdout, stderr, ...outcome }: ExecOutcome, tail: OutputTail, where: Shown): Promise<string> {
+  const whole = outcome.truncated ? tail.behind(stdout) : stdout;
+  const { allParts } = where.workspace;
+  const isThere = outcome.kind === 'exited' || (outcome.kind === 'timed-out' && outcome.survived);
+  const parts = await Promise.all(
+    [['STDOUT', whole] as const, ['STDERR', stderr] as const].map(async ([name, text]) => {
+      if (text === '' && !allParts) return [];
+      const clipped = clipOutput(text);
+      const file = clipped === text || !isThere ? null : await keep(text, name, where);
+      return [`[${name}]\n\n${clipped}${file === null ? '' : `\n[All of it is in ${file}.]`}`];
+    }),
+  );
+  return parts.flat().join('\n\n') || 'It printed nothing.';
+}
+
+/** Outside of the repository; by the command, so that the file is there again in a container that is rebuilt. */
+const KEEP = 'mkdir -p "${1%/*}" && cat >"$1"';
+const FOLDER = '/tmp/bestk-output';
+const NAME_DIGITS = 8;
+
+/** @returns the file that holds it; null where there is none */
+async function keep(
+  text: string,
+  part: 'STDOUT' | 'STDERR',
+  { command, workspace, signal }: Shown,
+): Promise<string | null> {
+  const file = `${FOLDER}/${sha256(command).slice(0, NAME_DIGITS)}.${part === 'STDOUT' ? 'out' : 'err'}`;
+  const outcome = await workspace.run(['/bin/sh', '-c', KEEP, 'keep', file], { stdin: text }, signal);
+  return outcome.kind === 'exited' && outcome.exitCode === 0 ? file : null;
 }
 
 /** Bytes kept from the end of an output. */

@@ -1,5 +1,4 @@
-import { clipOutput } from './tool-outcome.js';
-import { told, type ToolOutcome } from './tool-outcome.js';
+import { clipOutput, counted, told, type ToolOutcome } from './tool-outcome.js';
 import type { Workspace } from './workspace.js';
 
 const MANY_FILES = 100;
@@ -46,7 +45,7 @@ export async function search(
   return told(
     isCounts(lines)
       ? describeFiles(term, where, lines)
-      : `Matches for "${term}" in ${where}:\n${clipOutput(lines.join('\n'))}`,
+      : `Matches for "${term}" in ${where} (${counted(lines.length, 'line')}):\n${clipOutput(lines.join('\n'))}`,
   );
 }
 
@@ -63,10 +62,10 @@ function describeFiles(term: string, where: string, lines: readonly string[]): s
   }
   const files = lines.map((line) => {
     const [, file = line, count = '0'] = COUNT.exec(line) ?? [];
-    return `${file} (${count} ${count === '1' ? 'match' : 'matches'})`;
+    return `${file} (${counted(Number(count), 'match', 'matches')})`;
   });
-  const hold = lines.length === 1 ? '1 file in $ holds' : `${lines.length} files in $ hold`;
-  return `${hold.replace('$', () => where)} "${term}":\n${files.join('\n')}`;
+  const hold = lines.length === 1 ? 'holds' : 'hold';
+  return `${counted(lines.length, 'file')} in ${where} ${hold} "${term}":\n${files.join('\n')}`;
 }
 
 function isFit(argument: string): boolean {

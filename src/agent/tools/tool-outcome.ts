@@ -22,7 +22,7 @@ const KEPT_LINES = 40;
 const KEPT_CHARS = 8_000;
 
 /** What an agent is told, once, of how much it sees. */
-export const SHOWN = `Of long output the first and last ${KEPT_LINES} lines are shown.`;
+export const SHOWN = `Of long output the first and last ${KEPT_LINES} lines are shown, and a file is named that holds all of it.`;
 
 /** An output as the model sees it: head and tail, with what is left out between them named. */
 export function clipOutput(output: string): string {
@@ -33,10 +33,15 @@ export function clipOutput(output: string): string {
       ? output
       : [
           ...lines.slice(0, KEPT_LINES),
-          `[… ${cut} lines left out; to see them, print that part alone …]`,
+          `[… ${cut} of ${lines.length} lines left out …]`,
           ...lines.slice(-KEPT_LINES),
         ].join('\n');
   return clipChars(kept, 2 * KEPT_CHARS);
+}
+
+/** Such as `1 line` and `2 lines`. */
+export function counted(count: number, what: string, several = `${what}s`): string {
+  return `${count} ${count === 1 ? what : several}`;
 }
 
 /** At most about `limit` characters, from both ends. */

@@ -1,7 +1,7 @@
 import type { FileEdit } from '../call-formats/action.js';
 import { loadFile } from './load-file.js';
 import { countLines, numbered, outline } from './load-file.js';
-import { clipChars } from './tool-outcome.js';
+import { clipChars, counted } from './tool-outcome.js';
 import { told, type ToolOutcome } from './tool-outcome.js';
 import type { Workspace } from './workspace.js';
 
@@ -52,14 +52,15 @@ function viewText(path: string, text: string, { view_range: range, concise }: Fi
     return `Lines ${first} to ${Math.min(end, count)} of ${count} of ${path}:\n${numbered(text, first, end)}`;
   }
   if (concise === true && path.endsWith('.py')) {
-    return `Classes and functions of ${path} (${count} lines); view a view_range for more:\n${outline(text)}`;
+    return `Classes and functions of ${path} (${counted(count, 'line')}); view a view_range for more:\n${outline(text)}`;
   }
-  return count === 0 ? `${path} is empty.` : `${path} (${count} lines):\n${numbered(text, 1, count)}`;
+  return count === 0 ? `${path} is empty.` : `${path} (${counted(count, 'line')}):\n${numbered(text, 1, count)}`;
 }
 
 async function list(path: string, workspace: Workspace, signal: AbortSignal): Promise<string> {
   const outcome = await workspace.run(['/bin/sh', '-c', LIST, 'sh', path], {}, signal);
   const entries = outcome.stdout.split('\n').filter((entry) => entry !== '');
+  if (entries.length === 0) return `${path} holds nothing but hidden entries, if any.`;
   const shown = clipChars(entries.slice(0, MOST_ENTRIES).join('\n'), LONGEST);
   const more = entries.length > MOST_ENTRIES ? `\n[… ${entries.length - MOST_ENTRIES} more …]` : '';
   return `${path}, two levels deep, hidden entries left out:\n${shown}${more}`;

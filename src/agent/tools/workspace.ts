@@ -22,6 +22,8 @@ export interface WorkspaceOptions {
   readonly actionS: number;
   /** Put on base, uncommitted, before anything runs; absent = base itself. */
   readonly patch?: string | undefined;
+  /** Whether empty parts of an output are shown, too, as to models that were trained on them; absent = they are not. */
+  readonly allParts?: boolean;
 }
 
 /**
@@ -31,14 +33,16 @@ export interface WorkspaceOptions {
 export class Workspace implements AsyncDisposable {
   readonly workdir: string;
   readonly actionS: number;
+  readonly allParts: boolean;
   /** Contents before each change of the file editor, newest last, by path; null = there was no file. */
   readonly undo = new Map<string, (Uint8Array | null)[]>();
   private constructor(
     private readonly session: SandboxSession,
-    { spec, actionS }: WorkspaceOptions,
+    { spec, actionS, allParts = false }: WorkspaceOptions,
   ) {
     this.workdir = spec.workdir;
     this.actionS = actionS;
+    this.allParts = allParts;
   }
 
   /** @throws what Sandbox.open throws, and PatchRefusedError */
@@ -96,11 +100,10 @@ export class Workspace implements AsyncDisposable {
     }
   }
 
-  /** A path of the model's: relative ones start at the working directory. */
+  /** A path of the model's, without `.` and double slashes; relative ones start at the working directory. */
   resolve(path: string): string {
-    if (path.startsWith('/')) return path;
     const parts = path.split('/').filter((part) => part !== '' && part !== '.');
-    return [this.workdir, ...parts].join('/');
+    return `${path.startsWith('/') ? '' : this.workdir}/${parts.join('/')}`.replace(/(?<=.)\/$/, '');
   }
 
   async close(): Promise<void> {

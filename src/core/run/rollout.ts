@@ -91,6 +91,18 @@ export const EarlierTries = z.object({
 });
 export type EarlierTries = z.infer<typeof EarlierTries>;
 
+/** What is known of the unchanged repository and its container. */
+export const BaseFacts = z.object({
+  /** Of `python` and `python3` those that commands find. */
+  interpreters: z.array(z.string()),
+  /** The existing tests nearest to the issue; null where it is not known how they are run, or they took too long. */
+  tests: z.object({ command: z.string(), ran: z.int(), failed: z.array(z.string()) }).nullable(),
+});
+export type BaseFacts = z.infer<typeof BaseFacts>;
+
+/** @throws sandbox errors and StoreUnavailableError, and the signal's reason */
+export type LookAtBase = (issue: Issue, signal: AbortSignal) => Promise<BaseFacts>;
+
 /** What of a candidate another agent is told. */
 export type Retell = (
   issue: string,

@@ -70,7 +70,7 @@ describe('changes', () => {
     expect((await world.bash(`cat ${path}`)).text).toContain('first\nx\nY1\nY2\nz\nlast');
     for (const left of ['first\nx\nY1\nY2\nz\n', 'x\nY1\nY2\nz\n', 'x\ny\nz\n']) {
       expect(await world.edit({ command: 'undo_edit', path })).toMatch(/undone/);
-      expect((await world.bash(`cat ${path}`)).text).toBe(`[STDOUT]\n\n${left}\n\n[STDERR]\n\n`);
+      expect((await world.bash(`cat ${path}`)).text).toBe(`[STDOUT]\n\n${left}`);
     }
     expect(await world.edit({ command: 'undo_edit', path })).toMatch(/removed again/);
     expect(await world.edit({ command: 'undo_edit', path })).toMatch(/nothing to undo/);
@@ -132,7 +132,7 @@ describe('search', () => {
       ['needle', P],
       /^1 file in .* holds "needle":\nsub\/deep\.py \(1 match\)$/,
     ],
-    ['a file: its lines', ['needle', `${P}/sub/deep.py`], /deep\.py:\n1:needle \[a-z\]\* needle$/],
+    ['a file: its lines', ['needle', `${P}/sub/deep.py`], /deep\.py \(1 line\):\n1:needle \[a-z\]\* needle$/],
     ['what looks like a pattern', ['[a-z]*', P], /deep\.py/],
     ['what looks like an option', ['-dash', P], /deep\.py/],
     ['other files where no Python file has it', ['FIVE', P], /lines\.txt|link\.txt/],
@@ -162,13 +162,40 @@ describe('commands', () => {
     ['waits for input', 'cat; read x; echo "got $x"', /got/],
     ['leaves a daemon behind', '(sleep 300 &) ; sleep 300 & echo started', /started/],
     ['prints a line without end', 'head -c 3000000 /dev/zero | tr "\\0" y', /characters left out/],
-    ['prints many lines', 'seq 100000', /\n40\n\[… \d+ lines left out; to see them[^\n]*…\]\n[^]*\n99999\n100000\n/],
+    ['prints many lines', 'seq 100000', /\n40\n\[… \d+ of \d+ lines left out …\]\n[^]*\n99999\n100000\n/],
     ['prints what is no text', "printf '\\377\\376\\000ok'", /ok/],
   ])('that %s come back', async (_name, command, words) => {
     const { text, exitCode } = await world.bash(command);
     expect(exitCode).not.toBe(124);
     expect(text).toMatch(words);
     expect(text.length).toBeLessThan(40_000);
+  });
+
+  it('that print much leave all of it in a file', async () => {
+    const { text } = await world.bash('seq 1000; seq 2000 3000 >&2');
+    const [out = '', err = ''] = [...text.matchAll(/^\[All of it is in (\S+)\.\]$/gm)].map(([, file = '']) => file);
+    expect((await world.bash(`wc -l <${out}; wc -l <${err}`)).text).toBe('[STDOUT]\n\n1000\n1001\n');
+    expect(await world.edit({ command: 'view', path: out, view_range: [500, 501] })).toMatch(/500\t500\n +501\t501$/);
+    const path = `${P}/long.txt`;
+    await world.edit({ command: 'create', path, file_text: 'a\nb\n' });
+    const lines = Array.from({ length: 300 }, (_, index) => `line ${index}`).join('\n');
+    expect(await world.edit({ command: 'insert', path, insert_line: 1, new_str: lines })).toMatch(
+      /line 299\n +302\tb$/,
+    );
+  });
+
+  it('that print nothing say so, and to a model that was trained on empty parts show these', async () => {
+    expect((await world.bash('true')).text).toBe('It printed nothing.');
+    await using trained = await agentWorld(20, true);
+    expect((await trained.bash('true')).text).toBe('[STDOUT]\n\n\n\n[STDERR]\n\n');
+  });
+
+  it.each([
+    [{ command: 'view', path: '/testbed/.' }, /^\/testbed, two levels/],
+    [{ command: 'view', path: `${P}//./run.sh` }, /^\/testbed\/pkg\/run\.sh \(2 lines\)/],
+    [{ command: 'view', path: `${P}/odd $(touch pwned) 'name'.txt` }, /\(1 line\)/],
+  ] as const)('and paths are told in one way: %j', async (edit, words) => {
+    expect(await world.edit(edit)).toMatch(words);
   });
 
   it('with a NUL byte are not run', async () => {

@@ -121,7 +121,7 @@ it.each(FORMAT_NAMES)('is told in %s what it is to end with, and how much of an 
     const messages = await instancePrompt(prompts, format, task, settings);
     const offered = format.offersTools ? JSON.stringify(toolSpecs(role)) : '';
     const said = messages.map(({ content }) => content).join('\n') + offered;
-    expect(said.split('Of long output the first and last 40 lines are shown.')).toHaveLength(2);
+    expect(said.split('Of long output the first and last 40 lines are shown, and a file is named')).toHaveLength(2);
     expect(said.includes('repository as it is')).toBe(role === 'solver');
     expect(said.includes('scripts as they are')).toBe(role === 'author');
     if (name === 'bash') expect(said).not.toMatch(/\bcall (?:finish|exactly|one)/i);

@@ -27,7 +27,7 @@ describe('a rollout', () => {
     const [, second] = requests;
     expect(second?.messages.slice(2).map(({ role }) => role)).toEqual(['assistant', 'user']);
     expect(second?.messages.at(-1)?.content).toBe(
-      'Exit code: 0\nExecution output of [execute_bash]:\n[STDOUT]\n\ndid a\n\n\n[STDERR]\n\n\nSteps Remaining: 39',
+      'Exit code: 0\nExecution output of [execute_bash]:\n[STDOUT]\n\ndid a\n\nSteps Remaining: 39',
     );
     expect(told.map(({ step, tool, exit_code }) => [step, tool, exit_code])).toEqual([
       [1, 'execute_bash', 0],

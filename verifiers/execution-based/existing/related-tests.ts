@@ -1,6 +1,6 @@
 import type { SourceOfBase } from '../../source/changed-code.js';
 import type { DistinctPatch } from '../tree/applicability.js';
-import { type Shares, soughtOf } from './sought-names.js';
+import { type Shares, type Sought, soughtOf } from './sought-names.js';
 
 const MOST_FILES = 25;
 /** What it says of a file of tests that it names what changes, and what calls that; importing it says 1. */
@@ -41,8 +41,17 @@ export async function relatedTests(
   }: { readonly patches: readonly Pick<DistinctPatch, 'source'>[]; readonly language: string | null },
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const { files, names, callers } = await soughtOf(base, patches, signal);
-  if (files.size === 0) return [];
+  const sought = await soughtOf(base, patches, signal);
+  return sought.files.size === 0 ? [] : testsNear(base, sought, language, signal);
+}
+
+/** The same, by what is sought. @throws what the sandbox throws */
+export async function testsNear(
+  base: Pick<SourceOfBase, 'ask'>,
+  { files, names, callers }: Sought,
+  language: string | null,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
   const asked = [
     ...[...files].map(([path, weight]) => ({ line: `m ${moduleOf(path)}`, weight, isName: false })),
     ...[...names].map(([name, share]) => ({ line: `w ${name}`, weight: NAMING * share, isName: true })),

@@ -140,7 +140,7 @@ export function alone(context: ExecutionContext, lost: readonly string[]): Execu
   return isCovered ? withEnvironment(context, { regression_files }) : context;
 }
 
-function takesFiles(command: string): boolean {
+export function takesFiles(command: string): boolean {
   return /\{(files|modules)\}/.test(command);
 }
 

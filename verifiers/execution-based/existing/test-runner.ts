@@ -145,12 +145,21 @@ done`;
  * The runner that a repository's files show, for the language that most patches change; null when none does.
  * @throws what the sandbox throws
  */
-export async function recognisedRunner(
+export function recognisedRunner(
   base: Pick<BaseRepository, 'ask'>,
   patches: readonly Pick<DistinctPatch, 'source'>[],
   signal: AbortSignal,
 ): Promise<TestRunner | null> {
-  const signs = SIGNS[languageOf(patches) ?? ''] ?? [];
+  return runnerFor(base, languageOf(patches), signal);
+}
+
+/** The same for a language. @throws what the sandbox throws */
+export async function runnerFor(
+  base: Pick<BaseRepository, 'ask'>,
+  language: string | null,
+  signal: AbortSignal,
+): Promise<TestRunner | null> {
+  const signs = SIGNS[language ?? ''] ?? [];
   if (signs.length === 0) return null;
   const lines = signs.map(({ file, holds = '' }) => `${file}\t${holds}`);
   const found = await base.ask(LOOK, { lines }, signal);
@@ -160,13 +169,20 @@ export async function recognisedRunner(
 
 /** The language that most changed files are of; null where nobody knows. */
 export function languageOf(patches: readonly Pick<DistinctPatch, 'source'>[]): string | null {
+  return languageOfPaths(
+    patches.flatMap(({ source }) => {
+      const patch = readPatch(source);
+      return patch.kind === 'ok' ? patch.files.map(({ path }) => path) : [];
+    }),
+  );
+}
+
+/** The language that most of these files are of. */
+export function languageOfPaths(paths: readonly string[]): string | null {
   const counts = new Map<string, number>();
-  for (const { source } of patches) {
-    const patch = readPatch(source);
-    for (const { path } of patch.kind === 'ok' ? patch.files : []) {
-      const language = LANGUAGES.find(([pattern]) => pattern.test(path))?.[1];
-      if (language !== undefined) counts.set(language, (counts.get(language) ?? 0) + 1);
-    }
+  for (const path of paths) {
+    const language = LANGUAGES.find(([pattern]) => pattern.test(path))?.[1];
+    if (language !== undefined) counts.set(language, (counts.get(language) ?? 0) + 1);
   }
   return [...counts].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1))[0]?.[0] ?? null;
 }
