@@ -59,20 +59,31 @@ const TOOL_ALIASES: Readonly<Record<string, ToolName>> = {
   str_replace_based_edit_tool: 'file_editor',
 };
 
+/** What a tool is called by us, whatever a model calls it; null for one that does not exist. */
+export function knownTool(written: string): ToolName | null {
+  const name = plainName(written);
+  const tool = Object.hasOwn(TOOL_ALIASES, name) ? TOOL_ALIASES[name] : name;
+  return isTool(tool) ? tool : null;
+}
+
+/** Models of OpenAI's open weights write `functions.NAME`, and now and then the name of a channel behind it. */
+function plainName(written: string): string {
+  return written.replace(/^(?:functions?|tools?)\./, '').split('<|', 1)[0] ?? written;
+}
+
 /** The action a call stands for, or words that help the model to write a better one. */
 export function readAction({ name: written, parameters }: WrittenCall): { action: Action } | { problem: string } {
-  // Models of OpenAI's open weights write `functions.NAME`, and now and then the name of a channel behind it.
-  const name = written.replace(/^functions\./, '').split('<|', 1)[0] ?? written;
-  const tool = Object.hasOwn(TOOL_ALIASES, name) ? TOOL_ALIASES[name] : name;
+  const name = plainName(written);
+  const tool = knownTool(written);
   const given =
     tool === 'execute_bash' && !('command' in parameters) && 'cmd' in parameters
       ? { command: parameters.cmd }
       : parameters;
-  const parsed = Action.safeParse({ ...given, tool });
-  if (parsed.success) return { action: parsed.data };
-  if (!isTool(tool)) {
+  if (tool === null) {
     return { problem: `There is no function "${name.slice(0, 80)}". The functions are: ${TOOLS.join(', ')}.` };
   }
+  const parsed = Action.safeParse({ ...given, tool });
+  if (parsed.success) return { action: parsed.data };
   const problems = parsed.error.issues.map(({ path, message }) => `"${path.join('.')}" ${explain(message)}`);
   return { problem: `The call of ${tool} is not valid: ${problems.join('; ')}.` };
 }
@@ -97,20 +108,26 @@ function parseJson(value: unknown): unknown {
   }
 }
 
-const OPEN = '<think>';
-const CLOSE = '</think>';
+/** Of DeepSeek, Qwen and most others, Seed, and Mistral. */
+const THOUGHTS = [
+  ['<think>', '</think>'],
+  ['<thinking>', '</thinking>'],
+  ['<seed:think>', '</seed:think>'],
+  ['[THINK]', '[/THINK]'],
+] as const;
 
 /**
  * An answer without what a reasoning model thought aloud before it. Some servers leave the opening tag out, so that
  * everything up to the last closing tag is thought; a thought that is never closed is all there is.
  */
 export function splitThought(text: string): { thought: string; answer: string } {
-  const close = text.lastIndexOf(CLOSE);
-  if (close !== -1) {
-    const thought = text.slice(0, close).replace(OPEN, '').trim();
-    return { thought, answer: text.slice(close + CLOSE.length) };
+  const [open, close] = THOUGHTS.find((marks) => marks.some((mark) => text.includes(mark))) ?? THOUGHTS[0];
+  const closed = text.lastIndexOf(close);
+  if (closed !== -1) {
+    const thought = text.slice(0, closed).replace(open, '').trim();
+    return { thought, answer: text.slice(closed + close.length) };
   }
-  const open = text.indexOf(OPEN);
-  if (open === -1) return { thought: '', answer: text };
-  return { thought: text.slice(open + OPEN.length).trim(), answer: text.slice(0, open) };
+  const opened = text.indexOf(open);
+  if (opened === -1) return { thought: '', answer: text };
+  return { thought: text.slice(opened + open.length).trim(), answer: text.slice(0, opened) };
 }

@@ -2,14 +2,15 @@ import type { FormatName } from '../../core/run/agent.js';
 import type { ToolCall } from '../../ports/llm-client.js';
 import { type ActionFormat, inTags, type Turn } from './action-format.js';
 import { splitThought, type WrittenCall } from './action.js';
-import { findCall, parseObject } from './written-calls.js';
+import { parseObject } from './lenient-json.js';
+import { findCall, type FoundCall } from './written-calls.js';
 import { xmlFormat } from './xml.js';
 
 const BASH_NUDGE =
   'Your answer holds no complete code block, so nothing was done. Every answer must hold exactly one block that begins ' +
   'with ```bash and ends with ```. A block with the single word finish ends your work.';
 /** An opening fence on a line of its own, up to the next closing one. */
-const OPEN = /^```(?:bash|sh|shell)[ \t]*\n/m;
+const OPEN = /^```(?:bash|sh|shell|mswea_bash_command)[ \t]*\n/m;
 const CLOSE = /^```[ \t]*$/m;
 
 /** One fenced shell command an answer: for models without calls of their own. */
@@ -19,8 +20,10 @@ export const bashFormat: ActionFormat = {
   offersTools: false,
 
   read({ text, reasoning }) {
-    const { thought, answer } = splitThought(text);
+    const { thought, answer } = splitThought(text.replaceAll('\r\n', '\n'));
     const block = firstBlock(answer);
+    const written = block === null ? findCall(answer) : null;
+    if (written !== null) return asTurn([reasoning, thought], answer, written);
     const thoughts = [reasoning, thought, (block?.before ?? answer).trim()].filter((part) => part !== '').join('\n\n');
     if (block === null) return { thought: thoughts, call: null, problem: BASH_NUDGE, action: '', more: false };
     const command = block.content.trim();
@@ -85,7 +88,10 @@ export const toolsFormat: ActionFormat = {
 
 /** A server without a tool parser leaves a call in the text. */
 function writtenOut(thoughts: readonly string[], answer: string): Turn {
-  const found = findCall(answer);
+  return asTurn(thoughts, answer, findCall(answer));
+}
+
+function asTurn(thoughts: readonly string[], answer: string, found: FoundCall | null): Turn {
   const thought = [...thoughts, (found?.before ?? answer).trim()].filter((part) => part !== '').join('\n\n');
   if (found === null) return { thought, call: null, problem: TOOLS_NUDGE, action: '', more: false };
   return { thought, call: found.call, problem: null, action: inTags(found.call), more: found.more };

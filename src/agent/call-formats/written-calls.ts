@@ -1,13 +1,14 @@
 import { toolSpecs } from '../tools/tool-specs.js';
 import type { WrittenCall } from './action.js';
+import { jsonAt } from './lenient-json.js';
+import { jsonCall, type Read, unmarkedCall, VENDOR_OPENING, vendorCall } from './vendor-calls.js';
 
 /** Longer calls are refused: nothing an agent writes by hand is of this size. */
 const LONGEST_CALL = 1_000_000;
 const LONGEST_NAME = 200;
-/** How often a text that closes a call may stand inside it. */
-const MOST_CLOSINGS = 10;
 const END_PARAMETER = '</parameter>';
 const TOOL_CALL = '<tool_call>';
+const END_TOOL_CALL = '</tool_call>';
 
 const PARAMETER_NAMES = new Set(
   toolSpecs('solver')
@@ -25,10 +26,6 @@ export interface FoundCall {
   readonly more: boolean;
 }
 
-interface Read extends Pick<FoundCall, 'call' | 'written'> {
-  readonly end: number;
-}
-
 /**
  * The first call of a text, in whichever way a model writes it, or null. Linear in its length.
  *
@@ -36,21 +33,34 @@ interface Read extends Pick<FoundCall, 'call' | 'written'> {
  * - the same with `name="…"`, or as `<invoke name="…">` (Claude, MiniMax)
  * - JSON in tags: `<function=NAME>{…}</function>` (Llama)
  * - `<tool_call>` around JSON (Hermes, Qwen), around function tags (Qwen3-Coder), around `<arg_key>` and `<arg_value>` (GLM)
+ * - the tokens of other families, and what has no mark at all (`vendor-calls.ts`)
  *
  * A server with the fitting tool parser gives calls of the API in their place; many are started without.
  */
-export function findCall(text: string): FoundCall | null {
+export function findCall(given: string): FoundCall | null {
+  const text = withoutPrefix(given);
   const start = text.search(OPENING);
-  if (start === -1 || text.length - start > LONGEST_CALL) return null;
-  const read = text.startsWith(TOOL_CALL, start)
-    ? toolCall(text, start + TOOL_CALL.length)
-    : inFunctionTags(text, start);
+  if (text.length - Math.max(0, start) > LONGEST_CALL) return null;
+  const read = start === -1 ? unmarkedCall(text) : markedCall(text, start);
   if (read === null) return null;
-  const { end, ...found } = read;
-  return { ...found, before: text.slice(0, start), more: OPENING.test(text.slice(end)) };
+  const { call, written, end, others = false } = read;
+  const before = text.slice(0, start === -1 ? (read as { start?: number }).start : start);
+  return { call, written, before, more: others || OPENING.test(text.slice(end)) };
 }
 
-const OPENING = /<(?:function=|function name=|invoke name=|tool_call>)/;
+/** `<minimax:invoke …>` and the like are invocations. */
+function withoutPrefix(text: string): string {
+  const prefix = /<(\w{1,20}:)invoke name=/.exec(text)?.[1];
+  return prefix === undefined ? text : text.replaceAll(`<${prefix}`, '<').replaceAll(`</${prefix}`, '</');
+}
+
+function markedCall(text: string, start: number): Read | null {
+  if (text.startsWith(TOOL_CALL, start)) return toolCall(text, start + TOOL_CALL.length);
+  return TAG.test(text.slice(start, start + LONGEST_NAME)) ? inFunctionTags(text, start) : vendorCall(text, start);
+}
+
+const TAG = /^<(?:function=|function name=|invoke name=)/;
+const OPENING = new RegExp(`<(?:function=|function name=|invoke name=|tool_call>)|${VENDOR_OPENING.source}`);
 
 /**
  * A closing tag counts only where the grammar goes on behind it, so that code which holds one stays whole; a call that the
@@ -63,7 +73,7 @@ function inFunctionTags(text: string, start: number): Read | null {
   if (header === null) return null;
   const body = skipBlanks(text, header.end);
   if (text.startsWith('{', body)) {
-    const json = jsonBefore(text, body, closing);
+    const json = jsonAt(text, body);
     return json === null ? null : { call: { name: header.name, parameters: json.value }, written: null, end: json.end };
   }
   return withParameters(text, start, { ...header, closing });
@@ -83,6 +93,8 @@ function withParameters(
   for (let at = from; ;) {
     const next = skipBlanks(text, at);
     if (text.startsWith(closing, next)) return done(next + closing.length);
+    // Left out before the end of what is around it.
+    if (text.startsWith(END_TOOL_CALL, next) && Object.keys(parameters).length > 0) return done(next);
     const parameter = headerAt(text, next, '<parameter');
     if (parameter === null) {
       return next < text.length || Object.keys(parameters).length === 0 ? null : done(next);
@@ -116,8 +128,8 @@ function closingOf(text: string, from: number, closing: string): Closing | null 
   for (let at = text.indexOf(END_PARAMETER, from); at !== -1; at = text.indexOf(END_PARAMETER, at + 1)) {
     const end = at + END_PARAMETER.length;
     const next = skipBlanks(text, end);
-    if (next === text.length || text.startsWith(closing, next) || knownParameterAt(text, next))
-      return { at, next: end };
+    const ends = [closing, END_TOOL_CALL].some((end) => text.startsWith(end, next));
+    if (next === text.length || ends || knownParameterAt(text, next)) return { at, next: end };
   }
   return null;
 }
@@ -137,8 +149,11 @@ function knownParameterAt(text: string, at: number): boolean {
   return header !== null && PARAMETER_NAMES.has(header.name);
 }
 
+const CDATA = /^\s*<!\[CDATA\[([^]*?)\]\]>\s*$/;
+
 /** Models put a value on lines of its own; these line ends are not the value's. A file keeps its last one. */
-function valueOf(name: string, raw: string): string {
+function valueOf(name: string, written: string): string {
+  const raw = CDATA.exec(written)?.[1] ?? written;
   if (!raw.startsWith('\n')) return raw;
   return name !== 'file_text' && raw.length > 1 && raw.endsWith('\n') ? raw.slice(1, -1) : raw.slice(1);
 }
@@ -146,16 +161,9 @@ function valueOf(name: string, raw: string): string {
 /** What stands between `<tool_call>` and its end. */
 function toolCall(text: string, from: number): Read | null {
   const at = skipBlanks(text, from);
-  if (text.startsWith('<function', at)) return inFunctionTags(text, at);
-  const closing = '</tool_call>';
-  if (!text.startsWith('{', at)) return withArguments(text, at, closing);
-  const json = jsonBefore(text, at, closing);
-  if (json === null) return null;
-  const { name, arguments: given, parameters = given } = json.value;
-  const values = typeof parameters === 'string' ? parseObject(parameters) : asObject(parameters ?? {});
-  return typeof name !== 'string' || values === null
-    ? null
-    : { call: { name, parameters: values }, written: null, end: json.end };
+  if (TAG.test(text.slice(at, at + LONGEST_NAME))) return inFunctionTags(text, at);
+  const closing = END_TOOL_CALL;
+  return /[[{]/.test(text.charAt(at)) ? jsonCall(text, at) : withArguments(text, at, closing);
 }
 
 /** `NAME <arg_key>KEY</arg_key> <arg_value>VALUE</arg_value> …` */
@@ -173,37 +181,6 @@ function withArguments(text: string, from: number, closing: string): Read | null
   if (written === '' || written.length > LONGEST_NAME) return null;
   const after = end === -1 ? text.length : end + closing.length;
   return { call: { name: written, parameters }, written: null, end: after };
-}
-
-/** A JSON object that begins at `from` and ends before `closing`, or with the text where that was left out. */
-function jsonBefore(text: string, from: number, closing: string): { value: JsonObject; end: number } | null {
-  let at = text.indexOf(closing, from);
-  for (let tried = 0; at !== -1 && tried < MOST_CLOSINGS; tried += 1, at = text.indexOf(closing, at + 1)) {
-    const value = parseObject(text.slice(from, at));
-    if (value !== null) return { value, end: at + closing.length };
-  }
-  const value = parseObject(text.slice(from));
-  return value === null ? null : { value, end: text.length };
-}
-
-export type JsonObject = Readonly<Record<string, unknown>>;
-
-/** @returns null for what is no JSON object; one that was written as a JSON text once more is unpacked */
-export function parseObject(text: string): JsonObject | null {
-  const value = parse(text);
-  return asObject(typeof value === 'string' ? parse(value) : value);
-}
-
-function asObject(value: unknown): JsonObject | null {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 function skipBlanks(text: string, from: number): number {

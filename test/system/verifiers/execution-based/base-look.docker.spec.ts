@@ -2,14 +2,15 @@ import { instancePrompt } from '../../../../src/agent/loop/conversation.js';
 import { ACTION_FORMATS } from '../../../../src/agent/call-formats/formats.js';
 import { pause } from '../../../../src/core/async/retry.js';
 import { AgentLimits } from '../../../../src/core/run/agent.js';
-import { Issue } from '../../../../src/core/run/issue.js';
+import { type Issue } from '../../../../src/core/run/issue.js';
 import type { BaseFacts } from '../../../../src/core/run/rollout.js';
 import { MarkdownPromptLibrary } from '../../../../src/models/prompts/prompt-library.js';
 import type { ResultStore } from '../../../../src/ports/result-store.js';
 import { createBaseLook } from '../../../../verifiers/index.js';
 import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
 import { calculatorIssue } from '../../../fixtures/calculator.js';
-import { dockerSandbox, go } from '../../sandbox/docker-harness.js';
+import { DockerSandbox } from '../../../../src/sandbox/docker/sandbox.js';
+import { dockerSandbox, go, limits } from '../../sandbox/docker-harness.js';
 
 const sandbox = dockerSandbox();
 afterAll(() => sandbox.closeAll());
@@ -33,6 +34,13 @@ const nonce = (): string => Array.from({ length: 48 }, () => Math.floor(Math.ran
 
 const look = (issue: Issue, results: ResultStore = new MemoryResultStore()): Promise<BaseFacts> =>
   createBaseLook({ sandbox, results, nonce, pause })(issue, go);
+
+/** An engine that gives no container. */
+class Closed extends DockerSandbox {
+  override open(): Promise<never> {
+    return Promise.reject(new Error('A container was opened.'));
+  }
+}
 
 /** What an agent is told of it. */
 async function toldOf(facts: BaseFacts): Promise<string> {
@@ -68,8 +76,12 @@ it('is looked for once, for all who ask', async () => {
   const lookAt = createBaseLook({ sandbox, results, nonce, pause });
   const [one, two] = await Promise.all([lookAt(issue, go), lookAt(issue, go)]);
   expect(two).toEqual(one);
-  const closed = { describeImage: sandbox.describeImage.bind(sandbox), limits: sandbox.limits } as typeof sandbox;
-  expect(await createBaseLook({ sandbox: closed, results, nonce, pause })(issue, go)).toEqual(one);
+  expect(
+    await createBaseLook({ sandbox: new Closed({ concurrency: 1, limits, ttlS: 600 }), results, nonce, pause })(
+      issue,
+      go,
+    ),
+  ).toEqual(one);
 });
 
 it('tells nothing of tests that nobody knows how to run, or that do not end by themselves', async () => {

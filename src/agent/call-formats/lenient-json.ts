@@ -1,0 +1,86 @@
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** @returns null for what is no JSON object; one that was written as a JSON text once more is unpacked */
+export function parseObject(text: string): JsonObject | null {
+  const value = parse(text);
+  return asObject(typeof value === 'string' ? parse(value) : value);
+}
+
+export function asObject(value: unknown): JsonObject | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
+}
+
+/** As models write it: line ends and tabs inside of texts, and commas behind the last member, are forgiven. */
+function parse(text: string): unknown {
+  for (const written of [text, forgiven(text)]) {
+    try {
+      return JSON.parse(written) as unknown;
+    } catch {
+      // The other way may do.
+    }
+  }
+  return null;
+}
+
+const CONTROL: Readonly<Record<string, string>> = { '\n': String.raw`\n`, '\r': String.raw`\r`, '\t': String.raw`\t` };
+
+function forgiven(text: string): string {
+  let made = '';
+  for (const { at, to, quoted } of piecesOf(text, 0)) {
+    const piece = text.slice(at, to);
+    made += quoted
+      ? piece.replace(/[\n\r\t]/g, (control) => CONTROL[control] ?? '')
+      : piece.replace(/,(?=\s*[}\]])/g, '');
+  }
+  return made;
+}
+
+interface Piece {
+  readonly at: number;
+  readonly to: number;
+  /** A text in quotes, which stand in it; what is never closed is one, too. */
+  readonly quoted: boolean;
+}
+
+/** Texts in quotes, and what stands between them. */
+function* piecesOf(text: string, from: number): Generator<Piece> {
+  let at = from;
+  while (at < text.length) {
+    const quote = text.indexOf('"', at);
+    const to = quote === -1 ? text.length : quote;
+    if (to > at) yield { at, to, quoted: false };
+    if (quote === -1) return;
+    let end = quote + 1;
+    while (end < text.length && text.charAt(end) !== '"') end += text.charAt(end) === '\\' ? 2 : 1;
+    at = Math.min(end + 1, text.length);
+    yield { at: quote, to: at, quoted: true };
+  }
+}
+
+/** The object, or the first of a list of objects, that begins at `from`, and where it ends; null where there is none. */
+export function jsonAt(text: string, from: number): { value: JsonObject; end: number; others: boolean } | null {
+  const end = endOfValue(text, from);
+  if (end === null) return null;
+  const written = text.slice(from, end);
+  if (!written.startsWith('[')) {
+    const value = parseObject(written);
+    return value === null ? null : { value, end, others: false };
+  }
+  const list = parse(written);
+  const value = Array.isArray(list) ? asObject(list[0]) : null;
+  return value === null ? null : { value, end, others: (list as unknown[]).length > 1 };
+}
+
+function endOfValue(text: string, from: number): number | null {
+  if (!/[[{]/.test(text.charAt(from))) return null;
+  let depth = 0;
+  for (const { at, to, quoted } of piecesOf(text, from)) {
+    for (let next = at; !quoted && next < to; next += 1) {
+      const letter = text.charAt(next);
+      if (letter === '{' || letter === '[') depth += 1;
+      else if (letter === '}' || letter === ']') depth -= 1;
+      if (depth === 0) return next + 1;
+    }
+  }
+  return null;
+}

@@ -1,0 +1,53 @@
+import { readAction } from '../../../src/agent/call-formats/action.js';
+import { ACTION_FORMATS } from '../../../src/agent/call-formats/formats.js';
+import { findCall } from '../../../src/agent/call-formats/written-calls.js';
+import type { Completion } from '../../../src/ports/llm-client.js';
+import { WRITTEN_CASES } from '../../fixtures/written-calls.js';
+import { says } from './rollout-world.js';
+
+const answer = (text: string): Completion => says(text);
+
+it.each(WRITTEN_CASES)('$name', ({ text, meant, told, more = false, format }) => {
+  for (const name of format === undefined ? (['xml', 'tools'] as const) : [format]) {
+    const turn = ACTION_FORMATS[name].read(answer(text));
+    const read = turn.call === null ? { problem: turn.problem ?? '' } : readAction(turn.call);
+    if (meant === null) {
+      expect(read).toEqual({ problem: expect.stringMatching(told ?? /./) as string });
+      continue;
+    }
+    const [tool, parameters] = meant;
+    expect(read).toEqual(readAction({ name: tool, parameters }));
+    expect(turn.more).toBe(more);
+    // As trajectories have it, it is the same call.
+    expect(readAction(findCall(turn.action)?.call ?? { name: '', parameters: {} })).toEqual(read);
+  }
+});
+
+it('there are at least sixty, each once', () => {
+  expect(new Set(WRITTEN_CASES.map(({ text, format }) => `${format ?? ''}${text}`)).size).toBe(WRITTEN_CASES.length);
+  expect(WRITTEN_CASES.length).toBeGreaterThanOrEqual(60);
+});
+
+it('of any text are sought in linear time', () => {
+  const many = 100_000;
+  const hostile = [
+    `{"name": "${'\\"'.repeat(many)}`,
+    `[TOOL_CALLS]${'[{"'.repeat(many)}`,
+    `[TOOL_CALLS]`.repeat(many),
+    `<|channel|>${'to='.repeat(many)}`,
+    `<|channel|> to=a `.repeat(many),
+    `<|tool_call_begin|>`.repeat(many),
+    `execute_bash(${'a="",'.repeat(many)}`,
+    `execute_bash(command="""${'"'.repeat(many)}`,
+    `<execute_bash>${'<a>'.repeat(many)}</execute_bash>`,
+    `${'\n'.repeat(many)}[`,
+    '```\n'.repeat(many),
+    'Action: x\n'.repeat(many),
+    `<function=execute_bash><parameter=command>${'<![CDATA['.repeat(many)}</parameter></function>`,
+    `<function=f>{"a": "${'\\'.repeat(many)}`,
+  ];
+  const start = performance.now();
+  for (const text of hostile) findCall(text);
+  // Quadratic time would be minutes.
+  expect(performance.now() - start).toBeLessThan(60_000);
+});
