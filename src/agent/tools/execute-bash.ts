@@ -1,4 +1,4 @@
-import { sha256 } from '../../core/fingerprint.js';
+import { sha256 } from '../../core/identifier.js';
 import type { ExecOutcome } from '../../ports/sandbox.js';
 import { clipOutput, told, type ToolOutcome } from './tool-outcome.js';
 import type { Workspace } from './workspace.js';

@@ -1,5 +1,5 @@
-import { SingleFlight } from '../../../src/core/async/single-flight.js';
-import { contentKey } from '../../../src/core/fingerprint.js';
+import { SingleFlight } from '../../../src/core/async/concurrency.js';
+import { contentKey } from '../../../src/core/identifier.js';
 import type { Issue } from '../../../src/core/run/issue.js';
 import { BaseFacts, type LookAtBase } from '../../../src/core/run/rollout.js';
 import { withTestFiles } from '../../../src/core/shell.js';

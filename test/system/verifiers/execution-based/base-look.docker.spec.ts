@@ -1,6 +1,6 @@
 import { instancePrompt } from '../../../../src/agent/loop/conversation.js';
 import { ACTION_FORMATS } from '../../../../src/agent/call-formats/formats.js';
-import { pause } from '../../../../src/core/async/retry.js';
+import { pause } from '../../../../src/core/async/time.js';
 import { AgentLimits } from '../../../../src/core/run/agent.js';
 import { type Issue } from '../../../../src/core/run/issue.js';
 import type { BaseFacts } from '../../../../src/core/run/rollout.js';
