@@ -265,11 +265,7 @@ function agentLimits(s: Settings): AgentLimits {
   return AgentLimits.parse({
     max_steps: s.BESTK_AGENT_MAX_STEPS,
     max_steps_absolute: s.BESTK_AGENT_MAX_STEPS_ABSOLUTE,
-    max_tokens: s.BESTK_AGENT_MAX_TOKENS,
-    max_answer_tokens: s.BESTK_AGENT_MAX_ANSWER_TOKENS,
-    action_s: s.BESTK_AGENT_ACTION_S,
-    trajectory_s: s.BESTK_AGENT_TRAJECTORY_S,
-    condense_at: s.BESTK_AGENT_CONDENSE_AT ?? null,
+    ...s.BESTK_AGENT_LIMITS,
   });
 }
 

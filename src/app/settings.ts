@@ -1,7 +1,7 @@
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { type ClusterOptions, PodTemplate } from '../sandbox/kubernetes/pod-spec.js';
-import { FORMAT_NAMES } from '../core/run/agent.js';
+import { AgentLimits, FORMAT_NAMES } from '../core/run/agent.js';
 import { readApiKey, type ApiKey } from '../core/secrets.js';
 import { HeadRoute } from '../ports/llm-client.js';
 import { SECTIONS, YES_NO_PROMPTS } from '../../verifiers/index.js';
@@ -18,13 +18,32 @@ const List = z.string().transform((text) =>
 
 const JUDGE_SWITCHES = ['think', 'summaries', 'prefill', 'patch-alone', 'second-opinion'] as const;
 
+/** Limits of the agent that have no setting each. */
+const FurtherLimits = AgentLimits.pick({
+  max_tokens: true,
+  max_answer_tokens: true,
+  action_s: true,
+  trajectory_s: true,
+  condense_at: true,
+}).strict();
+
+/** `name=number, name=number` */
+const LimitsText = List.transform((entries): z.input<typeof FurtherLimits> => {
+  const pairs = entries.map((entry) => entry.split('=', 2));
+  return Object.fromEntries(pairs.map(([name = '', value]) => [name.trim(), Number(value)]));
+}).pipe(FurtherLimits);
+
 /** What settings of earlier releases are said with now. */
-export const FORMER: Readonly<Record<string, string>> = Object.fromEntries(
-  JUDGE_SWITCHES.map((word) => [
-    `BESTK_EF_${word.toUpperCase().replace('-', '_')}`,
-    `BESTK_EF_OPTIONS, which may hold ${word}`,
-  ]),
-);
+export const FORMER: Readonly<Record<string, string>> = Object.fromEntries([
+  ...JUDGE_SWITCHES.map((word) => [formerName('EF', word), `BESTK_EF_OPTIONS, which may hold ${word}`] as const),
+  ...Object.keys(FurtherLimits.shape).map(
+    (limit) => [formerName('AGENT', limit), `BESTK_AGENT_LIMITS, which may hold ${limit}=…`] as const,
+  ),
+]);
+
+function formerName(group: string, word: string): string {
+  return `BESTK_${group}_${word.toUpperCase().replace('-', '_')}`;
+}
 
 /** An endpoint's name stands in reports: a key belongs into OPENAI_API_KEY. */
 const Endpoint = z.url({ protocol: /^https?$/ }).refine((url) => !URL.canParse(url) || isBare(new URL(url)), {
@@ -125,14 +144,8 @@ export const Settings = z.object({
     .describe('Prompt of the agent, `bestk` or `r2e`. By default the model name decides.'),
   BESTK_AGENT_MAX_STEPS: Positive.default(40).describe('Steps after which the agent is told to submit.'),
   BESTK_AGENT_MAX_STEPS_ABSOLUTE: Positive.default(100).describe('Steps after which a rollout ends.'),
-  BESTK_AGENT_MAX_TOKENS: Positive.min(1_000)
-    .default(65_536)
-    .describe('Tokens of prompt and answer together after which a rollout ends.'),
-  BESTK_AGENT_MAX_ANSWER_TOKENS: Positive.min(16).default(8_192).describe('Longest answer of the agent, in tokens.'),
-  BESTK_AGENT_ACTION_S: Positive.default(90).describe('Time limit of one command, in seconds.'),
-  BESTK_AGENT_TRAJECTORY_S: Positive.default(50_000).describe('Time limit of one rollout, in seconds.'),
-  BESTK_AGENT_CONDENSE_AT: Positive.optional().describe(
-    'Prompt length, in tokens, from which old observations are dropped. By default never.',
+  BESTK_AGENT_LIMITS: LimitsText.prefault('').describe(
+    'Its other limits, as `max_tokens=65536,action_s=120`: `max_tokens` (65536) of prompt and answer together, after which a rollout ends; `max_answer_tokens` (8192); `action_s` (90) of one command; `trajectory_s` (50000) of a rollout; `condense_at` (never), the length of a prompt, in tokens, from which old observations are dropped.',
   ),
   BESTK_AGENT_CHECK_EVERY: Positive.optional().describe(
     'Ask the judge about a running rollout every so many steps. By default never.',

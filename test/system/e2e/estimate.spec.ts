@@ -7,8 +7,7 @@ it('says what a run can come to at most, in calls, tokens and money, and does no
     BESTK_VERIFIER_MODEL: 'judge',
     BESTK_AGENT_MAX_STEPS: '10',
     BESTK_AGENT_MAX_STEPS_ABSOLUTE: '10',
-    BESTK_AGENT_MAX_TOKENS: '50000',
-    BESTK_AGENT_MAX_ANSWER_TOKENS: '1000',
+    BESTK_AGENT_LIMITS: 'max_tokens=50000, max_answer_tokens=1000',
   });
   const prices = cli.write('prices.yaml', 'agent: { input: 1, output: 10 }\njudge: { input: 2, output: 10 }\n');
   const issue = cli.write('issue.json', JSON.stringify(calculatorIssue));
@@ -64,6 +63,9 @@ it.each([
     /BESTK_AGENT_MAX_STEPS_ABSOLUTE.*less than/,
   ],
   ['an unknown format', { BESTK_AGENT_FORMAT: 'yaml' }, /BESTK_AGENT_FORMAT/],
+  ['an unknown limit', { BESTK_AGENT_LIMITS: 'action_s=5,patience=3' }, /BESTK_AGENT_LIMITS/],
+  ['a limit that is no number', { BESTK_AGENT_LIMITS: 'action_s=soon' }, /BESTK_AGENT_LIMITS\.action_s/],
+  ['a limit by its former name', { BESTK_AGENT_ACTION_S: '5' }, /BESTK_AGENT_ACTION_S.*BESTK_AGENT_LIMITS.*action_s=/s],
   ['an unknown option', { BESTK_EF_OPTIONS: 'think,hurry' }, /BESTK_EF_OPTIONS/],
   [
     'one of an earlier release',

@@ -196,7 +196,7 @@ describe('bestk solve', () => {
   it('keeps to a budget of tokens, and selects from what it has', async () => {
     const endless: AnswerChat = (body) => playScripts([[`Look ${saidBefore(body).length}.\n${bash('ls')}`]])(body, 0);
     const { cli, args } = await setUp(endless, 2, ['--budget-tokens', '30000', '--verifiers', 'eb']);
-    const { code, stdout } = await cli.run(args, { BESTK_AGENT_MAX_ANSWER_TOKENS: '5000' });
+    const { code, stdout } = await cli.run(args, { BESTK_AGENT_LIMITS: 'max_answer_tokens=5000' });
     expect(code).toBe(4);
     const { sampling, usage } = JSON.parse(stdout) as {
       sampling: { stopped: string };
