@@ -35,7 +35,7 @@ export function settingsOfAgents(
 function agentSettings({ llm, agent }: Config, given: GivenAgent): AgentSettings | null {
   const model = given.model ?? agent.model;
   if (model === undefined) return null;
-  const { temperature, top_p: topP, instructions, limits } = given;
+  const { temperature, top_p: topP, instructions, limits, command, trajectory } = given;
   const format = given.format ?? agent.format;
   return {
     model,
@@ -43,9 +43,15 @@ function agentSettings({ llm, agent }: Config, given: GivenAgent): AgentSettings
     format,
     temperature: temperature ?? AGENT_TEMPERATURE,
     limits: limitsOf(agent.limits, limits ?? {}),
-    ...(topP === null ? {} : { topP }),
-    ...(instructions === null ? {} : { instructions }),
-    ...wordsOf(model, format, given.prompt ?? agent.prompt),
+    ...said({ topP, instructions, trajectory }),
+    ...(command === null ? wordsOf(model, format, given.prompt ?? agent.prompt) : { command }),
+  };
+}
+
+/** Without what is not said, so that what depends on the rest is what it was. */
+function said<T extends object>(members: T): { [K in keyof T]?: NonNullable<T[K]> } {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null)) as {
+    [K in keyof T]?: NonNullable<T[K]>;
   };
 }
 

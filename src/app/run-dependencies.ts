@@ -33,6 +33,7 @@ import type { ResultStore, SpendingStore } from '../ports/result-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
 import type { Tracer } from '../ports/telemetry.js';
 import { ThreadedRecords } from './threads/threaded-readers.js';
+import { readTrajectory } from '../io/saved-runs/import-runs.js';
 import { VERSION } from './version.js';
 import {
   createBaseLook,
@@ -107,8 +108,9 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
 
   override agentsOf(asked: Pick<RunRequest, 'agent' | 'agents'>): readonly AgentDescription[] {
     return settingsOfAgents(this.config, asked).map(({ name, settings }) => {
-      const { model, endpoint, format, temperature, topP: top_p = null, limits, prompt = null } = settings;
-      return { name, model, endpoint, format, temperature, top_p, limits, prompt };
+      const { model, endpoint, temperature, topP: top_p = null, limits, prompt = null, command = null } = settings;
+      const format = command === null ? settings.format : 'command';
+      return { name, model, endpoint, format, temperature, top_p, limits, prompt, command };
     });
   }
 
@@ -249,7 +251,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     const samplers = new Map(
       agents.map(({ name, settings }) => [
         name,
-        createSampler({ ...this.ports, llm, settings, progress, look, tries }, warm.of(name ?? '')),
+        createSampler({ ...this.ports, llm, settings, progress, look, readTrajectory, tries }, warm.of(name ?? '')),
       ]),
     );
     return {

@@ -27,6 +27,7 @@ interface SolveOptions extends RunOptions {
   readonly seed: number;
   readonly agents?: string;
   readonly agent: readonly string[];
+  readonly agentCommand?: string;
   readonly out?: string;
   readonly budgetTokens?: number;
   readonly budgetUsd?: number;
@@ -64,7 +65,11 @@ export function registerSolve(program: Command, openApp: OpenApp): void {
     .option('--refine-from <p>', 'if the best of the first is right with at least this probability', probability, 0.3)
     .option('--seed <number>', 'another number samples other trajectories', wholeNumber, 0)
     .option('--agents <file>', 'agents that share the trajectories, instead of BESTK_AGENT_MODEL alone')
-    .option('--agent <name>', 'of these, one that takes part; again for another (default: all)', collected, []);
+    .option('--agent <name>', 'of these, one that takes part; again for another (default: all)', collected, [])
+    .option(
+      '--agent-command <command>',
+      'a program in the image that is the agent; it finds the model at OPENAI_BASE_URL',
+    );
   withRunOptions(command)
     .option('--budget-tokens <number>', 'tokens that agent and judge may use together', count)
     .option('--budget-usd <number>', 'US dollars, by the price table BESTK_PRICES', positive)
@@ -130,6 +135,7 @@ async function readRequests(
       refine_from,
       seed,
       agents,
+      agent: options.agentCommand === undefined ? undefined : { command: options.agentCommand },
       tests: given,
       ...rule,
       verifiers: verifierNames(options),

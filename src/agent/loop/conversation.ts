@@ -101,7 +101,13 @@ export async function instancePrompt(
     earlier,
     facts,
   }: Pick<RolloutTask, 'issue' | 'inspection' | 'earlier'> & { readonly facts?: BaseFacts | undefined },
-  { limits, asked, prompt, instructions }: Pick<AgentSettings, 'limits' | 'asked' | 'prompt' | 'instructions'>,
+  {
+    limits,
+    asked,
+    prompt,
+    instructions,
+    command,
+  }: Pick<AgentSettings, 'limits' | 'asked' | 'prompt' | 'instructions' | 'command'>,
 ): Promise<readonly Message[]> {
   const told = {
     issue: issue.problem_statement,
@@ -115,6 +121,8 @@ export async function instancePrompt(
     const { attempts, fence } = earlier;
     return behind(messages, (await prompts.render('agent/refine', { ...told, attempts, fence })).messages);
   };
+  // A program has its own words.
+  if (command !== undefined) return more([{ role: 'user', content: issue.problem_statement }]);
   if (prompt !== undefined) return more((await prompts.render(prompt, told)).messages);
   const role = roleOf({ inspection }, { asked });
   const system = await prompts.render(systemPrompt(format, role), { manual: toolManual(toolSpecs(role)) });

@@ -24,6 +24,8 @@ export interface AgentTools {
   readonly progress: ProgressCheck | null;
   /** Tells what is known of the unchanged repository; absent = nobody looks. */
   readonly look?: LookAtBase | undefined;
+  /** Reads a program's trajectory, whatever its format; null for what is none. Absent = nobody does. */
+  readonly readTrajectory?: ((text: string) => readonly TrajectoryStep[] | null) | undefined;
 }
 
 export interface ProgressCheck {
@@ -47,6 +49,10 @@ export interface AgentSettings {
   readonly topP?: number | undefined;
   /** Said behind the task; absent = nothing. */
   readonly instructions?: string | undefined;
+  /** A program in the container that is the agent, as a shell command; absent = our own agent. */
+  readonly command?: string | undefined;
+  /** Where that program writes its trajectory, in a format that `import` reads; absent = its model calls stand for it. */
+  readonly trajectory?: string | undefined;
   readonly limits: AgentLimits;
   /** System and instance in the words of R2E-Gym's scaffold, for models that were trained in it; absent = ours. */
   readonly prompt?: 'agent/r2e' | undefined;
@@ -101,7 +107,7 @@ export interface RolloutParts {
 
 /**
  * How a trajectory ended, in R2E-Gym's words (`run/edit.py`): `agent` submitted before the step limit it was told,
- * `max_step_limit` at it, `agent_max_step_limit` after it; the others did not submit. `budget_limit` and `stopped_early` are ours.
+ * `max_step_limit` at it, `agent_max_step_limit` after it; the others did not submit. `budget_limit`, `stopped_early` and `command_failed` are ours.
  */
 export type ExitReason =
   | 'agent'
@@ -113,6 +119,7 @@ export type ExitReason =
   | 'llm_query_error'
   | 'budget_limit'
   | 'stopped_early'
+  | 'command_failed'
   | typeof DOES_NOT_APPLY;
 
 /** @param remaining steps left of those the model was told of, after this one */

@@ -1,6 +1,8 @@
 import type { Issue } from '../../core/run/issue.js';
 import { type Inspect, type Rollout, tokensOf } from '../../core/run/rollout.js';
+import type { Message } from '../../ports/llm-client.js';
 import { sandboxContent, sandboxSpec, type SandboxSpec } from '../../ports/sandbox.js';
+import { CommandRun } from '../command/command-run.js';
 import { ACTION_FORMATS } from '../call-formats/formats.js';
 import { instancePrompt } from './conversation.js';
 import { RolloutJournal } from './rollout-journal.js';
@@ -22,23 +24,12 @@ export async function rollout(tools: AgentTools, task: RolloutTask, signal: Abor
   const { environment } = task.issue;
   const { id: image } = await sandbox.describeImage(environment.image, signal);
   const format = ACTION_FORMATS[settings.format];
-  const looks = task.inspection === undefined && settings.prompt === undefined && settings.asked === undefined;
+  const { command } = settings;
+  const isOwn = command === undefined && settings.prompt === undefined && settings.asked === undefined;
+  const looks = isOwn && task.inspection === undefined;
   const facts = looks ? await tools.look?.(task.issue, signal) : undefined;
   const prompt = await instancePrompt(tools.prompts, format, { ...task, facts }, settings);
-  const { workdir, base_commit: baseCommit, ...setup } = sandboxContent(environment);
-  const identity = {
-    protocol: PROTOCOL,
-    image,
-    workdir,
-    baseCommit,
-    ...setup,
-    prompt,
-    settings: { ...settings, lacking: undefined },
-    sandbox_limits: sandbox.limits,
-    sample: task.sample,
-    ...(task.inspection === undefined ? {} : { inspected: task.inspection.patch }),
-    ...(tools.progress === null ? {} : { progress: { ...tools.progress, score: undefined } }),
-  };
+  const identity = identityOf(tools, task, { image, prompt });
   const journal = RolloutJournal.of(results, identity);
   const known = await journal.finished();
   if (known !== null) await task.onKnown(settings.model, tokensOf(known.steps));
@@ -48,8 +39,31 @@ export async function rollout(tools: AgentTools, task: RolloutTask, signal: Abor
     ...sandboxSpec(environment, task.inspection === undefined ? 'agent' : 'judge'),
     occupies: 'command',
   };
-  await using run = new RolloutRun({ tools, task, format, prompt, journal, spec });
+  const parts = { tools, task, format, prompt, journal, spec };
+  await using run = command === undefined ? new RolloutRun(parts) : new CommandRun(parts, command);
   return await run.toEnd(signal);
+}
+
+/** Everything that a rollout depends on. */
+function identityOf(
+  { sandbox, settings, progress }: AgentTools,
+  { issue, sample, inspection }: RolloutTask,
+  { image, prompt }: { readonly image: string; readonly prompt: readonly Message[] },
+): object {
+  const { workdir, base_commit: baseCommit, ...setup } = sandboxContent(issue.environment);
+  return {
+    protocol: PROTOCOL,
+    image,
+    workdir,
+    baseCommit,
+    ...setup,
+    prompt,
+    settings: { ...settings, lacking: undefined },
+    sandbox_limits: sandbox.limits,
+    sample,
+    ...(inspection === undefined ? {} : { inspected: inspection.patch }),
+    ...(progress === null ? {} : { progress: { ...progress, score: undefined } }),
+  };
 }
 
 export type SampleTask = Omit<RolloutTask, 'warm'>;

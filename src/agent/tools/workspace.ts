@@ -1,7 +1,14 @@
 import { BadInputError } from '../../core/errors/errors.js';
 import { SandboxLostError } from '../../core/errors/unavailable.js';
 import { GIT_APPLY } from '../../core/shell.js';
-import type { ExecOutcome, Sandbox, SandboxSession, SandboxSpec } from '../../ports/sandbox.js';
+import type {
+  ExecOutcome,
+  ExecRequest,
+  Sandbox,
+  SandboxFile,
+  SandboxSession,
+  SandboxSpec,
+} from '../../ports/sandbox.js';
 
 /** After an exec of ours, which is short, the container is in trouble rather than busy. */
 const OWN_DEADLINE_S = 60;
@@ -81,6 +88,16 @@ export class Workspace implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<ExecOutcome> {
     return this.started(this.session.exec({ argv, ...options, deadlineS: OWN_DEADLINE_S }, signal));
+  }
+
+  /** A program that runs for as long as it likes, within its deadline; also its files. */
+  program(request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
+    return this.started(this.session.exec({ ...request, survivesTimeout: true }, signal));
+  }
+
+  /** Files of ours, outside of the repository. */
+  write(files: readonly SandboxFile[], signal: AbortSignal): Promise<void> {
+    return this.session.writeFiles(files, signal);
   }
 
   private async started(running: Promise<ExecOutcome>): Promise<ExecOutcome> {

@@ -69,6 +69,12 @@ const Members = {
     'Words of its task: ours, or those of R2E-Gym’s scaffold; null = by its model.',
   ),
   instructions: optional(z.string().min(1).max(20_000)).describe('Said to it behind its task; null = nothing.'),
+  command: optional(argument().max(65_536)).describe(
+    'A program in the image that is the agent, as a shell command; null = the agent of bestk.',
+  ),
+  trajectory: optional(argument().max(4_096).startsWith('/')).describe(
+    'Where that program writes its trajectory; null = its model calls stand for it.',
+  ),
   limits: optional(OwnLimits).describe('Limits that it has instead of the service’s.'),
 };
 

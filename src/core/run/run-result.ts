@@ -102,6 +102,8 @@ export const AgentDescription = z.object({
   temperature: z.number(),
   top_p: z.number().nullable().default(null),
   limits: z.record(z.string(), z.number().nullable()),
+  /** A program that is the agent; null = ours. */
+  command: z.string().nullable().default(null),
   /** The words that the model was trained in, where it is asked in those; null = ours. */
   prompt: z.string().nullable().default(null),
 });

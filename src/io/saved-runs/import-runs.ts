@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { BadInputError } from '../../core/errors/errors.js';
+import type { TrajectoryStep } from '../../core/run/candidate.js';
 import { Candidate } from '../../core/run/candidate.js';
 import type { GeneratedTest } from '../../core/run/generated-test.js';
 import { Issue } from '../../core/run/issue.js';
@@ -263,6 +264,26 @@ export const RUN_READERS: readonly RunReader[] = [
   bestkTests,
   dataSetRows,
 ];
+
+/** The steps of a trajectory in any of these formats: a document, or the last line of JSONL that is one; null for anything else. */
+export function readTrajectory(text: string): readonly TrajectoryStep[] | null {
+  for (const written of [text, ...text.trim().split('\n').reverse()]) {
+    const value = z.record(z.string(), z.unknown()).safeParse(tryParse(written)).data;
+    const steps = value === undefined ? null : stepsIn({ value, file: 'trajectory' });
+    if (steps !== null) return steps;
+  }
+  return null;
+}
+
+function stepsIn(record: SavedRecord): readonly TrajectoryStep[] | null {
+  try {
+    const [run] = readerOf(record)?.read(record).runs ?? [];
+    return run?.trajectory?.steps ?? null;
+  } catch (error) {
+    if (error instanceof BadInputError) return null;
+    throw error;
+  }
+}
 
 /** The reader of a record, by its content. */
 export function readerOf(record: SavedRecord): RunReader | undefined {

@@ -1,0 +1,161 @@
+import { z } from 'zod';
+import type { Completion, CompletionRequest, Message, ToolSpec } from '../../ports/llm-client.js';
+
+/** What a program is answered over HTTP. */
+export interface RouteAnswer {
+  readonly status: number;
+  readonly type: string;
+  readonly text: string;
+}
+
+const TextPart = z.object({ type: z.enum(['text', 'input_text']), text: z.string() });
+/** Text, or parts of text; what else a part may be (an image) no agent here needs, and a model without eyes refuses. */
+const Content = z
+  .union([z.string(), z.array(TextPart).transform((parts) => parts.map(({ text }) => text).join('\n'))])
+  .nullish()
+  .transform((text) => text ?? '');
+
+const WireCall = z.object({
+  id: z.string(),
+  function: z.object({ name: z.string(), arguments: z.string() }),
+});
+
+const WireMessage = z.object({
+  role: z.enum(['system', 'developer', 'user', 'assistant', 'tool']),
+  content: Content,
+  reasoning_content: z.string().nullish(),
+  tool_calls: z.array(WireCall).nullish(),
+  tool_call_id: z.string().nullish(),
+});
+
+const WireTool = z.object({
+  type: z.literal('function'),
+  function: z.object({
+    name: z.string(),
+    description: z.string().nullish(),
+    parameters: z.record(z.string(), z.json()).nullish(),
+  }),
+});
+
+/** A request for a chat completion, as clients of OpenAI send it; what is not named here changes nothing. */
+const ChatRequest = z.object({
+  messages: z.array(WireMessage).min(1),
+  tools: z.array(WireTool).nullish(),
+  temperature: z.number().min(0).max(2).nullish(),
+  top_p: z.number().gt(0).max(1).nullish(),
+  max_tokens: z.int().positive().nullish(),
+  max_completion_tokens: z.int().positive().nullish(),
+  stop: z.union([z.string().transform((text) => [text]), z.array(z.string())]).nullish(),
+  n: z.literal(1).nullish(),
+  stream: z.boolean().nullish(),
+  stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
+});
+export type ChatRequest = z.infer<typeof ChatRequest>;
+
+/** @returns the request, or the answer that says what is wrong with it */
+export function readChat(body: string): ChatRequest | RouteAnswer {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
+    return refusal(400, 'invalid_request_error', 'the body is not JSON');
+  }
+  const parsed = ChatRequest.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [problem] = parsed.error.issues;
+  return refusal(400, 'invalid_request_error', `${problem?.path.join('.') ?? ''}: ${problem?.message ?? 'is wrong'}`);
+}
+
+/** An error in the words of OpenAI. */
+export function refusal(status: number, code: string, message: string): RouteAnswer {
+  return json({ error: { message, type: code, code, param: null } }, status);
+}
+
+export function json(value: unknown, status = 200): RouteAnswer {
+  return { status, type: 'application/json', text: JSON.stringify(value) };
+}
+
+/** What of it a model is asked, in our words. */
+export function askedIn({
+  messages,
+  tools,
+  stop,
+  top_p: topP,
+}: ChatRequest): Pick<CompletionRequest, 'messages' | 'tools' | 'stop' | 'topP'> {
+  return {
+    messages: messages.map(messageOf),
+    ...(tools == null || tools.length === 0 ? {} : { tools: tools.map(toolOf) }),
+    ...(stop == null ? {} : { stop }),
+    ...(topP == null ? {} : { topP }),
+  };
+}
+
+function messageOf({ role, content, reasoning_content: reasoning, ...more }: z.infer<typeof WireMessage>): Message {
+  const calls = (more.tool_calls ?? []).map(({ id, function: called }) => ({ id, ...called }));
+  return {
+    role: role === 'developer' ? 'system' : role,
+    content,
+    ...(calls.length === 0 ? {} : { tool_calls: calls }),
+    ...(calls.length === 0 || reasoning == null ? {} : { reasoning }),
+    ...(more.tool_call_id == null ? {} : { tool_call_id: more.tool_call_id }),
+  };
+}
+
+function toolOf({ function: { name, description, parameters } }: z.infer<typeof WireTool>): ToolSpec {
+  return { name, description: description ?? '', parameters: parameters ?? { type: 'object', properties: {} } };
+}
+
+/** A completion as a client expects it: whole, or as a stream of one piece and its end. */
+export function chatAnswer(request: ChatRequest, completion: Completion, id: string): RouteAnswer {
+  const { text, reasoning, tool_calls: called, model } = completion;
+  const calls = called.map(({ id: call, name, arguments: given }) => ({
+    id: call,
+    type: 'function',
+    function: { name, arguments: given },
+  }));
+  const message = {
+    role: 'assistant',
+    content: text === '' && calls.length > 0 ? null : text,
+    ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
+  };
+  const finish_reason = calls.length > 0 ? 'tool_calls' : completion.finish_reason;
+  const counts = countsOf(completion);
+  // No clock: what is answered from the store is answered alike.
+  const about = { id: `chatcmpl-${id}`, created: 0, model };
+  const withCalls = (list: readonly object[]): object =>
+    list.length === 0 ? message : { ...message, tool_calls: list };
+  if (request.stream !== true) {
+    const choices = [{ index: 0, message: withCalls(calls), finish_reason, logprobs: null }];
+    return json({ ...about, object: 'chat.completion', choices, usage: counts });
+  }
+  const indexed = calls.map((call, index) => ({ index, ...call }));
+  const asked = request.stream_options?.include_usage === true;
+  const last = asked ? [{ ...about, object: 'chat.completion.chunk', choices: [], usage: counts }] : [];
+  return streamed([...pieces(about, withCalls(indexed), finish_reason), ...last]);
+}
+
+function countsOf({ usage }: Completion): object | null {
+  return (
+    usage && {
+      prompt_tokens: usage.input_tokens,
+      completion_tokens: usage.output_tokens,
+      total_tokens: usage.input_tokens + usage.output_tokens,
+      prompt_tokens_details: { cached_tokens: usage.cached_input_tokens },
+    }
+  );
+}
+
+/** All of a message at once, and the end. */
+function pieces(about: object, delta: object, finish_reason: string): readonly object[] {
+  const piece = (change: object, ended: string | null): object => ({
+    ...about,
+    object: 'chat.completion.chunk',
+    choices: [{ index: 0, delta: change, finish_reason: ended }],
+  });
+  return [piece(delta, null), piece({}, finish_reason)];
+}
+
+function streamed(pieces: readonly object[]): RouteAnswer {
+  const lines = [...pieces.map((each) => JSON.stringify(each)), '[DONE]'];
+  return { status: 200, type: 'text/event-stream', text: lines.map((line) => `data: ${line}\n\n`).join('') };
+}

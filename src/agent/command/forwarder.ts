@@ -1,0 +1,104 @@
+/**
+ * Runs inside of the container, with nothing but Python's own library (3.5 or later): answers HTTP on 127.0.0.1, where the
+ * program finds its model, and hands every request on as a line of JSON on stdout. The answer is a file that bestk puts into
+ * the container; its first line is the length of what follows, so that one that is only half there is waited for. Neither needs
+ * a network, nor more of an engine than it has for every other command. The program's own output goes into a file. It is ended when its
+ * time is over, or when a file named `stop` appears; the last line says how it ended.
+ */
+export const FORWARDER = String.raw`
+import http.server, json, os, signal, socketserver, subprocess, sys, threading, time
+
+folder, log, limit, command = sys.argv[1], sys.argv[2], float(sys.argv[3]), sys.argv[4]
+lock, count = threading.Lock(), [0]
+
+def say(value):
+    with lock:
+        sys.stdout.write(json.dumps(value) + '\n')
+        sys.stdout.flush()
+
+def answer_of(number):
+    path, pause = os.path.join(folder, str(number)), 0.01
+    while True:
+        try:
+            with open(path, 'rb') as file:
+                size, body = file.read().split(b'\n', 1)
+            if len(body) == int(size):
+                return json.loads(body.decode())
+        except (OSError, ValueError):
+            pass
+        time.sleep(pause)
+        pause = min(0.1, pause * 1.2)
+
+class Route(http.server.BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+
+    def log_message(self, *words):
+        pass
+
+    def body(self):
+        if 'chunked' not in (self.headers.get('transfer-encoding') or '').lower():
+            return self.rfile.read(int(self.headers.get('content-length') or 0))
+        pieces = []
+        while True:
+            size = int(self.rfile.readline().split(b';')[0], 16)
+            pieces.append(self.rfile.read(size))
+            self.rfile.readline()
+            if size == 0:
+                return b''.join(pieces)
+
+    def answer(self):
+        body = self.body().decode('utf-8', 'replace')
+        with lock:
+            count[0] += 1
+            number = count[0]
+        say({'id': number, 'method': self.command, 'path': self.path, 'body': body})
+        answer = answer_of(number)
+        text = answer['text'].encode()
+        self.send_response(answer['status'])
+        self.send_header('content-type', answer['type'])
+        self.send_header('content-length', str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    do_GET = do_POST = answer
+
+class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def handle_error(self, request, address):
+        pass
+
+server = Server(('127.0.0.1', 0), Route)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+url = 'http://127.0.0.1:%d/v1' % server.server_address[1]
+environment = dict(os.environ, OPENAI_BASE_URL=url, OPENAI_API_BASE=url, OPENAI_API_KEY='bestk')
+with open(log, 'wb') as output:
+    program = subprocess.Popen(['/bin/sh', '-c', command], env=environment, stdin=subprocess.DEVNULL, stdout=output,
+                               stderr=subprocess.STDOUT, start_new_session=True)
+
+def kill(*_):
+    try:
+        os.killpg(program.pid, signal.SIGKILL)
+    except OSError:
+        pass
+
+signal.signal(signal.SIGTERM, lambda *_: (kill(), sys.exit(143)))
+began, why = time.time(), 'own'
+while program.poll() is None:
+    if time.time() - began > limit:
+        why = 'late'
+    elif os.path.exists(os.path.join(folder, 'stop')):
+        why = 'stopped'
+    if why != 'own':
+        kill()
+        program.wait()
+        break
+    time.sleep(0.05)
+kill()
+with open(log, 'rb') as output:
+    output.seek(0, 2)
+    output.seek(max(0, output.tell() - 8000))
+    tail = output.read().decode('utf-8', 'replace')
+say({'ended': why, 'code': program.returncode, 'tail': tail})
+`;

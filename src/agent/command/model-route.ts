@@ -1,0 +1,209 @@
+import { z } from 'zod';
+import { BudgetSpentError, ContextTooLongError } from '../../core/errors/unavailable.js';
+import { contentKey } from '../../core/identifier.js';
+import type { RolloutStep } from '../../core/run/rollout.js';
+import type { Completion, CompletionRequest } from '../../ports/llm-client.js';
+import { inTags } from '../call-formats/action-format.js';
+import { parseObject } from '../call-formats/lenient-json.js';
+import type { ExitReason, RolloutParts } from '../loop/rollout-task.js';
+import type { Workspace } from '../tools/workspace.js';
+import { askedIn, type ChatRequest, chatAnswer, json, readChat, refusal, type RouteAnswer } from './chat-requests.js';
+
+/** Equal requests of one program are samples of their own; those of different tries stay apart. */
+const REPEATS = 1_000;
+const LONGEST_GIST = 300;
+
+const Line = z.union([
+  z.object({ id: z.int(), method: z.string(), path: z.string(), body: z.string() }),
+  z.object({ ended: z.enum(['own', 'late', 'stopped']), code: z.int(), tail: z.string() }),
+]);
+type Asked = Extract<z.infer<typeof Line>, { id: number }>;
+export type Ended = Extract<z.infer<typeof Line>, { ended: string }>;
+
+interface RoutePlace {
+  readonly workspace: Workspace;
+  /** Where answers are put. */
+  readonly folder: string;
+  readonly signal: AbortSignal;
+}
+
+/** The program's way to the model, and to nothing else: through the run's own clients, with its budget, its store and its recording. */
+export class ModelRoute {
+  readonly steps: RolloutStep[] = [];
+  ended: Ended | null = null;
+  /** Why the program was stopped; null when it was not. */
+  reason: ExitReason | null = null;
+  private readonly seen = new Map<string, number>();
+  private readonly underWay = new Set<Promise<void>>();
+  /** What kept the model from answering; null while nothing did. */
+  failure: unknown = null;
+  private asked = 0;
+  private answeredAt: number | null = null;
+
+  constructor(
+    private readonly parts: RolloutParts,
+    private readonly place: RoutePlace,
+  ) {}
+
+  /** A line that came out of the container: anybody's in there. */
+  async take(line: string): Promise<void> {
+    const parsed = Line.safeParse(tryJson(line));
+    if (!parsed.success) return;
+    if (!('id' in parsed.data)) {
+      this.ended ??= parsed.data;
+      return;
+    }
+    const asked = parsed.data;
+    const work = this.answer(asked).then((answer) => this.put(String(asked.id), JSON.stringify(answer)));
+    this.underWay.add(work);
+    await work.finally(() => this.underWay.delete(work));
+  }
+
+  async stop(reason: ExitReason): Promise<void> {
+    if (this.reason !== null) return;
+    this.reason = reason;
+    await this.put('stop', reason);
+  }
+
+  /** Waits for answers that nobody waits for any more. */
+  async idle(): Promise<void> {
+    await Promise.allSettled(this.underWay);
+  }
+
+  private put(name: string, text: string): Promise<void> {
+    const { workspace, folder, signal } = this.place;
+    return workspace.write([{ path: `${folder}/${name}`, content: `${Buffer.byteLength(text)}\n${text}` }], signal);
+  }
+
+  private async answer({ method, path, body }: Asked): Promise<RouteAnswer> {
+    const { model } = this.parts.tools.settings;
+    const [route = ''] = path.split('?', 1);
+    if (method === 'GET' && route.endsWith('/models')) {
+      return json({ object: 'list', data: [{ id: model, object: 'model', created: 0, owned_by: 'bestk' }] });
+    }
+    if (method !== 'POST' || !route.endsWith('/chat/completions')) {
+      return refusal(
+        404,
+        'not_found',
+        `there is no ${method} ${route}; POST /v1/chat/completions and GET /v1/models are there`,
+      );
+    }
+    const request = readChat(body);
+    return 'status' in request ? request : this.complete(request);
+  }
+
+  private async complete(request: ChatRequest): Promise<RouteAnswer> {
+    const { limits } = this.parts.tools.settings;
+    if (this.reason !== null || this.asked >= limits.max_steps_absolute) {
+      await this.stop('abs_step_limit');
+      return refusal(429, 'insufficient_quota', 'the limit of this agent is reached');
+    }
+    this.asked += 1;
+    const asked = this.requestOf(request);
+    this.observe(asked);
+    const start = performance.now();
+    try {
+      const completion = await this.parts.tools.llm.complete(asked, this.place.signal);
+      await this.tell(completion, start);
+      return chatAnswer(request, completion, contentKey(asked).slice(0, 24));
+    } catch (error) {
+      if (error instanceof ContextTooLongError) return refusal(400, 'context_length_exceeded', error.message);
+      if (!(error instanceof BudgetSpentError)) {
+        this.failure ??= error;
+        throw error;
+      }
+      await this.stop('budget_limit');
+      return refusal(429, 'insufficient_quota', error.message);
+    }
+  }
+
+  /** To the agent's own model, whatever model the program names. */
+  private requestOf(request: ChatRequest): CompletionRequest {
+    const { task, tools } = this.parts;
+    const { model, temperature, topP, limits } = tools.settings;
+    const most = request.max_completion_tokens ?? request.max_tokens ?? limits.max_answer_tokens;
+    const asked = {
+      model,
+      temperature: request.temperature ?? temperature,
+      ...(topP === undefined ? {} : { topP }),
+      ...askedIn(request),
+      maxTokens: Math.min(most, limits.max_answer_tokens),
+    };
+    const key = contentKey(asked);
+    const nth = this.seen.get(key) ?? 0;
+    this.seen.set(key, nth + 1);
+    return { ...asked, sample: task.sample * REPEATS + nth, purpose: 'agent' };
+  }
+
+  /** What the program says last is what its step before came to. */
+  private observe({ messages }: CompletionRequest): void {
+    const last = this.steps.at(-1);
+    const from = messages.findLastIndex(({ role }) => role === 'assistant');
+    if (last === undefined || from === -1) return;
+    const observation = messages
+      .slice(from + 1)
+      .map(({ content }) => content)
+      .join('\n\n');
+    const env_s = seconds(performance.now() - (this.answeredAt ?? performance.now()));
+    this.steps[this.steps.length - 1] = { ...last, observation, env_s };
+  }
+
+  private async tell(completion: Completion, start: number): Promise<void> {
+    const { task } = this.parts;
+    const { text, reasoning, tool_calls: calls, usage } = completion;
+    this.answeredAt = performance.now();
+    const written = calls.map(({ name, arguments: given }) =>
+      inTags({ name, parameters: parseObject(given) ?? { given } }),
+    );
+    const step: RolloutStep = {
+      thought: [reasoning, text].filter((part) => part !== '').join('\n\n'),
+      action: written.join('\n'),
+      observation: '',
+      exit_code: null,
+      input_tokens: usage?.input_tokens ?? null,
+      cached_input_tokens: usage?.cached_input_tokens ?? null,
+      output_tokens: usage?.output_tokens ?? null,
+      llm_s: seconds(this.answeredAt - start),
+      env_s: 0,
+    };
+    this.steps.push(step);
+    const gist = (written.join(' ') || text).replaceAll(/\s+/g, ' ').slice(0, LONGEST_GIST);
+    const about = { tool: calls[0]?.name ?? null, gist, exit_code: null, llm_s: step.llm_s, env_s: 0 };
+    await task.onStep({ candidate_id: task.candidateId, step: this.steps.length, ...about });
+  }
+}
+
+function seconds(ms: number): number {
+  return Math.round(ms) / 1000;
+}
+
+function tryJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** Longer lines are dropped: no request of an agent is as long. */
+const LONGEST_LINE = 64 * 1024 * 1024;
+
+/** Takes a stream of bytes apart into lines. */
+export class Lines {
+  private pieces: Buffer[] = [];
+  private size = 0;
+
+  constructor(private readonly onLine: (line: string) => void) {}
+
+  readonly take = (piece: Uint8Array): void => {
+    let rest = Buffer.from(piece);
+    for (let end = rest.indexOf(10); end !== -1; end = rest.indexOf(10)) {
+      const line = Buffer.concat([...this.pieces, rest.subarray(0, end)]);
+      const whole = this.size + end <= LONGEST_LINE;
+      [this.pieces, this.size, rest] = [[], 0, rest.subarray(end + 1)];
+      if (whole) this.onLine(line.toString('utf8'));
+    }
+    this.size += rest.length;
+    if (this.size <= LONGEST_LINE) this.pieces.push(rest);
+  };
+}
