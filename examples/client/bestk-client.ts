@@ -30,6 +30,10 @@ export type RunRequest = {
         readonly prompt?: 'bestk' | 'r2e' | null | undefined;
         /** Said to it behind its task; null = nothing. */
         readonly instructions?: string | null | undefined;
+        /** A program in the image that is the agent, as a shell command; null = the agent of bestk. */
+        readonly command?: string | null | undefined;
+        /** Where that program writes its trajectory; null = its model calls stand for it. */
+        readonly trajectory?: string | null | undefined;
         /** Limits that it has instead of the service’s. */
         readonly limits?:
           | {
@@ -72,6 +76,10 @@ export type RunRequest = {
         readonly prompt?: 'bestk' | 'r2e' | null | undefined;
         /** Said to it behind its task; null = nothing. */
         readonly instructions?: string | null | undefined;
+        /** A program in the image that is the agent, as a shell command; null = the agent of bestk. */
+        readonly command?: string | null | undefined;
+        /** Where that program writes its trajectory; null = its model calls stand for it. */
+        readonly trajectory?: string | null | undefined;
         /** Limits that it has instead of the service’s. */
         readonly limits?:
           | {
@@ -725,6 +733,7 @@ export type Evidence = {
       readonly temperature: number;
       readonly top_p: number | null;
       readonly limits: Readonly<Record<string, number | null>>;
+      readonly command: string | null;
       readonly prompt: string | null;
     } | null;
     readonly agents: readonly {
@@ -735,6 +744,7 @@ export type Evidence = {
       readonly temperature: number;
       readonly top_p: number | null;
       readonly limits: Readonly<Record<string, number | null>>;
+      readonly command: string | null;
       readonly prompt: string | null;
     }[];
     readonly prompt_hashes: Readonly<Record<string, string>>;

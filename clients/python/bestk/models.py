@@ -23,6 +23,8 @@ class RunRequestAgent(TypedDict, total=False):
     format: Optional[Literal["xml", "tools", "bash"]]  # How the model writes its calls; null = as the service is set.
     prompt: Optional[Literal["bestk", "r2e"]]  # Words of its task: ours, or those of R2E-Gym’s scaffold; null = by its model.
     instructions: Optional[str]  # Said to it behind its task; null = nothing.
+    command: Optional[str]  # A program in the image that is the agent, as a shell command; null = the agent of bestk.
+    trajectory: Optional[str]  # Where that program writes its trajectory; null = its model calls stand for it.
     limits: Optional['RunRequestAgentLimits']  # Limits that it has instead of the service’s.
 
 
@@ -48,6 +50,8 @@ class RunRequestAgents(_RunRequestAgents, total=False):
     format: Optional[Literal["xml", "tools", "bash"]]  # How the model writes its calls; null = as the service is set.
     prompt: Optional[Literal["bestk", "r2e"]]  # Words of its task: ours, or those of R2E-Gym’s scaffold; null = by its model.
     instructions: Optional[str]  # Said to it behind its task; null = nothing.
+    command: Optional[str]  # A program in the image that is the agent, as a shell command; null = the agent of bestk.
+    trajectory: Optional[str]  # Where that program writes its trajectory; null = its model calls stand for it.
     limits: Optional['RunRequestAgentsLimits']  # Limits that it has instead of the service’s.
 
 
@@ -614,6 +618,7 @@ class EvidenceProvenanceAgent(TypedDict):
     temperature: float
     top_p: Optional[float]
     limits: Dict[str, Optional[float]]
+    command: Optional[str]
     prompt: Optional[str]
 
 
@@ -625,6 +630,7 @@ class EvidenceProvenanceAgents(TypedDict):
     temperature: float
     top_p: Optional[float]
     limits: Dict[str, Optional[float]]
+    command: Optional[str]
     prompt: Optional[str]
 
 

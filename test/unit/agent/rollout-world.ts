@@ -2,7 +2,13 @@ import { GptTokenizer } from '../../../src/models/stored-llm-client.js';
 import { MarkdownPromptLibrary } from '../../../src/models/prompts/prompt-library.js';
 import { AgentLimits } from '../../../src/core/run/agent.js';
 import { rollout } from '../../../src/agent/loop/rollout.js';
-import type { AgentSettings, ProgressCheck, RolloutTask, StepTold } from '../../../src/agent/loop/rollout-task.js';
+import type {
+  AgentSettings,
+  AgentTools,
+  ProgressCheck,
+  RolloutTask,
+  StepTold,
+} from '../../../src/agent/loop/rollout-task.js';
 import { WarmStart } from '../../../src/core/async/concurrency.js';
 import type { TokenCounts } from '../../../src/core/budget/budget.js';
 import type { Rollout } from '../../../src/core/run/rollout.js';
@@ -87,11 +93,13 @@ export function rolloutWorld(
     settings = {},
     progress = null,
     tries,
+    readTrajectory,
   }: {
     sandbox?: FakeSandbox;
     settings?: Partial<AgentSettings>;
     progress?: ProgressCheck | null;
     tries?: number;
+    readTrajectory?: AgentTools['readTrajectory'];
   } = {},
 ): RolloutWorld {
   const results = new MemoryResultStore();
@@ -105,6 +113,7 @@ export function rolloutWorld(
     tokenizer: new GptTokenizer(),
     progress,
     tries,
+    readTrajectory,
     settings: {
       model: 'agent',
       endpoint: 'test',
