@@ -5,7 +5,7 @@ import type { RunWorker } from '../runs/run-worker.js';
 import type { LlmClient } from '../ports/llm-client.js';
 import type { HostResources, Sandbox } from '../ports/sandbox.js';
 import { BestkError } from '../core/errors/errors.js';
-import { visible } from '../core/visible.js';
+import { visible } from '../core/hostile-text.js';
 
 /** What a command needs of the composed application. */
 export interface App {

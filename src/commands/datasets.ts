@@ -49,7 +49,7 @@ const LONGEST_STATEMENT = 300;
 
 async function summary({ rows, usable, sets, instances, columns, ...rest }: DataSetReport): Promise<string> {
   const { table } = await import('../reports/selection-table.js');
-  const { visibleLine } = await import('../core/visible.js');
+  const { visibleLine } = await import('../core/hostile-text.js');
   const names = Object.entries(sets).map(([set, count]) => `${set} (${count})`);
   const shown = instances.flatMap(({ instance_id, set, repo, environment, problem_statement }) => [
     '',

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import pLimit from 'p-limit';
 import { type Gradable, gradeIssue, gradeOneOfMany, type HowToGrade } from '../benchmarks/grade-arms.js';
 import { BadInputError, EXIT } from '../core/errors/errors.js';
-import { visibleLine } from '../core/visible.js';
+import { visibleLine } from '../core/hostile-text.js';
 import { readAllCandidates } from '../io/inputs/candidates.js';
 import type { CandidateGrade, GradeBook, Graded } from '../grading/grade-candidates.js';
 import { hiddenTests, readAnswers } from '../grading/hidden-tests.js';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { RunEvent } from '../ports/run-store.js';
 import { type Eta, etaText } from '../core/eta.js';
 import { Refined } from '../core/run/run-result.js';
-import { visibleLine } from '../core/visible.js';
+import { visibleLine } from '../core/hostile-text.js';
 import { withInterval } from '../reports/figures.js';
 import { wilson } from '../statistics/intervals/binomial.js';
 

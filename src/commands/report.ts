@@ -5,7 +5,7 @@ import type { Benchmarked, BenchmarkOptions } from '../reports/benchmark/make-be
 import type { BenchmarkReport } from '../reports/benchmark/headline.js';
 import type { Rules } from '../reports/benchmark/presets.js';
 import { printJson, printProgress, printText } from './command.js';
-import { listed, visibleLine } from '../core/visible.js';
+import { listed, visibleLine } from '../core/hostile-text.js';
 
 interface ReportOptions {
   readonly run?: readonly string[];

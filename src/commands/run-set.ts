@@ -5,7 +5,7 @@ import { etaOf } from '../core/eta.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import { tokensOfRun, RunResult } from '../core/run/run-result.js';
 import { type LabelsByInstance, labelsOf, readAllLabels } from '../reports/labels.js';
-import { visibleLine } from '../core/visible.js';
+import { visibleLine } from '../core/hostile-text.js';
 import { selectSummary } from '../reports/selection-table.js';
 import { SetFiles } from '../reports/set-files.js';
 import { writeRun, type FinishedRun } from '../reports/write-run.js';

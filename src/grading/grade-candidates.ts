@@ -1,7 +1,6 @@
 import { BadInputError, UnavailableError } from '../core/errors/errors.js';
 import { contentKey } from '../core/identifier.js';
-import { fingerprint } from '../core/patch/summary.js';
-import { type ReadablePatch, readPatch } from '../core/patch/patch.js';
+import { fingerprint, type ReadablePatch, readPatch } from '../core/patch/patch.js';
 import type { Candidate } from '../core/run/candidate.js';
 import { type GradingContext, type Grade, notRun } from './grade.js';
 import { runTests, testedBase, patchTree, type TestRun } from './run-tests.js';

@@ -1,5 +1,6 @@
 import { BadInputError } from '../core/errors/errors.js';
-import { quoted, withTestFiles } from '../core/shell.js';
+import { withTestFiles } from '../core/run/issue.js';
+import { quoted } from '../core/hostile-text.js';
 import type { LogFormat } from '../io/datasets/set-reader.js';
 import { logFormatOf } from '../io/datasets/swe-bench-sets.js';
 import type { HiddenTests } from './hidden-tests.js';

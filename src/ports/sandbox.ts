@@ -1,5 +1,5 @@
 import type { Environment } from '../core/run/issue.js';
-import { isLow, type Level, MachineLowError, type Resource } from '../core/errors/unavailable.js';
+import { type Level, MachineLowError, type Resource } from '../core/errors/unavailable.js';
 
 /** Limits of one sandbox; the adapter enforces all of them. */
 export interface SandboxLimits {
@@ -193,3 +193,8 @@ class Boundless extends HostResources {
 }
 /** Where nobody looks. */
 export const BOUNDLESS: HostResources = new Boundless();
+
+/** Below its floor. */
+export function isLow({ freeBytes, floorBytes }: Level): boolean {
+  return freeBytes < floorBytes;
+}

@@ -10,7 +10,7 @@ import type { CandidateGrade, GradeBook, Graded } from '../grading/grade-candida
 import type { Grade } from '../grading/grade.js';
 import { folderName } from './set-files.js';
 import { lines, makeFolder, writeWhole } from './write-run.js';
-import { visibleLine } from '../core/visible.js';
+import { visibleLine } from '../core/hostile-text.js';
 
 /** Labels by instance and candidate id. */
 export type LabelsByInstance = ReadonlyMap<string, Labels>;

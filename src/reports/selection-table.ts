@@ -1,7 +1,7 @@
 import { EXECUTION_FREE, type Measure, measuresShown } from '../core/run/verdict.js';
 import type { TestQuality } from '../core/run/generated-test.js';
 import type { RunResult } from '../core/run/run-result.js';
-import { visibleLine } from '../core/visible.js';
+import { visibleLine } from '../core/hostile-text.js';
 
 /** Labels by candidate id; only reports may join them, after the selection was made. */
 export type Labels = ReadonlyMap<string, boolean>;

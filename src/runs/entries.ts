@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { grouped } from '../core/grouped.js';
 import { submitted, type Candidate } from '../core/run/candidate.js';
-import { summaryOf } from '../core/patch/summary.js';
+import { summaryOf } from '../core/patch/patch.js';
 import { candidateOf, type Rollout, toldOf } from '../core/run/rollout.js';
 import {
   EXECUTION_FREE,

@@ -4,7 +4,7 @@ import { selectBest } from '../../verifiers/hybrid/select.js';
 import { grouped } from '../core/grouped.js';
 import type { Candidate } from '../core/run/candidate.js';
 import type { Cell, GeneratedTest } from '../core/run/generated-test.js';
-import { readSummaries } from '../core/patch/summary.js';
+import { readSummaries } from '../core/patch/patch.js';
 import { candidateOf, type Rollout, toldOf } from '../core/run/rollout.js';
 import { RunRequest } from '../core/run/run-request.js';
 import type { Provenance, RunResult, Sampling, Selection } from '../core/run/run-result.js';

@@ -1,11 +1,11 @@
+import { isLow, Sandbox } from '../ports/sandbox.js';
 import { Inject, Injectable } from '@nestjs/common';
 import { z } from 'zod';
 import { UnavailableError } from '../core/errors/errors.js';
-import { EngineUnavailableError, isLow, ModelUnavailableError, RESOURCES } from '../core/errors/unavailable.js';
+import { EngineUnavailableError, ModelUnavailableError, RESOURCES } from '../core/errors/unavailable.js';
 import { ModelProbe } from '../ports/llm-client.js';
 import { Meter } from '../ports/telemetry.js';
 import { RunStatus, RunStore } from '../ports/run-store.js';
-import { Sandbox } from '../ports/sandbox.js';
 import { RunService } from './run-service.js';
 import { RunSettings } from './run-worker.js';
 

@@ -1,5 +1,5 @@
 import { options, type VNode } from 'preact';
-import { visible as spellOut } from '../core/visible.js';
+import { visible as spellOut } from '../core/hostile-text.js';
 
 const NUMBER = new Intl.NumberFormat('en');
 const DATE = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short' });

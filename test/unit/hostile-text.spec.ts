@@ -5,9 +5,8 @@ import { writtenIn } from '../../src/agent/loop/test-writer.js';
 import { replaceOnce } from '../../src/agent/tools/change-file.js';
 import { outline } from '../../src/agent/tools/load-file.js';
 import { clipOutput } from '../../src/agent/tools/tool-outcome.js';
-import { neutralise } from '../../src/core/visible.js';
-import { fingerprint } from '../../src/core/patch/summary.js';
-import { patchSize, readPatch, splitPatch } from '../../src/core/patch/patch.js';
+import { neutralise } from '../../src/core/hostile-text.js';
+import { fingerprint, patchSize, readPatch, splitPatch } from '../../src/core/patch/patch.js';
 import { isImageReference, repositoryOf } from '../../src/core/run/issue.js';
 import { leaksOf } from '../../src/core/run/candidate.js';
 import {

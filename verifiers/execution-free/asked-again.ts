@@ -1,5 +1,5 @@
 import { ModelUnavailableError } from '../../src/core/errors/unavailable.js';
-import { neutralise } from '../../src/core/visible.js';
+import { neutralise } from '../../src/core/hostile-text.js';
 import type { Inspect, Inspection } from '../../src/core/run/rollout.js';
 import type { Verdict } from '../../src/core/run/verdict.js';
 import type { VerificationTask, Verifier } from '../../src/core/run/verifier.js';

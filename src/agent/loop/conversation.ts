@@ -1,5 +1,5 @@
 import { contentKey } from '../../core/identifier.js';
-import { neutralise } from '../../core/visible.js';
+import { neutralise } from '../../core/hostile-text.js';
 import type { Completion, Message, Tokenizer } from '../../ports/llm-client.js';
 import type { BaseFacts } from '../../core/run/rollout.js';
 import type { PromptLibrary } from '../../ports/prompt-library.js';

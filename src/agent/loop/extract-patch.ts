@@ -1,4 +1,4 @@
-import { isScratch } from '../../core/patch/roles.js';
+import { isScratch } from '../../core/patch/paths.js';
 import type { LeftOut } from '../../core/run/rollout.js';
 import type { Workspace } from '../tools/workspace.js';
 

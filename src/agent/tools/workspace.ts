@@ -1,6 +1,6 @@
 import { BadInputError } from '../../core/errors/errors.js';
 import { SandboxLostError } from '../../core/errors/unavailable.js';
-import { GIT_APPLY } from '../../core/shell.js';
+import { GIT_APPLY } from '../../core/patch/patch.js';
 import type {
   ExecOutcome,
   ExecRequest,

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { SavedInput } from '../../benchmarks/plan.js';
 import { BadInputError } from '../../core/errors/errors.js';
-import { visibleLine } from '../../core/visible.js';
+import { visibleLine } from '../../core/hostile-text.js';
 import { readAnswers, type SealedRows } from '../../grading/hidden-tests.js';
 import { type DataSetInstance, readDataSet } from '../../io/datasets/data-set.js';
 import { filtered } from '../../io/datasets/filter.js';

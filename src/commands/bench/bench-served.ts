@@ -10,7 +10,7 @@ import type { SentBench } from '../../benchmarks/plan.js';
 import { pause } from '../../core/async/time.js';
 import { BadInputError, EXIT, InterruptedError, ToldError, UnavailableError } from '../../core/errors/errors.js';
 import { grouped } from '../../core/grouped.js';
-import { visibleLine } from '../../core/visible.js';
+import { visibleLine } from '../../core/hostile-text.js';
 import { readSealed, setReaderOf } from '../../io/datasets/data-set.js';
 import type { DataRow } from '../../io/datasets/rows.js';
 import { makeFolder, prepareFolder, writeWhole } from '../../reports/write-run.js';

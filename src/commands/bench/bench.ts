@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { BadInputError, EXIT } from '../../core/errors/errors.js';
-import { visibleLine } from '../../core/visible.js';
+import { visibleLine } from '../../core/hostile-text.js';
 import { printJson, printText, type OpenApp } from '../command.js';
 import { type BenchOptions, planOf, withPlanOptions } from './bench-options.js';
 import type { BenchPlan as Plan, ServedState } from './bench-plan.js';

@@ -143,11 +143,6 @@ export interface Level {
   readonly floorBytes: number;
 }
 
-/** Below its floor. */
-export function isLow({ freeBytes, floorBytes }: Level): boolean {
-  return freeBytes < floorBytes;
-}
-
 const MIB = 1024 * 1024;
 const WHAT: Readonly<Record<Resource, string>> = {
   engine: 'disk for containers and images',

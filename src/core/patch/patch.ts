@@ -1,6 +1,7 @@
+import { refusalOf, type RefusalReason, type FileRole, isSubject, roleOf, roleOfNew, type Refusal } from './paths.js';
 import { applyPatch, parsePatch, type StructuredPatch } from 'diff';
-import { type FileRole, isSubject, roleOf, roleOfNew } from './roles.js';
 import { type FileSection, fileSections, UnreadablePatch } from './sections.js';
+import { sha256 } from '../identifier.js';
 
 /** Largest patch that is read, in UTF-16 units; real ones are far below. */
 const MAX_PATCH_LENGTH = 10 * 1024 * 1024;
@@ -139,6 +140,17 @@ function repositoryPath(name: string | undefined, { isRename, isCopy, hunks }: S
 /** Places at which hunks are looked for: each may be said to stand anywhere, and is then looked for everywhere. */
 const MOST_PLACES = 2_000_000;
 
+/** `git apply` with hooks, attribute filters and the repository's own whitespace rules out of play. */
+export const GIT_APPLY: readonly string[] = [
+  'git',
+  ...['core.hooksPath=/dev/null', 'core.attributesFile=/dev/null', 'safe.directory=*'].flatMap((entry) => [
+    '-c',
+    entry,
+  ]),
+  'apply',
+  '--whitespace=nowarn',
+];
+
 /** A file's text with its part of a patch applied; null when the hunks do not fit, are no text, or too many for so long a file. */
 export function patchedText({ parsed }: PatchFile, text: string): string | null {
   if (parsed.isBinary === true || parsed.hunks.length * text.split('\n').length > MOST_PLACES) return null;
@@ -169,60 +181,80 @@ export function patchSize({ files }: ReadablePatch): number {
   return size;
 }
 
-export type RefusalReason = 'too-large' | 'unparsable' | 'unsafe-path' | 'git-internals' | 'symlink' | 'submodule';
+/** What a run goes by of a patch. */
+type PatchSummary =
+  | { readonly kind: 'empty' }
+  | ({ readonly kind: 'refused' } & Refusal)
+  | {
+      readonly kind: 'ok';
+      /** What is applied for verification; '' = nothing. */
+      readonly source: string;
+      readonly setApart: readonly SetApartFile[];
+      /** Manifests that are applied, since the issue is about them. */
+      readonly manifests: readonly string[];
+      readonly size: number;
+      readonly fingerprint: string;
+    };
 
-export interface Refusal {
-  readonly reason: RefusalReason;
-  readonly detail: string;
+interface Patched {
+  readonly patch: string;
 }
 
-const LONGEST_PATH = 4_096;
-const SYMLINK = '120000';
-const SUBMODULE = '160000';
+/** A patch of megabytes takes a tenth of a second to read, and is asked about again and again. */
+const known = new WeakMap<Patched, { readonly statement: string; readonly summary: PatchSummary }>();
 
-/** Why a file's changes must not be applied anywhere, or null. */
-export function refusalOf(paths: readonly string[], file: StructuredPatch): Refusal | null {
-  for (const path of paths) {
-    const refusal = pathRefusal(path);
-    if (refusal !== null) return refusal;
-  }
-  const modes = [file.oldMode, file.newMode];
-  const name = paths.at(-1) ?? '';
-  if (modes.includes(SUBMODULE)) return { reason: 'submodule', detail: `"${name}" is a submodule` };
-  return modes.includes(SYMLINK) ? symlinkRefusal(name, file) : null;
+/** @param statement of the issue */
+export function summaryOf(candidate: Patched, statement: string): PatchSummary {
+  const held = known.get(candidate);
+  if (held?.statement === statement) return held.summary;
+  const summary = summarise(candidate, statement);
+  known.set(candidate, { statement, summary });
+  return summary;
 }
 
-function pathRefusal(path: string): Refusal | null {
-  const shown = path.slice(0, 200);
-  if (path === '' || path.length > LONGEST_PATH || /[\u0000-\u001f\u007f\ufffd\\]/.test(path)) {
-    return { reason: 'unsafe-path', detail: `"${shown}" is no plain path` };
+/** Reads the patches of candidates for those who ask later; others have their turn between one and the next. */
+export async function readSummaries(candidates: readonly Patched[], statement: string): Promise<void> {
+  for (const candidate of candidates) {
+    summaryOf(candidate, statement);
+    await new Promise((resolve) => setImmediate(resolve));
   }
-  if (path.startsWith('/') || /^[a-z]:/i.test(path)) return { reason: 'unsafe-path', detail: `"${shown}" is absolute` };
-  if (/(^|\/)\.{0,2}(\/|$)/.test(path)) {
-    return { reason: 'unsafe-path', detail: `"${shown}" leaves the repository or is not normal` };
-  }
-  // Names that some file systems take for `.git`.
-  if (/(^|\/)(\.git|git~1)[. ]*(\/|$)/i.test(path)) {
-    return { reason: 'git-internals', detail: `"${shown}" belongs to git itself` };
-  }
-  return null;
+}
+
+function summarise({ patch: text }: Patched, statement: string): PatchSummary {
+  const patch = readPatch(text, statement);
+  if (patch.kind !== 'ok') return patch;
+  const manifests = patch.files.filter(({ role, path }) => role === 'source' && roleOf(path) === 'runner-config');
+  return {
+    kind: 'ok',
+    ...splitPatch(patch),
+    manifests: manifests.map(({ path }) => path),
+    size: patchSize(patch),
+    fingerprint: fingerprint(patch),
+  };
 }
 
 /**
- * A link is judged by where it newly points; through one that stays or goes nothing can be written. A link that the
- * repository already has and that a patch changes without naming its mode looks like a file: only git can tell.
+ * SHA-256 of what a patch's source files say to git: for each file, by path, its kind of change and its hunks, numbers
+ * and context included, since these decide whether and where git applies a hunk. Equal for patches that differ only in
+ * index lines, the order of files or what stands around hunks: git does the same with them, so one is verified for all.
  */
-function symlinkRefusal(path: string, file: StructuredPatch): Refusal | null {
-  if (file.isBinary === true) return { reason: 'symlink', detail: `"${path}" does not say in text where it points` };
-  const added = file.hunks.flatMap(({ lines }) => lines.filter((line) => line.startsWith('+')));
-  const target = added.map((line) => line.slice(1)).join('\n');
-  if (added.length === 0) return null;
-  if (target.startsWith('/')) return { reason: 'symlink', detail: `"${path}" points to "${target.slice(0, 200)}"` };
-  let depth = path.split('/').length - 1;
-  for (const part of target.split('/')) {
-    if (part === '..') depth -= 1;
-    else if (part !== '.' && part !== '') depth += 1;
-    if (depth < 0) return { reason: 'symlink', detail: `"${path}" points out of the repository` };
-  }
-  return null;
+export function fingerprint({ files }: ReadablePatch): string {
+  const source = files.filter(({ role }) => role === 'source');
+  const described = source.map(describe);
+  const ordered = orderMatters(source) ? described : described.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+  return sha256(JSON.stringify(ordered));
+}
+
+/** Git keeps account of files that a patch moves or names twice. */
+function orderMatters(files: readonly PatchFile[]): boolean {
+  const paths = new Set(files.map(({ path }) => path));
+  return paths.size < files.length || files.some(({ parsed }) => parsed.isRename === true || parsed.isCopy === true);
+}
+
+/** With the members in the order in which `contentKey` would sort them: for a million lines that takes seconds. */
+function describe({ path, text, parsed }: PatchFile): [string, ...unknown[]] {
+  const { oldFileName, newFileName, isRename, isCopy, isCreate, isDelete, isBinary, oldMode, newMode, hunks } = parsed;
+  const kind = { isBinary, isCopy, isCreate, isDelete, isRename, newFileName, newMode, oldFileName, oldMode };
+  const changes = hunks.map(({ oldStart, newStart, lines }) => [oldStart, newStart, lines]);
+  return [path, kind, isBinary === true ? text : changes];
 }

@@ -1,3 +1,4 @@
+import { quoted } from '../hostile-text.js';
 import { z } from 'zod';
 import { BadInputError } from '../errors/errors.js';
 import { argument, identifier, wholeText } from '../identifier.js';
@@ -86,6 +87,21 @@ export const Issue = z.object({
   environment: Environment,
 });
 export type Issue = z.infer<typeof Issue>;
+
+/** `{files}` and `{modules}` of a test command, replaced by files of tests. */
+export function withTestFiles(command: string, files: readonly string[]): string {
+  return command
+    .replaceAll('{files}', () => files.map(quoted).join(' '))
+    .replaceAll('{modules}', () => files.map((file) => quoted(moduleLabel(file))).join(' '));
+}
+
+/** A test file as Django's runner names it: `tests/forms_tests/tests/test_formsets.py` is `forms_tests.tests.test_formsets`. */
+export function moduleLabel(file: string): string {
+  return file
+    .replace(/^tests\//, '')
+    .replace(/\.py$/, '')
+    .replaceAll('/', '.');
+}
 
 /** `sympy__sympy-24066` is of `sympy/sympy`; null for an id of another shape. */
 export function repositoryOf(instanceId: string): string | null {

@@ -6,7 +6,7 @@ import { type ImageTemplates, imageOf, imageTemplates, dataFiles, type DataRow, 
 import { bestkIssues, multiSweBench, r2eGymSet, sweBenchPro } from './other-sets.js';
 import { type RowIssue, Sealed, type SetReader } from './set-reader.js';
 import { sweBench, sweBenchLive, sweGym, sweRebench, sweSmith } from './swe-bench-sets.js';
-import { listed } from '../../core/visible.js';
+import { listed } from '../../core/hostile-text.js';
 
 /** Every data set whose rows are known, the more special first. To add one: a reader, and its name here. */
 export const SET_READERS: readonly SetReader[] = [

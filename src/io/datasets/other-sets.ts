@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Issue, repositoryOf } from '../../core/run/issue.js';
 import { BadInputError } from '../../core/errors/errors.js';
-import { quoted } from '../../core/shell.js';
+import { quoted } from '../../core/hostile-text.js';
 import { placeOf } from '../records/records.js';
 import { fields, type HiddenRow, MaybeText, Names, type SetReader, unpackedJson } from './set-reader.js';
 import { logFormatOf, requireTests, sweBench } from './swe-bench-sets.js';

@@ -20,7 +20,7 @@ import type { DrawnPlot } from '../plots/plot.js';
 import { table } from '../selection-table.js';
 import { makeFolder, writeWhole } from '../write-run.js';
 import type { BenchmarkCurve, BenchmarkPlots } from '../../runs/benchmark-service.js';
-import { visibleLine } from '../../core/visible.js';
+import { visibleLine } from '../../core/hostile-text.js';
 import { type ArmOutcomes, type ArmsReport, type ArmSummary, comparisonsOf, summaryOf } from './arms.js';
 import { csv, drawn, markdown, plotFiles } from './write-benchmark.js';
 

@@ -1,4 +1,4 @@
-import { listed } from '../../core/visible.js';
+import { listed } from '../../core/hostile-text.js';
 import { amount, counted, dollars, percent, points, pValue, withInterval } from '../figures.js';
 import type { BenchmarkReport, Lead, Own } from './headline.js';
 

@@ -9,7 +9,7 @@ import { sectionsOf } from '../sections/sections-of.js';
 import { makeFolder, writeWhole } from '../write-run.js';
 import type { BenchmarkReport } from './headline.js';
 import { sentences } from './sentences.js';
-import { visibleLine } from '../../core/visible.js';
+import { visibleLine } from '../../core/hostile-text.js';
 
 /** One file of a report. */
 interface ReportFile {

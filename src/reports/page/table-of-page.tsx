@@ -1,4 +1,4 @@
-import { visibleLine } from '../../core/visible.js';
+import { visibleLine } from '../../core/hostile-text.js';
 import { DARK } from '../plots/plot.js';
 import type { Column, SectionTable } from '../figures.js';
 

@@ -1,7 +1,7 @@
 import type { Estimated } from '../../statistics/curves/curve-table.js';
 import type { CurvesReport } from '../../statistics/curves/curves-report.js';
 import { linesByBest, shortName } from '../benchmark/presets.js';
-import { listed } from '../../core/visible.js';
+import { listed } from '../../core/hostile-text.js';
 import { percent } from '../figures.js';
 import {
   encodeSeries,

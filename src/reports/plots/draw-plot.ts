@@ -5,7 +5,7 @@ import { type BenchmarkReport, ownRule } from '../benchmark/headline.js';
 import { curvesPlot, headroomPlot } from './curves-plot.js';
 import { reliabilityPlot, riskPlot, rocPlot } from './judge-plots.js';
 import { type Plot, THEME, encodeSeries, GREY, INK, labelLayers, SERIES, shareAxis, shareDomain } from './plot.js';
-import { visible } from '../../core/visible.js';
+import { visible } from '../../core/hostile-text.js';
 import type { CurvesReport } from '../../statistics/curves/curves-report.js';
 import type { RepositoryRow } from '../../statistics/intervals/bootstrap.js';
 import { linesByBest, shortName } from '../benchmark/presets.js';

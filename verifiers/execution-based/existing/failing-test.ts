@@ -1,5 +1,4 @@
-import type { Environment } from '../../../src/core/run/issue.js';
-import { moduleLabel } from '../../../src/core/shell.js';
+import { type Environment, moduleLabel } from '../../../src/core/run/issue.js';
 import type { SandboxSession } from '../../../src/ports/sandbox.js';
 
 /*

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { asJson } from '../../../src/core/json.js';
-import { moduleLabel } from '../../../src/core/shell.js';
+import { moduleLabel } from '../../../src/core/run/issue.js';
 import { readPatch } from '../../../src/core/patch/patch.js';
 import type { DistinctPatch } from '../tree/applicability.js';
 

@@ -1,5 +1,4 @@
-import type { Environment } from '../../../src/core/run/issue.js';
-import { withTestFiles } from '../../../src/core/shell.js';
+import { type Environment, withTestFiles } from '../../../src/core/run/issue.js';
 import type { ExecRequest, SandboxFile, SandboxSession } from '../../../src/ports/sandbox.js';
 import { logTail, inInstanceEnvironment } from '../drivers/test-dialect.js';
 import { PYTHON_SITE_CUSTOMIZE, PYTHON_TEST_PROBE } from '../drivers/python-test-probe.js';

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { contentKey } from '../../../src/core/identifier.js';
-import type { Environment } from '../../../src/core/run/issue.js';
+import { type Environment, moduleLabel } from '../../../src/core/run/issue.js';
 import type { Observe } from '../../../src/core/run/verifier.js';
-import { moduleLabel } from '../../../src/core/shell.js';
 import { BaseRepository } from '../../source/base-repository.js';
 import { contextKey, type ExecutionContext } from '../execution-context.js';
 import type { Applicable, DistinctPatch } from '../tree/applicability.js';

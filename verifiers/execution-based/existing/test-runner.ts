@@ -1,5 +1,5 @@
 import { readPatch } from '../../../src/core/patch/patch.js';
-import { quoted } from '../../../src/core/shell.js';
+import { quoted } from '../../../src/core/hostile-text.js';
 import type { BaseRepository } from '../../source/base-repository.js';
 import type { DistinctPatch } from '../tree/applicability.js';
 

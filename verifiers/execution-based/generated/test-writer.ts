@@ -1,7 +1,7 @@
 import { UnavailableError } from '../../../src/core/errors/errors.js';
 import { BudgetSpentError } from '../../../src/core/errors/unavailable.js';
 import { contentKey } from '../../../src/core/identifier.js';
-import { neutralise } from '../../../src/core/visible.js';
+import { neutralise } from '../../../src/core/hostile-text.js';
 import { type GeneratedTest, type TestWriter, SEPARATING } from '../../../src/core/run/generated-test.js';
 import type { Issue } from '../../../src/core/run/issue.js';
 import type { LlmClient, Message } from '../../../src/ports/llm-client.js';

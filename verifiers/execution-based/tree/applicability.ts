@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { contentKey } from '../../../src/core/identifier.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
-import { GIT_APPLY } from '../../../src/core/shell.js';
+import { GIT_APPLY, summaryOf } from '../../../src/core/patch/patch.js';
 import type { SandboxSession } from '../../../src/ports/sandbox.js';
 import { contextKey, type ExecutionContext } from '../execution-context.js';
 import { scratchDirectory } from './bytecode.js';
@@ -9,7 +9,6 @@ import { syntaxOf } from './syntax.js';
 import { TreeSessions } from './tree-sessions.js';
 import type { Candidate } from '../../../src/core/run/candidate.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
-import { summaryOf } from '../../../src/core/patch/summary.js';
 
 export const Applicability = z.object({
   applies: z.boolean(),

@@ -1,7 +1,7 @@
 import { retried } from '../../../src/core/async/time.js';
 import { UnavailableError } from '../../../src/core/errors/errors.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
-import { GIT_APPLY } from '../../../src/core/shell.js';
+import { GIT_APPLY } from '../../../src/core/patch/patch.js';
 import { type SandboxSession, sandboxSpec } from '../../../src/ports/sandbox.js';
 import type { ExecutionContext, Tree } from '../execution-context.js';
 import { openPaths, type RunsAs } from './tests-user.js';

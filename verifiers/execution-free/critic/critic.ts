@@ -1,5 +1,5 @@
 import { BadInputError } from '../../../src/core/errors/errors.js';
-import { neutralise } from '../../../src/core/visible.js';
+import { neutralise } from '../../../src/core/hostile-text.js';
 import type { Candidate } from '../../../src/core/run/candidate.js';
 import type { VerificationTask, Verifier } from '../../../src/core/run/verifier.js';
 import type { CompletionRequest, Message, Tokenizer } from '../../../src/ports/llm-client.js';

@@ -15,7 +15,7 @@ import {
 } from '../pointwise/pointwise.js';
 import { readTaggedToken, jsonOf } from '../read-answer.js';
 import { type Attempt, fitAttempt, piecesOf, type RenderedAttempt } from '../render/render-attempt.js';
-import { neutralise } from '../../../src/core/visible.js';
+import { neutralise } from '../../../src/core/hostile-text.js';
 import type { Retell } from '../../../src/core/run/rollout.js';
 import { excerpt } from '../render/condense.js';
 import { ATTEMPT, renderQuestion } from '../render/question.js';

@@ -1,5 +1,5 @@
 import { contentKey } from '../../../src/core/identifier.js';
-import { neutralise } from '../../../src/core/visible.js';
+import { neutralise } from '../../../src/core/hostile-text.js';
 import type { TrajectoryStep } from '../../../src/core/run/candidate.js';
 import type { Tokenizer } from '../../../src/ports/llm-client.js';
 import { condense, type Condensed, excerpt } from './condense.js';

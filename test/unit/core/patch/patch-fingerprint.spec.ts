@@ -1,6 +1,5 @@
 import fc from 'fast-check';
-import { readPatch } from '../../../../src/core/patch/patch.js';
-import { fingerprint } from '../../../../src/core/patch/summary.js';
+import { readPatch, fingerprint } from '../../../../src/core/patch/patch.js';
 
 const NO_END = '\\ No newline at end of file\n';
 

@@ -1,5 +1,4 @@
-import { fingerprint } from '../../../../src/core/patch/summary.js';
-import { type ReadablePatch, readPatch, splitPatch } from '../../../../src/core/patch/patch.js';
+import { fingerprint, type ReadablePatch, readPatch, splitPatch } from '../../../../src/core/patch/patch.js';
 
 const EDIT = `diff --git a/y.py b/y.py\n--- a/y.py\n+++ b/y.py\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n`;
 

@@ -9,9 +9,11 @@ import {
   splitPatch,
   type ParsedPatch,
   type ReadablePatch,
+  fingerprint,
+  readSummaries,
+  summaryOf,
 } from '../../../../src/core/patch/patch.js';
-import { fingerprint, readSummaries, summaryOf } from '../../../../src/core/patch/summary.js';
-import { roleOf } from '../../../../src/core/patch/roles.js';
+import { roleOf } from '../../../../src/core/patch/paths.js';
 
 const HEAD = 'diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n';
 const EDIT = `${HEAD}@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n`;

@@ -1,5 +1,4 @@
-import type { Environment } from '../../../../src/core/run/issue.js';
-import { withTestFiles } from '../../../../src/core/shell.js';
+import { type Environment, withTestFiles } from '../../../../src/core/run/issue.js';
 import type { ExecRequest } from '../../../../src/ports/sandbox.js';
 import { chosenTests, type ChosenTests } from '../../../../verifiers/execution-based/existing/chosen-tests.js';
 import { selectorOf } from '../../../../verifiers/execution-based/existing/failing-test.js';

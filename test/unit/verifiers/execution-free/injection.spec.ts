@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { MarkdownPromptLibrary } from '../../../../src/models/prompts/prompt-library.js';
 import { YES_NO_PROMPTS, type YesNoPrompt } from '../../../../verifiers/execution-free/judge-options.js';
-import { neutralise } from '../../../../src/core/visible.js';
+import { neutralise } from '../../../../src/core/hostile-text.js';
 import { renderYesNo } from '../../../../verifiers/execution-free/render/question.js';
 import { type Attempt, renderAttempt } from '../../../../verifiers/execution-free/render/render-attempt.js';
 

@@ -1,4 +1,4 @@
-import { neutralise, visible, visibleLine } from '../../../src/core/visible.js';
+import { neutralise, visible, visibleLine } from '../../../src/core/hostile-text.js';
 import { selectionTable } from '../../../src/reports/selection-table.js';
 import { visible as onPage } from '../../../src/web/format.js';
 import { runResult } from '../../fixtures/runs.js';

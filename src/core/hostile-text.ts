@@ -79,3 +79,8 @@ export function neutralise(text: string): string {
   const seen = visible(text.replace(LONE_SURROGATE, '\uFFFD'));
   return LOOK_ALIKES.reduce((safe, [pattern, replacement]) => safe.replace(pattern, replacement), seen);
 }
+
+/** A word as a POSIX shell reads it, whatever it holds. */
+export function quoted(word: string): string {
+  return `'${word.replaceAll("'", String.raw`'\''`)}'`;
+}
