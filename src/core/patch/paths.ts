@@ -1,4 +1,5 @@
 import type { StructuredPatch } from 'diff';
+
 /** What a changed file is to verification: only `source` is applied there. */
 export type FileRole = 'source' | 'test' | 'runner-config';
 
