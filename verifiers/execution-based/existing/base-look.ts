@@ -1,8 +1,7 @@
 import { SingleFlight } from '../../../src/core/async/concurrency.js';
 import { contentKey } from '../../../src/core/identifier.js';
-import type { Issue } from '../../../src/core/run/issue.js';
+import { type Issue, withTestFiles } from '../../../src/core/run/issue.js';
 import { BaseFacts, type LookAtBase } from '../../../src/core/run/rollout.js';
-import { withTestFiles } from '../../../src/core/shell.js';
 import { BaseRepository } from '../../source/base-repository.js';
 import type { ExecutionBasedOptions } from '../execution-based.js';
 import { contextKey, type ExecutionContext, REGRESSION_S } from '../execution-context.js';
