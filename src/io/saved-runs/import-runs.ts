@@ -265,9 +265,12 @@ export const RUN_READERS: readonly RunReader[] = [
   dataSetRows,
 ];
 
-/** The steps of a trajectory in any of these formats: a document, or the last line of JSONL that is one; null for anything else. */
+/** A program writes what it likes, and each line takes time to parse. */
+const LAST_LINES = 100;
+
+/** The steps of a trajectory in any of these formats: a document, or one of the last lines of JSONL; null for anything else. */
 export function readTrajectory(text: string): readonly TrajectoryStep[] | null {
-  for (const written of [text, ...text.trim().split('\n').reverse()]) {
+  for (const written of [text, ...text.trimEnd().split('\n').slice(-LAST_LINES).reverse()]) {
     const value = z.record(z.string(), z.unknown()).safeParse(tryParse(written)).data;
     const steps = value === undefined ? null : stepsIn({ value, file: 'trajectory' });
     if (steps !== null) return steps;
