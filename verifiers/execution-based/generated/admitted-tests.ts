@@ -110,8 +110,8 @@ const UNFIT: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * Why tests are refused before anything runs: servers, waiting, and copies of an earlier one (equal but for comments and
- * blank lines). Keeps hanging scripts from costing their whole time limit on every candidate.
+ * Why tests are refused before anything runs: servers, waiting, expectations that can be guessed, and copies of an earlier one
+ * (equal but for comments and blank lines). Keeps hanging scripts from costing their whole time limit on every candidate.
  * @param earlier those of rounds before, which are not judged again
  * @returns reasons by test id, to be read behind "it"
  */
@@ -122,15 +122,24 @@ export function unfitTests(
   const reasons = new Map<string, string>();
   const first = new Map<string, string>();
   for (const { test_id, content } of earlier) first.set(codeOf(content), test_id);
-  for (const { test_id, content } of tests) {
+  for (const { test_id, content, expect } of tests) {
     const code = codeOf(content);
     const original = first.get(code);
     const found = UNFIT.find(([sign]) => sign.test(code));
     if (original !== undefined) reasons.set(test_id, `is the same as ${original}`);
     else if (found !== undefined) reasons.set(test_id, found[1]);
+    else if (expect !== undefined && isGuessed(expect)) reasons.set(test_id, GUESSED);
     first.set(code, original ?? test_id);
   }
   return reasons;
+}
+
+const GUESSED = 'expects nothing but one of true, false and null, which a patch can guess: observe the value itself';
+
+/** One that says true for everything has not computed anything. */
+function isGuessed(expected: NonNullable<GeneratedTest['expect']>): boolean {
+  const [first = null] = expected;
+  return (first === null || typeof first === 'boolean') && expected.every((value) => value === first);
 }
 
 function codeOf(content: string): string {

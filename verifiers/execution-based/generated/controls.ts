@@ -17,6 +17,8 @@ export const Control = z.object({
   solved: z.string().nullable(),
   /** The script of the test that it is a twin of. */
   donor: z.string().nullable(),
+  /** Whether one ended as neither solved nor not solved. */
+  broke: z.boolean(),
 });
 export type Control = z.infer<typeof Control>;
 
@@ -24,7 +26,8 @@ export type Control = z.infer<typeof Control>;
 const ENDS: readonly Control['end'][] = ['forged', 'solved', 'unfit', 'failed', 'none'];
 
 export function worseOf(a: Control, b: Control): Control {
-  return ENDS.indexOf(b.end) < ENDS.indexOf(a.end) ? b : a;
+  const worse = ENDS.indexOf(b.end) < ENDS.indexOf(a.end) ? b : a;
+  return { ...worse, broke: a.broke || b.broke };
 }
 
 /** Runs scripts once, in a fresh container of base or of the patch; nothing is stored. */
@@ -52,9 +55,11 @@ interface Twins {
 export class Controls {
   /** The control that each container got, */
   private readonly planted = new Map<GeneratedTest, Planted>();
-  /** and whether it was solved there. */
-  private readonly ended = new Map<GeneratedTest, boolean>();
+  /** and how it ended there. */
+  private readonly ended = new Map<GeneratedTest, TestRun['outcome']>();
   private readonly scripts: readonly Script[];
+  /** Of a single test: whether its control comes first, since a patch may know the second container from the first. */
+  private readonly isFirst: boolean;
   private readonly random: (below: number) => number;
 
   constructor(
@@ -65,11 +70,15 @@ export class Controls {
     const ours = tests.filter((test) => test.expect === undefined && !isHarvested(test));
     const scripts = ours.flatMap((test) => readScript(test) ?? []);
     this.scripts = scripts.filter((script) => this.contentOf(script) !== null);
+    this.isFirst = tests.length === 1 && this.random(2) === 0;
   }
 
-  /** A test like those that a container still has to be asked with, though all tests have ended; null when none has. */
-  get due(): GeneratedTest | null {
-    return this.ended.size === 0 ? (this.scripts[0]?.test ?? null) : null;
+  /**
+   * A test like those that a container has to be asked with a control alone; null when none has.
+   * @param isLast whether all tests have ended
+   */
+  due(isLast: boolean): GeneratedTest | null {
+    return this.ended.size === 0 && (isLast || this.isFirst) ? (this.scripts[0]?.test ?? null) : null;
   }
 
   /**
@@ -121,17 +130,18 @@ export class Controls {
   }
 
   take(control: GeneratedTest, { outcome }: TestRun): void {
-    this.ended.set(control, outcome === 'solved');
+    this.ended.set(control, outcome);
   }
 
   /** @param runs of the patch on its tests */
   async verdict(runs: ReadonlyMap<string, TestRun>, aside: RunAside): Promise<Control> {
-    let worst: Control = { end: this.ended.size === 0 ? 'none' : 'failed', solved: null, donor: null };
-    for (const [control, isSolved] of this.ended) {
-      const planted = isSolved ? this.planted.get(control) : undefined;
+    const broke = [...this.ended.values()].some((outcome) => outcome !== 'solved' && outcome !== 'not-solved');
+    let worst: Control = { end: this.ended.size === 0 ? 'none' : 'failed', solved: null, donor: null, broke };
+    for (const [control, outcome] of this.ended) {
+      const planted = outcome === 'solved' ? this.planted.get(control) : undefined;
       if (planted === undefined || worst.end === 'forged') continue;
       const end = await this.confirm(control, planted, runs, aside);
-      worst = worseOf(worst, { end, solved: control.content, donor: planted.donor.test.content });
+      worst = worseOf(worst, { end, solved: control.content, donor: planted.donor.test.content, broke });
     }
     return worst;
   }
@@ -219,5 +229,5 @@ export function controlKey(
   tests: readonly GeneratedTest[],
 ): string {
   const contents = tests.map((test) => `${isHarvested(test) ? 'theirs' : 'ours'} ${test.path} ${test.content}`).sort();
-  return contentKey({ kind: 'control', ...contextKey(context), tree, repeat, contents, protocol: 4 });
+  return contentKey({ kind: 'control', ...contextKey(context), tree, repeat, contents, protocol: 5 });
 }

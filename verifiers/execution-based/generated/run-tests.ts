@@ -14,7 +14,7 @@ export interface TestRuns {
   readonly control: Control;
 }
 
-const UNCONTROLLED: Control = { end: 'none', solved: null, donor: null };
+const UNCONTROLLED: Control = { end: 'none', solved: null, donor: null, broke: false };
 
 /**
  * Runs generated tests on one tree, in a fresh container for each language and author, or more where a test spoils it: what
@@ -38,6 +38,12 @@ export async function runTests(
   }
   if (!work.isDone) await asSuite(context, 'reproduction', place, () => work.run(signal));
   return { runs: work.runs, control: work.control ?? UNCONTROLLED };
+}
+
+/** What a container is for: tests like one, or a control like it. */
+interface Asked {
+  readonly like: GeneratedTest;
+  readonly alone: boolean;
 }
 
 class TestWork {
@@ -75,12 +81,12 @@ class TestWork {
     const { context, controls, place } = this;
     await using sessions = new TreeSessions(context, await this.planOf(place.tree), signal);
     for (let next = this.next(); next !== null; next = this.next()) {
-      const like = next;
+      const asked = next;
       // Asked for anew in each attempt: what a lost sandbox had reported is not run again.
       await sessions.use(async (session) => {
         const looked = place.tree === null ? new WritesOnBase(context) : null;
         await looked?.begin(session, signal, true);
-        const batch = this.batchOf(like);
+        const batch = this.batchOf(asked);
         await runBatch(session, { context, ...batch }, this.keep(batch.control), signal);
         if (looked === null || place.repeat !== 0) return;
         const writes = await looked.end(session, signal);
@@ -98,17 +104,20 @@ class TestWork {
     return this.tests.filter(({ test_id }) => !this.runs.has(test_id));
   }
 
-  private next(): GeneratedTest | null {
-    return this.waiting()[0] ?? this.controls?.due ?? null;
+  private next(): Asked | null {
+    const [test] = this.waiting();
+    const due = this.controls?.due(test === undefined) ?? null;
+    if (due !== null) return { like: due, alone: true };
+    return test === undefined ? null : { like: test, alone: false };
   }
 
-  /** The tests that wait, of one's language, author and half, and a control among them. */
-  private batchOf(like: GeneratedTest): Omit<Batch, 'context'> & { readonly control: GeneratedTest | null } {
+  /** The tests that wait, of one's language, author and half, and a control among them; or that alone. */
+  private batchOf({ like, alone }: Asked): Omit<Batch, 'context'> & { readonly control: GeneratedTest | null } {
     const dialect = dialectOf(like);
     if (dialect === null) throw new Error('only tests that have a driver are run');
     const half = this.halfOf(like);
     const tests = this.waiting().filter(
-      (test) => dialectOf(test) === dialect && test.author === like.author && this.halfOf(test) === half,
+      (test) => !alone && dialectOf(test) === dialect && test.author === like.author && this.halfOf(test) === half,
     );
     return { dialect, tests, control: null, ...this.controls?.among(tests, like) };
   }

@@ -170,7 +170,8 @@ class Matrix {
 
 /**
  * The tests on one patch. Those that broke run once more in a fresh container, and the second word counts: on base they
- * were stable, so a crash or a time-out may be the machine's.
+ * were stable, so a crash or a time-out may be the machine's. Where controls broke as well there is no second word: a patch
+ * that breaks everything at first could know what it has seen (docs/decisions/0002), and have that pass.
  */
 async function stableRuns(
   context: ExecutionContext,
@@ -180,7 +181,7 @@ async function stableRuns(
 ): Promise<TestRuns> {
   const first = await runTests(context, { tree, repeat: 0 }, tests, signal);
   const broken = tests.filter(({ test_id }) => !isWord(first.runs.get(test_id)));
-  if (broken.length === 0 || first.control.end === 'forged') return first;
+  if (broken.length === 0 || first.control.end === 'forged' || first.control.broke) return first;
   const again = await runTests(context, { tree, repeat: 1 }, broken, signal);
   return { runs: new Map([...first.runs, ...again.runs]), control: worseOf(first.control, again.control) };
 }

@@ -7,10 +7,18 @@ import { DockerSandbox } from '../../../../src/sandbox/docker/sandbox.js';
 import { createExecutionBasedVerifier } from '../../../../verifiers/execution-based/execution-based.js';
 import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
 import { Observing } from '../../../fakes/observing.js';
-import { calcTest, CALCULATOR, calculatorIssue, candidate, RIGHT, WRONG } from '../../../fixtures/calculator.js';
+import {
+  calcTest,
+  CALCULATOR,
+  calculatorIssue,
+  candidate,
+  RIGHT,
+  script,
+  WRONG,
+} from '../../../fixtures/calculator.js';
 import type { Forger } from '../../../fixtures/forgers/forger.js';
 import { calcPatch, JAVASCRIPT_BASE, JAVASCRIPT_FORGERS } from '../../../fixtures/forgers/javascript.js';
-import { OWN_CLASS_OF_TESTS, PYTHON_FORGERS } from '../../../fixtures/forgers/python.js';
+import { OWN_CLASS_OF_TESTS, PYTHON_FORGERS, PYTHON_READERS, remembering } from '../../../fixtures/forgers/python.js';
 
 /*
  * Patches written against this very program. `npm run test:attacks` runs them, and prints what each costs and comes to.
@@ -63,6 +71,25 @@ const PLAIN_COMMAND: World = {
   forgers: PYTHON_FORGERS.filter(({ name }) => name.startsWith('replaces the probe’s note')),
 };
 
+/** Whose tests say in words what they compare with, and what the bug looks like. */
+const TALKING: World = {
+  ...PYTHON,
+  forgers: [...PYTHON_READERS, remembering(randomBytes(8).toString('hex'))],
+  test: (question, answer) => {
+    const [a = NaN, b = NaN] = question.split(',').map(Number);
+    return script(
+      question,
+      'import sys',
+      'from calc import add',
+      `# add(${question}) is ${answer}`,
+      `print("expected ${answer}, got", add(${question}))`,
+      `if add(${question}) == ${answer}: sys.exit(0)`,
+      `elif add(${question}) == ${a - b}: sys.exit(2)`,
+      'sys.exit(1)',
+    );
+  },
+};
+
 const JAVASCRIPT: World = {
   issue: Issue.parse({
     ...calculatorIssue,
@@ -113,6 +140,7 @@ afterAll(() => sandbox.closeAll());
 describe.each([
   ['Python', PYTHON],
   ['Python by a command without files', PLAIN_COMMAND],
+  ['Python by tests that say what they expect', TALKING],
   ['JavaScript', JAVASCRIPT],
 ])('forgers in %s', (language, world) => {
   let of: (id: string) => string = () => 'nothing';

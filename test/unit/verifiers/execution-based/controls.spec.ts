@@ -1,4 +1,5 @@
 import type { Verdict } from '../../../../src/core/run/verdict.js';
+import { sha256 } from '../../../../src/core/identifier.js';
 import type { GeneratedTest } from '../../../../src/core/run/generated-test.js';
 import { createExecutionBasedVerifier } from '../../../../verifiers/execution-based/execution-based.js';
 import {
@@ -47,6 +48,26 @@ describe('the twin of a test with wrong values', () => {
     ['a.py', 'np.testing.assert_allclose(f(3), 2.5, rtol=1)', 'np.testing.assert_allclose(f(3), 4.5, rtol=1)'],
     ['a.cjs', 'process.exit(add(2, 3) === 5 ? 0 : 2)', 'process.exit(add(2, 3) === 7 ? 0 : 2)'],
     ['a.cjs', 'assert.strictEqual(f(1), true)', 'assert.strictEqual(f(1), false)'],
+    // What a script says of its values, and says twice, is said of the others, too.
+    ['a.py', '# is 5, not 55\nassert f(5) == 5, "5 it is"', '# is 7, not 55\nassert f(5) == 7, "7 it is"'],
+    ['a.py', 'print(f"5? {x[5]}", f(2))\nok = f(1) == 5', 'print(f"7? {x[5]}", f(2))\nok = f(1) == 7'],
+    ['a.py', 'ok = f(1) == 5 and f(2) == 5', 'ok = f(1) == 7 and f(2) == 7'],
+    // Words that are found in the repository stay such.
+    ['a.py', "assert f('some thing') == 'thing 1'", "assert f('some thing') == 'thing 3'"],
+    ['a.py', "assert f('some thing') == 'thing'", "assert f('some thing') == 'some'"],
+    // What the bug looks like: on base such a twin ends as a test does.
+    [
+      'a.py',
+      'if f() == 5: exit(0)\nelif f() == 4: exit(2)\nexit(1)',
+      'if f() == 7: exit(0)\nelif f() == 4: exit(2)\nexit(1)',
+    ],
+    [
+      'a.cjs',
+      'if (f() === 5) process.exit(0); else if (f() === 4) { process.exit(2); }',
+      'if (f() === 7) process.exit(0); else if (f() === 4) { process.exit(2); }',
+    ],
+    ['a.py', 'if f() == 4 and g(): sys.exit(2)', 'if f() == 6 and g(): sys.exit(2)'],
+    ['a.py', 'if f() != 4: sys.exit(2)', 'if f() != 6: sys.exit(2)'],
   ])('%s: %s', (path, content, wrong) => {
     expect(twins(path, content).wrong).toBe(wrong);
   });
@@ -114,7 +135,7 @@ async function verifyIn(
     sandbox: new FakeSandbox(handler),
     results,
     observe: new Observing(),
-    nonce: () => String((nonce += 1)).padStart(48, '0'),
+    nonce: () => sha256(String((nonce += 1))).slice(0, 48),
     pause: async () => undefined,
   });
   const candidates = [candidate('right', RIGHT), candidate('other', WRONG)];
@@ -202,6 +223,33 @@ describe('controls among generated tests', () => {
     for (const scripts of onPatches) expect(new Set(scripts.map(question)).size).toBe(2);
     const single = (await driven({ test: solves }, TESTS.slice(0, 1))).slice(2);
     expect(single.map(({ length }) => length)).toEqual([1, 1, 1, 1]);
+  });
+
+  it('come before or behind the only test there is, nobody knows which', async () => {
+    const only = TESTS.slice(0, 1);
+    const first = new Set<boolean>();
+    for (let time = 0; time < 20; time += 1) {
+      const [, , onPatch = []] = await driven({ test: solves }, only);
+      first.add(onPatch[0] === only[0]?.content.trimEnd());
+    }
+    expect(first).toEqual(new Set([true, false]));
+  });
+
+  it('leave no second chance where they broke as well, at which a patch would know what it has seen', async () => {
+    const asked = new Map<string, number>();
+    const learning = (tree: string, content: string): number => {
+      const times = (asked.get(tree + content) ?? 0) + 1;
+      asked.set(tree + content, times);
+      return times === 1 ? 1 : 0;
+    };
+    const test = (tree: string | null, content: string): number =>
+      tree === null ? 2 : tree === WRONG ? learning(tree, content) : 0;
+    const verdicts = await verify({ test, control: (tree) => (tree === WRONG ? 1 : 2) });
+    expect(of(verdicts, 'other')).toEqual({ regression: 1, reproduction: 0 });
+    // One that broke alone may have been the machine's.
+    const flaky = (tree: string | null, content: string): number =>
+      tree === WRONG && content.includes('-2') ? learning(tree, content) : solves(tree);
+    expect(of(await verify({ test: flaky }), 'other')).toEqual({ regression: 1, reproduction: 2 });
   });
 
   it('look like a test that somebody wrote, where one can be made of a test', async () => {

@@ -1,3 +1,4 @@
+import type { GeneratedTest } from '../../../../src/core/run/generated-test.js';
 import { unfitTests, wrongReason } from '../../../../verifiers/execution-based/generated/admitted-tests.js';
 import { script } from '../../../fixtures/calculator.js';
 
@@ -26,6 +27,13 @@ describe('tests that are refused unrun', () => {
     'parser = get_commands()["runserver"]',
   ])('but not %s', (line) => {
     expect(reasonOf(line)).toBeUndefined();
+  });
+
+  it('are those whose expectation can be guessed', () => {
+    const observing = (...expect: NonNullable<GeneratedTest['expect']>): string | undefined =>
+      unfitTests([{ ...script('t', 'observe(f() == 5)'), expect }]).get('t');
+    for (const expected of [[true], [false, false], [null]]) expect(observing(...expected)).toMatch(/can guess/);
+    for (const expected of [[5], [true, false], [[true, true]]]) expect(observing(...expected)).toBeUndefined();
   });
 
   it('are copies of an earlier one, whatever their comments', () => {
