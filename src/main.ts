@@ -10,7 +10,7 @@ import { VERSION } from './app/version.js';
 import { printFailure } from './commands/command.js';
 import type { ServeOptions } from './commands/serve.js';
 import { BadInputError } from './core/errors/errors.js';
-import { httpControllers, telemetryProviders } from './http/http-controllers.js';
+import { httpControllers, httpProviders } from './http/http-controllers.js';
 import { startHttp } from './http/serve.js';
 import { WorkerProcess } from './jobs/worker-process.js';
 import { Exposition } from './ports/telemetry.js';
@@ -20,7 +20,7 @@ const DEFAULTS: ServeOptions = { host: '127.0.0.1', port: 8080, worker: true };
 const WEB_ASSETS = fileURLToPath(new URL('./web-assets', import.meta.url));
 const CLI = fileURLToPath(new URL('./cli.js', import.meta.url));
 
-@Module({ controllers: httpControllers, providers: telemetryProviders })
+@Module({ controllers: httpControllers, providers: httpProviders })
 class ServerModule implements OnApplicationBootstrap {
   constructor(
     private readonly role: Role,

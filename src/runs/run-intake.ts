@@ -180,9 +180,10 @@ export abstract class ReportMaker {
   /**
    * @param upload JSON lines, read once: `{"run_id"}`, `{"against"}` (the id of a run to compare with), and labels
    *   `{"instance_id", "candidate_id", "resolved"}`
+   * @param left aborts when nobody waits for the answer any more
    * @throws BadInputError naming the line, RunNotFoundError, RunConflictError for a run that is not done
    */
-  abstract make(upload: AsyncIterable<Uint8Array>, wish: ReportWish): Promise<ReportMade>;
+  abstract make(upload: AsyncIterable<Uint8Array>, wish: ReportWish, left: AbortSignal): Promise<ReportMade>;
 }
 
 /** What another run of the same candidates and tests does differently; what is not said stays as it was. */

@@ -19,6 +19,7 @@ import {
 } from '../../src/grading/runner-logs.js';
 import { imageOf } from '../../src/io/datasets/rows.js';
 import { parseDjangoLog, parsePytestLog, parseSympyLog } from '../../src/grading/test-logs.js';
+import { patchIn } from '../../src/http/rewards/reward-bodies.js';
 import { patchView } from '../../src/http/runs/evidence-of-run.js';
 
 import { parsePythonList } from '../../src/io/inputs/score-columns.js';
@@ -255,6 +256,7 @@ const ANSWERS: readonly LinearCase[] = [
     ['```bash\n', '```\n', '```', '\n', '<think>', '</think>'],
   ],
   ['a call of the API', (text) => toolsFormat.read(completion(text)), ['{"', '":"', '"}', '\\u0000', '[', '{']],
+  ['a patch in an answer', patchIn, ['```\n', '```diff\n', 'diff --git a/x b/x\n', '--- a/x\n', '--- /dev/null', '\n']],
   ['a thought', splitThought, ['<think>', '</think>', '\n']],
   [
     'tests in an answer',

@@ -40,9 +40,9 @@ export class ThreadedReports extends ReportMaker {
     this.threads = new JobThreads(thread, LONGEST_MS);
   }
 
-  override make(upload: AsyncIterable<Uint8Array>, wish: ReportWish): Promise<ReportMade> {
+  override make(upload: AsyncIterable<Uint8Array>, wish: ReportWish, left: AbortSignal): Promise<ReportMade> {
     const received = { upload, name: 'labels.jsonl', largest: LARGEST_UPLOAD, room: this.room };
-    return withUpload(received, new AbortController().signal, (file, _folder, stop) =>
+    return withUpload(received, left, (file, _folder, stop) =>
       this.threads.run({ file, wish, place: this.place }, stop),
     );
   }

@@ -37,6 +37,8 @@ import { withUpload } from './upload-folder.js';
 
 const MOST_RUNS = 100_000;
 const MOST_SEALED = 256 * 1024 ** 2;
+/** Each has files of its own. */
+const MOST_SETS = 256;
 const NAMED = 20;
 const LONGEST_REASON = 1_000;
 const BODY = { field: 'body' };
@@ -212,6 +214,7 @@ async function sortUpload(upload: string, folder: string): Promise<Sorted> {
   const files = new Map<string, Part>();
   const write = async (name: string, text: string): Promise<void> => {
     const part = files.get(name) ?? new Part(join(folder, `part-${files.size}.jsonl`));
+    if (files.size > MOST_SETS) throw new BadInputError(`names more than ${MOST_SETS} sets of arms.`, BODY);
     files.set(name, part);
     await part.write(`${text}\n`);
   };
@@ -241,7 +244,9 @@ interface UploadLine {
 }
 
 async function* linesOf(file: string): AsyncGenerator<UploadLine> {
-  for await (const raw of rawLines(readable(file), UPLOAD_BOUNDS.line)) {
+  const { line: longest, lines: most } = UPLOAD_BOUNDS;
+  for await (const raw of rawLines(readable(file), longest)) {
+    if (raw.line > most) throw new BadInputError(`has more than ${most} lines; send it in parts.`, BODY);
     const saved = new SavedLine(raw, UPLOAD_BOUNDS);
     if (saved.isBlank) continue;
     const read = saved.read();
@@ -263,7 +268,7 @@ function placeOf(bench: SentBench, { text, value, line: at }: UploadLine): [stri
   const line = ArmLine.safeParse(value);
   if (!line.success) return [ROWS, text];
   requireArms(bench, line.data, at);
-  const of = JSON.stringify([...line.data.arms].sort());
+  const of = JSON.stringify([...new Set(line.data.arms)].sort());
   return 'test' in line.data
     ? [`test ${of}`, JSON.stringify(line.data.test)]
     : [`candidate ${of}`, JSON.stringify(line.data.candidate)];

@@ -3,7 +3,6 @@ import { pipeline } from 'node:stream/promises';
 import { Controller, Delete, Get, Header, Headers, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
-import { BadInputError } from '../../core/errors/errors.js';
 import { BenchmarkRun, BenchmarkStatus, BenchmarkSummary } from '../../ports/benchmark-store.js';
 import { RunStatus } from '../../ports/run-store.js';
 import {
@@ -15,13 +14,14 @@ import {
   BenchmarkService,
   type BenchmarkView,
 } from '../../runs/benchmark-service.js';
+import { leftBy } from '../guard/bodies.js';
 import { callerOf } from '../guard/caller.js';
 import { IDEMPOTENT, json, JSON_TYPE, KnownRunId, type Operation, RunId, runKey } from '../runs/run-views.js';
 import { Audited } from '../ops/audit.js';
 import { PAGE_POLICY } from '../reports/reports.controller.js';
-import { EVENT_STREAM, sendEvents, seqOf, LAST_EVENT_ID, UPLOAD_TYPES } from '../runs/runs.controller.js';
+import { EventStreams, LAST_EVENT_ID, seqOf } from '../runs/event-streams.js';
+import { UPLOAD_TYPES } from '../runs/runs.controller.js';
 
-const HEARTBEAT_MS = 15_000;
 const MAX_LIMIT = 100;
 const MOST_RUNS = 5_000;
 
@@ -78,6 +78,7 @@ export class BenchmarksController {
     private readonly benchmarks: BenchmarkService,
     private readonly intake: BenchmarkIntake,
     private readonly reports: BenchmarkReports,
+    private readonly streams: EventStreams,
   ) {}
 
   @Post()
@@ -89,12 +90,8 @@ export class BenchmarksController {
     @Res({ passthrough: true }) response: Response,
   ): Promise<BenchmarkAccepted> {
     const owner = callerOf(request).key?.name;
-    const left = new AbortController();
-    response.once('close', () => {
-      left.abort(new BadInputError('was left by its client.', { field: 'body' }));
-    });
     const wish = { key: runKey(idempotencyKey, owner ?? null), gzip: request.is('application/gzip') !== false };
-    const accepted = await this.intake.take(request, { ...wish, submitter: owner ?? '' }, left.signal);
+    const accepted = await this.intake.take(request, { ...wish, submitter: owner ?? '' }, leftBy(response));
     response.location(`/v1/benchmarks/${accepted.id}`);
     return accepted;
   }
@@ -136,22 +133,11 @@ export class BenchmarksController {
   async follow(
     @Param('id', KnownRunId) id: string,
     @Headers('last-event-id') lastEventId: string | undefined,
-    @Req() { method }: Request,
+    @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    if (await this.benchmarks.isOver(id, seqOf(lastEventId))) {
-      response.status(204).end();
-      return;
-    }
-    if (method === 'HEAD') {
-      response.set('Content-Type', EVENT_STREAM).end();
-      return;
-    }
-    const gone = new AbortController();
-    response.once('close', () => {
-      gone.abort();
-    });
-    await sendEvents(response, this.benchmarks.follow(id, gone.signal), HEARTBEAT_MS);
+    if (await this.benchmarks.isOver(id, seqOf(lastEventId))) response.status(204).end();
+    else await this.streams.send(request, response, (gone) => this.benchmarks.follow(id, gone));
   }
 
   /** JSON, or what else a client would rather have. */

@@ -11,6 +11,7 @@ import type { NextFunction, Request, Response } from 'express';
 import { isUtf8 } from 'node:buffer';
 import { problemOf, sendProblem } from '../problem.js';
 import { callerOf, nameOf } from './caller.js';
+import { BadInputError } from '../../core/errors/errors.js';
 import { isTooDeep, shapeOf, TOO_DEEP } from '../../core/json.js';
 
 /** Paths whose body is a stream, and the types it may have; every other body is JSON. */
@@ -140,6 +141,15 @@ function endWith(problem: HttpException, request: Request, response: Response): 
   request.destroy();
 }
 
+/** Aborts when the client has left, or has its answer. */
+export function leftBy(response: Response): AbortSignal {
+  const left = new AbortController();
+  response.once('close', () => {
+    left.abort(new BadInputError('was left by its client.', { field: 'body' }));
+  });
+  return left.signal;
+}
+
 function saysUtf8({ headers }: Request): boolean {
   const charset = headers['content-type']?.toLowerCase().split('charset=')[1];
   return charset === undefined || /^"?utf-8\b/.test(charset.trimStart());
@@ -159,7 +169,7 @@ function hasBody({ headers }: Pick<Request, 'headers'>): boolean {
 }
 
 /** Of a thousand patches to be judged with all that stands beside them. */
-const MAX_VALUES = 20_000;
+export const MAX_VALUES = 20_000;
 
 /**
  * Looks at a JSON body before it is parsed; requests for runs, which may be larger, have a thread of their own.

@@ -1,7 +1,10 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import { contentKey } from '../../core/identifier.js';
+import { asJson, isTooDeep, shapeOf, TOO_DEEP } from '../../core/json.js';
 import { RunRequest } from '../../core/run/run-request.js';
 import { Outcome } from '../../runs/outcomes.js';
+import { MAX_VALUES } from '../guard/bodies.js';
 import { InvalidRequestError } from '../problem.js';
 
 const MAX_RESPONSES = 1_024;
@@ -91,20 +94,29 @@ export interface RewardGroup {
   readonly places: readonly number[];
 }
 
-/** Runs for some patches and what each is to be judged by: patches of equal tasks are one pool. @throws InvalidRequestError */
-export function groupsOf(patches: readonly { readonly task: Task; readonly patch: string; readonly at: string }[]) {
-  const groups = new Map<string, { task: Task; at: string; patches: string[]; places: number[] }>();
+/**
+ * Runs for some patches and what each is to be judged by: patches of equal tasks are one pool. Tasks are read one a turn, so
+ * that others are answered between them.
+ * @throws InvalidRequestError
+ */
+export async function groupsOf(
+  patches: readonly { readonly task: Task; readonly patch: string; readonly at: string }[],
+): Promise<readonly RewardGroup[]> {
+  const pools = new Map<string, { task: Task; at: string; patches: string[]; places: number[] }>();
   for (const [place, { task, patch, at }] of patches.entries()) {
     const key = contentKey(task);
-    const group = groups.get(key) ?? { task, at, patches: [], places: [] };
-    group.patches.push(patch);
-    group.places.push(place);
-    groups.set(key, group);
+    const pool = pools.get(key) ?? { task, at, patches: [], places: [] };
+    pool.patches.push(patch);
+    pool.places.push(place);
+    pools.set(key, pool);
   }
-  return [...groups.values()].map(({ task, at, patches: own, places }): RewardGroup => {
+  const groups: RewardGroup[] = [];
+  for (const { task, at, patches: own, places } of pools.values()) {
     const candidates = own.map((patch, index) => ({ candidate_id: `response-${index + 1}`, patch }));
-    return { request: requestOf(task, candidates, at), places };
-  });
+    groups.push({ request: requestOf(task, candidates, at), places });
+    await nextTurn();
+  }
+  return groups;
 }
 
 function requestOf(task: Task, candidates: readonly object[], at: string): RunRequest {
@@ -114,14 +126,17 @@ function requestOf(task: Task, candidates: readonly object[], at: string): RunRe
   throw new InvalidRequestError(request.error.issues.map(({ message, path }) => ({ message, path: [at, ...path] })));
 }
 
+/** What stands in a text was not counted with its body. */
 function jsonOf(text: string, at: string): object {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null) return value;
-  } catch {
-    // Said below.
-  }
-  throw new InvalidRequestError([{ path: [at], message: 'must be an issue: a JSON object, or its text' }]);
+  const refuse = (message: string): never => {
+    throw new InvalidRequestError([{ path: [at], message }]);
+  };
+  const shape = shapeOf(Buffer.from(text));
+  if (isTooDeep(shape)) refuse(TOO_DEEP);
+  if (shape.values > MAX_VALUES) refuse(`holds more than ${MAX_VALUES} values`);
+  const value = asJson(text);
+  if (typeof value === 'object' && value !== null) return value;
+  return refuse('must be an issue: a JSON object, or its text');
 }
 
 /** What a model of NeMo Gym said: the text of its messages. */
@@ -135,31 +150,60 @@ export function textOf({ output }: z.infer<typeof ModelResponse>): string {
   return texts.join('\n');
 }
 
+const DIFF_STARTS = ['diff --git ', '--- a/', '--- /dev/null'];
+
 /**
  * The patch in what a model said: the last fenced block that holds a diff, or everything from the first line that begins
  * one; '' when there is none.
  */
 export function patchIn(text: string): string {
+  const said = `\n${text}`;
+  const [fences, diffs] = [new LineStarts(said, ['```']), new LineStarts(said, DIFF_STARTS)];
   let fenced: string | null = null;
-  let block: string[] | null = null;
-  for (const line of text.split('\n')) {
-    if (!line.startsWith('```')) {
-      block?.push(line);
-    } else if (block === null) {
-      block = [];
-    } else {
-      if (block.some(beginsDiff)) fenced = block.join('\n');
-      block = null;
+  let rest = 1;
+  for (let open = fences.from(rest); open < said.length;) {
+    const start = behindLine(said, open);
+    const close = fences.from(start);
+    if (close === said.length) {
+      rest = start;
+      break;
     }
+    if (diffs.from(start) < close) fenced = said.slice(start, close);
+    open = fences.from(behindLine(said, close));
   }
-  if (fenced !== null) return `${fenced}\n`;
-  const lines = [...(block ?? text.split('\n'))];
+  if (fenced !== null) return fenced;
+  const start = new LineStarts(said, DIFF_STARTS).from(rest);
+  let end = said.length;
   // Spaces stay: the last line of a diff may be blank context, a space alone.
-  while (lines.at(-1) === '') lines.pop();
-  const start = lines.findIndex(beginsDiff);
-  return start === -1 ? '' : `${lines.slice(start).join('\n')}\n`;
+  while (end > start && said[end - 1] === '\n') end -= 1;
+  return start === said.length ? '' : `${said.slice(start, end)}\n`;
 }
 
-function beginsDiff(line: string): boolean {
-  return line.startsWith('diff --git ') || line.startsWith('--- a/') || line.startsWith('--- /dev/null');
+function behindLine(text: string, at: number): number {
+  const end = text.indexOf('\n', at);
+  return end === -1 ? text.length : end + 1;
+}
+
+/** Lines that begin with one of some words; by search, since a list of millions of lines holds up everybody else. */
+class LineStarts {
+  private readonly next: number[];
+
+  /** @param text begins with a line break */
+  constructor(
+    private readonly text: string,
+    private readonly words: readonly string[],
+  ) {
+    this.next = words.map(() => 0);
+  }
+
+  /** @param at never less than the time before @returns where the first one from there on begins, or the length of the text */
+  from(at: number): number {
+    const { length } = this.text;
+    for (const [index, word] of this.words.entries()) {
+      if ((this.next[index] ?? length) >= at) continue;
+      const found = this.text.indexOf(`\n${word}`, at - 1);
+      this.next[index] = found === -1 ? length : found + 1;
+    }
+    return Math.min(...this.next);
+  }
 }

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Body, Controller, HttpCode, Post, Query, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
@@ -6,6 +7,7 @@ import { contentKey } from '../../core/identifier.js';
 import { RunRequest } from '../../core/run/run-request.js';
 import { type Outcome, OutcomePendingError, outcomesOf } from '../../runs/outcomes.js';
 import { RunService } from '../../runs/run-service.js';
+import { leftBy } from '../guard/bodies.js';
 import { callerOf } from '../guard/caller.js';
 import { json, JSON_TYPE, type Operation, runKey } from '../runs/run-views.js';
 import { Audited } from '../ops/audit.js';
@@ -57,7 +59,7 @@ export class RewardsController {
       const { response: said, label } = await this.read(ResponseReward, body);
       // A number alone would go out as text, which is not read.
       response.type('json');
-      return only(await judge(groupsOf([{ task: label, patch: patchIn(said), at: 'label' }]))).reward;
+      return only(await judge(await groupsOf([{ task: label, patch: patchIn(said), at: 'label' }]))).reward;
     }
     if (!says('query')) {
       const request = await this.read(RunRequest, body);
@@ -70,7 +72,7 @@ export class RewardsController {
       const said = text.startsWith(prompt) ? text.slice(prompt.length) : text;
       return { task: labels[index] ?? '', patch: patchIn(said), at: `labels.${index}` };
     });
-    return answerOf(await judge(groupsOf(patches)));
+    return answerOf(await judge(await groupsOf(patches)));
   }
 
   @Post('verify')
@@ -83,7 +85,7 @@ export class RewardsController {
     @Res({ passthrough: true }) response: Response,
   ): Promise<VerifyAnswer> {
     const patch = patchIn(textOf(body.response));
-    const groups = groupsOf([{ task: body.verifier_metadata, patch, at: 'verifier_metadata' }]);
+    const groups = await groupsOf([{ task: body.verifier_metadata, patch, at: 'verifier_metadata' }]);
     const outcome = only(await this.judge(groups, query, asked, response));
     return { ...body, reward: outcome.reward, mask_sample: false, outcome };
   }
@@ -98,7 +100,7 @@ export class RewardsController {
     @Res({ passthrough: true }) response: Response,
   ): Promise<CompareAnswer> {
     const patches = response_objs.map((said) => ({ task: principle, patch: patchIn(textOf(said)), at: 'principle' }));
-    const outcomes = await this.judge(groupsOf(patches), query, asked, response);
+    const outcomes = await this.judge(await groupsOf(patches), query, asked, response);
     return comparison(outcomes);
   }
 
@@ -110,12 +112,10 @@ export class RewardsController {
     response: Response,
   ): Promise<readonly Outcome[]> {
     const owner = callerOf(asked).key?.name ?? null;
-    const left = new AbortController();
-    response.once('close', () => {
-      left.abort();
-    });
-    const signal = AbortSignal.any([left.signal, timeoutSignal(timeout_s * 1_000)]);
+    const signal = AbortSignal.any([leftBy(response), timeoutSignal(timeout_s * 1_000)]);
+    let turns = Promise.resolve();
     const judged = groups.map(async ({ request, places }) => {
+      await (turns = turns.then(() => nextTurn()));
       const key = runKey(`reward:${contentKey(request)}`, owner);
       const outcomes = await outcomesOf(this.runs, key, request, { submitter: owner ?? '', signal });
       return outcomes.map((outcome, index) => ({ place: places[index] ?? 0, outcome }));

@@ -1,25 +1,13 @@
-import {
-  Body,
-  Controller,
-  Delete,
-  Get,
-  Headers,
-  HttpCode,
-  Param,
-  Post,
-  Query,
-  Req,
-  Res,
-  ServiceUnavailableException,
-} from '@nestjs/common';
+import { Body, Controller, Delete, Get, Headers, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
-import { BadInputError } from '../../core/errors/errors.js';
 import { DEFAULT_PRESET } from '../../core/run/run-request.js';
 import { VERIFIER_NAMES } from '../../core/run/verifier.js';
 import { RescoreIntake, RunIntake, type TakenIn, presetsForRuns, RescoreRun } from '../../runs/run-intake.js';
 import { RunService } from '../../runs/run-service.js';
-import { callerOf, nameOf } from '../guard/caller.js';
+import { leftBy } from '../guard/bodies.js';
+import { callerOf } from '../guard/caller.js';
+import { EventStreams, LAST_EVENT_ID, seqOf } from './event-streams.js';
 import {
   IDEMPOTENT,
   json,
@@ -37,7 +25,6 @@ import {
   type RunView,
 } from './run-views.js';
 import { Audited } from '../ops/audit.js';
-import type { RunEvent } from '../../ports/run-store.js';
 
 @Controller('v1/runs')
 export class RunsController {
@@ -144,21 +131,9 @@ export class RescoresController {
   ): Promise<TakenIn> {
     const { verifiers = null, preset, min_confidence = null, image = null } = query;
     const wish = { verifiers, rule: { preset, min_confidence }, image, gzip: request.is('application/gzip') !== false };
-    const left = new AbortController();
-    response.once('close', () => {
-      left.abort(new BadInputError('was left by its client.', { field: 'body' }));
-    });
-    return this.intake.take(request, { ...wish, submitter: callerOf(request).key?.name ?? '' }, left.signal);
+    return this.intake.take(request, { ...wish, submitter: callerOf(request).key?.name ?? '' }, leftBy(response));
   }
 }
-
-/** Of the operations that follow something. */
-export const LAST_EVENT_ID: Operation['headers'] & object = {
-  'Last-Event-ID': {
-    description: '`seq` of the last event that is known; the stream goes on after it.',
-    schema: z.string().regex(/^\d{0,15}$/),
-  },
-};
 
 /** What can be asked of runs. */
 export const runOperations: readonly Operation[] = [
@@ -235,16 +210,12 @@ export const runOperations: readonly Operation[] = [
   },
 ];
 
-const HEARTBEAT_MS = 15_000;
-/** Streams stay open for hours: they must not take every connection. */
-const MAX_OPEN = { ofAll: 1_024, ofOne: 128 };
-
 @Controller('v1/runs')
 export class RunEventsController {
-  /** Names of callers, once for each of their streams. */
-  private readonly open: string[] = [];
-
-  constructor(private readonly runs: RunService) {}
+  constructor(
+    private readonly runs: RunService,
+    private readonly streams: EventStreams,
+  ) {}
 
   /** Closes when the run has ended; asked again after its last event, answers 204, which ends an EventSource. */
   @Get(':id/events')
@@ -255,72 +226,7 @@ export class RunEventsController {
     @Res() response: Response,
   ): Promise<void> {
     const seq = seqOf(lastEventId);
-    if (await this.runs.isOver(id, seq)) {
-      response.status(204).end();
-      return;
-    }
-    if (request.method === 'HEAD') {
-      response.set('Content-Type', EVENT_STREAM).end();
-      return;
-    }
-    const caller = nameOf(callerOf(request));
-    const own = this.open.filter((name) => name === caller).length;
-    if (this.open.length >= MAX_OPEN.ofAll || own >= MAX_OPEN.ofOne) {
-      throw new ServiceUnavailableException('Too many event streams are open.');
-    }
-    this.open.push(caller);
-    const gone = new AbortController();
-    response.once('close', () => {
-      this.open.splice(this.open.indexOf(caller), 1);
-      gone.abort();
-    });
-    await sendEvents(response, this.runs.follow(id, seq, gone.signal), HEARTBEAT_MS);
+    if (await this.runs.isOver(id, seq)) response.status(204).end();
+    else await this.streams.send(request, response, (gone) => this.runs.follow(id, seq, gone));
   }
-}
-
-/** @throws BadInputError for an id that no event of ours has */
-export function seqOf(lastEventId = ''): number {
-  if (!/^\d{0,15}$/.test(lastEventId)) throw new BadInputError('is not a number.', { field: 'Last-Event-ID' });
-  return Number(lastEventId);
-}
-
-export const EVENT_STREAM = 'text/event-stream; charset=utf-8';
-
-/** Sends events as server-sent events, at the pace of the client, and comments while nothing happens. */
-export async function sendEvents(
-  response: Response,
-  events: AsyncIterable<RunEvent>,
-  heartbeatMs: number,
-): Promise<void> {
-  response.status(200).set({ 'Content-Type': EVENT_STREAM, 'X-Accel-Buffering': 'no' });
-  response.flushHeaders();
-  const heartbeat = setInterval(() => {
-    // A client that does not read is ended by the server.
-    if (!response.writableNeedDrain) response.write(': still here\n\n');
-  }, heartbeatMs);
-  try {
-    for await (const event of events) {
-      if (!response.write(messageOf(event))) await roomIn(response);
-    }
-    response.end();
-  } finally {
-    clearInterval(heartbeat);
-  }
-}
-
-/** JSON holds no line break, and a type is one line, so nothing in an event can begin a field of its own. */
-function messageOf(event: RunEvent): string {
-  const type = event.type.replaceAll(/[\r\n]+/g, ' ');
-  return `id: ${event.seq}\nevent: ${type}\ndata: ${JSON.stringify(event)}\n\n`;
-}
-
-function roomIn(response: Response): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      response.off('drain', done).off('close', done);
-      resolve();
-    };
-    response.once('drain', done).once('close', done);
-    if (response.destroyed) done();
-  });
 }

@@ -10,10 +10,16 @@ const NAMED = 10;
 
 const SHARD = /^([1-9]\d*)\/([1-9]\d*)$/;
 
+/** Each is asked of every instance. */
+const MOST_CONDITIONS = 100;
+
 /** Which instances of a data set are meant; each part narrows what the ones before it left. */
 export const DataSetFilter = z.strictObject({
   /** `column=value`, `column!=value`; several values with commas. All must hold. */
-  where: z.array(z.string().regex(/^[^=!]+!?=/, 'must look like column=value or column!=value')).default([]),
+  where: z
+    .array(z.string().regex(/^[^=!]+!?=/, 'must look like column=value or column!=value'))
+    .max(MOST_CONDITIONS)
+    .default([]),
   /** Ids; absent = all. */
   instances: z.array(z.string().min(1)).min(1).optional(),
   /** `from:to` by position, from 0, `to` left out. */
@@ -105,7 +111,8 @@ function named<T extends DataSetInstance>(all: readonly T[], left: readonly T[],
     const next = '`bestk datasets show` says what it holds.';
     throw new FilterError('instances', `names ${named.join(', ')}, which the data set does not hold.`, next);
   }
-  const own = left.filter(({ issue }) => ids.includes(issue.instance_id));
+  const wanted = new Set(ids);
+  const own = left.filter(({ issue }) => wanted.has(issue.instance_id));
   return some('instances', left, own);
 }
 

@@ -32,6 +32,12 @@ const BENCH = {
   concurrency: 2,
 };
 
+const SAVED_ARMS = Array.from({ length: 9 }, (_, index) => ({ name: `arm-${index}`, candidates: true }));
+const SETS_OF_ARMS = Array.from({ length: 300 }, (_, number) => ({
+  arms: SAVED_ARMS.filter((_, bit) => (((number + 1) >> bit) & 1) === 1).map(({ name }) => name),
+  candidate: { ...CANDIDATES[0]?.candidate, candidate_id: `c${number}` },
+}));
+
 interface Gate {
   readonly promise: Promise<void>;
   readonly resolve: () => void;
@@ -271,6 +277,21 @@ describe('a benchmark over HTTP', () => {
     expect((await store.runs.list(100, null)).runs.some(({ benchmark }) => benchmark === id)).toBe(false);
   });
 
+  it('is followed by so many at most, like a run', async () => {
+    const id = await accepted({ 'idempotency-key': 'followed' });
+    const leave = new AbortController();
+    const follow = (path: string): Promise<Response> => fetch(`${server.url}${path}/events`, { signal: leave.signal });
+    const { runs } = await server.client.listBenchmarkRuns(id);
+    const run = runs[0]?.id ?? '';
+    const all = await Promise.all(Array.from({ length: 128 }, () => follow(`/v1/benchmarks/${id}`)));
+    expect(new Set(all.map(({ status }) => status))).toEqual(new Set([200]));
+    expect((await follow(`/v1/benchmarks/${id}`)).status).toBe(503);
+    expect((await follow(`/v1/runs/${run}`)).status).toBe(503);
+    leave.abort();
+    gate.resolve();
+    await until(async () => (await get(id)).status === 'done');
+  });
+
   it('is one call of the client, from its start to its report', async () => {
     const standings: string[] = [];
     const bench = { title: 'Once', arms: [{ name: 'mine', k: 2 }], concurrency: 1 };
@@ -316,6 +337,9 @@ describe('a benchmark over HTTP', () => {
     ['an unknown arm', [BENCH, ...ROWS, { arms: ['x'], candidate: {} }], /line 5.*names the arm "x"/],
     ['candidates of who samples', [BENCH, ...ROWS, { arms: ['mine'], candidate: {} }], /samples its own/],
     ['a row of nothing', [BENCH, { a: 1 }], /holds no instance/],
+    ['a million lines', [BENCH, ...ROWS, '\n'.repeat(1_000_000)], /more than 1000000 lines/],
+    ['hundreds of sets of arms', [{ arms: SAVED_ARMS }, ...ROWS, ...SETS_OF_ARMS], /more than 256 sets of arms/],
+    ['hundreds of conditions', [{ ...BENCH, filter: { where: Array(101).fill('repo=a') } }, ...ROWS], /filter.where/],
   ])('refuses %s', async (_, sent, said) => {
     const answer = await send(sent);
     expect(answer.status).toBe(422);

@@ -12,7 +12,7 @@ import { type JobHandler, Jobs } from '../../../src/jobs/jobs.js';
 import { PlainJobs } from '../../../src/jobs/plain-jobs.js';
 import { PrometheusMeter } from '../../../src/telemetry/prometheus-meter.js';
 import type { AuditedRequest } from '../../../src/http/ops/audit.js';
-import { httpControllers, telemetryProviders } from '../../../src/http/http-controllers.js';
+import { httpControllers, httpProviders } from '../../../src/http/http-controllers.js';
 import { openRun } from '../../../src/http/runs/evidence-of-run.js';
 import { LargeRuns, type PartJob, partOf } from '../../../src/http/runs/judge-prompt-view.js';
 import { type HttpServer, type ServeOptions, startHttp } from '../../../src/http/serve.js';
@@ -245,7 +245,7 @@ export async function serveRuns(
         },
         inject: [Jobs, RunSettings],
       },
-      ...telemetryProviders,
+      ...httpProviders,
       { provide: Meter, useFactory: () => new PrometheusMeter('0.0.0-test', false) },
       { provide: Exposition, useExisting: Meter },
       { provide: Sandbox, useValue: containers },

@@ -1,3 +1,5 @@
+import { ThreadedReports } from '../../../src/app/threads/threaded-reports.js';
+import { BOUNDLESS } from '../../../src/ports/sandbox.js';
 import { type RunResult } from '../../../src/core/run/run-result.js';
 import { RunRequest } from '../../../src/core/run/run-request.js';
 import { MemoryRunStore } from '../../fakes/memory-run-store.js';
@@ -109,4 +111,15 @@ describe('reports over HTTP', () => {
     expect((await fetch(`${server.url}/v1/reports/nobody`)).status).toBe(404);
     expect((await fetch(`${server.url}/v1/reports/${encodeURIComponent("x' OR 1=1")}`)).status).toBe(404);
   });
+});
+
+it('is not made any further when its client has left', async () => {
+  const silent = new URL('data:text/javascript,setInterval(() => {}, 1000)');
+  const reports = new ThreadedReports(silent, null, BOUNDLESS);
+  const left = new AbortController();
+  async function* upload(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from('{"run_id":"x"}');
+    left.abort(new Error('gone'));
+  }
+  await expect(reports.make(upload(), { title: 'x', presets: null }, left.signal)).rejects.toThrow('gone');
 });

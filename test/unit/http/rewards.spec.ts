@@ -86,11 +86,35 @@ describe('rewards over HTTP', () => {
     ['label.issue.environment', { response: SAID, label: { ...issue, environment: undefined } }],
     ['labels', { query: [SAID, SAID], labels: [issue] }],
     ['labels.1.issue.instance_id', { query: [SAID, SAID], labels: [issue, {}] }],
+    ['label', { response: SAID, label: `{"issue":${'['.repeat(101)}${']'.repeat(101)}}` }],
+    ['label', { response: SAID, label: `[${'1,'.repeat(20_001)}1]` }],
   ])('name what is wrong: %s', async (path, body) => {
     const { status, problem } = await refusal(server.client.reward(body));
     expect(status).toBe(422);
     expect(problem.errors?.map((each) => each.path)).toContain(path);
   });
+});
+
+it('lets others be answered between the runs of one request', async () => {
+  let made = 0;
+  class CountingStore extends MemoryRunStore {
+    override create(...asked: Parameters<MemoryRunStore['create']>): ReturnType<MemoryRunStore['create']> {
+      made += 1;
+      return super.create(...asked);
+    }
+  }
+  const many = await serveRuns(new CountingStore(), executor);
+  const labels = Array.from({ length: 1_000 }, (_, index) => ({ ...issue, instance_id: `demo-${index}` }));
+  const rewards = many.client.reward({ query: labels.map(() => SAID), labels });
+  let [before, answered] = [0, 0];
+  while (made < labels.length) {
+    await fetch(`${many.url}/healthz`);
+    if (made === before) continue;
+    [before, answered] = [made, answered + 1];
+  }
+  expect(answered).toBeGreaterThan(3);
+  expect(await rewards).toMatchObject({ rewards: labels.map(() => 0.7) });
+  await many.close();
 });
 
 it('is an error, never 0, where the surroundings failed, and asking again does what is missing', async () => {
@@ -145,6 +169,9 @@ describe('the patch in what a model said', () => {
     ['a diff after words', `Here it is\n${PATCH}`, PATCH],
     ['a fence that nobody closed', SAID.slice(0, -4), PATCH],
     ['code that is no diff', '\`\`\`python\nx = 1\n\`\`\`\n', ''],
+    ['the words of a fence in a line', `Say \`\`\` here\n${PATCH}`, PATCH],
+    ['a diff before a fence without one', `${PATCH}\`\`\`\nx\n\`\`\`\n`, `${PATCH}\`\`\`\nx\n\`\`\`\n`],
+    ['a diff in a fence before one without', `${SAID}\`\`\`\nx\n\`\`\`\n`, PATCH],
     ['nothing', '', ''],
   ])('is %s', (_, text, patch) => {
     expect(patchIn(text)).toBe(patch);
