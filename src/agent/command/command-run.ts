@@ -10,7 +10,7 @@ import { ContainerStuckError, type Workspace } from '../tools/workspace.js';
 import { FORWARDER } from './forwarder.js';
 import { type Ended, Lines, ModelRoute } from './model-route.js';
 
-/** Outside of the memory file systems, which engines write to in other ways. */
+/** Outside of the memory file systems, which engines write to in other ways, and open to the user of any image. */
 const FOLDER = '/var/tmp/bestk-agent';
 const LOG = '/tmp/bestk-agent.log';
 /** How much later than the program is ended inside, the command is ended from outside. */
