@@ -60,7 +60,7 @@ type RecoveryParts = [RunStore, RunExecutor, Jobs, RunSettings, BenchmarkStore];
 type JobsParts = [Role, Config, OpenStore, RunDependenciesFactory, RunSettings, Claims];
 type PartTools = [RunStore, Sandbox, RunDependenciesFactory, RunSettings, Config];
 type HandlerParts = [Role, Config, RunWorker, RunExecutor, RunSettings, PartHandlers, DriverTools];
-type DriverParts = [OpenStore, ResultStore, Sandbox, Jobs];
+type DriverParts = [OpenStore, ResultStore, Sandbox, Jobs, RunExecutor];
 
 /** The store, and who does the work that is in it. */
 export const jobProviders: Provider[] = [
@@ -104,10 +104,11 @@ export const jobProviders: Provider[] = [
   },
   {
     provide: DRIVER,
-    useFactory: (...[{ runs, benchmarks }, results, sandbox, jobs]: DriverParts): DriverTools => ({
+    useFactory: (...[{ runs, benchmarks }, results, sandbox, jobs, executor]: DriverParts): DriverTools => ({
       ...{ runs, benchmarks, results, sandbox, jobs, readLog: new ThreadedLogs().read, ended: new Wakeup() },
+      setup: () => executor.setup(),
     }),
-    inject: [STORE, ResultStore, Sandbox, Jobs],
+    inject: [STORE, ResultStore, Sandbox, Jobs, RunExecutor],
   },
   {
     provide: HANDLERS,

@@ -18,6 +18,7 @@ import { hasEnded, type RunStore } from '../ports/run-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
 import { runCurve } from '../reports/benchmark/arms.js';
 import { jobOfRun } from '../runs/parts.js';
+import { allocateArm } from './allocate-arm.js';
 import { gradedIn, gradeOneOfMany, namedByArm } from './grade-arms.js';
 import { BenchmarkPlan, reasonToStop, type SentArm, type Tally } from './plan.js';
 
@@ -30,6 +31,8 @@ export interface DriverTools {
   readonly jobs: Jobs;
   /** Rings when a run of this process has ended; those of others are looked for now and then. */
   readonly ended: Wakeup;
+  /** Names the settings that runs are done under. */
+  readonly setup: () => Promise<string>;
   /** Absent = logs are read where grading goes on. */
   readonly readLog?: LogReader | undefined;
 }
@@ -86,6 +89,9 @@ class Drive {
   /** Whether any label is wanted, and can be known. */
   private readonly isGraded;
   private failure: { readonly error: unknown } | null = null;
+  /** Arms whose issues do not have all their rollouts yet. */
+  private readonly allocating = new Map<string, Promise<void>>();
+  private tallied: Tally = { failed: 0, tokens: 0, usd: 0 };
 
   constructor(
     private readonly tools: DriverTools,
@@ -103,13 +109,15 @@ class Drive {
   async toEnd(): Promise<void> {
     const { tools, driven, signal } = this;
     const { benchmarks, ended } = tools;
+    using leaving = abortedAtEnd(signal);
+    for (const arm of driven.plan.arms) if (arm.allocate === 'greedy') this.allocate(arm, leaving.signal);
     for (let [seen, rings] = ['', 0]; ;) {
       if (seen !== '') await ended.wait(rings, LOOK_EVERY_MS, signal);
       rings = ended.rings;
       if (this.failure !== null) throw this.failure.error;
       if ((await benchmarks.get(driven.id))?.status !== 'running') break;
       const counts = await benchmarks.counts(driven.id);
-      const now = `${JSON.stringify(counts)} ${this.grading.size}`;
+      const now = `${JSON.stringify(counts)} ${this.grading.size} ${this.allocating.size}`;
       if (now === seen) continue;
       if (await this.look(counts)) return;
       seen = now;
@@ -124,11 +132,12 @@ class Drive {
     const open = counts.filter(({ status }) => !hasEnded(status));
     const waiting = runsIn(open.filter(({ handed }) => !handed));
     const underWay = runsIn(open) - waiting;
-    const note = reasonToStop(plan, await this.tally(counts));
+    this.tallied = await this.tally(counts);
+    const note = reasonToStop(plan, this.tallied);
     if (note === null && waiting > 0) await this.begin(Math.max(0, plan.concurrency - underWay));
     const gradable = this.isGraded ? await benchmarks.gradable(id) : [];
     for (const [instance, own] of grouped(gradable, ({ instance_id }) => instance_id)) this.grade(instance, own);
-    const isIdle = this.grading.size === 0 && underWay === 0;
+    const isIdle = this.grading.size === 0 && this.allocating.size === 0 && underWay === 0;
     if (!isIdle || (note === null && waiting > 0)) return false;
     await benchmarks.change(id, { status: 'done', note: waiting === 0 ? null : note }, ['running']);
     return true;
@@ -137,10 +146,30 @@ class Drive {
   /** Hands the next runs over, and fetches the image of one behind them. */
   private async begin(room: number): Promise<void> {
     const { id, plan } = this.driven;
-    const next = { statuses: ['queued'], handed: false, limit: room + plan.concurrency } as const;
-    const waiting = await this.tools.benchmarks.runs(id, next);
+    const next = { statuses: ['queued'], handed: false } as const;
+    const limit = this.allocating.size === 0 ? room + plan.concurrency : undefined;
+    const all = await this.tools.benchmarks.runs(id, { ...next, limit });
+    const waiting = all.filter(({ arm }) => !this.allocating.has(arm)).slice(0, room + plan.concurrency);
     for (const run of waiting.slice(0, room)) await this.hand(run);
     await this.fetchImage(waiting.slice(room));
+  }
+
+  /** Has the issues of an arm sampled where it pays, before its runs are handed over. */
+  private allocate(arm: SentArm, signal: AbortSignal): void {
+    const { id, submitter, plan } = this.driven;
+    const stop = ({ tokens, usd }: Pick<Tally, 'tokens' | 'usd'>): boolean => {
+      const { failed, ...others } = this.tallied;
+      return reasonToStop(plan, { failed, tokens: others.tokens + tokens, usd: others.usd + usd }) !== null;
+    };
+    const done = allocateArm(this.tools, { id, submitter, plan, arm }, stop, signal)
+      .catch((error: unknown) => {
+        if (!signal.aborted) this.failure ??= { error };
+      })
+      .finally(() => {
+        this.allocating.delete(arm.name);
+        this.tools.ended.ring();
+      });
+    this.allocating.set(arm.name, done);
   }
 
   /** What surroundings did to a run counts; what was wrong with its input does not. */
@@ -215,6 +244,17 @@ class Drive {
       },
     };
   }
+}
+
+/** Aborts with the signal, and when it is disposed of. */
+function abortedAtEnd(signal: AbortSignal): { readonly signal: AbortSignal } & Disposable {
+  const end = new AbortController();
+  return {
+    signal: AbortSignal.any([signal, end.signal]),
+    [Symbol.dispose]: () => {
+      end.abort();
+    },
+  };
 }
 
 function readRun(run: Awaited<ReturnType<RunStore['get']>>) {

@@ -8,6 +8,7 @@ import type { GeneratedTest } from '../core/run/generated-test.js';
 import type { Issue } from '../core/run/issue.js';
 import { GivenRule, type RunRequest, runRequest } from '../core/run/run-request.js';
 import { DataSetFilter } from '../io/datasets/filter.js';
+import type { AllocationBudget } from '../runs/allocate.js';
 
 export const ModelName = z.string().min(1).max(256);
 
@@ -21,6 +22,16 @@ export const ArmBasics = {
   /** A second wave, told of the first. */
   refine: z.int().min(0).optional(),
   refine_from: z.number().min(0).max(1).optional(),
+  /** Where further rollouts go: `equal` shares of k for each issue, or `greedy`, where the expected gain per dollar is highest. */
+  allocate: z.enum(['equal', 'greedy']).optional(),
+  /** What greedy rollouts of the whole arm may come to; once that is reached, issues are decided with what they have. */
+  budget: z
+    .strictObject({
+      rollouts: z.int().positive().optional(),
+      tokens: z.int().positive().optional(),
+      usd: z.number().positive().optional(),
+    })
+    .optional(),
   seed: z.int().min(0).optional(),
   /** Verifiers, as `--verifiers` names them. */
   judges: z.array(z.string().min(1)).min(1).optional(),
@@ -32,7 +43,38 @@ export function armsOf<Arm extends z.ZodType<{ readonly name: string }>>(arm: Ar
     .array(arm)
     .min(1)
     .max(64)
-    .refine((arms) => new Set(arms.map(({ name }) => name)).size === arms.length, 'two arms have the same name');
+    .refine((arms) => new Set(arms.map(({ name }) => name)).size === arms.length, 'two arms have the same name')
+    .superRefine((arms, { addIssue }) => {
+      for (const [index, { allocate, budget, candidates }] of (arms as readonly Allocated[]).entries()) {
+        const [isGreedy, hasOwn] = [allocate === 'greedy', candidates !== undefined && candidates !== false];
+        const wrong = (field: string, message: string): void =>
+          addIssue({ code: 'custom', path: [index, field], message });
+        if (isGreedy && hasOwn) wrong('allocate', 'is for sampling, but candidates are given');
+        if (!isGreedy && budget !== undefined) wrong('budget', 'is of an arm with `allocate: greedy`');
+      }
+    });
+}
+
+interface Allocated {
+  readonly allocate?: string | undefined;
+  readonly budget?: object | undefined;
+  readonly candidates?: unknown;
+}
+
+/** Of what everything together may take, verification keeps a fifth, as in each run. */
+const FOR_SAMPLING = 0.8;
+
+/** What greedy rollouts of an arm may come to: its own limits, or those of the benchmark. */
+export function allocationBudget(
+  { budget: whole }: Pick<SentBench, 'budget'>,
+  { budget: own = {} }: Pick<SentArm, 'budget'>,
+): AllocationBudget {
+  const most = (limit: number | undefined): number | null => (limit === undefined ? null : limit * FOR_SAMPLING);
+  return {
+    rollouts: own.rollouts ?? null,
+    tokens: own.tokens ?? most(whole.tokens),
+    usd: own.usd ?? most(whole.usd),
+  };
 }
 
 export const Grading = z.strictObject({

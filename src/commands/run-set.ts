@@ -36,6 +36,8 @@ export interface SetOptions {
   readonly once?: boolean;
   /** The first Ctrl-C begins nothing more and lets the rest end, the second one stops it. */
   readonly drains?: boolean;
+  /** Done first. @param leaving whether nothing more is to be begun @returns what is asked then */
+  readonly prepare?: (signal: AbortSignal, leaving: () => boolean) => Promise<readonly SetItem[]>;
   /** Why no further instance is begun; null = go on. */
   readonly stop?: (told: SetTold) => string | null;
 }
@@ -72,7 +74,10 @@ export async function runSet(app: App, items: readonly SetItem[], options: SetOp
     const drain = (): void => {
       work.leaving = true;
     };
-    await untilInterrupted(app, (signal) => allItems(work, items, signal), options.drains === true ? drain : null);
+    const all = async (signal: AbortSignal): Promise<void> => {
+      await allItems(work, (await options.prepare?.(signal, () => work.leaving)) ?? items, signal);
+    };
+    await untilInterrupted(app, all, options.drains === true ? drain : null);
   } catch (error) {
     await files.discard();
     throw error;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RunStatus } from './run-store.js';
+import { type Run, RunStatus } from './run-store.js';
 
 /** `accepting`: what was sent in is still read. A paused one begins nothing more; what is under way goes on to its end. */
 export const BenchmarkStatus = z.enum(['accepting', 'running', 'paused', 'done', 'failed', 'cancelled']);
@@ -154,6 +154,8 @@ export abstract class BenchmarkStore {
   abstract graded(id: string): Promise<readonly GradedRun[]>;
   /** Has a run taken up by who works on runs, or, with false, no longer. */
   abstract hand(runId: string, handed: boolean): Promise<void>;
+  /** Asks something else of a run that was not handed over. */
+  abstract ask(runId: string, request: Run['request']): Promise<void>;
   /** What grading said of a run's candidates; null = it was not graded, or a run of its issue in the benchmark has not ended. */
   abstract labels(runId: string): Promise<GradeDocument | null>;
   /** Replaces what was known; null forgets it. */

@@ -14,6 +14,7 @@ import {
   BenchmarkSummary,
 } from '../ports/benchmark-store.js';
 import type { RunEvent } from '../ports/run-store.js';
+import { samplingRunsOf } from './allocate.js';
 import { jobOfBenchmark } from './parts.js';
 import { RunService } from './run-service.js';
 import { RunSettings } from './run-worker.js';
@@ -196,11 +197,9 @@ export class BenchmarkService {
     const status = await this.change(id, 'cancelled', [...OPEN, 'cancelled']);
     await this.jobs.cancel('benchmark', id);
     for (const run of await this.store.runs(id, { statuses: ['queued', 'running'] })) {
-      await this.runs.cancel(run.id).catch((error: unknown) => {
-        // It ended in this moment.
-        if (!(error instanceof RunConflictError)) throw error;
-      });
+      await this.runs.cancel(run.id).catch(unlessConflict);
     }
+    for (const { id: run } of await samplingRunsOf(id, this.runs)) await this.runs.cancel(run).catch(unlessConflict);
     return status;
   }
 
@@ -211,6 +210,7 @@ export class BenchmarkService {
     const open = await this.store.runs(id, { statuses: ['queued', 'running'] });
     if (open.some(({ handed }) => handed)) throw conflict(id, status, 'Some of its runs are still under way.');
     await this.store.delete(id);
+    for (const { id: run } of await samplingRunsOf(id, this.runs)) await this.runs.delete(run).catch(unlessConflict);
   }
 
   /** Whether it has ended and stood so at that time. @throws RunNotFoundError */
@@ -280,6 +280,11 @@ function armOf(
     tokens: sum((count) => count.tokens),
     cost_usd: costs.length === 0 ? null : costs.reduce((total, usd) => total + usd, 0),
   };
+}
+
+/** It ended in this moment. */
+function unlessConflict(error: unknown): void {
+  if (!(error instanceof RunConflictError)) throw error;
 }
 
 function notFound(id: string): RunNotFoundError {

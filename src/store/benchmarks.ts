@@ -16,9 +16,9 @@ import {
   type RunEffort,
   type RunGrades,
 } from '../ports/benchmark-store.js';
-import { hasEnded, RunStatus } from '../ports/run-store.js';
+import { hasEnded, type Run, RunStatus } from '../ports/run-store.js';
 import type { BenchmarksTable, Database, GradesTable, RunsTable, StoreDialect } from './schema.js';
-import { keyText } from './run-rows.js';
+import { keyText, requestColumns } from './run-rows.js';
 import type { StoreGuard } from './store-guard.js';
 
 const RUN_COLUMNS = [
@@ -218,6 +218,19 @@ export class KyselyBenchmarkStore extends BenchmarkStore {
       .set({ alone: handed ? 0 : 1 })
       .where('id', '=', keyText(runId));
     await this.guard.run(() => update.execute());
+  }
+
+  override async ask(runId: string, request: Run['request']): Promise<void> {
+    const columns = { ...requestColumns(request), updated_at: Date.now() };
+    await this.guard.run(() =>
+      this.db.transaction().execute(async (trx) => {
+        const own = trx.updateTable('runs').set(columns).where('id', '=', keyText(runId)).where('alone', '=', 1);
+        const { numUpdatedRows: asked } = await own.where('status', '=', 'queued').executeTakeFirst();
+        if (asked === 0n) return;
+        const document = trx.updateTable('run_documents').set({ request: JSON.stringify(request) });
+        await document.where('run_id', '=', keyText(runId)).execute();
+      }),
+    );
   }
 
   override async grade(runId: string, grades: RunGrades | null): Promise<void> {

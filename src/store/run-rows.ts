@@ -97,7 +97,6 @@ export function newRow(key: string, request: Run['request'], id: string, how: Ac
   return {
     id,
     key,
-    request_hash: contentKey(request),
     status: 'queued',
     failure: null,
     owner: null,
@@ -107,12 +106,17 @@ export function newRow(key: string, request: Run['request'], id: string, how: Ac
     submitter: keyText(how.submitter ?? ''),
     setup: how.setup ?? '',
     alone: how.alone === true ? 1 : 0,
-    ...asColumns(briefOfRequest(request)),
+    ...requestColumns(request),
     ...briefOfResult(null),
     answer: null,
     benchmark: how.benchmark?.id ?? null,
     arm: how.benchmark?.arm ?? null,
   };
+}
+
+/** What a run's row says of its request. */
+export function requestColumns(request: Run['request']) {
+  return { request_hash: contentKey(request), ...asColumns(briefOfRequest(request)) };
 }
 
 const TAGS = RunBrief.shape.tags;

@@ -23,7 +23,7 @@ const SUREST = 0.005;
 /** Judges err alike: each of J weighs 1 / (1 + (J − 1) × this), the design effect (Kish 1965). */
 const JUDGE_CORRELATION = 0.5;
 /** Chance that another candidate makes the same change as a right one, and as a wrong one. */
-const SAME_CHANGE: Rates = { right: [0.05, 1.3], wrong: [0.03, 7.5] };
+export const SAME_CHANGE: Rates = { right: [0.05, 1.3], wrong: [0.03, 7.5] };
 /** Part of the coincidences of one agent's wrong patches that another agent's share: the rest are its own blind spots. */
 const SHARED_MISTAKES = 0.5;
 /** The existing tests count as kept while no larger share of them than this is lost. */

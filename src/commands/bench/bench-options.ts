@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { SavedInput } from '../../benchmarks/plan.js';
 import { BadInputError } from '../../core/errors/errors.js';
 import { visibleLine } from '../../core/hostile-text.js';
@@ -31,6 +31,7 @@ export interface BenchOptions extends RuleOptions {
   readonly seed?: number;
   readonly name?: string;
   readonly k?: number;
+  readonly allocate?: 'equal' | 'greedy';
   readonly candidates?: readonly string[];
   readonly tests?: string;
   readonly verifiers?: string;
@@ -81,6 +82,12 @@ export function withPlanOptions(command: Command): Command {
     .option('--seed <n>', 'of the sample', wholeNumber)
     .option('--name <name>', 'of the arm that the next options make')
     .option('-k <number>', 'trajectories of each issue', count)
+    .addOption(
+      new Option(
+        '--allocate <policy>',
+        'where further trajectories go: to each issue alike, or where they pay',
+      ).choices(['equal', 'greedy']),
+    )
     .option('--candidates <path...>', 'saved candidates in any format that import reads, instead of sampling')
     .option('--tests <file>', 'saved generated tests')
     .option('--verifiers <list>', 'as for bestk select')
@@ -99,6 +106,7 @@ export function withPlanOptions(command: Command): Command {
 const ARM_OPTIONS = [
   'name',
   'k',
+  'allocate',
   'candidates',
   'tests',
   'verifiers',
@@ -125,9 +133,9 @@ export async function planOf(file: string | undefined, options: BenchOptions, co
     seed,
   });
   const hasArm = ARM_OPTIONS.some(given) || file === undefined;
-  const { k, candidates, tests, preset, combiner, calibration, minConfidence, name = 'mine' } = options;
+  const { k, allocate, candidates, tests, preset, combiner, calibration, minConfidence, name = 'mine' } = options;
   const rule = { preset, combiner, calibration, min_confidence: minConfidence };
-  const arm = defined({ name, k, candidates, tests, ...rule, judges: listed(options.verifiers) });
+  const arm = defined({ name, k, allocate, candidates, tests, ...rule, judges: listed(options.verifiers) });
   const budget = defined({ tokens: options.budgetTokens, usd: options.budgetUsd });
   const grading = defined({
     hidden_tests: options.hiddenTests,

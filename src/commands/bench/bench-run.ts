@@ -2,17 +2,18 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { armRequest, reasonToStop, type Tally } from '../../benchmarks/plan.js';
-import { BadInputError, EXIT } from '../../core/errors/errors.js';
+import { allocationBudget, armRequest, reasonToStop, type Tally } from '../../benchmarks/plan.js';
+import { BadInputError, BestkError, EXIT, InterruptedError } from '../../core/errors/errors.js';
 import { contentKey } from '../../core/identifier.js';
 import type { RunRequest } from '../../core/run/run-request.js';
 import type { DataSetInstance } from '../../io/datasets/data-set.js';
 import type { ArmsReport } from '../../reports/benchmark/arms.js';
 import { folderName } from '../../reports/set-files.js';
 import { prepareFolder } from '../../reports/write-run.js';
+import { allocate } from '../../runs/allocate.js';
 import { type Estimate, estimateAll, writesTests } from '../../runs/check-request.js';
 import { printProgress, type App, type OpenApp } from '../command.js';
-import { exitOfSet, runSet, type SetItem, type SetTold } from '../run-set.js';
+import { exitOfSet, runOne, runSet, type SetItem, type SetTold } from '../run-set.js';
 import { gradeArms, type GradedArm, readBench, reportBench } from './bench-grade.js';
 import { chosenInstances, ruleOf, savedInputs } from './bench-options.js';
 import {
@@ -98,7 +99,51 @@ async function runArm(bench: Bench, arm: Arm, openApp: OpenApp): Promise<SetTold
   const labels = (): Promise<null> => Promise.resolve(null);
   const meant = items.filter(({ instance_id }) => wanted?.get(arm.name)?.has(instance_id) ?? true);
   const set = { command, out: folder, parallel: plan.concurrency, once: true, drains: true };
-  return runSet(app, meant, { ...set, labels, stop });
+  const prepare = (signal: AbortSignal, leaving: () => boolean): Promise<readonly SetItem[]> =>
+    allocated({ plan, arm, app, command, before }, meant, { signal, leaving });
+  return runSet(app, meant, { ...set, labels, stop, ...(arm.allocate === 'greedy' ? { prepare } : {}) });
+}
+
+/** The same instances, with as many rollouts each as pay; those are sampled then, and stored. */
+async function allocated(
+  { plan, arm, app, command, before }: Pick<Bench, 'plan' | 'before'> & AllocatedArm,
+  items: readonly SetItem[],
+  { signal, leaving }: { readonly signal: AbortSignal; readonly leaving: () => boolean },
+): Promise<readonly SetItem[]> {
+  const asked = await Promise.all(items.map(askable));
+  const spentBefore = tallyOf(before);
+  const requests = await allocate(asked.flat(), {
+    atOnce: plan.concurrency,
+    budget: allocationBudget(plan, arm),
+    stop: ({ tokens, usd }) => {
+      const tally = { ...spentBefore, tokens: spentBefore.tokens + tokens, usd: spentBefore.usd + usd };
+      return leaving() || reasonToStop(plan, tally) !== null;
+    },
+    sample: async (request) => {
+      const one = { key: `${command}:${contentKey(request)}`, request, onEvent: () => undefined, once: true };
+      try {
+        return (await runOne(app, one, signal)).result;
+      } catch (error) {
+        // It is told of when the instance is done.
+        if (error instanceof BestkError && !(error instanceof InterruptedError)) return null;
+        throw error;
+      }
+    },
+  });
+  const rollouts = requests.reduce((sum, { k }) => sum + k, 0);
+  printProgress(`Arm ${arm.name}: ${rollouts} rollouts for ${requests.length} instances`);
+  const left = [...requests];
+  return items.map((item, index) => {
+    const request = asked[index]?.length === 0 ? undefined : left.shift();
+    return request === undefined ? item : { ...item, request: () => request };
+  });
+}
+
+interface AllocatedArm {
+  readonly arm: Arm;
+  readonly app: App;
+  /** Part of the runs' keys. */
+  readonly command: string;
 }
 
 /** What is asked, and the hash of the settings it is asked under; what was made under others is removed. */

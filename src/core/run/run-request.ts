@@ -14,7 +14,7 @@ const MAX_CANDIDATES = 1_024;
 const MAX_TESTS = 1_024;
 const MAX_JUDGES = 8;
 /** How many trajectories are sampled when a request says neither. */
-const DEFAULT_K = 8;
+export const DEFAULT_K = 8;
 const MAX_SAMPLES = 256;
 const MAX_REFINED = 64;
 /** The rule of a request that names none; docs/selection-rules.md has the evidence for it. */
@@ -26,7 +26,6 @@ const TestOfRequest = GivenTest.extend({ instance_id: optionalId });
 
 const Verifiers = z
   .array(VerifierName)
-  .min(1)
   .transform((names) => [...new Set(names)])
   .refine((names) => names.filter(isJudge).length <= MAX_JUDGES, `name at most ${MAX_JUDGES} judges`);
 
@@ -70,7 +69,7 @@ const GivenRequest = z.strictObject({
   seed: z.int().min(0).max(1_000_000).default(0),
   /** Saved generated tests to use instead of writing new ones; null = write new ones. */
   tests: optional(z.array(TestOfRequest).max(MAX_TESTS)),
-  /** Null = the service's default: execution-based, and execution-free where a verifier model is configured. */
+  /** None = nothing is verified, votes decide. Null = the service's default: execution-based, and execution-free where a verifier model is configured. */
   verifiers: optional(Verifiers),
   budget: optional(Budget),
 });

@@ -247,6 +247,38 @@ describe('a benchmark over HTTP', () => {
     expect(asked).toHaveLength(times + 2);
   });
 
+  it('samples the issues of a greedy arm where it pays, then asks each run for what its issue got', async () => {
+    gate.resolve();
+    const from = asked.length;
+    const arm = { name: 'greedy', k: 3, allocate: 'greedy', budget: { rollouts: 3 } };
+    const rows = ROWS.slice(0, 2).map((row) => ({ ...row, instance_id: `${row.instance_id}-greedy` }));
+    const answer = await send([{ ...BENCH, concurrency: 1, arms: [arm] }, ...rows]);
+    const { id } = (await answer.json()) as { id: string };
+    await until(async () => (await get(id)).status === 'done');
+    expect((await get(id)).arms).toMatchObject([{ arm: 'greedy', selected: 2 }]);
+    const [one, two] = rows.map(({ instance_id }) => instance_id);
+    const own = asked.slice(from).map(({ issue, k, verifiers }) => [issue.instance_id, k, verifiers]);
+    expect(own).toEqual([
+      [one, 1, []],
+      [two, 1, []],
+      [one, 2, []],
+      [one, 2, null],
+      [two, 1, null],
+    ]);
+    const listed = await (await checkedFetch(`${server.url}/v1/benchmarks/${id}/runs`)).json();
+    expect(listed).toMatchObject({ runs: [{ k: 2 }, { k: 1 }] });
+    const sampling = `${server.url}/v1/runs?tag=${encodeURIComponent(`allocation:${id}`)}`;
+    expect(((await (await checkedFetch(sampling)).json()) as { runs: unknown[] }).runs).toHaveLength(3);
+    expect((await checkedFetch(`${server.url}/v1/benchmarks/${id}`, { method: 'DELETE' })).status).toBe(204);
+    expect(((await (await checkedFetch(sampling)).json()) as { runs: unknown[] }).runs).toEqual([]);
+
+    const wrong = [
+      { name: 'x', budget: { rollouts: 3 } },
+      { name: 'y', allocate: 'greedy', candidates: true },
+    ];
+    for (const each of wrong) expect((await send([{ ...BENCH, arms: [each] }, ...rows])).status).toBe(422);
+  });
+
   it('tells how it stands until it has ended, is paused, goes on, is cancelled and deleted', async () => {
     const id = await accepted();
     const events = await fetch(`${server.url}/v1/benchmarks/${id}/events`);

@@ -120,6 +120,9 @@ class NoBenchmarks extends BenchmarkStore {
   async hand(): Promise<void> {
     return;
   }
+  async ask(): Promise<void> {
+    return;
+  }
   async grade(): Promise<void> {
     return;
   }
@@ -230,7 +233,16 @@ export async function serveRuns(
           const handler = { ...runHandler(worker, executor, settings, ended), atOnce: 4, atOnceOfLine: 2 };
           const recovery = new RunRecovery({ store, executor, jobs, settings, benchmarks });
           const results = new MemoryResultStore();
-          const driver = benchmarkHandler({ benchmarks, runs: store, results, sandbox: containers, jobs, ended });
+          const setup = (): Promise<string> => executor.setup();
+          const driver = benchmarkHandler({
+            benchmarks,
+            runs: store,
+            results,
+            sandbox: containers,
+            jobs,
+            ended,
+            setup,
+          });
           return {
             async onApplicationBootstrap() {
               await jobs.start([handler, driver] as readonly JobHandler[]);

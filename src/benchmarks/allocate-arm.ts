@@ -1,0 +1,80 @@
+import type { Wakeup } from '../core/async/time.js';
+import { DEFAULT_K, RunRequest } from '../core/run/run-request.js';
+import { RunResult } from '../core/run/run-result.js';
+import type { Jobs } from '../jobs/jobs.js';
+import type { BenchmarkStore } from '../ports/benchmark-store.js';
+import { hasEnded, type RunStore } from '../ports/run-store.js';
+import { allocate, type Allocation, allocationTag } from '../runs/allocate.js';
+import { jobOfRun } from '../runs/parts.js';
+import { allocationBudget, type BenchmarkPlan, type SentArm } from './plan.js';
+
+export interface AllocationTools {
+  readonly benchmarks: BenchmarkStore;
+  readonly runs: RunStore;
+  readonly jobs: Jobs;
+  readonly ended: Wakeup;
+  /** Names the settings that runs are done under. */
+  readonly setup: () => Promise<string>;
+}
+
+interface Allocated {
+  readonly id: string;
+  readonly submitter: string;
+  readonly plan: BenchmarkPlan;
+  readonly arm: SentArm;
+}
+
+const LOOK_EVERY_MS = 100;
+
+/**
+ * Samples the issues of a greedy arm by runs of their own, and asks each run of the arm for as many rollouts as its issue
+ * got. What was sampled before, by whichever process, is found: the same decisions are made again. Does nothing once a run of
+ * the arm was handed over.
+ * @param stop whether nothing more is to be begun
+ */
+export async function allocateArm(
+  tools: AllocationTools,
+  { id, submitter, plan, arm }: Allocated,
+  stop: (spent: Allocation['spent']) => boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  const rows = await tools.benchmarks.runs(id, { arm: arm.name });
+  if (rows.some(({ handed, status }) => handed || hasEnded(status))) return;
+  const asked = await Promise.all(rows.map(async (row) => RunRequest.parse((await tools.runs.get(row.id))?.request)));
+  // As the arm says it: an allocation that was broken off may have changed some.
+  const requests = asked.map((request) => ({ ...request, k: arm.k ?? DEFAULT_K, k0: arm.k0 ?? null }));
+  const sample = (request: RunRequest): Promise<RunResult | null> => {
+    const tagged = { ...request, tags: [...(request.tags ?? []), allocationTag(id)] };
+    const key = `benchmark ${id} ${arm.name} ${request.issue.instance_id} first ${request.k}`;
+    return runToEnd(tools, { key, request: tagged, submitter }, signal);
+  };
+  const budget = allocationBudget(plan, arm);
+  const granted = await allocate(requests, { atOnce: plan.concurrency, budget, sample, stop });
+  signal.throwIfAborted();
+  for (const [index, request] of granted.entries()) {
+    const row = rows[index];
+    if (row !== undefined) await tools.benchmarks.ask(row.id, request);
+  }
+}
+
+/** @returns null when it failed or was cancelled */
+async function runToEnd(
+  { runs, jobs, ended, setup }: AllocationTools,
+  { key, request, submitter }: { readonly key: string; readonly request: RunRequest; readonly submitter: string },
+  signal: AbortSignal,
+): Promise<RunResult | null> {
+  signal.throwIfAborted();
+  const { run } = await runs.create(key, request, { submitter, setup: await setup() });
+  if (run.status === 'failed' || run.status === 'cancelled') {
+    await runs.update(run.id, { status: 'queued', failure: null }, { statuses: ['failed', 'cancelled'] });
+  }
+  if (run.status !== 'done') await jobs.submit(jobOfRun(run.id, submitter));
+  for (;;) {
+    const { rings } = ended;
+    const status = (await runs.statusOf(run.id)) ?? 'cancelled';
+    if (hasEnded(status)) break;
+    await ended.wait(rings, LOOK_EVERY_MS, signal);
+  }
+  const { status, result } = (await runs.get(run.id)) ?? { status: 'cancelled' };
+  return status === 'done' ? RunResult.parse(result) : null;
+}

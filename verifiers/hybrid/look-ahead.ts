@@ -1,0 +1,106 @@
+import { grouped } from '../../src/core/grouped.js';
+import { type Entry, isEligible, patchOf } from './entry.js';
+import { SAME_CHANGE } from './evidence.js';
+import { Pool } from './pool.js';
+
+/** A chance that is as good as none. */
+const NEGLIGIBLE = 1e-6;
+
+/** What is known of an issue's candidates without any verifier. */
+export interface Standing {
+  /** P(right) of the best patch by votes; null = there is no patch. */
+  readonly right: number | null;
+  /**
+   * By how much the next rollouts raise P(the selected patch is right), each: the most over m = 1, 2, … of the expected
+   * gain of m rollouts, divided by m. Docs: `docs/bench.md`.
+   */
+  readonly gain: number;
+}
+
+/**
+ * One-step look-ahead, or as many steps as pay best: the knowledge gradient (Frazier, Powell and Dayanik 2008), per rollout
+ * over m rollouts as in KG(*) (Frazier and Powell 2010), since a single further vote often decides nothing. What m rollouts can
+ * change is that another patch, one that is there or a new one, is made by all of them and overtakes the best.
+ * @param next who makes each of the rollouts that are left; none = nothing can be gained
+ */
+export function standingOf(entries: readonly Entry[], next: readonly Pick<Entry, 'agent'>[]): Standing {
+  const own = entries.filter(isEligible);
+  const pool = poolOf(own);
+  const [best, ...others] = [...grouped(own, patchOf).values()]
+    .flatMap((copies) => copies.slice(0, 1))
+    .sort((a, b) => pool.right(b.id) - pool.right(a.id) || (a.id < b.id ? -1 : 1));
+  if (best === undefined) {
+    return { right: null, gain: next.length === 0 ? 0 : poolOf([NEW]).right(NEW.id) };
+  }
+  const known = [best, ...others].map((entry) => chanceOfCopy(own, entry));
+  const chanceOfNew = Math.max(0, 1 - known.reduce((sum, chance) => sum + chance, 0));
+  const rivals = [
+    ...others.map((entry, at) => new Rival(own, entry, known[at + 1] ?? 0)),
+    new Rival(own, NEW, chanceOfNew),
+  ];
+  let gain = 0;
+  for (const [index, by] of next.entries()) {
+    const rest = rivals.filter((rival) => rival.chance > 0);
+    const chance = rest.reduce((sum, rival) => sum + rival.chance, 0);
+    // P(right) rises by 1 at the most.
+    if (chance / (index + 1) <= Math.max(gain, NEGLIGIBLE)) break;
+    const gained = rest.map((rival) => rival.chance * rival.makeBy(by, best)).reduce((sum, each) => sum + each, 0);
+    gain = Math.max(gain, gained / (index + 1));
+  }
+  return { right: pool.right(best.id), gain };
+}
+
+/** A patch that nobody made yet. */
+const NEW: Entry = {
+  id: 'new patch',
+  execution_free: null,
+  regression: null,
+  reproduction: null,
+  patch_size: null,
+  fingerprint: 'new patch',
+  has_source_change: true,
+  applies: null,
+  finished: null,
+};
+
+/** A patch that overtakes the best, perhaps, when all of the next rollouts make it. */
+class Rival {
+  private made = 0;
+
+  /** @param chance that the next rollout makes it */
+  constructor(
+    private pool: readonly Entry[],
+    private readonly entry: Entry,
+    public chance: number,
+  ) {}
+
+  /** The next rollout makes it. @returns how much likelier it is to be right than the best then, 0 when it is not */
+  makeBy(by: Pick<Entry, 'agent'>, best: Entry): number {
+    const copy = { ...withoutAgent(this.entry), ...by, id: `${NEW.id} ${this.made}` };
+    this.made += 1;
+    this.pool = [...this.pool, copy];
+    this.chance *= chanceOfCopy(this.pool, copy);
+    const pool = poolOf(this.pool);
+    return Math.max(0, pool.right(copy.id) - pool.right(best.id));
+  }
+}
+
+/**
+ * P(the next rollout makes this patch): what the model of votes (docs/posterior.md) predicts, with the rates of right and of
+ * wrong patches after n − 1 coincidences in N − 1 tries, weighed by P(right).
+ */
+function chanceOfCopy(entries: readonly Entry[], entry: Entry): number {
+  const others = entries.length - 1;
+  const same = entries.filter((each) => patchOf(each) === patchOf(entry)).length - 1;
+  const chance = ([alpha, beta]: readonly [number, number]): number => (alpha + same) / (alpha + beta + others);
+  const right = poolOf(entries).right(entry.id);
+  return right * chance(SAME_CHANGE.right) + (1 - right) * chance(SAME_CHANGE.wrong);
+}
+
+function withoutAgent({ agent: _, ...entry }: Entry): Entry {
+  return entry;
+}
+
+function poolOf(entries: readonly Entry[]): Pool {
+  return new Pool({ instanceId: '', entries });
+}
