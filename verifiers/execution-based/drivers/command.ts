@@ -169,9 +169,9 @@ export function commandEnvironment(folder: string): Readonly<Record<string, stri
   };
 }
 
-/** With a folder that is open to the tests' user alone. */
+/** With a folder of its own, which root can read. */
 export function commandLine(command: string): readonly string[] {
-  return ['sh', '-c', `mkdir -m 700 "$BESTK_TMP" || exit 126\n${command}`];
+  return ['sh', '-c', `umask 022; mkdir "$BESTK_TMP" || exit 126\n${command}`];
 }
 
 /** What the reports of its tests, and the exit of the command, come to. */
