@@ -45,7 +45,16 @@ export function testCells(
     if (run === undefined) return [];
     const { exit_code, duration_ms, log_tail, observed } = run;
     const outcome: Cell['outcome'] = control.end === 'forged' ? 'forged' : run.outcome;
-    const measured = { outcome, trust: trustOf(test), exit_code, duration_ms, log_tail, passed: null, total: null, lost: [] };
+    const measured = {
+      outcome,
+      trust: trustOf(test),
+      exit_code,
+      duration_ms,
+      log_tail,
+      passed: null,
+      total: null,
+      lost: [],
+    };
     const cell = { suite: 'reproduction', test_id, ...measured } as const;
     if (observed === null) return cellsOf(context, patch, cell);
     const seen = { sha256: sha256(observed), preview: observed.slice(0, PREVIEW) };

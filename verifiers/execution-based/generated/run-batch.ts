@@ -1,7 +1,13 @@
 import { z } from 'zod';
 import { CellOutcome, type GeneratedTest } from '../../../src/core/run/generated-test.js';
 import type { ExecOutcome, ExecRequest, Ids, SandboxSession } from '../../../src/ports/sandbox.js';
-import { inInstanceEnvironment, logTail, extensionOf, type DrivenDialect, type TestDialect } from '../drivers/test-dialect.js';
+import {
+  inInstanceEnvironment,
+  logTail,
+  extensionOf,
+  type DrivenDialect,
+  type TestDialect,
+} from '../drivers/test-dialect.js';
 import { NO_PROCESS_LEFT } from '../drivers/python-suite-driver.js';
 import type { ExecutionContext } from '../execution-context.js';
 import { scratchDirectory } from '../tree/bytecode.js';

@@ -56,19 +56,31 @@ async function placed(
   signal: AbortSignal,
 ): Promise<Ended | null> {
   const { workdir } = issue.environment;
-  const files = Object.entries(how.files).map(([path, content]) => ({ path: `${workdir}/${path}`, content, mode: 0o644 }));
+  const files = Object.entries(how.files).map(([path, content]) => ({
+    path: `${workdir}/${path}`,
+    content,
+    mode: 0o644,
+  }));
   const stray = strayPath(how);
   if (stray !== null) return refused(`bestk: ${stray} is no place in the repository`);
   for (const { path } of files) {
     const there = await session.readFile(path, 1, signal);
-    if (there !== null) return refused(`bestk: the repository has a file ${path} of its own; a test needs another place`);
+    if (there !== null)
+      return refused(`bestk: the repository has a file ${path} of its own; a test needs another place`);
   }
   await session.writeFiles(files, signal);
   return null;
 }
 
 function refused(log_tail: string): Ended {
-  const run: TestRun = { outcome: 'crashed', exit_code: null, duration_ms: 0, log_tail, observed: null, isolated: true };
+  const run: TestRun = {
+    outcome: 'crashed',
+    exit_code: null,
+    duration_ms: 0,
+    log_tail,
+    observed: null,
+    isolated: true,
+  };
   return { run, goesOn: true };
 }
 
@@ -105,7 +117,8 @@ async function runCommand(
   if (ended.kind !== 'exited') return { run: { outcome: ended.kind, ...measured }, goesOn: false };
   const { exitCode } = ended;
   const isSpent = exitCode === OUT_OF_CPU || (exitCode !== 0 && CPU_SPENT.test(measured.log_tail));
-  const bytes = how.report === 'junit' ? await session.readFile(env['BESTK_REPORT'] ?? '', LARGEST_REPORT, signal) : null;
+  const bytes =
+    how.report === 'junit' ? await session.readFile(env['BESTK_REPORT'] ?? '', LARGEST_REPORT, signal) : null;
   const text = new TextDecoder().decode(how.report === 'junit' ? (bytes ?? new Uint8Array()) : printed.bytes());
   const outcome = isSpent ? 'timed-out' : outcomeOf(how.report, { exitCode, text });
   return { run: { outcome, ...measured }, goesOn: await cleared(session, { workdir, how, folder }, signal) };
