@@ -12,6 +12,7 @@ import {
   buildBenchExample,
   buildExample,
   buildFixture,
+  buildLanguages,
   buildPostgres,
   buildService,
 } from './setup/images.mjs';
@@ -22,7 +23,7 @@ import { addonLoads, installAddon, installPackages, missingCompilers, packagesCu
 import { CommandFailed, Unavailable } from './setup/run.mjs';
 
 const TEST = {
-  images: [buildBase, buildFixture, buildBenchExample, buildExample],
+  images: [buildBase, buildFixture, buildBenchExample, buildExample, buildLanguages],
   python: true,
   browser: true,
   postgres: true,

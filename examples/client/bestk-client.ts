@@ -157,6 +157,9 @@ export type RunRequest = {
         readonly path: string;
         /** The file’s text. */
         readonly content: string;
+        readonly files?: Readonly<Record<string, string>> | undefined;
+        readonly command?: string | undefined;
+        readonly report?: 'junit' | 'tap' | 'go-test-json' | 'cargo' | 'rspec-json' | 'exit-code' | undefined;
         /** What the test does on the base, if that is known. */
         readonly expect?: readonly unknown[] | undefined;
         /** Who wrote it; tests of one author count less together than apart. */
@@ -664,6 +667,7 @@ export type Cell = {
   readonly suite: 'reproduction' | 'regression';
   readonly test_id: string;
   readonly outcome: 'solved' | 'not-solved' | 'crashed' | 'timed-out' | 'out-of-memory' | 'out-of-disk' | 'forged';
+  readonly trust?: 'proof' | 'command' | undefined;
   readonly exit_code: number | null;
   readonly duration_ms: number;
   readonly passed: number | null;
@@ -791,7 +795,14 @@ export type Evidence = {
     };
     readonly verdicts: readonly Verdict[];
   }[];
-  readonly tests: readonly { readonly test_id: string; readonly path: string; readonly author: string | null }[];
+  readonly tests: readonly {
+    readonly test_id: string;
+    readonly path: string;
+    readonly files?: Readonly<Record<string, string>> | undefined;
+    readonly command?: string | undefined;
+    readonly report?: 'junit' | 'tap' | 'go-test-json' | 'cargo' | 'rspec-json' | 'exit-code' | undefined;
+    readonly author: string | null;
+  }[];
   readonly admissions: readonly {
     readonly test_id: string;
     readonly admitted: boolean;
@@ -812,6 +823,7 @@ export type Evidence = {
     readonly suite: 'reproduction' | 'regression';
     readonly test_id: string;
     readonly outcome: 'solved' | 'not-solved' | 'crashed' | 'timed-out' | 'out-of-memory' | 'out-of-disk' | 'forged';
+    readonly trust?: 'proof' | 'command' | undefined;
     readonly exit_code: number | null;
     readonly duration_ms: number;
     readonly passed: number | null;
@@ -828,6 +840,9 @@ export type GeneratedTest = {
   readonly test_id: string;
   readonly path: string;
   readonly content: string;
+  readonly files?: Readonly<Record<string, string>> | undefined;
+  readonly command?: string | undefined;
+  readonly report?: 'junit' | 'tap' | 'go-test-json' | 'cargo' | 'rspec-json' | 'exit-code' | undefined;
   readonly expect?: readonly unknown[] | undefined;
   readonly author: string | null;
 };

@@ -8,6 +8,7 @@ import { run, step, Unavailable } from './run.mjs';
 
 const BASE = 'bestk/base:bookworm';
 const FIXTURE = 'bestk/fixture:1';
+const LANGUAGES = 'bestk/languages:1';
 const NODE = 'bestk/node:20';
 const POSTGRES = 'bestk/postgres:15';
 /** The program's own image, as the tests build it. */
@@ -46,6 +47,14 @@ export async function buildFixture(root) {
   const build = () => run('bash', [join(root, 'scripts/fixture-image.sh')], { cwd: root });
   if (await inspectImage(FIXTURE)) await build();
   else await step(`image ${FIXTURE}`, build);
+}
+
+/** Builds the image of compiled languages; its script knows by itself when there is nothing to do. */
+export async function buildLanguages(root) {
+  await requireClient();
+  const build = () => run('bash', [join(root, 'scripts/languages-image.sh')], { cwd: root });
+  if (await inspectImage(LANGUAGES)) await build();
+  else await step(`image ${LANGUAGES}`, build);
 }
 
 /** Builds the program's own image on Node and packages of this machine, when it is missing or what it is made of changed. */

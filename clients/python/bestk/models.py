@@ -84,6 +84,9 @@ class _RunRequestTests(TypedDict):
 
 class RunRequestTests(_RunRequestTests, total=False):
     instance_id: str  # The issue’s, or absent.
+    files: Dict[str, str]
+    command: str
+    report: Literal["junit", "tap", "go-test-json", "cargo", "rspec-json", "exit-code"]
     expect: List[Any]  # What the test does on the base, if that is known.
     author: Optional[str]  # Who wrote it; tests of one author count less together than apart.
 
@@ -548,6 +551,7 @@ class _Cell(TypedDict):
 
 
 class Cell(_Cell, total=False):
+    trust: Literal["proof", "command"]
     observed: 'CellObserved'
 
 
@@ -699,10 +703,16 @@ class EvidenceCandidates(TypedDict):
     verdicts: List['Verdict']
 
 
-class EvidenceTests(TypedDict):
+class _EvidenceTests(TypedDict):
     test_id: str
     path: str
     author: Optional[str]
+
+
+class EvidenceTests(_EvidenceTests, total=False):
+    files: Dict[str, str]
+    command: str
+    report: Literal["junit", "tap", "go-test-json", "cargo", "rspec-json", "exit-code"]
 
 
 class EvidenceAdmissions(TypedDict):
@@ -738,6 +748,7 @@ class _EvidenceCells(TypedDict):
 
 
 class EvidenceCells(_EvidenceCells, total=False):
+    trust: Literal["proof", "command"]
     observed: 'EvidenceCellsObserved'
 
 
@@ -776,6 +787,9 @@ class _GeneratedTest(TypedDict):
 
 
 class GeneratedTest(_GeneratedTest, total=False):
+    files: Dict[str, str]
+    command: str
+    report: Literal["junit", "tap", "go-test-json", "cargo", "rspec-json", "exit-code"]
     expect: List[Any]
 
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { identifier, wholeText } from '../identifier.js';
+import { argument, identifier, wholeText } from '../identifier.js';
 import { Environment, type Issue } from './issue.js';
 
 /** What JSON was parsed to: to look through it once more, level by level, takes seconds. */
@@ -19,17 +19,44 @@ function isShort(expected: readonly unknown[]): boolean {
   return true;
 }
 
+/** How the command of a test says how it ended: a document of a test runner, or its exit: 0 = solved, 2 = not solved. */
+export const TestReportKind = z.enum(['junit', 'tap', 'go-test-json', 'cargo', 'rspec-json', 'exit-code']);
+export type TestReportKind = z.infer<typeof TestReportKind>;
+
+/**
+ * How much an outcome is worth. `proof`: the script itself proved that it reached its end, apart from the code under test.
+ * `command`: the process that runs the code under test also reports, so that a patch may forge it.
+ */
+export const Trust = z.enum(['proof', 'command']);
+export type Trust = z.infer<typeof Trust>;
+
+const MOST_FILES = 50;
+const path = () => argument().max(1024);
+
 /**
  * A complete script, run from the repository's root: exit 0 = solved, 2 = not solved, anything else = the test is
- * broken. One with `expect` observes instead: it calls `observe(value)`, its exit says nothing, and what it observed is compared
+ * broken. One in another language than Python and JavaScript, or with a `command`, is a file of the repository at `path`, run by a
+ * command that reports. One with `expect` observes instead: it calls `observe(value)`, its exit says nothing, and what it observed is compared
  * outside the sandbox, which never holds what is expected.
  */
 export const GeneratedTest = z.object({
   instance_id: identifier(512),
   test_id: identifier(256),
-  /** A name to show; its extension names the language. The script is never written inside the repository. */
+  /**
+   * Its extension names the language. Of a script in Python or JavaScript a name to show: it is never written inside the
+   * repository. Else where the file is put for the time of its run.
+   */
   path: z.string().min(1).max(1024),
   content: z.string(),
+  /** Further files that it needs, by their place in the repository; none that the repository has. */
+  files: z
+    .record(path(), z.string())
+    .refine((files) => Object.keys(files).length <= MOST_FILES, `holds more than ${MOST_FILES} files`)
+    .exactOptional(),
+  /** Shell command, run from the repository's root, where `{files}` becomes the quoted path; absent = that of the language. */
+  command: argument().max(10_000).exactOptional(),
+  /** What the command reports; absent = what that of the language does, and the exit code of one that is given. */
+  report: TestReportKind.exactOptional(),
   /** What each call of `observe` has to tell, in order; an exception that ends the script is `{"raises": type}`. */
   expect: z.array(ParsedJson).max(1_000).refine(isShort, `holds more than ${MOST_EXPECTED} values`).exactOptional(),
   author: z
@@ -61,7 +88,10 @@ export function isWrittenApart(test: GeneratedTest, candidates: ReadonlySet<stri
 }
 
 /** One that came from outside. */
-export const GivenTest = GeneratedTest.extend({ content: wholeText() });
+export const GivenTest = GeneratedTest.extend({
+  content: wholeText(),
+  files: GeneratedTest.shape.files.unwrap().pipe(z.record(z.string(), wholeText())).exactOptional(),
+});
 
 /** What an admitted generated test was worth on these candidates; known afterwards, without any label. */
 export const TestQuality = z.object({
@@ -123,6 +153,8 @@ export const Cell = z.object({
   suite: z.enum(['reproduction', 'regression']),
   test_id: z.string(),
   outcome: CellOutcome,
+  /** Generated tests only. */
+  trust: Trust.exactOptional(),
   exit_code: z.int().nullable(),
   duration_ms: z.number().min(0),
   /** Regression only: stable base passes that passed here, of how many, and which did not. */

@@ -47,9 +47,10 @@ export function CellPanel({ runId, cell: { suite, testId, candidateId }, onClose
 }
 
 function Execution({ cell }: { readonly cell: Cell }) {
-  const { outcome, exit_code, duration_ms, same_as, passed, total, lost, log_tail } = cell;
+  const { outcome, trust, exit_code, duration_ms, same_as, passed, total, lost, log_tail } = cell;
   const parts = [
     OUTCOMES[outcome].word,
+    trust === 'command' && 'as its command reports, which runs the patch, too',
     exit_code !== null && `exit ${exit_code}`,
     seconds(duration_ms / 1_000),
     passed !== null && total !== null && `${passed} of ${total} hold`,
@@ -158,7 +159,8 @@ export const OUTCOMES = {
 /** What a cell shows: a sign, words, and a colour that only repeats them. */
 export function faceOf(cell: CellView | null): { readonly sign: string; readonly word: string; readonly tone: string } {
   if (cell === null) return { sign: '', word: 'not run', tone: 'none' };
-  const { sign, word } = OUTCOMES[cell.outcome];
+  const { sign, word: plain } = OUTCOMES[cell.outcome];
+  const word = cell.trust === 'command' ? `${plain}, as its command reports` : plain;
   if (cell.suite === 'reproduction' || cell.total === null || cell.passed === null) {
     return { sign, word, tone: cell.outcome };
   }

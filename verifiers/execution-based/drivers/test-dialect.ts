@@ -1,14 +1,15 @@
-import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
+import type { GeneratedTest, Trust } from '../../../src/core/run/generated-test.js';
 import { sha256 } from '../../../src/core/identifier.js';
 import type { Ids, ExecRequest } from '../../../src/ports/sandbox.js';
+import { CLEAR, commandEnvironment, commandLine, commandOf, type RunnableTest } from './command.js';
 import { JAVASCRIPT_PRELOAD, JAVASCRIPT_SUITE_DRIVER } from './javascript.js';
 import { PYTHON_SUITE_DRIVER } from './python-suite-driver.js';
 import { BYTECODE_FOLDER } from '../tree/bytecode.js';
 
 export type TestLanguage = 'python' | 'javascript';
 
-/** How generated tests of one language are written, run and read. All speak the protocol of exit codes and nonces. */
-export interface TestDialect {
+/** How generated tests of one language are written, run and read by the protocol of exit codes and nonces. */
+export interface DrivenDialect {
   readonly name: TestLanguage;
   /** Of scripts, with the dot. */
   readonly extensions: readonly string[];
@@ -32,7 +33,16 @@ export interface DriverCall {
   readonly user: Ids | null;
 }
 
-const PYTHON: TestDialect = {
+/** How all other tests are run: see command.ts. */
+interface CommandDialect {
+  readonly name: 'command';
+  /** Part of each result's key. */
+  readonly hash: string;
+}
+
+export type TestDialect = DrivenDialect | CommandDialect;
+
+const PYTHON: DrivenDialect = {
   name: 'python',
   extensions: ['.py'],
   files: { 'driver.py': PYTHON_SUITE_DRIVER },
@@ -45,7 +55,7 @@ const PYTHON: TestDialect = {
   ],
 };
 
-const JAVASCRIPT: TestDialect = {
+const JAVASCRIPT: DrivenDialect = {
   name: 'javascript',
   extensions: ['.mjs', '.cjs', '.js'],
   files: { 'driver.cjs': JAVASCRIPT_SUITE_DRIVER, 'preload.cjs': JAVASCRIPT_PRELOAD },
@@ -61,11 +71,23 @@ function nameOf(user: Ids | null): string {
   return user === null ? '-' : `${user.uid}:${user.gid}`;
 }
 
-const TEST_DIALECTS: readonly TestDialect[] = [PYTHON, JAVASCRIPT];
+const COMMAND: CommandDialect = {
+  name: 'command',
+  hash: sha256(JSON.stringify([commandLine(''), commandEnvironment(''), CLEAR])),
+};
 
-/** The dialect of a test, by its path; null when there is none for its language. */
-export function dialectOf({ path }: Pick<GeneratedTest, 'path'>): TestDialect | null {
-  return TEST_DIALECTS.find(({ extensions }) => extensions.includes(extensionOf(path))) ?? null;
+const DRIVEN: readonly DrivenDialect[] = [PYTHON, JAVASCRIPT];
+
+/** The dialect of a test, by its path or its own command; null when there is none for its language. */
+export function dialectOf(test: RunnableTest): TestDialect | null {
+  const driven = DRIVEN.find(({ extensions }) => extensions.includes(extensionOf(test.path)));
+  if (driven !== undefined && test.command === undefined) return driven;
+  return commandOf(test) === null ? null : COMMAND;
+}
+
+/** What its outcomes are worth. */
+export function trustOf(test: RunnableTest): Trust {
+  return dialectOf(test)?.name === 'command' ? 'command' : 'proof';
 }
 
 export function extensionOf(path: string): string {

@@ -27,9 +27,9 @@ export interface RegressionRun extends RecordedTests {
 
 const CLEAR_S = 30;
 /** Limits are seconds of the CPU, whatever else the machine does; by the wall's clock they are this much longer. */
-const WALL = 4;
+export const WALL = 4;
 /** As a shell tells that SIGXCPU ended a command. */
-const OUT_OF_CPU = 152;
+export const OUT_OF_CPU = 152;
 
 export type CommandedEnvironment = Environment & { readonly regression_command: string };
 
@@ -116,13 +116,15 @@ export function probedRequest(
 }
 
 /** What was printed, up to a size beyond which it is no report. */
-class Printed {
+export class Printed {
   private pieces: Uint8Array[] = [];
   private size = 0;
 
+  constructor(private readonly most = LARGEST_RECORD) {}
+
   readonly take = (piece: Uint8Array): void => {
     this.size += piece.length;
-    if (this.size <= LARGEST_RECORD) this.pieces.push(piece);
+    if (this.size <= this.most) this.pieces.push(piece);
     else this.pieces = [];
   };
 

@@ -6,7 +6,7 @@ import type { DistinctPatch } from '../tree/applicability.js';
 import { sha256 } from '../../../src/core/identifier.js';
 import { runTests, type TestRuns } from './run-tests.js';
 import type { TestRun } from './run-batch.js';
-import { dialectOf } from '../drivers/test-dialect.js';
+import { dialectOf, trustOf } from '../drivers/test-dialect.js';
 import { withoutComments } from './written-tests.js';
 
 const PREVIEW = 200;
@@ -39,12 +39,22 @@ export function testCells(
   tests: readonly GeneratedTest[],
   { runs, control }: TestRuns,
 ): readonly Cell[] {
-  return tests.flatMap(({ test_id }) => {
+  return tests.flatMap((test) => {
+    const { test_id } = test;
     const run = runs.get(test_id);
     if (run === undefined) return [];
     const { exit_code, duration_ms, log_tail, observed } = run;
     const outcome: Cell['outcome'] = control.end === 'forged' ? 'forged' : run.outcome;
-    const measured = { outcome, exit_code, duration_ms, log_tail, passed: null, total: null, lost: [] };
+    const measured = {
+      outcome,
+      trust: trustOf(test),
+      exit_code,
+      duration_ms,
+      log_tail,
+      passed: null,
+      total: null,
+      lost: [],
+    };
     const cell = { suite: 'reproduction', test_id, ...measured } as const;
     if (observed === null) return cellsOf(context, patch, cell);
     const seen = { sha256: sha256(observed), preview: observed.slice(0, PREVIEW) };
@@ -58,7 +68,7 @@ export async function tellCells(observe: Pick<Observe, 'cell'>, told: readonly C
 
 const REFUSALS: Readonly<Record<Exclude<TestRun['outcome'], 'not-solved'>, string>> = {
   solved: 'says "solved" on base, so it does not reproduce the issue',
-  crashed: 'breaks on base: it ends in another way than exit 0 or 2',
+  crashed: 'breaks on base: it ends in another way than exit 0 or 2, or its command reports no test',
   'timed-out': 'exceeds its time limit on base',
   'out-of-memory': 'exceeds the memory limit on base',
   'out-of-disk': 'exceeds the disk limit on base',
@@ -89,7 +99,7 @@ export interface BaseRuns {
   readonly issue: string;
 }
 
-const NO_DRIVER = 'is neither a Python script (.py) nor one for Node (.mjs, .cjs, .js)';
+const NO_DRIVER = 'is in a language that no command is known for: give it a `command`';
 
 function refusal(runs: readonly TestRun[], issue: string): string | null {
   const [first, ...others] = runs;

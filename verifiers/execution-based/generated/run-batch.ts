@@ -1,10 +1,17 @@
 import { z } from 'zod';
 import { CellOutcome, type GeneratedTest } from '../../../src/core/run/generated-test.js';
 import type { ExecOutcome, ExecRequest, Ids, SandboxSession } from '../../../src/ports/sandbox.js';
-import { inInstanceEnvironment, logTail, extensionOf, type TestDialect } from '../drivers/test-dialect.js';
+import {
+  inInstanceEnvironment,
+  logTail,
+  extensionOf,
+  type DrivenDialect,
+  type TestDialect,
+} from '../drivers/test-dialect.js';
 import { NO_PROCESS_LEFT } from '../drivers/python-suite-driver.js';
 import type { ExecutionContext } from '../execution-context.js';
 import { scratchDirectory } from '../tree/bytecode.js';
+import { runCommands } from './run-commands.js';
 
 /** How one generated test ended on one tree. */
 export const TestRun = z.object({
@@ -27,6 +34,8 @@ export interface Batch {
   readonly tests: readonly GeneratedTest[];
 }
 
+type DrivenBatch = Batch & { readonly dialect: DrivenDialect };
+
 /** Takes each run when its test has ended; in the order of the tests. */
 export type Keep = (test: GeneratedTest, run: TestRun) => Promise<void>;
 
@@ -35,14 +44,26 @@ const SLACK_S = 30;
 const PER_TEST_SLACK_S = 5;
 
 /**
- * Runs generated tests (exit 0 solved, 2 not solved, anything else broken) in one session, by the exit-code-and-nonce
- * protocol: solved and not solved both need the proof that the script's own end was reached. At least the first test
- * gets a run; those without one need a fresh session.
+ * Runs generated tests in one session. At least the first one gets a run; those without one need a fresh session.
  * @throws whatever the session or `keep` throws: infrastructure, never a verdict
  */
-export async function runBatch(
+export function runBatch(
   session: SandboxSession,
-  { context, dialect, tests }: Batch,
+  { dialect, ...batch }: Batch,
+  keep: Keep,
+  signal: AbortSignal,
+): Promise<void> {
+  if (dialect.name === 'command') return runCommands(session, batch, keep, signal);
+  return runDriven(session, { ...batch, dialect }, keep, signal);
+}
+
+/**
+ * By the exit-code-and-nonce protocol (exit 0 solved, 2 not solved, anything else broken): solved and not solved both need the
+ * proof that the script's own end was reached.
+ */
+async function runDriven(
+  session: SandboxSession,
+  { context, dialect, tests }: DrivenBatch,
   keep: Keep,
   signal: AbortSignal,
 ): Promise<void> {
@@ -89,7 +110,7 @@ export async function runBatch(
   await Promise.all(kept);
 }
 
-function driverCall({ context, dialect, tests }: Batch, folder: string, user: Ids | null): ExecRequest {
+function driverCall({ context, dialect, tests }: DrivenBatch, folder: string, user: Ids | null): ExecRequest {
   const { workdir, test_timeout_s: seconds } = context.issue.environment;
   return inInstanceEnvironment({
     ...(user === null ? {} : { as: 'root' }),

@@ -1,6 +1,7 @@
 import { contentKey } from '../../../src/core/identifier.js';
 import { type GeneratedTest, isHarvested } from '../../../src/core/run/generated-test.js';
-import { SUITE_ENV, dialectOf } from '../drivers/test-dialect.js';
+import { commandOf } from '../drivers/command.js';
+import { SUITE_ENV, dialectOf, trustOf } from '../drivers/test-dialect.js';
 import { asSuite, contextKey, type ExecutionContext, type TreeRun, cellJob } from '../execution-context.js';
 import { WritesOnBase, Written } from '../tree/tests-user.js';
 import { type SessionPlan, TreeSessions } from '../tree/tree-sessions.js';
@@ -124,7 +125,7 @@ class TestWork {
 
   /** Controls are made of tests that run in another container. */
   private halfOf(test: GeneratedTest): number {
-    if (this.controls === null || isHarvested(test)) return 0;
+    if (this.controls === null || isHarvested(test) || trustOf(test) === 'command') return 0;
     const alike = this.tests.filter((each) => each.author === test.author && dialectOf(each) === dialectOf(test));
     return alike.indexOf(test) % 2;
   }
@@ -179,7 +180,11 @@ class TestWork {
 
   /** All that the outcome of a test can depend on, wherever it runs. */
   private identity(test: GeneratedTest): Record<string, unknown> {
-    const driver = dialectOf(test)?.hash ?? null;
-    return { ...contextKey(this.context), driver, env: SUITE_ENV, test: test.content, expect: test.expect ?? null };
+    const dialect = dialectOf(test);
+    const driver = dialect?.hash ?? null;
+    // As keys were before there were commands.
+    const how = dialect?.name === 'command' ? { how: commandOf(test) } : {};
+    const { content, expect = null } = test;
+    return { ...contextKey(this.context), driver, env: SUITE_ENV, test: content, expect, ...how };
   }
 }

@@ -35,7 +35,7 @@ const LONGEST = 100_000;
 
 export function readScript(test: GeneratedTest): Script | null {
   const language = dialectOf(test)?.name;
-  if (language === undefined || test.content.length > LONGEST) return null;
+  if (language === undefined || language === 'command' || test.content.length > LONGEST) return null;
   const tokens = tokensOf(test.content, language);
   return { test, language, tokens, operands: operandsOf(tokens, language) };
 }

@@ -6,6 +6,7 @@ import { admittedTests, tellCells, testCells } from './admitted-tests.js';
 import { type Control, worseOf } from './controls.js';
 import type { ExecutionContext } from '../execution-context.js';
 import type { Applicable, DistinctPatch } from '../tree/applicability.js';
+import { trustOf } from '../drivers/test-dialect.js';
 import { abstained, forEach } from '../outcomes.js';
 import type { TestRun } from './run-batch.js';
 import { runTests, type TestRuns } from './run-tests.js';
@@ -230,6 +231,7 @@ function scored(candidate_id: string, { runs, tests, control, verified_as }: Out
       failed: having((outcome) => outcome === 'not-solved' || outcome === 'crashed' || outcome === 'forged'),
       broken: having((outcome) => outcome !== 'solved' && outcome !== 'not-solved'),
       control,
+      trust: tests.some((test) => trustOf(test) === 'command') ? 'command' : 'proof',
       isolated: [...runs.values()].every(({ isolated }) => isolated),
       verified_as,
     },

@@ -1,0 +1,177 @@
+import type { GeneratedTest } from '../../../../src/core/run/generated-test.js';
+import type { ExecOutcome, ExecRequest } from '../../../../src/ports/sandbox.js';
+import { commandOf } from '../../../../verifiers/execution-based/drivers/command.js';
+import { createExecutionBasedVerifier } from '../../../../verifiers/execution-based/execution-based.js';
+import { ended, exited, FakeSandbox, type FakeSessionView } from '../../../fakes/fake-sandbox.js';
+import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
+import { Observing } from '../../../fakes/observing.js';
+import { playSuite } from '../../../fakes/suite-player.js';
+import { CALCULATOR, calculatorIssue, candidate, RIGHT, WRONG } from '../../../fixtures/calculator.js';
+import { go } from '../../../fixtures/sandbox-commands.js';
+
+type Play = (request: ExecRequest, session: FakeSessionView, tree: string | null) => ExecOutcome;
+
+function given(test_id: string, more: Partial<GeneratedTest> = {}): GeneratedTest {
+  return { instance_id: CALCULATOR, test_id, path: `${test_id}.sh`, content: 'exit 2\n', author: null, ...more };
+}
+
+/** A repository whose tests' commands are played; what is applied to a session is its tree. */
+class World {
+  readonly observing = new Observing();
+  readonly results = new MemoryResultStore();
+  readonly sandbox: FakeSandbox;
+  commands = 0;
+  #nonces = 0;
+
+  constructor(play: Play, files: Readonly<Record<string, string>> = {}) {
+    const suite = playSuite({});
+    const trees = new WeakMap<FakeSessionView, string | null>();
+    this.sandbox = new FakeSandbox((request, session) => {
+      if (!trees.has(session)) {
+        trees.set(session, null);
+        for (const [path, text] of Object.entries(files)) session.files.set(path, new TextEncoder().encode(text));
+      }
+      const isApplied = request.argv.includes('apply') && !request.argv.includes('--check');
+      if (isApplied) trees.set(session, Buffer.from(request.stdin ?? '').toString());
+      if (request.argv.join(' ').includes('rm -f -- "$@"')) {
+        for (const path of request.argv) session.files.delete(`/testbed/${path}`);
+      }
+      if (request.env?.['BESTK_TMP'] === undefined) return suite(request, session);
+      this.commands += 1;
+      return play(request, session, trees.get(session) ?? null);
+    });
+  }
+
+  async verify(tests: readonly GeneratedTest[]): Promise<Readonly<Record<string, unknown>>> {
+    const verifier = createExecutionBasedVerifier({
+      sandbox: this.sandbox,
+      results: this.results,
+      observe: this.observing,
+      nonce: () => String((this.#nonces += 1)).padStart(48, 'n'),
+      pause: () => Promise.resolve(),
+    });
+    const candidates = [candidate('right', RIGHT), candidate('wrong', WRONG)];
+    const verdicts = await verifier.verify({ issue: calculatorIssue, candidates, tests }, go);
+    const scores = verdicts
+      .filter(({ measure }) => measure === 'reproduction')
+      .map((verdict) => [verdict.candidate_id, verdict.kind === 'scored' ? verdict.score : verdict.reason]);
+    return Object.fromEntries(scores) as Readonly<Record<string, unknown>>;
+  }
+
+  get reasons(): readonly (string | null)[] {
+    return this.observing.admissions.map(({ reason }) => reason);
+  }
+}
+
+const byTree: Play = (_request, _session, tree) => exited(tree === RIGHT ? 0 : 2);
+
+describe('a test in a language without a driver', () => {
+  it('is a file of the tree while its command runs, as the tests’ user, and is gone for the next', async () => {
+    const seen: string[][] = [];
+    const world = new World((request, session, tree) => {
+      expect(request).toMatchObject({ as: 'tests', cpuS: 20, deadlineS: 80 });
+      seen.push([...session.files.keys()].filter((path) => path.startsWith('/testbed/')));
+      return byTree(request, session, tree);
+    });
+    const tests = [given('one', { files: { 'data/in.txt': '1\n' } }), given('two', { content: 'exit 2 # two\n' })];
+    expect(await world.verify(tests)).toEqual({ right: 2, wrong: 0 });
+    expect(new Set(seen.map((paths) => paths.join(' ')))).toEqual(
+      new Set(['/testbed/data/in.txt /testbed/one.sh', '/testbed/two.sh']),
+    );
+    const cells = world.observing.cells.filter(({ suite }) => suite === 'reproduction');
+    expect(cells).toHaveLength(8);
+    expect(cells.every(({ trust }) => trust === 'command')).toBe(true);
+  });
+
+  it.each([
+    ['stands where the repository has a file', { path: 'calc.sh' }, 'breaks on base'],
+    ['needs a file that the repository has', { files: { 'calc.sh': '' } }, 'breaks on base'],
+    ['leaves the repository', { path: '../one.sh' }, 'breaks on base'],
+    ['would be one of git’s files', { path: '.git/hooks/one.sh' }, 'breaks on base'],
+    ['has no command', { path: 'one.unknown' }, 'no command is known'],
+  ])('is refused where it %s', async (_, more, reason) => {
+    const world = new World(byTree, { '/testbed/calc.sh': 'echo\n' });
+    expect(await world.verify([given('one', more)])).toEqual({ right: 'no-tests', wrong: 'no-tests' });
+    expect(world.reasons).toEqual([expect.stringContaining(reason)]);
+    expect(world.commands).toBe(0);
+  });
+
+  it('is run again when its command, its report or a file of it is another one, and else is not', async () => {
+    const world = new World(byTree);
+    const variants: Partial<GeneratedTest>[] = [
+      {},
+      { command: 'sh ./{files}' },
+      { files: { a: '1' } },
+      { path: 'b.sh' },
+    ];
+    for (const [index, more] of variants.entries()) {
+      await world.verify([given('one', more)]);
+      await world.verify([given('one', more)]);
+      expect(world.commands).toBe(4 * (index + 1));
+    }
+  });
+
+  it('leaves the others to a fresh container where it meets a limit', async () => {
+    const world = new World((request, session, tree) =>
+      session.files.has('/testbed/slow.sh') && tree !== null ? ended('timed-out') : byTree(request, session, tree),
+    );
+    const tests = [given('slow'), given('two', { content: 'exit 2 # two\n' })];
+    expect(await world.verify(tests)).toEqual({ right: 1, wrong: 0 });
+  });
+
+  it('has spent its time when the runner says that the kernel ended it', async () => {
+    const world = new World(() => exited(1, '', 'signal: CPU time limit exceeded (core dumped)'));
+    await world.verify([given('one')]);
+    expect(world.reasons).toEqual(['exceeds its time limit on base']);
+  });
+});
+
+const GO = '{"Action":"pass","Package":"p","Test":"A"}\n{"Action":"pass","Package":"p"}\n';
+const PASSED = '<testsuite><testcase name="a"/></testsuite>';
+const FAILED = '<testsuite><testcase name="a"/><testcase name="b"><failure/></testcase></testsuite>';
+
+describe('what a command reports', () => {
+  it.each([
+    ['exit-code', 0, '', 'solved'],
+    ['exit-code', 2, '', 'not-solved'],
+    ['exit-code', 1, 'ok 1\n1..1\n', 'crashed'],
+    ['tap', 0, 'ok 1 a\n1..1\n', 'solved'],
+    ['tap', 1, 'not ok 1 a\n1..1\n', 'not-solved'],
+    ['tap', 0, 'ok 1 a\n', 'crashed'],
+    ['tap', 1, 'ok 1 a\n1..1\n', 'crashed'],
+    ['tap', 0, 'ok 1 a # SKIP\n1..1\n', 'crashed'],
+    ['go-test-json', 0, GO, 'solved'],
+    ['go-test-json', 1, GO.replaceAll('pass', 'fail'), 'not-solved'],
+    ['go-test-json', 1, '{"Action":"fail","Package":"p"}\n', 'crashed'],
+    ['cargo', 0, 'test adds ... ok\n', 'solved'],
+    ['cargo', 101, 'test adds ... FAILED\n', 'not-solved'],
+    ['cargo', 101, 'error[E0425]: cannot find function\n', 'crashed'],
+    ['rspec-json', 1, '{"examples":[{"full_description":"a","status":"failed"}]}', 'not-solved'],
+    ['junit', 0, PASSED, 'solved'],
+    ['junit', 1, FAILED, 'not-solved'],
+    ['junit', 0, '', 'crashed'],
+  ] as const)('%s, exit %d, %j: %s', async (report, exit, text, outcome) => {
+    const world = new World((request, session) => {
+      const file = request.env?.['BESTK_REPORT'] ?? '';
+      if (report === 'junit') session.files.set(file, new TextEncoder().encode(text));
+      return exited(exit, report === 'junit' ? '' : text);
+    });
+    await world.verify([given('one', { command: 'run {files}', report })]);
+    expect(world.observing.cells.find(({ suite }) => suite === 'reproduction')).toMatchObject({ outcome });
+  });
+});
+
+it.each([
+  ['a/b.go', 'package a', 'a/b_test.go', 'go-test-json'],
+  ['a.rs', '', 'tests/a.rs', 'cargo'],
+  ['crates/x/tests/a.rs', '', 'crates/x/tests/a.rs', 'cargo'],
+  ['t1.java', 'package a.b;\npublic class SumTest {}', 'src/test/java/a/b/SumTest.java', 'junit'],
+  ['core/test/SumTest.java', 'class SumTest {}', 'core/test/SumTest.java', 'junit'],
+  ['a.c', '', 'a.c', 'junit'],
+  ['spec/a_spec.rb', '', 'spec/a_spec.rb', 'rspec-json'],
+  ['a.rb', '', 'a.rb', 'exit-code'],
+])('%s stands where its runner looks for it', (path, content, place, report) => {
+  const found = commandOf({ path, content });
+  expect(Object.keys(found?.files ?? {})).toEqual([place]);
+  expect(found?.report).toBe(report);
+});

@@ -1,0 +1,205 @@
+import type { GeneratedTest, TestReportKind } from '../../../src/core/run/generated-test.js';
+import { withTestFiles } from '../../../src/core/shell.js';
+import { readReportAs } from '../readers/test-report.js';
+
+/*
+ * Generated tests in languages without a driver: a file of the repository, a command, and what it reports. The process that runs the
+ * code under test also reports (docs/decisions/0015).
+ */
+
+/** How tests of a language are run where a test does not say it itself. */
+interface CommandLanguage {
+  readonly extensions: readonly string[];
+  /** Sees `{files}`, the quoted path of the test from the repository's root, and the variables of `commandEnvironment`. */
+  readonly command: string;
+  readonly report: TestReportKind;
+  /** Where its runner finds a test that stands at a path elsewhere. */
+  readonly place?: (path: string, content: string) => string;
+}
+
+const GO = `[ -d "$(go env GOCACHE)" ] || export GOCACHE="$BESTK_TMP/go-build"
+names=$(sed -n 's/^func \\(Test[A-Za-z0-9_]*\\)(.*/\\1/p' {files} | tr '\\n' '|')
+cd "$(dirname {files})" && go test -json -vet=off -count=1 -run "^($names)$" .`;
+
+const RUST = `[ -d "\${CARGO_HOME:-$HOME/.cargo}" ] || export CARGO_HOME="$BESTK_TMP/cargo"
+export CARGO_TARGET_DIR="$BESTK_TMP/target"
+file={files}; folder=$(dirname "$file")
+cd "$(dirname "$folder")" && cargo test --offline --test "$(basename "$file" .rs)"`;
+
+/** One JUnit document of the files that Maven or Gradle wrote since the test was put there. */
+const MERGED = `{ echo '<testsuites>'
+find . -name 'TEST-*.xml' -newer {files} -exec sed 's/<?xml[^>]*?>//; s/<\\/\\{0,1\\}testsuites[^>]*>//' {} \\;
+echo '</testsuites>'; } >"$BESTK_REPORT"; exit "$ended"`;
+
+/** Maven or Gradle, or the compiler and JUnit 4 where there is neither. */
+const JAVA = `file={files}; name=$(basename "$file" .java)
+package=$(sed -n 's/^ *package  *\\([A-Za-z0-9_.]*\\).*/\\1/p' "$file" | head -n 1)
+class=\${package:+$package.}$name
+if [ -f pom.xml ]; then
+  mvn -o -B -q test -Dtest="$name" -DfailIfNoTests=false -Dsurefire.failIfNoSpecifiedTests=false; ended=$?
+  ${MERGED}
+fi
+if [ -f build.gradle ] || [ -f build.gradle.kts ]; then
+  gradle=gradle; [ -x gradlew ] && gradle=./gradlew
+  $gradle --offline --continue test --tests "$class"; ended=$?
+  ${MERGED}
+fi
+libraries="$PWD/lib/*:/usr/share/java/junit4.jar:/usr/share/java/hamcrest.jar:/usr/share/java/hamcrest-core.jar"
+find . -name '*.java' ! -path './src/test/*' ! -path './test/*' ! -path "./$file" >"$BESTK_TMP/sources"
+javac -nowarn -d "$BESTK_TMP/classes" -cp "$libraries" @"$BESTK_TMP/sources" "$file" || exit 1
+java -cp "$BESTK_TMP/classes:$libraries" org.junit.runner.JUnitCore "$class" >"$BESTK_TMP/said"; ended=$?
+cat "$BESTK_TMP/said"
+case $(grep -E '^(OK \\(|FAILURES!!!)' "$BESTK_TMP/said") in
+  OK*) [ "$ended" != 0 ] || echo "<testsuite><testcase name='$name'/></testsuite>" >"$BESTK_REPORT" ;;
+  FAIL*) echo "<testsuite><testcase name='$name'><failure/></testcase></testsuite>" >"$BESTK_REPORT" ;;
+esac
+exit "$ended"`;
+
+/** Links the test with every library of the project, which stays as it is: it becomes a part of a project around it. */
+function ctest(language: string): string {
+  return `mkdir "$BESTK_TMP/project" && cat >"$BESTK_TMP/project/CMakeLists.txt" <<'END' || exit 1
+cmake_minimum_required(VERSION 3.13)
+project(bestk ${language})
+enable_testing()
+add_subdirectory("\${REPOSITORY}" repository EXCLUDE_FROM_ALL)
+function(link_libraries_of folder)
+  get_property(targets DIRECTORY "\${folder}" PROPERTY BUILDSYSTEM_TARGETS)
+  foreach(target IN LISTS targets)
+    get_target_property(type "\${target}" TYPE)
+    if(type MATCHES "^(STATIC|SHARED|OBJECT|INTERFACE)_LIBRARY$")
+      target_link_libraries(bestk_test PRIVATE "\${target}")
+    endif()
+  endforeach()
+  get_property(folders DIRECTORY "\${folder}" PROPERTY SUBDIRECTORIES)
+  foreach(inner IN LISTS folders)
+    link_libraries_of("\${inner}")
+  endforeach()
+endfunction()
+add_executable(bestk_test "\${TEST}")
+target_include_directories(bestk_test PRIVATE "\${REPOSITORY}" "\${REPOSITORY}/include" "\${REPOSITORY}/src")
+link_libraries_of("\${REPOSITORY}")
+add_test(NAME bestk_test COMMAND bestk_test WORKING_DIRECTORY "\${REPOSITORY}")
+END
+build="$BESTK_TMP/build"; test="$PWD/"{files}
+cmake -S "$BESTK_TMP/project" -B "$build" -DREPOSITORY="$PWD" -DTEST="$test" >"$BESTK_TMP/said" || { cat "$BESTK_TMP/said"; exit 1; }
+cmake --build "$build" --target bestk_test >"$BESTK_TMP/said" || { cat "$BESTK_TMP/said"; exit 1; }
+ctest --test-dir "$build" -R '^bestk_test$' --output-on-failure --output-junit "$BESTK_REPORT"`;
+}
+
+const RSPEC = `run=; [ -f Gemfile ] && bundle exec rspec --version >/dev/null 2>&1 && run='bundle exec'
+$run rspec --format json {files}`;
+
+const LANGUAGES = {
+  go: {
+    extensions: ['.go'],
+    command: GO,
+    report: 'go-test-json',
+    place: (path) => (path.endsWith('_test.go') ? path : path.replace(/\.go$/, '_test.go')),
+  },
+  rust: {
+    extensions: ['.rs'],
+    command: RUST,
+    report: 'cargo',
+    place: (path) => (/(^|\/)tests\/[^/]+$/.test(path) ? path : path.replace(/([^/]+)$/, 'tests/$1')),
+  },
+  java: { extensions: ['.java'], command: JAVA, report: 'junit', place: placeOfClass },
+  c: { extensions: ['.c'], command: ctest('C'), report: 'junit' },
+  'c++': { extensions: ['.cc', '.cpp', '.cxx'], command: ctest('C CXX'), report: 'junit' },
+  rspec: { extensions: ['_spec.rb'], command: RSPEC, report: 'rspec-json' },
+  ruby: { extensions: ['.rb'], command: 'ruby -Ilib {files}', report: 'exit-code' },
+  shell: { extensions: ['.sh'], command: 'sh {files}', report: 'exit-code' },
+} as const satisfies Readonly<Record<string, CommandLanguage>>;
+
+/** Javac wants a public class in a file of its name; Maven and Gradle look for it in the folder of its package. */
+function placeOfClass(path: string, content: string): string {
+  const name = /^public\s+(?:final\s+)?class\s+(\w+)/m.exec(content)?.[1];
+  const named = name === undefined ? path : path.replace(/[^/]+$/, `${name}.java`);
+  if (named.includes('/')) return named;
+  const packaged = /^\s*package\s+([\w.]+)\s*;/m.exec(content)?.[1]?.replaceAll('.', '/');
+  return ['src/test/java', ...(packaged === undefined ? [] : [packaged]), named].join('/');
+}
+
+export interface TestCommand {
+  /** Shell, run from the repository's root. */
+  readonly command: string;
+  readonly report: TestReportKind;
+  /** The test and what it needs, by their places in the repository. */
+  readonly files: Readonly<Record<string, string>>;
+}
+
+/** What of a test decides how it is run. */
+export type RunnableTest = Pick<GeneratedTest, 'path' | 'content' | 'files' | 'command' | 'report'>;
+
+/** How a test that has no driver is run; null where neither it nor its language has a command. */
+export function commandOf({ path, content, files = {}, command, report }: RunnableTest): TestCommand | null {
+  const language = languageOf(path);
+  const shell = command ?? language?.command;
+  if (shell === undefined) return null;
+  const place = command === undefined ? (language?.place?.(path, content) ?? path) : path;
+  const reported = report ?? (command === undefined ? language?.report : undefined) ?? 'exit-code';
+  return { command: withTestFiles(shell, [place]), report: reported, files: { ...files, [place]: content } };
+}
+
+function languageOf(path: string): CommandLanguage | undefined {
+  return Object.values<CommandLanguage>(LANGUAGES).find(({ extensions }) =>
+    extensions.some((extension) => path.endsWith(extension)),
+  );
+}
+
+/** A path of the test that does not lie in the repository; null where all do. */
+export function strayPath({ files }: TestCommand): string | null {
+  const isStray = (path: string): boolean => {
+    const parts = path.split('/');
+    return path.startsWith('/') || path.endsWith('/') || parts.includes('..') || parts.includes('.git');
+  };
+  return Object.keys(files).find(isStray) ?? null;
+}
+
+/** Same for every tree. Nothing is fetched: there is no network, and to find that out takes some tools minutes. */
+export function commandEnvironment(folder: string): Readonly<Record<string, string>> {
+  return {
+    BESTK_TMP: folder,
+    BESTK_REPORT: `${folder}/report.xml`,
+    TMPDIR: folder,
+    GOPROXY: 'off',
+    GOSUMDB: 'off',
+    GOTOOLCHAIN: 'local',
+    CARGO_NET_OFFLINE: 'true',
+    CARGO_TERM_COLOR: 'never',
+  };
+}
+
+/** With a folder of its own, which root can read. */
+export function commandLine(command: string): readonly string[] {
+  return ['sh', '-c', `umask 022; mkdir "$BESTK_TMP" || exit 126\n${command}`];
+}
+
+/** What the reports of its tests, and the exit of the command, come to. */
+export function outcomeOf(
+  kind: TestReportKind,
+  { exitCode, text }: { readonly exitCode: number; readonly text: string },
+): 'solved' | 'not-solved' | 'crashed' {
+  if (kind === 'exit-code') return exitCode === 0 ? 'solved' : exitCode === 2 ? 'not-solved' : 'crashed';
+  const statuses = [...readReportAs(kind, text).values()];
+  if (statuses.includes('failed')) return 'not-solved';
+  return statuses.includes('passed') && exitCode === 0 ? 'solved' : 'crashed';
+}
+
+/** As root: takes files out of the tree and ends every process of the user `$1`, stopped first so that none has a child meanwhile. */
+export const CLEAR = String.raw`
+uid=$1; shift
+rm -f -- "$@" || exit 1
+[ -n "$uid" ] || exit 0
+for attempt in 1 2 3 4 5 6 7 8 9 10; do
+  left=
+  for process in /proc/[0-9]*; do
+    state= owner=
+    while read -r key value rest; do
+      case $key in State:) state=$value ;; Uid:) owner=$value; break ;; esac
+    done 2>/dev/null <"$process/status"
+    case $owner$state in "$uid"[ZX]) ;; "$uid"?) left="$left ${'${process#/proc/}'}" ;; esac
+  done
+  [ -n "$left" ] || exit 0
+  kill -STOP $left 2>/dev/null; kill -KILL $left 2>/dev/null
+done
+exit 1`;

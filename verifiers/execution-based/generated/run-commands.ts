@@ -1,0 +1,141 @@
+import type { SandboxSession } from '../../../src/ports/sandbox.js';
+import {
+  CLEAR,
+  commandEnvironment,
+  commandLine,
+  commandOf,
+  outcomeOf,
+  strayPath,
+  type TestCommand,
+} from '../drivers/command.js';
+import { inInstanceEnvironment, logTail } from '../drivers/test-dialect.js';
+import type { ExecutionContext } from '../execution-context.js';
+import { OUT_OF_CPU, Printed, WALL } from '../existing/run-regression.js';
+import { asTests } from '../tree/tests-user.js';
+import type { Batch, Keep, TestRun } from './run-batch.js';
+
+/** Of one test's report; nothing that tests one thing says more. */
+const LARGEST_REPORT = 1024 * 1024;
+const CLEAR_S = 30;
+/** As a test runner says that SIGXCPU ended the process with the test. */
+const CPU_SPENT = /CPU time limit exceeded|SIGXCPU/;
+
+/**
+ * Runs generated tests by their commands, one after another: each is put into the tree by root, runs as the tests' user with a
+ * folder of its own, and is taken out again. What it left running is ended. After one that met a limit, and where
+ * something cannot be ended, the others need a fresh session.
+ * @throws whatever the session or `keep` throws: infrastructure, never a verdict
+ */
+export async function runCommands(
+  session: SandboxSession,
+  { context, tests }: Pick<Batch, 'context' | 'tests'>,
+  keep: Keep,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const test of tests) {
+    const how = commandOf(test);
+    if (how === null) throw new Error('only tests that have a command are run by one');
+    const placing = await placed(session, context, how, signal);
+    const { run, goesOn } = placing ?? (await runCommand(session, context, how, signal));
+    await keep(test, run);
+    if (!goesOn) return;
+  }
+}
+
+interface Ended {
+  readonly run: TestRun;
+  /** Whether the session takes another test. */
+  readonly goesOn: boolean;
+}
+
+/** Puts the files of a test into the tree. @returns how the test ended where one is there already; null where all is well */
+async function placed(
+  session: SandboxSession,
+  { issue }: ExecutionContext,
+  how: TestCommand,
+  signal: AbortSignal,
+): Promise<Ended | null> {
+  const { workdir } = issue.environment;
+  const files = Object.entries(how.files).map(([path, content]) => ({
+    path: `${workdir}/${path}`,
+    content,
+    mode: 0o644,
+  }));
+  const stray = strayPath(how);
+  if (stray !== null) return refused(`bestk: ${stray} is no place in the repository`);
+  for (const { path } of files) {
+    const there = await session.readFile(path, 1, signal);
+    if (there !== null)
+      return refused(`bestk: the repository has a file ${path} of its own; a test needs another place`);
+  }
+  await session.writeFiles(files, signal);
+  return null;
+}
+
+function refused(log_tail: string): Ended {
+  const run: TestRun = {
+    outcome: 'crashed',
+    exit_code: null,
+    duration_ms: 0,
+    log_tail,
+    observed: null,
+    isolated: true,
+  };
+  return { run, goesOn: true };
+}
+
+async function runCommand(
+  session: SandboxSession,
+  context: ExecutionContext,
+  how: TestCommand,
+  signal: AbortSignal,
+): Promise<Ended> {
+  const { workdir, test_timeout_s: seconds } = context.issue.environment;
+  const folder = `/tmp/${context.nonce().slice(0, 16)}`;
+  const env = commandEnvironment(folder);
+  const printed = new Printed(LARGEST_REPORT);
+  const user = asTests(session);
+  const ended = await session.exec(
+    inInstanceEnvironment({
+      argv: commandLine(how.command),
+      cwd: workdir,
+      env,
+      ...user,
+      cpuS: seconds,
+      deadlineS: WALL * seconds,
+      onStdout: printed.take,
+    }),
+    signal,
+  );
+  const measured = {
+    exit_code: ended.kind === 'exited' ? ended.exitCode : null,
+    duration_ms: ended.durationMs,
+    log_tail: logTail(ended),
+    observed: null,
+    isolated: user.as === 'tests',
+  };
+  if (ended.kind !== 'exited') return { run: { outcome: ended.kind, ...measured }, goesOn: false };
+  const { exitCode } = ended;
+  const isSpent = exitCode === OUT_OF_CPU || (exitCode !== 0 && CPU_SPENT.test(measured.log_tail));
+  const bytes =
+    how.report === 'junit' ? await session.readFile(env['BESTK_REPORT'] ?? '', LARGEST_REPORT, signal) : null;
+  const text = new TextDecoder().decode(how.report === 'junit' ? (bytes ?? new Uint8Array()) : printed.bytes());
+  const outcome = isSpent ? 'timed-out' : outcomeOf(how.report, { exitCode, text });
+  return { run: { outcome, ...measured }, goesOn: await cleared(session, { workdir, how, folder }, signal) };
+}
+
+/** Takes a test out of the tree, with all that it left. @returns false where something remains */
+async function cleared(
+  session: SandboxSession,
+  { workdir, how, folder }: { readonly workdir: string; readonly how: TestCommand; readonly folder: string },
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { testsUser } = session;
+  const as = testsUser === null ? {} : { as: 'root' as const };
+  const argv = ['sh', '-c', CLEAR, 'sh', String(testsUser?.uid ?? ''), ...Object.keys(how.files)];
+  const taken = await session.exec({ argv, cwd: workdir, ...as, deadlineS: CLEAR_S }, signal);
+  if (taken.kind !== 'exited' || taken.exitCode !== 0) return false;
+  // Root may not write in a folder of somebody else's.
+  const request = { argv: ['rm', '-rf', '--', folder], ...asTests(session), deadlineS: CLEAR_S };
+  return (await session.exec(request, signal)).kind === 'exited';
+}
