@@ -1,11 +1,13 @@
 import { contentKey } from '../../../src/core/identifier.js';
 import { type GeneratedTest, isHarvested } from '../../../src/core/run/generated-test.js';
 import { commandOf } from '../drivers/command.js';
+import type { SandboxSession } from '../../../src/ports/sandbox.js';
 import { SUITE_ENV, dialectOf, trustOf } from '../drivers/test-dialect.js';
 import { asSuite, contextKey, type ExecutionContext, type TreeRun, cellJob } from '../execution-context.js';
 import { WritesOnBase, Written } from '../tree/tests-user.js';
 import { type SessionPlan, TreeSessions } from '../tree/tree-sessions.js';
 import { Control, controlKey, Controls, type RunAside } from './controls.js';
+import { runCommands } from './run-commands.js';
 import { runBatch, TestRun, type Batch, type Keep } from './run-batch.js';
 
 /** Generated tests on one tree. */
@@ -39,6 +41,13 @@ export async function runTests(
   }
   if (!work.isDone) await asSuite(context, 'reproduction', place, () => work.run(signal));
   return { runs: work.runs, control: work.control ?? UNCONTROLLED };
+}
+
+function runTogether(session: SandboxSession, batch: Batch, keep: Keep, signal: AbortSignal): Promise<void> {
+  const { dialect } = batch;
+  return dialect.name === 'command'
+    ? runCommands(session, batch, keep, signal)
+    : runBatch(session, { ...batch, dialect }, keep, signal);
 }
 
 class TestWork {
@@ -82,7 +91,7 @@ class TestWork {
         const looked = place.tree === null ? new WritesOnBase(context) : null;
         await looked?.begin(session, signal, true);
         const batch = this.batchOf(like);
-        await runBatch(session, { context, ...batch }, this.keep(batch.control), signal);
+        await runTogether(session, { context, ...batch }, this.keep(batch.control), signal);
         if (looked === null || place.repeat !== 0) return;
         const writes = await looked.end(session, signal);
         if (writes.length === 0) return;
@@ -148,7 +157,9 @@ class TestWork {
         return Promise.resolve();
       };
       const own = tests.filter((test) => dialectOf(test) === dialect);
-      await sessions.use((session) => runBatch(session, { context: this.context, dialect, tests: own }, keep, signal));
+      await sessions.use((session) =>
+        runTogether(session, { context: this.context, dialect, tests: own }, keep, signal),
+      );
       return found;
     };
   }
