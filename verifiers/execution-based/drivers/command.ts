@@ -153,7 +153,7 @@ export function commandOf(test: RunnableTest): TestCommand | null {
   };
 }
 
-const EXIT_CODE = 'exit-code';
+const EXIT_CODE: TestReportKind = 'exit-code';
 
 function byLanguage({ path, content }: RunnableTest): (Omit<TestCommand, 'files'> & { readonly place: string }) | null {
   const language = languageOf(path);
