@@ -21,7 +21,7 @@ describe('tests in languages without a driver', () => {
     expect(cli.readJson(`${out}/selection.json`)).toMatchObject({ candidate_id: 'right' });
     const cells = cli.readLines(`${out}/matrix.jsonl`).filter(({ suite }) => suite === 'reproduction');
     const outcomes = (id: string | null): unknown[] =>
-      cells.filter(({ candidate_id }) => candidate_id === id).map(({ outcome, trust }) => `${outcome}, ${trust}`);
+      cells.filter(({ candidate_id }) => candidate_id === id).map(({ outcome, trust }) => [outcome, trust].join(', '));
     expect(outcomes(null)).toEqual(Array.from({ length: 4 }, () => 'not-solved, command'));
     expect(outcomes('right')).toEqual(['solved, command', 'solved, command']);
     expect(outcomes('wrong').toSorted()).toEqual(['not-solved, command', 'solved, command']);

@@ -1,5 +1,5 @@
 import type { GeneratedTest, TestReportKind } from '../../../src/core/run/generated-test.js';
-import { withTestFiles } from '../../../src/core/shell.js';
+import { withTestFiles } from '../../../src/core/run/issue.js';
 import { readReportAs } from '../readers/test-report.js';
 
 /*
@@ -100,7 +100,10 @@ const LANGUAGES = {
     extensions: ['.rs'],
     command: RUST,
     report: 'cargo',
-    place: (path) => (/(^|\/)tests\/[^/]+$/.test(path) ? path : path.replace(/([^/]+)$/, 'tests/$1')),
+    place: (path) => {
+      const [folder, name] = splitPath(path);
+      return /(?:^|\/)tests\/$/.test(folder) ? path : `${folder}tests/${name}`;
+    },
   },
   java: { extensions: ['.java'], command: JAVA, report: 'junit', place: placeOfClass },
   c: { extensions: ['.c'], command: ctest('C'), report: 'junit' },
@@ -110,13 +113,20 @@ const LANGUAGES = {
   shell: { extensions: ['.sh'], command: 'sh {files}', report: 'exit-code' },
 } as const satisfies Readonly<Record<string, CommandLanguage>>;
 
+/** The folder with its slash, empty for the root; and the name. */
+function splitPath(path: string): readonly [string, string] {
+  const at = path.lastIndexOf('/') + 1;
+  return [path.slice(0, at), path.slice(at)];
+}
+
 /** Javac wants a public class in a file of its name; Maven and Gradle look for it in the folder of its package. */
 function placeOfClass(path: string, content: string): string {
-  const name = /^public\s+(?:final\s+)?class\s+(\w+)/m.exec(content)?.[1];
-  const named = name === undefined ? path : path.replace(/[^/]+$/, `${name}.java`);
-  if (named.includes('/')) return named;
-  const packaged = /^\s*package\s+([\w.]+)\s*;/m.exec(content)?.[1]?.replaceAll('.', '/');
-  return ['src/test/java', ...(packaged === undefined ? [] : [packaged]), named].join('/');
+  const [folder, own] = splitPath(path);
+  const named = /\bpublic (?:final )?class (\w+)/.exec(content)?.[1];
+  const name = named === undefined ? own : `${named}.java`;
+  if (folder !== '') return `${folder}${name}`;
+  const packaged = /\bpackage ([\w.]+);/.exec(content)?.[1];
+  return `src/test/java/${packaged === undefined ? '' : `${packaged.replaceAll('.', '/')}/`}${name}`;
 }
 
 export interface TestCommand {
@@ -131,13 +141,25 @@ export interface TestCommand {
 export type RunnableTest = Pick<GeneratedTest, 'path' | 'content' | 'files' | 'command' | 'report'>;
 
 /** How a test that has no driver is run; null where neither it nor its language has a command. */
-export function commandOf({ path, content, files = {}, command, report }: RunnableTest): TestCommand | null {
+export function commandOf(test: RunnableTest): TestCommand | null {
+  const { path, content, files, report } = test;
+  const how = test.command === undefined ? byLanguage(test) : { command: test.command, report: EXIT_CODE, place: path };
+  if (how === null) return null;
+  const { command, place } = how;
+  return {
+    command: withTestFiles(command, [place]),
+    report: report ?? how.report,
+    files: { ...files, [place]: content },
+  };
+}
+
+const EXIT_CODE: TestReportKind = 'exit-code';
+
+function byLanguage({ path, content }: RunnableTest): (Omit<TestCommand, 'files'> & { readonly place: string }) | null {
   const language = languageOf(path);
-  const shell = command ?? language?.command;
-  if (shell === undefined) return null;
-  const place = command === undefined ? (language?.place?.(path, content) ?? path) : path;
-  const reported = report ?? (command === undefined ? language?.report : undefined) ?? 'exit-code';
-  return { command: withTestFiles(shell, [place]), report: reported, files: { ...files, [place]: content } };
+  if (language === undefined) return null;
+  const { command, report, place } = language;
+  return { command, report, place: place === undefined ? path : place(path, content) };
 }
 
 function languageOf(path: string): CommandLanguage | undefined {

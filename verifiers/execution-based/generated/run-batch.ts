@@ -11,7 +11,6 @@ import {
 import { NO_PROCESS_LEFT } from '../drivers/python-suite-driver.js';
 import type { ExecutionContext } from '../execution-context.js';
 import { scratchDirectory } from '../tree/bytecode.js';
-import { runCommands } from './run-commands.js';
 
 /** How one generated test ended on one tree. */
 export const TestRun = z.object({
@@ -34,7 +33,7 @@ export interface Batch {
   readonly tests: readonly GeneratedTest[];
 }
 
-type DrivenBatch = Batch & { readonly dialect: DrivenDialect };
+export type DrivenBatch = Batch & { readonly dialect: DrivenDialect };
 
 /** Takes each run when its test has ended; in the order of the tests. */
 export type Keep = (test: GeneratedTest, run: TestRun) => Promise<void>;
@@ -44,24 +43,12 @@ const SLACK_S = 30;
 const PER_TEST_SLACK_S = 5;
 
 /**
- * Runs generated tests in one session. At least the first one gets a run; those without one need a fresh session.
+ * Runs generated tests in one session, by the exit-code-and-nonce protocol (exit 0 solved, 2 not solved, anything else broken):
+ * solved and not solved both need the proof that the script's own end was reached. At least the first test gets a run; those
+ * without one need a fresh session.
  * @throws whatever the session or `keep` throws: infrastructure, never a verdict
  */
-export function runBatch(
-  session: SandboxSession,
-  { dialect, ...batch }: Batch,
-  keep: Keep,
-  signal: AbortSignal,
-): Promise<void> {
-  if (dialect.name === 'command') return runCommands(session, batch, keep, signal);
-  return runDriven(session, { ...batch, dialect }, keep, signal);
-}
-
-/**
- * By the exit-code-and-nonce protocol (exit 0 solved, 2 not solved, anything else broken): solved and not solved both need the
- * proof that the script's own end was reached.
- */
-async function runDriven(
+export async function runBatch(
   session: SandboxSession,
   { context, dialect, tests }: DrivenBatch,
   keep: Keep,

@@ -1,11 +1,13 @@
 import { contentKey } from '../../../src/core/identifier.js';
 import { type GeneratedTest, isHarvested } from '../../../src/core/run/generated-test.js';
 import { commandOf } from '../drivers/command.js';
+import type { SandboxSession } from '../../../src/ports/sandbox.js';
 import { SUITE_ENV, dialectOf, trustOf } from '../drivers/test-dialect.js';
 import { asSuite, contextKey, type ExecutionContext, type TreeRun, cellJob } from '../execution-context.js';
 import { WritesOnBase, Written } from '../tree/tests-user.js';
 import { type SessionPlan, TreeSessions } from '../tree/tree-sessions.js';
 import { Control, controlKey, Controls, type RunAside } from './controls.js';
+import { runCommands } from './run-commands.js';
 import { runBatch, TestRun, type Batch, type Keep } from './run-batch.js';
 
 /** Generated tests on one tree. */
@@ -45,6 +47,13 @@ export async function runTests(
 interface Asked {
   readonly like: GeneratedTest;
   readonly alone: boolean;
+}
+
+function runTogether(session: SandboxSession, batch: Batch, keep: Keep, signal: AbortSignal): Promise<void> {
+  const { dialect } = batch;
+  return dialect.name === 'command'
+    ? runCommands(session, batch, keep, signal)
+    : runBatch(session, { ...batch, dialect }, keep, signal);
 }
 
 class TestWork {
@@ -88,7 +97,7 @@ class TestWork {
         const looked = place.tree === null ? new WritesOnBase(context) : null;
         await looked?.begin(session, signal, true);
         const batch = this.batchOf(asked);
-        await runBatch(session, { context, ...batch }, this.keep(batch.control), signal);
+        await runTogether(session, { context, ...batch }, this.keep(batch.control), signal);
         if (looked === null || place.repeat !== 0) return;
         const writes = await looked.end(session, signal);
         if (writes.length === 0) return;
@@ -157,7 +166,9 @@ class TestWork {
         return Promise.resolve();
       };
       const own = tests.filter((test) => dialectOf(test) === dialect);
-      await sessions.use((session) => runBatch(session, { context: this.context, dialect, tests: own }, keep, signal));
+      await sessions.use((session) =>
+        runTogether(session, { context: this.context, dialect, tests: own }, keep, signal),
+      );
       return found;
     };
   }

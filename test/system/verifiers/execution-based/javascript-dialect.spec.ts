@@ -22,14 +22,13 @@ function drive(calc: string, scripts: Readonly<Record<string, string>>, seconds 
   const tests = Object.entries(scripts).map(([path, content]) => {
     return { instance_id: 'i', test_id: path, path, content, author: null };
   });
-  const [first] = tests;
-  const dialect = first === undefined ? null : dialectOf(first);
-  if (dialect?.name === 'command') throw new Error('scripts of Node have a driver');
-  for (const [name, content] of Object.entries(dialect?.files ?? {})) writeFileSync(join(folder, name), content);
+  const dialect = dialectOf({ path: 'a.mjs', content: '' });
+  if (dialect === null || dialect.name === 'command') throw new Error('scripts of Node have a driver');
+  for (const [name, content] of Object.entries(dialect.files)) writeFileSync(join(folder, name), content);
   for (const [index, { path, content }] of tests.entries()) {
     writeFileSync(join(folder, `${index}${path.slice(path.lastIndexOf('.'))}`), content);
   }
-  const [command = '', ...args] = dialect?.driver({ folder, workdir: root, seconds, tests, user: null }) ?? [];
+  const [command = '', ...args] = dialect.driver({ folder, workdir: root, seconds, tests, user: null });
   const { stdout } = spawnSync(command, args, {
     cwd: root,
     input: tests.map(() => `${NONCE}\n`).join(''),

@@ -26,7 +26,7 @@ class World {
   constructor(play: Play, files: Readonly<Record<string, string>> = {}) {
     const suite = playSuite({});
     const trees = new WeakMap<FakeSessionView, string | null>();
-    this.sandbox = new FakeSandbox((request, session) => {
+    const seen = (request: ExecRequest, session: FakeSessionView): void => {
       if (!trees.has(session)) {
         trees.set(session, null);
         for (const [path, text] of Object.entries(files)) session.files.set(path, new TextEncoder().encode(text));
@@ -36,6 +36,9 @@ class World {
       if (request.argv.join(' ').includes('rm -f -- "$@"')) {
         for (const path of request.argv) session.files.delete(`/testbed/${path}`);
       }
+    };
+    this.sandbox = new FakeSandbox((request, session) => {
+      seen(request, session);
       if (request.env?.['BESTK_TMP'] === undefined) return suite(request, session);
       this.commands += 1;
       return play(request, session, trees.get(session) ?? null);
