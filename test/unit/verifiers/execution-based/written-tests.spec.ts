@@ -1,4 +1,4 @@
-import { issueTerms, namesFile } from '../../../../verifiers/execution-based/generated/chosen-files.js';
+import { issueTerms, namesFile } from '../../../../verifiers/source/issue-names.js';
 import { asTests, codeBlocks } from '../../../../verifiers/execution-based/generated/written-tests.js';
 
 const block = (script: string, fence = '```python'): string => `${fence}\n${script}\n\`\`\`\n`;
