@@ -28,7 +28,7 @@ import { UPLOAD_BOUNDS } from '../../src/io/saved-runs/saved-run.js';
 import type { Completion } from '../../src/ports/llm-client.js';
 import { readDiff, highlight } from '../../src/web/run/diff-model.js';
 import { logTail } from '../../verifiers/execution-based/drivers/test-dialect.js';
-import { issueTerms, namesFile, namesIn } from '../../verifiers/source/issue-names.js';
+import { issueTerms, namesIn } from '../../verifiers/source/issue-names.js';
 import { harvestedTests } from '../../verifiers/execution-based/generated/harvest.js';
 import { compare, DriverReports } from '../../verifiers/execution-based/generated/run-batch.js';
 import { unfitTests, wrongReason } from '../../verifiers/execution-based/generated/admitted-tests.js';
@@ -238,7 +238,7 @@ const PROMPTS: readonly LinearCase[] = [
   ],
   [
     'terms of an issue',
-    (text) => [issueTerms(text), namesIn(text), namesFile(text, 'a/b.py')],
+    (text) => [issueTerms(text), namesIn(text)],
     ['a_b', 'CamelCase', 'a/b.py', 'x.y.z', '--an-option', 'word ', '\\', '\n'],
   ],
 ];

@@ -107,9 +107,3 @@ function placesIn(text: string): readonly string[] {
   const modules = (text.match(/\b[a-z_]\w*(?:\.[A-Za-z_]\w*){1,20}/g) ?? []).map((name) => name.replaceAll('.', '/'));
   return [...new Set([...paths, ...modules])].slice(0, MOST_NAMES);
 }
-
-/** Whether an issue names a file, by its path or as a module. */
-export function namesFile(issue: string, path: string): boolean {
-  const module = path.replace(/\.py$/, '').replaceAll('/', '.');
-  return issue.includes(path) || (module.includes('.') && issue.includes(module));
-}

@@ -6,7 +6,7 @@ import { NamedPlaces, type Use } from './named-places.js';
 import { TEST_PATH, withoutLongTexts } from './read-sources.js';
 
 /** A function that is known to run where the issue's own code does. */
-export interface Reached {
+interface Reached {
   readonly path: string;
   /** From 0. */
   readonly line: number;
@@ -20,7 +20,7 @@ export interface ShownSource {
   readonly text: string;
 }
 
-export interface SoughtSource {
+interface SoughtSource {
   readonly names: IssueNames;
   /** All files of the language, from the repository's root. */
   readonly files: readonly string[];

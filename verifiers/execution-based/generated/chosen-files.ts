@@ -19,7 +19,7 @@ const GLOBS: Readonly<Record<TestLanguage, readonly string[]>> = {
   python: ['*.py'],
 };
 
-export interface ChosenSource {
+interface ChosenSource {
   /** Of most of the repository's files. */
   readonly language: TestLanguage;
   /** Functions and classes, by file; the likeliest file first. */

@@ -103,7 +103,7 @@ os._exit(0)
 `.trimStart();
 
 /** A function that the issue's code called. */
-export interface TracedCall {
+interface TracedCall {
   /** From the repository's root. */
   readonly path: string;
   /** Where it begins, decorators included, from 0. */
