@@ -29,7 +29,7 @@ import { UPLOAD_BOUNDS } from '../../src/io/saved-runs/saved-run.js';
 import type { Completion } from '../../src/ports/llm-client.js';
 import { readDiff, highlight } from '../../src/web/run/diff-model.js';
 import { logTail } from '../../verifiers/execution-based/drivers/test-dialect.js';
-import { issueTerms, namesFile } from '../../verifiers/execution-based/generated/chosen-files.js';
+import { issueTerms, namesIn } from '../../verifiers/source/issue-names.js';
 import { harvestedTests } from '../../verifiers/execution-based/generated/harvest.js';
 import { compare, DriverReports } from '../../verifiers/execution-based/generated/run-batch.js';
 import { unfitTests, wrongReason } from '../../verifiers/execution-based/generated/admitted-tests.js';
@@ -239,8 +239,8 @@ const PROMPTS: readonly LinearCase[] = [
   ],
   [
     'terms of an issue',
-    (text) => [issueTerms(text), namesFile(text, 'a/b.py')],
-    ['a_b', 'CamelCase', 'a/b.py', 'x.y.z', '\n'],
+    (text) => [issueTerms(text), namesIn(text)],
+    ['a_b', 'CamelCase', 'a/b.py', 'x.y.z', '--an-option', 'word ', '\\', '\n'],
   ],
 ];
 

@@ -126,10 +126,10 @@ interface Hit {
 /** For each line of stdin, a name: `#` and the lines that hold it as a word. */
 const USES = `while IFS= read -r name; do printf '#\\n'; g grep -n -I -w -F -e "$name" -- "$@" | cut -c1-400 | head -n 400; done`;
 /** Every line that matches the pattern in the first argument. */
-const MATCHES = `pattern=$1; shift; g grep -n -I -E -e "$pattern" -- "$@" | cut -c1-400 | head -n 2000`;
+export const MATCHES = `pattern=$1; shift; g grep -n -I -E -e "$pattern" -- "$@" | cut -c1-400 | head -n 2000`;
 
 /** @param names of word characters alone; one pattern for all, since git tries several one after the other */
-function definitionOf(names: readonly string[]): string {
+export function definitionOf(names: readonly string[]): string {
   const keywords = 'def|class|function|func|fn|struct|interface|trait|enum';
   return `(^|[[:space:]])(${keywords})[[:space:]]+([(][^)]*[)][[:space:]]*)?(${names.join('|')})([^[:alnum:]_]|$)`;
 }
@@ -243,7 +243,7 @@ class Neighbours {
   }
 }
 
-function hitsIn(output: string): readonly Hit[] {
+export function hitsIn(output: string): readonly Hit[] {
   return output.split('\n').flatMap((row) => {
     const [, path, line, text] = /^([^:]+):(\d+):(.*)$/.exec(row) ?? [];
     return path === undefined || text === undefined ? [] : [{ path, line: Number(line) - 1, text }];
@@ -265,7 +265,8 @@ function uses(text: string, name: string): boolean {
   return !new RegExp(`\\b(?:def|class|function|func|fn)\\s+${name.replaceAll('$', '\\$')}\\b`).test(text);
 }
 
-const TEST_PATH = /(^|\/)(tests?|testing|__tests__|spec)\/|(^|\/)(test_|conftest)|_test\.\w+$|\.(test|spec)\.\w+$/;
+export const TEST_PATH =
+  /(^|\/)(tests?|testing|__tests__|spec)\/|(^|\/)(test_|conftest)|_test\.\w+$|\.(test|spec)\.\w+$/;
 
 function distance(path: string, homes: readonly string[]): number {
   const steps = homes.map((home) => {
@@ -292,7 +293,7 @@ function globsOf(path: string): readonly string[] {
 }
 
 /** Of a triple-quoted text the first line: what it goes on to say is not code. */
-function withoutLongTexts(lines: readonly string[]): readonly string[] {
+export function withoutLongTexts(lines: readonly string[]): readonly string[] {
   const inside = linesInsideQuotes(lines);
   return lines.flatMap((line, index) => {
     if (!inside.has(index)) return [line];

@@ -1,4 +1,4 @@
-import { issueTerms, namesFile } from '../../../../verifiers/execution-based/generated/chosen-files.js';
+import { issueTerms, namesIn } from '../../../../verifiers/source/issue-names.js';
 import { asTests, codeBlocks } from '../../../../verifiers/execution-based/generated/written-tests.js';
 
 const block = (script: string, fence = '```python'): string => `${fence}\n${script}\n\`\`\`\n`;
@@ -55,8 +55,8 @@ describe('the names that an issue mentions', () => {
   });
 
   it('may be files, by path or as modules', () => {
-    expect(namesFile('see pkg/mod.py', 'pkg/mod.py')).toBe(true);
-    expect(namesFile('in pkg.mod it fails', 'pkg/mod.py')).toBe(true);
-    expect(namesFile('in mod it fails', 'mod.py')).toBe(false);
+    expect(namesIn('see pkg/mod.py').places).toContain('pkg/mod');
+    expect(namesIn('in pkg.mod it fails').places).toContain('pkg/mod');
+    expect(namesIn('in mod it fails').places).toEqual([]);
   });
 });

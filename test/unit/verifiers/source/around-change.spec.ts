@@ -1,10 +1,6 @@
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { FakeSandbox, exited } from '../../../fakes/fake-sandbox.js';
 import { BaseRepository } from '../../../../verifiers/source/base-repository.js';
 import { sourceAround } from '../../../../verifiers/source/read-sources.js';
+import { gitRepository } from '../../../fixtures/git-repository.js';
 import { issue } from '../execution-free/judge-world.js';
 
 const { signal } = new AbortController();
@@ -44,30 +40,8 @@ const FILES: Readonly<Record<string, string>> = {
     'from lib.core import Table\n\n\ndef test_render():\n    assert Table([]).render([]) == ""\n\n\ndef tidy(x):\n    return x\n',
 };
 
-/** A repository on this machine, asked with the same shell scripts as one in a container. */
-async function repository(files: Readonly<Record<string, string>> = FILES): Promise<BaseRepository> {
-  const folder = mkdtempSync(join(tmpdir(), 'bestk-source-'));
-  for (const [path, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(folder, path)), { recursive: true });
-    writeFileSync(join(folder, path), text);
-  }
-  execFileSync('git', ['init', '-q'], { cwd: folder });
-  execFileSync('git', ['add', '-A'], { cwd: folder });
-  const images = {
-    x: {
-      workdirs: ['/testbed'],
-      files: Object.fromEntries(
-        Object.keys(files).map((path) => [`/testbed/${path}`, readFileSync(join(folder, path), 'utf8')]),
-      ),
-    },
-  };
-  const sandbox = new FakeSandbox(
-    ({ argv: [program = '', ...args], stdin = '' }) =>
-      exited(0, execFileSync(program, args, { cwd: folder, input: stdin, encoding: 'utf8' })),
-    { images },
-  );
-  return BaseRepository.open(sandbox, issue, 'test', signal);
-}
+const repository = (files: Readonly<Record<string, string>> = FILES): Promise<BaseRepository> =>
+  BaseRepository.open(gitRepository(files).sandbox, issue, 'test', signal);
 
 const patch = (path: string, hunk: string): string => `--- a/${path}\n+++ b/${path}\n${hunk}`;
 const CHANGE = patch(

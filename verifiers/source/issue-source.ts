@@ -1,0 +1,289 @@
+import type { SourceOfBase } from './changed-code.js';
+import { calledIn, type Definition, innermost } from './definitions.js';
+import { excerptOf, type FileAtBase, isInside, textOf } from './excerpts.js';
+import type { IssueNames } from './issue-names.js';
+import { NamedPlaces, type Use } from './named-places.js';
+import { TEST_PATH, withoutLongTexts } from './read-sources.js';
+
+/** A function that is known to run where the issue's own code does. */
+interface Reached {
+  readonly path: string;
+  /** From 0. */
+  readonly line: number;
+  readonly depth: number;
+  readonly raised: boolean;
+}
+
+/** Parts of a file of base, with the lines that they are. */
+export interface ShownSource {
+  readonly path: string;
+  readonly text: string;
+}
+
+interface SoughtSource {
+  readonly names: IssueNames;
+  /** All files of the language, from the repository's root. */
+  readonly files: readonly string[];
+  readonly globs: readonly string[];
+  readonly reached: readonly Reached[];
+}
+
+/** Characters of all that is shown, and of one file: about 12,000 tokens. */
+const ROOM = 44_000;
+const ROOM_OF_FILE = 24_000;
+const MOST_READ = 30;
+/** So many definitions may all be meant by the name of their file. */
+const FEW = 15;
+
+/** What each kind of evidence adds to a definition's score; a name's weight and rarity multiply the first three. */
+const SCORES = {
+  named: 2,
+  member: 4,
+  uses: 0.6,
+  memberOfNamed: 0.3,
+  file: 1.2,
+  place: 1.5,
+  reached: 1.5,
+  raised: 2.5,
+} as const;
+/** What a caller hands on to what it calls; of how many of the first; where a name is defined more often it is not followed. */
+const CALLS = { share: 0.5, callers: 10, most: 4, names: 60 } as const;
+/** What scores a smaller part of the best is there by chance. */
+const FAINT = 0.12;
+/** Files that say how the project is built or described rather than what it does. */
+const ASIDE = /(^|\/)(docs?|examples?|benchmarks?|migrations|locale|scripts|release|bin)\//;
+
+/**
+ * The functions and classes of base that an issue is most likely about: those that it names, that hold the names it mentions
+ * (rare names count more), that its own code reached, in files that it names, and what those call. Tests are left out, and
+ * long texts. No model is asked.
+ * @throws what the repository throws
+ */
+export async function sourceOfIssue(
+  base: SourceOfBase,
+  sought: SoughtSource,
+  signal: AbortSignal,
+): Promise<readonly ShownSource[]> {
+  const search = new Search(new NamedPlaces(base, sought.globs, signal), sought);
+  await search.look();
+  await search.followCalls();
+  return search.shown();
+}
+
+interface Scored {
+  readonly path: string;
+  readonly definition: Definition;
+  score: number;
+  /** Lines that hold a name, for a definition that is too long to be shown whole. */
+  readonly hits: Set<number>;
+}
+
+/** What is shown of a file, by the line at which each begins. */
+interface Parts {
+  size: number;
+  readonly byStart: Map<number, readonly string[]>;
+}
+
+/** Whether the function around it is shown. */
+function isShownIn({ definitions }: FileAtBase, definition: Definition, { byStart }: Parts): boolean {
+  const [holder] = definitions.filter((each) => each !== definition && isInside(definition, each) && !each.isType);
+  return holder !== undefined && byStart.has(holder.start);
+}
+
+class Search {
+  private readonly scored = new Map<string, Scored>();
+  private readonly shipped: readonly string[];
+
+  constructor(
+    private readonly places: NamedPlaces,
+    private readonly sought: SoughtSource,
+  ) {
+    this.shipped = sought.files.filter((path) => !TEST_PATH.test(path));
+  }
+
+  async look(): Promise<void> {
+    const { names, reached } = this.sought;
+    const { uses, counts } = await this.places.uses([...names.names.keys()]);
+    const defined = await this.places.definitions([...names.names.keys()].filter((name) => counts.has(name)));
+    const worth = worthOf(names.names, counts);
+    const ofFile = fileScores(names, this.shipped);
+    const near = new Map(ofFile);
+    for (const [path, held] of namesByFile(uses)) add(near, path, sum([...held].map(worth)));
+    for (const { path, name } of defined) add(near, path, (3 * worth(name)) / Math.sqrt(definedTimes(defined, name)));
+    for (const { path, raised } of reached) add(near, path, raised ? 1 : 0.05);
+    for (const path of ranked(near).slice(0, MOST_READ)) {
+      const { definitions } = await this.places.file(path);
+      const own = uses.filter((use) => use.path === path);
+      for (const { line, name } of own) this.creditUse(path, definitions, line, worth(name));
+      // Of a large file it says little of which part is meant.
+      const byFile = (ofFile.get(path) ?? 0) * Math.min(1, FEW / definitions.length);
+      for (const definition of definitions) {
+        const named = worth(definition.name) / Math.sqrt(definedTimes(defined, definition.name) || 1);
+        this.credit(path, definition, byFile + SCORES.named * named + this.asMember(definitions, definition));
+      }
+    }
+    await this.creditReached();
+  }
+
+  /** What the class that holds a definition adds, where the issue names it. */
+  private asMember(definitions: readonly Definition[], definition: Definition): number {
+    if (!this.isHeldByNamed(definitions, definition)) return 0;
+    const isSaid = this.sought.names.members.some(([, name]) => name === definition.name);
+    return SCORES.memberOfNamed + (isSaid ? SCORES.member : 0);
+  }
+
+  /** Where the issue's own code went: nearest to it first, and all that an exception came through. */
+  private async creditReached(): Promise<void> {
+    const isShipped = new Set(this.shipped);
+    for (const { path, line, depth, raised } of this.sought.reached.slice(0, 120)) {
+      if (!isShipped.has(path)) continue;
+      const definition = innermost((await this.places.file(path)).definitions, line);
+      const close = SCORES.reached / Math.max(1, depth);
+      this.credit(path, definition, raised ? SCORES.raised + close : close);
+    }
+  }
+
+  /** What the first ones call is where their work is done. */
+  async followCalls(): Promise<void> {
+    const callers = this.ranking()
+      .filter(({ definition }) => !definition.isType)
+      .slice(0, CALLS.callers);
+    const calls = new Map<string, number>();
+    for (const { path, definition, score } of callers) {
+      const { lines } = await this.places.file(path);
+      const code = withoutLongTexts(lines.slice(definition.header + 1, definition.end)).join('\n');
+      for (const name of calledIn(code)) calls.set(name, Math.max(calls.get(name) ?? 0, score * CALLS.share));
+    }
+    const names = [...calls.keys()].filter((name) => /^\w+$/.test(name)).slice(0, CALLS.names);
+    const found = await this.places.definitions(names);
+    for (const { path, line, name } of found) {
+      const times = definedTimes(found, name);
+      if (times > CALLS.most) continue;
+      const { definitions } = await this.places.file(path);
+      const definition = definitions.find(({ header }) => header === line) ?? null;
+      this.credit(path, definition, (calls.get(name) ?? 0) / times);
+    }
+  }
+
+  async shown(): Promise<readonly ShownSource[]> {
+    const chosen = new Map<string, Parts>();
+    let left = ROOM;
+    const ranking = this.ranking();
+    const least = FAINT * (ranking[0]?.score ?? 0);
+    for (const scored of ranking.filter(({ score }) => score >= least)) {
+      const file = await this.places.file(scored.path);
+      const parts = chosen.get(scored.path) ?? { size: 0, byStart: new Map<number, readonly string[]>() };
+      if (isShownIn(file, scored.definition, parts)) continue;
+      const lines = excerptOf(file, scored);
+      const size = lines.reduce((total, line) => total + line.length + 1, 60);
+      if (size > left || size > ROOM_OF_FILE - parts.size) continue;
+      left -= size;
+      parts.size += size;
+      parts.byStart.set(scored.definition.start, lines);
+      chosen.set(scored.path, parts);
+    }
+    return Promise.all(
+      [...chosen].map(async ([path, { byStart }]) => ({ path, text: textOf(byStart, await this.places.file(path)) })),
+    );
+  }
+
+  private ranking(): readonly Scored[] {
+    return [...this.scored.values()].sort(
+      (a, b) =>
+        b.score - a.score || (a.path < b.path ? -1 : a.path > b.path ? 1 : a.definition.start - b.definition.start),
+    );
+  }
+
+  private credit(path: string, definition: Definition | null, more: number): void {
+    if (definition !== null && more > 0) this.scoredOf(path, definition).score += asideOf(path) * more;
+  }
+
+  /** Each further line that holds a name adds less. */
+  private creditUse(path: string, definitions: readonly Definition[], line: number, worth: number): void {
+    const definition = innermost(definitions, line);
+    if (definition === null) return;
+    const more = this.isHeldByNamed(definitions, definition) ? 2 : 1;
+    const scored = this.scoredOf(path, definition);
+    if (scored.hits.has(line)) return;
+    scored.score += (asideOf(path) * SCORES.uses * more * worth) / (1 + scored.hits.size / 2);
+    scored.hits.add(line);
+  }
+
+  private scoredOf(path: string, definition: Definition): Scored {
+    const key = `${path}:${definition.start}`;
+    const scored = this.scored.get(key) ?? { path, definition, score: 0, hits: new Set<number>() };
+    this.scored.set(key, scored);
+    return scored;
+  }
+
+  private isHeldByNamed(definitions: readonly Definition[], definition: Definition): boolean {
+    const { names, members } = this.sought.names;
+    const holder = definitions
+      .filter((each) => each.isType && each !== definition && isInside(definition, each))
+      .at(-1);
+    if (holder === undefined || !/[A-Z]/.test(holder.name)) return false;
+    return names.has(holder.name) || members.some(([name]) => name === holder.name);
+  }
+}
+
+/** Of a name: its weight, the less the more lines hold it. */
+function worthOf(weights: ReadonlyMap<string, number>, counts: ReadonlyMap<string, number>): (name: string) => number {
+  return (name) => (weights.get(name) ?? 0) / (1 + Math.log2(1 + (counts.get(name) ?? 0) / 4));
+}
+
+function asideOf(path: string): number {
+  return ASIDE.test(path) ? 0.3 : 1;
+}
+
+function definedTimes(defined: readonly Use[], name: string): number {
+  return defined.filter((each) => each.name === name).length;
+}
+
+function namesByFile(uses: readonly Use[]): ReadonlyMap<string, ReadonlySet<string>> {
+  const found = new Map<string, Set<string>>();
+  for (const { path, name } of uses) found.set(path, (found.get(path) ?? new Set()).add(name));
+  return found;
+}
+
+function add(scores: Map<string, number>, path: string, more: number): void {
+  scores.set(path, (scores.get(path) ?? 0) + more);
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+function ranked(scores: ReadonlyMap<string, number>): readonly string[] {
+  return [...scores].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1)).map(([path]) => path);
+}
+
+function stemOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1).replace(/\.\w+$/, '');
+}
+
+/** By what the issue says of files: the words that they are named after, and where they lie. */
+function fileScores({ words, titled, places }: IssueNames, shipped: readonly string[]): ReadonlyMap<string, number> {
+  const scores = new Map<string, number>();
+  const byStem = new Map<string, string[]>();
+  for (const path of shipped) {
+    const stem = stemOf(path);
+    if (words.has(stem) || titled.has(stem)) byStem.set(stem, [...(byStem.get(stem) ?? []), path]);
+  }
+  for (const [stem, paths] of byStem) {
+    const said = titled.has(stem) ? SCORES.file : SCORES.file / 6;
+    for (const path of paths) add(scores, path, said / paths.length);
+  }
+  const plain = shipped.map((path) => ({ path, end: `/${path}`.replace(/(\/__init__)?\.\w+$/, '') }));
+  for (const place of places) {
+    const meant = plain.filter(({ end }) => endsOf(place).some((part) => end.endsWith(part)));
+    for (const { path } of meant) add(scores, path, SCORES.place / meant.length);
+  }
+  return new Map([...scores].map(([path, score]) => [path, Math.min(score, SCORES.place)]));
+}
+
+/** What a path may end with that is meant by a place: all of it, and without what only stands around it. */
+function endsOf(place: string): readonly string[] {
+  const parts = place.split('/');
+  const ends = [parts, parts.slice(0, -1), ...parts.map((_, from) => parts.slice(from))];
+  return ends.filter((end) => end.length > 1).map((end) => `/${end.join('/')}`);
+}
