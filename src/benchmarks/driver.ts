@@ -137,10 +137,13 @@ class Drive {
     if (note === null && waiting > 0) await this.begin(Math.max(0, plan.concurrency - underWay));
     const gradable = this.isGraded ? await benchmarks.gradable(id) : [];
     for (const [instance, own] of grouped(gradable, ({ instance_id }) => instance_id)) this.grade(instance, own);
-    const isIdle = this.grading.size === 0 && this.allocating.size === 0 && underWay === 0;
-    if (!isIdle || (note === null && waiting > 0)) return false;
+    if (underWay > 0 || this.isBusy || (note === null && waiting > 0)) return false;
     await benchmarks.change(id, { status: 'done', note: waiting === 0 ? null : note }, ['running']);
     return true;
+  }
+
+  private get isBusy(): boolean {
+    return this.grading.size > 0 || this.allocating.size > 0;
   }
 
   /** Hands the next runs over, and fetches the image of one behind them. */

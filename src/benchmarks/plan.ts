@@ -44,11 +44,12 @@ export function armsOf<Arm extends z.ZodType<{ readonly name: string }>>(arm: Ar
     .min(1)
     .max(64)
     .refine((arms) => new Set(arms.map(({ name }) => name)).size === arms.length, 'two arms have the same name')
-    .superRefine((arms, { addIssue }) => {
+    .superRefine((arms, context) => {
       for (const [index, { allocate, budget, candidates }] of (arms as readonly Allocated[]).entries()) {
         const [isGreedy, hasOwn] = [allocate === 'greedy', candidates !== undefined && candidates !== false];
-        const wrong = (field: string, message: string): void =>
-          addIssue({ code: 'custom', path: [index, field], message });
+        const wrong = (field: string, message: string): void => {
+          context.addIssue({ code: 'custom', path: [index, field], message });
+        };
         if (isGreedy && hasOwn) wrong('allocate', 'is for sampling, but candidates are given');
         if (!isGreedy && budget !== undefined) wrong('budget', 'is of an arm with `allocate: greedy`');
       }

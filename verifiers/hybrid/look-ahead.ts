@@ -97,8 +97,10 @@ function chanceOfCopy(entries: readonly Entry[], entry: Entry): number {
   return right * chance(SAME_CHANGE.right) + (1 - right) * chance(SAME_CHANGE.wrong);
 }
 
-function withoutAgent({ agent: _, ...entry }: Entry): Entry {
-  return entry;
+function withoutAgent(entry: Entry): Entry {
+  const rest: { -readonly [K in keyof Entry]: Entry[K] } = { ...entry };
+  delete rest.agent;
+  return rest;
 }
 
 function poolOf(entries: readonly Entry[]): Pool {

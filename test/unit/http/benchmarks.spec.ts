@@ -10,44 +10,19 @@ import type { OpenStore } from '../../../src/store/store.js';
 import { ScriptedExecutor } from '../../fakes/scripted-executor.js';
 import { runResult } from '../../fixtures/runs.js';
 import { until } from '../../fixtures/run-world.js';
+import {
+  BENCH,
+  CANDIDATES,
+  closedGate,
+  type Gate,
+  IDS,
+  lines,
+  ROWS,
+  SAVED_ARMS,
+  SETS_OF_ARMS,
+} from './benchmark-lines.js';
 import { checkedFetch } from './checked-fetch.js';
 import { serveRuns, type TestServer } from './http-world.js';
-
-const IDS = ['o__r-1', 'o__r-2', 'o__r-3'];
-const ROWS = IDS.map((instance_id) => ({
-  instance_id,
-  problem_statement: 'It does not add.',
-  environment: { image: 'calculator:1' },
-}));
-const CANDIDATES = IDS.map((instance_id) => ({
-  arms: ['saved'],
-  candidate: { instance_id, candidate_id: 'a', patch: 'diff --git a/x b/x\n', trajectory: null },
-}));
-const BENCH = {
-  title: 'Nightly',
-  arms: [
-    { name: 'mine', k: 2, temperature: 0.5 },
-    { name: 'saved', candidates: true },
-  ],
-  concurrency: 2,
-};
-
-const SAVED_ARMS = Array.from({ length: 9 }, (_, index) => ({ name: `arm-${index}`, candidates: true }));
-const SETS_OF_ARMS = Array.from({ length: 300 }, (_, number) => ({
-  arms: SAVED_ARMS.filter((_, bit) => (((number + 1) >> bit) & 1) === 1).map(({ name }) => name),
-  candidate: { ...CANDIDATES[0]?.candidate, candidate_id: `c${number}` },
-}));
-
-interface Gate {
-  readonly promise: Promise<void>;
-  readonly resolve: () => void;
-}
-
-function closedGate(): Gate {
-  let resolve: () => void = () => undefined;
-  const promise = new Promise<void>((open) => (resolve = open));
-  return { promise, resolve };
-}
 
 let folder: string;
 let store: OpenStore;
@@ -80,10 +55,6 @@ afterAll(async () => {
   await store.close();
   await rm(folder, { recursive: true });
 });
-
-function lines(of: readonly unknown[]): string {
-  return of.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('');
-}
 
 function send(said: readonly unknown[], headers: Record<string, string> = {}): Promise<Response> {
   const text = lines(said);
@@ -265,7 +236,7 @@ describe('a benchmark over HTTP', () => {
       [one, 2, null],
       [two, 1, null],
     ]);
-    const listed = await (await checkedFetch(`${server.url}/v1/benchmarks/${id}/runs`)).json();
+    const listed: unknown = await (await checkedFetch(`${server.url}/v1/benchmarks/${id}/runs`)).json();
     expect(listed).toMatchObject({ runs: [{ k: 2 }, { k: 1 }] });
     const sampling = `${server.url}/v1/runs?tag=${encodeURIComponent(`allocation:${id}`)}`;
     expect(((await (await checkedFetch(sampling)).json()) as { runs: unknown[] }).runs).toHaveLength(3);

@@ -30,7 +30,7 @@ async function played(
     const id = issue.instance_id;
     expect(request).toMatchObject({ verifiers: [], refine: 0, k0: null });
     sampled.push(`${id} ${k}`);
-    const rollouts = [...(scripts[id] ?? '').slice(0, k)].map((name, index) => rolloutOf(id, index + 1, name));
+    const rollouts = Array.from((scripts[id] ?? '').slice(0, k), (name, index) => rolloutOf(id, index + 1, name));
     const usage = { ...runResult().usage, tokens: k * (tokens[id] ?? 100), cost_usd: null };
     return Promise.resolve(scripts[id] === '' ? null : { ...runResult(), rollouts, usage });
   };
@@ -49,7 +49,7 @@ function rolloutOf(instance_id: string, number: number, name: string): Rollout {
 
 describe('what another rollout is expected to gain', () => {
   const left = [{}, {}, {}, {}];
-  const pool = (names: string) => [...names].map((name, index) => entryOf(`${name}${index}`, { fingerprint: name }));
+  const pool = (names: string) => Array.from(names, (name, index) => entryOf(`${name}${index}`, { fingerprint: name }));
 
   it('falls as patches agree, and is nothing once none can overtake', () => {
     const [open, leaning, sure] = ['ab', 'aab', 'aaaaa'].map((names) => standingOf(pool(names), left).gain);
