@@ -29,7 +29,7 @@ export function lines(of: readonly unknown[]): string {
 }
 
 /** What runs wait for. */
-export interface Gate {
+interface Gate {
   readonly promise: Promise<void>;
   readonly resolve: () => void;
 }

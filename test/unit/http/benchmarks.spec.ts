@@ -10,17 +10,7 @@ import type { OpenStore } from '../../../src/store/store.js';
 import { ScriptedExecutor } from '../../fakes/scripted-executor.js';
 import { runResult } from '../../fixtures/runs.js';
 import { until } from '../../fixtures/run-world.js';
-import {
-  BENCH,
-  CANDIDATES,
-  closedGate,
-  type Gate,
-  IDS,
-  lines,
-  ROWS,
-  SAVED_ARMS,
-  SETS_OF_ARMS,
-} from './benchmark-lines.js';
+import { BENCH, CANDIDATES, closedGate, IDS, lines, ROWS, SAVED_ARMS, SETS_OF_ARMS } from './benchmark-lines.js';
 import { checkedFetch } from './checked-fetch.js';
 import { serveRuns, type TestServer } from './http-world.js';
 
@@ -28,7 +18,7 @@ let folder: string;
 let store: OpenStore;
 let server: TestServer;
 /** Runs wait for it; those of o__r-3 fail once. */
-let gate: Gate;
+let gate: ReturnType<typeof closedGate>;
 const asked: RunRequest[] = [];
 
 beforeAll(async () => {
