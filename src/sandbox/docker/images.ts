@@ -311,9 +311,9 @@ export class PreparedImages {
 /** Removes what killed processes left. @throws EngineUnavailableError */
 export async function sweepPreparedImages(docker: Docker): Promise<void> {
   const images = await engineCall({ image: PREPARED }, () => docker.listImages({ filters: { label: [`${MARK}=1`] } }));
-  for (const { Id, RepoTags, Labels } of images) {
+  for (const { Id, Labels } of images) {
     const owner = (Labels as Record<string, string> | null)?.[LABEL.owner] ?? '';
-    if (owner !== OWNER && isDeadOwner(owner)) await removeImage(docker, RepoTags?.[0] ?? Id);
+    if (owner !== OWNER && isDeadOwner(owner)) await removeImage(docker, Id);
   }
 }
 

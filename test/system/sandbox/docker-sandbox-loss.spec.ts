@@ -5,7 +5,7 @@ import { type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connectDocker } from '../../../src/sandbox/docker/engine.js';
 import { hasOomEvent } from '../../../src/sandbox/docker/container.js';
-import { OWNER } from '../../../src/sandbox/container/sandbox-owner.js';
+import { LABEL, OWNER } from '../../../src/sandbox/container/sandbox-owner.js';
 import { BadInputError } from '../../../src/core/errors/errors.js';
 import { EngineDiskFullError, EngineUnavailableError, SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import { until } from '../../fixtures/run-world.js';
@@ -229,6 +229,18 @@ describe('sweep', () => {
     await once(living.child, 'exit');
     await sandbox.sweep();
     expect(await containersOf(living.owner)).toEqual([]);
+  });
+
+  it('removes an image with a repository made ready that a killed process left, also one that lost its name', async () => {
+    const killed = OWNER.replace(/\d+$/, '1');
+    const made = await docker.createContainer({ Image: spec.image, Labels: { [LABEL.owner]: killed }, Cmd: ['true'] });
+    const as = { repo: 'bestk-prepared', tag: 'twice', changes: 'LABEL bestk.prepared=1' };
+    await made.commit(as);
+    await made.commit(as);
+    await made.remove();
+    expect(await preparedImagesOf(killed)).toHaveLength(2);
+    await dockerSandbox().sweep();
+    expect(await preparedImagesOf(killed)).toEqual([]);
   });
 
   it.each([
