@@ -51,7 +51,7 @@ const TESTS = [
   script('no syntax', 'def ('),
   script('no import', 'import nothing_of_that_name'),
   script('eats all at once', 'kept = [bytearray(10**7) for _ in range(1000)]'),
-  { ...calcTest('not python', 'True'), path: 'test.rb' },
+  { ...calcTest('of no language', 'True'), path: 'test.lua' },
   calcTest('last', 'add(-2, 3) == 1'),
 ];
 
@@ -85,7 +85,7 @@ describe('generated tests that misbehave', () => {
     ['exits 0 at once', /says "solved" on base/],
     ['no syntax', /breaks on base/],
     ['no import', /breaks on base/],
-    ['not python', /is neither a Python script/],
+    ['of no language', /is in a language that no command is known for/],
     ['eats all at once', /exceeds the memory limit on base/],
   ])('is refused when it %s', (id, reason) => {
     expect(observed.admissions.find(({ test_id }) => test_id === id)).toMatchObject({
