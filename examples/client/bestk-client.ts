@@ -157,10 +157,13 @@ export type RunRequest = {
         readonly path: string;
         /** The file’s text. */
         readonly content: string;
+        /** Further files that it needs, by their place in the repository. */
         readonly files?: Readonly<Record<string, string>> | undefined;
+        /** Shell command that runs it, from the repository’s root; absent = that of its language. */
         readonly command?: string | undefined;
+        /** What the command reports; absent = as that of its language does. */
         readonly report?: 'junit' | 'tap' | 'go-test-json' | 'cargo' | 'rspec-json' | 'exit-code' | undefined;
-        /** What the test does on the base, if that is known. */
+        /** What each call of `observe` has to tell, in order; absent = the exit code says it. */
         readonly expect?: readonly unknown[] | undefined;
         /** Who wrote it; tests of one author count less together than apart. */
         readonly author?: string | null | undefined;

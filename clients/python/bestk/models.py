@@ -84,10 +84,10 @@ class _RunRequestTests(TypedDict):
 
 class RunRequestTests(_RunRequestTests, total=False):
     instance_id: str  # The issue’s, or absent.
-    files: Dict[str, str]
-    command: str
-    report: Literal["junit", "tap", "go-test-json", "cargo", "rspec-json", "exit-code"]
-    expect: List[Any]  # What the test does on the base, if that is known.
+    files: Dict[str, str]  # Further files that it needs, by their place in the repository.
+    command: str  # Shell command that runs it, from the repository’s root; absent = that of its language.
+    report: Literal["junit", "tap", "go-test-json", "cargo", "rspec-json", "exit-code"]  # What the command reports; absent = as that of its language does.
+    expect: List[Any]  # What each call of `observe` has to tell, in order; absent = the exit code says it.
     author: Optional[str]  # Who wrote it; tests of one author count less together than apart.
 
 

@@ -26,7 +26,6 @@ describe('RunRequest', () => {
 
   it.each([
     ['no candidate', { candidates: [] }, 'candidates'],
-    ['no verifier', { verifiers: [] }, 'verifiers'],
     ['an unknown verifier', { verifiers: ['ef', 'xx'] }, 'verifiers.1'],
     [
       'a test of another issue',
