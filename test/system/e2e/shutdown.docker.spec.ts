@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { createServer, connect, type AddressInfo, type Server } from 'node:net';
 import { openSqliteStore } from '../../../src/store/sqlite.js';
 import type { RunStatus } from '../../../src/ports/run-store.js';
@@ -49,6 +50,14 @@ class StallingEngine {
   }
 }
 
+/** Whether a container of `worker` runs `command`: one that only prepares something may be gone in the next moment. */
+function runs(command: string, worker: number | undefined): boolean {
+  return containersOf(worker).some((id) => {
+    const { stdout } = spawnSync('docker', ['top', id, '-eo', 'pid,args'], { encoding: 'utf8' });
+    return stdout.includes(command);
+  });
+}
+
 /** A service in the middle of a run, with containers; the repository's own tests take `seconds` at least. */
 async function busy(
   cli: CommandLine,
@@ -66,7 +75,7 @@ async function busy(
     verifiers: ['eb'],
   };
   const { id } = (await service.post('/v1/runs', JSON.stringify(request))) as { id: string };
-  await until(() => containersOf(service.worker).length > 0);
+  await until(() => runs(`sleep ${seconds}`, service.worker));
   return { service, worker: service.worker, id };
 }
 
