@@ -3,7 +3,7 @@ import { sha256 } from '../../../src/core/identifier.js';
 import type { Ids, ExecRequest } from '../../../src/ports/sandbox.js';
 import { JAVASCRIPT_PRELOAD, JAVASCRIPT_SUITE_DRIVER } from './javascript.js';
 import { PYTHON_SUITE_DRIVER } from './python-suite-driver.js';
-import { BYTECODE_FOLDER } from '../tree/bytecode.js';
+import { BYTECODE_FOLDER } from '../execution-context.js';
 
 export type TestLanguage = 'python' | 'javascript';
 

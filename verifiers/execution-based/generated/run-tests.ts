@@ -2,8 +2,7 @@ import { contentKey } from '../../../src/core/identifier.js';
 import { type GeneratedTest, isHarvested } from '../../../src/core/run/generated-test.js';
 import { SUITE_ENV, dialectOf } from '../drivers/test-dialect.js';
 import { asSuite, contextKey, type ExecutionContext, type TreeRun, cellJob } from '../execution-context.js';
-import { WritesOnBase, Written } from '../tree/tests-user.js';
-import { type SessionPlan, TreeSessions } from '../tree/tree-sessions.js';
+import { WritesOnBase, Written, type SessionPlan, TreeSessions } from '../tree/tree-sessions.js';
 import { Control, controlKey, Controls, type RunAside } from './controls.js';
 import { runBatch, TestRun, type Batch, type Keep } from './run-batch.js';
 
