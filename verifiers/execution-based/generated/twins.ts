@@ -12,11 +12,8 @@ import {
   startOf,
   type Token,
   tokensOf,
-  NEVER,
-  OTHERS,
-  saidAs,
-  SEQUENCES,
 } from './script-tokens.js';
+import { NEVER, OTHERS, saidAs, SEQUENCES } from './idioms.js';
 
 /*
  * Scripts made of a test, read as text alone, to find out whether a patch has tests pass whatever they say:
