@@ -6,7 +6,7 @@
 //   order      patches picked by simulated judges, each call of which is right with the same probability
 import { loadavg } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { GptTokenizer } from '../dist/src/models/stored-llm-client.js';
+import { GptTokenizer } from '../dist/src/models/llm-clients.js';
 import { MarkdownPromptLibrary } from '../dist/src/models/prompts/prompt-library.js';
 import { OpenAiLlmClient } from '../dist/src/models/openai/client.js';
 import { fitAttempt } from '../dist/verifiers/execution-free/render/render-attempt.js';

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 import 'reflect-metadata';
 import { Command, CommanderError } from 'commander';
-import { printFailure, type App } from './commands/command.js';
+import type { App } from './commands/command.js';
+import { printFailure } from './commands/output.js';
 import { registerBench } from './commands/bench/bench.js';
 import { registerCalibrate } from './commands/calibrate.js';
 import { registerCurves } from './commands/curves.js';
@@ -9,9 +10,8 @@ import { registerDatasets } from './commands/datasets.js';
 import { registerDoctor, registerSweep } from './commands/doctor.js';
 import { registerExport, registerImport } from './commands/import-export.js';
 import { registerGrade } from './commands/grade.js';
-import { registerInit } from './commands/init.js';
+import { registerInit, registerPrompts } from './commands/init.js';
 import { registerMcp, registerServe, registerWorker } from './commands/serve.js';
-import { registerPrompts } from './commands/prompts.js';
 import { registerReport } from './commands/report.js';
 import { registerRescore } from './commands/rescore.js';
 import { registerSelect } from './commands/select.js';

@@ -7,7 +7,7 @@ import { inRole, Role } from './app/job-providers.js';
 import { MetricsModule } from './app/telemetry.js';
 import { removeLeftUploads } from './app/threads/upload-folder.js';
 import { VERSION } from './app/version.js';
-import { printFailure } from './commands/command.js';
+import { printFailure } from './commands/output.js';
 import type { ServeOptions } from './commands/serve.js';
 import { BadInputError } from './core/errors/errors.js';
 import { httpControllers, httpProviders } from './http/http-controllers.js';

@@ -1,6 +1,6 @@
 // Memory of rollouts of 500 steps: 16 at once, with a model and containers that are played in this process, so that what
 // grows is the rollouts' own. `node --expose-gc scripts/bench-rollouts/memory.mjs`
-import { GptTokenizer } from '../../dist/src/models/stored-llm-client.js';
+import { GptTokenizer } from '../../dist/src/models/llm-clients.js';
 import { MarkdownPromptLibrary } from '../../dist/src/models/prompts/prompt-library.js';
 import { openSqliteStore } from '../../dist/src/store/sqlite.js';
 import { AgentLimits } from '../../dist/src/core/run/agent.js';

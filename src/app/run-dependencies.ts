@@ -1,8 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { pause } from '../core/async/time.js';
 import { FairSemaphore, SingleFlight, WarmStarts } from '../core/async/concurrency.js';
-import { BudgetedLlmClient, endpointName } from '../models/llm-clients.js';
-import { GptTokenizer, type Payments, StoredLlmClient } from '../models/stored-llm-client.js';
+import {
+  BudgetedLlmClient,
+  endpointName,
+  GptTokenizer,
+  type Payments,
+  StoredLlmClient,
+} from '../models/llm-clients.js';
 import { MarkdownPromptLibrary } from '../models/prompts/prompt-library.js';
 import { createAgentTestWriter } from '../agent/loop/test-writer.js';
 import { systemPrompt } from '../agent/call-formats/action-format.js';

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { BadInputError, EXIT } from '../core/errors/errors.js';
-import { printJson, printText } from './command.js';
+import { printJson, printText } from './output.js';
 import { withCombiner } from '../../verifiers/hybrid/features.js';
 import type { Knowledge } from '../../verifiers/hybrid/pool.js';
 import { learnedPreset } from '../../verifiers/hybrid/presets.js';

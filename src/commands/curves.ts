@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { BadInputError, EXIT } from '../core/errors/errors.js';
 import type { CurvesReport } from '../statistics/curves/curves-report.js';
 import type { ScoredIssue } from '../statistics/curves/scored-issue.js';
-import { printJson, printText } from './command.js';
+import { printJson, printText } from './output.js';
 
 interface CurvesOptions {
   readonly scores?: string;

@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import { EXIT } from '../core/errors/errors.js';
 import type { DataSetReport } from '../io/datasets/filter.js';
-import { printJson, printText, collected, wholeNumber } from './command.js';
+import { collected, wholeNumber } from './command.js';
+import { printJson, printText } from './output.js';
 
 interface ShowOptions {
   readonly split?: string;

@@ -3,7 +3,8 @@ import { BestkError, EXIT } from '../core/errors/errors.js';
 import { RESOURCES } from '../core/errors/unavailable.js';
 import type { HostResources } from '../ports/sandbox.js';
 import type { Completion } from '../ports/llm-client.js';
-import { printJson, printText, type App, type OpenApp } from './command.js';
+import type { App, OpenApp } from './command.js';
+import { printJson, printText } from './output.js';
 
 interface Check {
   readonly name: string;

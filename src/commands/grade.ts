@@ -10,7 +10,8 @@ import { testCommand } from '../grading/test-command.js';
 import { withInterval } from '../reports/figures.js';
 import { type GradedInstance, GradeFiles, gradesOfSet, gradeSummary } from '../reports/labels.js';
 import { wilson, Z95 } from '../statistics/intervals/binomial.js';
-import { printJson, printProgress, printText, type App, type OpenApp, seconds } from './command.js';
+import { type App, type OpenApp, seconds } from './command.js';
+import { printJson, printProgress, printText } from './output.js';
 import { givenIssues, type IssueOptions, parallelOption, withIssueOptions } from './run-options.js';
 import { untilInterrupted } from './run-set.js';
 

@@ -5,7 +5,7 @@ import { rename, rm } from 'node:fs/promises';
 import { z } from 'zod';
 import { EXIT } from '../core/errors/errors.js';
 import { importSummary, writeImport } from '../reports/write-import.js';
-import { printJson, printText } from './command.js';
+import { printJson, printText } from './output.js';
 import { parseRecord, readRecords } from '../io/records/records.js';
 import { describeCandidates } from '../runs/entries.js';
 import {

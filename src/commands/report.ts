@@ -4,7 +4,7 @@ import { BadInputError, EXIT } from '../core/errors/errors.js';
 import type { Benchmarked, BenchmarkOptions } from '../reports/benchmark/make-benchmark.js';
 import type { BenchmarkReport } from '../reports/benchmark/headline.js';
 import type { Rules } from '../reports/benchmark/presets.js';
-import { printJson, printProgress, printText } from './command.js';
+import { printJson, printProgress, printText } from './output.js';
 import { listed, visibleLine } from '../core/hostile-text.js';
 
 interface ReportOptions {

@@ -11,7 +11,8 @@ import { ImportedFolder, type ImportedInstance } from '../io/saved-runs/imported
 import { importSummary, writeImport } from '../reports/write-import.js';
 import { type LabelsByInstance, readAllLabels } from '../reports/labels.js';
 import type { RunChecks } from '../runs/check-request.js';
-import { printProgress, type OpenApp } from './command.js';
+import type { OpenApp } from './command.js';
+import { printProgress } from './output.js';
 import {
   givenTests,
   imageOption,

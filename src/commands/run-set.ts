@@ -1,3 +1,4 @@
+import { printEvent, printJson, printProgress, printText, standingLine } from './output.js';
 import pLimit from 'p-limit';
 import { contentKey } from '../core/identifier.js';
 import { BestkError, EXIT, InterruptedError, ToldError } from '../core/errors/errors.js';
@@ -11,8 +12,7 @@ import { SetFiles } from '../reports/set-files.js';
 import { writeRun, type FinishedRun } from '../reports/write-run.js';
 import { poolOfRun } from '../runs/entries.js';
 import { type RunEvent, hasEnded, type Run } from '../ports/run-store.js';
-import { printJson, printProgress, printText, type App, type OpenApp } from './command.js';
-import { standingLine, progressLine } from './progress.js';
+import type { App, OpenApp } from './command.js';
 import type { RunService } from '../runs/run-service.js';
 
 /** One instance of a set. */
@@ -250,7 +250,7 @@ function summary({ instances, done, without, skipped, failed, not_begun }: SetTo
  * @throws the run's own failure, InterruptedError
  */
 export function runToEnd(app: App, key: string, request: RunRequest): Promise<FinishedRun> {
-  return untilInterrupted(app, (signal) => runOne(app, { key, request, onEvent: tell }, signal));
+  return untilInterrupted(app, (signal) => runOne(app, { key, request, onEvent: printEvent }, signal));
 }
 
 /**
@@ -325,9 +325,4 @@ async function startOrResume(runs: RunService, { key, request, once }: Omit<OneR
     if (hasEnded(run.status) && run.status !== 'done') await runs.retry(run.id);
     return run;
   }
-}
-
-function tell(event: RunEvent): void {
-  const line = progressLine(event);
-  if (line !== null) printProgress(line);
 }

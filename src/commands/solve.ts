@@ -3,19 +3,9 @@ import { BadInputError, EXIT } from '../core/errors/errors.js';
 import { type RunRequest, runRequest } from '../core/run/run-request.js';
 import { estimateAll } from '../runs/check-request.js';
 import { prepareFolder } from '../reports/write-run.js';
-import {
-  printJson,
-  printText,
-  type App,
-  type OpenApp,
-  collected,
-  count,
-  positive,
-  probability,
-  wholeNumber,
-} from './command.js';
+import { type App, type OpenApp, collected, count, positive, probability, wholeNumber } from './command.js';
+import { printJson, printText, estimateLine } from './output.js';
 import { placedAgents, readAgents } from '../io/inputs/yaml.js';
-import { estimateLine } from './progress.js';
 import { givenIssues, givenTests, readRule, type RunOptions, verifierNames, withRunOptions } from './run-options.js';
 import { runRequests } from './run-set.js';
 

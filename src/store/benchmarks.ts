@@ -18,8 +18,8 @@ import {
 } from '../ports/benchmark-store.js';
 import { hasEnded, type Run, RunStatus } from '../ports/run-store.js';
 import type { BenchmarksTable, Database, GradesTable, RunsTable, StoreDialect } from './schema.js';
-import { keyText, requestColumns } from './run-rows.js';
-import type { StoreGuard } from './store-guard.js';
+import { requestColumns } from './run-rows.js';
+import { keyText, type StoreGuard } from './statements.js';
 
 const RUN_COLUMNS = [
   ...(['id', 'arm', 'instance_id', 'status', 'alone', 'failure', 'candidate_id', 'deciding_stage'] as const),

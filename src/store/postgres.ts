@@ -3,7 +3,7 @@ import pg from 'pg';
 import { StoreUnavailableError } from '../core/errors/unavailable.js';
 import { type Database, POSTGRES } from './schema.js';
 import { migrations, refuseOtherBuilds } from './migrations.js';
-import { type StoreFailure, StoreGuard } from './store-guard.js';
+import { type StoreFailure, StoreGuard } from './statements.js';
 import { kyselyStore, type OpenStore } from './store.js';
 
 interface PostgresPatience {

@@ -11,9 +11,7 @@ import {
   workOf,
 } from '../ports/run-store.js';
 import type { Database, RunEventsTable, RunsTable, StoreDialect } from './schema.js';
-import { Batches } from './results.js';
-import { eventOf, keyText } from './run-rows.js';
-import type { StoreGuard } from './store-guard.js';
+import { Batches, type StoreGuard, keyText } from './statements.js';
 
 const OPEN = RunStatus.options.filter((status) => !hasEnded(status));
 
@@ -175,4 +173,13 @@ export async function journalStatus(
     .insertInto('run_events')
     .values({ ...event, data: statusData(change) })
     .execute();
+}
+
+export function eventOf(row: Omit<RunEventsTable, 'run_id'>): RunEvent {
+  return {
+    seq: row.seq,
+    at: new Date(row.at).toISOString(),
+    type: row.type,
+    data: JSON.parse(row.data) as RunEvent['data'],
+  };
 }

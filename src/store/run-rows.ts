@@ -1,3 +1,4 @@
+import { keyText } from './statements.js';
 import type { Expression, ExpressionBuilder, Kysely } from 'kysely';
 import { z } from 'zod';
 import { BadInputError } from '../core/errors/errors.js';
@@ -7,7 +8,6 @@ import {
   type Acceptance,
   Run,
   type RunCensus,
-  type RunEvent,
   type RunListing,
   type RunOrder,
   type RunOverview,
@@ -15,7 +15,7 @@ import {
   RunStatus,
   type RunSummary,
 } from '../ports/run-store.js';
-import type { Database, RunDocumentsTable, RunEventsTable, RunsTable, StoreDialect } from './schema.js';
+import type { Database, RunDocumentsTable, RunsTable, StoreDialect } from './schema.js';
 
 const BRIEF_COLUMNS = [
   'name',
@@ -36,11 +36,6 @@ const SUMMARY_COLUMNS = [...STATE_COLUMNS, ...BRIEF_COLUMNS, 'benchmark', 'arm']
 export const OVERVIEW_COLUMNS = [...STATE_COLUMNS, 'answer'] as const;
 
 type StateRow = Pick<RunsTable, (typeof STATE_COLUMNS)[number]>;
-
-/** A key as every database can hold it: PostgreSQL's text takes neither NUL nor half a character. */
-export function keyText(key: string): string {
-  return /[\0\p{Surrogate}]/u.test(key) ? contentKey(key) : key;
-}
 
 /** @throws ZodError or SyntaxError for a row that bestk did not write */
 function summaryOf(row: Pick<RunsTable, (typeof SUMMARY_COLUMNS)[number]>): RunSummary {
@@ -76,10 +71,6 @@ export function runOf(row: StateRow & Pick<RunDocumentsTable, 'request' | 'resul
 /** A run whose row was just made. */
 export function freshRun(row: StateRow, request: Run['request']): Run {
   return { ...stateOf(row), request, result: null };
-}
-
-export function eventOf(row: Omit<RunEventsTable, 'run_id'>): RunEvent {
-  return { seq: row.seq, at: isoTime(row.at), type: row.type, data: JSON.parse(row.data) as RunEvent['data'] };
 }
 
 /** @param rows one a status that any run has; `oldest` is when the status last changed that changed longest ago */

@@ -19,18 +19,8 @@ import {
 } from '../ports/run-store.js';
 import type { Database, RunDocumentsTable, RunsTable, StoreDialect } from './schema.js';
 import { castText, journalStatus, KyselyRunJournal, statusData } from './run-journal.js';
-import {
-  censusOf,
-  columnsOf,
-  freshRun,
-  keyText,
-  listRuns,
-  newRow,
-  OVERVIEW_COLUMNS,
-  overviewOf,
-  runOf,
-} from './run-rows.js';
-import type { StoreGuard } from './store-guard.js';
+import { censusOf, columnsOf, freshRun, listRuns, newRow, OVERVIEW_COLUMNS, overviewOf, runOf } from './run-rows.js';
+import { keyText, type StoreGuard } from './statements.js';
 
 const OPEN: readonly RunStatus[] = ['queued', 'running'];
 

@@ -5,7 +5,7 @@ import { Kysely, Migrator, type SqliteDatabase, SqliteDialect, type SqliteStatem
 import { StoreUnavailableError } from '../core/errors/unavailable.js';
 import { type Database, SQLITE } from './schema.js';
 import { migrations, refuseOtherBuilds } from './migrations.js';
-import { type StoreFailure, StoreGuard } from './store-guard.js';
+import { type StoreFailure, StoreGuard } from './statements.js';
 import { kyselyStore, type OpenStore } from './store.js';
 import { BadInputError } from '../core/errors/errors.js';
 

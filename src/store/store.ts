@@ -11,11 +11,10 @@ import {
 import type { ResultStore, SpendingStore } from '../ports/result-store.js';
 import type { Retention, RunStore } from '../ports/run-store.js';
 import { KyselyBenchmarkStore } from './benchmarks.js';
-import { keyText } from './run-rows.js';
+import { keyText, type StoreGuard } from './statements.js';
 import type { AuditTable, Database, ReportsTable, StoreDialect } from './schema.js';
 import { KyselyResultStore, KyselyRetention, KyselySpendingStore } from './results.js';
 import { KyselyRunStore } from './runs.js';
-import type { StoreGuard } from './store-guard.js';
 
 export interface OpenStore {
   /** The file, or the server and database; never a password. */

@@ -1,5 +1,4 @@
-import { xmlFormat } from '../../src/agent/call-formats/xml.js';
-import { bashFormat, toolsFormat } from '../../src/agent/call-formats/formats.js';
+import { xmlFormat, bashFormat, toolsFormat } from '../../src/agent/call-formats/formats.js';
 import { splitThought } from '../../src/agent/call-formats/action.js';
 import { writtenIn } from '../../src/agent/loop/test-writer.js';
 import { replaceOnce } from '../../src/agent/tools/change-file.js';
@@ -35,10 +34,9 @@ import { compare, DriverReports } from '../../verifiers/execution-based/generate
 import { unfitTests, wrongReason } from '../../verifiers/execution-based/generated/admitted-tests.js';
 import { codeBlocks } from '../../verifiers/execution-based/generated/written-tests.js';
 import { readReport } from '../../verifiers/execution-based/readers/test-report.js';
-import { statedJudgement } from '../../verifiers/execution-free/read-answer.js';
+import { statedJudgement } from '../../verifiers/execution-free/ask.js';
 import { statedLetterScore } from '../../verifiers/execution-free/pointwise/rubric.js';
-import { excerpt } from '../../verifiers/execution-free/render/condense.js';
-import { renderAttempt } from '../../verifiers/execution-free/render/render-attempt.js';
+import { excerpt, renderAttempt } from '../../verifiers/execution-free/render/render-attempt.js';
 import { calledIn, definitionsOf } from '../../verifiers/source/definitions.js';
 import { expectLinear, type LinearCase, LINEAR_MS } from '../fixtures/linear-time.js';
 import { PATCH } from './io/saved-runs/saved-fixtures.js';

@@ -4,10 +4,8 @@ import { REGRESSION, REPRODUCTION, type Verdict } from '../../src/core/run/verdi
 import type { ResultStore } from '../../src/ports/result-store.js';
 import type { Sandbox } from '../../src/ports/sandbox.js';
 import type { Tracer } from '../../src/ports/telemetry.js';
-import { applicability, distinctPatches, type Applicable, type DistinctPatch } from './tree/applicability.js';
-import { type ExecutionContext, REGRESSION_S } from './execution-context.js';
-import { Bytecode } from './tree/bytecode.js';
-import { abstained } from './outcomes.js';
+import { applicability, distinctPatches, type Applicable } from './tree/applicability.js';
+import { type DistinctPatch, type ExecutionContext, REGRESSION_S, abstained, Bytecode } from './execution-context.js';
 import type { RecordReader } from './readers/run-record.js';
 import { verifyRegression } from './existing/verify-regression.js';
 import { verifyReproduction } from './generated/verify-reproduction.js';

@@ -1,6 +1,6 @@
 import { BudgetSpentError, ContextTooLongError, ModelUnavailableError } from '../../src/core/errors/unavailable.js';
 import type { AbstainReason } from '../../src/core/run/verdict.js';
-import type { Completion, CompletionRequest, LlmClient, Message } from '../../src/ports/llm-client.js';
+import type { Completion, CompletionRequest, LlmClient, Message, TokenLogprob } from '../../src/ports/llm-client.js';
 import { TOP_LOGPROBS, type JudgeOptions } from './judge-options.js';
 
 /** An answer, or why there is none; an error that is nobody's answer is thrown. */
@@ -128,4 +128,130 @@ export async function askWarm(
   const answer = await inTurn(() => ask(options, first, signal));
   if (answer.kind === 'failed' && answer.reason !== 'model-unavailable') return [answer];
   return [answer, ...(await Promise.all(others.map((question) => ask(options, question, signal))))];
+}
+
+/** What the model would have said behind a tag: each choice with its probability, and how probable any of them was. */
+export type TaggedChoice<Choice extends string> =
+  | { readonly kind: 'read'; readonly share: ReadonlyMap<Choice, number>; readonly mass: number }
+  | { readonly kind: 'unreadable'; readonly detail: string };
+
+/**
+ * The distribution over `choices` at the token behind `<tag>`, each summed over its spellings and normalised to 1. Never
+ * NaN: no mass is unreadable.
+ * @param readToken the choice that a token begins, or null; it is given what the token holds behind the tag
+ */
+export function readTaggedToken<Choice extends string>(
+  logprobs: readonly TokenLogprob[] | null,
+  tag: string,
+  readToken: (text: string) => Choice | null,
+): TaggedChoice<Choice> {
+  if (logprobs === null || logprobs.length === 0) return unreadable('the server gave no log-probabilities');
+  const tokens = logprobs.map(({ token }) => token);
+  const place = verdictPosition(tokens, tag);
+  const position = place === null ? undefined : logprobs[place.index];
+  if (place === null || position === undefined) return unreadable(`the answer has no token after ${tag}`);
+  const sums = sumsOf(position, place.before, readToken);
+  const mass = [...sums.values()].reduce((sum, p) => sum + p, 0);
+  if (!(mass > 0)) return unreadable('no answer that was asked for is among the alternatives of its token');
+  const share = new Map([...sums].map(([choice, p]) => [choice, p / mass] as const));
+  return { kind: 'read', share, mass: Math.min(1, mass) };
+}
+
+function sumsOf<Choice extends string>(
+  position: TokenLogprob,
+  before: string,
+  readToken: (text: string) => Choice | null,
+): ReadonlyMap<Choice, number> {
+  const sums = new Map<Choice, number>();
+  for (const { token, logprob } of alternatives(position)) {
+    if (!token.startsWith(before)) continue;
+    const choice = readToken(token.slice(before.length).replace(/^[\s\u2581\u0120\u010A]+/, ''));
+    if (choice !== null) sums.set(choice, (sums.get(choice) ?? 0) + Math.exp(Math.min(0, logprob)));
+  }
+  return sums;
+}
+
+function unreadable(detail: string): { kind: 'unreadable'; detail: string } {
+  return { kind: 'unreadable', detail };
+}
+
+/** The sampled token counts too when it is not among the listed ones. */
+function alternatives({ token, logprob, top }: TokenLogprob): readonly { token: string; logprob: number }[] {
+  return top.some((alternative) => alternative.token === token) ? top : [...top, { token, logprob }];
+}
+
+const THOUGHT_END = '</think>';
+const THOUGHT_START = '<think>';
+/** Only spaces, however the tokenizer writes them. */
+const BLANK = /^[\s\u2581\u0120\u010A]*$/;
+
+/**
+ * Where the verdict stands among generated tokens: the token after the last `tag` that follows the last
+ * `</think>`, however tag and verdict are split. A verdict inside an unfinished thought is a draft and does not count.
+ * @returns the token's index, and what of it still belongs to the tag; null when there is none
+ */
+export function verdictPosition(tokens: readonly string[], tag: string): { index: number; before: string } | null {
+  const text = tokens.join('');
+  const thought = text.lastIndexOf(THOUGHT_END);
+  if (text.lastIndexOf(THOUGHT_START) > thought) return null;
+  const at = text.lastIndexOf(tag);
+  if (at < Math.max(0, thought)) return null;
+  return tokenAfter(tokens, at + tag.length);
+}
+
+function tokenAfter(tokens: readonly string[], at: number): { index: number; before: string } | null {
+  let start = 0;
+  for (const [index, token] of tokens.entries()) {
+    const end = start + token.length;
+    const cut = Math.max(0, at - start);
+    if (end > at && !BLANK.test(token.slice(cut))) return { index, before: token.slice(0, cut) };
+    start = end;
+  }
+  return null;
+}
+
+export const JUDGEMENT_TAG = '<judgement>';
+const VERDICTS = ['YES', 'NO'] as const;
+type Word = (typeof VERDICTS)[number];
+
+/** What one answer says: P(YES) given that it is YES or NO, and how probable it was to be either. */
+export type Judgement =
+  | { readonly kind: 'read'; readonly yes: number; readonly mass: number }
+  | { readonly kind: 'unreadable'; readonly detail: string };
+
+/**
+ * P(YES) / (P(YES) + P(NO)) at the token after `<judgement>`, each summed over its spellings (R2E-Gym, arXiv
+ * 2504.07164, C.2, which looks up one spelling at a fixed position).
+ */
+export function readJudgement(logprobs: readonly TokenLogprob[] | null): Judgement {
+  const read = readTaggedToken(logprobs, JUDGEMENT_TAG, readWord);
+  return read.kind === 'read' ? { kind: 'read', yes: read.share.get('YES') ?? 0, mass: read.mass } : read;
+}
+
+/** The verdict that the text of an answer states, or null. Its last one counts; a draft in an unfinished thought does not. */
+export function statedJudgement(text: string): Word | null {
+  const answer = text.slice(text.lastIndexOf('</think>') + 1);
+  if (answer.includes('<think>')) return null;
+  const [, ...said] = answer.split(/<judgement>/i);
+  const stated = /^\s*(YES|NO)\b/i.exec(said.at(-1) ?? '')?.[1]?.toUpperCase();
+  return VERDICTS.find((word) => word === stated) ?? null;
+}
+
+/** The verdict a token begins: `YES`, `Yes`, `no`, `YES</`, or its first letters when the tokenizer splits it. */
+function readWord(text: string): Word | null {
+  const match = /^([A-Za-z]+)(?![\p{L}\p{N}_])(.*)$/su.exec(text);
+  if (match === null) return null;
+  const [, letters = '', rest] = match;
+  const word = letters.toUpperCase();
+  return VERDICTS.find((verdict) => word === verdict || (rest === '' && verdict.startsWith(word))) ?? null;
+}
+
+/** The JSON that an answer holds behind its thoughts; null when that is none. */
+export function jsonOf(text: string): unknown {
+  const thought = text.lastIndexOf(THOUGHT_END);
+  try {
+    return JSON.parse(thought === -1 ? text : text.slice(thought + THOUGHT_END.length));
+  } catch {
+    return null;
+  }
 }

@@ -1,5 +1,4 @@
-import { type Assignments, type Group, type PoolModel, PoolState, SubsetSums } from './pool-model.js';
-import type { TestTable } from './test-evidence.js';
+import { type Assignments, type Group, type PoolModel, PoolState, SubsetSums, type TestTable } from './pool-model.js';
 import { seededRandom } from '../../src/core/random.js';
 
 /** Assignments that are gone through one by one; patches with equal outcomes are counted, not told apart. */

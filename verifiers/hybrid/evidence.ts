@@ -2,7 +2,7 @@ import { grouped } from '../../src/core/grouped.js';
 import type { JudgeLikelihood, Likelihoods, Rates } from '../../src/core/run/fitted.js';
 import { EXECUTION_FREE, measureNamed, REGRESSION } from '../../src/core/run/verdict.js';
 import type { Entry } from './entry.js';
-import { BetaTable, type TestColumn } from './test-evidence.js';
+import { BetaTable, type TestColumn } from './pool-model.js';
 
 /** What is assumed without labels, all of it weak; docs/posterior.md has the source of each number. */
 export const STATED: Likelihoods = {

@@ -4,8 +4,7 @@ import { REGRESSION, REPRODUCTION } from '../../src/core/run/verdict.js';
 import { assignments } from './assignments.js';
 import { type Entry, isEligible, patchOf } from './entry.js';
 import { type Copies, type Source, sourcesOf, type TestColumns, testColumns } from './evidence.js';
-import type { Assignments, PoolModel } from './pool-model.js';
-import type { TestColumn } from './test-evidence.js';
+import type { Assignments, PoolModel, TestColumn } from './pool-model.js';
 
 /** P(right) of a patch that is as good as any test can tell, and of one that is not. */
 const [GOOD_RIGHT, BAD_RIGHT] = [0.9, 0.02];

@@ -4,7 +4,6 @@ import { type ActionFormat, inTags, type Turn } from './action-format.js';
 import { splitThought, type WrittenCall } from './action.js';
 import { parseObject } from './lenient-json.js';
 import { findCall, type FoundCall } from './written-calls.js';
-import { xmlFormat } from './xml.js';
 
 const BASH_NUDGE =
   'Your answer holds no complete code block, so nothing was done. Every answer must hold exactly one block that begins ' +
@@ -107,6 +106,30 @@ function sound(text: string): string {
   const value = parseObject(text);
   return value !== null && text.trimStart().startsWith('{') ? text : JSON.stringify(value ?? {});
 }
+
+const XML_NUDGE =
+  'Your answer holds no complete function call, so nothing was done. Every answer must hold exactly one, like this:\n' +
+  '<function=execute_bash>\n  <parameter=command>ls</parameter>\n</function>\nCall finish when you are done.';
+
+/** `<function=…><parameter=…>` in the text: how DeepSWE-Preview and most open models were trained. */
+export const xmlFormat: ActionFormat = {
+  name: 'xml',
+  prompt: 'agent/xml',
+  offersTools: false,
+
+  read({ text, reasoning }) {
+    const { thought, answer } = splitThought(text);
+    const found = findCall(answer);
+    const thoughts = [reasoning, thought, (found?.before ?? answer).trim()].filter((part) => part !== '').join('\n\n');
+    if (found === null) return { thought: thoughts, call: null, problem: XML_NUDGE, action: '', more: false };
+    const { call, written, more } = found;
+    return { thought: thoughts, call, problem: null, action: written ?? inTags(call), more };
+  },
+
+  // What a model thought aloud is not shown to it again: its chat template would drop it as well.
+  answered: ({ text }) => ({ role: 'assistant', content: splitThought(text).answer.trim() }),
+  observed: (_completion, observation) => ({ role: 'user', content: observation }),
+};
 
 export const ACTION_FORMATS: Readonly<Record<FormatName, ActionFormat>> = {
   xml: xmlFormat,

@@ -9,7 +9,8 @@ import { armsReport, writeArmsReport } from '../../reports/benchmark/arms-report
 import type { ArmOutcomes, ArmsReport } from '../../reports/benchmark/arms.js';
 import { exportSource } from '../../reports/exports/export-formats.js';
 import { GradeFiles, type GradedInstance } from '../../reports/labels.js';
-import { printProgress, type App } from '../command.js';
+import type { App } from '../command.js';
+import { printProgress } from '../output.js';
 import { gradeSet } from '../grade.js';
 import { answersOf, chosenInstances } from './bench-options.js';
 import { armFolder, type BenchPlan, type BenchState } from './bench-plan.js';

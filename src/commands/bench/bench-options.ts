@@ -9,7 +9,8 @@ import { filtered } from '../../io/datasets/filter.js';
 import { imageTemplates, type DataRow } from '../../io/datasets/rows.js';
 import { ImportedFolder } from '../../io/saved-runs/imported-folder.js';
 import { writeImport } from '../../reports/write-import.js';
-import { printProgress, collected, count, positive, seconds, wholeNumber } from '../command.js';
+import { collected, count, positive, seconds, wholeNumber } from '../command.js';
+import { printProgress } from '../output.js';
 import { givenTests, imageOption, readRule, type RuleOptions, withRuleOptions } from '../run-options.js';
 import type { Arm, BenchPlan } from './bench-plan.js';
 

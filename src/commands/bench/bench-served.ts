@@ -15,8 +15,7 @@ import { readSealed, setReaderOf } from '../../io/datasets/data-set.js';
 import type { DataRow } from '../../io/datasets/rows.js';
 import { makeFolder, prepareFolder, writeWhole } from '../../reports/write-run.js';
 import { BenchmarkAccepted, BenchmarkView } from '../../runs/benchmark-service.js';
-import { printProgress } from '../command.js';
-import { standingLine } from '../progress.js';
+import { printProgress, standingLine } from '../output.js';
 import { type ChosenInstance, chosenInstances, ruleOf, savedInputs } from './bench-options.js';
 import {
   agentsOf,

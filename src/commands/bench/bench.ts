@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { BadInputError, EXIT } from '../../core/errors/errors.js';
 import { visibleLine } from '../../core/hostile-text.js';
-import { printJson, printText, type OpenApp } from '../command.js';
+import type { OpenApp } from '../command.js';
+import { printJson, printText } from '../output.js';
 import { type BenchOptions, planOf, withPlanOptions } from './bench-options.js';
 import type { BenchPlan as Plan, ServedState } from './bench-plan.js';
 import type { BenchPlace } from './bench-run.js';
@@ -155,7 +156,7 @@ async function tellReport(out: string, { json, apiKey }: FolderOptions, writes: 
 
 async function tellEstimate(plan: Plan, json: boolean, openApp: OpenApp): Promise<number> {
   const { estimateBench } = await import('./bench-run.js');
-  const { estimateLine } = await import('../progress.js');
+  const { estimateLine } = await import('../output.js');
   const arms = await estimateBench(plan, openApp);
   const known = arms.every(({ at_most }) => at_most.usd !== null);
   const sum = (value: (each: (typeof arms)[number]['at_most']) => number): number =>

@@ -4,7 +4,8 @@ import { text } from 'node:stream/consumers';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { BadInputError } from '../../core/errors/errors.js';
-import { printProgress, type App } from '../command.js';
+import type { App } from '../command.js';
+import { printProgress } from '../output.js';
 import { untilTold } from '../stopping.js';
 import { AgentRuns, createTools } from './tools.js';
 

@@ -1,3 +1,4 @@
+import { pause } from '../../core/async/time.js';
 import { once } from 'node:events';
 import http, { type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import https from 'node:https';
@@ -263,4 +264,52 @@ export function dockerRoot(dockerHost: string | undefined): () => Promise<string
     await asked?.answer;
     return root;
   };
+}
+
+/** Whether the engine saw a kill for lack of memory in this container in the last `ms`, also after its end. */
+export async function hasOomEvent(docker: Docker, id: string, ms: number): Promise<boolean> {
+  return engineCall({ container: id }, async (abortSignal) => {
+    // By its clock, not by ours: it would wait for an `until` that it has yet to come to.
+    const { SystemTime } = (await docker.info()) as { SystemTime: string };
+    const now = Math.floor(Date.parse(SystemTime) / 1000);
+    // The engine keeps its last few hundred events; `until` a little ahead leaves room for one that is still under way.
+    const stream = await docker.getEvents({
+      since: now - Math.ceil(ms / 1000) - 1,
+      until: now + 1,
+      filters: { container: [id], event: ['oom'] },
+      abortSignal,
+    });
+    for await (const event of stream) return event.length > 0;
+    return false;
+  });
+}
+
+const PAUSE_MS = 1_000;
+
+/**
+ * Waits for an engine that was there before and restarts, or has no room for the moment; one that never answered is told at once, for then Docker was
+ * not started, or DOCKER_HOST is wrong.
+ */
+export class RetryUntilAvailable {
+  private wasThere = false;
+
+  /** @param patienceMs how long an engine that went away is waited for */
+  constructor(private readonly patienceMs: number) {}
+
+  /** @param look may be done again @throws what `look` throws, and the signal's reason */
+  async wait<T>(look: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    for (const start = performance.now(); ;) {
+      signal.throwIfAborted();
+      try {
+        const seen = await look();
+        this.wasThere = true;
+        return seen;
+      } catch (error) {
+        const hope = this.wasThere && performance.now() - start < this.patienceMs;
+        const passes = error instanceof EngineUnavailableError || error instanceof EngineDiskFullError;
+        if (!passes || !hope) throw error;
+      }
+      await pause(PAUSE_MS, signal);
+    }
+  }
 }

@@ -224,7 +224,7 @@ const RESULT = '/dev/shm/.bestk';
  * The preparation begins at once: the node takes up to a second to tell that a container runs, which is about as long as it
  * takes. Its exit code goes into a pipe, so that whoever asks for it waits.
  *
- * The shell waits and reaps, and becomes the sleep when somebody kills its own (docker-container-options.ts says why). A
+ * The shell waits and reaps, and becomes the sleep when somebody kills its own (docker/sandbox.ts says why). A
  * child beside it counts files: the cluster's limit on disk counts bytes, and an empty file has none. It looks at the free
  * inodes of the node, which is cheap, and counts those of the container only when enough of them are gone. Whoever kills
  * that child has only the node's own protection to meet (eviction at `nodefs.inodesFree`).

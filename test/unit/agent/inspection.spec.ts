@@ -1,9 +1,8 @@
 import { createInspector } from '../../../src/agent/loop/rollout.js';
-import { FORMAT_NAMES, type FormatName } from '../../../src/core/run/agent.js';
-import { AgentLimits } from '../../../src/core/run/agent.js';
+import { FORMAT_NAMES, type FormatName, AgentLimits } from '../../../src/core/run/agent.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import type { Inspection } from '../../../src/core/run/rollout.js';
-import { GptTokenizer } from '../../../src/models/stored-llm-client.js';
+import { GptTokenizer } from '../../../src/models/llm-clients.js';
 import { MarkdownPromptLibrary } from '../../../src/models/prompts/prompt-library.js';
 import type { CompletionRequest } from '../../../src/ports/llm-client.js';
 import { ended, exited, FakeSandbox } from '../../fakes/fake-sandbox.js';

@@ -1,4 +1,4 @@
-import { GptTokenizer } from '../../../src/models/stored-llm-client.js';
+import { GptTokenizer } from '../../../src/models/llm-clients.js';
 import { MarkdownPromptLibrary } from '../../../src/models/prompts/prompt-library.js';
 import { AgentLimits } from '../../../src/core/run/agent.js';
 import { rollout } from '../../../src/agent/loop/rollout.js';

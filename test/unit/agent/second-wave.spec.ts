@@ -1,10 +1,9 @@
 import { instancePrompt } from '../../../src/agent/loop/conversation.js';
-import { AgentLimits } from '../../../src/core/run/agent.js';
+import { AgentLimits, FORMAT_NAMES } from '../../../src/core/run/agent.js';
 import { ACTION_FORMATS } from '../../../src/agent/call-formats/formats.js';
-import { FORMAT_NAMES } from '../../../src/core/run/agent.js';
 import { createRetelling } from '../../../verifiers/index.js';
 import { JUDGE_DEFAULTS } from '../../../verifiers/execution-free/judge-options.js';
-import { GptTokenizer } from '../../../src/models/stored-llm-client.js';
+import { GptTokenizer } from '../../../src/models/llm-clients.js';
 import { MarkdownPromptLibrary } from '../../../src/models/prompts/prompt-library.js';
 import { FakeLlmClient } from '../../fakes/fake-llm-client.js';
 import { calculatorIssue, candidate, RIGHT } from '../../fixtures/calculator.js';

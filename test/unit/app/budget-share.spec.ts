@@ -1,7 +1,7 @@
 import { loadConfig } from '../../../src/app/config.js';
 import { ConfiguredRunDependencies } from '../../../src/app/run-dependencies.js';
 import type { VerifierName } from '../../../src/core/run/verifier.js';
-import { GptTokenizer } from '../../../src/models/stored-llm-client.js';
+import { GptTokenizer } from '../../../src/models/llm-clients.js';
 import { MarkdownPromptLibrary } from '../../../src/models/prompts/prompt-library.js';
 import { UNTRACED } from '../../../src/ports/telemetry.js';
 import { judgementCompletion } from '../../fakes/completions.js';

@@ -1,4 +1,4 @@
-import { printFailure } from '../../../src/commands/command.js';
+import { printFailure } from '../../../src/commands/output.js';
 import { BadInputError } from '../../../src/core/errors/errors.js';
 
 it('a failure that names what others wrote moves no terminal', () => {

@@ -1,4 +1,4 @@
-import { GptTokenizer } from '../../../src/models/stored-llm-client.js';
+import { GptTokenizer } from '../../../src/models/llm-clients.js';
 
 const tokenizer = new GptTokenizer();
 

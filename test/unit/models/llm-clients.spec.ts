@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { OpenAiLlmClient } from '../../../src/models/openai/client.js';
 import { recordingLine, RecordingLlmClient, ReplayLlmClient } from '../../../src/models/recording.js';
-import { StoredLlmClient } from '../../../src/models/stored-llm-client.js';
+import { StoredLlmClient } from '../../../src/models/llm-clients.js';
 import { InstrumentedLlmClient } from '../../../src/telemetry/instrumented.js';
 import { UNMETERED, UNTRACED } from '../../../src/ports/telemetry.js';
 import { contractRequest, llmClientContract } from '../../contracts/llm-client.contract.js';

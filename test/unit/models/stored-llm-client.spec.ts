@@ -1,5 +1,5 @@
 import { SingleFlight } from '../../../src/core/async/concurrency.js';
-import { StoredLlmClient } from '../../../src/models/stored-llm-client.js';
+import { StoredLlmClient } from '../../../src/models/llm-clients.js';
 import { ModelUnavailableError } from '../../../src/core/errors/unavailable.js';
 import { type Completion, type CompletionRequest, LlmClient } from '../../../src/ports/llm-client.js';
 import { completionRequest, judgementCompletion } from '../../fakes/completions.js';

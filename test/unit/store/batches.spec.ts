@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { Batches } from '../../../src/store/results.js';
+import { Batches } from '../../../src/store/statements.js';
 
 const LETTERS = (item: string): number => item.length;
 

@@ -2,7 +2,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { KyselyReportStore } from '../../../src/store/store.js';
-import { StoreGuard } from '../../../src/store/store-guard.js';
+import { StoreGuard } from '../../../src/store/statements.js';
 import { openDatabase } from '../../../src/store/sqlite.js';
 import { auditLogContract } from '../../contracts/audit-log.contract.js';
 import { reportStoreContract } from '../../contracts/report-store.contract.js';

@@ -14,7 +14,7 @@ import { PipelineExecutor } from '../../../src/runs/execute-run.js';
 import type { Run } from '../../../src/ports/run-store.js';
 import { ConfiguredRunDependencies } from '../../../src/app/run-dependencies.js';
 import { Telemetry } from '../../../src/app/telemetry.js';
-import { GptTokenizer } from '../../../src/models/stored-llm-client.js';
+import { GptTokenizer } from '../../../src/models/llm-clients.js';
 import { MarkdownPromptLibrary } from '../../../src/models/prompts/prompt-library.js';
 import { judgementCompletion } from '../../fakes/completions.js';
 import { FakeLlmClient } from '../../fakes/fake-llm-client.js';

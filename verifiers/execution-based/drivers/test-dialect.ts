@@ -4,7 +4,7 @@ import type { Ids, ExecRequest } from '../../../src/ports/sandbox.js';
 import { CLEAR, commandEnvironment, commandLine, commandOf, type RunnableTest } from './command.js';
 import { JAVASCRIPT_PRELOAD, JAVASCRIPT_SUITE_DRIVER } from './javascript.js';
 import { PYTHON_SUITE_DRIVER } from './python-suite-driver.js';
-import { BYTECODE_FOLDER } from '../tree/bytecode.js';
+import { BYTECODE_FOLDER } from '../execution-context.js';
 
 export type TestLanguage = 'python' | 'javascript';
 

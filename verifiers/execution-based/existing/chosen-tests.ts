@@ -1,4 +1,4 @@
-import type { DistinctPatch } from '../tree/applicability.js';
+import type { DistinctPatch } from '../execution-context.js';
 import type { TreeSessions } from '../tree/tree-sessions.js';
 import { changedLines, type Mapped } from './reach-notes.js';
 import { type CommandedContext, reachingTests, reachOf } from './reach-map.js';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { asJson } from '../../../src/core/json.js';
 import { moduleLabel } from '../../../src/core/run/issue.js';
 import { readPatch } from '../../../src/core/patch/patch.js';
-import type { DistinctPatch } from '../tree/applicability.js';
+import type { DistinctPatch } from '../execution-context.js';
 
 /* What the tracer noted while files of tests ran on base. */
 

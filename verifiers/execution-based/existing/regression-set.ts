@@ -5,8 +5,7 @@ import { SUITE_ENV } from '../drivers/test-dialect.js';
 import { PYTHON_SITE_CUSTOMIZE, PYTHON_TEST_PROBE } from '../drivers/python-test-probe.js';
 import { asSuite, type ExecutionContext, contextKey, type TreeRun, cellJob } from '../execution-context.js';
 import { readRecord } from '../readers/run-record.js';
-import { asTests, type RunsAs, runsAs, WritesOnBase, Written } from '../tree/tests-user.js';
-import { TreeSessions } from '../tree/tree-sessions.js';
+import { asTests, type RunsAs, runsAs, WritesOnBase, Written, TreeSessions } from '../tree/tree-sessions.js';
 import { placesOf } from './failing-test.js';
 import { type RegressionRun, runRegression } from './run-regression.js';
 

@@ -1,5 +1,5 @@
 import type { SourceOfBase } from '../../source/changed-code.js';
-import type { DistinctPatch } from '../tree/applicability.js';
+import type { DistinctPatch } from '../execution-context.js';
 import { type Shares, type Sought, soughtOf } from './sought-names.js';
 
 const MOST_FILES = 25;

@@ -9,8 +9,7 @@ import {
   type RecordReader,
   type RunRecord,
 } from '../readers/run-record.js';
-import { randomFrom } from '../execution-context.js';
-import { scratchDirectory } from '../tree/bytecode.js';
+import { randomFrom, scratchDirectory } from '../execution-context.js';
 import { plantFailingTest, selectorOf } from './failing-test.js';
 
 /** How the regression command ended on one tree: which existing tests passed, by their own ids. */

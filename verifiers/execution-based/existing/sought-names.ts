@@ -1,7 +1,7 @@
 import { type PatchFile, readPatch } from '../../../src/core/patch/patch.js';
 import { changedCode, type SourceOfBase } from '../../source/changed-code.js';
 import { definitionsOf, innermost } from '../../source/definitions.js';
-import type { DistinctPatch } from '../tree/applicability.js';
+import type { DistinctPatch } from '../execution-context.js';
 
 const MOST_SOURCES = 40;
 const MOST_NAMES = 12;

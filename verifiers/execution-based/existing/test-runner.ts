@@ -1,7 +1,7 @@
 import { readPatch } from '../../../src/core/patch/patch.js';
 import { quoted } from '../../../src/core/hostile-text.js';
 import type { BaseRepository } from '../../source/base-repository.js';
-import type { DistinctPatch } from '../tree/applicability.js';
+import type { DistinctPatch } from '../execution-context.js';
 
 /** How a repository's own tests are run where the issue does not say it. */
 export interface TestRunner {

@@ -1,9 +1,8 @@
 import type { Cell } from '../../../src/core/run/generated-test.js';
 import type { Observe, Exclude } from '../../../src/core/run/verifier.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
-import type { ExecutionContext, Tree } from '../execution-context.js';
+import { type ExecutionContext, type Tree, cellsOf, abstained, forEach } from '../execution-context.js';
 import { alone, suiteOf } from './suite.js';
-import { cellsOf, abstained, forEach } from '../outcomes.js';
 import type { Applicable } from '../tree/applicability.js';
 import {
   regressionOn,
@@ -14,7 +13,7 @@ import {
   without,
   type RegressionSet,
 } from './regression-set.js';
-import { runAsImageUser } from '../tree/tests-user.js';
+import { runAsImageUser } from '../tree/tree-sessions.js';
 import type { RegressionRun } from './run-regression.js';
 
 const MOST_NAMED = 50;

@@ -1,8 +1,6 @@
 import type { Cell, GeneratedTest } from '../../../src/core/run/generated-test.js';
 import type { Admission, Observe } from '../../../src/core/run/verifier.js';
-import type { ExecutionContext } from '../execution-context.js';
-import { cellsOf } from '../outcomes.js';
-import type { DistinctPatch } from '../tree/applicability.js';
+import { type ExecutionContext, cellsOf, type DistinctPatch } from '../execution-context.js';
 import { sha256 } from '../../../src/core/identifier.js';
 import { runTests, type TestRuns } from './run-tests.js';
 import type { TestRun } from './run-batch.js';

@@ -1,7 +1,6 @@
 import type { Candidate } from '../../../src/core/run/candidate.js';
 import { type GeneratedTest, HARVESTED } from '../../../src/core/run/generated-test.js';
-import type { ExecutionContext } from '../execution-context.js';
-import type { DistinctPatch } from '../tree/applicability.js';
+import type { ExecutionContext, DistinctPatch } from '../execution-context.js';
 import type { Control } from './controls.js';
 import type { TestRun } from './run-batch.js';
 import { runTests } from './run-tests.js';

@@ -9,8 +9,7 @@ import {
   type TestDialect,
 } from '../drivers/test-dialect.js';
 import { NO_PROCESS_LEFT } from '../drivers/python-suite-driver.js';
-import type { ExecutionContext } from '../execution-context.js';
-import { scratchDirectory } from '../tree/bytecode.js';
+import { type ExecutionContext, scratchDirectory } from '../execution-context.js';
 
 /** How one generated test ended on one tree. */
 export const TestRun = z.object({

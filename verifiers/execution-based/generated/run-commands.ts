@@ -11,7 +11,7 @@ import {
 import { inInstanceEnvironment, logTail } from '../drivers/test-dialect.js';
 import type { ExecutionContext } from '../execution-context.js';
 import { OUT_OF_CPU, Printed, WALL } from '../existing/run-regression.js';
-import { asTests } from '../tree/tests-user.js';
+import { asTests } from '../tree/tree-sessions.js';
 import type { Batch, Keep, TestRun } from './run-batch.js';
 
 /** Of one test's report; nothing that tests one thing says more. */

@@ -1,12 +1,11 @@
+import { type DistinctPatch, contextKey, type ExecutionContext, scratchDirectory } from '../execution-context.js';
 import { z } from 'zod';
 import { contentKey } from '../../../src/core/identifier.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import { GIT_APPLY, summaryOf } from '../../../src/core/patch/patch.js';
 import type { SandboxSession } from '../../../src/ports/sandbox.js';
-import { contextKey, type ExecutionContext } from '../execution-context.js';
-import { scratchDirectory } from './bytecode.js';
-import { syntaxOf } from './syntax.js';
 import { TreeSessions } from './tree-sessions.js';
+import { syntaxOf } from './syntax.js';
 import type { Candidate } from '../../../src/core/run/candidate.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
 
@@ -102,14 +101,6 @@ async function refusal(session: SandboxSession, status: number, file: string, si
 
 function keyOf(context: ExecutionContext, patch: string): string {
   return contentKey({ kind: 'applicability', asked: 2, ...contextKey(context), patch });
-}
-
-/** Candidates whose normalised source patches are equal: verified once, under the first one's id. */
-export interface DistinctPatch {
-  readonly representative: string;
-  readonly candidateIds: readonly string[];
-  /** What is applied for verification: source hunks alone, tests and runner configuration set apart. */
-  readonly source: string;
 }
 
 /** Patches that apply at base, and what is said of the others. */

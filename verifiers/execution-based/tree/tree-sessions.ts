@@ -1,10 +1,11 @@
+import { scratchDirectory, type ExecutionContext, type Tree, contextKey } from '../execution-context.js';
+import { z } from 'zod';
 import { retried } from '../../../src/core/async/time.js';
 import { UnavailableError } from '../../../src/core/errors/errors.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import { GIT_APPLY } from '../../../src/core/patch/patch.js';
-import { type SandboxSession, sandboxSpec } from '../../../src/ports/sandbox.js';
-import type { ExecutionContext, Tree } from '../execution-context.js';
-import { openPaths, type RunsAs } from './tests-user.js';
+import { type SandboxSession, sandboxSpec, type ExecRequest } from '../../../src/ports/sandbox.js';
+import { contentKey } from '../../../src/core/identifier.js';
 
 export interface SessionPlan {
   readonly tree: Tree;
@@ -76,13 +77,116 @@ export class TreeSessions implements AsyncDisposable {
   }
 }
 
-const DEADLINE_S = 120;
+const APPLY_DEADLINE_S = 120;
 
 /** Puts a source patch, known to apply, on the session's tree. @throws SandboxLostError when it no longer does */
 export async function applyPatch(session: SandboxSession, tree: Tree, signal: AbortSignal): Promise<void> {
   if (tree === null) return;
-  const ended = await session.exec({ argv: [...GIT_APPLY, '-'], stdin: tree, deadlineS: DEADLINE_S }, signal);
+  const ended = await session.exec({ argv: [...GIT_APPLY, '-'], stdin: tree, deadlineS: APPLY_DEADLINE_S }, signal);
   if (ended.kind !== 'exited' || ended.exitCode !== 0) {
     throw new SandboxLostError(`a patch that applies at base did not (${ended.kind}): ${ended.stderr.slice(0, 500)}`);
   }
+}
+
+/*
+ * Patches and tests run as a user of their own, who reads the repository and writes to memory file systems alone. Tests that
+ * have to write elsewhere are known from the first run on base, where no patch is: the places that it wrote to are open
+ * to every candidate. A suite that passes under the image's own user alone runs as that, and all that is said of it
+ * carries the word.
+ */
+
+/** `image`: the image's own user, who may do everything in the sandbox, read and forge results too. */
+export type RunsAs = 'tests' | 'image';
+
+/** Who the existing tests run as, by what their base runs came to so far. */
+export async function runsAs(context: ExecutionContext): Promise<RunsAs> {
+  return (await context.results.get(userKey(context))) === 'image' ? 'image' : 'tests';
+}
+
+/** From now on the existing tests run as the image's own user. */
+export async function runAsImageUser(context: ExecutionContext): Promise<void> {
+  await context.results.put(userKey(context), 'user', 'image');
+}
+
+function userKey(context: ExecutionContext): string {
+  const { regression_command, regression_files } = context.issue.environment;
+  return contentKey({ kind: 'user', ...contextKey(context), regression_command, regression_files });
+}
+
+/** How a command of tests is started in a session. */
+export function asTests({ testsUser }: SandboxSession): Pick<ExecRequest, 'as'> {
+  return testsUser === null ? {} : { as: 'tests' };
+}
+
+/** What a run on base wrote to. */
+export const Written = z.array(z.string());
+const MOST_PATHS = 5_000;
+const LARGEST_LIST = 1024 * 1024;
+const FIND_DEADLINE_S = 120;
+
+const MARK = 'mkdir -p "${1%/*}" && : >"$1"';
+const MARK_AND_OPEN = `find "$2" "$HOME" -xdev -name .git -prune -o -type d -exec chmod o+rwxt {} + 2>/dev/null; ${MARK}`;
+const SINCE =
+  'find "$2" "$HOME" -xdev -name .git -prune -o -newer "$1" -print 2>/dev/null | head -c 1000000 >"$1.list"';
+/** Whoever may write a folder may not remove what others have in it. */
+const OPEN = String.raw`
+dirs=$1.dirs files=$1.files
+while IFS= read -r path; do
+  if [ -h "$path" ]; then :
+  elif [ -d "$path" ]; then printf '%s\0' "$path" >&3
+  elif [ -f "$path" ]; then printf '%s\0' "$path" >&4
+  fi
+done 3>"$dirs" 4>"$files"
+xargs -0 -r chmod o+rwxt <"$dirs"
+xargs -0 -r chown -h "$2" <"$files"`;
+
+/** Looks at where a run on base writes, in the repository and in the image's home. */
+export class WritesOnBase {
+  readonly #marker: string;
+
+  constructor(private readonly context: ExecutionContext) {
+    this.#marker = scratchDirectory(context.nonce);
+  }
+
+  /** Begins to look. `open`: the tests' user may write everywhere meanwhile. */
+  async begin(session: SandboxSession, signal: AbortSignal, open = false): Promise<void> {
+    await this.#run(session, open ? MARK_AND_OPEN : MARK, signal);
+  }
+
+  /** @returns absolute paths; none where the session is over or has no `find` */
+  async end(session: SandboxSession, signal: AbortSignal): Promise<readonly string[]> {
+    let list: Uint8Array | null;
+    try {
+      await this.#run(session, SINCE, signal);
+      list = await session.readFile(`${this.#marker}.list`, LARGEST_LIST, signal);
+    } catch (error) {
+      if (error instanceof SandboxLostError) return [];
+      throw error;
+    }
+    const lines = list === null ? [] : new TextDecoder().decode(list).split('\n');
+    // The last one is empty, or cut off.
+    return lines
+      .slice(0, -1)
+      .filter((path) => path.startsWith('/'))
+      .slice(0, MOST_PATHS);
+  }
+
+  async #run(session: SandboxSession, script: string, signal: AbortSignal): Promise<void> {
+    const { workdir } = this.context.issue.environment;
+    await session.exec({ argv: ['sh', '-c', script, 'sh', this.#marker, workdir], deadlineS: FIND_DEADLINE_S }, signal);
+  }
+}
+
+/** Lets the tests' user write to these paths; those that are not there are made by whoever may write beside them. */
+export async function openPaths(
+  session: SandboxSession,
+  paths: readonly string[],
+  nonce: () => string,
+  signal: AbortSignal,
+): Promise<void> {
+  if (paths.length === 0 || session.testsUser === null) return;
+  const { uid, gid } = session.testsUser;
+  const argv = ['sh', '-c', OPEN, 'sh', scratchDirectory(nonce), `${uid}:${gid}`];
+  const stdin = paths.map((path) => `${path}\n`).join('');
+  await session.exec({ argv, stdin, as: 'root', deadlineS: FIND_DEADLINE_S }, signal);
 }

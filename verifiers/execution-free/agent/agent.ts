@@ -9,9 +9,8 @@ import { UNTRACED } from '../../../src/ports/telemetry.js';
 import type { JudgeOptions } from '../judge-options.js';
 import { abstained, doesNotFit, type Judged, verdictOf } from '../pointwise/pointwise.js';
 import { betaOfVotes } from '../pointwise/yes-no.js';
-import { statedJudgement } from '../read-answer.js';
-import { excerpt } from '../render/condense.js';
-import { fitAttempt } from '../render/render-attempt.js';
+import { statedJudgement } from '../ask.js';
+import { excerpt, fitAttempt } from '../render/render-attempt.js';
 
 const PROMPT = 'verifier/agent';
 /** Looks at each distinct patch, at most. */

@@ -4,14 +4,12 @@ import { judgeMeasure } from '../../../src/core/run/verdict.js';
 import { readPatch } from '../../../src/core/patch/patch.js';
 import { isScratch } from '../../../src/core/patch/paths.js';
 import type { VerificationTask, Verifier } from '../../../src/core/run/verifier.js';
-import { ask, askWarm, prefilled, tokensOf } from '../ask.js';
+import { ask, askWarm, prefilled, tokensOf, readTaggedToken } from '../ask.js';
 import type { JudgeOptions } from '../judge-options.js';
 import { abstained, type InTurn, type Judged, mean, pointwiseVerifier } from '../pointwise/pointwise.js';
 import { SCORE_TAG } from '../pointwise/rubric.js';
-import { readTaggedToken } from '../read-answer.js';
-import { excerpt } from '../render/condense.js';
+import { excerpt, type RenderedAttempt } from '../render/render-attempt.js';
 import { promptHash } from '../render/question.js';
-import type { RenderedAttempt } from '../render/render-attempt.js';
 
 const DESCRIBE = 'verifier/backward';
 const COMPARE = 'verifier/reconcile';

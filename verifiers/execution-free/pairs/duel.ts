@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { WarmStart } from '../../../src/core/async/concurrency.js';
 import { contentKey } from '../../../src/core/identifier.js';
 import type { VerificationTask } from '../../../src/core/run/verifier.js';
-import { type Asked, askWarm, prefilled, tokensOf, ask } from '../ask.js';
+import { type Asked, askWarm, prefilled, tokensOf, ask, readTaggedToken, jsonOf } from '../ask.js';
 import type { JudgeOptions } from '../judge-options.js';
 import {
   abstained,
@@ -13,11 +13,9 @@ import {
   mean,
   WORTH_WAITING,
 } from '../pointwise/pointwise.js';
-import { readTaggedToken, jsonOf } from '../read-answer.js';
-import { type Attempt, fitAttempt, piecesOf, type RenderedAttempt } from '../render/render-attempt.js';
+import { type Attempt, fitAttempt, piecesOf, type RenderedAttempt, excerpt } from '../render/render-attempt.js';
 import { neutralise } from '../../../src/core/hostile-text.js';
 import type { Retell } from '../../../src/core/run/rollout.js';
-import { excerpt } from '../render/condense.js';
 import { ATTEMPT, renderQuestion } from '../render/question.js';
 
 const PROMPT = 'verifier/pairwise';

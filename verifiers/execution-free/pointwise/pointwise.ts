@@ -7,8 +7,7 @@ import { UNTRACED } from '../../../src/ports/telemetry.js';
 import type { JudgeOptions } from '../judge-options.js';
 import { type Attempt, fitAttempt, type RenderedAttempt } from '../render/render-attempt.js';
 import { flagsSection, testsSection, renderQuestion } from '../render/question.js';
-import { ask } from '../ask.js';
-import { jsonOf } from '../read-answer.js';
+import { ask, jsonOf } from '../ask.js';
 
 /** What a judge makes of one candidate, before it is a verdict. */
 export type Judged =

@@ -1,9 +1,8 @@
 import type { Verifier } from '../../../src/core/run/verifier.js';
 import type { TokenLogprob } from '../../../src/ports/llm-client.js';
 import type { Criterion } from '../../../src/ports/prompt-library.js';
-import { type Asked, askWarm, prefilled, tokensOf } from '../ask.js';
+import { type Asked, askWarm, prefilled, tokensOf, readTaggedToken } from '../ask.js';
 import type { JudgeOptions } from '../judge-options.js';
-import { readTaggedToken } from '../read-answer.js';
 import { promptHash, renderQuestion } from '../render/question.js';
 import type { RenderedAttempt } from '../render/render-attempt.js';
 import { numericGrade, abstained, type InTurn, type Judged, mean, pointwiseVerifier } from './pointwise.js';

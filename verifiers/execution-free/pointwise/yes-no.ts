@@ -1,8 +1,18 @@
 import type { TrajectoryStep } from '../../../src/core/run/candidate.js';
 import type { Verifier } from '../../../src/core/run/verifier.js';
-import { ask, type Asked, askWarm, prefilled, type Question, tokensOf } from '../ask.js';
+import {
+  ask,
+  type Asked,
+  askWarm,
+  prefilled,
+  type Question,
+  tokensOf,
+  type Judgement,
+  JUDGEMENT_TAG,
+  readJudgement,
+  statedJudgement,
+} from '../ask.js';
 import type { JudgeOptions } from '../judge-options.js';
-import { type Judgement, JUDGEMENT_TAG, readJudgement, statedJudgement } from '../read-answer.js';
 import { renderYesNo } from '../render/question.js';
 import { fitAttempt, type RenderedAttempt } from '../render/render-attempt.js';
 import { numericGrade, abstained, type InTurn, type Judged, mean, pointwiseVerifier } from './pointwise.js';

@@ -3,10 +3,9 @@ import { type Candidate, leaksOf, type TrajectoryStep } from '../../../src/core/
 import type { Message } from '../../../src/ports/llm-client.js';
 import type { RenderedPrompt } from '../../../src/ports/prompt-library.js';
 import type { JudgeOptions } from '../judge-options.js';
-import { fitAttempt, type RenderedAttempt } from './render-attempt.js';
+import { fitAttempt, type RenderedAttempt, excerpt } from './render-attempt.js';
 import { type GeneratedTest, isWrittenApart } from '../../../src/core/run/generated-test.js';
 import { REGRESSION, REPRODUCTION, type Verdict } from '../../../src/core/run/verdict.js';
-import { excerpt } from './condense.js';
 
 /** What every question about one attempt shows before it asks. */
 export const ATTEMPT = 'verifier/attempt';

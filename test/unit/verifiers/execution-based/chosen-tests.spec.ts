@@ -5,8 +5,8 @@ import { selectorOf } from '../../../../verifiers/execution-based/existing/faili
 import type { CommandedContext } from '../../../../verifiers/execution-based/existing/reach-map.js';
 import { alone } from '../../../../verifiers/execution-based/existing/suite.js';
 import { recognisedRunner } from '../../../../verifiers/execution-based/existing/test-runner.js';
-import { Bytecode } from '../../../../verifiers/execution-based/tree/bytecode.js';
 import { TreeSessions } from '../../../../verifiers/execution-based/tree/tree-sessions.js';
+import { Bytecode } from '../../../../verifiers/execution-based/execution-context.js';
 import { ended, exited, FakeSandbox, type FakeSessionView } from '../../../fakes/fake-sandbox.js';
 import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
 import { calculatorIssue, RIGHT } from '../../../fixtures/calculator.js';

@@ -1,4 +1,4 @@
-import { GptTokenizer } from '../../../../src/models/stored-llm-client.js';
+import { GptTokenizer } from '../../../../src/models/llm-clients.js';
 import { MarkdownPromptLibrary } from '../../../../src/models/prompts/prompt-library.js';
 import { Candidate } from '../../../../src/core/run/candidate.js';
 import { Issue } from '../../../../src/core/run/issue.js';

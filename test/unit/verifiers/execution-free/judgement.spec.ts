@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { TokenLogprob } from '../../../../src/ports/llm-client.js';
-import { readJudgement } from '../../../../verifiers/execution-free/read-answer.js';
+import { readJudgement } from '../../../../verifiers/execution-free/ask.js';
 
 const TAG = ['<', 'jud', 'gement', '>'];
 const plain = (token: string): TokenLogprob => ({ token, logprob: 0, top: [] });

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { assignments } from '../../../../verifiers/hybrid/assignments.js';
-import { type PoolModel, SubsetSums } from '../../../../verifiers/hybrid/pool-model.js';
-import type { TestColumn } from '../../../../verifiers/hybrid/test-evidence.js';
+import { type PoolModel, SubsetSums, type TestColumn } from '../../../../verifiers/hybrid/pool-model.js';
 
 type Prior = readonly [number, number];
 

@@ -1,6 +1,6 @@
 import { retryAfterMs } from '../../../src/core/async/time.js';
 import { StoreUnavailableError } from '../../../src/core/errors/unavailable.js';
-import { StoreGuard } from '../../../src/store/store-guard.js';
+import { StoreGuard } from '../../../src/store/statements.js';
 
 const PATIENCE_MS = 1_000;
 
