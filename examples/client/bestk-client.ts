@@ -167,6 +167,8 @@ export type RunRequest = {
         readonly expect?: readonly unknown[] | undefined;
         /** Who wrote it; tests of one author count less together than apart. */
         readonly author?: string | null | undefined;
+        /** What its author was asked to look at above all; kept as it is. */
+        readonly angle?: string | undefined;
       }[]
     | null
     | undefined;
@@ -805,6 +807,7 @@ export type Evidence = {
     readonly command?: string | undefined;
     readonly report?: 'junit' | 'tap' | 'go-test-json' | 'cargo' | 'rspec-json' | 'exit-code' | undefined;
     readonly author: string | null;
+    readonly angle?: string | undefined;
   }[];
   readonly admissions: readonly {
     readonly test_id: string;
@@ -848,6 +851,7 @@ export type GeneratedTest = {
   readonly report?: 'junit' | 'tap' | 'go-test-json' | 'cargo' | 'rspec-json' | 'exit-code' | undefined;
   readonly expect?: readonly unknown[] | undefined;
   readonly author: string | null;
+  readonly angle?: string | undefined;
 };
 
 export type Steps = {

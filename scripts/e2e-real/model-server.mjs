@@ -52,7 +52,7 @@ export async function serveModels({ issue, candidates, judge: probability }) {
 function tests({ model, messages }, { instance_id: id }) {
   const prompt = squeezed(messages.map((message) => message.content).join('\n'));
   const asksForTests = prompt.includes('===SOURCE');
-  if (prompt.includes('===TESTS')) return reply(model, messages, 'NONE');
+  if (prompt.includes('===TESTS') || prompt.includes('===PATCHA')) return reply(model, messages, 'NONE');
   const content = asksForTests && hasAnswer(id) ? readFileSync(answerFile(id), 'utf8') : 'I have no idea.';
   return reply(model, messages, content);
 }

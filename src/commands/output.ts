@@ -70,7 +70,7 @@ const Sampled = z.object({
 });
 const SecondWave = Refined.pick({ sampled: true, told_of: true, detail: true });
 const WrittenTests = z.object({ tests: z.int(), unreadable: z.int(), harvested: z.int().default(0) });
-const SeparatingTests = z.object({ tests: z.int() });
+const SeparatingTests = z.object({ tests: z.int(), equivalent: z.boolean().default(false) });
 const Existing = z.object({
   runner: z.string().nullable(),
   command: z.string(),
@@ -111,7 +111,8 @@ const LINES: Readonly<Record<string, (data: RunEvent['data']) => string>> = {
     return `tests: ${tests} written${none}${harvested === 0 ? '' : `, ${harvested} from the candidates' own trajectories`}`;
   },
   'tests-separating': (data) => {
-    const { tests } = SeparatingTests.parse(data);
+    const { tests, equivalent } = SeparatingTests.parse(data);
+    if (equivalent) return 'tests: the leaders are tied; their author takes them for equivalent';
     return `tests: the leaders are tied; ${tests} more written to tell them apart`;
   },
   'existing-tests': (data) => {

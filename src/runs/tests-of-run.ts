@@ -55,11 +55,11 @@ function separating(
   emit: Emit,
 ): Separate | undefined {
   if (testWriter === null) return undefined;
-  return async (patches, signal) => {
-    const more = await testWriter.separate(issue, patches, signal);
-    tests.push(...more);
-    await emit('tests-separating', { tests: more.length });
-    return more;
+  return async (tied, signal) => {
+    const separation = await testWriter.separate(issue, tied, signal);
+    tests.push(...separation.tests);
+    await emit('tests-separating', { tests: separation.tests.length, equivalent: separation.equivalent });
+    return separation;
   };
 }
 

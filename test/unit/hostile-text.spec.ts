@@ -32,7 +32,7 @@ import { issueTerms, namesIn } from '../../verifiers/source/issue-names.js';
 import { harvestedTests } from '../../verifiers/execution-based/generated/harvest.js';
 import { compare, DriverReports } from '../../verifiers/execution-based/generated/run-batch.js';
 import { unfitTests, wrongReason } from '../../verifiers/execution-based/generated/admitted-tests.js';
-import { codeBlocks } from '../../verifiers/execution-based/generated/written-tests.js';
+import { testsIn } from '../../verifiers/execution-based/generated/written-tests.js';
 import { readReport } from '../../verifiers/execution-based/readers/test-report.js';
 import { statedJudgement } from '../../verifiers/execution-free/ask.js';
 import { statedLetterScore } from '../../verifiers/execution-free/pointwise/rubric.js';
@@ -258,7 +258,7 @@ const ANSWERS: readonly LinearCase[] = [
   ['a thought', splitThought, ['<think>', '</think>', '\n']],
   [
     'tests in an answer',
-    (text) => [codeBlocks(text, 'python'), codeBlocks(text, 'javascript')],
+    (text) => [testsIn(text, 'python'), testsIn(text, 'javascript'), testsIn(text, 'go')],
     ['```python\n', '```js\n', '```\n', '```', '</think>', '\n'],
   ],
   [

@@ -93,9 +93,10 @@ export async function sourceAround(base: SourceOfBase, patch: string, signal: Ab
     ...fitting(
       changes.map(({ path, text }) => ({ heading: `${path} (changed)`, text })),
       ROOM.changed,
+      sizeOf,
     ),
-    ...fitting(await neighbours.callers(), ROOM.callers),
-    ...fitting(await neighbours.helpers(), ROOM.helpers),
+    ...fitting(await neighbours.callers(), ROOM.callers, sizeOf),
+    ...fitting(await neighbours.helpers(), ROOM.helpers, sizeOf),
   ];
   return pieces.map(({ heading, text }) => `--- ${heading}\n${text}`).join('\n\n');
 }
@@ -106,12 +107,16 @@ interface Piece {
   readonly text: string;
 }
 
-function fitting(pieces: readonly Piece[], room: number): readonly Piece[] {
+function sizeOf({ heading, text }: Piece): number {
+  return heading.length + text.length;
+}
+
+/** Those of a list, in its order, that together take no more characters than there is room for. */
+export function fitting<T>(pieces: readonly T[], room: number, size: (piece: T) => number): readonly T[] {
   let left = room;
-  return pieces.filter(({ heading, text }) => {
-    const size = heading.length + text.length;
-    if (size > left) return false;
-    left -= size;
+  return pieces.filter((piece) => {
+    if (size(piece) > left) return false;
+    left -= size(piece);
     return true;
   });
 }

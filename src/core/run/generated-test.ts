@@ -63,6 +63,8 @@ export const GeneratedTest = z.object({
     .string()
     .nullish()
     .transform((author) => author ?? null),
+  /** What its author was asked to look at above all; absent = everything, or nobody knows. */
+  angle: z.string().max(64).exactOptional(),
 });
 export type GeneratedTest = z.infer<typeof GeneratedTest>;
 
@@ -114,6 +116,20 @@ interface WrittenTests {
   readonly unreadable: number;
 }
 
+/** Two patches that the tests so far do not decide between. */
+export interface TiedPatches {
+  readonly patches: readonly [string, string];
+  /** The tests that ran on both, with what each said of them. */
+  readonly earlier: readonly { readonly test: GeneratedTest; readonly said: readonly [string, string] }[];
+}
+
+/** What comes of comparing two patches. */
+export interface Separation {
+  readonly tests: readonly GeneratedTest[];
+  /** Whether whoever was asked says that both do the same for all that the issue is about. */
+  readonly equivalent: boolean;
+}
+
 /** Has tests written for an issue. */
 export interface TestWriter {
   /**
@@ -122,10 +138,10 @@ export interface TestWriter {
    */
   write(issue: Issue, signal: AbortSignal): Promise<WrittenTests>;
   /**
-   * Tests that may tell two patches apart on which all tests so far agree.
-   * @throws the model's failure
+   * Tests that may tell two patches apart.
+   * @throws the model's failure, and what the sandbox throws
    */
-  separate(issue: Issue, patches: readonly [string, string], signal: AbortSignal): Promise<readonly GeneratedTest[]>;
+  separate(issue: Issue, tied: TiedPatches, signal: AbortSignal): Promise<Separation>;
   /** Of existing tests that pass on base those that a right solution has to break; none when nobody knows. */
   exclude(issue: Issue, tests: readonly string[], signal: AbortSignal): Promise<readonly string[]>;
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Candidate, TrajectoryStep } from './candidate.js';
-import type { Cell, GeneratedTest } from './generated-test.js';
+import type { Cell, GeneratedTest, Separation, TiedPatches } from './generated-test.js';
 import type { Issue } from './issue.js';
 import type { Measure, Verdict } from './verdict.js';
 
@@ -26,7 +26,7 @@ export type Found = (author: string, steps: readonly TrajectoryStep[]) => void;
 
 /** Of existing tests those that a right solution has to break. */
 export type Exclude = (tests: readonly string[], signal: AbortSignal) => Promise<readonly string[]>;
-export type Separate = (patches: readonly [string, string], signal: AbortSignal) => Promise<readonly GeneratedTest[]>;
+export type Separate = (tied: TiedPatches, signal: AbortSignal) => Promise<Separation>;
 
 /**
  * Scores the whole candidate set at once, so that a tournament, a matrix and a judge of one share one contract.

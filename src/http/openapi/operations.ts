@@ -120,6 +120,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   'RunRequest.tests.files': 'Further files that it needs, by their place in the repository.',
   'RunRequest.tests.command': 'Shell command that runs it, from the repository’s root; absent = that of its language.',
   'RunRequest.tests.report': 'What the command reports; absent = as that of its language does.',
+  'RunRequest.tests.angle': 'What its author was asked to look at above all; kept as it is.',
   'RunRequest.tests.author': 'Who wrote it; tests of one author count less together than apart.',
   'RunRequest.verifiers': 'Verifiers to run, by name; null = the service’s default.',
   'RunRequest.budget': 'Limits of what the run may take; null = none.',

@@ -1,20 +1,45 @@
+import { chatReply } from '../../fakes/chat-reply.js';
+import { ModelServer } from '../../fakes/model-server.js';
 import { CommandLine } from '../../fixtures/command-line.js';
 import { idOf, LANGUAGES, languageIssues } from '../../fixtures/languages.js';
 
+/** The language that a prompt asks for, as it stands behind the marks of a block. */
+const ASKED = /begins with ```(\w+) and, behind a space, the path/;
+
 describe('tests in languages without a driver', () => {
-  const cli = new CommandLine({ BESTK_SANDBOX_CONCURRENCY: '4' });
+  let server: ModelServer;
+  let cli: CommandLine;
+  const asked: string[] = [];
 
   beforeAll(async () => {
     const { issues, candidates, tests } = languageIssues();
+    server = await ModelServer.start(
+      ({ messages, model }) => {
+        const language = ASKED.exec(messages.at(-1)?.content ?? '')?.[1] ?? 'none';
+        asked.push(language);
+        const blocks = tests
+          .filter(({ instance_id }) => instance_id === idOf(language))
+          .map(({ path, content }) => `A case.\n\`\`\`${language} ${path}\n${content}\`\`\`\n`);
+        return { json: chatReply([{ token: blocks.join('') }], model) };
+      },
+      ['writer'],
+    );
+    const settings = { OPENAI_BASE_URL: server.baseUrl, BESTK_TEST_MODEL: 'writer', BESTK_TEST_SAMPLES: '1' };
+    cli = new CommandLine({ BESTK_SANDBOX_CONCURRENCY: '4', ...settings });
     const files = {
       issue: cli.jsonl('issues.jsonl', issues),
       candidates: cli.jsonl('candidates.jsonl', candidates),
-      tests: cli.jsonl('tests.jsonl', tests),
     };
     const options = Object.entries(files).flatMap(([name, path]) => [`--${name}`, path]);
     const ended = await cli.run(['select', ...options, '--verifiers', 'eb', '--out', cli.path('out')]);
     expect(ended).toMatchObject({ code: 0 });
   }, 300_000);
+
+  afterAll(() => server.close());
+
+  it('are asked for, of a model, in the language of the repository', () => {
+    expect(asked.toSorted()).toEqual([...LANGUAGES].sort());
+  });
 
   it.each(LANGUAGES)('pick the right patch in %s, by the word of a command', (language) => {
     const out = `out/${idOf(language)}`;

@@ -3,27 +3,56 @@ import type { Sandbox } from '../../../src/ports/sandbox.js';
 import { BaseRepository } from '../../source/base-repository.js';
 import { namesIn } from '../../source/issue-names.js';
 import { type ShownSource, sourceOfIssue } from '../../source/issue-source.js';
-import type { TestLanguage } from '../drivers/test-dialect.js';
+import { TEST_PATH } from '../../source/read-sources.js';
 import { tracedCalls } from './traced-example.js';
 
-/** The language that most files are in, and every file of it. */
-const LIST = String.raw`
-set -- '*.js' '*.mjs' '*.cjs' '*.jsx' '*.ts' '*.tsx'
-language=javascript
-[ "$(g ls-files -- "$@" | wc -l)" -gt "$(g ls-files -- '*.py' | wc -l)" ] || { set -- '*.py'; language=python; }
-echo "$language"
-g ls-files -- "$@"`;
+/** Languages that tests are asked for in, by the extensions that tell how much of a repository is in each. */
+const LANGUAGES = {
+  python: ['py'],
+  javascript: ['js', 'mjs', 'cjs', 'jsx', 'ts', 'tsx'],
+  go: ['go'],
+  rust: ['rs'],
+  java: ['java'],
+  c: ['c'],
+  cpp: ['cc', 'cpp', 'cxx', 'hpp', 'hh'],
+  ruby: ['rb'],
+} as const satisfies Readonly<Record<string, readonly string[]>>;
 
-const GLOBS: Readonly<Record<TestLanguage, readonly string[]>> = {
-  javascript: ['*.js', '*.mjs', '*.cjs', '*.jsx', '*.ts', '*.tsx'],
-  python: ['*.py'],
-};
+/** A language that a model is asked to write tests in. */
+export type WritersLanguage = keyof typeof LANGUAGES;
+
+const NAMES = Object.keys(LANGUAGES) as readonly WritersLanguage[];
+/** Shown beside those that are counted: either language may have written them. */
+const HEADERS: Readonly<Partial<Record<WritersLanguage, readonly string[]>>> = { c: ['h'], cpp: ['h'] };
+
+/** The language that most of these extensions belong to, each counted so often; Python where none does. */
+export function languageOf(counts: Iterable<readonly [extension: string, count: number]>): WritersLanguage {
+  const sums = new Map<WritersLanguage, number>();
+  for (const [extension, count] of counts) {
+    const name = NAMES.find((each) => (LANGUAGES[each] as readonly string[]).includes(extension));
+    if (name !== undefined) sums.set(name, (sums.get(name) ?? 0) + count);
+  }
+  // Of equals the first.
+  return NAMES.reduce((most, name) => ((sums.get(name) ?? 0) > (sums.get(most) ?? 0) ? name : most), 'python');
+}
+
+/** The number of files of each extension, then what lies at the root. */
+const COUNTS = String.raw`
+g ls-files | awk -F. '{ n[$NF]++ } END { for (e in n) print n[e], e }'
+printf '#\n'; g ls-files | sed 's,/.*,/,' | sort -u | head -n 60`;
+const LIST = 'g ls-files -- "$@"';
+
+const EXAMPLE_LINES = 60;
 
 interface ChosenSource {
   /** Of most of the repository's files. */
-  readonly language: TestLanguage;
+  readonly language: WritersLanguage;
   /** Functions and classes, by file; the likeliest file first. */
   readonly files: readonly ShownSource[];
+  /** What lies at the repository's root, folders with a slash. */
+  readonly root: readonly string[];
+  /** How a test of the project's own begins, of those the one that is named most like the source; null = there is none. */
+  readonly example: ShownSource | null;
 }
 
 /**
@@ -34,9 +63,33 @@ export async function chosenFiles(sandbox: Sandbox, issue: Issue, signal: AbortS
   const calls = tracedCalls(sandbox, issue, signal);
   calls.catch(() => undefined);
   await using base = await BaseRepository.open(sandbox, issue, 'test writer', signal);
-  const [first = '', ...files] = ((await base.ask(LIST, {}, signal)) ?? '').split('\n').filter((line) => line !== '');
-  const language = first === 'javascript' ? 'javascript' : 'python';
+  const [counted = '', atRoot = ''] = ((await base.ask(COUNTS, {}, signal)) ?? '').split('#\n');
+  const language = languageOf(
+    linesOf(counted).map((line) => [line.slice(line.indexOf(' ') + 1), Number.parseInt(line, 10)] as const),
+  );
+  const globs = [...LANGUAGES[language], ...(HEADERS[language] ?? [])].map((extension) => `*.${extension}`);
+  const all = linesOf((await base.ask(LIST, { args: globs }, signal)) ?? '');
   const reached = language === 'python' ? await calls : [];
-  const sought = { names: namesIn(issue.problem_statement), files, globs: GLOBS[language], reached };
-  return { language, files: await sourceOfIssue(base, sought, signal) };
+  const sought = { names: namesIn(issue.problem_statement), files: all, globs, reached };
+  const files = await sourceOfIssue(base, sought, signal);
+  const nearest = nearestTest(all, files);
+  const lines = nearest === null ? [] : ((await base.text(nearest, signal)) ?? '').split('\n', EXAMPLE_LINES);
+  const example = nearest === null ? null : { path: nearest, text: lines.join('\n') };
+  return { language, files, root: linesOf(atRoot), example };
+}
+
+function linesOf(text: string): readonly string[] {
+  return text.split('\n').filter((line) => line !== '');
+}
+
+function nearestTest(all: readonly string[], shown: readonly ShownSource[]): string | null {
+  const tests = all.filter((path) => TEST_PATH.test(path));
+  const stems = shown.map(({ path }) =>
+    path
+      .slice(path.lastIndexOf('/') + 1)
+      .replace(/\.\w+$/, '')
+      .toLowerCase(),
+  );
+  const named = stems.flatMap((stem) => tests.find((path) => path.toLowerCase().includes(stem)) ?? []);
+  return named[0] ?? tests[0] ?? null;
 }

@@ -1,115 +1,207 @@
+import { retried } from '../../../src/core/async/time.js';
 import { UnavailableError } from '../../../src/core/errors/errors.js';
 import { BudgetSpentError } from '../../../src/core/errors/unavailable.js';
 import { contentKey } from '../../../src/core/identifier.js';
 import { neutralise } from '../../../src/core/hostile-text.js';
-import { type GeneratedTest, type TestWriter, SEPARATING } from '../../../src/core/run/generated-test.js';
+import { readPatch } from '../../../src/core/patch/patch.js';
+import {
+  type Separation,
+  SEPARATING,
+  type TestWriter,
+  type TiedPatches,
+  isHarvested,
+} from '../../../src/core/run/generated-test.js';
 import type { Issue } from '../../../src/core/run/issue.js';
 import type { LlmClient, Message } from '../../../src/ports/llm-client.js';
 import type { PromptLibrary } from '../../../src/ports/prompt-library.js';
 import type { Sandbox } from '../../../src/ports/sandbox.js';
-import type { TestLanguage } from '../drivers/test-dialect.js';
-import { chosenFiles } from './chosen-files.js';
-import { asTests, codeBlocks } from './written-tests.js';
+import { BaseRepository } from '../../source/base-repository.js';
+import { fitting, sourceAround } from '../../source/read-sources.js';
+import { chosenFiles, languageOf, type WritersLanguage } from './chosen-files.js';
+import { shownTests } from './excluded-tests.js';
+import { asTests, isPlaced, testsIn } from './written-tests.js';
 
-/** One prompt, several samples (Agentless, R2E-Gym); CodeMonkeys' protocol of exit codes. */
+/**
+ * What each of several samples is asked to look at above all, in this order and then again from the first; words in
+ * prompts/test-writer/angle. A sample that is alone looks at everything.
+ */
+const ANGLES = ['example', 'careless', 'edges', 'beside'] as const;
+const EVERYTHING = 'all';
+
+/** One prompt, several samples (Agentless, R2E-Gym), each with an angle of its own; CodeMonkeys' protocol of exit codes. */
 export function createTestWriter(options: TestWriterOptions): TestWriter {
   return {
     write: async (issue, signal) => {
-      const { messages, language } = await promptOf(options, issue, signal);
-      const samples = Array.from({ length: options.samples }, (_, sample) =>
-        answerOf(options, messages, sample, signal),
+      const { language, ...shown } = await shownTo(options, issue, signal);
+      const settled = await Promise.all(
+        Array.from({ length: options.samples }, async (_, sample) => {
+          const angle = options.samples === 1 ? EVERYTHING : (ANGLES[sample % ANGLES.length] ?? EVERYTHING);
+          const messages = await promptOf(options, language, { ...shown, angle: await angleText(options, angle) });
+          return { angle, sample, ...(await answerOf(options, messages, sample, signal)) };
+        }),
       );
-      const settled = await Promise.all(samples);
-      const answers = new Map<string, string>();
-      for (const [sample, { text }] of settled.entries()) if (text !== null) answers.set(`t${sample + 1}`, text);
+      const answers = new Map(
+        settled.flatMap(({ text, angle, sample }) => (text === null ? [] : [[`t${sample + 1}`, { text, angle }]])),
+      );
       const failure = settled.find(({ error }) => error !== null && !(error instanceof BudgetSpentError))?.error;
       if (answers.size === 0 && failure != null) throw failure;
-      const unreadable = [...answers.values()].filter((text) => codeBlocks(text, language).length === 0).length;
+      const unreadable = [...answers.values()].filter(({ text }) => testsIn(text, language).length === 0).length;
       return { tests: asTests(issue.instance_id, answers, language), unreadable };
     },
     exclude: (issue, tests, signal) => excludedTests(options, issue, tests, signal),
-    separate: (issue, patches, signal) => separatingTests(options, issue, patches, signal),
+    separate: (issue, tied, signal) => separatingTests(options, issue, tied, signal),
   };
 }
 
+/** What the prompts of all languages are given. */
+interface Shown {
+  readonly issue: string;
+  readonly files: string;
+  readonly fence: string;
+  readonly regression_command: string;
+  /** Of each test, as they are enforced. */
+  readonly seconds: number;
+  readonly root: string;
+  readonly example: string;
+  readonly angle: string;
+}
+
 /** In the language that most of the repository is written in. */
-async function promptOf(
+async function shownTo(
   options: TestWriterOptions,
   issue: Issue,
   signal: AbortSignal,
-): Promise<{ readonly messages: readonly Message[]; readonly language: TestLanguage }> {
-  const { files, language } = await chosenFiles(options.sandbox, issue, signal);
-  const source = files.map(({ path, text }) => `--- ${path}\n${text.trimEnd()}`).join('\n\n');
-  const data = { issue: neutralise(issue.problem_statement.slice(0, LONGEST_ISSUE)).trim(), files: neutralise(source) };
-  const { messages } = await options.prompts.render(`test-writer/${language}`, {
-    ...data,
-    fence: contentKey(data).slice(0, 16),
-    count: options.count,
-    regression_command: issue.environment.regression_command ?? '',
-  });
-  return { messages, language };
+): Promise<Omit<Shown, 'angle'> & { readonly language: WritersLanguage }> {
+  const { files, language, root, example } = await chosenFiles(options.sandbox, issue, signal);
+  const data = {
+    issue: issueText(issue),
+    files: neutralise(files.map(asFile).join('\n\n')),
+    root: neutralise(root.join('\n')),
+    example: example === null ? '' : neutralise(asFile(example)),
+  };
+  const { regression_command, test_timeout_s: seconds } = issue.environment;
+  return { ...data, language, fence: fenceOf(data), regression_command: regression_command ?? '', seconds };
+}
+
+function asFile({ path, text }: { readonly path: string; readonly text: string }): string {
+  return `--- ${path}\n${text.trimEnd()}`;
+}
+
+function issueText({ problem_statement }: Issue): string {
+  return neutralise(problem_statement.slice(0, LONGEST_ISSUE)).trim();
+}
+
+/** Nothing that is put between marks can hold them. */
+function fenceOf(data: unknown): string {
+  return contentKey(data).slice(0, 16);
+}
+
+async function promptOf(
+  { prompts, count }: TestWriterOptions,
+  language: WritersLanguage,
+  shown: Shown,
+): Promise<readonly Message[]> {
+  const name = isPlaced(language) ? 'command' : language;
+  const { messages } = await prompts.render(`test-writer/${name}`, { ...shown, count, language });
+  return messages;
+}
+
+async function angleText({ prompts }: TestWriterOptions, angle: string): Promise<string> {
+  const { messages } = await prompts.render('test-writer/angle', { angle });
+  return messages.map(({ content }) => content).join('\n');
 }
 
 const LONGEST_PATCH = 30_000;
+const LONGEST_SCRIPTS = 20_000;
 const COUNT = 4;
-const JAVASCRIPT = /^\+\+\+ .*\.(?:[cm]?[jt]s|[jt]sx)$/m;
 
 /**
- * Tests on which two patches differ that all tests so far say the same of (S*, arXiv 2502.14382: inputs that tell the
+ * Tests on which two patches differ that the tests so far do not decide between (S*, arXiv 2502.14382: inputs that tell the
  * leaders apart). Here the author sees the two, and only here. None when the model has no idea, or no budget.
- * @throws the model's failure, and the signal's reason
+ * @throws the model's failure, what the sandbox throws, and the signal's reason
  */
-export async function separatingTests(
+async function separatingTests(
   options: TestWriterOptions,
   issue: Issue,
-  patches: readonly [string, string],
+  { patches, earlier }: TiedPatches,
   signal: AbortSignal,
-): Promise<readonly GeneratedTest[]> {
-  const [a, b] = patches.map((patch) => neutralise(patch.slice(0, LONGEST_PATCH)).trim());
-  const data = { issue: neutralise(issue.problem_statement.slice(0, LONGEST_ISSUE)).trim(), a: a ?? '', b: b ?? '' };
-  const language = JAVASCRIPT.test(patches.join('\n')) ? 'javascript' : 'python';
-  const system = await options.prompts.render(`test-writer/${language}`, {
-    issue: '',
-    files: '',
-    fence: '',
-    count: 0,
-    regression_command: '',
+): Promise<Separation> {
+  const [a = '', b = ''] = patches.map((patch) => neutralise(patch.slice(0, LONGEST_PATCH)).trim());
+  const source = await retried(() => sourceOfBoth(options, issue, patches, signal), { signal });
+  const data = { issue: issueText(issue), a, b, source: neutralise(source), scripts: neutralise(scriptsOf(earlier)) };
+  const language = languageOfPatches(patches);
+  const seconds = issue.environment.test_timeout_s;
+  const nothing = { issue: '', files: '', fence: '', regression_command: '', root: '', example: '', angle: '' };
+  const all = await promptOf(options, language, { ...nothing, seconds });
+  const rules = all.filter(({ role }) => role === 'system');
+  const { messages } = await options.prompts.render('test-writer/separate', {
+    ...data,
+    fence: fenceOf(data),
+    count: COUNT,
+    language,
+    placed: isPlaced(language),
   });
-  const rules = system.messages.filter(({ role }) => role === 'system');
-  const fence = contentKey(data).slice(0, 16);
-  const { messages } = await options.prompts.render('test-writer/separate', { ...data, fence, count: COUNT, language });
   const { text, error } = await answerOf(options, [...rules, ...messages], 0, signal);
   if (error !== null && !(error instanceof BudgetSpentError)) throw error;
-  return asTests(issue.instance_id, new Map([[SEPARATING, text ?? '']]), language);
+  const tests = asTests(issue.instance_id, new Map([[SEPARATING, { text: text ?? '' }]]), language);
+  return { tests, equivalent: tests.length === 0 && (text ?? '').trimEnd().split('\n').at(-1)?.trim() === EQUIVALENT };
 }
 
-const MOST_SHOWN = 500;
+const EQUIVALENT = 'EQUIVALENT';
+
+function languageOfPatches(patches: readonly string[]): WritersLanguage {
+  const files = patches.flatMap((patch) => {
+    const parsed = readPatch(patch);
+    return parsed.kind === 'ok' ? parsed.files.filter(({ role }) => role === 'source') : [];
+  });
+  return languageOf(files.map(({ path }) => [path.slice(path.lastIndexOf('.') + 1), 1] as const));
+}
+
+/** What stands around either change at base, each piece once. */
+async function sourceOfBoth(
+  { sandbox }: TestWriterOptions,
+  issue: Issue,
+  patches: readonly string[],
+  signal: AbortSignal,
+): Promise<string> {
+  await using base = await BaseRepository.open(sandbox, issue, 'test writer', signal);
+  const pieces: string[] = [];
+  for (const patch of patches) pieces.push(...(await sourceAround(base, patch, signal)).split(/\n\n(?=--- )/));
+  return [...new Set(pieces)].join('\n\n');
+}
+
+/** Those first that say different things of the two. */
+function scriptsOf(earlier: TiedPatches['earlier']): string {
+  const scripts = earlier
+    .filter(({ test }) => !isHarvested(test))
+    .toSorted((x, y) => Number(y.said[0] !== y.said[1]) - Number(x.said[0] !== x.said[1]))
+    .map(({ test, said: [a, b] }) => `--- ${test.path} (A: ${a}, B: ${b})\n${test.content.trimEnd()}`);
+  return fitting(scripts, LONGEST_SCRIPTS, ({ length }) => length).join('\n\n');
+}
+
 /** A model that would leave out more has not understood the question. */
 const MOST_SHARE = 0.2;
 
 /**
- * Existing tests that a right solution has to break, by a model that sees the issue and their names (Agentless, arXiv
- * 2407.01489, section 3.3). None when it does not answer, names too many, or names what is not there.
+ * Existing tests that a right solution has to break, by a model that sees the issue and their bodies (Agentless, arXiv
+ * 2407.01489, section 3.3, shows names). None when it does not answer, names too many, or names what is not there.
+ * @throws what the sandbox throws
  */
-export async function excludedTests(
+async function excludedTests(
   options: TestWriterOptions,
   issue: Issue,
   tests: readonly string[],
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const shown = tests.slice(0, MOST_SHOWN);
-  const data = {
-    issue: neutralise(issue.problem_statement.slice(0, LONGEST_ISSUE)).trim(),
-    tests: neutralise(shown.join('\n')),
-  };
-  const { messages } = await options.prompts.render('test-writer/exclude', {
-    ...data,
-    fence: contentKey(data).slice(0, 16),
-  });
+  const shown = await retried(() => shownTests(options.sandbox, issue, tests, signal), { signal });
+  const known = new Map(shown.flatMap(({ names }) => [...names]));
+  const texts = shown.map(({ names, body }) => [...[...names.keys()].map((name) => `--- ${name}`), body].join('\n'));
+  const data = { issue: issueText(issue), tests: neutralise(texts.map((text) => text.trimEnd()).join('\n\n')) };
+  const { messages } = await options.prompts.render('test-writer/exclude', { ...data, fence: fenceOf(data) });
   const { text } = await answerOf(options, messages, 0, signal);
-  const named = new Set((text ?? '').split('\n').map((line) => line.trim()));
-  const excluded = shown.filter((test) => named.has(test));
-  return excluded.length <= tests.length * MOST_SHARE ? excluded : [];
+  const named = (text ?? '').split('\n').flatMap((line) => known.get(line.trim().replace(/^--- /, '')) ?? []);
+  const gone = new Set(named);
+  return gone.size <= tests.length * MOST_SHARE ? tests.filter((test) => gone.has(test)) : [];
 }
 
 export interface TestWriterOptions {
@@ -126,10 +218,10 @@ export interface TestWriterOptions {
 const ANSWER_TOKENS = 8_192;
 
 /** Characters of an issue that are shown. */
-export const LONGEST_ISSUE = 40_000;
+const LONGEST_ISSUE = 40_000;
 
 /** One answer; a failure of the model is told apart, so that other samples may do. */
-export async function answerOf(
+async function answerOf(
   { llm, model }: TestWriterOptions,
   messages: readonly Message[],
   sample: number,

@@ -1,5 +1,5 @@
 import type { Candidate } from '../../../src/core/run/candidate.js';
-import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
+import type { GeneratedTest, TiedPatches } from '../../../src/core/run/generated-test.js';
 import type { Observe, Separate } from '../../../src/core/run/verifier.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
 import { admittedTests, tellCells, testCells } from './admitted-tests.js';
@@ -49,7 +49,9 @@ export async function verifyReproduction(
   if (separate !== undefined && leaders !== null) {
     // Whoever is asked may keep the new ones with these.
     const earlier = [...tests];
-    const more = await admittedTests(context, { tests: await separate(leaders, signal), earlier }, observe, signal);
+    const separation = await separate(leaders.tied, signal);
+    if (separation.equivalent) matrix.equate(leaders.patches);
+    const more = await admittedTests(context, { tests: separation.tests, earlier }, observe, signal);
     await observe.admission([...admissions, ...more.admissions]);
     await matrix.run(more.admitted, signal);
   }
@@ -71,6 +73,7 @@ class Matrix {
   private readonly runs = new Map<DistinctPatch, Map<string, TestRun>>();
   private readonly controls = new Map<DistinctPatch, Control>();
   private readonly lost: Verdict[] = [];
+  private readonly equals = new Map<DistinctPatch, DistinctPatch>();
 
   constructor(
     private readonly context: ExecutionContext,
@@ -132,8 +135,8 @@ class Matrix {
     for (const patch of this.matched.patches) if (gone.has(patch.representative)) this.runs.delete(patch);
   }
 
-  /** The sources of the two patches, most candidates first, that solve most tests; null when one alone does. */
-  tiedLeaders(): readonly [string, string] | null {
+  /** The two patches, most candidates first, that solve most tests; null when one alone does. */
+  tiedLeaders(): { readonly patches: readonly [DistinctPatch, DistinctPatch]; readonly tied: TiedPatches } | null {
     const tests = this.counted();
     const solved = [...this.runs].map(([patch, runs]) => ({
       patch,
@@ -144,7 +147,18 @@ class Matrix {
       .filter(({ count }) => count === most)
       .map(({ patch }) => patch)
       .sort((x, y) => y.candidateIds.length - x.candidateIds.length);
-    return a === undefined || b === undefined ? null : [a.source, b.source];
+    if (a === undefined || b === undefined) return null;
+    const saidOf = (patch: DistinctPatch, id: string): string => this.runs.get(patch)?.get(id)?.outcome ?? 'not run';
+    const earlier = this.tests.map((test) => ({
+      test,
+      said: [saidOf(a, test.test_id), saidOf(b, test.test_id)] as const,
+    }));
+    return { patches: [a, b], tied: { patches: [a.source, b.source], earlier } };
+  }
+
+  /** Whoever was to tell two patches apart says that they do the same. */
+  equate([a, b]: readonly [DistinctPatch, DistinctPatch]): void {
+    this.equals.set(a, b).set(b, a);
   }
 
   /** Without scripts that nobody bears out but the candidate whose agent wrote them. */
@@ -161,7 +175,8 @@ class Matrix {
     const scores = [...this.runs].flatMap(([patch, runs]) =>
       patch.candidateIds.map((id) => {
         const { end } = this.controls.get(patch) ?? { end: 'none' };
-        return scored(id, { runs, tests, control: end, verified_as: patch.representative });
+        const equal = this.equals.get(patch)?.representative;
+        return scored(id, { runs, tests, control: end, verified_as: patch.representative, equal });
       }),
     );
     return [...this.lost, ...scores];
@@ -211,9 +226,11 @@ interface Outcomes {
   readonly tests: readonly GeneratedTest[];
   readonly control: Control['end'];
   readonly verified_as: string;
+  /** The candidate whose patch is said to do the same. */
+  readonly equal: string | undefined;
 }
 
-function scored(candidate_id: string, { runs, tests, control, verified_as }: Outcomes): Verdict {
+function scored(candidate_id: string, { runs, tests, control, verified_as, equal }: Outcomes): Verdict {
   const having = (wanted: (outcome: string) => boolean): string[] =>
     tests.filter(({ test_id }) => wanted(runs.get(test_id)?.outcome ?? 'missing')).map(({ test_id }) => test_id);
   const solved = having((outcome) => outcome === 'solved');
@@ -233,6 +250,7 @@ function scored(candidate_id: string, { runs, tests, control, verified_as }: Out
       trust: tests.some((test) => trustOf(test) === 'command') ? 'command' : 'proof',
       isolated: [...runs.values()].every(({ isolated }) => isolated),
       verified_as,
+      ...(equal === undefined ? {} : { equivalent_to: equal }),
     },
   };
 }

@@ -1,34 +1,91 @@
 import { contentKey } from '../../../src/core/identifier.js';
-import type { GeneratedTest } from '../../../src/core/run/generated-test.js';
-import type { TestLanguage } from '../drivers/test-dialect.js';
+import { GeneratedTest, TestReportKind } from '../../../src/core/run/generated-test.js';
+import type { WritersLanguage } from './chosen-files.js';
 
 /** No script that anybody wrote by hand for one check is longer. */
 const LONGEST = 50_000;
-/** How a block of a language begins, and the name of a script of it. */
-const BLOCKS: Readonly<Record<TestLanguage, { readonly open: RegExp; readonly extension: string }>> = {
-  python: { open: /^```(?:python|py)[ \t]*$/, extension: '.py' },
-  javascript: { open: /^```(?:javascript|js|mjs)[ \t]*$/, extension: '.mjs' },
+
+interface BlockForm {
+  /** What may stand behind the three marks that begin a block. */
+  readonly tags: readonly string[];
+  readonly extension: string;
+  /** Whether a test is a file of the repository, whose place stands behind the tag. */
+  readonly isPlaced: boolean;
+}
+
+/** How a block of a language begins, and the name of a test of it. */
+const BLOCKS: Readonly<Record<WritersLanguage, BlockForm>> = {
+  python: { tags: ['python', 'py'], extension: '.py', isPlaced: false },
+  javascript: { tags: ['javascript', 'js', 'mjs'], extension: '.mjs', isPlaced: false },
+  go: { tags: ['go', 'golang'], extension: '_test.go', isPlaced: true },
+  rust: { tags: ['rust', 'rs'], extension: '.rs', isPlaced: true },
+  java: { tags: ['java'], extension: '.java', isPlaced: true },
+  c: { tags: ['c'], extension: '.c', isPlaced: true },
+  cpp: { tags: ['cpp', 'c++', 'cc'], extension: '.cpp', isPlaced: true },
+  ruby: { tags: ['ruby', 'rb'], extension: '.rb', isPlaced: true },
 };
+
+/** Whether tests of a language are files of the repository that a command runs. */
+export function isPlaced(language: WritersLanguage): boolean {
+  return BLOCKS[language].isPlaced;
+}
+
+const FILE = 'file';
+const COMMAND = 'command';
+const OPEN = /^```([^\s`]+)(?:[ \t]+([^\s`]+))?[ \t]*$/;
 const CLOSE = /^```[ \t]*$/;
 
-/** The complete blocks of a language in an answer, in order; one that is cut off or over-long is left out. Linear. */
-export function codeBlocks(answer: string, language: TestLanguage): readonly string[] {
-  const { open } = BLOCKS[language];
+interface Block {
+  readonly tag: string;
+  /** The word behind the tag; empty where there is none. */
+  readonly word: string;
+  readonly text: string;
+}
+
+/** The complete blocks with one of the tags in an answer, in order; one that is cut off or over-long is left out. Linear. */
+function blocksIn(answer: string, tags: readonly string[]): readonly Block[] {
   const text = answer.slice(answer.lastIndexOf('</think>') + 1);
-  const blocks: string[] = [];
-  let block: string[] | null = null;
+  const blocks: Block[] = [];
+  let open: { readonly tag: string; readonly word: string; readonly lines: string[] } | null = null;
   for (const line of text.split('\n')) {
-    if (block === null) {
-      if (open.test(line)) block = [];
+    if (open === null) {
+      const [, tag = '', word = ''] = OPEN.exec(line) ?? [];
+      if (tags.includes(tag)) open = { tag, word, lines: [] };
     } else if (CLOSE.test(line)) {
-      const script = `${block.join('\n')}\n`;
-      if (script.length <= LONGEST && script.trim() !== '') blocks.push(script);
-      block = null;
+      const { tag, word, lines } = open;
+      const content = `${lines.join('\n')}\n`;
+      if (content.length <= LONGEST && content.trim() !== '') blocks.push({ tag, word, text: content });
+      open = null;
     } else {
-      block.push(line);
+      open.lines.push(line);
     }
   }
   return blocks;
+}
+
+/** A test as an answer has it. */
+type Written = Pick<GeneratedTest, 'content' | 'files' | 'command' | 'report'> & { readonly place: string };
+
+/** The tests of an answer: a block is one, with the files and the command before it where they are files of the repository. */
+export function testsIn(answer: string, language: WritersLanguage): readonly Written[] {
+  const { tags } = BLOCKS[language];
+  if (!isPlaced(language)) return blocksIn(answer, tags).map(({ text }) => ({ content: text, place: '' }));
+  let files: Record<string, string> = {};
+  let how: Pick<Written, 'command' | 'report'> = {};
+  return blocksIn(answer, [...tags, FILE, COMMAND]).flatMap(({ tag, word, text }) => {
+    if (tag === FILE) {
+      files[word] = text;
+      return [];
+    }
+    if (tag === COMMAND) {
+      const report = TestReportKind.safeParse(word);
+      how = { command: text.trimEnd(), ...(report.success ? { report: report.data } : {}) };
+      return [];
+    }
+    const test = { content: text, place: word, ...(Object.keys(files).length === 0 ? {} : { files }), ...how };
+    [files, how] = [{}, {}];
+    return [test];
+  });
 }
 
 /**
@@ -37,25 +94,36 @@ export function codeBlocks(answer: string, language: TestLanguage): readonly str
  */
 export function asTests(
   instance_id: string,
-  answers: ReadonlyMap<string, string>,
-  language: TestLanguage,
+  answers: ReadonlyMap<string, { readonly text: string; readonly angle?: string }>,
+  language: WritersLanguage,
 ): readonly GeneratedTest[] {
   const seen = new Set<string>();
-  return [...answers].flatMap(([author, answer]) =>
-    codeBlocks(answer, language).flatMap((content, index) => {
-      const key = contentKey(withoutComments(content));
+  return [...answers].flatMap(([author, { text, angle }]) =>
+    testsIn(text, language).flatMap(({ content, place, ...how }, index) => {
+      const key = contentKey([withoutComments(content), how]);
       if (seen.has(key)) return [];
       seen.add(key);
       const test_id = `${author}-${index + 1}`;
-      return [{ instance_id, test_id, path: `${test_id}${BLOCKS[language].extension}`, content, author }];
+      const path = place === '' ? `${nameOf(test_id, language)}${BLOCKS[language].extension}` : place;
+      const asked = angle === undefined ? {} : { angle };
+      // What no file of tests may hold (a path of two lines) is no test.
+      return GeneratedTest.safeParse({ instance_id, test_id, path, content, ...how, author, ...asked }).data ?? [];
     }),
   );
 }
+
+/** Where a file is named after what it holds, not every letter may stand in its name. */
+function nameOf(test_id: string, language: WritersLanguage): string {
+  return isPlaced(language) ? test_id.replace(/\W/g, '_') : test_id;
+}
+
+/** In C and Rust what else begins with the mark is code. */
+const COMMENT = /^\s*(?:#(?!(?:include|define|if\w*|else|endif|pragma)\b|!?\[)|\/\/)/;
 
 /** Lines that say something; a comment behind code stays, since a mark in a text looks the same. */
 export function withoutComments(script: string): readonly string[] {
   return script
     .split('\n')
     .map((line) => line.trimEnd())
-    .filter((line) => line !== '' && !/^\s*(#|\/\/)/.test(line));
+    .filter((line) => line !== '' && !COMMENT.test(line));
 }

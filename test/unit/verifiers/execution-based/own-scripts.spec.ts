@@ -1,4 +1,5 @@
-import type { GeneratedTest } from '../../../../src/core/run/generated-test.js';
+import type { GeneratedTest, TiedPatches } from '../../../../src/core/run/generated-test.js';
+import type { Verdict } from '../../../../src/core/run/verdict.js';
 import type { Separate } from '../../../../src/core/run/verifier.js';
 import { createExecutionBasedVerifier } from '../../../../verifiers/execution-based/execution-based.js';
 import { FakeSandbox } from '../../../fakes/fake-sandbox.js';
@@ -19,7 +20,7 @@ const OURS = calcTest('ours', 'add(2, 3) == 5');
 const PLANTED = own('evil', 'hasattr(calc, "abs")');
 const SHARED = own('right', 'add(-2, 3) == 1');
 
-async function told(tests: readonly GeneratedTest[], separate?: Separate): Promise<Record<string, string>> {
+async function verified(tests: readonly GeneratedTest[], separate?: Separate): Promise<readonly Verdict[]> {
   let nonce = 0;
   const solves = (tree: string | null, content: string): boolean => {
     if (tree === null) return false;
@@ -33,13 +34,16 @@ async function told(tests: readonly GeneratedTest[], separate?: Separate): Promi
     pause: async () => undefined,
   });
   const verdicts = await verifier.verify({ issue: calculatorIssue, candidates: CANDIDATES, tests, separate }, go);
+  return verdicts.filter(({ measure }) => measure === 'reproduction');
+}
+
+async function told(tests: readonly GeneratedTest[], separate?: Separate): Promise<Record<string, string>> {
+  const verdicts = await verified(tests, separate);
   return Object.fromEntries(
-    verdicts
-      .filter(({ measure }) => measure === 'reproduction')
-      .map((verdict) => [
-        verdict.candidate_id,
-        verdict.kind === 'scored' ? `${verdict.score}/${verdict.out_of}` : `${verdict.reason}: ${verdict.detail}`,
-      ]),
+    verdicts.map((verdict) => [
+      verdict.candidate_id,
+      verdict.kind === 'scored' ? `${verdict.score}/${verdict.out_of}` : `${verdict.reason}: ${verdict.detail}`,
+    ]),
   );
 }
 
@@ -54,13 +58,25 @@ it('such scripts decide nothing where there is no other test', async () => {
 
 it('a script that is to tell leaders apart, and is a copy of an earlier one, does not count twice', async () => {
   const tests = [OURS];
-  const separate = (): Promise<GeneratedTest[]> => {
+  const separate: Separate = () => {
     const more = [
       { ...OURS, test_id: 'separating-1', content: `# again\n${OURS.content}` },
       calcTest('separating-2', 'add(1, 1) == 2'),
     ];
     tests.push(...more);
-    return Promise.resolve(more);
+    return Promise.resolve({ tests: more, equivalent: false });
   };
   expect(await told(tests, separate)).toEqual({ right: '2/2', other: '2/2', evil: '0/2' });
+});
+
+it('whoever is to tell leaders apart sees the scripts so far and what they said, and may say that they do the same', async () => {
+  const asked: TiedPatches[] = [];
+  const verdicts = await verified([OURS], (tied) => {
+    asked.push(tied);
+    return Promise.resolve({ tests: [], equivalent: true });
+  });
+  expect(asked).toHaveLength(1);
+  expect(asked[0]?.earlier).toEqual([{ test: OURS, said: ['solved', 'solved'] }]);
+  const equal = verdicts.map(({ candidate_id, evidence }) => [candidate_id, evidence.equivalent_to]);
+  expect(Object.fromEntries(equal)).toEqual({ right: 'other', other: 'right', evil: undefined });
 });

@@ -1,0 +1,159 @@
+import { Issue } from '../../../../src/core/run/issue.js';
+import { MarkdownPromptLibrary } from '../../../../src/models/prompts/prompt-library.js';
+import type { CompletionRequest } from '../../../../src/ports/llm-client.js';
+import { createTestWriter } from '../../../../verifiers/execution-based/generated/test-writer.js';
+import { completionOf } from '../../../fakes/completions.js';
+import { FakeLlmClient } from '../../../fakes/fake-llm-client.js';
+import { calcPatch, RIGHT } from '../../../fixtures/calculator.js';
+import { gitRepository } from '../../../fixtures/git-repository.js';
+import { go } from '../../../fixtures/sandbox-commands.js';
+
+const PYTHON = {
+  'calc.py': 'def add(a, b):\n    return a - b\n',
+  'test_calc.py':
+    'class TestAdd:\n    def test_zero(self):\n        assert add(0, 0) == 0\n\n    def test_minus(self):\n        assert add(2, 3) == -1\n\n\ndef test_zero():\n    assert "elsewhere"\n',
+};
+const GO = {
+  'go.mod': 'module example.org/calc\n',
+  'calc/calc.go': 'package calc\n\nfunc Add(a, b int) int {\n\treturn a - b\n}\n',
+  'calc/calc_test.go': 'package calc\n\nfunc TestZero(t *testing.T) {\n\tAdd(0, 0)\n}\n',
+};
+const script = (condition: string): string => `\`\`\`python\nimport sys\nsys.exit(0 if ${condition} else 2)\n\`\`\`\n`;
+
+function writer(
+  files: Readonly<Record<string, string>>,
+  answer: (request: CompletionRequest) => string,
+  samples = 1,
+): {
+  readonly write: ReturnType<typeof createTestWriter>;
+  readonly issue: Issue;
+  readonly llm: FakeLlmClient;
+  readonly asked: () => readonly { readonly system: string; readonly user: string }[];
+} {
+  const llm = new FakeLlmClient((request) => completionOf([{ token: answer(request) }]));
+  const { sandbox } = gitRepository(files);
+  const issue = Issue.parse({
+    instance_id: 'i',
+    problem_statement: 'The sums Add(2, 3) and add(2, 3) are -1.',
+    environment: { image: 'x', regression_command: 'make check', test_timeout_s: 17 },
+  });
+  const write = createTestWriter({ llm, sandbox, prompts: new MarkdownPromptLibrary(), model: 'm', samples, count: 2 });
+  const textOf = ({ messages }: CompletionRequest, role: string): string =>
+    messages
+      .filter((message) => message.role === role)
+      .map(({ content }) => content)
+      .join('\n');
+  const asked = () =>
+    llm.requests.map((request) => ({ system: textOf(request, 'system'), user: textOf(request, 'user') }));
+  return { write, issue, llm, asked };
+}
+
+describe('who writes tests', () => {
+  it('is asked by each sample to look at something else, the same in every run, and each test says at what', async () => {
+    const ask = () => writer(PYTHON, ({ sample }) => script(`add(${String(sample)}, 1)`), 5);
+    const [first, second] = [ask(), ask()];
+    const { tests } = await first.write.write(first.issue, go);
+    expect(tests.map(({ author, angle }) => [author, angle])).toEqual([
+      ['t1', 'example'],
+      ['t2', 'careless'],
+      ['t3', 'edges'],
+      ['t4', 'beside'],
+      ['t5', 'example'],
+    ]);
+    await second.write.write(second.issue, go);
+    expect(second.asked()).toEqual(first.asked());
+    const angles = first.asked().map(({ user }) => user.split('\n').at(-1));
+    expect(new Set(angles).size).toBe(4);
+    expect(angles[0]).toMatch(/^Several authors write.* what the issue shows/);
+  });
+
+  it('looks at everything where one sample is alone, and is told the seconds that a script has', async () => {
+    const { write, issue, asked } = writer(PYTHON, () => script('add(2, 3) == 5'));
+    const { tests } = await write.write(issue, go);
+    expect(tests.map(({ angle }) => angle)).toEqual(['all']);
+    expect(asked()[0]?.user).toMatch(/They differ from one another: the example of the issue[^\n]+$/);
+    expect(asked()[0]?.system).toContain('stopped after 17 seconds');
+  });
+
+  it('is asked in a language without a driver for files, commands and reports, and shown how the project tests', async () => {
+    const { write, issue, asked } = writer(GO, () => '```go calc/sum_test.go\npackage calc\n```\n');
+    const { tests } = await write.write(issue, go);
+    expect(tests).toMatchObject([{ test_id: 't1-1', path: 'calc/sum_test.go', author: 't1' }]);
+    const { system = '', user = '' } = asked()[0] ?? {};
+    expect(system).toMatch(/run by `go test` in that folder[^]*17 seconds, compiling included/);
+    for (const part of ['--- calc/calc.go', 'return a - b', 'go.mod', 'func TestZero', '```go and', 'make check']) {
+      expect(user).toContain(part);
+    }
+    expect(user).not.toMatch(/JUnit 4|python3/);
+  });
+});
+
+describe('who compares two patches', () => {
+  const WRONG = calcPatch('def add(a, b):', '    return 5');
+  const tied = {
+    patches: [RIGHT, WRONG],
+    earlier: [
+      {
+        test: { instance_id: 'i', test_id: 't1-1', path: 't1-1.py', content: 'EXAMPLE = add(2, 3)\n', author: 't1' },
+        said: ['solved', 'not-solved'],
+      },
+    ],
+  } as const;
+
+  it('sees the source around both, and the scripts so far with what they said', async () => {
+    const { write, issue, asked } = writer(PYTHON, () => script('add(1, 1) == 2'));
+    const { tests, equivalent } = await write.separate(issue, tied, go);
+    expect(equivalent).toBe(false);
+    expect(tests).toMatchObject([{ test_id: 'separating-1', author: 'separating' }]);
+    const { user = '' } = asked()[0] ?? {};
+    for (const part of [
+      '--- calc.py (changed)',
+      'return a - b',
+      't1-1.py (A: solved, B: not-solved)',
+      'EXAMPLE',
+      'return 5',
+    ]) {
+      expect(user).toContain(part);
+    }
+    expect(user.split('--- calc.py (changed)')).toHaveLength(2);
+  });
+
+  it.each([
+    ['They do the same.\nEQUIVALENT\n', true],
+    ['NONE', false],
+    ['They are not EQUIVALENT.', false],
+    [`EQUIVALENT but for this.\n${script('add(1, 1) == 2')}EQUIVALENT`, false],
+  ])('may say in the last line that they are equivalent: %j', async (answer, equivalent) => {
+    const { write, issue } = writer(PYTHON, () => answer);
+    expect((await write.separate(issue, tied, go)).equivalent).toBe(equivalent);
+  });
+});
+
+describe('who names the existing tests that have to break', () => {
+  const cases = Array.from({ length: 30 }, (_, n) => `test_calc.py::test_zero[${n}]`);
+  const inner = 'test_inner.py::test_of_a_test';
+  const minus = 'test_calc.TestAdd.test_minus';
+  const tests = [...cases, 'test_calc.py::TestAdd::test_zero', inner, minus, 'a > title in words'];
+
+  it('sees their bodies, cases as one, what the issue names first, and none that a test makes', async () => {
+    const { write, issue, asked } = writer(PYTHON, () => `${minus}\n--- test_calc.py::test_zero\n${inner}\n`);
+    expect(await write.exclude(issue, tests.slice(-4), go)).toEqual([]);
+    const many = [...tests, ...Array.from({ length: 200 }, (_, n) => `other title ${n}`)];
+    expect(await write.exclude(issue, many, go)).toEqual([...cases, minus]);
+    const { user = '' } = asked()[1] ?? {};
+    expect(user).toMatch(
+      /--- test_calc\.TestAdd\.test_minus\n {4}def test_minus\(self\):\n {8}assert add\(2, 3\) == -1\n/,
+    );
+    expect(user).toMatch(/--- test_calc\.py::TestAdd::test_zero\n {4}def test_zero\(self\):\n {8}assert add\(0, 0\)/);
+    expect(user).toMatch(/--- test_calc\.py::test_zero\ndef test_zero\(\):\n {4}assert "elsewhere"/);
+    expect(user).toContain('--- a > title in words');
+    expect(user).not.toContain('test_inner');
+    expect(user.indexOf('test_minus')).toBeLessThan(user.indexOf('elsewhere'));
+  });
+
+  it('sees them where a name alone tells where they stand', async () => {
+    const { write, issue, asked } = writer(GO, () => 'NONE');
+    expect(await write.exclude(issue, ['example.org/calc/calc.TestZero/a case'], go)).toEqual([]);
+    expect(asked()[0]?.user).toMatch(/--- example\.org\/calc\/calc\.TestZero\/a case\nfunc TestZero\([^]*Add\(0, 0\)/);
+  });
+});

@@ -1,0 +1,184 @@
+import type { Issue } from '../../../src/core/run/issue.js';
+import type { Sandbox } from '../../../src/ports/sandbox.js';
+import { BaseRepository } from '../../source/base-repository.js';
+import type { SourceOfBase } from '../../source/changed-code.js';
+import { type Definition, definitionsOf } from '../../source/definitions.js';
+import { isInside } from '../../source/excerpts.js';
+import { namesIn } from '../../source/issue-names.js';
+import { definitionOf, fitting, hitsIn, MATCHES } from '../../source/read-sources.js';
+
+/* Which existing tests a model is asked about, and what of them it sees. */
+
+/** Characters of all that is shown, and lines of one test. */
+const ROOM = 40_000;
+const MOST_LINES = 60;
+const MOST_FILES = 60;
+/** Names that are looked for where no file tells where a test stands. */
+const MOST_SOUGHT = 150;
+/** A test of more cases is asked about as one. */
+const MOST_CASES = 8;
+
+/** Existing tests that share a body. */
+export interface ShownTest {
+  /** Under which they are named in a prompt and in its answer, and what each name stands for. */
+  readonly names: ReadonlyMap<string, readonly string[]>;
+  /** As it stands at base; empty where it was not found. */
+  readonly body: string;
+}
+
+/**
+ * Existing tests with their bodies, those first that hold most of what the issue names. Names that say which file they
+ * are in, when there is no such file, are of tests that a test made and ran, and left out.
+ * @param tests names as a runner reports them
+ * @throws what the sandbox throws
+ */
+export async function shownTests(
+  sandbox: Sandbox,
+  issue: Issue,
+  tests: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly ShownTest[]> {
+  await using base = await BaseRepository.open(sandbox, issue, 'test writer', signal);
+  const bodies = await new Bodies(base, signal).of(tests);
+  const { names } = namesIn(issue.problem_statement);
+  const weighed = [...bodies].map(([place, { text, cases }]) => ({
+    names: namesOf(place, cases),
+    body: text,
+    weight: weightOf(text, names),
+  }));
+  const sorted = weighed.toSorted((a, b) => b.weight - a.weight);
+  return fitting(sorted, ROOM, ({ names: said, body }) => body.length + [...said.keys()].join('\n--- ').length);
+}
+
+/** The more of a text is what the issue names, the more it has to do with it. */
+function weightOf(text: string, names: ReadonlyMap<string, number>): number {
+  const words = new Set(text.match(/\w+/g) ?? []);
+  const named = [...words].reduce((total, word) => total + (names.get(word) ?? 0), 0);
+  return named / Math.sqrt(1 + words.size);
+}
+
+function namesOf(place: string, cases: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  if (cases.length > MOST_CASES) return new Map([[place, cases]]);
+  return new Map(cases.map((name) => [name, [name]]));
+}
+
+interface Body {
+  readonly text: string;
+  readonly cases: readonly string[];
+}
+
+class Bodies {
+  constructor(
+    private readonly base: SourceOfBase,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  /** By what the cases of each test have in common. */
+  async of(tests: readonly string[]): Promise<ReadonlyMap<string, Body>> {
+    const all = ((await this.base.ask('g ls-files', {}, this.signal)) ?? '').split('\n');
+    const groups = grouped(tests, withoutCase);
+    const files = new Files(all);
+    const places = [...groups.keys()].map((place) => ({ place, path: files.of(place) }));
+    const byFile = grouped(
+      places.filter(({ path }) => path !== null),
+      ({ path }) => path ?? '',
+    );
+    const elsewhere = places.filter(({ place, path }) => path === null && !SAYS_FILE.test(place));
+    const texts = await this.byName(elsewhere.slice(0, MOST_SOUGHT).map(({ place }) => place));
+    for (const [path, inFile] of [...byFile].slice(0, MOST_FILES)) {
+      const lines = await this.linesOf(path);
+      const definitions = definitionsOf(lines, path);
+      for (const { place } of inFile) texts.set(place, bodyOf(place, lines, definitions));
+    }
+    for (const { place } of elsewhere) if (!texts.has(place)) texts.set(place, '');
+    return new Map([...texts].map(([place, text]) => [place, { text, cases: groups.get(place) ?? [] }]));
+  }
+
+  /** Where a name alone tells, as in Go: the only definition of that name. */
+  private async byName(places: readonly string[]): Promise<Map<string, string>> {
+    const names = [...new Set(places.map(lastName))].filter((name) => name !== '');
+    if (names.length === 0) return new Map();
+    const args = [definitionOf(names)];
+    const hits = hitsIn((await this.base.ask(MATCHES, { args }, this.signal)) ?? '');
+    const found = await Promise.all(
+      places.map(async (place): Promise<[string, string]> => {
+        const named = hits.filter(({ text }) => new RegExp(`\\b${lastName(place)}\\b`).test(text));
+        const [hit] = named;
+        if (hit === undefined || named.length > 1) return [place, ''];
+        const lines = await this.linesOf(hit.path);
+        return [place, bodyOf(place, lines, definitionsOf(lines, hit.path))];
+      }),
+    );
+    return new Map(found);
+  }
+
+  private async linesOf(path: string): Promise<readonly string[]> {
+    return ((await this.base.text(path, this.signal)) ?? '').split('\n');
+  }
+}
+
+function grouped<T>(members: readonly T[], keyOf: (member: T) => string): ReadonlyMap<string, readonly T[]> {
+  const groups = new Map<string, T[]>();
+  for (const member of members) {
+    const group = groups.get(keyOf(member));
+    if (group === undefined) groups.set(keyOf(member), [member]);
+    else group.push(member);
+  }
+  return groups;
+}
+
+/** As runners of scripted languages name a test by its file. */
+const SAYS_FILE = /\.(?:py|rb|php|[cm]?[jt]sx?)(?::| > )/;
+
+/** `[case]` of pytest, `/case` of Go. */
+function withoutCase(name: string): string {
+  const [place = ''] = name.split('[', 1);
+  return place.replace(/(\.Test\w*)\/.*$/s, '$1');
+}
+
+function lastName(place: string): string {
+  return place.match(/\w+/g)?.at(-1) ?? '';
+}
+
+/** Finds the file that a test's name tells, as a path or as a module. */
+class Files {
+  private readonly byEnd = new Map<string, string>();
+
+  constructor(paths: readonly string[]) {
+    for (const path of paths) {
+      const parts = path.replace(/\.py$/, '').split('/');
+      // The shortest path of an end is the nearest to what is meant.
+      for (let from = 0; from < parts.length; from += 1) {
+        const end = parts.slice(from).join('.');
+        const known = this.byEnd.get(end);
+        if (known === undefined || known.length > path.length) this.byEnd.set(end, path);
+      }
+    }
+  }
+
+  of(place: string): string | null {
+    const [said = ''] = place.split(/:+| > /);
+    const parts = said.replaceAll('/', '.').replace(/\.py$/, '').split('.');
+    const fewest = SAYS_FILE.test(place) ? parts.length : 1;
+    for (let length = parts.length; length >= fewest; length -= 1) {
+      const path = this.byEnd.get(parts.slice(0, length).join('.'));
+      if (path !== undefined) return path;
+    }
+    return null;
+  }
+}
+
+/** Of the definitions of its name the one whose class the name holds, else one that has none; empty where there is none. */
+function bodyOf(place: string, lines: readonly string[], definitions: readonly Definition[]): string {
+  const named = definitions.filter(({ name, isType }) => name === lastName(place) && !isType);
+  const words = new Set(place.split(/\W+/));
+  const holders = (inner: Definition): readonly Definition[] =>
+    definitions.filter((each) => each.isType && each !== inner && isInside(inner, each));
+  const definition =
+    named.find((each) => holders(each).some(({ name }) => words.has(name))) ??
+    named.find((each) => holders(each).length === 0) ??
+    named[0];
+  if (definition === undefined) return '';
+  const body = lines.slice(definition.start, definition.end);
+  return [...body.slice(0, MOST_LINES), ...(body.length > MOST_LINES ? ['…'] : [])].join('\n');
+}
