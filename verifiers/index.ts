@@ -50,7 +50,15 @@ export interface VerifierTools {
   readonly agent: JudgeAgent;
   /** What a judge asks this model with; null = the settings' model. */
   readonly judge: (model: string | null) => Omit<JudgeOptions, 'measure'>;
+  readonly own: OwnVerifiers;
+  readonly ports: VerifierPorts;
 }
+
+/** What a verifier of the user's may use: model calls are budgeted and stored, commands run in containers. */
+export type VerifierPorts = Pick<JudgeOptions, 'llm' | 'prompts'> & Pick<ExecutionBasedOptions, 'sandbox' | 'results'>;
+export type MakeVerifier = (ports: VerifierPorts) => Verifier;
+/** By the name that a request asks with. */
+export type OwnVerifiers = ReadonlyMap<VerifierName, MakeVerifier>;
 
 /**
  * The verifiers of a request. One judge alone gives the measure that every preset of a paper goes by; each of several has
@@ -59,6 +67,8 @@ export interface VerifierTools {
 export function createVerifiers(names: readonly VerifierName[], tools: VerifierTools): readonly Verifier[] {
   const alone = names.filter(isJudge).length === 1;
   const verifiers = names.map((name) => {
+    const own = tools.own.get(name);
+    if (own !== undefined) return own(tools.ports);
     const asked = judgeNamed(name);
     if (asked === null) return createExecutionBasedVerifier(tools.executionBased);
     const options = tools.judge(asked.model);

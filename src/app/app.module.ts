@@ -29,6 +29,7 @@ import { CONFIG, type Config, environmentWith, loadConfig } from './config.js';
 import { HANDLERS, inRole, jobProviders, PROCESS_NAME, Role, STORE } from './job-providers.js';
 import { createLogger, nestLogger } from './logger.js';
 import { ConfiguredJudgePrompts } from './judge-prompts.js';
+import { loadOwnVerifiers } from './own-verifiers.js';
 import { ConfiguredRunDependencies, openPrompts, type RunPorts } from './run-dependencies.js';
 import { sandboxProviders } from './sandbox-providers.js';
 import { modelProbe, Telemetry } from './telemetry.js';
@@ -96,8 +97,8 @@ const providers: Provider[] = [
   },
   {
     provide: RunDependenciesFactory,
-    useFactory: (config: Config, prices: PriceTable, ports: RunPorts) =>
-      new ConfiguredRunDependencies(config, prices, ports),
+    useFactory: async (config: Config, prices: PriceTable, ports: RunPorts) =>
+      new ConfiguredRunDependencies(config, prices, ports, await loadOwnVerifiers(config.verifiers)),
     inject: [CONFIG, PRICES, PORTS],
   },
   {
@@ -126,8 +127,8 @@ const providers: Provider[] = [
   {
     provide: RunIntake,
     useFactory: (...[runs, store, dependencies, { store: place }]: IntakeParts) => {
-      const { defaults, verifierModel, agent, testModel, prices } = dependencies;
-      const checks = { defaults, verifierModel, agent, testModel, prices };
+      const { defaults, ownVerifiers, verifierModel, agent, testModel, prices } = dependencies;
+      const checks = { defaults, ownVerifiers, verifierModel, agent, testModel, prices };
       const settings = async (): Promise<IntakeSettings> => ({ place, checks, setup: await dependencies.setup() });
       return new ThreadedIntake(new URL('./threads/intake-thread.js', import.meta.url), { runs, store, settings });
     },

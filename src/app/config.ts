@@ -55,6 +55,8 @@ export interface Config {
     /** Scripts taken from each candidate's own trajectory, at most. */
     readonly harvest: number;
   };
+  /** Modules with verifiers of the user's. */
+  readonly verifiers: readonly string[];
   /** Seconds of existing tests a patch, where bestk chooses them. */
   readonly regressionS: number;
   /** Folder of the user's own prompts and criteria. */
@@ -158,6 +160,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       author: s.BESTK_TEST_AUTHOR,
       harvest: s.BESTK_TEST_HARVEST,
     },
+    verifiers: s.BESTK_VERIFIERS,
     regressionS: s.BESTK_REGRESSION_S,
     prompts: s.BESTK_PROMPTS,
     prices: s.BESTK_PRICES,

@@ -51,6 +51,7 @@ import {
   harvestedTests,
   JUDGE_DEFAULTS,
   type JudgeOptions,
+  type OwnVerifiers,
   lackOfVerdict,
   LOOKS,
   promptOfModel,
@@ -85,6 +86,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
   readonly testModel: string | null;
   readonly looks: RunDependenciesFactory['looks'];
   readonly defaults: readonly VerifierName[];
+  readonly ownVerifiers: readonly VerifierName[];
   readonly agent: AgentDescription | null;
   private readonly payments: Payments = new SingleFlight();
   private readonly stored: LlmClient;
@@ -97,8 +99,10 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     private readonly config: Config,
     readonly prices: PriceTable,
     private readonly ports: RunPorts,
+    private readonly own: OwnVerifiers = new Map(),
   ) {
     super();
+    this.ownVerifiers = [...own.keys()];
     this.verifierModel = config.llm.verifierModel ?? null;
     this.testModel = config.tests.model ?? null;
     const { samples = LOOKS } = config.judge;
@@ -135,6 +139,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
       agent,
       tests,
       verifier: this.verifierModel,
+      own: this.ownVerifiers,
       models,
       endpoints,
       servers,
@@ -188,6 +193,8 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
       judge: judgeOf,
       agent: { inspect: looks, system, steps, actionS: limits.action_s, harvested: harvest > 0 },
       executionBased: { ...executing, observe, remote },
+      own: this.own,
+      ports: { llm, sandbox, prompts, results },
     };
     return {
       inspect,

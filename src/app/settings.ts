@@ -203,6 +203,9 @@ export const Settings = z.object({
     .describe(
       'Existing tests that a patch is held to where the issue names no files: as many as take this long on base, in seconds.',
     ),
+  BESTK_VERIFIERS: List.default([]).describe(
+    'Modules with verifiers of your own, comma-separated, e.g. `examples/verifier/public-api.mjs`; see [judging](judging.md#a-verifier-of-your-own).',
+  ),
   BESTK_PRICES: z.string().min(1).optional().describe('File with prices per model, for budgets and costs in money.'),
   BESTK_LLM_CONCURRENCY: Positive.max(1024).default(16).describe('Model calls at the same time.'),
   BESTK_LLM_TIMEOUT_S: Positive.default(600).describe('Time limit of one attempt of a model call, in seconds.'),

@@ -42,7 +42,8 @@ export async function writeRun(folder: string, run: FinishedRun): Promise<readon
   // As the stages saw them, so that a report needs no patch.
   const { entries, authors } = poolOfRun(request, result);
   const test_authors = Object.fromEntries(authors);
-  const about = { id, created_at: createdAt, statistics, provenance, sampling, usage };
+  const { measures } = result;
+  const about = { id, created_at: createdAt, statistics, provenance, sampling, usage, measures };
   const files: [string, string][] = [
     ['run.json', json({ ...about, ...tests, entries, test_authors, request })],
     ['verdicts.jsonl', lines(verdicts)],

@@ -165,7 +165,7 @@ function samplingOf(request: RunRequest, k: number): RunRequest {
 /** By votes alone: nothing is verified yet. */
 function triedIn({ issue, agents, k }: RunRequest, { rollouts, usage }: RunResult, given: number): Tried {
   const submissions = rollouts.filter(({ exit_reason }) => submitted(exit_reason)).map(candidateOf);
-  const described = describeCandidates(submissions, [], issue.problem_statement, rollouts);
+  const described = describeCandidates(submissions, [], issue.problem_statement, { rollouts });
   const entries = described.map(({ entry }) => entry).filter(isEligible);
   const next = turnsOf(agents, k)
     .slice(given)

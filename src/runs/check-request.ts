@@ -4,11 +4,14 @@ import { BadInputError } from '../core/errors/errors.js';
 import { grouped } from '../core/grouped.js';
 import { turnsOf } from '../core/run/agent.js';
 import type { RunRequest } from '../core/run/run-request.js';
-import { judgeNamed, type VerifierName } from '../core/run/verifier.js';
+import { judgeNamed, VERIFIER_NAMES, type VerifierName } from '../core/run/verifier.js';
 import type { RunDependenciesFactory } from './run-dependencies.js';
 
 /** What of the settings says which requests can be done. Plain data. */
-export type RunChecks = Pick<RunDependenciesFactory, 'defaults' | 'verifierModel' | 'agent' | 'testModel' | 'prices'>;
+export type RunChecks = Pick<
+  RunDependenciesFactory,
+  'defaults' | 'ownVerifiers' | 'verifierModel' | 'agent' | 'testModel' | 'prices'
+>;
 
 /**
  * Refuses what could never be done with these settings.
@@ -18,6 +21,15 @@ export type RunChecks = Pick<RunDependenciesFactory, 'defaults' | 'verifierModel
 export function checkRequest(request: RunRequest, dependencies: RunChecks): readonly VerifierName[] {
   requestedRule(request);
   const names = request.verifiers ?? dependencies.defaults;
+  const known = [...VERIFIER_NAMES, ...dependencies.ownVerifiers];
+  const unknown = names.find((name) => judgeNamed(name) === null && !known.includes(name));
+  if (unknown !== undefined) {
+    throw new BadInputError(
+      `"${unknown}" is no verifier.`,
+      { field: 'verifiers' },
+      `Name one of ${known.join(', ')}, or add the module of your own to BESTK_VERIFIERS.`,
+    );
+  }
   if (dependencies.verifierModel === null && names.some((name) => judgeNamed(name)?.model === null)) {
     throw new BadInputError(
       'the execution-free verifier needs a model, and BESTK_VERIFIER_MODEL is not set.',

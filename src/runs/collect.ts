@@ -175,7 +175,7 @@ export const SURE = 0.95;
  */
 function settled(issue: Issue, rollouts: readonly Rollout[], left: readonly Turn[]): string | null {
   const submissions = rollouts.filter(({ exit_reason }) => submitted(exit_reason)).map(candidateOf);
-  const described = describeCandidates(submissions, [], issue.problem_statement, rollouts);
+  const described = describeCandidates(submissions, [], issue.problem_statement, { rollouts });
   const entries = described.map(({ entry }) => entry).filter(isEligible);
   const rightOf = (pool: readonly Entry[], { id }: Entry): number =>
     new Pool({ instanceId: issue.instance_id, entries: pool }).beliefs().right.get(id) ?? 0;

@@ -5,6 +5,7 @@ import { summaryOf } from '../core/patch/patch.js';
 import { candidateOf, type Rollout, toldOf } from '../core/run/rollout.js';
 import {
   EXECUTION_FREE,
+  type Measure,
   measureNamed,
   REGRESSION,
   REPRODUCTION,
@@ -24,16 +25,21 @@ export interface Described {
   readonly flags: readonly string[];
 }
 
+/** The rollouts that made the candidates, none when they were given; the measures that the verifiers declared. */
+interface Origin {
+  readonly rollouts?: readonly Rollout[];
+  readonly measures?: readonly Measure[];
+}
+
 /**
  * Facts of the patches joined with the verdicts, by candidate id; order of the candidates is kept.
  * @param statement of the issue
- * @param rollouts that the candidates come of; none when they were given
  */
 export function describeCandidates(
   candidates: readonly Candidate[],
   verdicts: readonly Verdict[],
   statement: string,
-  rollouts: readonly Rollout[] = [],
+  { rollouts = [], measures = [] }: Origin = {},
 ): readonly Described[] {
   const told = toldOf(rollouts);
   const agents = new Map(rollouts.map(({ candidate_id, agent }) => [candidate_id, agent]));
@@ -47,7 +53,7 @@ export function describeCandidates(
     if (facts.fingerprint !== null && twin === undefined) firstWith.set(facts.fingerprint, candidate.candidate_id);
     const isTold = told.has(candidate.candidate_id);
     const origin = { ...(isTold ? { told: true } : {}), ...madeBy(agents.get(candidate.candidate_id) ?? null) };
-    const entry = { ...entryOf(candidate, facts, own, isCleared), ...origin };
+    const entry = { ...entryOf(candidate, facts, own, isCleared), ...measured(own, measures), ...origin };
     return {
       entry,
       flags: [
@@ -78,14 +84,12 @@ function executionFlags(own: readonly Verdict[]): readonly string[] {
 }
 
 /** What a finished run was decided from: the same pool, whoever decides it again. */
-export function poolOfRun(request: RunRequest, { rollouts, verdicts, tests }: RunResult): RunPool {
+export function poolOfRun(request: RunRequest, { rollouts, verdicts, tests, measures }: RunResult): RunPool {
   const { instance_id, problem_statement } = request.issue;
-  const described = describeCandidates(
-    request.candidates ?? rollouts.map(candidateOf),
-    verdicts,
-    problem_statement,
+  const described = describeCandidates(request.candidates ?? rollouts.map(candidateOf), verdicts, problem_statement, {
     rollouts,
-  );
+    measures,
+  });
   return poolInput(instance_id, described, request.tests ?? tests);
 }
 
@@ -101,14 +105,18 @@ export function poolInput(
   return { instanceId, entries: described.map(({ entry }) => entry), authors };
 }
 
-function entryOf(candidate: Candidate, facts: PatchFacts, own: readonly Verdict[], isCleared: boolean): Entry {
+function entryOf(
+  candidate: Candidate,
+  facts: PatchFacts,
+  own: readonly Verdict[],
+  isCleared: boolean,
+): Omit<Entry, keyof Measured> {
   const isRejected =
     facts.refused ||
     NEVER_RETURNED.some((reason) => abstainedFor(own, reason)) ||
     (isCleared && abstainedFor(own, DOUBTED));
   return {
     id: candidate.candidate_id,
-    ...measured(own),
     patch_size: facts.size,
     fingerprint: facts.fingerprint,
     syntax: syntaxIn(own),
@@ -177,7 +185,7 @@ type Measured = Pick<
   | 'beats'
 >;
 
-function measured(verdicts: readonly Verdict[]): Measured {
+function measured(verdicts: readonly Verdict[], declared: readonly Measure[]): Measured {
   const scored = new Map(verdicts.flatMap((each) => (each.kind === 'scored' ? [[each.measure, each]] : [])));
   const [regression, reproduction] = [scored.get(REGRESSION.name), scored.get(REPRODUCTION.name)];
   const further = verdicts.map(({ measure }) => measure).filter((name) => !WELL_KNOWN.has(name));
@@ -187,7 +195,7 @@ function measured(verdicts: readonly Verdict[]): Measured {
     reproduction: reproduction?.score ?? null,
     ...(further.length === 0
       ? {}
-      : { measures: Object.fromEntries(further.map((name) => [name, inUnit(scored.get(name))])) }),
+      : { measures: Object.fromEntries(further.map((name) => [name, inUnit(scored.get(name), declared)])) }),
     regression_out_of: regression?.out_of ?? null,
     reproduction_out_of: reproduction?.out_of ?? null,
     ...behaviourOf(reproduction),
@@ -200,9 +208,11 @@ type Scored = Extract<Verdict, { kind: 'scored' }>;
 const WELL_KNOWN: ReadonlySet<string> = new Set([EXECUTION_FREE, REGRESSION, REPRODUCTION].map(({ name }) => name));
 
 /** A probability is 0..1 whatever it was counted in. */
-function inUnit(verdict: Scored | undefined): number | null {
+function inUnit(verdict: Scored | undefined, declared: readonly Measure[] = []): number | null {
   if (verdict === undefined) return null;
-  return measureNamed(verdict.measure).unit === 'probability' ? verdict.score / verdict.out_of : verdict.score;
+  return measureNamed(verdict.measure, declared).unit === 'probability'
+    ? verdict.score / verdict.out_of
+    : verdict.score;
 }
 
 /** Where several judges spoke and none for all, their mean stands in the column that presets go by. */

@@ -216,7 +216,10 @@ export class PipelineExecutor extends RunExecutor {
       { emit: (verdict) => emit('verdict', { ...verdict, evidence: {} }), outOfTime: time.over, harvest },
       signal,
     );
-    const described = describeCandidates(candidates, verdicts, issue.problem_statement, rollouts);
+    const described = describeCandidates(candidates, verdicts, issue.problem_statement, {
+      rollouts,
+      measures: verifiers.flatMap((each) => each.measures),
+    });
     const input = poolInput(issue.instance_id, described, request.tests ?? written);
     const took = Object.entries(seconds).map(([name, more]) => [name, (before[name] ?? 0) + more] as const);
     return { verdicts, seconds: Object.fromEntries(took), described, written, input, pool: new Pool(input, rule) };

@@ -71,6 +71,8 @@ export interface Elsewhere {
 export abstract class RunDependenciesFactory {
   /** Verifiers to use when a request names none. */
   abstract readonly defaults: readonly VerifierName[];
+  /** Names of the verifiers from the user's modules. */
+  abstract readonly ownVerifiers: readonly VerifierName[];
   abstract readonly verifierModel: string | null;
   /** Model, format and limits of the agent; null when no agent model is configured. */
   abstract readonly agent: AgentDescription | null;

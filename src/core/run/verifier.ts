@@ -45,26 +45,37 @@ export interface Verifier {
 export const JUDGE_METHODS = ['yes-no', 'rubric', 'pairwise', 'pairs', 'agent', 'backward', 'critic'] as const;
 export type JudgeMethod = (typeof JUDGE_METHODS)[number];
 
-/** What of a name is no model; a model may hold anything that can be seen but commas. */
+/** A model may hold any visible character but commas. */
 const NAME = new RegExp(`^(?:eb|ef(?::(${JUDGE_METHODS.join('|')}))?(?:@([!-+\\--~]+))?)$`);
+/** Of a verifier from a module of the user's; whether there is such a module is checked with the request. */
+const OWN_NAME = /^[a-z][a-z0-9-]{2,63}$/;
 
 /**
  * Names of the wire: `eb` execution-based; `ef` execution-free by a yes or no, `ef:METHOD` in the named way, either with
- * `@MODEL` by another model than BESTK_VERIFIER_MODEL.
+ * `@MODEL` by another model than BESTK_VERIFIER_MODEL; any other name is that of a module in BESTK_VERIFIERS.
  */
 export const VerifierName = z
   .string()
   .max(190)
-  .regex(NAME, `is no verifier: eb, ef or ef:METHOD, METHOD one of ${JUDGE_METHODS.join(', ')}, and @MODEL behind it`);
+  .regex(
+    new RegExp(`${NAME.source}|${OWN_NAME.source}`),
+    `is no verifier: eb, ef or ef:METHOD, METHOD one of ${JUDGE_METHODS.join(', ')}, and @MODEL behind it, or the name of a verifier in BESTK_VERIFIERS`,
+  );
 export type VerifierName = z.infer<typeof VerifierName>;
 
 /** The names without a model. */
 export const VERIFIER_NAMES: readonly VerifierName[] = ['ef', ...JUDGE_METHODS.map((method) => `ef:${method}`), 'eb'];
 
-/** How a name asks whom; a model of null is the settings'. Null for what is no judge. */
+/** The name of a module in BESTK_VERIFIERS. */
+export const OwnVerifierName = z
+  .string()
+  .regex(OWN_NAME, 'must be 3 to 64 lower-case letters, digits and hyphens, beginning with a letter');
+
+/** The method and model that a name asks with; a model of null is the settings'. Null for what is no judge. */
 export function judgeNamed(name: VerifierName): { readonly method: JudgeMethod; readonly model: string | null } | null {
-  if (name === 'eb') return null;
-  const [, named, model = null] = NAME.exec(name) ?? [];
+  const found = NAME.exec(name);
+  if (found === null || name === 'eb') return null;
+  const [, named, model = null] = found;
   return { method: JUDGE_METHODS.find((method) => method === named) ?? 'yes-no', model };
 }
 

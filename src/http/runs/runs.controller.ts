@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { DEFAULT_PRESET } from '../../core/run/run-request.js';
 import { VERIFIER_NAMES } from '../../core/run/verifier.js';
 import { RescoreIntake, RunIntake, type TakenIn, presetsForRuns, RescoreRun } from '../../runs/run-intake.js';
+import { RunDependenciesFactory } from '../../runs/run-dependencies.js';
 import { RunService } from '../../runs/run-service.js';
 import { leftBy } from '../guard/bodies.js';
 import { callerOf } from '../guard/caller.js';
@@ -81,12 +82,15 @@ export type Choices = z.infer<typeof Choices>;
 
 @Controller('v1')
 export class RescoreRunController {
-  constructor(private readonly intake: RunIntake) {}
+  constructor(
+    private readonly intake: RunIntake,
+    private readonly dependencies: RunDependenciesFactory,
+  ) {}
 
   /** What `preset` and `verifiers` of a request may say. */
   @Get('choices')
   choices(): Choices {
-    return { presets: [...presetsForRuns()], verifiers: [...VERIFIER_NAMES] };
+    return { presets: [...presetsForRuns()], verifiers: [...VERIFIER_NAMES, ...this.dependencies.ownVerifiers] };
   }
 
   /** A new run over the candidates and tests of this one, with another preset or other verifiers. */

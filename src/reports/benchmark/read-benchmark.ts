@@ -69,14 +69,14 @@ function idOf({ request }: ReportedRun): string {
 }
 
 /** Null when none of its candidates has a label. */
-function scored({ request, entries, authors, usage }: ReportedRun, labels: RunLabels): ScoredIssue | null {
+function scored({ request, entries, authors, usage, measures }: ReportedRun, labels: RunLabels): ScoredIssue | null {
   const { instance_id } = request.issue;
   const own = labels.get(instance_id);
   if (own === undefined) return null;
   const cost = usage.cost_usd === null ? null : usage.cost_usd / Math.max(1, entries.length);
   const known = labelled(entries.map((entry) => ({ entry, resolved: own.get(entry.id) ?? null, cost, axes: {} })));
   keepEntries(known.candidates, entries);
-  return { instanceId: instance_id, repo: repositoryOf(instance_id) ?? instance_id, authors, ...known };
+  return { instanceId: instance_id, repo: repositoryOf(instance_id) ?? instance_id, authors, measures, ...known };
 }
 
 /** Folders below a named one that are looked into. */

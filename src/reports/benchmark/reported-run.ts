@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { BadInputError } from '../../core/errors/errors.js';
 import { readTextNow } from '../../io/records/records.js';
 import { Admission } from '../../core/run/verifier.js';
+import { Measure } from '../../core/run/verdict.js';
 import { Provenance, RunStatistics, Sampling, Selection, Usage } from '../../core/run/run-result.js';
 import { TestQuality } from '../../core/run/generated-test.js';
 import { GivenRule, ruleFields } from '../../core/run/run-request.js';
@@ -21,6 +22,8 @@ const RunFile = z.object({
   admissions: z.array(Admission),
   test_quality: z.array(TestQuality).default([]),
   entries: z.array(Entry),
+  /** As the verifiers declared them; runs of older versions have none. */
+  measures: z.array(Measure).default([]),
   /** Of runs of older versions nobody's is known. */
   test_authors: z.record(z.string(), z.string()).default({}),
   request: z

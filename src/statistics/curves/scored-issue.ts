@@ -2,6 +2,7 @@ import { type Entry, isEligible, patchOf, withEqualPatches } from '../../../veri
 import { BadInputError } from '../../core/errors/errors.js';
 import type { Condition, StageMeasure, Term } from '../../core/run/preset.js';
 import { type Counted, type Knowledge, NEEDED, NOTHING_LEARNED, Pool, rateOf } from '../../../verifiers/hybrid/pool.js';
+import type { Measure } from '../../core/run/verdict.js';
 import { satisfies } from '../../../verifiers/hybrid/stages.js';
 
 /** A candidate with what only statistics may know of it. */
@@ -22,6 +23,8 @@ export interface ScoredIssue {
   readonly repo: string;
   /** Author of each generated test, by its id; absent = one author. */
   readonly authors?: ReadonlyMap<string, string> | undefined;
+  /** What the verifiers declared; absent = only their names are known. */
+  readonly measures?: readonly Measure[] | undefined;
   readonly candidates: readonly LabelledEntry[];
   /** Candidates that have no label: of them nothing is known, and they are in no rate. */
   readonly ungraded: number;

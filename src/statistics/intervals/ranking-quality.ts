@@ -1,6 +1,6 @@
 import type { Entry } from '../../../verifiers/hybrid/entry.js';
 import { rateOf } from '../../../verifiers/hybrid/pool.js';
-import { measureNamed } from '../../core/run/verdict.js';
+import { type Measure, measureNamed } from '../../core/run/verdict.js';
 import type { LabelledEntry, ScoredIssue } from '../curves/scored-issue.js';
 import { type Interval, wilson } from './binomial.js';
 
@@ -162,7 +162,7 @@ export interface VerifierReport {
   readonly verifier: string;
   readonly scored: number;
   readonly abstained: number;
-  /** P(right above wrong) within an issue, averaged over the issues that have both. */
+  /** P(right before wrong) within an issue, in the order that the measure declares as better, averaged over the issues that have both. */
   readonly auc_within_issue: number | null;
   readonly issues_with_both: number;
   /** The rest for probabilities only, over all candidates together. */
@@ -179,14 +179,14 @@ export class VerifierQuality {
   private readonly verifiers = new Map(FIRST.map((name) => [name, new Tally()]));
   private candidates = 0;
 
-  add({ candidates }: ScoredIssue): void {
+  add({ candidates, measures }: ScoredIssue): void {
     this.candidates += candidates.length;
     for (const { entry } of candidates) {
       for (const name of Object.keys(entry.measures ?? {})) {
         if (!this.verifiers.has(name)) this.verifiers.set(name, new Tally());
       }
     }
-    for (const [name, tally] of this.verifiers) tally.add(name, candidates);
+    for (const [name, tally] of this.verifiers) tally.add(measureNamed(name, measures), candidates);
   }
 
   /** Those that scored anybody. */
@@ -217,12 +217,12 @@ class Tally {
   probability: ProbabilityQuality | null = null;
   readonly roc = new RocCurve();
 
-  add(measure: string, candidates: readonly LabelledEntry[]): void {
-    const isProbability = measure === 'learned' || measureNamed(measure).unit === 'probability';
+  add({ name, unit, better }: Pick<Measure, 'name' | 'unit' | 'better'>, candidates: readonly LabelledEntry[]): void {
+    const isProbability = name === 'learned' || unit === 'probability';
     const scored = candidates.flatMap(({ entry, resolved }) => {
-      const score = scoreOf(entry, measure);
+      const score = scoreOf(entry, name);
       if (score === null) return [];
-      return { score, share: isProbability ? score : shareOf(entry, measure), resolved };
+      return { score, share: isProbability ? score : shareOf(entry, name), resolved };
     });
     if (scored.length === 0) return;
     this.scored += scored.length;
@@ -233,7 +233,7 @@ class Tally {
     }
     const auc = aucWithin(scored);
     if (auc === null) return;
-    this.sum += auc;
+    this.sum += better === 'higher' ? auc : 1 - auc;
     this.issues += 1;
   }
 }

@@ -7,6 +7,8 @@ import { Service } from '../../fixtures/service.js';
 import { FIXTURES } from '../../unit/io/saved-runs/saved-fixtures.js';
 
 const LONG = calcPatch('def add(a, b):', '    total = a', '    return total + b');
+/** Changes what callers may pass. */
+const WIDENED = calcPatch('def add(a, b, c=0):', '    return a + b + c');
 const CANDIDATES = [candidate('long', LONG), candidate('right', RIGHT), candidate('twin', RIGHT)];
 
 let server: ModelServer;
@@ -118,6 +120,22 @@ describe('one decision, wherever it is made', () => {
     const { stdout } = await cli.run([...args, '--out', cli.path(`${name}-report`)]);
     const right = { resolved: Number(picked !== null), issues: 1 };
     expect(JSON.parse(stdout)).toMatchObject({ returned: { without_patch: Number(picked === null), right } });
+  });
+
+  it('by a verifier of the user’s own, with a rule that goes by its measure', async () => {
+    const args = [
+      ...['select', '--issue', cli.write('issue.json', JSON.stringify(calculatorIssue))],
+      ...['--candidates', cli.jsonl('two.jsonl', [candidate('c0', WIDENED), candidate('c1', RIGHT)]), '--verifiers', 'public-api'],
+      ...['--preset', 'examples/verifier/rule.yaml', '--out', cli.path('own')],
+    ];
+    const ended = await cli.run(args, { BESTK_VERIFIERS: 'examples/verifier/public-api.mjs' });
+    expect(ended).toMatchObject({ code: 0, stderr: expect.not.stringContaining('rror') as string });
+    expect(ended.stdout).toMatch(/^rank +candidate .* api +notes/m);
+    const decided = { candidate_id: 'c1', basis: 'hybrid', deciding_stage: 'min api:changed' };
+    expect(cli.readJson('own/selection.json')).toMatchObject(decided);
+    expect(cli.readJson('own/run.json')).toMatchObject({ measures: [{ name: 'api:changed', better: 'lower' }] });
+    const wrong = await cli.run(args, { BESTK_VERIFIERS: 'examples/verifier/nothing.mjs' });
+    expect(`${wrong.code} ${wrong.stderr}`).toMatch(/^2 .*nothing\.mjs.*cannot be loaded.*examples\/verifier shows one/s);
   });
 
   it('returns none below the confidence that is asked for: exit 4, and over HTTP no patch', async () => {

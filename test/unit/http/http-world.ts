@@ -54,6 +54,7 @@ export interface TestServer extends HttpServer {
 /** Settings under which both kinds of verifiers are there, and no run can be made. */
 export class NoRunDependencies extends RunDependenciesFactory {
   readonly defaults = ['ef', 'eb'] as const;
+  readonly ownVerifiers = [];
   readonly verifierModel = 'judge';
   readonly testModel = null;
   readonly looks = { calls: 1, context: 1 };

@@ -1,0 +1,83 @@
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { z } from 'zod';
+import { BadInputError } from '../core/errors/errors.js';
+import { Measure, Verdict } from '../core/run/verdict.js';
+import { OwnVerifierName, type VerificationTask, type Verifier } from '../core/run/verifier.js';
+import type { MakeVerifier, OwnVerifiers } from '../../verifiers/index.js';
+
+/** What a module in BESTK_VERIFIERS exports. */
+const OwnModule = z.object({
+  name: OwnVerifierName,
+  create: z.custom<MakeVerifier>((value) => typeof value === 'function', 'must be a function'),
+});
+
+/** Judges and tests count in P(right) by how bestk itself runs them; a verifier from outside gives facts to stages. */
+const OwnMeasures = z.array(Measure.extend({ name: Measure.shape.name.includes(':'), kind: z.literal('fact') })).min(1);
+
+/**
+ * Loads the user's verifiers, once per process.
+ * @param files modules, relative to the working directory
+ * @throws BadInputError naming the file
+ */
+export async function loadOwnVerifiers(files: readonly string[]): Promise<OwnVerifiers> {
+  const own = new Map<string, MakeVerifier>();
+  for (const file of files) {
+    const { name, create } = read(OwnModule, await load(file), file, 'does not export a verifier');
+    if (own.has(name)) throw wrong(file, `is the second module with the verifier "${name}".`);
+    own.set(name, (ports) => checked({ ...create(ports), name }, file));
+  }
+  return own;
+}
+
+async function load(file: string): Promise<unknown> {
+  try {
+    return await import(pathToFileURL(resolve(file)).href);
+  } catch (error) {
+    throw wrong(file, `cannot be loaded: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** The same verifier; what it declares and returns is read by the schemas first. */
+function checked(given: Verifier, file: string): Verifier {
+  const declared = read(OwnMeasures, given.measures, file, 'declares a wrong measure');
+  const names = new Set<string>(declared.map(({ name }) => name));
+  return {
+    ...given,
+    measures: declared,
+    verify: async (task, signal) => {
+      const verdicts = read(z.array(Verdict), await given.verify(task, signal), file, 'returned a wrong verdict');
+      const missing = missingOf(task, names, verdicts);
+      if (missing !== undefined) throw wrong(file, `returned no verdict on ${missing}.`);
+      const stranger = verdicts.find(({ measure }) => !names.has(measure));
+      if (stranger !== undefined) throw wrong(file, `returned "${stranger.measure}", which it does not declare.`);
+      return verdicts;
+    },
+  };
+}
+
+function missingOf(
+  { candidates }: VerificationTask,
+  names: ReadonlySet<string>,
+  verdicts: readonly Verdict[],
+): string | undefined {
+  const given = new Set(verdicts.map(({ candidate_id, measure }) => JSON.stringify([candidate_id, measure])));
+  for (const { candidate_id } of candidates) {
+    for (const name of names) {
+      if (!given.has(JSON.stringify([candidate_id, name]))) return `candidate "${candidate_id}" in "${name}"`;
+    }
+  }
+  return undefined;
+}
+
+function read<T>(schema: z.ZodType<T>, value: unknown, file: string, problem: string): T {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [first] = parsed.error.issues;
+  throw wrong(file, `${problem}: ${first?.path.join('.') ?? ''} ${first?.message ?? ''}`);
+}
+
+function wrong(file: string, problem: string): BadInputError {
+  const next = 'Correct the module, or take it out of BESTK_VERIFIERS; examples/verifier shows one.';
+  return new BadInputError(problem, { file, field: 'BESTK_VERIFIERS' }, next);
+}
