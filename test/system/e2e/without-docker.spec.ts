@@ -125,7 +125,12 @@ describe('one decision, wherever it is made', () => {
   it('by a verifier of the user’s own, with a rule that goes by its measure', async () => {
     const args = [
       ...['select', '--issue', cli.write('issue.json', JSON.stringify(calculatorIssue))],
-      ...['--candidates', cli.jsonl('two.jsonl', [candidate('c0', WIDENED), candidate('c1', RIGHT)]), '--verifiers', 'public-api'],
+      ...[
+        '--candidates',
+        cli.jsonl('two.jsonl', [candidate('c0', WIDENED), candidate('c1', RIGHT)]),
+        '--verifiers',
+        'public-api',
+      ],
       ...['--preset', 'examples/verifier/rule.yaml', '--out', cli.path('own')],
     ];
     const ended = await cli.run(args, { BESTK_VERIFIERS: 'examples/verifier/public-api.mjs' });
@@ -135,7 +140,9 @@ describe('one decision, wherever it is made', () => {
     expect(cli.readJson('own/selection.json')).toMatchObject(decided);
     expect(cli.readJson('own/run.json')).toMatchObject({ measures: [{ name: 'api:changed', better: 'lower' }] });
     const wrong = await cli.run(args, { BESTK_VERIFIERS: 'examples/verifier/nothing.mjs' });
-    expect(`${wrong.code} ${wrong.stderr}`).toMatch(/^2 .*nothing\.mjs.*cannot be loaded.*examples\/verifier shows one/s);
+    expect(`${wrong.code} ${wrong.stderr}`).toMatch(
+      /^2 .*nothing\.mjs.*cannot be loaded.*examples\/verifier shows one/s,
+    );
   });
 
   it('returns none below the confidence that is asked for: exit 4, and over HTTP no patch', async () => {

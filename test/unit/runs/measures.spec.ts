@@ -164,7 +164,7 @@ describe('a verifier of the user’s own', () => {
 
   it('is asked for by its name, and its measure has its column, unit and direction from what it declares', async () => {
     const own = await loadOwnVerifiers([EXAMPLE]);
-    const checks = { ...new NoRunDependencies(), ownVerifiers: [...own.keys()] };
+    const checks = Object.assign(new NoRunDependencies(), { ownVerifiers: [...own.keys()] });
     const asked = (name: string) => runRequest({ issue, candidates: [candidate('a', RIGHT)], verifiers: [name] });
     expect(checkRequest(asked('public-api'), checks)).toEqual(['public-api']);
     expect(() => checkRequest(asked('public-apy'), checks)).toThrow(/"public-apy" is no verifier/);
