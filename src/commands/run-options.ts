@@ -42,7 +42,7 @@ export function withRunOptions(command: Command, issueRequired = true): Command 
     .option('--labels <file>', 'labels, shown beside the selection; no verifier and no stage can see them')
     .option(
       '--verifiers <list>',
-      'ef (execution-free; or ef:METHOD@MODEL, several of them), eb (execution-based), or both: ef,eb',
+      'eb (execution-based), ef (execution-free) or ef:METHOD@MODEL, comma-separated: ef,eb; none = agreement decides',
     )
     .addOption(parallelOption());
   return withRuleOptions(command);
@@ -109,9 +109,9 @@ export function parallelOption(): Option {
     .default(4);
 }
 
-/** `ef, eb` as a list; undefined = what the settings allow. */
+/** `ef, eb` as a list, `none` as the empty one; undefined = what the settings allow. */
 export function verifierNames({ verifiers }: { readonly verifiers?: string | null | undefined }): string[] | undefined {
-  return verifiers?.split(',').map((name) => name.trim());
+  return verifiers?.trim() === 'none' ? [] : verifiers?.split(',').map((name) => name.trim());
 }
 
 /** @throws BadInputError naming file, line and field */

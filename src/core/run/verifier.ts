@@ -48,7 +48,7 @@ export type JudgeMethod = (typeof JUDGE_METHODS)[number];
 /** A model may hold any visible character but commas. */
 const NAME = new RegExp(`^(?:eb|ef(?::(${JUDGE_METHODS.join('|')}))?(?:@([!-+\\--~]+))?)$`);
 /** Of a verifier from a module of the user's; whether there is such a module is checked with the request. */
-const OWN_NAME = /^[a-z][a-z0-9-]{2,63}$/;
+const OWN_NAME = /^(?!none$)[a-z][a-z0-9-]{2,63}$/;
 
 /**
  * Names of the wire: `eb` execution-based; `ef` execution-free by a yes or no, `ef:METHOD` in the named way, either with

@@ -91,8 +91,15 @@ describe('bestk solve with a program as the agent', () => {
     const server = await serving(script, 'model');
     const cli = new CommandLine({ OPENAI_BASE_URL: server.baseUrl, BESTK_AGENT_MODEL: 'model', ...settings });
     const args = (out: string, ...more: readonly string[]) => [
-      ...['solve', '--issue', cli.write('issue.json', JSON.stringify(calculatorIssue)), '--verifiers', 'eb', '--json'],
-      ...['--tests', cli.jsonl('tests.jsonl', [calcTest('sum', 'add(2, 3) == 5')]), '--out', cli.path(out), ...more],
+      ...[
+        'solve',
+        '--issue',
+        cli.write('issue.json', JSON.stringify(calculatorIssue)),
+        '--verifiers',
+        'none',
+        '--json',
+      ],
+      ...['--out', cli.path(out), ...more],
     ];
     return { server, cli, args };
   };
@@ -178,7 +185,7 @@ describe('bestk solve with a program as the agent', () => {
       '-k',
       '1',
       '--verifiers',
-      'eb',
+      'none',
     ];
     const whole = [...args, '--out', cli.path('out'), '--agent-command', PROGRAM];
     const victim = cli.start(whole);

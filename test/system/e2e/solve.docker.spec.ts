@@ -18,6 +18,8 @@ const RIGHT = [
 ];
 const WRONG = [`Quick.\n${replace(CALC, 'a - b', 'abs(a) + b')}`, finish];
 const LOST = ['No call at all.', 'Still none.', `Hm.\n${bash('ls; echo x >>notes.md')}`, 'And so on.', 'And on.'];
+/** For what a rollout comes to, whatever is made of it. */
+const NOT_VERIFIED = ['--verifiers', 'none'];
 const TESTS = [calcTest('sum', 'add(2, 3) == 5'), calcTest('negative', 'add(-2, 1) == -1')];
 
 let server: ModelServer;
@@ -106,11 +108,15 @@ describe('bestk solve', () => {
     const play = playScripts(scripts);
     let heldFrom = 0;
     const k = 4;
-    const { cli, args } = await setUp(async (body, index) => {
-      // From here on the model is silent: whatever it said before has been heard when the process is killed.
-      if (index >= heldFrom) await new Promise(() => undefined);
-      return play(body, index);
-    }, k);
+    const { cli, args } = await setUp(
+      async (body, index) => {
+        // From here on the model is silent: whatever it said before has been heard when the process is killed.
+        if (index >= heldFrom) await new Promise(() => undefined);
+        return play(body, index);
+      },
+      k,
+      NOT_VERIFIED,
+    );
     const settings = { BESTK_AGENT_MAX_STEPS: '10', BESTK_AGENT_MAX_STEPS_ABSOLUTE: '12' };
     for (const calls of [1, 10]) {
       heldFrom = server.calls.length + calls;
@@ -133,7 +139,7 @@ describe('bestk solve', () => {
   }, 240_000);
 
   it('interrupted removes its containers, whatever runs in them', async () => {
-    const { cli, args } = await setUp(playScripts([[`Wait.\n${bash('sleep 600')}`, finish]]), 2);
+    const { cli, args } = await setUp(playScripts([[`Wait.\n${bash('sleep 600')}`, finish]]), 2, NOT_VERIFIED);
     const child = cli.start(args);
     const end = ended(child);
     await until(() => containersOf(child.pid).length > 0);
@@ -195,7 +201,7 @@ describe('bestk solve', () => {
 
   it('keeps to a budget of tokens, and selects from what it has', async () => {
     const endless: AnswerChat = (body) => playScripts([[`Look ${saidBefore(body).length}.\n${bash('ls')}`]])(body, 0);
-    const { cli, args } = await setUp(endless, 2, ['--budget-tokens', '30000', '--verifiers', 'eb']);
+    const { cli, args } = await setUp(endless, 2, ['--budget-tokens', '30000', ...NOT_VERIFIED]);
     const { code, stdout } = await cli.run(args, { BESTK_AGENT_LIMITS: 'max_answer_tokens=5000' });
     expect(code).toBe(4);
     const { sampling, usage } = JSON.parse(stdout) as {
