@@ -218,6 +218,7 @@ export async function serveRuns(
     providers: [
       { provide: RunStore, useValue: store },
       { provide: RunExecutor, useValue: executor },
+      { provide: RunDependenciesFactory, useValue: new NoRunDependencies() },
       {
         provide: Jobs,
         useValue: new PlainJobs(new MemoryResultStore(), (_, error) => {
