@@ -672,6 +672,18 @@ export type Cell = {
   readonly suite: 'reproduction' | 'regression';
   readonly test_id: string;
   readonly outcome: 'solved' | 'not-solved' | 'crashed' | 'timed-out' | 'out-of-memory' | 'out-of-disk' | 'forged';
+  readonly kind?:
+    | 'resolved'
+    | 'wrong-answer'
+    | 'set-up-error'
+    | 'missing-name'
+    | 'time-out'
+    | 'flaky'
+    | 'passes-on-base'
+    | 'out-of-memory'
+    | 'out-of-disk'
+    | 'forged'
+    | undefined;
   readonly trust?: 'proof' | 'command' | undefined;
   readonly exit_code: number | null;
   readonly duration_ms: number;
@@ -813,6 +825,18 @@ export type Evidence = {
     readonly test_id: string;
     readonly admitted: boolean;
     readonly reason: string | null;
+    readonly kind?:
+      | 'resolved'
+      | 'wrong-answer'
+      | 'set-up-error'
+      | 'missing-name'
+      | 'time-out'
+      | 'flaky'
+      | 'passes-on-base'
+      | 'out-of-memory'
+      | 'out-of-disk'
+      | 'forged'
+      | undefined;
   }[];
   readonly test_quality: readonly {
     readonly test_id: string;
@@ -829,6 +853,18 @@ export type Evidence = {
     readonly suite: 'reproduction' | 'regression';
     readonly test_id: string;
     readonly outcome: 'solved' | 'not-solved' | 'crashed' | 'timed-out' | 'out-of-memory' | 'out-of-disk' | 'forged';
+    readonly kind?:
+      | 'resolved'
+      | 'wrong-answer'
+      | 'set-up-error'
+      | 'missing-name'
+      | 'time-out'
+      | 'flaky'
+      | 'passes-on-base'
+      | 'out-of-memory'
+      | 'out-of-disk'
+      | 'forged'
+      | undefined;
     readonly trust?: 'proof' | 'command' | undefined;
     readonly exit_code: number | null;
     readonly duration_ms: number;

@@ -49,6 +49,7 @@ const Told = z.object({
   suite: z.string(),
   test_id: z.string(),
   outcome: z.string(),
+  kind: z.string().optional(),
   duration_ms: z.number(),
   passed: z.number().nullable(),
   total: z.number().nullable(),
@@ -126,10 +127,11 @@ const LINES: Readonly<Record<string, (data: RunEvent['data']) => string>> = {
     return `tests: ${admissions.filter(({ admitted }) => admitted).length} of ${admissions.length} admitted`;
   },
   cell: (data) => {
-    const { candidate_id, suite, test_id, outcome, duration_ms, passed, total } = Told.parse(data);
+    const { candidate_id, suite, test_id, outcome, kind, duration_ms, passed, total } = Told.parse(data);
     const who = visibleLine(candidate_id ?? 'base');
     const what = suite === 'regression' ? `regression ${passed ?? 0}/${total ?? 0}` : `test ${visibleLine(test_id)}`;
-    return `${who}: ${what} ${outcome} (${(duration_ms / 1000).toFixed(1)} s)`;
+    const typed = kind === undefined ? '' : `, ${kind}`;
+    return `${who}: ${what} ${outcome}${typed} (${(duration_ms / 1000).toFixed(1)} s)`;
   },
 };
 

@@ -31,7 +31,7 @@ import { logTail } from '../../verifiers/execution-based/drivers/test-dialect.js
 import { issueTerms, namesIn } from '../../verifiers/source/issue-names.js';
 import { harvestedTests } from '../../verifiers/execution-based/generated/harvest.js';
 import { compare, DriverReports } from '../../verifiers/execution-based/generated/run-batch.js';
-import { unfitTests, wrongReason } from '../../verifiers/execution-based/generated/admitted-tests.js';
+import { unfitTests } from '../../verifiers/execution-based/generated/admitted-tests.js';
 import { testsIn } from '../../verifiers/execution-based/generated/written-tests.js';
 import { readReport } from '../../verifiers/execution-based/readers/test-report.js';
 import { statedJudgement } from '../../verifiers/execution-free/ask.js';
@@ -173,7 +173,6 @@ const OUTPUT: readonly LinearCase[] = [
     ['{"i":0,"status":0,"said":"","timed_out":false,"out_of_memory":false,"ms":1,"log":""}\n', '{"i":', '{', '"', '\n'],
   ],
   ['what a test observed', (text) => compare(text, [1]), ['1\n', '[', ']', '{"a":', '}', '"', '\n']],
-  ['what a log says of an error', (log) => wrongReason(log, 'issue'), ['ImportError', 'NameError', '\n']],
   ['the end of a log', (text) => logTail({ stdout: text, stderr: text }), ['\n', '\u001b[31m']],
   [
     'what an agent is shown',

@@ -67,7 +67,7 @@ export interface DistinctPatch {
 }
 
 /** Raise this when what is run around a test or a patch, or how its outcome is read, changes: stored results are then stale. */
-const PROTOCOL = 4;
+const PROTOCOL = 5;
 
 /** Everything of the context that an outcome can depend on; part of each result's key. */
 export function contextKey({ imageId, issue, sandbox }: ExecutionContext): Record<string, unknown> {

@@ -552,6 +552,7 @@ class _Cell(TypedDict):
 
 
 class Cell(_Cell, total=False):
+    kind: Literal["resolved", "wrong-answer", "set-up-error", "missing-name", "time-out", "flaky", "passes-on-base", "out-of-memory", "out-of-disk", "forged"]
     trust: Literal["proof", "command"]
     observed: 'CellObserved'
 
@@ -717,10 +718,14 @@ class EvidenceTests(_EvidenceTests, total=False):
     angle: str
 
 
-class EvidenceAdmissions(TypedDict):
+class _EvidenceAdmissions(TypedDict):
     test_id: str
     admitted: bool
     reason: Optional[str]
+
+
+class EvidenceAdmissions(_EvidenceAdmissions, total=False):
+    kind: Literal["resolved", "wrong-answer", "set-up-error", "missing-name", "time-out", "flaky", "passes-on-base", "out-of-memory", "out-of-disk", "forged"]
 
 
 class EvidenceTestQuality(TypedDict):
@@ -750,6 +755,7 @@ class _EvidenceCells(TypedDict):
 
 
 class EvidenceCells(_EvidenceCells, total=False):
+    kind: Literal["resolved", "wrong-answer", "set-up-error", "missing-name", "time-out", "flaky", "passes-on-base", "out-of-memory", "out-of-disk", "forged"]
     trust: Literal["proof", "command"]
     observed: 'EvidenceCellsObserved'
 

@@ -136,7 +136,12 @@ function explanationOf(run: Run): object {
     ...stateOf(run),
     ...selection,
     verdicts: verdicts.map((verdict) => ({ candidate_id: verdict.candidate_id, ...verdictOf(verdict) })),
-    tests_not_solved: missed.map(({ candidate_id, test_id, outcome }) => ({ candidate_id, test_id, outcome })),
+    tests_not_solved: missed.map(({ candidate_id, test_id, outcome, kind }) => ({
+      candidate_id,
+      test_id,
+      outcome,
+      kind,
+    })),
   };
 }
 

@@ -160,6 +160,21 @@ export const CellOutcome = z.enum([
 ]);
 export type CellOutcome = z.infer<typeof CellOutcome>;
 
+/** What the end of a generated test says: the first two speak of the code under test, the others of the test, base or the machine. */
+export const CellKind = z.enum([
+  'resolved',
+  'wrong-answer',
+  'set-up-error',
+  'missing-name',
+  'time-out',
+  'flaky',
+  'passes-on-base',
+  'out-of-memory',
+  'out-of-disk',
+  'forged',
+]);
+export type CellKind = z.infer<typeof CellKind>;
+
 /** One line of `matrix.jsonl`: a generated test, or the regression set, on base or on one candidate. */
 export const Cell = z.object({
   instance_id: z.string(),
@@ -169,7 +184,8 @@ export const Cell = z.object({
   suite: z.enum(['reproduction', 'regression']),
   test_id: z.string(),
   outcome: CellOutcome,
-  /** Generated tests only. */
+  /** Generated tests only, both; absent in runs before there were kinds. */
+  kind: CellKind.exactOptional(),
   trust: Trust.exactOptional(),
   exit_code: z.int().nullable(),
   duration_ms: z.number().min(0),

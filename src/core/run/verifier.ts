@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Candidate, TrajectoryStep } from './candidate.js';
-import type { Cell, GeneratedTest, Separation, TiedPatches } from './generated-test.js';
+import { type Cell, CellKind, type GeneratedTest, type Separation, type TiedPatches } from './generated-test.js';
 import type { Issue } from './issue.js';
 import type { Measure, Verdict } from './verdict.js';
 
@@ -90,6 +90,8 @@ export const Admission = z.object({
   admitted: z.boolean(),
   /** Null when admitted. */
   reason: z.string().nullable(),
+  /** What it came to on base; absent where it was not run. */
+  kind: CellKind.exactOptional(),
 });
 export type Admission = z.infer<typeof Admission>;
 

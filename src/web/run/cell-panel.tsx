@@ -47,9 +47,9 @@ export function CellPanel({ runId, cell: { suite, testId, candidateId }, onClose
 }
 
 function Execution({ cell }: { readonly cell: Cell }) {
-  const { outcome, trust, exit_code, duration_ms, same_as, passed, total, lost, log_tail } = cell;
+  const { trust, exit_code, duration_ms, same_as, passed, total, lost, log_tail } = cell;
   const parts = [
-    OUTCOMES[outcome].word,
+    wordOf(cell),
     trust === 'command' && 'as its command reports, which runs the patch, too',
     exit_code !== null && `exit ${exit_code}`,
     seconds(duration_ms / 1_000),
@@ -156,10 +156,26 @@ export const OUTCOMES = {
   forged: { sign: 'F', word: 'forged' },
 } as const satisfies Record<CellView['outcome'], { sign: string; word: string }>;
 
+/** Kinds that an outcome does not tell by itself. */
+const KINDS: Readonly<Partial<Record<NonNullable<Cell['kind']>, string>>> = {
+  'wrong-answer': 'wrong answer',
+  'set-up-error': 'set-up error',
+  'missing-name': 'missing name',
+  flaky: 'flaky',
+  'passes-on-base': 'passes on base',
+};
+
+function wordOf({ outcome, kind }: Pick<Cell, 'outcome' | 'kind'>): string {
+  const { word } = OUTCOMES[outcome];
+  const said = kind === undefined || (outcome === 'not-solved' && kind === 'wrong-answer') ? undefined : KINDS[kind];
+  return said === undefined ? word : `${word}: ${said}`;
+}
+
 /** What a cell shows: a sign, words, and a colour that only repeats them. */
 export function faceOf(cell: CellView | null): { readonly sign: string; readonly word: string; readonly tone: string } {
   if (cell === null) return { sign: '', word: 'not run', tone: 'none' };
-  const { sign, word: plain } = OUTCOMES[cell.outcome];
+  const { sign } = OUTCOMES[cell.outcome];
+  const plain = wordOf(cell);
   const word = cell.trust === 'command' ? `${plain}, as its command reports` : plain;
   if (cell.suite === 'reproduction' || cell.total === null || cell.passed === null) {
     return { sign, word, tone: cell.outcome };

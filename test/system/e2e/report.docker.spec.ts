@@ -46,6 +46,7 @@ describe('the report of a run', () => {
       test_id: 'always',
       admitted: false,
       reason: expect.stringContaining('solved') as string,
+      kind: 'passes-on-base',
     });
 
     const [cells, verdicts] = [cli.readLines('out/matrix.jsonl'), cli.readLines('out/verdicts.jsonl')];

@@ -7,7 +7,7 @@ import { CommandLine } from '../../fixtures/command-line.js';
 const script = (condition: string): string =>
   `\`\`\`python\nimport sys\nfrom calc import add\nsys.exit(0 if ${condition} else 2)\n\`\`\`\n`;
 const ANSWERS = [
-  `The example.\n${script('add(2, 3) == 5')}Nothing is added.\n${script('add(0, 4) == 4')}`,
+  `The example.\n${script('add(2, 3) == 5')}Nothing is added.\n\`\`\`python\nfrom calc import add\nassert add(0, 4) == 4\n\`\`\`\n`,
   `Says so already.\n${script('add(3, 0) == 3')}Broken.\n\`\`\`python\nimport nothing_here\n\`\`\`\n`,
   'I cannot think of any.',
 ];
@@ -81,6 +81,19 @@ describe('select without --tests', () => {
     expect(admissions.filter(({ admitted }) => !admitted).map(({ reason }) => reason)).toEqual(
       expect.arrayContaining([expect.stringMatching(/says "solved" on base/), expect.stringMatching(/breaks on base/)]),
     );
+
+    const kinds = cli
+      .readLines('out/matrix.jsonl')
+      .filter(({ suite, candidate_id }) => suite === 'reproduction' && candidate_id !== 'right')
+      .map(({ test_id, candidate_id, outcome, kind }) => [test_id, candidate_id, outcome, kind].map(String).join(' '));
+    expect([...new Set(kinds)].toSorted()).toEqual([
+      't1-1 null not-solved wrong-answer',
+      't1-1 wrong solved resolved',
+      't1-2 null not-solved wrong-answer',
+      't1-2 wrong not-solved wrong-answer',
+      't2-1 null solved passes-on-base',
+      't2-2 null crashed missing-name',
+    ]);
 
     const { test_quality } = cli.readJson('out/run.json') as { test_quality: { information: number }[] };
     // The example is met by a constant, so only the other test tells the two apart.

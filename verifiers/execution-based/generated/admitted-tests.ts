@@ -1,7 +1,8 @@
-import type { Cell, GeneratedTest } from '../../../src/core/run/generated-test.js';
+import type { Cell, CellKind, GeneratedTest } from '../../../src/core/run/generated-test.js';
 import type { Admission, Observe } from '../../../src/core/run/verifier.js';
 import { type ExecutionContext, cellsOf, type DistinctPatch } from '../execution-context.js';
 import { sha256 } from '../../../src/core/identifier.js';
+import { kindOnBase, type Told } from './cell-kinds.js';
 import { runTests, type TestRuns } from './run-tests.js';
 import type { TestRun } from './run-batch.js';
 import { dialectOf, trustOf } from '../drivers/test-dialect.js';
@@ -22,20 +23,24 @@ export async function admittedTests(
   const unfit = unfitTests(tests, earlier);
   const runnable = tests.filter((test) => isRunnable(test) && !unfit.has(test.test_id));
   const base = await Promise.all([0, 1].map((repeat) => runTests(context, { tree: null, repeat }, runnable, signal)));
-  for (const runs of base) await tellCells(observe, testCells(context, null, runnable, runs));
   const onBase = new Map(
     tests.map(({ test_id }) => [test_id, base.flatMap(({ runs }) => runs.get(test_id) ?? [])] as const),
   );
   const admissions = admit(tests, { runs: onBase, unfit, issue: context.issue.problem_statement });
+  const kinds = new Map(admissions.map(({ test_id, kind }) => [test_id, kind]));
+  const kindOf = ({ test_id }: GeneratedTest): CellKind | undefined => kinds.get(test_id);
+  for (const found of base) await tellCells(observe, testCells(context, null, runnable, { ...found, kindOf }));
   const ids = new Set(admissions.filter(({ admitted }) => admitted).map(({ test_id }) => test_id));
   return { admitted: tests.filter(({ test_id }) => ids.has(test_id)), admissions };
 }
+
+type KindOf = (test: GeneratedTest, run: TestRun) => CellKind | undefined;
 
 export function testCells(
   context: ExecutionContext,
   patch: DistinctPatch | null,
   tests: readonly GeneratedTest[],
-  { runs, control }: TestRuns,
+  { runs, control, kindOf }: TestRuns & { readonly kindOf: KindOf },
 ): readonly Cell[] {
   return tests.flatMap((test) => {
     const { test_id } = test;
@@ -43,8 +48,10 @@ export function testCells(
     if (run === undefined) return [];
     const { exit_code, duration_ms, log_tail, observed } = run;
     const outcome: Cell['outcome'] = control.end === 'forged' ? 'forged' : run.outcome;
+    const kind = outcome === 'forged' ? outcome : kindOf(test, run);
     const measured = {
       outcome,
+      ...(kind === undefined ? {} : { kind }),
       trust: trustOf(test),
       exit_code,
       duration_ms,
@@ -64,29 +71,23 @@ export async function tellCells(observe: Pick<Observe, 'cell'>, told: readonly C
   for (const cell of told) await observe.cell(cell);
 }
 
-const REFUSALS: Readonly<Record<Exclude<TestRun['outcome'], 'not-solved'>, string>> = {
-  solved: 'says "solved" on base, so it does not reproduce the issue',
-  crashed: 'breaks on base: it ends in another way than exit 0 or 2, or its command reports no test',
-  'timed-out': 'exceeds its time limit on base',
-  'out-of-memory': 'exceeds the memory limit on base',
-  'out-of-disk': 'exceeds the disk limit on base',
-};
-
 /** Whether there is a driver for its language. */
 export function isRunnable(test: GeneratedTest): boolean {
   return dialectOf(test) !== null;
 }
 
 /**
- * A test is admitted when it says "not solved" on base, twice, and not for an error of its own. Needs no label.
+ * A test is admitted when base gives a wrong answer to it, twice, and not for an error of the test's own. Needs no label.
  * @param runs the two base runs by test id; tests without any are refused by `unfit`
  * @param unfit reasons by test id for those that were not run
  */
 export function admit(tests: readonly GeneratedTest[], { runs, unfit, issue }: BaseRuns): readonly Admission[] {
   return tests.map((test) => {
     const { test_id } = test;
-    const reason = unfit.get(test_id) ?? (isRunnable(test) ? refusal(runs.get(test_id) ?? [], issue) : NO_DRIVER);
-    return { test_id, admitted: reason === null, reason };
+    const unrun = unfit.get(test_id) ?? (isRunnable(test) ? null : NO_DRIVER);
+    if (unrun !== null) return { test_id, admitted: false, reason: unrun };
+    const told = toldOnBase(runs.get(test_id) ?? [], issue);
+    return { test_id, admitted: told?.why === null, reason: told === null ? NOT_RUN : told.why, ...kindOf(told) };
   });
 }
 
@@ -99,19 +100,30 @@ export interface BaseRuns {
 
 const NO_DRIVER = 'is in a language that no command is known for: give it a `command`';
 
-function refusal(runs: readonly TestRun[], issue: string): string | null {
+const NOT_RUN = 'was not run on base';
+
+function kindOf(told: Told | null): Pick<Admission, 'kind'> {
+  return told === null ? {} : { kind: told.kind };
+}
+
+function toldOnBase(runs: readonly TestRun[], issue: string): Told | null {
   const [first, ...others] = runs;
-  if (first === undefined) return 'was not run on base';
+  if (first === undefined) return null;
   if (others.some(({ outcome }) => outcome !== first.outcome)) {
-    return `is not stable on base: ${runs.map(({ outcome }) => outcome).join(', then ')}`;
+    const outcomes = runs.map(({ outcome }) => outcome).join(', then ');
+    return { kind: 'flaky', why: `is not stable on base: ${outcomes}` };
   }
-  if (others.some(({ observed }) => observed !== first.observed)) return 'observes something else each time on base';
-  return first.outcome === 'not-solved' ? wrongReason(first.log_tail, issue) : REFUSALS[first.outcome];
+  if (others.some(({ observed }) => observed !== first.observed)) {
+    return { kind: 'flaky', why: 'observes something else each time on base' };
+  }
+  return kindOnBase(first, issue);
 }
 
 /** What a script does that has no place in a check of seconds, by what gives it away. */
 const UNFIT: readonly (readonly [RegExp, string])[] = [
-  [/\b(serve_forever|run_forever|start_server|create_server)\s*\(|\.listen\s*\(/, 'starts a server'],
+  [/\b(serve_forever|run_forever|start_server|create_server)\s*\(/, 'starts a server'],
+  // A listener of events, as SQLAlchemy's, is told what to listen to, a server where: at a port, or nothing.
+  [/\.listen\s*\(\s*(?:\)|\d|\{|\w{0,40}port\b)/i, 'starts a server'],
   [/\bPopen\s*\([^)]{0,300}\b(runserver|http\.server|uvicorn|gunicorn|flask)\b/, 'starts a server'],
   [/^[ \t]*(?:\w+[ \t]*=[ \t]*)?(?:input|raw_input)[ \t]*\(/m, 'waits for input'],
   [/\bsleep\s*\(\s*(?:[1-9]\d+|[3-9])(?:\.\d*)?\s*\)/, 'waits for seconds'],
@@ -152,25 +164,4 @@ function isGuessed(expected: NonNullable<GeneratedTest['expect']>): boolean {
 
 function codeOf(content: string): string {
   return withoutComments(content).join('\n');
-}
-
-/** Errors of the script itself rather than of the project. */
-const OWN_ERRORS = [
-  'ModuleNotFoundError',
-  'ImportError',
-  'SyntaxError',
-  'IndentationError',
-  'NameError',
-  'ImproperlyConfigured',
-  'AppRegistryNotReady',
-  'FileNotFoundError',
-];
-
-/**
- * The error that a script took for the issue's, or null: it says "not solved" on base, but its output names an error that
- * says that the script does not work, and the issue speaks of no such error.
- */
-export function wrongReason(log: string, issue: string): string | null {
-  const named = OWN_ERRORS.find((error) => new RegExp(`\\b${error}\\b`).test(log) && !issue.includes(error));
-  return named === undefined ? null : `says "not solved" on base because of its own ${named}`;
 }

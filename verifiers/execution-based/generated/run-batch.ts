@@ -10,6 +10,7 @@ import {
 } from '../drivers/test-dialect.js';
 import { NO_PROCESS_LEFT } from '../drivers/python-suite-driver.js';
 import { type ExecutionContext, scratchDirectory } from '../execution-context.js';
+import { raisedBy } from './cell-kinds.js';
 
 /** How one generated test ended on one tree. */
 export const TestRun = z.object({
@@ -22,6 +23,8 @@ export const TestRun = z.object({
   observed: z.string().nullable(),
   /** Whether it ran as a user apart from root. */
   isolated: z.boolean(),
+  /** The type of the error that ended it, where that was told. */
+  raises: z.string().exactOptional(),
 });
 export type TestRun = z.infer<typeof TestRun>;
 
@@ -124,17 +127,28 @@ function culprit(ended: ExecOutcome): Omit<TestRun, 'isolated'> {
   };
 }
 
-function runOf(report: DriverReport, { expect }: GeneratedTest, nonce: string): Omit<TestRun, 'isolated'> {
+function runOf(report: DriverReport, test: GeneratedTest, nonce: string): Omit<TestRun, 'isolated'> {
   const { status, timed_out, out_of_memory, ms, log } = report;
-  const proof = `${nonce} ${String(status)}`;
   const ended = { exit_code: status, duration_ms: ms, log_tail: log };
-  if (expect === undefined) {
-    const outcome = report.said === proof ? (OUTCOME_OF_STATUS[status] ?? 'crashed') : 'crashed';
-    return { outcome: timed_out ? 'timed-out' : out_of_memory ? 'out-of-memory' : outcome, observed: null, ...ended };
+  const { outcome, ...said } = whatItSaid(report, test, `${nonce} ${String(status)}`);
+  return { outcome: timed_out ? 'timed-out' : out_of_memory ? 'out-of-memory' : outcome, ...said, ...ended };
+}
+
+function whatItSaid(
+  { said, status, log }: DriverReport,
+  { expect }: GeneratedTest,
+  proof: string,
+): Pick<TestRun, 'outcome' | 'observed' | 'raises'> {
+  if (expect !== undefined) {
+    const observed = said.replace(proof, '');
+    return { outcome: compare(observed, expect), observed };
   }
-  const observed = report.said.replace(proof, '');
-  const outcome = compare(observed, expect);
-  return { outcome: timed_out ? 'timed-out' : out_of_memory ? 'out-of-memory' : outcome, observed, ...ended };
+  if (said === proof) return { outcome: OUTCOME_OF_STATUS[status] ?? 'crashed', observed: null };
+  const raises = raisedBy(said, log);
+  if (raises === null) return { outcome: 'crashed', observed: null };
+  // A bare assertion says it as plainly as an exit, and a patch gains nothing by forging it.
+  const isAssertion = status === 1 && raises === 'AssertionError';
+  return { outcome: isAssertion ? 'not-solved' : 'crashed', observed: null, raises };
 }
 
 const OUTCOME_OF_STATUS: Readonly<Record<number, TestRun['outcome']>> = { 0: 'solved', 2: 'not-solved' };

@@ -1,8 +1,9 @@
 import type { Candidate } from '../../../src/core/run/candidate.js';
-import type { GeneratedTest, TiedPatches } from '../../../src/core/run/generated-test.js';
+import type { CellKind, GeneratedTest, TiedPatches } from '../../../src/core/run/generated-test.js';
 import type { Observe, Separate } from '../../../src/core/run/verifier.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
 import { admittedTests, tellCells, testCells } from './admitted-tests.js';
+import { kindOnPatch } from './cell-kinds.js';
 import { type Control, worseOf } from './controls.js';
 import { type ExecutionContext, abstained, forEach, type DistinctPatch } from '../execution-context.js';
 import type { Applicable } from '../tree/applicability.js';
@@ -121,7 +122,9 @@ class Matrix {
     found: TestRuns,
   ): Promise<readonly Verdict[]> {
     const { runs, control } = found;
-    await tellCells(this.matched.observe, testCells(this.context, patch, tests, found));
+    const { problem_statement } = this.context.issue;
+    const kindOf = (_: GeneratedTest, run: TestRun): CellKind => kindOnPatch(run, problem_statement);
+    await tellCells(this.matched.observe, testCells(this.context, patch, tests, { ...found, kindOf }));
     if (control.end === 'forged') return uncounted(patch, control, 'forged', FORGED);
     if (control.end === 'solved') return uncounted(patch, control, 'control-solved', DOUBTED);
     for (const [id, run] of runs) this.runs.get(patch)?.set(id, run);
@@ -176,7 +179,8 @@ class Matrix {
       patch.candidateIds.map((id) => {
         const { end } = this.controls.get(patch) ?? { end: 'none' };
         const equal = this.equals.get(patch)?.representative;
-        return scored(id, { runs, tests, control: end, verified_as: patch.representative, equal });
+        const issue = this.context.issue.problem_statement;
+        return scored(id, { runs, tests, issue, control: end, verified_as: patch.representative, equal });
       }),
     );
     return [...this.lost, ...scores];
@@ -224,16 +228,24 @@ function uncounted(
 interface Outcomes {
   readonly runs: ReadonlyMap<string, TestRun>;
   readonly tests: readonly GeneratedTest[];
+  /** The issue's text. */
+  readonly issue: string;
   readonly control: Control['end'];
   readonly verified_as: string;
   /** The candidate whose patch is said to do the same. */
   readonly equal: string | undefined;
 }
 
-function scored(candidate_id: string, { runs, tests, control, verified_as, equal }: Outcomes): Verdict {
+function scored(candidate_id: string, outcomes: Outcomes): Verdict {
+  const { runs, tests, issue, control, verified_as, equal } = outcomes;
   const having = (wanted: (outcome: string) => boolean): string[] =>
     tests.filter(({ test_id }) => wanted(runs.get(test_id)?.outcome ?? 'missing')).map(({ test_id }) => test_id);
   const solved = having((outcome) => outcome === 'solved');
+  const kinds = tests.flatMap(({ test_id }): [string, CellKind][] => {
+    const run = runs.get(test_id);
+    return run === undefined ? [] : [[test_id, kindOnPatch(run, issue)]];
+  });
+  const silent = kinds.filter(([, kind]) => kind !== 'resolved' && kind !== 'wrong-answer');
   return {
     kind: 'scored',
     candidate_id,
@@ -243,9 +255,10 @@ function scored(candidate_id: string, { runs, tests, control, verified_as, equal
     evidence: {
       solved,
       unsolved: having((outcome) => outcome === 'not-solved'),
-      // One that a limit ended says nothing of the patch; one that worked on base and crashes here speaks against it.
-      failed: having((outcome) => outcome === 'not-solved' || outcome === 'crashed' || outcome === 'forged'),
+      // One that a limit or an error of its own ended says nothing of the patch; one that worked on base and crashes here does.
+      failed: kinds.flatMap(([id, kind]) => (kind === 'wrong-answer' ? [id] : [])),
       broken: having((outcome) => outcome !== 'solved' && outcome !== 'not-solved'),
+      ...(silent.length === 0 ? {} : { silent: Object.fromEntries(silent) }),
       control,
       trust: tests.some((test) => trustOf(test) === 'command') ? 'command' : 'proof',
       isolated: [...runs.values()].every(({ isolated }) => isolated),

@@ -303,8 +303,8 @@ describe('infrastructure under the execution-based verifier', () => {
       /^is not stable on base: (not-solved|solved), then (not-)?solved$/,
     );
     expect(observed.admissions).toEqual([
-      { test_id: 'one', admitted: true, reason: null },
-      { test_id: 'two', admitted: false, reason: inEitherOrder },
+      { test_id: 'one', admitted: true, reason: null, kind: 'wrong-answer' },
+      { test_id: 'two', admitted: false, reason: inEitherOrder, kind: 'flaky' },
     ]);
     expect(told(verdicts)).toMatchObject({ 'right regression': '1/1', 'wrong reproduction': '1/1' });
   });

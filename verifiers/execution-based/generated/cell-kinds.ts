@@ -1,0 +1,160 @@
+import type { CellKind, CellOutcome } from '../../../src/core/run/generated-test.js';
+
+/* What the end of a test comes to: whether it speaks of the code under test, or of the test and the machine. Read as text alone. */
+
+/** A kind, and the words that a refusal gives for it, to be read behind "it"; null where the end speaks. */
+export interface Told {
+  readonly kind: CellKind;
+  readonly why: string | null;
+}
+
+/** Of a run on one tree. */
+interface Ended {
+  readonly outcome: Exclude<CellOutcome, 'forged'>;
+  readonly log_tail: string;
+  /** The type of the error that ended it, where that was told. */
+  readonly raises?: string;
+}
+
+/** Errors that say of a script that it does not work, rather than of the project, and the kind that each is of. */
+const OWN_ERRORS: ReadonlyMap<string, CellKind> = new Map([
+  ['ModuleNotFoundError', 'missing-name'],
+  ['ImportError', 'missing-name'],
+  ['NameError', 'missing-name'],
+  ['UnboundLocalError', 'missing-name'],
+  ['ReferenceError', 'missing-name'],
+  ['SyntaxError', 'set-up-error'],
+  ['IndentationError', 'set-up-error'],
+  ['ImproperlyConfigured', 'set-up-error'],
+  ['AppRegistryNotReady', 'set-up-error'],
+  ['FileNotFoundError', 'set-up-error'],
+]);
+
+const LIMITS: Readonly<Record<'timed-out' | 'out-of-memory' | 'out-of-disk', Told>> = {
+  'timed-out': { kind: 'time-out', why: 'exceeds its time limit on base' },
+  'out-of-memory': { kind: 'out-of-memory', why: 'exceeds the memory limit on base' },
+  'out-of-disk': { kind: 'out-of-disk', why: 'exceeds the disk limit on base' },
+};
+
+/** How compilers and interpreters say that there is no such name. */
+const MISSING: readonly RegExp[] = [
+  /cannot import name '(\w+)'/,
+  /No module named '([\w.]+)'/,
+  /(?:name|variable) '(\w+)' is not defined/,
+  /has no attribute '(\w+)'/,
+  /unexpected keyword argument '(\w+)'/,
+  // JavaScript
+  /does not provide an export named '(\w+)'/,
+  /(?<![\w.])([\w.]{1,100}) is not (?:a function|a constructor|defined)\b/,
+  // Go, Java, Rust, C, C++, Ruby
+  /\bundefined: ([\w.]+)/,
+  /has no field or method (\w+)/,
+  /symbol: +(?:method|class|variable) (\w+)/,
+  /(?:cannot find|no) [\w, ]{1,60} (?:named )?`(\w+)`/,
+  /unresolved import `([\w:]+)`/,
+  /implicit declaration of function .(\w+)/,
+  /undefined reference to .(\w+)/,
+  /['‘](\w{1,100})['’] (?:was not declared|undeclared)/,
+  /undefined (?:local variable or )?method .(\w+)/,
+  /uninitialized constant ([\w:]+)/,
+];
+
+/**
+ * What a test comes to on base, where an end without an answer is a refusal. That base lacks a name which the issue asks for
+ * is base's wrong answer, however the test ends by it.
+ */
+export function kindOnBase(run: Ended, issue: string): Told {
+  if (run.outcome === 'solved') return PASSES;
+  if (run.outcome === 'not-solved') return wrongReason(run.log_tail, issue) ?? ANSWERED;
+  return run.outcome === 'crashed' ? crashOnBase(run, issue) : LIMITS[run.outcome];
+}
+
+const PASSES: Told = {
+  kind: 'passes-on-base',
+  why: 'says "solved" on base, so it does not reproduce the issue',
+};
+
+const ANSWERED: Told = { kind: 'wrong-answer', why: null };
+
+function crashOnBase({ log_tail, raises }: Ended, issue: string): Told {
+  const missing = missingIn(log_tail);
+  if (missing !== null && isNamed(missing, issue)) return ANSWERED;
+  const kind = missing === null ? (OWN_ERRORS.get(raises ?? '') ?? 'set-up-error') : 'missing-name';
+  const what =
+    missing === null ? (raises ?? null) : `"${missing}", which is not there and which the issue does not name`;
+  const by = what === null ? '' : ` (${what})`;
+  return { kind, why: `breaks on base: it ends in another way than exit 0 or 2, or its command reports no test${by}` };
+}
+
+/** So many of its last lines may tell why a script leaves. */
+const LAST = 3;
+
+/**
+ * The error that a script took for the issue's, or null: it says "not solved" on base, but the last lines that it printed,
+ * warnings left out, name an error that says that the script does not work, and the issue speaks neither of such an error
+ * nor of the name that is missing.
+ */
+function wrongReason(log: string, issue: string): Told | null {
+  const last = withoutWarnings(log).slice(-LAST).join('\n');
+  const named = [...OWN_ERRORS].find(([error]) => new RegExp(`\\b${error}\\b`).test(last) && !issue.includes(error));
+  if (named === undefined) return null;
+  const [error, kind] = named;
+  const missing = missingIn(last);
+  if (missing !== null && isNamed(missing, issue)) return null;
+  return { kind, why: `says "not solved" on base because of its own ${error}` };
+}
+
+/** Lines that say something; a warning is a line that says so, with the deeper line of source below it. */
+function withoutWarnings(log: string): readonly string[] {
+  const lines = log.split('\n').filter((line) => line.trim() !== '');
+  const isWarning = (line = ''): boolean => /\bwarn|Warning\b/i.test(line);
+  return lines.filter((line, index) => !isWarning(line) && !(/^\s/.test(line) && isWarning(lines[index - 1])));
+}
+
+/** The name that the last such line says is missing. */
+function missingIn(log: string): string | null {
+  const lines = log.split('\n').reverse();
+  for (const line of lines.slice(0, MOST_LINES)) {
+    const name = MISSING.flatMap((pattern) => pattern.exec(line.slice(0, LONGEST_LINE))?.[1] ?? [])[0];
+    if (name !== undefined) return name;
+  }
+  return null;
+}
+
+const MOST_LINES = 60;
+const LONGEST_LINE = 500;
+
+/** Whether the issue has a dotted name, or the last part of it, as a word. */
+function isNamed(name: string, issue: string): boolean {
+  const last = name.split(/[.:]+/).at(-1) ?? '';
+  return last !== '' && new RegExp(`(?<!\\w)${last}(?!\\w)`).test(issue);
+}
+
+/**
+ * What a test that was admitted comes to on a patch. One that ends otherwise than by an answer worked on base, so that it
+ * speaks against the patch, unless it was a name of the script's own that was missing, where no patch can do anything.
+ */
+export function kindOnPatch(run: Ended, issue: string): CellKind {
+  if (run.outcome === 'solved') return 'resolved';
+  if (run.outcome === 'not-solved') return 'wrong-answer';
+  return run.outcome === 'crashed' ? (ownErrorOf(run, issue) ?? 'wrong-answer') : LIMITS[run.outcome].kind;
+}
+
+/** Where a frame of the script itself raised, the driver's word for the error tells. */
+function ownErrorOf({ raises, log_tail }: Ended, issue: string): CellKind | null {
+  const kind = OWN_ERRORS.get(raises ?? '');
+  if (kind === undefined || raises === 'FileNotFoundError') return null;
+  const [, file = ''] = [...log_tail.matchAll(/^ {2}File "([^"\n]{1,400})", line \d+/gm)].at(-1) ?? [];
+  const missing = missingIn(log_tail);
+  const isOwn = SCRIPT.test(file) && (missing === null || !isNamed(missing, issue));
+  return isOwn ? kind : null;
+}
+
+/** As the driver puts it. */
+const SCRIPT = /^\/var\/tmp\/\w{16}\/\d+\.py$/;
+
+/** The type of the error that ended a script in Python, by what the driver heard, or one in JavaScript, by its log. */
+export function raisedBy(said: string, log: string): string | null {
+  const heard = /^\{"raises": ?"([\w ]{1,200})"\}$/m.exec(said)?.[1];
+  return heard ?? /^(?:Uncaught )?(\w{1,100}Error)(?: \[\w{1,100}\])?(?::|$)/m.exec(log)?.[1] ?? null;
+}
