@@ -15,7 +15,7 @@ const ROOMS = {
   runs: {
     rooms: ['jobs', 'agent', 'ports', 'core'],
     hybrid: true,
-    packages: ['@nestjs/common', 'p-limit', 'zod'],
+    packages: ['@nestjs/common', 'zod'],
     builtIns: ['events'],
   },
   grading: { rooms: ['io', 'ports', 'core'], packages: ['zod'] },
@@ -31,7 +31,7 @@ const ROOMS = {
       'express',
       '@types/express',
     ],
-    builtIns: ['buffer', 'crypto', 'fs', 'http', 'path', 'stream', 'timers', 'zlib'],
+    builtIns: ['buffer', 'crypto', 'fs', 'http', 'path', 'stream', 'zlib'],
   },
   web: { rooms: ['http', 'ports', 'statistics', 'core'], packages: ['preact'], builtIns: [] },
   benchmarks: { rooms: ['reports', 'grading', 'jobs', 'runs', 'io', 'ports', 'core'] },

@@ -6,7 +6,7 @@ import {
   type ExecutionBasedOptions,
 } from './execution-based/execution-based.js';
 import { harvestedTests } from './execution-based/generated/harvest.js';
-import { createTestWriter } from './execution-based/generated/test-writer.js';
+import { createTestWriter, testCalls } from './execution-based/generated/test-writer.js';
 import type { JudgeOptions } from './execution-free/judge-options.js';
 import { createAgentVerifier, type JudgeAgent } from './execution-free/agent/agent.js';
 import { createBackwardVerifier } from './execution-free/backward/backward.js';
@@ -17,7 +17,7 @@ import { trainingConversation } from './execution-free/render/question.js';
 import { createProgressJudge, createYesNoVerifier } from './execution-free/pointwise/yes-no.js';
 
 export { createRetelling } from './execution-free/pairs/duel.js';
-export { createCellWorker, createProgressJudge, createTestWriter, harvestedTests, trainingConversation };
+export { createCellWorker, createProgressJudge, createTestWriter, harvestedTests, testCalls, trainingConversation };
 export {
   NOTHING_RECORDED,
   readRecord,
@@ -25,7 +25,8 @@ export {
   type RunRecord,
 } from './execution-based/readers/run-record.js';
 export { askedAgain } from './execution-free/asked-again.js';
-export { lackOfVerdict, LOOKS, type JudgeAgent } from './execution-free/agent/agent.js';
+export { type CountedJudge, judgeCalls, progressCalls, summaryCalls } from './execution-free/judge-calls.js';
+export { lackOfVerdict, type JudgeAgent } from './execution-free/agent/agent.js';
 export { JUDGE_DEFAULTS, promptOfModel, SECTIONS, YES_NO_PROMPTS } from './execution-free/judge-options.js';
 export type { JudgeOptions, Section, YesNoPrompt } from './execution-free/judge-options.js';
 export { createBaseLook } from './execution-based/existing/base-look.js';

@@ -17,16 +17,17 @@ import type { AgentSettings, ProgressCheck } from '../agent/loop/rollout-task.js
 import { AGENT_TEMPERATURE, agentsOfWork, settingsOfAgents } from './agent-settings.js';
 import { loadConfig, type Config } from './config.js';
 import type { Converse } from '../reports/exports/export-rows.js';
-import { type PriceTable, BudgetLedger } from '../core/budget/budget.js';
+import { type PriceTable, BudgetLedger, rangeOf } from '../core/budget/budget.js';
 import { contentKey } from '../core/identifier.js';
 import type { Inspect, LookAtBase } from '../core/run/rollout.js';
-import type { Observe, VerifierName } from '../core/run/verifier.js';
+import { judgeNamed, type Observe, type VerifierName } from '../core/run/verifier.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import type { AgentDescription } from '../core/run/run-result.js';
 import type { TestWriter } from '../core/run/generated-test.js';
 import { modelsOf } from '../runs/check-request.js';
 import {
   type Accounted,
+  type Asking,
   type Elsewhere,
   type RunDependencies,
   RunDependenciesFactory,
@@ -49,11 +50,15 @@ import {
   createTestWriter,
   createVerifiers,
   harvestedTests,
+  progressCalls,
+  summaryCalls,
+  testCalls,
   JUDGE_DEFAULTS,
   type JudgeOptions,
   type OwnVerifiers,
   lackOfVerdict,
-  LOOKS,
+  type CountedJudge,
+  judgeCalls,
   promptOfModel,
   trainingConversation,
 } from '../../verifiers/index.js';
@@ -84,7 +89,6 @@ export interface RunPorts {
 export class ConfiguredRunDependencies extends RunDependenciesFactory {
   readonly verifierModel: string | null;
   readonly testModel: string | null;
-  readonly looks: RunDependenciesFactory['looks'];
   readonly defaults: readonly VerifierName[];
   readonly ownVerifiers: readonly VerifierName[];
   readonly agent: AgentDescription | null;
@@ -105,11 +109,6 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     this.ownVerifiers = [...own.keys()];
     this.verifierModel = config.llm.verifierModel ?? null;
     this.testModel = config.tests.model ?? null;
-    const { samples = LOOKS } = config.judge;
-    this.looks = {
-      calls: samples * (stepsOfLook(config.agent.limits) + GRACE),
-      context: config.agent.limits.max_tokens,
-    };
     this.defaults = this.verifierModel === null ? ['eb'] : ['ef', 'eb'];
     this.agent = this.agentsOf({ agent: null, agents: null })[0] ?? null;
     this.stored = this.storing();
@@ -121,6 +120,35 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
       const format = command === null ? settings.format : 'command';
       return { name, model, endpoint, format, temperature, top_p, limits, prompt, command };
     });
+  }
+
+  override async asking(): Promise<Asking> {
+    const { judge, tests, agent } = this.config;
+    const criteria = await this.ports.prompts.criteria();
+    const { max_tokens: context, max_answer_tokens: answer, max_steps_absolute: most } = agent.limits;
+    const steps = stepsOfLook(agent.limits);
+    const counted = (model: string | null): CountedJudge => ({
+      ...JUDGE_DEFAULTS,
+      ...judge,
+      prompt: judge.prompt ?? promptOfModel(model ?? this.verifierModel ?? ''),
+      criteria: { all: criteria.length, ofPatch: criteria.filter(({ needsSteps }) => !needsSteps).length },
+      look: { calls: rangeOf(1, Math.ceil(steps / 2), steps + GRACE), context, answer },
+    });
+    const written = testCalls(tests, {
+      calls: rangeOf(1, Math.min(agent.limits.max_steps, most), most),
+      context,
+      answer,
+    });
+    const { checkEvery: every } = agent;
+    return {
+      judge: (name, pool) => {
+        const { method, model } = judgeNamed(name) ?? { method: 'yes-no', model: null };
+        return judgeCalls(method, counted(model), pool);
+      },
+      summary: summaryCalls(counted(null)),
+      progress: every === undefined || this.verifierModel === null ? null : { ...progressCalls(counted(null)), every },
+      tests: this.testModel === null ? null : written,
+    };
   }
 
   override setup(): Promise<string> {

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander';
+import { BadInputError } from '../core/errors/errors.js';
 import type { RunDependenciesFactory } from '../runs/run-dependencies.js';
 import type { RunService } from '../runs/run-service.js';
 import type { RunWorker } from '../runs/run-worker.js';
@@ -70,4 +71,10 @@ export function seconds(text: string): number {
 /** One more value of an option that may be given several times. */
 export function collected(value: string, earlier: readonly string[]): readonly string[] {
   return [...earlier, value];
+}
+
+/** The folder of a command that leaves a report, if it does more than estimate. @throws BadInputError */
+export function outFolder({ out }: { readonly out?: string | undefined }): string {
+  if (out !== undefined) return out;
+  throw new BadInputError('is missing: name a folder for the report.', { field: '--out' });
 }

@@ -1,10 +1,13 @@
-import { BestkError } from '../core/errors/errors.js';
+import { BestkError, EXIT } from '../core/errors/errors.js';
 import { z } from 'zod';
 import type { RunEvent } from '../ports/run-store.js';
 import { type Eta, etaText } from '../core/eta.js';
+import type { RunRequest } from '../core/run/run-request.js';
 import { Refined } from '../core/run/run-result.js';
 import { visible, visibleLine } from '../core/hostile-text.js';
 import { withInterval } from '../reports/figures.js';
+import { Between, type Cost, type Estimate, estimateAll } from '../runs/estimate.js';
+import type { App } from './command.js';
 import { wilson } from '../statistics/intervals/binomial.js';
 
 /** One document on stdout, and nothing else there. */
@@ -36,13 +39,12 @@ export function printFailure(error: unknown, asJson: boolean): number {
   return error.exitCode;
 }
 
-const AtMost = z.object({ model_calls: z.number(), tokens: z.number(), usd: z.number().nullable() });
 const Started = z.object({
   instance_id: z.string(),
   k: z.int(),
   verifiers: z.array(z.string()),
   preset: z.string(),
-  at_most: AtMost,
+  ...Between.shape,
 });
 const Told = z.object({
   candidate_id: z.string().nullable(),
@@ -88,9 +90,9 @@ export function progressLine({ type, data }: RunEvent): string | null {
 
 const LINES: Readonly<Record<string, (data: RunEvent['data']) => string>> = {
   started: (data) => {
-    const { instance_id, k, verifiers, preset, at_most } = Started.parse(data);
+    const { instance_id, k, verifiers, preset, ...between } = Started.parse(data);
     const plan = `${k} candidates, verifiers ${verifiers.join(' and ')}, preset ${visibleLine(preset)}`;
-    return `${visibleLine(instance_id)}: ${plan}; ${estimateLine(at_most)}`;
+    return `${visibleLine(instance_id)}: ${plan}; ${estimateLine(between)}`;
   },
   rollout: (data) => rolloutLine(RolledOut.parse(data)),
   sampled: (data) => {
@@ -169,10 +171,35 @@ function rateOf({ right, of }: NonNullable<Standing['outcomes']>) {
 }
 
 /** What a run can come to, in words. */
-export function estimateLine({ model_calls, tokens, usd }: z.infer<typeof AtMost>): string {
-  if (model_calls === 0) return 'no trajectory and no judgement';
-  const money = usd === null ? '' : ` and ${usd.toFixed(2)} USD`;
-  return `at most ${model_calls.toLocaleString('en')} model calls of ${tokens.toLocaleString('en')} tokens${money}`;
+export function estimateLine({ at_least, likely, at_most }: Between): string {
+  if (at_most.model_calls === 0) return 'no model is called';
+  const ends = (name: keyof Cost, text: (value: number) => string): string => {
+    const [low, some, high] = [at_least, likely, at_most].map((cost) => text(cost[name] ?? 0));
+    return low === high ? (high ?? '') : `${low} to ${high}, likely ${some}`;
+  };
+  const whole = (value: number): string => value.toLocaleString('en');
+  const money = at_most.usd === null ? '' : `; USD: ${ends('usd', (value) => value.toFixed(2))}`;
+  return `model calls: ${ends('model_calls', whole)}; tokens: ${ends('tokens', whole)}${money}`;
+}
+
+/** Says what runs can come to, and ends the application. @throws BadInputError for one that could not be done */
+export async function tellEstimate(app: App, requests: readonly RunRequest[], asJson: boolean): Promise<number> {
+  try {
+    const estimate = await estimateAll(requests, app.dependencies);
+    if (asJson) printJson(estimate);
+    else printText(estimateText(estimate));
+    return EXIT.done;
+  } finally {
+    await app.close();
+  }
+}
+
+/** An estimate in lines: what it is made of, and the sum. */
+export function estimateText({ parts, ...sum }: Estimate): string {
+  const asked = parts.filter(({ at_most }) => at_most.model_calls > 0);
+  return [...asked.map(({ part, ...ends }) => `  ${part}: ${estimateLine(ends)}`), `in all: ${estimateLine(sum)}`].join(
+    '\n',
+  );
 }
 
 function rolloutLine({

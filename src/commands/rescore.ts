@@ -1,3 +1,5 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { BadInputError } from '../core/errors/errors.js';
@@ -11,9 +13,10 @@ import { ImportedFolder, type ImportedInstance } from '../io/saved-runs/imported
 import { importSummary, writeImport } from '../reports/write-import.js';
 import { type LabelsByInstance, readAllLabels } from '../reports/labels.js';
 import type { RunChecks } from '../runs/check-request.js';
-import type { OpenApp } from './command.js';
-import { printProgress } from './output.js';
+import { type OpenApp, outFolder } from './command.js';
+import { printProgress, tellEstimate } from './output.js';
 import {
+  estimateOption,
   givenTests,
   imageOption,
   parallelOption,
@@ -22,11 +25,12 @@ import {
   verifierNames,
   withRuleOptions,
 } from './run-options.js';
-import { runSet, tellSet } from './run-set.js';
+import { askable, runSet, tellSet } from './run-set.js';
 
 interface RescoreOptions extends RuleOptions {
   readonly input: readonly string[];
-  readonly out: string;
+  readonly out?: string;
+  readonly estimate?: true;
   readonly labels?: readonly string[];
   readonly issues?: string;
   readonly tests?: string;
@@ -58,7 +62,8 @@ export function registerRescore(program: Command, openApp: OpenApp): void {
     .command('rescore')
     .description('score saved trajectories again and select among them')
     .requiredOption('--input <path...>', 'files and folders of any format that import reads')
-    .requiredOption('--out <dir>', 'folder for the reports')
+    .option('--out <dir>', 'folder for the reports; not for an estimate')
+    .addOption(estimateOption())
     .option('--labels <path...>', 'labels or harness reports, for the figures alone')
     .option('--issues <path>', 'statements and environments of instances whose runs name none')
     .option('--tests <file>', 'saved generated tests, instead of those that BESTK_TEST_MODEL writes')
@@ -74,9 +79,33 @@ export function registerRescore(program: Command, openApp: OpenApp): void {
 }
 
 async function rescore(options: RescoreOptions, openApp: OpenApp): Promise<number> {
-  const rule = await readRule(options);
-  const { out, image } = options;
+  if (options.estimate === true) return estimateRescore(options, openApp);
+  const out = outFolder(options);
   const imported = join(out, 'imported');
+  const { app, items, candidates } = await prepared(options, imported, openApp);
+  let opened: Promise<LabelsByInstance> | null = null;
+  const labels = (): Promise<LabelsByInstance> => (opened ??= readAllLabels(join(imported, 'labels.jsonl')));
+  const { parallel, json = false } = options;
+  const told = await runSet(app, items, { command: 'rescore', out, parallel, labels });
+  return tellSet(told, out, json, { rescored: told.done, candidates });
+}
+
+/** What nothing can be asked of is left out. */
+async function estimateRescore(options: RescoreOptions, openApp: OpenApp): Promise<number> {
+  const folder = await mkdtemp(join(tmpdir(), 'bestk-estimate-'));
+  try {
+    const { app, items } = await prepared(options, join(folder, 'imported'), openApp);
+    const requests = await Promise.all(items.map(askable));
+    return await tellEstimate(app, requests.flat(), options.json === true);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** The application, and what is to be done with it, once the runs are imported. @throws BadInputError */
+async function prepared(options: RescoreOptions, imported: string, openApp: OpenApp) {
+  const rule = await readRule(options);
+  const { image } = options;
   const summary = await writeImport([...options.input, ...(options.labels ?? [])], imported);
   printProgress(importSummary(summary, imported));
   const folder = await ImportedFolder.open(imported);
@@ -100,11 +129,7 @@ async function rescore(options: RescoreOptions, openApp: OpenApp): Promise<numbe
       return rescoreRequest(wishes, instance, rescored, app.dependencies);
     },
   }));
-  let opened: Promise<LabelsByInstance> | null = null;
-  const labels = (): Promise<LabelsByInstance> => (opened ??= readAllLabels(join(imported, 'labels.jsonl')));
-  const { parallel, json = false } = options;
-  const told = await runSet(app, items, { command: 'rescore', out, parallel, labels });
-  return tellSet(told, out, json, { rescored: told.done, candidates: summary.candidates });
+  return { app, items, candidates: summary.candidates };
 }
 
 /** What of the options says how one instance is scored. */

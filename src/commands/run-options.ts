@@ -103,6 +103,13 @@ export async function readFitted<T>(file: string, schema: z.ZodType<T>, what: st
   throw new BadInputError(problem?.message ?? `is not a ${what}`, { file, field: problem?.path.join('.') });
 }
 
+export function estimateOption(): Option {
+  return new Option(
+    '--estimate',
+    'say what model calls, tokens and dollars it can come to, from and to, and do nothing',
+  );
+}
+
 export function parallelOption(): Option {
   return new Option('--parallel <n>', 'of many instances, how many are under way at once')
     .argParser<number>(count)

@@ -1,7 +1,7 @@
 import { printEvent, printJson, printProgress, printText, standingLine } from './output.js';
 import pLimit from 'p-limit';
 import { contentKey } from '../core/identifier.js';
-import { BestkError, EXIT, InterruptedError, ToldError } from '../core/errors/errors.js';
+import { BadInputError, BestkError, EXIT, InterruptedError, ToldError } from '../core/errors/errors.js';
 import { etaOf } from '../core/eta.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import { tokensOfRun, RunResult } from '../core/run/run-result.js';
@@ -324,5 +324,15 @@ async function startOrResume(runs: RunService, { key, request, once }: Omit<OneR
     if (run.status === 'done' && once !== true) continue;
     if (hasEnded(run.status) && run.status !== 'done') await runs.retry(run.id);
     return run;
+  }
+}
+
+/** What is asked of an instance; nothing where that cannot be said. */
+export async function askable(item: SetItem): Promise<readonly RunRequest[]> {
+  try {
+    return [await item.request()];
+  } catch (error) {
+    if (error instanceof BadInputError) return [];
+    throw error;
   }
 }

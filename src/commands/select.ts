@@ -10,14 +10,24 @@ import { type RunRequest, runRequest } from '../core/run/run-request.js';
 import { readAllCandidates } from '../io/inputs/candidates.js';
 import { readText } from '../io/records/records.js';
 import { prepareFolder } from '../reports/write-run.js';
-import type { OpenApp } from './command.js';
-import { givenIssues, givenTests, readRule, type RunOptions, verifierNames, withRunOptions } from './run-options.js';
+import { type OpenApp, outFolder } from './command.js';
+import { tellEstimate } from './output.js';
+import {
+  estimateOption,
+  givenIssues,
+  givenTests,
+  readRule,
+  type RunOptions,
+  verifierNames,
+  withRunOptions,
+} from './run-options.js';
 import { runRequests } from './run-set.js';
 
 interface SelectOptions extends Omit<RunOptions, 'issue'>, RepositoryOptions {
   readonly issue?: string;
   readonly candidates?: string;
-  readonly out: string;
+  readonly out?: string;
+  readonly estimate?: true;
   readonly json?: true;
 }
 
@@ -40,7 +50,8 @@ export function registerSelect(program: Command, openApp: OpenApp): void {
     .description('verify K candidate patches of an issue, or of each of many, and select the best');
   withRepositoryOptions(withRunOptions(command, false))
     .option('--candidates <path>', 'candidates.jsonl, SWE-bench predictions, or the --out of select or solve')
-    .requiredOption('--out <dir>', 'folder for the report')
+    .option('--out <dir>', 'folder for the report; not for an estimate')
+    .addOption(estimateOption())
     .option('--json', 'one JSON document on stdout')
     .addHelpText('after', EXAMPLE)
     .action(async (options: SelectOptions) => {
@@ -50,8 +61,10 @@ export function registerSelect(program: Command, openApp: OpenApp): void {
 
 async function select(options: SelectOptions, openApp: OpenApp): Promise<number> {
   const requests = await readRequests(options);
-  await prepareFolder(options.out);
-  return runRequests(openApp, requests, { ...options, command: 'select' });
+  if (options.estimate === true) return tellEstimate(await openApp(), requests, options.json === true);
+  const out = outFolder(options);
+  await prepareFolder(out);
+  return runRequests(openApp, requests, { ...options, out, command: 'select' });
 }
 
 async function readRequests(options: SelectOptions): Promise<readonly RunRequest[]> {

@@ -1,12 +1,19 @@
 import type { Command } from 'commander';
-import { BadInputError, EXIT } from '../core/errors/errors.js';
+import { BadInputError } from '../core/errors/errors.js';
 import { type RunRequest, runRequest } from '../core/run/run-request.js';
-import { estimateAll } from '../runs/check-request.js';
 import { prepareFolder } from '../reports/write-run.js';
-import { type App, type OpenApp, collected, count, positive, probability, wholeNumber } from './command.js';
-import { printJson, printText, estimateLine } from './output.js';
+import { collected, count, type OpenApp, outFolder, positive, probability, wholeNumber } from './command.js';
+import { tellEstimate } from './output.js';
 import { placedAgents, readAgents } from '../io/inputs/yaml.js';
-import { givenIssues, givenTests, readRule, type RunOptions, verifierNames, withRunOptions } from './run-options.js';
+import {
+  estimateOption,
+  givenIssues,
+  givenTests,
+  readRule,
+  type RunOptions,
+  verifierNames,
+  withRunOptions,
+} from './run-options.js';
 import { runRequests } from './run-set.js';
 
 interface SolveOptions extends RunOptions {
@@ -64,7 +71,7 @@ export function registerSolve(program: Command, openApp: OpenApp): void {
     .option('--budget-tokens <number>', 'tokens that agent and judge may use together', count)
     .option('--budget-usd <number>', 'US dollars, by the price table BESTK_PRICES', positive)
     .option('--budget-seconds <number>', 'wall seconds of the run', positive)
-    .option('--estimate', 'say what trajectories and one judgement of each can come to at most, and do nothing')
+    .addOption(estimateOption())
     .option('--json', 'one JSON document on stdout')
     .addHelpText('after', EXAMPLE)
     .action(async (options: SolveOptions) => {
@@ -77,24 +84,9 @@ async function solve(options: SolveOptions, openApp: OpenApp): Promise<number> {
   const requests = await readRequests(options, agents);
   const open: OpenApp = () => openApp(settings);
   if (options.estimate === true) return tellEstimate(await open(), requests, options.json === true);
-  const { out } = options;
-  if (out === undefined) throw new BadInputError('is missing: name a folder for the report.', { field: '--out' });
+  const out = outFolder(options);
   await prepareFolder(out);
   return runRequests(open, requests, { ...options, out, command: 'solve' });
-}
-
-async function tellEstimate(app: App, requests: readonly RunRequest[], asJson: boolean): Promise<number> {
-  try {
-    const atMost = estimateAll(requests, app.dependencies);
-    if (asJson) printJson({ at_most: atMost });
-    else
-      printText(
-        `Trajectories and one judgement of each: ${estimateLine(atMost)}. Limit it with --budget-tokens, --budget-usd or --budget-seconds.`,
-      );
-    return EXIT.done;
-  } finally {
-    await app.close();
-  }
 }
 
 async function givenAgents({ agents: file, agent: names }: Pick<SolveOptions, 'agents' | 'agent'>) {

@@ -1,4 +1,3 @@
-import pLimit from 'p-limit';
 import { isEligible } from '../../verifiers/hybrid/entry.js';
 import { type Standing, standingOf } from '../../verifiers/hybrid/look-ahead.js';
 import { submitted } from '../core/run/candidate.js';
@@ -131,30 +130,28 @@ export interface AllocateOptions {
  * @returns what is to be asked of each then: to verify and select of as many rollouts as it got, which are stored
  */
 export async function allocate(requests: readonly RunRequest[], options: AllocateOptions): Promise<RunRequest[]> {
-  const sizes = requests.map(({ k, k0, agents }) => ({
-    most: k,
-    first: Math.min(k, Math.max(k0 ?? 1, agents?.length ?? 1)),
-    step: k0 ?? 1,
-  }));
-  const allocation = new Allocation(sizes, options.atOnce, options.budget);
-  const places = pLimit(options.atOnce);
+  const allocation = new Allocation(requests.map(sizeOf), options.atOnce, options.budget);
   for (;;) {
     const round = options.stop(allocation.spent) ? [] : allocation.next();
     if (round.length === 0) break;
     const tried = await Promise.all(
-      round.map(async ({ index, rollouts }) =>
-        places(async () => {
-          const request = requests[index];
-          if (request === undefined) throw new Error(`There is no issue ${index}.`);
-          const result = await options.sample(samplingOf(request, rollouts));
-          return result === null ? null : triedIn(request, result, rollouts);
-        }),
-      ),
+      // No more at once than a round has; how many of them are done at once is the jobs' business.
+      round.map(async ({ index, rollouts }) => {
+        const request = requests[index];
+        if (request === undefined) throw new Error(`There is no issue ${index}.`);
+        const result = await options.sample(samplingOf(request, rollouts));
+        return result === null ? null : triedIn(request, result, rollouts);
+      }),
     );
     for (const [at, { index, rollouts }] of round.entries()) allocation.learn(index, rollouts, tried[at] ?? null);
   }
   const { given } = allocation;
   return requests.map((request, index) => ({ ...request, k: given[index] ?? request.k, k0: null }));
+}
+
+/** Rollouts of an issue: at most, at first and then at once. */
+export function sizeOf({ k, k0, agents }: RunRequest): Pick<IssueState, 'most' | 'first' | 'step'> {
+  return { most: k, first: Math.min(k, Math.max(k0 ?? 1, agents?.length ?? 1)), step: k0 ?? 1 };
 }
 
 /** Of the same rollouts as the whole request: samples of an issue do not depend on how many are asked for. */

@@ -1,8 +1,6 @@
 import { requestedRule } from '../../verifiers/hybrid/presets.js';
-import { costOf, priceOf } from '../core/budget/budget.js';
+import { priceOf } from '../core/budget/budget.js';
 import { BadInputError } from '../core/errors/errors.js';
-import { grouped } from '../core/grouped.js';
-import { turnsOf } from '../core/run/agent.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import { judgeNamed, VERIFIER_NAMES, type VerifierName } from '../core/run/verifier.js';
 import type { RunDependenciesFactory } from './run-dependencies.js';
@@ -66,12 +64,6 @@ export function judgesIn(names: readonly VerifierName[], verifierModel: string |
   return [...new Set(models)].filter((model) => model !== null);
 }
 
-/** Whether a model writes tests for it. @throws as `checkRequest` does */
-export function writesTests(request: RunRequest, dependencies: RunChecks): boolean {
-  if (request.tests !== null || dependencies.testModel === null) return false;
-  return checkRequest(request, dependencies).includes('eb');
-}
-
 /** The models that a run may call. */
 export function modelsOf(
   { verifierModel, agent, testModel }: Pick<RunChecks, 'verifierModel' | 'agent' | 'testModel'>,
@@ -90,78 +82,4 @@ function samplersOf(
   { agent: configured }: Pick<RunChecks, 'agent'>,
 ): readonly (string | null)[] {
   return (agents ?? [agent]).map((given) => given?.model ?? configured?.model ?? null);
-}
-
-/** What trajectories and their judging can come to at most; most stay far below: few use all steps and all context. */
-export interface Estimate {
-  readonly model_calls: number;
-  readonly tokens: number;
-  /** Null when the table has no price for a model that is called. */
-  readonly usd: number | null;
-}
-
-/** Tokens of one judge's prompt, and its calls for each candidate. */
-const JUDGE_TOKENS = 65_536;
-
-/**
- * An upper bound from the limits: every trajectory takes all its steps, every call fills the context, nothing comes from
- * a prefix cache, the judge is asked once about each. More questions and writing tests are not in it.
- */
-export function estimate(
-  request: RunRequest,
-  names: readonly VerifierName[],
-  dependencies: RunDependenciesFactory,
-): Estimate {
-  const { candidates } = request;
-  const k = request.k + request.refine;
-  const agent = candidates === null ? agentPart(request, dependencies) : NOTHING;
-  const judges = names.flatMap((name) => {
-    const judge = judgeNamed(name);
-    if (judge === null) return [];
-    const { calls, context } = judge.method === 'agent' ? dependencies.looks : { calls: 1, context: JUDGE_TOKENS };
-    return [part(dependencies, judge.model ?? dependencies.verifierModel, k * calls, { context, answer: 0 })];
-  });
-  return judges.reduce(sum, agent);
-}
-
-function sum(a: Estimate, b: Estimate): Estimate {
-  const usd = a.usd === null || b.usd === null ? null : a.usd + b.usd;
-  return { model_calls: a.model_calls + b.model_calls, tokens: a.tokens + b.tokens, usd };
-}
-
-/** Of all of them together. @throws BadInputError as checkRequest */
-export function estimateAll(requests: readonly RunRequest[], dependencies: RunDependenciesFactory): Estimate {
-  return requests
-    .map((request) => estimate(request, checkRequest(request, dependencies), dependencies))
-    .reduce(
-      (sum, one) => ({
-        model_calls: sum.model_calls + one.model_calls,
-        tokens: sum.tokens + one.tokens,
-        usd: sum.usd === null || one.usd === null ? null : sum.usd + one.usd,
-      }),
-      NOTHING,
-    );
-}
-
-const NOTHING: Estimate = { model_calls: 0, tokens: 0, usd: 0 };
-
-function agentPart(request: RunRequest, dependencies: RunDependenciesFactory): Estimate {
-  const turns = grouped(turnsOf(request.agents, request.k + request.refine), ({ agent }) => agent);
-  const parts = dependencies.agentsOf(request).map(({ name, model, limits }) => {
-    const { max_steps_absolute: steps, max_tokens: context, max_answer_tokens: answer } = limits;
-    const calls = (turns.get(name)?.length ?? 0) * (steps ?? 0);
-    return part(dependencies, model, calls, { context: context ?? 0, answer: answer ?? 0 });
-  });
-  return parts.reduce(sum, NOTHING);
-}
-
-function part(
-  { prices }: RunDependenciesFactory,
-  model: string | null,
-  calls: number,
-  { context, answer }: { context: number; answer: number },
-): Estimate {
-  const output_tokens = calls * answer;
-  const counts = { input_tokens: calls * context - output_tokens, cached_input_tokens: 0, output_tokens };
-  return { model_calls: calls, tokens: calls * context, usd: costOf(model ?? '', counts, prices) };
 }

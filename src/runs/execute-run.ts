@@ -14,8 +14,9 @@ import { CallsUnderWay, dependenciesOf, type SpreadTools } from './spread-run.js
 import type { PromptLibrary } from '../ports/prompt-library.js';
 import type { Run } from '../ports/run-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
-import { checkRequest, estimate, judgesIn } from './check-request.js';
+import { checkRequest, judgesIn } from './check-request.js';
 import { collect, type Wave } from './collect.js';
+import { estimateAll } from './estimate.js';
 import { refine } from './refine.js';
 import { describeCandidates, type Described, poolInput } from './entries.js';
 import { type Emit, type RunDependencies, type RunDependenciesFactory, RunExecutor } from './run-dependencies.js';
@@ -95,8 +96,8 @@ export class PipelineExecutor extends RunExecutor {
     const deps = dependenciesOf(this.tools, { id, request }, record);
     using time = new TimeBudget(request.budget?.seconds ?? null);
     const { instance_id } = issue;
-    const atMost = { ...estimate(request, names, this.tools.dependencies) };
-    await emit('started', { instance_id, k: request.k, verifiers: [...names], preset, at_most: atMost });
+    const { at_least, likely, at_most } = await estimateAll([request], this.tools.dependencies);
+    await emit('started', { instance_id, k: request.k, verifiers: [...names], preset, at_least, likely, at_most });
 
     const rule = requestedRule(request);
     const verifiers = deps.verifiers(names).map((verifier) => this.watch.verifier(verifier));

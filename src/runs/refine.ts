@@ -10,7 +10,7 @@ import { dearest, failedTries, sampleWave, SURE, type Wave } from './collect.js'
 import type { RunDependencies } from './run-dependencies.js';
 
 /** Patches of the first wave that the second is told of (arXiv 2604.16529, "top-4 summaries"). */
-const TOLD_OF = 4;
+export const TOLD_OF = 4;
 
 /** What the first wave came to. */
 export interface FirstWave {

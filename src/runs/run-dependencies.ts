@@ -9,7 +9,7 @@ import type { Inspect, Inspection, Retell } from '../core/run/rollout.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import { type AgentDescription, ModelUsage } from '../core/run/run-result.js';
 import type { Verdict } from '../core/run/verdict.js';
-import type { Observe, Verifier, VerifierName } from '../core/run/verifier.js';
+import type { JudgeCalls, JudgedPool, Observe, Verifier, VerifierName } from '../core/run/verifier.js';
 import type { Completion, CompletionRequest, Message, RemoteCall } from '../ports/llm-client.js';
 import type { Run, RunEvent } from '../ports/run-store.js';
 
@@ -67,6 +67,17 @@ export interface Elsewhere {
   readonly inspect: (inspection: Inspection, signal: AbortSignal) => Promise<Accounted | null>;
 }
 
+/** How often, and with how many tokens, models are asked by these settings. */
+export interface Asking {
+  readonly judge: (name: VerifierName, pool: JudgedPool) => JudgeCalls;
+  /** One summary of an attempt, by whom a second wave is told. */
+  readonly summary: JudgeCalls;
+  /** Looks at running rollouts; null = there are none. */
+  readonly progress: (JudgeCalls & { readonly every: number }) | null;
+  /** Writing tests, and what is asked of their writer at each verification; null = no model writes any. */
+  readonly tests: { readonly writing: JudgeCalls; readonly further: JudgeCalls } | null;
+}
+
 /** Makes the kit of one run; bound in the composition root. */
 export abstract class RunDependenciesFactory {
   /** Verifiers to use when a request names none. */
@@ -79,8 +90,8 @@ export abstract class RunDependenciesFactory {
   /** The same of the agents that a run asks for, for `run.json`; none when no model is named anywhere. */
   abstract agentsOf(request: Pick<RunRequest, 'agent' | 'agents'>): readonly AgentDescription[];
   abstract readonly testModel: string | null;
-  /** Model calls about one candidate, and tokens of each, that a look of the judge with tools comes to at most. */
-  abstract readonly looks: { readonly calls: number; readonly context: number };
+  /** How often models are asked beside the agents' steps. */
+  abstract asking(): Promise<Asking>;
   abstract readonly prices: PriceTable;
   /** Names the settings that results depend on; processes with the same can do each other's work. */
   abstract setup(): Promise<string>;

@@ -21,7 +21,7 @@ export interface Question {
 type AskOptions = Pick<JudgeOptions, 'llm' | 'model' | 'answerTokens' | 'think' | 'prefill'>;
 
 /** Tokens of an answer that is to be thought through first. */
-const THINKING_TOKENS = 16_384;
+export const THINKING_TOKENS = 16_384;
 /** Least tokens of an answer by a schema. */
 const SCHEMA_TOKENS = 64;
 

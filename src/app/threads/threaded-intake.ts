@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { nextTurn } from '../../core/async/time.js';
 import type { RunStore } from '../../ports/run-store.js';
 import type { RunChecks } from '../../runs/check-request.js';
 import {

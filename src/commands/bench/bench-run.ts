@@ -3,18 +3,18 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { allocationBudget, armRequest, reasonToStop, type Tally } from '../../benchmarks/plan.js';
-import { BadInputError, BestkError, EXIT, InterruptedError } from '../../core/errors/errors.js';
+import { BestkError, EXIT, InterruptedError } from '../../core/errors/errors.js';
 import { contentKey } from '../../core/identifier.js';
 import type { RunRequest } from '../../core/run/run-request.js';
 import type { DataSetInstance } from '../../io/datasets/data-set.js';
 import type { ArmsReport } from '../../reports/benchmark/arms.js';
 import { folderName } from '../../reports/set-files.js';
 import { prepareFolder } from '../../reports/write-run.js';
-import { allocate } from '../../runs/allocate.js';
-import { type Estimate, estimateAll, writesTests } from '../../runs/check-request.js';
+import { allocate, sizeOf } from '../../runs/allocate.js';
+import { type Estimate, estimateAll } from '../../runs/estimate.js';
 import type { App, OpenApp } from '../command.js';
 import { printProgress } from '../output.js';
-import { exitOfSet, runOne, runSet, type SetItem, type SetTold } from '../run-set.js';
+import { askable, exitOfSet, runOne, runSet, type SetItem, type SetTold } from '../run-set.js';
 import { gradeArms, type GradedArm, readBench, reportBench } from './bench-grade.js';
 import { chosenInstances, ruleOf, savedInputs } from './bench-options.js';
 import {
@@ -199,15 +199,12 @@ function tallyOf(told: readonly SetTold[]): Tally {
   };
 }
 
-interface ArmEstimate {
+interface ArmEstimate extends Estimate {
   readonly arm: string;
   readonly instances: number;
-  readonly at_most: Estimate;
-  /** Whether a model writes tests, which no bound counts. */
-  readonly writes_tests: boolean;
 }
 
-/** What each arm can come to at most, as `estimate` says; what nothing can be asked of is left out. @throws BadInputError */
+/** What each arm can come to; what nothing can be asked of is left out. @throws BadInputError */
 export async function estimateBench(plan: BenchPlan, openApp: OpenApp): Promise<readonly ArmEstimate[]> {
   const instances = await chosenInstances(plan);
   const folder = await mkdtemp(join(tmpdir(), 'bestk-estimate-'));
@@ -218,12 +215,10 @@ export async function estimateBench(plan: BenchPlan, openApp: OpenApp): Promise<
       try {
         const items = await itemsOf(plan, arm, instances, join(folder, arm.name));
         const requests = (await Promise.all(items.map(askable))).flat();
-        told.push({
-          arm: arm.name,
-          instances: requests.length,
-          at_most: estimateAll(requests, app.dependencies),
-          writes_tests: requests.some((request) => writesTests(request, app.dependencies)),
-        });
+        const most = allocationBudget(plan, arm).rollouts;
+        const allocation = arm.allocate === 'greedy' ? { firstOf: (one: RunRequest) => sizeOf(one).first, most } : null;
+        const estimate = await estimateAll(requests, app.dependencies, allocation);
+        told.push({ arm: arm.name, instances: requests.length, ...estimate });
       } finally {
         await app.close();
       }
@@ -231,14 +226,5 @@ export async function estimateBench(plan: BenchPlan, openApp: OpenApp): Promise<
     return told;
   } finally {
     await rm(folder, { recursive: true });
-  }
-}
-
-async function askable(item: SetItem): Promise<readonly RunRequest[]> {
-  try {
-    return [await item.request()];
-  } catch (error) {
-    if (error instanceof BadInputError) return [];
-    throw error;
   }
 }

@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { BadInputError, EXIT } from '../../core/errors/errors.js';
 import { visibleLine } from '../../core/hostile-text.js';
-import type { OpenApp } from '../command.js';
+import { type OpenApp, outFolder } from '../command.js';
+import { estimateOption } from '../run-options.js';
 import { printJson, printText } from '../output.js';
 import { type BenchOptions, planOf, withPlanOptions } from './bench-options.js';
 import type { BenchPlan as Plan, ServedState } from './bench-plan.js';
@@ -15,7 +16,7 @@ export function registerBench(program: Command, openApp: OpenApp): void {
     .option('--out <dir>', 'folder of the benchmark; the same one goes on where it stopped')
     .option('--server <url>', 'have a running service do it, and follow it there')
     .addOption(keyOption())
-    .option('--estimate', 'say what it can come to at most, and do nothing')
+    .addOption(estimateOption())
     .action(async (file: string | undefined, options: BenchOptions, command: Command) => {
       const plan = await planOf(file, options, command);
       process.exitCode = await blamed(file, command, () => start(plan, options, openApp));
@@ -88,9 +89,9 @@ async function blamed<T>(file: string | undefined, command: Command, work: () =>
 }
 
 async function start(plan: Plan, options: BenchOptions, openApp: OpenApp): Promise<number> {
-  const { out, server, apiKey, estimate, json = false } = options;
+  const { server, apiKey, estimate, json = false } = options;
   if (estimate === true) return tellEstimate(plan, json, openApp);
-  if (out === undefined) throw new BadInputError('is missing: name a folder for the report.', { field: '--out' });
+  const out = outFolder(options);
   if (server === undefined) return run(plan, { out, failedOnly: false }, json, openApp);
   if (!/^https?:\/\//.test(server)) throw new BadInputError('must be a http or https URL.', { field: '--server' });
   const { BenchService, startServed } = await import('./bench-served.js');
@@ -156,28 +157,16 @@ async function tellReport(out: string, { json, apiKey }: FolderOptions, writes: 
 
 async function tellEstimate(plan: Plan, json: boolean, openApp: OpenApp): Promise<number> {
   const { estimateBench } = await import('./bench-run.js');
-  const { estimateLine } = await import('../output.js');
+  const { estimateLine, estimateText } = await import('../output.js');
+  const { sumOfEstimates } = await import('../../runs/estimate.js');
   const arms = await estimateBench(plan, openApp);
-  const known = arms.every(({ at_most }) => at_most.usd !== null);
-  const sum = (value: (each: (typeof arms)[number]['at_most']) => number): number =>
-    arms.reduce((total, { at_most }) => total + value(at_most), 0);
-  const at_most = {
-    model_calls: sum(({ model_calls }) => model_calls),
-    tokens: sum(({ tokens }) => tokens),
-    usd: known ? sum(({ usd }) => usd ?? 0) : null,
-  };
-  if (json) {
-    printJson({ at_most, arms: arms.map(({ arm, instances, at_most: own }) => ({ arm, instances, at_most: own })) });
-    return EXIT.done;
+  const sum = sumOfEstimates(arms);
+  if (json) printJson({ ...sum, arms });
+  else {
+    const lines = arms.map(
+      ({ arm, instances, ...own }) => `${visibleLine(arm)}, ${instances} instances: ${estimateLine(own)}`,
+    );
+    printText([...lines, estimateText(sum)].join('\n'));
   }
-  const lines = arms.map(
-    ({ arm, instances, at_most: own }) => `${visibleLine(arm)}, ${instances} instances: ${estimateLine(own)}`,
-  );
-  const unbounded = 'Nothing is sampled and no judge is asked.';
-  const written = 'What a model takes to write tests is not in this bound.';
-  const bounded = `Trajectories and one judgement of each: ${estimateLine(at_most)}. Limit it with --budget-tokens or --budget-usd.`;
-  const said = at_most.model_calls === 0 ? unbounded : bounded;
-  const writes = arms.some(({ writes_tests }) => writes_tests);
-  printText([...lines, writes ? `${said} ${written}` : said].join('\n'));
   return EXIT.done;
 }

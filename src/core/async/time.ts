@@ -118,6 +118,11 @@ export function backOffMs(attempt: number, askedMs: number | null, random: () =>
   return random() * Math.min(CAP_MS, BASE_MS * 2 ** attempt);
 }
 
+/** Lets others have their turn between two pieces of work. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
 /** Waits, or throws the signal's reason. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   try {

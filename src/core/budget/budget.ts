@@ -28,6 +28,27 @@ export type Price = z.infer<typeof Price>;
 export const PriceTable = z.record(z.string(), Price);
 export type PriceTable = z.infer<typeof PriceTable>;
 
+/** What a number can come to: at least, most likely, at most. */
+export interface Range {
+  readonly low: number;
+  readonly likely: number;
+  readonly high: number;
+}
+
+export function rangeOf(low: number, likely: number = low, high: number = likely): Range {
+  return { low, likely, high };
+}
+
+/** Of positive numbers, so that each end comes of the same ends. */
+export function eachEnd(work: (...values: number[]) => number, ...ranges: readonly Range[]): Range {
+  const at = (end: keyof Range): number => work(...ranges.map((range) => range[end]));
+  return { low: at('low'), likely: at('likely'), high: at('high') };
+}
+
+export function sumOf(ranges: readonly Range[]): Range {
+  return ranges.reduce((a, b) => eachEnd((x, y) => x + y, a, b), rangeOf(0));
+}
+
 /** Tokens and US dollars. */
 export interface Amount {
   readonly tokens: number;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Range } from '../budget/budget.js';
 import type { Candidate, TrajectoryStep } from './candidate.js';
 import { type Cell, CellKind, type GeneratedTest, type Separation, type TiedPatches } from './generated-test.js';
 import type { Issue } from './issue.js';
@@ -82,6 +83,22 @@ export function judgeNamed(name: VerifierName): { readonly method: JudgeMethod; 
 /** Whether a verifier is an execution-free one, in whichever way. */
 export function isJudge(name: VerifierName): boolean {
   return judgeNamed(name) !== null;
+}
+
+/** What is known of candidates before they are judged. */
+export interface JudgedPool {
+  /** Candidates with a patch. */
+  readonly patches: Range;
+  readonly distinct: Range;
+  /** Whether there are records of the agents' work. */
+  readonly records: boolean;
+}
+
+/** How often a judge asks about a pool, and tokens of one call. */
+export interface JudgeCalls {
+  readonly calls: Range;
+  readonly prompt: Range;
+  readonly answer: Range;
 }
 
 /** Whether a generated test takes part in the verification, and why not. */

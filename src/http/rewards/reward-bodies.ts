@@ -1,5 +1,5 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
+import { nextTurn } from '../../core/async/time.js';
 import { contentKey } from '../../core/identifier.js';
 import { asJson, isTooDeep, shapeOf, TOO_DEEP } from '../../core/json.js';
 import { RunRequest } from '../../core/run/run-request.js';

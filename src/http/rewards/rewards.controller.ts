@@ -1,8 +1,7 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Body, Controller, HttpCode, Post, Query, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
-import { timeoutSignal } from '../../core/async/time.js';
+import { nextTurn, timeoutSignal } from '../../core/async/time.js';
 import { contentKey } from '../../core/identifier.js';
 import { RunRequest } from '../../core/run/run-request.js';
 import { type Outcome, OutcomePendingError, outcomesOf } from '../../runs/outcomes.js';

@@ -66,10 +66,13 @@ function answer({ argv }: ExecRequest, log: string[], play: PlayCommand): ExecOu
   }
   if (argv[4] === 'all') {
     const list = log.length === 0 ? '' : ':000000 100644 0 1 A\0log.py\0';
-    return exited(0, `${list}\0diff --git a/log.py b/log.py\n${log.map((line) => `+${line}\n`).join('')}`);
+    return exited(0, `${list}\0${head(log.length)}${log.map((line) => `+${line}\n`).join('')}`);
   }
   return exited(0);
 }
+
+const head = (lines: number): string =>
+  `diff --git a/log.py b/log.py\nnew file mode 100644\n--- /dev/null\n+++ b/log.py\n@@ -0,0 +1,${lines} @@\n`;
 
 export const outOfMemory = ended('out-of-memory', 'until then');
 
@@ -173,5 +176,5 @@ export const submits = says(`Done.\n${finish}`);
 export const ran = (patch: string): string[] =>
   patch
     .split('\n')
-    .slice(1, -1)
+    .filter((line) => line.startsWith('+') && !line.startsWith('+++'))
     .map((line) => line.slice(1));

@@ -57,9 +57,11 @@ export class NoRunDependencies extends RunDependenciesFactory {
   readonly ownVerifiers = [];
   readonly verifierModel = 'judge';
   readonly testModel = null;
-  readonly looks = { calls: 1, context: 1 };
   readonly prices = {};
   readonly agent = null;
+  asking(): never {
+    throw new Error('Nothing is estimated here.');
+  }
   agentsOf(): [] {
     return [];
   }

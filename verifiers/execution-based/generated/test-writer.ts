@@ -2,6 +2,7 @@ import { retried } from '../../../src/core/async/time.js';
 import { UnavailableError } from '../../../src/core/errors/errors.js';
 import { BudgetSpentError } from '../../../src/core/errors/unavailable.js';
 import { contentKey } from '../../../src/core/identifier.js';
+import { type Range, rangeOf } from '../../../src/core/budget/budget.js';
 import { neutralise } from '../../../src/core/hostile-text.js';
 import { readPatch } from '../../../src/core/patch/patch.js';
 import {
@@ -11,6 +12,7 @@ import {
   type TiedPatches,
   isHarvested,
 } from '../../../src/core/run/generated-test.js';
+import type { JudgeCalls } from '../../../src/core/run/verifier.js';
 import type { Issue } from '../../../src/core/run/issue.js';
 import type { LlmClient, Message } from '../../../src/ports/llm-client.js';
 import type { PromptLibrary } from '../../../src/ports/prompt-library.js';
@@ -216,6 +218,29 @@ export interface TestWriterOptions {
 }
 
 const ANSWER_TOKENS = 8_192;
+/** Tokens of the longest prompt: two patches with the issue, scripts and source around both. */
+const PROMPT_TOKENS = 80_000;
+/** At each verification: which existing tests to leave out, and, where leaders are tied, tests that separate them. */
+const FURTHER = rangeOf(0, 1, 2);
+
+/** What writing tests, and what is asked of their writer at each verification, comes to. @param look of an agent that writes them */
+export function testCalls(
+  { author, samples }: { readonly author: 'single' | 'agent'; readonly samples: number },
+  { calls, context, answer }: { readonly calls: Range; readonly context: number; readonly answer: number },
+): { readonly writing: JudgeCalls; readonly further: JudgeCalls } {
+  const single = {
+    calls: rangeOf(samples),
+    prompt: rangeOf(0, PROMPT_TOKENS / 8, PROMPT_TOKENS),
+    answer: rangeOf(0, ANSWER_TOKENS / 4, ANSWER_TOKENS),
+  };
+  const room = context - answer;
+  const agent = {
+    calls,
+    prompt: rangeOf(0, Math.min(room, PROMPT_TOKENS / 8), room),
+    answer: rangeOf(0, Math.min(answer, 320), answer),
+  };
+  return { writing: author === 'agent' ? agent : single, further: { ...single, calls: FURTHER } };
+}
 
 /** Characters of an issue that are shown. */
 const LONGEST_ISSUE = 40_000;

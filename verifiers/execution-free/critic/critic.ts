@@ -26,7 +26,7 @@ const TOLD_FROM = 0.2;
 const NEAR_ONE = 1e-3;
 /** Of the text of a score the issue may take this share. */
 const ISSUE_SHARE = 0.25;
-const PROBES = ['Is this text long enough to be classified?', 'def add(a, b):\n    return a + b\n'] as const;
+export const PROBES = ['Is this text long enough to be classified?', 'def add(a, b):\n    return a + b\n'] as const;
 
 /** What a probe learned: how many outputs the head has, or why nobody can be judged. */
 type Probed = { readonly labels: number } | Extract<Judged, { kind: 'abstained' }>;

@@ -4,9 +4,9 @@ import type { JudgeOptions } from '../judge-options.js';
 import { abstained, type Judged, phaseOf, shownIn, verdictOf, mean } from '../pointwise/pointwise.js';
 import { type Contestant, contestants, Duel } from './duel.js';
 
-const PIVOTS = 2;
+export const PIVOTS = 2;
 /** Patches of which every pair is compared; of more, a tournament finds these first. */
-const FINALISTS = 8;
+export const FINALISTS = 8;
 /** Between neighbours in the order, so that no two candidates have one score; far below what a judge can tell. */
 const APART = 1e-9;
 /** More candidates than a run can have. */

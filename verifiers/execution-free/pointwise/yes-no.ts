@@ -18,7 +18,7 @@ import { fitAttempt, type RenderedAttempt } from '../render/render-attempt.js';
 import { numericGrade, abstained, type InTurn, type Judged, mean, pointwiseVerifier } from './pointwise.js';
 
 /** Answers that count as votes where the server gives no log-probabilities. */
-const VOTES = 8;
+export const VOTES = 8;
 
 /**
  * P(YES) that the patch resolves the issue, 0..1: from the log-probabilities of the verdict (SWE-Gym, R2E-Gym, DeepSWE);
