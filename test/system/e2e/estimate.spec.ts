@@ -1,36 +1,37 @@
-import { calcTest, calculatorIssue } from '../../fixtures/calculator.js';
+import { calculatorIssue, candidate, RIGHT, WRONG } from '../../fixtures/calculator.js';
 import { CommandLine } from '../../fixtures/command-line.js';
 
-it('says what a run can come to at most, in calls, tokens and money, and does nothing', async () => {
+it('says what a run can come to, in calls, tokens and money, and does nothing', async () => {
   const cli = new CommandLine({
     BESTK_AGENT_MODEL: 'agent',
     BESTK_VERIFIER_MODEL: 'judge',
+    BESTK_EF_SAMPLES: '2',
     BESTK_AGENT_MAX_STEPS: '10',
     BESTK_AGENT_MAX_STEPS_ABSOLUTE: '10',
     BESTK_AGENT_LIMITS: 'max_tokens=50000, max_answer_tokens=1000',
   });
-  const prices = cli.write('prices.yaml', 'agent: { input: 1, output: 10 }\njudge: { input: 2, output: 10 }\n');
+  const prices = cli.write('prices.yaml', 'agent: { input: 1, output: 10 }\njudge: { input: 0, output: 0 }\n');
   const issue = cli.write('issue.json', JSON.stringify(calculatorIssue));
   const args = ['solve', '--issue', issue, '-k', '4', '--estimate', '--json'];
   const { code, stdout } = await cli.run(args, { BESTK_PRICES: prices });
   expect(code).toBe(0);
-  const agent = 4 * 10;
-  expect(JSON.parse(stdout)).toEqual({
+  const told = JSON.parse(stdout) as object;
+  // Two answers, and a grade, each again where the first ends within its thoughts.
+  const [agent, judge] = [4 * 10, 4 * (2 + 1) * 2];
+  expect(told).toMatchObject({
+    at_least: { model_calls: 4 },
     at_most: {
-      model_calls: agent + 4,
-      tokens: agent * 50_000 + 4 * 65_536,
-      usd: expect.closeTo((agent * (49_000 * 1 + 1_000 * 10) + 4 * 65_536 * 2) / 1e6, 9) as number,
+      model_calls: agent + judge,
+      tokens: agent * 50_000 + judge * (65_536 + 8_200),
+      usd: expect.closeTo((agent * (49_000 * 1 + 1_000 * 10)) / 1e6, 9) as number,
     },
+    parts: expect.arrayContaining([
+      expect.objectContaining({ part: 'judges', at_most: expect.objectContaining({ model_calls: judge }) as object }),
+    ]) as object[],
   });
   const bench = ['bench', 'run', '--dataset', issue, '-k', '4', '--estimate', '--json'];
   const whole = JSON.parse((await cli.run(bench, { BESTK_PRICES: prices })).stdout) as object;
-  expect(whole).toEqual({
-    ...(JSON.parse(stdout) as object),
-    arms: [{ arm: 'mine', instances: 1, ...(JSON.parse(stdout) as object) }],
-  });
-  const looked = await cli.run([...args, '--verifiers', 'ef:agent'], { BESTK_PRICES: prices });
-  // Three looks of half the steps, and three more in which to say the verdict.
-  expect(JSON.parse(looked.stdout)).toMatchObject({ at_most: { model_calls: agent + 4 * 3 * (5 + 3) } });
+  expect(whole).toEqual({ ...told, arms: [{ arm: 'mine', instances: 1, ...told }] });
   const inEarnest = await cli.run(args.slice(0, -2));
   expect(`${inEarnest.code} ${inEarnest.stderr}`).toMatch(/^2 .*--out/);
   const unpriced = await cli.run(args);
@@ -39,21 +40,19 @@ it('says what a run can come to at most, in calls, tokens and money, and does no
   expect(`${bad.code} ${bad.stderr}`).toMatch(/^2 .*bad\.yaml, field "agent\.input"/);
 });
 
-it('says that nothing is sampled or judged where saved candidates are executed alone', async () => {
-  const cli = new CommandLine();
+it('says the same of saved candidates, and that no model is called where they are executed alone', async () => {
+  const cli = new CommandLine({ BESTK_VERIFIER_MODEL: 'judge' });
   const issue = cli.write('issue.json', JSON.stringify(calculatorIssue));
-  const { instance_id } = calculatorIssue;
-  const saved = cli.write('candidates.jsonl', `${JSON.stringify({ instance_id, candidate_id: 'c', patch: '' })}\n`);
-  const bench = ['bench', 'run', '--dataset', issue, '--candidates', saved, '--verifiers', 'eb', '--estimate'];
-  const { code, stdout } = await cli.run(bench);
-  expect(`${code} ${stdout}`).toMatch(
-    /^0 [^]*no trajectory and no judgement\nNothing is sampled and no judge is asked\.\n$/,
+  const saved = cli.jsonl('candidates.jsonl', [candidate('c', RIGHT), candidate('d', WRONG)]);
+  const executed = ['--candidates', saved, '--verifiers', 'eb', '--estimate'];
+  const bench = await cli.run(['bench', 'run', '--dataset', issue, ...executed]);
+  expect(`${bench.code} ${bench.stdout}`).toMatch(
+    /^0 mine, 1 instances: no model is called\nin all: no model is called\n$/,
   );
-  expect(stdout).not.toContain('at most 0');
-  const writer = { BESTK_TEST_MODEL: 'writer' };
-  expect((await cli.run(bench, writer)).stdout).toContain('write tests is not in this bound');
-  const tests = cli.jsonl('tests.jsonl', [calcTest('negative', 'add(-2, 3) == 1')]);
-  expect((await cli.run([...bench, '--tests', tests], writer)).stdout).not.toContain('write tests');
+  const { stdout } = await cli.run(['select', '--issue', issue, ...executed], { BESTK_TEST_MODEL: 'writer' });
+  expect(stdout).toMatch(/^ {2}tests: model calls: 5 to 7, likely 6; tokens: .*\nin all: model calls: 5 to 7/);
+  const rescore = ['rescore', '--input', saved, '--issues', issue, '--verifiers', 'ef:pairs', '--estimate'];
+  expect((await cli.run(rescore)).stdout).toMatch(/^ {2}judges: model calls: 2 to 4, likely 2; [^]*\nin all: /);
 });
 
 it.each([

@@ -1,13 +1,12 @@
 import { loadConfig } from '../../../src/app/config.js';
 import { ConfiguredRunDependencies } from '../../../src/app/run-dependencies.js';
 import { runRequest } from '../../../src/core/run/run-request.js';
-import type { RunResult } from '../../../src/core/run/run-result.js';
 import { GptTokenizer } from '../../../src/models/llm-clients.js';
 import { MarkdownPromptLibrary } from '../../../src/models/prompts/prompt-library.js';
 import type { Completion, CompletionRequest } from '../../../src/ports/llm-client.js';
 import type { Run } from '../../../src/ports/run-store.js';
 import { UNTRACED } from '../../../src/ports/telemetry.js';
-import { type Estimate, estimateAll } from '../../../src/runs/estimate.js';
+import { type Estimate, type EstimatedAllocation, estimateAll } from '../../../src/runs/estimate.js';
 import { PipelineExecutor } from '../../../src/runs/execute-run.js';
 import { completionOf } from '../../fakes/completions.js';
 import { FakeLlmClient } from '../../fakes/fake-llm-client.js';
@@ -56,38 +55,42 @@ const SETTINGS = {
   BESTK_AGENT_MAX_STEPS_ABSOLUTE: '8',
 };
 
-async function compared(
-  asked: object,
-  settings: Readonly<Record<string, string>>,
-  server: Server,
-): Promise<{
+interface Compared {
   readonly estimate: Estimate;
+  /** Calls that were asked, those that the store answered included. */
   readonly made: number;
   readonly tokens: number;
   readonly second: number | undefined;
-}> {
+}
+
+function worldOf(settings: Readonly<Record<string, string>>, server: Server = ready) {
   const llm = new FakeLlmClient(server);
   const ports = {
     ...{ sandbox: logSandbox(), prompts: new MarkdownPromptLibrary(), llm, results: new MemoryResultStore() },
     ...{ spendings: new MemorySpendingStore(), tokenizer: new GptTokenizer(), tracer: UNTRACED },
   };
-  const dependencies = new ConfiguredRunDependencies(loadConfig({ ...SETTINGS, ...settings }), {}, ports);
+  const config = loadConfig({ ...SETTINGS, ...settings });
+  const prices = { '*': { input: 1, output: 10 } };
+  return { llm, ports, dependencies: new ConfiguredRunDependencies(config, prices, ports) };
+}
+
+async function compared(asked: object, settings: Readonly<Record<string, string>>, server: Server): Promise<Compared> {
+  const { llm, ports, dependencies } = worldOf(settings, server);
   const request = runRequest({ issue: calculatorIssue, ...asked });
   const estimate = await estimateAll([request], dependencies);
   const executor = new PipelineExecutor({ ...ports, dependencies, version: 'test' });
   const run = { id: 'run', request } as unknown as Run;
-  const told = executor.execute(run, () => Promise.resolve(), new AbortController().signal);
+  const ended = executor.execute(run, () => Promise.resolve(), new AbortController().signal);
   // A judge that answers for nobody ends the run, but not before it asked.
-  const result = await told.catch((error: unknown) => {
+  const result = await ended.catch((error: unknown) => {
     if (server === ready) throw error;
     return null;
   });
-  const usage: RunResult['usage']['models'] = result?.usage.models ?? [];
-  const of = (purpose: string): number =>
-    usage.filter((each) => each.purpose === purpose).reduce((sum, each) => sum + each.calls + each.stored_answers, 0);
-  const made =
-    result === null ? llm.requests.length : usage.reduce((sum, each) => sum + each.calls + each.stored_answers, 0);
-  const tokens = usage.reduce((sum, each) => sum + each.input_tokens + each.output_tokens, 0);
+  const usage = result?.usage.models ?? [];
+  const sum = (value: (each: (typeof usage)[number]) => number): number =>
+    usage.reduce((all, each) => all + value(each), 0);
+  const made = result === null ? llm.requests.length : sum(({ calls, stored_answers }) => calls + stored_answers);
+  const tokens = sum(({ input_tokens, output_tokens }) => input_tokens + output_tokens);
   return { estimate, made, tokens, second: result?.sampling?.refined?.sampled };
 }
 
@@ -133,7 +136,9 @@ const CASES: readonly (readonly [what: string, asked: object, settings?: Readonl
   ['a second wave of a mix, by pairs', sampling({ agents: MIX, refine: 2, refine_from: 0, verifiers: ['ef:pairs'] })],
 ];
 
-describe.each(CASES)('the calls of %s', (what, asked, settings = {}) => {
+describe.each(CASES.map(([what, ...rest]) => ({ what, rest })))('the calls of $what', ({ what, rest }) => {
+  const [asked, settings = {}] = rest;
+
   it.each([
     ['ready', ready],
     ['stubborn', stubborn],
@@ -147,4 +152,44 @@ describe.each(CASES)('the calls of %s', (what, asked, settings = {}) => {
     expect(likely.model_calls).toBeLessThanOrEqual(at_most.model_calls);
     if (what.includes('second wave')) expect(second).toBe(2);
   });
+});
+
+const estimated = (asked: object, settings: Readonly<Record<string, string>> = {}, allocation?: EstimatedAllocation) =>
+  estimateAll([runRequest({ issue: calculatorIssue, ...asked })], worldOf(settings).dependencies, allocation);
+
+it('a budget bounds the sum, and may end everything at once', async () => {
+  const { at_least, likely, at_most } = await estimated(sampling({ budget: { tokens: 1_000, usd: 0.5 } }));
+  expect(at_least).toEqual({ model_calls: 0, tokens: 0, usd: 0 });
+  expect([likely.tokens, at_most.tokens, at_most.usd]).toEqual([1_000, 1_000, 0.5]);
+  const { parts } = await estimated(sampling({ budget: { tokens: 1_000 } }));
+  expect(parts.find(({ part }) => part === 'rollouts')?.at_most.tokens).toBe(3 * 8 * 65_536);
+});
+
+it('writing tests counts with what their writer is asked at each verification; given ones cost nothing', async () => {
+  const writer = { BESTK_TEST_MODEL: 'writer', BESTK_TEST_SAMPLES: '5' };
+  const calls = async (asked: object, settings: Readonly<Record<string, string>>): Promise<readonly number[]> => {
+    const { parts } = await estimated({ k: 2, verifiers: ['eb'], ...asked }, settings);
+    const tests = parts.find(({ part }) => part === 'tests');
+    return [tests?.at_least, tests?.at_most].map((cost) => cost?.model_calls ?? -1);
+  };
+  expect(await calls({}, writer)).toEqual([5, 5 + 2]);
+  expect(await calls({ refine: 1 }, writer)).toEqual([5, 5 + 2 * 2]);
+  expect(await calls({}, { ...writer, BESTK_TEST_AUTHOR: 'agent' })).toEqual([1, 8 + 2]);
+  expect(await calls({ tests: [] }, writer)).toEqual([0, 0]);
+  expect(await calls({}, {})).toEqual([0, 0]);
+});
+
+it('a greedy arm has each issue’s first rollouts at least, and those that its limit allows at most', async () => {
+  const requests = [1, 2, 3].map((n) =>
+    runRequest({ issue: { ...calculatorIssue, instance_id: `calc-${n}` }, k: 10, verifiers: ['eb'] }),
+  );
+  const { dependencies } = worldOf({});
+  const calls = async (most: number | null): Promise<readonly number[]> => {
+    const { at_least, at_most } = await estimateAll(requests, dependencies, { firstOf: () => 2, most });
+    return [at_least.model_calls, at_most.model_calls];
+  };
+  expect(await calls(null)).toEqual([3 * 2, 30 * 8]);
+  expect(await calls(12)).toEqual([3 * 2, 12 * 8]);
+  // Each gets its first, whatever the limit.
+  expect(await calls(1)).toEqual([3 * 2, 6 * 8]);
 });
