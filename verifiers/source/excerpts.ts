@@ -11,22 +11,38 @@ export function isInside(inner: Definition, outer: Definition): boolean {
   return outer.start <= inner.start && inner.end <= outer.end;
 }
 
-/** Lines of a definition that is shown whole, and around a line of a longer one that holds a name. */
+/** What is shown of a definition. */
+export interface Excerpt {
+  readonly lines: readonly string[];
+  /** Its members are in it. */
+  readonly isWhole: boolean;
+}
+
+/** Lines of a definition that is shown whole, around a line of a longer one that holds a name, and of a class before its members. */
 const WHOLE = 120;
 const AROUND = 12;
+const OWN = 20;
+const UNSHOWN = ' …';
 
-/** A function whole, a long one around what it is chosen for; of a class the lines that name its members. */
+/** A function whole, a long one around what it is chosen for; of a class its own attributes and the lines that name its members. */
 export function excerptOf(
   { lines, definitions }: FileAtBase,
   { definition, hits }: { readonly definition: Definition; readonly hits: ReadonlySet<number> },
-): readonly string[] {
+): Excerpt {
   const { start, end, header, isType } = definition;
   const whole = withoutLongTexts(lines.slice(start, end));
-  if (whole.length <= (isType ? WHOLE / 3 : WHOLE)) return [`[lines ${start + 1}-${end}]`, ...whole];
+  if (whole.length <= (isType ? WHOLE / 3 : WHOLE)) {
+    return { lines: [`[lines ${start + 1}-${end}]`, ...whole], isWhole: true };
+  }
   const head = lines.slice(start, header + 1);
   if (isType) {
     const members = definitions.filter((each) => each !== definition && isInside(each, definition)).slice(0, 60);
-    return [`[line ${start + 1}]`, ...head, ...members.map((member) => `${lines[member.header] ?? ''} …`)];
+    const own = withoutLongTexts(lines.slice(header + 1, members[0]?.start ?? end)).slice(0, OWN);
+    const named = members.map((member) => `${lines[member.header] ?? ''}${UNSHOWN}`);
+    return {
+      lines: [`[line ${start + 1}]`, ...head, ...own.filter((line) => line.trim() !== ''), ...named],
+      isWhole: false,
+    };
   }
   const kept = new Set(
     [...hits].flatMap((hit) => Array.from({ length: 2 * AROUND + 1 }, (_, at) => hit - AROUND + at)),
@@ -36,19 +52,25 @@ export function excerptOf(
   const shown = around
     .slice(0, WHOLE)
     .flatMap((line, index) => [...(index > 0 && around[index - 1] !== line - 1 ? ['…'] : []), lines[line] ?? '']);
-  return [`[lines ${start + 1}-${end}, in parts]`, ...head, ...shown];
+  return { lines: [`[lines ${start + 1}-${end}, in parts]`, ...head, ...shown], isWhole: false };
 }
 
-/** In the file's order; members stand behind the line that names what holds them. */
-export function textOf(parts: ReadonlyMap<number, readonly string[]>, { lines, definitions }: FileAtBase): string {
+/** In the file's order, nothing twice; members stand behind the line that names what holds them. */
+export function textOf(parts: ReadonlyMap<number, Excerpt>, { lines, definitions }: FileAtBase): string {
   const told = new Set<number>();
-  return [...parts]
-    .sort(([a], [b]) => a - b)
-    .map(([start, own]) => {
+  const inAnother = ({ start }: Definition, another: Definition): boolean =>
+    another.start < start && start < another.end && parts.get(another.start)?.isWhole === true;
+  const shown = definitions.filter(
+    (each) => parts.has(each.start) && !definitions.some((another) => inAnother(each, another)),
+  );
+  const shownBelow = new Set(shown.map(({ header }) => `${lines[header] ?? ''}${UNSHOWN}`));
+  return shown
+    .map(({ start }) => {
+      const own = (parts.get(start)?.lines ?? []).filter((line) => !shownBelow.has(line));
       const holders = definitions.filter((each) => each.start < start && start < each.end && each.isType);
       const heads = holders.filter((holder) => !parts.has(holder.start) && !told.has(holder.start));
       for (const holder of heads) told.add(holder.start);
-      return [...heads.map(({ header }) => `${lines[header] ?? ''} …`), ...own].join('\n');
+      return [...heads.map(({ header }) => `${lines[header] ?? ''}${UNSHOWN}`), ...own].join('\n');
     })
     .join('\n');
 }

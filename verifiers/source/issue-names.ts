@@ -79,8 +79,11 @@ function lower(word: string): string {
 }
 
 function withoutAddresses(issue: string): string {
-  // Addresses are full of what looks like names.
-  return issue.slice(0, LONGEST_ISSUE).replace(/https?:\/\/\S+/g, ' ');
+  // Addresses are full of what looks like names, and what Trac says of an edit is the name of a Django decorator.
+  return issue
+    .slice(0, LONGEST_ISSUE)
+    .replace(/https?:\/\/\S+/g, ' ')
+    .replace(/\(last modified by [^()\n]{0,80}\)/, ' ');
 }
 
 /** "non form errors" may be `non_form_errors`: neighbouring words as one name, those of the title first. */

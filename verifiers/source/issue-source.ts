@@ -1,6 +1,6 @@
 import type { SourceOfBase } from './changed-code.js';
 import { calledIn, type Definition, innermost } from './definitions.js';
-import { excerptOf, type FileAtBase, isInside, textOf } from './excerpts.js';
+import { type Excerpt, excerptOf, type FileAtBase, isInside, textOf } from './excerpts.js';
 import type { IssueNames } from './issue-names.js';
 import { NamedPlaces, type Use } from './named-places.js';
 import { TEST_PATH, withoutLongTexts } from './read-sources.js';
@@ -81,13 +81,13 @@ interface Scored {
 /** What is shown of a file, by the line at which each begins. */
 interface Parts {
   size: number;
-  readonly byStart: Map<number, readonly string[]>;
+  readonly byStart: Map<number, Excerpt>;
 }
 
-/** Whether the function around it is shown. */
+/** Whether it is shown in the function around it, or in a class that is shown whole. */
 function isShownIn({ definitions }: FileAtBase, definition: Definition, { byStart }: Parts): boolean {
-  const [holder] = definitions.filter((each) => each !== definition && isInside(definition, each) && !each.isType);
-  return holder !== undefined && byStart.has(holder.start);
+  const holders = definitions.filter((each) => each !== definition && isInside(definition, each));
+  return holders.some(({ isType, start }) => (isType ? byStart.get(start)?.isWhole === true : byStart.has(start)));
 }
 
 class Search {
@@ -172,14 +172,14 @@ class Search {
     const least = FAINT * (ranking[0]?.score ?? 0);
     for (const scored of ranking.filter(({ score }) => score >= least)) {
       const file = await this.places.file(scored.path);
-      const parts = chosen.get(scored.path) ?? { size: 0, byStart: new Map<number, readonly string[]>() };
+      const parts = chosen.get(scored.path) ?? { size: 0, byStart: new Map<number, Excerpt>() };
       if (isShownIn(file, scored.definition, parts)) continue;
-      const lines = excerptOf(file, scored);
-      const size = lines.reduce((total, line) => total + line.length + 1, 60);
+      const excerpt = excerptOf(file, scored);
+      const size = excerpt.lines.reduce((total, line) => total + line.length + 1, 60);
       if (size > left || size > ROOM_OF_FILE - parts.size) continue;
       left -= size;
       parts.size += size;
-      parts.byStart.set(scored.definition.start, lines);
+      parts.byStart.set(scored.definition.start, excerpt);
       chosen.set(scored.path, parts);
     }
     return Promise.all(

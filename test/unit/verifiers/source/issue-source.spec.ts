@@ -16,7 +16,12 @@ from shop.rates import rate_of
 
 
 class Basket:
-    """Holds items."""
+    """Holds items.
+
+    SECRET WORDS of a class.
+    """
+
+    currency = 'EUR'
 
     def __init__(self):
         self.items = []
@@ -37,6 +42,8 @@ ${many((n) => `\n    def filler_${n}(self):\n        return ${n}`, 40)}
 `,
   'shop/rates.py': `def rate_of(country):\n    return RATES[country]\n\n\ndef other():\n    return 7\n`,
   'shop/commands/export.py': `def write(rows):\n    return rows\n`,
+  'shop/small.py': `class Box:\n    def first(self):\n        return 1\n`,
+  'shop/edits.py': `def modified_by(user):\n    return user\n\n\ndef last_modified(rows):\n    return rows\n`,
   'shop/noise.py': many((n) => `def noise_${n}():\n    return 'price'\n`, 200),
   'tests/test_basket.py': `from shop.basket import Basket\n\n\ndef test_total_price():\n    assert Basket().total_price('x') == 0  # TESTBODY\n`,
 };
@@ -55,6 +62,30 @@ describe('the source that a test writer is shown', () => {
     expect(text).toContain('return RATES[country]');
     expect(text).toContain('class Basket');
     for (const left of ['Long words', 'nothing to see', 'TESTBODY', 'noise_100']) expect(text).not.toContain(left);
+  });
+
+  it('is each part once: of a class its attributes and the members that are not shown whole', async () => {
+    const { text } = await shown(
+      'Basket.total_price() and Basket.add_item() are wrong; so is small.Box, Box.first too.',
+    );
+    for (const once of [
+      'class Basket',
+      'def total_price',
+      'def add_item',
+      "currency = 'EUR'",
+      'class Box',
+      'def first',
+    ]) {
+      expect(text.split(once)).toHaveLength(2);
+    }
+    expect(text).toContain('def unrelated_thing(self): …');
+    expect(text).not.toContain('SECRET WORDS');
+  });
+
+  it('is not what a tracker says of an edit', async () => {
+    const { text } = await shown('Wrong total_price\nDescription\n\n\t(last modified by other)\n\nIt is too low.');
+    expect(text).toContain('def total_price');
+    expect(text).not.toContain('def modified_by');
   });
 
   it('is found by plain words that together are a name, without the text that documents it', async () => {
