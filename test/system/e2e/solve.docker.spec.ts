@@ -22,8 +22,16 @@ const LOST = ['No call at all.', 'Still none.', `Hm.\n${bash('ls; echo x >>notes
 const NOT_VERIFIED = ['--verifiers', 'none'];
 const TESTS = [calcTest('sum', 'add(2, 3) == 5'), calcTest('negative', 'add(-2, 1) == -1')];
 
+/** What tests came to on base, or on an equal patch, is executed once in this file; conversations are each test's own. */
+const SHARED = { DATABASE_URL: `file:${new CommandLine().path('store.sqlite')}` };
 let server: ModelServer;
+let tests = 0;
 afterEach(() => server.close());
+
+function ownIssue(): typeof calculatorIssue {
+  tests += 1;
+  return { ...calculatorIssue, problem_statement: `${calculatorIssue.problem_statement}\n(${tests})` };
+}
 
 async function setUp(
   answer: AnswerChat,
@@ -32,13 +40,14 @@ async function setUp(
 ): Promise<{ cli: CommandLine; args: string[] }> {
   server = await ModelServer.start(answer, ['agent']);
   const cli = new CommandLine({
+    ...SHARED,
     OPENAI_BASE_URL: server.baseUrl,
     BESTK_AGENT_MODEL: 'agent',
     BESTK_AGENT_MAX_STEPS: '4',
     BESTK_AGENT_MAX_STEPS_ABSOLUTE: '5',
   });
   const args = [
-    ...['solve', '--issue', cli.write('issue.json', JSON.stringify(calculatorIssue)), '-k', String(k)],
+    ...['solve', '--issue', cli.write('issue.json', JSON.stringify(ownIssue())), '-k', String(k)],
     ...['--tests', cli.jsonl('tests.jsonl', TESTS), '--out', cli.path('out'), '--json', ...more],
   ];
   return { cli, args };
@@ -232,7 +241,7 @@ describe('bestk solve', () => {
     try {
       const [said] = (await once(service.stderr ?? service, 'data')) as [Buffer];
       const base = /http:\/\/[\d.]+:\d+/.exec(String(said))?.[0] ?? '';
-      const body = JSON.stringify({ issue: calculatorIssue, k: 2, tests: TESTS, budget: { tokens: 1_000_000 } });
+      const body = JSON.stringify({ issue: ownIssue(), k: 2, tests: TESTS, budget: { tokens: 1_000_000 } });
       const headers = { 'content-type': 'application/json' };
       const accepted = await fetch(`${base}/v1/runs`, { method: 'POST', body, headers });
       expect(accepted.status).toBe(202);
