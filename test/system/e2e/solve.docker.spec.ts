@@ -97,11 +97,7 @@ describe('bestk solve', () => {
     ]);
     expect(cli.readJson('out/run.json')).toMatchObject({ provenance: { agent: { model: 'agent', format: 'xml' } } });
 
-    const again = await cli.run([
-      ...args.filter((arg) => arg !== '--out' && arg !== cli.path('out')),
-      '--out',
-      cli.path('again'),
-    ]);
+    const again = await cli.run(args.map((arg) => (arg === cli.path('out') ? cli.path('again') : arg)));
     expect(again.code).toBe(0);
     expect(cli.readLines('again/candidates.jsonl')).toEqual(candidates);
     expect(server.calls).toHaveLength(4 + 2 + 5);
