@@ -167,6 +167,8 @@ export type RunRequest = {
         readonly expect?: readonly unknown[] | undefined;
         /** Who wrote it; tests of one author count less together than apart. */
         readonly author?: string | null | undefined;
+        /** `pass-to-pass` = holds on base, and must go on holding; absent = says "not solved" there. */
+        readonly kind?: 'fail-to-pass' | 'pass-to-pass' | undefined;
         /** What its author was asked to look at above all; kept as it is. */
         readonly angle?: string | undefined;
       }[]
@@ -819,6 +821,7 @@ export type Evidence = {
     readonly command?: string | undefined;
     readonly report?: 'junit' | 'tap' | 'go-test-json' | 'cargo' | 'rspec-json' | 'exit-code' | undefined;
     readonly author: string | null;
+    readonly kind?: 'fail-to-pass' | 'pass-to-pass' | undefined;
     readonly angle?: string | undefined;
   }[];
   readonly admissions: readonly {
@@ -887,6 +890,7 @@ export type GeneratedTest = {
   readonly report?: 'junit' | 'tap' | 'go-test-json' | 'cargo' | 'rspec-json' | 'exit-code' | undefined;
   readonly expect?: readonly unknown[] | undefined;
   readonly author: string | null;
+  readonly kind?: 'fail-to-pass' | 'pass-to-pass' | undefined;
   readonly angle?: string | undefined;
 };
 

@@ -51,6 +51,8 @@ export interface Config {
     readonly model: string | undefined;
     readonly samples: number;
     readonly count: number;
+    /** Answers with tests that hold on base. */
+    readonly holding: number;
     readonly author: 'single' | 'agent';
     /** Scripts taken from each candidate's own trajectory, at most. */
     readonly harvest: number;
@@ -157,6 +159,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       model: s.BESTK_TEST_MODEL,
       samples: s.BESTK_TEST_SAMPLES,
       count: s.BESTK_TEST_COUNT,
+      holding: s.BESTK_TEST_HOLDING,
       author: s.BESTK_TEST_AUTHOR,
       harvest: s.BESTK_TEST_HARVEST,
     },

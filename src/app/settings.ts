@@ -187,6 +187,13 @@ export const Settings = z.object({
     .describe('Model that writes tests. Without it, no tests are generated.'),
   BESTK_TEST_SAMPLES: Positive.max(64).default(3).describe('Answers sampled from the test writer.'),
   BESTK_TEST_COUNT: Positive.max(32).default(4).describe('Test scripts asked for in each answer.'),
+  BESTK_TEST_HOLDING: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(64)
+    .default(1)
+    .describe('Answers sampled for tests of what works on base and has to go on working.'),
   BESTK_TEST_AUTHOR: z
     .enum(['single', 'agent'])
     .default('single')

@@ -16,7 +16,7 @@ import type { RunRequest } from '../core/run/run-request.js';
 import type { RunResult } from '../core/run/run-result.js';
 import type { Entry } from '../../verifiers/hybrid/entry.js';
 import type { PoolInput } from '../../verifiers/hybrid/pool.js';
-import type { GeneratedTest } from '../core/run/generated-test.js';
+import { type GeneratedTest, HOLDING } from '../core/run/generated-test.js';
 import { notExecuted } from './score.js';
 
 /** One candidate as the hybrid sees it, with what a reader should know about it. */
@@ -99,9 +99,10 @@ type RunPool = PoolInput & { readonly authors: ReadonlyMap<string, string> };
 export function poolInput(
   instanceId: string,
   described: readonly Described[],
-  tests: readonly Pick<GeneratedTest, 'test_id' | 'author'>[],
+  tests: readonly Pick<GeneratedTest, 'test_id' | 'author' | 'kind'>[],
 ): RunPool {
-  const authors = new Map(tests.flatMap(({ test_id, author }) => (author === null ? [] : [[test_id, author]])));
+  const told = tests.map(({ test_id, author, kind }) => [test_id, kind === HOLDING ? HOLDING : author] as const);
+  const authors = new Map(told.flatMap(([test_id, author]) => (author === null ? [] : [[test_id, author]])));
   return { instanceId, entries: described.map(({ entry }) => entry), authors };
 }
 

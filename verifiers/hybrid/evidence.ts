@@ -1,4 +1,5 @@
 import { grouped } from '../../src/core/grouped.js';
+import { HOLDING } from '../../src/core/run/generated-test.js';
 import type { JudgeLikelihood, Likelihoods, Rates } from '../../src/core/run/fitted.js';
 import { EXECUTION_FREE, measureNamed, REGRESSION } from '../../src/core/run/verdict.js';
 import type { Entry } from './entry.js';
@@ -9,7 +10,8 @@ export const STATED: Likelihoods = {
   share: [0.3, 0.3],
   judges: {},
   existing_tests: { right: [9, 1], wrong: [2, 1] },
-  generated_tests: { '*': { right: [9, 1], wrong: [1, 2] } },
+  // Tests that hold on base are lost as existing ones are.
+  generated_tests: { '*': { right: [9, 1], wrong: [1, 2] }, [HOLDING]: { right: [9, 1], wrong: [2, 1] } },
   test_correlation: 0.3,
   submitted: { right: [19, 1], wrong: [17, 3] },
 };

@@ -89,6 +89,7 @@ class RunRequestTests(_RunRequestTests, total=False):
     report: Literal["junit", "tap", "go-test-json", "cargo", "rspec-json", "exit-code"]  # What the command reports; absent = as that of its language does.
     expect: List[Any]  # What each call of `observe` has to tell, in order; absent = the exit code says it.
     author: Optional[str]  # Who wrote it; tests of one author count less together than apart.
+    kind: Literal["fail-to-pass", "pass-to-pass"]  # `pass-to-pass` = holds on base, and must go on holding; absent = says "not solved" there.
     angle: str  # What its author was asked to look at above all; kept as it is.
 
 
@@ -715,6 +716,7 @@ class EvidenceTests(_EvidenceTests, total=False):
     files: Dict[str, str]
     command: str
     report: Literal["junit", "tap", "go-test-json", "cargo", "rspec-json", "exit-code"]
+    kind: Literal["fail-to-pass", "pass-to-pass"]
     angle: str
 
 
@@ -799,6 +801,7 @@ class GeneratedTest(_GeneratedTest, total=False):
     command: str
     report: Literal["junit", "tap", "go-test-json", "cargo", "rspec-json", "exit-code"]
     expect: List[Any]
+    kind: Literal["fail-to-pass", "pass-to-pass"]
     angle: str
 
 

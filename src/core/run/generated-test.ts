@@ -63,6 +63,8 @@ export const GeneratedTest = z.object({
     .string()
     .nullish()
     .transform((author) => author ?? null),
+  /** `pass-to-pass`: holds on base, and must go on holding; absent = it says "not solved" there. */
+  kind: z.enum(['fail-to-pass', 'pass-to-pass']).exactOptional(),
   /** What its author was asked to look at above all; absent = everything, or nobody knows. */
   angle: z.string().max(64).exactOptional(),
 });
@@ -70,6 +72,9 @@ export type GeneratedTest = z.infer<typeof GeneratedTest>;
 
 /** The author of tests that are to tell two patches apart, and who saw both. */
 export const SEPARATING = 'separating';
+
+/** The kind of a test that holds on base; in pools the author of all such tests, who are like existing ones. */
+export const HOLDING = 'pass-to-pass';
 
 /** How the name of a script goes on behind the id of the candidate whose agent wrote it. */
 export const HARVESTED = '-own-';

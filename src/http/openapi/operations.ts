@@ -121,6 +121,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   'RunRequest.tests.command': 'Shell command that runs it, from the repository’s root; absent = that of its language.',
   'RunRequest.tests.report': 'What the command reports; absent = as that of its language does.',
   'RunRequest.tests.angle': 'What its author was asked to look at above all; kept as it is.',
+  'RunRequest.tests.kind': '`pass-to-pass` = holds on base, and must go on holding; absent = says "not solved" there.',
   'RunRequest.tests.author': 'Who wrote it; tests of one author count less together than apart.',
   'RunRequest.verifiers': 'Verifiers to run, by name; null = the service’s default.',
   'RunRequest.budget': 'Limits of what the run may take; null = none.',

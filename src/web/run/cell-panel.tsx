@@ -83,6 +83,7 @@ function TestText({ runId, testId }: { readonly runId: string; readonly testId: 
     <details>
       <summary>
         The test: {data.path}
+        {data.kind === 'pass-to-pass' && ', which holds on base'}
         {data.author !== null && `, by ${data.author}`}
       </summary>
       <pre class="text" tabIndex={0} aria-label="The test">

@@ -24,7 +24,12 @@ describe('tests in languages without a driver', () => {
       },
       ['writer'],
     );
-    const settings = { OPENAI_BASE_URL: server.baseUrl, BESTK_TEST_MODEL: 'writer', BESTK_TEST_SAMPLES: '1' };
+    const settings = {
+      OPENAI_BASE_URL: server.baseUrl,
+      BESTK_TEST_MODEL: 'writer',
+      BESTK_TEST_SAMPLES: '1',
+      BESTK_TEST_HOLDING: '0',
+    };
     cli = new CommandLine({ BESTK_SANDBOX_CONCURRENCY: '4', ...settings });
     const files = {
       issue: cli.jsonl('issues.jsonl', issues),

@@ -11,6 +11,8 @@ const ANSWERS = [
   `Says so already.\n${script('add(3, 0) == 3')}Broken.\n\`\`\`python\nimport nothing_here\n\`\`\`\n`,
   'I cannot think of any.',
 ];
+/** Holds on base, and is lost by whoever returns a constant. */
+const HOLDS = `Nothing is taken away.\n${script('add(7, 0) == 7')}`;
 /** What the writer says of the existing tests. */
 const EXCLUDED = 'NONE';
 const WRONG = calcPatch('def add(a, b):', '    return 5');
@@ -39,6 +41,7 @@ async function select(
     DATABASE_URL: `file:${store.path('store.sqlite')}`,
     OPENAI_BASE_URL: server.baseUrl,
     BESTK_TEST_MODEL: 'writer',
+    BESTK_TEST_HOLDING: '0',
     ...settings,
   });
   const issue = { ...calculatorIssue, problem_statement: `${STATEMENT}${' '.repeat((wordings += 1))}Please mend it.` };
@@ -56,24 +59,30 @@ const calls = (): typeof server.calls =>
 
 describe('select without --tests', () => {
   it('has tests written from issue and source, admits them, runs them, and says why not', async () => {
-    const { cli, args } = await select((body, index) => ({
-      json: chatReply([{ token: ANSWERS[index] ?? '' }], body.model),
-    }));
+    let written = 0;
+    const { cli, args } = await select(
+      ({ messages, model }) => {
+        const holds = messages[0]?.content.includes('breaks what works today') === true;
+        const answer = holds ? HOLDS : (ANSWERS[written++] ?? '');
+        return { json: chatReply([{ token: answer }], model) };
+      },
+      { BESTK_TEST_HOLDING: '1' },
+    );
     const { code, stderr } = await cli.run(args);
     expect({ code, stderr }).toMatchObject({
       code: 0,
-      stderr: expect.stringMatching(/4 written, 1 answers without any/) as string,
+      stderr: expect.stringMatching(/5 written, 1 answers without any/) as string,
     });
     expect(cli.readJson('out/selection.json')).toMatchObject({
       candidate_id: 'right',
-      ranking: [{ scores: { reproduction: 2 } }, { scores: { reproduction: 1 } }],
+      ranking: [{ scores: { reproduction: 2 } }, { scores: { reproduction: 0 } }],
     });
     expect(
       cli.readLines('out/tests.jsonl').map(({ test_id, author }) => `${String(test_id)} ${String(author)}`),
-    ).toHaveLength(4);
+    ).toHaveLength(5);
     expect(cli.readJson('out/run.json')).toMatchObject({
       provenance: { test_model: 'writer' },
-      statistics: { tests_given: 4, tests_admitted: 2 },
+      statistics: { tests_given: 5, tests_admitted: 3 },
     });
     const { admissions } = cli.readJson('out/run.json') as {
       admissions: { admitted: boolean; reason: string | null }[];
@@ -87,6 +96,8 @@ describe('select without --tests', () => {
       .filter(({ suite, candidate_id }) => suite === 'reproduction' && candidate_id !== 'right')
       .map(({ test_id, candidate_id, outcome, kind }) => [test_id, candidate_id, outcome, kind].map(String).join(' '));
     expect([...new Set(kinds)].toSorted()).toEqual([
+      'h1-1 null solved resolved',
+      'h1-1 wrong not-solved wrong-answer',
       't1-1 null not-solved wrong-answer',
       't1-1 wrong solved resolved',
       't1-2 null not-solved wrong-answer',
@@ -97,7 +108,7 @@ describe('select without --tests', () => {
 
     const { test_quality } = cli.readJson('out/run.json') as { test_quality: { information: number }[] };
     // The example is met by a constant, so only the other test tells the two apart.
-    expect(test_quality.map(({ information }) => information).toSorted()).toEqual([0, 1]);
+    expect(test_quality.map(({ information }) => information).toSorted()).toEqual([0, 1, 1]);
 
     const prompt =
       calls()[0]
@@ -107,12 +118,12 @@ describe('select without --tests', () => {
       expect(prompt).toContain(part);
     }
     expect(prompt).not.toContain('return 5');
-    expect(calls()).toHaveLength(3);
+    expect(calls()).toHaveLength(4);
 
     const saved = await cli.run([...args.slice(0, -1), cli.path('again'), '--tests', cli.path('out/tests.jsonl')]);
     expect(saved.code).toBe(0);
     expect(cli.readJson('again/selection.json')).toMatchObject({ candidate_id: 'right' });
-    expect(calls()).toHaveLength(3);
+    expect(calls()).toHaveLength(4);
   });
 
   it('goes on by the rest when no test was written', async () => {

@@ -1,4 +1,4 @@
-import type { Cell, CellKind, GeneratedTest } from '../../../src/core/run/generated-test.js';
+import { type Cell, type CellKind, type GeneratedTest, HOLDING } from '../../../src/core/run/generated-test.js';
 import type { Admission, Observe } from '../../../src/core/run/verifier.js';
 import { type ExecutionContext, cellsOf, type DistinctPatch } from '../execution-context.js';
 import { sha256 } from '../../../src/core/identifier.js';
@@ -77,7 +77,8 @@ export function isRunnable(test: GeneratedTest): boolean {
 }
 
 /**
- * A test is admitted when base gives a wrong answer to it, twice, and not for an error of the test's own. Needs no label.
+ * A test is admitted when base gives a wrong answer to it, twice, and not for an error of the test's own; one that is to hold
+ * when base solves it twice. Needs no label.
  * @param runs the two base runs by test id; tests without any are refused by `unfit`
  * @param unfit reasons by test id for those that were not run
  */
@@ -86,7 +87,7 @@ export function admit(tests: readonly GeneratedTest[], { runs, unfit, issue }: B
     const { test_id } = test;
     const unrun = unfit.get(test_id) ?? (isRunnable(test) ? null : NO_DRIVER);
     if (unrun !== null) return { test_id, admitted: false, reason: unrun };
-    const told = toldOnBase(runs.get(test_id) ?? [], issue);
+    const told = toldOnBase(test, runs.get(test_id) ?? [], issue);
     return { test_id, admitted: told?.why === null, reason: told === null ? NOT_RUN : told.why, ...kindOf(told) };
   });
 }
@@ -106,7 +107,7 @@ function kindOf(told: Told | null): Pick<Admission, 'kind'> {
   return told === null ? {} : { kind: told.kind };
 }
 
-function toldOnBase(runs: readonly TestRun[], issue: string): Told | null {
+function toldOnBase({ kind }: GeneratedTest, runs: readonly TestRun[], issue: string): Told | null {
   const [first, ...others] = runs;
   if (first === undefined) return null;
   if (others.some(({ outcome }) => outcome !== first.outcome)) {
@@ -116,7 +117,10 @@ function toldOnBase(runs: readonly TestRun[], issue: string): Told | null {
   if (others.some(({ observed }) => observed !== first.observed)) {
     return { kind: 'flaky', why: 'observes something else each time on base' };
   }
-  return kindOnBase(first, issue);
+  if (kind !== HOLDING) return kindOnBase(first, issue);
+  if (first.outcome === 'solved') return { kind: 'resolved', why: null };
+  const told = kindOnBase(first, issue);
+  return told.why === null ? { ...told, why: 'says "not solved" on base, where it was to hold' } : told;
 }
 
 /** What a script does that has no place in a check of seconds, by what gives it away. */

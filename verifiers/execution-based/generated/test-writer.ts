@@ -6,6 +6,8 @@ import { type Range, rangeOf } from '../../../src/core/budget/budget.js';
 import { neutralise } from '../../../src/core/hostile-text.js';
 import { readPatch } from '../../../src/core/patch/patch.js';
 import {
+  type GeneratedTest,
+  HOLDING,
   type Separation,
   SEPARATING,
   type TestWriter,
@@ -29,6 +31,31 @@ import { asTests, isPlaced, testsIn } from './written-tests.js';
  */
 const ANGLES = ['example', 'careless', 'edges', 'beside'] as const;
 const EVERYTHING = 'all';
+/** What an author looks at whose tests hold on base. */
+const WORKS = 'works';
+
+/** What one answer is asked for. */
+interface Ask {
+  readonly author: string;
+  /** Tells equal prompts apart. */
+  readonly sample: number;
+  readonly angle: string;
+  readonly kind: TestKind;
+}
+
+type TestKind = NonNullable<GeneratedTest['kind']>;
+const FAILING: TestKind = 'fail-to-pass';
+
+function asksOf({ samples, holding }: TestWriterOptions): readonly Ask[] {
+  const failing = Array.from({ length: samples }, (_, sample): Ask => {
+    const angle = samples === 1 ? EVERYTHING : (ANGLES[sample % ANGLES.length] ?? EVERYTHING);
+    return { author: `t${sample + 1}`, sample, angle, kind: FAILING };
+  });
+  const held = Array.from({ length: holding }, (_, sample): Ask => {
+    return { author: `h${sample + 1}`, sample, angle: WORKS, kind: HOLDING };
+  });
+  return [...failing, ...held];
+}
 
 /** One prompt, several samples (Agentless, R2E-Gym), each with an angle of its own; CodeMonkeys' protocol of exit codes. */
 export function createTestWriter(options: TestWriterOptions): TestWriter {
@@ -36,14 +63,14 @@ export function createTestWriter(options: TestWriterOptions): TestWriter {
     write: async (issue, signal) => {
       const { language, ...shown } = await shownTo(options, issue, signal);
       const settled = await Promise.all(
-        Array.from({ length: options.samples }, async (_, sample) => {
-          const angle = options.samples === 1 ? EVERYTHING : (ANGLES[sample % ANGLES.length] ?? EVERYTHING);
-          const messages = await promptOf(options, language, { ...shown, angle: await angleText(options, angle) });
-          return { angle, sample, ...(await answerOf(options, messages, sample, signal)) };
+        asksOf(options).map(async ({ author, sample, angle, kind }) => {
+          const asked = { ...shown, kind, angle: await angleText(options, angle) };
+          const messages = await promptOf(options, language, asked);
+          return { author, angle, kind, ...(await answerOf(options, messages, sample, signal)) };
         }),
       );
       const answers = new Map(
-        settled.flatMap(({ text, angle, sample }) => (text === null ? [] : [[`t${sample + 1}`, { text, angle }]])),
+        settled.flatMap(({ author, text, ...asked }) => (text === null ? [] : [[author, { text, ...asked }]])),
       );
       const failure = settled.find(({ error }) => error !== null && !(error instanceof BudgetSpentError))?.error;
       if (answers.size === 0 && failure != null) throw failure;
@@ -65,6 +92,7 @@ interface Shown {
   readonly seconds: number;
   readonly root: string;
   readonly example: string;
+  readonly kind: TestKind;
   readonly angle: string;
 }
 
@@ -73,7 +101,7 @@ async function shownTo(
   options: TestWriterOptions,
   issue: Issue,
   signal: AbortSignal,
-): Promise<Omit<Shown, 'angle'> & { readonly language: WritersLanguage }> {
+): Promise<Omit<Shown, 'angle' | 'kind'> & { readonly language: WritersLanguage }> {
   const { files, language, root, example } = await chosenFiles(options.sandbox, issue, signal);
   const data = {
     issue: issueText(issue),
@@ -134,7 +162,8 @@ async function separatingTests(
   const language = languageOfPatches(patches);
   const seconds = issue.environment.test_timeout_s;
   const nothing = { issue: '', files: '', fence: '', regression_command: '', root: '', example: '', angle: '' };
-  const all = await promptOf(options, language, { ...nothing, seconds });
+
+  const all = await promptOf(options, language, { ...nothing, kind: FAILING, seconds });
   const rules = all.filter(({ role }) => role === 'system');
   const { messages } = await options.prompts.render('test-writer/separate', {
     ...data,
@@ -215,6 +244,8 @@ export interface TestWriterOptions {
   readonly samples: number;
   /** Scripts asked for in each. */
   readonly count: number;
+  /** Further answers, with tests that hold on base. */
+  readonly holding: number;
 }
 
 const ANSWER_TOKENS = 8_192;
@@ -225,11 +256,11 @@ const FURTHER = rangeOf(0, 1, 2);
 
 /** What writing tests, and what is asked of their writer at each verification, comes to. @param look of an agent that writes them */
 export function testCalls(
-  { author, samples }: { readonly author: 'single' | 'agent'; readonly samples: number },
+  asked: { readonly author: 'single' | 'agent'; readonly samples: number; readonly holding: number },
   { calls, context, answer }: { readonly calls: Range; readonly context: number; readonly answer: number },
 ): { readonly writing: JudgeCalls; readonly further: JudgeCalls } {
   const single = {
-    calls: rangeOf(samples),
+    calls: rangeOf(asked.samples + asked.holding),
     prompt: rangeOf(0, PROMPT_TOKENS / 8, PROMPT_TOKENS),
     answer: rangeOf(0, ANSWER_TOKENS / 4, ANSWER_TOKENS),
   };
@@ -239,7 +270,7 @@ export function testCalls(
     prompt: rangeOf(0, Math.min(room, PROMPT_TOKENS / 8), room),
     answer: rangeOf(0, Math.min(answer, 320), answer),
   };
-  return { writing: author === 'agent' ? agent : single, further: { ...single, calls: FURTHER } };
+  return { writing: asked.author === 'agent' ? agent : single, further: { ...single, calls: FURTHER } };
 }
 
 /** Characters of an issue that are shown. */

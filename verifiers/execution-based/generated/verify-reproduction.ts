@@ -1,5 +1,5 @@
 import type { Candidate } from '../../../src/core/run/candidate.js';
-import type { CellKind, GeneratedTest, TiedPatches } from '../../../src/core/run/generated-test.js';
+import { type CellKind, type GeneratedTest, HOLDING, type TiedPatches } from '../../../src/core/run/generated-test.js';
 import type { Observe, Separate } from '../../../src/core/run/verifier.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
 import { admittedTests, tellCells, testCells } from './admitted-tests.js';
@@ -24,7 +24,7 @@ export interface Reproduction {
  * The generated tests: on base twice, for admission; the admitted ones on every distinct patch, one fresh container a
  * patch. When the leaders are tied, once more with tests that may separate them. Scripts of the candidates' own agents have
  * no controls beside them and count only beside other tests, each where another patch than its author's solves it. Scores the number of admitted tests that
- * a patch solves (R2E-Gym's TestScore, arXiv 2504.07164, equation 1).
+ * a patch solves (R2E-Gym's TestScore, arXiv 2504.07164, equation 1), less those that hold on base and not on the patch.
  */
 export async function verifyReproduction(
   context: ExecutionContext,
@@ -141,10 +141,8 @@ class Matrix {
   /** The two patches, most candidates first, that solve most tests; null when one alone does. */
   tiedLeaders(): { readonly patches: readonly [DistinctPatch, DistinctPatch]; readonly tied: TiedPatches } | null {
     const tests = this.counted();
-    const solved = [...this.runs].map(([patch, runs]) => ({
-      patch,
-      count: tests.filter(({ test_id }) => runs.get(test_id)?.outcome === 'solved').length,
-    }));
+    const { problem_statement: issue } = this.context.issue;
+    const solved = [...this.runs].map(([patch, runs]) => ({ patch, count: countOf({ runs, tests, issue }).score }));
     const most = Math.max(...solved.map(({ count }) => count));
     const [a, b] = solved
       .filter(({ count }) => count === most)
@@ -225,11 +223,40 @@ function uncounted(
   }));
 }
 
-interface Outcomes {
+interface Matrixed {
   readonly runs: ReadonlyMap<string, TestRun>;
   readonly tests: readonly GeneratedTest[];
   /** The issue's text. */
   readonly issue: string;
+}
+
+interface Count {
+  readonly score: number;
+  readonly out_of: number;
+  /** Tests that held on base and do not on the patch. */
+  readonly lost: readonly string[];
+  readonly held: number;
+}
+
+/**
+ * Of the tests that say "not solved" on base those that are solved, each lost one of those that hold there taken away; where
+ * all admitted ones hold there, those that go on.
+ */
+function countOf({ runs, tests, issue }: Matrixed): Count {
+  const isSolved = ({ test_id }: GeneratedTest): boolean => runs.get(test_id)?.outcome === 'solved';
+  const holding = tests.filter(({ kind }) => kind === HOLDING);
+  const failing = tests.filter(({ kind }) => kind !== HOLDING);
+  const lost = holding.flatMap(({ test_id }) => {
+    const run = runs.get(test_id);
+    return run !== undefined && kindOnPatch(run, issue) === 'wrong-answer' ? [test_id] : [];
+  });
+  const held = holding.filter(isSolved).length;
+  if (failing.length === 0) return { score: held, out_of: holding.length, lost, held };
+  const score = Math.max(0, failing.filter(isSolved).length - lost.length);
+  return { score, out_of: failing.length, lost, held };
+}
+
+interface Outcomes extends Matrixed {
   readonly control: Control['end'];
   readonly verified_as: string;
   /** The candidate whose patch is said to do the same. */
@@ -245,19 +272,21 @@ function scored(candidate_id: string, outcomes: Outcomes): Verdict {
     const run = runs.get(test_id);
     return run === undefined ? [] : [[test_id, kindOnPatch(run, issue)]];
   });
+  const { score, out_of, lost, held } = countOf(outcomes);
   const silent = kinds.filter(([, kind]) => kind !== 'resolved' && kind !== 'wrong-answer');
   return {
     kind: 'scored',
     candidate_id,
     measure: 'reproduction',
-    score: solved.length,
-    out_of: tests.length,
+    score,
+    out_of,
     evidence: {
       solved,
       unsolved: having((outcome) => outcome === 'not-solved'),
       // One that a limit or an error of its own ended says nothing of the patch; one that worked on base and crashes here does.
       failed: kinds.flatMap(([id, kind]) => (kind === 'wrong-answer' ? [id] : [])),
       broken: having((outcome) => outcome !== 'solved' && outcome !== 'not-solved'),
+      ...(tests.some(({ kind }) => kind === HOLDING) ? { held, lost: [...lost] } : {}),
       ...(silent.length === 0 ? {} : { silent: Object.fromEntries(silent) }),
       control,
       trust: tests.some((test) => trustOf(test) === 'command') ? 'command' : 'proof',

@@ -1,5 +1,5 @@
 import { contentKey } from '../../../src/core/identifier.js';
-import { GeneratedTest, TestReportKind } from '../../../src/core/run/generated-test.js';
+import { GeneratedTest, HOLDING, TestReportKind } from '../../../src/core/run/generated-test.js';
 import type { WritersLanguage } from './chosen-files.js';
 
 /** No script that anybody wrote by hand for one check is longer. */
@@ -88,24 +88,29 @@ export function testsIn(answer: string, language: WritersLanguage): readonly Wri
   });
 }
 
+interface Answer extends Pick<GeneratedTest, 'angle' | 'kind'> {
+  readonly text: string;
+}
+
 /**
  * The scripts of several answers as tests, each once: those that differ in comments and blank lines alone are the same.
  * @param answers by author
  */
 export function asTests(
   instance_id: string,
-  answers: ReadonlyMap<string, { readonly text: string; readonly angle?: string }>,
+  answers: ReadonlyMap<string, Answer>,
   language: WritersLanguage,
 ): readonly GeneratedTest[] {
   const seen = new Set<string>();
-  return [...answers].flatMap(([author, { text, angle }]) =>
+  return [...answers].flatMap(([author, { text, angle, kind }]) =>
     testsIn(text, language).flatMap(({ content, place, ...how }, index) => {
       const key = contentKey([withoutComments(content), how]);
       if (seen.has(key)) return [];
       seen.add(key);
       const test_id = `${author}-${index + 1}`;
       const path = place === '' ? `${nameOf(test_id, language)}${BLOCKS[language].extension}` : place;
-      const asked = angle === undefined ? {} : { angle };
+      // As tests were before there were kinds.
+      const asked = { ...(angle === undefined ? {} : { angle }), ...(kind === HOLDING ? { kind } : {}) };
       // What no file of tests may hold (a path of two lines) is no test.
       return GeneratedTest.safeParse({ instance_id, test_id, path, content, ...how, author, ...asked }).data ?? [];
     }),

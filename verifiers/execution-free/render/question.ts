@@ -4,7 +4,7 @@ import type { Message } from '../../../src/ports/llm-client.js';
 import type { RenderedPrompt } from '../../../src/ports/prompt-library.js';
 import type { JudgeOptions } from '../judge-options.js';
 import { fitAttempt, type RenderedAttempt, excerpt } from './render-attempt.js';
-import { type GeneratedTest, isWrittenApart } from '../../../src/core/run/generated-test.js';
+import { type GeneratedTest, HOLDING, isWrittenApart } from '../../../src/core/run/generated-test.js';
 import { REGRESSION, REPRODUCTION, type Verdict } from '../../../src/core/run/verdict.js';
 
 /** What every question about one attempt shows before it asks. */
@@ -86,9 +86,7 @@ export function testsSection(
 ): string {
   const existing = verdicts.find(({ measure }) => measure === REGRESSION.name);
   const generated = verdicts.find(({ measure }) => measure === REPRODUCTION.name);
-  const apart = new Map(
-    tests.filter((test) => isWrittenApart(test, candidates)).map(({ test_id, content }) => [test_id, content]),
-  );
+  const apart = tests.filter((test) => isWrittenApart(test, candidates));
   return [
     existing === undefined ? '' : existingTests(existing),
     generated === undefined ? '' : generatedTests(generated, apart),
@@ -105,16 +103,26 @@ function existingTests(verdict: Verdict): string {
   return lost.length === 0 ? said : `${said} These no longer do:\n${lost.join('\n')}`;
 }
 
-/** @param contents by test id; the others are neither shown nor counted */
-function generatedTests(verdict: Verdict, contents: ReadonlyMap<string, string>): string {
+/** @param apart the others are neither shown nor counted */
+function generatedTests(verdict: Verdict, apart: readonly GeneratedTest[]): string {
   if (verdict.kind === 'abstained') return '';
-  const { evidence } = verdict;
-  const apart = (ids: unknown): readonly string[] => texts(ids).filter((id) => contents.has(id));
-  const [solved, unsolved, broken] = [apart(evidence.solved), apart(evidence.unsolved), apart(evidence.broken)];
+  const holding = apart.filter(({ kind }) => kind === HOLDING);
+  const failing = apart.filter(({ kind }) => kind !== HOLDING);
+  const parts = [
+    scriptsOf(verdict.evidence, failing, 'each fails before the patch'),
+    scriptsOf(verdict.evidence, holding, 'each passes before the patch, and was meant to go on passing'),
+  ];
+  return parts.filter((text) => text !== '').join('\n\n');
+}
+
+function scriptsOf(evidence: Verdict['evidence'], tests: readonly GeneratedTest[], before: string): string {
+  const contents = new Map(tests.map(({ test_id, content }) => [test_id, content]));
+  const own = (ids: unknown): readonly string[] => texts(ids).filter((id) => contents.has(id));
+  const [solved, unsolved, broken] = [own(evidence.solved), own(evidence.unsolved), own(evidence.broken)];
   const count = solved.length + unsolved.length + broken.length;
   if (count === 0) return '';
   const said =
-    `Scripts were written by a model that saw the issue and no patch; each fails before the patch. ` +
+    `Scripts were written by a model that saw the issue and no patch; ${before}. ` +
     `With the patch ${solved.length} of ${count} pass. Such a script may itself be wrong.`;
   const shown = [
     ...unsolved.map((id) => [id, 'does not pass'] as const),

@@ -23,7 +23,9 @@ const SHARED = own('right', 'add(-2, 3) == 1');
 async function verified(tests: readonly GeneratedTest[], separate?: Separate): Promise<readonly Verdict[]> {
   let nonce = 0;
   const solves = (tree: string | null, content: string): boolean => {
+    if (content.includes('(7, 0)')) return tree !== WRONG;
     if (tree === null) return false;
+    if (content.includes('(0, 0, 1)')) return true;
     return content.includes('hasattr') ? tree === WRONG : tree !== WRONG;
   };
   const verifier = createExecutionBasedVerifier({
@@ -67,6 +69,19 @@ it('a script that is to tell leaders apart, and is a copy of an earlier one, doe
     return Promise.resolve({ tests: more, equivalent: false });
   };
   expect(await told(tests, separate)).toEqual({ right: '2/2', other: '2/2', evil: '0/2' });
+});
+
+it('a test that holds on base and not on a patch takes one away, and is said', async () => {
+  const held = { ...calcTest('held', 'add(7, 0) == 7'), kind: 'pass-to-pass' } as const;
+  const easy = calcTest('easy', 'add(0, 0, 1) == 0');
+  expect(await told([OURS, easy])).toEqual({ right: '2/2', other: '2/2', evil: '1/2' });
+  expect(await told([OURS, easy, held])).toEqual({ right: '2/2', other: '2/2', evil: '0/2' });
+  expect(await told([held])).toEqual({ right: '1/1', other: '1/1', evil: '0/1' });
+  const evidence = (await verified([OURS, easy, held])).map((verdict) => [verdict.candidate_id, verdict.evidence]);
+  expect(Object.fromEntries(evidence)).toMatchObject({
+    right: { held: 1, lost: [], failed: [], solved: ['ours', 'easy', 'held'] },
+    evil: { held: 0, lost: ['held'], failed: ['ours', 'held'], solved: ['easy'] },
+  });
 });
 
 it('whoever is to tell leaders apart sees the scripts so far and what they said, and may say that they do the same', async () => {

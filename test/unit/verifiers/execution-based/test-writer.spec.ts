@@ -23,7 +23,7 @@ const script = (condition: string): string => `\`\`\`python\nimport sys\nsys.exi
 function writer(
   files: Readonly<Record<string, string>>,
   answer: (request: CompletionRequest) => string,
-  samples = 1,
+  { samples = 1, holding = 0 } = {},
 ): {
   readonly write: ReturnType<typeof createTestWriter>;
   readonly issue: Issue;
@@ -37,7 +37,15 @@ function writer(
     problem_statement: 'The sums Add(2, 3) and add(2, 3) are -1.',
     environment: { image: 'x', regression_command: 'make check', test_timeout_s: 17 },
   });
-  const write = createTestWriter({ llm, sandbox, prompts: new MarkdownPromptLibrary(), model: 'm', samples, count: 2 });
+  const write = createTestWriter({
+    llm,
+    sandbox,
+    prompts: new MarkdownPromptLibrary(),
+    model: 'm',
+    samples,
+    holding,
+    count: 2,
+  });
   const textOf = ({ messages }: CompletionRequest, role: string): string =>
     messages
       .filter((message) => message.role === role)
@@ -50,7 +58,7 @@ function writer(
 
 describe('who writes tests', () => {
   it('is asked by each sample to look at something else, the same in every run, and each test says at what', async () => {
-    const ask = () => writer(PYTHON, ({ sample }) => script(`add(${String(sample)}, 1)`), 5);
+    const ask = () => writer(PYTHON, ({ sample }) => script(`add(${String(sample)}, 1)`), { samples: 5 });
     const [first, second] = [ask(), ask()];
     const { tests } = await first.write.write(first.issue, go);
     expect(tests.map(({ author, angle }) => [author, angle])).toEqual([
@@ -65,6 +73,25 @@ describe('who writes tests', () => {
     const angles = first.asked().map(({ user }) => user.split('\n').at(-1));
     expect(new Set(angles).size).toBe(4);
     expect(angles[0]).toMatch(/^Several authors write.* what the issue shows/);
+  });
+
+  it('is asked apart for tests that hold on base', async () => {
+    const answer = ({ messages, sample }: CompletionRequest): string =>
+      script(`add(${String(sample)}, ${String(messages[0]?.content.length)}) == 1`);
+    const { write, issue, asked } = writer(PYTHON, answer, { holding: 2 });
+    const { tests } = await write.write(issue, go);
+    expect(tests.map(({ author, kind, angle }) => [author, kind, angle])).toEqual([
+      ['t1', undefined, 'all'],
+      ['h1', 'pass-to-pass', 'works'],
+      ['h2', 'pass-to-pass', 'works'],
+    ]);
+    const [failing, ...held] = asked();
+    expect(failing?.system).toContain('must exit with 2 now');
+    for (const { system, user } of held) {
+      expect(system).toMatch(/breaks what works today[^]*must exit with 0 now/);
+      expect(system).not.toMatch(/must exit with 2|asks for by name/);
+      expect(user).toMatch(/You look at what works today[^\n]+$/);
+    }
   });
 
   it('looks at everything where one sample is alone, and is told the seconds that a script has', async () => {

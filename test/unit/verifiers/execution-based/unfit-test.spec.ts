@@ -157,11 +157,20 @@ describe('an end without an answer', () => {
     const run = (outcome: TestRun['outcome']): TestRun => {
       return { outcome, exit_code: 1, duration_ms: 1, log_tail: '', observed: null, isolated: true };
     };
-    const kinds = (...outcomes: readonly TestRun['outcome'][]) =>
-      admit([script('t', 'x')], { runs: new Map([['t', outcomes.map(run)]]), unfit: new Map(), issue: '' });
+    const kinds = (...outcomes: readonly TestRun['outcome'][]) => admitted(script('t', 'x'), outcomes);
+    const held = (...outcomes: readonly TestRun['outcome'][]) =>
+      admitted({ ...script('t', 'x'), kind: 'pass-to-pass' }, outcomes);
+    const admitted = (test: GeneratedTest, outcomes: readonly TestRun['outcome'][]) =>
+      admit([test], { runs: new Map([['t', outcomes.map(run)]]), unfit: new Map(), issue: '' });
     expect(kinds('timed-out', 'timed-out')).toMatchObject([{ admitted: false, kind: 'time-out' }]);
     expect(kinds('solved', 'not-solved')).toMatchObject([{ admitted: false, kind: 'flaky' }]);
     expect(kinds('solved', 'solved')).toMatchObject([{ admitted: false, kind: 'passes-on-base' }]);
+    expect(held('solved', 'solved')).toMatchObject([{ admitted: true, reason: null, kind: 'resolved' }]);
+    expect(held('solved', 'not-solved')).toMatchObject([{ admitted: false, kind: 'flaky' }]);
+    expect(held('crashed', 'crashed')).toMatchObject([{ admitted: false, kind: 'set-up-error' }]);
+    expect(held('not-solved', 'not-solved')).toMatchObject([
+      { admitted: false, kind: 'wrong-answer', reason: expect.stringMatching(/was to hold/) as string },
+    ]);
     expect(kinds('not-solved', 'not-solved')).toEqual([
       { test_id: 't', admitted: true, reason: null, kind: 'wrong-answer' },
     ]);

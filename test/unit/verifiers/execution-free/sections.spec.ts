@@ -113,6 +113,20 @@ it('neither shows nor counts scripts whose author saw a candidate’s work', asy
   expect(text).not.toMatch(/script of t[23]|rival/);
 });
 
+it('tells scripts that held before the patch from those that did not', async () => {
+  const llm = yes();
+  const test = { instance_id: 'i', content: 'x = 1', author: 't1' };
+  const tests = [
+    { ...test, test_id: 't1', path: 't1.py' },
+    { ...test, test_id: 'h1', path: 'h1.py', kind: 'pass-to-pass' as const },
+  ];
+  const observed = [scored('reproduction', 0, 1, { solved: ['t1'], unsolved: ['h1'], broken: [] })];
+  await judged(createYesNoVerifier, llm, [candidate('c1')], { show: ['tests'], task: { observed, tests } });
+  expect(llm.requests.map(textOf).join('\n')).toMatch(
+    /each fails before the patch\. With the patch 1 of 1 pass[^]*each passes before the patch, and was meant to go on passing\. With the patch 0 of 1 pass[^]*Script h1 does not pass/,
+  );
+});
+
 it('says nothing of generated tests where none was written apart', async () => {
   const llm = yes();
   const tests = [{ instance_id: 'i', test_id: 't1', path: 't1.py', content: 'x', author: 'c1' }];

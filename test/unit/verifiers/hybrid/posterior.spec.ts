@@ -34,6 +34,18 @@ describe('P(right) without labels', () => {
     expect(rightOf(entries)('b')).toBeGreaterThan(rightOf(entries, many)('b'));
   });
 
+  it('rises less by tests that hold on base and on the patch, and falls where it loses them', () => {
+    const entries = [
+      solving('a', TESTS),
+      solving('b', TESTS),
+      solving('c', TESTS.slice(0, 2), { failed: TESTS.slice(2) }),
+    ];
+    const holding = new Map(TESTS.map((test) => [test, 'pass-to-pass']));
+    const [held, solved] = [rightOf(entries, holding), rightOf(entries)];
+    expect(held('a')).toBeLessThan(solved('a'));
+    expect(held('a')).toBeGreaterThan(held('c'));
+  });
+
   it('is lower where judge and tests point at different patches, and says so', () => {
     const agreed = [solving('a', TESTS, { execution_free: 0.95 }), solving('b', ['t0'], { execution_free: 0.1 })];
     const split = [solving('a', TESTS, { execution_free: 0.1 }), solving('b', ['t0'], { execution_free: 0.95 })];
