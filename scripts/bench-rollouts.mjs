@@ -27,7 +27,7 @@ const LIMITS = { cpus: 1, memoryMb: 1024, diskMb: 1024, pids: 256, outputBytes: 
 const issue = {
   instance_id: 'bench',
   problem_statement: 'Something is wrong.',
-  environment: { image: IMAGE, workdir: '/testbed', base_commit: null },
+  environment: { image: IMAGE, workdir: '/testbed', base_commit: null, hidden_paths: [] },
 };
 
 await setUpOrExit('quickstart');

@@ -51,7 +51,7 @@ const heap = () => {
   globalThis.gc();
   return process.memoryUsage().heapUsed + process.memoryUsage().external;
 };
-const environment = { image: 'played', workdir: '/testbed', base_commit: null };
+const environment = { image: 'played', workdir: '/testbed', base_commit: null, hidden_paths: [] };
 const issue = { instance_id: 'bench', problem_statement: 'Something is wrong.', environment };
 const before = heap();
 const at = new Map();
