@@ -46,10 +46,10 @@ const SCORES = {
   reached: 1.5,
   raised: 2.5,
 } as const;
-/** What a caller hands on to what it calls; of how many of the first; where a name is defined more often it is not followed. */
-const CALLS = { share: 0.5, callers: 10, most: 4, names: 60 } as const;
+/** How often calls are followed; what a caller hands on to what it calls; of how many of the first; where a name is defined more often it is not followed. */
+const CALLS = { rounds: 2, share: 0.5, callers: 10, most: 4, names: 60 } as const;
 /** What scores a smaller part of the best is there by chance. */
-const FAINT = 0.12;
+const FAINT = 0.15;
 /** Files that say how the project is built or described rather than what it does. */
 const ASIDE = /(^|\/)(docs?|examples?|benchmarks?|migrations|locale|scripts|release|bin)\//;
 
@@ -143,11 +143,17 @@ class Search {
     }
   }
 
-  /** What the first ones call is where their work is done. */
+  /** What the first ones call is where their work is done, and what that calls. */
   async followCalls(): Promise<void> {
-    const callers = this.ranking()
-      .filter(({ definition }) => !definition.isType)
-      .slice(0, CALLS.callers);
+    const followed = new Set<Scored>();
+    for (let round = 0; round < CALLS.rounds; round += 1) {
+      const callers = this.ranking().filter((each) => !each.definition.isType && !followed.has(each));
+      await this.follow(callers.slice(0, CALLS.callers));
+      for (const caller of callers.slice(0, CALLS.callers)) followed.add(caller);
+    }
+  }
+
+  private async follow(callers: readonly Scored[]): Promise<void> {
     const calls = new Map<string, number>();
     for (const { path, definition, score } of callers) {
       const { lines } = await this.places.file(path);

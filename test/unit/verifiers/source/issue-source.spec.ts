@@ -40,7 +40,7 @@ class Basket:
         return 'nothing to see'
 ${many((n) => `\n    def filler_${n}(self):\n        return ${n}`, 40)}
 `,
-  'shop/rates.py': `def rate_of(country):\n    return RATES[country]\n\n\ndef other():\n    return 7\n`,
+  'shop/rates.py': `def rate_of(country):\n    return rounded_rate(RATES[country])\n\n\ndef rounded_rate(rate):\n    return round(rate, 2)\n\n\ndef other():\n    return 7\n`,
   'shop/commands/export.py': `def write(rows):\n    return rows\n`,
   'shop/small.py': `class Box:\n    def first(self):\n        return 1\n`,
   'shop/edits.py': `def modified_by(user):\n    return user\n\n\ndef last_modified(rows):\n    return rows\n`,
@@ -59,7 +59,8 @@ describe('the source that a test writer is shown', () => {
     const { paths, text } = await shown('Basket.total_price() is wrong for Norway.');
     expect(paths.slice(0, 2)).toEqual(['shop/basket.py', 'shop/rates.py']);
     expect(text).toContain('sum(item.price for item in self.items)');
-    expect(text).toContain('return RATES[country]');
+    expect(text).toContain('RATES[country]');
+    expect(text).toContain('return round(rate, 2)');
     expect(text).toContain('class Basket');
     for (const left of ['Long words', 'nothing to see', 'TESTBODY', 'noise_100']) expect(text).not.toContain(left);
   });
