@@ -28,6 +28,7 @@ import { UPLOAD_BOUNDS } from '../../src/io/saved-runs/saved-run.js';
 import type { Completion } from '../../src/ports/llm-client.js';
 import { readDiff, highlight } from '../../src/web/run/diff-model.js';
 import { logTail } from '../../verifiers/execution-based/drivers/test-dialect.js';
+import { mapped } from '../../verifiers/execution-based/existing/reach-notes.js';
 import { issueTerms, namesIn } from '../../verifiers/source/issue-names.js';
 import { harvestedTests } from '../../verifiers/execution-based/generated/harvest.js';
 import { compare, DriverReports } from '../../verifiers/execution-based/generated/run-batch.js';
@@ -160,6 +161,20 @@ const OUTPUT: readonly LinearCase[] = [
       ' in ',
       'Tests run: 1, Failures: 0, Errors: 0, Skipped: 0,',
       '{"a":"PASSED"}',
+      '\n',
+    ],
+  ],
+  [
+    'notes of a tracer',
+    (text) => mapped({ key: 'k', isWhole: true, lines: text.split('\n') }, ['a.py'], ['b.py']),
+    [
+      '{"t":"a.py::t","s":"passed","k":"k","d":1,"r":[1]}\n',
+      '{"f":"b.py","k":"k","n":[["f",1,2]]}\n',
+      '{"o":"a.py","k":"k"}\n',
+      '{"t":"',
+      '[',
+      ',1',
+      '}\n',
       '\n',
     ],
   ],

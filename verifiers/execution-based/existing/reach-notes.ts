@@ -45,7 +45,7 @@ export interface Noted {
   readonly lines: readonly string[];
 }
 
-type Test = Omit<Mapped['tests'][number], 'reached'> & { readonly marks: readonly number[] };
+type Test = Omit<Mapped['tests'][number], 'reached'> & { readonly marks: number[] };
 
 /** By file of tests, and by source in their order. */
 export function mapped(
@@ -67,7 +67,10 @@ export function mapped(
   const byFile = new Map<string, Test[]>();
   for (const test of tests.values()) {
     const file = ownerOf(test.id);
-    if (file !== null) byFile.set(file, [...(byFile.get(file) ?? []), test]);
+    if (file === null) continue;
+    const own = byFile.get(file);
+    if (own === undefined) byFile.set(file, [test]);
+    else own.push(test);
   }
   const mapOf = (file: string, own: readonly Test[], place: number): Mapped => ({
     tests: own.map(({ marks, ...test }) => ({
@@ -83,7 +86,8 @@ export function mapped(
 /** A test that is noted twice took both times, and passed when it did both times. */
 function together({ t: id, s, d, r }: z.infer<typeof Reached>, earlier: Test | undefined): Test {
   const { passed = true, seconds = 0, marks = [] } = earlier ?? {};
-  return { id, passed: passed && s === 'passed', seconds: seconds + d, marks: [...marks, ...r] };
+  for (const mark of r) marks.push(mark);
+  return { id, passed: passed && s === 'passed', seconds: seconds + d, marks };
 }
 
 /** Which of the files a test is of, by its id: `path::test`, or `module.Class.test`. */

@@ -1,7 +1,7 @@
 import { symlinkSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { BadInputError } from '../../../../src/core/errors/errors.js';
-import { FIXTURES, PATCH } from './saved-fixtures.js';
+import { FIXTURES, PATCH, ZSTD } from './saved-fixtures.js';
 import { imported, SavedFolder } from './import-world.js';
 
 const line = (candidate: string, instance = 'o__r-1', patch: unknown = PATCH): string =>
@@ -84,7 +84,6 @@ describe('archives', () => {
 
   it('in Zstandard, too', async () => {
     const folder = new SavedFolder();
-    // {"instance_id":"o__r-1","model_name_or_path":"z","model_patch":""} and a line feed, as one raw block.
     folder.write('preds.jsonl.zst', Buffer.from(ZSTD, 'base64'));
     expect(ids((await imported(folder.path)).candidates)).toEqual(['z']);
   });
@@ -197,5 +196,3 @@ describe('candidates', () => {
     expect(labels).toMatchObject([{ candidate_id: 'task__xyz', resolved: true }]);
   });
 });
-
-const ZSTD = 'KLUv/SBDGQIAeyJpbnN0YW5jZV9pZCI6Im9fX3ItMSIsIm1vZGVsX25hbWVfb3JfcGF0aCI6InoiLCJtb2RlbF9wYXRjaCI6IiJ9Cg==';

@@ -213,3 +213,7 @@ export const FIXTURES: Readonly<Record<string, Fixture>> = {
     },
   },
 };
+
+/** A line of saved runs of o__r-1 by a model `z`, packed in Zstandard as one raw block. */
+export const ZSTD =
+  'KLUv/SBDGQIAeyJpbnN0YW5jZV9pZCI6Im9fX3ItMSIsIm1vZGVsX25hbWVfb3JfcGF0aCI6InoiLCJtb2RlbF9wYXRjaCI6IiJ9Cg==';
