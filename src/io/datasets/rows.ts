@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { createWriteStream, rmSync } from 'node:fs';
-import { mkdtemp, open, readdir, rename, stat } from 'node:fs/promises';
+import { type FileHandle, mkdtemp, open, readdir, rename, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import type { RowGroup } from 'hyparquet';
 import { BadInputError } from '../../core/errors/errors.js';
 import type { Located } from '../records/records.js';
 import { savedRecords } from '../saved-runs/saved-records.js';
@@ -143,27 +144,77 @@ async function extensionOf(path: string): Promise<string> {
 type Value = Record<string, unknown>;
 
 /** One row group is held whole; a data set's have a few megabytes. */
-const LARGEST_GROUP = 4 * 1024 ** 3;
+const LARGEST_GROUP = { bytes: 4 * 1024 ** 3, rows: 4 * 1024 ** 2 };
 
 /** The rows of a parquet file in order, a row group at a time. @throws BadInputError for a damaged file */
-async function* parquetRows(file: string): AsyncGenerator<Value> {
-  const [{ asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects }, { compressors }] = await Promise.all([
+async function* parquetRows(path: string): AsyncGenerator<Value> {
+  const [{ parquetMetadataAsync, parquetReadObjects }, { compressors }] = await Promise.all([
     import('hyparquet'),
     import('hyparquet-compressors'),
   ]);
   try {
-    const buffer = await asyncBufferFromFile(file);
-    const metadata = await parquetMetadataAsync(buffer);
+    await using file = await open(path);
+    const buffer = new ParquetFile(file, (await file.stat()).size);
+    const metadata = await buffer.reading(parquetMetadataAsync(buffer));
     let rowStart = 0;
-    for (const { num_rows, total_byte_size } of metadata.row_groups) {
-      if (total_byte_size > LARGEST_GROUP) throw new Error('a row group of it is larger than 4 GiB');
-      const rowEnd = rowStart + Number(num_rows);
-      const rows = await parquetReadObjects({ file: buffer, metadata, compressors, rowStart, rowEnd });
-      for (const row of rows) yield plain(row) as Value;
+    for (const group of metadata.row_groups) {
+      requireReadable(group);
+      const rowEnd = rowStart + Number(group.num_rows);
+      const rows = parquetReadObjects({ file: buffer, metadata, compressors, rowStart, rowEnd });
+      for (const row of await buffer.reading(rows)) yield plain(row) as Value;
       rowStart = rowEnd;
     }
   } catch (error) {
-    throw new BadInputError(`is not a parquet file that can be read: ${(error as Error).message}`, { file });
+    throw new BadInputError(`is not a parquet file that can be read: ${(error as Error).message}`, { file: path });
+  }
+}
+
+function requireReadable({ total_byte_size, num_rows, columns }: RowGroup): void {
+  if (total_byte_size > LARGEST_GROUP.bytes) throw new Error('a row group of it is larger than 4 GiB');
+  if (num_rows < 0 || num_rows > LARGEST_GROUP.rows) throw new Error(`a row group of it has ${num_rows} rows`);
+  // Of two columns with one name hyparquet waits for one; that the other cannot be read would end the process.
+  const names = columns.map(({ meta_data }) => JSON.stringify(meta_data?.path_in_schema));
+  if (new Set(names).size < names.length) throw new Error('a row group of it has two columns of one name');
+}
+
+/**
+ * The bytes of a file, for hyparquet. It begins all columns at once; where one cannot be begun, it waits for none of them, and
+ * a rejection that nobody waits for would end the process. So no part is ever refused, and none arrives once reading failed.
+ */
+class ParquetFile {
+  private hasFailed = false;
+  private fail: (reason: Error) => void = () => undefined;
+  private readonly failure = new Promise<never>((_, reject) => (this.fail = reject));
+
+  constructor(
+    private readonly file: FileHandle,
+    readonly byteLength: number,
+  ) {
+    this.failure.catch(() => undefined);
+  }
+
+  slice(start: number, end = this.byteLength): Promise<ArrayBuffer> {
+    return new Promise((resolve) => {
+      this.part(start, end).then((part) => this.hasFailed || resolve(part), this.fail);
+    });
+  }
+
+  /** @throws what reading failed with, or a part of the file could not be read for */
+  async reading<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await Promise.race([work, this.failure]);
+    } catch (error) {
+      this.hasFailed = true;
+      throw error;
+    }
+  }
+
+  private async part(start: number, end: number): Promise<ArrayBuffer> {
+    if (!(start >= 0 && start <= end && end <= this.byteLength)) throw new Error('a part of it is outside the file');
+    const part = new ArrayBuffer(end - start);
+    const { bytesRead } = await this.file.read(new Uint8Array(part), 0, end - start, start);
+    if (bytesRead < end - start) throw new Error('a part of it cannot be read');
+    return part;
   }
 }
 

@@ -11,7 +11,9 @@ import { UPLOAD_BOUNDS } from '../../../src/io/saved-runs/saved-run.js';
 import { DATA_SET_ROWS, parquet } from '../../fixtures/data-sets.js';
 import { ZSTD } from './saved-runs/saved-fixtures.js';
 
-const FILES = Math.max(50, Number(process.env.FUZZ_REQUESTS ?? 0));
+/** All of parquet: hyparquet believes a damaged page that claims two thousand million values, and reads on for minutes. */
+const FEWEST = 50;
+const FILES = Math.max(FEWEST, Number(process.env.FUZZ_REQUESTS ?? 0));
 const SEED = Number(process.env.FUZZ_SEED ?? 7);
 
 const LINES = Buffer.from(`${JSON.stringify(DATA_SET_ROWS.verified)}\n`.repeat(20));
@@ -32,11 +34,6 @@ const damage = fc.record({
 const folder = mkdtempSync(join(tmpdir(), 'bestk-damaged-'));
 afterAll(() => rm(folder, { recursive: true }));
 
-/** Bytes before the footer of a parquet file: with that changed, hyparquet leaves rejections that nobody can catch. */
-function pagesOf(name: string, bytes: Buffer): number {
-  return name.endsWith('.parquet') ? bytes.length - 8 - bytes.readUInt32LE(bytes.length - 8) : bytes.length;
-}
-
 async function read(path: string): Promise<void> {
   for await (const row of readDataSet(path)) expect(Object.keys(row)).not.toEqual([]);
 }
@@ -48,7 +45,7 @@ describe('a damaged file is told as one:', () => {
       const path = join(folder, name);
       const damaged = fc.asyncProperty(damage, async ({ changes, from, twice }) => {
         const bytes = Buffer.from(sound);
-        for (const [at, byte] of changes) bytes[at % pagesOf(name, bytes)] = byte;
+        for (const [at, byte] of changes) bytes[at % bytes.length] = byte;
         const cut = from === null ? bytes : bytes.subarray(0, from % bytes.length);
         writeFileSync(path, twice ? Buffer.concat([cut, bytes]) : cut);
         await read(path).catch((error: unknown) => {
@@ -57,7 +54,7 @@ describe('a damaged file is told as one:', () => {
         if (name.endsWith('.parquet')) return;
         for await (const found of savedRecords(path, UPLOAD_BOUNDS)) expect(Object.keys(found)).toHaveLength(1);
       });
-      await fc.assert(damaged, { numRuns: FILES, seed: SEED });
+      await fc.assert(damaged, { numRuns: name.endsWith('.parquet') ? FEWEST : FILES, seed: SEED });
     },
     60_000 + FILES * 200,
   );
