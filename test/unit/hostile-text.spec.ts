@@ -1,23 +1,11 @@
 import { xmlFormat, bashFormat, toolsFormat } from '../../src/agent/call-formats/formats.js';
 import { splitThought } from '../../src/agent/call-formats/action.js';
 import { writtenIn } from '../../src/agent/loop/test-writer.js';
-import { replaceOnce } from '../../src/agent/tools/change-file.js';
-import { outline } from '../../src/agent/tools/load-file.js';
-import { clipOutput } from '../../src/agent/tools/tool-outcome.js';
 import { neutralise } from '../../src/core/hostile-text.js';
 import { fingerprint, patchSize, readPatch, splitPatch } from '../../src/core/patch/patch.js';
 import { isImageReference, repositoryOf } from '../../src/core/run/issue.js';
 import { leaksOf } from '../../src/core/run/candidate.js';
-import {
-  parseCargoLog,
-  parseCtestLog,
-  parseGoLog,
-  parseJavaLog,
-  parseJavaScriptLog,
-  parseJsonLog,
-} from '../../src/grading/runner-logs.js';
 import { imageOf } from '../../src/io/datasets/rows.js';
-import { parseDjangoLog, parsePytestLog, parseSympyLog } from '../../src/grading/test-logs.js';
 import { patchIn } from '../../src/http/rewards/reward-bodies.js';
 import { patchView } from '../../src/http/runs/evidence-of-run.js';
 
@@ -27,19 +15,16 @@ import { SavedLine } from '../../src/io/saved-runs/saved-records.js';
 import { UPLOAD_BOUNDS } from '../../src/io/saved-runs/saved-run.js';
 import type { Completion } from '../../src/ports/llm-client.js';
 import { readDiff, highlight } from '../../src/web/run/diff-model.js';
-import { logTail } from '../../verifiers/execution-based/drivers/test-dialect.js';
-import { mapped } from '../../verifiers/execution-based/existing/reach-notes.js';
 import { issueTerms, namesIn } from '../../verifiers/source/issue-names.js';
 import { harvestedTests } from '../../verifiers/execution-based/generated/harvest.js';
-import { compare, DriverReports } from '../../verifiers/execution-based/generated/run-batch.js';
 import { unfitTests } from '../../verifiers/execution-based/generated/admitted-tests.js';
 import { testsIn } from '../../verifiers/execution-based/generated/written-tests.js';
-import { readReport } from '../../verifiers/execution-based/readers/test-report.js';
 import { statedJudgement } from '../../verifiers/execution-free/ask.js';
 import { statedLetterScore } from '../../verifiers/execution-free/pointwise/rubric.js';
 import { excerpt, renderAttempt } from '../../verifiers/execution-free/render/render-attempt.js';
 import { calledIn, definitionsOf } from '../../verifiers/source/definitions.js';
 import { expectLinear, type LinearCase, LINEAR_MS } from '../fixtures/linear-time.js';
+import { OUTPUT } from './hostile-output.js';
 import { PATCH } from './io/saved-runs/saved-fixtures.js';
 
 const steps = (action: string) => [{ thought: action, action, observation: action }];
@@ -67,133 +52,6 @@ const DIFF = [
   'literal 5\n',
   'rename from a\n',
   'index 1..2\n',
-];
-
-const OUTPUT: readonly LinearCase[] = [
-  [
-    'TAP',
-    (stdout) => readReport({ junit: null, stdout }),
-    ['ok 1 - t', 'not ok', '# SKIP', ' # todo ', '1..1\n', 'x\n', '    ', '\n'],
-  ],
-  [
-    'go test -json',
-    (stdout) => readReport({ junit: null, stdout }),
-    ['{"Action":"pass","Package":"p","Test":"t"}\n', '{"Action":"fail"', '"Package":"p"', '}\n', '{', '\n'],
-  ],
-  [
-    'JUnit',
-    (junit) => readReport({ junit, stdout: '' }),
-    [
-      '<testsuite>',
-      '</testsuite>',
-      '<testcase name="x"/>',
-      '<testcase ',
-      'name=',
-      '<failure>',
-      '</failure>',
-      '</testcase>',
-      '<!--',
-      '-->',
-      '<![CDATA[',
-      ']]>',
-      '&lt;',
-      '<?xml',
-      '?>',
-      '<!DOCTYPE',
-      'a="1" ',
-    ],
-  ],
-  [
-    'the log of pytest',
-    parsePytestLog,
-    [
-      '=== FAILURES ===\n',
-      '= short test summary info =',
-      'PASSED a::b',
-      'FAILED a::b[',
-      '] - ',
-      ' PASSED',
-      ' (',
-      ') ',
-      ' [ 9%]',
-      '::',
-      'a.py',
-      '\n',
-    ],
-  ],
-  [
-    'the log of Django',
-    parseDjangoLog,
-    [
-      'test_a (a.B) ... ok\n',
-      'test_a (a.B)\n',
-      ' ... ',
-      'ok\n',
-      'skipped',
-      'FAIL',
-      `${'='.repeat(70)}\n`,
-      'FAIL: test_a (a.B)\n',
-      'title ... ok\n',
-      '\n',
-    ],
-  ],
-  [
-    'the log of sympy',
-    parseSympyLog,
-    ['a.py[3] ', 'test_a ', ' ok', ' F', ' [OK]', '_ a.py:test_a _', '.py:', 'test_', '\n'],
-  ],
-  [
-    'the logs of other runners',
-    (log) =>
-      [parseGoLog, parseCargoLog, parseJavaScriptLog, parseJavaLog, parseCtestLog, parseJsonLog].map((read) =>
-        read(log),
-      ),
-    [
-      '--- PASS: ',
-      'test a ... ok',
-      ' PASSED',
-      '[ERROR] a',
-      ' <<< FAILURE!',
-      '1/1 Test #1: a ...',
-      '✓ ',
-      '(1 ms)',
-      '[1ms]',
-      ' in ',
-      'Tests run: 1, Failures: 0, Errors: 0, Skipped: 0,',
-      '{"a":"PASSED"}',
-      '\n',
-    ],
-  ],
-  [
-    'notes of a tracer',
-    (text) => mapped({ key: 'k', isWhole: true, lines: text.split('\n') }, ['a.py'], ['b.py']),
-    [
-      '{"t":"a.py::t","s":"passed","k":"k","d":1,"r":[1]}\n',
-      '{"f":"b.py","k":"k","n":[["f",1,2]]}\n',
-      '{"o":"a.py","k":"k"}\n',
-      '{"t":"',
-      '[',
-      ',1',
-      '}\n',
-      '\n',
-    ],
-  ],
-  [
-    'reports of a driver',
-    (text) => {
-      const reports = new DriverReports(5, () => undefined);
-      reports.push(Buffer.from(text));
-      return reports.count;
-    },
-    ['{"i":0,"status":0,"said":"","timed_out":false,"out_of_memory":false,"ms":1,"log":""}\n', '{"i":', '{', '"', '\n'],
-  ],
-  ['what a test observed', (text) => compare(text, [1]), ['1\n', '[', ']', '{"a":', '}', '"', '\n']],
-  ['the end of a log', (text) => logTail({ stdout: text, stderr: text }), ['\n', '\u001b[31m']],
-  [
-    'what an agent is shown',
-    (text) => [clipOutput(text), outline(text), replaceOnce(text, 'ab', 'c')],
-    ['def f():\n', 'class A:\n', 'ab', '    ', '\n'],
-  ],
 ];
 
 const PATCHES: readonly LinearCase[] = [

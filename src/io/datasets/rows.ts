@@ -195,7 +195,9 @@ class ParquetFile {
 
   slice(start: number, end = this.byteLength): Promise<ArrayBuffer> {
     return new Promise((resolve) => {
-      this.part(start, end).then((part) => this.hasFailed || resolve(part), this.fail);
+      this.part(start, end).then((part) => {
+        if (!this.hasFailed) resolve(part);
+      }, this.fail);
     });
   }
 

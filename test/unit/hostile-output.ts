@@ -1,0 +1,145 @@
+import { replaceOnce } from '../../src/agent/tools/change-file.js';
+import { outline } from '../../src/agent/tools/load-file.js';
+import { clipOutput } from '../../src/agent/tools/tool-outcome.js';
+import {
+  parseCargoLog,
+  parseCtestLog,
+  parseGoLog,
+  parseJavaLog,
+  parseJavaScriptLog,
+  parseJsonLog,
+} from '../../src/grading/runner-logs.js';
+import { parseDjangoLog, parsePytestLog, parseSympyLog } from '../../src/grading/test-logs.js';
+import { logTail } from '../../verifiers/execution-based/drivers/test-dialect.js';
+import { mapped } from '../../verifiers/execution-based/existing/reach-notes.js';
+import { compare, DriverReports } from '../../verifiers/execution-based/generated/run-batch.js';
+import { readReport } from '../../verifiers/execution-based/readers/test-report.js';
+import type { LinearCase } from '../fixtures/linear-time.js';
+
+/** Readers of what a container printed or holds, each with the words that it looks for. */
+export const OUTPUT: readonly LinearCase[] = [
+  [
+    'TAP',
+    (stdout) => readReport({ junit: null, stdout }),
+    ['ok 1 - t', 'not ok', '# SKIP', ' # todo ', '1..1\n', 'x\n', '    ', '\n'],
+  ],
+  [
+    'go test -json',
+    (stdout) => readReport({ junit: null, stdout }),
+    ['{"Action":"pass","Package":"p","Test":"t"}\n', '{"Action":"fail"', '"Package":"p"', '}\n', '{', '\n'],
+  ],
+  [
+    'JUnit',
+    (junit) => readReport({ junit, stdout: '' }),
+    [
+      '<testsuite>',
+      '</testsuite>',
+      '<testcase name="x"/>',
+      '<testcase ',
+      'name=',
+      '<failure>',
+      '</failure>',
+      '</testcase>',
+      '<!--',
+      '-->',
+      '<![CDATA[',
+      ']]>',
+      '&lt;',
+      '<?xml',
+      '?>',
+      '<!DOCTYPE',
+      'a="1" ',
+    ],
+  ],
+  [
+    'the log of pytest',
+    parsePytestLog,
+    [
+      '=== FAILURES ===\n',
+      '= short test summary info =',
+      'PASSED a::b',
+      'FAILED a::b[',
+      '] - ',
+      ' PASSED',
+      ' (',
+      ') ',
+      ' [ 9%]',
+      '::',
+      'a.py',
+      '\n',
+    ],
+  ],
+  [
+    'the log of Django',
+    parseDjangoLog,
+    [
+      'test_a (a.B) ... ok\n',
+      'test_a (a.B)\n',
+      ' ... ',
+      'ok\n',
+      'skipped',
+      'FAIL',
+      `${'='.repeat(70)}\n`,
+      'FAIL: test_a (a.B)\n',
+      'title ... ok\n',
+      '\n',
+    ],
+  ],
+  [
+    'the log of sympy',
+    parseSympyLog,
+    ['a.py[3] ', 'test_a ', ' ok', ' F', ' [OK]', '_ a.py:test_a _', '.py:', 'test_', '\n'],
+  ],
+  [
+    'the logs of other runners',
+    (log) =>
+      [parseGoLog, parseCargoLog, parseJavaScriptLog, parseJavaLog, parseCtestLog, parseJsonLog].map((read) =>
+        read(log),
+      ),
+    [
+      '--- PASS: ',
+      'test a ... ok',
+      ' PASSED',
+      '[ERROR] a',
+      ' <<< FAILURE!',
+      '1/1 Test #1: a ...',
+      '✓ ',
+      '(1 ms)',
+      '[1ms]',
+      ' in ',
+      'Tests run: 1, Failures: 0, Errors: 0, Skipped: 0,',
+      '{"a":"PASSED"}',
+      '\n',
+    ],
+  ],
+  [
+    'notes of a tracer',
+    (text) => mapped({ key: 'k', isWhole: true, lines: text.split('\n') }, ['a.py'], ['b.py']),
+    [
+      '{"t":"a.py::t","s":"passed","k":"k","d":1,"r":[1]}\n',
+      '{"f":"b.py","k":"k","n":[["f",1,2]]}\n',
+      '{"o":"a.py","k":"k"}\n',
+      '{"t":"',
+      '[',
+      ',1',
+      '}\n',
+      '\n',
+    ],
+  ],
+  [
+    'reports of a driver',
+    (text) => {
+      const reports = new DriverReports(5, () => undefined);
+      reports.push(Buffer.from(text));
+      return reports.count;
+    },
+    ['{"i":0,"status":0,"said":"","timed_out":false,"out_of_memory":false,"ms":1,"log":""}\n', '{"i":', '{', '"', '\n'],
+  ],
+  ['what a test observed', (text) => compare(text, [1]), ['1\n', '[', ']', '{"a":', '}', '"', '\n']],
+  ['the end of a log', (text) => logTail({ stdout: text, stderr: text }), ['\n', '\u001b[31m']],
+  [
+    'what an agent is shown',
+    (text) => [clipOutput(text), outline(text), replaceOnce(text, 'ab', 'c')],
+    ['def f():\n', 'class A:\n', 'ab', '    ', '\n'],
+  ],
+];
