@@ -3,7 +3,7 @@ import { createFile, insertIntoFile, replaceInFile, undoEdit } from './change-fi
 import { executeBash } from './execute-bash.js';
 import { search } from './search.js';
 import { told, type ToolOutcome } from './tool-outcome.js';
-import { view } from './view.js';
+import { view } from './load-file.js';
 import type { Workspace } from './workspace.js';
 
 /** Carries out an action in the agent's container. @throws what the session throws */
