@@ -74,6 +74,7 @@ const Sampled = z.object({
 const SecondWave = Refined.pick({ sampled: true, told_of: true, detail: true });
 const WrittenTests = z.object({ tests: z.int(), unreadable: z.int(), harvested: z.int().default(0) });
 const SeparatingTests = z.object({ tests: z.int(), equivalent: z.boolean().default(false) });
+const MendedTests = z.object({ refused: z.int(), tests: z.int() });
 const Existing = z.object({
   runner: z.string().nullable(),
   command: z.string(),
@@ -112,6 +113,10 @@ const LINES: Readonly<Record<string, (data: RunEvent['data']) => string>> = {
     const { tests, unreadable, harvested } = WrittenTests.parse(data);
     const none = unreadable === 0 ? '' : `, ${unreadable} answers without any`;
     return `tests: ${tests} written${none}${harvested === 0 ? '' : `, ${harvested} from the candidates' own trajectories`}`;
+  },
+  'tests-mended': (data) => {
+    const { refused, tests } = MendedTests.parse(data);
+    return `tests: ${refused} refused on base, ${tests} written in their place`;
   },
   'tests-separating': (data) => {
     const { tests, equivalent } = SeparatingTests.parse(data);

@@ -3,7 +3,7 @@ import type { Pool } from '../../verifiers/hybrid/pool.js';
 import type { Candidate } from '../core/run/candidate.js';
 import type { GeneratedTest, TestQuality } from '../core/run/generated-test.js';
 import type { Issue } from '../core/run/issue.js';
-import type { Admission, Exclude, Separate } from '../core/run/verifier.js';
+import type { Admission, Exclude, Mend, Separate } from '../core/run/verifier.js';
 import type { Emit, RunDependencies } from './run-dependencies.js';
 import type { Harvest } from './score.js';
 
@@ -25,6 +25,7 @@ export async function writtenTests(
 /** What a run asks for, and takes, while it is scored; tests that come of it are kept with the others in `tests`. */
 export function testsMeanwhile(deps: RunDependencies, issue: Issue, tests: GeneratedTest[], emit: Emit): Meanwhile {
   return {
+    mend: mending(deps, issue, tests, emit),
     separate: separating(deps, issue, tests, emit),
     exclude: excluding(deps, issue, emit),
     harvest: harvesting(deps, issue, tests),
@@ -32,6 +33,7 @@ export function testsMeanwhile(deps: RunDependencies, issue: Issue, tests: Gener
 }
 
 interface Meanwhile {
+  readonly mend?: Mend | undefined;
   readonly separate?: Separate | undefined;
   readonly exclude?: Exclude | undefined;
   readonly harvest?: Harvest;
@@ -43,6 +45,17 @@ function harvesting({ harvest }: RunDependencies, { instance_id }: Issue, tests:
     const trajectory = { steps: [...steps], exit_reason: null };
     const more = harvest([{ instance_id, candidate_id, patch: '', trajectory }]);
     tests.push(...more);
+    return more;
+  };
+}
+
+/** Asks the test writer for tests in the place of refused ones, and keeps them with the others in `tests`. */
+function mending({ testWriter }: RunDependencies, issue: Issue, tests: GeneratedTest[], emit: Emit): Mend | undefined {
+  if (testWriter === null) return undefined;
+  return async (refused, signal) => {
+    const more = await testWriter.mend(issue, refused, signal);
+    tests.push(...more);
+    await emit('tests-mended', { refused: refused.length, tests: more.length });
     return more;
   };
 }

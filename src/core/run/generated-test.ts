@@ -121,6 +121,18 @@ interface WrittenTests {
   readonly unreadable: number;
 }
 
+/** The author of tests in the place of those that base refused. */
+export const MENDED = 'mended';
+
+/** A test that is not admitted. */
+export interface RefusedTest {
+  readonly test: GeneratedTest;
+  /** To be read behind "it". */
+  readonly reason: string;
+  /** The end of what it printed on base. */
+  readonly log: string;
+}
+
 /** Two patches that the tests so far do not decide between. */
 export interface TiedPatches {
   readonly patches: readonly [string, string];
@@ -142,6 +154,11 @@ export interface TestWriter {
    * @throws the model's failure when it gave no answer at all, and what the sandbox throws
    */
   write(issue: Issue, signal: AbortSignal): Promise<WrittenTests>;
+  /**
+   * Tests in the place of those that were refused on base; none when nothing can be mended.
+   * @throws the model's failure, and what the sandbox throws
+   */
+  mend(issue: Issue, refused: readonly RefusedTest[], signal: AbortSignal): Promise<readonly GeneratedTest[]>;
   /**
    * Tests that may tell two patches apart.
    * @throws the model's failure, and what the sandbox throws

@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import type { Range } from '../budget/budget.js';
 import type { Candidate, TrajectoryStep } from './candidate.js';
-import { type Cell, CellKind, type GeneratedTest, type Separation, type TiedPatches } from './generated-test.js';
+import {
+  type Cell,
+  CellKind,
+  type GeneratedTest,
+  type RefusedTest,
+  type Separation,
+  type TiedPatches,
+} from './generated-test.js';
 import type { Issue } from './issue.js';
 import type { Measure, Verdict } from './verdict.js';
 
@@ -14,6 +21,8 @@ export interface VerificationTask {
   readonly observed?: readonly Verdict[] | undefined;
   /** Asked at most once, for tests that tell the two leading patches apart when the others do not. */
   readonly separate?: Separate | undefined;
+  /** Asked at most once, for tests in the place of those that base refused. */
+  readonly mend?: Mend | undefined;
   /** Asked once, about the existing tests that pass on base. */
   readonly exclude?: Exclude | undefined;
   /** Candidates whose agents were told of others; absent = none. */
@@ -27,6 +36,7 @@ export type Found = (author: string, steps: readonly TrajectoryStep[]) => void;
 
 /** Of existing tests those that a right solution has to break. */
 export type Exclude = (tests: readonly string[], signal: AbortSignal) => Promise<readonly string[]>;
+export type Mend = (refused: readonly RefusedTest[], signal: AbortSignal) => Promise<readonly GeneratedTest[]>;
 export type Separate = (tied: TiedPatches, signal: AbortSignal) => Promise<Separation>;
 
 /**

@@ -13,6 +13,8 @@ const ANSWERS = [
 ];
 /** Holds on base, and is lost by whoever returns a constant. */
 const HOLDS = `Nothing is taken away.\n${script('add(7, 0) == 7')}`;
+/** In the place of those that base refuses. */
+const MENDED = `It was true before.\n${script('add(3, 1) == 4')}`;
 /** What the writer says of the existing tests. */
 const EXCLUDED = 'NONE';
 const WRONG = calcPatch('def add(a, b):', '    return 5');
@@ -63,7 +65,8 @@ describe('select without --tests', () => {
     const { cli, args } = await select(
       ({ messages, model }) => {
         const holds = messages[0]?.content.includes('breaks what works today') === true;
-        const answer = holds ? HOLDS : (ANSWERS[written++] ?? '');
+        const mends = messages.at(-1)?.content.includes('=== REFUSED') === true;
+        const answer = holds ? HOLDS : mends ? MENDED : (ANSWERS[written++] ?? '');
         return { json: chatReply([{ token: answer }], model) };
       },
       { BESTK_TEST_HOLDING: '1' },
@@ -71,18 +74,20 @@ describe('select without --tests', () => {
     const { code, stderr } = await cli.run(args);
     expect({ code, stderr }).toMatchObject({
       code: 0,
-      stderr: expect.stringMatching(/5 written, 1 answers without any/) as string,
+      stderr: expect.stringMatching(
+        /5 written, 1 answers without any[^]*2 refused on base, 1 written in their place/,
+      ) as string,
     });
     expect(cli.readJson('out/selection.json')).toMatchObject({
       candidate_id: 'right',
-      ranking: [{ scores: { reproduction: 2 } }, { scores: { reproduction: 0 } }],
+      ranking: [{ scores: { reproduction: 3 } }, { scores: { reproduction: 0 } }],
     });
     expect(
       cli.readLines('out/tests.jsonl').map(({ test_id, author }) => `${String(test_id)} ${String(author)}`),
-    ).toHaveLength(5);
+    ).toHaveLength(6);
     expect(cli.readJson('out/run.json')).toMatchObject({
       provenance: { test_model: 'writer' },
-      statistics: { tests_given: 5, tests_admitted: 3 },
+      statistics: { tests_given: 6, tests_admitted: 4 },
     });
     const { admissions } = cli.readJson('out/run.json') as {
       admissions: { admitted: boolean; reason: string | null }[];
@@ -98,6 +103,8 @@ describe('select without --tests', () => {
     expect([...new Set(kinds)].toSorted()).toEqual([
       'h1-1 null solved resolved',
       'h1-1 wrong not-solved wrong-answer',
+      'mended-1 null not-solved wrong-answer',
+      'mended-1 wrong not-solved wrong-answer',
       't1-1 null not-solved wrong-answer',
       't1-1 wrong solved resolved',
       't1-2 null not-solved wrong-answer',
@@ -108,7 +115,7 @@ describe('select without --tests', () => {
 
     const { test_quality } = cli.readJson('out/run.json') as { test_quality: { information: number }[] };
     // The example is met by a constant, so only the other test tells the two apart.
-    expect(test_quality.map(({ information }) => information).toSorted()).toEqual([0, 1, 1]);
+    expect(test_quality.map(({ information }) => information).toSorted()).toEqual([0, 1, 1, 1]);
 
     const prompt =
       calls()[0]
@@ -118,12 +125,17 @@ describe('select without --tests', () => {
       expect(prompt).toContain(part);
     }
     expect(prompt).not.toContain('return 5');
-    expect(calls()).toHaveLength(4);
+    expect(calls()).toHaveLength(5);
+    const refused = calls().at(-1)?.body.messages.at(-1)?.content ?? '';
+    for (const part of ['t2-1.py: it says "solved" on base', 'add(3, 0) == 3', "No module named 'nothing_here'"]) {
+      expect(refused).toContain(part);
+    }
+    expect(refused).not.toContain('h1-1');
 
     const saved = await cli.run([...args.slice(0, -1), cli.path('again'), '--tests', cli.path('out/tests.jsonl')]);
     expect(saved.code).toBe(0);
     expect(cli.readJson('again/selection.json')).toMatchObject({ candidate_id: 'right' });
-    expect(calls()).toHaveLength(4);
+    expect(calls()).toHaveLength(5);
   });
 
   it('goes on by the rest when no test was written', async () => {

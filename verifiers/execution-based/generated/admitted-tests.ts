@@ -1,4 +1,10 @@
-import { type Cell, type CellKind, type GeneratedTest, HOLDING } from '../../../src/core/run/generated-test.js';
+import {
+  type Cell,
+  type CellKind,
+  type GeneratedTest,
+  HOLDING,
+  type RefusedTest,
+} from '../../../src/core/run/generated-test.js';
 import type { Admission, Observe } from '../../../src/core/run/verifier.js';
 import { type ExecutionContext, cellsOf, type DistinctPatch } from '../execution-context.js';
 import { sha256 } from '../../../src/core/identifier.js';
@@ -19,7 +25,7 @@ export async function admittedTests(
   { tests, earlier = [] }: { readonly tests: readonly GeneratedTest[]; readonly earlier?: readonly GeneratedTest[] },
   observe: Pick<Observe, 'cell'>,
   signal: AbortSignal,
-): Promise<{ readonly admitted: readonly GeneratedTest[]; readonly admissions: readonly Admission[] }> {
+): Promise<AdmittedTests> {
   const unfit = unfitTests(tests, earlier);
   const runnable = tests.filter((test) => isRunnable(test) && !unfit.has(test.test_id));
   const base = await Promise.all([0, 1].map((repeat) => runTests(context, { tree: null, repeat }, runnable, signal)));
@@ -31,7 +37,18 @@ export async function admittedTests(
   const kindOf = ({ test_id }: GeneratedTest): CellKind | undefined => kinds.get(test_id);
   for (const found of base) await tellCells(observe, testCells(context, null, runnable, { ...found, kindOf }));
   const ids = new Set(admissions.filter(({ admitted }) => admitted).map(({ test_id }) => test_id));
-  return { admitted: tests.filter(({ test_id }) => ids.has(test_id)), admissions };
+  const reasons = new Map(admissions.map(({ test_id, reason }) => [test_id, reason]));
+  const refused = tests.flatMap((test): RefusedTest[] => {
+    const reason = reasons.get(test.test_id) ?? null;
+    return reason === null ? [] : [{ test, reason, log: onBase.get(test.test_id)?.[0]?.log_tail ?? '' }];
+  });
+  return { admitted: tests.filter(({ test_id }) => ids.has(test_id)), admissions, refused };
+}
+
+export interface AdmittedTests {
+  readonly admitted: readonly GeneratedTest[];
+  readonly admissions: readonly Admission[];
+  readonly refused: readonly RefusedTest[];
 }
 
 type KindOf = (test: GeneratedTest, run: TestRun) => CellKind | undefined;

@@ -1,3 +1,5 @@
+import { neutralise } from '../../../src/core/hostile-text.js';
+import { contentKey } from '../../../src/core/identifier.js';
 import type { Issue } from '../../../src/core/run/issue.js';
 import type { Sandbox } from '../../../src/ports/sandbox.js';
 import { BaseRepository } from '../../source/base-repository.js';
@@ -92,4 +94,16 @@ function nearestTest(all: readonly string[], shown: readonly ShownSource[]): str
   );
   const named = stems.flatMap((stem) => tests.find((path) => path.toLowerCase().includes(stem)) ?? []);
   return named[0] ?? tests[0] ?? null;
+}
+
+/** Characters of an issue that are shown. */
+const LONGEST_ISSUE = 40_000;
+
+export function issueText({ problem_statement }: Issue): string {
+  return neutralise(problem_statement.slice(0, LONGEST_ISSUE)).trim();
+}
+
+/** Nothing that is put between marks can hold them. */
+export function fenceOf(data: unknown): string {
+  return contentKey(data).slice(0, 16);
 }

@@ -1,4 +1,8 @@
+import { retried } from '../../../src/core/async/time.js';
+import { neutralise } from '../../../src/core/hostile-text.js';
 import type { Issue } from '../../../src/core/run/issue.js';
+import type { Message } from '../../../src/ports/llm-client.js';
+import type { PromptLibrary } from '../../../src/ports/prompt-library.js';
 import type { Sandbox } from '../../../src/ports/sandbox.js';
 import { BaseRepository } from '../../source/base-repository.js';
 import type { SourceOfBase } from '../../source/changed-code.js';
@@ -6,6 +10,7 @@ import { type Definition, definitionsOf } from '../../source/definitions.js';
 import { isInside } from '../../source/excerpts.js';
 import { namesIn } from '../../source/issue-names.js';
 import { definitionOf, fitting, hitsIn, MATCHES } from '../../source/read-sources.js';
+import { fenceOf, issueText } from './chosen-files.js';
 
 /* Which existing tests a model is asked about, and what of them it sees. */
 
@@ -32,7 +37,7 @@ export interface ShownTest {
  * @param tests names as a runner reports them
  * @throws what the sandbox throws
  */
-export async function shownTests(
+async function shownTests(
   sandbox: Sandbox,
   issue: Issue,
   tests: readonly string[],
@@ -48,6 +53,38 @@ export async function shownTests(
   }));
   const sorted = weighed.toSorted((a, b) => b.weight - a.weight);
   return fitting(sorted, ROOM, ({ names: said, body }) => body.length + [...said.keys()].join('\n--- ').length);
+}
+
+interface Asking {
+  readonly sandbox: Sandbox;
+  readonly prompts: PromptLibrary;
+  /** The answer; empty where there is none. */
+  readonly ask: (messages: readonly Message[]) => Promise<string>;
+}
+
+/** A model that would leave out more has not understood the question. */
+const MOST_SHARE = 0.2;
+
+/**
+ * Existing tests that a right solution has to break, by a model that sees the issue and their bodies (Agentless, arXiv
+ * 2407.01489, section 3.3, shows names). None when it does not answer, names too many, or names what is not there.
+ * @throws what the sandbox throws
+ */
+export async function excludedTests(
+  { sandbox, prompts, ask }: Asking,
+  issue: Issue,
+  tests: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const shown = await retried(() => shownTests(sandbox, issue, tests, signal), { signal });
+  const known = new Map(shown.flatMap(({ names }) => [...names]));
+  const texts = shown.map(({ names, body }) => [...[...names.keys()].map((name) => `--- ${name}`), body].join('\n'));
+  const data = { issue: issueText(issue), tests: neutralise(texts.map((text) => text.trimEnd()).join('\n\n')) };
+  const { messages } = await prompts.render('test-writer/exclude', { ...data, fence: fenceOf(data) });
+  const text = await ask(messages);
+  const named = text.split('\n').flatMap((line) => known.get(line.trim().replace(/^--- /, '')) ?? []);
+  const gone = new Set(named);
+  return gone.size <= tests.length * MOST_SHARE ? tests.filter((test) => gone.has(test)) : [];
 }
 
 /** The more of a text is what the issue names, the more it has to do with it. */

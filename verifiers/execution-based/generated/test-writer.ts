@@ -1,13 +1,14 @@
 import { retried } from '../../../src/core/async/time.js';
 import { UnavailableError } from '../../../src/core/errors/errors.js';
 import { BudgetSpentError } from '../../../src/core/errors/unavailable.js';
-import { contentKey } from '../../../src/core/identifier.js';
 import { type Range, rangeOf } from '../../../src/core/budget/budget.js';
 import { neutralise } from '../../../src/core/hostile-text.js';
 import { readPatch } from '../../../src/core/patch/patch.js';
 import {
   type GeneratedTest,
   HOLDING,
+  MENDED,
+  type RefusedTest,
   type Separation,
   SEPARATING,
   type TestWriter,
@@ -21,8 +22,8 @@ import type { PromptLibrary } from '../../../src/ports/prompt-library.js';
 import type { Sandbox } from '../../../src/ports/sandbox.js';
 import { BaseRepository } from '../../source/base-repository.js';
 import { fitting, sourceAround } from '../../source/read-sources.js';
-import { chosenFiles, languageOf, type WritersLanguage } from './chosen-files.js';
-import { shownTests } from './excluded-tests.js';
+import { chosenFiles, fenceOf, issueText, languageOf, type WritersLanguage } from './chosen-files.js';
+import { excludedTests } from './excluded-tests.js';
 import { asTests, isPlaced, testsIn } from './written-tests.js';
 
 /**
@@ -59,9 +60,16 @@ function asksOf({ samples, holding }: TestWriterOptions): readonly Ask[] {
 
 /** One prompt, several samples (Agentless, R2E-Gym), each with an angle of its own; CodeMonkeys' protocol of exit codes. */
 export function createTestWriter(options: TestWriterOptions): TestWriter {
+  const known = new WeakMap<Issue, Promise<ShownTo>>();
+  const shownOnce = (issue: Issue, signal: AbortSignal): Promise<ShownTo> => {
+    const shown = known.get(issue) ?? shownTo(options, issue, signal);
+    known.set(issue, shown);
+    shown.catch(() => known.delete(issue));
+    return shown;
+  };
   return {
     write: async (issue, signal) => {
-      const { language, ...shown } = await shownTo(options, issue, signal);
+      const { language, ...shown } = await shownOnce(issue, signal);
       const settled = await Promise.all(
         asksOf(options).map(async ({ author, sample, angle, kind }) => {
           const asked = { ...shown, kind, angle: await angleText(options, angle) };
@@ -77,7 +85,12 @@ export function createTestWriter(options: TestWriterOptions): TestWriter {
       const unreadable = [...answers.values()].filter(({ text }) => testsIn(text, language).length === 0).length;
       return { tests: asTests(issue.instance_id, answers, language), unreadable };
     },
-    exclude: (issue, tests, signal) => excludedTests(options, issue, tests, signal),
+    exclude: (issue, tests, signal) => {
+      const ask = async (messages: readonly Message[]) => (await answerOf(options, messages, 0, signal)).text ?? '';
+      return excludedTests({ ...options, ask }, issue, tests, signal);
+    },
+    mend: async (issue, refused, signal) =>
+      mendedTests(options, issue, { refused, shown: await shownOnce(issue, signal) }, signal),
     separate: (issue, tied, signal) => separatingTests(options, issue, tied, signal),
   };
 }
@@ -96,12 +109,12 @@ interface Shown {
   readonly angle: string;
 }
 
+interface ShownTo extends Omit<Shown, 'angle' | 'kind'> {
+  readonly language: WritersLanguage;
+}
+
 /** In the language that most of the repository is written in. */
-async function shownTo(
-  options: TestWriterOptions,
-  issue: Issue,
-  signal: AbortSignal,
-): Promise<Omit<Shown, 'angle' | 'kind'> & { readonly language: WritersLanguage }> {
+async function shownTo(options: TestWriterOptions, issue: Issue, signal: AbortSignal): Promise<ShownTo> {
   const { files, language, root, example } = await chosenFiles(options.sandbox, issue, signal);
   const data = {
     issue: issueText(issue),
@@ -115,15 +128,6 @@ async function shownTo(
 
 function asFile({ path, text }: { readonly path: string; readonly text: string }): string {
   return `--- ${path}\n${text.trimEnd()}`;
-}
-
-function issueText({ problem_statement }: Issue): string {
-  return neutralise(problem_statement.slice(0, LONGEST_ISSUE)).trim();
-}
-
-/** Nothing that is put between marks can hold them. */
-function fenceOf(data: unknown): string {
-  return contentKey(data).slice(0, 16);
 }
 
 async function promptOf(
@@ -145,6 +149,43 @@ const LONGEST_PATCH = 30_000;
 const LONGEST_SCRIPTS = 20_000;
 const COUNT = 4;
 
+/** What the rules are for alone, without an issue. */
+async function rulesOf(
+  options: TestWriterOptions,
+  language: WritersLanguage,
+  seconds: number,
+): Promise<readonly Message[]> {
+  const nothing = { issue: '', files: '', fence: '', regression_command: '', root: '', example: '', angle: '' };
+  const messages = await promptOf(options, language, { ...nothing, kind: FAILING, seconds });
+  return messages.filter(({ role }) => role === 'system');
+}
+
+const LAST_PRINTED = 1_000;
+
+/** Tests in the place of refused ones, by an author who sees why they were. None when the model has no idea, or no budget. */
+async function mendedTests(
+  options: TestWriterOptions,
+  issue: Issue,
+  { refused, shown }: { readonly refused: readonly RefusedTest[]; readonly shown: ShownTo },
+  signal: AbortSignal,
+): Promise<readonly GeneratedTest[]> {
+  const texts = refused.map(({ test, reason, log }) =>
+    [`--- ${test.path}: it ${reason}`, test.content.trimEnd(), `--- printed`, log.slice(-LAST_PRINTED).trimEnd()].join(
+      '\n',
+    ),
+  );
+  const data = { ...shown, refused: neutralise(fitting(texts, LONGEST_SCRIPTS, ({ length }) => length).join('\n\n')) };
+  const { messages } = await options.prompts.render('test-writer/mend', {
+    ...data,
+    fence: fenceOf(data),
+    count: Math.min(refused.length, options.count),
+    placed: isPlaced(shown.language),
+  });
+  const rules = await rulesOf(options, shown.language, shown.seconds);
+  const asked = { issue, author: MENDED, language: shown.language };
+  return (await furtherTests(options, [...rules, ...messages], asked, signal)).tests;
+}
+
 /**
  * Tests on which two patches differ that the tests so far do not decide between (S*, arXiv 2502.14382: inputs that tell the
  * leaders apart). Here the author sees the two, and only here. None when the model has no idea, or no budget.
@@ -160,11 +201,7 @@ async function separatingTests(
   const source = await retried(() => sourceOfBoth(options, issue, patches, signal), { signal });
   const data = { issue: issueText(issue), a, b, source: neutralise(source), scripts: neutralise(scriptsOf(earlier)) };
   const language = languageOfPatches(patches);
-  const seconds = issue.environment.test_timeout_s;
-  const nothing = { issue: '', files: '', fence: '', regression_command: '', root: '', example: '', angle: '' };
-
-  const all = await promptOf(options, language, { ...nothing, kind: FAILING, seconds });
-  const rules = all.filter(({ role }) => role === 'system');
+  const rules = await rulesOf(options, language, issue.environment.test_timeout_s);
   const { messages } = await options.prompts.render('test-writer/separate', {
     ...data,
     fence: fenceOf(data),
@@ -172,10 +209,31 @@ async function separatingTests(
     language,
     placed: isPlaced(language),
   });
-  const { text, error } = await answerOf(options, [...rules, ...messages], 0, signal);
+  const { tests, text } = await furtherTests(
+    options,
+    [...rules, ...messages],
+    { issue, author: SEPARATING, language },
+    signal,
+  );
+  return { tests, equivalent: tests.length === 0 && text.trimEnd().split('\n').at(-1)?.trim() === EQUIVALENT };
+}
+
+interface Further {
+  readonly issue: Issue;
+  readonly author: string;
+  readonly language: WritersLanguage;
+}
+
+/** One answer more; none where there is no budget for it. @throws the model's failure */
+async function furtherTests(
+  options: TestWriterOptions,
+  messages: readonly Message[],
+  { issue, author, language }: Further,
+  signal: AbortSignal,
+): Promise<{ readonly tests: readonly GeneratedTest[]; readonly text: string }> {
+  const { text, error } = await answerOf(options, messages, 0, signal);
   if (error !== null && !(error instanceof BudgetSpentError)) throw error;
-  const tests = asTests(issue.instance_id, new Map([[SEPARATING, { text: text ?? '' }]]), language);
-  return { tests, equivalent: tests.length === 0 && (text ?? '').trimEnd().split('\n').at(-1)?.trim() === EQUIVALENT };
+  return { tests: asTests(issue.instance_id, new Map([[author, { text: text ?? '' }]]), language), text: text ?? '' };
 }
 
 const EQUIVALENT = 'EQUIVALENT';
@@ -210,31 +268,6 @@ function scriptsOf(earlier: TiedPatches['earlier']): string {
   return fitting(scripts, LONGEST_SCRIPTS, ({ length }) => length).join('\n\n');
 }
 
-/** A model that would leave out more has not understood the question. */
-const MOST_SHARE = 0.2;
-
-/**
- * Existing tests that a right solution has to break, by a model that sees the issue and their bodies (Agentless, arXiv
- * 2407.01489, section 3.3, shows names). None when it does not answer, names too many, or names what is not there.
- * @throws what the sandbox throws
- */
-async function excludedTests(
-  options: TestWriterOptions,
-  issue: Issue,
-  tests: readonly string[],
-  signal: AbortSignal,
-): Promise<readonly string[]> {
-  const shown = await retried(() => shownTests(options.sandbox, issue, tests, signal), { signal });
-  const known = new Map(shown.flatMap(({ names }) => [...names]));
-  const texts = shown.map(({ names, body }) => [...[...names.keys()].map((name) => `--- ${name}`), body].join('\n'));
-  const data = { issue: issueText(issue), tests: neutralise(texts.map((text) => text.trimEnd()).join('\n\n')) };
-  const { messages } = await options.prompts.render('test-writer/exclude', { ...data, fence: fenceOf(data) });
-  const { text } = await answerOf(options, messages, 0, signal);
-  const named = (text ?? '').split('\n').flatMap((line) => known.get(line.trim().replace(/^--- /, '')) ?? []);
-  const gone = new Set(named);
-  return gone.size <= tests.length * MOST_SHARE ? tests.filter((test) => gone.has(test)) : [];
-}
-
 export interface TestWriterOptions {
   readonly llm: LlmClient;
   readonly prompts: PromptLibrary;
@@ -251,8 +284,8 @@ export interface TestWriterOptions {
 const ANSWER_TOKENS = 8_192;
 /** Tokens of the longest prompt: two patches with the issue, scripts and source around both. */
 const PROMPT_TOKENS = 80_000;
-/** At each verification: which existing tests to leave out, and, where leaders are tied, tests that separate them. */
-const FURTHER = rangeOf(0, 1, 2);
+/** At each verification: which existing tests to leave out, tests in the place of refused ones, and, where leaders are tied, some that separate them. */
+const FURTHER = rangeOf(0, 2, 3);
 
 /** What writing tests, and what is asked of their writer at each verification, comes to. @param look of an agent that writes them */
 export function testCalls(
@@ -272,9 +305,6 @@ export function testCalls(
   };
   return { writing: asked.author === 'agent' ? agent : single, further: { ...single, calls: FURTHER } };
 }
-
-/** Characters of an issue that are shown. */
-const LONGEST_ISSUE = 40_000;
 
 /** One answer; a failure of the model is told apart, so that other samples may do. */
 async function answerOf(

@@ -1,8 +1,14 @@
 import type { Candidate } from '../../../src/core/run/candidate.js';
-import { type CellKind, type GeneratedTest, HOLDING, type TiedPatches } from '../../../src/core/run/generated-test.js';
-import type { Observe, Separate } from '../../../src/core/run/verifier.js';
+import {
+  type CellKind,
+  type GeneratedTest,
+  HOLDING,
+  isHarvested,
+  type TiedPatches,
+} from '../../../src/core/run/generated-test.js';
+import type { Mend, Observe, Separate } from '../../../src/core/run/verifier.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
-import { admittedTests, tellCells, testCells } from './admitted-tests.js';
+import { type AdmittedTests, admittedTests, tellCells, testCells } from './admitted-tests.js';
 import { kindOnPatch } from './cell-kinds.js';
 import { type Control, worseOf } from './controls.js';
 import { type ExecutionContext, abstained, forEach, type DistinctPatch } from '../execution-context.js';
@@ -17,26 +23,28 @@ export interface Reproduction {
   /** All of the run, whose agents' scripts may be among the tests. */
   readonly candidates: readonly Pick<Candidate, 'candidate_id'>[];
   readonly applicable: Promise<Applicable>;
+  readonly mend?: Mend | undefined;
   readonly separate?: Separate | undefined;
 }
 
 /**
- * The generated tests: on base twice, for admission; the admitted ones on every distinct patch, one fresh container a
+ * The generated tests: on base twice, for admission, once more with those written in the place of refused ones; the admitted ones on every distinct patch, one fresh container a
  * patch. When the leaders are tied, once more with tests that may separate them. Scripts of the candidates' own agents have
  * no controls beside them and count only beside other tests, each where another patch than its author's solves it. Scores the number of admitted tests that
  * a patch solves (R2E-Gym's TestScore, arXiv 2504.07164, equation 1), less those that hold on base and not on the patch.
  */
 export async function verifyReproduction(
   context: ExecutionContext,
-  { tests, candidates, applicable, separate }: Reproduction,
+  { tests: given, candidates, applicable, mend, separate }: Reproduction,
   observe: Observe,
   signal: AbortSignal,
 ): Promise<readonly Verdict[]> {
-  if (tests.length === 0) {
+  if (given.length === 0) {
     return abstained((await applicable).patches, 'reproduction', 'no-tests', 'no generated tests were given');
   }
-  const { admitted, admissions } = await admittedTests(context, { tests }, observe, signal);
-  await observe.admission(admissions);
+  // Whoever is asked may keep the new ones with these.
+  const tests = [...given];
+  const { admitted, admissions } = await admittedWith(context, { tests, mend }, observe, signal);
   const { patches } = await applicable;
   if (admitted.length === 0) {
     return abstained(patches, 'reproduction', 'no-tests', `none of ${tests.length} generated tests was admitted`);
@@ -48,15 +56,32 @@ export async function verifyReproduction(
   await matrix.run(admitted, signal);
   const leaders = separate === undefined ? null : matrix.tiedLeaders();
   if (separate !== undefined && leaders !== null) {
-    // Whoever is asked may keep the new ones with these.
-    const earlier = [...tests];
     const separation = await separate(leaders.tied, signal);
     if (separation.equivalent) matrix.equate(leaders.patches);
-    const more = await admittedTests(context, { tests: separation.tests, earlier }, observe, signal);
+    const more = await admittedTests(context, { tests: separation.tests, earlier: tests }, observe, signal);
     await observe.admission([...admissions, ...more.admissions]);
     await matrix.run(more.admitted, signal);
   }
   return matrix.verdicts();
+}
+
+/** The admitted of the tests, and of those that are written in the place of refused ones, which join them. */
+async function admittedWith(
+  context: ExecutionContext,
+  { tests, mend }: { readonly tests: GeneratedTest[]; readonly mend: Mend | undefined },
+  observe: Observe,
+  signal: AbortSignal,
+): Promise<Pick<AdmittedTests, 'admitted' | 'admissions'>> {
+  const first = await admittedTests(context, { tests }, observe, signal);
+  await observe.admission(first.admissions);
+  const refused = first.refused.filter(({ test }) => test.kind !== HOLDING && !isHarvested(test));
+  const mended = mend === undefined || refused.length === 0 ? [] : await mend(refused, signal);
+  if (mended.length === 0) return first;
+  const more = await admittedTests(context, { tests: mended, earlier: tests }, observe, signal);
+  const admissions = [...first.admissions, ...more.admissions];
+  await observe.admission(admissions);
+  tests.push(...mended);
+  return { admitted: [...first.admitted, ...more.admitted], admissions };
 }
 
 const NO_WITNESS = "all tests are scripts of the candidates' own agents, which decide nothing alone";

@@ -1,6 +1,6 @@
 import type { GeneratedTest, TiedPatches } from '../../../../src/core/run/generated-test.js';
 import type { Verdict } from '../../../../src/core/run/verdict.js';
-import type { Separate } from '../../../../src/core/run/verifier.js';
+import type { Mend, Separate } from '../../../../src/core/run/verifier.js';
 import { createExecutionBasedVerifier } from '../../../../verifiers/execution-based/execution-based.js';
 import { FakeSandbox } from '../../../fakes/fake-sandbox.js';
 import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
@@ -20,7 +20,11 @@ const OURS = calcTest('ours', 'add(2, 3) == 5');
 const PLANTED = own('evil', 'hasattr(calc, "abs")');
 const SHARED = own('right', 'add(-2, 3) == 1');
 
-async function verified(tests: readonly GeneratedTest[], separate?: Separate): Promise<readonly Verdict[]> {
+async function verified(
+  tests: readonly GeneratedTest[],
+  separate?: Separate,
+  mend?: Mend,
+): Promise<readonly Verdict[]> {
   let nonce = 0;
   const solves = (tree: string | null, content: string): boolean => {
     if (content.includes('(7, 0)')) return tree !== WRONG;
@@ -35,7 +39,7 @@ async function verified(tests: readonly GeneratedTest[], separate?: Separate): P
     nonce: () => String((nonce += 1)).padStart(48, '0'),
     pause: async () => undefined,
   });
-  const verdicts = await verifier.verify({ issue: calculatorIssue, candidates: CANDIDATES, tests, separate }, go);
+  const verdicts = await verifier.verify({ issue: calculatorIssue, candidates: CANDIDATES, tests, separate, mend }, go);
   return verdicts.filter(({ measure }) => measure === 'reproduction');
 }
 
@@ -82,6 +86,22 @@ it('a test that holds on base and not on a patch takes one away, and is said', a
     right: { held: 1, lost: [], failed: [], solved: ['ours', 'easy', 'held'] },
     evil: { held: 0, lost: ['held'], failed: ['ours', 'held'], solved: ['easy'] },
   });
+});
+
+it('whoever wrote tests sees once which were refused and why, but those that were to hold or a candidate’s agent wrote', async () => {
+  const holds = calcTest('holds already', 'add(7, 0) == 7');
+  const lost = { ...calcTest('lost', 'add(9, 9) == 44'), kind: 'pass-to-pass' } as const;
+  const theirs = { ...own('evil', 'add(7, 0) == 7'), test_id: 'evil-own-2' };
+  const asked: string[][] = [];
+  const mend: Mend = (refused) => {
+    asked.push(refused.map(({ test, reason }) => `${test.test_id} ${reason}`));
+    return Promise.resolve([calcTest('mended-1', 'add(1, 1) == 2'), { ...holds, test_id: 'mended-2' }]);
+  };
+  const verdicts = await verified([OURS, holds, lost, theirs], undefined, mend);
+  expect(asked).toEqual([[expect.stringMatching(/^holds already says "solved" on base/)]]);
+  expect(verdicts.find(({ candidate_id }) => candidate_id === 'right')).toMatchObject({ score: 2, out_of: 2 });
+  await verified([OURS], undefined, mend);
+  expect(asked).toHaveLength(1);
 });
 
 it('whoever is to tell leaders apart sees the scripts so far and what they said, and may say that they do the same', async () => {

@@ -115,6 +115,47 @@ describe('who writes tests', () => {
   });
 });
 
+describe('who mends tests', () => {
+  const refused = [
+    {
+      test: { instance_id: 'i', test_id: 't1-1', path: 't1-1.py', content: 'WAS = 1\n', author: 't1' },
+      reason: 'breaks on base',
+      log: `${'x'.repeat(2_000)}\nNameError: name 'WAS' is wrong\n`,
+    },
+  ];
+
+  it('sees why they were refused and what they printed last, with the source that it saw before', async () => {
+    const { write, issue, asked } = writer(PYTHON, () => script('add(1, 1) == 2'));
+    const [, tests] = [await write.write(issue, go), await write.mend(issue, refused, go)];
+    expect(tests).toMatchObject([{ test_id: 'mended-1', author: 'mended' }]);
+    const { system = '', user = '' } = asked()[1] ?? {};
+    expect(system).toBe(asked()[0]?.system);
+    for (const part of [
+      't1-1.py: it breaks on base',
+      'WAS = 1',
+      "NameError: name 'WAS'",
+      'return a - b',
+      'up to 1 scripts',
+    ]) {
+      expect(user).toContain(part);
+    }
+    expect(user).not.toContain('x'.repeat(1_001));
+  });
+
+  it.each([
+    ['NONE', 'test_calc.py', PYTHON],
+    ['```go\npackage calc\n```\n', 'a_test.go', GO],
+  ])('may have no idea, and is asked in its own language: %j', async (answer, _path, files) => {
+    const { write, issue, asked } = writer(files, () => answer);
+    expect(await write.mend(issue, refused, go)).toHaveLength(answer === 'NONE' ? 0 : 1);
+    expect(asked()[0]?.user).toMatch(
+      files === GO
+        ? /fails now[^]*```go and, behind a space/
+        : /exits with 2 now[^]*```python, with|```python and ends/,
+    );
+  });
+});
+
 describe('who compares two patches', () => {
   const WRONG = calcPatch('def add(a, b):', '    return 5');
   const tied = {
