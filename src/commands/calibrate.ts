@@ -33,7 +33,7 @@ Exit: 0 done, 2 bad input.`;
 export function registerCalibrate(program: Command): void {
   program
     .command('calibrate')
-    .description('fit what judges and tests are worth on labelled runs, for P(right) and confidence')
+    .description('fit the likelihoods of judges and tests on labelled runs, for P(right) and confidence')
     .option('--runs <dir...>', 'folders of select, solve or rescore')
     .option('--labels <path...>', 'labels.jsonl or harness reports of these runs')
     .option('--scores <file>', 'instead of runs, a score matrix with labels')

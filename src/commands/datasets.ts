@@ -28,7 +28,7 @@ export function registerDatasets(program: Command): void {
   const datasets = program.command('datasets').description('data sets of issues');
   datasets
     .command('show')
-    .description('say what is understood of a data set: the first instances, every column, and what is rejected')
+    .description('show how a data set is read: first instances, every column, rejected rows')
     .argument('<path>', 'file, downloaded folder, or - for standard input')
     .option('--split <name>', 'of a folder that has several; test by default')
     .option('--image <template>', 'as in `bestk bench run`', collected, [])

@@ -18,7 +18,7 @@ const EXAMPLE = `
 Example:
   $ bestk doctor --image my/sympy:1.11
 
-Exit: 0 all is well, 3 something is not available.`;
+Exit: 0 all checks passed, 3 something is not available.`;
 
 /** `bestk doctor`: settings, store, containers, image and model, each with what to do when it fails. */
 export function registerDoctor(program: Command, openApp: OpenApp): void {
@@ -122,13 +122,13 @@ const SWEEP_EXAMPLE = `
 Example:
   $ bestk sweep
 
-Containers of a bestk process that is still alive stay, and so does everything that bestk did not make.`;
+Containers of running bestk processes, and containers that bestk did not create, are kept.`;
 
 /** `bestk sweep`: removes what dead processes left. */
 export function registerSweep(program: Command, openApp: OpenApp): void {
   program
     .command('sweep')
-    .description('remove containers that this program left behind')
+    .description('remove containers left behind by earlier bestk processes')
     .option('--json', 'one JSON document on stdout')
     .addHelpText('after', SWEEP_EXAMPLE)
     .action(async ({ json }: { json?: true }) => {

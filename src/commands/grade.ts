@@ -37,15 +37,13 @@ gives 1800 s). The folder gets labels.jsonl, and grades.jsonl with the reason an
 those are graded that have candidates.
 
 Exit: 0 every candidate has a label, 2 bad input, 3 Docker is not available or some candidate has no label,
-130 interrupted (the same command goes on where it stopped).`;
+130 interrupted (the same command resumes).`;
 
 /** `bestk grade`: the outcome reward of given candidates, from tests that nothing else may see. */
 export function registerGrade(program: Command, openApp: OpenApp): void {
   const command = program
     .command('grade')
-    .description(
-      'run FAIL_TO_PASS and PASS_TO_PASS on every candidate of an issue, or of each of many, and write labels',
-    );
+    .description('run FAIL_TO_PASS and PASS_TO_PASS on every candidate of one or many issues and write labels');
   withIssueOptions(command)
     .requiredOption('--candidates <path>', 'candidates.jsonl, SWE-bench predictions, or the --out of select or solve')
     .option('--hidden-tests <path>', "rows with the hidden tests, of any known data set, instead of --issue's own")

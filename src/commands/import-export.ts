@@ -28,9 +28,9 @@ Example:
 
 Reads R2E-Gym JSONL, SWE-agent .traj, mini-swe-agent .traj.json, OpenHands output.jsonl, Harbor/ATIF trials, SWE-bench
 predictions and reports, Augment's and Trae's selector input, and bestk's own candidates and labels; .gz and .zst too.
-Formats are told by content; folders are walked. The folder gets candidates.jsonl, trajectories.jsonl, issues.jsonl,
-rejected.jsonl (file, line, byte and reason of what could not be read) and, sealed apart, labels.jsonl with everything
-that tells the outcome: rewards, reports, gold patches, hidden tests and their logs.
+Formats are detected from content; folders are searched recursively. The folder gets candidates.jsonl, trajectories.jsonl, issues.jsonl,
+rejected.jsonl (file, line, byte and reason of each unreadable record) and, kept apart, labels.jsonl with everything
+that reveals the outcome: rewards, reports, gold patches, hidden tests and their logs.
 
 Exit: 0 done, 2 bad input or nothing could be read.`;
 

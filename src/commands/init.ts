@@ -25,17 +25,17 @@ const INIT_EXAMPLE = `
 Example:
   $ bestk init                     # writes bestk.env
   $ set -a; . ./bestk.env; set +a  # in a shell; or as --env-file of node, docker and compose
-  $ bestk init && bestk doctor     # checks the file again, then what it names
+  $ bestk init && bestk doctor     # checks the file, then the services that it names
 
-A file that is there is left as it is, and checked.
+An existing file is checked and not changed.
 
-Exit: 0 all settings are good, 2 one is not.`;
+Exit: 0 all settings are valid, 2 one is not.`;
 
 /** `bestk init`: a settings file to fill in, checked. */
 export function registerInit(program: Command, openDesk: () => Promise<SettingsDesk>): void {
   program
     .command('init')
-    .description('write a commented file of settings, or check the one that is there')
+    .description('write a commented settings file, or check an existing one')
     .argument('[file]', 'the settings file', 'bestk.env')
     .addHelpText('after', INIT_EXAMPLE)
     .action(async (file: string) => {
@@ -79,16 +79,16 @@ Example:
   $ bestk prompts
   $ bestk prompts verifier/yes-no
 
-A file of the same name in the folder that BESTK_PROMPTS names replaces a shipped one, for instance
+A file of the same name in the BESTK_PROMPTS folder replaces a bundled prompt, for instance
 $BESTK_PROMPTS/verifier/yes-no.user.md; criteria/*.md there replace or join those of ef:rubric.
 
-Exit: 0 done, 2 unknown id, or a file in BESTK_PROMPTS that is wrong.`;
+Exit: 0 done, 2 unknown id, or an invalid file in BESTK_PROMPTS.`;
 
 /** `bestk prompts`: every prompt by id, or one as its files have it. */
 export function registerPrompts(program: Command, openPrompts: () => Promise<PromptLibrary>): void {
   program
     .command('prompts')
-    .description('list the prompts that models are asked with, or print one')
+    .description('list the prompts, or print one')
     .argument('[id]', 'prompt to print')
     .option('--json', 'one JSON document on stdout')
     .addHelpText('after', PROMPTS_EXAMPLE)

@@ -47,14 +47,14 @@ Example:
       --image 'swebench/sweb.eval.x86_64.{instance_id}' --preset deepswe --out rescored/
   $ bestk rescore --input solved/ --tests tests.jsonl --preset majority --out again/
 
-The input is anything that import reads, an import's folder and those of select and solve too. Statements come with the
-runs or from --issues (a data set); images from there, from --image, or from a run of ours. Without an image only
+The input is anything that import reads, including the folders of import, select and solve. Statements come from the
+runs or from --issues (a data set), images from there, from --image, or from a bestk run. Without an image only
 execution-free verifiers run. The folder gets one for each instance, and beside them selections.jsonl, predictions.jsonl
-(SWE-bench: the selected patches), candidates.jsonl, skipped.jsonl and, where labels are known, scores.jsonl for curves. A
-label is looked at when the selection of its instance is made, never before.
+(SWE-bench: the selected patches), candidates.jsonl, skipped.jsonl and, where labels are known, scores.jsonl for curves. Labels
+are read only after the selection of their instance is made.
 
 Exit: 0 done, 2 bad input or nothing to rescore, 3 Docker or the model is not available, 130 interrupted (the same
-command goes on where it stopped).`;
+command resumes).`;
 
 /** `bestk rescore`: verify and select again among saved runs of any format. */
 export function registerRescore(program: Command, openApp: OpenApp): void {
@@ -64,11 +64,11 @@ export function registerRescore(program: Command, openApp: OpenApp): void {
     .requiredOption('--input <path...>', 'files and folders of any format that import reads')
     .option('--out <dir>', 'folder for the reports; not for an estimate')
     .addOption(estimateOption())
-    .option('--labels <path...>', 'labels or harness reports, for the figures alone')
-    .option('--issues <path>', 'statements and environments of instances whose runs name none')
+    .option('--labels <path...>', 'labels or harness reports, used for statistics only')
+    .option('--issues <path>', 'statements and environments for runs that lack them')
     .option('--tests <file>', 'saved generated tests, instead of those that BESTK_TEST_MODEL writes')
     .addOption(imageOption())
-    .option('--verifiers <list>', 'as for bestk select; by default what settings and images allow');
+    .option('--verifiers <list>', 'as for bestk select (default: those the settings and images allow)');
   withRuleOptions(command)
     .addOption(parallelOption())
     .option('--json', 'one JSON document on stdout')

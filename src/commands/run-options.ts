@@ -39,7 +39,7 @@ export interface RunOptions extends RuleOptions, IssueOptions {
 export function withRunOptions(command: Command, issueRequired = true): Command {
   withIssueOptions(command, issueRequired)
     .option('--tests <file>', 'saved generated tests, instead of those that BESTK_TEST_MODEL writes')
-    .option('--labels <file>', 'labels, shown beside the selection; no verifier and no stage can see them')
+    .option('--labels <file>', 'labels, shown next to the selection; verifiers and stages never see them')
     .option(
       '--verifiers <list>',
       'eb (execution-based), ef (execution-free) or ef:METHOD@MODEL, comma-separated: ef,eb; none = agreement decides',
@@ -51,13 +51,10 @@ export function withRunOptions(command: Command, issueRequired = true): Command 
 export function withIssueOptions(command: Command, required = true): Command {
   return command
     .addOption(
-      new Option(
-        '--issue <path>',
-        'the issue, or a data set of many (bestk datasets show says which are read)',
-      ).makeOptionMandatory(required),
+      new Option('--issue <path>', 'the issue, or a data set (see bestk datasets show)').makeOptionMandatory(required),
     )
-    .option('--split <name>', 'of a data set that is a folder with several; test by default')
-    .option('--instance <id>', 'which instance; again for another', collected, [])
+    .option('--split <name>', 'split of a data set folder (default: test)')
+    .option('--instance <id>', 'instance to use; repeatable', collected, [])
     .addOption(imageOption());
 }
 
@@ -74,9 +71,9 @@ export function withRuleOptions(command: Command): Command {
   const names = presetsForRuns().join(', ');
   return command
     .option('--preset <name>', `how verdicts are combined: ${names}, or a file (default: ${DEFAULT_PRESET})`)
-    .option('--combiner <file>', 'decide by a combiner that `bestk curves --save-combiner` wrote')
-    .option('--calibration <file>', 'likelihoods that `bestk calibrate` wrote, for P(right) and confidence')
-    .option('--min-confidence <p>', 'return no patch (exit 4) when its confidence is below this, 0..1', probability);
+    .option('--combiner <file>', 'decide by a combiner written by `bestk curves --save-combiner`')
+    .option('--calibration <file>', 'likelihoods written by `bestk calibrate`, for P(right) and confidence')
+    .option('--min-confidence <p>', 'return no patch (exit 4) if its confidence is below this, 0..1', probability);
 }
 
 /** The rule that the options say, files read. @throws BadInputError naming file and field */
@@ -111,9 +108,7 @@ export function estimateOption(): Option {
 }
 
 export function parallelOption(): Option {
-  return new Option('--parallel <n>', 'of many instances, how many are under way at once')
-    .argParser<number>(count)
-    .default(4);
+  return new Option('--parallel <n>', 'instances to process at the same time').argParser<number>(count).default(4);
 }
 
 /** `ef, eb` as a list, `none` as the empty one; undefined = what the settings allow. */

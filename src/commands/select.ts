@@ -37,17 +37,17 @@ Example:
   $ bestk select --statement issue.md --image shop:base --from-branches fix-a fix-b fix-c --out out/
   $ bestk select --issue SWE-bench_Verified/ --candidates preds.json --verifiers eb --out out/
 
-Of many issues those are done that have candidates; the folder then has one for each, and beside them selections.jsonl,
+With a data set, issues without candidates are skipped; the folder gets a subfolder for each issue, selections.jsonl,
 predictions.jsonl (SWE-bench: the selected patches), candidates.jsonl and skipped.jsonl.
 
 Exit: 0 a patch was selected (of many issues: all were done), 2 bad input, 3 Docker or the model is not available, 4 no
-patch is worth returning, 130 interrupted (the same command goes on where it stopped).`;
+patch is worth returning, 130 interrupted (the same command resumes).`;
 
 /** `bestk select`: verify and select given candidates. */
 export function registerSelect(program: Command, openApp: OpenApp): void {
   const command = program
     .command('select')
-    .description('verify K candidate patches of an issue, or of each of many, and select the best');
+    .description('verify K candidate patches of one or many issues and select the best');
   withRepositoryOptions(withRunOptions(command, false))
     .option('--candidates <path>', 'candidates.jsonl, SWE-bench predictions, or the --out of select or solve')
     .option('--out <dir>', 'folder for the report; not for an estimate')
@@ -122,8 +122,8 @@ function withRepositoryOptions(command: Command): Command {
     .option('--from-branches <name...>', 'candidates are branches of a git repository, each against their common base')
     .option('--from-patches <dir>', 'candidates are the .patch and .diff files of a folder')
     .option('--repo <dir>', 'the git repository of the branches', '.')
-    .option('--base <ref>', 'what the branches started from (default: where they and HEAD parted)')
-    .option('--statement <file>', 'what is to be solved, as text or Markdown, in the place of --issue; with --image')
+    .option('--base <ref>', 'common base of the branches (default: their merge base with HEAD)')
+    .option('--statement <file>', 'problem statement as text or Markdown, instead of --issue; needs --image')
     .option('--workdir <path>', "the repository's place in the image, with --statement");
 }
 

@@ -13,8 +13,8 @@ Example:
   $ bestk serve --port 8080
   $ curl -s localhost:8080/healthz
 
-Off loopback BESTK_API_KEYS is required: docs/http.md says how to make a key.
-What can be asked: http://localhost:8080/docs`;
+On addresses other than loopback, BESTK_API_KEYS is required; docs/http.md explains how to create a key.
+API reference: http://localhost:8080/docs`;
 
 /** `bestk serve`: the HTTP service. */
 export function registerServe(program: Command, serve: (options: ServeOptions) => Promise<void>): void {
@@ -23,7 +23,7 @@ export function registerServe(program: Command, serve: (options: ServeOptions) =
     .description('run the HTTP service')
     .option('--host <address>', 'address to listen on', '127.0.0.1')
     .option('--port <number>', 'port to listen on, 0 for any free one', readPort, 8080)
-    .option('--no-worker', 'start no worker process: the runs are for `bestk worker` on the same database')
+    .option('--no-worker', 'start no worker process; `bestk worker` on the same database takes the runs')
     .addHelpText('after', EXAMPLE)
     .action((options: ServeOptions) => serve(options));
 }
@@ -41,16 +41,16 @@ Example, on each further machine, with the settings of the service:
   $ DATABASE_URL=postgresql://bestk:secret@db.internal/bestk bestk worker --port 9090
   $ curl -s localhost:9090/readyz
 
-Takes runs and parts of runs (a trajectory, a model call, tests on one patch), whoever accepted them. With a port it answers
-/healthz, /readyz and /metrics; off loopback BESTK_API_KEYS is required. docs/workers.md says more.`;
+Processes runs and parts of runs (a trajectory, a model call, tests on one patch) from any service on the database. With a port
+it serves /healthz, /readyz and /metrics; on addresses other than loopback, BESTK_API_KEYS is required. See docs/workers.md.`;
 
 /** `bestk worker`: a further process for the same database. */
 export function registerWorker(program: Command, work: (options: WorkerOptions) => Promise<void>): void {
   program
     .command('worker')
-    .description('work on the runs of a database that several processes share')
-    .option('--host <address>', 'address to answer health and metrics on', '127.0.0.1')
-    .option('--port <number>', 'port to answer them on, 0 for any free one; without it nothing listens', readPort)
+    .description('process runs of a shared database')
+    .option('--host <address>', 'address for health and metrics', '127.0.0.1')
+    .option('--port <number>', 'port for health and metrics, 0 for any free one (default: none)', readPort)
     .addOption(new Option('--for-service').hideHelp())
     .addHelpText('after', WORKER_EXAMPLE)
     .action((options: WorkerOptions) => work(options));
@@ -69,7 +69,7 @@ Example, in the settings of an agent:
 Or as a server of its own on loopback, http://127.0.0.1:8090/mcp:
   $ bestk mcp --port 8090
 
-Tools: select_patch, verify_patch, explain_selection, run_status. Settings are those of the other commands.`;
+Tools: select_patch, verify_patch, explain_selection, run_status. Settings are the same as for the other commands.`;
 
 /** `bestk mcp`: tools for agents, by the Model Context Protocol. */
 export function registerMcp(program: Command, openApp: OpenApp, version: string): void {

@@ -46,31 +46,34 @@ also gets candidates.jsonl (all of them), trajectories.jsonl (R2E-Gym) and predi
 patch). Of many issues it has a folder each and the set's files beside them; budgets are each issue's.
 
 Exit: 0 a patch was selected (of many issues: all were done), 2 bad input, 3 Docker or the model is not available, 4 no
-patch is worth returning, 130 interrupted (the same command goes on where it stopped, and asks no model twice).`;
+patch is worth returning, 130 interrupted (the same command resumes and repeats no model call).`;
 
 /** `bestk solve`: sample K trajectories of one instance, verify and select. */
 export function registerSolve(program: Command, openApp: OpenApp): void {
   const command = program
     .command('solve')
-    .description(
-      'sample K trajectories of an issue, or of each of many, with an agent in containers, and select the best',
-    )
+    .description('sample K trajectories of one or many issues with an agent in containers and select the best')
     .option('--out <dir>', 'folder for the report; not for an estimate')
-    .option('-k <number>', 'how many trajectories', count, 8)
-    .option('--k0 <number>', 'sample this many first, and more only while they disagree', count)
-    .option('--refine <number>', 'then so many more, by agents that are told of the best of the first', wholeNumber, 0)
-    .option('--refine-from <p>', 'if the best of the first is right with at least this probability', probability, 0.3)
-    .option('--seed <number>', 'another number samples other trajectories', wholeNumber, 0)
+    .option('-k <number>', 'number of trajectories', count, 8)
+    .option('--k0 <number>', 'sample this many first, then more only while they disagree', count)
+    .option(
+      '--refine <number>',
+      'sample this many more, with agents that see the best of the first wave',
+      wholeNumber,
+      0,
+    )
+    .option('--refine-from <p>', 'second wave only if the best P(right) of the first reaches this', probability, 0.3)
+    .option('--seed <number>', 'seed of the sampling', wholeNumber, 0)
     .option('--agents <file>', 'agents that share the trajectories, instead of BESTK_AGENT_MODEL alone')
-    .option('--agent <name>', 'of these, one that takes part; again for another (default: all)', collected, [])
+    .option('--agent <name>', 'agent of that file to use; repeatable (default: all)', collected, [])
     .option(
       '--agent-command <command>',
-      'a program in the image that is the agent; it finds the model at OPENAI_BASE_URL',
+      'command in the image to run as the agent; it reaches the model at OPENAI_BASE_URL',
     );
   withRunOptions(command)
-    .option('--budget-tokens <number>', 'tokens that agent and judge may use together', count)
-    .option('--budget-usd <number>', 'US dollars, by the price table BESTK_PRICES', positive)
-    .option('--budget-seconds <number>', 'wall seconds of the run', positive)
+    .option('--budget-tokens <number>', 'token limit for agent and judge together', count)
+    .option('--budget-usd <number>', 'limit in US dollars, priced by BESTK_PRICES', positive)
+    .option('--budget-seconds <number>', 'wall time limit in seconds', positive)
     .addOption(estimateOption())
     .option('--json', 'one JSON document on stdout')
     .addHelpText('after', EXAMPLE)

@@ -55,20 +55,20 @@ Example:
   $ bestk bench gold bench.yaml --out gold/
   $ bestk bench status out/
 
-docs/bench.md says what a bench file holds. Options say the same and win over the file; those of an arm (--name, -k,
+docs/bench.md describes the bench file. Options override the file; those of an arm (--name, -k,
 --candidates, --tests, --verifiers, --preset and the like) make one arm in the place of the file's. The folder gets arms/NAME/ (a folder an
 instance, predictions.jsonl, candidates.jsonl, graded/labels.jsonl) and report/ (report.html, .json, .md, issues.csv, and a report
-of each arm). Ctrl-C begins nothing more and lets the rest end; a second one stops it.
+of each arm). Ctrl-C lets running instances finish and starts no new ones; a second Ctrl-C stops at once.
 
 Exit: 0 done, 2 bad input or nothing done, 3 Docker or a model was not available for some instance, 130 interrupted (the
-same command, or resume, goes on where it stopped).`;
+same command, or resume, continues).`;
 
 /** Adds the options that say what a bench file says. */
 export function withPlanOptions(command: Command): Command {
   return withRuleOptions(command)
     .argument('[file]', 'bench.yaml')
-    .option('--dataset <path>', 'data set (bestk datasets show says which are read)')
-    .option('--split <name>', 'of a data set that is a folder with several; test by default')
+    .option('--dataset <path>', 'data set (see bestk datasets show)')
+    .option('--split <name>', 'split of a data set folder (default: test)')
     .addOption(imageOption())
     .option(
       '--where <condition>',
@@ -76,26 +76,26 @@ export function withPlanOptions(command: Command): Command {
       collected,
       [],
     )
-    .option('--instances <list>', 'ids, with commas')
+    .option('--instances <list>', 'comma-separated ids')
     .option('--slice <from:to>', 'by position, from 0')
     .option('--shard <part/of>', 'such as 2/8')
-    .option('--sample <n>', 'so many at random', count)
+    .option('--sample <n>', 'random sample of this size', count)
     .option('--seed <n>', 'of the sample', wholeNumber)
-    .option('--name <name>', 'of the arm that the next options make')
+    .option('--name <name>', 'name of the arm that the options below define')
     .option('-k <number>', 'trajectories of each issue', count)
     .addOption(
-      new Option(
-        '--allocate <policy>',
-        'where further trajectories go: to each issue alike, or where they pay',
-      ).choices(['equal', 'greedy']),
+      new Option('--allocate <policy>', 'how further trajectories are shared: equally, or by expected gain').choices([
+        'equal',
+        'greedy',
+      ]),
     )
     .option('--candidates <path...>', 'saved candidates in any format that import reads, instead of sampling')
     .option('--tests <file>', 'saved generated tests')
     .option('--verifiers <list>', 'as for bestk select')
     .option('--budget-tokens <number>', 'tokens for everything together', count)
     .option('--budget-usd <number>', 'US dollars for everything together', positive)
-    .option('--max-failures <n>', 'begin nothing more after so many', count)
-    .option('--parallel <n>', 'instances under way at once', count)
+    .option('--max-failures <n>', 'start nothing new after this many failures', count)
+    .option('--parallel <n>', 'instances to process at the same time', count)
     .option('--hidden-tests <path>', "rows with the hidden tests, instead of the data set's own")
     .option('--run-scripts <dir>', "run_scripts/ of SWE-bench Pro's repository, for its rows")
     .option('--time-limit-s <seconds>', 'limit of one run of the hidden tests', seconds)

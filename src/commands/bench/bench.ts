@@ -11,22 +11,24 @@ import type { BenchPlace } from './bench-run.js';
 
 /** `bestk bench`: a data set in, a report out. */
 export function registerBench(program: Command, openApp: OpenApp): void {
-  const bench = program.command('bench').description('run a whole data set in one or more ways, grade it and report');
+  const bench = program
+    .command('bench')
+    .description('run a whole data set with one or more configurations, grade it and report');
   withPlanOptions(bench.command('run').description('sample or take candidates, verify, select, grade, report'))
-    .option('--out <dir>', 'folder of the benchmark; the same one goes on where it stopped')
-    .option('--server <url>', 'have a running service do it, and follow it there')
+    .option('--out <dir>', 'folder of the benchmark; the same folder resumes it')
+    .option('--server <url>', 'run it on this service and follow it')
     .addOption(keyOption())
     .addOption(estimateOption())
     .action(async (file: string | undefined, options: BenchOptions, command: Command) => {
       const plan = await planOf(file, options, command);
       process.exitCode = await blamed(file, command, () => start(plan, options, openApp));
     });
-  onFolder(bench, 'resume', 'go on where a benchmark stopped, and do again what failed')
-    .option('--failed', 'do again what failed, and begin nothing')
+  onFolder(bench, 'resume', 'resume a benchmark and retry what failed')
+    .option('--failed', 'retry what failed and start nothing new')
     .action(async (out: string, { failed, ...options }: FolderOptions & { failed?: true }) => {
       process.exitCode = await resume(out, failed === true, options, openApp);
     });
-  onFolder(bench, 'status', 'say how far a benchmark is').action(async (out: string, options: FolderOptions) => {
+  onFolder(bench, 'status', 'show the progress of a benchmark').action(async (out: string, options: FolderOptions) => {
     await tellReport(out, options, false);
   });
   onFolder(bench, 'report', 'write the report of a benchmark again, of what is there so far').action(
@@ -58,7 +60,9 @@ function keyOption(): Option {
 
 function registerGold(bench: Command, openApp: OpenApp): void {
   withPlanOptions(
-    bench.command('gold').description('check that images and gold patches grade as they should, before money is spent'),
+    bench
+      .command('gold')
+      .description('check that images are present and gold patches grade as right, before money is spent'),
   )
     .requiredOption('--out <dir>', 'folder for grades.jsonl')
     .action(async (file: string | undefined, options: BenchOptions & { out: string }, command: Command) => {
