@@ -13,7 +13,7 @@ import { createAgentTestWriter } from '../agent/loop/test-writer.js';
 import { systemPrompt } from '../agent/call-formats/action-format.js';
 import { ACTION_FORMATS } from '../agent/call-formats/formats.js';
 import { createInspector, createSampler, GRACE, type Sampler } from '../agent/loop/rollout.js';
-import type { AgentSettings, ProgressCheck } from '../agent/loop/rollout-task.js';
+import type { AgentSettings } from '../agent/loop/rollout-task.js';
 import { AGENT_TEMPERATURE, agentsOfWork, settingsOfAgents } from './agent-settings.js';
 import { loadConfig, type Config } from './config.js';
 import type { Converse } from '../reports/exports/export-rows.js';
@@ -217,6 +217,9 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     const { format, limits } = this.config.agent;
     const system = systemPrompt(ACTION_FORMATS[format], 'judge');
     const steps = stepsOfLook(limits);
+    const { checkEvery: every } = this.config.agent;
+    const looksOn = every !== undefined && this.verifierModel !== null;
+    const progress = looksOn ? { every, score: createProgressJudge(judgeOf(null)) } : null;
     const tools = {
       judge: judgeOf,
       agent: { inspect: looks, system, steps, actionS: limits.action_s, harvested: harvest > 0 },
@@ -227,14 +230,11 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     return {
       inspect,
       testWriter: testModel === undefined ? null : this.testWriter(llm, testModel),
+      progress,
       retell: createRetelling(judgeOf(this.verifierModel ?? this.agentsOf(agentsOfWork(work))[0]?.model ?? null)),
       harvest: (candidates) => (harvest === 0 ? [] : harvestedTests(candidates, harvest)),
       verifiers: (names) => createVerifiers(names, tools),
-      sampler: this.sampler(
-        llm,
-        { score: createProgressJudge(judgeOf(null)), look: createBaseLook({ ...executing, remote }) },
-        work,
-      ),
+      sampler: this.sampler(llm, { progress, look: createBaseLook({ ...executing, remote }) }, work),
       ledger,
       usage: () => stored.usage(),
       cells: createCellWorker(executing),
@@ -279,15 +279,14 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
 
   private sampler(
     llm: LlmClient,
-    { score, look }: { readonly score: ProgressCheck['score']; readonly look: LookAtBase },
+    { progress: looks, look }: Pick<RunDependencies, 'progress'> & { readonly look: LookAtBase },
     work: RunWork,
   ): Sampler | null {
     const { runId, tries, warm = new WarmStarts() } = work;
     const agents = settingsOfAgents(this.config, agentsOfWork(work));
     if (agents.length === 0) return null;
     const { verifierModel: judge } = this;
-    const { checkEvery: every } = this.config.agent;
-    const progress = every === undefined || judge === null ? null : { every, below: HOPELESS, judge, score };
+    const progress = looks === null || judge === null ? null : { ...looks, below: HOPELESS, judge };
     const samplers = new Map(
       agents.map(({ name, settings }) => [
         name,

@@ -21,6 +21,8 @@ export const ArmBasics = {
   k0: z.int().min(1).optional(),
   /** A second wave, told of the first. */
   refine: z.int().min(0).optional(),
+  /** Rollouts that go on from a step of the most promising of the first. */
+  branch: z.int().min(0).optional(),
   refine_from: z.number().min(0).max(1).optional(),
   /** Where further rollouts go: `equal` shares of k for each issue, or `greedy`, where the expected gain per dollar is highest. */
   allocate: z.enum(['equal', 'greedy']).optional(),
@@ -172,7 +174,10 @@ export function readSentBench(value: unknown): SentBench {
 }
 
 /** What of an arm says how an issue is solved. */
-type Way = Pick<SentArm, 'name' | 'temperature' | 'k' | 'k0' | 'refine' | 'refine_from' | 'seed' | 'judges'> & {
+type Way = Pick<
+  SentArm,
+  'name' | 'temperature' | 'k' | 'k0' | 'refine' | 'branch' | 'refine_from' | 'seed' | 'judges'
+> & {
   readonly agent?: string | z.input<typeof GivenAgent> | undefined;
   readonly agents?: readonly z.input<typeof NamedAgent>[] | undefined;
 };
@@ -186,12 +191,12 @@ export interface SavedInput {
 /** What is asked of an issue in an arm. @throws BadInputError naming the field */
 export function armRequest(
   { budget }: Pick<SentBench, 'budget'>,
-  { agent: given, agents, temperature, k, k0, refine, refine_from, seed, judges }: Way,
+  { agent: given, agents, temperature, k, k0, refine, branch, refine_from, seed, judges }: Way,
   rule: GivenRule,
   { issue, candidates, tests }: SavedInput & { readonly issue: Issue },
 ): RunRequest {
   const own = typeof given === 'object' ? given : { model: given };
   const agent = given === undefined && temperature === undefined ? null : { temperature, ...own };
-  const made = candidates === null ? { agent, agents, k, k0, refine, refine_from } : { candidates };
+  const made = candidates === null ? { agent, agents, k, k0, refine, branch, refine_from } : { candidates };
   return runRequest({ ...rule, ...made, issue, tests, seed, verifiers: judges, budget: budget.each });
 }

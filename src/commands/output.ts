@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { RunEvent } from '../ports/run-store.js';
 import { type Eta, etaText } from '../core/eta.js';
 import type { RunRequest } from '../core/run/run-request.js';
-import { Refined } from '../core/run/run-result.js';
+import { Branched, Refined } from '../core/run/run-result.js';
 import { visible, visibleLine } from '../core/hostile-text.js';
 import { withInterval } from '../reports/figures.js';
 import { Between, type Cost, type Estimate, estimateAll } from '../runs/estimate.js';
@@ -72,6 +72,7 @@ const Sampled = z.object({
   failed: z.array(z.object({ candidate_id: z.string(), message: z.string() })),
 });
 const SecondWave = Refined.pick({ sampled: true, told_of: true, detail: true });
+const Branches = Branched.pick({ sampled: true, from: true, detail: true });
 const WrittenTests = z.object({ tests: z.int(), unreadable: z.int(), harvested: z.int().default(0) });
 const SeparatingTests = z.object({ tests: z.int(), equivalent: z.boolean().default(false) });
 const MendedTests = z.object({ refused: z.int(), tests: z.int() });
@@ -108,6 +109,11 @@ const LINES: Readonly<Record<string, (data: RunEvent['data']) => string>> = {
     return sampled === 0
       ? `no second wave: ${detail}`
       : `second wave of ${sampled}, told of ${told_of.join(', ')}: ${detail}`;
+  },
+  branched: (data) => {
+    const { sampled, from, detail } = Branches.parse(data);
+    if (from === null) return `no branches: ${detail}`;
+    return `${sampled} branches of ${from.candidate_id} from its step ${from.steps}: ${detail}`;
   },
   'tests-written': (data) => {
     const { tests, unreadable, harvested } = WrittenTests.parse(data);

@@ -20,6 +20,7 @@ interface SolveOptions extends RunOptions {
   readonly k: number;
   readonly k0?: number;
   readonly refine: number;
+  readonly branch: number;
   readonly refineFrom: number;
   readonly seed: number;
   readonly agents?: string;
@@ -62,6 +63,7 @@ export function registerSolve(program: Command, openApp: OpenApp): void {
       wholeNumber,
       0,
     )
+    .option('--branch <number>', 'sample this many more, from a step of the best of the first wave', wholeNumber, 0)
     .option('--refine-from <p>', 'second wave only if the best P(right) of the first reaches this', probability, 0.3)
     .option('--seed <number>', 'seed of the sampling', wholeNumber, 0)
     .option('--agents <file>', 'agents that share the trajectories, instead of BESTK_AGENT_MODEL alone')
@@ -108,7 +110,7 @@ async function readRequests(
     options.tests,
     issues.map(({ instance_id }) => instance_id),
   );
-  const { k, k0, refine, refineFrom: refine_from, seed } = options;
+  const { k, k0, refine, branch, refineFrom: refine_from, seed } = options;
   const budget = { tokens: options.budgetTokens, usd: options.budgetUsd, seconds: options.budgetSeconds };
   return issues.map((issue) => {
     const given = tests?.get(issue.instance_id) ?? null;
@@ -117,6 +119,7 @@ async function readRequests(
       k,
       k0,
       refine,
+      branch,
       refine_from,
       seed,
       agents,

@@ -156,7 +156,7 @@ export function sizeOf({ k, k0, agents }: RunRequest): Pick<IssueState, 'most' |
 
 /** Of the same rollouts as the whole request: samples of an issue do not depend on how many are asked for. */
 function samplingOf(request: RunRequest, k: number): RunRequest {
-  return { ...request, k, k0: null, refine: 0, verifiers: [] };
+  return { ...request, k, k0: null, refine: 0, branch: 0, verifiers: [] };
 }
 
 /** By votes alone: nothing is verified yet. */

@@ -4,7 +4,7 @@ import { UnavailableError } from '../core/errors/errors.js';
 import { submitted } from '../core/run/candidate.js';
 import { candidateIdOf, type Turn, turnsOf } from '../core/run/agent.js';
 import type { Issue } from '../core/run/issue.js';
-import { candidateOf, type EarlierTries, type Rollout, tokensOf } from '../core/run/rollout.js';
+import { type Branch, candidateOf, type EarlierTries, type Rollout, tokensOf } from '../core/run/rollout.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import type { Sampling } from '../core/run/run-result.js';
 import { type Entry, isEligible, patchOf } from '../../verifiers/hybrid/entry.js';
@@ -50,7 +50,7 @@ export async function collect(
   for (;;) {
     const wave = Math.min(plan.k0 ?? plan.k, plan.k - started);
     const numbers = Array.from({ length: wave }, (_, index) => started + index + 1);
-    const settled = await sampleWave({ sampler, plan, emit }, numbers, signal);
+    const settled = await sampleWave({ sampler, plan, emit }, triesOf(plan, numbers), signal);
     rollouts.push(...settled.rollouts);
     failures.push(...settled.failures);
     started += wave;
@@ -60,7 +60,7 @@ export async function collect(
     const stop = await stopReason(rollouts, { ...plan, started });
     if (stop === null) continue;
     const failed = failedTries(failures);
-    const sampling = { asked: plan.k, sampled: rollouts.length, ...stop, failed, refined: null };
+    const sampling = { asked: plan.k, sampled: rollouts.length, ...stop, failed, refined: null, branched: null };
     await emit('sampled', sampling);
     return { rollouts, sampling };
   }
@@ -70,8 +70,18 @@ export interface Wave {
   readonly sampler: Sampler;
   readonly plan: Pick<SamplingPlan, 'issue' | 'seed' | 'agents' | 'ledger' | 'stopAt'>;
   readonly emit: Emit;
-  /** What its agents are told of earlier tries; absent = nothing. */
-  readonly earlier?: EarlierTries;
+}
+
+/** One rollout of a wave. */
+export interface Try {
+  readonly candidateId: string;
+  /** Null = the run's only agent. */
+  readonly agent: string | null;
+  readonly sample: number;
+  /** What its agent is told of earlier tries; absent = nothing. */
+  readonly earlier?: EarlierTries | undefined;
+  /** What it goes on from; absent = nothing. */
+  readonly branch?: Branch | undefined;
 }
 
 interface WaveEnd {
@@ -79,18 +89,32 @@ interface WaveEnd {
   readonly failures: readonly { readonly candidate_id: string; readonly error: UnavailableError }[];
 }
 
-/**
- * @param numbers of the tries in their run, from 1
- * @throws what is no failure of a single try, and the signal's reason
- */
-export async function sampleWave(work: Wave, numbers: readonly number[], signal: AbortSignal): Promise<WaveEnd> {
+/** @param numbers of the tries in their run, from 1 */
+export function triesOf(
+  { agents, seed }: Pick<SamplingPlan, 'agents' | 'seed'>,
+  numbers: readonly number[],
+  earlier?: EarlierTries,
+): readonly Try[] {
+  const turns = turnsOf(agents, Math.max(0, ...numbers));
+  const wanted = numbers.flatMap((number) => turns[number - 1] ?? []);
+  return wanted.map((turn) => {
+    const { agent, nth } = turn;
+    return { candidateId: candidateIdOf(turn), agent, sample: sampleOf(seed, nth), earlier };
+  });
+}
+
+/** @param nth from 1, of the agent's rollouts */
+export function sampleOf(seed: number, nth: number): number {
+  return seed * SAMPLES_PER_SEED + nth - 1;
+}
+
+/** @throws what is no failure of a single try, and the signal's reason */
+export async function sampleWave(work: Wave, wanted: readonly Try[], signal: AbortSignal): Promise<WaveEnd> {
   const stop = new AbortController();
   const both = AbortSignal.any([signal, stop.signal]);
-  const turns = turnsOf(work.plan.agents, Math.max(0, ...numbers));
-  const wanted = numbers.flatMap((number) => turns[number - 1] ?? []);
-  const tries = wanted.map(async (turn) => {
+  const tries = wanted.map(async (one) => {
     try {
-      return await sampleOne(work, turn, both);
+      return await sampleOne(work, one, both);
     } catch (error) {
       // A model that refuses one conversation, or an engine that loses one container, says nothing about the others.
       if (!(error instanceof UnavailableError)) stop.abort(error);
@@ -104,22 +128,18 @@ export async function sampleWave(work: Wave, numbers: readonly number[], signal:
   for (const [index, result] of settled.entries()) {
     if (result.status === 'fulfilled') rollouts.push(result.value);
     else {
-      const turn = wanted[index];
-      if (turn === undefined) continue;
-      failures.push({ candidate_id: candidateIdOf(turn), error: result.reason as UnavailableError });
+      const candidate_id = wanted[index]?.candidateId ?? '';
+      failures.push({ candidate_id, error: result.reason as UnavailableError });
     }
   }
   return { rollouts, failures };
 }
 
-async function sampleOne({ sampler, plan, emit, earlier }: Wave, turn: Turn, signal: AbortSignal): Promise<Rollout> {
-  const { issue, seed, ledger, stopAt } = plan;
+async function sampleOne({ sampler, plan, emit }: Wave, one: Try, signal: AbortSignal): Promise<Rollout> {
+  const { issue, ledger, stopAt } = plan;
   const task = {
+    ...one,
     issue,
-    candidateId: candidateIdOf(turn),
-    sample: seed * SAMPLES_PER_SEED + turn.nth - 1,
-    agent: turn.agent,
-    earlier,
     stopAt,
     onStep: (step: object) => emit('step', { ...step }),
     onKnown: (model: string, spent: TokenCounts) => ledger.charge(model, spent),

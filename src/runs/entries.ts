@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { grouped } from '../core/grouped.js';
 import { submitted, type Candidate } from '../core/run/candidate.js';
 import { summaryOf } from '../core/patch/patch.js';
-import { candidateOf, type Rollout, toldOf } from '../core/run/rollout.js';
+import { candidateOf, type Rollout, votelessOf } from '../core/run/rollout.js';
 import {
   EXECUTION_FREE,
   type Measure,
@@ -41,7 +41,7 @@ export function describeCandidates(
   statement: string,
   { rollouts = [], measures = [] }: Origin = {},
 ): readonly Described[] {
-  const told = toldOf(rollouts);
+  const told = votelessOf(rollouts);
   const agents = new Map(rollouts.map(({ candidate_id, agent }) => [candidate_id, agent]));
   const byCandidate = grouped(verdicts, ({ candidate_id }) => candidate_id);
   const isCleared = verdicts.some(hasCleared);

@@ -95,15 +95,16 @@ function partsOf(one: Estimated, allocation: EstimatedAllocation | null): Parts 
   const names = checkRequest(request, dependencies);
   const samples = request.candidates === null;
   const first = samples ? firstWave(request, allocation) : rangeOf(0);
-  const later = samples ? request.refine : 0;
+  const [told, branched] = samples ? [request.refine, request.branch] : [0, 0];
+  const later = told + branched;
   const all = sumOf([first, rangeOf(0, later)]);
   // Both waves are verified together once more; whether there is a second one shows only then.
   const pools = later === 0 ? [poolOf(request, first)] : [poolOf(request, first), poolOf(request, all)];
-  const told = request.refine === 0 ? rangeOf(0) : rangeOf(0, Math.min(TOLD_OF, first.likely), TOLD_OF);
+  const retold = told === 0 ? rangeOf(0) : rangeOf(0, Math.min(TOLD_OF, first.likely), TOLD_OF);
   const teller = dependencies.verifierModel ?? dependencies.agentsOf(request)[0]?.model ?? null;
   return {
-    ...(samples ? sampled(one, all) : { rollouts: NOTHING, progress: NOTHING }),
-    summaries: priced(one, teller, asking.summary, told),
+    ...(samples ? sampled(one, sumOf([first, rangeOf(0, told)]), branched) : { rollouts: NOTHING, progress: NOTHING }),
+    summaries: priced(one, teller, asking.summary, retold),
     judges: total(
       pools.map((pool, index) => (index === 0 ? judged(one, names, pool) : perhaps(judged(one, names, pool)))),
     ),
@@ -136,7 +137,8 @@ function sharedBy(
   return { rollouts: dearest('rollouts'), progress: dearest('progress') };
 }
 
-function sampled(one: Estimated, count: Range): Sampled {
+/** @param branched rollouts that go on from one of another's steps, by the agent that takes most at most */
+function sampled(one: Estimated, count: Range, branched: number): Sampled {
   const { dependencies, request } = one;
   const each = dependencies.agentsOf(request).map((agent) => {
     const own = eachEnd(
@@ -145,9 +147,16 @@ function sampled(one: Estimated, count: Range): Sampled {
     );
     return ofAgent(one, agent, own);
   });
+  const dearest = (part: keyof Sampled, rollouts: number): Ends =>
+    dependencies
+      .agentsOf(request)
+      .map((agent) => ofAgent(one, agent, rangeOf(0, rollouts))[part])
+      .reduce(ofEach(greater), NOTHING);
+  // Where to begin is told by the looks at one more rollout, most of which the store has.
+  const looked = branched === 0 ? 0 : branched + 1;
   return {
-    rollouts: total(each.map(({ rollouts }) => rollouts)),
-    progress: total(each.map(({ progress }) => progress)),
+    rollouts: total([...each.map(({ rollouts }) => rollouts), dearest('rollouts', branched)]),
+    progress: total([...each.map(({ progress }) => progress), dearest('progress', looked)]),
   };
 }
 
@@ -242,14 +251,11 @@ function within(budget: Budget | null, ends: Ends): Ends {
 }
 
 function total(all: readonly Ends[]): Ends {
-  const at = (end: keyof Range): Cost =>
-    all
-      .map((ends) => ends[end])
-      .reduce(
-        ofBoth((a, b) => a + b),
-        NONE,
-      );
-  return { low: at('low'), likely: at('likely'), high: at('high') };
+  return all.reduce(ofEach(ofBoth((a, b) => a + b)), NOTHING);
+}
+
+function ofEach(work: (a: Cost, b: Cost) => Cost): (a: Ends, b: Ends) => Ends {
+  return (a, b) => ({ low: work(a.low, b.low), likely: work(a.likely, b.likely), high: work(a.high, b.high) });
 }
 
 const lesser = ofBoth(Math.min);

@@ -17,7 +17,7 @@ import type { Sandbox } from '../ports/sandbox.js';
 import { checkRequest, judgesIn } from './check-request.js';
 import { collect, type Wave } from './collect.js';
 import { estimateAll } from './estimate.js';
-import { refine } from './refine.js';
+import { secondWave } from './refine.js';
 import { describeCandidates, type Described, poolInput } from './entries.js';
 import { type Emit, type RunDependencies, type RunDependenciesFactory, RunExecutor } from './run-dependencies.js';
 import { originFlags, score, withGap } from './score.js';
@@ -105,7 +105,7 @@ export class PipelineExecutor extends RunExecutor {
     let given = await this.candidates(work, signal);
     const tests = await this.tests(work, given.candidates, signal);
     let verified = await this.verify(work, given, { tests, before: {} }, signal);
-    if (request.refine > 0) {
+    if (request.refine + request.branch > 0) {
       const more = await this.secondWave(work, given, verified.pool, signal);
       const { seconds } = verified;
       if (more.rollouts.length > given.rollouts.length) {
@@ -165,8 +165,8 @@ export class PipelineExecutor extends RunExecutor {
     const { sampling, rollouts, seconds } = first;
     if (sampling === null) return first;
     const start = performance.now();
-    const sample = (): ReturnType<typeof refine> =>
-      refine(this.wave(work), { ...work.deps, ...work.request }, { ...first, sampling, pool }, signal);
+    const sample = (): ReturnType<typeof secondWave> =>
+      secondWave(this.wave(work), { ...work.deps, ...work.request }, { ...first, sampling, pool }, signal);
     const more = await this.watch.stage('sampling', sample);
     const both = [...rollouts, ...more.rollouts];
     return {
@@ -177,7 +177,7 @@ export class PipelineExecutor extends RunExecutor {
     };
   }
 
-  private wave({ request, deps: { sampler, ledger }, emit, time }: Work): Omit<Wave, 'earlier'> {
+  private wave({ request, deps: { sampler, ledger }, emit, time }: Work): Wave {
     if (sampler === null) throw new Error('A request without an agent model was let through.');
     const { issue, seed, agents } = request;
     const models = new Map(this.tools.dependencies.agentsOf(request).map(({ name, model }) => [name, model]));

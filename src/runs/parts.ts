@@ -8,7 +8,7 @@ import type { RunSettings, RunWorker } from './run-worker.js';
 import { WarmStarts, inRun } from '../core/async/concurrency.js';
 import type { TokenCounts } from '../core/budget/budget.js';
 import { CellJob } from '../core/run/generated-test.js';
-import { EarlierTries, Inspection } from '../core/run/rollout.js';
+import { Branch, EarlierTries, Inspection } from '../core/run/rollout.js';
 import { RunRequest } from '../core/run/run-request.js';
 import { InterruptedError } from '../core/errors/errors.js';
 import { ImageMissingError } from '../core/errors/unavailable.js';
@@ -131,6 +131,7 @@ export const RolloutPart = z.object({
   /** Which of the run's agents is to make it; null = its only one. */
   agent: z.string().nullable().default(null),
   earlier: EarlierTries.optional(),
+  branch: Branch.optional(),
   /** A judge's look at a patch, in place of a try at the issue. */
   inspection: Inspection.optional(),
 });
@@ -231,7 +232,7 @@ export class PartHandlers {
 
   private async rollout(part: z.infer<typeof RolloutPart>, signal: AbortSignal): Promise<Accounted> {
     const { runs, dependencies } = this.tools;
-    const { run_id: runId, sample, agent: whose, candidate_id: candidateId, earlier, inspection } = part;
+    const { run_id: runId, sample, agent: whose, candidate_id: candidateId, earlier, branch, inspection } = part;
     const { issue, budget, agent, agents, verifiers } = RunRequest.parse((await runs.get(runId))?.request);
     const { warm } = this.sharedOf(runId);
     const name = inspection === undefined ? `${whose ?? 'rollout'} ${sample}` : candidateId;
@@ -250,6 +251,7 @@ export class PartHandlers {
       sample,
       agent: whose,
       earlier,
+      branch,
       stopAt: null,
       onStep: async (step: object) => {
         await runs.append(runId, 'step', { ...step });

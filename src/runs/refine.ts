@@ -3,14 +3,18 @@ import type { Pool } from '../../verifiers/hybrid/pool.js';
 import { contentKey } from '../core/identifier.js';
 import { grouped } from '../core/grouped.js';
 import type { Candidate } from '../core/run/candidate.js';
-import type { EarlierTries, Rollout } from '../core/run/rollout.js';
+import type { Branch, EarlierTries, Rollout } from '../core/run/rollout.js';
 import type { RunRequest } from '../core/run/run-request.js';
 import type { Sampling } from '../core/run/run-result.js';
-import { dearest, failedTries, sampleWave, SURE, type Wave } from './collect.js';
+import { dearest, failedTries, sampleOf, sampleWave, SURE, triesOf, type Try, type Wave } from './collect.js';
 import type { RunDependencies } from './run-dependencies.js';
 
 /** Patches of the first wave that the second is told of (arXiv 2604.16529, "top-4 summaries"). */
 export const TOLD_OF = 4;
+/** Branches are counted from here, so that they are the same whatever else a run samples. */
+const FIRST_BRANCH = 501;
+/** An edit of a file that is there, as steps have it; what is created first is mostly a script to reproduce the problem. */
+const EDIT = /<function=file_editor>[^]*<parameter=command>\s*(?:str_replace|insert)\s*</;
 
 /** What the first wave came to. */
 export interface FirstWave {
@@ -27,37 +31,48 @@ export interface SecondWave {
 }
 
 /** What a second wave is asked for with. */
-export type Refinement = Pick<RunRequest, 'refine' | 'refine_from' | 'issue'> &
-  Pick<RunDependencies, 'retell' | 'ledger'>;
+export type Refinement = Pick<RunRequest, 'refine' | 'refine_from' | 'branch' | 'issue'> &
+  Pick<RunDependencies, 'retell' | 'ledger' | 'progress'>;
 
 /**
- * Samples once more, by agents that are told of the most promising patches of the first wave and of nothing that
- * labels say. Made only where something can be learned from the first: its best is promising, and not as good as certain.
+ * Samples once more: by agents that are told of the most promising patches of the first wave (`refine`), and from a step of its most
+ * promising rollout (`branch`). Nothing of it depends on labels. Made only where something can be learned from the first: its best is
+ * promising, and not as good as certain.
  * @throws what is no failure of a single try, and the signal's reason
  */
-export async function refine(
-  wave: Omit<Wave, 'earlier'>,
+export async function secondWave(
+  wave: Wave,
   refinement: Refinement,
   first: FirstWave,
   signal: AbortSignal,
 ): Promise<SecondWave> {
   const { emit, plan } = wave;
-  const { refine: asked } = refinement;
+  const { refine, branch } = refinement;
   const { sampling, pool } = first;
   const best = bestOf(pool);
   const right = pool.beliefs().right.get(best[0]?.id ?? '') ?? null;
   const against = await whyNone(right, refinement, first, plan.stopAt);
-  const earlier = against === null ? await earlierTries(best, refinement, first, signal) : null;
-  const numbers = Array.from({ length: asked }, (_, index) => sampling.asked + index + 1);
-  const { rollouts, failures } = earlier === null ? NOBODY : await sampleWave({ ...wave, earlier }, numbers, signal);
-  const told_of = earlier?.told_of ?? [];
+  const earlier = against === null && refine > 0 ? await earlierTries(best, refinement, first, signal) : null;
+  const from = against === null && branch > 0 ? await branchFrom(plan, refinement.progress, first, signal) : null;
+  const numbers = Array.from({ length: refine }, (_, index) => sampling.asked + index + 1);
+  const told = earlier === null ? [] : triesOf(plan, numbers, earlier);
+  const branches = from === null ? [] : branchesOf(from, plan.seed, branch);
+  const { rollouts, failures } = await sampleWave(wave, [...told, ...branches], signal);
   const detail = against ?? `the best of the first wave is right with ${(right ?? 0).toFixed(3)}`;
-  const refined = { asked, sampled: rollouts.length, told_of, detail };
-  await emit('refined', refined);
-  return { rollouts, sampling: { ...sampling, failed: [...sampling.failed, ...failedTries(failures)], refined } };
+  const made = (tries: readonly Try[]): number =>
+    rollouts.filter(({ candidate_id }) => tries.some(({ candidateId }) => candidateId === candidate_id)).length;
+  const refined = { asked: refine, sampled: made(told), told_of: earlier?.told_of ?? [], detail };
+  const branched = {
+    ...{ asked: branch, sampled: made(branches) },
+    from: from === null ? null : { candidate_id: from.branch.candidate_id, steps: from.branch.steps },
+    detail: against === null && from === null ? 'no rollout of the first wave has steps to go on from' : detail,
+  };
+  if (refine > 0) await emit('refined', refined);
+  if (branch > 0) await emit('branched', branched);
+  const failed = [...sampling.failed, ...failedTries(failures)];
+  const how = { refined: refine > 0 ? refined : null, branched: branch > 0 ? branched : null };
+  return { rollouts, sampling: { ...sampling, failed, ...how } };
 }
-
-const NOBODY = { rollouts: [], failures: [] };
 
 /** @param right of the best of the first wave */
 async function whyNone(
@@ -101,4 +116,58 @@ async function earlierTries(
     }),
   );
   return { told_of: best.map(({ id }) => id), attempts, fence: contentKey(attempts).slice(0, 16) };
+}
+
+/**
+ * First steps of the rollout whose patch is likeliest to be right. Programs have none that could be repeated.
+ * @returns a try that goes on from them; null where nobody has any
+ */
+async function branchFrom(
+  plan: Wave['plan'],
+  progress: Refinement['progress'],
+  { rollouts, pool, sampling }: FirstWave,
+  signal: AbortSignal,
+): Promise<(Try & { readonly branch: Branch }) | null> {
+  const { right } = pool.beliefs();
+  const rightOf = ({ candidate_id }: Rollout): number => right.get(candidate_id) ?? 0;
+  const able = rollouts.filter(({ format, steps }) => format !== 'command' && steps.length > 1);
+  const [best] = able.toSorted((a, b) => rightOf(b) - rightOf(a));
+  const numbers = Array.from({ length: sampling.asked }, (_, index) => index + 1);
+  const made = triesOf(plan, numbers).find(({ candidateId }) => candidateId === best?.candidate_id);
+  if (best === undefined || made === undefined) return null;
+  const { candidate_id } = best;
+  const steps = (await mostPromising(plan.issue.problem_statement, best, progress, signal)) ?? beforeEdit(best);
+  return { ...made, branch: { candidate_id, sample: made.sample, steps } };
+}
+
+/** The step at which the judge saw most promise, by looks that were mostly stored while it was made; null without any. */
+async function mostPromising(
+  issue: string,
+  { steps }: Rollout,
+  progress: Refinement['progress'],
+  signal: AbortSignal,
+): Promise<number | null> {
+  if (progress === null) return null;
+  const { every, score } = progress;
+  // Not the last one, behind which there is nothing to do otherwise.
+  const points = Array.from({ length: Math.floor((steps.length - 1) / every) }, (_, index) => (index + 1) * every);
+  const scores = await Promise.all(points.map((point) => score(issue, steps.slice(0, point), signal)));
+  const known = points
+    .flatMap((point, index) => [{ point, score: scores[index] ?? -1 }])
+    .filter((each) => each.score >= 0);
+  return known.toSorted((a, b) => b.score - a.score || a.point - b.point)[0]?.point ?? null;
+}
+
+/** So that what was read is kept, and what was made of it is not; without an edit the middle. */
+function beforeEdit({ steps }: Rollout): number {
+  const edit = steps.findIndex(({ action }) => EDIT.test(action));
+  return edit > 0 ? edit : Math.max(1, Math.floor(steps.length / 2));
+}
+
+function branchesOf(from: Try & { readonly branch: Branch }, seed: number, count: number): readonly Try[] {
+  return Array.from({ length: count }, (_, index) => ({
+    ...from,
+    candidateId: `${from.candidateId}-branch-${index + 1}`,
+    sample: sampleOf(seed, FIRST_BRANCH + index),
+  }));
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Sampler } from '../agent/loop/rollout.js';
 import type { WarmStarts } from '../core/async/concurrency.js';
 import type { BudgetLedger, Budget, PriceTable } from '../core/budget/budget.js';
-import type { Candidate } from '../core/run/candidate.js';
+import type { Candidate, TrajectoryStep } from '../core/run/candidate.js';
 import type { CellJob, GeneratedTest, RemoteExecutor, TestWriter } from '../core/run/generated-test.js';
 import type { Issue } from '../core/run/issue.js';
 import type { Inspect, Inspection, Retell } from '../core/run/rollout.js';
@@ -20,6 +20,13 @@ export const Accounted = z.object({
 });
 export type Accounted = z.infer<typeof Accounted>;
 
+/** Looks at a rollout after so many steps, and after as many again. */
+export interface Progress {
+  readonly every: number;
+  /** P(YES) that it may get there, 0..1; null when that cannot be told. */
+  readonly score: (issue: string, steps: readonly TrajectoryStep[], signal: AbortSignal) => Promise<number | null>;
+}
+
 /** What one run works with, and what its model calls came to so far. */
 export interface RunDependencies {
   /** The verifiers that names ask for; two names of one verifier are one. */
@@ -29,6 +36,8 @@ export interface RunDependencies {
   /** Null when no model writes tests. */
   readonly testWriter: TestWriter | null;
   readonly retell: Retell;
+  /** The looks that the judge has at running rollouts; null = there are none. */
+  readonly progress: Progress | null;
   /** Tests that the candidates' own agents wrote; none when that is off. */
   readonly harvest: (candidates: readonly Candidate[]) => readonly GeneratedTest[];
   readonly ledger: BudgetLedger;

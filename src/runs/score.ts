@@ -157,10 +157,11 @@ export function originFlags(
 
 function flagsOf(rollout: Rollout | undefined): string[] {
   if (rollout === undefined) return [];
-  const { patch_problem: problem, left_out: leftOut, told_of: toldOf } = rollout;
+  const { patch_problem: problem, left_out: leftOut, told_of: toldOf, branch_of: from } = rollout;
   return [
     ...(problem === null ? [] : ['patch-lost']),
     ...(leftOut.length === 0 ? [] : [`left-out:${leftOut.length}-files`]),
     ...(toldOf.length === 0 ? [] : [`told-of:${toldOf.join(',')}`]),
+    ...(from === null ? [] : [`branch-of:${from.candidate_id}:step-${from.steps}`]),
   ];
 }

@@ -92,8 +92,13 @@ class SpreadRun {
       sample: async (task, signal) => {
         if (await this.isAlone()) return here.sample(task, signal);
         await here.prepare?.(task.issue, signal);
-        const { candidateId: candidate_id, sample, agent = null, earlier, stopAt } = task;
-        const what = { sample, ...(agent !== null && { agent }), ...(earlier && { earlier }) };
+        const { candidateId: candidate_id, sample, agent = null, earlier, branch, stopAt } = task;
+        const what = {
+          sample,
+          ...(agent !== null && { agent }),
+          ...(earlier && { earlier }),
+          ...(branch && { branch }),
+        };
         const key = contentKey({ kind: 'rollout', run: this.run.id, ...what });
         const image_id = await this.imageId(signal);
         const label = candidate_id;
@@ -105,6 +110,7 @@ class SpreadRun {
           sample,
           agent,
           earlier,
+          branch,
         };
         const stop = stopAt === null ? signal : AbortSignal.any([signal, stopAt]);
         let onKnown: typeof task.onKnown = () => Promise.resolve();

@@ -32,8 +32,8 @@ export class RolloutRun implements AsyncDisposable {
   }
 
   async toEnd(signal: AbortSignal): Promise<Rollout> {
-    const { tools, journal, task, format } = this.parts;
-    for (const step of await journal.steps()) {
+    const { tools, journal, task, format, begun } = this.parts;
+    for (const step of [...begun, ...(await journal.steps())]) {
       this.container.withdraw(step.withdrawn);
       this.remember(step);
     }
@@ -68,7 +68,7 @@ export class RolloutRun implements AsyncDisposable {
 
   /** One step, or why none can follow. */
   private async step(signal: AbortSignal): Promise<ExitReason | null> {
-    const { tools, task, format, journal } = this.parts;
+    const { tools, task, format, journal, begun } = this.parts;
     const { limits } = tools.settings;
     if (limits.condense_at !== null) await this.conversation.condense(limits.condense_at);
     const asked = performance.now();
@@ -82,7 +82,7 @@ export class RolloutRun implements AsyncDisposable {
       llm_s: seconds(answered - asked),
       env_s: seconds(performance.now() - answered),
     };
-    await journal.add(this.steps.length, step);
+    await journal.add(this.steps.length - begun.length, step);
     this.remember(step);
     const { exit_code, llm_s, env_s } = step;
     const { call } = format.read(completion);
@@ -290,10 +290,12 @@ export function namesOf({
   issue,
   candidateId,
   earlier,
+  branch,
   agent = null,
-}: RolloutParts['task']): Pick<Rollout, 'instance_id' | 'candidate_id' | 'told_of' | 'agent'> {
+}: RolloutParts['task']): Pick<Rollout, 'instance_id' | 'candidate_id' | 'told_of' | 'agent' | 'branch_of'> {
   const told_of = [...(earlier?.told_of ?? [])];
-  return { instance_id: issue.instance_id, candidate_id: candidateId, told_of, agent };
+  const branch_of = branch === undefined ? null : { candidate_id: branch.candidate_id, steps: branch.steps };
+  return { instance_id: issue.instance_id, candidate_id: candidateId, told_of, agent, branch_of };
 }
 
 export function asStep(

@@ -3,13 +3,13 @@ import type { TokenCounts } from '../../core/budget/budget.js';
 import type { AgentLimits, FormatName } from '../../core/run/agent.js';
 import type { TrajectoryStep } from '../../core/run/candidate.js';
 import type { Issue } from '../../core/run/issue.js';
-import type { DOES_NOT_APPLY, EarlierTries, Inspection, LookAtBase } from '../../core/run/rollout.js';
+import type { Branch, DOES_NOT_APPLY, EarlierTries, Inspection, LookAtBase } from '../../core/run/rollout.js';
 import type { LlmClient, Message, Tokenizer } from '../../ports/llm-client.js';
 import type { PromptLibrary } from '../../ports/prompt-library.js';
 import type { ResultStore } from '../../ports/result-store.js';
 import type { Sandbox, SandboxSpec } from '../../ports/sandbox.js';
 import type { ActionFormat } from '../call-formats/action-format.js';
-import type { RolloutJournal } from './rollout-journal.js';
+import type { RolloutJournal, StepRecord } from './rollout-journal.js';
 
 export interface AgentTools {
   readonly llm: LlmClient;
@@ -71,6 +71,8 @@ export interface RolloutTask {
   readonly inspection?: Inspection;
   /** What became of earlier tries, for an agent that tries again; absent = it knows of none. */
   readonly earlier?: EarlierTries | undefined;
+  /** Goes on from an earlier rollout's first steps; absent = begins with the unchanged repository. */
+  readonly branch?: Branch | undefined;
   /** Which of the equal tries this is; another number is another independent sample. */
   readonly sample: number;
   /** Shared by rollouts of one prompt. */
@@ -102,6 +104,8 @@ export interface RolloutParts {
   readonly format: ActionFormat;
   readonly prompt: readonly Message[];
   readonly journal: RolloutJournal;
+  /** Steps of an earlier rollout that it goes on from. */
+  readonly begun: readonly StepRecord[];
   readonly spec: SandboxSpec;
 }
 

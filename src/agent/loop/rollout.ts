@@ -1,3 +1,4 @@
+import { StoreUnavailableError } from '../../core/errors/unavailable.js';
 import type { Issue } from '../../core/run/issue.js';
 import { type Inspect, type Rollout, tokensOf } from '../../core/run/rollout.js';
 import type { Message } from '../../ports/llm-client.js';
@@ -5,7 +6,7 @@ import { sandboxContent, sandboxSpec, type SandboxSpec } from '../../ports/sandb
 import { CommandRun } from '../command/command-run.js';
 import { ACTION_FORMATS } from '../call-formats/formats.js';
 import { instancePrompt } from './conversation.js';
-import { RolloutJournal } from './rollout-journal.js';
+import { RolloutJournal, type StepRecord } from './rollout-journal.js';
 import { namesOf, RolloutRun } from './rollout-run.js';
 import type { AgentSettings, AgentTools, RolloutTask } from './rollout-task.js';
 import { WarmStart } from '../../core/async/concurrency.js';
@@ -39,15 +40,37 @@ export async function rollout(tools: AgentTools, task: RolloutTask, signal: Abor
     ...sandboxSpec(environment, task.inspection === undefined ? 'agent' : 'judge'),
     occupies: 'command',
   };
-  const parts = { tools, task, format, prompt, journal, spec };
+  const begun = await stepsBefore(tools, task, { image, prompt });
+  const parts = { tools, task, format, prompt, journal, begun, spec };
   await using run = command === undefined ? new RolloutRun(parts) : new CommandRun(parts, command);
   return await run.toEnd(signal);
+}
+
+/**
+ * The steps that a branch goes on from, as their rollout stored them; what they took is that one's.
+ * @throws StoreUnavailableError when they are not stored
+ */
+async function stepsBefore(
+  tools: AgentTools,
+  { branch, ...task }: RolloutTask,
+  made: Parameters<typeof identityOf>[2],
+): Promise<readonly StepRecord[]> {
+  if (branch === undefined) return [];
+  const { sample, steps: count, candidate_id } = branch;
+  const steps = await RolloutJournal.of(tools.results, identityOf(tools, { ...task, sample }, made)).steps();
+  if (steps.length < count) {
+    const lost = `it holds ${steps.length} of the ${count} steps of ${candidate_id} that a branch begins with`;
+    throw new StoreUnavailableError(lost, { retryable: false });
+  }
+  return steps
+    .slice(0, count)
+    .map((step) => ({ ...step, completion: { ...step.completion, usage: null }, llm_s: 0, env_s: 0 }));
 }
 
 /** Everything that a rollout depends on. */
 function identityOf(
   { sandbox, settings, progress }: AgentTools,
-  { issue, sample, inspection }: RolloutTask,
+  { issue, sample, inspection, branch }: RolloutTask,
   { image, prompt }: { readonly image: string; readonly prompt: readonly Message[] },
 ): object {
   const { workdir, base_commit: baseCommit, ...setup } = sandboxContent(issue.environment);
@@ -62,6 +85,7 @@ function identityOf(
     sandbox_limits: sandbox.limits,
     sample,
     ...(inspection === undefined ? {} : { inspected: inspection.patch }),
+    ...(branch === undefined ? {} : { branch: { sample: branch.sample, steps: branch.steps } }),
     ...(progress === null ? {} : { progress: { ...progress, score: undefined } }),
   };
 }

@@ -137,7 +137,20 @@ async function sentBench({
     throw new BadInputError('are for this machine alone.', { field: 'grade.run_scripts' }, next);
   }
   const sent = arms.map(async (arm) => {
-    const { name, temperature, k, k0, refine, refine_from, seed, judges, candidates, allocate, budget: own } = arm;
+    const {
+      name,
+      temperature,
+      k,
+      k0,
+      refine,
+      branch,
+      refine_from,
+      seed,
+      judges,
+      candidates,
+      allocate,
+      budget: own,
+    } = arm;
     const { agent, agents, settings: elsewhere } = agentsOf(arm);
     if (Object.keys(elsewhere).length > 0) {
       const next = 'Leave it out, and set BESTK_MODEL_URLS of the service.';
@@ -151,6 +164,7 @@ async function sentBench({
       k,
       k0,
       refine,
+      branch,
       refine_from,
       seed,
       judges,

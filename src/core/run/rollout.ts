@@ -48,6 +48,11 @@ export const Rollout = z.object({
   told_of: z.array(z.string()).default([]),
   /** Which of its run's agents made it; null where there is one without a name. */
   agent: z.string().nullable().default(null),
+  /** The candidate of its run whose first steps it goes on from, and how many; null for one that begins with nothing. */
+  branch_of: z
+    .object({ candidate_id: z.string(), steps: z.int().min(1) })
+    .nullable()
+    .default(null),
 });
 export type Rollout = z.infer<typeof Rollout>;
 
@@ -60,6 +65,12 @@ export function tokensOf(steps: readonly RolloutStep[]): TokenCounts {
     cached_input_tokens: sum((step) => step.cached_input_tokens),
     output_tokens: sum((step) => step.output_tokens),
   };
+}
+
+/** Candidates that know of others, by what their agents were told or did before they parted: that two of them agree says nothing. */
+export function votelessOf(rollouts: readonly Rollout[]): ReadonlySet<string> {
+  const knowing = rollouts.filter(({ told_of, branch_of }) => told_of.length > 0 || branch_of !== null);
+  return new Set(knowing.map(({ candidate_id }) => candidate_id));
 }
 
 /** Candidates whose agents were told of others. */
@@ -90,6 +101,16 @@ export const EarlierTries = z.object({
   fence: z.string(),
 });
 export type EarlierTries = z.infer<typeof EarlierTries>;
+
+/** First steps of an earlier rollout of the same agent, in whose container another goes on. */
+export const Branch = z.object({
+  /** The candidate whose they are. */
+  candidate_id: z.string(),
+  /** Which of its agent's samples that is. */
+  sample: z.int(),
+  steps: z.int().min(1),
+});
+export type Branch = z.infer<typeof Branch>;
 
 /** What is known of the unchanged repository and its container. */
 export const BaseFacts = z.object({

@@ -63,7 +63,9 @@ const GivenRequest = z.strictObject({
   k0: optional(z.int().min(1).max(MAX_SAMPLES)),
   /** So many more, once the first are verified and one of them is promising, by agents that are told of the best. */
   refine: z.int().min(0).max(MAX_REFINED).default(0),
-  /** P(right) that the best of the first has to reach for it. */
+  /** So many more then that go on from a step of the most promising of the first. */
+  branch: z.int().min(0).max(MAX_REFINED).default(0),
+  /** P(right) that the best of the first has to reach for either. */
   refine_from: z.number().min(0).max(1).default(0.3),
   /** Another number samples other trajectories. */
   seed: z.int().min(0).max(1_000_000).default(0),
@@ -134,8 +136,12 @@ function contradictions(request: GivenRequest): Contradiction[] {
   ];
 }
 
-function forSampling({ refine, agents }: GivenRequest): Contradiction[] {
-  const asked = [...(refine > 0 ? ['refine'] : []), ...(agents === null ? [] : ['agents'])];
+function forSampling({ refine, branch, agents }: GivenRequest): Contradiction[] {
+  const asked = [
+    ...(refine > 0 ? ['refine'] : []),
+    ...(branch > 0 ? ['branch'] : []),
+    ...(agents === null ? [] : ['agents']),
+  ];
   return asked.map((field) => ({ path: [field], message: 'is for sampling, but candidates are given' }));
 }
 

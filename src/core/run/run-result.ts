@@ -168,6 +168,13 @@ export const Refined = z.object({
 });
 export type Refined = z.infer<typeof Refined>;
 
+/** Rollouts that went on from one of the first wave: how they came about. */
+export const Branched = Refined.omit({ told_of: true }).extend({
+  /** Whose first steps they begin with, and how many; null where there are none. */
+  from: z.object({ candidate_id: z.string(), steps: z.int() }).nullable(),
+});
+export type Branched = z.infer<typeof Branched>;
+
 /** How sampling went. */
 export const Sampling = z.object({
   asked: z.int(),
@@ -179,6 +186,8 @@ export const Sampling = z.object({
   failed: z.array(z.object({ candidate_id: z.string(), code: z.string(), message: z.string() })),
   /** The second wave, by agents that were told of the best of the first; null when none was asked for. */
   refined: Refined.nullable().default(null),
+  /** Rollouts that went on from the most promising of the first wave; null when none were asked for. */
+  branched: Branched.nullable().default(null),
 });
 export type Sampling = z.infer<typeof Sampling>;
 

@@ -107,7 +107,9 @@ const FIELDS: Readonly<Record<string, string>> = {
   'RunRequest.k0': 'Sample this many first, then more until enough agree or k is reached; null = all k at once.',
   'RunRequest.refine':
     'So many trajectories more (0) once the first are verified, by agents that are told of the best; not with candidates.',
-  'RunRequest.refine_from': 'P(right) that the best of the first must reach for it (0.3).',
+  'RunRequest.branch':
+    'So many trajectories more (0) then that go on from a step of the most promising of the first; not with candidates.',
+  'RunRequest.refine_from': 'P(right) that the best of the first must reach for either (0.3).',
   'RunRequest.seed': 'Another seed samples other trajectories.',
   'RunRequest.agent': 'Replaces settings of the sampling agent for this run.',
   'RunRequest.agents': 'Several agents that share the trajectories, in place of one; null = one.',

@@ -43,7 +43,7 @@ function rolloutOf(instance_id: string, number: number, name: string): Rollout {
   return {
     ...{ instance_id, candidate_id: `rollout-${number}`, model: 'm', format: 'xml', exit_reason: 'agent' },
     ...{ patch: calcPatch(`def ${name}(a, b):`, '    return a'), patch_problem: null, left_out: [], steps: [] },
-    ...{ malformed: 0, system_prompt: '', instance_prompt: '', told_of: [], agent: null },
+    ...{ malformed: 0, system_prompt: '', instance_prompt: '', told_of: [], branch_of: null, agent: null },
   };
 }
 

@@ -31,6 +31,7 @@ function rolloutOf(task: SampleTask, change: Partial<Rollout> = {}): Rollout {
     system_prompt: '',
     instance_prompt: '',
     told_of: [],
+    branch_of: null,
     agent: task.agent ?? null,
     ...change,
   };

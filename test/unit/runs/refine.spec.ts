@@ -3,7 +3,7 @@ import type { SampleTask } from '../../../src/agent/loop/rollout.js';
 import { BudgetLedger, type Budget } from '../../../src/core/budget/budget.js';
 import { candidateOf, type Rollout } from '../../../src/core/run/rollout.js';
 import { ModelUnavailableError } from '../../../src/core/errors/unavailable.js';
-import { refine, type SecondWave } from '../../../src/runs/refine.js';
+import { secondWave, type SecondWave } from '../../../src/runs/refine.js';
 import { Pool } from '../../../verifiers/hybrid/pool.js';
 import { describeCandidates } from '../../../src/runs/entries.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
@@ -20,6 +20,7 @@ function rolloutOf(candidate_id: string, patch: string, tokens = 10): Rollout {
     ...{ patch_problem: null, left_out: [], steps: [step], malformed: 0, system_prompt: '', instance_prompt: '' },
     told_of: [],
     agent: null,
+    branch_of: null,
   };
 }
 
@@ -71,14 +72,15 @@ async function after(
     detail: '',
     failed: [],
     refined: null,
+    branched: null,
   } as const;
   const retell = (statement: string, { candidate_id, patch }: { candidate_id: string; patch: string }) => {
     told.push(`${statement === issue.problem_statement} ${candidate_id}`);
     return Promise.resolve({ summary: `what ${candidate_id} did`, patch });
   };
-  const end = await refine(
+  const end = await secondWave(
     { sampler, emit, plan: { issue, seed: 2, agents: null, ledger, stopAt: null } },
-    { refine: 2, refine_from: from, issue, retell, ledger },
+    { refine: 2, branch: 0, refine_from: from, issue, retell, ledger, progress: null },
     { rollouts, candidates, sampling: { ...sampling, failed: [] }, pool },
     signal,
   );
