@@ -113,7 +113,7 @@ const LINES: Readonly<Record<string, (data: RunEvent['data']) => string>> = {
   branched: (data) => {
     const { sampled, from, detail } = Branches.parse(data);
     if (from === null) return `no branches: ${detail}`;
-    return `${sampled} branches of ${from.candidate_id} from its step ${from.steps}: ${detail}`;
+    return `branches from step ${from.steps} of ${from.candidate_id}, ${sampled} made: ${detail}`;
   },
   'tests-written': (data) => {
     const { tests, unreadable, harvested } = WrittenTests.parse(data);

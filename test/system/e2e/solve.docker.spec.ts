@@ -155,24 +155,46 @@ describe('bestk solve', () => {
     expect(containersOf(child.pid)).toEqual([]);
   });
 
-  it('samples a second wave that is told of the first, and asks nothing twice when it is killed in it', async () => {
+  it('samples a second wave that is told of the first and branches of it, and asks nothing twice when it is killed in it', async () => {
     const other = [`Quick, too.\n${replace(CALC, 'a - b', 'b + abs(a)')}`, finish];
     const [first, second] = [playScripts([WRONG, other]), playScripts([RIGHT, ['Hm.', ...RIGHT]])];
     const outcome = 'It took the first operand without its sign.';
     const summary = { hypotheses: '', decisions: '', progress: '', failures: '', outcome, files: ['calc.py'] };
     const prompts: string[] = [];
+    const branches = { asked: new Set<string>(), held: 0 };
     let isHeld = true;
+    const silence = (): Promise<never> => new Promise(() => undefined);
     const answer: AnswerChat = (body, index) => {
       const [system = '', user = ''] = body.messages.map(({ content }) => content);
       if (system.startsWith('You sum up')) return { json: chatReply([{ token: JSON.stringify(summary) }], body.model) };
-      if (!user.includes('on earlier attempts')) return first(body, index);
+      if (!user.includes('on earlier attempts')) {
+        const [begun = '', more] = saidBefore(body);
+        // Who is asked once more behind the first step of another branches from there.
+        if (more === undefined && begun !== '' && branches.asked.has(begun))
+          return { json: chatReply([{ token: `Not so.\n${replace(CALC, 'abs(a)', 'a')}` }], body.model) };
+        if (more?.startsWith('Not so') !== true) branches.asked.add(begun);
+        else if (isHeld) {
+          branches.held += 1;
+          return silence();
+        }
+        return first(body, index);
+      }
       prompts.push(user);
-      return isHeld && saidBefore(body).length > 0 ? new Promise(() => undefined) : second(body, index);
+      return isHeld && saidBefore(body).length > 0 ? silence() : second(body, index);
     };
-    const { cli, args } = await setUp(answer, 2, ['--refine', '2', '--refine-from', '0.1', '--verifiers', 'eb']);
+    const { cli, args } = await setUp(answer, 2, [
+      '--refine',
+      '2',
+      '--branch',
+      '1',
+      '--refine-from',
+      '0.1',
+      '--verifiers',
+      'eb',
+    ]);
     const killed = cli.start(args);
     const end = ended(killed);
-    await until(() => prompts.length > 2);
+    await until(() => prompts.length > 2 && branches.held > 0);
     killed.kill('SIGKILL');
     await end;
     isHeld = false;
@@ -183,24 +205,31 @@ describe('bestk solve', () => {
         asked: 2,
         sampled: 2,
         refined: { asked: 2, sampled: 2, told_of: expect.arrayContaining(['rollout-1', 'rollout-2']) as unknown },
+        branched: { asked: 1, sampled: 1, from: { candidate_id: 'rollout-1', steps: 1 } },
       },
     });
     const { candidate_id, ranking } = cli.readJson('out/selection.json') as {
       candidate_id: string;
       ranking: { candidate_id: string; flags: string[] }[];
     };
-    expect(['rollout-3', 'rollout-4']).toContain(candidate_id);
-    expect(ranking.find((each) => each.candidate_id === candidate_id)?.flags.join()).toMatch(
-      /told-of:rollout-[12],rollout-[12]/,
-    );
-    expect(cli.readLines('out/candidates.jsonl')).toHaveLength(4);
+    const right = ['rollout-3', 'rollout-4', 'rollout-1-branch-1'];
+    expect(right).toContain(candidate_id);
+    const flagsOf = (id: string): string => ranking.find((each) => each.candidate_id === id)?.flags.join() ?? '';
+    expect(flagsOf('rollout-3')).toMatch(/told-of:rollout-[12],rollout-[12]/);
+    expect(flagsOf('rollout-1-branch-1')).toContain('branch-of:rollout-1:step-1');
+    const candidates = cli.readLines('out/candidates.jsonl') as { candidate_id: string; patch: string }[];
+    expect(candidates.map((each) => each.candidate_id)).toEqual(['rollout-1', 'rollout-2', ...right]);
+    // The edit of the one that it goes on from, and its own behind it.
+    expect(candidates.at(-1)?.patch).toMatch(/^\+ {4}return (a \+ b|b \+ a)$/m);
     expect(prompts[0]).toContain(`outcome: ${outcome}`);
     expect(prompts[0]).toMatch(
       /=== ATTEMPT 1 (\w{16}) ===[^]*\nmeasured: \d of the \d existing tests that passed before still pass\n[^]*\+ {4}return (abs\(a\) \+ b|b \+ abs\(a\))[^]*=== END ATTEMPT 1 \1 ===/,
     );
     const { first: begun, others } = answered();
     expect(begun).toBe(2 + 2 + 2);
-    expect([...others.values()].filter((times) => times > 1)).toEqual([]);
+    // What follows the step that the branch begins with was asked of both.
+    expect([...others.values()].filter((times) => times > 1)).toEqual([2]);
+    expect(stderr).toContain('branches from step 1 of rollout-1, 1 made');
     expect(stderr).toContain('second wave of 2, told of rollout-');
   }, 120_000);
 
