@@ -142,7 +142,9 @@ export type RunRequest = {
   readonly k0?: number | null | undefined;
   /** So many trajectories more (0) once the first are verified, by agents that are told of the best; not with candidates. */
   readonly refine?: number | undefined;
-  /** P(right) that the best of the first must reach for it (0.3). */
+  /** So many trajectories more (0) then that go on from a step of the most promising of the first; not with candidates. */
+  readonly branch?: number | undefined;
+  /** P(right) that the best of the first must reach for either (0.3). */
   readonly refine_from?: number | undefined;
   /** Another seed samples other trajectories. */
   readonly seed?: number | undefined;
@@ -787,6 +789,12 @@ export type Evidence = {
       readonly sampled: number;
       readonly told_of: readonly string[];
       readonly detail: string;
+    } | null;
+    readonly branched: {
+      readonly asked: number;
+      readonly sampled: number;
+      readonly detail: string;
+      readonly from: { readonly candidate_id: string; readonly steps: number } | null;
     } | null;
   } | null;
   readonly measures: readonly Measure[];

@@ -111,7 +111,8 @@ class RunRequest(_RunRequest, total=False):
     candidates: Optional[List['RunRequestCandidates']]  # Patches to choose from; absent = sample k trajectories.
     k0: Optional[int]  # Sample this many first, then more until enough agree or k is reached; null = all k at once.
     refine: int  # So many trajectories more (0) once the first are verified, by agents that are told of the best; not with candidates.
-    refine_from: float  # P(right) that the best of the first must reach for it (0.3).
+    branch: int  # So many trajectories more (0) then that go on from a step of the most promising of the first; not with candidates.
+    refine_from: float  # P(right) that the best of the first must reach for either (0.3).
     seed: int  # Another seed samples other trajectories.
     tests: Optional[List['RunRequestTests']]  # Saved generated tests to use; null = have new ones written.
     verifiers: Optional[List['VerifierName']]  # Verifiers to run, by name; null = the service’s default.
@@ -675,6 +676,7 @@ class EvidenceSampling(TypedDict):
     detail: str
     failed: List['EvidenceSamplingFailed']
     refined: Optional['EvidenceSamplingRefined']
+    branched: Optional[Dict[str, Any]]
 
 
 class EvidenceCandidatesPatchFiles(TypedDict):

@@ -238,3 +238,53 @@ describe('answers that are no action', () => {
     expect(sandbox.opens).toBe(0);
   });
 });
+
+describe('a branch', () => {
+  const from = (steps: number) => ({
+    ...{ candidateId: 'rollout-1-branch-1', sample: 500 },
+    branch: { candidate_id: 'rollout-1', sample: 0, steps },
+  });
+
+  it('goes on from the first steps of another, in a container that shows them, and pays only for its own', async () => {
+    const { run, requests, told, known } = rolloutWorld({ max_steps: 9 });
+    await run([runs('a'), runs('b'), submits]);
+    const made = await run([runs('c'), submits], from(1));
+    expect(ran(made.patch)).toEqual(['a', 'c']);
+    expect(made).toMatchObject({
+      exit_reason: 'agent',
+      branch_of: { candidate_id: 'rollout-1', steps: 1 },
+      told_of: [],
+    });
+    expect(made.steps.map(({ input_tokens, llm_s }) => [input_tokens, llm_s === 0])).toEqual([
+      [null, true],
+      [100, expect.any(Boolean)],
+      [100, expect.any(Boolean)],
+    ]);
+    // Asked what the other was asked at this point, as a sample of its own.
+    const [, second, , branched] = requests;
+    expect(branched?.messages).toEqual(second?.messages);
+    expect([second?.sample, branched?.sample]).toEqual([0, 500]);
+    expect(told.slice(3).map(({ step }) => step)).toEqual([2, 3]);
+    expect(known.at(-1)).toEqual({ input_tokens: 0, cached_input_tokens: 0, output_tokens: 0 });
+  });
+
+  it('that was stopped goes on behind its own last step, and one that ended is found', async () => {
+    const { run, requests } = rolloutWorld({ max_steps: 9 });
+    await run([runs('a'), runs('b'), submits]);
+    await expect(run([runs('c'), new Error('killed')], from(2))).rejects.toThrow('killed');
+    const made = await run([submits], from(2));
+    expect(ran(made.patch)).toEqual(['a', 'b', 'c']);
+    const asked = requests.length;
+    expect(await run([], { ...from(2), candidateId: 'x-1-branch-1' })).toEqual({
+      ...made,
+      candidate_id: 'x-1-branch-1',
+    });
+    expect(requests).toHaveLength(asked);
+    // Another step, another branch.
+    expect(ran((await run([submits], from(1))).patch)).toEqual(['a']);
+  });
+
+  it('says what is missing where the other’s steps are gone', async () => {
+    await expect(rolloutWorld().run([submits], from(1))).rejects.toThrow(/0 of the 1 steps of rollout-1/);
+  });
+});

@@ -28,7 +28,7 @@ const ready: Server = ({ purpose, messages, head, responseSchema, sample }) => {
   if (responseSchema !== undefined) return says(SUMMARY);
   if (purpose === 'judge') {
     const tops: Readonly<Record<string, Record<string, number>>> = {
-      YES: { YES: 0.6, NO: 0.4 },
+      YES: { YES: 0.52, NO: 0.48 },
       A: { A: 0.6, B: 0.4 },
     };
     return completionOf(VERDICT.map((token) => ({ token, ...(tops[token] && { top: tops[token] }) })));
@@ -60,7 +60,8 @@ interface Compared {
   /** Calls that were asked, those that the store answered included. */
   readonly made: number;
   readonly tokens: number;
-  readonly second: number | undefined;
+  /** Rollouts of a second wave. */
+  readonly second: number;
 }
 
 function worldOf(settings: Readonly<Record<string, string>>, server: Server = ready) {
@@ -91,7 +92,8 @@ async function compared(asked: object, settings: Readonly<Record<string, string>
     usage.reduce((all, each) => all + value(each), 0);
   const made = result === null ? llm.requests.length : sum(({ calls, stored_answers }) => calls + stored_answers);
   const tokens = sum(({ input_tokens, output_tokens }) => input_tokens + output_tokens);
-  return { estimate, made, tokens, second: result?.sampling?.refined?.sampled };
+  const { refined = null, branched = null } = result?.sampling ?? {};
+  return { estimate, made, tokens, second: (refined?.sampled ?? 0) + (branched?.sampled ?? 0) };
 }
 
 const patches = (count: number) =>
@@ -111,6 +113,8 @@ const MIX = [
   { name: 'a', model: 'one', share: 2, limits: { max_steps: 3, max_steps_absolute: 5 } },
   { name: 'b', model: 'two' },
 ];
+
+const ALL = { refine: 1, branch: 2, refine_from: 0 };
 
 const CASES: readonly (readonly [what: string, asked: object, settings?: Readonly<Record<string, string>>])[] = [
   ['one judge', judging('yes-no')],
@@ -133,6 +137,7 @@ const CASES: readonly (readonly [what: string, asked: object, settings?: Readonl
   ['rollouts that are looked at', sampling({}), { BESTK_AGENT_CHECK_EVERY: '2' }],
   ['a mix', sampling({ k: 5, agents: MIX })],
   ['a second wave', sampling({ refine: 2, refine_from: 0 }), { BESTK_AGENT_CHECK_EVERY: '3' }],
+  ['branches of a mix, beside a second wave', sampling({ agents: MIX, ...ALL }), { BESTK_AGENT_CHECK_EVERY: '2' }],
   ['a second wave of a mix, by pairs', sampling({ agents: MIX, refine: 2, refine_from: 0, verifiers: ['ef:pairs'] })],
 ];
 
@@ -150,7 +155,7 @@ describe.each(CASES.map(([what, ...rest]) => ({ what, rest })))('the calls of $w
     expect(tokens).toBeLessThanOrEqual(at_most.tokens);
     expect(likely.model_calls).toBeGreaterThanOrEqual(at_least.model_calls);
     expect(likely.model_calls).toBeLessThanOrEqual(at_most.model_calls);
-    if (what.includes('second wave')) expect(second).toBe(2);
+    if (what.includes('second wave')) expect(second).toBe(what.includes('branches') ? 3 : 2);
   });
 });
 

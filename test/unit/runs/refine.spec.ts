@@ -3,7 +3,7 @@ import type { SampleTask } from '../../../src/agent/loop/rollout.js';
 import { BudgetLedger, type Budget } from '../../../src/core/budget/budget.js';
 import { candidateOf, type Rollout } from '../../../src/core/run/rollout.js';
 import { ModelUnavailableError } from '../../../src/core/errors/unavailable.js';
-import { secondWave, type SecondWave } from '../../../src/runs/refine.js';
+import { type Refinement, secondWave, type SecondWave } from '../../../src/runs/refine.js';
 import { Pool } from '../../../verifiers/hybrid/pool.js';
 import { describeCandidates } from '../../../src/runs/entries.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
@@ -36,9 +36,31 @@ interface Asked {
 /** A first wave whose candidates a judge gave these probabilities. */
 async function after(
   judged: readonly (readonly [patch: string, p: number])[],
-  { budget = {}, from = 0.3, fails = [] }: { budget?: Partial<Budget>; from?: number; fails?: readonly string[] } = {},
+  {
+    budget = {},
+    from = 0.3,
+    fails = [],
+    branch = 0,
+    steps = [],
+    format = 'xml',
+    progress = null,
+  }: {
+    budget?: Partial<Budget>;
+    from?: number;
+    fails?: readonly string[];
+    branch?: number;
+    /** Actions of each rollout of the first wave; none = one step. */
+    steps?: readonly string[];
+    format?: string;
+    progress?: Refinement['progress'];
+  } = {},
 ): Promise<Asked> {
-  const rollouts = judged.map(([patch], index) => rolloutOf(`rollout-${index + 1}`, patch));
+  const rollouts = judged.map(([patch], index) => {
+    const rollout = rolloutOf(`rollout-${index + 1}`, patch);
+    const [step] = rollout.steps;
+    const made = step === undefined ? [] : steps.map((action) => ({ ...step, action }));
+    return { ...rollout, format, steps: steps.length === 0 ? rollout.steps : made };
+  });
   const verdicts = judged.map(([, score], index): Verdict => {
     return {
       ...{ kind: 'scored', candidate_id: `rollout-${index + 1}`, measure: 'execution_free', score, out_of: 1 },
@@ -62,7 +84,7 @@ async function after(
     },
   };
   const emit = (type: string, data: unknown): Promise<void> => {
-    if (type === 'refined') events.push(data);
+    if (type === 'refined' || type === 'branched') events.push(data);
     return Promise.resolve();
   };
   const sampling = {
@@ -80,7 +102,7 @@ async function after(
   };
   const end = await secondWave(
     { sampler, emit, plan: { issue, seed: 2, agents: null, ledger, stopAt: null } },
-    { refine: 2, branch: 0, refine_from: from, issue, retell, ledger, progress: null },
+    { refine: branch === 0 ? 2 : 0, branch, refine_from: from, issue, retell, ledger, progress },
     { rollouts, candidates, sampling: { ...sampling, failed: [] }, pool },
     signal,
   );
@@ -142,4 +164,70 @@ it('keeps the first wave when tries of the second fail', async () => {
     ['rollout-7', 'model-unavailable'],
     ['rollout-8', 'model-unavailable'],
   ]);
+});
+
+describe('branches', () => {
+  const view = '<function=file_editor>\n<parameter=command>view</parameter>\n</function>';
+  const create = '<function=file_editor>\n<parameter=command>create</parameter>\n</function>';
+  const edit = '<function=file_editor>\n<parameter=command>str_replace</parameter>\n</function>';
+  const ls = '<function=execute_bash>\n<parameter=command>ls</parameter>\n</function>';
+  const from = async (
+    steps: readonly string[],
+    progress: Refinement['progress'] = null,
+  ): Promise<number | undefined> => {
+    const { end } = await after(FIVE, { branch: 1, steps, progress });
+    return end.sampling.branched?.from?.steps;
+  };
+
+  it('go on from a step of the rollout whose patch is likeliest to be right, and have ids that say so', async () => {
+    const { sampled, events, end } = await after(FIVE, { branch: 2, steps: [view, create, edit, ls, ls] });
+    const branch = { candidate_id: 'rollout-2', sample: 2_001, steps: 2 };
+    expect(
+      sampled.map(({ candidateId, sample, branch: own, earlier }) => ({ candidateId, sample, own, earlier })),
+    ).toEqual([
+      { candidateId: 'rollout-2-branch-1', sample: 2_500, own: branch, earlier: undefined },
+      { candidateId: 'rollout-2-branch-2', sample: 2_501, own: branch, earlier: undefined },
+    ]);
+    expect(end.sampling).toMatchObject({ refined: null, branched: { asked: 2, sampled: 2 } });
+    expect(events).toEqual([end.sampling.branched]);
+  });
+
+  it('have no vote: they and whom they go on from agree on part of the way', () => {
+    const patch = patchOf('a + b');
+    const own = { ...rolloutOf('rollout-1-branch-1', patch), branch_of: { candidate_id: 'rollout-1', steps: 1 } };
+    const rollouts = [rolloutOf('rollout-1', patch), own];
+    const described = describeCandidates(rollouts.map(candidateOf), [], issue.problem_statement, { rollouts });
+    expect(described.map(({ entry }) => entry.told ?? false)).toEqual([false, true]);
+  });
+
+  it('begin where the judge saw most promise, else before the first edit of a file, else in the middle', async () => {
+    const looks: number[] = [];
+    const progress = (scores: readonly (number | null)[]): Refinement['progress'] => ({
+      every: 2,
+      score: (_issue, { length }) => {
+        looks.push(length);
+        return Promise.resolve(scores[length / 2 - 1] ?? null);
+      },
+    });
+    const steps = [view, ls, ls, edit, ls, ls];
+    expect(await from(steps, progress([0.2, 0.7]))).toBe(4);
+    expect(await from(steps, progress([0.7, 0.7]))).toBe(2);
+    // Behind the last step there is nothing to do otherwise.
+    expect(looks).toEqual([2, 4, 2, 4]);
+    expect(await from(steps, progress([null, null]))).toBe(3);
+    expect(await from(steps)).toBe(3);
+    expect(await from([ls, ls, ls, ls, ls])).toBe(2);
+    expect(await from([edit, ls])).toBe(1);
+  });
+
+  it.each([
+    ['only programs worked', FIVE, { format: 'command', steps: ['a', 'b'] }, /no rollout of the first wave has steps/],
+    ['nobody went further than a step', FIVE, {}, /no rollout of the first wave has steps/],
+    ['nothing is promising', [[patchOf('a'), 0.05]], { steps: ['a', 'b'] }, /less than 0\.3/],
+  ] as const)('are none where %s', async (_where, judged, options, why) => {
+    const { sampled, end } = await after(judged as typeof FIVE, { ...options, branch: 1 });
+    expect(sampled).toEqual([]);
+    expect(end.sampling.branched).toMatchObject({ asked: 1, sampled: 0, from: null });
+    expect(end.sampling.branched?.detail).toMatch(why);
+  });
 });
