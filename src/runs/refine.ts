@@ -46,32 +46,78 @@ export async function secondWave(
   first: FirstWave,
   signal: AbortSignal,
 ): Promise<SecondWave> {
-  const { emit, plan } = wave;
-  const { refine, branch } = refinement;
   const { sampling, pool } = first;
   const best = bestOf(pool);
   const right = pool.beliefs().right.get(best[0]?.id ?? '') ?? null;
-  const against = await whyNone(right, refinement, first, plan.stopAt);
-  const earlier = against === null && refine > 0 ? await earlierTries(best, refinement, first, signal) : null;
-  const from = against === null && branch > 0 ? await branchFrom(plan, refinement.progress, first, signal) : null;
-  const numbers = Array.from({ length: refine }, (_, index) => sampling.asked + index + 1);
-  const told = earlier === null ? [] : triesOf(plan, numbers, earlier);
-  const branches = from === null ? [] : branchesOf(from, plan.seed, branch);
-  const { rollouts, failures } = await sampleWave(wave, [...told, ...branches], signal);
-  const detail = against ?? `the best of the first wave is right with ${(right ?? 0).toFixed(3)}`;
-  const made = (tries: readonly Try[]): number =>
-    rollouts.filter(({ candidate_id }) => tries.some(({ candidateId }) => candidateId === candidate_id)).length;
-  const refined = { asked: refine, sampled: made(told), told_of: earlier?.told_of ?? [], detail };
+  const against = await whyNone(right, refinement, first, wave.plan.stopAt);
+  const told = against === null ? await toldTries(wave.plan, best, { refinement, first }, signal) : [];
+  const branches = against === null ? await branchTries(wave.plan, { refinement, first }, signal) : [];
+  const tries = [...told, ...branches];
+  const { rollouts, failures } = await sampleWave(wave, tries, signal);
+  const why = against ?? `the best of the first wave is right with ${(right ?? 0).toFixed(3)}`;
+  const made = { rollouts, tries, why, isMeant: against === null };
+  const failed = [...sampling.failed, ...failedTries(failures)];
+  return { rollouts, sampling: { ...sampling, failed, ...(await tell(wave.emit, refinement, made)) } };
+}
+
+interface Given {
+  readonly refinement: Refinement;
+  readonly first: FirstWave;
+}
+
+/** By agents that are told of the best. */
+async function toldTries(
+  plan: Wave['plan'],
+  best: readonly Entry[],
+  { refinement, first }: Given,
+  signal: AbortSignal,
+): Promise<readonly Try[]> {
+  const { refine } = refinement;
+  if (refine === 0) return [];
+  const numbers = Array.from({ length: refine }, (_, index) => first.sampling.asked + index + 1);
+  return triesOf(plan, numbers, await earlierTries(best, refinement, first, signal));
+}
+
+/** From a step of the rollout whose patch is likeliest to be right; none where nobody has steps to go on from. */
+async function branchTries(
+  plan: Wave['plan'],
+  { refinement: { branch: count, progress }, first }: Given,
+  signal: AbortSignal,
+): Promise<readonly Try[]> {
+  const from = count === 0 ? null : await branchFrom(plan, progress, first, signal);
+  if (from === null) return [];
+  return Array.from({ length: count }, (_, index) => ({
+    ...from,
+    candidateId: `${from.candidateId}-branch-${index + 1}`,
+    sample: sampleOf(plan.seed, FIRST_BRANCH + index),
+  }));
+}
+
+interface Made extends Pick<SecondWave, 'rollouts'> {
+  readonly tries: readonly Try[];
+  /** Why there is a second wave, or none. */
+  readonly why: string;
+  readonly isMeant: boolean;
+}
+
+/** What became of what was asked for. */
+async function tell(
+  emit: Wave['emit'],
+  { refine, branch }: Pick<Refinement, 'refine' | 'branch'>,
+  { rollouts, tries, why, isMeant }: Made,
+): Promise<Pick<Sampling, 'refined' | 'branched'>> {
+  const told = tries.find(({ earlier }) => earlier !== undefined)?.earlier?.told_of ?? [];
+  const from = tries.find((one) => one.branch !== undefined)?.branch ?? null;
+  const branches = rollouts.filter(({ branch_of }) => branch_of !== null).length;
+  const refined = { asked: refine, sampled: rollouts.length - branches, told_of: [...told], detail: why };
   const branched = {
-    ...{ asked: branch, sampled: made(branches) },
-    from: from === null ? null : { candidate_id: from.branch.candidate_id, steps: from.branch.steps },
-    detail: against === null && from === null ? 'no rollout of the first wave has steps to go on from' : detail,
+    ...{ asked: branch, sampled: branches },
+    from: from === null ? null : { candidate_id: from.candidate_id, steps: from.steps },
+    detail: isMeant && from === null ? 'no rollout of the first wave has steps to go on from' : why,
   };
   if (refine > 0) await emit('refined', refined);
   if (branch > 0) await emit('branched', branched);
-  const failed = [...sampling.failed, ...failedTries(failures)];
-  const how = { refined: refine > 0 ? refined : null, branched: branch > 0 ? branched : null };
-  return { rollouts, sampling: { ...sampling, failed, ...how } };
+  return { refined: refine > 0 ? refined : null, branched: branch > 0 ? branched : null };
 }
 
 /** @param right of the best of the first wave */
@@ -162,12 +208,4 @@ async function mostPromising(
 function beforeEdit({ steps }: Rollout): number {
   const edit = steps.findIndex(({ action }) => EDIT.test(action));
   return edit > 0 ? edit : Math.max(1, Math.floor(steps.length / 2));
-}
-
-function branchesOf(from: Try & { readonly branch: Branch }, seed: number, count: number): readonly Try[] {
-  return Array.from({ length: count }, (_, index) => ({
-    ...from,
-    candidateId: `${from.candidateId}-branch-${index + 1}`,
-    sample: sampleOf(seed, FIRST_BRANCH + index),
-  }));
 }

@@ -93,12 +93,7 @@ class SpreadRun {
         if (await this.isAlone()) return here.sample(task, signal);
         await here.prepare?.(task.issue, signal);
         const { candidateId: candidate_id, sample, agent = null, earlier, branch, stopAt } = task;
-        const what = {
-          sample,
-          ...(agent !== null && { agent }),
-          ...(earlier && { earlier }),
-          ...(branch && { branch }),
-        };
+        const what = { sample, ...(agent !== null && { agent }), earlier, branch };
         const key = contentKey({ kind: 'rollout', run: this.run.id, ...what });
         const image_id = await this.imageId(signal);
         const label = candidate_id;

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { z } from 'zod';
-import type { SentBench } from '../../benchmarks/plan.js';
+import { ArmBasics, type SentBench } from '../../benchmarks/plan.js';
 import { pause } from '../../core/async/time.js';
 import { BadInputError, EXIT, InterruptedError, ToldError, UnavailableError } from '../../core/errors/errors.js';
 import { grouped } from '../../core/grouped.js';
@@ -137,41 +137,17 @@ async function sentBench({
     throw new BadInputError('are for this machine alone.', { field: 'grade.run_scripts' }, next);
   }
   const sent = arms.map(async (arm) => {
-    const {
-      name,
-      temperature,
-      k,
-      k0,
-      refine,
-      branch,
-      refine_from,
-      seed,
-      judges,
-      candidates,
-      allocate,
-      budget: own,
-    } = arm;
     const { agent, agents, settings: elsewhere } = agentsOf(arm);
     if (Object.keys(elsewhere).length > 0) {
       const next = 'Leave it out, and set BESTK_MODEL_URLS of the service.';
-      throw new BadInputError('is for this machine alone.', { field: `arms.${name}.endpoint` }, next);
+      throw new BadInputError('is for this machine alone.', { field: `arms.${arm.name}.endpoint` }, next);
     }
     return {
-      name,
+      ...z.object(ArmBasics).parse(arm),
       agent,
       ...(agents === undefined ? {} : { agents: [...agents] }),
-      temperature,
-      k,
-      k0,
-      refine,
-      branch,
-      refine_from,
-      seed,
-      judges,
-      allocate,
-      budget: own,
       ...(await ruleOf(arm)),
-      candidates: candidates !== undefined,
+      candidates: arm.candidates !== undefined,
     };
   });
   const { time_limit_s, test_command } = grade === false ? {} : grade;

@@ -144,7 +144,15 @@ export function runPageTests(setting: Setting): void {
     const { request, result } = named('gaps__1', 2);
     const lost = { code: 'model-unavailable', message: 'The model did not answer.' };
     const failed = ['rollout-3', 'rollout-4'].map((candidate_id) => ({ candidate_id, ...lost }));
-    const sampling = { asked: 4, sampled: 2, stopped: 'all' as const, detail: '', failed, refined: null };
+    const sampling = {
+      asked: 4,
+      sampled: 2,
+      stopped: 'all' as const,
+      detail: '',
+      failed,
+      refined: null,
+      branched: null,
+    };
     const id = await setting().world.ended({ request, result: { ...result, sampling } });
     const { page } = setting().watched;
     await page.goto(`${setting().world.url}/#/runs/${id}`);

@@ -92,8 +92,8 @@ async function compared(asked: object, settings: Readonly<Record<string, string>
     usage.reduce((all, each) => all + value(each), 0);
   const made = result === null ? llm.requests.length : sum(({ calls, stored_answers }) => calls + stored_answers);
   const tokens = sum(({ input_tokens, output_tokens }) => input_tokens + output_tokens);
-  const { refined = null, branched = null } = result?.sampling ?? {};
-  return { estimate, made, tokens, second: (refined?.sampled ?? 0) + (branched?.sampled ?? 0) };
+  const second = result?.rollouts.filter(({ told_of, branch_of }) => told_of.length > 0 || branch_of !== null);
+  return { estimate, made, tokens, second: second?.length ?? 0 };
 }
 
 const patches = (count: number) =>

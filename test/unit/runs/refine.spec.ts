@@ -80,6 +80,8 @@ async function after(
       return Promise.resolve({
         ...rolloutOf(task.candidateId, patchOf('sum([a, b])')),
         told_of: [...(task.earlier?.told_of ?? [])],
+        branch_of:
+          task.branch === undefined ? null : { candidate_id: task.branch.candidate_id, steps: task.branch.steps },
       });
     },
   };
@@ -225,7 +227,7 @@ describe('branches', () => {
     ['nobody went further than a step', FIVE, {}, /no rollout of the first wave has steps/],
     ['nothing is promising', [[patchOf('a'), 0.05]], { steps: ['a', 'b'] }, /less than 0\.3/],
   ] as const)('are none where %s', async (_where, judged, options, why) => {
-    const { sampled, end } = await after(judged as typeof FIVE, { ...options, branch: 1 });
+    const { sampled, end } = await after(judged, { ...options, branch: 1 });
     expect(sampled).toEqual([]);
     expect(end.sampling.branched).toMatchObject({ asked: 1, sampled: 0, from: null });
     expect(end.sampling.branched?.detail).toMatch(why);
