@@ -5,7 +5,7 @@ import { grouped } from '../core/grouped.js';
 import type { Candidate } from '../core/run/candidate.js';
 import type { Branch, EarlierTries, Rollout } from '../core/run/rollout.js';
 import type { RunRequest } from '../core/run/run-request.js';
-import type { Sampling } from '../core/run/run-result.js';
+import type { Branched, Refined, Sampling } from '../core/run/run-result.js';
 import { dearest, failedTries, sampleOf, sampleWave, SURE, triesOf, type Try, type Wave } from './collect.js';
 import type { RunDependencies } from './run-dependencies.js';
 
@@ -104,20 +104,29 @@ interface Made extends Pick<SecondWave, 'rollouts'> {
 async function tell(
   emit: Wave['emit'],
   { refine, branch }: Pick<Refinement, 'refine' | 'branch'>,
-  { rollouts, tries, why, isMeant }: Made,
+  made: Made,
 ): Promise<Pick<Sampling, 'refined' | 'branched'>> {
-  const told = tries.find(({ earlier }) => earlier !== undefined)?.earlier?.told_of ?? [];
-  const from = tries.find((one) => one.branch !== undefined)?.branch ?? null;
-  const branches = rollouts.filter(({ branch_of }) => branch_of !== null).length;
-  const refined = { asked: refine, sampled: rollouts.length - branches, told_of: [...told], detail: why };
-  const branched = {
-    ...{ asked: branch, sampled: branches },
-    from: from === null ? null : { candidate_id: from.candidate_id, steps: from.steps },
-    detail: isMeant && from === null ? 'no rollout of the first wave has steps to go on from' : why,
-  };
-  if (refine > 0) await emit('refined', refined);
-  if (branch > 0) await emit('branched', branched);
-  return { refined: refine > 0 ? refined : null, branched: branch > 0 ? branched : null };
+  const refined = refine > 0 ? refinedBy(refine, made) : null;
+  const branched = branch > 0 ? branchedBy(branch, made) : null;
+  if (refined !== null) await emit('refined', refined);
+  if (branched !== null) await emit('branched', branched);
+  return { refined, branched };
+}
+
+function refinedBy(asked: number, { rollouts, tries, why }: Made): Refined {
+  const [told_of = []] = tries.flatMap(({ earlier }) => (earlier === undefined ? [] : [earlier.told_of]));
+  return { asked, sampled: rollouts.filter(({ branch_of: of }) => of === null).length, told_of, detail: why };
+}
+
+function branchedBy(asked: number, { rollouts, tries, why, isMeant }: Made): Branched {
+  const [branch] = tries.flatMap(({ branch: own }) => own ?? []);
+  const sampled = rollouts.filter(({ branch_of: of }) => of !== null).length;
+  if (branch !== undefined) {
+    const { candidate_id, steps } = branch;
+    return { asked, sampled, from: { candidate_id, steps }, detail: why };
+  }
+  const detail = isMeant ? 'no rollout of the first wave has steps to go on from' : why;
+  return { asked, sampled, from: null, detail };
 }
 
 /** @param right of the best of the first wave */
