@@ -274,7 +274,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     const { format, limits } = this.config.agent;
     const endpoint = endpointName(this.config.llm, model);
     const settings = { model, endpoint, format, temperature: AGENT_TEMPERATURE, limits, asked };
-    return { ...single, ...createAgentTestWriter({ ...this.ports, llm, settings, progress: null }) };
+    return { ...single, ...createAgentTestWriter({ ...this.ports, llm, settings, progress: null }, samples) };
   }
 
   private sampler(

@@ -1,3 +1,4 @@
+import { UnavailableError } from '../../core/errors/errors.js';
 import type { GeneratedTest, TestWriter } from '../../core/run/generated-test.js';
 import { readPatch } from '../../core/patch/patch.js';
 import { FOLDER } from './author-scripts.js';
@@ -10,38 +11,42 @@ const LONGEST = 50_000;
 /**
  * The sampling agent as a test author (DeepSWE's execution-based verifier): with the same tools, in a container of its
  * own, it writes scripts, runs them on base and mends them. Its tests are the new files that it leaves in one folder; what
- * else it changed is nobody's.
+ * else it changed is nobody's. Each session is an author of its own; what a lost one would have written is missing, unless all are.
  * @param tools with the test author's settings; `settings.prompt` is its prompt
+ * @param samples independent sessions
  */
-export function createAgentTestWriter(tools: AgentTools): Pick<TestWriter, 'write'> {
+export function createAgentTestWriter(tools: AgentTools, samples: number): Pick<TestWriter, 'write'> {
   return {
     write: async (issue, signal) => {
-      const task = {
-        issue,
-        candidateId: 'test-author',
-        sample: 0,
-        warm: new WarmStart(),
-        stopAt: null,
-        onStep: () => Promise.resolve(),
-        onKnown: () => Promise.resolve(),
+      const warm = new WarmStart();
+      const session = async (sample: number): Promise<readonly GeneratedTest[]> => {
+        const told = { onStep: () => Promise.resolve(), onKnown: () => Promise.resolve() };
+        const task = { issue, candidateId: 'test-author', sample, warm, stopAt: null, ...told };
+        const { patch, patch_problem: problem } = await rollout(tools, task, signal);
+        return problem === null ? writtenIn(patch, issue.instance_id, sample) : [];
       };
-      const { patch, patch_problem: problem } = await rollout(tools, task, signal);
-      const tests = problem === null ? writtenIn(patch, issue.instance_id) : [];
-      return { tests, unreadable: tests.length === 0 ? 1 : 0 };
+      const settled = await Promise.allSettled(Array.from({ length: samples }, (_, sample) => session(sample)));
+      const ended = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+      const failures = settled.flatMap((each) => (each.status === 'rejected' ? [each.reason as Error] : []));
+      const failure = ended.length === 0 ? failures[0] : failures.find((error) => !(error instanceof UnavailableError));
+      if (failure !== undefined) throw failure;
+      return { tests: ended.flat(), unreadable: ended.filter((tests) => tests.length === 0).length };
     },
   };
 }
 
-/** The scripts that a patch adds to the folder, by name. */
-export function writtenIn(patch: string, instance_id: string): readonly GeneratedTest[] {
+/** The scripts that a patch adds to the folder, by name; of any session but the first, with its number before them. */
+export function writtenIn(patch: string, instance_id: string, sample = 0): readonly GeneratedTest[] {
+  const author = sample === 0 ? 'agent' : `agent-${sample + 1}`;
   const parsed = readPatch(patch);
   if (parsed.kind !== 'ok') return [];
   return parsed.files.flatMap(({ path, parsed: { oldFileName, hunks } }) => {
     if (oldFileName !== '/dev/null' || !path.startsWith(FOLDER) || !path.endsWith('.py')) return [];
     const lines = hunks.flatMap((hunk) => hunk.lines).filter((line) => line.startsWith('+'));
     const content = lines.map((line) => `${line.slice(1)}\n`).join('');
-    const test_id = path.slice(FOLDER.length).replace(/\.py$/, '');
-    if (content.length > LONGEST || content.trim() === '' || test_id.includes('/')) return [];
-    return [{ instance_id, test_id, path: `${test_id}.py`, content, author: 'agent' }];
+    const name = path.slice(FOLDER.length).replace(/\.py$/, '');
+    if (content.length > LONGEST || content.trim() === '' || name.includes('/')) return [];
+    const test_id = sample === 0 ? name : `${author}-${name}`;
+    return [{ instance_id, test_id, path: `${test_id}.py`, content, author }];
   });
 }

@@ -188,7 +188,7 @@ describe('select without --tests', () => {
     ];
     const { cli, args } = await select(
       (body, index) => ({ json: chatReply([{ token: answers[index] ?? 'None.' }], body.model) }),
-      { BESTK_TEST_AUTHOR: 'agent' },
+      { BESTK_TEST_AUTHOR: 'agent', BESTK_TEST_SAMPLES: '1' },
     );
     const { code } = await cli.run(args);
     expect(code).toBe(0);

@@ -2,10 +2,14 @@ import { ACTION_FORMATS } from '../../../src/agent/call-formats/formats.js';
 import { FORMAT_NAMES } from '../../../src/core/run/agent.js';
 import { instancePrompt } from '../../../src/agent/loop/conversation.js';
 import { AgentLimits } from '../../../src/core/run/agent.js';
-import { writtenIn } from '../../../src/agent/loop/test-writer.js';
+import { createAgentTestWriter, writtenIn } from '../../../src/agent/loop/test-writer.js';
 import { toolSpecs } from '../../../src/agent/tools/tool-specs.js';
+import { ModelUnavailableError } from '../../../src/core/errors/unavailable.js';
+import { GptTokenizer } from '../../../src/models/llm-clients.js';
 import { MarkdownPromptLibrary } from '../../../src/models/prompts/prompt-library.js';
 import type { ExecOutcome } from '../../../src/ports/sandbox.js';
+import { FakeLlmClient, type ScriptedCompletion } from '../../fakes/fake-llm-client.js';
+import { MemoryResultStore } from '../../fakes/memory-result-store.js';
 import { exited, FakeSandbox } from '../../fakes/fake-sandbox.js';
 import { calculatorIssue } from '../../fixtures/calculator.js';
 import { logSandbox, outOfMemory, rolloutWorld, type RolloutWorld, runs, submits } from './rollout-world.js';
@@ -28,6 +32,13 @@ describe('the tests of an agent', () => {
     ]);
   });
 
+  it('are of an author of their own in each session', () => {
+    const patch = added('bestk_tests/test_1.py', 'import sys', 'sys.exit(2)');
+    expect(writtenIn(patch, 'i', 1)).toMatchObject([
+      { test_id: 'agent-2-test_1', path: 'agent-2-test_1.py', author: 'agent-2' },
+    ]);
+  });
+
   it.each([
     ['a file elsewhere', added('test_1.py', 'x')],
     ['one in a folder below', added('bestk_tests/a/test_1.py', 'x')],
@@ -38,6 +49,38 @@ describe('the tests of an agent', () => {
     ['what is no patch', 'nonsense'],
   ])('are not %s', (_name, patch) => {
     expect(writtenIn(patch, 'i')).toEqual([]);
+  });
+});
+
+describe('several sessions of an author', () => {
+  const write = (answer: (sample: number | undefined) => ScriptedCompletion) => {
+    const patch = added('bestk_tests/a.py', 'import sys', 'sys.exit(2)');
+    const sandbox = new FakeSandbox(({ argv }) => {
+      if (argv[3] === 'author') return exited(0, '2 bestk_tests/a.py\n');
+      return exited(0, argv[4] === 'all' ? `\0:000000 100644 0 1 A\0bestk_tests/a.py\0\0${patch}` : '');
+    });
+    const settings = {
+      ...{ model: 'writer', endpoint: 'test', format: 'xml' as const, temperature: 1 },
+      ...{ limits: AgentLimits.parse({}), asked: { prompt: 'agent/test-author', count: 1 } as const },
+    };
+    const tools = { sandbox, results: new MemoryResultStore(), prompts: new MarkdownPromptLibrary() };
+    const llm = new FakeLlmClient(({ sample, messages }) => (messages.length > 2 ? submits : answer(sample)));
+    const asking = { ...tools, tokenizer: new GptTokenizer(), progress: null, tries: 1, settings, llm };
+    return createAgentTestWriter(asking, 3).write(calculatorIssue, new AbortController().signal);
+  };
+  const lost = new ModelUnavailableError('gone');
+
+  it('leave tests of as many authors, also where one is lost', async () => {
+    const { tests, unreadable } = await write((sample) => (sample === 1 ? lost : runs('write them')));
+    expect(tests.map(({ test_id, author }) => [test_id, author])).toEqual([
+      ['a', 'agent'],
+      ['agent-3-a', 'agent-3'],
+    ]);
+    expect(unreadable).toBe(0);
+  });
+
+  it('fail together where all are lost', async () => {
+    await expect(write(() => lost)).rejects.toThrow('gone');
   });
 });
 

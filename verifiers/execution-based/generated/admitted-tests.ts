@@ -167,12 +167,19 @@ export function unfitTests(
     const code = codeOf(content);
     const original = first.get(code);
     const found = UNFIT.find(([sign]) => sign.test(code));
-    if (original !== undefined) reasons.set(test_id, `is the same as ${original}`);
+    if (original !== undefined) reasons.set(test_id, `${COPY}${original}`);
     else if (found !== undefined) reasons.set(test_id, found[1]);
     else if (expect !== undefined && isGuessed(expect)) reasons.set(test_id, GUESSED);
     first.set(code, original ?? test_id);
   }
   return reasons;
+}
+
+const COPY = 'is the same as ';
+
+/** Whether a test was refused for being one of the others. */
+export function isCopy({ reason }: Admission): boolean {
+  return reason?.startsWith(COPY) === true;
 }
 
 const GUESSED = 'expects nothing but one of true, false and null, which a patch can guess: observe the value itself';

@@ -1,7 +1,7 @@
 import { retried } from '../../../src/core/async/time.js';
 import { UnavailableError } from '../../../src/core/errors/errors.js';
 import { BudgetSpentError } from '../../../src/core/errors/unavailable.js';
-import { type Range, rangeOf } from '../../../src/core/budget/budget.js';
+import { eachEnd, type Range, rangeOf } from '../../../src/core/budget/budget.js';
 import { neutralise } from '../../../src/core/hostile-text.js';
 import { readPatch } from '../../../src/core/patch/patch.js';
 import {
@@ -299,7 +299,7 @@ export function testCalls(
   };
   const room = context - answer;
   const agent = {
-    calls,
+    calls: eachEnd((each) => each * asked.samples, calls),
     prompt: rangeOf(0, Math.min(room, PROMPT_TOKENS / 8), room),
     answer: rangeOf(0, Math.min(answer, 320), answer),
   };

@@ -8,7 +8,7 @@ import {
 } from '../../../src/core/run/generated-test.js';
 import type { Mend, Observe, Separate } from '../../../src/core/run/verifier.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
-import { type AdmittedTests, admittedTests, tellCells, testCells } from './admitted-tests.js';
+import { type AdmittedTests, admittedTests, isCopy, tellCells, testCells } from './admitted-tests.js';
 import { kindOnPatch } from './cell-kinds.js';
 import { type Control, worseOf } from './controls.js';
 import { type ExecutionContext, abstained, forEach, type DistinctPatch } from '../execution-context.js';
@@ -74,7 +74,9 @@ async function admittedWith(
 ): Promise<Pick<AdmittedTests, 'admitted' | 'admissions'>> {
   const first = await admittedTests(context, { tests }, observe, signal);
   await observe.admission(first.admissions);
-  const refused = first.refused.filter(({ test }) => test.kind !== HOLDING && !isHarvested(test));
+  const copies = new Set(first.admissions.filter(isCopy).map(({ test_id }) => test_id));
+  const isOurs = (test: GeneratedTest): boolean => test.kind !== HOLDING && !isHarvested(test);
+  const refused = first.refused.filter(({ test }) => isOurs(test) && !copies.has(test.test_id));
   const mended = mend === undefined || refused.length === 0 ? [] : await mend(refused, signal);
   if (mended.length === 0) return first;
   const more = await admittedTests(context, { tests: mended, earlier: tests }, observe, signal);

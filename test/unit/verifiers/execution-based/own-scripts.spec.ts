@@ -97,7 +97,8 @@ it('whoever wrote tests sees once which were refused and why, but those that wer
     asked.push(refused.map(({ test, reason }) => `${test.test_id} ${reason}`));
     return Promise.resolve([calcTest('mended-1', 'add(1, 1) == 2'), { ...holds, test_id: 'mended-2' }]);
   };
-  const verdicts = await verified([OURS, holds, lost, theirs], undefined, mend);
+  const copy = { ...OURS, test_id: 'copy' };
+  const verdicts = await verified([OURS, copy, holds, lost, theirs], undefined, mend);
   expect(asked).toEqual([[expect.stringMatching(/^holds already says "solved" on base/)]]);
   expect(verdicts.find(({ candidate_id }) => candidate_id === 'right')).toMatchObject({ score: 2, out_of: 2 });
   await verified([OURS], undefined, mend);
