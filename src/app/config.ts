@@ -265,7 +265,7 @@ function agentLimits(s: Settings): AgentLimits {
     throw new BadInputError(
       `is less than BESTK_AGENT_MAX_STEPS (${s.BESTK_AGENT_MAX_STEPS}).`,
       { file: 'environment', field: 'BESTK_AGENT_MAX_STEPS_ABSOLUTE' },
-      'Give at least as many steps as the agent is told of.',
+      'Set it to at least BESTK_AGENT_MAX_STEPS.',
     );
   }
   return AgentLimits.parse({

@@ -45,7 +45,7 @@ export class Daemon {
     const signal = await untilTold();
     this.tell({ signal }, 'stopping');
     await stopWithin(drainS + limitS, close, (why) => {
-      this.logger.error({ why }, 'ending without having stopped');
+      this.logger.error({ why }, 'exiting before everything had stopped');
     });
     this.tell({}, 'stopped');
   }

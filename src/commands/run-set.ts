@@ -264,7 +264,7 @@ export async function untilInterrupted<T>(
 ): Promise<T> {
   const interrupted = new AbortController();
   const interrupt = (): void => {
-    printProgress('Interrupted: removing containers. The same command goes on where it stopped.');
+    printProgress('Interrupted: removing containers. The same command resumes.');
     interrupted.abort(new InterruptedError());
   };
   const first = (): void => {
@@ -272,7 +272,7 @@ export async function untilInterrupted<T>(
       interrupt();
       return;
     }
-    printProgress('Nothing more is begun, and what is under way goes on to its end. Ctrl-C again stops that, too.');
+    printProgress('No new instance is started; running ones finish. Press Ctrl-C again to stop them.');
     drain();
     process.once('SIGINT', interrupt);
   };

@@ -211,7 +211,7 @@ export class QueueJobs extends Jobs {
       this.isSilent = false;
       this.isAway = performance.now() - start > this.pace.beatMs;
     } catch (error) {
-      if (!this.isSilent) log.warn(`The queue does not answer; work goes on when it does: ${String(error)}`);
+      if (!this.isSilent) log.warn(`The queue is not reachable; work resumes when it is: ${String(error)}`);
       this.isSilent = true;
       this.isAway = true;
     }

@@ -91,7 +91,7 @@ export class RunRecovery {
       for (const { id, submitter } of (await benchmarks?.running()) ?? [])
         await jobs.submit(jobOfBenchmark(id, submitter));
     } catch (error) {
-      settings.logger.warn(`Looking for runs that nobody has taken up failed: ${String(error)}`);
+      settings.logger.warn(`Looking for unclaimed runs failed: ${String(error)}`);
     }
   }
 

@@ -30,7 +30,11 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
   if (key !== null) headers.set('Authorization', `Bearer ${key}`);
   const response = await fetch(path, { ...init, headers }).catch((error: unknown) => {
     if (init.signal?.aborted === true) throw error;
-    throw new ApiProblem('The service cannot be reached.', 0, 'See whether it runs; this page goes on by itself.');
+    throw new ApiProblem(
+      'The service cannot be reached.',
+      0,
+      'Check that it is running; this page reconnects by itself.',
+    );
   });
   if (response.ok) return response;
   if (response.status === 401) keyWanted.dispatchEvent(new Event('wanted'));

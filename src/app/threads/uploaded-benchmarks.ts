@@ -159,7 +159,7 @@ async function inputsOf(
 ): Promise<Inputs> {
   const ids = instances.map(({ issue }) => issue.instance_id);
   if (ids.length * bench.arms.length > MOST_RUNS)
-    throw new BadInputError(`comes to more than ${MOST_RUNS} runs; send it in parts.`, BODY);
+    throw new BadInputError(`has more than ${MOST_RUNS} runs; split it.`, BODY);
   const imported = new Map<string, ImportedFolder>();
   for (const [index, [of, file]] of [...candidates].entries()) {
     const into = join(folder, `imported-${index}`);

@@ -233,7 +233,7 @@ export async function followServed({ id }: ServedState, out: string, service: Be
     await service.resume(id);
   const left = new AbortController();
   const leave = (): void => {
-    left.abort(new InterruptedError(`Left: benchmark ${id} goes on at ${service.server}.`));
+    left.abort(new InterruptedError(`Left: benchmark ${id} continues at ${service.server}.`));
   };
   process.once('SIGINT', leave).once('SIGTERM', leave);
   try {

@@ -108,7 +108,7 @@ async function resume(out: string, failedOnly: boolean, options: FolderOptions, 
   const state = await requireState(out);
   if (state.kind === 'bestk-bench') return run(state.plan, { out, failedOnly }, options.json === true, openApp);
   if (failedOnly) {
-    const next = 'Leave it out: a service does again what failed, and goes on.';
+    const next = 'Leave it out: a service retries what failed and continues.';
     throw new BadInputError('is for a benchmark of this machine.', { field: '--failed' }, next);
   }
   return follow(state, out, { ...options, json: options.json === true });

@@ -21,7 +21,7 @@ const WAIT = z
   .min(0)
   .max(3_600)
   .default(WAIT_S)
-  .describe('Seconds to wait. A run that takes longer goes on: ask run_status for it, or send the same call again.');
+  .describe('Seconds to wait. A longer run continues: ask run_status for it, or send the same call again.');
 const RUN_ID = z.string().min(1).max(64);
 
 const HOW = {

@@ -22,7 +22,7 @@ const LIMITS = {
 /** What is no HTTP, by the code of Node's error; everything else is a 400. */
 const BROKEN = new Map<string | undefined, HttpException>([
   ['HPE_HEADER_OVERFLOW', new HttpException(`The headers are larger than ${MAX_HEADER_BYTES} bytes.`, 431)],
-  ['ERR_HTTP_REQUEST_TIMEOUT', new HttpException('The request comes too slowly.', 408)],
+  ['ERR_HTTP_REQUEST_TIMEOUT', new HttpException('The request arrives too slowly.', 408)],
 ]);
 const EXPECTS = new HttpException('Only 100-continue may be expected.', 417);
 const UNREAD = new HttpException('Too many answers wait to be read.', 503);

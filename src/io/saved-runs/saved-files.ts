@@ -127,7 +127,7 @@ function guard(packed: { readonly bytesRead: number }, most: number): Transform 
     transform(chunk: Buffer, _encoding, done: TransformCallback): void {
       size += chunk.length;
       const isBomb = size > HARMLESS && size > MOST_GROWTH * Math.max(1, packed.bytesRead);
-      if (size > most) done(new UnpackingBomb(`it comes to more than ${most} bytes`));
+      if (size > most) done(new UnpackingBomb(`it unpacks to more than ${most} bytes`));
       else if (isBomb) done(new UnpackingBomb(`it grows more than ${MOST_GROWTH} times in unpacking`));
       else done(null, chunk);
     },

@@ -153,7 +153,7 @@ export class ResourceGate {
     if ((await room.shortage()) !== null) await makeRoom?.();
     const low = await room.shortage();
     if (low !== null && !this.#isLow) warn(`New sandboxes wait. ${low.message} ${low.next}`);
-    if (low === null && this.#isLow) warn('There is room again: new sandboxes start.');
+    if (low === null && this.#isLow) warn('Resources are available again: new sandboxes start.');
     this.#isLow = low !== null;
     return low;
   }

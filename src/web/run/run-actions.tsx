@@ -154,7 +154,7 @@ export function Problems({ evidence }: { readonly evidence: EvidenceView }) {
   const wrongs = [...failuresOf(evidence), ...failedTries(evidence)];
   const gaps = gapsOf(evidence);
   if (wrongs.length === 0 && gaps.length === 0) return null;
-  const title = wrongs.length === 0 ? 'What nobody could judge' : 'What went wrong, and what to do';
+  const title = wrongs.length === 0 ? 'Missing verdicts' : 'Problems and next steps';
   return (
     <section class={`problems notice ${wrongs.length === 0 ? '' : 'notice-problem'}`} aria-labelledby="problems-title">
       <h2 id="problems-title">{title}</h2>

@@ -158,7 +158,10 @@ concurrency: 2
     await until(() => existsSync(cli.path(`left/arms/mine/skipped.jsonl.${child.pid}.part`)));
     await sleep(200);
     child.kill('SIGINT');
-    expect(await over).toMatchObject({ code: 130, stderr: expect.stringMatching(/Nothing more is begun/) as string });
+    expect(await over).toMatchObject({
+      code: 130,
+      stderr: expect.stringMatching(/No new instance is started/) as string,
+    });
     expect(cli.readLines('left/arms/mine/predictions.jsonl')).toMatchObject([{ instance_id: IDS[0] }]);
     expect(cli.readLines('left/arms/mine/skipped.jsonl')).toMatchObject([{ instance_id: IDS[1], code: 'not-begun' }]);
   }, 120_000);

@@ -122,7 +122,10 @@ describe('a service that is told to stop in the middle of a run', () => {
     engine.isSilent = false;
     expect(code).toBe(1);
     expect(seconds).toBeLessThan(SOON_S);
-    expect(service.log.at(-1)).toMatchObject({ msg: 'ending without having stopped', why: 'not stopped within 3 s' });
+    expect(service.log.at(-1)).toMatchObject({
+      msg: 'exiting before everything had stopped',
+      why: 'not stopped within 3 s',
+    });
     expect(containersOf(worker)).not.toEqual([]);
     left = worker;
   });

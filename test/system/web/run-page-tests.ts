@@ -156,7 +156,7 @@ export function runPageTests(setting: Setting): void {
     const id = await setting().world.ended({ request, result: { ...result, sampling } });
     const { page } = setting().watched;
     await page.goto(`${setting().world.url}/#/runs/${id}`);
-    const problems = page.getByRole('region', { name: 'What went wrong, and what to do' });
+    const problems = page.getByRole('region', { name: 'Problems and next steps' });
     await problems.waitFor();
     expect(await problems.getByRole('listitem').allInnerTexts()).toEqual([
       expect.stringMatching(/^2 tries could not be made: The model did not answer\. .* start the run again\./),

@@ -27,7 +27,7 @@ it('waits while others are open, tells so once, and goes on by itself', async ()
   await Promise.all(passing);
   expect(warned).toEqual([
     expect.stringContaining('BESTK_MIN_FREE_DISK_MB') as string,
-    'There is room again: new sandboxes start.',
+    'Resources are available again: new sandboxes start.',
   ]);
 });
 

@@ -41,7 +41,7 @@ describe('what is packed', () => {
     const found = await met(folder.path, { ...LOCAL_BOUNDS, total: 1_000_000 });
     expect(found.at(-1)).toMatchObject({
       kind: 'rejected',
-      damage: { reason: expect.stringMatching(/comes to more than 1000000 bytes/) as string },
+      damage: { reason: expect.stringMatching(/unpacks to more than 1000000 bytes/) as string },
     });
     expect(await met(folder.path)).toMatchObject([{ kind: 'run' }, { kind: 'run' }, { kind: 'run' }]);
   });
