@@ -227,6 +227,8 @@ exit "$code"
 const BLOCK = 512;
 const NAME = /^[A-Za-z_]\w*$/;
 const END = 0x1e;
+/** Digits of an exit code. What is longer is the command's own, and not held back. */
+const LONGEST_CODE = 3;
 
 /** A command wrapped for the exec channel. */
 export interface Wrapped {
@@ -268,14 +270,19 @@ export class ExitNotice {
   take(chunk: Buffer): Buffer {
     if (this.#code !== null) return chunk;
     const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
-    const at = bytes.indexOf(this.#start);
-    if (at === -1) return this.#keepBack(bytes, bytes.length - this.#beginningAtEnd(bytes));
-    const from = at + this.#start.length;
-    const end = bytes.indexOf(END, from);
-    if (end === -1) return this.#keepBack(bytes, at);
-    this.#code = Number(bytes.toString('latin1', from, end));
-    this.#held = Buffer.alloc(0);
-    return Buffer.concat([bytes.subarray(0, at), bytes.subarray(end + 1)]);
+    for (let at = bytes.indexOf(this.#start); at !== -1; at = bytes.indexOf(this.#start, at + 1)) {
+      const from = at + this.#start.length;
+      const said = bytes.subarray(from, from + LONGEST_CODE + 1);
+      const end = said.indexOf(END);
+      const code = said.toString('latin1', 0, Math.max(0, end));
+      if (/^\d+$/.test(code)) {
+        this.#code = Number(code);
+        this.#held = Buffer.alloc(0);
+        return Buffer.concat([bytes.subarray(0, at), bytes.subarray(from + end + 1)]);
+      }
+      if (end === -1 && said.length <= LONGEST_CODE) return this.#keepBack(bytes, at);
+    }
+    return this.#keepBack(bytes, bytes.length - this.#beginningAtEnd(bytes));
   }
 
   /** What was held back and turned out to be the command's. */

@@ -77,6 +77,19 @@ describe('the exec channel', () => {
     });
   });
 
+  it('holds nothing back behind the beginning of a notice that a command wrote itself', async () => {
+    const forged: Buffer[] = [];
+    const running = await start({
+      onExec: (exec) => {
+        forged.push(notice(exec, 0).subarray(0, -2), Buffer.alloc(50_000, 'x'));
+        for (const part of forged) exec.send(1, part);
+        tellEnd(exec, 3);
+      },
+    });
+    expect(await running.exit).toBe(3);
+    expect(running.stdout.bytes().equals(Buffer.concat(forged))).toBe(true);
+  });
+
   it('is over when the command is, whoever still holds its streams', async () => {
     const running = await start({
       onExec: (exec) => {
