@@ -10,11 +10,20 @@ import {
   parseJsonLog,
 } from '../../src/grading/runner-logs.js';
 import { parseDjangoLog, parsePytestLog, parseSympyLog } from '../../src/grading/test-logs.js';
+import { decodeOutput } from '../../src/sandbox/container/container.js';
+import { Prologue } from '../../src/sandbox/container/command-outcome.js';
+import { saysNoRoom } from '../../src/sandbox/container/host-resources.js';
+import { ExitNotice } from '../../src/sandbox/kubernetes/exec.js';
 import { logTail } from '../../verifiers/execution-based/drivers/test-dialect.js';
 import { mapped } from '../../verifiers/execution-based/existing/reach-notes.js';
+import { kindOnBase, kindOnPatch, raisedBy } from '../../verifiers/execution-based/generated/cell-kinds.js';
 import { compare, DriverReports } from '../../verifiers/execution-based/generated/run-batch.js';
+import { readRecord } from '../../verifiers/execution-based/readers/run-record.js';
 import { readReport } from '../../verifiers/execution-based/readers/test-report.js';
 import type { LinearCase } from '../fixtures/linear-time.js';
+
+/** Of what comes over a connection at once. */
+const PIECE = 64;
 
 /** Readers of what a container printed or holds, each with the words that it looks for. */
 export const OUTPUT: readonly LinearCase[] = [
@@ -134,6 +143,60 @@ export const OUTPUT: readonly LinearCase[] = [
       return reports.count;
     },
     ['{"i":0,"status":0,"said":"","timed_out":false,"out_of_memory":false,"ms":1,"log":""}\n', '{"i":', '{', '"', '\n'],
+  ],
+  [
+    'the record of a run',
+    (text) =>
+      readRecord({ notes: Buffer.from(text), key: 'k', controls: ['c'], junit: null, stdout: Buffer.from(text) }),
+    [
+      '{"t":"a","s":"passed","k":"k"}\n',
+      '{"t":"::c","s":"failed","k":"k","c":["f"]}\n',
+      '{"t":',
+      'ok 1 - a\n',
+      '"',
+      '\n',
+    ],
+  ],
+  [
+    'why a test ended',
+    (text) => {
+      const run = { outcome: 'crashed', log_tail: text, raises: 'NameError' } as const;
+      return [
+        kindOnBase(run, text),
+        kindOnBase({ ...run, outcome: 'not-solved' }, text),
+        kindOnPatch(run, text),
+        raisedBy(text, text),
+      ];
+    },
+    [
+      "name 'a' is not defined\n",
+      'Warning',
+      '  File "',
+      ', line 1\n',
+      'a.',
+      'Error',
+      ' is not a function',
+      '{"raises": "',
+      '\n',
+    ],
+  ],
+  [
+    'the end of a command in a pod',
+    (text) => {
+      const notice = new ExitNotice('m');
+      for (let at = 0; at < text.length; at += PIECE) notice.take(Buffer.from(text.slice(at, at + PIECE)));
+      return notice.rest();
+    },
+    ['\u001ebestk-exit m ', '\u001ebestk-exit', '1', '\u001e'],
+  ],
+  [
+    'how a command began',
+    (text) => [
+      new Prologue().take(Buffer.from(text)),
+      saysNoRoom(Buffer.from(text)),
+      decodeOutput(Buffer.from(text), true),
+    ],
+    ['bestk:1\n', 'bestk:', 'No space left on ', 'Out of disk', 'write '],
   ],
   ['what a test observed', (text) => compare(text, [1]), ['1\n', '[', ']', '{"a":', '}', '"', '\n']],
   ['the end of a log', (text) => logTail({ stdout: text, stderr: text }), ['\n', '\u001b[31m']],
