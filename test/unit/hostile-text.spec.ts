@@ -18,6 +18,13 @@ import { readDiff, highlight } from '../../src/web/run/diff-model.js';
 import { issueTerms, namesIn } from '../../verifiers/source/issue-names.js';
 import { harvestedTests } from '../../verifiers/execution-based/generated/harvest.js';
 import { unfitTests } from '../../verifiers/execution-based/generated/admitted-tests.js';
+import {
+  agreeingTwin,
+  isFirm,
+  neverTwin,
+  readScript,
+  wrongTwin,
+} from '../../verifiers/execution-based/generated/twins.js';
 import { testsIn } from '../../verifiers/execution-based/generated/written-tests.js';
 import { statedJudgement } from '../../verifiers/execution-free/ask.js';
 import { statedLetterScore } from '../../verifiers/execution-free/pointwise/rubric.js';
@@ -137,6 +144,29 @@ const ANSWERS: readonly LinearCase[] = [
     'tests that are unfit',
     (text) => unfitTests([test(text)]),
     ['Popen(', 'http.server', 'input(', ' = ', 'sleep(', '3', '.listen (', '#', '\n', '\n    '],
+  ],
+  [
+    'a script and its twins',
+    (text) => {
+      const script = readScript(test(text));
+      return script && [wrongTwin(script, () => 0), isFirm(script), agreeingTwin(script), neverTwin(script, () => 0)];
+    },
+    [
+      'assert a == 1\n',
+      'assert ',
+      ' == ',
+      ' in ',
+      '[1, ',
+      ']',
+      '(',
+      ')',
+      "'a'",
+      '"""',
+      '{',
+      '#',
+      'sys.exit(2)\n',
+      '\n',
+    ],
   ],
   [
     'a judgement',

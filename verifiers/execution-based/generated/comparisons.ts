@@ -17,7 +17,11 @@ const COMPARISONS: Readonly<Record<TestLanguage, ReadonlySet<string>>> = {
 };
 const ASSERTION = /^(assert_?\w*(equal|same|allclose)\w*|(deep|strict|deepStrict)?equals?|to(be|equal|strictequal))$/i;
 
-export function operandsOf(tokens: readonly Token[], language: TestLanguage): readonly Operand[] {
+/** More are looked at in none: each is held against the whole script. */
+const MOST_OPERANDS = 500;
+
+/** Null where there are too many. */
+export function operandsOf(tokens: readonly Token[], language: TestLanguage): readonly Operand[] | null {
   const found: Operand[] = [];
   const heads = new LoopHeads();
   for (const [index, token] of tokens.entries()) {
@@ -25,6 +29,7 @@ export function operandsOf(tokens: readonly Token[], language: TestLanguage): re
     if (heads.hold(token) || tokens[index - 1]?.text === '__name__') continue;
     if (COMPARISONS[language].has(token.text)) addCompared(found, tokens, index);
     else if (isAssertion(token)) addAsserted(found, tokens, index);
+    if (found.length > MOST_OPERANDS) return null;
   }
   return found.filter((operand) => !tellsBug(tokens, operand));
 }

@@ -45,13 +45,23 @@ function isCompared(tokens: readonly Token[], index: number): boolean {
     : isOperator(after) && (before.kind === 'end' || ['if', 'assert', 'and', 'or', '(', '='].includes(before.text));
 }
 
+/** Of each script that was asked about: which tokens are printed. */
+const PRINTED = new WeakMap<readonly Token[], readonly boolean[]>();
+
 /** Within the brackets of a call that prints. */
 function isPrinted(tokens: readonly Token[], index: number): boolean {
-  for (let at = index; at >= 1; at -= 1) {
-    if (PRINTS.has(tokens[at - 1]?.text ?? '') && (closingOf(tokens, at) ?? -1) > index) return true;
-    if (tokens[at]?.kind === 'end') return false;
-  }
-  return false;
+  const known = PRINTED.get(tokens) ?? printedIn(tokens);
+  PRINTED.set(tokens, known);
+  return known[index] ?? false;
+}
+
+function printedIn(tokens: readonly Token[]): readonly boolean[] {
+  let end = -1;
+  return tokens.map(({ kind }, index) => {
+    if (PRINTS.has(tokens[index - 1]?.text ?? '')) end = Math.max(end, closingOf(tokens, index) ?? -1);
+    if (kind === 'end') end = -1;
+    return end > index;
+  });
 }
 
 /** Whether a text that is put together outside of what is printed may hold the name. */
@@ -91,6 +101,8 @@ const OPPOSITE: ReadonlyMap<string, string> = new Map(
   }),
 );
 
+/** Words of a script that may stand for others. */
+const MOST_WORDS = 100;
 /** Values that are sought in comments and printed texts. */
 const MOST_SPOKEN = 50;
 
@@ -105,7 +117,7 @@ export class OtherLiterals {
     private readonly random: (below: number) => number,
   ) {
     const said = tokens.filter(({ kind }) => kind === 'string' || kind === 'name');
-    this.words = [...new Set(said.flatMap(({ text }) => text.match(WORD) ?? []))];
+    this.words = [...new Set(said.flatMap(({ text }) => text.match(WORD) ?? []))].slice(0, MOST_WORDS);
   }
 
   /**
@@ -133,7 +145,7 @@ export class OtherLiterals {
    * What comments and printed texts say of the values, said of the others as well: a twin that speaks of one value and
    * compares with another would be known by that.
    */
-  echoes(content: string, isEdited: (index: number) => boolean): readonly Edit[] {
+  echoes(content: string, edited: ReadonlySet<Token>): readonly Edit[] {
     const others = new Map([...this.others].map(([text, other]) => [bare(text), bare(other)]));
     const known = [...others.keys()].filter((text) => text.length > 1 || /\d/.test(text)).slice(0, MOST_SPOKEN);
     if (known.length === 0) return [];
@@ -142,7 +154,7 @@ export class OtherLiterals {
       const before = this.tokens[index - 1];
       const gap: [number, number] = [before === undefined ? 0 : endOf(before), token.at];
       const isSaid =
-        token.kind === 'string' && !isEdited(index) && (isPrinted(this.tokens, index) || isAlone(this.tokens, index));
+        token.kind === 'string' && !edited.has(token) && (isPrinted(this.tokens, index) || isAlone(this.tokens, index));
       return isSaid ? [gap, [token.at, endOf(token)]] : [gap];
     });
     places.push([endOf(this.tokens.at(-1)), content.length]);

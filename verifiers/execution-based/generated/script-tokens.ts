@@ -17,15 +17,26 @@ export interface Edit {
 export const OPENS: ReadonlySet<string> = new Set('([{');
 export const CLOSES: ReadonlySet<string> = new Set(')]}');
 
+/** Of each script whose brackets were asked for. */
+const CLOSINGS = new WeakMap<readonly Token[], ReadonlyMap<number, number>>();
+
 /** Index of the bracket that closes the one at `open`; null when there is none at either. */
 export function closingOf(tokens: readonly Token[], open: number): number | null {
-  if (deeper(tokens[open]) !== 1) return null;
-  let depth = 0;
-  for (let index = open; index < tokens.length; index += 1) {
-    depth += deeper(tokens[index]);
-    if (depth === 0) return index;
+  const known = CLOSINGS.get(tokens) ?? closingsIn(tokens);
+  CLOSINGS.set(tokens, known);
+  return known.get(open) ?? null;
+}
+
+function closingsIn(tokens: readonly Token[]): ReadonlyMap<number, number> {
+  const closings = new Map<number, number>();
+  const opened: number[] = [];
+  for (const [index, token] of tokens.entries()) {
+    const change = deeper(token);
+    if (change === 1) opened.push(index);
+    const open = change === -1 ? opened.pop() : undefined;
+    if (open !== undefined) closings.set(open, index);
   }
-  return null;
+  return closings;
 }
 
 function deeper({ kind, text }: Token = NOTHING): -1 | 0 | 1 {

@@ -23,7 +23,7 @@ import { NEVER, OTHERS, saidAs, SEQUENCES } from './idioms.js';
  *   never      leaves with "not solved" wherever the test leaves. Nothing but a forged end can be solved in it.
  */
 
-/** What twins of one test are made from; null for one without a comparison, or of no known language. */
+/** What twins of one test are made from; null for one of no known language, or too long. */
 export interface Script {
   readonly test: GeneratedTest;
   readonly language: TestLanguage;
@@ -37,7 +37,8 @@ export function readScript(test: GeneratedTest): Script | null {
   const language = dialectOf(test)?.name;
   if (language === undefined || language === 'command' || test.content.length > LONGEST) return null;
   const tokens = tokensOf(test.content, language);
-  return { test, language, tokens, operands: operandsOf(tokens, language) };
+  const operands = operandsOf(tokens, language);
+  return operands && { test, language, tokens, operands };
 }
 
 /** @param random whole numbers from 0 up to and without the one it is given */
@@ -58,8 +59,8 @@ export function wrongTwin(
     if (found.length > 0 && others !== null) return others;
     return saidAs(isSought ? SEQUENCES : OTHERS[language], startOf(tokens[first]), endOf(tokens[last]), random);
   });
-  const isEdited = (index: number): boolean => operands.some(({ first, last }) => first <= index && index <= last);
-  return edited(test.content, [...edits, ...literals.echoes(test.content, isEdited)]);
+  const within = new Set<Token>(operands.flatMap(({ first, last }) => tokens.slice(first, last + 1)));
+  return edited(test.content, [...edits, ...literals.echoes(test.content, within)]);
 }
 
 /** Whether its wrong twin compares with nothing but other literals, as somebody might write it. */
