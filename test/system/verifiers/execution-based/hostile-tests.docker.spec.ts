@@ -53,6 +53,10 @@ const TESTS = [
   script('eats all at once', 'kept = [bytearray(10**7) for _ in range(1000)]'),
   { ...calcTest('of no language', 'True'), path: 'test.lua' },
   calcTest('last', 'add(-2, 3) == 1'),
+  {
+    ...script('only shows', 'from calc import add', 'observe({"sum": add(2, 3) / 10})', 'observe(lambda: add(1, "a"))'),
+    observes: true,
+  },
 ];
 
 describe('generated tests that misbehave', () => {
