@@ -165,6 +165,7 @@ export type RunRequest = {
         readonly report?: 'junit' | 'tap' | 'go-test-json' | 'cargo' | 'rspec-json' | 'exit-code' | undefined;
         /** What each call of `observe` has to tell, in order; absent = the exit code says it. */
         readonly expect?: readonly unknown[] | undefined;
+        /** Whether it only shows what the code does, so that candidates that show the same are one class. */
         readonly observes?: boolean | undefined;
         /** Who wrote it; tests of one author count less together than apart. */
         readonly author?: string | null | undefined;

@@ -88,7 +88,7 @@ class RunRequestTests(_RunRequestTests, total=False):
     command: str  # Shell command that runs it, from the repository’s root; absent = that of its language.
     report: Literal["junit", "tap", "go-test-json", "cargo", "rspec-json", "exit-code"]  # What the command reports; absent = as that of its language does.
     expect: List[Any]  # What each call of `observe` has to tell, in order; absent = the exit code says it.
-    observes: bool
+    observes: bool  # Whether it only shows what the code does, so that candidates that show the same are one class.
     author: Optional[str]  # Who wrote it; tests of one author count less together than apart.
     kind: Literal["fail-to-pass", "pass-to-pass"]  # `pass-to-pass` = holds on base, and must go on holding; absent = says "not solved" there.
     angle: str  # What its author was asked to look at above all; kept as it is.

@@ -119,6 +119,15 @@ describe('generated tests that misbehave', () => {
     expect(observed.outcome('right', id)).toBe(outcome);
   });
 
+  it('shows what the code does to who asks for nothing else', () => {
+    const values = (id: string): unknown =>
+      verdicts.find(({ candidate_id, measure }) => candidate_id === id && measure === 'reproduction')?.evidence
+        .observations;
+    const shown = { group: 1, value: '{"sum": 0.5}\n{"raises": "TypeError"}' };
+    expect(values('right')).toEqual({ class: 1, classes: 1, values: { 'only shows': shown } });
+    expect(values('wrong')).toEqual({ class: 1, classes: 1, values: { 'only shows': shown } });
+  });
+
   it('leaves the scores of the others alone', () => {
     const solved = (id: string): unknown =>
       verdicts.find(({ candidate_id, measure }) => candidate_id === id && measure === 'reproduction')?.evidence.solved;
