@@ -1,7 +1,8 @@
 // Runs `bestk select` on real issues with real candidates in real containers and checks what it says:
-// `npm run e2e:real [-- instance… | --short | --unnamed]`. Twice: with saved generated tests, and with tests that the shipped prompts got
+// `npm run e2e:real [-- instance… | --short | --unnamed | --observing]`. Twice: with saved generated tests, and with tests that the shipped prompts got
 // out of a model (test/fixtures/real-tests, served over HTTP). Needs the folder with the real issues; skips loudly without
-// it. --unnamed: executions alone, with the existing tests that bestk finds and chooses itself. --short: the issue with the fewest executions that leaves a choice.
+// it. --unnamed: executions alone, with the existing tests that bestk finds and chooses itself. --observing: the classes that
+// candidates fall into by what they do on inputs of test/fixtures/real-tests/observing; with --unnamed as well, the existing tests are chosen. --short: the issue with the fewest executions that leaves a choice.
 import { mkdirSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { buildImages, present, REAL_ISSUES, realIssue, SHARED, SHORT } from './e2e-real/data.mjs';
@@ -9,6 +10,7 @@ import { runSelect } from './e2e-real/run-select.mjs';
 import { summarise } from './e2e-real/summary.mjs';
 import { issueTable, weakenedTable, worthTable } from './e2e-real/tables.mjs';
 import { hasAnswer } from './e2e-real/model-server.mjs';
+import { runObserving } from './e2e-real/observing.mjs';
 import { runUnnamed } from './e2e-real/unnamed.mjs';
 
 const OUT = resolve('bestk-out/e2e-real');
@@ -22,11 +24,19 @@ rmSync(OUT, { recursive: true, force: true });
 
 const short = process.argv.includes('--short');
 const unnamed = process.argv.includes('--unnamed');
+const observing = process.argv.includes('--observing');
 const asked = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
 const known = short ? SHORT : REAL_ISSUES;
 const problems = [];
 const rows = { saved: [], written: [] };
 const ids = asked.length > 0 ? asked : known;
+if (observing) {
+  const lines = [];
+  for (const id of ids) lines.push({ row: await runObserving(realIssue(id), resolve(OUT, id), { unnamed, problems }) });
+  console.log(`\nClasses by what candidates do${unnamed ? ', without named tests' : ''}:\n${issueTable(lines)}`);
+  for (const problem of problems) console.log(`FAILED ${problem}`);
+  process.exit(problems.length === 0 ? 0 : 1);
+}
 if (unnamed) {
   const lines = [];
   for (const id of ids) lines.push({ row: await runUnnamed(realIssue(id), resolve(OUT, id), problems) });

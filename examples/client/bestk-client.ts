@@ -167,6 +167,8 @@ export type RunRequest = {
         readonly report?: 'junit' | 'tap' | 'go-test-json' | 'cargo' | 'rspec-json' | 'exit-code' | undefined;
         /** What each call of `observe` has to tell, in order; absent = the exit code says it. */
         readonly expect?: readonly unknown[] | undefined;
+        /** Whether it only shows what the code does, so that candidates that show the same are one class. */
+        readonly observes?: boolean | undefined;
         /** Who wrote it; tests of one author count less together than apart. */
         readonly author?: string | null | undefined;
         /** `pass-to-pass` = holds on base, and must go on holding; absent = says "not solved" there. */
@@ -675,7 +677,8 @@ export type Cell = {
   readonly same_as: string | null;
   readonly suite: 'reproduction' | 'regression';
   readonly test_id: string;
-  readonly outcome: 'solved' | 'not-solved' | 'crashed' | 'timed-out' | 'out-of-memory' | 'out-of-disk' | 'forged';
+  readonly outcome:
+    'solved' | 'not-solved' | 'observed' | 'crashed' | 'timed-out' | 'out-of-memory' | 'out-of-disk' | 'forged';
   readonly kind?:
     | 'resolved'
     | 'wrong-answer'
@@ -695,7 +698,8 @@ export type Cell = {
   readonly total: number | null;
   readonly lost: readonly string[];
   readonly log_tail: string;
-  readonly observed?: { readonly sha256: string; readonly preview: string } | undefined;
+  readonly observed?:
+    { readonly sha256: string; readonly preview: string; readonly group?: number | undefined } | undefined;
 };
 
 export type Evidence = {
@@ -828,6 +832,7 @@ export type Evidence = {
     readonly files?: Readonly<Record<string, string>> | undefined;
     readonly command?: string | undefined;
     readonly report?: 'junit' | 'tap' | 'go-test-json' | 'cargo' | 'rspec-json' | 'exit-code' | undefined;
+    readonly observes?: boolean | undefined;
     readonly author: string | null;
     readonly kind?: 'fail-to-pass' | 'pass-to-pass' | undefined;
     readonly angle?: string | undefined;
@@ -863,7 +868,8 @@ export type Evidence = {
     readonly same_as: string | null;
     readonly suite: 'reproduction' | 'regression';
     readonly test_id: string;
-    readonly outcome: 'solved' | 'not-solved' | 'crashed' | 'timed-out' | 'out-of-memory' | 'out-of-disk' | 'forged';
+    readonly outcome:
+      'solved' | 'not-solved' | 'observed' | 'crashed' | 'timed-out' | 'out-of-memory' | 'out-of-disk' | 'forged';
     readonly kind?:
       | 'resolved'
       | 'wrong-answer'
@@ -881,9 +887,14 @@ export type Evidence = {
     readonly duration_ms: number;
     readonly passed: number | null;
     readonly total: number | null;
-    readonly observed?: { readonly sha256: string; readonly preview: string } | undefined;
+    readonly observed?:
+      { readonly sha256: string; readonly preview: string; readonly group?: number | undefined } | undefined;
   }[];
-  readonly behaviours: readonly { readonly solved: readonly string[]; readonly candidate_ids: readonly string[] }[];
+  readonly behaviours: readonly {
+    readonly solved: readonly string[];
+    readonly candidate_ids: readonly string[];
+    readonly told: readonly { readonly test_id: string; readonly value: string; readonly as_base: boolean }[];
+  }[];
 };
 
 export type Cells = { readonly cells: readonly Cell[] };
@@ -897,6 +908,7 @@ export type GeneratedTest = {
   readonly command?: string | undefined;
   readonly report?: 'junit' | 'tap' | 'go-test-json' | 'cargo' | 'rspec-json' | 'exit-code' | undefined;
   readonly expect?: readonly unknown[] | undefined;
+  readonly observes?: boolean | undefined;
   readonly author: string | null;
   readonly kind?: 'fail-to-pass' | 'pass-to-pass' | undefined;
   readonly angle?: string | undefined;

@@ -17,7 +17,7 @@ const squeezed = (text) => text.replace(/\s+/g, '');
  * gives the kept answer; asked which existing tests have to change, or to separate two patches, it has no idea, for no
  * answer to that is kept.
  */
-export async function serveModels({ issue, candidates, judge: probability }) {
+export async function serveModels({ issue, candidates, judge: probability }, { observing = false } = {}) {
   const known = candidates
     .map((candidate) => ({ id: candidate.candidate_id, patch: squeezed(candidate.patch) }))
     .sort((a, b) => b.patch.length - a.patch.length);
@@ -28,7 +28,7 @@ export async function serveModels({ issue, candidates, judge: probability }) {
       const body = JSON.parse(Buffer.concat(chunks).toString('utf8'));
       if (body.model === 'saved-answers') {
         response.setHeader('content-type', 'application/json');
-        response.end(JSON.stringify(tests(body, issue)));
+        response.end(JSON.stringify(observing ? inputs(body, issue) : tests(body, issue)));
         return;
       }
       const prompt = squeezed(body.messages.map((message) => message.content).join('\n'));
@@ -47,6 +47,13 @@ export async function serveModels({ issue, candidates, judge: probability }) {
     url: `http://127.0.0.1:${server.address().port}/v1`,
     close: () => new Promise((done) => server.close(done)),
   };
+}
+
+/** What is asked for inputs in the first round gets the kept answer; nothing else is answered. */
+function inputs({ model, messages }, { instance_id: id }) {
+  const isAsked = messages.some(({ content }) => content.includes('calls `observe(value)`'));
+  const content = isAsked ? readFileSync(new URL(`observing/${id}.md`, ANSWERS), 'utf8') : 'NONE';
+  return reply(model, messages, content);
 }
 
 function tests({ model, messages }, { instance_id: id }) {

@@ -56,6 +56,8 @@ export interface Config {
     readonly author: 'single' | 'agent';
     /** Scripts taken from each candidate's own trajectory, at most. */
     readonly harvest: number;
+    /** Of inputs that split the candidates, at most. */
+    readonly rounds: number;
   };
   /** Modules with verifiers of the user's. */
   readonly verifiers: readonly string[];
@@ -162,6 +164,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       holding: s.BESTK_TEST_HOLDING,
       author: s.BESTK_TEST_AUTHOR,
       harvest: s.BESTK_TEST_HARVEST,
+      rounds: s.BESTK_TEST_OBSERVE,
     },
     verifiers: s.BESTK_VERIFIERS,
     regressionS: s.BESTK_REGRESSION_S,

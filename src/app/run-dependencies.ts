@@ -266,9 +266,9 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
   }
 
   private testWriter(llm: LlmClient, model: string): TestWriter {
-    const { author, samples, count, holding } = this.config.tests;
+    const { author, samples, count, holding, rounds } = this.config.tests;
     const { sandbox, prompts } = this.ports;
-    const single = createTestWriter({ samples, count, holding, llm, prompts, sandbox, model });
+    const single = createTestWriter({ samples, count, holding, rounds, llm, prompts, sandbox, model });
     if (author === 'single') return single;
     const asked = { prompt: 'agent/test-author', count } as const;
     const { format, limits } = this.config.agent;

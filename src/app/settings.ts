@@ -198,6 +198,13 @@ export const Settings = z.object({
     .enum(['single', 'agent'])
     .default('single')
     .describe('`single`: one prompt; `agent`: an agent with tools in a container.'),
+  BESTK_TEST_OBSERVE: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(8)
+    .default(0)
+    .describe('Rounds, at most, of inputs that split the candidates by what they do on them.'),
   BESTK_TEST_HARVEST: z.coerce
     .number()
     .int()

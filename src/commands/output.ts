@@ -74,6 +74,7 @@ const Sampled = z.object({
 const SecondWave = Refined.pick({ sampled: true, told_of: true, detail: true });
 const Branches = Branched.pick({ sampled: true, from: true, detail: true });
 const WrittenTests = z.object({ tests: z.int(), unreadable: z.int(), harvested: z.int().default(0) });
+const ObservingTests = z.object({ tests: z.int(), round: z.int() });
 const SeparatingTests = z.object({ tests: z.int(), equivalent: z.boolean().default(false) });
 const MendedTests = z.object({ refused: z.int(), tests: z.int() });
 const Existing = z.object({
@@ -128,6 +129,10 @@ const LINES: Readonly<Record<string, (data: RunEvent['data']) => string>> = {
     const { tests, equivalent } = SeparatingTests.parse(data);
     if (equivalent) return 'tests: the leaders are tied; their author takes them for equivalent';
     return `tests: the leaders are tied; ${tests} more written to tell them apart`;
+  },
+  'tests-observing': (data) => {
+    const { tests, round } = ObservingTests.parse(data);
+    return `tests: round ${round} of inputs that may split the candidates, ${tests} written`;
   },
   'existing-tests': (data) => {
     const { runner, command, files, reaching, seconds } = Existing.parse(data);

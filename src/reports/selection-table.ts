@@ -1,4 +1,4 @@
-import { EXECUTION_FREE, type Measure, measuresShown } from '../core/run/verdict.js';
+import { EXECUTION_FREE, type Measure, measuresShown, toldClasses } from '../core/run/verdict.js';
 import type { TestQuality } from '../core/run/generated-test.js';
 import type { RunResult } from '../core/run/run-result.js';
 import { visibleLine } from '../core/hostile-text.js';
@@ -76,6 +76,7 @@ export function selectSummary(result: RunResult, labels: Labels | null, folder: 
       ({ test_id, reason }) => `Test ${visibleLine(test_id)} was not admitted: it ${reason ?? 'was refused'}`,
     ),
     ...result.test_quality.map(qualityLine),
+    ...classLines(result),
     ...samplingLines(result),
     `K = ${statistics.k}, ${statistics.distinct_patches} distinct patches, ${statistics.verified} verified, ${statistics.tests_admitted} of ${statistics.tests_given} tests admitted`,
     ...expectedLine(result),
@@ -92,6 +93,19 @@ export function selectSummary(result: RunResult, labels: Labels | null, folder: 
 function qualityLine({ test_id, solved_by, of, information, toxicity }: TestQuality): string {
   const told = information === 0 ? 'tells nobody apart' : `${information.toFixed(2)} bit`;
   return `Test ${visibleLine(test_id)}: solved by ${solved_by} of ${of} patches, ${told}, P(toxic) ${toxicity.toFixed(2)}`;
+}
+
+/** Who behaves alike, and the values that tell the classes apart; none where nothing was observed, or nothing splits. */
+function classLines({ verdicts }: RunResult): readonly string[] {
+  const classes = toldClasses(verdicts);
+  if (classes.length < 2) return [];
+  return classes.flatMap(({ class: number, candidate_ids, told }) => [
+    `Class ${number} (${candidate_ids.length}): ${visibleLine(candidate_ids.join(', '))}`,
+    ...told.map(({ test_id, value, as_base }) => {
+      const values = visibleLine(value.split('\n').join(', '));
+      return `  ${visibleLine(test_id)}: ${values}${as_base ? ' (as without a patch)' : ''}`;
+    }),
+  ]);
 }
 
 /** Tries that could not be made are a gap in the sample, and said to be one. */

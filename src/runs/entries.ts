@@ -7,6 +7,7 @@ import {
   EXECUTION_FREE,
   type Measure,
   measureNamed,
+  observationsIn,
   REGRESSION,
   REPRODUCTION,
   type AbstainReason,
@@ -183,6 +184,7 @@ type Measured = Pick<
   | 'behaviour'
   | 'solved'
   | 'failed'
+  | 'observed'
   | 'beats'
 >;
 
@@ -199,7 +201,7 @@ function measured(verdicts: readonly Verdict[], declared: readonly Measure[]): M
       : { measures: Object.fromEntries(further.map((name) => [name, inUnit(scored.get(name), declared)])) }),
     regression_out_of: regression?.out_of ?? null,
     reproduction_out_of: reproduction?.out_of ?? null,
-    ...behaviourOf(reproduction),
+    ...behaviourOf(verdicts, reproduction),
     beats: beatsOf(verdicts),
   };
 }
@@ -224,10 +226,18 @@ function judged(scored: ReadonlyMap<string, Scored>): number | null {
   return all.length === 0 ? null : all.reduce((sum, verdict) => sum + (inUnit(verdict) ?? 0), 0) / all.length;
 }
 
-/** Which generated tests it solved; `behaviour` is equal for candidates that solved exactly the same. */
-function behaviourOf(verdict: Scored | undefined): Pick<Entry, 'behaviour' | 'solved' | 'failed'> {
+/**
+ * Which generated tests it solved, and what it told those that observe; `behaviour` is equal for candidates that solved exactly the
+ * same, and told the same.
+ */
+function behaviourOf(
+  verdicts: readonly Verdict[],
+  verdict: Scored | undefined,
+): Pick<Entry, 'behaviour' | 'solved' | 'failed' | 'observed'> {
   const { solved = null, failed = null } = Outcomes.safeParse(verdict?.evidence).data ?? {};
-  return { behaviour: solved === null ? null : JSON.stringify(solved), solved, failed };
+  const observations = observationsIn(verdicts);
+  if (observations === null) return { behaviour: solved === null ? null : JSON.stringify(solved), solved, failed };
+  return { behaviour: JSON.stringify([solved, observations.class]), solved, failed, observed: observations.values };
 }
 
 const Outcomes = z.object({ solved: z.array(z.string()), failed: z.array(z.string()).nullish() });
@@ -240,8 +250,8 @@ function beatsOf(verdicts: readonly Verdict[]): string[] | null {
 
 /** An executed patch applied; one nobody executed is unknown. */
 function appliedOf(verdicts: readonly Verdict[]): boolean | null {
-  const ran = ({ kind, measure }: Verdict): boolean =>
-    kind === 'scored' && measureNamed(measure).kind.endsWith('tests');
+  const ran = ({ kind, measure, evidence }: Verdict): boolean =>
+    (kind === 'scored' && measureNamed(measure).kind.endsWith('tests')) || evidence.observations !== undefined;
   return verdicts.some(ran) ? true : null;
 }
 

@@ -98,18 +98,23 @@ interface Executed {
   readonly measure: string;
   readonly reason?: string | undefined;
   readonly detail?: string | undefined;
+  readonly evidence?: Verdict['evidence'] | undefined;
 }
 
 /** Why no test was executed on any candidate, though there were some to execute tests on; null otherwise. */
 export function notExecuted(verdicts: readonly Executed[]): string | null {
   const reasons = new Set<string>();
-  for (const { kind, measure, reason, detail } of verdicts) {
+  for (const { kind, measure, reason, detail, evidence } of verdicts) {
     if (!measureNamed(measure).kind.endsWith('tests')) continue;
-    if (kind === 'scored') return null;
+    if (kind === 'scored' || hasObserved(evidence)) return null;
     if (reason === 'no-tests') reasons.add(`${measure}: ${detail ?? reason}`);
     else if (!OF_THE_PATCH.has(reason ?? '')) return null;
   }
   return reasons.size === 0 ? null : [...reasons].join('; ');
+}
+
+function hasObserved(evidence: Executed['evidence']): boolean {
+  return evidence?.observations !== undefined;
 }
 
 const GIVE_TESTS =

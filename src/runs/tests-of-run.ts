@@ -3,7 +3,7 @@ import type { Pool } from '../../verifiers/hybrid/pool.js';
 import type { Candidate } from '../core/run/candidate.js';
 import type { GeneratedTest, TestQuality } from '../core/run/generated-test.js';
 import type { Issue } from '../core/run/issue.js';
-import type { Admission, Exclude, Mend, Separate } from '../core/run/verifier.js';
+import type { Admission, Exclude, Inputs, Mend, Separate } from '../core/run/verifier.js';
 import type { Emit, RunDependencies } from './run-dependencies.js';
 import type { Harvest } from './score.js';
 
@@ -27,6 +27,7 @@ export function testsMeanwhile(deps: RunDependencies, issue: Issue, tests: Gener
   return {
     mend: mending(deps, issue, tests, emit),
     separate: separating(deps, issue, tests, emit),
+    inputs: observing(deps, issue, tests, emit),
     exclude: excluding(deps, issue, emit),
     harvest: harvesting(deps, issue, tests),
   };
@@ -35,6 +36,7 @@ export function testsMeanwhile(deps: RunDependencies, issue: Issue, tests: Gener
 interface Meanwhile {
   readonly mend?: Mend | undefined;
   readonly separate?: Separate | undefined;
+  readonly inputs?: Inputs | undefined;
   readonly exclude?: Exclude | undefined;
   readonly harvest?: Harvest;
 }
@@ -76,6 +78,22 @@ function separating(
   };
 }
 
+/** Asks the test writer for tests that observe, round by round, and keeps them with the others in `tests`. */
+function observing(
+  { testWriter }: RunDependencies,
+  issue: Issue,
+  tests: GeneratedTest[],
+  emit: Emit,
+): Inputs | undefined {
+  if (testWriter?.observe === undefined) return undefined;
+  return async (before, signal) => {
+    const more = (await testWriter.observe?.(issue, before, signal)) ?? [];
+    tests.push(...more);
+    if (more.length > 0) await emit('tests-observing', { tests: more.length, round: before.round + 1 });
+    return more;
+  };
+}
+
 /** Asks the test writer which existing tests a right solution has to break. */
 function excluding({ testWriter }: RunDependencies, issue: Issue, emit: Emit): Exclude | undefined {
   if (testWriter === null) return undefined;
@@ -93,7 +111,8 @@ export function testQuality(pool: Pool, admissions: readonly Admission[]): TestQ
   if (patches.length === 0) return [];
   const { right, kinds } = pool.testBeliefs();
   return admissions.flatMap(({ test_id, admitted }) => {
-    if (!admitted) return [];
+    // Nobody solves what only observes.
+    if (!admitted || patches.some(({ observed }) => observed?.[test_id] !== undefined)) return [];
     const solvers = patches.filter(({ solved }) => solved?.includes(test_id));
     const others = patches.filter(({ solved }) => solved?.includes(test_id) !== true);
     const mean = (group: readonly Entry[]): number =>

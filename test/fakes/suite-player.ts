@@ -5,6 +5,8 @@ import { exited, type FakeHandler, type FakeSessionView } from './fake-sandbox.j
 export interface Played {
   /** Exit status of a generated test, known by its content; it always proves its end. */
   readonly test?: (tree: string | null, content: string) => number;
+  /** What a generated test says before its end, for those that observe. */
+  readonly says?: (tree: string | null, content: string) => string;
   /** Exit status of a script that base had not seen first: a control, which no honest patch solves. */
   readonly control?: (tree: string, content: string) => number;
   /** Statuses of the existing tests by id. */
@@ -15,6 +17,7 @@ export interface Played {
 /** Plays a container that speaks the protocols of the execution-based verifier. */
 export function playSuite({
   test = () => 2,
+  says = () => '',
   control = () => 2,
   regression = () => ({}),
   applies = () => true,
@@ -35,7 +38,9 @@ export function playSuite({
       return exited(0);
     }
     if (request.env?.BESTK_PROBE !== undefined) return note(request.env.BESTK_PROBE, session, regression(tree));
-    if (line.includes('driver.py')) return drive(request, session, (content) => status(tree, content));
+    if (line.includes('driver.py')) {
+      return drive(request, session, (content) => ({ code: status(tree, content), says: says(tree, content) }));
+    }
     return exited(0);
   };
 }
@@ -67,12 +72,17 @@ function note(path: string, session: FakeSessionView, statuses: Readonly<Record<
   return exited(0);
 }
 
-function drive(request: ExecRequest, session: FakeSessionView, status: (content: string) => number): ExecOutcome {
+interface End {
+  readonly code: number;
+  readonly says: string;
+}
+
+function drive(request: ExecRequest, session: FakeSessionView, end: (content: string) => End): ExecOutcome {
   const folder = request.argv.find((word) => word.endsWith('/driver.py'))?.slice(0, -'/driver.py'.length) ?? '';
   const nonces = stdinOf(request).split('\n').filter(Boolean);
   const reports = nonces.map((nonce, i) => {
-    const code = status(text(session, `${folder}/${i}.py`).trimEnd());
-    const said = `${nonce} ${code}`;
+    const { code, says } = end(text(session, `${folder}/${i}.py`).trimEnd());
+    const said = `${says}${nonce} ${code}`;
     return `${JSON.stringify({ i, status: code, said, timed_out: false, out_of_memory: false, ms: 1, log: '' })}\n`;
   });
   return exited(0, reports.join(''));

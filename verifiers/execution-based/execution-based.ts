@@ -1,6 +1,7 @@
+import { z } from 'zod';
 import type { RemoteExecutor, CellJob } from '../../src/core/run/generated-test.js';
-import type { Observe, VerificationTask, Verifier } from '../../src/core/run/verifier.js';
-import { REGRESSION, REPRODUCTION, type Verdict } from '../../src/core/run/verdict.js';
+import type { Admission, Observe, VerificationTask, Verifier } from '../../src/core/run/verifier.js';
+import { type Observations, REGRESSION, REPRODUCTION, type Verdict } from '../../src/core/run/verdict.js';
 import type { ResultStore } from '../../src/ports/result-store.js';
 import type { Sandbox } from '../../src/ports/sandbox.js';
 import type { Tracer } from '../../src/ports/telemetry.js';
@@ -10,6 +11,7 @@ import type { RecordReader } from './readers/run-record.js';
 import { verifyRegression } from './existing/verify-regression.js';
 import { verifyReproduction } from './generated/verify-reproduction.js';
 import { regressionOn } from './existing/regression-set.js';
+import { observed } from './generated/observations.js';
 import { runTests } from './generated/run-tests.js';
 
 export interface ExecutionBasedOptions {
@@ -57,16 +59,44 @@ async function verify(
   if (patches.length === 0) return unverifiable.flatMap(abstainOnBoth);
   // Base needs no answer about the patches, so both begin at once; base's regression run goes first, for it warms the rest.
   const applicable = split(context, patches, signal);
-  const [{ rejected, syntax }, ...scores] = await Promise.all([
+  const [asked, shown] = [false, true].map((observes) =>
+    task.tests.filter((test) => (test.observes === true) === observes),
+  );
+  const [ofAsked, ofShown] = admittedApart(observe);
+  const [{ rejected, syntax }, seen, ...scores] = await Promise.all([
     applicable,
+    observed(context, { tests: shown ?? [], applicable, inputs: task.inputs }, ofShown, signal),
     verifyRegression(context, { applicable, exclude: task.exclude }, observe, signal),
-    verifyReproduction(context, { ...task, applicable }, observe, signal),
+    verifyReproduction(context, { ...task, tests: asked ?? [], applicable }, ofAsked, signal),
   ]);
   const executed = withoutForgers(scores.flat()).map((verdict): Verdict => {
+    const evidence = { ...verdict.evidence, ...observationsOf(verdict, seen) };
     const known = syntax.get(verdict.candidate_id);
-    return known === undefined ? verdict : { ...verdict, evidence: { ...verdict.evidence, syntax: known } };
+    return { ...verdict, evidence: known === undefined ? evidence : { ...evidence, syntax: known } };
   });
   return [...unverifiable.flatMap(abstainOnBoth), ...rejected, ...executed];
+}
+
+function observationsOf(
+  { measure, candidate_id }: Verdict,
+  seen: ReadonlyMap<string, Observations>,
+): { readonly observations?: z.infer<ReturnType<typeof z.json>> } {
+  const own = measure === REPRODUCTION.name ? seen.get(candidate_id) : undefined;
+  return own === undefined ? {} : { observations: z.json().parse(own) };
+}
+
+/** For two that admit tests at the same time: the list that is told holds those of both. */
+function admittedApart(observe: Observe): readonly [Observe, Observe] {
+  const lists: [readonly Admission[], readonly Admission[]] = [[], []];
+  const part = (index: 0 | 1): Observe => ({
+    cell: (cell) => observe.cell(cell),
+    existing: (tests) => observe.existing(tests),
+    admission: (admissions) => {
+      lists[index] = [...admissions];
+      return observe.admission(lists.flat());
+    },
+  });
+  return [part(0), part(1)];
 }
 
 /** Who forged the outcomes of one suite is believed in neither. */

@@ -1,4 +1,5 @@
-import { type Assignments, type Group, type PoolModel, PoolState, SubsetSums, type TestTable } from './pool-model.js';
+import { type Assignments, type Group, type PoolModel, PoolState, SubsetSums } from './pool-model.js';
+import type { OutcomeTable } from './outcome-tables.js';
 import { seededRandom } from '../../src/core/random.js';
 
 /** Assignments that are gone through one by one; patches with equal outcomes are counted, not told apart. */
@@ -125,7 +126,7 @@ class Walk {
       const shares = (this.subsets[g] as SubsetSums).marginals(this.groups.sumsOf(g).map((weight) => weight / total));
       for (const [index, patch] of members.entries()) good[patch] = shares[index] ?? 0;
     }
-    const kindsOf = (each: TestTable, t: number) => each.kindsUnder(this.tests.sumsOf(t), total);
+    const kindsOf = (each: OutcomeTable, t: number) => each.kindsUnder(this.tests.sumsOf(t), total);
     const kinds = this.pool.model.kinds ? tables.map(kindsOf) : [];
     return { good, allWrong: this.allWrong / total, kinds, method: 'enumerated', spread: 0 };
   }
@@ -297,7 +298,7 @@ class Chain {
   private log(): number {
     let log = this.pool.share[this.count] as number;
     for (let t = 0; t < this.states.length; t += 1) {
-      log += (this.pool.tables[t] as TestTable).logs[this.states[t] as number] as number;
+      log += (this.pool.tables[t] as OutcomeTable).logs[this.states[t] as number] as number;
     }
     return log;
   }

@@ -47,6 +47,11 @@ export const Entry = z.object({
   solved: z.array(z.string()).nullish(),
   /** Ids of those that spoke against it; null = all that it did not solve. A test in neither list said nothing. */
   failed: z.array(z.string()).nullish(),
+  /**
+   * By test that observes, the group of patches that told the same (0 = as base), and whether that is right, where its author said.
+   * A test that is not there told nothing.
+   */
+  observed: z.record(z.string(), z.object({ group: z.int().min(0), expected: z.boolean().exactOptional() })).nullish(),
   /** Ids of the candidates that it beat in pairs, in both orders; null when none were compared. */
   beats: z.array(z.string()).nullish(),
   /** P(right) by a learned combiner, 0..1. */
@@ -59,6 +64,11 @@ export type Entry = z.infer<typeof Entry>;
 /** Whether a candidate could be returned at all: it changes source, and nothing says that it does not apply. */
 export function isEligible({ has_source_change, applies }: Entry): boolean {
   return has_source_change && applies !== false;
+}
+
+/** Whether tests written for the issue told anything of it. */
+export function wasTested({ solved, observed }: Entry): boolean {
+  return (solved ?? null) !== null || (observed ?? null) !== null;
 }
 
 /** Equal for candidates that are one patch. */
@@ -118,6 +128,7 @@ function commonOf(given: readonly Entry[]): Partial<Entry> {
     behaviour: first('behaviour'),
     solved: first('solved'),
     failed: first('failed'),
+    observed: first('observed'),
     beats: own.some(({ beats }) => (beats ?? null) !== null)
       ? [...new Set(own.flatMap(({ beats }) => beats ?? []))]
       : null,

@@ -3,7 +3,7 @@ import { HOLDING } from '../../src/core/run/generated-test.js';
 import type { JudgeLikelihood, Likelihoods, Rates } from '../../src/core/run/fitted.js';
 import { EXECUTION_FREE, measureNamed, REGRESSION } from '../../src/core/run/verdict.js';
 import type { Entry } from './entry.js';
-import { BetaTable, type TestColumn } from './pool-model.js';
+import { BetaTable, type ObservedColumn, type TestColumn } from './outcome-tables.js';
 
 /** What is assumed without labels, all of it weak; docs/posterior.md has the source of each number. */
 export const STATED: Likelihoods = {
@@ -216,6 +216,35 @@ export function testColumns(
       ),
     ],
     names,
+  };
+}
+
+/** What tests that observe told: a column each, of those that split the patches or say what is right. */
+export interface Observations {
+  /** Where the author said what is right. */
+  readonly expected: readonly TestColumn[];
+  readonly split: readonly ObservedColumn[];
+}
+
+/** Their author is one: as of other tests, m of them weigh as much as fewer independent ones. */
+export function observationsOf(
+  patches: readonly Copies[],
+  { generated_tests: rates, test_correlation: correlation }: Likelihoods,
+): Observations {
+  const told = patches.map(([entry]) => entry?.observed ?? {});
+  const names = [...new Set(told.flatMap((each) => Object.keys(each)))].sort();
+  const [expected, split]: [TestColumn['outcomes'][], ObservedColumn['classes'][]] = [[], []];
+  for (const name of names) {
+    const outcomes = told.map((each) => each[name]?.expected ?? null);
+    const classes = told.map((each) => each[name]?.group ?? null);
+    if (outcomes.some((outcome) => outcome !== null)) expected.push(outcomes);
+    else if (new Set(classes.filter((own) => own !== null)).size > 1) split.push(classes);
+  }
+  const count = expected.length + split.length;
+  const common = { weight: 1 / (1 + (count - 1) * correlation), rates: rates['*'] ?? UNKNOWN_AUTHOR };
+  return {
+    expected: expected.map((outcomes) => ({ outcomes, ...common })),
+    split: split.map((classes) => ({ classes, ...common })),
   };
 }
 

@@ -2,7 +2,7 @@ import { grouped } from '../../src/core/grouped.js';
 import type { Calibration, Combiner } from '../../src/core/run/fitted.js';
 import type { StageMeasure, Term } from '../../src/core/run/preset.js';
 import { withCombiner } from './features.js';
-import { type Entry, isEligible, meanOf, patchOf, withEqualPatches } from './entry.js';
+import { type Entry, isEligible, meanOf, patchOf, wasTested, withEqualPatches } from './entry.js';
 import { STATED } from './evidence.js';
 import { type Beliefs, beliefsOf } from './posterior.js';
 
@@ -170,7 +170,7 @@ const READ: Readonly<Record<string, (entry: Entry, pool: Pool) => number | null>
   dual_agreement: dualAgreement,
   copeland: (entry, pool) => pool.beaten(entry),
   posterior: (entry, pool) =>
-    (entry.solved ?? null) === null || !isEligible(entry) ? null : (pool.executedBeliefs().right.get(entry.id) ?? null),
+    !wasTested(entry) || !isEligible(entry) ? null : (pool.executedBeliefs().right.get(entry.id) ?? null),
   p_right: (entry, pool) => pool.beliefs().right.get(entry.id) ?? null,
 };
 

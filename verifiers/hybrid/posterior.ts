@@ -3,8 +3,16 @@ import type { Likelihoods } from '../../src/core/run/fitted.js';
 import { REGRESSION, REPRODUCTION } from '../../src/core/run/verdict.js';
 import { assignments } from './assignments.js';
 import { type Entry, isEligible, patchOf } from './entry.js';
-import { type Copies, type Source, sourcesOf, type TestColumns, testColumns } from './evidence.js';
-import type { Assignments, PoolModel, TestColumn } from './pool-model.js';
+import {
+  type Copies,
+  type Observations,
+  observationsOf,
+  type Source,
+  sourcesOf,
+  type TestColumns,
+  testColumns,
+} from './evidence.js';
+import type { Assignments, PoolModel } from './pool-model.js';
 
 /** P(right) of a patch that is as good as any test can tell, and of one that is not. */
 const [GOOD_RIGHT, BAD_RIGHT] = [0.9, 0.02];
@@ -40,7 +48,7 @@ export interface BeliefOptions {
 
 /**
  * P(right) of every candidate from all that is known of the pool (docs/posterior.md). Sources are added one after the
- * other, generated tests last; each is credited with what it changed.
+ * other, observations and generated tests last; each is credited with what it changed.
  * @param entries after `withEqualPatches`: equal patches are one patch
  */
 export function beliefsOf(entries: readonly Entry[], options: BeliefOptions): Beliefs {
@@ -49,9 +57,10 @@ export function beliefsOf(entries: readonly Entry[], options: BeliefOptions): Be
   const { likelihoods, authors, executedOnly = false, kinds: asked = false, credits = true } = options;
   const sources = sourcesOf(patches, likelihoods).filter(({ name }) => !executedOnly || name === REGRESSION.name);
   const tests = testColumns(patches, likelihoods, authors);
+  const observed = observationsOf(patches, likelihoods);
   const { among } = options;
   const counts = patches.map((copies) => among === undefined || copies.some(({ id }) => among.has(id)));
-  const steps = stepsOf(patches, { sources, tests, likelihoods, kinds: asked, credits, counts });
+  const steps = stepsOf(patches, { sources, tests, observed, likelihoods, kinds: asked, credits, counts });
   const last = steps.at(-1) as Step;
   const [right, logOdds] = [new Map<string, number>(), new Map<string, Readonly<Record<string, number>>>()];
   for (const { id } of entries) {
@@ -69,6 +78,8 @@ export function beliefsOf(entries: readonly Entry[], options: BeliefOptions): Be
   return { right, logOdds, kinds, any: 1 - last.allWrong, method: last.method, spread: last.spread };
 }
 
+/** Source of what tests that observe say. */
+const OBSERVATIONS = 'observations';
 const NO_KIND = [0, 0, 0] as const;
 
 /** What is believed after a source was added. */
@@ -81,6 +92,7 @@ interface Step extends Pick<Assignments, 'allWrong' | 'kinds' | 'method' | 'spre
 interface Known {
   readonly sources: readonly Source[];
   readonly tests: TestColumns;
+  readonly observed: Observations;
   readonly likelihoods: Likelihoods;
   readonly kinds: boolean;
   readonly credits: boolean;
@@ -91,24 +103,33 @@ interface Known {
 /** What is believed after each source, or without `credits` after the last one alone. */
 function stepsOf(
   patches: readonly Copies[],
-  { sources, tests, likelihoods, kinds, credits, counts }: Known,
+  { sources, tests, observed, likelihoods, kinds, credits, counts }: Known,
 ): readonly Step[] {
   const told = patches.map(() => 0);
-  const stepBy = (source: string, columns: readonly TestColumn[] = []): Step => ({
+  const stepBy = (source: string, model: Pick<PoolModel, 'columns' | 'observed'> = { columns: [] }): Step => ({
     source,
-    ...rightBy(told, counts, { columns, share: likelihoods.share, kinds }),
+    ...rightBy(told, counts, { ...model, share: likelihoods.share, kinds }),
   });
   const names = ['prior', ...sources.map(({ name }) => name)];
-  const hasTests = tests.columns.length > 0;
+  const executed = executedModels(tests, observed);
   const steps: Step[] = [];
   for (const [at, name] of names.entries()) {
     for (const [patch, leaning] of (sources[at - 1]?.leanings ?? []).entries())
       told[patch] = (told[patch] ?? 0) + leaning;
-    const isLast = at === names.length - 1 && !hasTests;
+    const isLast = at === names.length - 1 && executed.length === 0;
     if (credits || isLast) steps.push(stepBy(name));
   }
-  if (hasTests) steps.push(stepBy(REPRODUCTION.name, tests.columns));
-  return steps;
+  const counted = credits ? executed : executed.slice(-1);
+  return [...steps, ...counted.map(({ source, ...model }) => stepBy(source, model))];
+}
+
+type ExecutedModel = Pick<PoolModel, 'columns' | 'observed'> & { readonly source: string };
+
+/** What tests told, first without those that pass and fail; none without any. */
+function executedModels(tests: TestColumns, { expected, split }: Observations): readonly ExecutedModel[] {
+  const observed = { source: OBSERVATIONS, columns: expected, observed: split };
+  const all = { source: REPRODUCTION.name, columns: [...tests.columns, ...expected], observed: split };
+  return [...(expected.length + split.length > 0 ? [observed] : []), ...(tests.columns.length > 0 ? [all] : [])];
 }
 
 /**
@@ -118,7 +139,7 @@ function stepsOf(
 function rightBy(
   told: readonly number[],
   counts: readonly boolean[],
-  model: Pick<PoolModel, 'columns' | 'share' | 'kinds'>,
+  model: Pick<PoolModel, 'columns' | 'observed' | 'share' | 'kinds'>,
 ): Omit<Step, 'source'> {
   const [good, bad] = [new Mixture(GOOD_RIGHT), new Mixture(BAD_RIGHT)];
   const found = assignments({

@@ -2,7 +2,7 @@ import { BadInputError } from '../../src/core/errors/errors.js';
 import { type Preset, type Stage, type StageMeasure, stageName } from '../../src/core/run/preset.js';
 import type { RankedCandidate, Selection, StageTrace } from '../../src/core/run/run-result.js';
 import { onCurve } from './features.js';
-import { type Entry, isEligible, patchOf } from './entry.js';
+import { type Entry, isEligible, patchOf, wasTested } from './entry.js';
 import { type Knowledge, NOTHING_LEARNED, Pool, type PoolInput } from './pool.js';
 import { type Compare, compareBy, compareIds, runStage } from './stages.js';
 
@@ -230,7 +230,7 @@ function ranked(pool: Pool, entry: Entry, rank: number, flags: readonly string[]
       ...entry.measures,
       patch_size: entry.patch_size,
       cluster_size: pool.measure(entry, 'cluster_size'),
-      ...((entry.solved ?? null) === null ? {} : { posterior: pool.measure(entry, 'posterior') }),
+      ...(!wasTested(entry) ? {} : { posterior: pool.measure(entry, 'posterior') }),
       ...(learned === null ? {} : { learned }),
     },
     p_right: right.get(entry.id) ?? null,

@@ -88,6 +88,7 @@ class RunRequestTests(_RunRequestTests, total=False):
     command: str  # Shell command that runs it, from the repository’s root; absent = that of its language.
     report: Literal["junit", "tap", "go-test-json", "cargo", "rspec-json", "exit-code"]  # What the command reports; absent = as that of its language does.
     expect: List[Any]  # What each call of `observe` has to tell, in order; absent = the exit code says it.
+    observes: bool  # Whether it only shows what the code does, so that candidates that show the same are one class.
     author: Optional[str]  # Who wrote it; tests of one author count less together than apart.
     kind: Literal["fail-to-pass", "pass-to-pass"]  # `pass-to-pass` = holds on base, and must go on holding; absent = says "not solved" there.
     angle: str  # What its author was asked to look at above all; kept as it is.
@@ -533,9 +534,13 @@ class Measure(TypedDict):
     meaning: str
 
 
-class CellObserved(TypedDict):
+class _CellObserved(TypedDict):
     sha256: str
     preview: str
+
+
+class CellObserved(_CellObserved, total=False):
+    group: int
 
 
 class _Cell(TypedDict):
@@ -544,7 +549,7 @@ class _Cell(TypedDict):
     same_as: Optional[str]
     suite: Literal["reproduction", "regression"]
     test_id: str
-    outcome: Literal["solved", "not-solved", "crashed", "timed-out", "out-of-memory", "out-of-disk", "forged"]
+    outcome: Literal["solved", "not-solved", "observed", "crashed", "timed-out", "out-of-memory", "out-of-disk", "forged"]
     exit_code: Optional[int]
     duration_ms: float
     passed: Optional[int]
@@ -718,6 +723,7 @@ class EvidenceTests(_EvidenceTests, total=False):
     files: Dict[str, str]
     command: str
     report: Literal["junit", "tap", "go-test-json", "cargo", "rspec-json", "exit-code"]
+    observes: bool
     kind: Literal["fail-to-pass", "pass-to-pass"]
     angle: str
 
@@ -741,9 +747,13 @@ class EvidenceTestQuality(TypedDict):
     toxicity: float
 
 
-class EvidenceCellsObserved(TypedDict):
+class _EvidenceCellsObserved(TypedDict):
     sha256: str
     preview: str
+
+
+class EvidenceCellsObserved(_EvidenceCellsObserved, total=False):
+    group: int
 
 
 class _EvidenceCells(TypedDict):
@@ -751,7 +761,7 @@ class _EvidenceCells(TypedDict):
     same_as: Optional[str]
     suite: Literal["reproduction", "regression"]
     test_id: str
-    outcome: Literal["solved", "not-solved", "crashed", "timed-out", "out-of-memory", "out-of-disk", "forged"]
+    outcome: Literal["solved", "not-solved", "observed", "crashed", "timed-out", "out-of-memory", "out-of-disk", "forged"]
     exit_code: Optional[int]
     duration_ms: float
     passed: Optional[int]
@@ -764,9 +774,16 @@ class EvidenceCells(_EvidenceCells, total=False):
     observed: 'EvidenceCellsObserved'
 
 
+class EvidenceBehavioursTold(TypedDict):
+    test_id: str
+    value: str
+    as_base: bool
+
+
 class EvidenceBehaviours(TypedDict):
     solved: List[str]
     candidate_ids: List[str]
+    told: List['EvidenceBehavioursTold']
 
 
 class Evidence(TypedDict):
@@ -803,6 +820,7 @@ class GeneratedTest(_GeneratedTest, total=False):
     command: str
     report: Literal["junit", "tap", "go-test-json", "cargo", "rspec-json", "exit-code"]
     expect: List[Any]
+    observes: bool
     kind: Literal["fail-to-pass", "pass-to-pass"]
     angle: str
 

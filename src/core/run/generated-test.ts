@@ -59,6 +59,11 @@ export const GeneratedTest = z.object({
   report: TestReportKind.exactOptional(),
   /** What each call of `observe` has to tell, in order; an exception that ends the script is `{"raises": type}`. */
   expect: z.array(ParsedJson).max(1_000).refine(isShort, `holds more than ${MOST_EXPECTED} values`).exactOptional(),
+  /**
+   * Whether it tells what the code does and nothing else: candidates that tell the same behave alike, and it is no part of the
+   * count of solved tests. With `expect`, it is known which of them are right here.
+   */
+  observes: z.boolean().exactOptional(),
   author: z
     .string()
     .nullish()
@@ -76,6 +81,9 @@ export const SEPARATING = 'separating';
 /** The kind of a test that holds on base; in pools the author of all such tests, who are like existing ones. */
 export const HOLDING = 'pass-to-pass';
 
+/** The author of tests that observe, who saw candidates in later rounds. */
+export const OBSERVING = 'observing';
+
 /** How the name of a script goes on behind the id of the candidate whose agent wrote it. */
 export const HARVESTED = '-own-';
 
@@ -91,7 +99,9 @@ export function isHarvested({ test_id, author }: GeneratedTest): boolean {
  */
 export function isWrittenApart(test: GeneratedTest, candidates: ReadonlySet<string>): boolean {
   const { author } = test;
-  return author === null || (author !== SEPARATING && !candidates.has(author) && !isHarvested(test));
+  return (
+    author === null || (author !== SEPARATING && author !== OBSERVING && !candidates.has(author) && !isHarvested(test))
+  );
 }
 
 /** One that came from outside. */
@@ -147,6 +157,16 @@ export interface Separation {
   readonly equivalent: boolean;
 }
 
+/** What was observed before a round of tests that observe. */
+export interface ObservedBefore {
+  /** From 0; in the first one the author sees no patch. */
+  readonly round: number;
+  /** Different patches that behave alike so far; none in the first round. */
+  readonly alike: readonly string[];
+  /** Earlier tests, and what each class of candidates told there. */
+  readonly earlier: readonly { readonly test: GeneratedTest; readonly values: readonly string[] }[];
+}
+
 /** Has tests written for an issue. */
 export interface TestWriter {
   /**
@@ -164,6 +184,11 @@ export interface TestWriter {
    * @throws the model's failure, and what the sandbox throws
    */
   separate(issue: Issue, tied: TiedPatches, signal: AbortSignal): Promise<Separation>;
+  /**
+   * Tests that observe, for inputs on which patches may differ; absent = nobody is asked.
+   * @throws the model's failure, and what the sandbox throws
+   */
+  observe?(issue: Issue, before: ObservedBefore, signal: AbortSignal): Promise<readonly GeneratedTest[]>;
   /** Of existing tests that pass on base those that a right solution has to break; none when nobody knows. */
   exclude(issue: Issue, tests: readonly string[], signal: AbortSignal): Promise<readonly string[]>;
 }
@@ -172,6 +197,8 @@ export interface TestWriter {
 export const CellOutcome = z.enum([
   'solved',
   'not-solved',
+  /** It told what the code does; nobody says what is right. */
+  'observed',
   /** The script ended in another way than its protocol allows, or its proof (the nonce) is missing. */
   'crashed',
   'timed-out',
@@ -217,8 +244,15 @@ export const Cell = z.object({
   lost: z.array(z.string()),
   /** End of the output, at most 4,000 characters, for people to read. */
   log_tail: z.string(),
-  /** What a test with an expectation observed: its hash, and how it begins. */
-  observed: z.object({ sha256: z.string(), preview: z.string() }).exactOptional(),
+  /** What a test observed: its hash, and how it begins. */
+  observed: z
+    .object({
+      sha256: z.string(),
+      preview: z.string(),
+      /** Of tests that observe alone, equal for equal values: 0 as base, then the most common first. */
+      group: z.int().min(0).exactOptional(),
+    })
+    .exactOptional(),
 });
 export type Cell = z.infer<typeof Cell>;
 

@@ -121,3 +121,59 @@ export const Verdict = z.discriminatedUnion('kind', [
   }),
 ]);
 export type Verdict = z.infer<typeof Verdict>;
+
+const ObservedValue = z.object({
+  /** 0 = as base; then the most common first. */
+  group: z.int().min(0),
+  /** What it told, one JSON value a line, cut off. */
+  value: z.string(),
+  /** Whether that is right, by the test's author; absent where the author does not say. */
+  expected: z.boolean().exactOptional(),
+});
+
+/** What tests that observe told of one candidate: evidence of the generated tests' measure, `observations`. */
+export const Observations = z.object({
+  /** Its behaviour class, from 1 (the most candidates), of how many. */
+  class: z.int().positive(),
+  classes: z.int().positive(),
+  /** By test; tests that told nothing of it are not there. */
+  values: z.record(z.string(), ObservedValue),
+});
+export type Observations = z.infer<typeof Observations>;
+
+/** Null where no test that observes told anything of the candidate. */
+export function observationsIn(verdicts: readonly Pick<Verdict, 'evidence'>[]): Observations | null {
+  const found = verdicts.find(({ evidence }) => evidence.observations !== undefined);
+  return Observations.safeParse(found?.evidence.observations).data ?? null;
+}
+
+/** Candidates that told the same in all tests that observe, and what they told in those that split the candidates. */
+export interface ToldClass {
+  readonly class: number;
+  readonly candidate_ids: readonly string[];
+  readonly told: readonly { readonly test_id: string; readonly value: string; readonly as_base: boolean }[];
+}
+
+/** The classes, the largest first; none where nothing was observed. */
+export function toldClasses(verdicts: readonly Verdict[]): readonly ToldClass[] {
+  const seen = verdicts.flatMap((verdict) => {
+    const own = verdict.measure === REPRODUCTION.name ? observationsIn([verdict]) : null;
+    return own === null ? [] : [{ id: verdict.candidate_id, ...own }];
+  });
+  const groups = new Map<string, Set<number>>();
+  for (const { values } of seen) {
+    for (const [test, { group }] of Object.entries(values))
+      groups.set(test, (groups.get(test) ?? new Set()).add(group));
+  }
+  const splits = (test: string): boolean => (groups.get(test)?.size ?? 0) > 1;
+  const numbers = [...new Set(seen.map((each) => each.class))].sort((a, b) => a - b);
+  return numbers.map((number) => {
+    const own = seen.filter((each) => each.class === number);
+    const told = Object.entries(own[0]?.values ?? {}).filter(([test]) => splits(test));
+    return {
+      class: number,
+      candidate_ids: own.map(({ id }) => id),
+      told: told.map(([test_id, { value, group }]) => ({ test_id, value, as_base: group === 0 })),
+    };
+  });
+}

@@ -6,6 +6,7 @@ import {
   CellKind,
   type GeneratedTest,
   type RefusedTest,
+  type ObservedBefore,
   type Separation,
   type TiedPatches,
 } from './generated-test.js';
@@ -23,6 +24,8 @@ export interface VerificationTask {
   readonly separate?: Separate | undefined;
   /** Asked at most once, for tests in the place of those that base refused. */
   readonly mend?: Mend | undefined;
+  /** Asked for tests that observe, round by round, until the candidates' classes split no more; absent = nobody is. */
+  readonly inputs?: Inputs | undefined;
   /** Asked once, about the existing tests that pass on base. */
   readonly exclude?: Exclude | undefined;
   /** Candidates whose agents were told of others; absent = none. */
@@ -34,6 +37,8 @@ export interface VerificationTask {
 /** @param author of what the steps wrote */
 export type Found = (author: string, steps: readonly TrajectoryStep[]) => void;
 
+/** Tests that observe; none ends the rounds. */
+export type Inputs = (before: ObservedBefore, signal: AbortSignal) => Promise<readonly GeneratedTest[]>;
 /** Of existing tests those that a right solution has to break. */
 export type Exclude = (tests: readonly string[], signal: AbortSignal) => Promise<readonly string[]>;
 export type Mend = (refused: readonly RefusedTest[], signal: AbortSignal) => Promise<readonly GeneratedTest[]>;

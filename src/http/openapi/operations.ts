@@ -118,6 +118,8 @@ const FIELDS: Readonly<Record<string, string>> = {
   'RunRequest.tests.test_id': 'Unique within the run.',
   'RunRequest.tests.path': 'Where the test is written, from the working directory.',
   'RunRequest.tests.content': 'The file’s text.',
+  'RunRequest.tests.observes':
+    'Whether it only shows what the code does, so that candidates that show the same are one class.',
   'RunRequest.tests.expect': 'What each call of `observe` has to tell, in order; absent = the exit code says it.',
   'RunRequest.tests.files': 'Further files that it needs, by their place in the repository.',
   'RunRequest.tests.command': 'Shell command that runs it, from the repository’s root; absent = that of its language.',

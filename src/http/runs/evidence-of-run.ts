@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { grouped } from '../../core/grouped.js';
 import { type PatchFile, readPatch } from '../../core/patch/patch.js';
 import type { Candidate } from '../../core/run/candidate.js';
 import { candidateOf, type Rollout, tokensOf } from '../../core/run/rollout.js';
-import { measuresShown, REPRODUCTION, type Verdict } from '../../core/run/verdict.js';
+import { measuresShown, REPRODUCTION, toldClasses, type Verdict } from '../../core/run/verdict.js';
 import { RunRequest } from '../../core/run/run-request.js';
 import { RunResult } from '../../core/run/run-result.js';
 import type { Run } from '../../ports/run-store.js';
@@ -84,23 +85,24 @@ function effortOf(rollout: Rollout | undefined): Pick<CandidateEvidence, 'model'
 }
 
 function behavioursOf(ranked: readonly string[], verdicts: readonly Verdict[]): EvidenceView['behaviours'] {
+  const told = new Map(toldClasses(verdicts).flatMap((each) => each.candidate_ids.map((id) => [id, each] as const)));
   const solvedBy = new Map(
     verdicts.flatMap((verdict) => {
-      if (verdict.kind !== 'scored' || verdict.measure !== REPRODUCTION.name) return [];
-      const solved = z.array(z.string()).safeParse(verdict.evidence.solved);
-      return solved.success ? [[verdict.candidate_id, solved.data] as const] : [];
+      if (verdict.measure !== REPRODUCTION.name) return [];
+      const { data } = z.array(z.string()).safeParse(verdict.kind === 'scored' ? verdict.evidence.solved : undefined);
+      return data === undefined && !told.has(verdict.candidate_id) ? [] : [[verdict.candidate_id, data ?? []] as const];
     }),
   );
-  const classes = new Map<string, { solved: string[]; candidate_ids: string[] }>();
-  for (const id of ranked) {
+  const known = ranked.flatMap((id) => {
     const solved = solvedBy.get(id);
-    if (solved === undefined) continue;
-    const key = JSON.stringify(solved);
-    const known = classes.get(key);
-    if (known === undefined) classes.set(key, { solved, candidate_ids: [id] });
-    else known.candidate_ids.push(id);
-  }
-  return [...classes.values()];
+    return solved === undefined ? [] : [{ id, solved, own: told.get(id) }];
+  });
+  const classes = grouped(known, ({ solved, own }) => JSON.stringify([solved, own?.class ?? null]));
+  return [...classes.values()].map((members) => ({
+    solved: members[0]?.solved ?? [],
+    candidate_ids: members.map(({ id }) => id),
+    told: [...(members[0]?.own?.told ?? [])],
+  }));
 }
 
 /** Reading a larger patch would keep others waiting for more than a tenth of a second. */

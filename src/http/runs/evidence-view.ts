@@ -67,8 +67,13 @@ export type CandidateEvidence = z.infer<typeof CandidateEvidence>;
 export const CellView = Cell.omit({ instance_id: true, log_tail: true, lost: true });
 export type CellView = z.infer<typeof CellView>;
 
-/** Candidates that solved exactly the same generated tests, best rank first. */
-export const BehaviourClass = z.object({ solved: z.array(z.string()), candidate_ids: z.array(z.string()) });
+/** Candidates that solved exactly the same generated tests, and told the same where they were observed; best rank first. */
+export const BehaviourClass = z.object({
+  solved: z.array(z.string()),
+  candidate_ids: z.array(z.string()),
+  /** What they told in the tests that split the candidates. */
+  told: z.array(z.object({ test_id: z.string(), value: z.string(), as_base: z.boolean() })),
+});
 
 /** Why this patch: everything a decision was made of, without patches, trajectories and logs. */
 export const EvidenceView = z.object({

@@ -69,6 +69,11 @@ function Execution({ cell }: { readonly cell: Cell }) {
           </ul>
         </details>
       )}
+      {cell.observed !== undefined && (
+        <pre class="text" tabIndex={0} aria-label="What it observed">
+          {cell.observed.preview}
+        </pre>
+      )}
       <pre class="text log" tabIndex={0} aria-label="End of the log">
         {log_tail === '' ? '(it printed nothing)' : log_tail}
       </pre>
@@ -150,6 +155,7 @@ function placeOf(suite: string, testId: string, candidateId: string | null): str
 export const OUTCOMES = {
   solved: { sign: '✓', word: 'solved' },
   'not-solved': { sign: '✗', word: 'not solved' },
+  observed: { sign: 'o', word: 'observed' },
   crashed: { sign: '!', word: 'crashed' },
   'timed-out': { sign: 'T', word: 'timed out' },
   'out-of-memory': { sign: 'M', word: 'out of memory' },
@@ -178,6 +184,8 @@ export function faceOf(cell: CellView | null): { readonly sign: string; readonly
   const { sign } = OUTCOMES[cell.outcome];
   const plain = wordOf(cell);
   const word = cell.trust === 'command' ? `${plain}, as its command reports` : plain;
+  const shown = kindOf(cell);
+  if (shown !== null) return shown;
   if (cell.suite === 'reproduction' || cell.total === null || cell.passed === null) {
     return { sign, word, tone: cell.outcome };
   }
@@ -188,7 +196,15 @@ export function faceOf(cell: CellView | null): { readonly sign: string; readonly
     : { sign: `−${lost}`, word: `−${lost}, ${held}`, tone: 'not-solved' };
 }
 
-/** A, B, … Z, A1, …: a letter for each group of candidates that solved the same tests. */
+/** Which others did the same in a test that only observes; null for other cells. */
+function kindOf({ observed }: CellView): ReturnType<typeof faceOf> | null {
+  const { group, preview } = observed ?? {};
+  if (group === undefined) return null;
+  const [sign, alike] = group === 0 ? ['=', 'as base'] : [String(group), `kind ${group}`];
+  return { sign, word: `${alike}: ${preview ?? ''}`, tone: 'observed' };
+}
+
+/** A, B, … Z, A1, …: a letter for each group of candidates that behave alike. */
 export function behaviourLetters(behaviours: EvidenceView['behaviours']): ReadonlyMap<string, string> {
   return new Map(
     behaviours.flatMap(({ candidate_ids }, index) => {

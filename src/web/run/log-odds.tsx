@@ -164,7 +164,12 @@ function sourcesOf(candidates: readonly CandidateEvidence[]): readonly string[] 
   return [...all].sort((a, b) => Number(b === 'prior') - Number(a === 'prior'));
 }
 
-const TITLES: Readonly<Record<string, string>> = { prior: 'Prior', votes: 'Equal changes', submitted: 'Submitted' };
+const TITLES: Readonly<Record<string, string>> = {
+  prior: 'Prior',
+  votes: 'Equal changes',
+  submitted: 'Submitted',
+  observations: 'Behaviour',
+};
 
 function sourceTitle(source: string, measures: readonly Measure[]): string {
   return TITLES[source] ?? measures.find(({ name }) => name === source)?.title ?? source;

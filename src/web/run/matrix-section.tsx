@@ -32,7 +32,7 @@ export function MatrixSection({ evidence }: { readonly evidence: EvidenceView })
       <p class="figures">
         {counted(matrix.rows.length, 'row')} × {counted(matrix.columns.length - 1, 'candidate')} and base
         {refused > 0 && ` · ${counted(refused, 'test')} refused`}
-        {letters.size > 0 && ` · ${counted(evidence.behaviours.length, 'class', 'classes')} of equal outcomes`}
+        {letters.size > 0 && ` · ${counted(evidence.behaviours.length, 'class', 'classes')} of equal behaviour`}
         <span class="quiet"> · arrow keys move, Enter opens a cell</span>
       </p>
       <MatrixGrid
@@ -51,6 +51,7 @@ export function MatrixSection({ evidence }: { readonly evidence: EvidenceView })
           }}
         />
       )}
+      <Classes behaviours={evidence.behaviours} letters={letters} />
       <Refused evidence={evidence} />
     </section>
   );
@@ -68,6 +69,12 @@ function Legend() {
         </li>
       ))}
       <li>
+        <span class="cell tone-observed" aria-hidden="true">
+          1
+        </span>{' '}
+        observed: which others did the same; = as base
+      </li>
+      <li>
         <span class="cell tone-not-solved" aria-hidden="true">
           −3
         </span>{' '}
@@ -80,6 +87,34 @@ function Legend() {
         run once for equal patches
       </li>
     </ul>
+  );
+}
+
+/** The values that split the candidates, class by class; nothing where nothing was observed. */
+function Classes({ behaviours, letters }: Pick<EvidenceView, 'behaviours'> & Pick<Props, 'letters'>) {
+  const told = behaviours.filter((each) => each.told.length > 0);
+  if (told.length < 2) return null;
+  return (
+    <details class="refused">
+      <summary>What tells {counted(told.length, 'class', 'classes')} apart</summary>
+      <dl class="facts">
+        {told.map(({ candidate_ids: ids, told: values }) => [
+          <dt key={ids[0]}>
+            {letters.get(ids[0] ?? '')}: {ids.join(', ')}
+          </dt>,
+          <dd key={`${ids[0] ?? ''} values`}>
+            <ul class="names">
+              {values.map(({ test_id, value, as_base }) => (
+                <li key={test_id}>
+                  {test_id}
+                  {as_base && ' (as base)'}: <code>{value}</code>
+                </li>
+              ))}
+            </ul>
+          </dd>,
+        ])}
+      </dl>
+    </details>
   );
 }
 

@@ -111,7 +111,7 @@ describe('routes', () => {
 });
 
 it('gives every class of behaviour a letter of its own', () => {
-  const behaviours = Array.from({ length: 30 }, (_, n) => ({ solved: [], candidate_ids: [`c${n}`] }));
+  const behaviours = Array.from({ length: 30 }, (_, n) => ({ solved: [], candidate_ids: [`c${n}`], told: [] }));
   const letters = [...behaviourLetters(behaviours).values()];
   expect(new Set(letters).size).toBe(30);
   expect(letters.slice(24, 28)).toEqual(['Y', 'Z', 'A1', 'B1']);

@@ -30,9 +30,11 @@ const OWN_ERRORS: ReadonlyMap<string, CellKind> = new Map([
   ['FileNotFoundError', 'set-up-error'],
 ]);
 
-const LIMITS: Readonly<Record<'timed-out' | 'out-of-memory' | 'out-of-disk', Told>> = {
+const LIMITS: Readonly<Record<'timed-out' | 'out-of-memory' | 'out-of-disk' | 'observed', Told>> = {
   'timed-out': { kind: 'time-out', why: 'exceeds its time limit on base' },
   'out-of-memory': { kind: 'out-of-memory', why: 'exceeds the memory limit on base' },
+  // Tests that only observe are not asked; see observations.ts.
+  observed: { kind: 'wrong-answer', why: 'only observes' },
   'out-of-disk': { kind: 'out-of-disk', why: 'exceeds the disk limit on base' },
 };
 

@@ -67,7 +67,7 @@ export class Controls {
     private readonly nonce: () => string,
   ) {
     this.random = randomFrom(nonce);
-    const ours = tests.filter((test) => test.expect === undefined && !isHarvested(test));
+    const ours = tests.filter((test) => test.expect === undefined && test.observes !== true && !isHarvested(test));
     const scripts = ours.flatMap((test) => readScript(test) ?? []);
     this.scripts = scripts.filter((script) => this.contentOf(script) !== null);
     this.isFirst = tests.length === 1 && this.random(2) === 0;

@@ -19,7 +19,7 @@ export const TestRun = z.object({
   exit_code: z.int().nullable(),
   duration_ms: z.number(),
   log_tail: z.string(),
-  /** What a test with an expectation observed, one JSON value a line; null for the others. */
+  /** What a test that observes told, one JSON value a line; null for the others. */
   observed: z.string().nullable(),
   /** Whether it ran as a user apart from root. */
   isolated: z.boolean(),
@@ -136,12 +136,12 @@ function runOf(report: DriverReport, test: GeneratedTest, nonce: string): Omit<T
 
 function whatItSaid(
   { said, status, log }: DriverReport,
-  { expect }: GeneratedTest,
+  test: GeneratedTest,
   proof: string,
 ): Pick<TestRun, 'outcome' | 'observed' | 'raises'> {
-  if (expect !== undefined) {
+  if (test.expect !== undefined || test.observes === true) {
     const observed = said.replace(proof, '');
-    return { outcome: compare(observed, expect), observed };
+    return { outcome: toldBy(test, observed), observed };
   }
   if (said === proof) return { outcome: OUTCOME_OF_STATUS[status] ?? 'crashed', observed: null };
   const raises = raisedBy(said, log);
@@ -211,7 +211,7 @@ function parse(line: string): DriverReport | null {
   }
 }
 
-type Json = z.infer<ReturnType<typeof z.json>>;
+export type Json = z.infer<ReturnType<typeof z.json>>;
 
 /** Floats that are no further apart than this, relative to the larger one or to 1, are the same. */
 const TOLERANCE = 1e-9;
@@ -225,8 +225,13 @@ export function compare(observed: string, expected: readonly Json[]): 'solved' |
   return same(values, [...expected]) ? 'solved' : 'not-solved';
 }
 
+function toldBy({ observes, expect }: GeneratedTest, observed: string): TestRun['outcome'] {
+  if (observes !== true) return compare(observed, expect ?? []);
+  return (readObserved(observed)?.length ?? 0) > 0 ? 'observed' : 'crashed';
+}
+
 /** One value a line; null where the text is cut off or no JSON. */
-function readObserved(observed: string): Json[] | null {
+export function readObserved(observed: string): Json[] | null {
   if (observed.length >= MOST_OBSERVED) return null;
   try {
     return observed

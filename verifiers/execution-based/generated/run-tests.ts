@@ -133,7 +133,7 @@ class TestWork {
 
   /** Controls are made of tests that run in another container. */
   private halfOf(test: GeneratedTest): number {
-    if (this.controls === null || isHarvested(test) || trustOf(test) === 'command') return 0;
+    if (this.controls === null || test.observes === true || isHarvested(test) || trustOf(test) === 'command') return 0;
     const alike = this.tests.filter((each) => each.author === test.author && dialectOf(each) === dialectOf(test));
     return alike.indexOf(test) % 2;
   }
@@ -194,7 +194,8 @@ class TestWork {
     const driver = dialect?.hash ?? null;
     // As keys were before there were commands.
     const how = dialect?.name === 'command' ? { how: commandOf(test) } : {};
-    const { content, expect = null } = test;
-    return { ...contextKey(this.context), driver, env: SUITE_ENV, test: content, expect, ...how };
+    const { content, expect = null, observes = false } = test;
+    const wanted = observes ? { expect: null, observes } : { expect };
+    return { ...contextKey(this.context), driver, env: SUITE_ENV, test: content, ...wanted, ...how };
   }
 }

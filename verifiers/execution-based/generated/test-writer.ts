@@ -24,6 +24,7 @@ import { BaseRepository } from '../../source/base-repository.js';
 import { fitting, sourceAround } from '../../source/read-sources.js';
 import { chosenFiles, fenceOf, issueText, languageOf, type WritersLanguage } from './chosen-files.js';
 import { excludedTests } from './excluded-tests.js';
+import { testsThatObserve } from './observations.js';
 import { asTests, isPlaced, testsIn } from './written-tests.js';
 
 /**
@@ -67,6 +68,7 @@ export function createTestWriter(options: TestWriterOptions): TestWriter {
     shown.catch(() => known.delete(issue));
     return shown;
   };
+  const { rounds = 0 } = options;
   return {
     write: async (issue, signal) => {
       const { language, ...shown } = await shownOnce(issue, signal);
@@ -91,6 +93,19 @@ export function createTestWriter(options: TestWriterOptions): TestWriter {
     },
     mend: async (issue, refused, signal) =>
       mendedTests(options, issue, { refused, shown: await shownOnce(issue, signal) }, signal),
+    ...(rounds === 0
+      ? {}
+      : {
+          observe: async (issue, before, signal) => {
+            if (before.round >= rounds) return [];
+            const ask = async (messages: readonly Message[]): Promise<string> => {
+              const { text, error } = await answerOf(options, messages, before.round, signal);
+              if (error !== null && !(error instanceof BudgetSpentError)) throw error;
+              return text ?? '';
+            };
+            return testsThatObserve({ ...options, ask }, issue, before, await shownOnce(issue, signal));
+          },
+        }),
     separate: (issue, tied, signal) => separatingTests(options, issue, tied, signal),
   };
 }
@@ -279,6 +294,8 @@ export interface TestWriterOptions {
   readonly count: number;
   /** Further answers, with tests that hold on base. */
   readonly holding: number;
+  /** Of tests that observe, at most; absent = none are asked for. */
+  readonly rounds?: number;
 }
 
 const ANSWER_TOKENS = 8_192;

@@ -88,6 +88,37 @@ export function testsIn(answer: string, language: WritersLanguage): readonly Wri
   });
 }
 
+const EXPECTED = 'json';
+const Values = GeneratedTest.shape.expect.unwrap();
+
+/** The scripts of an answer that observe, each with what its author expects, where that stands behind it. */
+export function observingTests(
+  instance_id: string,
+  { author, text }: { readonly author: string; readonly text: string },
+  language: WritersLanguage,
+): readonly GeneratedTest[] {
+  const { tags, extension } = BLOCKS[language];
+  const blocks = blocksIn(text, [...tags, EXPECTED]);
+  const scripts = blocks.flatMap(({ tag, text: content }, at) => {
+    const behind = blocks[at + 1];
+    return tag === EXPECTED ? [] : [{ content, expect: behind?.tag === EXPECTED ? valuesIn(behind.text) : null }];
+  });
+  return scripts.map(({ content, expect }, index) => {
+    const test_id = `${author}-${index + 1}`;
+    const expected = expect == null ? {} : { expect };
+    return { instance_id, test_id, path: `${test_id}${extension}`, content, observes: true, ...expected, author };
+  });
+}
+
+/** Null for what is no list of values: then nothing is expected. */
+function valuesIn(text: string): GeneratedTest['expect'] | null {
+  try {
+    return Values.safeParse(JSON.parse(text)).data ?? null;
+  } catch {
+    return null;
+  }
+}
+
 interface Answer extends Pick<GeneratedTest, 'angle' | 'kind'> {
   readonly text: string;
 }

@@ -53,6 +53,10 @@ const TESTS = [
   script('eats all at once', 'kept = [bytearray(10**7) for _ in range(1000)]'),
   { ...calcTest('of no language', 'True'), path: 'test.lua' },
   calcTest('last', 'add(-2, 3) == 1'),
+  {
+    ...script('only shows', 'from calc import add', 'observe({"sum": add(2, 3) / 10})', 'observe(lambda: add(1, "a"))'),
+    observes: true,
+  },
 ];
 
 describe('generated tests that misbehave', () => {
@@ -113,6 +117,15 @@ describe('generated tests that misbehave', () => {
     ['last', 'solved'],
   ])('has a clear outcome when it %s: %s', (id, outcome) => {
     expect(observed.outcome('right', id)).toBe(outcome);
+  });
+
+  it('shows what the code does to who asks for nothing else', () => {
+    const values = (id: string): unknown =>
+      verdicts.find(({ candidate_id, measure }) => candidate_id === id && measure === 'reproduction')?.evidence
+        .observations;
+    const shown = { group: 1, value: '{"sum": 0.5}\n{"raises": "TypeError"}' };
+    expect(values('right')).toEqual({ class: 1, classes: 1, values: { 'only shows': shown } });
+    expect(values('wrong')).toEqual({ class: 1, classes: 1, values: { 'only shows': shown } });
   });
 
   it('leaves the scores of the others alone', () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { assignments } from '../../../../verifiers/hybrid/assignments.js';
-import { type PoolModel, SubsetSums, type TestColumn } from '../../../../verifiers/hybrid/pool-model.js';
+import type { ObservedColumn, TestColumn } from '../../../../verifiers/hybrid/outcome-tables.js';
+import { type PoolModel, SubsetSums } from '../../../../verifiers/hybrid/pool-model.js';
 
 type Prior = readonly [number, number];
 
@@ -27,6 +28,31 @@ interface Found {
 
 const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
 
+/** The chance that these fall into their classes one after the other, each a new one with 1 / (1 + those before). */
+function byChance(classes: readonly number[]): number {
+  return classes.reduce((chance, own, index) => {
+    const before = classes.slice(0, index);
+    const alike = before.filter((each) => each === own).length;
+    return (chance * (alike === 0 ? 1 : alike)) / (1 + before.length);
+  }, 1);
+}
+
+/** Likelihoods of the classes: any of them may be the right one, or none; or they say nothing. */
+function byKindObserved({ classes }: ObservedColumn, isGood: readonly boolean[]): number[] {
+  const known = classes.flatMap((own, patch) => (own === null ? [] : [{ own, good: isGood[patch] === true }]));
+  const telling = [null, ...new Set(known.map(({ own }) => own))].map((right) => {
+    const count = (good: boolean, inIt: boolean): number =>
+      known.filter((each) => each.good === good && (each.own === right) === inIt).length;
+    const others = known.filter(({ own }) => own !== right).map(({ own }) => own);
+    return (
+      beta([9, 1], count(true, true), count(true, false)) *
+      beta([1, 2], count(false, true), count(false, false)) *
+      byChance(others)
+    );
+  });
+  return [0.5 * sum(telling), 0.5 * byChance(known.map(({ own }) => own)), 0];
+}
+
 function add(to: number[], values: readonly number[]): void {
   for (const [index, value] of values.entries()) to[index] = (to[index] as number) + value;
 }
@@ -39,17 +65,18 @@ function byKind({ outcomes }: TestColumn, isGood: readonly boolean[]): number[] 
 }
 
 /** The same by adding up over each of the 2^n assignments. */
-function bruteForce({ leanings, columns, share, wrong }: PoolModel): Found {
+function bruteForce({ leanings, columns, observed = [], share, wrong }: PoolModel): Found {
   const n = leanings.length;
   let [total, allWrong] = [0, 0];
   const good = new Array<number>(n).fill(0);
-  const kinds = columns.map(() => [0, 0, 0]);
+  const all = [...columns, ...observed];
+  const kinds = all.map(() => [0, 0, 0]);
   for (let mask = 0; mask < 2 ** n; mask += 1) {
     const isGood = Array.from({ length: n }, (_, bit) => ((mask >> bit) & 1) === 1);
     const of = isGood.filter(Boolean).length;
-    const per = columns.map((column) => byKind(column, isGood));
+    const per = all.map((column) => ('outcomes' in column ? byKind(column, isGood) : byKindObserved(column, isGood)));
     let weight = beta(share, of, n - of);
-    for (const [test, each] of per.entries()) weight *= sum(each) ** (columns[test]?.weight ?? 1);
+    for (const [test, each] of per.entries()) weight *= sum(each) ** (all[test]?.weight ?? 1);
     weight *= Math.exp(sum([...leanings].map((leaning, index) => (isGood[index] === true ? leaning : 0))));
     total += weight;
     const nobody = isGood.map((side, index) => wrong[side ? 'ifGood' : 'ifNot'][index] as number);
@@ -75,12 +102,21 @@ function columnOf(text: string, weight = 1): TestColumn {
   return { outcomes: Array.from(text, (each) => (each === '?' ? null : each === '1')), weight, rates: TELLING };
 }
 
-function modelOf(columns: readonly TestColumn[], leanings: readonly number[]): PoolModel {
+/** @param text a letter for each patch's class, ? = it told nothing */
+function observedOf(text: string, weight = 1): ObservedColumn {
+  return { classes: Array.from(text, (own) => (own === '?' ? null : own.charCodeAt(0))), weight, rates: TELLING };
+}
+
+function modelOf(
+  columns: readonly TestColumn[],
+  leanings: readonly number[],
+  observed: readonly ObservedColumn[] = [],
+): PoolModel {
   const wrong = {
     ifGood: new Float64Array(leanings.length).fill(-1),
     ifNot: new Float64Array(leanings.length).fill(-0.1),
   };
-  return { leanings: Float64Array.from(leanings), columns, share: [0.3, 0.3], wrong, kinds: true };
+  return { leanings: Float64Array.from(leanings), columns, observed, share: [0.3, 0.3], wrong, kinds: true };
 }
 
 const anyModel = fc
@@ -90,16 +126,22 @@ const anyModel = fc
       text: fc.array(fc.constantFrom('0', '1', '?'), { minLength: n, maxLength: n }),
       weight: fc.constantFrom(1, 0.4),
     });
+    const observed = fc.record({
+      text: fc.array(fc.constantFrom('a', 'b', 'c', 'd', '?'), { minLength: n, maxLength: n }),
+      weight: fc.constantFrom(1, 0.4),
+    });
     return fc.record({
       columns: fc.array(column, { minLength: tests, maxLength: tests }),
+      observed: fc.array(observed, { maxLength: 2 }),
       // Few values, so that some patches are equal in all.
       leanings: fc.array(fc.constantFrom(-2, 0, 0.7), { minLength: n, maxLength: n }),
     });
   })
-  .map(({ columns, leanings }) =>
+  .map(({ columns, observed, leanings }) =>
     modelOf(
       columns.map(({ text, weight }) => columnOf(text.join(''), weight)),
       leanings,
+      observed.map(({ text, weight }) => observedOf(text.join(''), weight)),
     ),
   );
 
@@ -158,6 +200,19 @@ describe('P(good) of each patch', () => {
         ),
       ).method,
     ).toBe('enumerated');
+  });
+
+  it('takes the many that do the same for right, where the others each do something else', () => {
+    const { good } = assignments(
+      modelOf([], new Array<number>(8).fill(0), [observedOf('aaaaabcd'), observedOf('aaaaaxyz')]),
+    );
+    expect(good[0]).toBeGreaterThan(2 * (good[7] ?? 1));
+  });
+
+  it('counts the patches of small classes alone where there are too many', () => {
+    const letters = Array.from({ length: 32 }, (_, patch) => String.fromCharCode(97 + Math.floor(patch / 2))).join('');
+    const { good } = assignments(modelOf([], new Array<number>(32).fill(0), [observedOf(letters)]));
+    expect(good.every((p) => p > 0 && p < 1)).toBe(true);
   });
 
   it('takes the word of tests that agree over that of one which passes who they fail', () => {

@@ -1,0 +1,97 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { serveModels } from './model-server.mjs';
+import { bestk } from './run-select.mjs';
+
+/**
+ * One issue by what its candidates do on inputs that a model wrote without sight of them: executions alone, and existing tests only where
+ * `unnamed` asks for them. One line of the report; the labels are opened after the selection.
+ */
+export async function runObserving(real, folder, { unnamed, problems }) {
+  const { instance_id: id } = real.issue;
+  const file = (name, content) => (writeFileSync(resolve(folder, name), content), resolve(folder, name));
+  mkdirSync(folder, { recursive: true });
+  const environment = {
+    ...real.issue.environment,
+    ...(unnamed ? { regression_command: null, regression_files: [] } : {}),
+  };
+  const issue = file('issue-observing.json', JSON.stringify({ ...real.issue, environment }));
+  const candidates = file('candidates.jsonl', real.candidates.map((row) => `${JSON.stringify(row)}\n`).join(''));
+  const server = await serveModels(real, { observing: true });
+  const [out, log] = [resolve(folder, 'run-observing'), resolve(folder, 'progress-observing.log')];
+  const store = resolve(folder, ...(unnamed ? ['..', 'unnamed.sqlite'] : ['store.sqlite']));
+  const code = await bestk(
+    ['select', '--issue', issue, '--candidates', candidates, '--verifiers', 'eb', '--preset', 'latent', '--out', out],
+    {
+      OPENAI_BASE_URL: server.url,
+      OPENAI_API_KEY: 'saved-answers',
+      BESTK_TEST_MODEL: 'saved-answers',
+      BESTK_TEST_SAMPLES: '1',
+      BESTK_TEST_OBSERVE: '1',
+      DATABASE_URL: `file:${store}`,
+    },
+    log,
+  );
+  await server.close();
+  if (code !== 0) {
+    problems.push(`${id} (observing): bestk select ended with exit ${code}:\n${readFileSync(log, 'utf8').slice(-500)}`);
+    return { id };
+  }
+  return rowOf(real, out);
+}
+
+function rowOf(real, out) {
+  const lines = (name) => readFileSync(resolve(out, name), 'utf8').split('\n').filter(Boolean).map(JSON.parse);
+  const { admissions } = JSON.parse(readFileSync(resolve(out, 'run.json'), 'utf8'));
+  const selected = JSON.parse(readFileSync(resolve(out, 'selection.json'), 'utf8'));
+  const isRight = (id) => real.labels.get(id) === true;
+  const seen = lines('verdicts.jsonl').flatMap(({ measure, candidate_id, evidence: { observations } }) =>
+    measure === 'reproduction' && observations !== undefined ? [{ right: isRight(candidate_id), ...observations }] : [],
+  );
+  const tests = admissions.filter(({ admitted, test_id }) => admitted && test_id.startsWith('observing'));
+  const names = tests.map(({ test_id }) => test_id).filter((test) => groups(seen, [test]).size > 1);
+  const all = [...groups(seen, names).values()];
+  const mixed = mixedIn(all);
+  const largest = all.toSorted((a, b) => b.length - a.length)[0] ?? [];
+  return {
+    ...{
+      id: real.issue.instance_id,
+      k: real.candidates.length,
+      right: real.candidates.filter((each) => isRight(each.candidate_id)).length,
+    },
+    observed: seen.length,
+    inputs: `${tests.length} of ${admissions.filter(({ test_id }) => test_id.startsWith('observing')).length}`,
+    'inputs that split': names.length,
+    classes: all.length,
+    'right alone': all.filter((own) => own.every(({ right }) => right)).length,
+    'wrong alone': all.filter((own) => own.every(({ right }) => !right)).length,
+    mixed,
+    'inputs it took': mixed > 0 ? '-' : fewest(seen, names),
+    'largest class': `${largest.filter(({ right }) => right).length} right of ${largest.length}`,
+    latent: selected.candidate_id === null ? 'none' : isRight(selected.candidate_id) ? 1 : 0,
+  };
+}
+
+/** Candidates by what they showed in these tests. */
+function groups(seen, names) {
+  const found = new Map();
+  for (const each of seen) {
+    const key = names.map((name) => each.values[name]?.group ?? '?').join();
+    found.set(key, [...(found.get(key) ?? []), each]);
+  }
+  return found;
+}
+
+function mixedIn(classes) {
+  return classes.filter((own) => new Set(own.map(({ right }) => right)).size > 1).length;
+}
+
+/** The smallest number of inputs whose classes are right or wrong throughout. */
+function fewest(seen, names) {
+  let best = names.length;
+  for (let mask = 0; mask < 2 ** names.length; mask += 1) {
+    const some = names.filter((_, bit) => ((mask >> bit) & 1) === 1);
+    if (some.length < best && mixedIn([...groups(seen, some).values()]) === 0) best = some.length;
+  }
+  return best;
+}

@@ -1,0 +1,126 @@
+import type { GeneratedTest, ObservedBefore } from '../../../../src/core/run/generated-test.js';
+import { type Observations, observationsIn, toldClasses, type Verdict } from '../../../../src/core/run/verdict.js';
+import { createExecutionBasedVerifier } from '../../../../verifiers/execution-based/execution-based.js';
+import { FakeSandbox } from '../../../fakes/fake-sandbox.js';
+import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
+import { Observing } from '../../../fakes/observing.js';
+import { playSuite } from '../../../fakes/suite-player.js';
+import { calcPatch, calculatorIssue, candidate, script } from '../../../fixtures/calculator.js';
+import { go } from '../../../fixtures/sandbox-commands.js';
+
+const PATCHES = ['a', 'b', 'c', 'd'].map((name) => calcPatch('def add(a, b):', `    return ${name}`));
+
+/** What each tree tells in a test, by its number: base, a, b, c, d. */
+type Told = Readonly<Record<string, readonly (string | null)[]>>;
+
+function inputs(...names: readonly string[]): readonly GeneratedTest[] {
+  return names.map((name) => ({ ...script(name, `observe('${name}')`), observes: true }));
+}
+
+interface World {
+  readonly told: Told;
+  readonly tests: readonly GeneratedTest[];
+  readonly asked?: (before: ObservedBefore) => readonly GeneratedTest[];
+}
+
+async function verify({ told, tests, asked }: World) {
+  const observed = new Observing();
+  const runs: Record<string, number> = {};
+  const tell = (tree: string | null, content: string): string => {
+    const name = /'(\w+)'/.exec(content)?.[1] ?? '';
+    const index = tree === null ? 0 : PATCHES.indexOf(tree) + 1;
+    const place = `${name} ${index}`;
+    runs[place] = (runs[place] ?? 0) + 1;
+    return (told[name]?.[index] ?? '').replace('RUN', String(runs[place]));
+  };
+  const verifier = createExecutionBasedVerifier({
+    sandbox: new FakeSandbox(playSuite({ says: tell })),
+    results: new MemoryResultStore(),
+    observe: observed,
+    nonce: () => 'n'.repeat(48),
+    pause: () => Promise.resolve(),
+  });
+  const environment = { ...calculatorIssue.environment, regression_command: null, regression_files: [] };
+  const task = {
+    issue: { ...calculatorIssue, environment },
+    candidates: PATCHES.map((patch, index) => candidate('abcd'[index] ?? '', patch)),
+    tests,
+    ...(asked === undefined ? {} : { inputs: (before: ObservedBefore) => Promise.resolve(asked(before)) }),
+  };
+  const verdicts = await verifier.verify(task, go);
+  return { verdicts, observed };
+}
+
+function of(verdicts: readonly Verdict[], id: string): Observations | null {
+  return observationsIn(verdicts.filter(({ candidate_id }) => candidate_id === id));
+}
+
+const classesIn = (verdicts: readonly Verdict[]): readonly string[] =>
+  toldClasses(verdicts).map(({ candidate_ids }) => candidate_ids.join(''));
+
+describe('tests that observe', () => {
+  it('put candidates that tell the same, numbers within a tolerance, into one class', async () => {
+    const told = { sum: ['-1\n', '5.0\n', '5.0000000000001\n', '{"raises":"TypeError"}\n', '-1\n'] };
+    const { verdicts, observed } = await verify({ told, tests: inputs('sum') });
+    expect(classesIn(verdicts)).toEqual(['ab', 'c', 'd']);
+    expect(of(verdicts, 'd')?.values['sum']).toEqual({ group: 0, value: '-1' });
+    expect(of(verdicts, 'c')?.values['sum']?.value).toBe('{"raises":"TypeError"}');
+    const cells = observed.cells.filter(({ test_id }) => test_id === 'sum');
+    expect(cells.map(({ candidate_id, outcome, observed: seen }) => [candidate_id, outcome, seen?.group])).toEqual([
+      [null, 'observed', 0],
+      [null, 'observed', 0],
+      ['a', 'observed', 1],
+      ['b', 'observed', 1],
+      ['c', 'observed', 2],
+      ['d', 'observed', 0],
+    ]);
+  });
+
+  it('are refused when base tells something else each time, or nothing', async () => {
+    const told = { drifts: ['RUN\n'], silent: [''], cut: ['{"a'] };
+    const { verdicts, observed } = await verify({ told, tests: inputs('drifts', 'silent', 'cut') });
+    expect(Object.fromEntries(observed.admissions.map(({ test_id, reason }) => [test_id, reason]))).toEqual({
+      drifts: 'observes something else each time on base',
+      silent: 'tells nothing on base: crashed',
+      cut: 'tells nothing on base: crashed',
+    });
+    expect(of(verdicts, 'a')).toBeNull();
+  });
+
+  it('are compared with what their author expects', async () => {
+    const told = { sum: ['-1\n', '5\n', '5\n', '6\n', ''] };
+    const { verdicts } = await verify({ told, tests: inputs('sum').map((test) => ({ ...test, expect: [5] })) });
+    expect(['a', 'b', 'c', 'd'].map((id) => of(verdicts, id)?.values['sum']?.expected)).toEqual([
+      true,
+      true,
+      false,
+      undefined,
+    ]);
+  });
+
+  it('are asked for until a round splits nothing, from the second on with patches that behave alike', async () => {
+    const told = {
+      one: ['0\n', '1\n', '1\n', '1\n', '2\n'],
+      two: ['0\n', '1\n', '1\n', '3\n', '2\n'],
+      three: ['0\n', '1\n', '1\n', '1\n', '1\n'],
+      four: ['0\n', '1\n', '2\n', '1\n', '1\n'],
+    };
+    const rounds: ObservedBefore[] = [];
+    const asked = (before: ObservedBefore): readonly GeneratedTest[] => {
+      rounds.push(before);
+      return inputs(['one', 'two', 'three', 'four'][before.round] ?? '');
+    };
+    const { verdicts } = await verify({ told, tests: [], asked });
+    expect(rounds.map(({ alike }) => alike.map((patch) => 'abcd'[PATCHES.indexOf(patch)]).join(''))).toEqual([
+      '',
+      'abc',
+      'ab',
+    ]);
+    expect(rounds[1]?.earlier).toEqual([{ test: inputs('one')[0], values: ['0', '1', '2'] }]);
+    expect(classesIn(verdicts)).toEqual(['ab', 'c', 'd']);
+    expect(toldClasses(verdicts)[1]?.told).toEqual([
+      { test_id: 'one', value: '1', as_base: false },
+      { test_id: 'two', value: '3', as_base: false },
+    ]);
+  });
+});

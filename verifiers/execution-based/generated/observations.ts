@@ -1,0 +1,274 @@
+import { sha256 } from '../../../src/core/identifier.js';
+import { grouped } from '../../../src/core/grouped.js';
+import { neutralise } from '../../../src/core/hostile-text.js';
+import { type Cell, type GeneratedTest, type ObservedBefore, OBSERVING } from '../../../src/core/run/generated-test.js';
+import type { Issue } from '../../../src/core/run/issue.js';
+import type { Message } from '../../../src/ports/llm-client.js';
+import type { PromptLibrary } from '../../../src/ports/prompt-library.js';
+import { fitting } from '../../source/read-sources.js';
+import { type Observations, REPRODUCTION } from '../../../src/core/run/verdict.js';
+import type { Admission, Inputs, Observe } from '../../../src/core/run/verifier.js';
+import { dialectOf } from '../drivers/test-dialect.js';
+import { type DistinctPatch, type ExecutionContext, forEach } from '../execution-context.js';
+import type { Applicable } from '../tree/applicability.js';
+import { fenceOf, type WritersLanguage } from './chosen-files.js';
+import { isPlaced, observingTests } from './written-tests.js';
+import { tellCells, testCells, unfitTests } from './admitted-tests.js';
+import { type Json, readObserved, same, type TestRun } from './run-batch.js';
+import { runTests, type TestRuns } from './run-tests.js';
+
+export interface Observing {
+  /** Those that observe. */
+  readonly tests: readonly GeneratedTest[];
+  readonly applicable: Promise<Applicable>;
+  readonly inputs?: Inputs | undefined;
+}
+
+/**
+ * What patches do, told by tests without any expectation: candidates that tell the same on all of them are one behaviour class. A
+ * test takes part if it tells the same twice on base. While somebody has more inputs, rounds go on until one splits no class
+ * any more; from the second on they are about the largest class of different patches.
+ * @returns by candidate id; nothing for those that no test told anything of
+ */
+export async function observed(
+  context: ExecutionContext,
+  { tests, applicable, inputs }: Observing,
+  observe: Observe,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, Observations>> {
+  if (tests.length === 0 && inputs === undefined) return new Map();
+  const seen = new Seen(context, (await applicable).patches, observe);
+  await seen.take(tests, signal);
+  for (let round = 0; inputs !== undefined; round += 1) {
+    const before = seen.before(round);
+    if (round > 0 && before.alike.length === 0) break;
+    const { size } = seen.classes();
+    const more = await inputs(before, signal);
+    if (more.length === 0) break;
+    await seen.take(more, signal);
+    if (round > 0 && seen.classes().size === size) break;
+  }
+  return seen.ofCandidates();
+}
+
+/** Different patches of one class that an author is shown. */
+const MOST_ALIKE = 4;
+const PREVIEW = 200;
+
+/** What one test told. */
+interface Told {
+  readonly test: GeneratedTest;
+  /** Values by group, as texts; the first is base's. */
+  readonly values: readonly string[];
+  readonly groupOf: ReadonlyMap<DistinctPatch, number>;
+  /** Groups that are as the author expects; null where the author does not say. */
+  readonly expected: ReadonlySet<number> | null;
+}
+
+class Seen {
+  private readonly tests: GeneratedTest[] = [];
+  private readonly admissions: Admission[] = [];
+  private readonly told: Told[] = [];
+
+  constructor(
+    private readonly context: ExecutionContext,
+    private readonly patches: readonly DistinctPatch[],
+    private readonly observe: Observe,
+  ) {}
+
+  /** Runs further tests on base, twice, and those that are fit on every patch. */
+  async take(tests: readonly GeneratedTest[], signal: AbortSignal): Promise<void> {
+    if (tests.length === 0) return;
+    const unfit = unfitTests(tests, this.tests);
+    this.tests.push(...tests);
+    const runnable = tests.filter((test) => !unfit.has(test.test_id) && isDriven(test));
+    const base = await Promise.all(
+      [0, 1].map((repeat) => runTests(this.context, { tree: null, repeat }, runnable, signal)),
+    );
+    const reasons = tests.map((test) => {
+      const runs = base.flatMap(({ runs: all }) => all.get(test.test_id) ?? []);
+      return [test.test_id, unfit.get(test.test_id) ?? (isDriven(test) ? refusal(runs) : UNDRIVEN)] as const;
+    });
+    this.admissions.push(...reasons.map(([test_id, reason]) => ({ test_id, admitted: reason === null, reason })));
+    await this.observe.admission(this.admissions);
+    const refused = new Map(reasons);
+    const admitted = runnable.filter(({ test_id }) => refused.get(test_id) === null);
+    const runs = await this.onPatches(admitted, signal);
+    const told = admitted.map((test) => this.grouped(test, base[0]?.runs.get(test.test_id), runs));
+    this.told.push(...told);
+    for (const each of base) await this.tell(null, runnable, each, told);
+    for (const [patch, found] of runs) await this.tell(patch, admitted, found, told);
+  }
+
+  /** A patch whose containers are lost tells nothing. */
+  private async onPatches(
+    tests: readonly GeneratedTest[],
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<DistinctPatch, TestRuns>> {
+    const runs = new Map<DistinctPatch, TestRuns>();
+    if (tests.length === 0) return runs;
+    await forEach(this.patches, REPRODUCTION.name, async (patch) => {
+      runs.set(patch, await runTests(this.context, { tree: patch.source, repeat: 0 }, tests, signal));
+      return [];
+    });
+    return runs;
+  }
+
+  private grouped(test: GeneratedTest, base: TestRun | undefined, runs: ReadonlyMap<DistinctPatch, TestRuns>): Told {
+    const kinds: { readonly values: Json[]; readonly text: string; readonly patches: DistinctPatch[] }[] = [];
+    const kindOf = (run: TestRun | undefined) => {
+      const values = valuesOf(run);
+      if (values === null) return null;
+      const known = kinds.find((kind) => same(kind.values, values));
+      if (known !== undefined) return known;
+      kinds.push({ values, text: run?.observed ?? '', patches: [] });
+      return kinds.at(-1) ?? null;
+    };
+    const asBase = kindOf(base);
+    for (const patch of this.patches) kindOf(runs.get(patch)?.runs.get(test.test_id))?.patches.push(patch);
+    const others = kinds
+      .filter((kind) => kind !== asBase)
+      .sort((a, b) => candidates(b.patches) - candidates(a.patches));
+    const ordered = [...(asBase === null ? [] : [asBase]), ...others];
+    const { expect } = test;
+    const met = ordered.flatMap(({ values }, group) =>
+      expect !== undefined && same(values, [...expect]) ? [group] : [],
+    );
+    return {
+      test,
+      values: ordered.map(({ text }) => text),
+      groupOf: new Map(ordered.flatMap(({ patches }, group) => patches.map((patch) => [patch, group] as const))),
+      expected: expect === undefined ? null : new Set(met),
+    };
+  }
+
+  private async tell(
+    patch: DistinctPatch | null,
+    tests: readonly GeneratedTest[],
+    runs: TestRuns,
+    told: readonly Told[],
+  ): Promise<void> {
+    const groups = new Map(
+      told.map(({ test, groupOf }) => [test.test_id, patch === null ? 0 : groupOf.get(patch)] as const),
+    );
+    const withGroup = (cell: Cell): Cell => {
+      const group = groups.get(cell.test_id);
+      return cell.observed === undefined || group === undefined
+        ? cell
+        : { ...cell, observed: { ...cell.observed, group } };
+    };
+    await tellCells(
+      this.observe,
+      testCells(this.context, patch, tests, { ...runs, kindOf: () => undefined }).map(withGroup),
+    );
+  }
+
+  /** Patches by all that they told; those that told nothing at all are left out. */
+  classes(): ReadonlyMap<string, readonly DistinctPatch[]> {
+    const known = this.patches.filter((patch) => this.told.some(({ groupOf }) => groupOf.has(patch)));
+    const keyOf = (patch: DistinctPatch): string => this.told.map(({ groupOf }) => groupOf.get(patch) ?? '?').join();
+    return grouped(known, keyOf);
+  }
+
+  /** What an author is told of what was observed so far; in the first round nothing. */
+  before(round: number): ObservedBefore {
+    if (round === 0) return { round, alike: [], earlier: [] };
+    const [largest = []] = [...this.classes().values()].sort((a, b) => b.length - a.length);
+    const alike = largest.length < 2 ? [] : largest.slice(0, MOST_ALIKE).map(({ source }) => source);
+    return { round, alike, earlier: this.told.map(({ test, values }) => ({ test, values: values.map(cut) })) };
+  }
+
+  ofCandidates(): ReadonlyMap<string, Observations> {
+    const classes = [...this.classes().values()].sort((a, b) => candidates(b) - candidates(a));
+    const found = new Map<string, Observations>();
+    for (const [index, patches] of classes.entries()) {
+      for (const patch of patches) {
+        const values = Object.fromEntries(
+          this.told.flatMap(({ test: { test_id }, values: texts, groupOf, expected }) => {
+            const group = groupOf.get(patch);
+            if (group === undefined) return [];
+            const met = expected === null ? {} : { expected: expected.has(group) };
+            return [[test_id, { group, value: cut(texts[group] ?? ''), ...met }]];
+          }),
+        );
+        for (const id of patch.candidateIds) found.set(id, { class: index + 1, classes: classes.length, values });
+      }
+    }
+    return found;
+  }
+}
+
+function candidates(patches: readonly DistinctPatch[]): number {
+  return patches.reduce((sum, { candidateIds }) => sum + candidateIds.length, 0);
+}
+
+/** As it is shown; what is cut off is told apart by its hash. */
+function cut(text: string): string {
+  const shown = text.trimEnd();
+  return shown.length <= PREVIEW ? shown : `${shown.slice(0, PREVIEW)}… (${sha256(text).slice(0, 8)})`;
+}
+
+function valuesOf(run: TestRun | undefined): Json[] | null {
+  return run?.outcome === 'observed' ? readObserved(run.observed ?? '') : null;
+}
+
+function isDriven(test: GeneratedTest): boolean {
+  const dialect = dialectOf(test);
+  return dialect !== null && dialect.name !== 'command';
+}
+
+const UNDRIVEN = 'is in a language without `observe`: Python and JavaScript have it';
+
+/** @returns why a test that ran on base takes no part, to be read behind "it"; null where it does */
+function refusal(runs: readonly TestRun[]): string | null {
+  const [first, second] = runs;
+  if (first === undefined || second === undefined) return 'was not run on base';
+  if (first.outcome !== 'observed') return `tells nothing on base: ${first.outcome}`;
+  const [once, again] = [valuesOf(first), valuesOf(second)];
+  if (once === null || again === null || !same(once, again)) return 'observes something else each time on base';
+  return null;
+}
+
+/** Asked for in one answer. */
+const MOST_INPUTS = 8;
+const LONGEST_PATCH = 30_000;
+const LONGEST_SCRIPTS = 20_000;
+
+interface Author {
+  readonly prompts: PromptLibrary;
+  /** @throws the model's failure */
+  readonly ask: (messages: readonly Message[]) => Promise<string>;
+}
+
+/** What its prompt shows of the issue and of the repository. */
+interface ShownToAuthor {
+  readonly language: WritersLanguage;
+}
+
+/**
+ * Inputs on which attempts may differ, by an author who sees some of these from the second round on. None where nothing can
+ * observe, and when the author has no idea.
+ */
+export async function testsThatObserve(
+  { prompts, ask }: Author,
+  { instance_id }: Issue,
+  { round, alike, earlier }: ObservedBefore,
+  shown: ShownToAuthor,
+): Promise<readonly GeneratedTest[]> {
+  const { language } = shown;
+  if (isPlaced(language)) return [];
+  const scripts = earlier.map(({ test, values }) => {
+    const told = values.map((value, kind) => `${kind === 0 ? 'without' : `kind ${kind}`}: ${value}`);
+    return [`--- ${test.path}`, test.content.trimEnd(), ...told].join('\n');
+  });
+  const data = {
+    ...shown,
+    patches: neutralise(alike.map((patch) => patch.slice(0, LONGEST_PATCH).trim()).join('\n\n')),
+    earlier: neutralise(fitting(scripts, LONGEST_SCRIPTS, ({ length }) => length).join('\n\n')),
+  };
+  const asked = { ...data, fence: fenceOf(data), count: MOST_INPUTS };
+  const { messages } = await prompts.render('test-writer/observe', asked);
+  const author = round === 0 ? OBSERVING : `${OBSERVING}-${round + 1}`;
+  const tests = observingTests(instance_id, { author, text: await ask(messages) }, language);
+  return tests.map((test) => ({ ...test, author: OBSERVING }));
+}
