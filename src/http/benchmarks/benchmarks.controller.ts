@@ -19,7 +19,7 @@ import { callerOf } from '../guard/caller.js';
 import { IDEMPOTENT, json, JSON_TYPE, KnownRunId, type Operation, RunId, runKey } from '../runs/run-views.js';
 import { Audited } from '../ops/audit.js';
 import { PAGE_POLICY } from '../reports/reports.controller.js';
-import { EventStreams, LAST_EVENT_ID, seqOf } from '../runs/event-streams.js';
+import { EventStreams, LAST_EVENT_ID } from '../runs/event-streams.js';
 import { UPLOAD_TYPES } from '../runs/runs.controller.js';
 
 const MAX_LIMIT = 100;
@@ -130,14 +130,11 @@ export class BenchmarksController {
 
   /** Asked again after the last event of one that has ended, answers 204, which ends an EventSource. */
   @Get(':id/events')
-  async follow(
-    @Param('id', KnownRunId) id: string,
-    @Headers('last-event-id') lastEventId: string | undefined,
-    @Req() request: Request,
-    @Res() response: Response,
-  ): Promise<void> {
-    if (await this.benchmarks.isOver(id, seqOf(lastEventId))) response.status(204).end();
-    else await this.streams.send(request, response, (gone) => this.benchmarks.follow(id, gone));
+  follow(@Param('id', KnownRunId) id: string, @Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.streams.answer(request, response, {
+      isOver: (seq) => this.benchmarks.isOver(id, seq),
+      follow: (_, gone) => this.benchmarks.follow(id, gone),
+    });
   }
 
   /** JSON, or what else a client would rather have. */

@@ -4,7 +4,7 @@ import type { NextFunction, Request, Response } from 'express';
 import { findApiKey, type ApiKey, type Scope } from '../../core/secrets.js';
 
 /** Who asks. */
-interface Caller {
+export interface Caller {
   /** Null = no key of ours was offered. */
   readonly key: ApiKey | null;
   readonly address: string;

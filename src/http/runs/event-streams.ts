@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { BadInputError } from '../../core/errors/errors.js';
 import type { RunEvent } from '../../ports/run-store.js';
-import { callerOf, nameOf } from '../guard/caller.js';
+import { type Caller, callerOf, nameOf } from '../guard/caller.js';
 import type { Operation } from './run-views.js';
 
 const HEARTBEAT_MS = 15_000;
@@ -19,6 +19,13 @@ export const LAST_EVENT_ID: Operation['headers'] & object = {
   },
 };
 
+/** What a stream tells of, a run or a benchmark, behind the event with a number. */
+interface Followed {
+  isOver(seq: number): Promise<boolean>;
+  /** @param gone when the client has left */
+  follow(seq: number, gone: AbortSignal): AsyncIterable<RunEvent>;
+}
+
 /** The event streams that are open, whatever they follow. */
 @Injectable()
 export class EventStreams {
@@ -26,20 +33,23 @@ export class EventStreams {
   private readonly open: string[] = [];
 
   /**
-   * Answers with events until they end or the client leaves.
-   * @param follow told when the client has left
-   * @throws ServiceUnavailableException where too many streams are open
+   * Answers with events until they end or the client leaves; where nothing comes behind the last it knows, with 204.
+   * @throws ServiceUnavailableException where too many streams are open, BadInputError for a Last-Event-ID of no event
    */
-  async send(
-    request: Request,
+  async answer(request: Request, response: Response, followed: Followed): Promise<void> {
+    const seq = seqOf(request.get('last-event-id'));
+    if (await followed.isOver(seq)) response.status(204).end();
+    else if (request.method === 'HEAD') response.set('Content-Type', EVENT_STREAM).end();
+    // Of a client that left meanwhile no further "close" would tell.
+    else if (!response.destroyed) await this.send(callerOf(request), response, (gone) => followed.follow(seq, gone));
+  }
+
+  private async send(
+    by: Caller,
     response: Response,
     follow: (gone: AbortSignal) => AsyncIterable<RunEvent>,
   ): Promise<void> {
-    if (request.method === 'HEAD') {
-      response.set('Content-Type', EVENT_STREAM).end();
-      return;
-    }
-    const caller = nameOf(callerOf(request));
+    const caller = nameOf(by);
     const own = this.open.filter((name) => name === caller).length;
     if (this.open.length >= MAX_OPEN.ofAll || own >= MAX_OPEN.ofOne) {
       throw new ServiceUnavailableException('Too many event streams are open.');
@@ -55,7 +65,7 @@ export class EventStreams {
 }
 
 /** @throws BadInputError for an id that no event of ours has */
-export function seqOf(lastEventId = ''): number {
+function seqOf(lastEventId = ''): number {
   if (!/^\d{0,15}$/.test(lastEventId)) throw new BadInputError('is not a number.', { field: 'Last-Event-ID' });
   return Number(lastEventId);
 }

@@ -8,7 +8,7 @@ import { RunDependenciesFactory } from '../../runs/run-dependencies.js';
 import { RunService } from '../../runs/run-service.js';
 import { leftBy } from '../guard/bodies.js';
 import { callerOf } from '../guard/caller.js';
-import { EventStreams, LAST_EVENT_ID, seqOf } from './event-streams.js';
+import { EventStreams, LAST_EVENT_ID } from './event-streams.js';
 import {
   IDEMPOTENT,
   json,
@@ -223,14 +223,10 @@ export class RunEventsController {
 
   /** Closes when the run has ended; asked again after its last event, answers 204, which ends an EventSource. */
   @Get(':id/events')
-  async follow(
-    @Param('id', KnownRunId) id: string,
-    @Headers('last-event-id') lastEventId: string | undefined,
-    @Req() request: Request,
-    @Res() response: Response,
-  ): Promise<void> {
-    const seq = seqOf(lastEventId);
-    if (await this.runs.isOver(id, seq)) response.status(204).end();
-    else await this.streams.send(request, response, (gone) => this.runs.follow(id, seq, gone));
+  follow(@Param('id', KnownRunId) id: string, @Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.streams.answer(request, response, {
+      isOver: (seq) => this.runs.isOver(id, seq),
+      follow: (seq, gone) => this.runs.follow(id, seq, gone),
+    });
   }
 }

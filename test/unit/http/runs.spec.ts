@@ -189,6 +189,28 @@ class CountingStore extends MemoryRunStore {
   }
 }
 
+/** Answers what a run's status is only when it may. */
+class WaitingStore extends MemoryRunStore {
+  waiting = 0;
+  private may: Promise<void> = Promise.resolve();
+
+  /** @returns what lets it answer */
+  wait(): () => void {
+    let answer = (): void => undefined;
+    this.may = new Promise((resolve) => (answer = resolve));
+    return () => {
+      answer();
+    };
+  }
+
+  override async statusOf(id: string): ReturnType<MemoryRunStore['statusOf']> {
+    this.waiting += 1;
+    await this.may;
+    this.waiting -= 1;
+    return super.statusOf(id);
+  }
+}
+
 describe('the events of a run', () => {
   const slow: RunScript = async (_run, emit) => {
     for (let n = 1; n <= 20; n += 1) {
@@ -229,6 +251,26 @@ describe('the events of a run', () => {
     const looks = store.looks;
     await sleep(4 * TIMES.pollMs);
     expect(store.looks).toBe(looks);
+  });
+
+  it('count no client that left before they began', async () => {
+    const store = new WaitingStore();
+    const server = await serveRuns(store, new ScriptedExecutor(untilStopped));
+    servers.push(server);
+    const events = `${server.url}/v1/runs/${await submit(server)}/events`;
+    const leave = new AbortController();
+    const answer = store.wait();
+    const left = Array.from({ length: 128 }, () => fetch(events, { signal: leave.signal }));
+    const ends = Promise.allSettled(left);
+    await until(() => store.waiting === left.length);
+    leave.abort();
+    await ends;
+    await sleep(100);
+    answer();
+    await until(() => store.waiting === 0);
+    const response = await fetch(events);
+    expect(response.status).toBe(200);
+    await response.body?.cancel();
   });
 
   it('end when the service closes', async () => {
