@@ -144,9 +144,12 @@ function endWith(problem: HttpException, request: Request, response: Response): 
 /** Aborts when the client has left, or has its answer. */
 export function leftBy(response: Response): AbortSignal {
   const left = new AbortController();
-  response.once('close', () => {
+  const leave = (): void => {
     left.abort(new BadInputError('was left by its client.', { field: 'body' }));
-  });
+  };
+  // Who left while the request was read is told of by no further "close".
+  if (response.destroyed) leave();
+  else response.once('close', leave);
   return left.signal;
 }
 

@@ -168,9 +168,15 @@ const benchmark = fc.record({ name: hostileString, value: hostileValue, at: fc.n
   ];
   return lines.map((each) => JSON.stringify(each));
 });
+/** Lines of a report's runs and labels, but for one value in them. */
+const report = fc.record({ id: hostileString, value: hostileValue, at: fc.nat(5) }).map(({ id, value, at }) => {
+  const or = (place: number, sound: unknown): unknown => (at === place ? value : sound);
+  const label = { instance_id: or(0, 'i'), candidate_id: or(1, 'c'), resolved: or(2, true) };
+  return [{ run_id: or(3, id) }, or(4, label)].map((each) => JSON.stringify(each));
+});
 const uploads = fc
   .tuple(
-    fc.oneof(fc.array(fc.oneof(line, hostileString), { maxLength: 4 }), benchmark),
+    fc.oneof(fc.array(fc.oneof(line, hostileString), { maxLength: 4 }), benchmark, report),
     fc.constantFrom('plain', 'packed', 'cut'),
   )
   .map(([lines, how]) => {

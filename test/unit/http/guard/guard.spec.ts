@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto';
-import { request as ask } from 'node:http';
+import { IncomingMessage, request as ask, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import type { Response } from 'express';
+import { leftBy } from '../../../../src/http/guard/bodies.js';
 import { VIEWER_POLICY } from '../../../../src/http/guard/guard.js';
 import { loadConfig } from '../../../../src/app/config.js';
 import { BestkClient } from '../../../../examples/client/bestk-client.js';
@@ -195,6 +198,16 @@ describe('methods', () => {
     const server = await serve();
     const answer = await fetch(`${server.url}/v1/runs`, { method: 'HEAD' });
     expect([answer.status, await answer.text()]).toEqual([200, '']);
+  });
+});
+
+describe('a client', () => {
+  it('that left is known to have, however late it is asked', () => {
+    const response = new ServerResponse(new IncomingMessage(new Socket())) as Response;
+    const before = leftBy(response);
+    response.destroy();
+    response.emit('close');
+    expect([before.aborted, leftBy(response).aborted]).toEqual([true, true]);
   });
 });
 
