@@ -6,10 +6,13 @@ import { fileEditor } from '../../../../src/agent/tools/perform.js';
 import type { Verdict } from '../../../../src/core/run/verdict.js';
 import type { SandboxSpec } from '../../../../src/ports/sandbox.js';
 import { DockerSandbox } from '../../../../src/sandbox/docker/sandbox.js';
-import { createExecutionBasedVerifier } from '../../../../verifiers/execution-based/execution-based.js';
+import {
+  createCellWorker,
+  createExecutionBasedVerifier,
+} from '../../../../verifiers/execution-based/execution-based.js';
 import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
 import { Observing } from '../../../fakes/observing.js';
-import { calcTest, calculatorIssue, candidate, RIGHT, WRONG } from '../../../fixtures/calculator.js';
+import { calcTest, calculatorIssue, candidate, RIGHT, script, WRONG } from '../../../fixtures/calculator.js';
 import { CommandLine } from '../../../fixtures/command-line.js';
 import { ownUserImage, removeImage } from '../../../fixtures/own-user-image.js';
 import { ROW } from '../../../unit/grading/grading-world.js';
@@ -21,6 +24,16 @@ const OPTIONS = { concurrency: 2, limits: { ...limits, memoryMb: 512, diskMb: 25
 class Powerless extends DockerSandbox {
   protected override start(wanted: SandboxSpec, signal: AbortSignal): ReturnType<DockerSandbox['start']> {
     return super.start({ ...wanted, separatesUsers: false }, signal);
+  }
+}
+
+/** Remembers how tests ended. */
+class Outcomes extends MemoryResultStore {
+  readonly outcomes: unknown[] = [];
+
+  override put(key: string, kind: string, value: unknown): Promise<void> {
+    if (kind === 'test') this.outcomes.push((value as { outcome: unknown }).outcome);
+    return super.put(key, kind, value);
   }
 }
 
@@ -79,6 +92,29 @@ describe('an image whose own user is not root', () => {
       'elsewhere reproduction': ['does-not-apply', detail],
     });
   });
+
+  // Else it would wait for the deadline of the whole batch, here eight minutes: longer than this test may take.
+  it('does not wait for a driver that a test stops, where root is without rights, and runs those behind it', async () => {
+    const results = new Outcomes();
+    const work = createCellWorker({
+      sandbox: sandboxes[1],
+      results,
+      nonce: () => randomBytes(24).toString('hex'),
+      pause: async () => undefined,
+    });
+    const stopping = script(
+      'stops',
+      'import os, signal, time',
+      'os.kill(os.getppid(), signal.SIGSTOP)',
+      'time.sleep(1e3)',
+    );
+    const others = Array.from({ length: 59 }, (_, index) =>
+      calcTest(String(index), `add(${index}, 3) == ${index + 3}`),
+    );
+    const { instance_id, environment } = { ...issue, environment: { ...issue.environment, test_timeout_s: 10 } };
+    await work({ instance_id, environment, tree: RIGHT, repeat: 0, tests: [stopping, ...others] }, go);
+    expect(results.outcomes.toSorted()).toEqual([...others.map(() => 'solved'), 'timed-out']);
+  }, 300_000);
 
   it('keeps root’s files and processes from it, and gives it no right', async () => {
     await using session = await sandboxes[0].open({ ...spec, image, separatesUsers: true }, go);
