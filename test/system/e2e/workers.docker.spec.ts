@@ -9,7 +9,7 @@ import { ModelServer } from '../../fakes/model-server.js';
 import { CommandLine, ended } from '../../fixtures/command-line.js';
 import { containersOf } from '../../fixtures/containers.js';
 import { Service } from '../../fixtures/service.js';
-import { answerLoad, loadRequest, madeTwice, RIGHT_LINE, STEPS } from '../../fixtures/spread-load.js';
+import { answerLoad, loadRequest, madeTwice, MIX, RIGHT_LINE, STEPS } from '../../fixtures/spread-load.js';
 
 /** Enough that both workers have a part of everything. */
 const SHARED = 6;
@@ -58,17 +58,21 @@ function workerSettings(): CommandLine {
 }
 
 /** Two workers with a run between them: the second one hands it over at its start, when the first one waits for work. */
-async function startTwo(key: string, k: number): Promise<{ id: string; pids: readonly (number | undefined)[] }> {
+async function startTwo(
+  key: string,
+  k: number,
+  agents: typeof MIX | null = null,
+): Promise<{ id: string; pids: readonly (number | undefined)[] }> {
   const { child } = await Service.start(workerSettings(), {}, 'worker');
   workers.push(child);
-  const id = await submit(key, k);
+  const id = await submit(key, k, agents);
   workers.push(workerSettings().start(['worker']));
   return { id, pids: workers.map(({ pid }) => pid) };
 }
 
 /** As a service does it; it is handed over by whichever worker looks next for what nobody has taken up: each at its start. */
-async function submit(key: string, k: number): Promise<string> {
-  return (await store.runs.create(key, loadRequest(k))).run.id;
+async function submit(key: string, k: number, agents: typeof MIX | null): Promise<string> {
+  return (await store.runs.create(key, loadRequest(k, '', agents))).run.id;
 }
 
 async function until<T>(look: () => Promise<T | null>, ms = 220_000): Promise<T> {
@@ -149,10 +153,10 @@ describe('two workers on one PostgreSQL', () => {
     { which: 'the process whose run it is', sweep: 'the next sweep of the living one' },
     { which: 'the other one', sweep: 'bestk sweep' },
   ])(
-    'finish when $which is killed; $sweep removes what it left',
+    'finish a run of two agents when $which is killed; $sweep removes what it left',
     async ({ which, sweep }) => {
       await serveModels(LEFT);
-      const { id } = await startTwo(`killed: ${which}`, LEFT);
+      const { id } = await startTwo(`killed: ${which}`, LEFT, MIX);
       await until(async () => (of(await store.runs.events(id, 0), 'step').length >= 4 ? true : null));
       const owner = (await cluster.sql(`select owner from runs where id = '${id}'`)).trim();
       const pid = Number(owner.split('/')[1]);
@@ -170,7 +174,10 @@ describe('two workers on one PostgreSQL', () => {
         return isTakenOver || (status !== null && hasEnded(status)) ? true : null;
       });
 
-      expectRight(await end(id), LEFT);
+      const result = await end(id);
+      expectRight(result, LEFT);
+      expect(result.rollouts.map(({ candidate_id }) => candidate_id)).toEqual(['warm-1', 'cool-1', 'warm-2', 'cool-2']);
+      expect(result.statistics.agents).toMatchObject(MIX.map(({ name }) => ({ agent: name, k: LEFT / 2 })));
       expect(paidTwice(LEFT)).toBeLessThanOrEqual(1);
       if (sweep === 'bestk sweep') expect(await new CommandLine().run(['sweep'])).toMatchObject({ code: 0 });
       await until(async () => (containersOf(victim?.pid).length === 0 ? true : null));
