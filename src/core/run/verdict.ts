@@ -148,7 +148,7 @@ export function observationsIn(verdicts: readonly Pick<Verdict, 'evidence'>[]): 
 }
 
 /** Candidates that told the same in all tests that observe, and what they told in those that split the candidates. */
-export interface ToldClass {
+interface ToldClass {
   readonly class: number;
   readonly candidate_ids: readonly string[];
   readonly told: readonly { readonly test_id: string; readonly value: string; readonly as_base: boolean }[];

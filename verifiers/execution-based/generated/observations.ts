@@ -17,7 +17,7 @@ import { tellCells, testCells, unfitTests } from './admitted-tests.js';
 import { type Json, readObserved, same, type TestRun } from './run-batch.js';
 import { runTests, type TestRuns } from './run-tests.js';
 
-export interface Observing {
+interface Observing {
   /** Those that observe. */
   readonly tests: readonly GeneratedTest[];
   readonly applicable: Promise<Applicable>;
