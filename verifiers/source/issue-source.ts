@@ -1,8 +1,7 @@
 import type { SourceOfBase } from './changed-code.js';
 import { calledIn, type Definition, innermost } from './definitions.js';
-import { type Excerpt, excerptOf, type FileAtBase, isInside, textOf } from './excerpts.js';
+import { type Excerpt, excerptOf, type FileAtBase, isInside, NamedPlaces, textOf, type Use } from './files-at-base.js';
 import type { IssueNames } from './issue-names.js';
-import { NamedPlaces, type Use } from './named-places.js';
 import { TEST_PATH, withoutLongTexts } from './read-sources.js';
 
 /** A function that is known to run where the issue's own code does. */

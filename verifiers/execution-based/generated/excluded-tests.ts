@@ -7,7 +7,7 @@ import type { Sandbox } from '../../../src/ports/sandbox.js';
 import { BaseRepository } from '../../source/base-repository.js';
 import type { SourceOfBase } from '../../source/changed-code.js';
 import { type Definition, definitionsOf } from '../../source/definitions.js';
-import { isInside } from '../../source/excerpts.js';
+import { isInside } from '../../source/files-at-base.js';
 import { namesIn } from '../../source/issue-names.js';
 import { definitionOf, fitting, hitsIn, MATCHES } from '../../source/read-sources.js';
 import { fenceOf, issueText } from './chosen-files.js';

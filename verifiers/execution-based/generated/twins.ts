@@ -13,7 +13,6 @@ import {
 } from './script-tokens.js';
 import { EXITS, type Operand, operandsOf } from './comparisons.js';
 import { literalsOf, OtherLiterals } from './literals.js';
-import { NEVER, OTHERS, saidAs, SEQUENCES } from './idioms.js';
 
 /*
  * Scripts made of a test, read as text alone, to find out whether a patch has tests pass whatever they say:
@@ -136,4 +135,68 @@ function leavesByItself(tokens: readonly Token[], index: number): boolean {
 /** Who names an exit to catch it does not leave by it. */
 function isCaught(tokens: readonly Token[], index: number): boolean {
   return tokens[index]?.text === 'SystemExit' && tokens[index - 1]?.text !== 'raise';
+}
+
+/*
+ * What twins say instead of an expression, `@`, in many ways, so that no patch knows them by their looks; `#` is some number.
+ */
+
+/** What holds no part that the expression has, and equals no value, arrays that are compared part by part included. */
+export const SEQUENCES: readonly string[] = [
+  ...['[@, #]', '(@, #)', '[#, @]', '(#, @)', '[[@], #]', '([@], #)', 'list((@, #))', 'iter([@, #])', 'tuple([#, @])'],
+];
+
+/** What equals no value, either. */
+export const OTHERS: Readonly<Record<TestLanguage, readonly string[]>> = {
+  python: [
+    ...SEQUENCES,
+    ...['{#: @}', '{"value": @}', 'dict(value=@)', 'type(@)', 'id(@)', 'str(@) + "#"', '"#" + repr(@)', '(lambda: @)'],
+  ],
+  javascript: [
+    ...[
+      '[#, @]',
+      '[@, #]',
+      '[[@], #]',
+      '({ value: @ })',
+      '({ at: #, value: @ })',
+      'String(@) + "#"',
+      '"#" + String(@)',
+    ],
+    ...['new Set([@, #])', 'new Map([[#, @]])', '(() => @)'],
+  ],
+};
+
+/** Leaves with 2 whatever the status would have been, and keeps that, so as not to look like it. */
+export const NEVER: Readonly<Record<TestLanguage, readonly string[]>> = {
+  python: [
+    ...['2 if (@) else 2', '(@) and 2 or 2', '(2, 2)[bool(@)]', '[2, 2][not (@)]', '2 + 0 * bool(@)', '(@, 2)[1]'],
+    ...[
+      '[@, 2][-1]',
+      '2 - bool(@) * 0',
+      '1 + 1 ** bool(@)',
+      '2 * 1 ** bool(@)',
+      '{0: 2}.get(bool(@), 2)',
+      'len([@, 0])',
+    ],
+    ...['3 - (1 if (@) else 1)', '(not (@)) * 0 + 2', '[2 for _ in [@]][0]', '(lambda code: 2)(@)'],
+  ],
+  javascript: [
+    ...['(@) ? 2 : 2', '(@) && 2 || 2', '[2, 2][Number(!(@))]', '[@, 2][1]', '2 + 0 * Number(!(@))', '[@, 0].length'],
+    ...['3 - ((@) ? 1 : 1)', '((code) => 2)(@)', '1 + 1 ** Number(!(@))', '2 - Number(!(@)) * 0'],
+  ],
+};
+
+/** Says what stands in a text in one of these ways. */
+export function saidAs(
+  ways: readonly string[],
+  from: number,
+  to: number,
+  random: (below: number) => number,
+): readonly Edit[] {
+  const [before = '', behind = ''] = (ways[random(ways.length)] ?? '@').split('@');
+  const numbered = (text: string): string => text.replace('#', String(random(90) + 10));
+  return [
+    { from, to: from, text: numbered(before) },
+    { from: to, to, text: numbered(behind) },
+  ];
 }

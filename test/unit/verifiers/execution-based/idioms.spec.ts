@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { runInNewContext } from 'node:vm';
-import { NEVER, OTHERS } from '../../../../verifiers/execution-based/generated/idioms.js';
+import { NEVER, OTHERS } from '../../../../verifiers/execution-based/generated/twins.js';
 
 const STATUSES = ['0', '2', '0 if f() else 2', 'None', '1 == 1'];
 const VALUES = ['0', '"a"', '[1]', 'None', '2.5'];
