@@ -170,7 +170,8 @@ describe('bestk mcp', () => {
       candidate_id: 'c1',
       ranking: [{ log_odds: { reproduction: expect.any(Number) as number } }, {}],
     });
-    expect(why.tests_not_solved).toContainEqual({ candidate_id: 'c3', test_id: 't02', outcome: 'not-solved' });
+    const lost = { candidate_id: 'c3', test_id: 't02', outcome: 'not-solved', kind: 'wrong-answer' };
+    expect(why.tests_not_solved).toContainEqual(lost);
     const again = await call(client, 'select_patch', { issue, candidates, tests, verifiers: ['eb'] });
     expect(again.run_id).toBe(begun.run_id);
     const wrong = await client.callTool({ name: 'run_status', arguments: { run_id: 'none' } });
