@@ -126,10 +126,19 @@ function missingIn(log: string): string | null {
 const MOST_LINES = 60;
 const LONGEST_LINE = 500;
 
-/** Whether the issue has a dotted name, or the last part of it, as a word. */
+/** Whether the issue has a dotted name, or its last part where that stands as code does: words of prose name nothing. */
 function isNamed(name: string, issue: string): boolean {
-  const last = name.split(/[.:]+/).at(-1) ?? '';
-  return last !== '' && new RegExp(`(?<!\\w)${last}(?!\\w)`).test(issue);
+  const [last = '', ...holders] = name.split(/[.:]+/).reverse();
+  if (last === '') return false;
+  const isSaid = (pattern: string): boolean => new RegExp(pattern, 'm').test(issue);
+  const word = `(?<!\\w)${last}(?!\\w)`;
+  if (/\w_|_\w|\d|[a-z][A-Z]/.test(last)) return isSaid(word);
+  if (holders.length > 0 && isSaid(`(?<!\\w)${holders[0]}[.:]+${last}(?!\\w)`)) return true;
+  return (
+    isSaid(`[.:\`'"]${last}(?!\\w)`) ||
+    isSaid(`${word}[(=\`'"]`) ||
+    isSaid(`\\b(?:import|export|def|class|function) .{0,200}${word}`)
+  );
 }
 
 /**

@@ -106,6 +106,9 @@ describe('an end without an answer', () => {
     ["NameError: undefined method `plus' for Calc:Module", 'Calc.plus should add', 'wrong-answer'],
     ["AttributeError: module 'p' has no attribute 'helper'", 'p needs p.plus()', 'missing-name'],
     ["NameError: name 'plsu' is not defined", 'p needs plus', 'missing-name'],
+    ["ModuleNotFoundError: No module named 'p.sets'", 'subtracting plain sets is wrong', 'missing-name'],
+    ["ModuleNotFoundError: No module named 'p.sets'", 'p needs a module p.sets', 'wrong-answer'],
+    ["ImportError: cannot import name 'plain_sets' from 'p'", 'p needs plain_sets', 'wrong-answer'],
     ['./a_test.go:7:9: undefined: calc.Pluss', 'calc.Plus should add', 'missing-name'],
     ['SyntaxError: invalid syntax', 'p needs plus', 'set-up-error'],
     ['no test was found', 'p needs plus', 'set-up-error'],
@@ -123,7 +126,7 @@ describe('an end without an answer', () => {
     ['TypeError', TRACE(OWN, 'TypeError: unsupported operand'), 'wrong-answer'],
     ['none', '', 'wrong-answer'],
   ])('by %s speaks of a patch unless a name of the script itself is missing: %s', (raises, log_tail, kind) => {
-    expect(kindOnPatch({ outcome: 'crashed', log_tail, raises }, 'add is wrong')).toBe(kind);
+    expect(kindOnPatch({ outcome: 'crashed', log_tail, raises }, '`add` is wrong')).toBe(kind);
   });
 
   it(
