@@ -106,7 +106,7 @@ function partsOf(one: Estimated, allocation: EstimatedAllocation | null): Parts 
     ...(samples ? sampled(one, sumOf([first, rangeOf(0, told)]), branched) : { rollouts: NOTHING, progress: NOTHING }),
     summaries: priced(one, teller, asking.summary, retold),
     judges: total(
-      pools.map((pool, index) => (index === 0 ? judged(one, names, pool) : perhaps(judged(one, names, pool)))),
+      pools.map((pool) => judged(one, names, pool)).map((ends, wave) => (wave === 0 ? ends : perhaps(ends))),
     ),
     tests: names.includes('eb') ? tested(one, rangeOf(1, pools.length)) : NOTHING,
   };
@@ -171,13 +171,11 @@ function ofAgent(one: Estimated, { model, limits, format }: AgentDescription, co
     prompt: rangeOf(0, Math.min(room, Math.round(middle)), room),
     answer: rangeOf(0, Math.min(longest ?? 0, LIKELY.answer), longest ?? 0),
   };
+  const rollouts = priced(one, model, calls, count);
   const { progress } = one.asking;
-  if (progress === null || isProgram) return { rollouts: priced(one, model, calls, count), progress: NOTHING };
-  const looks = eachEnd((made, rollouts) => Math.floor(made / progress.every) * rollouts, { ...steps, low: 0 }, count);
-  return {
-    rollouts: priced(one, model, calls, count),
-    progress: priced(one, one.dependencies.verifierModel, progress, looks),
-  };
+  if (progress === null || isProgram) return { rollouts, progress: NOTHING };
+  const looks = eachEnd((made, times) => Math.floor(made / progress.every) * times, { ...steps, low: 0 }, count);
+  return { rollouts, progress: priced(one, one.dependencies.verifierModel, progress, looks) };
 }
 
 function poolOf({ candidates }: RunRequest, rollouts: Range): JudgedPool {
