@@ -98,11 +98,7 @@ export function createTestWriter(options: TestWriterOptions): TestWriter {
       : {
           observe: async (issue, before, signal) => {
             if (before.round >= rounds) return [];
-            const ask = async (messages: readonly Message[]): Promise<string> => {
-              const { text, error } = await answerOf(options, messages, before.round, signal);
-              if (error !== null && !(error instanceof BudgetSpentError)) throw error;
-              return text ?? '';
-            };
+            const ask = (messages: readonly Message[]) => furtherText(options, messages, before.round, signal);
             return testsThatObserve({ ...options, ask }, issue, before, await shownOnce(issue, signal));
           },
         }),
@@ -239,16 +235,27 @@ interface Further {
   readonly language: WritersLanguage;
 }
 
-/** One answer more; none where there is no budget for it. @throws the model's failure */
+/** One answer more; empty where there is no budget for it. @throws the model's failure */
+async function furtherText(
+  options: TestWriterOptions,
+  messages: readonly Message[],
+  sample: number,
+  signal: AbortSignal,
+): Promise<string> {
+  const { text, error } = await answerOf(options, messages, sample, signal);
+  if (error !== null && !(error instanceof BudgetSpentError)) throw error;
+  return text ?? '';
+}
+
+/** What one answer more holds. @throws the model's failure */
 async function furtherTests(
   options: TestWriterOptions,
   messages: readonly Message[],
   { issue, author, language }: Further,
   signal: AbortSignal,
 ): Promise<{ readonly tests: readonly GeneratedTest[]; readonly text: string }> {
-  const { text, error } = await answerOf(options, messages, 0, signal);
-  if (error !== null && !(error instanceof BudgetSpentError)) throw error;
-  return { tests: asTests(issue.instance_id, new Map([[author, { text: text ?? '' }]]), language), text: text ?? '' };
+  const text = await furtherText(options, messages, 0, signal);
+  return { tests: asTests(issue.instance_id, new Map([[author, { text }]]), language), text };
 }
 
 const EQUIVALENT = 'EQUIVALENT';
