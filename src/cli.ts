@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import 'reflect-metadata';
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, Help } from 'commander';
 import type { App } from './commands/command.js';
 import { printFailure } from './commands/output.js';
 import { registerBench } from './commands/bench/bench.js';
@@ -31,6 +31,8 @@ async function openApp(settings?: Readonly<Record<string, string>>): Promise<App
 const program = new Command('bestk')
   .description('Picks the best of K patches for a GitHub issue, with the evidence for it.')
   .version(VERSION)
+  // An option that may be repeated begins as an empty list, which helps nobody.
+  .configureHelp({ optionDescription: (option) => new Help().optionDescription(option).replace(' (default: [])', '') })
   .showHelpAfterError('(bestk --help, or bestk <command> --help)')
   .configureOutput({ writeErr: (text) => process.stderr.write(text) })
   .exitOverride();

@@ -58,7 +58,7 @@ export interface VerifierTools {
 /** What a verifier of the user's may use: model calls are budgeted and stored, commands run in containers. */
 export type VerifierPorts = Pick<JudgeOptions, 'llm' | 'prompts'> & Pick<ExecutionBasedOptions, 'sandbox' | 'results'>;
 export type MakeVerifier = (ports: VerifierPorts) => Verifier;
-/** By the name that a request asks with. */
+/** Verifiers that `src/app/own-verifiers.ts` loaded from the user's modules, by the name that a request asks with. */
 export type OwnVerifiers = ReadonlyMap<VerifierName, MakeVerifier>;
 
 /**

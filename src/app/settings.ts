@@ -122,11 +122,11 @@ const KubernetesSettings = z.object({
 /** Every setting of bestk, with its environment name. */
 export const Settings = z.object({
   OPENAI_BASE_URL: Endpoint.optional().describe(
-    'Base URL of any server that speaks OpenAI Chat Completions. vLLM and SGLang also return the log-probabilities that a judge is read from.',
+    'Base URL of any server that speaks OpenAI Chat Completions. vLLM and SGLang also return the log-probabilities from which P(YES) is computed.',
   ),
   OPENAI_API_KEY: z.string().min(1).optional().describe('Key sent to that server.'),
   BESTK_MODEL_URLS: ModelUrls.default({}).describe(
-    'Base URLs of models that another server hosts: `verifier=http://localhost:8001/v1,…`.',
+    'Base URLs of models on other servers: `verifier=http://localhost:8001/v1,…`.',
   ),
   BESTK_VERIFIER_MODEL: z
     .string()
@@ -145,12 +145,12 @@ export const Settings = z.object({
   BESTK_AGENT_MAX_STEPS: Positive.default(40).describe('Steps after which the agent is told to submit.'),
   BESTK_AGENT_MAX_STEPS_ABSOLUTE: Positive.default(100).describe('Steps after which a rollout ends.'),
   BESTK_AGENT_LIMITS: LimitsText.prefault('').describe(
-    'Its other limits, as `max_tokens=65536,action_s=120`: `max_tokens` (65536) of prompt and answer together, after which a rollout ends; `max_answer_tokens` (8192); `action_s` (90) of one command; `trajectory_s` (50000) of a rollout; `condense_at` (never), the length of a prompt, in tokens, from which old observations are dropped.',
+    'Its other limits, as `max_tokens=65536,action_s=120`: `max_tokens` (65536), the length of prompt and answer at which a rollout ends; `max_answer_tokens` (8192); `action_s` (90) of one command; `trajectory_s` (50000) of a rollout; `condense_at` (never), the prompt length in tokens above which old observations are dropped.',
   ),
   BESTK_AGENT_CHECK_EVERY: Positive.optional().describe(
-    'Ask the judge about a running rollout every so many steps. By default never.',
+    'Every so many steps, ask the judge whether the rollout can still succeed. By default never.',
   ),
-  BESTK_AGENT_SESSIONS: Positive.max(4096).default(64).describe('Agents with a container at the same time.'),
+  BESTK_AGENT_SESSIONS: Positive.max(4096).default(64).describe('Maximum number of agents that hold a container at once.'),
   BESTK_PROMPTS: z
     .string()
     .min(1)
@@ -170,12 +170,12 @@ export const Settings = z.object({
       'Of `think` (reason before answering), `summaries` (`ef:pairs` and tournaments compare summaries), `prefill` (begin the answer for the judge), `patch-alone` (show no trajectory) and `second-opinion` (ask again without the agent’s thoughts), comma-separated; see [judging](judging.md).',
     ),
   BESTK_EF_HEAD: HeadRoute.default('classify').describe(
-    'Route of the head that `ef:critic` asks: `classify`, `pooling` or `score` of vLLM, or `sglang`.',
+    'Server route of the head that `ef:critic` calls: `classify`, `pooling` or `score` of vLLM, or `sglang`.',
   ),
   BESTK_EF_SAMPLES: Positive.max(64)
     .optional()
     .describe(
-      'Answers per question. By default 1; 8 votes for a yes or no if the server returns no log-probabilities, 3 looks of `ef:agent`.',
+      'Answers per question. By default 1; 8 yes/no votes if the server returns no log-probabilities; 3 inspections by `ef:agent`.',
     ),
   BESTK_EF_PROMPT_TOKENS: Positive.min(2_000)
     .default(65_536)
@@ -193,7 +193,7 @@ export const Settings = z.object({
     .min(0)
     .max(64)
     .default(1)
-    .describe('Answers sampled for tests of what works on base and has to go on working.'),
+    .describe('Answers sampled for tests of existing behaviour that must keep working.'),
   BESTK_TEST_AUTHOR: z
     .enum(['single', 'agent'])
     .default('single')
@@ -204,7 +204,7 @@ export const Settings = z.object({
     .min(0)
     .max(8)
     .default(0)
-    .describe('Rounds, at most, of inputs that split the candidates by what they do on them.'),
+    .describe('Maximum rounds of inputs on which the candidates behave differently.'),
   BESTK_TEST_HARVEST: z.coerce
     .number()
     .int()
@@ -215,13 +215,13 @@ export const Settings = z.object({
   BESTK_REGRESSION_S: Positive.max(86_400)
     .default(120)
     .describe(
-      'Existing tests that a patch is held to where the issue names no files: as many as take this long on base, in seconds.',
+      'Time budget on base, in seconds, for the existing tests that bestk chooses if the issue names none.',
     ),
   BESTK_VERIFIERS: List.default([]).describe(
     'Modules with verifiers of your own, comma-separated, e.g. `examples/verifier/public-api.mjs`; see [judging](judging.md#a-verifier-of-your-own).',
   ),
   BESTK_PRICES: z.string().min(1).optional().describe('File with prices per model, for budgets and costs in money.'),
-  BESTK_LLM_CONCURRENCY: Positive.max(1024).default(16).describe('Model calls at the same time.'),
+  BESTK_LLM_CONCURRENCY: Positive.max(1024).default(16).describe('Maximum number of concurrent model calls.'),
   BESTK_LLM_TIMEOUT_S: Positive.default(600).describe('Time limit of one attempt of a model call, in seconds.'),
   BESTK_SANDBOX: z
     .enum(['docker', 'kubernetes'])
@@ -229,7 +229,7 @@ export const Settings = z.object({
     .describe('Where containers run: `docker` or `kubernetes`.'),
   BESTK_SANDBOX_CONCURRENCY: Positive.max(4096)
     .optional()
-    .describe('Containers that compute at the same time. By default the number of cores.'),
+    .describe('Maximum number of containers that compute at once. By default the number of cores.'),
   BESTK_SANDBOX_CPUS: z.coerce.number().positive().default(1).describe('CPUs per container.'),
   BESTK_SANDBOX_MEMORY_MB: Positive.min(64).default(4096).describe('Memory per container, in MiB.'),
   BESTK_SANDBOX_DISK_MB: Positive.min(64).default(4096).describe('Disk per container, in MiB.'),
@@ -276,7 +276,7 @@ export const Settings = z.object({
   BESTK_API_KEYS: ApiKeys.default([]).describe(
     'API keys, comma-separated; see [keys](http.md#keys). Required unless the service listens on loopback only.',
   ),
-  BESTK_REPLAY: z.string().min(1).optional().describe('Recording that answers model calls.'),
+  BESTK_REPLAY: z.string().min(1).optional().describe('Recording from which model calls are answered.'),
   BESTK_RECORD: z.string().min(1).optional().describe('File to record model calls to.'),
   BESTK_LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])

@@ -62,7 +62,7 @@ export function registerRescore(program: Command, openApp: OpenApp): void {
     .command('rescore')
     .description('score saved trajectories again and select among them')
     .requiredOption('--input <path...>', 'files and folders of any format that import reads')
-    .option('--out <dir>', 'folder for the reports; not for an estimate')
+    .option('--out <dir>', 'folder for the reports; not with --estimate')
     .addOption(estimateOption())
     .option('--labels <path...>', 'labels or harness reports, used for statistics only')
     .option('--issues <path>', 'statements and environments for runs that lack them')

@@ -42,7 +42,7 @@ export function withRunOptions(command: Command, issueRequired = true): Command 
     .option('--labels <file>', 'labels, shown next to the selection; verifiers and stages never see them')
     .option(
       '--verifiers <list>',
-      'eb (execution-based), ef (execution-free) or ef:METHOD@MODEL, comma-separated: ef,eb; none = agreement decides',
+      'eb (execution-based), ef (execution-free) or ef:METHOD@MODEL, comma-separated: ef,eb; none: the most common patch wins',
     )
     .addOption(parallelOption());
   return withRuleOptions(command);
@@ -61,7 +61,7 @@ export function withIssueOptions(command: Command, required = true): Command {
 export function imageOption(): Option {
   return new Option(
     '--image <template>',
-    'container image, also OWNER/NAME=TEMPLATE for one repository; {instance_id}, {repo} and {image_name} are replaced',
+    'container image, or OWNER/NAME=IMAGE for one repository; may contain {instance_id}, {repo} and {image_name}',
   )
     .argParser<readonly string[]>(collected)
     .default([]);
@@ -70,7 +70,7 @@ export function imageOption(): Option {
 export function withRuleOptions(command: Command): Command {
   const names = presetsForRuns().join(', ');
   return command
-    .option('--preset <name>', `how verdicts are combined: ${names}, or a file (default: ${DEFAULT_PRESET})`)
+    .option('--preset <name>', `rule that combines the verdicts: ${names}, or a file (default: ${DEFAULT_PRESET})`)
     .option('--combiner <file>', 'decide by a combiner written by `bestk curves --save-combiner`')
     .option('--calibration <file>', 'likelihoods written by `bestk calibrate`, for P(right) and confidence')
     .option('--min-confidence <p>', 'return no patch (exit 4) if its confidence is below this, 0..1', probability);
@@ -101,10 +101,7 @@ export async function readFitted<T>(file: string, schema: z.ZodType<T>, what: st
 }
 
 export function estimateOption(): Option {
-  return new Option(
-    '--estimate',
-    'say what model calls, tokens and dollars it can come to, from and to, and do nothing',
-  );
+  return new Option('--estimate', 'print the least, likely and most model calls, tokens and dollars, and exit');
 }
 
 export function parallelOption(): Option {

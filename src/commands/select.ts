@@ -50,7 +50,7 @@ export function registerSelect(program: Command, openApp: OpenApp): void {
     .description('verify K candidate patches of one or many issues and select the best');
   withRepositoryOptions(withRunOptions(command, false))
     .option('--candidates <path>', 'candidates.jsonl, SWE-bench predictions, or the --out of select or solve')
-    .option('--out <dir>', 'folder for the report; not for an estimate')
+    .option('--out <dir>', 'folder for the report; not with --estimate')
     .addOption(estimateOption())
     .option('--json', 'one JSON document on stdout')
     .addHelpText('after', EXAMPLE)
@@ -124,7 +124,7 @@ function withRepositoryOptions(command: Command): Command {
     .option('--repo <dir>', 'the git repository of the branches', '.')
     .option('--base <ref>', 'common base of the branches (default: their merge base with HEAD)')
     .option('--statement <file>', 'problem statement as text or Markdown, instead of --issue; needs --image')
-    .option('--workdir <path>', "the repository's place in the image, with --statement");
+    .option('--workdir <path>', 'path of the repository in the image; only with --statement');
 }
 
 /** A candidate for each branch or file, by its name; null when neither was asked for. @throws BadInputError */

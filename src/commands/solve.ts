@@ -44,9 +44,9 @@ Example:
 
 OPENAI_BASE_URL and BESTK_AGENT_MODEL name the agent's model, BESTK_VERIFIER_MODEL the judge's. The folder
 also gets candidates.jsonl (all of them), trajectories.jsonl (R2E-Gym) and predictions.jsonl (SWE-bench: the selected
-patch). Of many issues it has a folder each and the set's files beside them; budgets are each issue's.
+patch). With several issues, each has a subfolder beside the combined files, and budgets apply to each issue.
 
-Exit: 0 a patch was selected (of many issues: all were done), 2 bad input, 3 Docker or the model is not available, 4 no
+Exit: 0 a patch was selected (several issues: all are done), 2 bad input, 3 Docker or the model is not available, 4 no
 patch is worth returning, 130 interrupted (the same command resumes and repeats no model call).`;
 
 /** `bestk solve`: sample K trajectories of one instance, verify and select. */
@@ -54,7 +54,7 @@ export function registerSolve(program: Command, openApp: OpenApp): void {
   const command = program
     .command('solve')
     .description('sample K trajectories of one or many issues with an agent in containers and select the best')
-    .option('--out <dir>', 'folder for the report; not for an estimate')
+    .option('--out <dir>', 'folder for the report; not with --estimate')
     .option('-k <number>', 'number of trajectories', count, 8)
     .option('--k0 <number>', 'sample this many first, then more only while they disagree', count)
     .option(
@@ -67,7 +67,7 @@ export function registerSolve(program: Command, openApp: OpenApp): void {
     .option('--refine-from <p>', 'second wave only if the best P(right) of the first reaches this', probability, 0.3)
     .option('--seed <number>', 'seed of the sampling', wholeNumber, 0)
     .option('--agents <file>', 'agents that share the trajectories, instead of BESTK_AGENT_MODEL alone')
-    .option('--agent <name>', 'agent of that file to use; repeatable (default: all)', collected, [])
+    .option('--agent <name>', 'agent of that file to use; repeatable; all by default', collected, [])
     .option(
       '--agent-command <command>',
       'command in the image to run as the agent; it reaches the model at OPENAI_BASE_URL',

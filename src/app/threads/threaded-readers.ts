@@ -3,15 +3,22 @@ import { JobThreads } from '../../jobs/job-threads.js';
 import { type LogReader, parseLog, type PrintedLog } from '../../grading/runner-logs.js';
 import { TestLog, type TestStatuses } from '../../grading/test-logs.js';
 
+export interface RecordToRead {
+  readonly record: RunRecord;
+}
+export interface LogToRead {
+  readonly log: PrintedLog;
+}
+
 /** A record that takes no more than some hundredths of a second, whatever is in it. */
 const RECORD_IN_PASSING_BYTES = 256 * 1024;
 const LONGEST_RECORD_MS = 30_000;
 
 /** Reads what regression runs leave behind, large records in threads: other runs are worked on meanwhile. */
 export class ThreadedRecords {
-  private readonly threads: JobThreads<RunRecord, RecordedTests>;
+  private readonly threads: JobThreads<RecordToRead, RecordedTests>;
 
-  constructor(thread = new URL('./record-thread.js', import.meta.url), longestMs = LONGEST_RECORD_MS) {
+  constructor(thread = new URL('./reading-thread.js', import.meta.url), longestMs = LONGEST_RECORD_MS) {
     this.threads = new JobThreads(thread, longestMs);
   }
 
@@ -20,7 +27,7 @@ export class ThreadedRecords {
     const bytes = notes.length + (junit?.length ?? 0) + stdout.length;
     if (bytes <= RECORD_IN_PASSING_BYTES) return readRecord(record);
     // A record that nobody can read has no passes.
-    return this.threads.runOr(record, NOTHING_RECORDED, signal);
+    return this.threads.runOr({ record }, NOTHING_RECORDED, signal);
   };
 }
 
@@ -30,16 +37,16 @@ const LONGEST_LOG_MS = 120_000;
 
 /** Reads what hidden tests printed, large logs in threads: others are answered meanwhile. */
 export class ThreadedLogs {
-  private readonly threads: JobThreads<PrintedLog, TestStatuses>;
+  private readonly threads: JobThreads<LogToRead, TestStatuses>;
 
-  constructor(thread = new URL('./log-thread.js', import.meta.url), longestMs = LONGEST_LOG_MS) {
+  constructor(thread = new URL('./reading-thread.js', import.meta.url), longestMs = LONGEST_LOG_MS) {
     this.threads = new JobThreads(thread, longestMs);
   }
 
   readonly read: LogReader = async (log, signal) => {
     if (log.bytes.length <= LOG_IN_PASSING_BYTES) return parseLog(log);
     // What nobody can read says of no test that it passed.
-    const statuses = await this.threads.runOr(log, null, signal);
+    const statuses = await this.threads.runOr({ log }, null, signal);
     return statuses === null ? null : new TestLog(statuses);
   };
 }

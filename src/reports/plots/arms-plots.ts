@@ -1,4 +1,4 @@
-import { passAtK } from '../../statistics/curves/scored-issue.js';
+import { passAtK } from '../../statistics/curves/best-at-k.js';
 import type { ArmsReport, Outcome } from '../benchmark/arms.js';
 import type { BenchmarkCurve } from '../../runs/benchmark-service.js';
 import { percent } from '../figures.js';

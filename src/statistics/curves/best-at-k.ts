@@ -33,6 +33,26 @@ export interface BestCurve {
 }
 
 /**
+ * Unbiased Pass@k of one issue: the chance that k of its n candidates, drawn without replacement, hold a right one,
+ * 1 − C(n−c, k)/C(n, k) (Chen et al. 2021). Computed as a sum of logarithms: no overflow and no cancellation.
+ * @param n candidates, 1 or more
+ * @param c right ones among them, 0..n
+ * @param k 1..n
+ * @throws BadInputError for counts that are not whole or out of range
+ */
+export function passAtK(n: number, c: number, k: number): number {
+  requireCount('n', n, 1, Number.MAX_SAFE_INTEGER);
+  requireCount('c', c, 0, n);
+  requireCount('k', k, 1, n);
+  if (c > n - k) return 1;
+  if (c === 0) return 0;
+  const [drawn, others] = c < k ? [c, k] : [k, c];
+  let logMiss = 0;
+  for (let j = 0; j < drawn; j += 1) logMiss += Math.log1p(-others / (n - j));
+  return -Math.expm1(logMiss);
+}
+
+/**
  * Best@k of one preset on one issue, ties averaged: the expected label of the selected patch over all k-subsets of the
  * issue's candidates. A k above their number is taken as their number; without candidates all is 0.
  * @throws BadInputError for a k that is not a whole number from 1

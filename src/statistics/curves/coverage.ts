@@ -1,6 +1,6 @@
 import type { Preset } from '../../core/run/preset.js';
-import { bestAtK, type BestOptions } from './best-at-k.js';
-import { countRight, type LabelledEntry, passAtK, type ScoredIssue } from './scored-issue.js';
+import { bestAtK, type BestOptions, passAtK } from './best-at-k.js';
+import { countRight, type LabelledEntry, type ScoredIssue } from './scored-issue.js';
 
 /** Columns of an entry that may be unknown; further measures are counted beside them. */
 const COLUMNS = [

@@ -7,10 +7,10 @@ import { Discordance, type Pairs, pairsOf } from '../intervals/paired-tests.js';
 import { VerifierQuality } from '../intervals/ranking-quality.js';
 import { Alike, costAtEqualBest, DistinctPatches, type EqualBestReport } from './equal-best.js';
 import { type Axis, AxisCurve, Coverage } from './coverage.js';
-import { bestAtK, type BestCurve, type BestOptions } from './best-at-k.js';
+import { bestAtK, type BestCurve, type BestOptions, passAtK } from './best-at-k.js';
 import { CurveTable, type ResampledTable } from './curve-table.js';
 import { type ByK, type CurvesReport, type PresetReport, PresetTally } from './curves-report.js';
-import { countRight, entriesOf, isUngraded, passAtK, real, type ScoredIssue } from './scored-issue.js';
+import { countRight, entriesOf, isUngraded, real, type ScoredIssue } from './scored-issue.js';
 
 export interface CurvesRequest {
   /** Rising, without twins, at least one. */

@@ -69,7 +69,7 @@ describe('what a run of existing tests left behind', () => {
 
   it('is read by a thread when it is large, and holds nothing when that takes too long', async () => {
     const large = record(TAP + '# x\n'.repeat(100_000));
-    expect(await new ThreadedRecords(module(ANSWER)).read(large, signal)).toMatchObject({ key: 'k' });
+    expect(await new ThreadedRecords(module(ANSWER)).read(large, signal)).toMatchObject({ record: { key: 'k' } });
     expect(await new ThreadedRecords(module('while (true) {}'), 50).read(large, signal)).toEqual(NOTHING_RECORDED);
   });
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { bestAtK, DEFAULT_BEST } from '../../../src/statistics/curves/best-at-k.js';
-import { countRight, passAtK, type ScoredIssue } from '../../../src/statistics/curves/scored-issue.js';
+import { bestAtK, DEFAULT_BEST, passAtK } from '../../../src/statistics/curves/best-at-k.js';
+import { countRight, type ScoredIssue } from '../../../src/statistics/curves/scored-issue.js';
 import { findPreset, parsePreset, PRESET_NAMES } from '../../../verifiers/hybrid/presets.js';
 import { times } from '../../fixtures/property-runs.js';
 import { anyIssue, anyTiedIssue, bestByEnumeration } from './issues.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { choose } from '../../../src/statistics/intervals/binomial.js';
-import { passAtK } from '../../../src/statistics/curves/scored-issue.js';
+import { passAtK } from '../../../src/statistics/curves/best-at-k.js';
 import { subsetsOf } from './issues.js';
 
 /** Right candidates of 8 over the 500 issues of SWE-bench Verified, one public run: issues with c = 0..8 right. */

@@ -85,7 +85,7 @@ function crashOnBase({ log_tail, raises }: Ended, issue: string): Told {
   const what =
     missing === null ? (raises ?? null) : `"${missing}", which is not there and which the issue does not name`;
   const by = what === null ? '' : ` (${what})`;
-  return { kind, why: `breaks on base: it ends in another way than exit 0 or 2, or its command reports no test${by}` };
+  return { kind, why: `breaks on base: its exit code is neither 0 nor 2, or its command reports no test${by}` };
 }
 
 /** So many of its last lines may tell why a script leaves. */

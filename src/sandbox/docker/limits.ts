@@ -1,0 +1,157 @@
+import { randomUUID } from 'node:crypto';
+import type Docker from 'dockerode';
+import type { SandboxLimits, SandboxSpec } from '../../ports/sandbox.js';
+import { OVER_TESTS_USER } from '../container/container.js';
+import { LABEL, OWNER } from '../container/sandbox-owner.js';
+
+const MIB = 1024 * 1024;
+const GIB = 1024 * MIB;
+
+/**
+ * Process 1. It must outlive `kill -9 -1`, or a patch could turn its own failure into a lost sandbox: the kernel shields
+ * process 1 from its own container, but not the child an init such as tini waits for. So the shell itself waits, reaping
+ * orphans meanwhile; when somebody kills its sleep it becomes the sleep, without needing a free process slot.
+ */
+const KEEP_ALIVE = 'sleep "$1" && exit 0; exec sleep "$1"';
+
+interface ContainerPlan {
+  readonly spec: SandboxSpec;
+  /** The image's own; null = root. */
+  readonly user: string | null;
+  readonly limits: SandboxLimits;
+  readonly ttlS: number;
+}
+
+/** Options of a container that holds nothing of the host's, reaches nobody, and ends by itself after `ttlS` seconds. */
+export function containerOptions({ spec, user, limits, ttlS }: ContainerPlan): Docker.ContainerCreateOptions {
+  const { image, purpose } = spec;
+  const expires = Math.ceil(Date.now() / 1000) + ttlS;
+  return {
+    name: `bestk-${randomUUID()}`,
+    Image: image,
+    // Root has rights in a container of its own alone; the image's user is named with each command.
+    ...(user !== null && spec.separatesUsers === true && { User: '0:0' }),
+    Entrypoint: ['/bin/sh', '-c', KEEP_ALIVE, 'bestk', String(ttlS)],
+    Cmd: [],
+    Hostname: 'sandbox',
+    WorkingDir: '/',
+    Labels: { [LABEL.mark]: '1', [LABEL.purpose]: purpose, [LABEL.owner]: OWNER, [LABEL.expires]: String(expires) },
+    Healthcheck: { Test: ['NONE'] },
+    HostConfig: {
+      ...isolation(spec),
+      ...quotas(limits),
+      AutoRemove: true,
+      LogConfig: { Type: 'none', Config: {} },
+    },
+  };
+}
+
+/** The engine's own choice, which a list replaces, and the host's files that the engine binds into every container. */
+const READ_ONLY = [
+  ...['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'],
+  ...['/etc/hosts', '/etc/hostname', '/etc/resolv.conf'],
+];
+
+function isolation({ separatesUsers }: SandboxSpec): Docker.HostConfig {
+  return {
+    NetworkMode: 'none',
+    CapDrop: ['ALL'],
+    ...(separatesUsers === true && { CapAdd: [...OVER_TESTS_USER] }),
+    SecurityOpt: ['no-new-privileges', `seccomp=${JSON.stringify(SECCOMP_PROFILE)}`],
+    ReadonlyPaths: READ_ONLY,
+    Privileged: false,
+    IpcMode: 'private',
+    Binds: [],
+    RestartPolicy: { Name: 'no' },
+  };
+}
+
+/**
+ * Swap is as large as memory, i.e. none. Memory file systems are charged to the container's memory and are not freed by
+ * killing anybody, so that together they stay below half of it: filling them is "no space left", not out of memory.
+ */
+function quotas(limits: SandboxLimits): Docker.HostConfig {
+  const memory = limits.memoryMb * MIB;
+  const tmp = Math.floor(Math.min(limits.diskMb * MIB, memory / 4));
+  const fileSize = limits.diskMb * MIB;
+  return {
+    Memory: memory,
+    MemorySwap: memory,
+    NanoCpus: Math.round(limits.cpus * 1e9),
+    PidsLimit: limits.pids,
+    Ulimits: [
+      { Name: 'core', Soft: 0, Hard: 0 },
+      { Name: 'fsize', Soft: fileSize, Hard: fileSize },
+    ],
+    Tmpfs: { '/tmp': `rw,exec,nosuid,nodev,mode=1777,size=${String(tmp)}` },
+    ShmSize: Math.floor(Math.min(memory / 8, GIB)),
+  };
+}
+
+/*
+ * System calls that a sandbox may make: what programs, compilers and test runners need, on 64-bit machines. Everything else
+ * answers "not permitted". Left out on purpose: namespaces and mounts, bpf, perf events, io_uring, userfaultfd, the kernel's
+ * keyrings, handles of other processes' files, and all families of sockets but these four (no AF_VSOCK, which reaches
+ * the machine that a virtual machine runs on, and none of the rarer ones).
+ */
+const ALLOWED = `
+  open openat openat2 creat close close_range read write pread64 pwrite64 readv writev preadv pwritev preadv2 pwritev2 lseek
+  dup dup2 dup3 pipe pipe2 fcntl flock ioctl fsync fdatasync sync syncfs sync_file_range sync_file_range2 truncate ftruncate
+  fallocate stat fstat lstat newfstatat statx statfs fstatfs access faccessat faccessat2 getdents getdents64 getcwd chdir
+  fchdir mkdir mkdirat rmdir rename renameat renameat2 link linkat unlink unlinkat symlink symlinkat readlink readlinkat mknod
+  mknodat chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat umask utime utimes futimesat utimensat setxattr
+  lsetxattr fsetxattr getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr removexattr lremovexattr fremovexattr
+  copy_file_range sendfile splice tee vmsplice readahead fadvise64 name_to_handle_at inotify_init inotify_init1
+  inotify_add_watch inotify_rm_watch io_setup io_destroy io_submit io_cancel io_getevents io_pgetevents ioprio_get ioprio_set
+
+  brk mmap munmap mremap mprotect madvise mincore msync mlock mlock2 munlock mlockall munlockall memfd_create membarrier
+  remap_file_pages pkey_alloc pkey_free pkey_mprotect map_shadow_stack cachestat mseal
+
+  fork vfork execve execveat exit exit_group wait4 waitid kill tkill tgkill pidfd_open pidfd_send_signal getpid getppid gettid
+  getpgid getpgrp setpgid getsid setsid getuid geteuid getresuid setuid setreuid setresuid setfsuid getgid getegid getresgid
+  setgid setregid setresgid setfsgid getgroups setgroups capget capset prctl arch_prctl set_tid_address set_robust_list
+  get_robust_list rseq getpriority setpriority getrlimit setrlimit prlimit64 getrusage times sched_yield sched_getaffinity
+  sched_setaffinity sched_getattr sched_setattr sched_getparam sched_setparam sched_getscheduler sched_setscheduler
+  sched_get_priority_max sched_get_priority_min sched_rr_get_interval ptrace process_vm_readv process_vm_writev seccomp
+  landlock_create_ruleset landlock_add_rule landlock_restrict_self
+
+  rt_sigaction rt_sigprocmask rt_sigpending rt_sigqueueinfo rt_tgsigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait
+  sigaltstack signalfd signalfd4 pause alarm restart_syscall
+
+  nanosleep clock_nanosleep clock_gettime clock_getres clock_adjtime adjtimex gettimeofday time getitimer setitimer
+  timer_create timer_delete timer_getoverrun timer_gettime timer_settime timerfd_create timerfd_gettime timerfd_settime
+
+  futex futex_waitv futex_wait futex_wake futex_requeue eventfd eventfd2 epoll_create epoll_create1 epoll_ctl epoll_wait
+  epoll_pwait epoll_pwait2 poll ppoll select pselect6 shmget shmat shmctl shmdt semget semop semtimedop semctl msgget msgsnd
+  msgrcv msgctl mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr
+
+  socketpair bind listen accept accept4 connect getsockname getpeername getsockopt setsockopt sendto recvfrom sendmsg recvmsg
+  sendmmsg recvmmsg shutdown
+
+  uname sysinfo getrandom getcpu
+`;
+
+/** AF_UNIX, AF_INET, AF_INET6, and AF_NETLINK, which lists interfaces. */
+const SOCKET_FAMILIES = [1, 2, 10, 16];
+/** Linux as ever, without randomised addresses (debuggers), 32-bit names in `uname`, and the question what it is. */
+const PERSONALITIES = [0, 0x40000, 8, 0x20000, 0xffffffff];
+/** CLONE_NEW* of every namespace. */
+const NEW_NAMESPACE = 0x7e020000;
+const ENOSYS = 38;
+
+const ALLOW = 'SCMP_ACT_ALLOW';
+const firstArgument = (op: string, value: number, more = {}) => [{ index: 0, value, op: `SCMP_CMP_${op}`, ...more }];
+
+/** The profile as Docker's engine and, as a file, a Kubernetes node reads it (deploy/kubernetes/seccomp.json). */
+export const SECCOMP_PROFILE = {
+  defaultAction: 'SCMP_ACT_ERRNO',
+  defaultErrnoRet: 1,
+  syscalls: [
+    { names: ALLOWED.trim().split(/\s+/), action: ALLOW },
+    ...SOCKET_FAMILIES.map((family) => ({ names: ['socket'], action: ALLOW, args: firstArgument('EQ', family) })),
+    ...PERSONALITIES.map((kind) => ({ names: ['personality'], action: ALLOW, args: firstArgument('EQ', kind) })),
+    { names: ['clone'], action: ALLOW, args: firstArgument('MASKED_EQ', NEW_NAMESPACE, { valueTwo: 0 }) },
+    // Its flags lie in memory, where no filter sees them; told that it is not there, libraries take `clone`.
+    { names: ['clone3'], action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS },
+  ],
+} as const;
