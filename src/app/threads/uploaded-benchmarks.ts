@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
-import { createWriteStream, type WriteStream } from 'node:fs';
+import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { finished } from 'node:stream/promises';
 import { z } from 'zod';
 import {
   armRequest,
@@ -39,6 +37,7 @@ const MOST_RUNS = 100_000;
 const MOST_SEALED = 256 * 1024 ** 2;
 /** Each has files of its own. */
 const MOST_SETS = 256;
+const WRITE_AT_ONCE = 65_536;
 const NAMED = 20;
 const LONGEST_REASON = 1_000;
 const BODY = { field: 'body' };
@@ -224,7 +223,7 @@ async function sortUpload(upload: string, folder: string): Promise<Sorted> {
     if (bench === null) bench = readSentBench(value);
     else await write(...placeOf(bench, { text, value, line }));
   }
-  for (const part of files.values()) await part.close();
+  for (const part of files.values()) await part.flush();
   const rows = files.get(ROWS)?.path;
   if (bench === null || rows === undefined)
     throw new BadInputError('holds no row: send the bench file in one line, then the rows.', BODY);
@@ -288,20 +287,19 @@ function requireArms({ arms }: SentBench, line: z.infer<typeof ArmLine>, at: num
   }
 }
 
-/** A file that grows by lines. */
+/** A file that grows by lines. It is open only while it is written to: whoever refuses the upload removes its folder at once. */
 class Part {
-  private readonly stream: WriteStream;
+  private unwritten = '';
 
-  constructor(readonly path: string) {
-    this.stream = createWriteStream(path);
-  }
+  constructor(readonly path: string) {}
 
   async write(text: string): Promise<void> {
-    if (!this.stream.write(text)) await once(this.stream, 'drain');
+    this.unwritten += text;
+    if (this.unwritten.length >= WRITE_AT_ONCE) await this.flush();
   }
 
-  async close(): Promise<void> {
-    this.stream.end();
-    await finished(this.stream);
+  async flush(): Promise<void> {
+    await appendFile(this.path, this.unwritten);
+    this.unwritten = '';
   }
 }
