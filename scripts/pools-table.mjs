@@ -112,7 +112,7 @@ function describePool(name, report) {
     '',
     presetTable(report),
     '',
-    `Smallest true difference to random that would show: ${percent(Math.max(...report.comparisons.filter(({ a }) => a === 'random').map((each) => each.minimum_detectable)))} points.`,
+    `Smallest detectable difference from random: ${percent(Math.max(...report.comparisons.filter(({ a }) => a === 'random').map((each) => each.minimum_detectable)))} points.`,
     '',
   ].join('\n');
 }
@@ -128,7 +128,7 @@ function distinctTable(report) {
 }
 
 function cardLine({ auc, brier, ece, picked_right, mean_confidence, folds }) {
-  return `Learned combiner on repositories it had not seen (${folds} folds): AUC ${auc.toFixed(3)}, Brier ${brier.toFixed(3)}, ECE ${ece.toFixed(3)}; its picks are right in ${percent(picked_right)} %, and it said ${percent(mean_confidence)} %.`;
+  return `Learned combiner on unseen repositories (${folds} folds): AUC ${auc.toFixed(3)}, Brier ${brier.toFixed(3)}, ECE ${ece.toFixed(3)}; its picks are right in ${percent(picked_right)} %; its mean confidence is ${percent(mean_confidence)} %.`;
 }
 
 async function poolTables() {
