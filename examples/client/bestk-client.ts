@@ -5,51 +5,51 @@ export type RunRequest = {
   readonly preset?: string | Preset | null | undefined;
   /** Stages of your own rule, in order. */
   readonly stages?: readonly Stage[] | null | undefined;
-  /** As `curves --save-combiner` writes it; for rules that go by `learned`. */
+  /** Output of `curves --save-combiner`; for rules that use `learned`. */
   readonly combiner?: Combiner | null | undefined;
-  /** As `bestk calibrate` writes it: likelihoods behind P(right); null = the shipped ones. */
+  /** Output of `bestk calibrate`: the likelihoods behind P(right); null = the shipped ones. */
   readonly calibration?: Calibration | null | undefined;
-  /** Return no patch whose confidence is below this, 0 to 1; null = always return one. */
+  /** Return no patch if its confidence is below this, 0 to 1; null = always return one. */
   readonly min_confidence?: number | null | undefined;
-  /** Shown in lists and searched; nothing depends on it. */
+  /** Shown in lists and searchable; no effect on results. */
   readonly name?: string | null | undefined;
-  /** To find runs by; nothing depends on them. */
+  /** For finding runs; no effect on results. */
   readonly tags?: readonly string[] | null | undefined;
   /** Replaces settings of the sampling agent for this run. */
   readonly agent?:
     | {
-        /** Model that samples; null = as the service is set. */
+        /** Model; null = the service’s setting. */
         readonly model?: string | null | undefined;
-        /** Its temperature; null = 1. */
+        /** Sampling temperature; null = 1. */
         readonly temperature?: number | null | undefined;
-        /** Nucleus sampling; null = as the model’s server is set. */
+        /** Nucleus sampling; null = the model server’s default. */
         readonly top_p?: number | null | undefined;
-        /** How the model writes its calls; null = as the service is set. */
+        /** Format of the model’s tool calls; null = the service’s setting. */
         readonly format?: 'xml' | 'tools' | 'bash' | null | undefined;
-        /** Words of its task: ours, or those of R2E-Gym’s scaffold; null = by its model. */
+        /** Task prompt: bestk’s, or that of R2E-Gym’s scaffold; null = chosen by model. */
         readonly prompt?: 'bestk' | 'r2e' | null | undefined;
-        /** Said to it behind its task; null = nothing. */
+        /** Appended to its task; null = nothing. */
         readonly instructions?: string | null | undefined;
-        /** A program in the image that is the agent, as a shell command; null = the agent of bestk. */
+        /** Shell command of a program in the image to use as the agent; null = bestk’s own agent. */
         readonly command?: string | null | undefined;
-        /** Where that program writes its trajectory; null = its model calls stand for it. */
+        /** File to which that program writes its trajectory; null = its model calls are recorded instead. */
         readonly trajectory?: string | null | undefined;
-        /** Limits that it has instead of the service’s. */
+        /** Limits that replace the service’s. */
         readonly limits?:
           | {
-              /** Steps that the agent is told of. */
+              /** Step limit stated to the agent. */
               readonly max_steps?: number | undefined;
-              /** Steps after which it is stopped. */
+              /** Number of steps after which it is stopped. */
               readonly max_steps_absolute?: number | undefined;
-              /** Tokens of prompt and answer together after which it ends. */
+              /** Maximum tokens of prompt and answer together. */
               readonly max_tokens?: number | undefined;
-              /** Longest answer, in tokens. */
+              /** Maximum tokens per answer. */
               readonly max_answer_tokens?: number | undefined;
-              /** Seconds of one command. */
+              /** Time limit of one command, in seconds. */
               readonly action_s?: number | undefined;
-              /** Seconds of the whole rollout. */
+              /** Time limit of the whole rollout, in seconds. */
               readonly trajectory_s?: number | undefined;
-              /** Prompt length from which old observations are dropped, in tokens. */
+              /** Prompt length, in tokens, above which old observations are dropped. */
               readonly condense_at?: number | undefined;
             }
           | null
@@ -57,45 +57,45 @@ export type RunRequest = {
       }
     | null
     | undefined;
-  /** Several agents that share the trajectories, in place of one; null = one. */
+  /** Several agents that share the trajectories; null = one agent. */
   readonly agents?:
     | readonly {
-        /** Begins the ids of its rollouts. */
+        /** Prefix of the ids of its rollouts. */
         readonly name: string;
-        /** Its part of the rollouts, relative to the others’ (1). */
+        /** Its share of the rollouts, relative to the others’ (1). */
         readonly share?: number | undefined;
-        /** Model that samples; null = as the service is set. */
+        /** Model; null = the service’s setting. */
         readonly model?: string | null | undefined;
-        /** Its temperature; null = 1. */
+        /** Sampling temperature; null = 1. */
         readonly temperature?: number | null | undefined;
-        /** Nucleus sampling; null = as the model’s server is set. */
+        /** Nucleus sampling; null = the model server’s default. */
         readonly top_p?: number | null | undefined;
-        /** How the model writes its calls; null = as the service is set. */
+        /** Format of the model’s tool calls; null = the service’s setting. */
         readonly format?: 'xml' | 'tools' | 'bash' | null | undefined;
-        /** Words of its task: ours, or those of R2E-Gym’s scaffold; null = by its model. */
+        /** Task prompt: bestk’s, or that of R2E-Gym’s scaffold; null = chosen by model. */
         readonly prompt?: 'bestk' | 'r2e' | null | undefined;
-        /** Said to it behind its task; null = nothing. */
+        /** Appended to its task; null = nothing. */
         readonly instructions?: string | null | undefined;
-        /** A program in the image that is the agent, as a shell command; null = the agent of bestk. */
+        /** Shell command of a program in the image to use as the agent; null = bestk’s own agent. */
         readonly command?: string | null | undefined;
-        /** Where that program writes its trajectory; null = its model calls stand for it. */
+        /** File to which that program writes its trajectory; null = its model calls are recorded instead. */
         readonly trajectory?: string | null | undefined;
-        /** Limits that it has instead of the service’s. */
+        /** Limits that replace the service’s. */
         readonly limits?:
           | {
-              /** Steps that the agent is told of. */
+              /** Step limit stated to the agent. */
               readonly max_steps?: number | undefined;
-              /** Steps after which it is stopped. */
+              /** Number of steps after which it is stopped. */
               readonly max_steps_absolute?: number | undefined;
-              /** Tokens of prompt and answer together after which it ends. */
+              /** Maximum tokens of prompt and answer together. */
               readonly max_tokens?: number | undefined;
-              /** Longest answer, in tokens. */
+              /** Maximum tokens per answer. */
               readonly max_answer_tokens?: number | undefined;
-              /** Seconds of one command. */
+              /** Time limit of one command, in seconds. */
               readonly action_s?: number | undefined;
-              /** Seconds of the whole rollout. */
+              /** Time limit of the whole rollout, in seconds. */
               readonly trajectory_s?: number | undefined;
-              /** Prompt length from which old observations are dropped, in tokens. */
+              /** Prompt length, in tokens, above which old observations are dropped. */
               readonly condense_at?: number | undefined;
             }
           | null
@@ -103,20 +103,20 @@ export type RunRequest = {
       }[]
     | null
     | undefined;
-  /** The problem to solve and where its repository is. */
+  /** The problem to solve, and the environment with its repository. */
   readonly issue: Issue;
   /** Trajectories to sample (8). With candidates it must equal their number. */
   readonly k?: number | null | undefined;
   /** Patches to choose from; absent = sample k trajectories. */
   readonly candidates?:
     | readonly {
-        /** The issue’s, or absent. */
+        /** Must equal the issue’s, if given. */
         readonly instance_id?: string | undefined;
         /** Unique within the run. */
         readonly candidate_id: string;
         /** Unified diff against the base commit; empty = the agent changed nothing. */
         readonly patch: string;
-        /** How the agent got there; judges may read it. */
+        /** The steps of the agent; judges may read them. */
         readonly trajectory?:
           | {
               /** In order. */
@@ -126,7 +126,7 @@ export type RunRequest = {
                     readonly thought?: string | undefined;
                     /** The command or tool call. */
                     readonly action?: string | undefined;
-                    /** What came back. */
+                    /** The output of the action. */
                     readonly observation?: string | undefined;
                   }[]
                 | undefined;
@@ -140,61 +140,61 @@ export type RunRequest = {
     | undefined;
   /** Sample this many first, then more until enough agree or k is reached; null = all k at once. */
   readonly k0?: number | null | undefined;
-  /** So many trajectories more (0) once the first are verified, by agents that are told of the best; not with candidates. */
+  /** Number of further trajectories (0), sampled after the first are verified, by agents that see the best attempts; not with candidates. */
   readonly refine?: number | undefined;
-  /** So many trajectories more (0) then that go on from a step of the most promising of the first; not with candidates. */
+  /** Number of further trajectories (0) after that, each continuing from a step of the most promising one; not with candidates. */
   readonly branch?: number | undefined;
-  /** P(right) that the best of the first must reach for either (0.3). */
+  /** Minimum P(right) of the best first trajectory for `refine` and `branch` (0.3). */
   readonly refine_from?: number | undefined;
-  /** Another seed samples other trajectories. */
+  /** A different seed samples different trajectories. */
   readonly seed?: number | undefined;
-  /** Saved generated tests to use; null = have new ones written. */
+  /** Saved generated tests to use; null = a model writes new ones. */
   readonly tests?:
     | readonly {
-        /** The issue’s, or absent. */
+        /** Must equal the issue’s, if given. */
         readonly instance_id?: string | undefined;
         /** Unique within the run. */
         readonly test_id: string;
-        /** Where the test is written, from the working directory. */
+        /** Path of the test, relative to the working directory. */
         readonly path: string;
         /** The file’s text. */
         readonly content: string;
-        /** Further files that it needs, by their place in the repository. */
+        /** Further files that it needs, by path in the repository. */
         readonly files?: Readonly<Record<string, string>> | undefined;
-        /** Shell command that runs it, from the repository’s root; absent = that of its language. */
+        /** Shell command that runs it, from the repository’s root; absent = the default for its language. */
         readonly command?: string | undefined;
-        /** What the command reports; absent = as that of its language does. */
+        /** Format of the command’s report; absent = the default for its language. */
         readonly report?: 'junit' | 'tap' | 'go-test-json' | 'cargo' | 'rspec-json' | 'exit-code' | undefined;
-        /** What each call of `observe` has to tell, in order; absent = the exit code says it. */
+        /** Expected value of each call of `observe`, in order; absent = the exit code decides. */
         readonly expect?: readonly unknown[] | undefined;
-        /** Whether it only shows what the code does, so that candidates that show the same are one class. */
+        /** True if the test only prints what the code does; candidates with equal output form one class. */
         readonly observes?: boolean | undefined;
-        /** Who wrote it; tests of one author count less together than apart. */
+        /** Author; several tests by one author count less than tests by different authors. */
         readonly author?: string | null | undefined;
-        /** `pass-to-pass` = holds on base, and must go on holding; absent = says "not solved" there. */
+        /** `pass-to-pass` = passes on base and must still pass; absent = reports "not solved" on base. */
         readonly kind?: 'fail-to-pass' | 'pass-to-pass' | undefined;
-        /** What its author was asked to look at above all; kept as it is. */
+        /** The focus its author was given; stored unchanged. */
         readonly angle?: string | undefined;
       }[]
     | null
     | undefined;
   /** Verifiers to run, by name; null = the service’s default. */
   readonly verifiers?: readonly VerifierName[] | null | undefined;
-  /** Limits of what the run may take; null = none. */
+  /** Limits of the run; null = none. */
   readonly budget?: Budget | null | undefined;
 };
 
 export type Issue = {
   /** Identifies the issue, e.g. `owner__repo-123`. */
   readonly instance_id: string;
-  /** The issue’s text, as models see it. */
+  /** The text of the issue, as shown to models. */
   readonly problem_statement: string;
-  /** Image and commands in which patches are verified. */
+  /** Image and commands used to verify patches. */
   readonly environment: Environment;
 };
 
 export type Environment = {
-  /** Docker image that holds the repository. */
+  /** Docker image with the repository. */
   readonly image: string;
   /** The repository’s folder in the image (/testbed). */
   readonly workdir?: string | undefined;
@@ -202,13 +202,13 @@ export type Environment = {
   readonly base_commit?: string | null | undefined;
   /** Shell command of the existing tests; `{files}` and `{modules}` are replaced. Null = tests near the patches. */
   readonly regression_command?: string | null | undefined;
-  /** JUnit XML that the command writes, from the working directory. */
+  /** JUnit XML file written by the command, relative to the working directory. */
   readonly regression_report?: string | null | undefined;
-  /** Test files that the command is given. */
+  /** Test files passed to the command. */
   readonly regression_files?: readonly string[] | undefined;
   /** Seconds for one test, and for one run of the regression command (300). */
   readonly test_timeout_s?: number | undefined;
-  /** Git patch that turns what the image holds into the base. */
+  /** Git patch that turns the image’s repository into the base. */
   readonly setup_patch?: string | null | undefined;
   /** Hidden tests and answers in the image; removed before anything runs. */
   readonly hidden_paths?: readonly string[] | undefined;
@@ -230,18 +230,18 @@ export type RescoreRun = {
   readonly preset?: string | Preset | null | undefined;
   /** Stages of your own rule, in order. */
   readonly stages?: readonly Stage[] | null | undefined;
-  /** As `curves --save-combiner` writes it; for rules that go by `learned`. */
+  /** Output of `curves --save-combiner`; for rules that use `learned`. */
   readonly combiner?: Combiner | null | undefined;
-  /** As `bestk calibrate` writes it: likelihoods behind P(right); null = the shipped ones. */
+  /** Output of `bestk calibrate`: the likelihoods behind P(right); null = the shipped ones. */
   readonly calibration?: Calibration | null | undefined;
-  /** Return no patch whose confidence is below this, 0 to 1; null = always return one. */
+  /** Return no patch if its confidence is below this, 0 to 1; null = always return one. */
   readonly min_confidence?: number | null | undefined;
-  /** Verifiers to run instead; absent = as before. */
+  /** Verifiers to run instead; absent = the same as before. */
   readonly verifiers?: readonly VerifierName[] | undefined;
 };
 
 export type Preset = {
-  /** What the rule is called in results. */
+  /** Name of the rule in results. */
   readonly name: string;
   /** Stages of your own rule, in order. */
   readonly stages: readonly Stage[];
@@ -249,15 +249,15 @@ export type Preset = {
 
 export type Stage =
   | {
-      /** What the stage does. */
+      /** Kind of stage. */
       readonly stage: 'keep';
-      /** Condition that a candidate meets to be kept. */
+      /** Condition for keeping a candidate. */
       readonly where: 'has-source-change' | 'applies' | 'finished';
     }
   | {
-      /** What the stage does. */
+      /** Kind of stage. */
       readonly stage: 'above';
-      /** Measure to go by. */
+      /** Measure to use. */
       readonly by: StageMeasure;
       /** Keep candidates above this value. */
       readonly than: number;
@@ -265,35 +265,35 @@ export type Stage =
       readonly otherwise?: 'keep-all' | 'none' | undefined;
     }
   | {
-      /** What the stage does. */
+      /** Kind of stage. */
       readonly stage: 'top';
-      /** Measure to go by. */
+      /** Measure to use. */
       readonly by: StageMeasure;
-      /** How many patches are kept. */
+      /** Number of patches to keep. */
       readonly n: 'deepswe' | 'half' | number;
     }
   | {
-      /** What the stage does. */
+      /** Kind of stage. */
       readonly stage: 'max';
-      /** Measure to go by. */
+      /** Measure to use. */
       readonly by: StageMeasure;
       /** Values this close to the best are tied with it (0). */
       readonly within?: number | undefined;
     }
   | {
-      /** What the stage does. */
+      /** Kind of stage. */
       readonly stage: 'min';
-      /** Measure to go by. */
+      /** Measure to use. */
       readonly by: StageMeasure;
       /** Values this close to the best are tied with it (0). */
       readonly within?: number | undefined;
     }
   | {
-      /** What the stage does. */
+      /** Kind of stage. */
       readonly stage: 'weighted';
       /** Weighted terms to add up. */
       readonly of: readonly {
-        /** Measure of the term, divided by what it counts up to. */
+        /** Measure of the term, divided by its maximum. */
         readonly by: string;
         /** Weight of the term. */
         readonly weight: number;
@@ -302,13 +302,13 @@ export type Stage =
       readonly within?: number | undefined;
     }
   | {
-      /** What the stage does. */
+      /** Kind of stage. */
       readonly stage: 'random';
       /** Seed of the random pick. */
       readonly seed?: number | undefined;
     }
   | {
-      /** What the stage does. */
+      /** Kind of stage. */
       readonly stage: 'lowest-id';
     };
 
@@ -327,13 +327,13 @@ export type StageMeasure =
   | (string & {});
 
 export type Combiner = {
-  /** Tells this document from others. */
+  /** Kind of document. */
   readonly kind: 'bestk-combiner';
   /** Version of its format. */
   readonly version: 1;
   /** Names of the features, in order. */
   readonly features: readonly string[];
-  /** Mean of each feature; an unknown one counts as it. */
+  /** Mean of each feature; used for unknown values. */
   readonly means: readonly number[];
   /** Scale of each feature. */
   readonly scales: readonly number[];
@@ -341,28 +341,28 @@ export type Combiner = {
   readonly weights: readonly number[];
   /** Added to the weighted features. */
   readonly intercept: number;
-  /** From the score to P(right) of any candidate. */
+  /** Maps the score to P(right) of any candidate. */
   readonly any: {
-    /** Scores, rising. */
+    /** Scores, in increasing order. */
     readonly from: readonly number[];
     /** Probabilities for these scores; linear between them. */
     readonly to: readonly number[];
   };
-  /** From the score to P(right) of the returned candidate. */
+  /** Maps the score to P(right) of the returned candidate. */
   readonly returned: {
-    /** Scores, rising. */
+    /** Scores, in increasing order. */
     readonly from: readonly number[];
     /** Probabilities for these scores; linear between them. */
     readonly to: readonly number[];
   };
   /** No patch is returned unless its confidence is above this; null = always return one. */
   readonly abstain_below: number | null;
-  /** What it was fitted on, and how it did on repositories it had not seen. */
+  /** Training data, and results on held-out repositories. */
   readonly data_card: DataCard;
 };
 
 export type Calibration = {
-  /** Tells this document from others. */
+  /** Kind of document. */
   readonly kind: 'bestk-calibration';
   /** Version of its format. */
   readonly version: 1;
@@ -373,21 +373,21 @@ export type Calibration = {
     Record<
       string,
       {
-        /** Of the log likelihood ratio. */
+        /** Intercept of the log likelihood ratio. */
         readonly intercept: number;
-        /** By logit p. */
+        /** Slope of the log likelihood ratio over logit p. */
         readonly slope: number;
       }
     >
   >;
-  /** Keeping existing tests that passed on the base. */
+  /** Rates at which patches pass the existing tests that pass on base. */
   readonly existing_tests: {
     /** Beta distribution of the rate for right patches. */
     readonly right: readonly unknown[];
     /** Beta distribution of the rate for wrong patches. */
     readonly wrong: readonly unknown[];
   };
-  /** Passing a telling test, by the test’s author; `*` = all others. */
+  /** Rates at which patches pass a telling test, by the test’s author; `*` = all others. */
   readonly generated_tests: Readonly<
     Record<
       string,
@@ -399,40 +399,40 @@ export type Calibration = {
       }
     >
   >;
-  /** Of tests of one author on one patch, 0 to 1. */
+  /** Correlation of tests by one author on one patch, 0 to 1. */
   readonly test_correlation: number;
-  /** The agent submitted by itself. */
+  /** Rates at which the agent submitted the patch itself. */
   readonly submitted: {
     /** Beta distribution of the rate for right patches. */
     readonly right: readonly unknown[];
     /** Beta distribution of the rate for wrong patches. */
     readonly wrong: readonly unknown[];
   };
-  /** From P(right) of the returned patch to how often such a patch was right. */
+  /** Maps P(right) of the returned patch to the observed share of right ones. */
   readonly returned: {
-    /** Scores, rising. */
+    /** Scores, in increasing order. */
     readonly from: readonly number[];
     /** Probabilities for these scores; linear between them. */
     readonly to: readonly number[];
   };
-  /** Labelled patches behind each likelihood, right and wrong. */
+  /** Number of labelled patches behind each likelihood, right and wrong. */
   readonly labels: Readonly<Record<string, readonly unknown[]>>;
-  /** Models that judged and wrote tests in the data. */
+  /** Models that judged or wrote tests in the data. */
   readonly models: readonly string[];
-  /** What it was fitted on, and how it did on repositories it had not seen. */
+  /** Training data, and results on held-out repositories. */
   readonly data_card: DataCard;
 };
 
 export type DataCard = {
-  /** Issues it was fitted on. */
+  /** Number of issues in the training data. */
   readonly issues: number;
-  /** Candidates it was fitted on. */
+  /** Number of candidates in the training data. */
   readonly candidates: number;
-  /** Of these, right ones. */
+  /** Number of these that are right. */
   readonly resolved: number;
-  /** Repositories of the issues. */
+  /** Number of repositories. */
   readonly repos: readonly string[];
-  /** Parts of the cross-validation. */
+  /** Number of cross-validation folds. */
   readonly folds: number;
   /** AUC on held-out repositories. */
   readonly auc: number | null;
@@ -442,58 +442,58 @@ export type DataCard = {
   readonly ece: number | null;
   /** Share of issues whose held-out pick is right. */
   readonly picked_right: number;
-  /** Mean confidence given to these picks. */
+  /** Mean confidence of these picks. */
   readonly mean_confidence: number;
 };
 
 export type RewardRequest =
   | {
-      /** What the model said; its last diff is the patch. */
+      /** The model’s response; its last diff is the patch. */
       readonly response: string;
-      /** An issue, or a run request without candidates, as an object or as its JSON text. */
+      /** An issue, or a run request without candidates, as an object or as JSON text. */
       readonly label: string | Readonly<Record<string, Json>>;
     }
   | {
-      /** Each a prompt and its response. */
+      /** Each is a prompt followed by its response. */
       readonly query: readonly string[];
-      /** What each query begins with; a patch in it is not the answer. */
+      /** The prompt that each query begins with; a patch in it is ignored. */
       readonly prompts?: readonly string[] | null | undefined;
-      /** What each query is judged by, in the order of `query`. */
+      /** The task of each query, in the order of `query`. */
       readonly labels: readonly (string | Readonly<Record<string, Json>>)[];
     }
   | RunRequest;
 
 export type VerifyRequest = {
-  /** As NeMo Gym sends them; given back unchanged. */
+  /** As sent by NeMo Gym; returned unchanged. */
   readonly responses_create_params: Readonly<Record<string, unknown>>;
   /** The model’s response. */
   readonly response: {
     /** Items of the response; the last diff in their text is the patch. */
     readonly output: readonly {
-      /** Kind of the item. */
+      /** Type of the item. */
       readonly type?: string | null | undefined;
-      /** Text of the item, or parts with text. */
+      /** Text of the item, or a list of parts with text. */
       readonly content?: Json;
     }[];
   };
-  /** What the row of the data set says to verify by. */
+  /** The task, from the row of the data set. */
   readonly verifier_metadata: string | Readonly<Record<string, Json>>;
 };
 
 export type CompareRequest = {
-  /** As NeMo Gym sends it; not read. */
+  /** As sent by NeMo Gym; ignored. */
   readonly conversation_history: readonly Readonly<Record<string, unknown>>[];
   /** The responses to compare. */
   readonly response_objs: readonly {
     /** Items of the response; the last diff in their text is the patch. */
     readonly output: readonly {
-      /** Kind of the item. */
+      /** Type of the item. */
       readonly type?: string | null | undefined;
-      /** Text of the item, or parts with text. */
+      /** Text of the item, or a list of parts with text. */
       readonly content?: Json;
     }[];
   }[];
-  /** The one free field that NeMo Gym sends along. */
+  /** The task; the only free field that NeMo Gym sends. */
   readonly principle: string | Readonly<Record<string, Json>>;
 };
 
@@ -501,7 +501,7 @@ export type RunAccepted = { readonly id: string; readonly status: RunStatus };
 
 export type RunPage = {
   readonly runs: readonly RunSummary[];
-  /** `cursor` of the next page; null at the end. */
+  /** `cursor` of the next page; null on the last page. */
   readonly next_cursor: string | null;
 };
 
@@ -522,7 +522,7 @@ export type RunSummary = {
   readonly confidence: number | null;
   readonly tokens: number | null;
   readonly cost_usd: number | null;
-  /** Wall time of its stages, without waiting for its turn. */
+  /** Wall time of its stages, without queueing. */
   readonly seconds: number | null;
   readonly benchmark: string | null;
   readonly arm: string | null;
@@ -537,17 +537,17 @@ export type Run = {
   readonly progress: {
     readonly events: number;
     readonly by_type: Readonly<Record<string, number>>;
-    /** Who did what; empty when one process did everything. */
+    /** The work of each worker; empty if one process did everything. */
     readonly workers: readonly {
-      /** Host and process, as in the run’s events. */
+      /** Host and process id, as in the run’s events. */
       readonly worker: string;
       readonly rollout: number;
-      /** Answers of a judge. */
+      /** Answers from judges. */
       readonly verdict: number;
-      /** Answers of other models. */
+      /** Answers from other models. */
       readonly call: number;
       readonly cells: number;
-      /** Of its parts, which overlap. */
+      /** Sum over its parts, which overlap. */
       readonly seconds: number;
     }[];
     readonly last: RunEvent | null;
@@ -627,7 +627,7 @@ export type Candidate = {
   } | null;
   /** Empty until the run is done. */
   readonly verdicts: readonly Verdict[];
-  /** Its row of the matrix; empty until the run is done. */
+  /** The candidate’s row of the matrix; empty until the run is done. */
   readonly cells: readonly Cell[];
 };
 
@@ -981,7 +981,7 @@ export type Outcome = {
 
 export type Rewards = {
   readonly rewards: readonly number[];
-  /** The rewards again, under the name that OpenRLHF asks for. */
+  /** The rewards again, under the name that OpenRLHF expects. */
   readonly scores: readonly number[];
   readonly outcomes: readonly Outcome[];
 };
@@ -993,7 +993,7 @@ export type VerifyAnswer = {
   readonly response: {
     readonly output: readonly { readonly type?: string | null | undefined; readonly content?: Json }[];
   };
-  /** What the row of the data set says to verify by. */
+  /** The task, from the row of the data set. */
   readonly verifier_metadata: string | Readonly<Record<string, Json>>;
   /** P(the patch is right). */
   readonly reward: number;
@@ -1003,7 +1003,7 @@ export type VerifyAnswer = {
 
 export type CompareAnswer = {
   readonly rewards: readonly number[];
-  /** Each response beside the next one, by index. */
+  /** Each response compared with the next one, by index. */
   readonly comparison_results: readonly {
     readonly response_i: number;
     readonly response_j: number;
@@ -1088,7 +1088,7 @@ export type BenchmarkRuns = {
     readonly k: number | null;
     readonly tokens: number | null;
     readonly cost_usd: number | null;
-    /** Wall time of its stages, without waiting for its turn. */
+    /** Wall time of its stages, without queueing. */
     readonly seconds: number | null;
     readonly right: boolean | null;
     readonly graded: number | null;
@@ -1165,15 +1165,15 @@ export type Audit = {
 };
 
 export type Problem = {
-  /** What the problem is, `code` says. */
+  /** Constant; `code` identifies the problem. */
   readonly type: 'about:blank';
   readonly title: string;
   readonly status: number;
   readonly detail: string;
   readonly code: string;
-  /** What the client can do. */
+  /** What the client can do about it. */
   readonly next?: string | undefined;
-  /** Where in the request the problems lie, `candidates.0.patch`, and what they are. */
+  /** The problems and their paths in the request, such as `candidates.0.patch`. */
   readonly errors?: readonly { readonly path: string; readonly message: string }[] | undefined;
 };
 
@@ -1244,7 +1244,7 @@ export class BestkClient {
     private readonly settings: { readonly apiKey?: string; readonly fetch?: typeof fetch } = {},
   ) {}
 
-  /** Start a run: sample trajectories or take candidates, verify and select. */
+  /** Start a run: sample trajectories or use given candidates, verify and select. */
   submitRun(
     body: RunRequest,
     options: Options & { readonly 'Idempotency-Key'?: string | undefined } = {},
@@ -1260,7 +1260,7 @@ export class BestkClient {
     });
   }
 
-  /** Runs, newest first, a page at a time. */
+  /** List runs, newest first unless sorted, paged. */
   listRuns(
     options: Options & {
       readonly status?: string | undefined;
@@ -1303,7 +1303,7 @@ export class BestkClient {
     });
   }
 
-  /** The journal of a run as server-sent events: what is there, then what is added, until the run has ended. */
+  /** The journal of a run as server-sent events: past events, then new ones, until the run ends. */
   followRun(
     id: string,
     options: Options & { readonly 'Last-Event-ID'?: string | undefined } = {},
@@ -1317,7 +1317,7 @@ export class BestkClient {
     });
   }
 
-  /** The selected patch, a unified git diff. */
+  /** The selected patch, as a unified git diff. */
   getPatch(id: string, options: Options = {}): Promise<string> {
     return this.text({
       method: 'GET',
@@ -1339,7 +1339,7 @@ export class BestkClient {
     });
   }
 
-  /** Stop a run; its containers are gone within 5 s. Twice is harmless. */
+  /** Stop a run; its containers are removed within 5 s. Idempotent. */
   cancelRun(id: string, options: Options = {}): Promise<RunAccepted> {
     return this.json<RunAccepted>({
       method: 'POST',
@@ -1350,7 +1350,7 @@ export class BestkClient {
     });
   }
 
-  /** Everything a decision was made of, without patches, trajectories and logs. */
+  /** Everything the decision was based on, without patches, trajectories and logs. */
   getEvidence(id: string, options: Options = {}): Promise<Evidence> {
     return this.json<Evidence>({
       method: 'GET',
@@ -1361,7 +1361,7 @@ export class BestkClient {
     });
   }
 
-  /** Whether the candidates of a run of a benchmark are right, once all runs of its issue have ended. */
+  /** Labels of the candidates of a benchmark’s run, available once all runs of its issue have ended. */
   getLabels(id: string, options: Options = {}): Promise<RunLabels> {
     return this.json<RunLabels>({
       method: 'GET',
@@ -1402,7 +1402,7 @@ export class BestkClient {
     });
   }
 
-  /** Steps of a trajectory, by number. */
+  /** Steps of a trajectory, paged by number. */
   getSteps(
     id: string,
     candidate_id: string,
@@ -1421,7 +1421,7 @@ export class BestkClient {
     });
   }
 
-  /** The patch of one candidate, a unified git diff. */
+  /** The patch of one candidate, as a unified git diff. */
   getCandidatePatch(id: string, candidate_id: string, options: Options = {}): Promise<string> {
     return this.text({
       method: 'GET',
@@ -1432,7 +1432,7 @@ export class BestkClient {
     });
   }
 
-  /** What a judge asks about a candidate, rendered again under the present settings. */
+  /** A judge’s prompt about a candidate, rendered again with the current settings. */
   getJudgePrompt(
     id: string,
     candidate_id: string,
@@ -1447,7 +1447,7 @@ export class BestkClient {
     });
   }
 
-  /** What preset and verifiers of a request may say. */
+  /** Presets and verifiers that a request may name. */
   getChoices(options: Options = {}): Promise<Choices> {
     return this.json<Choices>({
       method: 'GET',
@@ -1458,7 +1458,7 @@ export class BestkClient {
     });
   }
 
-  /** Start a run over the candidates and tests of this one, with another preset or other verifiers. */
+  /** Start a new run with the candidates and tests of this one and a different preset or verifiers. */
   rescoreRun(
     id: string,
     body: RescoreRun,
@@ -1475,7 +1475,7 @@ export class BestkClient {
     });
   }
 
-  /** Make the benchmark report of runs that are done, from lines that name runs and labels. */
+  /** Make a benchmark report of finished runs, from JSON lines with run ids and labels. */
   makeReport(
     body: Upload,
     options: Options & { readonly title?: string | undefined; readonly presets?: string | undefined } = {},
@@ -1491,7 +1491,7 @@ export class BestkClient {
     });
   }
 
-  /** Reports, newest first, a page at a time. */
+  /** List reports, newest first, paged. */
   listReports(
     options: Options & { readonly limit?: number | undefined; readonly cursor?: string | undefined } = {},
   ): Promise<Reports> {
@@ -1504,7 +1504,7 @@ export class BestkClient {
     });
   }
 
-  /** A report: JSON, or with `Accept: text/html` one page that loads nothing. */
+  /** A report as JSON, or with `Accept: text/html` as a self-contained page. */
   getReport(id: string, options: Options = {}): Promise<Report> {
     return this.json<Report>({
       method: 'GET',
@@ -1515,7 +1515,7 @@ export class BestkClient {
     });
   }
 
-  /** Start a benchmark, from lines: the bench file, rows of any known data set, candidates and tests that arms have of their own. */
+  /** Start a benchmark from JSON lines: the bench file, rows of any known data set, and the arms’ own candidates and tests. */
   submitBenchmark(
     body: Upload,
     options: Options & { readonly 'Idempotency-Key'?: string | undefined } = {},
@@ -1531,7 +1531,7 @@ export class BestkClient {
     });
   }
 
-  /** Benchmarks, newest first, a page at a time. */
+  /** List benchmarks, newest first, paged. */
   listBenchmarks(
     options: Options & { readonly limit?: number | undefined; readonly cursor?: string | undefined } = {},
   ): Promise<Benchmarks> {
@@ -1544,7 +1544,7 @@ export class BestkClient {
     });
   }
 
-  /** How a benchmark stands: counts by state and arm, tokens, money and how long it still takes. */
+  /** State of a benchmark: counts by state and arm, tokens, cost and time left. */
   getBenchmark(id: string, options: Options = {}): Promise<Benchmark> {
     return this.json<Benchmark>({
       method: 'GET',
@@ -1566,7 +1566,7 @@ export class BestkClient {
     });
   }
 
-  /** Its runs, a page at a time, in the order they were made. */
+  /** Its runs in order of creation, paged. */
   listBenchmarkRuns(
     id: string,
     options: Options & {
@@ -1585,7 +1585,7 @@ export class BestkClient {
     });
   }
 
-  /** Pass@k and Best@k of each arm over what is graded so far, with intervals. */
+  /** Pass@k and Best@k of each arm over the candidates graded so far, with intervals. */
   getBenchmarkCurves(id: string, options: Options = {}): Promise<BenchmarkCurves> {
     return this.json<BenchmarkCurves>({
       method: 'GET',
@@ -1596,7 +1596,7 @@ export class BestkClient {
     });
   }
 
-  /** The plots of its report as far as it is: drawings, and the numbers behind them. */
+  /** The plots of its report so far: drawings, and the numbers behind them. */
   getBenchmarkPlots(id: string, options: Options = {}): Promise<BenchmarkPlots> {
     return this.json<BenchmarkPlots>({
       method: 'GET',
@@ -1607,7 +1607,7 @@ export class BestkClient {
     });
   }
 
-  /** How it stands as server-sent events, now and whenever that changes, until it has ended. */
+  /** Its state as server-sent events, now and after every change, until it ends. */
   followBenchmark(
     id: string,
     options: Options & { readonly 'Last-Event-ID'?: string | undefined } = {},
@@ -1621,7 +1621,7 @@ export class BestkClient {
     });
   }
 
-  /** Its report as far as it is: JSON, or with `Accept: text/html` a page, with `text/csv` a line for each issue and arm, with `text/plain` a summary. */
+  /** Its report so far: JSON, or with `Accept: text/html` a page, with `text/csv` a line for each issue and arm, with `text/plain` a summary. */
   getBenchmarkReport(id: string, options: Options = {}): Promise<BenchmarkReport> {
     return this.json<BenchmarkReport>({
       method: 'GET',
@@ -1643,7 +1643,7 @@ export class BestkClient {
     });
   }
 
-  /** Begin nothing more; what is under way ends. Twice is harmless. */
+  /** Start no more runs; runs in progress finish. Idempotent. */
   pauseBenchmark(id: string, options: Options = {}): Promise<BenchmarkMoved> {
     return this.json<BenchmarkMoved>({
       method: 'POST',
@@ -1654,7 +1654,7 @@ export class BestkClient {
     });
   }
 
-  /** Go on, and do again what failed or was cancelled. */
+  /** Continue, and retry runs that failed or were cancelled. */
   resumeBenchmark(id: string, options: Options = {}): Promise<BenchmarkMoved> {
     return this.json<BenchmarkMoved>({
       method: 'POST',
@@ -1665,7 +1665,7 @@ export class BestkClient {
     });
   }
 
-  /** Stop it with all its runs. Twice is harmless. */
+  /** Stop the benchmark and all its runs. Idempotent. */
   cancelBenchmark(id: string, options: Options = {}): Promise<BenchmarkMoved> {
     return this.json<BenchmarkMoved>({
       method: 'POST',
@@ -1676,7 +1676,7 @@ export class BestkClient {
     });
   }
 
-  /** Send saved runs of any known format as JSON lines; each instance becomes a run. */
+  /** Upload saved runs in any known format as JSON lines; each instance becomes a run. */
   rescore(
     body: Upload,
     options: Options & {
@@ -1697,7 +1697,7 @@ export class BestkClient {
     });
   }
 
-  /** P(right) of patches: a number for one response, and a list with its basis for many. */
+  /** P(right) of patches: a number for one response, or a list with its basis for several. */
   reward(
     body: RewardRequest,
     options: Options & { readonly timeout_s?: number | undefined } = {},
@@ -1713,7 +1713,7 @@ export class BestkClient {
     });
   }
 
-  /** The same as `/verify` of a resources server of NeMo Gym. */
+  /** Compatible with `/verify` of a NeMo Gym resources server. */
   verify(
     body: VerifyRequest,
     options: Options & { readonly timeout_s?: number | undefined } = {},
@@ -1729,7 +1729,7 @@ export class BestkClient {
     });
   }
 
-  /** The same as `/compare` of NeMo Gym: the responses to one prompt as one pool. */
+  /** Compatible with `/compare` of NeMo Gym: the responses to one prompt form one pool. */
   compare(
     body: CompareRequest,
     options: Options & { readonly timeout_s?: number | undefined } = {},
@@ -1745,7 +1745,7 @@ export class BestkClient {
     });
   }
 
-  /** Who started, cancelled and deleted what, and what was refused, newest first, a page at a time. */
+  /** Audit log: who started, cancelled and deleted what, and refused requests; newest first, paged. */
   listAudit(
     options: Options & {
       readonly limit?: number | undefined;
@@ -1762,7 +1762,7 @@ export class BestkClient {
     });
   }
 
-  /** Whether the process answers. */
+  /** Liveness: the process responds. */
   live(options: Options = {}): Promise<Health> {
     return this.json<Health>({
       method: 'GET',
@@ -1773,7 +1773,7 @@ export class BestkClient {
     });
   }
 
-  /** Whether the store answers and runs are accepted, what is missing beside it, and what waits. */
+  /** Readiness: the store responds and runs are accepted; also lists missing parts and waiting work. */
   ready(options: Options & { readonly require?: string | undefined } = {}): Promise<Readiness> {
     return this.json<Readiness>({
       method: 'GET',
@@ -1784,7 +1784,7 @@ export class BestkClient {
     });
   }
 
-  /** What the process did and does, for Prometheus. */
+  /** Metrics of the process, for Prometheus. */
   metrics(options: Options = {}): Promise<string> {
     return this.text({
       method: 'GET',

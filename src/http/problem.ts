@@ -15,16 +15,16 @@ import { RefusedRequestError } from '../runs/run-intake.js';
 
 /** The body of every error answer: problem details of RFC 9457, with a stable `code`. */
 export const Problem = z.object({
-  type: z.literal('about:blank').describe('What the problem is, `code` says.'),
+  type: z.literal('about:blank').describe('Constant; `code` identifies the problem.'),
   title: z.string(),
   status: z.int().min(400).max(599),
   detail: z.string(),
   code: z.string(),
-  next: z.string().optional().describe('What the client can do.'),
+  next: z.string().optional().describe('What the client can do about it.'),
   errors: z
     .array(z.object({ path: z.string(), message: z.string() }))
     .optional()
-    .describe('Where in the request the problems lie, `candidates.0.patch`, and what they are.'),
+    .describe('The problems and their paths in the request, such as `candidates.0.patch`.'),
 });
 export type Problem = z.infer<typeof Problem>;
 

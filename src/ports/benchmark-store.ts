@@ -38,7 +38,7 @@ export const BenchmarkRun = z.object({
   k: z.int().nullable(),
   tokens: z.number().nullable(),
   cost_usd: z.number().nullable(),
-  seconds: z.number().nullable().describe('Wall time of its stages, without waiting for its turn.'),
+  seconds: z.number().nullable().describe('Wall time of its stages, without queueing.'),
   /** Whether what was selected resolves the issue; to return none is not right. Null = not graded (yet). */
   right: z.boolean().nullable(),
   /** Of its candidates: those with a label, of them those that are right, and those that could not be graded; null = not tried. */

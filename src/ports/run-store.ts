@@ -43,12 +43,12 @@ export type PartKind = z.infer<typeof PartKind>;
 
 /** What one process did of a run that several worked on. */
 const WorkerShare = z.object({
-  worker: z.string().describe('Host and process, as in the run’s events.'),
+  worker: z.string().describe('Host and process id, as in the run’s events.'),
   rollout: z.int().min(0),
-  verdict: z.int().min(0).describe('Answers of a judge.'),
-  call: z.int().min(0).describe('Answers of other models.'),
+  verdict: z.int().min(0).describe('Answers from judges.'),
+  call: z.int().min(0).describe('Answers from other models.'),
   cells: z.int().min(0),
-  seconds: z.number().min(0).describe('Of its parts, which overlap.'),
+  seconds: z.number().min(0).describe('Sum over its parts, which overlap.'),
 });
 type WorkerShare = z.infer<typeof WorkerShare>;
 
@@ -56,7 +56,7 @@ type WorkerShare = z.infer<typeof WorkerShare>;
 export const RunProgress = z.object({
   events: z.int().min(0),
   by_type: z.record(z.string(), z.int()),
-  workers: z.array(WorkerShare).describe('Who did what; empty when one process did everything.'),
+  workers: z.array(WorkerShare).describe('The work of each worker; empty if one process did everything.'),
   last: RunEvent.nullable(),
 });
 export type RunProgress = z.infer<typeof RunProgress>;

@@ -7,58 +7,58 @@ Json = Any
 
 
 class RunRequestAgentLimits(TypedDict, total=False):
-    max_steps: int  # Steps that the agent is told of.
-    max_steps_absolute: int  # Steps after which it is stopped.
-    max_tokens: int  # Tokens of prompt and answer together after which it ends.
-    max_answer_tokens: int  # Longest answer, in tokens.
-    action_s: float  # Seconds of one command.
-    trajectory_s: float  # Seconds of the whole rollout.
-    condense_at: int  # Prompt length from which old observations are dropped, in tokens.
+    max_steps: int  # Step limit stated to the agent.
+    max_steps_absolute: int  # Number of steps after which it is stopped.
+    max_tokens: int  # Maximum tokens of prompt and answer together.
+    max_answer_tokens: int  # Maximum tokens per answer.
+    action_s: float  # Time limit of one command, in seconds.
+    trajectory_s: float  # Time limit of the whole rollout, in seconds.
+    condense_at: int  # Prompt length, in tokens, above which old observations are dropped.
 
 
 class RunRequestAgent(TypedDict, total=False):
-    model: Optional[str]  # Model that samples; null = as the service is set.
-    temperature: Optional[float]  # Its temperature; null = 1.
-    top_p: Optional[float]  # Nucleus sampling; null = as the model’s server is set.
-    format: Optional[Literal["xml", "tools", "bash"]]  # How the model writes its calls; null = as the service is set.
-    prompt: Optional[Literal["bestk", "r2e"]]  # Words of its task: ours, or those of R2E-Gym’s scaffold; null = by its model.
-    instructions: Optional[str]  # Said to it behind its task; null = nothing.
-    command: Optional[str]  # A program in the image that is the agent, as a shell command; null = the agent of bestk.
-    trajectory: Optional[str]  # Where that program writes its trajectory; null = its model calls stand for it.
-    limits: Optional['RunRequestAgentLimits']  # Limits that it has instead of the service’s.
+    model: Optional[str]  # Model; null = the service’s setting.
+    temperature: Optional[float]  # Sampling temperature; null = 1.
+    top_p: Optional[float]  # Nucleus sampling; null = the model server’s default.
+    format: Optional[Literal["xml", "tools", "bash"]]  # Format of the model’s tool calls; null = the service’s setting.
+    prompt: Optional[Literal["bestk", "r2e"]]  # Task prompt: bestk’s, or that of R2E-Gym’s scaffold; null = chosen by model.
+    instructions: Optional[str]  # Appended to its task; null = nothing.
+    command: Optional[str]  # Shell command of a program in the image to use as the agent; null = bestk’s own agent.
+    trajectory: Optional[str]  # File to which that program writes its trajectory; null = its model calls are recorded instead.
+    limits: Optional['RunRequestAgentLimits']  # Limits that replace the service’s.
 
 
 class RunRequestAgentsLimits(TypedDict, total=False):
-    max_steps: int  # Steps that the agent is told of.
-    max_steps_absolute: int  # Steps after which it is stopped.
-    max_tokens: int  # Tokens of prompt and answer together after which it ends.
-    max_answer_tokens: int  # Longest answer, in tokens.
-    action_s: float  # Seconds of one command.
-    trajectory_s: float  # Seconds of the whole rollout.
-    condense_at: int  # Prompt length from which old observations are dropped, in tokens.
+    max_steps: int  # Step limit stated to the agent.
+    max_steps_absolute: int  # Number of steps after which it is stopped.
+    max_tokens: int  # Maximum tokens of prompt and answer together.
+    max_answer_tokens: int  # Maximum tokens per answer.
+    action_s: float  # Time limit of one command, in seconds.
+    trajectory_s: float  # Time limit of the whole rollout, in seconds.
+    condense_at: int  # Prompt length, in tokens, above which old observations are dropped.
 
 
 class _RunRequestAgents(TypedDict):
-    name: str  # Begins the ids of its rollouts.
+    name: str  # Prefix of the ids of its rollouts.
 
 
 class RunRequestAgents(_RunRequestAgents, total=False):
-    share: float  # Its part of the rollouts, relative to the others’ (1).
-    model: Optional[str]  # Model that samples; null = as the service is set.
-    temperature: Optional[float]  # Its temperature; null = 1.
-    top_p: Optional[float]  # Nucleus sampling; null = as the model’s server is set.
-    format: Optional[Literal["xml", "tools", "bash"]]  # How the model writes its calls; null = as the service is set.
-    prompt: Optional[Literal["bestk", "r2e"]]  # Words of its task: ours, or those of R2E-Gym’s scaffold; null = by its model.
-    instructions: Optional[str]  # Said to it behind its task; null = nothing.
-    command: Optional[str]  # A program in the image that is the agent, as a shell command; null = the agent of bestk.
-    trajectory: Optional[str]  # Where that program writes its trajectory; null = its model calls stand for it.
-    limits: Optional['RunRequestAgentsLimits']  # Limits that it has instead of the service’s.
+    share: float  # Its share of the rollouts, relative to the others’ (1).
+    model: Optional[str]  # Model; null = the service’s setting.
+    temperature: Optional[float]  # Sampling temperature; null = 1.
+    top_p: Optional[float]  # Nucleus sampling; null = the model server’s default.
+    format: Optional[Literal["xml", "tools", "bash"]]  # Format of the model’s tool calls; null = the service’s setting.
+    prompt: Optional[Literal["bestk", "r2e"]]  # Task prompt: bestk’s, or that of R2E-Gym’s scaffold; null = chosen by model.
+    instructions: Optional[str]  # Appended to its task; null = nothing.
+    command: Optional[str]  # Shell command of a program in the image to use as the agent; null = bestk’s own agent.
+    trajectory: Optional[str]  # File to which that program writes its trajectory; null = its model calls are recorded instead.
+    limits: Optional['RunRequestAgentsLimits']  # Limits that replace the service’s.
 
 
 class RunRequestCandidatesTrajectorySteps(TypedDict, total=False):
     thought: str  # What the agent wrote before it acted.
     action: str  # The command or tool call.
-    observation: str  # What came back.
+    observation: str  # The output of the action.
 
 
 class RunRequestCandidatesTrajectory(TypedDict, total=False):
@@ -72,72 +72,72 @@ class _RunRequestCandidates(TypedDict):
 
 
 class RunRequestCandidates(_RunRequestCandidates, total=False):
-    instance_id: str  # The issue’s, or absent.
-    trajectory: Optional['RunRequestCandidatesTrajectory']  # How the agent got there; judges may read it.
+    instance_id: str  # Must equal the issue’s, if given.
+    trajectory: Optional['RunRequestCandidatesTrajectory']  # The steps of the agent; judges may read them.
 
 
 class _RunRequestTests(TypedDict):
     test_id: str  # Unique within the run.
-    path: str  # Where the test is written, from the working directory.
+    path: str  # Path of the test, relative to the working directory.
     content: str  # The file’s text.
 
 
 class RunRequestTests(_RunRequestTests, total=False):
-    instance_id: str  # The issue’s, or absent.
-    files: Dict[str, str]  # Further files that it needs, by their place in the repository.
-    command: str  # Shell command that runs it, from the repository’s root; absent = that of its language.
-    report: Literal["junit", "tap", "go-test-json", "cargo", "rspec-json", "exit-code"]  # What the command reports; absent = as that of its language does.
-    expect: List[Any]  # What each call of `observe` has to tell, in order; absent = the exit code says it.
-    observes: bool  # Whether it only shows what the code does, so that candidates that show the same are one class.
-    author: Optional[str]  # Who wrote it; tests of one author count less together than apart.
-    kind: Literal["fail-to-pass", "pass-to-pass"]  # `pass-to-pass` = holds on base, and must go on holding; absent = says "not solved" there.
-    angle: str  # What its author was asked to look at above all; kept as it is.
+    instance_id: str  # Must equal the issue’s, if given.
+    files: Dict[str, str]  # Further files that it needs, by path in the repository.
+    command: str  # Shell command that runs it, from the repository’s root; absent = the default for its language.
+    report: Literal["junit", "tap", "go-test-json", "cargo", "rspec-json", "exit-code"]  # Format of the command’s report; absent = the default for its language.
+    expect: List[Any]  # Expected value of each call of `observe`, in order; absent = the exit code decides.
+    observes: bool  # True if the test only prints what the code does; candidates with equal output form one class.
+    author: Optional[str]  # Author; several tests by one author count less than tests by different authors.
+    kind: Literal["fail-to-pass", "pass-to-pass"]  # `pass-to-pass` = passes on base and must still pass; absent = reports "not solved" on base.
+    angle: str  # The focus its author was given; stored unchanged.
 
 
 class _RunRequest(TypedDict):
-    issue: 'Issue'  # The problem to solve and where its repository is.
+    issue: 'Issue'  # The problem to solve, and the environment with its repository.
 
 
 class RunRequest(_RunRequest, total=False):
     preset: Optional[Union[str, 'Preset']]  # Selection rule: a shipped name or your own as {name, stages}; null = the default.
     stages: Optional[List['Stage']]  # Stages of your own rule, in order.
-    combiner: Optional['Combiner']  # As `curves --save-combiner` writes it; for rules that go by `learned`.
-    calibration: Optional['Calibration']  # As `bestk calibrate` writes it: likelihoods behind P(right); null = the shipped ones.
-    min_confidence: Optional[float]  # Return no patch whose confidence is below this, 0 to 1; null = always return one.
-    name: Optional[str]  # Shown in lists and searched; nothing depends on it.
-    tags: Optional[List[str]]  # To find runs by; nothing depends on them.
+    combiner: Optional['Combiner']  # Output of `curves --save-combiner`; for rules that use `learned`.
+    calibration: Optional['Calibration']  # Output of `bestk calibrate`: the likelihoods behind P(right); null = the shipped ones.
+    min_confidence: Optional[float]  # Return no patch if its confidence is below this, 0 to 1; null = always return one.
+    name: Optional[str]  # Shown in lists and searchable; no effect on results.
+    tags: Optional[List[str]]  # For finding runs; no effect on results.
     agent: Optional['RunRequestAgent']  # Replaces settings of the sampling agent for this run.
-    agents: Optional[List['RunRequestAgents']]  # Several agents that share the trajectories, in place of one; null = one.
+    agents: Optional[List['RunRequestAgents']]  # Several agents that share the trajectories; null = one agent.
     k: Optional[int]  # Trajectories to sample (8). With candidates it must equal their number.
     candidates: Optional[List['RunRequestCandidates']]  # Patches to choose from; absent = sample k trajectories.
     k0: Optional[int]  # Sample this many first, then more until enough agree or k is reached; null = all k at once.
-    refine: int  # So many trajectories more (0) once the first are verified, by agents that are told of the best; not with candidates.
-    branch: int  # So many trajectories more (0) then that go on from a step of the most promising of the first; not with candidates.
-    refine_from: float  # P(right) that the best of the first must reach for either (0.3).
-    seed: int  # Another seed samples other trajectories.
-    tests: Optional[List['RunRequestTests']]  # Saved generated tests to use; null = have new ones written.
+    refine: int  # Number of further trajectories (0), sampled after the first are verified, by agents that see the best attempts; not with candidates.
+    branch: int  # Number of further trajectories (0) after that, each continuing from a step of the most promising one; not with candidates.
+    refine_from: float  # Minimum P(right) of the best first trajectory for `refine` and `branch` (0.3).
+    seed: int  # A different seed samples different trajectories.
+    tests: Optional[List['RunRequestTests']]  # Saved generated tests to use; null = a model writes new ones.
     verifiers: Optional[List['VerifierName']]  # Verifiers to run, by name; null = the service’s default.
-    budget: Optional['Budget']  # Limits of what the run may take; null = none.
+    budget: Optional['Budget']  # Limits of the run; null = none.
 
 
 class Issue(TypedDict):
     instance_id: str  # Identifies the issue, e.g. `owner__repo-123`.
-    problem_statement: str  # The issue’s text, as models see it.
-    environment: 'Environment'  # Image and commands in which patches are verified.
+    problem_statement: str  # The text of the issue, as shown to models.
+    environment: 'Environment'  # Image and commands used to verify patches.
 
 
 class _Environment(TypedDict):
-    image: str  # Docker image that holds the repository.
+    image: str  # Docker image with the repository.
 
 
 class Environment(_Environment, total=False):
     workdir: str  # The repository’s folder in the image (/testbed).
     base_commit: Optional[str]  # Commit to check out first; null = the image’s HEAD.
     regression_command: Optional[str]  # Shell command of the existing tests; `{files}` and `{modules}` are replaced. Null = tests near the patches.
-    regression_report: Optional[str]  # JUnit XML that the command writes, from the working directory.
-    regression_files: List[str]  # Test files that the command is given.
+    regression_report: Optional[str]  # JUnit XML file written by the command, relative to the working directory.
+    regression_files: List[str]  # Test files passed to the command.
     test_timeout_s: float  # Seconds for one test, and for one run of the regression command (300).
-    setup_patch: Optional[str]  # Git patch that turns what the image holds into the base.
+    setup_patch: Optional[str]  # Git patch that turns the image’s repository into the base.
     hidden_paths: List[str]  # Hidden tests and answers in the image; removed before anything runs.
 
 
@@ -150,25 +150,25 @@ class Budget(TypedDict, total=False):
 class RescoreRun(TypedDict, total=False):
     preset: Optional[Union[str, 'Preset']]  # Selection rule: a shipped name or your own as {name, stages}; null = the default.
     stages: Optional[List['Stage']]  # Stages of your own rule, in order.
-    combiner: Optional['Combiner']  # As `curves --save-combiner` writes it; for rules that go by `learned`.
-    calibration: Optional['Calibration']  # As `bestk calibrate` writes it: likelihoods behind P(right); null = the shipped ones.
-    min_confidence: Optional[float]  # Return no patch whose confidence is below this, 0 to 1; null = always return one.
-    verifiers: List['VerifierName']  # Verifiers to run instead; absent = as before.
+    combiner: Optional['Combiner']  # Output of `curves --save-combiner`; for rules that use `learned`.
+    calibration: Optional['Calibration']  # Output of `bestk calibrate`: the likelihoods behind P(right); null = the shipped ones.
+    min_confidence: Optional[float]  # Return no patch if its confidence is below this, 0 to 1; null = always return one.
+    verifiers: List['VerifierName']  # Verifiers to run instead; absent = the same as before.
 
 
 class Preset(TypedDict):
-    name: str  # What the rule is called in results.
+    name: str  # Name of the rule in results.
     stages: List['Stage']  # Stages of your own rule, in order.
 
 
 class Stage1(TypedDict):
-    stage: Literal["keep"]  # What the stage does.
-    where: Literal["has-source-change", "applies", "finished"]  # Condition that a candidate meets to be kept.
+    stage: Literal["keep"]  # Kind of stage.
+    where: Literal["has-source-change", "applies", "finished"]  # Condition for keeping a candidate.
 
 
 class _Stage2(TypedDict):
-    stage: Literal["above"]  # What the stage does.
-    by: 'StageMeasure'  # Measure to go by.
+    stage: Literal["above"]  # Kind of stage.
+    by: 'StageMeasure'  # Measure to use.
     than: float  # Keep candidates above this value.
 
 
@@ -177,14 +177,14 @@ class Stage2(_Stage2, total=False):
 
 
 class Stage3(TypedDict):
-    stage: Literal["top"]  # What the stage does.
-    by: 'StageMeasure'  # Measure to go by.
-    n: Union[Literal["deepswe", "half"], int]  # How many patches are kept.
+    stage: Literal["top"]  # Kind of stage.
+    by: 'StageMeasure'  # Measure to use.
+    n: Union[Literal["deepswe", "half"], int]  # Number of patches to keep.
 
 
 class _Stage4(TypedDict):
-    stage: Literal["max"]  # What the stage does.
-    by: 'StageMeasure'  # Measure to go by.
+    stage: Literal["max"]  # Kind of stage.
+    by: 'StageMeasure'  # Measure to use.
 
 
 class Stage4(_Stage4, total=False):
@@ -192,8 +192,8 @@ class Stage4(_Stage4, total=False):
 
 
 class _Stage5(TypedDict):
-    stage: Literal["min"]  # What the stage does.
-    by: 'StageMeasure'  # Measure to go by.
+    stage: Literal["min"]  # Kind of stage.
+    by: 'StageMeasure'  # Measure to use.
 
 
 class Stage5(_Stage5, total=False):
@@ -201,12 +201,12 @@ class Stage5(_Stage5, total=False):
 
 
 class Stage6Of(TypedDict):
-    by: str  # Measure of the term, divided by what it counts up to.
+    by: str  # Measure of the term, divided by its maximum.
     weight: float  # Weight of the term.
 
 
 class _Stage6(TypedDict):
-    stage: Literal["weighted"]  # What the stage does.
+    stage: Literal["weighted"]  # Kind of stage.
     of: List['Stage6Of']  # Weighted terms to add up.
 
 
@@ -215,7 +215,7 @@ class Stage6(_Stage6, total=False):
 
 
 class _Stage7(TypedDict):
-    stage: Literal["random"]  # What the stage does.
+    stage: Literal["random"]  # Kind of stage.
 
 
 class Stage7(_Stage7, total=False):
@@ -223,30 +223,30 @@ class Stage7(_Stage7, total=False):
 
 
 class Stage8(TypedDict):
-    stage: Literal["lowest-id"]  # What the stage does.
+    stage: Literal["lowest-id"]  # Kind of stage.
 
 
 class Combiner(TypedDict):
-    kind: Literal["bestk-combiner"]  # Tells this document from others.
+    kind: Literal["bestk-combiner"]  # Kind of document.
     version: Literal[1]  # Version of its format.
     features: List[str]  # Names of the features, in order.
-    means: List[float]  # Mean of each feature; an unknown one counts as it.
+    means: List[float]  # Mean of each feature; used for unknown values.
     scales: List[float]  # Scale of each feature.
     weights: List[float]  # Weight of each feature.
     intercept: float  # Added to the weighted features.
-    any: Dict[str, Any]  # From the score to P(right) of any candidate.
-    returned: Dict[str, Any]  # From the score to P(right) of the returned candidate.
+    any: Dict[str, Any]  # Maps the score to P(right) of any candidate.
+    returned: Dict[str, Any]  # Maps the score to P(right) of the returned candidate.
     abstain_below: Optional[float]  # No patch is returned unless its confidence is above this; null = always return one.
-    data_card: 'DataCard'  # What it was fitted on, and how it did on repositories it had not seen.
+    data_card: 'DataCard'  # Training data, and results on held-out repositories.
 
 
 class CalibrationJudges(TypedDict):
-    intercept: float  # Of the log likelihood ratio.
-    slope: float  # By logit p.
+    intercept: float  # Intercept of the log likelihood ratio.
+    slope: float  # Slope of the log likelihood ratio over logit p.
 
 
 class CalibrationExistingTests(TypedDict):
-    """Keeping existing tests that passed on the base."""
+    """Rates at which patches pass the existing tests that pass on base."""
     right: List[Any]  # Beta distribution of the rate for right patches.
     wrong: List[Any]  # Beta distribution of the rate for wrong patches.
 
@@ -257,61 +257,61 @@ class CalibrationGeneratedTests(TypedDict):
 
 
 class CalibrationSubmitted(TypedDict):
-    """The agent submitted by itself."""
+    """Rates at which the agent submitted the patch itself."""
     right: List[Any]  # Beta distribution of the rate for right patches.
     wrong: List[Any]  # Beta distribution of the rate for wrong patches.
 
 
 class Calibration(TypedDict):
-    kind: Literal["bestk-calibration"]  # Tells this document from others.
+    kind: Literal["bestk-calibration"]  # Kind of document.
     version: Literal[1]  # Version of its format.
     share: List[Any]  # Beta distribution of the share of right patches in an issue.
     judges: Dict[str, 'CalibrationJudges']  # Likelihoods by measure of a judge.
-    existing_tests: 'CalibrationExistingTests'  # Keeping existing tests that passed on the base.
-    generated_tests: Dict[str, 'CalibrationGeneratedTests']  # Passing a telling test, by the test’s author; `*` = all others.
-    test_correlation: float  # Of tests of one author on one patch, 0 to 1.
-    submitted: 'CalibrationSubmitted'  # The agent submitted by itself.
-    returned: Dict[str, Any]  # From P(right) of the returned patch to how often such a patch was right.
-    labels: Dict[str, List[Any]]  # Labelled patches behind each likelihood, right and wrong.
-    models: List[str]  # Models that judged and wrote tests in the data.
-    data_card: 'DataCard'  # What it was fitted on, and how it did on repositories it had not seen.
+    existing_tests: 'CalibrationExistingTests'  # Rates at which patches pass the existing tests that pass on base.
+    generated_tests: Dict[str, 'CalibrationGeneratedTests']  # Rates at which patches pass a telling test, by the test’s author; `*` = all others.
+    test_correlation: float  # Correlation of tests by one author on one patch, 0 to 1.
+    submitted: 'CalibrationSubmitted'  # Rates at which the agent submitted the patch itself.
+    returned: Dict[str, Any]  # Maps P(right) of the returned patch to the observed share of right ones.
+    labels: Dict[str, List[Any]]  # Number of labelled patches behind each likelihood, right and wrong.
+    models: List[str]  # Models that judged or wrote tests in the data.
+    data_card: 'DataCard'  # Training data, and results on held-out repositories.
 
 
 class DataCard(TypedDict):
-    issues: int  # Issues it was fitted on.
-    candidates: int  # Candidates it was fitted on.
-    resolved: int  # Of these, right ones.
-    repos: List[str]  # Repositories of the issues.
-    folds: int  # Parts of the cross-validation.
+    issues: int  # Number of issues in the training data.
+    candidates: int  # Number of candidates in the training data.
+    resolved: int  # Number of these that are right.
+    repos: List[str]  # Number of repositories.
+    folds: int  # Number of cross-validation folds.
     auc: Optional[float]  # AUC on held-out repositories.
     brier: Optional[float]  # Brier score on held-out repositories.
     ece: Optional[float]  # Calibration error on held-out repositories.
     picked_right: float  # Share of issues whose held-out pick is right.
-    mean_confidence: float  # Mean confidence given to these picks.
+    mean_confidence: float  # Mean confidence of these picks.
 
 
 class RewardRequest1(TypedDict):
-    response: str  # What the model said; its last diff is the patch.
-    label: Union[str, Dict[str, Any]]  # An issue, or a run request without candidates, as an object or as its JSON text.
+    response: str  # The model’s response; its last diff is the patch.
+    label: Union[str, Dict[str, Any]]  # An issue, or a run request without candidates, as an object or as JSON text.
 
 
 class _RewardRequest2(TypedDict):
-    query: List[str]  # Each a prompt and its response.
-    labels: List[Union[str, Dict[str, Any]]]  # What each query is judged by, in the order of `query`.
+    query: List[str]  # Each is a prompt followed by its response.
+    labels: List[Union[str, Dict[str, Any]]]  # The task of each query, in the order of `query`.
 
 
 class RewardRequest2(_RewardRequest2, total=False):
-    prompts: Optional[List[str]]  # What each query begins with; a patch in it is not the answer.
+    prompts: Optional[List[str]]  # The prompt that each query begins with; a patch in it is ignored.
 
 
 class VerifyRequestResponsesCreateParams(TypedDict, total=False):
-    """As NeMo Gym sends them; given back unchanged."""
+    """As sent by NeMo Gym; returned unchanged."""
     pass
 
 
 class VerifyRequestResponseOutput(TypedDict, total=False):
-    type: Optional[str]  # Kind of the item.
-    content: Any  # Text of the item, or parts with text.
+    type: Optional[str]  # Type of the item.
+    content: Any  # Text of the item, or a list of parts with text.
 
 
 class VerifyRequestResponse(TypedDict):
@@ -320,9 +320,9 @@ class VerifyRequestResponse(TypedDict):
 
 
 class VerifyRequest(TypedDict):
-    responses_create_params: 'VerifyRequestResponsesCreateParams'  # As NeMo Gym sends them; given back unchanged.
+    responses_create_params: 'VerifyRequestResponsesCreateParams'  # As sent by NeMo Gym; returned unchanged.
     response: 'VerifyRequestResponse'  # The model’s response.
-    verifier_metadata: Union[str, Dict[str, Any]]  # What the row of the data set says to verify by.
+    verifier_metadata: Union[str, Dict[str, Any]]  # The task, from the row of the data set.
 
 
 class CompareRequestConversationHistory(TypedDict, total=False):
@@ -330,8 +330,8 @@ class CompareRequestConversationHistory(TypedDict, total=False):
 
 
 class CompareRequestResponseObjsOutput(TypedDict, total=False):
-    type: Optional[str]  # Kind of the item.
-    content: Any  # Text of the item, or parts with text.
+    type: Optional[str]  # Type of the item.
+    content: Any  # Text of the item, or a list of parts with text.
 
 
 class CompareRequestResponseObjs(TypedDict):
@@ -339,9 +339,9 @@ class CompareRequestResponseObjs(TypedDict):
 
 
 class CompareRequest(TypedDict):
-    conversation_history: List['CompareRequestConversationHistory']  # As NeMo Gym sends it; not read.
+    conversation_history: List['CompareRequestConversationHistory']  # As sent by NeMo Gym; ignored.
     response_objs: List['CompareRequestResponseObjs']  # The responses to compare.
-    principle: Union[str, Dict[str, Any]]  # The one free field that NeMo Gym sends along.
+    principle: Union[str, Dict[str, Any]]  # The task; the only free field that NeMo Gym sends.
 
 
 class RunAccepted(TypedDict):
@@ -351,7 +351,7 @@ class RunAccepted(TypedDict):
 
 class RunPage(TypedDict):
     runs: List['RunSummary']
-    next_cursor: Optional[str]  # `cursor` of the next page; null at the end.
+    next_cursor: Optional[str]  # `cursor` of the next page; null on the last page.
 
 
 class RunSummaryFailure(TypedDict):
@@ -377,7 +377,7 @@ class RunSummary(TypedDict):
     confidence: Optional[float]
     tokens: Optional[float]
     cost_usd: Optional[float]
-    seconds: Optional[float]  # Wall time of its stages, without waiting for its turn.
+    seconds: Optional[float]  # Wall time of its stages, without queueing.
     benchmark: Optional[str]
     arm: Optional[str]
 
@@ -389,18 +389,18 @@ class RunFailure(TypedDict):
 
 
 class RunProgressWorkers(TypedDict):
-    worker: str  # Host and process, as in the run’s events.
+    worker: str  # Host and process id, as in the run’s events.
     rollout: int
-    verdict: int  # Answers of a judge.
-    call: int  # Answers of other models.
+    verdict: int  # Answers from judges.
+    call: int  # Answers from other models.
     cells: int
-    seconds: float  # Of its parts, which overlap.
+    seconds: float  # Sum over its parts, which overlap.
 
 
 class RunProgress(TypedDict):
     events: int
     by_type: Dict[str, int]
-    workers: List['RunProgressWorkers']  # Who did what; empty when one process did everything.
+    workers: List['RunProgressWorkers']  # The work of each worker; empty if one process did everything.
     last: Optional['RunEvent']
 
 
@@ -504,7 +504,7 @@ class Candidate(TypedDict):
     patch: str
     trajectory: Optional['CandidateTrajectory']
     verdicts: List['Verdict']  # Empty until the run is done.
-    cells: List['Cell']  # Its row of the matrix; empty until the run is done.
+    cells: List['Cell']  # The candidate’s row of the matrix; empty until the run is done.
 
 
 class Verdict1(TypedDict):
@@ -908,7 +908,7 @@ class Outcome(TypedDict):
 
 class Rewards(TypedDict):
     rewards: List[float]
-    scores: List[float]  # The rewards again, under the name that OpenRLHF asks for.
+    scores: List[float]  # The rewards again, under the name that OpenRLHF expects.
     outcomes: List['Outcome']
 
 
@@ -928,7 +928,7 @@ class VerifyAnswerResponse(TypedDict):
 class VerifyAnswer(TypedDict):
     responses_create_params: 'VerifyAnswerResponsesCreateParams'
     response: 'VerifyAnswerResponse'
-    verifier_metadata: Union[str, Dict[str, Any]]  # What the row of the data set says to verify by.
+    verifier_metadata: Union[str, Dict[str, Any]]  # The task, from the row of the data set.
     reward: float  # P(the patch is right).
     mask_sample: Literal[False]
     outcome: 'Outcome'
@@ -943,7 +943,7 @@ class CompareAnswerComparisonResults(TypedDict):
 
 class CompareAnswer(TypedDict):
     rewards: List[float]
-    comparison_results: List['CompareAnswerComparisonResults']  # Each response beside the next one, by index.
+    comparison_results: List['CompareAnswerComparisonResults']  # Each response compared with the next one, by index.
     metrics: Dict[str, float]
     outcomes: List['Outcome']
 
@@ -1035,7 +1035,7 @@ class BenchmarkRunsRuns(TypedDict):
     k: Optional[int]
     tokens: Optional[float]
     cost_usd: Optional[float]
-    seconds: Optional[float]  # Wall time of its stages, without waiting for its turn.
+    seconds: Optional[float]  # Wall time of its stages, without queueing.
     right: Optional[bool]
     graded: Optional[int]
     right_candidates: Optional[int]
@@ -1137,7 +1137,7 @@ class ProblemErrors(TypedDict):
 
 
 class _Problem(TypedDict):
-    type: Literal["about:blank"]  # What the problem is, `code` says.
+    type: Literal["about:blank"]  # Constant; `code` identifies the problem.
     title: str
     status: int
     detail: str
@@ -1145,8 +1145,8 @@ class _Problem(TypedDict):
 
 
 class Problem(_Problem, total=False):
-    next: str  # What the client can do.
-    errors: List['ProblemErrors']  # Where in the request the problems lie, `candidates.0.patch`, and what they are.
+    next: str  # What the client can do about it.
+    errors: List['ProblemErrors']  # The problems and their paths in the request, such as `candidates.0.patch`.
 
 
 class Health(TypedDict):

@@ -34,26 +34,29 @@ export type AgentLimits = z.infer<typeof AgentLimits>;
 /** Those that an agent has instead of the settings'. */
 const OwnLimits = z
   .strictObject({
-    max_steps: AgentLimits.shape.max_steps.unwrap().exactOptional().describe('Steps that the agent is told of.'),
+    max_steps: AgentLimits.shape.max_steps.unwrap().exactOptional().describe('Step limit stated to the agent.'),
     max_steps_absolute: AgentLimits.shape.max_steps_absolute
       .unwrap()
       .exactOptional()
-      .describe('Steps after which it is stopped.'),
+      .describe('Number of steps after which it is stopped.'),
     max_tokens: AgentLimits.shape.max_tokens
       .unwrap()
       .exactOptional()
-      .describe('Tokens of prompt and answer together after which it ends.'),
+      .describe('Maximum tokens of prompt and answer together.'),
     max_answer_tokens: AgentLimits.shape.max_answer_tokens
       .unwrap()
       .exactOptional()
-      .describe('Longest answer, in tokens.'),
-    action_s: AgentLimits.shape.action_s.unwrap().exactOptional().describe('Seconds of one command.'),
-    trajectory_s: AgentLimits.shape.trajectory_s.unwrap().exactOptional().describe('Seconds of the whole rollout.'),
+      .describe('Maximum tokens per answer.'),
+    action_s: AgentLimits.shape.action_s.unwrap().exactOptional().describe('Time limit of one command, in seconds.'),
+    trajectory_s: AgentLimits.shape.trajectory_s
+      .unwrap()
+      .exactOptional()
+      .describe('Time limit of the whole rollout, in seconds.'),
     condense_at: AgentLimits.shape.condense_at
       .unwrap()
       .unwrap()
       .exactOptional()
-      .describe('Prompt length from which old observations are dropped, in tokens.'),
+      .describe('Prompt length, in tokens, above which old observations are dropped.'),
   })
   .refine(
     ({ max_steps: told, max_steps_absolute: most }) => told === undefined || most === undefined || told <= most,
@@ -61,21 +64,21 @@ const OwnLimits = z
   );
 
 const Members = {
-  model: optional(argument().max(256)).describe('Model that samples; null = as the service is set.'),
-  temperature: optional(z.number().min(0).max(2)).describe('Its temperature; null = 1.'),
-  top_p: optional(z.number().gt(0).max(1)).describe('Nucleus sampling; null = as the model’s server is set.'),
-  format: optional(z.enum(FORMAT_NAMES)).describe('How the model writes its calls; null = as the service is set.'),
+  model: optional(argument().max(256)).describe('Model; null = the service’s setting.'),
+  temperature: optional(z.number().min(0).max(2)).describe('Sampling temperature; null = 1.'),
+  top_p: optional(z.number().gt(0).max(1)).describe('Nucleus sampling; null = the model server’s default.'),
+  format: optional(z.enum(FORMAT_NAMES)).describe('Format of the model’s tool calls; null = the service’s setting.'),
   prompt: optional(z.enum(['bestk', 'r2e'])).describe(
-    'Words of its task: ours, or those of R2E-Gym’s scaffold; null = by its model.',
+    'Task prompt: bestk’s, or that of R2E-Gym’s scaffold; null = chosen by model.',
   ),
-  instructions: optional(z.string().min(1).max(20_000)).describe('Said to it behind its task; null = nothing.'),
+  instructions: optional(z.string().min(1).max(20_000)).describe('Appended to its task; null = nothing.'),
   command: optional(argument().max(65_536)).describe(
-    'A program in the image that is the agent, as a shell command; null = the agent of bestk.',
+    'Shell command of a program in the image to use as the agent; null = bestk’s own agent.',
   ),
   trajectory: optional(argument().max(4_096).startsWith('/')).describe(
-    'Where that program writes its trajectory; null = its model calls stand for it.',
+    'File to which that program writes its trajectory; null = its model calls are recorded instead.',
   ),
-  limits: optional(OwnLimits).describe('Limits that it has instead of the service’s.'),
+  limits: optional(OwnLimits).describe('Limits that replace the service’s.'),
 };
 
 function withFittingPrompt<T extends z.ZodType<{ readonly format: FormatName | null; readonly prompt: string | null }>>(
@@ -96,8 +99,13 @@ const Naming = {
   name: z
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,47}$/, 'must be of letters, digits, ".", "_" and "-"')
-    .describe('Begins the ids of its rollouts.'),
-  share: z.number().positive().max(1_000).default(1).describe('Its part of the rollouts, relative to the others’ (1).'),
+    .describe('Prefix of the ids of its rollouts.'),
+  share: z
+    .number()
+    .positive()
+    .max(1_000)
+    .default(1)
+    .describe('Its share of the rollouts, relative to the others’ (1).'),
 };
 
 /** One of the agents of a run. */

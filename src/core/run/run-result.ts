@@ -234,7 +234,7 @@ export const RunBrief = z.object({
   /** Input and output, paid now or earlier. */
   tokens: z.number().nullable(),
   cost_usd: z.number().nullable(),
-  seconds: z.number().nullable().describe('Wall time of its stages, without waiting for its turn.'),
+  seconds: z.number().nullable().describe('Wall time of its stages, without queueing.'),
 });
 export type RunBrief = z.infer<typeof RunBrief>;
 

@@ -35,8 +35,8 @@ for(const {name,value,dataset} of form.querySelectorAll('input'))if(dataset.in==
 const address=path+(query.size===0?'':'?'+query),headers=key.value===''?{}:{Authorization:'Bearer '+key.value};
 shown.hidden=true;told.textContent='GET '+address+' …';
 try{const answer=await fetch(address,{headers}),text=await answer.text(),whole=laidOut(text);
-told.textContent=answer.status+' '+answer.statusText+' · '+(answer.headers.get('content-type')??'')+(whole.length>most?' · the first '+most+' of '+whole.length+' letters':'');
-shown.textContent=seen(whole.slice(0,most));shown.hidden=false}catch(error){told.textContent='No answer: '+error.message}});`;
+told.textContent=answer.status+' '+answer.statusText+' · '+(answer.headers.get('content-type')??'')+(whole.length>most?' · the first '+most+' of '+whole.length+' characters':'');
+shown.textContent=seen(whole.slice(0,most));shown.hidden=false}catch(error){told.textContent='No response: '+error.message}});`;
 
 const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
@@ -79,10 +79,10 @@ function docsPage({ info, paths, components }: OpenApiDocument): string {
 <title>bestk: HTTP</title><style>${STYLE}</style></head><body><main>
 <p><a href="/">Viewer</a> · <a href="/openapi.json">openapi.json</a></p>
 <h1>bestk ${escape(String(info.version))}: HTTP</h1>
-<p>${escape(String(info.summary))} Off loopback every call needs a key: <code>Authorization: Bearer KEY</code> or <code>X-Api-Key: KEY</code>.
-Every error is a <a href="#Problem">Problem</a>. Examples take the service’s address from <code>$BESTK</code> and the key from <code>$BESTK_API_KEY</code>.
-Calls that change nothing can be made from this page.</p>
-<p><label>API key for them <input id="key" type="password" autocomplete="off"></label> <span class="soft">kept on this page alone, until it is left</span></p>
+<p>${escape(String(info.summary))} Except on loopback, every call needs a key: <code>Authorization: Bearer KEY</code> or <code>X-Api-Key: KEY</code>.
+Every error is a <a href="#Problem">Problem</a>. Examples read the service’s address from <code>$BESTK</code> and the key from <code>$BESTK_API_KEY</code>.
+Read-only calls can be made from this page.</p>
+<p><label>API key for these calls <input id="key" type="password" autocomplete="off"></label> <span class="soft">kept only on this page, until you leave it</span></p>
 <p><label>Search calls, fields and schemas <input type="search"></label> <span role="status" class="soft"></span></p>
 ${sections.join('\n')}
 ${section('schemas', schemas)}
@@ -109,7 +109,7 @@ function call(method: string, path: string, operation: Described): string {
 <p>${markedUp(description)}</p>
 <h3>Example</h3>${pre(curl(method, path, operation), `Example: ${operationId}`)}<button type="button" class="copy">Copy</button>
 ${tryOut(method, path, operation)}
-${fields.length === 0 ? '' : `<h3>Parameters</h3><dl>${fields.join('')}</dl>`}${body}<h3>Answers</h3><dl>${answers.join('')}</dl></details>`;
+${fields.length === 0 ? '' : `<h3>Parameters</h3><dl>${fields.join('')}</dl>`}${body}<h3>Responses</h3><dl>${answers.join('')}</dl></details>`;
 }
 
 /** Makes the call from the page: of those alone that change nothing and come to an end. */
@@ -122,7 +122,7 @@ function tryOut(method: string, path: string, { operationId, parameters, respons
       return `<label>${escape(name)} <input name="${escape(name)}" data-in="${place}" autocomplete="off"${must}></label>`;
     });
   return `<form class="try" data-path="${escape(path)}"><h3>Try it</h3>${fields.join('')}
-<button type="submit">Execute</button> <output class="soft"></output>${pre('', `Answer: ${operationId}`).replace('<pre', '<pre hidden')}</form>`;
+<button type="submit">Execute</button> <output class="soft"></output>${pre('', `Response: ${operationId}`).replace('<pre', '<pre hidden')}</form>`;
 }
 
 function isStream(responses: Described['responses']): boolean {

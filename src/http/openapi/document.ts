@@ -54,17 +54,17 @@ export interface OpenApiDocument {
 
 /** What any operation may answer, whatever it is asked. */
 const PROBLEMS: Readonly<Record<number, string>> = {
-  400: 'The request cannot be read.',
+  400: 'The request cannot be parsed.',
   401: 'An API key is required.',
-  403: 'The API key has no scope for this, or a page of another site asks.',
-  429: 'Too many requests; Retry-After says when to ask again.',
-  500: 'A defect of the service.',
-  503: 'Something that is needed does not answer; asking again later may help.',
+  403: 'The API key lacks the scope, or the request comes from another site’s page.',
+  429: 'Too many requests; Retry-After says when to try again.',
+  500: 'A bug in the service.',
+  503: 'Something required does not respond; a later retry may succeed.',
 };
 const PROBLEMS_OF_BODIES: Readonly<Record<number, string>> = {
-  408: 'The body comes too slowly.',
+  408: 'The body arrives too slowly.',
   413: 'The body is too large.',
-  415: 'The body is of a type that is not taken here.',
+  415: 'The body’s content type is not accepted.',
 };
 
 /** @param version of bestk */
@@ -95,7 +95,7 @@ export function openApiDocument(version: string): OpenApiDocument {
 
 function described(operation: Operation): Json {
   const { id, method, path, summary, body, answers, problems } = operation;
-  const scope = isOpen(method, path) ? 'No key is needed.' : `Scope of the key: \`${scopeOf(method, path)}\`.`;
+  const scope = isOpen(method, path) ? 'Needs no key.' : `Scope: \`${scopeOf(method, path)}\`.`;
   const ofBody = body === undefined ? {} : PROBLEMS_OF_BODIES;
   const failures = Object.entries({ ...PROBLEMS, ...ofBody, ...problems });
   return {

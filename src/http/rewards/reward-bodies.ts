@@ -12,20 +12,23 @@ const MAX_RESPONSES = 1_024;
 /** What a patch is to be judged by, as frameworks carry it along: the issue, or a run request without candidates. */
 export const Task = z
   .union([z.string(), z.record(z.string(), z.json())])
-  .describe('An issue, or a run request without candidates, as an object or as its JSON text.');
+  .describe('An issue, or a run request without candidates, as an object or as JSON text.');
 type Task = z.infer<typeof Task>;
 
 /** slime, `--rm-type remote_rm`: one response. */
 export const ResponseReward = z.looseObject({
-  response: z.string().describe('What the model said; its last diff is the patch.'),
+  response: z.string().describe('The model’s response; its last diff is the patch.'),
   label: Task,
 });
 
 /** OpenRLHF, `--reward.remote_url`: many responses. */
 export const QueryReward = z
   .looseObject({
-    query: z.array(z.string()).min(1).max(MAX_RESPONSES).describe('Each a prompt and its response.'),
-    prompts: z.array(z.string()).nullish().describe('What each query begins with; a patch in it is not the answer.'),
+    query: z.array(z.string()).min(1).max(MAX_RESPONSES).describe('Each is a prompt followed by its response.'),
+    prompts: z
+      .array(z.string())
+      .nullish()
+      .describe('The prompt that each query begins with; a patch in it is ignored.'),
     labels: z.array(Task),
   })
   .refine(({ query, labels }) => query.length === labels.length, { path: ['labels'], message: 'one for each query' });
@@ -36,7 +39,7 @@ export const RewardRequest = z.union([ResponseReward, QueryReward, RunRequest]);
 /** Rewards in the order of the request, with what they are based on. */
 export const Rewards = z.object({
   rewards: z.array(Outcome.shape.reward),
-  scores: z.array(Outcome.shape.reward).describe('The rewards again, under the name that OpenRLHF asks for.'),
+  scores: z.array(Outcome.shape.reward).describe('The rewards again, under the name that OpenRLHF expects.'),
   outcomes: z.array(Outcome),
 });
 
@@ -52,7 +55,7 @@ const ModelResponse = z.looseObject({
 export const VerifyRequest = z.looseObject({
   responses_create_params: z.looseObject({}),
   response: ModelResponse,
-  verifier_metadata: Task.describe('What the row of the data set says to verify by.'),
+  verifier_metadata: Task.describe('The task, from the row of the data set.'),
 });
 export type VerifyRequest = z.infer<typeof VerifyRequest>;
 
@@ -67,7 +70,7 @@ export type VerifyAnswer = z.infer<typeof VerifyAnswer>;
 export const CompareRequest = z.looseObject({
   conversation_history: z.array(z.looseObject({})),
   response_objs: z.array(ModelResponse).min(1).max(MAX_RESPONSES),
-  principle: Task.describe('The one free field that NeMo Gym sends along.'),
+  principle: Task.describe('The task; the only free field that NeMo Gym sends.'),
 });
 export type CompareRequest = z.infer<typeof CompareRequest>;
 
@@ -82,7 +85,7 @@ export const CompareAnswer = z.object({
         score_2: Outcome.shape.reward,
       }),
     )
-    .describe('Each response beside the next one, by index.'),
+    .describe('Each response compared with the next one, by index.'),
   metrics: z.record(z.string(), z.number()),
   outcomes: z.array(Outcome),
 });

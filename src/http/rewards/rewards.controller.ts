@@ -163,8 +163,8 @@ function comparison(outcomes: readonly Outcome[]): CompareAnswer {
 }
 
 const problems = {
-  422: 'The request does not say what is to be judged, or by what.',
-  503: 'No reward: not yet (Retry-After), or what is needed to judge does not answer. Ask again with the same body.',
+  422: 'The request lacks a patch or a task.',
+  503: 'No reward: the run has not finished (Retry-After), or something required does not respond. Retry with the same body.',
 };
 
 /** Rewards of patches, in the shapes of those who ask for them while they train. */
@@ -173,7 +173,7 @@ export const rewardOperations: readonly Operation[] = [
     id: 'reward',
     method: 'POST',
     path: '/v1/reward',
-    summary: 'P(right) of patches: a number for one response, and a list with its basis for many.',
+    summary: 'P(right) of patches: a number for one response, or a list with its basis for several.',
     query: RewardQuery,
     body: { types: [JSON_TYPE], schema: 'RewardRequest' },
     answers: { 200: json('RewardAnswer', 'The rewards.') },
@@ -183,7 +183,7 @@ export const rewardOperations: readonly Operation[] = [
     id: 'verify',
     method: 'POST',
     path: '/verify',
-    summary: 'The same as `/verify` of a resources server of NeMo Gym.',
+    summary: 'Compatible with `/verify` of a NeMo Gym resources server.',
     query: RewardQuery,
     body: { types: [JSON_TYPE], schema: 'VerifyRequest' },
     answers: { 200: json('VerifyAnswer', 'The request with its reward.') },
@@ -193,7 +193,7 @@ export const rewardOperations: readonly Operation[] = [
     id: 'compare',
     method: 'POST',
     path: '/compare',
-    summary: 'The same as `/compare` of NeMo Gym: the responses to one prompt as one pool.',
+    summary: 'Compatible with `/compare` of NeMo Gym: the responses to one prompt form one pool.',
     query: RewardQuery,
     body: { types: [JSON_TYPE], schema: 'CompareRequest' },
     answers: { 200: json('CompareAnswer', 'The rewards, in the order of the responses.') },

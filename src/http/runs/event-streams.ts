@@ -14,7 +14,7 @@ const EVENT_STREAM = 'text/event-stream; charset=utf-8';
 /** Of the operations that follow something. */
 export const LAST_EVENT_ID: Operation['headers'] & object = {
   'Last-Event-ID': {
-    description: '`seq` of the last event that is known; the stream goes on after it.',
+    description: '`seq` of the last event received; the stream continues after it.',
     schema: z.string().regex(/^\d{0,15}$/),
   },
 };

@@ -46,7 +46,7 @@ export const CandidateView = z.object({
     })
     .nullable(),
   verdicts: z.array(Verdict).describe('Empty until the run is done.'),
-  cells: z.array(Cell).describe('Its row of the matrix; empty until the run is done.'),
+  cells: z.array(Cell).describe('The candidate’s row of the matrix; empty until the run is done.'),
 });
 export type CandidateView = z.infer<typeof CandidateView>;
 
@@ -123,7 +123,7 @@ export type PageQuery = z.infer<typeof PageQuery>;
 
 export const RunPageView = z.object({
   runs: z.array(RunSummary),
-  next_cursor: z.string().nullable().describe('`cursor` of the next page; null at the end.'),
+  next_cursor: z.string().nullable().describe('`cursor` of the next page; null on the last page.'),
 });
 export type RunPageView = z.infer<typeof RunPageView>;
 
@@ -203,7 +203,7 @@ export const UNKNOWN_RUN = { 404: 'There is no such run.' };
 /** Of the operations that start a run. */
 export const IDEMPOTENT: Operation['headers'] & object = {
   'Idempotency-Key': {
-    description: 'Asking again with the same key and body gives the same run, and never a second one.',
+    description: 'Repeating a request with the same key and body returns the same run instead of starting another.',
     schema: z.string().min(1).max(255),
   },
 };
