@@ -44,7 +44,7 @@ const completion = (text: string): Completion => ({
   usage: null,
   model: 'm',
 });
-const test = (content: string) => ({ instance_id: 'i', test_id: 't', path: 't.py', content, author: null });
+const test = (content: string, path = 't.py') => ({ instance_id: 'i', test_id: 't', path, content, author: null });
 const DIFF = [
   'diff --git a/x b/y\n',
   '--- a/x\n',
@@ -147,10 +147,11 @@ const ANSWERS: readonly LinearCase[] = [
   ],
   [
     'a script and its twins',
-    (text) => {
-      const script = readScript(test(text));
-      return script && [wrongTwin(script, () => 0), isFirm(script), agreeingTwin(script), neverTwin(script, () => 0)];
-    },
+    (text) =>
+      ['t.py', 't.js'].map((path) => {
+        const script = readScript(test(text, path));
+        return script && [wrongTwin(script, () => 0), isFirm(script), agreeingTwin(script), neverTwin(script, () => 0)];
+      }),
     [
       'assert a == 1\n',
       'assert ',
@@ -161,7 +162,11 @@ const ANSWERS: readonly LinearCase[] = [
       '(',
       ')',
       "'a'",
+      "'",
+      "\\'",
       '"""',
+      '`',
+      '/*',
       '{',
       '#',
       'sys.exit(2)\n',
