@@ -39,6 +39,12 @@ function endOfString(json: Uint8Array, start: number): number {
   return at;
 }
 
+/** As {@link asJson}, but undefined too for what is too deep or holds more than `most` values. */
+export function asSmallJson(text: string, most: number): unknown {
+  const shape = shapeOf(Buffer.from(text));
+  return isTooDeep(shape) || shape.values > most ? undefined : asJson(text);
+}
+
 /** What a text says as JSON; undefined for one that is none. */
 export function asJson(text: string): unknown {
   try {

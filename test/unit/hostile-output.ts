@@ -1,5 +1,6 @@
 import { replaceOnce } from '../../src/agent/tools/change-file.js';
-import { outline } from '../../src/agent/tools/load-file.js';
+import { countLines, decodeFile, encodeFile, numbered, outline } from '../../src/agent/tools/load-file.js';
+import { describeMatches } from '../../src/agent/tools/search.js';
 import { clipOutput } from '../../src/agent/tools/tool-outcome.js';
 import {
   parseCargoLog,
@@ -12,11 +13,13 @@ import {
 import { parseDjangoLog, parsePytestLog, parseSympyLog } from '../../src/grading/test-logs.js';
 import { decodeOutput } from '../../src/sandbox/container/container.js';
 import { Prologue } from '../../src/sandbox/container/command-outcome.js';
+import { readPrepared } from '../../src/sandbox/container/own-commands.js';
 import { saysNoRoom } from '../../src/sandbox/container/host-resources.js';
 import { ExitNotice } from '../../src/sandbox/kubernetes/exec.js';
 import { logTail } from '../../verifiers/execution-based/drivers/test-dialect.js';
 import { mapped } from '../../verifiers/execution-based/existing/reach-notes.js';
 import { kindOnBase, kindOnPatch, raisedBy } from '../../verifiers/execution-based/generated/cell-kinds.js';
+import { readCalls } from '../../verifiers/execution-based/generated/traced-example.js';
 import { compare, DriverReports } from '../../verifiers/execution-based/generated/run-batch.js';
 import { readRecord } from '../../verifiers/execution-based/readers/run-record.js';
 import { readReport } from '../../verifiers/execution-based/readers/test-report.js';
@@ -202,7 +205,40 @@ export const OUTPUT: readonly LinearCase[] = [
   ['the end of a log', (text) => logTail({ stdout: text, stderr: text }), ['\n', '\u001b[31m']],
   [
     'what an agent is shown',
-    (text) => [clipOutput(text), outline(text), replaceOnce(text, 'ab', 'c')],
+    (text) => [
+      clipOutput(text),
+      outline(text),
+      numbered(text, 1, Infinity),
+      countLines(text),
+      replaceOnce(text, 'ab', 'c'),
+      replaceOnce(text, `${text.slice(text.length / 2)}x`, 'c'),
+    ],
     ['def f():\n', 'class A:\n', 'ab', '    ', '\n'],
   ],
+  [
+    'a file that an agent edits',
+    (text) => {
+      const file = decodeFile(Buffer.from(text, 'latin1'));
+      return file && encodeFile(file.text, file.encoding);
+    },
+    ['\u00e9', '\u00c3\u00a9', '\0', '\r\n', '\n'],
+  ],
+  [
+    'what an agent searched for',
+    (text) => describeMatches('a', '/repo', text),
+    ['a.py:1\n', 'a.py:', ':1', '1:', '1', ':', '\n'],
+  ],
+  [
+    'how a container was prepared',
+    (text) =>
+      [0, 10, 15, 99, 200].map((code) => {
+        try {
+          return readPrepared({ image: 'i', workdir: '/r', baseCommit: null, purpose: 'test' }, code, text, text);
+        } catch (error) {
+          return error;
+        }
+      }),
+    ['single ', 'pack ', 'abc0 ', '1 ', '/', '\n'],
+  ],
+  ["what an issue's code calls", readCalls, ['[["a.py", 1, 0, true]', ', ["a.py", 1, 0, true]', '[', ']', '"', '\n']],
 ];

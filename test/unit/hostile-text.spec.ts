@@ -17,6 +17,7 @@ import type { Completion } from '../../src/ports/llm-client.js';
 import { readDiff, highlight } from '../../src/web/run/diff-model.js';
 import { issueTerms, namesIn } from '../../verifiers/source/issue-names.js';
 import { harvestedTests } from '../../verifiers/execution-based/generated/harvest.js';
+import { Controls } from '../../verifiers/execution-based/generated/controls.js';
 import { unfitTests } from '../../verifiers/execution-based/generated/admitted-tests.js';
 import {
   agreeingTwin,
@@ -44,7 +45,7 @@ const completion = (text: string): Completion => ({
   usage: null,
   model: 'm',
 });
-const test = (content: string) => ({ instance_id: 'i', test_id: 't', path: 't.py', content, author: null });
+const test = (content: string, path = 't.py') => ({ instance_id: 'i', test_id: 't', path, content, author: null });
 const DIFF = [
   'diff --git a/x b/y\n',
   '--- a/x\n',
@@ -147,10 +148,11 @@ const ANSWERS: readonly LinearCase[] = [
   ],
   [
     'a script and its twins',
-    (text) => {
-      const script = readScript(test(text));
-      return script && [wrongTwin(script, () => 0), isFirm(script), agreeingTwin(script), neverTwin(script, () => 0)];
-    },
+    (text) =>
+      ['t.py', 't.js'].map((path) => {
+        const script = readScript(test(text, path));
+        return script && [wrongTwin(script, () => 0), isFirm(script), agreeingTwin(script), neverTwin(script, () => 0)];
+      }),
     [
       'assert a == 1\n',
       'assert ',
@@ -161,7 +163,11 @@ const ANSWERS: readonly LinearCase[] = [
       '(',
       ')',
       "'a'",
+      "'",
+      "\\'",
       '"""',
+      '`',
+      '/*',
       '{',
       '#',
       'sys.exit(2)\n',
@@ -234,6 +240,15 @@ describe('hostile text is read in linear time:', () => {
     expect(() => {
       expectLinear((text) => /\s+#/.test(text), ['#']);
     }).toThrow('Counterexample');
+  });
+
+  it('of many long tests, controls are made from a few', () => {
+    const content = 'assert a == 1\n'.repeat(6_000);
+    const tests = Array.from({ length: 600 }, (_, at) => ({ ...test(content), test_id: String(at) }));
+    const start = process.cpuUsage();
+    expect(new Controls(tests, () => 'a1').due(false)).toBeNull();
+    // All of them take 10 s.
+    expect(process.cpuUsage(start).user / 1_000).toBeLessThan(2_000);
   });
 
   it('and a patch too large to be read in passing is not listed by files', () => {

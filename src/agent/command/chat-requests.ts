@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { asSmallJson } from '../../core/json.js';
 import type { Completion, CompletionRequest, Message, ToolSpec } from '../../ports/llm-client.js';
 
 /** What a program is answered over HTTP. */
@@ -52,14 +53,13 @@ const ChatRequest = z.object({
 });
 export type ChatRequest = z.infer<typeof ChatRequest>;
 
+/** Of thousands of messages. */
+const MOST_VALUES = 50_000;
+
 /** @returns the request, or the answer that says what is wrong with it */
 export function readChat(body: string): ChatRequest | RouteAnswer {
-  let value: unknown;
-  try {
-    value = JSON.parse(body);
-  } catch {
-    return refusal(400, 'invalid_request_error', 'the body is not JSON');
-  }
+  const value = asSmallJson(body, MOST_VALUES);
+  if (value === undefined) return refusal(400, 'invalid_request_error', 'the body is not JSON, or too much of it');
   const parsed = ChatRequest.safeParse(value);
   if (parsed.success) return parsed.data;
   const [problem] = parsed.error.issues;

@@ -1,17 +1,23 @@
 import { z } from 'zod';
 import { BudgetSpentError, ContextTooLongError } from '../../core/errors/unavailable.js';
 import { contentKey } from '../../core/identifier.js';
+import { asSmallJson } from '../../core/json.js';
 import type { RolloutStep } from '../../core/run/rollout.js';
 import type { Completion, CompletionRequest } from '../../ports/llm-client.js';
 import { inTags } from '../call-formats/action-format.js';
 import { parseObject } from '../call-formats/lenient-json.js';
 import type { ExitReason, RolloutParts } from '../loop/rollout-task.js';
+import { clipChars } from '../tools/tool-outcome.js';
 import type { Workspace } from '../tools/workspace.js';
 import { askedIn, type ChatRequest, chatAnswer, json, readChat, refusal, type RouteAnswer } from './chat-requests.js';
 
 /** Equal requests of one program are samples of their own; those of different tries stay apart. */
 const REPEATS = 1_000;
 const LONGEST_GIST = 300;
+/** Kept of what a step came to, in characters. */
+const LONGEST_OBSERVATION = 100_000;
+/** Requests of one program that are answered at the same time: each is held whole. */
+const MOST_AT_ONCE = 32;
 
 const Line = z.union([
   z.object({ id: z.int(), method: z.string(), path: z.string(), body: z.string() }),
@@ -47,7 +53,7 @@ export class ModelRoute {
 
   /** A line that came out of the container: anybody's in there. */
   async take(line: string): Promise<void> {
-    const parsed = Line.safeParse(tryJson(line));
+    const parsed = Line.safeParse(asSmallJson(line, MOST_OF_LINE));
     if (!parsed.success) return;
     if (!('id' in parsed.data)) {
       this.ended ??= parsed.data;
@@ -88,6 +94,7 @@ export class ModelRoute {
         `there is no ${method} ${route}; POST /v1/chat/completions and GET /v1/models are there`,
       );
     }
+    if (this.underWay.size >= MOST_AT_ONCE) return refusal(429, 'rate_limit_exceeded', 'too many requests at once');
     const request = readChat(body);
     return 'status' in request ? request : this.complete(request);
   }
@@ -140,10 +147,8 @@ export class ModelRoute {
     const last = this.steps.at(-1);
     const from = messages.findLastIndex(({ role }) => role === 'assistant');
     if (last === undefined || from === -1) return;
-    const observation = messages
-      .slice(from + 1)
-      .map(({ content }) => content)
-      .join('\n\n');
+    const said = messages.slice(from + 1).map(({ content }) => content);
+    const observation = clipChars(said.join('\n\n'), LONGEST_OBSERVATION);
     const env_s = seconds(performance.now() - (this.answeredAt ?? performance.now()));
     this.steps[this.steps.length - 1] = { ...last, observation, env_s };
   }
@@ -177,33 +182,31 @@ function seconds(ms: number): number {
   return Math.round(ms) / 1000;
 }
 
-function tryJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}
-
+/** Values in a line. */
+const MOST_OF_LINE = 10;
 /** Longer lines are dropped: no request of an agent is as long. */
-const LONGEST_LINE = 64 * 1024 * 1024;
+const LONGEST_LINE = 8 * 1024 * 1024;
+/** Behind so many nothing is read any more: no program asks as often. */
+const MOST_LINES = 20_000;
 
 /** Takes a stream of bytes apart into lines. */
 export class Lines {
   private pieces: Buffer[] = [];
   private size = 0;
+  private count = 0;
 
   constructor(private readonly onLine: (line: string) => void) {}
 
   readonly take = (piece: Uint8Array): void => {
     let rest = Buffer.from(piece);
-    for (let end = rest.indexOf(10); end !== -1; end = rest.indexOf(10)) {
+    for (let end = rest.indexOf(10); end !== -1 && this.count < MOST_LINES; end = rest.indexOf(10)) {
+      this.count += 1;
       const line = Buffer.concat([...this.pieces, rest.subarray(0, end)]);
       const whole = this.size + end <= LONGEST_LINE;
       [this.pieces, this.size, rest] = [[], 0, rest.subarray(end + 1)];
       if (whole) this.onLine(line.toString('utf8'));
     }
     this.size += rest.length;
-    if (this.size <= LONGEST_LINE) this.pieces.push(rest);
+    if (this.count < MOST_LINES && this.size <= LONGEST_LINE) this.pieces.push(rest);
   };
 }

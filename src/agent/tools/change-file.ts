@@ -163,8 +163,11 @@ export function insertLines(text: string, added: string, after: number): Edit {
 
 function linesOf(text: string, part: string): number[] {
   const found: number[] = [];
+  let [line, from] = [1, 0];
   for (let at = text.indexOf(part); at !== -1 && found.length < 1_000; at = text.indexOf(part, at + 1)) {
-    found.push(lineAt(text, at));
+    line += lineAt(text.slice(from, at), Infinity) - 1;
+    found.push(line);
+    from = at;
   }
   return found;
 }
@@ -175,11 +178,15 @@ function lineAt(text: string, at: number): number {
   return line;
 }
 
+/** Lines that a mistake is sought in, times those that it has. */
+const MOST_COMPARED = 2_000_000;
+
 /** The commonest mistake is in the blanks; the model is told where, not given the benefit of a doubt. */
 function nearMiss(text: string, old: string): string {
   const wanted = old.trim().split('\n').map(squeeze);
   if (wanted.join('') === '') return '';
   const lines = text.split('\n').map(squeeze);
+  if (lines.length * wanted.length > MOST_COMPARED) return '';
   const near = lines.findIndex((_, index) => wanted.every((line, offset) => lines[index + offset] === line));
   return near === -1
     ? ' View the file and copy the lines as they are.'

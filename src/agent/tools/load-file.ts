@@ -71,7 +71,7 @@ export interface TextFile {
 export function decodeFile(bytes: Uint8Array): TextFile | null {
   if (bytes.includes(0)) return null;
   const utf8 = decodeUtf8(bytes);
-  const text = utf8 ?? Array.from(bytes, (byte) => String.fromCharCode(byte)).join('');
+  const text = utf8 ?? Buffer.from(bytes).toString('latin1');
   const lines = text.split('\n').length - 1;
   const endings = lines > 0 && text.split('\r\n').length - 1 === lines ? 'crlf' : 'lf';
   return { text, encoding: utf8 === null ? 'latin1' : 'utf-8', endings };
@@ -80,8 +80,7 @@ export function decodeFile(bytes: Uint8Array): TextFile | null {
 /** @returns null when the file's encoding has no room for a character of `text` */
 export function encodeFile(text: string, encoding: TextFile['encoding']): Uint8Array | null {
   if (encoding === 'utf-8') return new TextEncoder().encode(text);
-  const codes = Array.from(text, (character) => character.codePointAt(0) ?? 0);
-  return codes.some((code) => code > 0xff) ? null : Uint8Array.from(codes);
+  return /[^\0-\xff]/.test(text) ? null : Buffer.from(text, 'latin1');
 }
 
 function decodeUtf8(bytes: Uint8Array): string | null {

@@ -37,16 +37,16 @@ export async function search(
     return { ...told('The search took more than there is room for. Search in a smaller place.'), ...lost };
   }
   if (outcome.exitCode === 3) return told(`There is no "${path}".`);
-  const lines = outcome.stdout.split('\n').filter((line) => line !== '');
-  if (lines.length === 0) {
-    const trouble = outcome.exitCode > 1 ? ` (${outcome.stderr.slice(0, 300)})` : '';
-    return told(`No matches for "${term}" in ${where}${trouble}.`);
-  }
-  return told(
-    isCounts(lines)
-      ? describeFiles(term, where, lines)
-      : `Matches for "${term}" in ${where} (${counted(lines.length, 'line')}):\n${clipOutput(lines.join('\n'))}`,
-  );
+  const trouble = outcome.exitCode > 1 ? ` (${outcome.stderr.slice(0, 300)})` : '';
+  return told(describeMatches(term, where, outcome.stdout) ?? `No matches for "${term}" in ${where}${trouble}.`);
+}
+
+/** What git printed; null for nothing. */
+export function describeMatches(term: string, where: string, stdout: string): string | null {
+  const lines = stdout.split('\n').filter((line) => line !== '');
+  if (lines.length === 0) return null;
+  if (isCounts(lines)) return describeFiles(term, where, lines);
+  return `Matches for "${term}" in ${where} (${counted(lines.length, 'line')}):\n${clipOutput(lines.join('\n'))}`;
 }
 
 const COUNT = /^(.+):(\d+)$/s;

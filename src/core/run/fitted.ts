@@ -68,8 +68,10 @@ export const Combiner = z.strictObject({
 });
 export type Combiner = z.infer<typeof Combiner>;
 
+/** Beyond these, logarithms of what follows are infinite or differ by less than numbers tell. */
+const Count = z.number().min(1e-6).max(1e12);
 /** Beta(a, b) of a rate. Fitted with Beta(1, 1) before the counts: one more than what was seen of each. */
-export const Beta = z.tuple([z.number().positive(), z.number().positive()]);
+export const Beta = z.tuple([Count, Count]);
 export type Beta = z.infer<typeof Beta>;
 
 /** How often something holds for right patches, and for wrong ones. */
@@ -77,7 +79,10 @@ export const Rates = z.strictObject({ right: Beta, wrong: Beta });
 export type Rates = z.infer<typeof Rates>;
 
 /** Log of how much likelier a judge's p is for a right patch than for a wrong one: intercept + slope × logit p. */
-export const JudgeLikelihood = z.strictObject({ intercept: z.number(), slope: z.number().min(0) });
+export const JudgeLikelihood = z.strictObject({
+  intercept: z.number().min(-1e6).max(1e6),
+  slope: z.number().min(0).max(1e6),
+});
 export type JudgeLikelihood = z.infer<typeof JudgeLikelihood>;
 
 /** What each kind of evidence says of a patch; the posterior multiplies it up (docs/posterior.md). */

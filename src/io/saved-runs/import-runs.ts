@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { BadInputError } from '../../core/errors/errors.js';
+import { asSmallJson } from '../../core/json.js';
 import type { TrajectoryStep } from '../../core/run/candidate.js';
 import { Candidate } from '../../core/run/candidate.js';
 import type { GeneratedTest } from '../../core/run/generated-test.js';
@@ -267,11 +268,13 @@ export const RUN_READERS: readonly RunReader[] = [
 
 /** A program writes what it likes, and each line takes time to parse. */
 const LAST_LINES = 100;
+/** Of one; see docs/http.md for what real ones have. */
+const MOST_VALUES = 100_000;
 
 /** The steps of a trajectory in any of these formats: a document, or one of the last lines of JSONL; null for anything else. */
 export function readTrajectory(text: string): readonly TrajectoryStep[] | null {
   for (const written of [text, ...text.trimEnd().split('\n').slice(-LAST_LINES).reverse()]) {
-    const value = z.record(z.string(), z.unknown()).safeParse(tryParse(written)).data;
+    const value = z.record(z.string(), z.unknown()).safeParse(asSmallJson(written, MOST_VALUES)).data;
     const steps = value === undefined ? null : stepsIn({ value, file: 'trajectory' });
     if (steps !== null) return steps;
   }

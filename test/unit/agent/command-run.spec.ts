@@ -3,6 +3,7 @@ import { BadInputError } from '../../../src/core/errors/errors.js';
 import { BudgetSpentError, ContextTooLongError, ModelUnavailableError } from '../../../src/core/errors/unavailable.js';
 import type { CompletionRequest } from '../../../src/ports/llm-client.js';
 import type { ExecOutcome } from '../../../src/ports/sandbox.js';
+import { Lines } from '../../../src/agent/command/model-route.js';
 import { ended, exited, FakeSandbox, type FakeSessionView } from '../../fakes/fake-sandbox.js';
 import { calculatorIssue } from '../../fixtures/calculator.js';
 import { PlayedModel, rolloutWorld, says } from './rollout-world.js';
@@ -215,6 +216,44 @@ it('its own trajectory stands for its calls, with what these came to', async () 
   expect(exit_reason).toBe('command_failed');
   expect(steps[0]).toMatchObject({ thought: 'I look.', action: 'ls', observation: 'a.py', input_tokens: null });
   expect(steps.map(({ input_tokens }) => input_tokens)).toEqual([null, 100, null]);
+});
+
+it('what is too much to read is refused, and nothing of it kept', async () => {
+  const seen: Answer[] = [];
+  const deep = `{"messages":${'['.repeat(1_000_000)}`;
+  const { asked, run } = world(
+    async (ask, session) => {
+      seen.push(await ask(deep), await ask(chat(...Array.from({ length: 60_000 }, () => ({})))));
+      await ask(chat(user('Go.')));
+      await ask(chat(user('Go.'), { role: 'assistant', content: 'x' }, user('y'.repeat(1_000_000))));
+      session.files.set('/tmp/t.json', Buffer.from(deep));
+      return 0;
+    },
+    undefined,
+    { trajectory: '/tmp/t.json' },
+  );
+  const { steps } = await run();
+  expect(seen.map(({ status }) => status)).toEqual([400, 400]);
+  expect(asked.length).toBe(2);
+  expect(steps[0]?.observation.length).toBeLessThan(110_000);
+});
+
+it('a program that asks too much at once is told to wait', async () => {
+  let most = 0;
+  const { run } = world(async (ask) => {
+    const all = await Promise.all(Array.from({ length: 100 }, (_, at) => ask(chat(user(String(at))))));
+    most = all.filter(({ json: { error } }) => error?.code === 'rate_limit_exceeded').length;
+    return 0;
+  });
+  await run();
+  expect(most).toBeGreaterThan(50);
+});
+
+it('no more lines are read than a program can have asked for', async () => {
+  const lines: string[] = [];
+  const reader = new Lines((line) => lines.push(line));
+  for (let piece = 0; piece < 10; piece += 1) reader.take(Buffer.alloc(65_536, '\n'));
+  expect(lines.length).toBeLessThan(50_000);
 });
 
 it.each([

@@ -1,5 +1,6 @@
 import { promisify } from 'node:util';
 import { gzip, gzipSync } from 'node:zlib';
+import { STATED } from '../../../verifiers/hybrid/evidence.js';
 import { BadInputError } from '../../../src/core/errors/errors.js';
 import { StoreUnavailableError } from '../../../src/core/errors/unavailable.js';
 import { ListenError } from '../../../src/http/serve.js';
@@ -131,6 +132,22 @@ describe('hostile bodies', () => {
     ['issue.environment.image', { issue: { ...givenRequest().issue, environment: { image: 'a\0b' } } }],
   ])('refuses at %s what has no bytes or is cut off', async (path, change) => {
     const { status, errors } = await problem(post(JSON.stringify({ ...givenRequest(), ...change })));
+    expect([status, errors?.[0]?.path]).toEqual([422, path]);
+  });
+
+  it.each([
+    ['calibration.share.0', { share: [5e-324, 1] }],
+    ['calibration.submitted.right.1', { submitted: { right: [1, 1e308], wrong: [1, 1] } }],
+    ['calibration.judges.execution_free.slope', { judges: { execution_free: { intercept: 0, slope: 1e308 } } }],
+    ['calibration.judges.execution_free.intercept', { judges: { execution_free: { intercept: -1e308, slope: 1 } } }],
+  ])('refuses at %s what no probability comes of', async (path, change) => {
+    const counts = { issues: 0, candidates: 0, resolved: 0, repos: [], folds: 0, picked_right: 0, mean_confidence: 0 };
+    const data_card = { ...counts, auc: null, brier: null, ece: null };
+    const fitted = { ...STATED, returned: { from: [0], to: [0.5] }, labels: {}, models: [], data_card };
+    const calibration = { kind: 'bestk-calibration', version: 1, ...fitted };
+    const send = (value: object) => post(JSON.stringify({ ...givenRequest(), calibration: value }));
+    expect((await send(calibration)).status).toBe(202);
+    const { status, errors } = await problem(send({ ...calibration, ...change }));
     expect([status, errors?.[0]?.path]).toEqual([422, path]);
   });
 

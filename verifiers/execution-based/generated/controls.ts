@@ -34,6 +34,8 @@ export function worseOf(a: Control, b: Control): Control {
 export type RunAside = (on: 'base' | 'tree', tests: readonly GeneratedTest[]) => Promise<ReadonlyMap<string, TestRun>>;
 
 const MOST_DONORS = 4;
+/** Characters of the tests that controls are made from: each patch has its own, and others wait while they are made. */
+const MOST_READ = 250_000;
 /** So many wrong twins are not solved by chance. */
 const MANY_SOLVED = 3;
 
@@ -68,7 +70,7 @@ export class Controls {
   ) {
     this.random = randomFrom(nonce);
     const ours = tests.filter((test) => test.expect === undefined && test.observes !== true && !isHarvested(test));
-    const scripts = ours.flatMap((test) => readScript(test) ?? []);
+    const scripts = this.fewOf(ours).flatMap((test) => readScript(test) ?? []);
     this.scripts = scripts.filter((script) => this.contentOf(script) !== null);
     this.isFirst = tests.length === 1 && this.random(2) === 0;
   }
@@ -182,6 +184,19 @@ export class Controls {
         : await aside('base', present(suspect.flatMap((twins) => [twins.wrong, twins.agreeing])));
     if (suspect.some((twins) => isSolved(twins.agreeing, onBase) && !isSolved(twins.wrong, onBase))) return 'forged';
     return isSolved(control, onBase) || !solved.includes(donor) ? 'unfit' : 'solved';
+  }
+
+  /** All, or as many of them as are read in a moment. */
+  private fewOf(tests: readonly GeneratedTest[]): readonly GeneratedTest[] {
+    let left = MOST_READ;
+    const fits = ({ content: { length } }: GeneratedTest): boolean => {
+      const isFit = length <= left;
+      if (isFit) left -= length;
+      return isFit;
+    };
+    return tests.reduce((sum, { content }) => sum + content.length, 0) <= left
+      ? tests
+      : this.shuffled(tests).filter(fits);
   }
 
   private shuffled(tests: readonly GeneratedTest[]): readonly GeneratedTest[] {

@@ -47,9 +47,10 @@ function deeper({ kind, text }: Token = NOTHING): -1 | 0 | 1 {
 /** What a script is made of; comments, blanks and line ends within brackets left out. */
 export function tokensOf(text: string, language: TestLanguage): readonly Token[] {
   const found: Token[] = [];
+  const unclosed: Unclosed = new Map();
   let depth = 0;
   for (let at = 0; at < text.length;) {
-    const [kind, word] = wordAt(text, at, LEXERS[language]);
+    const [kind, word] = wordAt(text, at, LEXERS[language], unclosed);
     if (OPENS.has(word)) depth += 1;
     else if (CLOSES.has(word) && depth > 0) depth -= 1;
     if (kind !== null && (kind !== 'end' || depth === 0)) found.push({ kind, text: word, at });
@@ -60,11 +61,16 @@ export function tokensOf(text: string, language: TestLanguage): readonly Token[]
 
 type Lexer = readonly (readonly [Token['kind'] | null, RegExp])[];
 
-function wordAt(text: string, at: number, lexer: Lexer): readonly [Token['kind'] | null, string] {
+/** By pattern, up to where nothing closes what it opens: quotes and comments that begin before that are not looked at again. */
+type Unclosed = Map<RegExp, number>;
+
+function wordAt(text: string, at: number, lexer: Lexer, unclosed: Unclosed): readonly [Token['kind'] | null, string] {
   for (const [kind, pattern] of lexer) {
+    if (at < (unclosed.get(pattern) ?? 0)) continue;
     pattern.lastIndex = at;
-    const word = pattern.exec(text)?.[0] ?? '';
-    if (word !== '') return [kind, word];
+    const [word = '', closing] = pattern.exec(text) ?? [];
+    if (closing === '') unclosed.set(pattern, at + word.length);
+    else if (word !== '') return [kind, word];
   }
   return [null, ''];
 }
@@ -75,19 +81,24 @@ const WORDS = [
   ['mark', /===|!==|==|!=|<=|>=|=>|&&|\|\||\*\*|[-+*/%&|^<>=(){}[\],:.;!?@~]/y],
 ] as const;
 
+/** The group of a pattern is what closes it, and empty where nothing does. */
 const LEXERS: Readonly<Record<TestLanguage, Lexer>> = {
   python: [
     [null, /#[^\n]*|\\\n|[ \t\r\f]+/y],
     ['end', /\n|;/y],
-    ['string', /[rRbBuUfF]{0,2}"""(?:[^\\"]|\\[^]|"(?!""))*"""/y],
-    ['string', /[rRbBuUfF]{0,2}'''(?:[^\\']|\\[^]|'(?!''))*'''/y],
-    ['string', /[rRbBuUfF]{0,2}(?:"(?:[^\\"\n]|\\[^])*"|'(?:[^\\'\n]|\\[^])*')/y],
+    ['string', /[rRbBuUfF]{0,2}"""(?:[^\\"]|\\[^]|"(?!""))*("""|)/y],
+    ['string', /[rRbBuUfF]{0,2}'''(?:[^\\']|\\[^]|'(?!''))*('''|)/y],
+    ['string', /[rRbBuUfF]{0,2}"(?:[^\\"\n]|\\[^])*("?)/y],
+    ['string', /[rRbBuUfF]{0,2}'(?:[^\\'\n]|\\[^])*('?)/y],
     ...WORDS,
   ],
   javascript: [
-    [null, /\/\/[^\n]*|\/\*(?:[^*]|\*(?!\/))*\*\/|[ \t\r\f]+/y],
+    [null, /\/\/[^\n]*|[ \t\r\f]+/y],
+    [null, /\/\*(?:[^*]|\*(?!\/))*(\*\/|)/y],
     ['end', /\n|;/y],
-    ['string', /"(?:[^\\"\n]|\\[^])*"|'(?:[^\\'\n]|\\[^])*'|`(?:[^\\`]|\\[^])*`/y],
+    ['string', /"(?:[^\\"\n]|\\[^])*("?)/y],
+    ['string', /'(?:[^\\'\n]|\\[^])*('?)/y],
+    ['string', /`(?:[^\\`]|\\[^])*(`?)/y],
     ...WORDS,
   ],
 };

@@ -130,10 +130,11 @@ export async function tracedCalls(sandbox: Sandbox, issue: Issue, signal: AbortS
   const argv = ['python3', '-W', 'ignore', '-c', TRACE, String(SECONDS)];
   const request = { argv, as: 'tests', stdin: issue.problem_statement, cpuS: SECONDS, deadlineS: DEADLINE_S } as const;
   const ended = await session.exec(inInstanceEnvironment(request), signal);
-  return ended.kind === 'exited' ? readRows(ended.stdout) : [];
+  return ended.kind === 'exited' ? readCalls(ended.stdout) : [];
 }
 
-function readRows(stdout: string): readonly TracedCall[] {
+/** What the trace printed last; nothing where that is no list of calls. */
+export function readCalls(stdout: string): readonly TracedCall[] {
   try {
     const rows = Rows.safeParse(JSON.parse(stdout.trim().split('\n').at(-1) ?? ''));
     return (rows.data ?? []).map(([path, line, depth, raised]) => ({ path, line: line - 1, depth, raised }));

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nextTurn } from '../../../src/core/async/time.js';
 import { contentKey, sha256 } from '../../../src/core/identifier.js';
 import { patchedText, type PatchFile, readPatch } from '../../../src/core/patch/patch.js';
 import type { SandboxSession } from '../../../src/ports/sandbox.js';
@@ -8,6 +9,8 @@ const MOST_FILES = 50;
 const LARGEST_FILE = 512 * 1024;
 /** Characters; syntax is for votes, and large patches are nobody's second try. */
 const LARGEST_PATCH = 256 * 1024;
+/** Of all patches together, before and after, in characters; those behind it are not looked at. */
+const MOST_TEXT = 16 * 1024 * 1024;
 const DEADLINE_S = 60;
 
 /**
@@ -113,20 +116,36 @@ export async function syntaxOf(
     base.set(path, text);
     return text;
   };
-  const changed = await Promise.all(patches.map((patch) => changesOf(patch, textOf)));
+  const changed: (readonly Change[] | null)[] = [];
+  let left = MOST_TEXT;
+  for (const patch of patches) {
+    const changes = left > 0 ? await changesOf(patch, textOf) : null;
+    for (const { sides } of changes ?? []) left -= sides[0].length + sides[1].length;
+    changed.push(changes);
+  }
   const texts = changed.flatMap((changes) => changes ?? []).flatMap(({ path, sides }) => (isPython(path) ? sides : []));
   const trees = await pythonTrees(session, [...new Set(texts)], signal);
-  const digestOf = (path: string, text: string): string | null =>
-    text === '' ? '' : isPython(path) ? (trees.get(text) ?? null) : sha256(tokensOf(path, text));
-  return changed.map((changes) => {
-    if (changes === null) return null;
-    const told = changes.map(({ path, sides }) => ({ path, digests: sides.map((text) => digestOf(path, text)) }));
-    if (told.some(({ digests }) => digests.includes(null))) return null;
-    const real = told.filter(({ digests: [before, after] }) => before !== after);
-    return contentKey(
-      real.map(({ path, digests }) => [path, digests[1] ?? '']).sort(([a = ''], [b = '']) => (a < b ? -1 : 1)),
-    );
-  });
+  const told: (string | null)[] = [];
+  for (const changes of changed) told.push(changes === null ? null : await syntaxAfter(changes, trees));
+  return told;
+}
+
+async function syntaxAfter(
+  changes: readonly Change[],
+  trees: ReadonlyMap<string, string | null>,
+): Promise<string | null> {
+  const digestOf = async (path: string, text: string): Promise<string | null> => {
+    if (text === '' || isPython(path)) return text === '' ? '' : (trees.get(text) ?? null);
+    await nextTurn();
+    return sha256(tokensOf(path, text));
+  };
+  const real: [path: string, after: string][] = [];
+  for (const { path, sides } of changes) {
+    const [before, after] = [await digestOf(path, sides[0]), await digestOf(path, sides[1])];
+    if (before === null || after === null) return null;
+    if (before !== after) real.push([path, after]);
+  }
+  return contentKey(real.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** A file before and after; '' = it is not there. */

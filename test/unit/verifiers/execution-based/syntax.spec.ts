@@ -80,6 +80,26 @@ describe('the syntax of a change', () => {
     ]);
   });
 
+  it('is unknown beyond some megabytes of text, which would all be held at once', async () => {
+    const large = `x = 1;\n${`${'y'.repeat(1_000)}\n`.repeat(500)}`;
+    const files = { '/repo/large.txt': large };
+    const sandbox = new FakeSandbox(PARSES, { images: { demo: { workdirs: ['/repo'], files } } });
+    const { signal } = new AbortController();
+    await using session = await sandbox.open(
+      { image: 'demo', workdir: '/repo', baseCommit: null, purpose: 't' },
+      signal,
+    );
+    const patches = Array.from(
+      { length: 40 },
+      (_, at) =>
+        `diff --git a/large.txt b/large.txt\n--- a/large.txt\n+++ b/large.txt\n@@ -1 +1 @@\n-x = 1;\n+x = ${at + 2};\n`,
+    );
+    const told = await syntaxOf(session, { workdir: '/repo', patches }, signal);
+    const known = told.filter((one) => one !== null);
+    expect([told[0], told.at(-1)]).toEqual([expect.any(String), null]);
+    expect(new Set(known).size).toBe(known.length);
+  });
+
   it.each([
     ['has no Python', exited(127, '', 'sh: python3: not found')],
     ['answers with something else', exited(0, '["a"')],
