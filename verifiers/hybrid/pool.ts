@@ -53,15 +53,15 @@ export class Pool {
     return read === undefined ? (entry.measures?.[by] ?? null) : read(entry, this);
   }
 
-  /** Its value, or the median of the pool's patches where it is unknown; null where it is unknown for all of them. */
+  /** Its value, or what stands for it where it is unknown; null where it is unknown for all of the pool. */
   value(entry: Entry, by: StageMeasure): number | null {
-    return this.measure(entry, by) ?? this.median(by, (each) => this.measure(each, by));
+    return this.measure(entry, by) ?? this.fallback(by, by, (each) => this.measure(each, by));
   }
 
-  /** Σ weight × rate over the terms that anybody of the pool has, unknown ones by their medians; null without any. */
+  /** Σ weight × rate over the terms that anybody of the pool has, with what stands for unknown ones; null without any. */
   weighted(entry: Entry, terms: readonly Term[]): number | null {
     const rates = terms.flatMap(({ by, weight }) => {
-      const rate = rateOf(entry, by) ?? this.median(`rate ${by}`, (each) => rateOf(each, by));
+      const rate = rateOf(entry, by) ?? this.fallback(by, `rate ${by}`, (each) => rateOf(each, by));
       return rate === null ? [] : [weight * rate];
     });
     return rates.length === 0 ? null : rates.reduce((sum, rate) => sum + rate, 0);
@@ -134,23 +134,26 @@ export class Pool {
   }
 
   /**
-   * Of the patches whose value is known, those that can be returned if there are any: an empty patch that a judge saw says
-   * nothing of the others. The mean of the middle two of an even number.
+   * The median, of an even number the mean of the middle two; of what was executed the lowest: a patch under which the tests
+   * were lost in every container may have done that itself. Of the patches whose value is known, those that can be returned
+   * if there are any: an empty patch that a judge saw says nothing of the others.
    */
-  private median(name: string, valueOf: (entry: Entry) => number | null): number | null {
+  private fallback(by: StageMeasure, name: string, valueOf: (entry: Entry) => number | null): number | null {
     const known = this.fallbacks.get(name);
     if (known !== undefined) return known;
     const knownOf = (entries: readonly Entry[]): number[] =>
       [...grouped(entries, patchOf).values()].flatMap((copies) => meanOf(copies.map(valueOf)) ?? []);
     const returnable = knownOf(this.entries.filter(isEligible));
     const values = Float64Array.from(returnable.length > 0 ? returnable : knownOf(this.entries)).sort();
-    const middle = (values.length - 1) / 2;
-    const median =
+    const middle = EXECUTED.has(by) ? 0 : (values.length - 1) / 2;
+    const value =
       values.length === 0 ? null : ((values[Math.floor(middle)] ?? 0) + (values[Math.ceil(middle)] ?? 0)) / 2;
-    this.fallbacks.set(name, median);
-    return median;
+    this.fallbacks.set(name, value);
+    return value;
   }
 }
+
+const EXECUTED: ReadonlySet<StageMeasure> = new Set(['regression', 'reproduction', 'posterior', 'dual_agreement']);
 
 /** What candidates agree in. */
 export type Counted = 'fingerprint' | 'syntax' | 'behaviour';
