@@ -54,7 +54,12 @@ export function describeCandidates(
     if (facts.fingerprint !== null && twin === undefined) firstWith.set(facts.fingerprint, candidate.candidate_id);
     const isTold = told.has(candidate.candidate_id);
     const origin = { ...(isTold ? { told: true } : {}), ...madeBy(agents.get(candidate.candidate_id) ?? null) };
-    const entry = { ...entryOf(candidate, facts, own, isCleared), ...measured(own, measures), ...origin };
+    const entry = {
+      ...entryOf(candidate, facts, own, isCleared),
+      ...measured(own, measures),
+      ...lostOf(own),
+      ...origin,
+    };
     return {
       entry,
       flags: [
@@ -74,6 +79,18 @@ export function describeCandidates(
 export function madeBy(agent: string | null): Pick<Entry, 'agent'> {
   return agent === null ? {} : { agent };
 }
+
+/** Measures of tests that no sandbox survived. Infrastructure that fails for every candidate ends the run instead. */
+function lostOf(own: readonly Verdict[]): Pick<Entry, 'lost'> {
+  const lost = own.flatMap((verdict) =>
+    verdict.kind === 'abstained' && verdict.reason === 'infrastructure' && EXECUTED.has(verdict.measure)
+      ? [verdict.measure]
+      : [],
+  );
+  return lost.length === 0 ? {} : { lost };
+}
+
+const EXECUTED: ReadonlySet<string> = new Set([REGRESSION.name, REPRODUCTION.name]);
 
 /** What a reader should know of how the tests were executed. */
 function executionFlags(own: readonly Verdict[]): readonly string[] {

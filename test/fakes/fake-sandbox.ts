@@ -185,6 +185,8 @@ class FakeSession implements SandboxSession, FakeSessionView {
   async writeFiles(files: readonly SandboxFile[], signal: AbortSignal): Promise<void> {
     this.#assertOpen(signal);
     for (const { path, content } of files) {
+      const parent = [...this.files.keys()].find((each) => path.startsWith(`${each}/`));
+      if (parent !== undefined) throw new BadInputError(`cannot write files: ${parent} is not a directory`);
       this.files.set(normal(path), typeof content === 'string' ? encode(content) : Uint8Array.from(content));
     }
   }

@@ -3,8 +3,8 @@ import { exited, type FakeHandler, type FakeSessionView } from './fake-sandbox.j
 
 /** How the played repository answers; trees are named by the source patch applied to them, null = base. */
 export interface Played {
-  /** Exit status of a generated test, known by its content; it always proves its end. */
-  readonly test?: (tree: string | null, content: string) => number;
+  /** Exit status of a generated test, known by its content; it always proves its end, but where it hangs. */
+  readonly test?: (tree: string | null, content: string) => number | 'hangs';
   /** What a generated test says before its end, for those that observe. */
   readonly says?: (tree: string | null, content: string) => string;
   /** Exit status of a script that base had not seen first: a control, which no honest patch solves. */
@@ -24,7 +24,7 @@ export function playSuite({
 }: Played): FakeHandler {
   const trees = new WeakMap<FakeSessionView, string>();
   const seenFirst = new Map<string, 'base' | 'patch'>();
-  const status = (tree: string | null, content: string): number => {
+  const status = (tree: string | null, content: string): number | 'hangs' => {
     const first = seenFirst.get(content) ?? (tree === null ? 'base' : 'patch');
     seenFirst.set(content, first);
     return tree === null || first === 'base' ? test(tree, content) : control(tree, content);
@@ -73,17 +73,20 @@ function note(path: string, session: FakeSessionView, statuses: Readonly<Record<
 }
 
 interface End {
-  readonly code: number;
+  readonly code: number | 'hangs';
   readonly says: string;
 }
 
 function drive(request: ExecRequest, session: FakeSessionView, end: (content: string) => End): ExecOutcome {
   const folder = request.argv.find((word) => word.endsWith('/driver.py'))?.slice(0, -'/driver.py'.length) ?? '';
   const nonces = stdinOf(request).split('\n').filter(Boolean);
-  const reports = nonces.map((nonce, i) => {
+  const reports: string[] = [];
+  for (const [i, nonce] of nonces.entries()) {
     const { code, says } = end(text(session, `${folder}/${i}.py`).trimEnd());
-    const said = `${says}${nonce} ${code}`;
-    return `${JSON.stringify({ i, status: code, said, timed_out: false, out_of_memory: false, ms: 1, log: '' })}\n`;
-  });
+    const timed_out = code === 'hangs';
+    const ended = timed_out ? { status: -15, said: '' } : { status: code, said: `${says}${nonce} ${code}` };
+    reports.push(`${JSON.stringify({ i, ...ended, timed_out, out_of_memory: false, ms: 1, log: '' })}\n`);
+    if (timed_out) break;
+  }
   return exited(0, reports.join(''));
 }

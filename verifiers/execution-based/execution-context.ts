@@ -10,7 +10,7 @@ import type { RecordReader } from './readers/run-record.js';
 import type { Issue } from '../../src/core/run/issue.js';
 import type { ResultStore } from '../../src/ports/result-store.js';
 import { type Tracer, UNTRACED } from '../../src/ports/telemetry.js';
-import { UnavailableError } from '../../src/core/errors/errors.js';
+import { BestkError, DoesNotApplyError } from '../../src/core/errors/errors.js';
 import type { MeasureName, AbstainReason, Verdict } from '../../src/core/run/verdict.js';
 
 /** Seconds of existing tests a patch, where nobody says otherwise. */
@@ -111,8 +111,13 @@ export function abstained(
   );
 }
 
+const ABSTAINED_FOR: Readonly<Record<string, AbstainReason>> = {
+  'sandbox-lost': 'infrastructure',
+  [DoesNotApplyError.code]: 'does-not-apply',
+};
+
 /**
- * Verifies all patches at once. A sandbox that kept being lost under one of them makes that one abstain; a dead engine,
+ * Verifies all patches at once. One that git cannot apply, or under which the sandbox kept being lost, abstains; a dead engine,
  * a missing image or a full disk concerns all and ends the run.
  */
 export async function forEach(
@@ -128,8 +133,9 @@ export async function forEach(
         return await tracer.within({ kind: 'verdict', name: measure, facts }, () => verify(patch));
       } catch (error) {
         // By its code: it may have happened in another process.
-        if (!(error instanceof UnavailableError) || error.code !== 'sandbox-lost') throw error;
-        return abstained([patch], measure, 'infrastructure', error.message);
+        const reason = error instanceof BestkError ? ABSTAINED_FOR[error.code] : undefined;
+        if (reason === undefined) throw error;
+        return abstained([patch], measure, reason, (error as Error).message);
       }
     }),
   );

@@ -33,6 +33,8 @@ export const Entry = z.object({
   regression_out_of: z.number().positive().nullish(),
   /** What `reproduction` counts up to. */
   reproduction_out_of: z.number().positive().nullish(),
+  /** Measures that are unknown because every sandbox was lost under this patch, which may have caused that. */
+  lost: z.array(MeasureName).optional(),
   /** Further measures by name, in their own unit: other judges, a verifier of one's own. */
   measures: z.record(MeasureName, z.number().nullable()).optional(),
   /** Whether its agent was told of other candidates: that it made the same change as one of them says nothing. */

@@ -53,15 +53,15 @@ export class Pool {
     return read === undefined ? (entry.measures?.[by] ?? null) : read(entry, this);
   }
 
-  /** Its value, or the median of the pool's patches where it is unknown; null where it is unknown for all of them. */
+  /** Its value, or what stands for it where it is unknown; null where it is unknown for all of the pool. */
   value(entry: Entry, by: StageMeasure): number | null {
-    return this.measure(entry, by) ?? this.median(by, (each) => this.measure(each, by));
+    return this.measure(entry, by) ?? this.fallback(entry, by, by, (each) => this.measure(each, by));
   }
 
-  /** Σ weight × rate over the terms that anybody of the pool has, unknown ones by their medians; null without any. */
+  /** Σ weight × rate over the terms that anybody of the pool has, with what stands for unknown ones; null without any. */
   weighted(entry: Entry, terms: readonly Term[]): number | null {
     const rates = terms.flatMap(({ by, weight }) => {
-      const rate = rateOf(entry, by) ?? this.median(`rate ${by}`, (each) => rateOf(each, by));
+      const rate = rateOf(entry, by) ?? this.fallback(entry, by, `rate ${by}`, (each) => rateOf(each, by));
       return rate === null ? [] : [weight * rate];
     });
     return rates.length === 0 ? null : rates.reduce((sum, rate) => sum + rate, 0);
@@ -134,21 +134,29 @@ export class Pool {
   }
 
   /**
-   * Of the patches whose value is known, those that can be returned if there are any: an empty patch that a judge saw says
-   * nothing of the others. The mean of the middle two of an even number.
+   * The median of the known values (of an even number the mean of the middle two), or the lowest for a patch under which every
+   * sandbox was lost. Only patches that can be returned count, if any value of theirs is known: an empty patch that a judge saw
+   * says nothing about the others.
    */
-  private median(name: string, valueOf: (entry: Entry) => number | null): number | null {
-    const known = this.fallbacks.get(name);
+  private fallback(
+    { lost = [] }: Entry,
+    by: StageMeasure,
+    name: string,
+    valueOf: (entry: Entry) => number | null,
+  ): number | null {
+    const isLost = lost.some((measure) => measure === by);
+    const key = isLost ? `lowest ${name}` : name;
+    const known = this.fallbacks.get(key);
     if (known !== undefined) return known;
     const knownOf = (entries: readonly Entry[]): number[] =>
       [...grouped(entries, patchOf).values()].flatMap((copies) => meanOf(copies.map(valueOf)) ?? []);
     const returnable = knownOf(this.entries.filter(isEligible));
     const values = Float64Array.from(returnable.length > 0 ? returnable : knownOf(this.entries)).sort();
-    const middle = (values.length - 1) / 2;
-    const median =
+    const middle = isLost ? 0 : (values.length - 1) / 2;
+    const value =
       values.length === 0 ? null : ((values[Math.floor(middle)] ?? 0) + (values[Math.ceil(middle)] ?? 0)) / 2;
-    this.fallbacks.set(name, median);
-    return median;
+    this.fallbacks.set(key, value);
+    return value;
   }
 }
 

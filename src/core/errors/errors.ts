@@ -61,6 +61,17 @@ function describePlace({ file, line, field }: InputPlace): string {
   return parts.length === 0 ? '' : `${parts.join(', ')}: `;
 }
 
+/** Git agreed to apply a patch and then could not: a result about the patch, whatever container it is tried in. */
+export class DoesNotApplyError extends BestkError {
+  static readonly code = 'does-not-apply';
+  readonly code = DoesNotApplyError.code;
+  readonly exitCode = EXIT.badInput;
+
+  constructor(detail: string) {
+    super(`The patch does not apply: ${detail}`, 'Give a patch that `git apply` takes.');
+  }
+}
+
 /** There is no such run, or nothing of that name in it. */
 export class RunNotFoundError extends BestkError {
   readonly code = 'not-found';

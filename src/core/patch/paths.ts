@@ -34,6 +34,9 @@ const RUNNER_CONFIG = [
   /^setup-?(jest|vitest|tests?)\.[cm]?[jt]s$/i,
   /^\.babelrc(\..*)?$/,
   /^\.mocharc(\..*)?$/,
+  /^(vite|ava)\.config\.[cm]?[jt]s$/,
+  // `.rspec` may say `--dry-run`, by which every example passes; PHPUnit's names what is loaded first.
+  /^(\.rspec|\.taprc|phpunit(\.dist)?\.xml(\.dist)?|CTestCustom\.cmake)$/,
   /^\.git(attributes|modules|ignore)$/,
   // Compiled code is loaded before a source of the same name, and nobody can read it.
   /\.(so|pyd|dll|dylib|node|pyc)$/,
@@ -73,7 +76,8 @@ export function roleOf(path: string): FileRole {
     RUNNER_CONFIG.some((pattern) => pattern.test(name)) ||
     isContinuousIntegration(path) ||
     parts.some(isStartUp) ||
-    /^bin\/(doc)?test$/.test(path) ||
+    // Cargo runs tests by the program that its configuration names.
+    /^bin\/(doc)?test$|(^|\/)\.cargo\/config(\.toml)?$/.test(path) ||
     standsForRunner(parts)
   ) {
     return 'runner-config';
@@ -109,9 +113,9 @@ export function roleOfNew(path: string): FileRole {
   return OTHERS_MODULES.has(module) || /^pytest_\w/.test(module) ? 'runner-config' : roleOf(path);
 }
 
-/** What Python runs at every start, a package tells pytest to load, or Node finds before a package of its name. */
+/** What Python runs at every start, a package tells pytest to load or pytest told itself, or Node finds before a package of its name. */
 function isStartUp(part: string): boolean {
-  return /^(site|user)customize(\.|$)|\.(egg|dist)-info$|^node_modules$/.test(part);
+  return /^(site|user)customize(\.|$)|\.(egg|dist)-info$|^(\.pytest_cache|node_modules)$/.test(part);
 }
 
 /** A module beside the repository's root that would be imported in the runner's place; pytest's own is in `src/`. */

@@ -18,6 +18,8 @@ const NAME = /^(---|\+\+\+) /;
 /** Nobody mends an issue in more; they bound what reading takes. */
 const MOST_FILES = 5_000;
 const MOST_LINES = 500_000;
+/** Git copies the file for each. */
+const MOST_HUNKS = 20_000;
 const LONGEST_HEADER = 50;
 
 /**
@@ -60,6 +62,7 @@ class Scan {
   private newLeft = 0;
   /** Of the hunk that was begun last. */
   private lines: string[] = [];
+  private hunks = 0;
 
   line(line: string, plusFollows: boolean, offset: number): void {
     if (this.oldLeft > 0 || this.newLeft > 0) this.hunkLine(line);
@@ -122,6 +125,8 @@ class Scan {
   private hunkHeader(line: string): void {
     const counts = HUNK.exec(line);
     if (counts === null) throw new UnreadablePatch(`"${line.slice(0, 80)}" is no hunk header`);
+    this.hunks += 1;
+    if (this.hunks > MOST_HUNKS) throw new UnreadablePatch(`it has more than ${MOST_HUNKS} hunks`, 'too-large');
     if (this.place === 'nothing') throw new UnreadablePatch('a hunk stands apart from any file header');
     const [, oldStart, oldLines = '1', newStart, newLines = '1'] = counts;
     this.oldLeft = Number(oldLines);

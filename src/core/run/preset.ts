@@ -46,8 +46,8 @@ const Tolerance = z.number().min(0).default(0);
 /**
  * One step of a selection rule, as data. Filters: `keep`, `above`. Rankers keep the best and everyone tied with it:
  * `max`, `min`, `weighted`; `top` keeps the n best patches, ties broken by the stages that follow it. `lowest-id` and
- * `random` leave one. An unknown value counts as the median of the pool's known ones; where a measure is unknown for
- * everybody the stage is skipped.
+ * `random` leave one. An unknown value counts as the median of the pool's known ones (the lowest if every sandbox was lost
+ * under the patch); if a measure is unknown for every candidate, the stage is skipped.
  */
 export const Stage = z.discriminatedUnion('stage', [
   z.strictObject({ stage: z.literal('keep'), where: Condition }),

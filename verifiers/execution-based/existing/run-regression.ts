@@ -10,6 +10,7 @@ import {
   type RunRecord,
 } from '../readers/run-record.js';
 import { randomFrom, scratchDirectory } from '../execution-context.js';
+import { endTests } from '../tree/tree-sessions.js';
 import { plantFailingTest, selectorOf } from './failing-test.js';
 
 /** How the regression command ended on one tree: which existing tests passed, by their own ids. */
@@ -75,7 +76,9 @@ export async function runRegression(
     ...{ key, controls: control?.names ?? [], stdout: printed.bytes() },
     junit: await reportFile(session, environment, signal),
   });
-  const recorded = exited ? await read(await left(), signal) : NOTHING_RECORDED;
+  // What still runs could change the record while it is read, so that the reading fails.
+  const isOver = exited && (user.as !== 'tests' || (await endTests(session, [], signal)));
+  const recorded = isOver ? await read(await left(), signal) : NOTHING_RECORDED;
   return {
     outcome: exited && ended.exitCode === OUT_OF_CPU ? 'timed-out' : ended.kind,
     exit_code: exited ? ended.exitCode : null,

@@ -1,6 +1,6 @@
 import type { SandboxSession } from '../../../src/ports/sandbox.js';
+import { BadInputError } from '../../../src/core/errors/errors.js';
 import {
-  CLEAR,
   commandEnvironment,
   commandLine,
   commandOf,
@@ -11,7 +11,7 @@ import {
 import { inInstanceEnvironment, logTail } from '../drivers/test-dialect.js';
 import type { ExecutionContext } from '../execution-context.js';
 import { OUT_OF_CPU, Printed, WALL } from '../existing/run-regression.js';
-import { asTests } from '../tree/tree-sessions.js';
+import { asTests, endTests } from '../tree/tree-sessions.js';
 import type { Batch, Keep, TestRun } from './run-batch.js';
 
 /** Of one test's report; nothing that tests one thing says more. */
@@ -68,7 +68,13 @@ async function placed(
     if (there !== null)
       return refused(`bestk: the repository has a file ${path} of its own; a test needs another place`);
   }
-  await session.writeFiles(files, signal);
+  try {
+    await session.writeFiles(files, signal);
+  } catch (error) {
+    // A patch has a file where the test has a folder.
+    if (!(error instanceof BadInputError)) throw error;
+    return { ...refused(`bestk: ${error.message}`), goesOn: false };
+  }
   return null;
 }
 
@@ -117,25 +123,22 @@ async function runCommand(
   if (ended.kind !== 'exited') return { run: { outcome: ended.kind, ...measured }, goesOn: false };
   const { exitCode } = ended;
   const isSpent = exitCode === OUT_OF_CPU || (exitCode !== 0 && CPU_SPENT.test(measured.log_tail));
-  const bytes =
-    how.report === 'junit' ? await session.readFile(env['BESTK_REPORT'] ?? '', LARGEST_REPORT, signal) : null;
-  const text = new TextDecoder().decode(how.report === 'junit' ? (bytes ?? new Uint8Array()) : printed.bytes());
-  const outcome = isSpent ? 'timed-out' : outcomeOf(how.report, { exitCode, text });
-  return { run: { outcome, ...measured }, goesOn: await cleared(session, { workdir, how, folder }, signal) };
+  // What still runs could change the report while it is read.
+  const isOver = await endTests(session, Object.keys(how.files), signal);
+  const bytes = how.report === 'junit' ? await reportIn(session, { isOver, env }, signal) : printed.bytes();
+  const outcome = isSpent ? 'timed-out' : outcomeOf(how.report, { exitCode, text: new TextDecoder().decode(bytes) });
+  // Root may not write in a folder of somebody else's.
+  const emptied = { argv: ['rm', '-rf', '--', folder], ...user, deadlineS: CLEAR_S };
+  const goesOn = isOver && (await session.exec(emptied, signal)).kind === 'exited';
+  return { run: { outcome, ...measured }, goesOn };
 }
 
-/** Takes a test out of the tree, with all that it left. @returns false where something remains */
-async function cleared(
+/** Empty where there is none, or where somebody could still change it. */
+async function reportIn(
   session: SandboxSession,
-  { workdir, how, folder }: { readonly workdir: string; readonly how: TestCommand; readonly folder: string },
+  { isOver, env }: { readonly isOver: boolean; readonly env: Readonly<Record<string, string>> },
   signal: AbortSignal,
-): Promise<boolean> {
-  const { testsUser } = session;
-  const as = testsUser === null ? {} : { as: 'root' as const };
-  const argv = ['sh', '-c', CLEAR, 'sh', String(testsUser?.uid ?? ''), ...Object.keys(how.files)];
-  const taken = await session.exec({ argv, cwd: workdir, ...as, deadlineS: CLEAR_S }, signal);
-  if (taken.kind !== 'exited' || taken.exitCode !== 0) return false;
-  // Root may not write in a folder of somebody else's.
-  const request = { argv: ['rm', '-rf', '--', folder], ...asTests(session), deadlineS: CLEAR_S };
-  return (await session.exec(request, signal)).kind === 'exited';
+): Promise<Uint8Array> {
+  const bytes = isOver ? await session.readFile(env['BESTK_REPORT'] ?? '', LARGEST_REPORT, signal) : null;
+  return bytes ?? new Uint8Array();
 }

@@ -168,8 +168,7 @@ class Matrix {
   /** The two patches, most candidates first, that solve most tests; null when one alone does. */
   tiedLeaders(): { readonly patches: readonly [DistinctPatch, DistinctPatch]; readonly tied: TiedPatches } | null {
     const tests = this.counted();
-    const { problem_statement: issue } = this.context.issue;
-    const solved = [...this.runs].map(([patch, runs]) => ({ patch, count: countOf({ runs, tests, issue }).score }));
+    const solved = [...this.runs].map(([patch, runs]) => ({ patch, count: countOf({ runs, tests }).score }));
     const most = Math.max(...solved.map(({ count }) => count));
     const [a, b] = solved
       .filter(({ count }) => count === most)
@@ -200,12 +199,15 @@ class Matrix {
 
   verdicts(): readonly Verdict[] {
     const tests = this.counted();
+    const solved = [...this.runs.values()].flatMap((runs) => tests.filter((test) => isSolvedIn(runs, test)));
+    const held = tests.filter(({ kind }) => kind === HOLDING);
+    const solvable = new Set([...solved, ...held].map(({ test_id }) => test_id));
     const scores = [...this.runs].flatMap(([patch, runs]) =>
       patch.candidateIds.map((id) => {
         const { end } = this.controls.get(patch) ?? { end: 'none' };
         const equal = this.equals.get(patch)?.representative;
         const issue = this.context.issue.problem_statement;
-        return scored(id, { runs, tests, issue, control: end, verified_as: patch.representative, equal });
+        return scored(id, { runs, tests, issue, solvable, control: end, verified_as: patch.representative, equal });
       }),
     );
     return [...this.lost, ...scores];
@@ -253,8 +255,6 @@ function uncounted(
 interface Matrixed {
   readonly runs: ReadonlyMap<string, TestRun>;
   readonly tests: readonly GeneratedTest[];
-  /** The issue's text. */
-  readonly issue: string;
 }
 
 interface Count {
@@ -265,18 +265,20 @@ interface Count {
   readonly held: number;
 }
 
+function isSolvedIn(runs: ReadonlyMap<string, TestRun>, { test_id }: GeneratedTest): boolean {
+  return runs.get(test_id)?.outcome === 'solved';
+}
+
 /**
  * Of the tests that say "not solved" on base those that are solved, each lost one of those that hold there taken away; where
  * all admitted ones hold there, those that go on.
  */
-function countOf({ runs, tests, issue }: Matrixed): Count {
-  const isSolved = ({ test_id }: GeneratedTest): boolean => runs.get(test_id)?.outcome === 'solved';
+function countOf({ runs, tests }: Matrixed): Count {
+  const isSolved = (test: GeneratedTest): boolean => isSolvedIn(runs, test);
   const holding = tests.filter(({ kind }) => kind === HOLDING);
   const failing = tests.filter(({ kind }) => kind !== HOLDING);
-  const lost = holding.flatMap(({ test_id }) => {
-    const run = runs.get(test_id);
-    return run !== undefined && kindOnPatch(run, issue) === 'wrong-answer' ? [test_id] : [];
-  });
+  // They were solved on base, so whatever else ends them is the patch's doing.
+  const lost = holding.filter((test) => runs.has(test.test_id) && !isSolved(test)).map(({ test_id }) => test_id);
   const held = holding.filter(isSolved).length;
   if (failing.length === 0) return { score: held, out_of: holding.length, lost, held };
   const score = Math.max(0, failing.filter(isSolved).length - lost.length);
@@ -284,6 +286,10 @@ function countOf({ runs, tests, issue }: Matrixed): Count {
 }
 
 interface Outcomes extends Matrixed {
+  /** The issue's text. */
+  readonly issue: string;
+  /** Tests that base or any patch solves. */
+  readonly solvable: ReadonlySet<string>;
   readonly control: Control['end'];
   readonly verified_as: string;
   /** The candidate whose patch is said to do the same. */
@@ -291,7 +297,7 @@ interface Outcomes extends Matrixed {
 }
 
 function scored(candidate_id: string, outcomes: Outcomes): Verdict {
-  const { runs, tests, issue, control, verified_as, equal } = outcomes;
+  const { runs, tests, issue, solvable, control, verified_as, equal } = outcomes;
   const having = (wanted: (outcome: string) => boolean): string[] =>
     tests.filter(({ test_id }) => wanted(runs.get(test_id)?.outcome ?? 'missing')).map(({ test_id }) => test_id);
   const solved = having((outcome) => outcome === 'solved');
@@ -300,7 +306,10 @@ function scored(candidate_id: string, outcomes: Outcomes): Verdict {
     return run === undefined ? [] : [[test_id, kindOnPatch(run, issue)]];
   });
   const { score, out_of, lost, held } = countOf(outcomes);
-  const silent = kinds.filter(([, kind]) => kind !== 'resolved' && kind !== 'wrong-answer');
+  const unresolved = kinds.filter(([, kind]) => kind !== 'resolved');
+  // An end by a limit, or for a name that is missing, says nothing of the patch, unless somebody shows that there is another.
+  const isAgainst = ([id, kind]: (typeof kinds)[number]): boolean => kind === 'wrong-answer' || solvable.has(id);
+  const silent = unresolved.filter((each) => !isAgainst(each));
   return {
     kind: 'scored',
     candidate_id,
@@ -310,8 +319,7 @@ function scored(candidate_id: string, outcomes: Outcomes): Verdict {
     evidence: {
       solved,
       unsolved: having((outcome) => outcome === 'not-solved'),
-      // One that a limit or an error of its own ended says nothing of the patch; one that worked on base and crashes here does.
-      failed: kinds.flatMap(([id, kind]) => (kind === 'wrong-answer' ? [id] : [])),
+      failed: unresolved.filter(isAgainst).map(([id]) => id),
       broken: having((outcome) => outcome !== 'solved' && outcome !== 'not-solved'),
       ...(tests.some(({ kind }) => kind === HOLDING) ? { held, lost: [...lost] } : {}),
       ...(silent.length === 0 ? {} : { silent: Object.fromEntries(silent) }),

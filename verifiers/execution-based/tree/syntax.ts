@@ -12,6 +12,8 @@ const LARGEST_PATCH = 256 * 1024;
 /** Of all patches together, before and after, in characters; those behind it are not looked at. */
 const MOST_TEXT = 16 * 1024 * 1024;
 const DEADLINE_S = 60;
+/** Of a shell that a signal ended a command. */
+const KILLED = 128;
 
 /**
  * Prints a digest for each source text of a JSON list on stdin: of its syntax tree without comments, docstrings, layout and
@@ -86,7 +88,8 @@ def says_nothing(node):
 
 def digest(text):
     try:
-        tree = ast.parse(text)
+        # As bytes: a file may say that it is written in another encoding, where other characters are code.
+        tree = ast.parse(text.encode('utf-8', 'surrogatepass'))
         for node in ast.walk(tree):
             body = getattr(node, 'body', None)
             if isinstance(body, list):
@@ -190,8 +193,17 @@ async function pythonTrees(
   if (texts.length === 0) return new Map();
   const argv = ['python3', '-I', '-S', '-c', PYTHON_TREES];
   const request = inInstanceEnvironment({ argv, stdin: JSON.stringify(texts), deadlineS: DEADLINE_S });
-  const { kind, stdout } = await session.exec(request, signal);
-  const digests = kind === 'exited' ? Digests.safeParse(stdout).data : undefined;
+  const ended = await session.exec(request, signal);
+  const digests = ended.kind === 'exited' ? Digests.safeParse(ended.stdout).data : undefined;
+  // One that Python's parser does not survive takes the others with it, so each half is asked about by itself.
+  if (digests === undefined && ended.kind === 'exited' && ended.exitCode > KILLED && texts.length > 1) {
+    const middle = Math.ceil(texts.length / 2);
+    const halves = [
+      await pythonTrees(session, texts.slice(0, middle), signal),
+      await pythonTrees(session, texts.slice(middle), signal),
+    ];
+    return new Map(halves.flatMap((half) => [...half]));
+  }
   return new Map(texts.map((text, index) => [text, digests?.[index] ?? null]));
 }
 
@@ -222,6 +234,7 @@ function tokens(text: string): readonly string[] {
   const found: string[] = [];
   for (let at = 0; at < text.length;) {
     const start = endOfGap(text, at);
+    if (start > at && ENDS_AT_LINE.test(found.at(-1) ?? '') && text.slice(at, start).includes('\n')) found.push('\n');
     at = start > at ? start : endOfToken(text, at, found.at(-1) ?? '');
     if (at > start) found.push(text.slice(start, at));
   }
@@ -239,6 +252,8 @@ function endOfGap(text: string, at: number): number {
   return /\s/.test(text[at] ?? '') ? at + 1 : at;
 }
 
+/** Behind these a line's end ends the statement (ECMAScript, "restricted productions"; Go, "semicolons"). */
+const ENDS_AT_LINE = /^(?:return|throw|break|continue|yield)$/;
 const WORD = /[\w$]+/y;
 /** What a slash divides comes before it; behind these it begins a regular expression. */
 const BEFORE_EXPRESSION = /^(?:|[(,=:[!&|?{};+*%~^<>-]|return)$/;

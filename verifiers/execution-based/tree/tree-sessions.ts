@@ -1,11 +1,12 @@
 import { scratchDirectory, type ExecutionContext, type Tree, contextKey } from '../execution-context.js';
 import { z } from 'zod';
 import { retried } from '../../../src/core/async/time.js';
-import { UnavailableError } from '../../../src/core/errors/errors.js';
+import { DoesNotApplyError, UnavailableError } from '../../../src/core/errors/errors.js';
 import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import { GIT_APPLY } from '../../../src/core/patch/patch.js';
 import { type SandboxSession, sandboxSpec, type ExecRequest } from '../../../src/ports/sandbox.js';
 import { contentKey } from '../../../src/core/identifier.js';
+import { CLEAR } from '../drivers/command.js';
 
 export interface SessionPlan {
   readonly tree: Tree;
@@ -79,13 +80,19 @@ export class TreeSessions implements AsyncDisposable {
 
 const APPLY_DEADLINE_S = 120;
 
-/** Puts a source patch, known to apply, on the session's tree. @throws SandboxLostError when it no longer does */
+/**
+ * Puts a source patch on the session's tree. Git's check, which it has passed, neither writes nor asks what stands in the way.
+ * @throws DoesNotApplyError when git refuses it or it takes more than the sandbox has, SandboxLostError when git said nothing
+ */
 export async function applyPatch(session: SandboxSession, tree: Tree, signal: AbortSignal): Promise<void> {
   if (tree === null) return;
   const ended = await session.exec({ argv: [...GIT_APPLY, '-'], stdin: tree, deadlineS: APPLY_DEADLINE_S }, signal);
-  if (ended.kind !== 'exited' || ended.exitCode !== 0) {
-    throw new SandboxLostError(`a patch that applies at base did not (${ended.kind}): ${ended.stderr.slice(0, 500)}`);
-  }
+  const said = ended.stderr.slice(0, 500);
+  if (ended.kind === 'exited') {
+    if (ended.exitCode === 0) return;
+    if (said !== '' && ended.neverStarted !== true) throw new DoesNotApplyError(said);
+  } else if (ended.kind !== 'timed-out') throw new DoesNotApplyError(`git ended as ${ended.kind}`);
+  throw new SandboxLostError(`a patch that applies at base did not (${ended.kind}): ${said}`);
 }
 
 /*
@@ -116,6 +123,25 @@ function userKey(context: ExecutionContext): string {
 /** How a command of tests is started in a session. */
 export function asTests({ testsUser }: SandboxSession): Pick<ExecRequest, 'as'> {
   return testsUser === null ? {} : { as: 'tests' };
+}
+
+const END_DEADLINE_S = 30;
+
+/**
+ * Ends what the tests' user left running, and takes files out of the tree.
+ * @param files by their paths from the repository's root
+ * @returns false where something remains
+ */
+export async function endTests(
+  session: SandboxSession,
+  files: readonly string[],
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { testsUser } = session;
+  const as = testsUser === null ? {} : { as: 'root' as const };
+  const argv = ['sh', '-c', CLEAR, 'sh', String(testsUser?.uid ?? ''), ...files];
+  const done = await session.exec({ argv, ...as, deadlineS: END_DEADLINE_S }, signal);
+  return done.kind === 'exited' && done.exitCode === 0;
 }
 
 /** What a run on base wrote to. */

@@ -121,6 +121,7 @@ describe('reading a patch', () => {
       'diff --git a/s b/s\nnew file mode 160000\n--- /dev/null\n+++ b/s\n@@ -0,0 +1 @@\n+Subproject commit 1\n',
     ],
     ['too-large', `${EDIT}${'#'.repeat(50_000_000)}`],
+    ['too-large', `--- a/x\n+++ b/x\n${'@@ -1 +1 @@\n-a\n+b\n'.repeat(20_001)}`],
     ['too-large', 'diff --git a/x b/x\nold mode 100644\nnew mode 100755\n'.repeat(5_001)],
   ])('refuses: %s', (reason, given) => {
     expect(readPatch(given)).toMatchObject({ kind: 'refused', reason });
@@ -255,6 +256,13 @@ describe('what a file is to verification', () => {
     ['jest.config.base.cjs', 'runner-config'],
     ['babel.config.js', 'runner-config'],
     ['bin/test', 'runner-config'],
+    ['.rspec', 'runner-config'],
+    ['gem/.rspec', 'runner-config'],
+    ['phpunit.xml.dist', 'runner-config'],
+    ['vite.config.ts', 'runner-config'],
+    ['.cargo/config.toml', 'runner-config'],
+    ['cargo/config.toml', 'source'],
+    ['.pytest_cache/v/cache/lastfailed', 'runner-config'],
     ['bin/test-server', 'source'],
     ['.github/workflows/ci.yml', 'runner-config'],
   ])('%s is %s', (path, role) => {

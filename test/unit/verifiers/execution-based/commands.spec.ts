@@ -114,6 +114,15 @@ describe('a test in a language without a driver', () => {
     }
   });
 
+  it('says "not solved" of a patch that has a file in the place of its folder, and the others go on', async () => {
+    const world = new World((request, session, tree) => {
+      if (tree === WRONG) session.files.set('/testbed/spec', new Uint8Array());
+      return byTree(request, session, tree);
+    });
+    const tests = [given('one'), given('two', { path: 'spec/two.sh', content: 'exit 2 # two\n' })];
+    expect(await world.verify(tests)).toEqual({ right: 2, wrong: 0 });
+  });
+
   it('leaves the others to a fresh container where it meets a limit', async () => {
     const world = new World((request, session, tree) =>
       session.files.has('/testbed/slow.sh') && tree !== null ? ended('timed-out') : byTree(request, session, tree),

@@ -26,14 +26,23 @@ async function verified(
   mend?: Mend,
 ): Promise<readonly Verdict[]> {
   let nonce = 0;
-  const solves = (tree: string | null, content: string): boolean => {
+  const solves = (tree: string | null, content: string): boolean | null => {
+    if (content.includes('(1e9, ')) return tree === WRONG ? null : tree !== null && content.includes('(1e9, 1)');
+    if (content.includes('(1e9)')) return tree === WRONG ? null : true;
     if (content.includes('(7, 0)')) return tree !== WRONG;
     if (tree === null) return false;
     if (content.includes('(0, 0, 1)')) return true;
     return content.includes('hasattr') ? tree === WRONG : tree !== WRONG;
   };
   const verifier = createExecutionBasedVerifier({
-    sandbox: new FakeSandbox(playSuite({ test: (tree, content) => (solves(tree, content) ? 0 : 2) })),
+    sandbox: new FakeSandbox(
+      playSuite({
+        test: (tree, content) => {
+          const isSolved = solves(tree, content);
+          return isSolved === null ? 'hangs' : isSolved ? 0 : 2;
+        },
+      }),
+    ),
     results: new MemoryResultStore(),
     observe: new Observing(),
     nonce: () => String((nonce += 1)).padStart(48, '0'),
@@ -85,6 +94,16 @@ it('a test that holds on base and not on a patch takes one away, and is said', a
   expect(Object.fromEntries(evidence)).toMatchObject({
     right: { held: 1, lost: [], failed: [], solved: ['ours', 'easy', 'held'] },
     evil: { held: 0, lost: ['held'], failed: ['ours', 'held'], solved: ['easy'] },
+  });
+});
+
+it('a test that a patch keeps from ending speaks against it where base or another patch solves it, and else is silent', async () => {
+  const held = { ...calcTest('held', 'add(1e9) == 7'), kind: 'pass-to-pass' } as const;
+  const tests = [OURS, held, calcTest('solved', 'add(1e9, 1) == 7'), calcTest('by nobody', 'add(1e9, 2) == 7')];
+  const verdicts = await verified([...tests, calcTest('easy', 'add(0, 0, 1) == 0')]);
+  expect(verdicts.find(({ candidate_id }) => candidate_id === 'evil')).toMatchObject({
+    score: 0,
+    evidence: { lost: ['held'], failed: ['ours', 'held', 'solved'], silent: { 'by nobody': 'time-out' } },
   });
 });
 

@@ -36,6 +36,8 @@ describe('the syntax of a change', () => {
       "export function add(a, b) {\n  return a + b + '// another';\n}\n",
       'export function add(a, b) {\n  return /[/]\\/\\//.test(a) ? a : b;\n}\n',
       'export function add(a, b) {\n  return /[/]\\/\\//.test(b) ? a : b;\n}\n',
+      // Returns nothing: the line ends the statement.
+      'export function add(a, b) {\n  return\n    a + b;\n}\n',
     ];
     const [plain, spaced, ...others] = await syntax(variants.map((after) => change('src/calc.ts', after)));
     expect(spaced).toBe(plain);
@@ -56,6 +58,15 @@ describe('the syntax of a change', () => {
     expect(same).toBe(one);
     expect(other).not.toBe(one);
     expect(asked).toBe(1);
+  });
+
+  it('of Python is told of the others where its parser does not survive one', async () => {
+    const fatal = change('calc.py', `x = ${'1+'.repeat(9)}1\n`);
+    const good = ['+', '*', '%'].map((sign) => change('calc.py', PYTHON.replace('-', sign)));
+    const told = await syntax([...good, fatal], (request, view) =>
+      Buffer.from(request.stdin ?? '').includes('1+1') ? exited(139) : PARSES(request, view),
+    );
+    expect(told).toEqual([...good.map(() => expect.any(String) as unknown), null]);
   });
 
   it('of a change of comments alone is that of no change, in any language', async () => {

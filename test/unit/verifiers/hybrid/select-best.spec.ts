@@ -61,26 +61,42 @@ describe('an unknown value', () => {
     expect(selection.ranking.map(({ candidate_id }) => candidate_id)).toEqual(['good', 'unknown', 'refused']);
   });
 
-  it('stands in the middle of those that are known, so a lost regression run is not a lost regression', () => {
+  it('is the median of those that are known', () => {
     const regression = { regression_out_of: 40 };
     const selection = choose([
       entryOf('broken', { ...regression, regression: 10 }),
-      entryOf('lost', { execution_free: 0.9 }),
+      entryOf('unknown', { ...regression, regression: null, execution_free: 0.9 }),
       entryOf('kept', { ...regression, regression: 40, execution_free: 0.1 }),
       entryOf('also', { ...regression, regression: 40, execution_free: 0.2 }),
     ]);
     expect(selection.stages.find(({ name }) => name === 'max regression')).toMatchObject({ dropped: ['broken'] });
-    expect(selection.candidate_id).toBe('lost');
+    expect(selection.candidate_id).toBe('unknown');
   });
 
-  it('of a term counts as the median of its rates', () => {
+  it('is the lowest known one where the patch may have had its own tests lost', () => {
+    const regression = { regression_out_of: 40 };
+    const selection = choose([
+      entryOf('broken', { ...regression, regression: 10 }),
+      entryOf('lost', { ...regression, regression: null, lost: ['regression'], execution_free: 0.9 }),
+      entryOf('kept', { ...regression, regression: 40, execution_free: 0.1 }),
+      entryOf('also', { ...regression, regression: 40, execution_free: 0.2 }),
+    ]);
+    const dropped = ['lost', 'broken'];
+    expect(selection.stages.find(({ name }) => name === 'max regression')).toMatchObject({ dropped });
+    expect(selection.candidate_id).toBe('also');
+  });
+
+  it('of a term counts as the median of its rates, or the lowest where it was lost', () => {
     const totals = { regression_out_of: 10, reproduction_out_of: 10 };
-    const entries = [
+    const entries = (more = {}): Entry[] => [
       entryOf('a', { ...totals, regression: 10, reproduction: 4 }),
-      entryOf('b', { ...totals, regression: null, reproduction: 9 }),
+      entryOf('b', { ...totals, regression: null, reproduction: 9, ...more }),
       entryOf('c', { ...totals, regression: 2, reproduction: 1 }),
     ];
-    expect(choose(entries, 'kimi').ranking.map(({ candidate_id }) => candidate_id)).toEqual(['b', 'a', 'c']);
+    const ranked = (more = {}): string[] =>
+      choose(entries(more), 'kimi').ranking.map(({ candidate_id }) => candidate_id);
+    expect(ranked()).toEqual(['b', 'a', 'c']);
+    expect(ranked({ lost: ['regression'] })).toEqual(['a', 'b', 'c']);
   });
 });
 
