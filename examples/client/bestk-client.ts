@@ -499,6 +499,21 @@ export type CompareRequest = {
 
 export type RunAccepted = { readonly id: string; readonly status: RunStatus };
 
+export type Estimate = {
+  readonly at_least: Cost;
+  readonly likely: Cost;
+  readonly at_most: Cost;
+  /** By what is asked for; a budget bounds their sum alone. */
+  readonly parts: readonly {
+    readonly at_least: Cost;
+    readonly likely: Cost;
+    readonly at_most: Cost;
+    readonly part: 'rollouts' | 'progress' | 'summaries' | 'judges' | 'tests';
+  }[];
+};
+
+export type Cost = { readonly model_calls: number; readonly tokens: number; readonly usd: number | null };
+
 export type RunPage = {
   readonly runs: readonly RunSummary[];
   /** `cursor` of the next page; null on the last page. */
@@ -1278,6 +1293,19 @@ export class BestkClient {
       query: pick(options, ['status', 'instance', 'tag', 'q', 'sort', 'limit', 'cursor']),
       headers: pick(options, []),
       signal: options.signal,
+    });
+  }
+
+  /** Model calls, tokens and dollars that such a run can come to; starts none and asks no model. */
+  estimateRun(body: RunRequest, options: Options = {}): Promise<Estimate> {
+    return this.json<Estimate>({
+      method: 'POST',
+      path: `/v1/runs/estimate`,
+      query: pick(options, []),
+      headers: pick(options, []),
+      signal: options.signal,
+      body: JSON.stringify(body),
+      type: 'application/json',
     });
   }
 

@@ -24,10 +24,13 @@ const PARTS = ['rollouts', 'progress', 'summaries', 'judges', 'tests'] as const;
 type PartName = (typeof PARTS)[number];
 
 /** What runs can come to. Most stay far below the most: few rollouts use all steps and all context. */
-export interface Estimate extends Between {
-  /** By what is asked for; a budget bounds their sum alone. */
-  readonly parts: readonly (Between & { readonly part: PartName })[];
-}
+export const Estimate = Between.extend({
+  parts: z
+    .array(Between.extend({ part: z.enum(PARTS) }))
+    .readonly()
+    .describe('By what is asked for; a budget bounds their sum alone.'),
+});
+export type Estimate = z.infer<typeof Estimate>;
 
 /** A greedy arm: rollouts that an issue gets at first, and that all get together at most. */
 export interface EstimatedAllocation {

@@ -95,7 +95,7 @@ export async function trial(
 
 async function submit(stage: Stage, name: string): Promise<string> {
   stage.play(answerLoad(K, LATENCY_MS), await answersStored(stage));
-  const body = JSON.stringify(loadRequest(K, name));
+  const body = JSON.stringify(loadRequest({ k: K }, name));
   const { id } = (await stage.service?.post('/v1/runs', body)) as { id?: string };
   if (id === undefined) throw new Error('The service did not accept the run.');
   return id;

@@ -71,6 +71,9 @@ class AsyncClient:
     ) -> models.Run:
         return await self.call(self.sync.solve, issue, k, on_event=on_event, timeout_s=timeout_s, **request)
 
+    async def estimate(self, issue: models.Issue, **request: Any) -> models.Estimate:
+        return await self.call(self.sync.estimate, issue, **request)
+
     async def run(self, run_id: str) -> models.Run:
         return await self.call(self.sync.run, run_id)
 

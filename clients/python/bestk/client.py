@@ -118,6 +118,10 @@ class Client:
         """Samples `k` trajectories with the service's agent, verifies and selects."""
         return self.wait(self.submit(issue, k=k, **request), on_event, timeout_s)
 
+    def estimate(self, issue: models.Issue, **request: Any) -> models.Estimate:
+        """What such a run can come to, in model calls, tokens and dollars; starts none."""
+        return cast(models.Estimate, self._http.json("POST", "/v1/runs/estimate", {"issue": issue, **request}))
+
     def run(self, run_id: str) -> models.Run:
         return cast(models.Run, self._http.json("GET", _run(run_id)))
 

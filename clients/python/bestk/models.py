@@ -349,6 +349,26 @@ class RunAccepted(TypedDict):
     status: 'RunStatus'
 
 
+class EstimateParts(TypedDict):
+    at_least: 'Cost'
+    likely: 'Cost'
+    at_most: 'Cost'
+    part: Literal["rollouts", "progress", "summaries", "judges", "tests"]
+
+
+class Estimate(TypedDict):
+    at_least: 'Cost'
+    likely: 'Cost'
+    at_most: 'Cost'
+    parts: List['EstimateParts']  # By what is asked for; a budget bounds their sum alone.
+
+
+class Cost(TypedDict):
+    model_calls: int
+    tokens: int
+    usd: Optional[float]
+
+
 class RunPage(TypedDict):
     runs: List['RunSummary']
     next_cursor: Optional[str]  # `cursor` of the next page; null on the last page.

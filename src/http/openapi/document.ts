@@ -17,6 +17,7 @@ import {
   BenchmarkView,
   RunLabels,
 } from '../../runs/benchmark-service.js';
+import { Cost, Estimate } from '../../runs/estimate.js';
 import { Outcome } from '../../runs/outcomes.js';
 import { ReadyReport } from '../../runs/readiness.js';
 import { ReportMade, TakenIn, RescoreRun } from '../../runs/run-intake.js';
@@ -193,6 +194,8 @@ export const REQUESTS: Schemas = {
 /** What the service answers. */
 const ANSWERS: Schemas = {
   RunAccepted,
+  Estimate,
+  Cost,
   RunPage: RunPageView,
   RunSummary,
   Run: RunView,

@@ -1,8 +1,9 @@
 import { Body, Controller, Delete, Get, Headers, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
-import { DEFAULT_PRESET } from '../../core/run/run-request.js';
+import { DEFAULT_PRESET, RunRequest } from '../../core/run/run-request.js';
 import { VERIFIER_NAMES } from '../../core/run/verifier.js';
+import { type Estimate, estimateAll } from '../../runs/estimate.js';
 import { RescoreIntake, RunIntake, type TakenIn, presetsForRuns, RescoreRun } from '../../runs/run-intake.js';
 import { RunDependenciesFactory } from '../../runs/run-dependencies.js';
 import { RunService } from '../../runs/run-service.js';
@@ -93,6 +94,13 @@ export class RescoreRunController {
     return { presets: [...presetsForRuns()], verifiers: [...VERIFIER_NAMES, ...this.dependencies.ownVerifiers] };
   }
 
+  /** What a run of this request can come to; none is begun. */
+  @Post('runs/estimate')
+  @HttpCode(200)
+  estimate(@Body({ schema: RunRequest }) request: RunRequest): Promise<Estimate> {
+    return estimateAll([request], this.dependencies);
+  }
+
   /** A new run over the candidates and tests of this one, with another preset or other verifiers. */
   @Post('runs/:id/rescore')
   @Audited('run.rescore')
@@ -150,6 +158,15 @@ export const runOperations: readonly Operation[] = [
     body: { types: [JSON_TYPE], schema: 'RunRequest' },
     answers: { 202: { ...json('RunAccepted', 'Accepted.'), headers: { Location: 'URL of the run.' } } },
     problems: { 422: 'The request is invalid, or its idempotency key was used with a different body.' },
+  },
+  {
+    id: 'estimateRun',
+    method: 'POST',
+    path: '/v1/runs/estimate',
+    summary: 'Model calls, tokens and dollars that such a run can come to; starts none and asks no model.',
+    body: { types: [JSON_TYPE], schema: 'RunRequest' },
+    answers: { 200: json('Estimate', 'At least, likely and at most, in all and by part.') },
+    problems: { 422: 'The request says what cannot be done.' },
   },
   {
     id: 'listRuns',

@@ -59,6 +59,7 @@ describe('the Python client', () => {
       matrix: expect.any(Number) as unknown,
       frame: ['frame', 2],
       solved: 'done',
+      estimated: ['at_least', 'at_most', 'likely', 'parts'],
       'same key': true,
       listed: [`demo-${which}`, `demo-${which}`],
       failed: ['RunFailedError', 'internal', true],

@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { calcTest, calculatorIssue } from '../../fixtures/calculator.js';
-import { finish, playScripts, replace, saidBefore } from '../../fixtures/agent-script.js';
+import { agentProgram, block, finish, playScripts, replace, saidBefore, SUBMIT } from '../../fixtures/agent-script.js';
 import { CommandLine, ended } from '../../fixtures/command-line.js';
 import { type ChatBody, ModelServer } from '../../fakes/model-server.js';
 
@@ -80,10 +79,7 @@ describe('bestk solve with several agents', () => {
   });
 });
 
-/** A program of somebody else's, as an image would hold it. */
-const PROGRAM = `python3 - <<'PROGRAM'\n${readFileSync('test/fixtures/agent-program.py', 'utf8')}PROGRAM\n`;
-const block = (command: string): string => `I go on.\n\`\`\`bash\n${command}\n\`\`\``;
-const SUBMIT = block('echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT');
+const PROGRAM = agentProgram();
 const MEND = block("sed -i 's/a - b/a + b/' calc.py");
 
 describe('bestk solve with a program as the agent', () => {

@@ -17,7 +17,7 @@ afterEach(async () => {
 afterAll(() => cluster.destroy());
 
 async function worker(more: Readonly<Record<string, string>> = {}): Promise<Service> {
-  const service = await Service.start(new CommandLine(settings), more, 'worker');
+  const service = await Service.start(new CommandLine(settings), more, ['worker']);
   started.push(service);
   return service;
 }

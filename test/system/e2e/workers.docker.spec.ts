@@ -1,20 +1,29 @@
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawnSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startCluster, type Cluster } from '../../../scripts/setup/postgres.mjs';
 import { openPostgresStore } from '../../../src/store/postgres.js';
 import type { OpenStore } from '../../../src/store/store.js';
+import { RunRequest } from '../../../src/core/run/run-request.js';
 import { RunResult } from '../../../src/core/run/run-result.js';
 import { hasEnded, type RunEvent } from '../../../src/ports/run-store.js';
-import { ModelServer } from '../../fakes/model-server.js';
+import { ModelServer, type SeenCall } from '../../fakes/model-server.js';
 import { CommandLine, ended } from '../../fixtures/command-line.js';
 import { containersOf } from '../../fixtures/containers.js';
 import { Service } from '../../fixtures/service.js';
-import { answerLoad, loadRequest, madeTwice, MIX, RIGHT_LINE, STEPS } from '../../fixtures/spread-load.js';
+import { calculatorIssue } from '../../fixtures/calculator.js';
+import {
+  answerLoad,
+  loadRequest,
+  madeTwice,
+  OF_WAVES,
+  RIGHT_LINE,
+  says,
+  STEPS,
+  WAVES,
+} from '../../fixtures/spread-load.js';
 
 /** Enough that both workers have a part of everything. */
 const SHARED = 6;
-/** Enough that much is left when one of them is killed. */
-const LEFT = 4;
 const LATENCY_MS = 250;
 
 let cluster: Cluster;
@@ -42,8 +51,8 @@ afterAll(async () => {
   await cluster.destroy();
 });
 
-async function serveModels(k: number): Promise<void> {
-  server = await ModelServer.start(answerLoad(k, LATENCY_MS), ['agent', 'judge']);
+async function serveModels(...[k, isRight]: [number, Parameters<typeof answerLoad>[2]?]): Promise<void> {
+  server = await ModelServer.start(answerLoad(k, LATENCY_MS, isRight), ['agent', 'judge']);
 }
 
 function workerSettings(): CommandLine {
@@ -60,19 +69,14 @@ function workerSettings(): CommandLine {
 /** Two workers with a run between them: the second one hands it over at its start, when the first one waits for work. */
 async function startTwo(
   key: string,
-  k: number,
-  agents: typeof MIX | null = null,
+  asked: Parameters<typeof loadRequest>[0],
 ): Promise<{ id: string; pids: readonly (number | undefined)[] }> {
-  const { child } = await Service.start(workerSettings(), {}, 'worker');
+  const { child } = await Service.start(workerSettings(), {}, ['worker']);
   workers.push(child);
-  const id = await submit(key, k, agents);
+  // As a service does it; it is handed over by whichever worker looks next for what nobody has taken up: each at its start.
+  const { id } = (await store.runs.create(key, loadRequest(asked))).run;
   workers.push(workerSettings().start(['worker']));
   return { id, pids: workers.map(({ pid }) => pid) };
-}
-
-/** As a service does it; it is handed over by whichever worker looks next for what nobody has taken up: each at its start. */
-async function submit(key: string, k: number, agents: typeof MIX | null): Promise<string> {
-  return (await store.runs.create(key, loadRequest(k, '', agents))).run.id;
 }
 
 async function until<T>(look: () => Promise<T | null>, ms = 220_000): Promise<T> {
@@ -108,27 +112,73 @@ function partsOf(journal: readonly RunEvent[]): Part[] {
   });
 }
 
-/** How many answers were paid more than once. */
-function paidTwice(k: number): number {
-  return madeTwice(
-    server.calls.filter(({ abandoned }) => !abandoned),
-    k,
-  );
+/** Calls whose answers were heard. */
+function answered(model: string): readonly SeenCall[] {
+  return server.calls.filter(({ abandoned, body }) => !abandoned && body.model === model);
 }
 
-function expectRight(result: RunResult, k: number): void {
-  const right = result.rollouts.find(({ patch }) => patch.includes(RIGHT_LINE));
-  expect(result.selection.candidate_id).toBe(right?.candidate_id);
-  expect(result.rollouts).toHaveLength(k);
-  expect(result.verdicts.filter(({ kind }) => kind === 'scored')).toHaveLength(3 * k);
+type Which = 'the process whose run it is' | 'the other one';
+
+/**
+ * Kills one of the living two in the middle of something, and waits until what it was in the middle of is the other's.
+ * @param isBusy of a process that has a container open
+ */
+async function strike(id: string, which: Which, isBusy: (pid: number | undefined) => boolean): Promise<ChildProcess> {
+  const victim = await until(async () => {
+    const owner = (await cluster.sql(`select owner from runs where id = '${id}'`)).trim();
+    if (owner === '') return null;
+    const living = workers.filter(({ signalCode }) => signalCode === null);
+    const isOwner = ({ pid }: ChildProcess): boolean => pid === Number(owner.split('/')[1]);
+    const found = living.find((worker) => isOwner(worker) === (which === 'the process whose run it is'));
+    return found !== undefined && isBusy(found.pid) ? found : null;
+  });
+  const seq = (await store.runs.events(id, 0)).at(-1)?.seq ?? 0;
+  victim.kill('SIGKILL');
+  await until(async () => {
+    const since = partsOf(await store.runs.events(id, seq));
+    const isTakenOver = since.some(({ pid, attempts }) => pid !== victim.pid && attempts > 1);
+    // What the victim was in the middle of may have been over but for its container; then nothing is done again.
+    const status = await store.runs.statusOf(id);
+    return isTakenOver || (status !== null && hasEnded(status)) ? true : null;
+  });
+  return victim;
+}
+
+function isOpen(pid: number | undefined): boolean {
+  return containersOf(pid).length > 0;
+}
+
+/** Whether a program is the agent in one of its containers. */
+function runsProgram(pid: number | undefined): boolean {
+  const processes = containersOf(pid).map((id) =>
+    spawnSync('docker', ['top', id, '-eo', 'pid,args']).stdout.toString(),
+  );
+  return processes.some((listed) => listed.includes('/var/tmp/bestk-agent'));
+}
+
+/** What a process of its own makes of the same request, from what is stored. */
+async function alone(): Promise<CommandLine> {
+  const { issue, tests, agents, k, refine, branch, refine_from } = RunRequest.parse(loadRequest(WAVES));
+  const cli = workerSettings();
+  const { code, stderr } = await cli.run([
+    ...['solve', '--issue', cli.write('issue.json', JSON.stringify(issue)), '--verifiers', 'ef,eb', '--json'],
+    ...['--agents', cli.write('agents.yaml', JSON.stringify({ agents })), '-k', String(k), '--refine', String(refine)],
+    ...['--branch', String(branch), '--refine-from', String(refine_from), '--out', cli.path('out')],
+    ...['--tests', cli.jsonl('tests.jsonl', tests ?? [])],
+  ]);
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  return cli;
 }
 
 describe('two workers on one PostgreSQL', () => {
   it('share one run: rollouts, verdicts and cells', async () => {
     await serveModels(SHARED);
-    const { id, pids } = await startTwo('shared', SHARED);
+    const { id, pids } = await startTwo('shared', { k: SHARED });
     const result = await end(id);
-    expectRight(result, SHARED);
+    const right = result.rollouts.find(({ patch }) => patch.includes(RIGHT_LINE));
+    expect(result.selection.candidate_id).toBe(right?.candidate_id);
+    expect(result.rollouts).toHaveLength(SHARED);
+    expect(result.verdicts.filter(({ kind }) => kind === 'scored')).toHaveLength(3 * SHARED);
     const journal = await store.runs.events(id, 0);
     const parts = partsOf(journal);
     const doneBy = (kind: string): Set<number> =>
@@ -138,7 +188,7 @@ describe('two workers on one PostgreSQL', () => {
     expect(doneBy('cells')).toEqual(new Set(pids));
     expect(new Set(parts.map(({ attempts }) => attempts))).toEqual(new Set([1]));
     expect(parts.filter(({ kind }) => kind === 'rollout')).toHaveLength(SHARED);
-    expect(paidTwice(SHARED)).toBe(0);
+    expect(madeTwice([...answered('agent'), ...answered('judge')], SHARED)).toBe(0);
 
     // Whoever made them, calls and money are this run's.
     const asked = new Map(result.usage.models.map(({ purpose, calls }) => [purpose, calls]));
@@ -152,39 +202,91 @@ describe('two workers on one PostgreSQL', () => {
   it.each([
     { which: 'the process whose run it is', sweep: 'the next sweep of the living one' },
     { which: 'the other one', sweep: 'bestk sweep' },
-  ])(
-    'finish a run of two agents when $which is killed; $sweep removes what it left',
+  ] as const)(
+    'finish two waves of our agent and of a program, and a branch, when $which is killed in each wave; $sweep removes what it left',
     async ({ which, sweep }) => {
-      await serveModels(LEFT);
-      const { id } = await startTwo(`killed: ${which}`, LEFT, MIX);
-      await until(async () => (of(await store.runs.events(id, 0), 'step').length >= 4 ? true : null));
-      const owner = (await cluster.sql(`select owner from runs where id = '${id}'`)).trim();
-      const pid = Number(owner.split('/')[1]);
-      const victim = workers.find((worker) => (worker.pid === pid) === (which === 'the process whose run it is'));
-      // It is in the middle of something: one that has a container of the agent's open is.
-      await until(() => Promise.resolve(containersOf(victim?.pid).length > 0 ? true : null));
-      const seq = (await store.runs.events(id, 0)).at(-1)?.seq ?? 0;
-      victim?.kill('SIGKILL');
-      const living = workers.find((worker) => worker !== victim);
+      await serveModels(WAVES.k, (_, asked) => says(asked, 'on earlier attempts'));
+      const { id } = await startTwo(`killed: ${which}`, WAVES);
+      const victims = [await strike(id, which, runsProgram)];
+      workers.push(workerSettings().start(['worker']));
       await until(async () => {
-        const since = partsOf(await store.runs.events(id, seq));
-        const isTakenOver = since.some(({ pid: by, attempts }) => by === living?.pid && attempts > 1);
-        // What the victim was in the middle of may have been over but for its container; then nothing is done again.
-        const status = await store.runs.statusOf(id);
-        return isTakenOver || (status !== null && hasEnded(status)) ? true : null;
+        const steps = of(await store.runs.events(id, 0), 'step').map(({ data }) => data as { candidate_id: string });
+        return steps.some(({ candidate_id }) => OF_WAVES.indexOf(candidate_id) >= WAVES.k) ? true : null;
       });
+      victims.push(await strike(id, which, isOpen));
 
       const result = await end(id);
-      expectRight(result, LEFT);
-      expect(result.rollouts.map(({ candidate_id }) => candidate_id)).toEqual(['warm-1', 'cool-1', 'warm-2', 'cool-2']);
-      expect(result.statistics.agents).toMatchObject(MIX.map(({ name }) => ({ agent: name, k: LEFT / 2 })));
-      expect(paidTwice(LEFT)).toBeLessThanOrEqual(1);
+      expect(result.rollouts.map(({ candidate_id }) => candidate_id)).toEqual(OF_WAVES);
+      expect(result.rollouts.filter(({ patch }) => patch.includes(RIGHT_LINE))).toMatchObject([
+        { candidate_id: 'program-4', format: 'command', told_of: { length: 4 } },
+        { candidate_id: 'own-2', format: 'xml', told_of: { length: 4 } },
+      ]);
+      expect(['program-4', 'own-2']).toContain(result.selection.candidate_id);
+      expect(result.verdicts.filter(({ kind }) => kind === 'scored')).toHaveLength(3 * OF_WAVES.length);
+      expect(result.sampling).toMatchObject({
+        ...{ asked: 4, sampled: 4, failed: [], refined: { asked: 2, sampled: 2 } },
+        branched: { asked: 1, sampled: 1, from: { candidate_id: 'own-1', steps: 1 } },
+      });
+      expect(result.statistics.agents).toMatchObject([
+        { agent: 'program', k: 4 },
+        { agent: 'own', k: 3 },
+      ]);
+      // Each had one call under way when it was killed, at most; the branch asks nothing for the step that it begins with.
+      const most = STEPS * OF_WAVES.length - 1 + victims.length;
+      expect(answered('agent').length + madeTwice(answered('judge'), 0)).toBeLessThanOrEqual(most);
+
+      const calls = server.calls.length;
+      const cli = await alone();
+      expect(server.calls).toHaveLength(calls);
+      expect(cli.readJson('out/selection.json')).toEqual(result.selection);
+      expect(cli.readLines('out/candidates.jsonl')).toMatchObject(
+        result.rollouts.map(({ candidate_id, patch }) => ({ candidate_id, patch })),
+      );
+
       if (sweep === 'bestk sweep') expect(await new CommandLine().run(['sweep'])).toMatchObject({ code: 0 });
-      await until(async () => (containersOf(victim?.pid).length === 0 ? true : null));
-      expect(containersOf(living?.pid)).toEqual([]);
+      await until(() => Promise.resolve(victims.some(({ pid }) => isOpen(pid)) ? null : true));
+      expect(workers.filter(({ pid }) => isOpen(pid))).toEqual([]);
     },
     240_000,
   );
+
+  it('see a greedy benchmark to its end, with the same decisions, when each of them is killed in turn', async () => {
+    await serveModels(0, (_, asked) => says(asked, 'The easy one.'));
+    // Asked in that layout, nobody looks at the repository first.
+    const settings = { BESTK_AGENT_SESSIONS: '1', BESTK_AGENT_PROMPT: 'r2e' };
+    const service = await Service.start(workerSettings(), settings, ['serve', '--no-worker']);
+    workers.push(service.child);
+    const { child: driver } = await Service.start(workerSettings(), settings, ['worker']);
+    const arms = [{ name: 'greedy', k: 4, allocate: 'greedy', budget: { rollouts: 5 }, judges: ['ef'] }];
+    const rows = ['The easy one.', 'The hard one.'].map((problem_statement, index) => ({
+      ...{ ...calculatorIssue, problem_statement, instance_id: `calculator__add-${index + 1}` },
+    }));
+    const lines = [{ arms, concurrency: 2 }, ...rows].map((line) => `${JSON.stringify(line)}\n`).join('');
+    const { id } = (await service.post('/v1/benchmarks', lines, 'application/x-ndjson')) as { id: string };
+    // Who alone is there sees to the benchmark.
+    await until(() => Promise.resolve(server.calls.length > 0 ? true : null));
+    const join = async (): Promise<ChildProcess> => {
+      const worker = workerSettings().start(['worker'], settings);
+      workers.push(worker);
+      await until(() => Promise.resolve(isOpen(worker.pid) ? true : null));
+      return worker;
+    };
+    workers.push(driver);
+    (await join()).kill('SIGKILL');
+    const last = await join();
+    await until(() => Promise.resolve(isOpen(driver.pid) ? true : null));
+    driver.kill('SIGKILL');
+
+    const { arms: ended } = await until(async () => {
+      const seen = (await service.get(`/v1/benchmarks/${id}`)) as { status: string; arms: object[] };
+      return seen.status === 'running' ? null : seen;
+    });
+    expect(ended).toMatchObject([{ selected: 2, failed: 0 }]);
+    const { runs } = (await service.get(`/v1/benchmarks/${id}/runs`)) as { runs: { k: number }[] };
+    expect(runs.map(({ k }) => k)).toEqual([2, 3]);
+    expect(answered('agent').length).toBeLessThanOrEqual(STEPS * 5 + 2);
+    expect(isOpen(last.pid)).toBe(false);
+  }, 240_000);
 });
 
 function of(events: readonly RunEvent[], type: string): readonly RunEvent[] {

@@ -102,6 +102,7 @@ withCurl('the examples of the page of calls', () => {
     const { issue } = givenRequest();
     const message = (text: string) => ({ output: [{ type: 'message', content: [{ type: 'output_text', text }] }] });
     const said = `I changed the sign.\n\n\`\`\`diff\n${PATCH}\`\`\`\n`;
+    await answered('200', ['estimateRun'], {}, JSON.stringify(givenRequest()));
     await answered('200', ['reward'], {}, JSON.stringify(givenRequest()));
     const row = { responses_create_params: { input: 'Fix it' }, response: message(said), verifier_metadata: { issue } };
     await answered('200', ['verify'], {}, JSON.stringify(row));

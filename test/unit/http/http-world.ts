@@ -1,3 +1,4 @@
+import { rangeOf } from '../../../src/core/budget/budget.js';
 import { RunNotFoundError } from '../../../src/core/errors/errors.js';
 import { MemoryAuditLog } from '../../fakes/memory-audit-log.js';
 import { MemoryReportStore } from '../../fakes/memory-report-store.js';
@@ -21,6 +22,7 @@ import { takeBenchmark, UploadedBenchmarks } from '../../../src/app/threads/uplo
 import { takeUpload, UploadedRuns } from '../../../src/app/threads/uploaded-runs.js';
 import {
   type AskedPrompts,
+  type Asking,
   type JudgedBefore,
   JudgePrompts,
   RunDependenciesFactory,
@@ -59,8 +61,10 @@ export class NoRunDependencies extends RunDependenciesFactory {
   readonly testModel = null;
   readonly prices = {};
   readonly agent = null;
-  asking(): never {
-    throw new Error('Nothing is estimated here.');
+  /** Nobody is. */
+  asking(): Promise<Asking> {
+    const none = { calls: rangeOf(0), prompt: rangeOf(0), answer: rangeOf(0) };
+    return Promise.resolve({ judge: () => none, summary: none, progress: null, tests: null });
   }
   agentsOf(): [] {
     return [];
@@ -185,6 +189,7 @@ type TestServerOptions = Partial<Omit<ServeOptions, 'apiKeys'>> & {
   /** Of the same store as the runs; absent = there are none. */
   readonly benchmarks?: BenchmarkStore;
   readonly room?: HostResources;
+  readonly dependencies?: RunDependenciesFactory;
   /** Whether it takes up runs that nobody works on. */
   readonly recovers?: boolean;
 };
@@ -193,22 +198,16 @@ function submitting(runs: RunService): Accept {
   return (key, request, { submitter }) => runs.submit(key, request, submitter);
 }
 
+/** What a server has that is told nothing. */
+const PLAIN = { benchmarks: new NoBenchmarks(), room: BOUNDLESS, dependencies: new NoRunDependencies() };
+
 /** The HTTP service over any store and executor, on a free port. */
 export async function serveRuns(
   store: RunStore,
   executor: RunExecutor,
-  {
-    apiKeys = [],
-    sandbox,
-    models,
-    auditLog,
-    reports,
-    benchmarks = new NoBenchmarks(),
-    room = BOUNDLESS,
-    recovers = false,
-    ...options
-  }: TestServerOptions = {},
+  { apiKeys = [], sandbox, models, auditLog, reports, recovers = false, ...more }: TestServerOptions = {},
 ): Promise<TestServer> {
+  const { benchmarks, room, dependencies, ...options } = { ...PLAIN, ...more };
   const logged: string[] = [];
   const containers = sandbox ?? new FakeSandbox(() => exited(0));
   const note = (message: unknown): void => void logged.push(String(message));
@@ -220,7 +219,7 @@ export async function serveRuns(
     providers: [
       { provide: RunStore, useValue: store },
       { provide: RunExecutor, useValue: executor },
-      { provide: RunDependenciesFactory, useValue: new NoRunDependencies() },
+      { provide: RunDependenciesFactory, useValue: dependencies },
       {
         provide: Jobs,
         useValue: new PlainJobs(new MemoryResultStore(), (_, error) => {

@@ -1,6 +1,6 @@
 import { loadConfig } from '../../../src/app/config.js';
 import { ConfiguredRunDependencies } from '../../../src/app/run-dependencies.js';
-import { runRequest } from '../../../src/core/run/run-request.js';
+import { type RunRequest, runRequest } from '../../../src/core/run/run-request.js';
 import { GptTokenizer } from '../../../src/models/llm-clients.js';
 import { MarkdownPromptLibrary } from '../../../src/models/prompts/prompt-library.js';
 import type { Completion, CompletionRequest } from '../../../src/ports/llm-client.js';
@@ -11,9 +11,12 @@ import { PipelineExecutor } from '../../../src/runs/execute-run.js';
 import { completionOf } from '../../fakes/completions.js';
 import { FakeLlmClient } from '../../fakes/fake-llm-client.js';
 import { MemoryResultStore } from '../../fakes/memory-result-store.js';
+import { MemoryRunStore } from '../../fakes/memory-run-store.js';
 import { MemorySpendingStore } from '../../fakes/memory-spending-store.js';
+import { ScriptedExecutor } from '../../fakes/scripted-executor.js';
 import { call } from '../../fixtures/agent-script.js';
 import { calcPatch, calculatorIssue, candidate } from '../../fixtures/calculator.js';
+import { serveRuns } from '../http/http-world.js';
 import { logSandbox, runs, says } from '../agent/rollout-world.js';
 
 type Server = (request: CompletionRequest) => Completion;
@@ -198,4 +201,19 @@ it('a greedy arm has each issue’s first rollouts at least, and those that its 
   expect(await calls(12)).toEqual([3 * 2, 12 * 8]);
   // Each gets its first, whatever the limit.
   expect(await calls(1)).toEqual([3 * 2, 6 * 8]);
+});
+
+it('is told over HTTP, where nothing is begun and nobody asked', async () => {
+  const { llm, dependencies } = worldOf({});
+  const server = await serveRuns(new MemoryRunStore(), new ScriptedExecutor(), { dependencies });
+  try {
+    const asked = { issue: calculatorIssue, ...sampling({ agents: MIX, ...ALL, budget: { usd: 1 } }) };
+    expect(await server.client.estimateRun(asked as RunRequest)).toEqual(await estimated(asked));
+    expect((await server.client.listRuns()).runs).toEqual([]);
+    expect(llm.requests).toEqual([]);
+    const wrong = server.client.estimateRun({ issue: calculatorIssue, verifiers: ['nobody'] });
+    await expect(wrong).rejects.toMatchObject({ status: 422 });
+  } finally {
+    await server.close();
+  }
 });
