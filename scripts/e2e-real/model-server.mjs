@@ -49,11 +49,14 @@ export async function serveModels({ issue, candidates, judge: probability }, { o
   };
 }
 
-/** What is asked for inputs in the first round gets the kept answer; nothing else is answered. */
+/** What is asked for inputs gets the answer that is kept for its round, which the scripts so far tell; nothing else is answered. */
 function inputs({ model, messages }, { instance_id: id }) {
-  const isAsked = messages.some(({ content }) => content.includes('calls `observe(value)`'));
-  const content = isAsked ? readFileSync(new URL(`observing/${id}.md`, ANSWERS), 'utf8') : 'NONE';
-  return reply(model, messages, content);
+  const prompt = messages.map(({ content }) => content).join('\n');
+  if (!prompt.includes('calls `observe(value)`')) return reply(model, messages, 'NONE');
+  const rounds = [...prompt.matchAll(/^--- observing-(?:(\d+)-)?\d+\.py$/gm)].map(([, round = '1']) => Number(round));
+  const round = Math.max(0, ...rounds) + 1;
+  const file = new URL(`observing/${id}${round === 1 ? '' : `.${round}`}.md`, ANSWERS);
+  return reply(model, messages, existsSync(file) ? readFileSync(file, 'utf8') : 'NONE');
 }
 
 function tests({ model, messages }, { instance_id: id }) {

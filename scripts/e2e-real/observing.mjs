@@ -4,8 +4,9 @@ import { serveModels } from './model-server.mjs';
 import { bestk } from './run-select.mjs';
 
 /**
- * One issue by what its candidates do on inputs that a model wrote without sight of them: executions alone, and existing tests only where
- * `unnamed` asks for them. One line of the report; the labels are opened after the selection.
+ * One issue by what its candidates do on inputs that a model wrote, in the first round without sight of them and then shown those that are not
+ * told apart: executions alone, and existing tests only where `unnamed` asks for them. One line of the report; the labels are
+ * opened after the selection.
  */
 export async function runObserving(real, folder, { unnamed, problems }) {
   const { instance_id: id } = real.issue;
@@ -27,7 +28,8 @@ export async function runObserving(real, folder, { unnamed, problems }) {
       OPENAI_API_KEY: 'saved-answers',
       BESTK_TEST_MODEL: 'saved-answers',
       BESTK_TEST_SAMPLES: '1',
-      BESTK_TEST_OBSERVE: '1',
+      BESTK_TEST_HOLDING: '0',
+      BESTK_TEST_OBSERVE: '4',
       DATABASE_URL: `file:${store}`,
     },
     log,
@@ -45,21 +47,31 @@ function rowOf(real, out) {
   const { admissions } = JSON.parse(readFileSync(resolve(out, 'run.json'), 'utf8'));
   const selected = JSON.parse(readFileSync(resolve(out, 'selection.json'), 'utf8'));
   const isRight = (id) => real.labels.get(id) === true;
-  const seen = lines('verdicts.jsonl').flatMap(({ measure, candidate_id, evidence: { observations } }) =>
-    measure === 'reproduction' && observations !== undefined ? [{ right: isRight(candidate_id), ...observations }] : [],
+  const verdicts = lines('verdicts.jsonl').filter(({ measure }) => measure === 'reproduction');
+  const shown = verdicts.flatMap(({ candidate_id, evidence: { observations } }) =>
+    observations === undefined ? [] : [{ right: isRight(candidate_id), ...observations }],
   );
   const tests = admissions.filter(({ admitted, test_id }) => admitted && test_id.startsWith('observing'));
+  const round = (test_id) => Number(/^observing-(\d+)-\d+$/.exec(test_id)?.[1] ?? 1);
+  // Who changes no source does what base does, and is not executed.
+  const asBase = Object.fromEntries(tests.map(({ test_id }) => [test_id, { group: 0 }]));
+  const unchanged = verdicts.flatMap(({ candidate_id, reason }) =>
+    reason === 'no-source-change' ? [{ right: isRight(candidate_id), values: asBase }] : [],
+  );
+  const seen = [...shown, ...unchanged];
   const names = tests.map(({ test_id }) => test_id).filter((test) => groups(seen, [test]).size > 1);
   const all = [...groups(seen, names).values()];
   const mixed = mixedIn(all);
   const largest = all.toSorted((a, b) => b.length - a.length)[0] ?? [];
+  const isLargestRight = largest.every(({ right }) => right);
   return {
     ...{
       id: real.issue.instance_id,
       k: real.candidates.length,
       right: real.candidates.filter((each) => isRight(each.candidate_id)).length,
     },
-    observed: seen.length,
+    observed: `${seen.length}${unchanged.length > 0 ? ` (${unchanged.length} as base)` : ''}`,
+    rounds: Math.max(0, ...tests.map(({ test_id }) => round(test_id))),
     inputs: `${tests.length} of ${admissions.filter(({ test_id }) => test_id.startsWith('observing')).length}`,
     'inputs that split': names.length,
     classes: all.length,
@@ -68,6 +80,7 @@ function rowOf(real, out) {
     mixed,
     'inputs it took': mixed > 0 ? '-' : fewest(seen, names),
     'largest class': `${largest.filter(({ right }) => right).length} right of ${largest.length}`,
+    apart: mixed > 0 ? 'no' : isLargestRight ? 'yes' : 'yes, largest wrong',
     latent: selected.candidate_id === null ? 'none' : isRight(selected.candidate_id) ? 1 : 0,
   };
 }
@@ -86,12 +99,21 @@ function mixedIn(classes) {
   return classes.filter((own) => new Set(own.map(({ right }) => right)).size > 1).length;
 }
 
-/** The smallest number of inputs whose classes are right or wrong throughout. */
+/** The smallest number of inputs whose classes are right or wrong throughout: of all sets where there are few, else leaving out what is not needed. */
 function fewest(seen, names) {
+  const isApart = (some) => mixedIn([...groups(seen, some).values()]) === 0;
+  if (names.length > MOST_TRIED) {
+    return names.reduce((kept, name) => {
+      const without = kept.filter((each) => each !== name);
+      return isApart(without) ? without : kept;
+    }, names).length;
+  }
   let best = names.length;
   for (let mask = 0; mask < 2 ** names.length; mask += 1) {
     const some = names.filter((_, bit) => ((mask >> bit) & 1) === 1);
-    if (some.length < best && mixedIn([...groups(seen, some).values()]) === 0) best = some.length;
+    if (some.length < best && isApart(some)) best = some.length;
   }
   return best;
 }
+
+const MOST_TRIED = 18;

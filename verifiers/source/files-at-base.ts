@@ -8,6 +8,12 @@ export interface FileAtBase {
   readonly definitions: readonly Definition[];
 }
 
+/** A definition in its file. */
+export interface Place {
+  readonly path: string;
+  readonly definition: Definition;
+}
+
 export function isInside(inner: Definition, outer: Definition): boolean {
   return outer.start <= inner.start && inner.end <= outer.end;
 }
@@ -76,6 +82,40 @@ export function textOf(parts: ReadonlyMap<number, Excerpt>, { lines, definitions
     .join('\n');
 }
 
+/** `self.name(…)`, `super().name(…)` and the like. */
+const OWN_CALL = /\b(?:(self|cls|this)|super(?:\([^()]*\))?)\s*\.\s*(\w+)\s*\(/g;
+
+/** Methods that code calls of its own object, and whether those that it overrides. */
+function ownCallsIn(code: string): ReadonlyMap<string, { readonly isSuper: boolean }> {
+  return new Map([...code.matchAll(OWN_CALL)].map(([, own, name = '']) => [name, { isSuper: own === undefined }]));
+}
+
+/** Names in the head of a class that it is derived from. */
+function basesIn(head: string): readonly string[] {
+  const [, listed, extended] = /^\s*(?:\w+\s+)*?class\s+\w+\s*(?:\(([^()]*)\)|extends\s+([\w.]+))/.exec(head) ?? [];
+  const named = (listed ?? extended ?? '').split(',').map((each) => each.trim());
+  return named.flatMap((each) => /^(?:\w+\.)*(\w+)$/.exec(each)?.[1] ?? []);
+}
+
+/** A method that is called, and by how many calls. */
+interface OwnCall extends Place {
+  readonly depth: number;
+}
+
+/** The class whose object calls its own methods, null = that of the first caller. */
+interface OwnObject {
+  readonly object: Place | null;
+  readonly depth: number;
+}
+
+const MOST_CALLED = 60;
+const FIRST: OwnObject = { object: null, depth: 1 };
+
+/** Classes that are looked through for a method. */
+const MOST_CLASSES = 12;
+/** Lines of the head of a class. */
+const HEAD = 4;
+
 /** Lines that hold a name which are looked at, of each name. */
 const MOST_USES = 150;
 
@@ -93,6 +133,7 @@ export interface Use {
 /** Where names stand in the code of base, tests left out. */
 export class NamedPlaces {
   private readonly files = new Map<string, Promise<FileAtBase>>();
+  private readonly lineages = new Map<string, Promise<readonly Place[]>>();
 
   constructor(
     private readonly base: SourceOfBase,
@@ -127,6 +168,66 @@ export class NamedPlaces {
       )?.[1];
       return name === undefined || !wanted.has(name) || TEST_PATH.test(path) ? [] : [{ path, line, name }];
     });
+  }
+
+  /** The lines of a definition behind its head, without long texts. */
+  async codeOf({ path, definition }: Place): Promise<string> {
+    const { lines } = await this.file(path);
+    return withoutLongTexts(lines.slice(definition.header + 1, definition.end)).join('\n');
+  }
+
+  /**
+   * What a method calls of its own object, or of what it overrides, and what that calls, so deep: its class tells which method is meant,
+   * however many others have that name.
+   */
+  async ownCalls(caller: Place, deepest: number, { object, depth }: OwnObject = FIRST): Promise<readonly OwnCall[]> {
+    const { definitions } = await this.file(caller.path);
+    const holder = definitions.filter((each) => each.isType && isInside(caller.definition, each)).at(-1);
+    if (holder === undefined || depth > deepest) return [];
+    const type = object ?? { path: caller.path, definition: holder };
+    const called: OwnCall[] = [];
+    for (const [name, { isSuper }] of ownCallsIn(await this.codeOf(caller))) {
+      const method = await this.method(type, name, isSuper ? caller : null);
+      if (method === null || method.definition === caller.definition || called.length >= MOST_CALLED) continue;
+      called.push({ ...method, depth }, ...(await this.ownCalls(method, deepest, { object: type, depth: depth + 1 })));
+    }
+    return called;
+  }
+
+  /** The method of that name which objects of a class have, or, behind `after`, the next that it overrides; null where there is none. */
+  private async method(type: Place, name: string, after: Place | null): Promise<Place | null> {
+    const key = `${type.path}:${String(type.definition.start)}`;
+    const lineage = this.lineages.get(key) ?? this.lineage(type);
+    this.lineages.set(key, lineage);
+    const methods = (await lineage).map(async ({ path, definition: holder }) => {
+      const { definitions } = await this.file(path);
+      const own = definitions.find((each) => each.name === name && !each.isType && isInside(each, holder));
+      return own === undefined ? [] : [{ path, definition: own }];
+    });
+    const found = (await Promise.all(methods)).flat();
+    if (after === null) return found[0] ?? null;
+    const at = found.findIndex((each) => each.path === after.path && each.definition.start === after.definition.start);
+    return found[at + 1] ?? null;
+  }
+
+  /** A class and those that it is derived from, the nearest first. */
+  private async lineage(type: Place): Promise<readonly Place[]> {
+    const found = [type];
+    for (const { path, definition } of found) {
+      const { lines } = await this.file(path);
+      const names = basesIn(lines.slice(definition.header, definition.header + HEAD).join(' '));
+      const defined = await this.definitions(names);
+      for (const name of names) {
+        const named = defined.filter((each) => each.name === name);
+        const home = named.find((each) => each.path === path) ?? (named.length === 1 ? named[0] : undefined);
+        if (home === undefined || found.length >= MOST_CLASSES) continue;
+        const { definitions } = await this.file(home.path);
+        const base = definitions.find(({ header, isType }) => isType && header === home.line);
+        const isKnown = found.some((each) => each.path === home.path && each.definition === base);
+        if (base !== undefined && !isKnown) found.push({ path: home.path, definition: base });
+      }
+    }
+    return found;
   }
 
   private paths(): readonly string[] {

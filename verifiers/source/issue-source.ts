@@ -2,7 +2,7 @@ import type { SourceOfBase } from './changed-code.js';
 import { calledIn, type Definition, innermost } from './definitions.js';
 import { type Excerpt, excerptOf, type FileAtBase, isInside, NamedPlaces, textOf, type Use } from './files-at-base.js';
 import type { IssueNames } from './issue-names.js';
-import { TEST_PATH, withoutLongTexts } from './read-sources.js';
+import { TEST_PATH } from './read-sources.js';
 
 /** A function that is known to run where the issue's own code does. */
 interface Reached {
@@ -45,8 +45,11 @@ const SCORES = {
   reached: 1.5,
   raised: 2.5,
 } as const;
-/** How often calls are followed; what a caller hands on to what it calls; of how many of the first; where a name is defined more often it is not followed. */
-const CALLS = { rounds: 2, share: 0.5, callers: 10, most: 4, names: 60 } as const;
+/**
+ * How often calls are followed; what a caller hands on to what it calls; of how many of the first; where a name is defined more often it is
+ * not followed. What is called of an object's own is sure to be meant: a method there is worth nearly what its caller is, so deep.
+ */
+const CALLS = { rounds: 2, share: 0.5, callers: 10, most: 4, names: 60, own: 0.9, depth: 3 } as const;
 /** What scores a smaller part of the best is there by chance. */
 const FAINT = 0.15;
 /** Files that say how the project is built or described rather than what it does. */
@@ -155,9 +158,14 @@ class Search {
   private async follow(callers: readonly Scored[]): Promise<void> {
     const calls = new Map<string, number>();
     for (const { path, definition, score } of callers) {
-      const { lines } = await this.places.file(path);
-      const code = withoutLongTexts(lines.slice(definition.header + 1, definition.end)).join('\n');
-      for (const name of calledIn(code)) calls.set(name, Math.max(calls.get(name) ?? 0, score * CALLS.share));
+      const own = await this.places.ownCalls({ path, definition }, CALLS.depth);
+      for (const method of own) {
+        const scored = this.scoredOf(method.path, method.definition);
+        scored.score = Math.max(scored.score, score * CALLS.own ** method.depth);
+      }
+      const followed = new Set(own.map(({ definition: { name } }) => name));
+      const names = calledIn(await this.places.codeOf({ path, definition })).filter((name) => !followed.has(name));
+      for (const name of names) calls.set(name, Math.max(calls.get(name) ?? 0, score * CALLS.share));
     }
     const names = [...calls.keys()].filter((name) => /^\w+$/.test(name)).slice(0, CALLS.names);
     const found = await this.places.definitions(names);

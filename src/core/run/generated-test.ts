@@ -163,8 +163,12 @@ export interface ObservedBefore {
   readonly round: number;
   /** Different patches that behave alike so far; none in the first round. */
   readonly alike: readonly string[];
-  /** Earlier tests, and what each class of candidates told there. */
-  readonly earlier: readonly { readonly test: GeneratedTest; readonly values: readonly string[] }[];
+  /** Earlier tests, what each class of candidates told there, base's first, and which of these values those alike did. */
+  readonly earlier: readonly {
+    readonly test: GeneratedTest;
+    readonly values: readonly string[];
+    readonly alike: number | null;
+  }[];
 }
 
 /** Has tests written for an issue. */

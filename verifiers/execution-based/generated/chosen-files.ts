@@ -1,11 +1,13 @@
+import { retried } from '../../../src/core/async/time.js';
 import { neutralise } from '../../../src/core/hostile-text.js';
 import { contentKey } from '../../../src/core/identifier.js';
+import { readPatch } from '../../../src/core/patch/patch.js';
 import type { Issue } from '../../../src/core/run/issue.js';
 import type { Sandbox } from '../../../src/ports/sandbox.js';
 import { BaseRepository } from '../../source/base-repository.js';
 import { namesIn } from '../../source/issue-names.js';
 import { type ShownSource, sourceOfIssue } from '../../source/issue-source.js';
-import { TEST_PATH } from '../../source/read-sources.js';
+import { fitting, sourceAround, TEST_PATH } from '../../source/read-sources.js';
 import { tracedCalls } from './traced-example.js';
 
 /** Languages that tests are asked for in, by the extensions that tell how much of a repository is in each. */
@@ -36,6 +38,15 @@ export function languageOf(counts: Iterable<readonly [extension: string, count: 
   }
   // Of equals the first.
   return NAMES.reduce((most, name) => ((sums.get(name) ?? 0) > (sums.get(most) ?? 0) ? name : most), 'python');
+}
+
+/** That of the source files that patches change. */
+export function languageOfPatches(patches: readonly string[]): WritersLanguage {
+  const files = patches.flatMap((patch) => {
+    const parsed = readPatch(patch);
+    return parsed.kind === 'ok' ? parsed.files.filter(({ role }) => role === 'source') : [];
+  });
+  return languageOf(files.map(({ path }) => [path.slice(path.lastIndexOf('.') + 1), 1] as const));
 }
 
 /** The number of files of each extension, then what lies at the root. */
@@ -94,6 +105,27 @@ function nearestTest(all: readonly string[], shown: readonly ShownSource[]): str
   );
   const named = stems.flatMap((stem) => tests.find((path) => path.toLowerCase().includes(stem)) ?? []);
   return named[0] ?? tests[0] ?? null;
+}
+
+/** Characters that whoever writes further tests is shown of one patch, of the tests so far, and of the source around patches. */
+export const LONGEST_PATCH = 30_000;
+export const LONGEST_SCRIPTS = 20_000;
+const LONGEST_AROUND = 52_000;
+
+/** What stands at base around what the patches change, each piece once. @throws what the sandbox throws */
+export function sourceAroundAll(
+  sandbox: Sandbox,
+  issue: Issue,
+  patches: readonly string[],
+  signal: AbortSignal,
+): Promise<string> {
+  const read = async (): Promise<string> => {
+    await using base = await BaseRepository.open(sandbox, issue, 'test writer', signal);
+    const pieces: string[] = [];
+    for (const patch of patches) pieces.push(...(await sourceAround(base, patch, signal)).split(/\n\n(?=--- )/));
+    return fitting([...new Set(pieces)], LONGEST_AROUND, ({ length }) => length).join('\n\n');
+  };
+  return retried(read, { signal });
 }
 
 /** Characters of an issue that are shown. */

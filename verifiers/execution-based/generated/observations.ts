@@ -11,7 +11,7 @@ import type { Admission, Inputs, Observe } from '../../../src/core/run/verifier.
 import { dialectOf } from '../drivers/test-dialect.js';
 import { type DistinctPatch, type ExecutionContext, forEach } from '../execution-context.js';
 import type { Applicable } from '../tree/applicability.js';
-import { fenceOf, type WritersLanguage } from './chosen-files.js';
+import { fenceOf, LONGEST_PATCH, LONGEST_SCRIPTS, type WritersLanguage } from './chosen-files.js';
 import { isPlaced, observingTests } from './written-tests.js';
 import { tellCells, testCells, unfitTests } from './admitted-tests.js';
 import { type Json, readObserved, same, type TestRun } from './run-batch.js';
@@ -37,7 +37,7 @@ export async function observed(
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Observations>> {
   if (tests.length === 0 && inputs === undefined) return new Map();
-  const seen = new Seen(context, (await applicable).patches, observe);
+  const seen = new Seen(context, await applicable, observe);
   await seen.take(tests, signal);
   for (let round = 0; inputs !== undefined; round += 1) {
     const before = seen.before(round);
@@ -51,8 +51,8 @@ export async function observed(
   return seen.ofCandidates();
 }
 
-/** Different patches of one class that an author is shown. */
-const MOST_ALIKE = 4;
+/** Different patches of one class that an author is shown: one that is not shown is not told apart. */
+const MOST_ALIKE = 12;
 const PREVIEW = 200;
 
 /** What one test told. */
@@ -69,12 +69,15 @@ class Seen {
   private readonly tests: GeneratedTest[] = [];
   private readonly admissions: Admission[] = [];
   private readonly told: Told[] = [];
+  private readonly patches: readonly DistinctPatch[];
 
   constructor(
     private readonly context: ExecutionContext,
-    private readonly patches: readonly DistinctPatch[],
+    private readonly applicable: Applicable,
     private readonly observe: Observe,
-  ) {}
+  ) {
+    this.patches = applicable.patches;
+  }
 
   /** Runs further tests on base, twice, and those that are fit on every patch. */
   async take(tests: readonly GeneratedTest[], signal: AbortSignal): Promise<void> {
@@ -173,9 +176,17 @@ class Seen {
   /** What an author is told of what was observed so far; in the first round nothing. */
   before(round: number): ObservedBefore {
     if (round === 0) return { round, alike: [], earlier: [] };
-    const [largest = []] = [...this.classes().values()].sort((a, b) => b.length - a.length);
+    const { syntax } = this.applicable;
+    const different = [...this.classes().values()].map((patches) => [
+      ...new Map(patches.map((patch) => [syntax.get(patch.representative) ?? patch.source, patch])).values(),
+    ]);
+    const [largest = []] = different.sort((a, b) => b.length - a.length);
+    const [any] = largest;
+    const earlier = this.told.map(({ test, values, groupOf }) => {
+      return { test, values: values.map(cut), alike: any === undefined ? null : (groupOf.get(any) ?? null) };
+    });
     const alike = largest.length < 2 ? [] : largest.slice(0, MOST_ALIKE).map(({ source }) => source);
-    return { round, alike, earlier: this.told.map(({ test, values }) => ({ test, values: values.map(cut) })) };
+    return { round, alike, earlier };
   }
 
   ofCandidates(): ReadonlyMap<string, Observations> {
@@ -231,13 +242,15 @@ function refusal(runs: readonly TestRun[]): string | null {
 
 /** Asked for in one answer. */
 const MOST_INPUTS = 8;
-const LONGEST_PATCH = 30_000;
-const LONGEST_SCRIPTS = 20_000;
+/** Characters of all attempts that are shown. */
+const LONGEST_ALIKE = 2 * LONGEST_PATCH;
 
 interface Author {
   readonly prompts: PromptLibrary;
   /** @throws the model's failure */
   readonly ask: (messages: readonly Message[]) => Promise<string>;
+  /** Source around what patches change. @throws what the sandbox throws */
+  readonly around: (patches: readonly string[]) => Promise<string>;
 }
 
 /** What its prompt shows of the issue and of the repository. */
@@ -250,25 +263,34 @@ interface ShownToAuthor {
  * observe, and when the author has no idea.
  */
 export async function testsThatObserve(
-  { prompts, ask }: Author,
-  { instance_id }: Issue,
+  { prompts, ask, around }: Author,
+  issue: Issue,
   { round, alike, earlier }: ObservedBefore,
   shown: ShownToAuthor,
 ): Promise<readonly GeneratedTest[]> {
   const { language } = shown;
   if (isPlaced(language)) return [];
-  const scripts = earlier.map(({ test, values }) => {
-    const told = values.map((value, kind) => `${kind === 0 ? 'without' : `kind ${kind}`}: ${value}`);
+  const patches = alike.map((patch, index) => `--- attempt ${index + 1}\n${patch.slice(0, LONGEST_PATCH).trim()}`);
+  // Those first that tell some apart.
+  const telling = earlier.toSorted((a, b) => b.values.length - a.values.length);
+  const scripts = telling.map(({ test, values, alike: own }) => {
+    const told = values.map((value, kind) => `${whoTold(kind, own)}: ${value}`);
     return [`--- ${test.path}`, test.content.trimEnd(), ...told].join('\n');
   });
   const data = {
     ...shown,
-    patches: neutralise(alike.map((patch) => patch.slice(0, LONGEST_PATCH).trim()).join('\n\n')),
+    around: neutralise(alike.length === 0 ? '' : await around(alike)),
+    patches: neutralise(fitting(patches, LONGEST_ALIKE, ({ length }) => length).join('\n\n')),
     earlier: neutralise(fitting(scripts, LONGEST_SCRIPTS, ({ length }) => length).join('\n\n')),
   };
   const asked = { ...data, fence: fenceOf(data), count: MOST_INPUTS };
   const { messages } = await prompts.render('test-writer/observe', asked);
   const author = round === 0 ? OBSERVING : `${OBSERVING}-${round + 1}`;
-  const tests = observingTests(instance_id, { author, text: await ask(messages) }, language);
+  const tests = observingTests(issue.instance_id, { author, text: await ask(messages) }, language);
   return tests.map((test) => ({ ...test, author: OBSERVING }));
+}
+
+function whoTold(kind: number, own: number | null): string {
+  if (kind === own) return kind === 0 ? '> without any attempt, and with these' : '> with these';
+  return kind === 0 ? '> without any attempt' : '> with others';
 }

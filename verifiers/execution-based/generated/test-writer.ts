@@ -1,9 +1,7 @@
-import { retried } from '../../../src/core/async/time.js';
 import { UnavailableError } from '../../../src/core/errors/errors.js';
 import { BudgetSpentError } from '../../../src/core/errors/unavailable.js';
 import { eachEnd, type Range, rangeOf } from '../../../src/core/budget/budget.js';
 import { neutralise } from '../../../src/core/hostile-text.js';
-import { readPatch } from '../../../src/core/patch/patch.js';
 import {
   type GeneratedTest,
   HOLDING,
@@ -20,9 +18,17 @@ import type { Issue } from '../../../src/core/run/issue.js';
 import type { LlmClient, Message } from '../../../src/ports/llm-client.js';
 import type { PromptLibrary } from '../../../src/ports/prompt-library.js';
 import type { Sandbox } from '../../../src/ports/sandbox.js';
-import { BaseRepository } from '../../source/base-repository.js';
-import { fitting, sourceAround } from '../../source/read-sources.js';
-import { chosenFiles, fenceOf, issueText, languageOf, type WritersLanguage } from './chosen-files.js';
+import { fitting } from '../../source/read-sources.js';
+import {
+  chosenFiles,
+  fenceOf,
+  issueText,
+  languageOfPatches,
+  LONGEST_PATCH,
+  LONGEST_SCRIPTS,
+  sourceAroundAll,
+  type WritersLanguage,
+} from './chosen-files.js';
 import { excludedTests } from './excluded-tests.js';
 import { testsThatObserve } from './observations.js';
 import { asTests, isPlaced, testsIn } from './written-tests.js';
@@ -99,7 +105,8 @@ export function createTestWriter(options: TestWriterOptions): TestWriter {
           observe: async (issue, before, signal) => {
             if (before.round >= rounds) return [];
             const ask = (messages: readonly Message[]) => furtherText(options, messages, before.round, signal);
-            return testsThatObserve({ ...options, ask }, issue, before, await shownOnce(issue, signal));
+            const around = (patches: readonly string[]) => sourceAroundAll(options.sandbox, issue, patches, signal);
+            return testsThatObserve({ ...options, ask, around }, issue, before, await shownOnce(issue, signal));
           },
         }),
     separate: (issue, tied, signal) => separatingTests(options, issue, tied, signal),
@@ -156,8 +163,6 @@ async function angleText({ prompts }: TestWriterOptions, angle: string): Promise
   return messages.map(({ content }) => content).join('\n');
 }
 
-const LONGEST_PATCH = 30_000;
-const LONGEST_SCRIPTS = 20_000;
 const COUNT = 4;
 
 /** What the rules are for alone, without an issue. */
@@ -209,7 +214,7 @@ async function separatingTests(
   signal: AbortSignal,
 ): Promise<Separation> {
   const [a = '', b = ''] = patches.map((patch) => neutralise(patch.slice(0, LONGEST_PATCH)).trim());
-  const source = await retried(() => sourceOfBoth(options, issue, patches, signal), { signal });
+  const source = await sourceAroundAll(options.sandbox, issue, patches, signal);
   const data = { issue: issueText(issue), a, b, source: neutralise(source), scripts: neutralise(scriptsOf(earlier)) };
   const language = languageOfPatches(patches);
   const rules = await rulesOf(options, language, issue.environment.test_timeout_s);
@@ -260,27 +265,6 @@ async function furtherTests(
 
 const EQUIVALENT = 'EQUIVALENT';
 
-function languageOfPatches(patches: readonly string[]): WritersLanguage {
-  const files = patches.flatMap((patch) => {
-    const parsed = readPatch(patch);
-    return parsed.kind === 'ok' ? parsed.files.filter(({ role }) => role === 'source') : [];
-  });
-  return languageOf(files.map(({ path }) => [path.slice(path.lastIndexOf('.') + 1), 1] as const));
-}
-
-/** What stands around either change at base, each piece once. */
-async function sourceOfBoth(
-  { sandbox }: TestWriterOptions,
-  issue: Issue,
-  patches: readonly string[],
-  signal: AbortSignal,
-): Promise<string> {
-  await using base = await BaseRepository.open(sandbox, issue, 'test writer', signal);
-  const pieces: string[] = [];
-  for (const patch of patches) pieces.push(...(await sourceAround(base, patch, signal)).split(/\n\n(?=--- )/));
-  return [...new Set(pieces)].join('\n\n');
-}
-
 /** Those first that say different things of the two. */
 function scriptsOf(earlier: TiedPatches['earlier']): string {
   const scripts = earlier
@@ -309,11 +293,18 @@ const ANSWER_TOKENS = 8_192;
 /** Tokens of the longest prompt: two patches with the issue, scripts and source around both. */
 const PROMPT_TOKENS = 80_000;
 /** At each verification: which existing tests to leave out, tests in the place of refused ones, and, where leaders are tied, some that separate them. */
-const FURTHER = rangeOf(0, 2, 3);
+const FURTHER = { likely: 2, most: 3 } as const;
+/** Rounds of tests that observe that are likely had, where so many may be: the second often splits nothing. */
+const LIKELY_ROUNDS = 2;
 
 /** What writing tests, and what is asked of their writer at each verification, comes to. @param look of an agent that writes them */
 export function testCalls(
-  asked: { readonly author: 'single' | 'agent'; readonly samples: number; readonly holding: number },
+  asked: {
+    readonly author: 'single' | 'agent';
+    readonly samples: number;
+    readonly holding: number;
+    readonly rounds: number;
+  },
   { calls, context, answer }: { readonly calls: Range; readonly context: number; readonly answer: number },
 ): { readonly writing: JudgeCalls; readonly further: JudgeCalls } {
   const single = {
@@ -327,7 +318,9 @@ export function testCalls(
     prompt: rangeOf(0, Math.min(room, PROMPT_TOKENS / 8), room),
     answer: rangeOf(0, Math.min(answer, 320), answer),
   };
-  return { writing: asked.author === 'agent' ? agent : single, further: { ...single, calls: FURTHER } };
+  const { rounds } = asked;
+  const further = rangeOf(0, FURTHER.likely + Math.min(rounds, LIKELY_ROUNDS), FURTHER.most + rounds);
+  return { writing: asked.author === 'agent' ? agent : single, further: { ...single, calls: further } };
 }
 
 /** One answer; a failure of the model is told apart, so that other samples may do. */

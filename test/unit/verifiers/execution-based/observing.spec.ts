@@ -116,7 +116,7 @@ describe('tests that observe', () => {
       'abc',
       'ab',
     ]);
-    expect(rounds[1]?.earlier).toEqual([{ test: inputs('one')[0], values: ['0', '1', '2'] }]);
+    expect(rounds[1]?.earlier).toEqual([{ test: inputs('one')[0], values: ['0', '1', '2'], alike: 1 }]);
     expect(classesIn(verdicts)).toEqual(['ab', 'c', 'd']);
     expect(toldClasses(verdicts)[1]?.told).toEqual([
       { test_id: 'one', value: '1', as_base: false },

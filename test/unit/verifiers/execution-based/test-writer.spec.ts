@@ -23,7 +23,7 @@ const script = (condition: string): string => `\`\`\`python\nimport sys\nsys.exi
 function writer(
   files: Readonly<Record<string, string>>,
   answer: (request: CompletionRequest) => string,
-  { samples = 1, holding = 0 } = {},
+  { samples = 1, holding = 0, rounds = 0 } = {},
 ): {
   readonly write: ReturnType<typeof createTestWriter>;
   readonly issue: Issue;
@@ -44,6 +44,7 @@ function writer(
     model: 'm',
     samples,
     holding,
+    rounds,
     count: 2,
   });
   const textOf = ({ messages }: CompletionRequest, role: string): string =>
@@ -194,6 +195,40 @@ describe('who compares two patches', () => {
   ])('may say in the last line that they are equivalent: %j', async (answer, equivalent) => {
     const { write, issue } = writer(PYTHON, () => answer);
     expect((await write.separate(issue, tied, go)).equivalent).toBe(equivalent);
+  });
+});
+
+describe('who writes tests that observe', () => {
+  const ANSWER =
+    'The sum.\n```python\nfrom calc import add\nobserve(add(2, 3))\n```\n```json\n[5]\n```\nTexts.\n```python\nobserve(lambda: add("a", 1))\n```\n';
+  const alike = [RIGHT, calcPatch('def add(a, b):', '    return b + a')];
+  const test = { instance_id: 'i', test_id: 'observing-1', path: 'observing-1.py', content: 'EARLIER = add(2, 3)\n' };
+
+  it('sees no attempt at first, and gives what has to be shown where the issue settles it', async () => {
+    const { write, issue, asked } = writer(PYTHON, () => ANSWER, { rounds: 2 });
+    const tests = await write.observe?.(issue, { round: 0, alike: [], earlier: [] }, go);
+    expect(tests).toMatchObject([
+      { test_id: 'observing-1', observes: true, expect: [5], author: 'observing' },
+      { test_id: 'observing-2', observes: true, author: 'observing' },
+    ]);
+    expect(tests?.[1]).not.toHaveProperty('expect');
+    expect(asked()[0]?.user).toContain('return a - b');
+    expect(asked()[0]?.user).not.toMatch(/ATTEMPTS/);
+  });
+
+  it('sees in further rounds those that are not told apart, the source around them, and what was shown', async () => {
+    const { write, issue, asked } = writer(PYTHON, () => ANSWER, { rounds: 2 });
+    const earlier = [{ test: { ...test, author: 'observing' }, values: ['-1', '5', '6'], alike: 1 }];
+    expect(await write.observe?.(issue, { round: 1, alike, earlier }, go)).toMatchObject([
+      { test_id: 'observing-2-1', author: 'observing' },
+      { test_id: 'observing-2-2', author: 'observing' },
+    ]);
+    const { user = '' } = asked()[0] ?? {};
+    expect(user.split('--- calc.py (changed)')).toHaveLength(2);
+    expect(user).toMatch(/--- attempt 1\n[^]*return a \+ b[^]*--- attempt 2\n[^]*return b \+ a/);
+    expect(user).toMatch(/EARLIER[^\n]*\n> without any attempt: -1\n> with these: 5\n> with others: 6/);
+    expect(await write.observe?.(issue, { round: 2, alike, earlier }, go)).toEqual([]);
+    expect(asked()).toHaveLength(1);
   });
 });
 

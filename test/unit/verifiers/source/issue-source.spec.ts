@@ -42,6 +42,13 @@ ${many((n) => `\n    def filler_${n}(self):\n        return ${n}`, 40)}
 `,
   'shop/rates.py': `def rate_of(country):\n    return rounded_rate(RATES[country])\n\n\ndef rounded_rate(rate):\n    return round(rate, 2)\n\n\ndef other():\n    return 7\n`,
   'shop/commands/export.py': `def write(rows):\n    return rows\n`,
+  'shop/orders.py': `from shop.lines import Lines\n\n\nclass Order(Lines):\n    def send_order(self):\n        return super().pack()\n\n    def wrap(self):\n        return 'wrapped as an order'\n`,
+  'shop/lines.py': `class Lines:\n    def pack(self):\n        return self.wrap()\n\n    def wrap(self):\n        return 'wrapped as lines'\n`,
+  'shop/parcels.py': many(
+    (n) =>
+      `class Parcel${n}:\n    def pack(self):\n        return ${n}\n\n    def wrap(self):\n        return ${n}\n\n`,
+    6,
+  ),
   'shop/small.py': `class Box:\n    def first(self):\n        return 1\n`,
   'shop/edits.py': `def modified_by(user):\n    return user\n\n\ndef last_modified(rows):\n    return rows\n`,
   'shop/noise.py': many((n) => `def noise_${n}():\n    return 'price'\n`, 200),
@@ -81,6 +88,13 @@ describe('the source that a test writer is shown', () => {
     }
     expect(text).toContain('def unrelated_thing(self): …');
     expect(text).not.toContain('SECRET WORDS');
+  });
+
+  it('is what a method calls of its own object and of what it overrides, though many others have those names', async () => {
+    const { paths, text } = await shown('send_order() forgets the wrapping.');
+    expect(paths).toEqual(['shop/orders.py', 'shop/lines.py']);
+    expect(text).toContain('return self.wrap()');
+    expect(text).toContain('wrapped as an order');
   });
 
   it('is not what a tracker says of an edit', async () => {
