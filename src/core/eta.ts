@@ -1,4 +1,4 @@
-/** Seconds until the rest is done: most likely, and within which it is in about four of five cases. */
+/** Seconds until the rest is done: the most likely value, and a range that holds in about four of five cases. */
 export interface Eta {
   readonly low: number;
   readonly likely: number;
@@ -6,14 +6,15 @@ export interface Eta {
 }
 
 const FEWEST_GAPS = 3;
-/** Of a normal distribution: four fifths lie within as many deviations. */
+/** Standard deviations around the mean that hold four fifths of a normal distribution. */
 const FOUR_FIFTHS = 1.28;
 
 /**
- * From the pace of the last endings. Pauses between them tell how even the pace is, and with it how sure the answer.
- * @param endings when things ended, in ms, any order
- * @param rest how many are still to end
- * @returns null before there is a pace
+ * Estimates from the pace of the latest completions. The variance of the gaps between them gives the width of the
+ * range.
+ * @param endings completion times in ms, in any order
+ * @param rest how many are still to complete
+ * @returns null before there are enough completions
  */
 export function etaOf(endings: readonly number[], rest: number, now: number): Eta | null {
   const times = [...endings].sort((a, b) => a - b);
@@ -27,7 +28,7 @@ export function etaOf(endings: readonly number[], rest: number, now: number): Et
   return { low: likely * Math.exp(-spread), likely, high: likely * Math.exp(spread) };
 }
 
-/** `about 12 min left (9 to 16)`; never 0 of anything while something is to be done. */
+/** `about 12 min left (9 to 16)`; at least one unit, never 0. */
 export function etaText({ low, likely, high }: Eta): string {
   const [size, unit] = likely < 120 ? [1, 's'] : likely < 7200 ? [60, 'min'] : [3600, 'h'];
   const of = (seconds: number): string => (Math.max(size, seconds) / size).toFixed(size === 3600 ? 1 : 0);

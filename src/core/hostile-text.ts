@@ -1,22 +1,22 @@
 /**
- * Control characters, and what is not shown or changes how the rest is: zero-width, direction-changing, filling,
- * line-separating and tag characters. Not tab, line feed and the selectors of a letter's variant.
+ * Control characters, and characters that are invisible or change how others are displayed: zero-width, bidirectional,
+ * filler, line-separator and tag characters. Tab, line feed and variation selectors are excluded.
  */
 const UNSEEN = /(?![\t\n\uFE00-\uFE0F])[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\uFFF9-\uFFFB]/gu;
 
-/** Text from anywhere as a person can see all of it: what would hide, reorder or disguise is spelled out. */
+/** Makes untrusted text fully visible to a person: characters that hide, reorder or disguise text are spelled out. */
 export function visible(text: string): string {
   return text.replaceAll('\r\n', '\n').replace(UNSEEN, spelled);
 }
 
-/** The same for one line of a terminal or a table. */
+/** The same, as one line for a terminal or a table. */
 export function visibleLine(text: string): string {
   return visible(text).replaceAll('\n', '␊');
 }
 
 const known = new Map<string, string>();
 
-/** A million of them take a moment each time a prompt is made: each is spelled once. */
+/** Cached per character: a text may hold a million of them, and is rendered for every prompt. */
 function spelled(character: string): string {
   const text = known.get(character) ?? spellingOf(character);
   known.set(character, text);
@@ -32,28 +32,28 @@ function spellingOf(character: string): string {
 
 const NAMED = 5;
 
-/** The first few of some names, and how many more there are. */
+/** The first few names, and how many more there are. */
 export function listed(names: readonly string[]): string {
   return `${names.slice(0, NAMED).join(', ')}${names.length > NAMED ? `, and ${names.length - NAMED} more` : ''}`;
 }
 
 /**
- * Marks and tags a judge, or its server, could take for ours, with what is written instead: close, visible, inert. Each
- * pattern takes linear time on any text.
+ * Markers and tags that a judge or its server could mistake for those of the prompt, each with its replacement:
+ * similar, visible, inert. Each pattern takes linear time on any text.
  */
 const LOOK_ALIKES: readonly (readonly [RegExp, (match: string) => string])[] = [
-  // === END …, === INTERACTION LOG …, === FINAL PATCH …, === ATTEMPT A …, and the others of prompts/
+  // === END …, === INTERACTION LOG …, === FINAL PATCH …, === ATTEMPT A …, and the other markers of prompts/
   [
     /(?<![=＝])[=＝]{2,}(?![=＝])(?=\s*(?:BEGIN|END|INTERACTION|FINAL|ISSUE|ATTEMPT|SOURCE|TEST RESULTS|SUMMARY|OUTPUT|PATCH [AB]|PROBLEM)\b)/gi,
     (match) => '≡'.repeat(match.length),
   ],
-  // [PATCH], [ / STEP ]; lower case only when closing or alone on its line: `rows[step]` is code.
+  // [PATCH], [ / STEP ]; in lower case only if closing or the only content of its line: `rows[step]` is code.
   [/[[［](?=\s*(?:[/／]\s*)?(?:SYSTEM|USER|ASSISTANT|STEP|PATCH|INST)\s*[\]］])/g, () => '⟦'],
   [/[[［](?=\s*[/／]\s*(?:system|user|assistant|step|patch|inst)\s*[\]］])/gi, () => '⟦'],
   [/[[［](?<=^[ \t+-]*.)(?=\s*(?:system|user|assistant|step|patch|inst)\s*[\]］][ \t]*$)/gim, () => '⟦'],
   [/[<＜](?=\s*(?:[/／]\s*)?(?:judge?ment|score|better)\s*[>＞])/gi, () => '‹'],
   [/[<＜](?=\s*(?:[/／]\s*)?judge?ment\b)/gi, () => '‹'],
-  // Words of chat templates: servers turn them into control tokens wherever they stand.
+  // Tokens of chat templates: servers turn them into control tokens wherever they occur.
   [/[<＜](?=[|｜][^\s<>]{1,60}[|｜][>＞])/g, () => '‹'],
   [/[<＜](?=\s*(?:[/／]\s*)?(?:s|think|bos|eos|start_of_turn|end_of_turn)\s*[>＞])/gi, () => '‹'],
   [
@@ -72,15 +72,15 @@ const LOOK_ALIKES: readonly (readonly [RegExp, (match: string) => string])[] = [
 const LONE_SURROGATE = /\p{Surrogate}/gu;
 
 /**
- * Text from outside, safe to stand between the prompt's marks: what looks like one of them is rewritten visibly, and
- * what cannot be seen is spelled out. Everything else stays as it is.
+ * Makes untrusted text safe between the prompt's markers: look-alikes are rewritten visibly, and invisible characters
+ * are spelled out. Everything else is unchanged.
  */
 export function neutralise(text: string): string {
   const seen = visible(text.replace(LONE_SURROGATE, '\uFFFD'));
   return LOOK_ALIKES.reduce((safe, [pattern, replacement]) => safe.replace(pattern, replacement), seen);
 }
 
-/** A word as a POSIX shell reads it, whatever it holds. */
+/** Quotes any text as one word of a POSIX shell. */
 export function quoted(word: string): string {
   return `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }

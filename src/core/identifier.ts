@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { hash } from 'node:crypto';
 
-/** An id that people chose; no NUL and no half of a character, which databases and files take for something else. */
+/** An id chosen by a user, without NUL and lone surrogates, which databases and files would alter. */
 export function identifier(longest: number) {
   return z
     .string()
@@ -10,19 +10,22 @@ export function identifier(longest: number) {
     .regex(/^[^\0\p{Cs}]*$/u, 'holds a NUL or half of a character');
 }
 
-/** Text that is used byte for byte. Half of a character has no bytes: something else would be applied than was sent. */
+/**
+ * Text that is used byte for byte. A lone surrogate has no UTF-8 encoding, so the bytes applied would differ from the
+ * text sent.
+ */
 export function wholeText() {
   return z
     .string()
     .refine((text) => !/\p{Cs}/u.test(text), 'holds half of a character (a lone surrogate); send whole ones');
 }
 
-/** Text that is only shown and read: half of a character in it, as programs print them, becomes U+FFFD. */
+/** Text that is only displayed: lone surrogates, as some programs print them, become U+FFFD. */
 export function shownText() {
   return z.string().overwrite((text) => text.replaceAll(/\p{Cs}/gu, '\ufffd'));
 }
 
-/** Text that a program is given as an argument, which ends at a NUL. */
+/** Text passed to a program as an argument, which a NUL would cut off. */
 export function argument() {
   return z
     .string()
@@ -33,13 +36,16 @@ export function argument() {
 const TICKS_PER_MS = 1_000;
 const TICK_DIGITS = 11;
 
-/** Makes ids that sort by creation time: `run_`, or another beginning, 11 base-36 digits of microseconds, 12 random hex digits. */
+/**
+ * Makes ids that sort by creation time: the prefix (`run_` by default), 11 base-36 digits of microseconds, 12 random
+ * hex digits.
+ */
 export class RunIdSource {
   private lastTick = 0;
 
   constructor(private readonly prefix = 'run_') {}
 
-  /** @param now milliseconds since 1970; ids of one source ascend even when the clock stands still or steps back */
+  /** @param now milliseconds since 1970; the ids of one source ascend even if the clock stops or steps back */
   next(now: number): string {
     this.lastTick = Math.max(now * TICKS_PER_MS, this.lastTick + 1);
     const random = globalThis.crypto.randomUUID().slice(-12);
@@ -53,8 +59,8 @@ export function sha256(text: string): string {
 }
 
 /**
- * Content key of a value: SHA-256 of its JSON with object keys sorted, so that equal values have equal keys
- * however they were built. `undefined` members are left out, as JSON does.
+ * Content key of a value: SHA-256 of its JSON with object keys sorted, so that equal values have equal keys regardless
+ * of key order. `undefined` members are omitted, as in JSON.
  */
 export function contentKey(value: unknown): string {
   return sha256(JSON.stringify(value, sortKeys));

@@ -1,4 +1,4 @@
-/** Whether a process of this machine has that number, whoever's it is. */
+/** Whether a process with this id exists on this machine, under any user. */
 export function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0);

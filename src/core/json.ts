@@ -1,21 +1,21 @@
-/** Far more than any request or record needs; parsing hundreds of thousands of levels stops a process for seconds. */
+/** Far more than any request or record needs; parsing hundreds of thousands of levels blocks a process for seconds. */
 const MAX_DEPTH = 100;
 
-/** What is wrong with JSON that {@link isTooDeep}. */
+/** The error text for JSON that {@link isTooDeep}. */
 export const TOO_DEEP = `is nested deeper than ${MAX_DEPTH} levels`;
 
-/** What parsing a piece of JSON will cost, beside its length. */
+/** What decides the cost of parsing a piece of JSON, besides its length. */
 export interface JsonShape {
-  /** Lists and objects that are open behind it; nobody looked further than to where they are too many. */
+  /** Lists and objects still open at its end; the scan stops once they exceed the maximum. */
   readonly levels: number;
-  /** Of lists and objects, themselves included. */
+  /** Number of values, counting lists and objects too. */
   readonly values: number;
 }
 
 const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 
-/** @param json in UTF-8, where no byte of a longer character looks like JSON's punctuation */
+/** @param json in UTF-8, where no byte of a multi-byte character equals JSON punctuation */
 export function shapeOf(json: Uint8Array): JsonShape {
   let [levels, values] = [0, 1];
   for (let at = 0; at < json.length && levels <= MAX_DEPTH; at += 1) {
@@ -32,7 +32,7 @@ export function isTooDeep({ levels }: Pick<JsonShape, 'levels'>): boolean {
   return levels > MAX_DEPTH;
 }
 
-/** @returns where the closing quote is, or the end of an unclosed string */
+/** @returns the offset of the closing quote, or the end of an unclosed string */
 function endOfString(json: Uint8Array, start: number): number {
   let at = start + 1;
   while (at < json.length && json[at] !== QUOTE) at += json[at] === BACKSLASH ? 2 : 1;

@@ -1,7 +1,7 @@
-/** A source of numbers in [0, 1), equal for equal seeds. */
+/** A source of numbers in [0, 1); equal seeds give equal sequences. */
 export type Random = () => number;
 
-/** sfc32 (Doty-Humphrey, PractRand), seeded through splitmix32; 32 bits a draw. */
+/** sfc32 (Doty-Humphrey, PractRand), seeded through splitmix32; 32 bits per draw. */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0;
   const mix = (): number => {
@@ -25,7 +25,7 @@ export function seededRandom(seed: number): Random {
   return next;
 }
 
-/** A whole number from 0 to n − 1. */
+/** A random integer from 0 to n − 1. */
 export function below(n: number, random: Random): number {
   return Math.floor(random() * n);
 }

@@ -8,17 +8,17 @@ import type { TestStatus } from './test-logs.js';
 import { retried } from '../core/async/time.js';
 import { type ExecOutcome, type SandboxSession, sandboxSpec } from '../ports/sandbox.js';
 
-/** Raise this when how a grade comes about changes: earlier grades are then not taken over. */
+/** Increment this when the way of grading changes: earlier grades are then not reused. */
 const PROTOCOL = 1;
 
 export interface CandidateGrade extends Grade {
   readonly instance_id: string;
   readonly candidate_id: string;
-  /** Hash of all that the grade depends on. */
+  /** Hash of everything the grade depends on. */
   readonly key: string;
 }
 
-/** A candidate that has no label, since the infrastructure failed: neither right nor wrong. */
+/** A candidate without a label, because the infrastructure failed: neither right nor wrong. */
 export interface Ungraded {
   readonly candidate_id: string;
   readonly reason: string;
@@ -28,19 +28,19 @@ export interface Graded {
   /** In the order of the candidates. */
   readonly grades: readonly CandidateGrade[];
   readonly ungraded: readonly Ungraded[];
-  /** Listed tests that no candidate was held to. */
+  /** Listed tests that were not required of any candidate. */
   readonly leftOut: readonly LeftOut[];
 }
 
 export interface GradeBook {
-  /** A grade that an earlier run gave under this key, if any. */
+  /** The grade from an earlier run under this key, if any. */
   known(key: string): Grade | null | Promise<Grade | null>;
-  /** Told of every grade the moment it exists. */
+  /** Receives every grade as soon as it exists. */
   enter(grade: CandidateGrade): Promise<void>;
 }
 
 /**
- * Grades every distinct patch once, in a fresh container, after the hidden tests were run on base.
+ * Grades every distinct patch once, in a fresh container, after running the hidden tests on base.
  * @throws the signal's reason when aborted; UnavailableError when base could not be run
  */
 export async function gradeCandidates(
@@ -108,7 +108,7 @@ function grader(bench: GradingContext, text: string): Distinct['grade'] {
   return (signal) => gradePatch(bench, { text, patch }, signal);
 }
 
-/** Of all files, tests too: here the whole patch is applied. */
+/** Covers all files, tests included, because grading applies the whole patch. */
 function wholeFingerprint({ kind, files }: ReadablePatch): string {
   return fingerprint({ kind, files: files.map((file) => ({ ...file, role: 'source' })) });
 }
@@ -123,16 +123,16 @@ function keyOf({ imageId, issue, tests, command, timeLimitS, sandbox }: GradingC
   return contentKey([PROTOCOL, instance, asked, ...further, patch]);
 }
 
-/** A PASS_TO_PASS test that does not pass without any patch, in this image. */
+/** A PASS_TO_PASS test that does not pass on base in this image. */
 export interface LeftOut {
   readonly name: string;
   readonly on_base: TestStatus;
 }
 
 /**
- * Runs the hidden tests once on base. What is listed as PASS_TO_PASS and does not pass there (the image's repository does
- * not have it, it needs the network) cannot be held against a patch: it is left out, and said so. FAIL_TO_PASS stays whole,
- * and so does everything when the run on base cannot be believed.
+ * Runs the hidden tests once on base. A PASS_TO_PASS test that does not pass there (the image's repository lacks it, or
+ * it needs the network) cannot count against a patch: it is left out and reported. FAIL_TO_PASS is kept in full, and so
+ * are all tests if the run on base is not credible.
  * @throws BadInputError when the test patch does not apply to base, which would make every patch wrong
  */
 export async function withoutBroken(
@@ -158,7 +158,7 @@ export async function withoutBroken(
 }
 
 /**
- * Grades one patch in a container of its own.
+ * Grades one patch in a fresh container.
  * @throws UnavailableError when the infrastructure kept failing: no grade, and never 0
  */
 export function gradePatch(
@@ -172,13 +172,16 @@ export function gradePatch(
   });
 }
 
-/** Does some work in a container of its own; infrastructure failures repeat it in another, at most three times. */
+/**
+ * Runs work in a fresh container; after an infrastructure failure it is repeated in another one, at most three times in
+ * all.
+ */
 export async function inFreshContainer<R>(
   { sandbox, imageId, issue, pause }: GradingContext,
   signal: AbortSignal,
   work: (session: SandboxSession) => Promise<R>,
 ): Promise<R> {
-  // The tests that an image hides from everybody else are what is run here.
+  // Grading runs the tests that the image hides from all other sandboxes.
   const spec = sandboxSpec({ ...issue.environment, hidden_paths: [] }, `grade ${issue.instance_id}`, imageId);
   return retried(
     async () => {
@@ -189,13 +192,13 @@ export async function inFreshContainer<R>(
   );
 }
 
-/** Exit status by which pytest, unittest, sympy's runner and tox say that tests failed; others mean trouble. */
+/** Exit status with which pytest, unittest, sympy's runner and tox report failed tests; others are errors. */
 const TESTS_FAILED = 1;
 const NAMED = 3;
 
 /**
- * Whether a run of the hidden tests resolves the issue: the command ended by itself, within its time, with an exit code
- * that agrees with its log, and the log says of every required test that it passed.
+ * Whether a run of the hidden tests resolves the issue: the command exited within its time with an exit code that
+ * agrees with its log, and the log reports every required test as passed.
  */
 export function judge({ tests, timeLimitS }: Pick<GradingContext, 'tests' | 'timeLimitS'>, run: TestRun): Grade {
   const required = [...new Set([...tests.failToPass, ...tests.passToPass])];
@@ -209,7 +212,10 @@ export function judge({ tests, timeLimitS }: Pick<GradingContext, 'tests' | 'tim
   };
 }
 
-/** Why the log of a run that ended by itself cannot be believed, or null: alone it is the candidate's own word. */
+/**
+ * Why the log of a run is not credible, or null. The log alone is not enough, because the candidate's code can write
+ * it.
+ */
 export function disagreement({ ended, log, isCut }: TestRun): string | null {
   if (isCut) return 'the tests printed more than is read';
   if (ended.kind !== 'exited') return `the tests ended as ${ended.kind}`;

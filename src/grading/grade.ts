@@ -16,7 +16,7 @@ export interface Grade {
   readonly tests: Readonly<Record<string, TestStatus>>;
 }
 
-/** What the grades of one instance share. */
+/** Input shared by the grades of one instance. */
 export interface GradingContext {
   readonly sandbox: Sandbox;
   /** Content id of the image. */
@@ -25,12 +25,12 @@ export interface GradingContext {
   readonly tests: HiddenTests;
   readonly command: TestCommand;
   readonly readLog: LogReader;
-  /** Of the test command; a run that takes longer does not resolve the issue. */
+  /** Limit of the test command; a run that takes longer does not resolve the issue. */
   readonly timeLimitS: number;
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** A grade that was not run: what the patch is decides it. */
+/** A grade without a test run: the patch itself decides it. */
 export function notRun(reason: string): Grade {
   return { resolved: false, reason, seconds: 0, tests: {} };
 }

@@ -5,11 +5,13 @@ import { readSealed } from '../io/datasets/data-set.js';
 import type { HiddenRow, SealedContent } from '../io/datasets/set-reader.js';
 import { placeOf, readText } from '../io/records/records.js';
 
-/** The tests that decide whether a patch resolves its issue. Never within reach of what samples, verifies or selects. */
+/**
+ * The tests that decide whether a patch resolves its issue. Never accessible to code that samples, verifies or selects.
+ */
 export interface HiddenTests extends HiddenRow {
-  /** Of the test patch; none when the tests are part of the image. */
+  /** Files of the test patch; empty when the tests are part of the image. */
   readonly files: readonly PatchFile[];
-  /** SWE-bench Pro's scripts of the instance, by their names. */
+  /** SWE-bench Pro's scripts for the instance, by name. */
   readonly scripts?: Readonly<Record<string, string>>;
 }
 
@@ -24,13 +26,13 @@ function hiddenTestsOf(row: HiddenRow): HiddenTests {
   throw new BadInputError(detail, { field: 'test_patch' });
 }
 
-/** What a file tells of the answers of some instances. */
+/** The answers in a file, by instance. */
 export type SealedRows = ReadonlyMap<string, SealedContent>;
 
 /**
- * Reads what tells the answers of instances, from rows of any known data set, also ones without a statement.
- * @param wanted ids of instances; the others go unread
- * @throws BadInputError naming file, line and field; also for an instance that stands there twice
+ * Reads the answers of instances from rows of any known data set, including rows without a problem statement.
+ * @param wanted ids of instances; others are skipped
+ * @throws BadInputError naming file, line and field; also for an instance that occurs twice
  */
 export async function readAnswers(file: string, wanted: ReadonlySet<string>): Promise<SealedRows> {
   const found = new Map<string, SealedContent>();
@@ -40,7 +42,7 @@ export async function readAnswers(file: string, wanted: ReadonlySet<string>): Pr
       throw new BadInputError(`"${instance_id}" stands already earlier in the file.`, placeOf(row, 'instance_id'));
     }
     const content = sealed.open();
-    // Told with its place while that is known.
+    // Validated here, while the location is known for messages.
     if (content.tests !== null) inPlace(content.tests, (field) => placeOf(row, field));
     found.set(instance_id, content);
   }
@@ -58,7 +60,7 @@ function inPlace(tests: HiddenRow, place: (field: string) => BadInputError['plac
 }
 
 /**
- * Those of one instance; null when there are none.
+ * The hidden tests of one instance; null when there are none.
  * @param scripts folder of SWE-bench Pro's run scripts; absent = the rows' own commands
  * @throws BadInputError as {@link readAnswers}, or when the folder has no scripts for the instance
  */

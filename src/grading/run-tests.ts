@@ -7,7 +7,7 @@ import { TestLog } from './test-logs.js';
 
 const LONGEST_LOG = 64 * 1024 * 1024;
 
-/** Same for every candidate, so that a difference in outcome is the patch's. */
+/** The same for every candidate, so that a difference in outcome is due to the patch. */
 const ENV: Readonly<Record<string, string>> = {
   PYTHONHASHSEED: '0',
   PYTHONIOENCODING: 'utf8',
@@ -15,26 +15,26 @@ const ENV: Readonly<Record<string, string>> = {
   LC_ALL: 'C.UTF-8',
 };
 
-/** Where published images keep the instance's interpreter; a directory that is not there changes nothing. */
+/** Directories in which published images keep the instance's interpreter; missing ones are ignored. */
 const INSTANCE_PATH =
   'for d in /opt/miniconda3/envs/testbed/bin /root/.venv/bin; do [ -d "$d" ] && PATH="$d:$PATH"; done; export PATH';
 
-/** The stream that holds the log becomes stdout, which has no limit of its own. */
+/** Sends the stream with the log to stdout, of which `onStdout` receives everything. */
 const REDIRECT: Readonly<Record<TestCommand['reportsOn'], string>> = {
   both: 'exec 2>&1',
   stderr: 'exec 3>&1 1>&2 2>&3 3>&-',
 };
 
-/** How the hidden tests ended on one tree. */
+/** The run of the hidden tests on one tree. */
 export interface TestRun {
   readonly ended: ExecOutcome;
   readonly log: TestLog;
-  /** The command printed more than was read, or than could be read in time. */
+  /** The command printed more than was read, or than could be parsed in time. */
   readonly isCut: boolean;
 }
 
 /**
- * Runs the hidden tests on a tree that is ready for them.
+ * Runs the hidden tests on a prepared tree.
  * @throws whatever the session throws: infrastructure, never a grade
  */
 export async function runTests(session: SandboxSession, bench: GradingContext, signal: AbortSignal): Promise<TestRun> {
@@ -57,7 +57,7 @@ export async function runTests(session: SandboxSession, bench: GradingContext, s
   return { ended, log: read ?? new TestLog(), isCut: log.isCut || read === null };
 }
 
-/** What the command printed, from its beginning, up to a size that no test suite reaches. */
+/** The beginning of the command's output, up to a size that no test suite reaches. */
 class Log {
   private readonly pieces: Uint8Array[] = [];
   private kept = 0;
@@ -82,7 +82,7 @@ class Log {
 const DEADLINE_S = 300;
 const LONGEST_DETAIL = 500;
 
-/** git with hooks, attribute files of the user and pathspec magic out of play. */
+/** git with hooks, the user's attribute files and pathspec magic disabled. */
 const GIT: readonly string[] = [
   'git',
   '--literal-pathspecs',
@@ -92,7 +92,7 @@ const GIT: readonly string[] = [
   ]),
 ];
 
-/** Puts each file back as it is in the commit; what is not there is removed. */
+/** Restores each file to its state in the commit; files that are not in the commit are removed. */
 const RESTORE = [
   `g() { ${GIT.map((word) => `'${word}'`).join(' ')} "$@"; }`,
   'commit=$1; shift',
@@ -103,10 +103,11 @@ const RESTORE = [
 ].join('\n');
 
 /**
- * The repository at base with the candidate's whole patch, the tests' and the runner's own files as they are at base, and
- * the test patch on top: the order of SWE-bench's harness, in which no candidate's file stands where a hidden test goes.
+ * Prepares the tree: base with the candidate's whole patch, then the tests' and the runner's own files restored to
+ * base, then the test patch. This is the order of SWE-bench's harness; no candidate's file remains where a hidden test
+ * goes.
  * @returns why the patch cannot be graded, or null
- * @throws SandboxLostError when git, which ran nothing of the candidate's, could not restore files
+ * @throws SandboxLostError when git could not restore files, since it ran none of the candidate's code
  */
 export async function patchTree(
   session: SandboxSession,
@@ -125,7 +126,10 @@ export async function patchTree(
   return succeeded(tested) ? null : `the hidden tests do not apply beside the patch: ${detailOf(tested)}`;
 }
 
-/** Puts the hidden tests on base, unless the image has them. @returns git's complaint when they do not apply, or null */
+/**
+ * Applies the hidden tests to base, unless the image contains them. @returns git's message if they do not apply, or
+ * null
+ */
 export async function testedBase(
   session: SandboxSession,
   testPatch: string | null,

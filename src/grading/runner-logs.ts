@@ -3,10 +3,10 @@ import type { LogFormat } from '../io/datasets/set-reader.js';
 import { type LoggedStatus, logLines, parseDjangoLog, parsePytestLog, parseSympyLog, TestLog } from './test-logs.js';
 import { asJson } from '../core/json.js';
 
-/** Reads one line; null when it reports no test. */
+/** Parses one line; null when it reports no test. */
 type ReadLine = (line: string) => readonly [name: string, status: LoggedStatus] | null;
 
-/** Runs of the same test differ by these. */
+/** Removed from names, since it differs between runs of the same test. */
 const TIMING = /(?:\[\s*\d[\d.]*\s*m?s\s*\]|\(\s*\d[\d.]*\s*m?s\s*\)|\s\d[\d.]*\s?m?s)$/i;
 
 function readLog(log: string, read: ReadLine): TestLog {
@@ -29,7 +29,7 @@ function withoutTiming(name: string): string {
 const GO_STATUS: Readonly<Record<string, LoggedStatus>> = { PASS: 'passed', FAIL: 'failed', SKIP: 'skipped' };
 const GO_LINE = /^ *--- (PASS|FAIL|SKIP): (\S+)/;
 
-/** What `go test -v` prints. */
+/** Parses the output of `go test -v`. */
 export function parseGoLog(log: string): TestLog {
   return readLog(log, (line) => {
     const [, word = '', name = ''] = GO_LINE.exec(line) ?? [];
@@ -41,7 +41,7 @@ export function parseGoLog(log: string): TestLog {
 const CARGO_STATUS: Readonly<Record<string, LoggedStatus>> = { ok: 'passed', FAILED: 'failed', ignored: 'skipped' };
 const CARGO_LINE = /^test (\S.*) \.\.\. (ok|FAILED|ignored)\b/;
 
-/** What `cargo test` prints. */
+/** Parses the output of `cargo test`. */
 export function parseCargoLog(log: string): TestLog {
   return readLog(log, (line) => {
     const [, name = '', word = ''] = CARGO_LINE.exec(line) ?? [];
@@ -63,10 +63,10 @@ const MARKS: Readonly<Record<string, LoggedStatus>> = {
 };
 const MARKED_LINE = /^\s*([✓✔√✕✗✖×○↓]) (?:skipped )?(\S.*)$/;
 const TAP_LINE = /^ *(not ok|ok) \d+ (?:- )?(\S.*)$/;
-/** Mocha numbers what failed. */
+/** Mocha numbers failures. */
 const NUMBERED_LINE = /^ {2,}\d+\) (\S.*[^:])$/;
 
-/** What Jest, Vitest, Mocha and the runners that speak TAP print. */
+/** Parses the output of Jest, Vitest, Mocha and runners that print TAP. */
 export function parseJavaScriptLog(log: string): TestLog {
   return readLog(log, (line) => {
     const [, mark = '', name = ''] = MARKED_LINE.exec(line) ?? [];
@@ -96,7 +96,7 @@ const MAVEN_COUNTS = /Tests run: \d+, Failures: (\d+), Errors: (\d+), Skipped: \
 const MAVEN_CLASS = ' in ';
 const MAVEN_FAILURE = /^\[ERROR\] +([\w.$]+)/;
 
-/** What Gradle prints of every test, and Maven's Surefire of every class. */
+/** Parses Gradle's output per test, and that of Maven's Surefire per class. */
 export function parseJavaLog(log: string): TestLog {
   return readLog(log, (line) => {
     const [, name = '', word = ''] = GRADLE_LINE.exec(line) ?? [];
@@ -112,7 +112,10 @@ function mavenResult(line: string): ReturnType<ReadLine> {
   return failed === undefined ? null : [failed, 'failed'];
 }
 
-/** The class stands at the end, whatever stands between: in one expression every count would look for it anew. */
+/**
+ * The class is at the end of the line. It is searched separately because a single expression would search for it again
+ * from every count.
+ */
 function mavenClass(line: string): ReturnType<ReadLine> {
   const counts = MAVEN_COUNTS.exec(line);
   const at = line.lastIndexOf(MAVEN_CLASS);
@@ -124,7 +127,7 @@ function mavenClass(line: string): ReturnType<ReadLine> {
 
 const CTEST_LINE = /^ *\d+\/\d+ Test +#\d+: (\S+) \.*[ *]*(Passed|Failed|Skipped|Not Run|Timeout|Exception)/;
 
-/** What `ctest` prints. */
+/** Parses the output of `ctest`. */
 export function parseCtestLog(log: string): TestLog {
   return readLog(log, (line) => {
     const [, name = '', word] = CTEST_LINE.exec(line) ?? [];
@@ -136,7 +139,10 @@ export function parseCtestLog(log: string): TestLog {
 
 const Results = z.object({ tests: z.array(z.object({ name: z.string(), status: z.string() })) });
 
-/** What SWE-bench Pro's own parsers write: `{"tests": [{"name", "status"}]}`, here the last line that is such a document. */
+/**
+ * Parses the output of SWE-bench Pro's own parsers, `{"tests": [{"name", "status"}]}`, from the last line that begins
+ * with `{`.
+ */
 export function parseJsonLog(log: string): TestLog {
   const tests = new TestLog();
   const begin = log.lastIndexOf('\n{');
@@ -152,13 +158,13 @@ function jsonStatus(status: string): LoggedStatus {
   return word === 'ERROR' ? 'error' : 'failed';
 }
 
-/** What a command printed, and by whose rules it is read. */
+/** The output of a command, and its format. */
 export interface PrintedLog {
   readonly format: LogFormat;
   readonly bytes: Uint8Array;
 }
 
-/** Reads a log apart from what else is going on; null for one that takes too long. */
+/** Parses a log without blocking other work; null if that takes too long. */
 export type LogReader = (log: PrintedLog, signal: AbortSignal) => Promise<TestLog | null>;
 
 const PYTEST_BEGINS = /^=+ test session starts =+$/m;
@@ -166,7 +172,7 @@ const PYTEST_BEGINS = /^=+ test session starts =+$/m;
 const PARSERS: Readonly<Record<LogFormat, (log: string) => TestLog>> = {
   pytest: parsePytestLog,
   unittest: parseDjangoLog,
-  // Newer versions have pytest behind the same command.
+  // Newer versions run pytest behind the same command.
   sympy: (log) => (PYTEST_BEGINS.test(log) ? parsePytestLog(log) : parseSympyLog(log)),
   go: parseGoLog,
   cargo: parseCargoLog,
@@ -180,5 +186,5 @@ export function parseLog({ format, bytes }: PrintedLog): TestLog {
   return PARSERS[format](Buffer.from(bytes).toString('utf8'));
 }
 
-/** For who answers nobody else meanwhile. */
+/** For processes that serve nothing else meanwhile. */
 export const readHere: LogReader = (log) => Promise.resolve(parseLog(log));

@@ -5,24 +5,25 @@ import type { LogFormat } from '../io/datasets/set-reader.js';
 import { logFormatOf } from '../io/datasets/swe-bench-sets.js';
 import type { HiddenTests } from './hidden-tests.js';
 
-/** How the hidden tests of an instance are run and their log is read. */
+/** How to run the hidden tests of an instance and parse their log. */
 export interface TestCommand {
-  /** For the container's shell, from the repository's root. */
+  /** For the container's shell, run from the repository's root. */
   readonly line: string;
-  /** Files of the repository that this runner starts with; a candidate's changes to them do not count. */
+  /** Files of the repository that this runner consists of; a candidate's changes to them are undone. */
   readonly runnerFiles: readonly string[];
-  /** unittest reports on stderr; what tests print on stdout would only tear its lines. */
+  /** unittest reports on stderr; merging in stdout, where tests print, would only break up its lines. */
   readonly reportsOn: 'stderr' | 'both';
-  /** What the log is read as. */
   readonly format: LogFormat;
-  /** Written into the container before the command runs, by absolute path. */
+  /** Files written into the container before the command runs, by absolute path. */
   readonly scripts: Readonly<Record<string, string>>;
 }
 
 const PYTEST = 'python3 -m pytest --tb=no -rA -p no:cacheprovider {files}';
 const SCRIPTS = '/tmp/bestk-hidden';
 
-/** As SWE-bench's harness runs them (`swebench/harness/constants`); what stands here no more runs with plain pytest. */
+/**
+ * Commands of SWE-bench's harness (`swebench/harness/constants`); repositories not listed here run with plain pytest.
+ */
 const BY_REPO: Readonly<Record<string, string>> = {
   'django/django':
     'cd tests && python3 -W ignore runtests.py --settings=test_sqlite --parallel 1 --verbosity 2 {modules}',
@@ -31,7 +32,7 @@ const BY_REPO: Readonly<Record<string, string>> = {
   'sphinx-doc/sphinx': 'tox --current-env -epy39 -v -- {files}',
 };
 
-/** Where all test files are of one language, its own runner. */
+/** Runners of languages, by the extension of their test files. */
 const BY_EXTENSION: readonly (readonly [RegExp, string])[] = [
   [/\.py$/, PYTEST],
   [/\.go$/, 'go test -v {folders}'],
@@ -39,10 +40,10 @@ const BY_EXTENSION: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * The command of a repository, or `given`, with `{files}`, `{folders}` and `{modules}` filled in: the files that the test
- * patch changes (or those that the tests' names begin with), their folders, and Python's dotted names below `tests/`. The
- * reader of its log follows from the row or the command.
- * @throws BadInputError when there is no such file, or nobody knows how the tests are run
+ * The command of a repository, or `given`, with `{files}`, `{folders}` and `{modules}` replaced: the files that the
+ * test patch changes (or those with which the tests' names begin), their folders, and Python's dotted names below
+ * `tests/`. The log format follows from the row or the command.
+ * @throws BadInputError when there is no such file, or the way to run the tests is unknown
  */
 export function testCommand(tests: HiddenTests, given: string | null): TestCommand {
   const files = testFiles(tests);
@@ -74,7 +75,7 @@ function ofRepository({ repo, version }: HiddenTests): string | undefined {
   return BY_REPO[`${repo ?? ''} ${version ?? ''}`] ?? BY_REPO[repo ?? ''];
 }
 
-/** Of what nobody knows pytest says best what is missing. @throws BadInputError for another language's tests */
+/** Defaults to pytest, whose messages best tell what is missing. @throws BadInputError for another language's tests */
 function ofLanguage(files: readonly string[]): string {
   const known = BY_EXTENSION.find(([pattern]) => files.length > 0 && files.some((path) => pattern.test(path)));
   if (known !== undefined) return known[1];
@@ -97,7 +98,7 @@ function scriptsOf({ scripts }: HiddenTests, template: string): Readonly<Record<
   );
 }
 
-/** Of the test patch, or of the tests' names where the tests are part of the image. */
+/** From the test patch, or from the tests' names if the tests are part of the image. */
 function testFiles({ files, failToPass, passToPass, testPatch }: HiddenTests): readonly string[] {
   const present =
     testPatch === null

@@ -1,25 +1,28 @@
-/** How one test ended; `missing`: the log does not name it. Only `passed` counts. */
+/** Result of one test; `missing`: the log does not name it. Only `passed` counts. */
 export type TestStatus = 'passed' | 'failed' | 'skipped' | 'error' | 'missing';
 
-/** What a log can say of a test. */
+/** Results that a log can report. */
 export type LoggedStatus = Exclude<TestStatus, 'missing'>;
 
-/** Later is worse: a test that the log reports twice ended in the worse way, whoever printed the better one. */
+/**
+ * From best to worst: if a log reports a test twice the worse result holds, regardless of what printed the better one.
+ */
 const WORSE: readonly LoggedStatus[] = ['passed', 'skipped', 'failed', 'error'];
 
-/** By the test's own id, and by other spellings of it. */
+/** Results by the test's own id, and by alternative spellings of it. */
 export interface TestStatuses {
   readonly exact: Map<string, LoggedStatus>;
   readonly loose: Map<string, LoggedStatus>;
 }
 
-/** Statuses by test as the log of one run tells them. */
+/** Results of tests according to the log of one run. */
 export class TestLog {
   constructor(readonly statuses: TestStatuses = { exact: new Map(), loose: new Map() }) {}
 
   /**
    * @param name the test's own id
-   * @param others shorter or older spellings of it, which several tests may share; a list that names one means them all
+   * @param others shorter or older spellings, which several tests may share; a listed name that matches one covers all
+   * of them
    */
   note(name: string, status: LoggedStatus, others: readonly string[] = []): void {
     worsen(this.statuses.exact, name, status);
@@ -30,7 +33,7 @@ export class TestLog {
     return this.statuses.exact.get(name) ?? this.statuses.loose.get(name) ?? 'missing';
   }
 
-  /** Whether the log reports any test that failed or broke. */
+  /** Whether the log reports any test that failed or errored. */
   get hasFailures(): boolean {
     return [...this.statuses.exact.values()].some((status) => status === 'failed' || status === 'error');
   }
@@ -43,7 +46,7 @@ function worsen(statuses: Map<string, LoggedStatus>, name: string, status: Logge
 
 const ESCAPE_CODE = /\u001b\[[0-9;]*[A-Za-z]/g;
 
-/** Lines without colours and without what stands before a carriage return at their end. */
+/** Lines without colour codes and trailing white space, carriage returns included. */
 export function logLines(log: string): readonly string[] {
   return log
     .replace(ESCAPE_CODE, '')
@@ -67,8 +70,8 @@ const WORD = / (PASSED|XFAIL|FAILED|ERROR|SKIPPED)(?= \(|$)/g;
 const PERCENT = /\[ *\d+%\]$/;
 
 /**
- * Reads what pytest prints with `-rA`, `-v` or both. Only the last summary, and the lines before any captured output, can
- * say that a test passed: what tests print stands elsewhere. That a test failed is believed wherever it stands.
+ * Parses pytest's output with `-rA`, `-v` or both. Only the last summary, and the lines before any captured output, can
+ * report a pass, because tests may print anything elsewhere. A failure counts anywhere.
  */
 export function parsePytestLog(log: string): TestLog {
   const lines = logLines(log);
@@ -102,7 +105,7 @@ function summaryLine(line: string): Found | null {
   return { id: word === 'PASSED' ? rest : idBeforeMessage(rest), status };
 }
 
-/** Of `path::test[a b] - message`: a parameter may hold ` - `, too. */
+/** The id in `path::test[a b] - message`: a parameter may contain ` - ` too. */
 function idBeforeMessage(text: string): string {
   const parameter = /^[^\s[]+\[/.exec(text)?.[0] ?? '';
   const close = parameter === '' ? -1 : closing(text, parameter.length);
@@ -110,14 +113,14 @@ function idBeforeMessage(text: string): string {
   return end === -1 ? text : text.slice(0, end);
 }
 
-/** Where the first `]` stands that ends the text, or a message follows. */
+/** End of the first `]` that ends the text or precedes a message. */
 function closing(text: string, from: number): number {
   const message = text.indexOf('] - ', from);
   if (message !== -1) return message + 1;
   return text.endsWith(']') ? text.length : -1;
 }
 
-/** `path::test[a b] PASSED (reason) [ 12%]`, as `-v` prints while tests run. */
+/** Parses `path::test[a b] PASSED (reason) [ 12%]`, as `-v` prints during the run. */
 function verboseLine(line: string): Found | null {
   const said = line.slice(0, PERCENT.exec(line)?.index).trimEnd();
   const colons = said.indexOf('::', 1);
@@ -131,9 +134,9 @@ function verboseLine(line: string): Found | null {
 }
 
 /**
- * Other names of a test in published lists: cut at the first blank (SWE-bench's parser keeps one word), a path as
- * parameter cut to its last part (`parse_log_pytest_options`), numbers for matplotlib's buttons (`parse_log_matplotlib`),
- * the function alone, class and function without their file (R2E-Gym).
+ * Alternative names of a test in published lists: cut at the first blank (SWE-bench's parser keeps one word), a path as
+ * parameter cut to its last part (`parse_log_pytest_options`), numbers for matplotlib's buttons
+ * (`parse_log_matplotlib`), only the function, class and function without their file (R2E-Gym).
  */
 function spellings(id: string): readonly string[] {
   const [word = id] = id.split(' ');
@@ -152,7 +155,7 @@ function spellings(id: string): readonly string[] {
 }
 
 const RESULT = String.raw`(ok|FAIL|ERROR|skipped\b.*|expected failure|unexpected success)`;
-/** A dot is any character, lest what begins well fails at its end, again and again. */
+/** The dot matches any character, so that a near miss at the end does not cause repeated backtracking. */
 const SKIP_LINE = /^(.*?) \.\.\. {1,2}(skipped\b.*)$/s;
 const RESULT_LINE = new RegExp(String.raw`^(.*) \.\.\. {1,2}${RESULT}$`, 'is');
 const LATE_RESULT = new RegExp(`^\\s*${RESULT}$`);
@@ -161,8 +164,8 @@ const DJANGO_FAILURE = /^(FAIL|ERROR): (\w+ \([\w.]+\))/;
 const RULE = /^={70}$/;
 
 /**
- * Reads what Django's `runtests.py -v 2` and `python -m unittest -v` print. A test with a docstring goes by its first line,
- * as in SWE-bench's lists, and by its method too. `test_x (a.B.test_x)` (Python 3.11) is `test_x (a.B)`.
+ * Parses the output of Django's `runtests.py -v 2` and `python -m unittest -v`. A test with a docstring is known by its
+ * first line, as in SWE-bench's lists, and by its method. `test_x (a.B.test_x)` (Python 3.11) becomes `test_x (a.B)`.
  */
 export function parseDjangoLog(log: string): TestLog {
   const scan = new DjangoScan();
@@ -172,7 +175,7 @@ export function parseDjangoLog(log: string): TestLog {
 
 class DjangoScan {
   readonly tests = new TestLog();
-  /** Docstrings' first lines by method, for failures are told by method once more. */
+  /** First lines of docstrings by method, since failures are reported again by method. */
   private readonly titles = new Map<string, Set<string>>();
   private readonly failures = new Set<string>();
   private previous = '';
@@ -195,7 +198,8 @@ class DjangoScan {
 
   private ended(said: string, status: LoggedStatus): void {
     this.waiting = null;
-    // Before Python 3.11 a test with failed subtests ends its line without a result, and the next one's follows it.
+    // Before Python 3.11, a test with failed subtests ends its line without a result, and the next test follows on that
+    // line.
     const name = normal(said.slice(said.lastIndexOf(' ... ') + 1).replace(/^\.\.\. /, ''));
     const method = normal(this.previous.trim());
     const own = name === normal(said) ? [] : [said];
@@ -227,7 +231,7 @@ function statusOf(result: string): LoggedStatus {
   return result === 'ERROR' ? 'error' : 'failed';
 }
 
-/** Letters of sympy's own reporter; an expected failure counts as passed, as everywhere in SWE-bench. */
+/** Letters of sympy's reporter; an expected failure counts as passed, as everywhere in SWE-bench. */
 const SYMPY_STATUS: Readonly<Record<string, LoggedStatus>> = {
   ok: 'passed',
   f: 'passed',
@@ -242,7 +246,10 @@ const TEST = /^(test_\w+)(?: |$)/;
 const LETTER = /(?:^|\s)(ok|f|F|T|E|s|w)(?: *\[(?:OK|FAIL)\])?$/;
 const SYMPY_FAILURE = /^_+ (\S+\.py):(test_\w+) _+$/;
 
-/** Reads what sympy's `bin/test --verbose` prints. Lists name the functions alone; files tell equal ones apart. */
+/**
+ * Parses the output of sympy's `bin/test --verbose`. Lists contain only function names; the file distinguishes equal
+ * ones.
+ */
 export function parseSympyLog(log: string): TestLog {
   const scan = new SympyScan();
   for (const line of logLines(log)) scan.line(line);
@@ -252,7 +259,7 @@ export function parseSympyLog(log: string): TestLog {
 class SympyScan {
   readonly tests = new TestLog();
   private file = '';
-  /** The test that runs: what it prints may stand between its name and its result. */
+  /** The running test: its output may come between its name and its result. */
   private running: string | null = null;
 
   line(line: string): void {

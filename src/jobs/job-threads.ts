@@ -12,10 +12,10 @@ import {
 
 const BODY = { field: 'body' };
 
-/** What a thread answers: what it made, or the error that BestkError stands for in it. A defect is thrown. */
+/** A thread's message: its result, or the failure of a BestkError. Any other error is thrown. */
 export type ThreadAnswer<Made> = { readonly made: Made } | { readonly failure: Failure };
 
-/** For a thread to post when it has done its work. */
+/** Runs a thread's work and gives the message to post. */
 export async function answerOf<Made>(work: () => Made | Promise<Made>): Promise<ThreadAnswer<Made>> {
   try {
     return { made: await work() };
@@ -26,17 +26,17 @@ export async function answerOf<Made>(work: () => Made | Promise<Made>): Promise<
 }
 
 /**
- * Does each job in a thread of its own: parsing and computing takes seconds, in which a service has to answer others, and
- * a command has other cores.
+ * Runs each job in a new thread: parsing and computing takes seconds, during which a service must answer other requests
+ * and a command can use other cores.
  */
 export class JobThreads<Job extends object, Made> {
   private readonly limit: ReturnType<typeof pLimit>;
   private readonly closing = new AbortController();
 
   /**
-   * @param thread the module that is run, with the job as its `workerData`; it posts one {@link ThreadAnswer}
-   * @param longestMs of one job
-   * @param atOnce jobs under way at the same time
+   * @param thread the module to run, with the job as its `workerData`; it posts one {@link ThreadAnswer}
+   * @param longestMs limit of one job
+   * @param atOnce concurrent jobs
    */
   constructor(
     private readonly thread: URL,
@@ -46,13 +46,16 @@ export class JobThreads<Job extends object, Made> {
     this.limit = pLimit(atOnce);
   }
 
-  /** @throws what the thread's work does, BadInputError when it takes too long, InterruptedError when the service shuts down, the reason of `stop` */
+  /**
+   * @throws what the thread's work throws, BadInputError if it takes too long, InterruptedError if the service shuts
+   * down, the reason of `stop`
+   */
   run(job: Job, stop?: AbortSignal): Promise<Made> {
     const { signal } = this.closing;
     return this.limit(() => this.inThread(job, stop === undefined ? signal : AbortSignal.any([signal, stop])));
   }
 
-  /** As `run`, but `unread` where it takes too long or cannot be read. */
+  /** Like `run`, but returns `unread` if the job takes too long or its input is invalid. */
   async runOr<Unread>(job: Job, unread: Unread, stop?: AbortSignal): Promise<Made | Unread> {
     try {
       return await this.run(job, stop);
@@ -94,7 +97,7 @@ export class JobThreads<Job extends object, Made> {
   }
 }
 
-/** @throws when the thread is over: an answer comes before that */
+/** @throws when the thread exits: its answer would have come before that */
 async function endOf(worker: Worker): Promise<never> {
   const [code] = (await once(worker, 'exit')) as [number];
   throw new Error(`The thread ended with ${code} and without an answer.`);

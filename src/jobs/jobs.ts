@@ -3,73 +3,79 @@ import { BadInputError, type Failure, UnavailableError } from '../core/errors/er
 import { StoreUnavailableError } from '../core/errors/unavailable.js';
 import type { ResultStore } from '../ports/result-store.js';
 
-/** What is to be done once, in whichever process has room for it. */
+/** Work to be done once, by any process with capacity. */
 export interface Job {
-  /** Names who does it, see {@link JobHandler}. */
+  /** Selects the {@link JobHandler}. */
   readonly kind: string;
-  /** Names what is done, in 64 letters at most: a content key, or the id of something stored. Asking twice is one job. */
+  /**
+   * Identifies the work, in at most 64 characters: a content key, or the id of a stored object. Equal keys are one job.
+   */
   readonly key: string;
   readonly payload: unknown;
-  /** Whose turn it takes. */
+  /** Its place in the queue. */
   readonly turn: Turn;
 }
 
-/** Jobs of one line stand behind each other; lines take turns. */
+/** Jobs of one line are done in order; lines take turns. */
 export interface Turn {
   readonly line: string;
-  /** How many lines share one turn: the runs of one API key, so that the key with most runs has no more than the others. */
+  /**
+   * How many lines share one turn: the runs of one API key, so that a key with many runs gets no more than the others.
+   */
   readonly of: number;
 }
 
-/** What one execution of a job is given. */
+/** Arguments of one execution of a job. */
 export interface Work {
   readonly key: string;
-  /** Aborts when nobody wants the job any more, or this process lost it. */
+  /** Aborts when the job is no longer wanted, or this process has lost it. */
   readonly signal: AbortSignal;
-  /** From 1; those of dead processes count. */
+  /** From 1; includes attempts of processes that died. */
   readonly attempt: number;
 }
 
-/** Does the jobs of one kind. Doing one again after an interruption must be cheap: what was finished is stored. */
+/** Does the jobs of one kind. Repeating a job after an interruption must be cheap: finished parts are stored. */
 export interface JobHandler<Payload = unknown, Result = unknown> {
   readonly kind: string;
   readonly payload: z.ZodType<Payload>;
-  /** What is stored under the job's key when it is done; null = its effect is stored elsewhere, and nobody waits for it. */
+  /** The result stored under the job's key; null = its effect is stored elsewhere, and no caller waits for it. */
   readonly result: z.ZodType<Result> | null;
-  /** How many this process does at once. */
+  /** Concurrent jobs in this process. */
   readonly atOnce: number;
-  /** Of these, how many of one line at most; absent = all. */
+  /** Concurrent jobs of one line; absent = all. */
   readonly atOnceOfLine?: number;
-  /** Whether one may begin now; absent = always. Asked again a second later. */
+  /** Whether a job may begin now; absent = always. Checked again after a second. */
   mayBegin?(): Promise<boolean>;
-  /** @throws UnavailableError that is tried again where it is retryable, NotNowError */
+  /** @throws UnavailableError, retried if it is retryable, NotNowError */
   perform(payload: Payload, work: Work): Promise<Result>;
 }
 
 /**
- * Delivers jobs to handlers. The effect of a job is what it stores, in the ResultStore under its key or elsewhere: a queue may
- * lose a job or deliver it twice, and nothing is lost or paid twice. An infrastructure failure is tried three times in all.
+ * Delivers jobs to handlers. The effect of a job is what it stores, in the ResultStore under its key or elsewhere, so a
+ * queue may lose a job or deliver it twice without any loss or double payment. An infrastructure failure is tried three
+ * times in all.
  */
 export abstract class Jobs {
-  /** Begins to take jobs; until then they wait. Once. */
+  /** Starts taking jobs, which wait until then. Call once. */
   abstract start(handlers: readonly JobHandler[]): Promise<void>;
-  /** Has a job done, whoever waits for it. One that waits or is under way stays as it is. */
+  /** Enqueues a job, whether or not a caller waits for it. A job already queued or under way is left as it is. */
   abstract submit(job: Job): Promise<void>;
   /**
-   * Waits for the result of a job, from the store where it was done before. When the signal aborts and nobody else waits
-   * here, the job is cancelled; but an InterruptedError leaves it to who takes up the asker's work, where other processes may.
-   * @throws what the handler threw, as a JobFailedError where another process did it; and the signal's reason
+   * Waits for the result of a job; returns it from the store if it was done before. If the signal aborts and no other
+   * caller in this process waits, the job is cancelled, except on an InterruptedError: then the job remains for the
+   * process that takes over the caller's work, if there are other processes.
+   * @throws what the handler threw, as a JobFailedError if another process ran it; and the signal's reason
    */
   abstract have<Result>(job: Job, result: z.ZodType<Result>, signal: AbortSignal): Promise<Result>;
-  /** Takes back a job that waits, and stops one that is under way in this process. */
+  /** Removes a queued job, and stops one that is under way in this process. */
   abstract cancel(kind: string, key: string): Promise<void>;
-  /** How many other processes take jobs under some settings; those of this process where none are named. */
+  /** Number of other processes that take jobs under some settings; by default under those of this process. */
   abstract others(setup?: string): Promise<number>;
-  /** Takes no more, lets what is under way go on for `drainMs`, stops the rest and gives it back. */
+  /** Takes no more jobs, lets active ones continue for `drainMs`, then stops the rest and returns them to the queue. */
   abstract close(drainMs: number): Promise<void>;
 }
 
-/** A job could not be done, in the words of the process that tried last. */
+/** A job failed, with the message of the process that tried it last. */
 export class JobFailedError extends UnavailableError {
   readonly code: string;
   readonly retryable = false;
@@ -80,14 +86,14 @@ export class JobFailedError extends UnavailableError {
   }
 }
 
-/** A job that is to be done again, here or elsewhere, through no fault of its own. */
+/** A job must be repeated later, here or elsewhere, for a reason other than the job. */
 export class NotNowError extends Error {
   constructor(readonly afterMs: number) {
     super('not now');
   }
 }
 
-/** Processes that may be lost over one job before it is the job that kills them. */
+/** How many processes may be lost over one job before the job counts as the cause. */
 export const MOST_LOST = 4;
 export const LOST: Failure = {
   code: 'worker-lost',
@@ -97,14 +103,19 @@ export const LOST: Failure = {
 
 const STORE_BACK_MS = 1_000;
 
-/** What is to be done again later, and does not count as a try. @returns after how many ms; null = it is no such error */
+/**
+ * For errors after which a job is repeated without counting as an attempt. @returns the delay in ms; null = not such an
+ * error
+ */
 export function notNowMs(error: unknown): number | null {
   if (error instanceof NotNowError) return error.afterMs;
-  // What could not be kept is no failure of the job: whoever has the store goes on.
+  // A failed write to the store is not the job's failure: another process that reaches the store continues.
   return error instanceof StoreUnavailableError && error.retryable ? STORE_BACK_MS : null;
 }
 
-/** Does a job unless its result is stored, and stores it. @throws BadInputError for a payload of another shape */
+/**
+ * Does a job unless its result is stored, and stores the result. @throws BadInputError for a payload of another schema
+ */
 export async function perform(
   handler: JobHandler,
   { kind, key, payload }: Pick<Job, 'kind' | 'key' | 'payload'>,

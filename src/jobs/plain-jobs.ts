@@ -6,7 +6,7 @@ import type { ResultStore } from '../ports/result-store.js';
 import { type Job, type JobHandler, Jobs, notNowMs, perform, type Work } from './jobs.js';
 
 const LOOK_EVERY_MS = 1_000;
-/** How long work may take to stop once it is told to. */
+/** How long aborted work may take to stop. */
 const GRACE_MS = 10_000;
 
 interface Served {
@@ -16,11 +16,14 @@ interface Served {
 
 interface Submitted {
   readonly stop: AbortController;
-  /** Asked for while it was under way: what it works on may have changed behind it. */
+  /** Submitted again while under way: its input may have changed since it began. */
   again: boolean;
 }
 
-/** Jobs as calls in this process, behind one limit for each kind: no rows, no polling. What is asked for is gone with it. */
+/**
+ * Jobs as calls in this process, with one limit per kind: no rows, no polling. Queued jobs are lost when the process
+ * ends.
+ */
 export class PlainJobs extends Jobs {
   private readonly flights = new SingleFlight<unknown>();
   private readonly submitted = new Map<string, Submitted>();
@@ -31,7 +34,7 @@ export class PlainJobs extends Jobs {
   private open: () => void = () => undefined;
   private readonly opened = new Promise<void>((resolve) => (this.open = resolve));
 
-  /** @param failed told of what a submitted job ended on: nobody else hears it */
+  /** @param failed receives the error of a submitted job, for which no caller waits */
   constructor(
     private readonly results: ResultStore,
     private readonly failed: (job: Job, error: unknown) => void,
@@ -101,7 +104,7 @@ export class PlainJobs extends Jobs {
     await this.opened;
     const { handler, places } = this.servedBy(job.kind);
     for (let attempt = 1; ;) {
-      // What was cancelled may take its time to stop.
+      // A cancelled execution may still be stopping.
       await this.underWay.get(idOf(job))?.catch(() => undefined);
       while ((await handler.mayBegin?.()) === false) await pause(LOOK_EVERY_MS, mayWait);
       const leave = await places.take(mayWait, job.turn.line);

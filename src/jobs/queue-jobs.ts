@@ -19,20 +19,20 @@ interface Waiting {
 }
 
 const LOOK_EVERY_MS = 200;
-/** A queue may lose a job; asking again for one that is there changes nothing. */
+/** A queue may lose a job, so it is added again; adding one that is still queued changes nothing. */
 const ASK_AGAIN_MS = 30_000;
 const LEAVES_MS = 10_000;
 const LEAVING_EVERY_MS = 50;
-/** How long a number of processes is believed: every part of every run asks for it. */
+/** How long a count of processes is cached: every part of every run asks for it. */
 const COUNTED_MS = 500;
-/** Nobody reads them: results tell who waits. */
+/** Kept minimal, since they are not read: waiters poll the results. */
 const EVENTS = 100;
-/** Of BullMQ; 1 is first. */
+/** Lowest priority of BullMQ; 1 is the highest. */
 const LAST_PLACE = 2 ** 21 - 1;
 
 /**
- * Jobs that many processes share, delivered by BullMQ on PostgreSQL or Redis. Locks, stalled jobs, retries, back-off and
- * priorities are BullMQ's. Results go through the ResultStore, where who waits looks for them.
+ * Jobs shared by many processes and delivered by BullMQ on PostgreSQL or Redis. BullMQ handles locks, stalled jobs,
+ * retries, back-off and priorities. Results go through the ResultStore, which waiters poll.
  */
 export class QueueJobs extends Jobs {
   private readonly queues = new Map<string, { readonly queue: Queue; readonly places: Places }>();
@@ -41,13 +41,15 @@ export class QueueJobs extends Jobs {
   private readonly waiting = new Map<string, Waiting>();
   private readonly closing = new AbortController();
   private readonly beating = new AbortController();
-  /** Jobs that were cancelled here and may still be in the queue, by key: one of that key would not be added. */
+  /**
+   * Removals under way of jobs cancelled here, by key: while the old job is queued, another of its key cannot be added.
+   */
   private readonly leaving = new Map<string, Promise<void>>();
   private readonly pace: Pace;
   private workers: readonly QueueWorker[] = [];
   private quietUntil = 0;
   private isAway = false;
-  /** Away, and not only slow; it was told. */
+  /** Unreachable, not only slow; already logged. */
   private isSilent = false;
   private closed: Promise<void> | null = null;
 
@@ -77,7 +79,10 @@ export class QueueJobs extends Jobs {
     if (!isHere) await gone;
   }
 
-  /** One that is worked on is locked: here until it has stopped, elsewhere for longer than this waits. Never rejects. */
+  /**
+   * Removes a job. An active job is locked: in this process until it has stopped, in another for longer than this
+   * waits. Never rejects.
+   */
   private async remove(kind: string, key: string, withinMs: number): Promise<void> {
     const { queue } = this.of(kind);
     const until = performance.now() + withinMs;
@@ -108,7 +113,7 @@ export class QueueJobs extends Jobs {
     this.closing.abort(new InterruptedError());
     await Promise.all(this.workers.map((worker) => worker.close(drainMs)));
     this.beating.abort();
-    // What was still under way may have come to its end.
+    // Active jobs may have finished since the last look.
     await this.lookOnce();
     for (const { reject } of [...this.waiting.values()]) reject(new InterruptedError());
     await Promise.allSettled([...this.queues.values()].map(({ queue }) => queue.close()));
@@ -152,7 +157,7 @@ export class QueueJobs extends Jobs {
     );
   }
 
-  /** A server that is away is waited for. @throws QueueUnavailableError for what it refuses, though it answers */
+  /** Waits while the server is unreachable. @throws QueueUnavailableError if it answers but keeps refusing the call */
   private async patiently<T>(ask: () => Promise<T>): Promise<T> {
     for (let refused = 0; ;) {
       try {
@@ -168,7 +173,7 @@ export class QueueJobs extends Jobs {
     }
   }
 
-  /** Looks for what is waited for, all at once, until nothing is. */
+  /** Polls for all awaited results at once, until there are none. */
   private async look(): Promise<void> {
     for (let again = performance.now() + ASK_AGAIN_MS; this.waiting.size > 0; await sleep(LOOK_EVERY_MS, null)) {
       await this.lookOnce();
@@ -181,7 +186,7 @@ export class QueueJobs extends Jobs {
   private async lookOnce(): Promise<void> {
     const waiting = [...this.waiting.values()];
     const keys = waiting.flatMap(({ job, asked }) => [job.key, noteKey('failed', job.key, asked)]);
-    // A store that is away is waited for; who works finds the same.
+    // An unreachable store is waited for; the workers do the same.
     const found = await this.tools.results.getAll(keys).catch(() => new Map<string, unknown>());
     for (const { job, asked, resolve, reject } of waiting) {
       const failure = Failure.safeParse(found.get(noteKey('failed', job.key, asked))).data;
@@ -190,7 +195,7 @@ export class QueueJobs extends Jobs {
     }
   }
 
-  /** What is under way keeps its locks until it has ended, while all is being closed, too. Rejects when that is done. */
+  /** Renews the locks of active jobs until they have ended, also during closing. Rejects when that is done. */
   private async goOn(): Promise<never> {
     for (;;) {
       await pause(this.pace.beatMs, this.beating.signal);
@@ -198,7 +203,7 @@ export class QueueJobs extends Jobs {
     }
   }
 
-  /** Never rejects: a server that is away is waited for. */
+  /** Never rejects: waits while the server is unreachable. */
   private async beat(): Promise<void> {
     const { server, log } = this.tools;
     const start = performance.now();
@@ -223,7 +228,7 @@ export class QueueJobs extends Jobs {
     if (known !== undefined) return known;
     const { server } = this.tools;
     const queue = new server.Queue(name, { ...server.options, streams: { events: { maxLen: EVENTS } } });
-    // Told by whoever asks it something.
+    // Reported by the calls that fail.
     queue.on('error', () => undefined);
     const fresh = { queue, places: new Places(async () => (await queue.getPrioritized(0, 0))[0]?.priority ?? 0) };
     this.queues.set(name, fresh);
@@ -231,12 +236,12 @@ export class QueueJobs extends Jobs {
   }
 }
 
-/** How long what is first in a queue is believed to be. */
+/** How long the front of a queue is cached. */
 const FRONT_MS = 250;
 
 /**
- * Gives jobs their places, so that lines take turns: the next of a line is one turn behind its last, and never before what is
- * first now. A line that shares its turn with others takes longer steps.
+ * Assigns priorities so that lines take turns: the next job of a line is placed one turn after its last one, and never
+ * before the current front. A line that shares its turn with others takes longer steps.
  */
 class Places {
   private readonly last = new Map<string, number>();
@@ -244,7 +249,7 @@ class Places {
   private readAt = Number.NEGATIVE_INFINITY;
   private reading: Promise<void> = Promise.resolve();
 
-  /** @param first the place of what is first in the queue, 0 when nothing waits */
+  /** @param first the place of the queue's front, 0 when it is empty */
   constructor(private readonly first: () => Promise<number>) {}
 
   async next({ line, of }: Turn): Promise<number> {
@@ -260,7 +265,7 @@ class Places {
 
   private async read(): Promise<void> {
     const front = await this.first();
-    // Places grow until nothing waits, and then begin anew.
+    // Places grow until the queue is empty, and then restart.
     const isNew = front < this.front || front === 0;
     for (const [line, place] of this.last) if (isNew || place <= front) this.last.delete(line);
     this.front = front;

@@ -11,11 +11,11 @@ import { abortable } from '../core/async/time.js';
 
 type Classes = ReturnType<typeof withBackend<IQueueBackend, unknown>>;
 
-/** The server that several processes get their jobs from, as BullMQ speaks to it. */
+/** The server that distributes jobs between processes, as BullMQ uses it. */
 export interface QueueServer extends Pick<Classes, 'Queue' | 'Worker'> {
-  /** Of every queue and worker. */
+  /** For every queue and worker. */
   readonly options: { readonly connection: unknown; readonly prefix: string };
-  /** @returns whether its clock jumped since it was last asked @throws what the driver does, while it does not answer */
+  /** @returns whether its clock jumped since the last call @throws the driver's error while it does not answer */
   ask(): Promise<boolean>;
   close(): Promise<void>;
 }
@@ -23,10 +23,10 @@ export interface QueueServer extends Pick<Classes, 'Queue' | 'Worker'> {
 const PREFIX = 'bestk';
 const CONNECTIONS = 12;
 const ANSWER_WITHIN_MS = 10_000;
-/** Redis's words for a wrong password, or for rights that are missing. */
+/** Redis's errors for a wrong password or missing permissions. */
 const REFUSED = /WRONGPASS|NOAUTH|NOPERM/;
 
-/** @param url `redis://…`, `rediss://…` or `postgresql://…` @throws what the driver and BullMQ's migration do */
+/** @param url `redis://…`, `rediss://…` or `postgresql://…` @throws errors of the driver and of BullMQ's migration */
 export async function openQueueServer(url: string): Promise<QueueServer> {
   return /^rediss?:/.test(url) ? onRedis(url) : onPostgres(url);
 }
@@ -34,14 +34,14 @@ export async function openQueueServer(url: string): Promise<QueueServer> {
 async function onRedis(url: string): Promise<QueueServer> {
   const { Redis } = await import('ioredis');
   const client = new Redis(url, { maxRetriesPerRequest: null });
-  // Whoever asks something is told; without a listener the process would end.
+  // The calls that fail report it; without a listener the process would end.
   client.on('error', () => undefined);
-  // Redis itself counts how long a lock lasts.
+  // Redis itself expires locks, so clock jumps do not matter.
   const ask = async (): Promise<boolean> => {
     await abortable(client.ping(), AbortSignal.timeout(ANSWER_WITHIN_MS));
     return false;
   };
-  // One that is away is waited for; one that does not take us will not either.
+  // An unreachable server is waited for; one that refuses the credentials will keep doing so.
   await ask().catch((error: unknown) => {
     if (!REFUSED.test(String(error))) return;
     client.disconnect();
@@ -80,20 +80,21 @@ async function onPostgres(url: string): Promise<QueueServer> {
   };
 }
 
-/** The one that BullMQ looks for in a pool that it is given. */
+/** The schema in which BullMQ expects its tables when it is given a pool. */
 const SCHEMA = 'bullmq';
 const INT8 = 20;
-/** No count is as large, and every time in milliseconds since 1970 is. */
+/** Greater than any count, less than any time in milliseconds since 1970. */
 const TIMES = 1e12;
 const JUMP_MS = 1_000;
 
 /**
- * A pool as BullMQ takes it. Its PostgreSQL backend says by the clock of each process when a lock ends, so that one whose clock is ahead would take
- * away what others work on. Here every time is told in the server's, and goes on by the clock of timers.
+ * A pool for BullMQ. BullMQ's PostgreSQL backend computes the end of a lock from each process's clock, so a process
+ * whose clock is ahead would take over jobs that others work on. This pool converts every time to the server's clock,
+ * advanced by the monotonic clock.
  */
 class ServersTime {
   private readonly pool: pg.Pool;
-  /** What the server's clock is ahead of the clock of timers; null = not asked yet. */
+  /** The server's clock minus the monotonic clock, in ms; null = not measured yet. */
   private ahead: number | null = null;
   private ended: Promise<void> | null = null;
 
@@ -103,7 +104,8 @@ class ServersTime {
     this.pool = new pg.Pool({
       connectionString: url,
       max: CONNECTIONS,
-      // A job that is lost is handed over again. Every one notifies, so that commits that wait for the disk would do so one by one.
+      // A lost job is submitted again, so commits need not wait for the disk; since all of them notify, they would wait
+      // one by one.
       options: `-c search_path=${SCHEMA} -c synchronous_commit=off`,
       application_name: 'bestk jobs',
       keepAlive: true,
@@ -113,7 +115,7 @@ class ServersTime {
     });
   }
 
-  /** As QueueServer.ask. */
+  /** See QueueServer.ask. */
   async ask(): Promise<boolean> {
     const asked = performance.now();
     const { rows } = await this.pool.query<{ now: number }>(

@@ -8,37 +8,39 @@ import { type JobHandler, LOST, MOST_LOST, notNowMs, perform } from './jobs.js';
 import { atMost } from './plain-jobs.js';
 import type { QueueServer } from './queue-server.js';
 
-/** What travels: JSON in a text, for PostgreSQL's own JSON takes neither NUL nor half a character. */
+/** Data of a queued job: JSON as text, because PostgreSQL's JSON type accepts neither NUL nor lone surrogates. */
 export const Envelope = z.object({
   payload: z.string(),
-  /** Names the asking, so that who asked is told of this failure and of no earlier one. */
+  /** Identifies the request, so that its caller sees this failure and no earlier one. */
   asked: z.string(),
 });
 export type Envelope = z.infer<typeof Envelope>;
-/** No handler takes its payload. */
+/** A payload that every handler rejects. */
 const UNREADABLE = { payload: '"unreadable"', asked: '' };
 
 export interface QueueTools {
   readonly server: QueueServer;
   readonly results: ResultStore;
-  /** Names the settings: processes with others have other queues. */
+  /** Identifies the settings: processes with other settings have separate queues. */
   readonly setup: string;
-  /** Told that locks were renewed. */
+  /** Notified when locks are renewed. */
   readonly claims: Claims;
   readonly log: { warn(message: string): void; error(message: string): void };
-  /** Tests have less time. */
+  /** Shorter in tests. */
   readonly pace?: Pace;
 }
 
 export interface Pace {
   readonly beatMs: number;
-  /** Longer than two beats: a dead process's jobs are another's within two beats more. */
+  /** Longer than two beats: the jobs of a dead process pass to another within two more beats. */
   readonly lockMs: number;
-  /** How long others have the first chance at what failed here. */
+  /** How long this process pauses after a failure, so that others can try first. */
   readonly restMs: number;
-  /** Before what failed is tried again; then twice as long. */
+  /** Before the first retry; doubles with each further one. */
   readonly backOffMs: number;
-  /** After the server was away, or its clock jumped: so long nobody could say that they live. */
+  /**
+   * After the server was unreachable or its clock jumped: other processes may have been unable to renew their locks.
+   */
   readonly quietMs: number;
 }
 
@@ -49,7 +51,9 @@ export function queueName(kind: string, setup: string): string {
   return `bestk.${kind}.${setup}`;
 }
 
-/** Where it is told between who asked for a job and who does it: that it failed, or is not wanted any more. */
+/**
+ * Key of a note between the process that requested a job and the one that does it: it failed, or is no longer wanted.
+ */
 export function noteKey(note: 'failed' | 'cancelled', key: string, asked: string): string {
   return contentKey([note, key, asked]);
 }
@@ -83,21 +87,24 @@ export class QueueWorker {
         lockDuration: pace.lockMs,
         stalledInterval: pace.beatMs,
         maxStalledCount: MOST_LOST,
-        // Both by the wall clock, which may jump: see `beat`.
+        // Both use the wall clock, which may jump; `beat` does them instead.
         skipLockRenewal: true,
         skipStalledCheck: true,
         runRetryDelay: 1_000,
         autorun: false,
       },
     );
-    // A server that is away is told by whoever beats.
+    // `QueueJobs.beat` reports an unreachable server.
     this.worker.on('error', () => undefined);
     this.worker.on('failed', (delivery, error) => {
       if (delivery !== undefined && /stalled more than/.test(error.message)) void this.tell(delivery, LOST);
     });
   }
 
-  /** Keeps what is under way, and takes over what others left unless they may not have been able to keep it. */
+  /**
+   * Renews the locks of active jobs and requeues stalled ones of other processes. @param takesOver whether to requeue:
+   * false while other processes may have been unable to renew
+   */
   async beat(takesOver: boolean): Promise<void> {
     const [ids, tokens] = [[...this.active.keys()], [...this.active.values()].map(({ token }) => token)];
     const lost = ids.length === 0 ? [] : await this.worker.extendJobLocks(ids, tokens, this.pace.lockMs);
@@ -111,7 +118,7 @@ export class QueueWorker {
     const { worker } = this;
     if (!takes) await worker.pause(true);
     else if (worker.isPaused()) await worker.resume();
-    // What it fails of is told to the listener of its errors, too.
+    // The error listener receives the same errors.
     else if (!worker.isRunning()) void worker.run().catch(() => undefined);
   }
 
@@ -121,14 +128,14 @@ export class QueueWorker {
     return [...keys].flatMap(([key, id]) => (found.has(key) ? [id] : []));
   }
 
-  /** @returns whether it was under way here */
+  /** @returns whether it was under way in this process */
   stop(id: string): boolean {
     const active = this.active.get(id);
     active?.stop.abort(new InterruptedError());
     return active !== undefined;
   }
 
-  /** Takes no more, lets what is under way go on for a while, stops the rest and gives it back. */
+  /** Takes no more jobs, lets active ones continue for `drainMs`, then stops the rest and returns them to the queue. */
   async close(drainMs: number): Promise<void> {
     this.isClosing = true;
     await this.worker.pause(true);
@@ -164,7 +171,10 @@ export class QueueWorker {
     }
   }
 
-  /** What was taken away is another's, and what was cancelled nobody's. */
+  /**
+   * Returns a stopped job to the queue if this worker is closing; otherwise it was cancelled, or another process has
+   * it.
+   */
   private async giveBack(delivery: Delivery, token: string): Promise<never> {
     if (!this.isClosing) throw new UnrecoverableError('It was stopped.');
     await delivery.moveToWait(token);

@@ -6,7 +6,7 @@ import { abortable, pause } from '../core/async/time.js';
 import { type Failure, failureOf, InterruptedError } from '../core/errors/errors.js';
 import { type Job, JobFailedError, Jobs } from './jobs.js';
 
-/** What a service says to its worker process; `id` where it waits for an answer. */
+/** Messages from a service to its worker process; with an `id` if it waits for an answer. */
 type Order =
   | { readonly say: 'submit'; readonly job: Job }
   | { readonly say: 'cancel'; readonly kind: string; readonly key: string }
@@ -15,19 +15,20 @@ type Order =
   | { readonly say: 'have'; readonly id: number; readonly job: Job }
   | { readonly say: 'metrics'; readonly id: number };
 
-/** What the worker process says to its service. */
+/** Messages from the worker process to its service. */
 export type Report =
   | { readonly say: 'answer'; readonly id: number; readonly value: unknown }
   | { readonly say: 'failure'; readonly id: number; readonly failure: Failure };
 
-/** A worker that ended is started again, later each time it ends soon. */
+/** A worker that ended is restarted, after a growing delay if it ended soon. */
 const FIRST_BACK_OFF_MS = 200;
 const LAST_BACK_OFF_MS = 10_000;
 const SOON_MS = 60_000;
 
 /**
- * The process that works for a service, so that the service's own thread is for requests: a child, started again when it ends.
- * It ends with this one, however that ends, and begins by looking for what there is to do: nothing is lost with it.
+ * A child process that does the work of a service, which keeps the service's own thread free for requests. It is
+ * restarted when it ends, ends with its parent however that ends, and begins by looking for open work, so nothing is
+ * lost with it.
  */
 export class WorkerProcess {
   private readonly asked = new Map<number, (report: Report | null) => void>();
@@ -36,7 +37,7 @@ export class WorkerProcess {
   private lastId = 0;
   private backOffMs = FIRST_BACK_OFF_MS;
 
-  /** @param program the module that is run, and its arguments */
+  /** @param program the module to run, and its arguments */
   constructor(
     private readonly program: readonly [string, ...string[]],
     private readonly log: { warn(message: string): void },
@@ -51,7 +52,7 @@ export class WorkerProcess {
     child.on('message', (report: Report) => {
       this.asked.get(report.id)?.(report);
     });
-    // Of what could not be said to it: its end is told as well.
+    // Failed sends; the exit listener handles the child's end.
     child.on('error', () => undefined);
     child.once('exit', (code, signal) => void this.goOn(performance.now() - started, signal ?? code));
   }
@@ -60,7 +61,9 @@ export class WorkerProcess {
     if (this.child?.connected === true) this.child.send(order, () => undefined);
   }
 
-  /** @throws JobFailedError, InterruptedError when the worker process ends before it has answered, and the signal's reason */
+  /**
+   * @throws JobFailedError, InterruptedError if the worker process ends before it has answered, and the signal's reason
+   */
   async ask(order: (id: number) => Order, signal: AbortSignal): Promise<unknown> {
     if (this.child?.connected !== true) throw new InterruptedError('The worker process is not running.');
     const id = (this.lastId += 1);
@@ -79,7 +82,7 @@ export class WorkerProcess {
     }
   }
 
-  /** Has it stop in an orderly way, and waits for its end. */
+  /** Stops it gracefully, and waits for its exit. */
   async close(): Promise<void> {
     this.closing.abort();
     const { child } = this;
@@ -106,23 +109,26 @@ export class WorkerProcess {
   }
 }
 
-/** Where cores are short, requests are answered first. Its threads begin behind its program, and inherit this. */
+/**
+ * Lowers the child's priority, so that requests are served first when CPU is scarce. Its threads start later and
+ * inherit the priority.
+ */
 function comeSecond({ pid }: ChildProcess): void {
   const { PRIORITY_BELOW_NORMAL, PRIORITY_LOW } = constants.priority;
   try {
     if (pid !== undefined) setPriority(pid, Math.min(getPriority() + PRIORITY_BELOW_NORMAL, PRIORITY_LOW));
   } catch {
-    // It ended already, or the system lets nobody: it works all the same.
+    // The child has ended already, or the system does not permit it: either is harmless.
   }
 }
 
-/** Jobs of a service whose worker process does them by plain calls. */
+/** Jobs of a service, done as plain calls in its worker process. */
 export class WorkerProcessJobs extends Jobs {
   constructor(private readonly worker: WorkerProcess) {
     super();
   }
 
-  /** It has handlers of its own. */
+  /** The worker process has its own handlers. */
   override start(): Promise<void> {
     return Promise.resolve();
   }
@@ -150,14 +156,14 @@ export class WorkerProcessJobs extends Jobs {
   }
 }
 
-/** The worker process's end of the line to its service, with which it ends. */
+/** The worker process's end of the connection to its service; the process exits when it closes. */
 export class ServiceLink {
   private readonly leaving = new Map<number, AbortController>();
   private readonly end = (): never => process.exit(1);
   private stop: () => void = () => undefined;
   private readonly told = new Promise<void>((resolve) => (this.stop = resolve));
 
-  /** @param metrics what this process has counted */
+  /** @param metrics the metrics of this process */
   constructor(
     private readonly jobs: Jobs,
     private readonly metrics: () => Promise<unknown>,
@@ -165,19 +171,19 @@ export class ServiceLink {
     process.on('message', (order: Order) => {
       this.hear(order);
     });
-    // A service that was killed, or had no patience: what is under way is taken up again by the next.
+    // The service was killed or did not wait: the next worker process resumes what was under way.
     process.once('disconnect', this.end);
     if (!process.connected) this.end();
-    // One that reaches both, as from a terminal, is the service's to hear.
+    // A signal to both, as from a terminal, is handled by the service.
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined);
   }
 
-  /** Resolves when the service says that this process is to stop. */
+  /** Resolves when the service orders this process to stop. */
   untilTold(): Promise<void> {
     return this.told;
   }
 
-  /** Lets this process end. */
+  /** Disconnects, which allows this process to end. */
   close(): void {
     process.off('disconnect', this.end);
     process.disconnect();

@@ -1,17 +1,17 @@
 import { z } from 'zod';
 
-/** One thing that somebody did, or was not let do. */
+/** One action of a client, or one that was refused. */
 export const AuditEntry = z.object({
-  /** `run.cancel`; of what was refused unread, method and path: `DELETE /v1/runs/{id}`. */
+  /** `run.cancel`; for requests refused before parsing, method and path: `DELETE /v1/runs/{id}`. */
   action: z.string(),
-  /** Name of the API key, never the key; null where none was right or none is needed. */
+  /** Name of the API key, never the key; null if no valid key was given or none is needed. */
   actor: z.string().nullable(),
-  /** From where; a proxy's when it came through one. */
+  /** Client address; the proxy's if the request came through one. */
   address: z.string(),
   run_id: z.string().nullable(),
-  /** `done`, or the code of the problem that was answered. */
+  /** `done`, or the code of the problem in the response. */
   outcome: z.string(),
-  /** How often within a minute: refusals are counted, what changed something stands alone. */
+  /** Occurrences within a minute: refusals are aggregated, changes are logged one by one. */
   times: z.int().min(1),
 });
 export type AuditEntry = z.infer<typeof AuditEntry>;
@@ -21,14 +21,14 @@ export type AuditRecord = z.infer<typeof AuditRecord>;
 
 export interface AuditPage {
   readonly entries: readonly AuditRecord[];
-  /** Where the next page begins; null on the last one. */
+  /** Cursor of the next page; null on the last one. */
   readonly next: string | null;
 }
 
-/** Who did what: it only grows, but for what Retention forgets. Every method may throw StoreUnavailableError. */
+/** A log of client actions, append-only except for Retention. Every method may throw StoreUnavailableError. */
 export abstract class AuditLog {
-  /** All of them or none. */
+  /** Appends all entries or none. */
   abstract append(entries: readonly AuditEntry[]): Promise<void>;
-  /** Newest first. @param before `next` of the page before @param runId those of this run alone */
+  /** Newest first. @param before `next` of the page before @param runId only entries of this run */
   abstract list(limit: number, before: string | null, runId?: string): Promise<AuditPage>;
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Run, RunStatus } from './run-store.js';
 
-/** `accepting`: what was sent in is still read. A paused one begins nothing more; what is under way goes on to its end. */
+/** `accepting`: the upload is still being read. While `paused` no run begins; running ones continue to their end. */
 export const BenchmarkStatus = z.enum(['accepting', 'running', 'paused', 'done', 'failed', 'cancelled']);
 export type BenchmarkStatus = z.infer<typeof BenchmarkStatus>;
 
@@ -9,7 +9,7 @@ export const BenchmarkSummary = z.object({
   id: z.string(),
   title: z.string(),
   status: BenchmarkStatus,
-  /** Why it stopped before everything was done; null = it did not. */
+  /** Why it stopped early; null = it did not. */
   note: z.string().nullable(),
   created_at: z.iso.datetime(),
   updated_at: z.iso.datetime(),
@@ -18,17 +18,17 @@ export type BenchmarkSummary = z.infer<typeof BenchmarkSummary>;
 
 export interface Benchmark extends BenchmarkSummary {
   readonly submitter: string;
-  /** What is to be done; null until everything that was sent in is read. */
+  /** What is to be done; null until the upload has been read. */
   readonly plan: unknown;
 }
 
-/** A run of a benchmark in a line, with what is known of right and wrong. */
+/** A benchmark's run as one row of a list, with its grading results. */
 export const BenchmarkRun = z.object({
   id: z.string(),
   arm: z.string(),
   instance_id: z.string(),
   status: RunStatus,
-  /** Nobody works on it before it is handed over. */
+  /** Whether it has been released to the workers, which ignore it before that. */
   handed: z.boolean(),
   failure: z.object({ code: z.string(), message: z.string() }).nullable(),
   /** The selected candidate; null also when none was worth returning. */
@@ -41,14 +41,17 @@ export const BenchmarkRun = z.object({
   seconds: z.number().nullable().describe('Wall time of its stages, without queueing.'),
   /** Whether what was selected resolves the issue; to return none is not right. Null = not graded (yet). */
   right: z.boolean().nullable(),
-  /** Of its candidates: those with a label, of them those that are right, and those that could not be graded; null = not tried. */
+  /**
+   * Candidates with a label, the right ones among them, and those that could not be graded; null = grading was not
+   * attempted.
+   */
   graded: z.int().nullable(),
   right_candidates: z.int().nullable(),
   ungraded: z.int().nullable(),
 });
 export type BenchmarkRun = z.infer<typeof BenchmarkRun>;
 
-/** How many runs of an arm stand alike, and what they came to. */
+/** The runs of an arm that share a status, counted, with their totals. */
 export interface BenchmarkCount {
   readonly arm: string;
   readonly status: RunStatus;
@@ -62,26 +65,26 @@ export interface BenchmarkCount {
   readonly usd: number | null;
 }
 
-/** What only a look at a run's answer and journal says. */
+/** Figures that require reading a run's result and journal. */
 export interface RunEffort {
   readonly distinct_patches: number | null;
   /** Executions of a test on a patch. */
   readonly executions: number;
 }
 
-/** What grading said of a run's candidates. */
+/** The grades of a run's candidates. */
 export interface RunGrades {
   readonly right: boolean | null;
   readonly graded: number;
   readonly right_candidates: number;
   readonly ungraded: number;
-  /** Best@k by its own rule, for some k up to its graded candidates; null = not worked out. */
+  /** Best@k by the run's own rule, for k from 1 to at most its number of graded candidates; null = not computed. */
   readonly best: readonly number[] | null;
-  /** Every grade. */
+  /** All grades, see {@link GradeDocument}. */
   readonly document: unknown;
 }
 
-/** What the documents of grades say of candidates. */
+/** The parts that are read from a document of grades. */
 export const GradeDocument = z.object({
   grades: z.array(
     z.object({
@@ -95,37 +98,41 @@ export const GradeDocument = z.object({
 });
 export type GradeDocument = z.infer<typeof GradeDocument>;
 
-/** What is known of a run's candidates, for curves. */
+/** What curves need of a run's grades. */
 export type GradedRun = Pick<RunGrades, 'right' | 'graded' | 'right_candidates' | 'best'> & { readonly arm: string };
 
 export interface NewBenchmark {
   readonly title: string;
-  /** Hash of what was sent in. */
+  /** Hash of the upload. */
   readonly hash: string;
   readonly submitter: string;
 }
 
 export interface BenchmarkPage {
   readonly benchmarks: readonly BenchmarkSummary[];
-  /** Where the next page begins; null on the last one. */
+  /** Cursor of the next page; null on the last one. */
   readonly next: string | null;
 }
 
-/** Which runs of a benchmark are listed, in the order of their making. */
+/** Filters for a benchmark's runs, which are listed in order of creation. */
 export interface BenchmarkRunListing {
   readonly arm?: string | undefined;
   readonly statuses?: readonly RunStatus[] | undefined;
-  /** Whether they were handed over. */
+  /** Whether they have been released. */
   readonly handed?: boolean | undefined;
   readonly after?: string | undefined;
   readonly limit?: number | undefined;
 }
 
-/** Benchmarks, beside the runs that carry their ids. Every method may throw StoreUnavailableError. */
+/**
+ * Benchmarks; their runs are in the RunStore under the benchmark's id. Every method may throw StoreUnavailableError.
+ */
 export abstract class BenchmarkStore {
-  /** Creates one, or gives the one that already has this key. @throws BadInputError when the key is another one's */
+  /**
+   * Creates one, or returns the one that has this key. @throws BadInputError if the key belongs to another benchmark
+   */
   abstract create(key: string, benchmark: NewBenchmark): Promise<Benchmark>;
-  /** Everything that was sent in is read, and its runs are there. @param sealed hidden tests and gold patches by instance */
+  /** Marks the upload as read and its runs as created. @param sealed hidden tests and gold patches by instance */
   abstract begin(id: string, plan: unknown, sealed: unknown): Promise<void>;
   abstract get(id: string): Promise<Benchmark | null>;
   abstract sealed(id: string): Promise<unknown>;
@@ -137,44 +144,46 @@ export abstract class BenchmarkStore {
     change: Pick<BenchmarkSummary, 'status' | 'note'>,
     from: readonly BenchmarkStatus[],
   ): Promise<boolean>;
-  /** Those that are running: id and submitter. */
+  /** The running ones: id and submitter. */
   abstract running(): Promise<readonly { readonly id: string; readonly submitter: string }[]>;
   abstract runs(id: string, listing?: BenchmarkRunListing): Promise<readonly BenchmarkRun[]>;
   abstract counts(id: string): Promise<readonly BenchmarkCount[]>;
   /**
-   * All runs of each issue of which every run has ended, and a done one was not graded yet: what can be graded now. An
-   * instance's runs follow each other.
+   * The runs that can be graded now: all runs of each issue whose runs have all ended, if a done one is not graded yet.
+   * Runs of an instance are consecutive.
    */
   abstract gradable(id: string): Promise<readonly BenchmarkRun[]>;
-  /** When the last of its runs ended, newest first, in ms; at most `limit`. */
+  /** When its latest runs ended, newest first, in ms; at most `limit`. */
   abstract endings(id: string, limit: number): Promise<readonly number[]>;
-  /** By run. */
+  /** Keyed by run id. */
   abstract efforts(id: string): Promise<ReadonlyMap<string, RunEffort>>;
-  /** Its runs that were graded, in no order. */
+  /** Its graded runs, unordered. */
   abstract graded(id: string): Promise<readonly GradedRun[]>;
-  /** Has a run taken up by who works on runs, or, with false, no longer. */
+  /** Releases a run to the workers, or, with false, withholds it. */
   abstract hand(runId: string, handed: boolean): Promise<void>;
-  /** Asks something else of a run that was not handed over. */
+  /** Replaces the request of a run that has not been released. */
   abstract ask(runId: string, request: Run['request']): Promise<void>;
-  /** What grading said of a run's candidates; null = it was not graded, or a run of its issue in the benchmark has not ended. */
+  /**
+   * The grades of a run's candidates; null = not graded, or another run of its issue in the benchmark has not ended.
+   */
   abstract labels(runId: string): Promise<GradeDocument | null>;
-  /** Replaces what was known; null forgets it. */
+  /** Replaces the run's grades; null deletes them. */
   abstract grade(runId: string, grades: RunGrades | null): Promise<void>;
-  /** With its runs. */
+  /** Deletes the benchmark and its runs. */
   abstract delete(id: string): Promise<void>;
 }
 
-/** A report as lists show it. */
+/** A report as shown in lists. */
 export const ReportSummary = z.object({
-  /** The same for the same report, however often it is made. */
+  /** Equal for equal reports, however often they are made. */
   id: z.string(),
   title: z.string(),
-  /** When it was made first. */
+  /** When it was first made. */
   created_at: z.iso.datetime(),
 });
 export type ReportSummary = z.infer<typeof ReportSummary>;
 
-/** A report with its two forms. */
+/** A report in its two forms. */
 export interface StoredReport extends ReportSummary {
   /** `report.json`. */
   readonly document: string;
@@ -184,15 +193,15 @@ export interface StoredReport extends ReportSummary {
 
 export interface ReportPage {
   readonly reports: readonly ReportSummary[];
-  /** Where the next page begins; null on the last one. */
+  /** Cursor of the next page; null on the last one. */
   readonly next: string | null;
 }
 
-/** Benchmark reports that were made of runs. Every method may throw StoreUnavailableError. */
+/** Benchmark reports made from runs. Every method may throw StoreUnavailableError. */
 export abstract class ReportStore {
-  /** Harmless when it is there already. */
+  /** Idempotent. */
   abstract put(report: Omit<StoredReport, 'created_at'>): Promise<void>;
-  /** Null when there is none. */
+  /** Null if it does not exist. */
   abstract get(id: string): Promise<StoredReport | null>;
   /** Newest first. @param before `next` of the page before */
   abstract list(limit: number, before: string | null): Promise<ReportPage>;

@@ -6,40 +6,40 @@ export interface RenderedPrompt {
   readonly templateHash: string;
 }
 
-/** One thing that a rubric asks about. */
+/** One criterion of a rubric. */
 export interface Criterion {
   /** Name of its file, without `.md`. */
   readonly id: string;
   readonly title: string;
   readonly text: string;
-  /** Whether it can only be judged by the record of an agent's work. */
+  /** Whether judging it requires the trajectory. */
   readonly needsSteps: boolean;
   /** SHA-256 of the file. */
   readonly hash: string;
 }
 
-/** A prompt or criterion as its files have it. */
+/** A prompt or criterion, as in its files. */
 export interface PromptDescription {
-  /** `verifier/yes-no`; criteria are `criteria/root-cause`. */
+  /** `verifier/yes-no`; for criteria, `criteria/root-cause`. */
   readonly id: string;
-  /** Of all its files together. */
+  /** Hash of all its files together. */
   readonly hash: string;
   readonly files: readonly {
     readonly role: 'system' | 'user' | 'criterion';
     readonly path: string;
-    /** Whether the user's file replaced or joined the shipped ones. */
+    /** Whether it is a user's file, which replaces a shipped one or is additional. */
     readonly own: boolean;
     readonly text: string;
   }[];
 }
 
-/** Prompts as files. Data given to a template is never interpreted as template. */
+/** Prompts as files. Data passed to a template is never interpreted as template syntax. */
 export abstract class PromptLibrary {
-  /** @throws Error for an unknown prompt or a variable the template names and `variables` lacks: a programming error. */
+  /** @throws Error for an unknown prompt, or a template variable missing from `variables`: a programming error. */
   abstract render(name: string, variables: Readonly<Record<string, unknown>>): Promise<RenderedPrompt>;
-  /** The criteria of the rubric, in order of their ids; at least one. @throws BadInputError for a file that is none */
+  /** The criteria of the rubric, sorted by id; at least one. @throws BadInputError for an invalid file */
   abstract criteria(): Promise<readonly Criterion[]>;
-  /** Every prompt and criterion, in order of their ids. @throws BadInputError for a file of the user's that is wrong */
+  /** Every prompt and criterion, sorted by id. @throws BadInputError for an invalid file of the user */
   abstract list(): Promise<readonly PromptDescription[]>;
 
   /** Template hash by prompt name, for `run.json`. */

@@ -1,20 +1,20 @@
 import type { PartSpendings } from '../core/budget/budget.js';
 
 /**
- * Results by the hash of everything they depend on. What is stored here is never computed, and never paid for, again.
- * Values are JSON; callers parse what they read.
+ * Results by the hash of everything they depend on. A stored result is never computed, or paid for, again. Values are
+ * JSON; callers parse what they read.
  */
 export abstract class ResultStore {
   /** @throws StoreUnavailableError */
   abstract get(key: string): Promise<unknown>;
-  /** Those of the keys under which something is stored. @throws StoreUnavailableError */
+  /** The stored values, for those of the keys that have one. @throws StoreUnavailableError */
   abstract getAll(keys: readonly string[]): Promise<ReadonlyMap<string, unknown>>;
-  /** First write wins; writing the same key again is harmless. @throws StoreUnavailableError */
+  /** The first write wins; writing the same key again is harmless. @throws StoreUnavailableError */
   abstract put(key: string, kind: string, value: unknown): Promise<void>;
 }
 
-/** What the model calls of runs with a budget have come to, whichever process makes them. */
+/** Spending on model calls by runs with a budget, across processes. */
 export abstract class SpendingStore {
-  /** @param part of the run's work; one process's at a time */
+  /** @param part a part of the run's work; done by one process at a time */
   abstract of(runId: string, part: string): PartSpendings;
 }

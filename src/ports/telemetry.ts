@@ -1,15 +1,17 @@
-/** Parts of the work, from the whole to the single call: run > stage > trajectory, verdict, suite > model call, container. */
+/**
+ * Kinds of traced work, from outermost to innermost: run > stage > trajectory, verdict, suite > model call, container.
+ */
 export type PartKind = 'run' | 'stage' | 'trajectory' | 'verdict' | 'suite' | 'model-call' | 'container';
 
 /**
- * What is told of a part: ids, counts, names of models and images. Prompts, answers, patches and output never are. A
- * fact that is undefined is not told.
+ * Attributes of a part: ids, counts, names of models and images; never prompts, answers, patches or output. An
+ * undefined fact is omitted.
  */
 export type Facts = Readonly<Record<string, string | number | boolean | undefined>>;
 
 export interface Part {
   readonly kind: PartKind;
-  /** One of few: the name of a stage, a suite, a model; the id of a run, which goes into traces and logs alone. */
+  /** One of few values: a stage, a suite, a model; or the id of a run, which appears only in traces and logs. */
   readonly name: string;
   readonly facts?: Facts;
 }
@@ -17,21 +19,21 @@ export interface Part {
 /** A part that has begun. */
 export interface OpenPart {
   note(facts: Facts): void;
-  /** Only the first call counts. @param error why the part failed; absent = it did not */
+  /** Only the first call counts. @param error why the part failed; absent = success */
   end(error?: unknown): void;
 }
 
-/** Tells somebody outside what is being done, and what is part of what. Never throws, never waits. */
+/** Reports the work being done and its nesting to an external system. Never throws, never waits. */
 export abstract class Tracer {
-  /** Begins a part of the one that this is called in. */
+  /** Begins a part, nested in the caller's. */
   abstract begin(part: Part): OpenPart;
-  /** Does the whole of a part: what `work` begins is part of it. @throws what `work` throws */
+  /** Runs `work` as a part; parts that it begins are nested in it. @throws what `work` throws */
   abstract within<T>(part: Part, work: (open: OpenPart) => Promise<T>): Promise<T>;
 }
 
 const NOBODY: OpenPart = { note: () => undefined, end: () => undefined };
 
-/** Tells nobody. */
+/** Reports nothing. */
 class Untraced extends Tracer {
   override begin(): OpenPart {
     return NOBODY;
@@ -43,23 +45,23 @@ class Untraced extends Tracer {
 }
 export const UNTRACED: Tracer = new Untraced();
 
-/** One of few values each: names of models, stages, kinds. Never an id of a run, a candidate or an issue. */
+/** Each has few values: names of models, stages, kinds. Never the id of a run, a candidate or an issue. */
 type Labels<
   Catalogue extends Readonly<Record<string, { readonly labels: readonly string[] }>>,
   Name extends keyof Catalogue,
 > = Readonly<Record<Catalogue[Name]['labels'][number], string>>;
 
-/** Counts what this process does. Never throws, never waits. */
+/** Metrics of this process. Never throws, never waits. */
 export abstract class Meter {
   /** @param by at least 0 */
   abstract add<N extends keyof typeof COUNTERS>(name: N, labels: Labels<typeof COUNTERS, N>, by?: number): void;
   abstract time<N extends keyof typeof DURATIONS>(name: N, labels: Labels<typeof DURATIONS, N>, seconds: number): void;
-  /** Moves a level by `change`. */
+  /** Changes a gauge by `change`. */
   abstract shift<N extends keyof typeof LEVELS>(name: N, labels: Labels<typeof LEVELS, N>, change: number): void;
   abstract set<N extends keyof typeof LEVELS>(name: N, labels: Labels<typeof LEVELS, N>, value: number): void;
 }
 
-/** Counts nothing. */
+/** Records nothing. */
 class Unmetered extends Meter {
   override add(): void {
     return;
@@ -79,25 +81,25 @@ class Unmetered extends Meter {
 }
 export const UNMETERED: Meter = new Unmetered();
 
-/** Everything counted so far, as the text that Prometheus reads. */
+/** All metrics so far, in Prometheus's text format. */
 export abstract class Exposition {
   abstract readonly contentType: string;
   abstract text(): Promise<string>;
-  /** Everything counted in this process, for another's `also`. */
+  /** All metrics of this process, for the `also` of another. */
   abstract counted(): Promise<unknown>;
-  /** From now on the text tells what another process counted, too; without it while that does not answer. */
+  /** Adds another process's metrics to the text from now on; they are omitted while that process does not answer. */
   abstract also(counted: () => Promise<unknown>): void;
 }
 
 /*
- * Every metric of bestk by its Prometheus name. The dashboard, the alerts and docs/deployment.md name these; a test keeps
- * them together. Each label has few values: metrics answer "how many", traces and logs answer "which run".
+ * Every metric of bestk by its Prometheus name. The dashboard, the alerts and docs/deployment.md use these names; a
+ * test keeps them in step. Each label has few values: metrics answer "how many", traces and logs answer "which run".
  */
 
 export interface Metric {
   readonly help: string;
   readonly labels: readonly string[];
-  /** Told as 0 before they happen: Prometheus does not see the first of something that it had never heard of. */
+  /** Exported as 0 from the start: Prometheus misses the first increase of a series that did not exist before. */
   readonly from0?: readonly Readonly<Record<string, string>>[];
 }
 
@@ -110,7 +112,6 @@ const CALL_BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 const STAGE_BUCKETS = [0.1, 0.5, 1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600];
 const OPEN_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 1800];
 
-/** What only grows. */
 export const COUNTERS = {
   bestk_trajectories_total: { help: 'Trajectories sampled, by how they ended.', labels: ['exit_reason'] },
   bestk_verdicts_total: {
@@ -160,7 +161,6 @@ export const COUNTERS = {
   bestk_sandbox_commands_total: { help: 'Commands run in containers, by how they ended.', labels: ['outcome'] },
 } as const satisfies Record<string, Metric>;
 
-/** Histograms. */
 export const DURATIONS = {
   bestk_run_duration_seconds: {
     help: 'Executions of runs by outcome: done, failed, stopped (cancelled, or handed back to the queue).',
@@ -188,7 +188,6 @@ export const DURATIONS = {
   },
 } as const satisfies Record<string, Duration>;
 
-/** What goes up and down. */
 export const LEVELS = {
   bestk_build_info: { help: 'Always 1; the version is a label.', labels: ['version'] },
   bestk_store_up: { help: '1 when the store answered at this scrape, else 0.', labels: [] },

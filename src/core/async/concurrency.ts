@@ -2,12 +2,12 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { unlimitedListeners, abortable } from './time.js';
 
 /**
- * Room for a number of things at once, shared fairly: of the lines that wait (runs, where nothing else is said) each gets
- * one place in turn, and within a line who came first. A line that comes later is served after at most one place of each
- * other line, however many those wait for.
+ * A semaphore that is fair between lines (runs, unless stated otherwise): waiting lines take turns, one place each, and
+ * a line serves its waiters first come, first served. A new line waits for at most one place of each other line,
+ * however many waiters those have.
  */
 export class FairSemaphore {
-  /** Who waits, by line; the line at the front is next. */
+  /** Waiters by line; the first line is next. */
   readonly #waiting = new Map<string, (() => void)[]>();
   readonly #held = new Map<string, number>();
   readonly #mostOfLine: number;
@@ -19,7 +19,7 @@ export class FairSemaphore {
     this.#mostOfLine = mostOfLine;
   }
 
-  /** Waits for a free place; the returned function gives it back and may be called twice. @throws the signal's reason. */
+  /** Waits for a free place; the returned function frees it and may be called twice. @throws the signal's reason. */
   async take(signal: AbortSignal, line = currentRun() ?? ''): Promise<() => void> {
     signal.throwIfAborted();
     if (this.#free > 0 && this.#mayHold(line)) this.#hold(line, 1);
@@ -56,7 +56,7 @@ export class FairSemaphore {
     if (next === undefined || this.#free === 0) return;
     const [line, waiting] = next;
     const called = waiting.shift();
-    // To the back, so that each line has its turn.
+    // Moved to the back, so that lines take turns.
     this.#waiting.delete(line);
     if (waiting.length > 0) this.#waiting.set(line, waiting);
     this.#hold(line, 1);
@@ -77,12 +77,12 @@ export class FairSemaphore {
 
 const runs = new AsyncLocalStorage<string>();
 
-/** Does `work`, and whatever it starts, in the name of a run. */
+/** Runs `work`, and everything it starts, in the context of a run. */
 export function inRun<T>(runId: string, work: () => T): T {
   return runs.run(runId, work);
 }
 
-/** The run that this is called for; undefined outside of any. */
+/** The run in whose context this is called; undefined outside of any run. */
 export function currentRun(): string | undefined {
   return runs.getStore();
 }
@@ -90,15 +90,15 @@ export function currentRun(): string | undefined {
 interface Flight<T> {
   readonly result: Promise<T>;
   readonly stop: AbortController;
-  /** Whether all is done but for keeping it: too late to leave. */
+  /** Whether only storing the result is left: too late to cancel. */
   readonly phase: { keeping: boolean };
   waiting: number;
 }
 
-/** What is done once for all who ask. @param keep says that what is left is to keep it */
+/** Work shared by all its callers. @param keep to be called when only storing the result is left */
 type Work<T> = (signal: AbortSignal, keep: () => void) => Promise<T>;
 
-/** Equal work that is asked for at the same time is done once. It is stopped when nobody waits for it any more. */
+/** Runs equal concurrent work once, and aborts it when no caller waits for it any more. */
 export class SingleFlight<T> {
   readonly #flights = new Map<string, Flight<T>>();
 
@@ -106,7 +106,7 @@ export class SingleFlight<T> {
     return this.#flights.has(key);
   }
 
-  /** @throws what `work` throws, or the signal's reason where that comes before the work is done */
+  /** @throws what `work` throws, or the signal's reason if it aborts first */
   async join(key: string, signal: AbortSignal, work: Work<T>): Promise<T> {
     signal.throwIfAborted();
     const flight = this.#flights.get(key) ?? this.#start(key, work);
@@ -138,8 +138,8 @@ export class SingleFlight<T> {
 }
 
 /**
- * Lets one of several equal calls go first, so that the server has their common prefix in its cache when the others
- * come; when the first fails the others go all the same.
+ * Lets the first of several equal calls finish before the others start, so that the server has their common prefix in
+ * its cache. If the first fails, the others start all the same.
  */
 export class WarmStart {
   private first: Promise<unknown> | null = null;
@@ -155,7 +155,7 @@ export class WarmStart {
   }
 }
 
-/** One for each of several prompts. */
+/** One `WarmStart` per prompt. */
 export class WarmStarts {
   private readonly byName = new Map<string, WarmStart>();
 

@@ -3,12 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { UnavailableError } from '../errors/errors.js';
 import { StoreUnavailableError } from '../errors/unavailable.js';
 
-/** Work was stopped because its time was up, not because anybody asked for it. */
+/** Work was stopped because its time was up, not because a caller aborted it. */
 export class DeadlineError extends Error {}
 
 /**
  * Runs `work` under a signal that aborts with `signal` or after `ms`, whichever comes first.
- * @throws DeadlineError when the time was up; whatever `work` throws otherwise
+ * @throws DeadlineError when the time is up; otherwise whatever `work` throws
  */
 export async function withDeadline<T>(
   ms: number,
@@ -36,8 +36,8 @@ export async function withDeadline<T>(
 }
 
 /**
- * The promise, or the signal's reason as soon as it aborts. The work itself must listen to the signal too: this only
- * keeps a caller from waiting for it.
+ * Settles like the promise, or rejects with the signal's reason as soon as it aborts. This only frees the caller: the
+ * work itself must listen to the signal too.
  */
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise<T>((resolve, reject) => {
@@ -53,8 +53,8 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<
 }
 
 /**
- * A signal that aborts after `ms`. One of `AbortSignal.timeout` that `AbortSignal.any` alone refers to may be collected
- * before its time, and then never aborts; one that somebody listens to is kept.
+ * A signal that aborts after `ms`. A signal of `AbortSignal.timeout` that only `AbortSignal.any` refers to may be
+ * garbage-collected before it fires; a listener keeps it alive.
  */
 export function timeoutSignal(ms: number): AbortSignal {
   const signal = AbortSignal.timeout(ms);
@@ -62,15 +62,15 @@ export function timeoutSignal(ms: number): AbortSignal {
   return signal;
 }
 
-/** A signal that any number of calls may listen to at once: Node would take the eleventh for a leak and say so. */
+/** A signal without a listener limit: Node warns of a leak from the eleventh listener on. */
 export function unlimitedListeners(signal: AbortSignal): AbortSignal {
   setMaxListeners(0, signal);
   return signal;
 }
 
-/** Wakes those of this process who wait for something to happen. */
+/** Wakes waiters in this process when something happens. */
 export class Wakeup {
-  /** How often it rang so far. */
+  /** How often it has rung so far. */
   rings = 0;
   private readonly waiting = new Set<() => void>();
 
@@ -81,7 +81,7 @@ export class Wakeup {
 
   /**
    * Waits until it has rung more than `since` times, or for `ms`.
-   * @param since `rings` before what is waited for was looked at, so that nothing is slept through
+   * @param since `rings` as read before checking the awaited condition, so that no ring is missed
    * @throws the signal's reason
    */
   async wait(since: number, ms: number, signal: AbortSignal): Promise<void> {
@@ -104,12 +104,12 @@ export class Wakeup {
 
 const BASE_MS = 500;
 const CAP_MS = 30_000;
-/** A server may ask for more; a run is not stopped for longer than this by one header. */
+/** Bound on the delay a server may ask for, so that one header cannot stall a run. */
 const MAX_ASKED_MS = 120_000;
 
 /**
- * How long to wait before trying again: what the server asked for, bounded, plus up to half a second so that those it
- * turned away do not come back at once; else exponential back-off with full jitter.
+ * Delay before the next attempt: the server's delay, bounded, plus up to half a second so that the clients it rejected
+ * do not return all at once; without one, exponential back-off with full jitter.
  * @param attempt failed attempts before this one, from 0
  * @param random uniform in [0, 1)
  */
@@ -118,12 +118,12 @@ export function backOffMs(attempt: number, askedMs: number | null, random: () =>
   return random() * Math.min(CAP_MS, BASE_MS * 2 ** attempt);
 }
 
-/** Lets others have their turn between two pieces of work. */
+/** Yields to the event loop between two pieces of work. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Waits, or throws the signal's reason. */
+/** Waits for `ms`. @throws the signal's reason */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   try {
     await sleep(ms, undefined, { signal: unlimitedListeners(signal) });
@@ -133,14 +133,14 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** How often infrastructure is tried in all before its failure is told. */
+/** Attempts in all before an infrastructure failure is reported. */
 export const TRIES = 3;
 
 /**
- * How long to wait before infrastructure that failed is tried again; null = the error is final. The store has waited by itself:
- * work that cannot be kept is not done again and again.
+ * Delay before failed infrastructure is tried again; null = the error is final. Store errors are final: the store
+ * retries internally, and work whose result cannot be stored is not repeated.
  * @param attempt from 1
- * @param tries 1 where whoever asked tries again
+ * @param tries 1 if the caller itself retries
  */
 export function retryAfterMs(error: unknown, attempt: number, tries = TRIES): number | null {
   const mayPass = error instanceof UnavailableError && error.retryable && !(error instanceof StoreUnavailableError);
@@ -149,13 +149,13 @@ export function retryAfterMs(error: unknown, attempt: number, tries = TRIES): nu
 
 export interface Retries {
   readonly signal: AbortSignal;
-  /** As of {@link retryAfterMs}. */
+  /** See {@link retryAfterMs}. */
   readonly tries?: number | undefined;
-  /** Tests do not wait. */
+  /** Replaced in tests, which do not wait. */
   readonly pause?: typeof pause | undefined;
 }
 
-/** Does some work again while it fails of infrastructure. @throws what `work` threw last, and the signal's reason */
+/** Repeats `work` while infrastructure fails. @throws the last error of `work`, or the signal's reason */
 export async function retried<T>(work: () => Promise<T>, { signal, tries, pause: wait = pause }: Retries): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -172,19 +172,25 @@ export async function retried<T>(work: () => Promise<T>, { signal, tries, pause:
 const LOOK_EVERY_MS = 100;
 
 /**
- * Whether what this process works on is certainly still its own. Processes that share work renew their claims to it; what was
- * not renewed in time may by now be another's, who would pay for the same calls.
+ * Whether this process certainly still holds the work it claimed. Processes that share work renew their claims; a claim
+ * not renewed in time may have passed to another process, and both would pay for the same calls.
  */
 export class Claims {
-  /** By the clock of timers. */
+  /** On the clock of `performance.now()`. */
   private until = Number.POSITIVE_INFINITY;
 
-  /** Nobody else takes what this process holds before then, and what it has lost it has stopped. @param until by `performance.now()` */
+  /**
+   * No other process takes this one's claims before `until`, and work whose claim was lost has been aborted. @param
+   * until by `performance.now()`
+   */
   renewed(until: number): void {
     this.until = until;
   }
 
-  /** Resolves while they are certain, and else when they have been renewed. @throws the signal's reason, for what was lost too */
+  /**
+   * Resolves at once while the claims are certain, otherwise when they have been renewed. @throws the signal's reason,
+   * also if the claim was lost
+   */
   async certain(signal: AbortSignal): Promise<void> {
     while (performance.now() > this.until) await pause(LOOK_EVERY_MS, signal);
     signal.throwIfAborted();

@@ -5,9 +5,9 @@ function limit(schema: z.ZodType<number, number>) {
   return schema.nullish().transform((value) => value ?? null);
 }
 
-/** What a run may take, agent, test writer and judges together; null = no limit. */
+/** Limits of one run: agent, test writer and judges together; null = no limit. */
 export const Budget = z.strictObject({
-  /** Input and output tokens; what was paid earlier and is stored counts as well. */
+  /** Input and output tokens, including those of stored answers that were paid earlier. */
   tokens: limit(z.int().positive()),
   usd: limit(z.number().positive()),
   /** Wall seconds of one execution of the run. */
@@ -18,17 +18,17 @@ export type Budget = z.infer<typeof Budget>;
 /** US dollars per million tokens. */
 export const Price = z.strictObject({
   input: z.number().min(0),
-  /** Input that the server answered from its prefix cache; as `input` when absent. */
+  /** Input served from the server's prefix cache; same as `input` when absent. */
   cached_input: z.number().min(0).optional(),
   output: z.number().min(0),
 });
 export type Price = z.infer<typeof Price>;
 
-/** Prices by model name; `*` is any other. */
+/** Prices by model name; `*` matches any other model. */
 export const PriceTable = z.record(z.string(), Price);
 export type PriceTable = z.infer<typeof PriceTable>;
 
-/** What a number can come to: at least, most likely, at most. */
+/** An estimate: lower bound, most likely value, upper bound. */
 export interface Range {
   readonly low: number;
   readonly likely: number;
@@ -39,7 +39,7 @@ export function rangeOf(low: number, likely: number = low, high: number = likely
   return { low, likely, high };
 }
 
-/** Of positive numbers, so that each end comes of the same ends. */
+/** Combines ranges end by end. `work` must grow with each of its arguments, which are positive. */
 export function eachEnd(work: (...values: number[]) => number, ...ranges: readonly Range[]): Range {
   const at = (end: keyof Range): number => work(...ranges.map((range) => range[end]));
   return { low: at('low'), likely: at('likely'), high: at('high') };
@@ -56,20 +56,21 @@ export interface Amount {
 }
 
 /**
- * What the calls of one part of a run have come to, where all processes that work on the run see it. Every method may throw
+ * Spending of one part of a run, shared by all processes that work on the run. Every method may throw
  * StoreUnavailableError.
  */
 export interface PartSpendings {
-  /** Begins the part, again too: room that a dead process had taken for it is free. @returns what it has come to so far */
+  /** Begins or resumes the part; reservations left by a dead process are released. @returns what it has spent so far */
   begin(): Promise<Amount>;
   /**
-   * Takes room for a call if everything that the run has spent and taken stays within `most` with it; null = no limit.
-   * @returns null; or what the run has spent so far, where there is no room
+   * Reserves `room` for a call if everything the run has spent and reserved, this call included, stays within `most`;
+   * null = no limit.
+   * @returns null when reserved; otherwise what the run has spent so far
    */
   take(room: Amount, most: Pick<Budget, keyof Amount>): Promise<Amount | null>;
-  /** Gives room back and counts what was spent. */
+  /** Releases the reservation and records what was spent. */
   settle(room: Amount, spent: Amount): Promise<void>;
-  /** What the whole run has spent. */
+  /** Spending of the whole run. */
   ofRun(): Promise<Amount>;
 }
 
@@ -93,25 +94,26 @@ export function priceOf(model: string, prices: PriceTable): Price | null {
   return Object.hasOwn(prices, '*') ? (prices['*'] ?? null) : null;
 }
 
-/** Room taken before a call and settled behind it, so that calls under way at once cannot overspend together. */
+/** A reservation made before a call and settled after it, so that concurrent calls cannot overspend together. */
 export interface Reservation {
-  /** @param tokens what the server counted; null = it did not say, and the reserved room stays taken */
+  /** @param tokens the server's count; null = not reported, and the whole reservation counts as spent */
   settle(tokens: TokenCounts | null): Promise<void>;
-  /** Nothing was spent; behind `settle` it changes nothing. */
+  /** Nothing was spent; no effect after `settle`. */
   release(): Promise<void>;
 }
 
 export interface Spent {
   readonly tokens: number;
-  /** Null when a model without a price was called. */
+  /** Null once a model without a price has been called. */
   readonly usd: number | null;
 }
 
 const NOTHING: Amount = { tokens: 0, usd: 0 };
 
 /**
- * Tokens and money of one part of a run. What an answer cost counts whether it is paid now or was paid earlier and stored, so
- * that a run taken up again does not get its budget twice: what the part had come to before is counted off first.
+ * Tokens and money of one part of a run. An answer counts whether it is paid now or was paid earlier and stored, so
+ * that a resumed run does not get its budget twice: what the part spent before it was resumed is consumed first, as
+ * credit.
  */
 export class BudgetLedger {
   private tokens = 0;
@@ -119,8 +121,9 @@ export class BudgetLedger {
   private credit: Promise<{ tokens: number; usd: number }> | null = null;
 
   /**
-   * @param agentShare part of the budget, 0..1, that the agent may use; the rest is the judges' and the test writer's
-   * @param spendings where the run's processes see what all spend; null = nothing is limited
+   * @param agentShare fraction of the budget, 0..1, that the agent may use; the rest is for the judges and the test
+   * writer
+   * @param spendings spending shared by the run's processes; null = no limit applies
    */
   constructor(
     private readonly budget: Budget,
@@ -130,7 +133,7 @@ export class BudgetLedger {
   ) {}
 
   /**
-   * @param atMost tokens that the call can come to
+   * @param atMost upper bound of the call's tokens
    * @throws BudgetSpentError when they do not fit
    */
   async reserve(purpose: string, model: string, atMost: TokenCounts): Promise<Reservation> {
@@ -145,20 +148,20 @@ export class BudgetLedger {
     return { settle: (spent) => close(spent ?? atMost), release: () => close(null) };
   }
 
-  /** What was paid already. */
+  /** Counts an answer that has already been paid for. */
   async charge(model: string, tokens: TokenCounts): Promise<void> {
     this.count(model, tokens);
     const amount = this.amount(model, tokens);
     await this.settle({ known: await this.fromCredit(amount), room: NOTHING }, amount);
   }
 
-  /** What another process spent for a part of its own. */
+  /** Adds what another process spent on a part of its own. */
   add({ tokens, usd }: Spent): void {
     this.tokens += tokens;
     this.usd = this.usd === null || usd === null ? null : this.usd + usd;
   }
 
-  /** By this part and those that were added. */
+  /** Spent by this part and the added ones. */
   spent(): Spent {
     return { tokens: this.tokens, usd: this.usd };
   }
@@ -167,7 +170,7 @@ export class BudgetLedger {
     return { tokens: tokens.input_tokens + tokens.output_tokens, usd: costOf(model, tokens, this.prices) };
   }
 
-  /** Whether the agent may spend as much again as `more` says. */
+  /** Whether the agent's share of the budget has room for this amount. */
   async covers({ tokens, usd }: Spent): Promise<boolean> {
     if (this.spendings === null) return true;
     const spent = await this.spendings.ofRun();
@@ -201,7 +204,7 @@ export class BudgetLedger {
     if (room.tokens + room.usd + rest.tokens + rest.usd > 0) await spendings.settle(room, rest);
   }
 
-  /** Of what the part had come to before, as much as covers this. */
+  /** Takes from the part's credit as much as covers `amount`. */
   private async fromCredit(amount: Amount): Promise<Amount> {
     if (this.spendings === null) return NOTHING;
     const credit = await this.openCredit(this.spendings);
@@ -231,7 +234,7 @@ export class BudgetLedger {
   }
 }
 
-/** Room for a call: what was counted before, and what was taken anew. */
+/** Room for a call: `known` comes from the credit, `room` is newly reserved. */
 interface Taken {
   readonly known: Amount;
   readonly room: Amount;

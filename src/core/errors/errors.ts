@@ -1,16 +1,16 @@
 import { z } from 'zod';
 
-/** Process exit codes every command keeps (`bestk --help`). */
+/** Process exit codes shared by all commands (`bestk --help`). */
 export const EXIT = { done: 0, badInput: 2, unavailable: 3, noPatch: 4, interrupted: 130 } as const;
 
-/** Where in an input a problem lies; `line` counts from 1, `field` is a path such as `environment.image`. */
+/** Location of a problem in an input; `line` counts from 1, `field` is a path such as `environment.image`. */
 export interface InputPlace {
   readonly file?: string | undefined;
   readonly line?: number | undefined;
   readonly field?: string | undefined;
 }
 
-/** Base of every error bestk raises on purpose. `code` is stable, `next` says what the user can do. */
+/** Base of every error that bestk raises on purpose. `code` is stable, `next` tells the user what to do. */
 export abstract class BestkError extends Error {
   abstract readonly code: string;
   abstract readonly exitCode: number;
@@ -35,7 +35,7 @@ export class BadInputError extends BestkError {
   }
 }
 
-/** Something outside (Docker, a model, the store) did not answer. Never a verdict about a patch. */
+/** An external service (Docker, a model, the store) did not answer. Never a verdict about a patch. */
 export abstract class UnavailableError extends BestkError {
   readonly exitCode = EXIT.unavailable;
   /** Whether trying the same call again may help. */
@@ -86,7 +86,7 @@ export class RunNotFoundError extends BestkError {
   }
 }
 
-/** The run is in a state that does not allow this. */
+/** The run's state does not allow this operation. */
 export class RunConflictError extends BestkError {
   readonly code = 'conflict';
   readonly exitCode = EXIT.badInput;
@@ -98,23 +98,25 @@ const EXIT_BY_CODE: Readonly<Record<string, number>> = {
   internal: 1,
 };
 
-/** Why something failed, for those who are told of it elsewhere or later. */
+/** A failure in a form that can be stored and reported elsewhere. */
 export const Failure = z.object({ code: z.string(), message: z.string(), next: z.string() });
 export type Failure = z.infer<typeof Failure>;
 
-/** A defect keeps its inside for the log. @param what failed, as it begins a sentence */
+/**
+ * The details of an internal error go to the log only. @param what the failed operation, as the beginning of a sentence
+ */
 export function failureOf(error: unknown, what: string): Failure {
   if (error instanceof BestkError) return { code: error.code, message: error.message, next: error.next };
   const next = 'Look into the log for it, and report what it says.';
   return { code: 'internal', message: `${what} ended on an internal error.`, next };
 }
 
-/** For the log. */
+/** The stack of an error, for the log. */
 export function stackOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-/** A failure that was told, thrown again where somebody waits. */
+/** A reported failure, rethrown to a caller that waits for the result. */
 export class ToldError extends BestkError {
   readonly code: string;
   readonly exitCode: number;

@@ -1,6 +1,6 @@
 import { UnavailableError } from './errors.js';
 
-/** The container engine does not answer, or stopped answering while it worked for us. */
+/** The container engine does not answer, or stopped answering during a call. */
 export class EngineUnavailableError extends UnavailableError {
   readonly code = 'engine-unavailable';
   readonly retryable = true;
@@ -14,7 +14,7 @@ export class EngineUnavailableError extends UnavailableError {
   }
 }
 
-/** The image is not on the engine, and bestk is not to pull it. */
+/** The image is not on the engine, and bestk is not allowed to pull it. */
 export class ImageMissingError extends UnavailableError {
   readonly code: string = 'image-missing';
   readonly retryable: boolean = false;
@@ -30,7 +30,10 @@ export class ImageMissingError extends UnavailableError {
   }
 }
 
-/** The engine itself ran out of disk, and nobody made room in the time it was waited for; unlike a test that fills its own quota this is nobody's verdict. */
+/**
+ * The engine's own disk stayed full for as long as bestk waits. Unlike a test that fills its quota, this is not a
+ * verdict.
+ */
 export class EngineDiskFullError extends UnavailableError {
   readonly code = 'engine-disk-full';
   readonly retryable = true;
@@ -44,7 +47,7 @@ export class EngineDiskFullError extends UnavailableError {
   }
 }
 
-/** The container ended under us for a reason that is not the command's (removed, engine restarted). */
+/** The container ended for a reason other than its command (removed, engine restarted). */
 export class SandboxLostError extends UnavailableError {
   readonly code: string = 'sandbox-lost';
   readonly retryable = true;
@@ -57,7 +60,7 @@ export class SandboxLostError extends UnavailableError {
 /** The model endpoint does not answer, or kept failing after the retries. */
 export class ModelUnavailableError extends UnavailableError {
   readonly code = 'model-unavailable';
-  /** The client has tried again, as its server asked: whoever hears of it does not. */
+  /** The client has already retried as its server asked; callers must not. */
   readonly retryable = false;
 
   constructor(detail: string, options?: ErrorOptions) {
@@ -69,7 +72,7 @@ export class ModelUnavailableError extends UnavailableError {
   }
 }
 
-/** The prompt is longer than the model's context; a shorter one may do. */
+/** The prompt is longer than the model's context; a shorter one may fit. */
 export class ContextTooLongError extends UnavailableError {
   readonly code = 'context-too-long';
   readonly retryable = false;
@@ -93,7 +96,7 @@ export class BudgetSpentError extends UnavailableError {
   }
 }
 
-/** A replay was asked for a call that its recording does not hold. */
+/** The recording that is replayed does not contain the call. */
 export class RecordingMissError extends UnavailableError {
   readonly code = 'recording-miss';
   readonly retryable = false;
@@ -106,7 +109,7 @@ export class RecordingMissError extends UnavailableError {
   }
 }
 
-/** The store does not open or does not take a write. */
+/** The store cannot be opened or written. */
 export class StoreUnavailableError extends UnavailableError {
   readonly code = 'store-unavailable';
   readonly retryable: boolean;
@@ -117,7 +120,10 @@ export class StoreUnavailableError extends UnavailableError {
   }
 }
 
-/** The queue that processes share does not take us: a wrong password, a schema of another version. One that is away is waited for. */
+/**
+ * The shared queue rejects the connection: wrong password, schema of another version. An unreachable queue is waited
+ * for instead.
+ */
 export class QueueUnavailableError extends UnavailableError {
   readonly code = 'queue-unavailable';
   readonly retryable = false;
@@ -131,13 +137,13 @@ export class QueueUnavailableError extends UnavailableError {
   }
 }
 
-/** What a machine can be short of; `store` is the file system of an embedded store, `uploads` that of uploads. */
+/** Resources a machine can run low on; `store` is the file system of an embedded store, `uploads` that of uploads. */
 export const RESOURCES = ['engine', 'memory', 'store', 'uploads'] as const;
 export type Resource = (typeof RESOURCES)[number];
 
 export interface Level {
   readonly resource: Resource;
-  /** Where it was looked at. */
+  /** Path or host that was measured. */
   readonly place: string;
   readonly freeBytes: number;
   readonly floorBytes: number;
@@ -151,10 +157,13 @@ const WHAT: Readonly<Record<Resource, string>> = {
   uploads: 'disk for uploads',
 };
 
-/** The machine is below a floor that keeps it usable. Work waits for that to pass; who cannot wait is told this. */
+/**
+ * The machine is below a floor that keeps it usable. Work waits until that passes; callers that cannot wait get this
+ * error.
+ */
 export class MachineLowError extends UnavailableError {
   readonly code: 'disk-low' | 'memory-low';
-  /** Whoever throws it has waited. */
+  /** The thrower has already waited. */
   readonly retryable = false;
   readonly resource: Resource;
 
@@ -172,26 +181,26 @@ export class MachineLowError extends UnavailableError {
 }
 
 /*
- * The five ways in which a cluster fails a sandbox, each an error of its own. None is a verdict: a command that used up its
- * own time, memory or disk is an outcome of the port instead.
+ * The five ways in which a cluster fails a sandbox, one error each. None is a verdict: a command that exhausts its own
+ * time, memory or disk is an outcome of the port instead.
  */
 
-/** The node needed the room (memory, disk, drain, preemption) or is gone. */
+/** The node reclaimed the resources (memory, disk, drain, preemption) or is gone. */
 export class SandboxEvictedError extends SandboxLostError {
   override readonly code = 'sandbox-evicted';
 }
 
-/** The kernel killed the container for memory while no command of ours ran that could have caused it. */
+/** The kernel killed the container for memory although no command of bestk was running that could have caused it. */
 export class SandboxOutOfMemoryError extends SandboxLostError {
   override readonly code = 'sandbox-oom-killed';
 }
 
-/** The container outlived the time that every one of ours is given (`BESTK_SANDBOX_TTL_S`). */
+/** The container outlived the maximum lifetime of a sandbox (`BESTK_SANDBOX_TTL_S`). */
 export class SandboxExpiredError extends SandboxLostError {
   override readonly code = 'sandbox-expired';
 }
 
-/** No node had room for the container in the time it was given to start. */
+/** No node had room for the container within its time to start. */
 export class SandboxUnschedulableError extends UnavailableError {
   readonly code = 'sandbox-unschedulable';
   readonly retryable = true;
@@ -204,7 +213,7 @@ export class SandboxUnschedulableError extends UnavailableError {
   }
 }
 
-/** The image is not on the node and could not be pulled; retryable when the registry may answer better later. */
+/** The image is not on the node and could not be pulled; retryable if the registry may recover. */
 export class ImagePullError extends ImageMissingError {
   override readonly code = 'image-pull-failed';
   override readonly retryable: boolean;

@@ -3,17 +3,16 @@ import { applyPatch, parsePatch, type StructuredPatch } from 'diff';
 import { type FileSection, fileSections, UnreadablePatch } from './sections.js';
 import { sha256 } from '../identifier.js';
 
-/** Largest patch that is read, in UTF-16 units; real ones are far below. */
+/** Length limit of a patch, in UTF-16 units; real patches are far shorter. */
 const MAX_PATCH_LENGTH = 10 * 1024 * 1024;
 
-/** One file of a patch. */
 export interface PatchFile {
-  /** Path in the repository: the new one, or the old one of a deleted file. */
+  /** Path in the repository: the new one, or the old one if the file is deleted. */
   readonly path: string;
-  /** Every path that it reads or writes: one, or the old and the new one of a renamed or copied file. */
+  /** Every path that it reads or writes: one, or old and new for a renamed or copied file. */
   readonly paths: readonly string[];
   readonly role: FileRole;
-  /** Its part of the patch, byte for byte, ending in a line feed. */
+  /** Its section of the patch, byte for byte, ending in a line feed. */
   readonly text: string;
   readonly parsed: StructuredPatch;
 }
@@ -26,9 +25,9 @@ export type ParsedPatch =
 export type ReadablePatch = Extract<ParsedPatch, { kind: 'ok' }>;
 
 /**
- * Reads a unified git diff from anywhere. Never throws. Refuses what must not be applied (paths out of the tree, git's
- * own files, links out of the tree, submodules) and what cannot be read; a missing last line feed is repaired.
- * @param statement of the issue: a patch of manifests alone, which it is about, is a source change
+ * Reads an untrusted unified git diff. Never throws. Refuses patches that are unsafe to apply (paths or links that
+ * leave the tree, git's own files, submodules) or unreadable; a missing final line feed is repaired.
+ * @param statement of the issue: a patch that only changes manifests is a source change if the issue is about them
  */
 export function readPatch(text: string, statement = ''): ParsedPatch {
   if (text.length > MAX_PATCH_LENGTH) {
@@ -52,7 +51,7 @@ export function readPatch(text: string, statement = ''): ParsedPatch {
   }
 }
 
-/** Beside other source a manifest stays set apart: it could as well configure the tests. */
+/** A manifest next to other source changes stays set apart: it may just configure the tests. */
 function withSubject(files: readonly PatchFile[], statement: string): readonly PatchFile[] {
   if (files.some(({ role }) => role === 'source')) return files;
   return files.map((file) =>
@@ -61,8 +60,8 @@ function withSubject(files: readonly PatchFile[], statement: string): readonly P
 }
 
 /**
- * Leaving files out must not make others mean something else, as where a header's last line then stands before another's
- * first.
+ * Ensures that dropping files does not change how git reads the others, e.g. when the last line of one header comes to
+ * precede the first line of another.
  */
 function checkSplit(files: readonly PatchFile[]): void {
   const source = files.filter(({ role }) => role === 'source').map(({ text }) => text);
@@ -82,7 +81,7 @@ function readFile({ text, header, hunks }: FileSection): PatchFile | Refusal {
   if (path === null) return { reason: 'unparsable', detail: 'a file has no name' };
   const refusal = refusalOf(paths, parsed);
   if (refusal !== null) return refusal;
-  // A test renamed to source is set apart: the safe side.
+  // A test renamed to source is set apart, to be on the safe side.
   const roles = paths.map((each) => (each === old ? roleOf(each) : roleOfNew(each)));
   const role = roles.find((each) => each !== 'source') ?? 'source';
   if (role !== 'source' && old !== null && next !== null && parsed.isRename === true && roleOf(old) === 'source') {
@@ -91,12 +90,12 @@ function readFile({ text, header, hunks }: FileSection): PatchFile | Refusal {
   return { path, paths: [...new Set(paths)], role, text, parsed };
 }
 
-/** No program looks for a file of this name. */
+/** No program loads a file with this suffix. */
 const TAKEN_AWAY = '.taken-away-by-patch';
 
 /**
- * Source that a patch renames to a test or to runner configuration: what is returned takes it away, so verification has to
- * as well, and what it becomes is set apart. It is renamed to what is neither.
+ * Handles source that a patch renames to a test or to runner configuration. The returned patch removes that source, so
+ * verification must remove it too, but the new file is set apart: here the source is renamed to a name that is neither.
  */
 function takenAway(text: string, old: string, next: string): PatchFile | Refusal {
   const to = old + TAKEN_AWAY;
@@ -125,10 +124,13 @@ function structured(header: string): StructuredPatch {
   }
 }
 
-/** The first folders that git writes before a path, and that `git apply` takes off whatever they are. */
+/** The top-level prefixes that git writes before a path; `git apply` strips any of them. */
 const PREFIX = /^(a|b|c|i|o|w)\//;
 
-/** The path that `git apply` would write; `/dev/null` is no file. @throws UnreadablePatch for one it reads otherwise */
+/**
+ * The path that `git apply` would write; null for `/dev/null`. @throws UnreadablePatch for a name that git would read
+ * differently
+ */
 function repositoryPath(name: string | undefined, { isRename, isCopy, hunks }: StructuredPatch): string | null {
   if (name === undefined || name === '/dev/null') return null;
   if (name.startsWith('/')) return name;
@@ -137,10 +139,10 @@ function repositoryPath(name: string | undefined, { isRename, isCopy, hunks }: S
   throw new UnreadablePatch(`"${name.slice(0, 200)}" does not begin with a/ or b/`);
 }
 
-/** Places at which hunks are looked for: each may be said to stand anywhere, and is then looked for everywhere. */
+/** Limit of hunks × lines: a hunk may claim any position and is then searched for at every line. */
 const MOST_PLACES = 2_000_000;
 
-/** `git apply` with hooks, attribute filters and the repository's own whitespace rules out of play. */
+/** `git apply` with hooks, attribute filters and the repository's whitespace rules disabled. */
 export const GIT_APPLY: readonly string[] = [
   'git',
   ...['core.hooksPath=/dev/null', 'core.attributesFile=/dev/null', 'safe.directory=*'].flatMap((entry) => [
@@ -151,7 +153,10 @@ export const GIT_APPLY: readonly string[] = [
   '--whitespace=nowarn',
 ];
 
-/** A file's text with its part of a patch applied; null when the hunks do not fit, are no text, or too many for so long a file. */
+/**
+ * A file's text with its section of a patch applied; null if the hunks do not fit, are binary, or are too many for the
+ * file's length.
+ */
 export function patchedText({ parsed }: PatchFile, text: string): string | null {
   if (parsed.isBinary === true || parsed.hunks.length * text.split('\n').length > MOST_PLACES) return null;
   const patched = applyPatch(text, parsed);
@@ -163,7 +168,7 @@ export interface SetApartFile {
   readonly role: Exclude<FileRole, 'source'>;
 }
 
-/** What verification applies, and what it does not: tests and runner configuration stay as they are at base. */
+/** The part that verification applies, and the files it sets apart: tests and runner configuration stay as on base. */
 export function splitPatch({ files }: ReadablePatch): {
   readonly source: string;
   readonly setApart: readonly SetApartFile[];
@@ -173,7 +178,7 @@ export function splitPatch({ files }: ReadablePatch): {
   return { source: source.join(''), setApart };
 }
 
-/** Added plus removed lines of the patch as it is returned: also those that verification sets apart. */
+/** Added plus removed lines of the patch as returned, including those that verification sets apart. */
 export function patchSize({ files }: ReadablePatch): number {
   let size = 0;
   for (const { parsed } of files)
@@ -181,16 +186,16 @@ export function patchSize({ files }: ReadablePatch): number {
   return size;
 }
 
-/** What a run goes by of a patch. */
+/** What a run needs to know about a patch. */
 type PatchSummary =
   | { readonly kind: 'empty' }
   | ({ readonly kind: 'refused' } & Refusal)
   | {
       readonly kind: 'ok';
-      /** What is applied for verification; '' = nothing. */
+      /** The patch applied for verification; '' = nothing. */
       readonly source: string;
       readonly setApart: readonly SetApartFile[];
-      /** Manifests that are applied, since the issue is about them. */
+      /** Manifests that are applied because the issue is about them. */
       readonly manifests: readonly string[];
       readonly size: number;
       readonly fingerprint: string;
@@ -200,7 +205,7 @@ interface Patched {
   readonly patch: string;
 }
 
-/** A patch of megabytes takes a tenth of a second to read, and is asked about again and again. */
+/** A cache: reading a patch of megabytes takes a tenth of a second, and its summary is needed repeatedly. */
 const known = new WeakMap<Patched, { readonly statement: string; readonly summary: PatchSummary }>();
 
 /** @param statement of the issue */
@@ -212,7 +217,7 @@ export function summaryOf(candidate: Patched, statement: string): PatchSummary {
   return summary;
 }
 
-/** Reads the patches of candidates for those who ask later; others have their turn between one and the next. */
+/** Reads the candidates' patches into the cache, yielding to the event loop after each. */
 export async function readSummaries(candidates: readonly Patched[], statement: string): Promise<void> {
   for (const candidate of candidates) {
     summaryOf(candidate, statement);
@@ -234,9 +239,9 @@ function summarise({ patch: text }: Patched, statement: string): PatchSummary {
 }
 
 /**
- * SHA-256 of what a patch's source files say to git: for each file, by path, its kind of change and its hunks, numbers
- * and context included, since these decide whether and where git applies a hunk. Equal for patches that differ only in
- * index lines, the order of files or what stands around hunks: git does the same with them, so one is verified for all.
+ * SHA-256 of what a patch's source files tell git: the path of each file, the kind of change and the hunks with line
+ * numbers and context, since these decide whether and where git applies a hunk. Equal for patches that differ only in
+ * index lines, file order or text around hunks: git treats them alike, so one is verified for all.
  */
 export function fingerprint({ files }: ReadablePatch): string {
   const source = files.filter(({ role }) => role === 'source');
@@ -245,13 +250,13 @@ export function fingerprint({ files }: ReadablePatch): string {
   return sha256(JSON.stringify(ordered));
 }
 
-/** Git keeps account of files that a patch moves or names twice. */
+/** The order of files matters to git if a patch renames or copies files, or names one twice. */
 function orderMatters(files: readonly PatchFile[]): boolean {
   const paths = new Set(files.map(({ path }) => path));
   return paths.size < files.length || files.some(({ parsed }) => parsed.isRename === true || parsed.isCopy === true);
 }
 
-/** With the members in the order in which `contentKey` would sort them: for a million lines that takes seconds. */
+/** Builds the members in `contentKey`'s sort order; `contentKey` itself would take seconds for a million lines. */
 function describe({ path, text, parsed }: PatchFile): [string, ...unknown[]] {
   const { oldFileName, newFileName, isRename, isCopy, isCreate, isDelete, isBinary, oldMode, newMode, hunks } = parsed;
   const kind = { isBinary, isCopy, isCreate, isDelete, isRename, newFileName, newMode, oldFileName, oldMode };

@@ -1,12 +1,15 @@
 import type { StructuredPatch } from 'diff';
 
-/** What a changed file is to verification: only `source` is applied there. */
+/** Role of a changed file in verification, which applies only `source`. */
 export type FileRole = 'source' | 'test' | 'runner-config';
 
 const TEST_DIRECTORIES = new Set(['tests', '__tests__']);
-/** `test/` and `spec/` hold tests where a repository or one of its packages begins; below `src/` they are library code. */
+/**
+ * `test/` and `spec/` hold tests at the root of a repository or of one of its packages; below `src/` they are library
+ * code.
+ */
 const TESTS_OF_PACKAGE = /^((packages|apps|libs|plugins|modules|crates|components)\/[^/]+\/)?(test|spec)\//;
-/** What a package ships for running tests stands in its own `tests/`, as `astropy/tests/runner.py` does. */
+/** Test-running code that a package ships in its own `tests/`, such as `astropy/tests/runner.py`. */
 const SHIPPED_FOR_TESTS = /^((src|lib)\/)?\w+\/tests\/(runner|helper|command|plugin)s?\.py$/;
 const TEST_FILES = [
   /^test_.*\.py$/,
@@ -17,9 +20,9 @@ const TEST_FILES = [
 ];
 
 /**
- * Files that decide which tests run and how. `setup.cfg`, `pyproject.toml` and `package.json` also hold other things,
- * but what a hunk says cannot be told from its context lines for certain, so they are set apart whole: verification runs
- * with the base's configuration, and what is returned keeps them. `isSubject` tells the one exception.
+ * Files that decide which tests run and how. `setup.cfg`, `pyproject.toml` and `package.json` also hold other settings,
+ * but context lines do not tell for certain which setting a hunk changes, so they are set apart whole: verification
+ * uses the base's configuration, and the returned patch keeps the changes. `isSubject` is the one exception.
  */
 const RUNNER_CONFIG = [
   /^conftest\.py$/,
@@ -38,11 +41,11 @@ const RUNNER_CONFIG = [
   // `.rspec` may say `--dry-run`, by which every example passes; PHPUnit's names what is loaded first.
   /^(\.rspec|\.taprc|phpunit(\.dist)?\.xml(\.dist)?|CTestCustom\.cmake)$/,
   /^\.git(attributes|modules|ignore)$/,
-  // Compiled code is loaded before a source of the same name, and nobody can read it.
+  // Compiled code is loaded before source of the same name, and cannot be reviewed.
   /\.(so|pyd|dll|dylib|node|pyc)$/,
 ];
 
-/** What Python's own modules and those of its test runners are called: names that a file beside the tests would take over. */
+/** Modules of Python and its test runners: a new file of such a name next to the tests would shadow the module. */
 const OTHERS_MODULES = new Set(
   `
   abc aifc argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii bisect bz2 calendar cgi
@@ -68,7 +71,7 @@ const OTHERS_MODULES = new Set(
     .split(/\s+/),
 );
 
-/** Role of a path, from its name alone: `django/test/`, `sympy/testing/` and `pkg/test.py` are library code. */
+/** Role of a path, by its name only: `django/test/`, `sympy/testing/` and `pkg/test.py` are library code. */
 export function roleOf(path: string): FileRole {
   const parts = path.split('/');
   const name = parts.at(-1) ?? '';
@@ -97,17 +100,17 @@ function isTest(path: string): boolean {
 }
 
 const MANIFEST = /^(setup\.cfg|pyproject\.toml|package\.json)$/;
-/** What a manifest is for, beside configuring tools. */
+/** Purposes of a manifest other than configuring tools. */
 const PACKAGING =
   /\b((peer|dev)?dependenc(y|ies)|(install|python|extras?)_requires?|package_data|entry[ _-]?points?|build-system|packaging|wheel|sdist)\b/i;
 
-/** Whether an issue is about a package's manifest: it names the file, or speaks of what such files are for. */
+/** Whether an issue is about a package's manifest: it names the file or mentions packaging. */
 export function isSubject(path: string, statement: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1);
   return MANIFEST.test(name) && (statement.includes(name) || PACKAGING.test(statement));
 }
 
-/** Role of a file that a patch adds: a module beside the repository's root is found before others of its name. */
+/** Role of a file that a patch adds: a new module at the repository's root shadows others of its name. */
 export function roleOfNew(path: string): FileRole {
   const [, module = ''] = /^(\w+)(?:\/__init__)?\.py$/.exec(path) ?? [];
   return OTHERS_MODULES.has(module) || /^pytest_\w/.test(module) ? 'runner-config' : roleOf(path);
@@ -118,7 +121,7 @@ function isStartUp(part: string): boolean {
   return /^(site|user)customize(\.|$)|\.(egg|dist)-info$|^(\.pytest_cache|node_modules)$/.test(part);
 }
 
-/** A module beside the repository's root that would be imported in the runner's place; pytest's own is in `src/`. */
+/** A module at the repository's root that would be imported instead of the runner; pytest's own source is in `src/`. */
 function standsForRunner([first = '']: readonly string[]): boolean {
   return /^(pytest|_pytest|unittest)(\.py)?$/.test(first);
 }
@@ -127,11 +130,11 @@ function isContinuousIntegration(path: string): boolean {
   return /^\.(github|gitlab|circleci)\/|^\.(travis|gitlab-ci|appveyor)\.ya?ml$|^azure-pipelines\.ya?ml$/.test(path);
 }
 
-/** Scripts and notes that agents write beside the code to try things out; only at the repository's root. */
+/** Scripts and notes that agents create while experimenting; only at the repository's root. */
 const SCRATCH =
   /^(test|tests|repro|reproduce|reproduction|edge_?cases?|debug|verify|verification|validate|check|demo|scratch|tmp|temp|try|quick|simple|final|comprehensive|minimal|run|bug|issue|example)(_[^/]*|[0-9]*)?\.(py|sh|js|mjs|ts|txt|md|log|json|out|diff|patch|db|sqlite3?)$/i;
 
-/** Whether a file that was added is one of these. */
+/** Whether an added file is such a scratch file. */
 export function isScratch(path: string): boolean {
   return SCRATCH.test(path);
 }
@@ -149,7 +152,7 @@ const SYMLINK = '120000';
 
 const SUBMODULE = '160000';
 
-/** Why a file's changes must not be applied anywhere, or null. */
+/** The reason why a file's changes must not be applied anywhere, or null. */
 export function refusalOf(paths: readonly string[], file: StructuredPatch): Refusal | null {
   for (const path of paths) {
     const refusal = pathRefusal(path);
@@ -170,7 +173,7 @@ function pathRefusal(path: string): Refusal | null {
   if (/(^|\/)\.{0,2}(\/|$)/.test(path)) {
     return { reason: 'unsafe-path', detail: `"${shown}" leaves the repository or is not normal` };
   }
-  // Names that some file systems take for `.git`.
+  // Names that some file systems treat as `.git`.
   if (/(^|\/)(\.git|git~1)[. ]*(\/|$)/i.test(path)) {
     return { reason: 'git-internals', detail: `"${shown}" belongs to git itself` };
   }
@@ -178,8 +181,8 @@ function pathRefusal(path: string): Refusal | null {
 }
 
 /**
- * A link is judged by where it newly points; through one that stays or goes nothing can be written. A link that the
- * repository already has and that a patch changes without naming its mode looks like a file: only git can tell.
+ * Judges a link by its new target; a link that is kept or deleted cannot be written through. If a patch changes an
+ * existing link without stating its mode, it looks like a regular file here: only git can tell.
  */
 function symlinkRefusal(path: string, file: StructuredPatch): Refusal | null {
   if (file.isBinary === true) return { reason: 'symlink', detail: `"${path}" does not say in text where it points` };

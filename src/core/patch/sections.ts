@@ -1,21 +1,21 @@
 import type { StructuredPatch } from 'diff';
 
-/** One file's part of a patch. */
+/** The section of one file in a patch. */
 export interface FileSection {
-  /** Its bytes as they came: what is applied. */
+  /** Its original bytes, which are applied. */
   readonly text: string;
   /**
-   * Its header for a strict parser, as git understands it: lines are spelled in one way, and what belongs to no header and
-   * no hunk (blank lines, a mail's signature) is left out.
+   * Its header normalised for a strict parser, with git's meaning: one spelling per line, and without lines that belong
+   * to no header and no hunk (blank lines, a mail signature).
    */
   readonly header: string;
-  /** As `diff` would parse them; empty lines inside are empty context lines. */
+  /** As `diff` would parse them; empty lines inside a hunk are empty context lines. */
   readonly hunks: StructuredPatch['hunks'];
 }
 
 const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
 const NAME = /^(---|\+\+\+) /;
-/** Nobody mends an issue in more; they bound what reading takes. */
+/** Bounds on the work of reading; no real fix is larger. */
 const MOST_FILES = 5_000;
 const MOST_LINES = 500_000;
 /** Git copies the file for each. */
@@ -23,10 +23,10 @@ const MOST_HUNKS = 20_000;
 const LONGEST_HEADER = 50;
 
 /**
- * Cuts a patch into the parts of its files, in order. Linear; hunks are read by their counts, so that a removed line
- * `-- a/x` is never taken for a header.
- * @throws UnreadablePatch when a hunk is cut off or stands apart, holds a line that no hunk can hold, or when git could
- *   read a header in another way
+ * Splits a patch into the sections of its files, in order. Linear; hunks are read by their line counts, so that a
+ * removed line `-- a/x` is never mistaken for a header.
+ * @throws UnreadablePatch when a hunk is truncated or detached from a header, contains a line that no hunk can contain,
+ * or when git could read a header differently
  */
 export function fileSections(text: string): readonly FileSection[] {
   const scan = new Scan();
@@ -51,7 +51,7 @@ interface Begun {
   readonly hunks: StructuredPatch['hunks'];
 }
 
-/** Where the scan stands: what belongs to the section that was begun last. */
+/** State of the scan, relative to the latest section. */
 type Place = 'nothing' | 'git-header' | 'plus-name' | 'before-hunk' | 'after-hunk';
 
 class Scan {
@@ -60,7 +60,7 @@ class Scan {
   private plain = false;
   private oldLeft = 0;
   private newLeft = 0;
-  /** Of the hunk that was begun last. */
+  /** Lines of the latest hunk. */
   private lines: string[] = [];
   private hunks = 0;
 
@@ -95,7 +95,7 @@ class Scan {
     this.place = place;
   }
 
-  /** Belongs to the git header it stands in, or begins a file without one. */
+  /** Belongs to the current git header, or begins a file without one. */
   private minusName(line: string, offset: number): void {
     if (this.place === 'before-hunk') throw new UnreadablePatch('a file header names its file twice');
     if (this.place !== 'git-header') this.begin(offset, line, true);
@@ -132,7 +132,7 @@ class Scan {
     this.oldLeft = Number(oldLines);
     this.newLeft = Number(newLines);
     this.lines = [];
-    // Of an empty side the header names the line before it.
+    // For an empty side, the header gives the number of the line before it.
     this.sections.at(-1)?.hunks.push({
       oldStart: Number(oldStart) + Number(this.oldLeft === 0),
       oldLines: this.oldLeft,
@@ -171,24 +171,24 @@ const BINARY = /^(GIT binary patch$|Binary files |Files )/;
 const KNOWN =
   /^((old|new|new file|deleted file) mode|(rename|copy) (from|to)|rename (old|new)|(dis)?similarity index|index) /;
 const WITH_MODE = /^(?:(?:old|new|new file|deleted file) mode|index \S*) (.*)$/;
-/** File, link, submodule, spelled as git writes them; git itself also reads other spellings of the same. */
+/** File, link or submodule, as git writes the mode; git also reads other spellings. */
 const MODE = /^(100[0-7]{3}|120000|160000)$/;
 
 /**
- * An extended header line of a git diff as a parser that knows fewer of them must see it, or null for a line that no
- * header holds. Other spellings that git would understand are refused: what is read here and what git does must agree.
+ * Rewrites an extended header line of a git diff for a parser that knows fewer of them; null for a line that is not
+ * part of a header. Other spellings that git accepts are refused: this reader and git must agree.
  * @throws UnreadablePatch
  */
 export function extendedHeader(given: string): string | null {
   const line = given.endsWith('\r') ? given.slice(0, -1) : given;
   if (BINARY.test(line)) return 'Binary files differ';
   if (!isExtendedHeader(line)) return null;
-  // `rename old` is git's other word for `rename from`; the line ends that JavaScript knows are part of a name to git.
+  // `rename old` is git's synonym for `rename from`; to git, JavaScript's other line terminators are part of a name.
   if (/^rename (old|new) |[\r\u2028\u2029]/.test(line)) throw unreadable(line);
   const mode = WITH_MODE.exec(line)?.[1];
   if (mode === undefined) return line;
   if (!MODE.test(mode)) throw unreadable(line);
-  // Of a link or submodule that stays one, git writes the mode nowhere else.
+  // For a link or submodule that stays one, this is the only line in which git writes the mode.
   return line.startsWith('index ') && !mode.startsWith('100') ? `old mode ${mode}` : line;
 }
 
@@ -197,8 +197,8 @@ export function isExtendedHeader(line: string): boolean {
 }
 
 /**
- * Checks a `---` or `+++` line of which git and other parsers could read different names: blanks at the end, and, where
- * no git header says otherwise, a date behind a blank.
+ * Checks a `---` or `+++` line in which git and other parsers could read different names: trailing blanks, or, without
+ * a git header, a date after a blank.
  * @throws UnreadablePatch
  */
 export function checkName(line: string, plain: boolean): void {

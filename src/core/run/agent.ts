@@ -1,37 +1,37 @@
 import { z } from 'zod';
 import { contentKey, argument } from '../identifier.js';
 
-/** Absent and null are the same on the wire. */
+/** Absent and null mean the same on the wire. */
 export function optional<T extends z.ZodType>(schema: T) {
   return schema.nullish().transform((value) => value ?? null);
 }
 
-/** How a model writes its calls. */
+/** Formats in which a model writes its tool calls. */
 export const FORMAT_NAMES = ['xml', 'tools', 'bash'] as const;
 export type FormatName = (typeof FORMAT_NAMES)[number];
 
-/** What one trajectory may take. Defaults are those of DeepSWE's reproduction guide where it names them. */
+/** Limits of one trajectory. Defaults are those of DeepSWE's reproduction guide where it states them. */
 export const AgentLimits = z.object({
-  /** Steps the model is told of; at 0 it is asked to submit. */
+  /** Steps announced to the model; when they are used up it is asked to submit. */
   max_steps: z.int().min(1).default(40),
-  /** Steps after which it is stopped. */
+  /** Steps after which the agent is stopped. */
   max_steps_absolute: z.int().min(1).default(100),
   /** Input and output tokens of one model call, i.e. the context. */
   max_tokens: z.int().min(1_000).default(65_536),
   /** Output tokens of one model call. */
   max_answer_tokens: z.int().min(16).default(8_192),
-  /** Seconds of one command. */
+  /** Seconds per command. */
   action_s: z.number().positive().default(90),
-  /** Seconds of one model call, its retries included. */
+  /** Seconds per model call, including its retries. */
   model_call_s: z.number().positive().default(7_200),
-  /** Seconds of the whole trajectory: model calls and commands, also those before it was resumed. */
+  /** Seconds of the whole trajectory: model calls and commands, including those before it was resumed. */
   trajectory_s: z.number().positive().default(50_000),
-  /** Tokens from which old observations are replaced by a note; null = never, as DeepSWE. */
+  /** Prompt tokens from which old observations are replaced by a note; null = never, as in DeepSWE. */
   condense_at: z.int().positive().nullable().default(null),
 });
 export type AgentLimits = z.infer<typeof AgentLimits>;
 
-/** Those that an agent has instead of the settings'. */
+/** Limits with which an agent overrides the settings. */
 const OwnLimits = z
   .strictObject({
     max_steps: AgentLimits.shape.max_steps.unwrap().exactOptional().describe('Step limit stated to the agent.'),
@@ -90,11 +90,11 @@ function withFittingPrompt<T extends z.ZodType<{ readonly format: FormatName | n
   });
 }
 
-/** An agent, or what it has instead of what the settings say; null = as they have it. */
+/** An agent, or overrides of the configured one; null = as configured. */
 export const GivenAgent = withFittingPrompt(z.strictObject(Members));
 export type GivenAgent = z.infer<typeof GivenAgent>;
 
-/** What one of several agents has beside. */
+/** Additional members if a run has several agents. */
 const Naming = {
   name: z
     .string()
@@ -108,7 +108,6 @@ const Naming = {
     .describe('Its share of the rollouts, relative to the others’ (1).'),
 };
 
-/** One of the agents of a run. */
 export const NamedAgent = withFittingPrompt(z.strictObject({ ...Naming, ...Members }));
 export type NamedAgent = z.infer<typeof NamedAgent>;
 
@@ -120,7 +119,7 @@ function unlike<T extends z.ZodType<{ readonly name: string }>>(agents: z.ZodArr
   return some
     .refine((list) => all(list.map(({ name }) => name)), 'two agents have the same name')
     .refine(
-      // Their rollouts would be one another's.
+      // Otherwise their rollouts would share one content key.
       (list) => all(list.map((agent) => contentKey({ ...agent, name: '', share: 0 }))),
       'two agents differ in nothing but name and share',
     );
@@ -128,10 +127,13 @@ function unlike<T extends z.ZodType<{ readonly name: string }>>(agents: z.ZodArr
 
 export const NamedAgents = unlike(z.array(NamedAgent));
 
-/** Where its model is served; of people's own files alone, for a service sends its key to no server that a request names. */
+/**
+ * URL that serves its model. Only in the user's own files: a service must not send its key to a server named in a
+ * request.
+ */
 const Endpoint = { endpoint: optional(z.url({ protocol: /^https?$/ })) };
 
-/** An agent as files have it. */
+/** An agent as described in a file. */
 export const FileAgent = withFittingPrompt(z.strictObject({ ...Members, ...Endpoint }));
 export type FileAgent = z.infer<typeof FileAgent>;
 
@@ -142,18 +144,18 @@ const NamedFileAgent = withFittingPrompt(z.strictObject({ ...Naming, ...Members,
 export const FileAgents = unlike(z.array(NamedFileAgent));
 export type FileAgents = z.infer<typeof FileAgents>;
 
-/** Whose a rollout is. */
+/** The agent that makes a rollout, and its number. */
 export interface Turn {
   /** Null = the run's only agent, which has no name. */
   readonly agent: string | null;
-  /** From 1, which of its agent's rollouts this is. */
+  /** Number of the rollout among its agent's, from 1. */
   readonly nth: number;
 }
 
 /**
- * Whose turn the rollouts of a run are: after each number of them every agent has had its share, to within one. The next is
- * whoever lacks most of its share; of equal ones the first.
- * @param agents null = one without a name
+ * Assigns the rollouts of a run to agents: after any number of rollouts every agent has had its share, to within one.
+ * The agent furthest below its share is next; on a tie, the first of them.
+ * @param agents null = one agent without a name
  */
 export function turnsOf(agents: readonly Pick<NamedAgent, 'name' | 'share'>[] | null, count: number): readonly Turn[] {
   if (agents === null) return Array.from({ length: count }, (_, index) => ({ agent: null, nth: index + 1 }));
@@ -169,7 +171,7 @@ export function turnsOf(agents: readonly Pick<NamedAgent, 'name' | 'share'>[] | 
   });
 }
 
-/** What the candidate of a rollout is called. */
+/** Candidate id of a rollout. */
 export function candidateIdOf({ agent, nth }: Turn): string {
   return `${agent ?? 'rollout'}-${nth}`;
 }

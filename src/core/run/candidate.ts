@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { identifier, shownText, wholeText } from '../identifier.js';
 
-/** One step of an agent: what it thought, what it did, what it saw. */
+/** One step of an agent: thought, action, observation. */
 export const TrajectoryStep = z.object({
   thought: shownText().default(''),
   action: shownText().default(''),
@@ -9,10 +9,10 @@ export const TrajectoryStep = z.object({
 });
 export type TrajectoryStep = z.infer<typeof TrajectoryStep>;
 
-/** An agent's run, as a selector may see it: no reward, no hidden test, no gold patch has a place here. */
+/** An agent's run as a selector may see it: it has no field for a reward, a hidden test or a gold patch. */
 export const Trajectory = z.object({
   steps: z.array(TrajectoryStep).default([]),
-  /** How the run ended, in R2E-Gym's words or the agent's own; null when unknown. */
+  /** How the run ended, in the terms of R2E-Gym or of the agent; null when unknown. */
   exit_reason: z
     .string()
     .nullish()
@@ -20,7 +20,10 @@ export const Trajectory = z.object({
 });
 export type Trajectory = z.infer<typeof Trajectory>;
 
-/** How agents that submitted by themselves say so: R2E-Gym (`run/edit.py`), then SWE-agent, mini-swe-agent, OpenHands. */
+/**
+ * Exit reasons of agents that submitted on their own: R2E-Gym (`run/edit.py`), then SWE-agent, mini-swe-agent,
+ * OpenHands.
+ */
 const SUBMITTED: ReadonlySet<string> = new Set([
   'agent',
   'max_step_limit',
@@ -29,12 +32,12 @@ const SUBMITTED: ReadonlySet<string> = new Set([
   'finished',
 ]);
 
-/** Whether an agent that ended for this reason submitted its patch; one that a limit stopped did not. */
+/** Whether this exit reason means that the agent submitted its patch, as opposed to being stopped by a limit. */
 export function submitted(exitReason: string): boolean {
   return SUBMITTED.has(exitReason.toLowerCase());
 }
 
-/** One of the K tries at an issue. `patch` is a unified git diff, empty when the try changed nothing. */
+/** One of the K attempts at an issue. `patch` is a unified git diff, empty if the attempt changed nothing. */
 export const Candidate = z.object({
   instance_id: identifier(512),
   candidate_id: identifier(256),
@@ -46,8 +49,8 @@ export type Candidate = z.infer<typeof Candidate>;
 type Leak = 'git-history' | 'package-download' | 'upstream';
 
 /**
- * What a command that looks for the answer looks like, by its words. The container gives none of it away (one orphan
- * commit, no network), so these flag the intent, and trajectories of other systems, whose containers may have.
+ * Signs, in the words of a command, that it looks for the answer. bestk's containers do not contain the answer (one
+ * orphan commit, no network), so a sign flags the intent; trajectories of other systems may have found it.
  */
 const SIGNS: readonly (readonly [Leak, readonly ((words: readonly string[]) => boolean)[]])[] = [
   [
@@ -92,28 +95,31 @@ function has(words: readonly string[], what: RegExp): boolean {
   return words.some((word) => what.test(word));
 }
 
-/** Whether the word right behind the first such one is such another. */
+/** Whether the word directly after the first match of `first` matches `next`. */
 function follows(words: readonly string[], first: RegExp, next: RegExp): boolean {
   const at = words.findIndex((word) => first.test(word));
   return at !== -1 && next.test(words[at + 1] ?? '');
 }
 
-/** Whether any word behind the first such one is such another. */
+/** Whether any word after the first match of `first` matches `next`. */
 function later(words: readonly string[], first: RegExp, next: RegExp): boolean {
   const at = words.findIndex((word) => first.test(word));
   return at !== -1 && has(words.slice(at + 1), next);
 }
 
-/** From an index; what is there already or listed by the repository itself is no answer. */
+/** Downloads from a package index; installing local code or the repository's own requirements is not a leak. */
 function installsByPip([program, verb, ...rest]: readonly string[]): boolean {
   if (!/^pip[0-9.]*$/.test(program ?? '')) return false;
   return verb === 'download' || (verb === 'install' && !has(rest, /^(-e|-r|\.)$/));
 }
 
-/** Where a shell reads a command's name: a word in an argument, as of `grep`, is none. */
+/**
+ * Positions in a shell command after which a program name follows: a word inside an argument, as of `grep`, is not a
+ * program.
+ */
 const BETWEEN_COMMANDS = /[;&|(<>\n`]|-c\s["']/;
 
-/** The words of every command, its program first, without its folder, settings and `sudo`. */
+/** The words of every command, starting with the program, without its directory, variable assignments and `sudo`. */
 function commandsIn(action: string): string[][] {
   return action.split(BETWEEN_COMMANDS).map((command) => {
     const words = command.split(/["']?\s+|["']$/).filter((word) => word !== '');
@@ -123,10 +129,10 @@ function commandsIn(action: string): string[][] {
   });
 }
 
-/** Longer actions are looked at only so far. */
+/** Characters of an action that are examined. */
 const LONGEST = 20_000;
 
-/** The ways in which a trajectory looked for the answer, each once, and the first step (from 1) that did. */
+/** The kinds of leak a trajectory attempted, each once, with its first step (from 1). */
 export function leaksOf(steps: readonly Pick<TrajectoryStep, 'action'>[]): readonly { leak: Leak; step: number }[] {
   const commands = steps.map(({ action }) => commandsIn(action.slice(0, LONGEST)));
   return SIGNS.flatMap(([leak, signs]) => {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { MeasureName } from './verdict.js';
 
-/** What a combiner looks at, in this order. The pool's own are relative to the candidates it is chosen from. */
+/** Features of a combiner, in this order. Features of the pool are relative to the candidates to choose from. */
 export const FEATURES = [
   'execution_free_logit',
   'execution_free_rank',
@@ -24,45 +24,45 @@ const Finite = z.array(z.number());
 const PerFeature = Finite.length(FEATURES.length);
 const Share = z.number().min(0).max(1);
 
-/** A rising curve from a score to a probability: linear between knots, level outside them. */
+/** A monotone curve from a score to a probability: linear between knots, constant outside them. */
 export const Curve = z
   .strictObject({ from: Finite.min(1), to: z.array(Share).min(1) })
   .refine(({ from, to }) => from.length === to.length, 'needs as many values as knots');
 export type Curve = z.infer<typeof Curve>;
 
-/** What was fitted on, and how it did on repositories it had not seen. */
+/** What a model was fitted on, and its results on held-out repositories. */
 export const DataCard = z.strictObject({
   issues: z.int(),
   candidates: z.int(),
   resolved: z.int(),
   repos: z.array(z.string()),
   folds: z.int(),
-  /** Of the predictions on held-out repositories. */
+  /** Metrics of the predictions on held-out repositories. */
   auc: z.number().nullable(),
   brier: z.number().nullable(),
   ece: z.number().nullable(),
-  /** Share of issues whose held-out pick is right, and the mean confidence given to these picks. */
+  /** Share of issues whose held-out pick is right, and the mean confidence of these picks. */
   picked_right: z.number(),
   mean_confidence: z.number(),
 });
 export type DataCard = z.infer<typeof DataCard>;
 
-/** A logistic model over FEATURES with its calibrations; what `curves --save-combiner` writes. */
+/** A logistic model over FEATURES with its calibration curves; written by `curves --save-combiner`. */
 export const Combiner = z.strictObject({
   kind: z.literal('bestk-combiner'),
   version: z.literal(1),
   features: z
     .array(z.string())
     .refine((names) => names.join() === FEATURES.join(), 'are not those of this version; train the combiner again'),
-  /** An unknown feature counts as its mean. */
+  /** Also the imputed values of unknown features. */
   means: PerFeature,
   scales: PerFeature,
   weights: PerFeature,
   intercept: z.number(),
-  /** From the logistic score to P(right) of any candidate, and of the one that is returned. */
+  /** Map the logistic score to P(right) of any candidate, and of the returned one. */
   any: Curve,
   returned: Curve,
-  /** No patch is returned when its confidence is not above this; null = always return one. */
+  /** No patch is returned unless its confidence is above this; null = always return one. */
   abstain_below: Share.nullable(),
   data_card: DataCard,
 });
@@ -74,7 +74,7 @@ const Count = z.number().min(1e-6).max(1e12);
 export const Beta = z.tuple([Count, Count]);
 export type Beta = z.infer<typeof Beta>;
 
-/** How often something holds for right patches, and for wrong ones. */
+/** How often something is true of right patches, and of wrong ones. */
 export const Rates = z.strictObject({ right: Beta, wrong: Beta });
 export type Rates = z.infer<typeof Rates>;
 
@@ -85,33 +85,35 @@ export const JudgeLikelihood = z.strictObject({
 });
 export type JudgeLikelihood = z.infer<typeof JudgeLikelihood>;
 
-/** What each kind of evidence says of a patch; the posterior multiplies it up (docs/posterior.md). */
+/** Likelihoods of each kind of evidence; the posterior multiplies them (docs/posterior.md). */
 export const Likelihoods = z.strictObject({
-  /** Of the share of right patches in an issue. */
+  /** Share of right patches in an issue. */
   share: Beta,
-  /** By measure; one that is not named is read as judges are without labels. */
+  /** By measure; an unlisted measure uses the default for judges without labels. */
   judges: z.record(MeasureName, JudgeLikelihood),
   /** Keeping the existing tests that passed on base. */
   existing_tests: Rates,
-  /** Passing a telling test, by the test's author; `*` is for all others. */
+  /** Passing an informative test, by the test's author; `*` covers all others. */
   generated_tests: z.record(z.string(), Rates),
-  /** Correlation of the tests of one author on one patch, 0..1: m of them weigh as much as m / (1 + (m − 1) × this). */
+  /**
+   * Correlation, 0..1, of one author's tests on one patch: m tests weigh as much as m / (1 + (m − 1) × correlation).
+   */
   test_correlation: Share,
-  /** The agent submitted by itself. */
+  /** The agent submitted on its own. */
   submitted: Rates,
 });
 export type Likelihoods = z.infer<typeof Likelihoods>;
 
-/** Likelihoods fitted on labels; what `bestk calibrate` writes. */
+/** Likelihoods fitted on labels; written by `bestk calibrate`. */
 export const Calibration = z.strictObject({
   kind: z.literal('bestk-calibration'),
   version: z.literal(1),
   ...Likelihoods.shape,
-  /** From P(right) of the patch that is returned to how often such a patch was right. */
+  /** Maps P(right) of the returned patch to how often such patches were right. */
   returned: Curve,
-  /** Labelled patches behind each likelihood, right and wrong. */
+  /** Number of labelled patches behind each likelihood, right and wrong. */
   labels: z.record(z.string(), z.tuple([z.int(), z.int()])),
-  /** Models that judged and wrote tests in what it was fitted on. */
+  /** Models that judged and wrote tests in the labelled data. */
   models: z.array(z.string()),
   data_card: DataCard,
 });

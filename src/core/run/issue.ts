@@ -4,8 +4,8 @@ import { BadInputError } from '../errors/errors.js';
 import { argument, identifier, wholeText } from '../identifier.js';
 
 /*
- * Docker's own grammar (github.com/distribution/reference, `reference.go`), with the digests that its engine knows. Written
- * so that no text matches a part in two ways: matching is linear.
+ * Docker's own grammar (github.com/distribution/reference, `reference.go`), limited to the digests that its engine
+ * supports. No text matches a part in two ways, so matching is linear.
  */
 const COMPONENT = '[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*';
 const PATH = `${COMPONENT}(?:/${COMPONENT})*`;
@@ -16,12 +16,12 @@ const TAG = '[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}';
 const DIGEST = 'sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128}';
 const REFERENCE = new RegExp(`^((?:${DOMAIN}/)?${PATH})(?::${TAG})?(?:@(?:${DIGEST}))?$`);
 
-/** Of the name without tag and digest. */
+/** Limit of the name without tag and digest. */
 const LONGEST_NAME = 255;
-/** Of the longest name, tag and digest together. */
+/** Limit of name, tag and digest together. */
 const LONGEST = LONGEST_NAME + ':'.length + 128 + '@sha512:'.length + 128;
 
-/** Whether a container engine takes this for the name or the id of an image. */
+/** Whether a container engine accepts this as the name or id of an image. */
 export function isImageReference(text: string): boolean {
   if (text.length > LONGEST) return false;
   const name = REFERENCE.exec(text)?.[1];
@@ -30,7 +30,7 @@ export function isImageReference(text: string): boolean {
 
 const NOT_ONE = 'is no image reference; write registry.example.com:5000/team/name:tag, or name@sha256:…';
 
-/** The name of an image, wherever one enters: it becomes a part of addresses and of commands to engines. */
+/** An image name, validated on input: it becomes part of URLs and of engine commands. */
 const ImageReference = z.string().refine(isImageReference, NOT_ONE);
 
 /** @throws BadInputError naming `field` */
@@ -38,10 +38,10 @@ export function requireImageReference(image: string, field = 'environment.image'
   if (!isImageReference(image)) throw new BadInputError(NOT_ONE, { field });
 }
 
-/** Characters; models are shown far fewer. */
+/** Characters; prompts show far fewer. */
 const LONGEST_STATEMENT = 1_000_000;
 const MOST_FILES = 10_000;
-/** Linux takes no longer path. */
+/** Longest path that Linux accepts. */
 const path = () => argument().max(4_096, { abort: true });
 
 function isBelowRoot(name: string): boolean {
@@ -49,7 +49,7 @@ function isBelowRoot(name: string): boolean {
   return parts.length > 0 && !parts.includes('..');
 }
 
-/** Where an instance's repository lives and how its existing tests are run. */
+/** The repository of an instance, and how its existing tests are run. */
 export const Environment = z.strictObject({
   image: ImageReference,
   workdir: argument().startsWith('/', 'must be an absolute path').default('/testbed'),
@@ -59,23 +59,29 @@ export const Environment = z.strictObject({
     .regex(/^[0-9a-fA-F]{7,64}$/, 'must be a commit hash')
     .nullish()
     .transform((commit) => commit ?? null),
-  /** Shell command; `{files}` is replaced by the quoted regression files, `{modules}` by their dotted names; none = those near the patches. */
+  /**
+   * Shell command; `{files}` is replaced by the quoted regression files, `{modules}` by their dotted names; null = run
+   * the tests near the patches.
+   */
   regression_command: argument()
     .nullish()
     .transform((command) => command ?? null),
-  /** JUnit XML that the command writes, from the working directory; for runners that are not Python's. */
+  /** JUnit XML that the command writes, relative to the working directory; for runners other than Python's. */
   regression_report: path()
     .nullish()
     .transform((path) => path ?? null),
   regression_files: z.array(path()).max(MOST_FILES).default([]),
   /** Limit in seconds of one test, and of one run of the regression command. */
   test_timeout_s: z.number().positive().max(86_400).default(300),
-  /** Git patch that makes the base of what the image holds, where the image has the repository before that. */
+  /** Git patch that turns the image's repository into the base, if the image holds an earlier state. */
   setup_patch: wholeText()
     .max(100_000)
     .nullish()
     .transform((patch) => patch ?? null),
-  /** Files and folders of the image that hold hidden tests or answers: removed before anything runs, but for grading. */
+  /**
+   * Files and directories of the image that hold hidden tests or answers: removed before anything runs, except for
+   * grading.
+   */
   hidden_paths: z.array(path().refine(isBelowRoot, 'must be a path below a root')).max(MOST_FILES).default([]),
 });
 export type Environment = z.infer<typeof Environment>;
@@ -88,14 +94,17 @@ export const Issue = z.object({
 });
 export type Issue = z.infer<typeof Issue>;
 
-/** `{files}` and `{modules}` of a test command, replaced by files of tests. */
+/** Replaces `{files}` and `{modules}` in a test command. */
 export function withTestFiles(command: string, files: readonly string[]): string {
   return command
     .replaceAll('{files}', () => files.map(quoted).join(' '))
     .replaceAll('{modules}', () => files.map((file) => quoted(moduleLabel(file))).join(' '));
 }
 
-/** A test file as Django's runner names it: `tests/forms_tests/tests/test_formsets.py` is `forms_tests.tests.test_formsets`. */
+/**
+ * A test file in the notation of Django's runner: `tests/forms_tests/tests/test_formsets.py` is
+ * `forms_tests.tests.test_formsets`.
+ */
 export function moduleLabel(file: string): string {
   return file
     .replace(/^tests\//, '')
@@ -103,7 +112,7 @@ export function moduleLabel(file: string): string {
     .replaceAll('/', '.');
 }
 
-/** `sympy__sympy-24066` is of `sympy/sympy`; null for an id of another shape. */
+/** `sympy__sympy-24066` belongs to `sympy/sympy`; null for an id of another form. */
 export function repositoryOf(instanceId: string): string | null {
   const owner = instanceId.indexOf('__', 1);
   const number = instanceId.lastIndexOf('-');

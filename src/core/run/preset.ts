@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { MeasureName } from './verdict.js';
 
 /**
- * What a stage can measure: any measure that a verifier gives, by name, and what follows from patch and pool. `cluster_size`,
- * `syntax_cluster_size`, `behaviour_cluster_size`: candidates with the same change, with the same syntax tree, with the same
+ * Measures that a stage can use: any measure of a verifier, by name, and those derived from patch and pool.
+ * `cluster_size`, `syntax_cluster_size`, `behaviour_cluster_size`: candidates with the same change, syntax tree or
  * behaviour. `dual_agreement`: tests solved × √(candidates that solved the same tests), CodeT's score. `copeland`:
- * candidates that it beats in pairs. `posterior`: P(right) by what was executed alone, `p_right`: by everything known.
- * `learned`: P(right) by a combiner, `confidence`: the same if this is the one returned.
+ * candidates that it beats in pairwise comparison. `posterior`: P(right) by execution only, `p_right`: by all evidence.
+ * `learned`: P(right) by a combiner, `confidence`: the same if this candidate is the one returned.
  */
 export const StageMeasure = z.union([
   z.enum([
@@ -29,11 +29,11 @@ export type StageMeasure = z.infer<typeof StageMeasure>;
 export const Condition = z.enum(['has-source-change', 'applies', 'finished']);
 export type Condition = z.infer<typeof Condition>;
 
-/** How many patches `top` keeps of K different ones: `deepswe` = max(3, ⌊K/2⌋), `half` = max(1, ⌊K/2⌋), or a number. */
+/** How many of K distinct patches `top` keeps: `deepswe` = max(3, ⌊K/2⌋), `half` = max(1, ⌊K/2⌋), or a number. */
 export const TopCount = z.union([z.enum(['deepswe', 'half']), z.int().positive()]);
 export type TopCount = z.infer<typeof TopCount>;
 
-/** A measure divided by what it counts up to (a probability is used as it is), times a weight. */
+/** A measure divided by its maximum count (a probability is used as it is), times a weight. */
 export const Term = z.strictObject({
   by: MeasureName,
   weight: z.number().positive(),
@@ -55,7 +55,7 @@ export const Stage = z.discriminatedUnion('stage', [
     stage: z.literal('above'),
     by: StageMeasure,
     than: z.number(),
-    /** What to do when nobody is above: keep them all, or return no patch. */
+    /** If no candidate is above: keep all, or return no patch. */
     otherwise: z.enum(['keep-all', 'none']).default('keep-all'),
   }),
   z.strictObject({ stage: z.literal('top'), by: StageMeasure, n: TopCount }),
@@ -71,7 +71,7 @@ export const Stage = z.discriminatedUnion('stage', [
 ]);
 export type Stage = z.infer<typeof Stage>;
 
-/** A selection rule: stages in order. Whatever is still tied after the last one goes to the lowest id. */
+/** A selection rule: stages in order. A tie after the last stage goes to the lowest id. */
 export const Preset = z.strictObject({ name: z.string().min(1).max(64), stages: z.array(Stage).min(1).max(32) });
 export type Preset = z.infer<typeof Preset>;
 

@@ -3,13 +3,13 @@ import type { TokenCounts } from '../budget/budget.js';
 import type { Candidate } from './candidate.js';
 import type { Issue } from './issue.js';
 
-/** One step of a sampled trajectory. Tokens are the server's count, null where it gave none; seconds are wall time. */
+/** One step of a sampled trajectory. Tokens are the server's count, null if it gave none; seconds are wall time. */
 export const RolloutStep = z.object({
   thought: z.string(),
-  /** The call in function tags, whatever the model's format; empty when its answer held none. */
+  /** The call in function tags, regardless of the model's format; empty if the answer contained none. */
   action: z.string(),
   observation: z.string(),
-  /** Of a command; null for everything else. */
+  /** Exit code of a command; null for other actions. */
   exit_code: z.int().nullable(),
   input_tokens: z.int().nullable(),
   cached_input_tokens: z.int().nullable(),
@@ -26,29 +26,29 @@ export const LeftOut = z.object({
 });
 export type LeftOut = z.infer<typeof LeftOut>;
 
-/** A trajectory that bestk sampled: one try of the agent at an issue. */
+/** A trajectory that bestk sampled: one attempt of the agent at an issue. */
 export const Rollout = z.object({
   instance_id: z.string(),
   candidate_id: z.string(),
   model: z.string(),
   format: z.string(),
-  /** How it ended, in R2E-Gym's words; `agent`, `max_step_limit` and `agent_max_step_limit` submitted. */
+  /** How it ended, in R2E-Gym's terms; `agent`, `max_step_limit` and `agent_max_step_limit` mean that it submitted. */
   exit_reason: z.string(),
-  /** Difference to the base, new files included; empty when nothing changed. */
+  /** Diff against base, new files included; empty when nothing changed. */
   patch: z.string(),
-  /** Why there is no patch though there may have been changes; null otherwise. */
+  /** Why there is no patch although there may have been changes; null otherwise. */
   patch_problem: z.string().nullable(),
   left_out: z.array(LeftOut),
   steps: z.array(RolloutStep),
-  /** Answers without a call that could be carried out. */
+  /** Answers without an executable call. */
   malformed: z.int().min(0),
   system_prompt: z.string(),
   instance_prompt: z.string(),
-  /** Candidates of its run that it was told of; empty for one that knows of no other. */
+  /** Candidates of its run that its prompt described; empty if it was sampled independently. */
   told_of: z.array(z.string()).default([]),
-  /** Which of its run's agents made it; null where there is one without a name. */
+  /** The agent that made it; null if the run has one without a name. */
   agent: z.string().nullable().default(null),
-  /** The candidate of its run whose first steps it goes on from, and how many; null for one that begins with nothing. */
+  /** The candidate of its run whose first steps it continues, and how many steps; null if it started from base. */
   branch_of: z
     .object({ candidate_id: z.string(), steps: z.int().min(1) })
     .nullable()
@@ -56,7 +56,7 @@ export const Rollout = z.object({
 });
 export type Rollout = z.infer<typeof Rollout>;
 
-/** What the steps' model calls came to; those that the server did not count are missing. */
+/** Tokens of the steps' model calls; calls without a server count are missing. */
 export function tokensOf(steps: readonly RolloutStep[]): TokenCounts {
   const sum = (pick: (step: RolloutStep) => number | null): number =>
     steps.reduce((total, step) => total + (pick(step) ?? 0), 0);
@@ -67,13 +67,16 @@ export function tokensOf(steps: readonly RolloutStep[]): TokenCounts {
   };
 }
 
-/** Candidates that know of others, by what their agents were told or did before they parted: that two of them agree says nothing. */
+/**
+ * Candidates not sampled independently, since their prompts described others or they share steps with one: agreement
+ * with them is not a vote.
+ */
 export function votelessOf(rollouts: readonly Rollout[]): ReadonlySet<string> {
   const knowing = rollouts.filter(({ told_of, branch_of }) => told_of.length > 0 || branch_of !== null);
   return new Set(knowing.map(({ candidate_id }) => candidate_id));
 }
 
-/** Candidates whose agents were told of others. */
+/** Candidates whose prompts described others. */
 export function toldOf(rollouts: readonly Rollout[]): ReadonlySet<string> {
   return new Set(rollouts.filter(({ told_of }) => told_of.length > 0).map(({ candidate_id }) => candidate_id));
 }
@@ -91,32 +94,32 @@ export function candidateOf({ instance_id, candidate_id, patch, steps, exit_reas
   };
 }
 
-/** What an agent is told of earlier tries at its issue. */
+/** Earlier attempts at an issue, for the prompt of a later one. */
 export const EarlierTries = z.object({
-  /** Candidates that it is told of, the best first. */
+  /** Candidates described, best first. */
   told_of: z.array(z.string()).min(1),
-  /** What became of each, safe to stand in a prompt: words of a model about data of others. */
+  /** One entry per attempt, made safe for a prompt: text that a model wrote about untrusted data. */
   attempts: z.array(z.object({ summary: z.string(), tests: z.string(), patch: z.string() })).min(1),
   /** 16 hex digits: hash of all attempts, so that none can contain it. */
   fence: z.string(),
 });
 export type EarlierTries = z.infer<typeof EarlierTries>;
 
-/** First steps of an earlier rollout of the same agent, in whose container another goes on. */
+/** The first steps of an earlier rollout of the same agent, from whose container another one continues. */
 export const Branch = z.object({
-  /** The candidate whose they are. */
+  /** The candidate whose steps these are. */
   candidate_id: z.string(),
-  /** Which of its agent's samples that is. */
+  /** Its number among its agent's samples. */
   sample: z.int(),
   steps: z.int().min(1),
 });
 export type Branch = z.infer<typeof Branch>;
 
-/** What is known of the unchanged repository and its container. */
+/** Facts about the unchanged repository and its container. */
 export const BaseFacts = z.object({
-  /** Of `python` and `python3` those that commands find. */
+  /** Which of `python` and `python3` are on the path. */
   interpreters: z.array(z.string()),
-  /** The existing tests nearest to the issue; null where it is not known how they are run, or they took too long. */
+  /** The existing tests nearest to the issue; null if the way to run them is unknown or they took too long. */
   tests: z.object({ command: z.string(), ran: z.int(), failed: z.array(z.string()) }).nullable(),
 });
 export type BaseFacts = z.infer<typeof BaseFacts>;
@@ -124,32 +127,33 @@ export type BaseFacts = z.infer<typeof BaseFacts>;
 /** @throws sandbox errors and StoreUnavailableError, and the signal's reason */
 export type LookAtBase = (issue: Issue, signal: AbortSignal) => Promise<BaseFacts>;
 
-/** What of a candidate another agent is told. */
+/** Summarises a candidate for the prompt of another agent. */
 export type Retell = (
   issue: string,
   candidate: Candidate,
   signal: AbortSignal,
 ) => Promise<{ readonly summary: string; readonly patch: string }>;
 
-/** A patch that an agent with tools is to look at, in a container of its own. */
+/** A patch that an agent with tools inspects in a separate container. */
 export const Inspection = z.object({
-  /** Source changes, put on base and left uncommitted. */
+  /** Source changes, applied to base and not committed. */
   patch: z.string(),
-  /** What the agent is asked, behind the words about its tools. */
+  /** The question, placed after the description of the tools. */
   question: z.string(),
   model: z.string(),
-  /** Steps that the agent is told of. */
+  /** Steps announced to the agent. */
   max_steps: z.int().min(1),
-  /** Which of the equal looks this is. */
+  /** Index among equal inspections. */
   sample: z.int().min(0),
 });
 export type Inspection = z.infer<typeof Inspection>;
 
-/** Exit reason of a look at a patch that git did not apply; `patch_problem` has git's words. */
+/** Exit reason of an inspection whose patch git did not apply; `patch_problem` has git's message. */
 export const DOES_NOT_APPLY = 'does_not_apply';
 
 /**
- * Has an agent look. Its container is thrown away with all that it did there: the rollout has no patch.
- * @throws ModelUnavailableError, sandbox errors, StoreUnavailableError and the signal's reason, none of them the agent's word
+ * Runs an inspection. Its container is discarded with all changes made in it: the rollout has no patch.
+ * @throws ModelUnavailableError, sandbox errors, StoreUnavailableError and the signal's reason; none of them is a
+ * verdict
  */
 export type Inspect = (issue: Issue, inspection: Inspection, signal: AbortSignal) => Promise<Rollout>;

@@ -13,11 +13,11 @@ import { isJudge, VerifierName } from './verifier.js';
 const MAX_CANDIDATES = 1_024;
 const MAX_TESTS = 1_024;
 const MAX_JUDGES = 8;
-/** How many trajectories are sampled when a request says neither. */
+/** Trajectories sampled when a request gives neither `k` nor candidates. */
 export const DEFAULT_K = 8;
 const MAX_SAMPLES = 256;
 const MAX_REFINED = 64;
-/** The rule of a request that names none; docs/selection-rules.md has the evidence for it. */
+/** Rule of a request that names none; docs/selection-rules.md has the evidence for it. */
 export const DEFAULT_PRESET = 'deepswe';
 
 const optionalId = Issue.shape.instance_id.optional();
@@ -29,15 +29,15 @@ const Verifiers = z
   .transform((names) => [...new Set(names)])
   .refine((names) => names.filter(isJudge).length <= MAX_JUDGES, `name at most ${MAX_JUDGES} judges`);
 
-/** How a request wants its candidates to be decided. */
+/** The selection rule of a request. */
 export const GivenRule = z.strictObject({
-  /** A name, or a rule of one's own as `{name, stages}`. Null = `learned` with a combiner, else the default. */
+  /** The name of a rule, or a custom rule as `{name, stages}`. Null = `learned` with a combiner, else the default. */
   preset: optional(z.union([z.string().min(1).max(256), Preset])),
-  /** The stages of the rule that `preset` names; null = it is one of the shipped ones. */
+  /** The stages of the custom rule that `preset` names; null = a shipped rule. */
   stages: optional(Preset.shape.stages),
-  /** What `curves --save-combiner` wrote, for rules that go by `learned`. */
+  /** Output of `curves --save-combiner`, for rules that use `learned`. */
   combiner: optional(Combiner),
-  /** What `calibrate` wrote: the likelihoods that P(right) is worked out with; null = the stated ones. */
+  /** Output of `calibrate`: the likelihoods from which P(right) is computed; null = the built-in ones. */
   calibration: optional(Calibration),
   /** No patch is returned when its confidence is below this; null = always return one. */
   min_confidence: optional(z.number().min(0).max(1)),
@@ -47,39 +47,45 @@ export type GivenRule = z.input<typeof GivenRule>;
 
 const GivenRequest = z.strictObject({
   ...GivenRule.shape,
-  /** What people call the run, and what they find it by; nothing depends on them. */
+  /** For finding the run; they have no effect on it. */
   name: optional(identifier(256)),
   tags: optional(z.array(identifier(64)).max(32)),
-  /** Another agent than the settings name; null = as they have it. */
+  /** Overrides of the configured agent; null = as configured. */
   agent: optional(GivenAgent),
-  /** Several that share the rollouts; null = one. */
+  /** Several agents that share the rollouts; null = one. */
   agents: optional(NamedAgents),
   issue: Issue,
-  /** How many trajectories to sample; with `candidates` only a check, since they say it themselves. Null = not said. */
+  /** How many trajectories to sample; with `candidates` it must equal their number. Null = not given. */
   k: optional(z.int().min(1).max(MAX_CANDIDATES)),
   /** Null = sample them. */
   candidates: optional(z.array(GivenCandidate).min(1).max(MAX_CANDIDATES)),
   /** Sample this many first, then more until enough agree or `k` is reached; null = all `k` at once. */
   k0: optional(z.int().min(1).max(MAX_SAMPLES)),
-  /** So many more, once the first are verified and one of them is promising, by agents that are told of the best. */
+  /**
+   * Number of further rollouts after the first are verified and one of them is promising, with the best ones described
+   * in the prompt.
+   */
   refine: z.int().min(0).max(MAX_REFINED).default(0),
-  /** So many more then that go on from a step of the most promising of the first. */
+  /** Number of further rollouts that then continue from a step of the most promising of the first. */
   branch: z.int().min(0).max(MAX_REFINED).default(0),
-  /** P(right) that the best of the first has to reach for either. */
+  /** P(right) that the best of the first must reach for either. */
   refine_from: z.number().min(0).max(1).default(0.3),
-  /** Another number samples other trajectories. */
+  /** A different seed samples different trajectories. */
   seed: z.int().min(0).max(1_000_000).default(0),
   /** Saved generated tests to use instead of writing new ones; null = write new ones. */
   tests: optional(z.array(TestOfRequest).max(MAX_TESTS)),
-  /** None = nothing is verified, votes decide. Null = the service's default: execution-based, and execution-free where a verifier model is configured. */
+  /**
+   * Empty = nothing is verified, votes decide. Null = the service's default: execution-based, plus execution-free if a
+   * verifier model is configured.
+   */
   verifiers: optional(Verifiers),
   budget: optional(Budget),
 });
 type GivenRequest = z.infer<typeof GivenRequest>;
 
 /**
- * What a run is asked to do. Ids are unique, and every candidate and test belongs to the issue; those that do not name
- * an instance get the issue's. Reading a read request gives it back unchanged.
+ * A run's validated request. Ids are unique, and every candidate and test belongs to the issue; those without an
+ * instance_id get the issue's. Parsing is idempotent.
  */
 export const RunRequest = GivenRequest.check(({ value, issues }) => {
   for (const { path, message } of contradictions(value)) issues.push({ code: 'custom', input: value, path, message });
@@ -100,7 +106,7 @@ export function runRequest(asked: unknown): RunRequest {
   throw new BadInputError(problem?.message ?? 'is not a valid request', { field: problem?.path.join('.') ?? '' });
 }
 
-/** A rule of one's own by its name and its stages. */
+/** Splits a custom rule into its name and its stages. */
 export function ruleFields({
   preset,
   stages,

@@ -4,26 +4,26 @@ import { Measure, Verdict } from './verdict.js';
 import { Rollout } from './rollout.js';
 import { Admission } from './verifier.js';
 
-/** One stage of the hybrid as it ran: who stayed, who left, in ranking order. */
+/** Trace of one stage of the hybrid: candidates kept and dropped, in ranking order. */
 export const StageTrace = z.object({
   name: z.string(),
   kept: z.array(z.string()),
   dropped: z.array(z.string()),
-  /** Why a stage let everyone pass, e.g. nobody was scored; null when it decided. */
+  /** Why a stage kept every candidate, e.g. none was scored; null when it decided. */
   skipped: z.string().nullable(),
 });
 export type StageTrace = z.infer<typeof StageTrace>;
 
 export const RankedCandidate = z.object({
   candidate_id: z.string(),
-  /** From 1; every candidate has a rank of its own. */
+  /** From 1; ranks are unique. */
   rank: z.int().positive(),
   scores: z.record(z.string(), z.number().nullable()),
-  /** P(the patch is right) by everything that is known of the pool, 0..1; null in selections of older versions. */
+  /** P(the patch is right) given all evidence in the pool, 0..1; null in selections of older versions. */
   p_right: z.number().min(0).max(1).nullable().default(null),
   /**
-   * What each source adds to the natural log-odds of being right; they add up to those of `p_right`. Sources are `prior`,
-   * measures by name, `votes` (equal changes) and `submitted`; empty for a candidate that cannot be returned.
+   * Each source's contribution to the natural log-odds of being right; they sum to those of `p_right`. Sources are
+   * `prior`, measures by name, `votes` (equal changes) and `submitted`; empty for a candidate that cannot be returned.
    */
   log_odds: z.record(z.string(), z.number()).default({}),
   flags: z.array(z.string()),
@@ -33,17 +33,20 @@ export type RankedCandidate = z.infer<typeof RankedCandidate>;
 /** The answer for one instance; `selection.json`. */
 export const Selection = z.object({
   instance_id: z.string(),
-  /** The best@K candidate, or null when none was worth returning. */
+  /** The Best@K candidate, or null when none was worth returning. */
   candidate_id: z.string().nullable(),
-  /** `hybrid`: verdicts took part; `fallback`: only tie-breaks did; `none`: nothing to return. */
+  /** `hybrid`: verdicts contributed; `fallback`: only tie-breaks did; `none`: nothing to return. */
   basis: z.enum(['hybrid', 'fallback', 'none']),
   /** The stage after which one candidate (or one patch) was left; null when there was nothing to decide. */
   deciding_stage: z.string().nullable(),
-  /** P(right) of the first in the ranking, returned or not, 0..1, calibrated where labels were given; null without any to return. */
+  /**
+   * P(right) of the first in the ranking, returned or not, 0..1, calibrated if labels were given; null if none can be
+   * returned.
+   */
   confidence: z.number().min(0).max(1).nullable(),
   /** Why no patch is returned, for people; null when one is. */
   why_none: z.string().nullable().default(null),
-  /** What a reader should know of the decision as a whole, e.g. that judge and tests prefer different patches. */
+  /** Remarks on the decision as a whole, e.g. that judge and tests prefer different patches. */
   notes: z.array(z.string()).default([]),
   ranking: z.array(RankedCandidate),
   stages: z.array(StageTrace),
@@ -65,23 +68,23 @@ export const ModelUsage = z.object({
 export type ModelUsage = z.infer<typeof ModelUsage>;
 
 export const Usage = z.object({
-  /** What this process asked: an answer of the store is not paid again. */
+  /** Calls of this process: an answer from the store is not paid again. */
   models: z.array(ModelUsage),
-  /** Input and output together, of answers paid now or earlier; null in runs of older versions. */
+  /** Input and output tokens together, of answers paid now or earlier; null in runs of older versions. */
   tokens: z.int().nullable().default(null),
-  /** Of the same answers; null while no prices are known. */
+  /** Cost of the same answers; null if no prices are known. */
   cost_usd: z.number().nullable(),
   /** Wall seconds by stage. */
   stages: z.record(z.string(), z.number()),
 });
 export type Usage = z.infer<typeof Usage>;
 
-/** Input and output together, of answers that were paid. */
+/** Input and output tokens together, of paid answers. */
 export function tokensOf(models: readonly Pick<ModelUsage, 'input_tokens' | 'output_tokens'>[]): number {
   return models.reduce((sum, { input_tokens, output_tokens }) => sum + input_tokens + output_tokens, 0);
 }
 
-/** What a run came to, however often its process was killed. */
+/** Tokens of a whole run, regardless of how often its process was killed. */
 export function tokensOfRun({
   tokens,
   models,
@@ -92,7 +95,7 @@ export function tokensOfRun({
   return tokens ?? tokensOf(models);
 }
 
-/** The agent of a run: its limits by their names in `src/agent/agent-limits.ts`. */
+/** The agent of a run: its limits by their names in `AgentLimits` (`src/core/run/agent.ts`). */
 export const AgentDescription = z.object({
   /** Null for a run's only agent. */
   name: z.string().nullable().default(null),
@@ -102,14 +105,14 @@ export const AgentDescription = z.object({
   temperature: z.number(),
   top_p: z.number().nullable().default(null),
   limits: z.record(z.string(), z.number().nullable()),
-  /** A program that is the agent; null = ours. */
+  /** Command of an agent that is an external program; null = bestk's agent. */
   command: z.string().nullable().default(null),
-  /** The words that the model was trained in, where it is asked in those; null = ours. */
+  /** The prompt that the model was trained with, if that is used; null = bestk's. */
   prompt: z.string().nullable().default(null),
 });
 export type AgentDescription = z.infer<typeof AgentDescription>;
 
-/** What a decision depended on beside its request; enough to say whether two runs are comparable. */
+/** What a decision depended on besides its request; enough to tell whether two runs are comparable. */
 export const Provenance = z.object({
   bestk_version: z.string(),
   image_id: z.string().nullable(),
@@ -118,18 +121,18 @@ export const Provenance = z.object({
   test_model: z.string().nullable().default(null),
   /** Null when candidates were given. */
   agent: AgentDescription.nullable().default(null),
-  /** Those of a run with several, whose `agent` is null. */
+  /** The agents of a run with several, whose `agent` is null. */
   agents: z.array(AgentDescription).default([]),
   prompt_hashes: z.record(z.string(), z.string()),
   preset: z.string(),
-  /** SHA-256 of what decided beside the shipped rules: `preset`, `combiner`, `calibration`; only those that were given. */
+  /** SHA-256 of `preset`, `combiner` and `calibration`, for those given instead of the shipped rules. */
   rule_hashes: z.record(z.string(), z.string()).default({}),
   verifiers: z.array(z.string()),
   sandbox_limits: z.record(z.string(), z.number()),
 });
 export type Provenance = z.infer<typeof Provenance>;
 
-/** What the rollouts of one of several agents came to, and what the posterior expects of them without any label. */
+/** Counts of one agent's rollouts, and what the posterior expects of them without labels. */
 export const AgentStatistics = z.object({
   agent: z.string(),
   k: z.int().min(0),
@@ -141,18 +144,18 @@ export type AgentStatistics = z.infer<typeof AgentStatistics>;
 
 /** Counts of one run's candidates and tests, and what to expect of them. */
 export const RunStatistics = z.object({
-  /** How many candidates were given. */
+  /** Number of candidates given. */
   k: z.int().min(0),
-  /** How many of their source patches differ once normalised. */
+  /** Number of distinct source patches after normalisation. */
   distinct_patches: z.int().min(0),
-  /** How many candidates got at least one score. */
+  /** Number of candidates with at least one score. */
   verified: z.int().min(0),
   tests_given: z.int().min(0),
   tests_admitted: z.int().min(0),
-  /** Expected by the posterior, without any label: mean P(right), and P(at least one is right); null in older runs. */
+  /** Expected by the posterior, without labels: mean P(right), and P(at least one is right); null in older runs. */
   expected_pass_at_1: z.number().min(0).max(1).nullable().default(null),
   expected_pass_at_k: z.number().min(0).max(1).nullable().default(null),
-  /** Each agent of a run with several by itself; empty for one. */
+  /** One entry per agent if the run has several; otherwise empty. */
   agents: z.array(AgentStatistics).default([]),
 });
 export type RunStatistics = z.infer<typeof RunStatistics>;
@@ -161,16 +164,16 @@ export type RunStatistics = z.infer<typeof RunStatistics>;
 export const Refined = z.object({
   asked: z.int(),
   sampled: z.int(),
-  /** Candidates of the first wave that it was told of. */
+  /** Candidates of the first wave described in its prompts. */
   told_of: z.array(z.string()),
-  /** Why it was made, or why not. */
+  /** Why the wave was made, or why not. */
   detail: z.string(),
 });
 export type Refined = z.infer<typeof Refined>;
 
-/** Rollouts that went on from one of the first wave: how they came about. */
+/** Rollouts that continued from one of the first wave. */
 export const Branched = Refined.omit({ told_of: true }).extend({
-  /** Whose first steps they begin with, and how many; null where there are none. */
+  /** The candidate whose first steps they share, and how many; null when there are none. */
   from: z.object({ candidate_id: z.string(), steps: z.int() }).nullable(),
 });
 export type Branched = z.infer<typeof Branched>;
@@ -182,31 +185,31 @@ export const Sampling = z.object({
   /** Why no more were sampled. */
   stopped: z.enum(['all', 'agreement', 'budget']),
   detail: z.string(),
-  /** Tries that could not be made: a failure of the model or the engine, no fact about the agent. */
+  /** Rollouts that could not be made: a failure of the model or the engine, not of the agent. */
   failed: z.array(z.object({ candidate_id: z.string(), code: z.string(), message: z.string() })),
-  /** The second wave, by agents that were told of the best of the first; null when none was asked for. */
+  /** The second wave, whose prompts described the best of the first; null when none was requested. */
   refined: Refined.nullable().default(null),
-  /** Rollouts that went on from the most promising of the first wave; null when none were asked for. */
+  /** Rollouts that continued from the most promising of the first wave; null when none were requested. */
   branched: Branched.nullable().default(null),
 });
 export type Sampling = z.infer<typeof Sampling>;
 
-/** What a finished run answers, as it is stored. */
+/** The result of a finished run, as stored. */
 export const RunResult = z.object({
   selection: Selection,
   verdicts: z.array(Verdict),
-  /** What the run's verifiers declare of their measures. */
+  /** The measures declared by the run's verifiers. */
   measures: z.array(Measure).default([]),
   cells: z.array(Cell),
   admissions: z.array(Admission),
-  /** What each admitted test was worth; the latent model's word, from these outcomes alone. */
+  /** The value of each admitted test, estimated by the latent model from these outcomes only. */
   test_quality: z.array(TestQuality).default([]),
   /** The selected patch, a unified git diff; null when none was worth returning. */
   patch: z.string().nullable(),
   statistics: RunStatistics,
   usage: Usage,
   provenance: Provenance,
-  /** The tests that a model wrote for this run; empty when tests were given or nobody writes any. */
+  /** The tests that a model wrote for this run; empty when tests were given or none are written. */
   tests: z.array(GeneratedTest).default([]),
   /** The trajectories that bestk sampled; empty when candidates were given. */
   rollouts: z.array(Rollout).default([]),
@@ -215,11 +218,11 @@ export const RunResult = z.object({
 });
 export type RunResult = z.infer<typeof RunResult>;
 
-/** What a result comes to for whoever asks how the run went: little, however large the rest is. */
+/** The small part of a result that answers how the run went. */
 export const RunAnswer = RunResult.pick({ selection: true, statistics: true, usage: true });
 export type RunAnswer = z.infer<typeof RunAnswer>;
 
-/** What lists of runs say of one run, without what can be megabytes. Null = not known (yet). */
+/** What lists of runs show, without parts that can be megabytes. Null = not known (yet). */
 export const RunBrief = z.object({
   name: z.string().nullable(),
   tags: z.array(z.string()),
@@ -273,7 +276,7 @@ const Answered = z.object({
 
 type Asked = 'name' | 'tags' | 'instance_id' | 'k' | 'preset';
 
-/** Of a request as it was accepted. What is missing or of another shape is null: nothing here decides anything. */
+/** From a request as accepted. Missing or malformed members become null: nothing here affects a decision. */
 export function briefOfRequest(request: unknown): Pick<RunBrief, Asked> {
   const asked = Asked.safeParse(request);
   if (!asked.success) return { name: null, tags: [], instance_id: null, k: null, preset: null };
@@ -281,7 +284,7 @@ export function briefOfRequest(request: unknown): Pick<RunBrief, Asked> {
   return { name, tags, instance_id: issue.instance_id, k, preset };
 }
 
-/** Of what a finished run answers, likewise. */
+/** From the result of a finished run, likewise. */
 export function briefOfResult(result: unknown): Omit<RunBrief, Asked> {
   const answered = Answered.safeParse(result);
   if (!answered.success) {

@@ -1,27 +1,33 @@
 import { z } from 'zod';
 
-/** The measures that every preset of a paper is written in; they keep these names on the wire. */
+/** The measures used by the presets of papers; these names are fixed on the wire. */
 const WELL_KNOWN = ['execution_free', 'regression', 'reproduction'] as const;
 export type WellKnownMeasure = (typeof WELL_KNOWN)[number];
 
 const NAME = new RegExp(`^(${WELL_KNOWN.join('|')}|[a-z][a-z0-9_-]*:[!-~]+)$`);
 
-/** A well-known name, or `family:rest`, e.g. `ef:agent@some-model`. The colon keeps a misspelt name from being taken for one. */
+/**
+ * A well-known name, or `family:rest`, e.g. `ef:agent@some-model`. The colon prevents a misspelt well-known name from
+ * passing as a new one.
+ */
 export const MeasureName = z
   .string()
   .max(200)
   .regex(NAME, `is none of ${WELL_KNOWN.join(', ')}, and not of the form family:name`);
 export type MeasureName = z.infer<typeof MeasureName>;
 
-/** What a verifier declares, once, of each measure that it gives. */
+/** A verifier's declaration of one measure that it gives. */
 export const Measure = z.object({
   name: MeasureName,
-  /** Who speaks: a model that judges, the repository's own tests, tests written for the issue, or a fact of the patch. */
+  /**
+   * The source: a model that judges, the repository's own tests, tests written for the issue, or a fact about the
+   * patch.
+   */
   kind: z.enum(['judge', 'existing-tests', 'generated-tests', 'fact']),
   /** `probability`: 0..1; `count`: 0 to the verdict's `out_of`; `score`: any number from 0. */
   unit: z.enum(['probability', 'count', 'score']),
   better: z.enum(['higher', 'lower']),
-  /** Heading of its column. */
+  /** Its column heading. */
   title: z.string(),
   /** What its number means, in one line for people. */
   meaning: z.string(),
@@ -58,12 +64,12 @@ export const REPRODUCTION: Measure = {
 
 const BUILT_IN = [EXECUTION_FREE, REGRESSION, REPRODUCTION] as const;
 
-/** One more judge beside the one that `execution_free` stands for. @param name `ef:…`, with what tells it apart */
+/** The measure of a judge other than that of `execution_free`. @param name `ef:…`, with what distinguishes it */
 export function judgeMeasure(name: string, meaning: string = EXECUTION_FREE.meaning): Measure {
   return { ...EXECUTION_FREE, name: MeasureName.parse(name), title: name.replace(/^[^:]*:/, ''), meaning };
 }
 
-/** The record of a measure of which nothing but its name was kept, as in a score matrix. */
+/** The declaration of a measure of which only the name was kept, as in a score matrix. */
 export function measureNamed(name: string, declared: readonly Measure[] = []): Measure {
   const known = [...declared, ...BUILT_IN].find((measure) => measure.name === name);
   if (known !== undefined) return known;
@@ -71,7 +77,10 @@ export function measureNamed(name: string, declared: readonly Measure[] = []): M
   return { name, kind: 'fact', unit: 'score', better: 'higher', title: name, meaning: `the score ${name}` };
 }
 
-/** The columns of a run's scores: the well-known ones, then what else was declared. Several judges stand for the one. */
+/**
+ * The columns of a run's scores: the well-known measures, then the other declared ones. Named judges replace the
+ * undeclared `execution_free`.
+ */
 export function measuresShown(declared: readonly Measure[]): readonly Measure[] {
   const further = declared.filter(({ name }) => BUILT_IN.every((each) => each.name !== name));
   const named = further.some(({ kind }) => kind === 'judge');
@@ -98,9 +107,8 @@ export type AbstainReason = z.infer<typeof AbstainReason>;
 const Evidence = z.record(z.string(), z.json());
 
 /**
- * One verifier's word on one candidate: a score in the measure's own unit (a probability 0..1, or a count from 0 to
- * `out_of`), or an abstention with its reason. Never NaN, never a
- * zero that stands for "could not judge".
+ * One verifier's verdict on one candidate: a score in the measure's unit (a probability 0..1, or a count from 0 to
+ * `out_of`), or an abstention with its reason. Never NaN, and never zero for "could not judge".
  */
 export const Verdict = z.discriminatedUnion('kind', [
   z.object({
@@ -123,38 +131,41 @@ export const Verdict = z.discriminatedUnion('kind', [
 export type Verdict = z.infer<typeof Verdict>;
 
 const ObservedValue = z.object({
-  /** 0 = as base; then the most common first. */
+  /** 0 = as on base; then by descending frequency. */
   group: z.int().min(0),
-  /** What it told, one JSON value a line, cut off. */
+  /** What it observed, one JSON value per line, truncated. */
   value: z.string(),
-  /** Whether that is right, by the test's author; absent where the author does not say. */
+  /** Whether that is right, according to the test's author; absent if the author gave no expected value. */
   expected: z.boolean().exactOptional(),
 });
 
-/** What tests that observe told of one candidate: evidence of the generated tests' measure, `observations`. */
+/** What observing tests recorded for one candidate: `observations` in the evidence of the generated tests' measure. */
 export const Observations = z.object({
-  /** Its behaviour class, from 1 (the most candidates), of how many. */
+  /** Its behaviour class, numbered from 1 (the largest), and the number of classes. */
   class: z.int().positive(),
   classes: z.int().positive(),
-  /** By test; tests that told nothing of it are not there. */
+  /** By test; tests that observed nothing for this candidate are absent. */
   values: z.record(z.string(), ObservedValue),
 });
 export type Observations = z.infer<typeof Observations>;
 
-/** Null where no test that observes told anything of the candidate. */
+/** Null when no observing test recorded anything for the candidate. */
 export function observationsIn(verdicts: readonly Pick<Verdict, 'evidence'>[]): Observations | null {
   const found = verdicts.find(({ evidence }) => evidence.observations !== undefined);
   return Observations.safeParse(found?.evidence.observations).data ?? null;
 }
 
-/** Candidates that told the same in all tests that observe, and what they told in those that split the candidates. */
+/**
+ * Candidates with the same observations in all observing tests, and what they recorded in those that split the
+ * candidates.
+ */
 interface ToldClass {
   readonly class: number;
   readonly candidate_ids: readonly string[];
   readonly told: readonly { readonly test_id: string; readonly value: string; readonly as_base: boolean }[];
 }
 
-/** The classes, the largest first; none where nothing was observed. */
+/** The classes, largest first; empty when nothing was observed. */
 export function toldClasses(verdicts: readonly Verdict[]): readonly ToldClass[] {
   const seen = verdicts.flatMap((verdict) => {
     const own = verdict.measure === REPRODUCTION.name ? observationsIn([verdict]) : null;

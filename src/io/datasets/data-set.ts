@@ -8,7 +8,7 @@ import { type RowIssue, Sealed, type SetReader } from './set-reader.js';
 import { sweBench, sweBenchLive, sweGym, sweRebench, sweSmith } from './swe-bench-sets.js';
 import { listed } from '../../core/hostile-text.js';
 
-/** Every data set whose rows are known, the more special first. To add one: a reader, and its name here. */
+/** Readers of all supported data sets, most specific first. To add one: write a reader and list it here. */
 export const SET_READERS: readonly SetReader[] = [
   bestkIssues,
   sweBenchPro,
@@ -21,7 +21,7 @@ export const SET_READERS: readonly SetReader[] = [
   sweBench,
 ];
 
-/** The reader of a row, by its columns. */
+/** Finds the reader of a row by its columns. */
 export function setReaderOf(row: DataRow['value']): SetReader | undefined {
   return SET_READERS.find((reader) => reader.recognises(row));
 }
@@ -29,13 +29,13 @@ export function setReaderOf(row: DataRow['value']): SetReader | undefined {
 /** A plain value that instances can be filtered by. */
 export type Fact = string | number | boolean;
 
-/** One instance of a data set: what anybody may see of it, and what tells its answer, sealed. */
+/** One instance of a data set: the public part, and the answer, sealed. */
 export interface DataSetInstance {
   readonly set: string;
   readonly split: string | null;
   readonly issue: Issue;
   readonly repo: string | null;
-  /** Plain values of the row that tell nothing of its answer. */
+  /** Plain values of the row that reveal nothing about its answer. */
   readonly facts: Readonly<Record<string, Fact>>;
   readonly sealed: Sealed;
 }
@@ -43,13 +43,13 @@ export interface DataSetInstance {
 export interface DataSetOptions {
   readonly split?: string | undefined;
   readonly images?: ImageTemplates | undefined;
-  /** Is told of every row that was recognised. */
+  /** Called for every recognised row. */
   readonly seen?: (row: DataRow, reader: SetReader) => void;
 }
 
-/** A row that gives no instance, and why. */
+/** A row without a usable instance, and why. */
 export interface RejectedRow {
-  /** As far as it can be told. */
+  /** Null if it cannot be determined. */
   readonly instance_id: string | null;
   readonly problem: BadInputError;
 }
@@ -57,9 +57,10 @@ export interface RejectedRow {
 export type ReadRow = DataSetInstance | RejectedRow;
 
 /**
- * The instances of a data set, one at a time, in the order of its rows. A row that cannot be used is told, and the rest goes on.
+ * The instances of a data set, one at a time, in row order. An unusable row is yielded as a problem, and reading
+ * continues.
  * @param path a file, a downloaded folder, or `-` for standard input
- * @throws BadInputError for a path that is not there or holds no row
+ * @throws BadInputError if the path does not exist or holds no row
  */
 export async function* readDataSet(path: string, options: DataSetOptions = {}): AsyncGenerator<ReadRow> {
   const lines = new Map<string, number | undefined>();
@@ -121,7 +122,7 @@ function instanceOf(row: DataRow, { images, seen }: DataSetOptions): DataSetInst
 
 const Named = z.object({ instance_id: z.string(), problem_statement: z.string() });
 
-/** A row of no known set: one that lacks what every row has is told so. */
+/** A row of no known set: reports a missing basic column first, if there is one. */
 function unknownRow(row: DataRow): never {
   parseRecord(Named, row);
   throw new BadInputError(
@@ -161,7 +162,7 @@ function issueOf(row: DataRow, given: RowIssue, images: ImageTemplates | undefin
 
 const LONGEST_FACT = 200;
 
-/** Also of columns that nobody knows: who filters by one knows what it says. */
+/** Includes unknown columns, so that users can filter by them. */
 function factsOf({ value }: DataRow, { columns }: SetReader): Record<string, Fact> {
   const facts: Record<string, Fact> = {};
   for (const [column, each] of Object.entries(value)) {
@@ -173,7 +174,7 @@ function factsOf({ value }: DataRow, { columns }: SetReader): Record<string, Fac
 }
 
 /**
- * What tells the answers of a file's rows, which need no statement: hidden tests that are kept apart from their issues.
+ * Answers from a file that needs no problem statements: hidden tests stored separately from their issues.
  * @throws BadInputError naming file, line and field
  */
 export async function* readSealed(path: string): AsyncGenerator<{ instance_id: string; sealed: Sealed; row: DataRow }> {
@@ -185,7 +186,7 @@ export async function* readSealed(path: string): AsyncGenerator<{ instance_id: s
   }
 }
 
-/** The row under the id that its set gives it. */
+/** Adds the instance id that the row's data set derives. */
 function withId(row: DataRow): DataRow {
   const { instance_id, docker_image } = row.value;
   if (instance_id !== undefined) return row;
@@ -195,19 +196,19 @@ function withId(row: DataRow): DataRow {
 }
 
 export interface IssuesOptions {
-  /** Which instances; absent = all. */
+  /** Ids of the instances to read; absent = all. */
   readonly instances?: readonly string[] | undefined;
-  /** Templates of images' names, see `imageTemplates`. */
+  /** Templates of image names, see `imageTemplates`. */
   readonly image?: readonly string[] | undefined;
   readonly split?: string | undefined;
-  /** Rows that give no issue are passed over. */
+  /** Skip rows without a usable issue. */
   readonly lenient?: boolean;
 }
 
 /**
- * The issues of a file in its order: of bestk's own form or of any known data set. Of a row only what an issue says is
- * taken: what tells the answer (gold patch, tests, hints) goes nowhere.
- * @throws BadInputError naming file, line and field of the first row that gives no issue, or an instance that is not there
+ * The issues of a file in its order, in bestk's own format or of any known data set. Takes only an issue's members from
+ * a row: the answer (gold patch, tests, hints) is left out.
+ * @throws BadInputError naming file, line and field of the first row without a usable issue, or a missing instance
  */
 export async function readIssues(
   file: string,
@@ -220,7 +221,7 @@ export async function readIssues(
   for await (const read of readDataSet(file, { split, images: imageTemplates(image) })) {
     const id = idOf(read);
     if (id !== null) ids.add(id);
-    // Problems of instances that were not asked for are not reported.
+    // Problems of instances that were not requested are not reported.
     if (!asked(id)) continue;
     if ('issue' in read) issues.push(read.issue);
     else if (!lenient) throw read.problem;

@@ -5,24 +5,24 @@ import type { Issue } from '../../core/run/issue.js';
 import { type DataSetInstance, type DataSetOptions, type Fact, readDataSet } from './data-set.js';
 import type { ColumnUse } from './set-reader.js';
 
-/** Values and ids that a message names. */
+/** How many values or ids a message lists. */
 const NAMED = 10;
 
 const SHARD = /^([1-9]\d*)\/([1-9]\d*)$/;
 
-/** Each is asked of every instance. */
+/** Limited because each is checked on every instance. */
 const MOST_CONDITIONS = 100;
 
-/** Which instances of a data set are meant; each part narrows what the ones before it left. */
+/** Selects instances of a data set; each part narrows the result of the parts before it. */
 export const DataSetFilter = z.strictObject({
-  /** `column=value`, `column!=value`; several values with commas. All must hold. */
+  /** `column=value`, `column!=value`; several values separated by commas. All conditions must hold. */
   where: z
     .array(z.string().regex(/^[^=!]+!?=/, 'must look like column=value or column!=value'))
     .max(MOST_CONDITIONS)
     .default([]),
   /** Ids; absent = all. */
   instances: z.array(z.string().min(1)).min(1).optional(),
-  /** `from:to` by position, from 0, `to` left out. */
+  /** `from:to` by position, from 0, `to` exclusive. */
   slice: z
     .string()
     .regex(/^\d*:\d*$/, 'must look like 0:50')
@@ -36,14 +36,14 @@ export const DataSetFilter = z.strictObject({
       'must name one of the parts, as 1/8 to 8/8 do',
     )
     .optional(),
-  /** So many at random. */
+  /** Size of a random sample. */
   sample: z.int().min(1).optional(),
-  /** Another number draws another sample. */
+  /** A different seed draws a different sample. */
   seed: z.int().min(0).default(1),
 });
 export type DataSetFilter = z.infer<typeof DataSetFilter>;
 
-/** A part of a filter that no instance follows. */
+/** A part of a filter that matches no instance or is invalid for the data set. */
 export class FilterError extends BadInputError {
   constructor(
     readonly part: 'where' | 'instances' | 'slice' | 'shard',
@@ -54,16 +54,16 @@ export class FilterError extends BadInputError {
     super(reason, place, next);
   }
 
-  /** The same, of who said it. */
+  /** The same error, at the place where the filter was given. */
   saidAt(place: InputPlace): FilterError {
     return new FilterError(this.part, this.reason, this.next, place);
   }
 }
 
 /**
- * The instances that a filter means, in the data set's order. A sample is the same whatever else is in the data set's file:
- * who is in it follows from seed and id.
- * @throws FilterError for an instance or a column that is not there, and for a part that leaves none
+ * The instances that a filter selects, in the data set's order. Membership in a sample depends only on seed and id, not
+ * on the order of the file.
+ * @throws FilterError for an unknown instance or column, and for a part that matches nothing
  */
 export function filtered<T extends DataSetInstance>(all: readonly T[], filter: DataSetFilter): readonly T[] {
   const { instances, slice, shard, sample, seed } = filter;
@@ -97,7 +97,7 @@ function having<T extends DataSetInstance>(left: readonly T[], condition: string
   throw new FilterError('where', `"${condition}" leaves none of ${left.length} instances.`, next);
 }
 
-/** @throws FilterError when a part leaves none of those that were there */
+/** @throws FilterError when a part removes every remaining instance */
 function some<T>(part: FilterError['part'], before: readonly T[], left: readonly T[]): readonly T[] {
   if (left.length > 0 || before.length === 0) return left;
   throw new FilterError(part, `leaves none of ${before.length} instances.`, 'Ask for others.');
@@ -126,16 +126,16 @@ function sampled<T extends DataSetInstance>(left: readonly T[], sample: number, 
   return left.filter((instance) => chosen.has(instance));
 }
 
-/** What became of one column of a data set. */
+/** How one column of a data set is used. */
 interface ColumnReport {
   readonly name: string;
-  /** `unknown`: no reader knows it, so that nothing is done with it but filtering. */
+  /** `unknown`: no reader knows it, so it is only available for filtering. */
   readonly use: ColumnUse | 'unknown';
-  /** Rows that have a value in it. */
+  /** Rows with a value in it. */
   readonly rows: number;
 }
 
-/** An instance as anybody may see it. */
+/** The public part of an instance. */
 interface ShownInstance {
   readonly set: string;
   readonly split: string | null;
@@ -144,25 +144,27 @@ interface ShownInstance {
   readonly problem_statement: string;
   readonly environment: Issue['environment'];
   readonly facts: Readonly<Record<string, Fact>>;
-  /** Whether hidden tests, and an authors' patch, are sealed beside it. */
+  /** Whether hidden tests, and the authors' patch, are sealed with it. */
   readonly has_hidden_tests: boolean;
   readonly has_gold_patch: boolean;
 }
 
-/** What is understood of a data set. */
+/** How bestk reads a data set. */
 export interface DataSetReport {
   readonly rows: number;
   readonly usable: number;
-  /** Usable rows by the data set that their columns tell. */
+  /** Usable rows by the data set that their columns identify. */
   readonly sets: Readonly<Record<string, number>>;
   readonly with_hidden_tests: number;
-  /** The first ones, without what tells their answers. */
+  /** The first ones, without their answers. */
   readonly instances: readonly ShownInstance[];
   readonly columns: readonly ColumnReport[];
   readonly rejected: readonly { readonly file: string | null; readonly row: number | null; readonly reason: string }[];
 }
 
-/** @param shown how many instances are told whole @throws BadInputError for a path that is not there or holds no row */
+/**
+ * @param shown how many instances to include in full @throws BadInputError if the path does not exist or holds no row
+ */
 export async function describeDataSet(path: string, options: DataSetOptions, shown: number): Promise<DataSetReport> {
   const columns = new Map<string, { use: ColumnReport['use']; rows: number }>();
   const sets: Record<string, number> = {};
@@ -187,7 +189,7 @@ export async function describeDataSet(path: string, options: DataSetOptions, sho
     sets[set] = (sets[set] ?? 0) + 1;
     tested += Number(tests);
     const { setup_patch, ...environment } = issue.environment;
-    // Its reverse is the answer.
+    // Reversed, it is the answer.
     const setup = setup_patch === null ? null : `a patch of ${setup_patch.split('\n').length} lines`;
     const shownIssue = { ...issue, environment: { ...environment, setup_patch: setup } };
     if (instances.length < shown)
@@ -203,7 +205,7 @@ function reported(problem: BadInputError): DataSetReport['rejected'][number] {
   return { file: file ?? null, row: line ?? null, reason: problem.message };
 }
 
-/** Whether there is an answer, which is all that is told of it. */
+/** Reveals only whether there is an answer. */
 function opened(open: () => { tests: unknown; gold: unknown }): {
   readonly tests: boolean;
   readonly gold: boolean;

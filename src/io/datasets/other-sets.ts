@@ -11,7 +11,7 @@ const Own = Issue.pick({ instance_id: true, problem_statement: true }).extend({
   environment: z.preprocess(unpackedJson, z.record(z.string(), z.json(), 'must be an object')),
 });
 
-/** bestk's own issues, with hidden tests in SWE-bench's columns or without. */
+/** bestk's own issues, with or without hidden tests in SWE-bench's columns. */
 export const bestkIssues: SetReader = {
   set: 'bestk',
   recognises: (row) => 'instance_id' in row && 'environment' in row && !('install_config' in row),
@@ -44,7 +44,7 @@ const ProAnswer = z.object({
 });
 const LONGEST_TAG = 128;
 
-/** SWE-bench Pro. What runs its tests is not in the rows but in `run_scripts/` of its repository. */
+/** SWE-bench Pro. Its test scripts are not in the rows but in `run_scripts/` of its repository. */
 export const sweBenchPro: SetReader = {
   set: 'swe-bench-pro',
   recognises: (row) =>
@@ -100,7 +100,7 @@ export const sweBenchPro: SetReader = {
   },
 };
 
-/** As its own scripts name images (`helper_code/image_uri.py`). */
+/** Image tag as its own scripts derive it (`helper_code/image_uri.py`). */
 function proTag(id: string, repo: string): string {
   const [owner = '', name = ''] = repo.toLowerCase().split('/');
   const isElement = owner === 'element-hq' && name === 'element-web';
@@ -118,7 +118,7 @@ const R2eAnswer = z.object({
 });
 const TAGGED = ['[ISSUE]', '[/ISSUE]'] as const;
 
-/** R2E-Gym: an instance is its image, in which the hidden tests lie and are run by a script. */
+/** R2E-Gym: an instance is its image, which contains the hidden tests and a script to run them. */
 export const r2eGymSet: SetReader = {
   set: 'r2e-gym',
   recognises: (row) => 'docker_image' in row && !('instance_id' in row),
@@ -148,7 +148,8 @@ export const r2eGymSet: SetReader = {
   sealed: (row) => {
     const { repo_name: repo, expected_output_json: expected } = fields(R2eAnswer, row);
     if (expected === null || expected === undefined) return { tests: null, gold: null };
-    // Its reward asks for the expected outcome of every test; those that fail for the authors too ask nothing of a patch.
+    // R2E-Gym's reward compares the outcome of every test. Tests that fail for the authors too demand nothing of a
+    // patch, so they are left out.
     const failToPass = Object.entries(expected).flatMap(([name, status]) => (status === 'PASSED' ? [name] : []));
     const command = 'ln -sfn /r2e_tests r2e_tests && bash run_tests.sh';
     const tests = { repo, version: null, testPatch: null, failToPass, passToPass: [], command, log: 'pytest' } as const;
@@ -163,7 +164,7 @@ function untagged(statement: string): string {
 
 const Outcomes = z.preprocess(unpackedJson, z.record(z.string(), z.unknown()).nullish());
 
-/** A list of records, also where it was saved as a record of lists, as Hugging Face's `datasets` does. */
+/** A list of records, also if it was saved as a record of lists, as Hugging Face's `datasets` does. */
 function rowsOfColumns(packed: unknown): unknown {
   const value = unpackedJson(packed);
   const columns = z.record(z.string(), z.array(z.unknown())).safeParse(value);
@@ -193,7 +194,10 @@ const MultiAnswer = z.object({
   p2p_tests: Outcomes,
 });
 
-/** Multi-SWE-bench: pull requests of many languages. Its images hold the answer in `/home`, and a script that runs tests. */
+/**
+ * Multi-SWE-bench: pull requests in many languages. Its images hold the answer in `/home`, and a script that runs the
+ * tests.
+ */
 export const multiSweBench: SetReader = {
   set: 'multi-swe-bench',
   recognises: (row) => 'org' in row && 'number' in row && 'resolved_issues' in row,
@@ -240,7 +244,8 @@ export const multiSweBench: SetReader = {
   },
   sealed: (row) => {
     const { org, repo, lang, fix_patch, test_patch, p2p_tests, ...turned } = fields(MultiAnswer, row);
-    // Where rows became columns, a row names the tests of all others, with nothing to say of them.
+    // When rows are converted to columns, every row names the tests of all rows, with null outcomes for those of the
+    // others.
     const names = (tests: Record<string, unknown> | null | undefined): string[] =>
       Object.entries(tests ?? {}).flatMap(([name, outcomes]) => (outcomes === null ? [] : [name]));
     const failToPass = [turned.f2p_tests, turned.s2p_tests, turned.n2p_tests].flatMap(names);
@@ -257,7 +262,7 @@ export const multiSweBench: SetReader = {
   },
 };
 
-/** Languages by the runner whose log they usually have. */
+/** Runner whose log format a language usually has. */
 const LANGUAGES: Readonly<Record<string, string>> = {
   go: 'go test',
   rust: 'cargo',
@@ -271,14 +276,16 @@ const LANGUAGES: Readonly<Record<string, string>> = {
   'c++': 'ctest',
 };
 
-/** Ends of file names, by the runner of their language. */
+/** File extensions, by the runner of their language. */
 const ENDINGS: Readonly<Record<string, string>> = {
   ...{ go: 'go test', rs: 'cargo', java: 'maven', kt: 'maven', py: 'pytest' },
   ...{ js: 'jest', jsx: 'jest', mjs: 'jest', cjs: 'jest', ts: 'jest', tsx: 'jest', vue: 'jest', svelte: 'jest' },
   ...{ c: 'ctest', h: 'ctest', cc: 'ctest', cpp: 'ctest', hpp: 'ctest', cxx: 'ctest' },
 };
 
-/** The published rows do not say their language, their folders do: the runner of most files that a patch changes. */
+/**
+ * The published rows do not state their language, only their folders do: the runner of most files that a patch changes.
+ */
 function runnerFor(patch: string): string {
   const counts = new Map<string, number>();
   for (const [, ending = ''] of patch.matchAll(/^\+\+\+ b\/.*\.(\w+)\s*$/gm)) {

@@ -8,38 +8,37 @@ import { BadInputError } from '../../core/errors/errors.js';
 import type { Located } from '../records/records.js';
 import { savedRecords } from '../saved-runs/saved-records.js';
 
-/** One row of a data set and where it stands. */
+/** One row of a data set and its location. */
 export interface DataRow extends Located {
   readonly value: Readonly<Record<string, unknown>>;
-  /** Name of the split it is of; null when the files name none. */
+  /** Name of its split; null when the files name none. */
   readonly split: string | null;
 }
 
-/** A file of a data set. */
 interface DataFile {
   readonly path: string;
-  /** As it is called in messages. */
+  /** Name used in messages. */
   readonly name: string;
   readonly split: string | null;
 }
 
-/** A row, or what was wrong with it. */
+/** A row, or the problem with it. */
 type FoundRow = DataRow | BadInputError;
 
 const STDIN = '-';
 const READABLE = /\.(parquet|jsonl?|ndjson)(\.(gz|zst))?$/i;
-/** What a download holds beside its rows. */
+/** Files in a download that contain no rows. */
 const NO_ROWS = /^(dataset_infos?|dataset_dict|state|package(-lock)?|tsconfig)\.json$/i;
 const SHARD = /-\d{5}-of-\d{5}$/;
 const DEEPEST = 4;
-/** Taken from several when none is asked for: what everybody reports on. */
+/** Split chosen from several when none is requested: the one that results are reported on. */
 const DEFAULT_SPLIT = 'test';
 
 /**
- * The files of a data set: one file, a downloaded folder, or standard input (`-`), which is kept in a temporary file until
- * the process ends.
+ * The files of a data set: one file, a downloaded folder, or standard input (`-`), which is kept in a temporary file
+ * until the process ends.
  * @param split of a folder that has several; absent = the only one, or `test`
- * @throws BadInputError for a path that is not there, a folder without rows, an unknown split
+ * @throws BadInputError for a missing path, a folder without rows, an unknown split
  */
 export async function dataFiles(path: string, split?: string): Promise<readonly DataFile[]> {
   if (path === STDIN) return [{ path: await spooled(), name: 'stdin', split: null }];
@@ -65,7 +64,7 @@ function ofSplit(folder: string, files: readonly DataFile[], wanted: string | un
   throw new BadInputError(`holds no split "${wanted}".`, { file: folder, field: '--split' }, `It holds: ${names}`);
 }
 
-/** Where there are parquet files, the others beside them are not the rows. */
+/** If there are parquet files, other files next to them are not rows. */
 async function filesBelow(folder: string, depth: number): Promise<readonly DataFile[]> {
   const entries = (await readdir(folder, { withFileTypes: true })).sort((a, b) => (a.name < b.name ? -1 : 1));
   const found: DataFile[] = [];
@@ -82,13 +81,16 @@ async function filesBelow(folder: string, depth: number): Promise<readonly DataF
   return parquet.length > 0 ? parquet : found;
 }
 
-/** `test-00000-of-00001.parquet`, `test.jsonl` and `test/0000.parquet` are of the split `test`. */
+/** `test-00000-of-00001.parquet`, `test.jsonl` and `test/0000.parquet` belong to the split `test`. */
 function splitOf(path: string): string {
   const stem = basename(path).replace(READABLE, '').replace(SHARD, '');
   return /^\d+$/.test(stem) ? basename(dirname(path)) : stem;
 }
 
-/** The rows of a file. What cannot be read is told, and the rest goes on. @throws BadInputError for a damaged parquet file */
+/**
+ * The rows of a file. An unreadable row is yielded as a problem, and reading continues. @throws BadInputError for a
+ * damaged parquet file
+ */
 export async function* dataRows({ path, name, split }: DataFile): AsyncGenerator<FoundRow> {
   if (path.endsWith('.parquet')) {
     let row = 0;
@@ -109,7 +111,7 @@ const MAGIC: readonly (readonly [string, string])[] = [
 
 let stdin: Promise<string> | null = null;
 
-/** Standard input as a file, called by what it holds: it is read more than once. */
+/** Standard input as a file, because it is read more than once; its extension follows its content. */
 function spooled(): Promise<string> {
   stdin ??= spool(process.stdin);
   return stdin;
@@ -143,7 +145,7 @@ async function extensionOf(path: string): Promise<string> {
 
 type Value = Record<string, unknown>;
 
-/** One row group is held whole; a data set's have a few megabytes. */
+/** Limits of one row group, which is held in memory; those of data sets have a few megabytes. */
 const LARGEST_GROUP = { bytes: 4 * 1024 ** 3, rows: 4 * 1024 ** 2 };
 
 /** The rows of a parquet file in order, a row group at a time. @throws BadInputError for a damaged file */
@@ -172,14 +174,16 @@ async function* parquetRows(path: string): AsyncGenerator<Value> {
 function requireReadable({ total_byte_size, num_rows, columns }: RowGroup): void {
   if (total_byte_size > LARGEST_GROUP.bytes) throw new Error('a row group of it is larger than 4 GiB');
   if (num_rows < 0 || num_rows > LARGEST_GROUP.rows) throw new Error(`a row group of it has ${num_rows} rows`);
-  // Of two columns with one name hyparquet waits for one; that the other cannot be read would end the process.
+  // Given two columns of one name, hyparquet awaits only one; an unhandled rejection of the other would end the
+  // process.
   const names = columns.map(({ meta_data }) => JSON.stringify(meta_data?.path_in_schema));
   if (new Set(names).size < names.length) throw new Error('a row group of it has two columns of one name');
 }
 
 /**
- * The bytes of a file, for hyparquet. It begins all columns at once; where one cannot be begun, it waits for none of them, and
- * a rejection that nobody waits for would end the process. So no part is ever refused, and none arrives once reading failed.
+ * The bytes of a file, for hyparquet, which starts all columns at once. If one fails to start, it awaits none of them,
+ * and an unhandled rejection would end the process. Therefore `slice` never rejects, and never resolves after a
+ * failure; `reading` throws instead.
  */
 class ParquetFile {
   private hasFailed = false;
@@ -201,7 +205,7 @@ class ParquetFile {
     });
   }
 
-  /** @throws what reading failed with, or a part of the file could not be read for */
+  /** @throws what reading failed with, or the error of a part of the file that could not be read */
   async reading<T>(work: Promise<T>): Promise<T> {
     try {
       return await Promise.race([work, this.failure]);
@@ -220,7 +224,7 @@ class ParquetFile {
   }
 }
 
-/** Values as JSON has them: whole numbers of any size, times as text, bytes as text. */
+/** Converts values to JSON's types: big integers to numbers, times and bytes to strings. */
 function plain(value: unknown): unknown {
   if (typeof value === 'bigint') return Number(value);
   if (value instanceof Date) return value.toISOString();
@@ -231,14 +235,14 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, plain(member)]));
 }
 
-/** Templates of image names: one for all repositories, others for some of them. */
+/** Templates of image names: one for all repositories, others for specific ones. */
 export interface ImageTemplates {
   readonly all: string | null;
   readonly byRepo: ReadonlyMap<string, string>;
 }
 
 /**
- * What `--image` says, once or several times: `TEMPLATE`, or `OWNER/NAME=TEMPLATE` for one repository.
+ * Parses the values of `--image`: `TEMPLATE`, or `OWNER/NAME=TEMPLATE` for one repository.
  * @throws BadInputError for two templates for the same instances, or an unknown placeholder
  */
 export function imageTemplates(given: readonly string[]): ImageTemplates | undefined {
@@ -270,11 +274,11 @@ function requirePlaceholders(template: string): void {
 interface Named {
   readonly instance_id: string;
   readonly repo: string | null;
-  /** As the row, or its data set's convention, names it. */
+  /** From the row, or by its data set's convention. */
   readonly image: string | null;
 }
 
-/** A template wins over the row: it is what the user said. Null when there is neither. */
+/** A template, which the user gave, overrides the row. Null when there is neither. */
 export function imageOf({ instance_id, repo, image }: Named, templates: ImageTemplates | undefined): string | null {
   const template = (repo === null ? undefined : templates?.byRepo.get(repo)) ?? templates?.all ?? null;
   if (template === null) return image;
@@ -282,7 +286,7 @@ export function imageOf({ instance_id, repo, image }: Named, templates: ImageTem
   return lowered(template.replaceAll(/\{(instance_id|repo|image_name)\}/g, (_, name: string) => values[name] ?? ''));
 }
 
-/** A repository's name may hold large letters, an image's may not; its tag may. */
+/** Lower-cases the image name, in which capitals are not allowed, but not the tag. */
 function lowered(reference: string): string {
   const [last = ''] = reference.split('/').slice(-1);
   const tag = /[:@]/.exec(last);

@@ -6,26 +6,26 @@ import { parseRecord } from '../records/records.js';
 import type { DataRow } from './rows.js';
 
 /**
- * What becomes of a column: it goes into the issue (`issue`), it can be filtered by (`filter`), it tells the answer and is
- * kept where only grading gets it (`sealed`), or nothing is done with it (`unused`).
+ * Use of a column: part of the issue (`issue`), available for filtering (`filter`), part of the answer and accessible
+ * only to grading (`sealed`), or ignored (`unused`).
  */
 export type ColumnUse = 'issue' | 'filter' | 'sealed' | 'unused';
 
-/** What a row says of its instance. */
+/** The instance that a row describes. */
 export interface RowIssue {
   readonly instance_id: string;
-  /** `owner/name`; null when the row does not say it. */
+  /** `owner/name`; null when the row does not contain it. */
   readonly repo: string | null;
   readonly problem_statement: string;
-  /** Without the image that a template may name. */
+  /** Without an image if a template must supply it. */
   readonly environment: Partial<z.input<typeof Environment>>;
 }
 
-/** Knows the rows of one data set by their columns. */
+/** Reads the rows of one data set, which it recognises by their columns. */
 export interface SetReader {
   readonly set: string;
   recognises(row: DataRow['value']): boolean;
-  /** Columns that its rows have; any other is unknown. */
+  /** Columns of its rows; any other is unknown. */
   readonly columns: Readonly<Record<string, ColumnUse>>;
   /** @throws BadInputError naming file, line and field */
   issue(row: DataRow): RowIssue;
@@ -33,7 +33,7 @@ export interface SetReader {
   sealed(row: DataRow): SealedContent;
 }
 
-/** The row's fields as a schema says. @throws BadInputError naming file, line and field */
+/** Parses the row by a schema. @throws BadInputError naming file, line and field */
 export function fields<T>(schema: z.ZodType<T>, row: DataRow): T {
   return parseRecord(schema, row);
 }
@@ -43,7 +43,9 @@ export const MaybeText = z
   .nullish()
   .transform((text) => (text === undefined || text === null || text === '' ? null : text));
 
-/** `['a' 'b']` as numpy prints an array of texts, or `array(['a', 'b'], dtype=object)`; undefined for anything else. */
+/**
+ * `['a' 'b']` as numpy prints an array of strings, or `array(['a', 'b'], dtype=object)`; undefined for anything else.
+ */
 function parseNumpyTexts(text: string): string[] | undefined {
   const whole = text.trim();
   const [open, close] = [whole.indexOf('['), whole.lastIndexOf(']')];
@@ -60,11 +62,11 @@ function parseNumpyTexts(text: string): string[] | undefined {
   return items;
 }
 
-/** What stands around the brackets: nothing, or `array(` and `, dtype=object)`. */
+/** Text around the brackets: nothing, or `array(` and `, dtype=object)`. */
 const AROUND_NUMPY = /^(?:array\((?:, ?dtype=[\w<>.'"]+)?\))?$/;
 const LONGEST_AROUND = 80;
 
-/** Names as a list, as JSON in a text, or as Python or numpy prints a list. */
+/** Names as a list, as JSON in a string, or as a list printed by Python or numpy. */
 export const Names = z.preprocess(
   (value, context) => {
     if (typeof value !== 'string') return value ?? [];
@@ -76,19 +78,19 @@ export const Names = z.preprocess(
   z.array(z.string().min(1)),
 );
 
-/** A value that some files hold as JSON in a text. */
+/** Parses a value that some files hold as JSON in a string. */
 export function unpackedJson(value: unknown): unknown {
   return typeof value === 'string' ? (asJson(value) ?? value) : value;
 }
 
-/** How the log of a test command is read. */
+/** How to parse the log of a test command. */
 export type LogFormat = 'pytest' | 'unittest' | 'sympy' | 'go' | 'cargo' | 'javascript' | 'java' | 'ctest' | 'json';
 
-/** The tests that decide whether a patch resolves its issue, as a data set has them. */
+/** The tests that decide whether a patch resolves its issue, in a data set's form. */
 export interface HiddenRow {
-  /** `owner/name`; null when the row does not say it. */
+  /** `owner/name`; null when the row does not contain it. */
   readonly repo: string | null;
-  /** Of the repository; some versions are tested in another way. */
+  /** Version of the repository; some versions are tested differently. */
   readonly version: string | null;
   /** Null when the tests are part of the image. */
   readonly testPatch: string | null;
@@ -96,26 +98,26 @@ export interface HiddenRow {
   readonly passToPass: readonly string[];
   /** Shell command with `{files}` or `{modules}`; null = the repository's own. */
   readonly command: string | null;
-  /** Null = what the command tells. */
+  /** Null = the format that the command implies. */
   readonly log: LogFormat | null;
 }
 
-/** All that tells the answer to an instance. */
+/** Everything that reveals the answer to an instance. */
 export interface SealedContent {
   /** Null when the row has none. */
   readonly tests: HiddenRow | null;
-  /** The patch that its authors wrote; null when the row has none. */
+  /** The authors' patch; null when the row has none. */
   readonly gold: string | null;
 }
 
 /**
- * What tells the answer to an instance, out of reach from the moment its row is read: it is in no enumeration and no JSON,
- * and only grading and reports may import this room to open it.
+ * The answer to an instance, inaccessible from the moment its row is read: it appears in no enumeration and no JSON,
+ * and nothing that samples, verifies or selects may import this room to open it.
  */
 export class Sealed {
   readonly #read: () => SealedContent;
 
-  /** @param read asked when somebody opens it: who samples and selects is not kept by a damaged label */
+  /** @param read called when it is opened, so that a damaged label does not stop sampling and selection */
   constructor(read: () => SealedContent) {
     this.#read = read;
   }

@@ -31,7 +31,7 @@ const Answer = Identity.extend({
   PASS_TO_PASS: Names,
 });
 
-/** Columns that SWE-bench began with and the others kept. */
+/** SWE-bench's original columns, which the other sets kept. */
 const COMMON: Readonly<Record<string, ColumnUse>> = {
   instance_id: 'issue',
   repo: 'issue',
@@ -52,15 +52,15 @@ const COMMON: Readonly<Record<string, ColumnUse>> = {
   environment_setup_commit: 'unused',
 };
 
-/** Parts by which the sets of this family differ. */
+/** How the sets of this family differ. */
 interface Family {
   readonly set: string;
   readonly recognises: SetReader['recognises'];
   readonly columns?: Readonly<Record<string, ColumnUse>>;
-  /** By the set's convention, where the row names no image; null = it has none for such an id. */
+  /** Image by the set's convention, if the row names none; null = no convention for such an id. */
   readonly image: (instanceId: string) => string | null;
   readonly workdir?: string;
-  /** How the row itself says that its tests are run. */
+  /** How to run the tests, if the row specifies it. */
   readonly tests?: (row: DataRow) => Pick<HiddenRow, 'command' | 'log'>;
 }
 
@@ -98,13 +98,13 @@ function sealedOf(row: DataRow, how: Pick<HiddenRow, 'command' | 'log'>): Sealed
   return { tests: hasTests ? requireTests(row, tests) : null, gold: patch ?? gold_patch };
 }
 
-/** @throws BadInputError for a list of no test, which every patch would pass */
+/** @throws BadInputError if no test is listed, since every patch would pass */
 export function requireTests(row: DataRow, tests: HiddenRow): HiddenRow {
   if (tests.failToPass.length + tests.passToPass.length > 0) return tests;
   throw new BadInputError('names no test, which every patch would pass.', placeOf(row, 'FAIL_TO_PASS'));
 }
 
-/** Docker Hub allows no `__` in some places, so that each set has something else instead. */
+/** Docker Hub does not allow `__` in some positions, so each set substitutes it differently. */
 function hubName(prefix: string, between: string) {
   return (id: string): string | null =>
     repositoryOf(id) === null ? null : `${prefix}${id.replace('__', between).toLowerCase()}`;
@@ -112,7 +112,7 @@ function hubName(prefix: string, between: string) {
 
 const sweBenchImage = hubName('swebench/sweb.eval.x86_64.', '_1776_');
 
-/** SWE-bench itself, Lite, Verified, Multimodal and Multilingual: a column or two more or less. */
+/** SWE-bench itself, Lite, Verified, Multimodal and Multilingual, which differ by a column or two. */
 export const sweBench = readerOf({
   set: 'swe-bench',
   recognises: (row) => 'instance_id' in row && 'problem_statement' in row,
@@ -120,7 +120,7 @@ export const sweBench = readerOf({
   image: sweBenchImage,
 });
 
-/** Its columns are SWE-bench's; its repositories are not. */
+/** SWE-Gym has SWE-bench's columns, but other repositories. */
 const SWE_GYM_REPOS: ReadonlySet<unknown> = new Set([
   'Project-MONAI/MONAI',
   'bokeh/bokeh',
@@ -151,7 +151,7 @@ const LiveTests = z.object({
   log_parser: MaybeText,
 });
 
-/** SWE-bench-Live and its MultiLang: the row says how its tests are run. */
+/** SWE-bench-Live and its MultiLang: the row specifies how its tests are run. */
 export const sweBenchLive = readerOf({
   set: 'swe-bench-live',
   recognises: (row) => 'test_cmds' in row,
@@ -169,7 +169,7 @@ export const sweBenchLive = readerOf({
   image: hubName('starryzhang/sweb.eval.x86_64.', '_1776_'),
   tests: (row) => {
     const { rebuild_cmds, test_cmds, print_cmds, log_parser } = fields(LiveTests, row);
-    // A rebuild that fails leaves the tests to say so; what prints the log must not hide how they ended.
+    // If the rebuild fails, the tests show it; the commands that print the log must not mask the tests' exit code.
     const tests =
       print_cmds.length === 0 ? test_cmds : [`${test_cmds.join(' ; ')}; ended=$?`, ...print_cmds, '(exit $ended)'];
     return {
@@ -186,7 +186,7 @@ const Install = z.object({
   ),
 });
 
-/** SWE-rebench, first and second: names its images, and how its tests are run. */
+/** SWE-rebench, first and second edition: rows name their images, and specify how to run the tests. */
 const sweRebenchFamily = readerOf({
   set: 'swe-rebench',
   recognises: (row) => 'install_config' in row,
@@ -206,7 +206,7 @@ const sweRebenchFamily = readerOf({
   tests: (row) => {
     const { test_cmd = [], log_parser } = fields(Install, row).install_config ?? {};
     const log = logFormatOf(log_parser ?? '') ?? logFormatOf(test_cmd.join('\n'));
-    // As its harness does: pytest gets the changed files, other commands are whole.
+    // As in its harness: pytest gets the changed files as arguments, other commands are complete.
     const line = test_cmd.map((command) => (/\bpytest\b/.test(command) ? `${command} {files}` : command)).join('\n');
     return { command: line === '' ? null : line, log };
   },
@@ -219,7 +219,7 @@ export const sweRebench: SetReader = {
   issue: (row) => {
     const { environment, ...issue } = sweRebenchFamily.issue(row);
     const { docker_image, base_commit } = fields(Second, row);
-    // The second one's images hold a repository under its own name, at any commit.
+    // Images of the second edition hold the repository in a directory of its name, at any commit.
     const isSecond = docker_image === null && 'image_name' in row.value;
     const place = isSecond ? { workdir: `/${issue.repo?.split('/')[1] ?? 'testbed'}`, base_commit } : {};
     return { ...issue, environment: { ...environment, ...place } };
@@ -233,7 +233,7 @@ const Smith = Identity.extend({
   PASS_TO_PASS: Names,
 });
 
-/** SWE-smith: `patch` puts the bug into a sound repository, and its reverse is the answer. */
+/** SWE-smith: `patch` introduces the bug into a working repository, and its reverse is the answer. */
 export const sweSmith: SetReader = {
   ...sweBench,
   set: 'swe-smith',
@@ -242,7 +242,7 @@ export const sweSmith: SetReader = {
     const { environment, ...issue } = sweBench.issue(row);
     const { image_name, patch, FAIL_TO_PASS } = fields(Smith, row);
     const image = image_name === null ? {} : { image: image_name };
-    // As its own harness does: who works on the issue does not get the tests that found the bug.
+    // As in its own harness: the solver does not see the tests that detect the bug.
     const hidden_paths = [...new Set(FAIL_TO_PASS.flatMap((name) => name.split('::', 1)))];
     return { ...issue, environment: { ...environment, ...image, setup_patch: patch, hidden_paths } };
   },
@@ -254,7 +254,7 @@ export const sweSmith: SetReader = {
   },
 };
 
-/** The patch that takes another back. */
+/** The patch that undoes another. */
 function reversed(patch: string): string {
   return formatPatch(reversePatch(parsePatch(patch)));
 }
@@ -272,7 +272,7 @@ const KNOWN_FORMATS: readonly (readonly [RegExp, LogFormat])[] = [
   [/ctest/i, 'ctest'],
 ];
 
-/** Of a reader's name or a command; null when nobody knows it, or it is a program. */
+/** Format by the name of a log parser or by a command; null when unknown, or if the text is a parser's source code. */
 export function logFormatOf(text: string): LogFormat | null {
   if (text.length > LONGEST_NAME) return null;
   return KNOWN_FORMATS.find(([pattern]) => pattern.test(text))?.[1] ?? null;

@@ -16,11 +16,11 @@ const Prediction = z.object({
 const Named = z.object({ instance_id: z.string().optional() });
 
 /**
- * The candidates of some instances, from bestk's own form or from SWE-bench predictions (JSONL, list or object). A null
- * patch is an empty one. Predictions of one model that carry no id become `model`, `model#2`, … in the file's order.
- * @param path the file, or a folder that a run left: its candidates.jsonl
- * @returns by instance; those that have none are not in it
- * @throws BadInputError naming file, line and field; also when none of them has any
+ * The candidates of some instances, in bestk's own format or as SWE-bench predictions (JSONL, list or object). A null
+ * patch is an empty one. Predictions of one model without ids become `model`, `model#2`, … in file order.
+ * @param path the file, or a run's output folder, whose candidates.jsonl is read
+ * @returns by instance; instances without candidates are absent
+ * @throws BadInputError naming file, line and field; also when no instance has any
  */
 export function readAllCandidates(
   path: string,
@@ -95,8 +95,8 @@ function freeName(model: string, unique: UniqueRecords): string {
 }
 
 /**
- * The saved generated tests of some instances, by instance; those that have none are not in it.
- * @throws BadInputError naming file, line and field; also when none of them has any
+ * The saved generated tests of some instances, by instance; instances without tests are absent.
+ * @throws BadInputError naming file, line and field; also when no instance has any
  */
 export function readAllTests(
   file: string,

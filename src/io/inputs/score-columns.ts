@@ -1,26 +1,25 @@
 import { BadInputError } from '../../core/errors/errors.js';
 
-/** Where a row stands, for messages. */
+/** Location of a row, for messages. */
 export interface RowPlace {
   readonly file: string;
   readonly line?: number | undefined;
 }
 
-/** One row of a score matrix: its columns by name, each checked when it is asked for. */
+/** One row of a score matrix: its columns by name, each validated when it is read. */
 export class ScoreColumns {
   constructor(
     private readonly row: Readonly<Record<string, unknown>>,
     private readonly place: RowPlace,
-    /** Where the row stands in the line, for messages. */
+    /** Path of the row within the line, for messages. */
     private readonly within = '',
   ) {}
 
-  /** Names of the columns. */
   get names(): readonly string[] {
     return Object.keys(this.row);
   }
 
-  /** Columns that stand together under a name; none when there is no such name. */
+  /** The columns nested under a name; empty if the name is absent. */
   under(name: string): ScoreColumns {
     const value = this.row[name] ?? {};
     if (typeof value !== 'object' || Array.isArray(value)) throw this.error('is not an object of columns', name);
@@ -69,7 +68,7 @@ export class ScoreColumns {
     });
   }
 
-  /** A list of texts each, or null. */
+  /** One list of strings, or null, per candidate. */
   textLists(names: readonly string[]): (readonly string[] | null)[] | undefined {
     return this.list(names, (value, refuse) => {
       if (value === null) return null;
@@ -114,7 +113,7 @@ function describe(value: unknown): string {
 }
 
 /**
- * A flat Python list as `str()` or `repr()` writes it: numbers, True, False, None, nan, inf and quoted strings.
+ * A flat Python list as written by `str()` or `repr()`: numbers, True, False, None, nan, inf and quoted strings.
  * `undefined` when the text is something else.
  */
 export function parsePythonList(text: string): (number | boolean | string | null)[] | undefined {
@@ -152,7 +151,7 @@ function word(bare: string): number | boolean | null | undefined {
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r' };
 
-/** As Python's `repr` escapes. */
+/** Reverses the escapes of Python's `repr`. */
 export function unescape(text: string): string {
   return text.replace(/\\(?:x([\da-f]{2})|u([\da-f]{4})|U([\da-f]{8})|([^]))/g, (all: string, ...found: string[]) => {
     const [two, four, eight, other = ''] = found;

@@ -5,7 +5,7 @@ import { MeasureName, measureNamed } from '../../core/run/verdict.js';
 import { repositoryOf } from '../../core/run/issue.js';
 import { ScoreColumns } from './score-columns.js';
 
-/** Names of a column, ours first, then R2E-Gym's. */
+/** Names of a column: bestk's first, then R2E-Gym's. */
 const ALIASES = {
   instance: ['instance_id', 'docker_images', 'docker_image'],
   resolved: ['resolved', 'gt_rewards'],
@@ -21,7 +21,7 @@ const COUNT = { least: 0, most: Number.MAX_VALUE };
 const PROBABILITY = { least: 0, most: 1 };
 
 /**
- * The issues of a score matrix, one at a time, whatever the size of the file.
+ * The issues of a score matrix, streamed one at a time.
  * @param axes further numeric columns to read; a row may lack them
  * @throws BadInputError naming file, line and field
  */
@@ -75,7 +75,7 @@ type Entry = LabelledEntry['entry'];
 type Column<T> = readonly (T | null)[] | undefined;
 type Facts = ReturnType<RowReader['facts']>;
 
-/** A row's columns, each as long as the labels. */
+/** A row's columns, each with one value per label. */
 class RowReader {
   constructor(
     private readonly columns: ScoreColumns,
@@ -119,7 +119,7 @@ class RowReader {
     });
   }
 
-  /** Positions where the row gives no ids. */
+  /** Positions if the row gives no ids. */
   ids(): readonly string[] {
     const given = this.texts(ALIASES.ids) ?? Array.from({ length: this.n }, (_, index) => String(index));
     const seen = new Set<string>();
@@ -175,7 +175,7 @@ function entryAt(facts: Facts, id: string, index: number): Entry {
   };
 }
 
-/** Equal for candidates that solved the same tests, as in a run of ours. */
+/** Equal for candidates that solved the same tests, as in bestk's own runs. */
 function behaviourOf(solved: readonly string[] | null): string | null {
   return solved === null ? null : JSON.stringify([...solved].sort());
 }
@@ -184,7 +184,7 @@ function at<T>(values: Column<T>, index: number): T | null {
   return values?.[index] ?? null;
 }
 
-/** What a count goes up to, where the row does not say: the most any of the issue's candidates reached. */
+/** The maximum of a count if the row does not give it: the highest count among the issue's candidates. */
 function bestSeen(counts: Column<number>): Column<number> {
   const most = counts?.reduce<number>((best, count) => Math.max(best, count ?? 0), 0) ?? 0;
   return most > 0 ? counts?.map(() => most) : undefined;

@@ -8,8 +8,8 @@ import { FileAgents } from '../../core/run/agent.js';
 const LARGEST = 1024 * 1024;
 
 /**
- * The value of a small YAML or JSON file (up to 1 MB), aliases refused.
- * @throws BadInputError naming file and, where it is not YAML, the line
+ * Parses a small YAML or JSON file (up to 1 MB); aliases are refused.
+ * @throws BadInputError naming file and, for invalid YAML, the line
  */
 export async function readYaml(file: string): Promise<unknown> {
   try {
@@ -36,8 +36,8 @@ function parsed(text: string, file: string): unknown {
 const AgentsFile = z.strictObject({ agents: FileAgents });
 
 /**
- * The agents of a file: a list of them, below `agents` or by itself.
- * @param names those that are meant, in this order; none = all
+ * The agents of a file: a list of them, under `agents` or at top level.
+ * @param names agents to return, in this order; empty = all
  * @throws BadInputError naming file and field
  */
 export async function readAgents(file: string, names: readonly string[] = []): Promise<FileAgents> {
@@ -58,7 +58,7 @@ export async function readAgents(file: string, names: readonly string[] = []): P
   });
 }
 
-/** The agents without what requests do not tell, and the settings that tell it. */
+/** Moves the agents' endpoints, which requests must not contain, into a setting. */
 export function placedAgents<T extends { readonly model: string | null; readonly endpoint: string | null }>(
   agents: readonly T[],
 ): {
@@ -77,7 +77,8 @@ export function placedAgents<T extends { readonly model: string | null; readonly
 }
 
 /**
- * A price table: model name → `{input, cached_input?, output}` in US dollars per million tokens; `*` is any other model.
+ * A price table: model name → `{input, cached_input?, output}` in US dollars per million tokens; `*` matches any other
+ * model.
  * @throws BadInputError naming file and field
  */
 export async function readPrices(file: string): Promise<PriceTable> {

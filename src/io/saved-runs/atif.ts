@@ -41,7 +41,7 @@ const Trial = z.object({
   reward: z.number().nullish().catch(null),
 });
 
-/** Harbor's trials in the Agent Trajectory Interchange Format: the trajectory alone, or a trial that holds it. */
+/** Harbor's trials in the Agent Trajectory Interchange Format: a bare trajectory, or a trial that contains one. */
 export const atif: RunReader = {
   format: 'atif',
   recognises: (value) => isTrajectory(value) || (isTrajectory(value.trajectory) && 'trial_name' in value),
@@ -66,7 +66,9 @@ export const atif: RunReader = {
   },
 };
 
-/** Tasks change under their names from one release of a benchmark to the next; the checksum tells them apart. */
+/**
+ * A task may change between releases of a benchmark without changing its name; the checksum distinguishes the versions.
+ */
 function taskOf({ task_name: name, task_checksum: checksum }: z.infer<typeof Trial>, candidateId: string): string {
   if (name === null) return idOf(candidateId.replace(/__[^_]*$/, ''));
   return idOf(checksum === null ? name : `${name}@${checksum.slice(0, 8)}`);
@@ -85,7 +87,7 @@ function isTrajectory(value: unknown): boolean {
   return TrajectoryShape.safeParse(value).success;
 }
 
-/** `…/trial/agent/trajectory.json` is of the trial. */
+/** `…/trial/agent/trajectory.json` belongs to the trial. */
 function trialFolder(file: string): string | null {
   const folder = runFolderOf(file);
   return folder === 'agent' ? runFolderOf(file.replace(/\/[^/]*$/, '')) : null;
@@ -119,9 +121,9 @@ function rewardOf(reward: number | null, { beside }: SavedRecord): Pick<Sealed, 
 const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
 
 /**
- * The reward of a trial, of what its verifier left, as Harbor reads it: `reward` of `reward.json`, else the number of
- * `reward.txt`, else the only number of `reward.json`. Null when there is none: Harbor calls an empty file, or one that cannot
- * be read, an error of the verifier, which says nothing about the patch.
+ * The reward of a trial from its verifier's files, in Harbor's order: `reward` of `reward.json`, else the number in
+ * `reward.txt`, else the only number of `reward.json`. Null when there is none: Harbor treats an empty or unreadable
+ * file as an error of the verifier, which says nothing about the patch.
  */
 export function rewardIn(files: ReadonlyMap<string, string> | undefined): number | null {
   const [json, text] = [files?.get('reward.json'), numberIn(files?.get('reward.txt') ?? '')];
@@ -134,7 +136,7 @@ export function rewardIn(files: ReadonlyMap<string, string> | undefined): number
   return text ?? (numbers.length === 1 ? (numbers[0] ?? null) : null);
 }
 
-/** A finite decimal number with nothing but white space around it. */
+/** A finite decimal number, optionally surrounded by white space. */
 function numberIn(text: string): number | null {
   const value = NUMBER.test(text.trim()) ? Number(text) : Number.NaN;
   return Number.isFinite(value) ? value : null;

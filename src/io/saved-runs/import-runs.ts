@@ -35,22 +35,22 @@ import {
   type Sealed,
 } from './saved-run.js';
 
-/** What an import meets, in the order of the files. */
+/** Items found by an import, in file order. */
 export type Imported =
   | { readonly kind: 'run'; readonly run: SavedRun }
   | { readonly kind: 'issue'; readonly issue: SavedIssue }
   | { readonly kind: 'test'; readonly test: GeneratedTest }
   | { readonly kind: 'sealed'; readonly row: Sealed; readonly file: string }
   | { readonly kind: 'rejected'; readonly damage: Damage }
-  /** The same candidate once more, word for word; passed over. */
+  /** An identical copy of a candidate; skipped. */
   | { readonly kind: 'duplicate'; readonly run: SavedRun }
-  /** The id was taken by another try; this one got a new name. */
+  /** Another attempt had the same id; this one got a new name. */
   | { readonly kind: 'renamed'; readonly run: SavedRun; readonly from: string };
 
 /**
- * Reads saved runs of any known format from files and folders, one record at a time. What cannot be read is told with
- * file, line, byte and reason, and the rest goes on.
- * @throws BadInputError for a path that is not there
+ * Reads saved runs of any known format from files and folders, one record at a time. Unreadable parts are reported with
+ * file, line, byte and reason, and reading continues.
+ * @throws BadInputError for a missing path
  */
 export async function* importRuns(paths: readonly string[], bounds = LOCAL_BOUNDS): AsyncGenerator<Imported> {
   const names = new Names();
@@ -81,7 +81,7 @@ function* importRecord(record: SavedRecord, names: Names): Generator<Imported> {
   for (const test of read.tests ?? []) yield { kind: 'test', test };
 }
 
-/** What a record holds, or why it cannot be read. */
+/** The contents of a record, or why it cannot be read. */
 function readRuns(record: SavedRecord): ReadRuns | string {
   try {
     return readerOf(record)?.read(record) ?? 'is of no known format';
@@ -95,7 +95,7 @@ function damaged({ file, line }: SavedRecord, reason: string): Imported {
   return { kind: 'rejected', damage: { file, line: line ?? null, byte: null, reason } };
 }
 
-/** @param renamed what the runs of the same record are called */
+/** @param renamed new names of the runs in the same record */
 function labelled(row: Sealed, record: SavedRecord, renamed: ReadonlyMap<string, string | null>): Imported {
   const name = row.candidate_id === null ? null : (renamed.get(row.candidate_id) ?? row.candidate_id);
   const wrong = wrongId(row.instance_id, name ?? 'any');
@@ -104,7 +104,7 @@ function labelled(row: Sealed, record: SavedRecord, renamed: ReadonlyMap<string,
     : damaged(record, wrong);
 }
 
-/** @param name its own, a new one, or null for a run that was met before */
+/** @param name its own id, a new one, or null for a duplicate */
 function called(run: SavedRun, name: string | null): Imported {
   if (name === null) return { kind: 'duplicate', run };
   if (name === run.candidate_id) return { kind: 'run', run };
@@ -113,19 +113,19 @@ function called(run: SavedRun, name: string | null): Imported {
 
 const Ids = Candidate.pick({ instance_id: true, candidate_id: true });
 
-/** Why no candidate can be called that, or null. */
+/** Why the ids are invalid for a candidate, or null. */
 function wrongId(instance_id: string, candidate_id: string): string | null {
   const [issue] = Ids.safeParse({ instance_id, candidate_id }).error?.issues ?? [];
   return issue === undefined ? null : `${issue.path.join('.')}: ${issue.message}`;
 }
 
-/** What the runs of one id came to, and the number of the next. */
+/** Contents of the runs with one id, and the next number for a new name. */
 interface Namesakes {
   readonly contents: Set<string>;
   next: number;
 }
 
-/** Candidate ids of one instance, each with what it stands for. */
+/** Candidate ids of one instance, each with its content. */
 class NamesOfInstance {
   private readonly contents = new Map<string, string>();
   private readonly namesakes = new Map<string, Namesakes>();
@@ -150,7 +150,7 @@ class NamesOfInstance {
 class Names {
   private readonly instances = new Map<string, NamesOfInstance>();
 
-  /** Its own id, a new one when another run has it, or null when that is this very run. */
+  /** Its own id, a new one if another run has it, or null if that run is identical. */
   nameOf(run: SavedRun): string | null {
     const names = this.instances.get(run.instance_id) ?? new NamesOfInstance();
     this.instances.set(run.instance_id, names);
@@ -158,7 +158,10 @@ class Names {
   }
 }
 
-/** Equal for the same run read twice. Without steps nothing tells a run from another try that came to the same patch. */
+/**
+ * Equal for the same run read twice. Without steps, a run cannot be told from another attempt with the same patch, so
+ * its origin decides.
+ */
 function contentOf({ patch, trajectory, origin }: SavedRun): string {
   const steps = trajectory?.steps ?? [];
   if (steps.length === 0) return JSON.stringify([origin.file, origin.line, origin.id]);
@@ -175,12 +178,15 @@ function isImport(folder: string): boolean {
   return ['candidates.jsonl', ...NEEDED].every((name) => existsSync(join(folder, name)));
 }
 
-/** Whether a file is read together with the candidates beside it. */
+/** Whether a file is read together with the candidates in its folder. */
 export function isPart(file: string): boolean {
   return PARTS.includes(basename(file)) && isImport(dirname(file));
 }
 
-/** The records of an import's candidates with trajectory and issue, which stand in files beside them in the same order. */
+/**
+ * An import's candidates, each joined with its trajectory and issue from the other files of the folder; trajectories
+ * are in the same order.
+ */
 export async function* withParts(file: string, records: AsyncIterable<Found>): AsyncGenerator<Found> {
   const folder = dirname(file);
   if (basename(file) !== 'candidates.jsonl' || !isImport(folder)) {
@@ -203,7 +209,7 @@ export async function* withParts(file: string, records: AsyncIterable<Found>): A
 
 const RunFile = z.object({ request: z.object({ issue: Issue }) });
 
-/** The issue that `select` or `solve` worked on, beside the candidates that it left; null elsewhere. */
+/** The issue of a `select` or `solve` run, from its output folder; null for other folders. */
 async function issueOfRun(file: string): Promise<Issue | null> {
   const run = join(dirname(file), 'run.json');
   if (basename(file) !== 'candidates.jsonl' || !existsSync(run)) return null;
@@ -224,7 +230,7 @@ async function* withIssue(issue: Issue | null, records: AsyncIterable<Found>): A
 
 type Row = SavedRecord['value'];
 
-/** Trajectories, asked for in the order in which they stand. */
+/** Looks up trajectories sequentially: callers ask in file order. */
 class InOrder {
   private next: Row | null | undefined;
 
@@ -248,7 +254,7 @@ async function* valuesOf(file: string): AsyncGenerator<Row> {
   for await (const found of savedRecords(file)) if ('record' in found) yield found.record.value;
 }
 
-/** Every format that is read. To add one: a file beside, and a line here. */
+/** Every supported format. To add one: a file in this folder, and a line here. */
 export const RUN_READERS: readonly RunReader[] = [
   r2eGym,
   sweAgent,
@@ -266,12 +272,15 @@ export const RUN_READERS: readonly RunReader[] = [
   dataSetRows,
 ];
 
-/** A program writes what it likes, and each line takes time to parse. */
+/** Limited because a program may write any number of lines, and each takes time to parse. */
 const LAST_LINES = 100;
 /** Of one; see docs/http.md for what real ones have. */
 const MOST_VALUES = 100_000;
 
-/** The steps of a trajectory in any of these formats: a document, or one of the last lines of JSONL; null for anything else. */
+/**
+ * The steps of a trajectory in any of these formats: a document, or one of the last lines of JSONL; null for anything
+ * else.
+ */
 export function readTrajectory(text: string): readonly TrajectoryStep[] | null {
   for (const written of [text, ...text.trimEnd().split('\n').slice(-LAST_LINES).reverse()]) {
     const value = z.record(z.string(), z.unknown()).safeParse(asSmallJson(written, MOST_VALUES)).data;
@@ -291,7 +300,7 @@ function stepsIn(record: SavedRecord): readonly TrajectoryStep[] | null {
   }
 }
 
-/** The reader of a record, by its content. */
+/** Finds the reader of a record, by its content. */
 export function readerOf(record: SavedRecord): RunReader | undefined {
   return RUN_READERS.find((reader) => reader.recognises(record.value, record));
 }

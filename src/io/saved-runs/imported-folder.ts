@@ -34,26 +34,26 @@ interface Spans {
   steps: number;
 }
 
-/** In bytes; a longer line is a block of its own. */
+/** In bytes; a longer line is a block by itself. */
 const LARGEST_BLOCK = 16 * 1024 ** 2;
 const NO_SPANS: Spans = { candidates: [], trajectories: [], steps: 0 };
 
-/** What is known of an imported instance. */
+/** Summary of an imported instance. */
 export interface ImportedInstance {
   readonly instance_id: string;
   readonly problem_statement: string | null;
   readonly image: string | null;
-  /** Of bestk's own runs; null for others'. */
+  /** Set for bestk's own runs; null for those of other tools. */
   readonly environment: Environment | null;
   readonly count: number;
-  /** Of its candidates and their trajectories. */
+  /** Size of its candidates and their trajectories. */
   readonly bytes: number;
   readonly steps: number;
 }
 
 /**
- * An import's folder, by instance: where each candidate and trajectory lies is held in memory, they themselves are read
- * when their instance is asked for.
+ * An import's folder, indexed by instance: the positions of candidates and trajectories are held in memory, their
+ * contents are read on request.
  */
 export class ImportedFolder {
   private readonly spans = new Map<string, Spans>();
@@ -62,7 +62,7 @@ export class ImportedFolder {
 
   private constructor(private readonly folder: string) {}
 
-  /** @throws BadInputError naming file and line when it is no import's folder */
+  /** @throws BadInputError naming file and line if it is not an import's folder */
   static async open(folder: string): Promise<ImportedFolder> {
     const imported = new ImportedFolder(folder);
     for (const name of ['candidates', 'trajectories'] as const) {
@@ -84,7 +84,7 @@ export class ImportedFolder {
     return imported;
   }
 
-  /** In the order of their first candidates. */
+  /** In order of their first candidates. */
   instances(): readonly ImportedInstance[] {
     return [...this.spans].map(([instance_id, { candidates, trajectories, steps }]) => {
       const issue = this.issues.get(instance_id);
@@ -142,7 +142,7 @@ export class ImportedFolder {
   }
 }
 
-/** Lines that follow each other, which are read together. */
+/** Merges consecutive lines into blocks, each read at once. */
 function blocksOf(spans: readonly Span[]): readonly Span[] {
   const blocks: { start: number; length: number }[] = [];
   for (const { start, length } of spans) {

@@ -29,12 +29,12 @@ const SdkEvent = z.object({
 });
 type SdkEvent = z.infer<typeof SdkEvent>;
 
-/** Of the agent, but nothing that it did. */
+/** Events of the agent that are not actions. */
 const SILENT: ReadonlySet<string> = new Set(['SystemPromptEvent', 'TokenEvent', 'StreamingDeltaEvent']);
 
 /**
- * An event of the SDK (V1), told by its `kind`: `action` and `observation` are objects, `action_id` names the action that is
- * answered. Of kinds that are not known only the name and what the agent says are kept.
+ * Reads an event of the SDK (V1), identified by its `kind`: `action` and `observation` are objects, `action_id` names
+ * the action that is answered. For unknown kinds, only the name and the agent's message are kept.
  */
 export function sdkEvent(row: Row): Told {
   const event = SdkEvent.parse(row);
@@ -85,7 +85,7 @@ const SDK_TELLING = [
   'message',
 ];
 
-/** What a tool was asked; what the model called where that is not an action. */
+/** The arguments of a tool call; those that the model wrote if `action` is not an object. */
 function askedOf({ action, tool_call: call }: SdkEvent): string {
   const fields = Row.safeParse(action).data;
   if (fields === undefined) return textOf(action) || (call?.arguments ?? '');
@@ -107,35 +107,35 @@ function seenIn(observation: unknown): string {
   return parts.filter((part) => part !== '').join('\n');
 }
 
-/** An event of a history, as it stands. */
+/** A raw event of a history. */
 export const Row = z.record(z.string(), z.unknown());
 export type Row = z.infer<typeof Row>;
 
-/** What one event comes to: something the agent did, something it saw, or neither. */
+/** An event's meaning: an action of the agent, an observation, or neither. */
 export type Told = Did | Saw | null;
 
 export interface Did {
   readonly step: TrajectoryStep;
-  /** Of the event and of its call; what was seen names one of them. */
+  /** Ids of the event and of its call; an observation refers to one of them. */
   readonly ids: readonly string[];
-  /** Whether the agent said that it is done. */
+  /** Whether the agent declared that it is done. */
   readonly finishes: boolean;
 }
 
 export interface Saw {
   readonly seen: string;
-  /** Ids of what it answers, the surest first; empty when it does not say. */
+  /** Ids of the action it answers, most reliable first; empty if none is given. */
   readonly of: readonly string[];
 }
 
-/** The ids that are there. */
+/** The ids that are present. */
 export function idsOf(...ids: readonly unknown[]): string[] {
   return ids.flatMap((id) => (typeof id === 'string' || typeof id === 'number' ? [String(id)] : []));
 }
 
 const TELLING = ['command', 'code', 'path', 'content', 'old_str', 'new_str', 'file_text', 'final_thought', 'url'];
 
-/** What an action was asked to do, without settings that say nothing. */
+/** An action's arguments, without uninformative settings. */
 export function shown(args: Row, telling: readonly string[] = TELLING): string {
   const found = telling.flatMap((name) => (typeof args[name] === 'string' ? [`${name}=${args[name]}`] : []));
   return found.join('\n');
@@ -146,18 +146,21 @@ const Model = z.object({ model: MaybeText });
 const Output = z.object({
   instance_id: z.coerce.string().min(1),
   test_result: z.object({ git_patch: MaybeText }).nullish(),
-  /** `llm` is the SDK's. */
+  /** `llm` in the SDK's form. */
   metadata: z
     .object({ llm_config: Model.nullish(), llm: Model.nullish().catch(null), agent_class: MaybeText })
     .nullish(),
-  /** Events of the SDK or those before it, or in the oldest form pairs of an action and its observation. */
+  /** Events of the SDK or its predecessor, or in the oldest form pairs of an action and its observation. */
   history: z.array(z.union([Row, z.array(Row)])).nullish(),
   metrics: z.object({ accumulated_cost: MaybeNumber, accumulated_token_usage: Usage.nullish() }).nullish(),
   error: MaybeText.catch(null),
   instance: z.object({ problem_statement: MaybeText }).nullish(),
 });
 
-/** OpenHands' `output.jsonl` (`EvalOutput`). `instance` is the whole row of the benchmark, `test_result` may hold a report. */
+/**
+ * OpenHands' `output.jsonl` (`EvalOutput`). `instance` is the benchmark's whole row, `test_result` may contain a
+ * report.
+ */
 export const openHands: RunReader = {
   format: 'openhands',
   recognises: (value) =>
@@ -206,7 +209,7 @@ function sealedOf(value: Readonly<Record<string, unknown>>): Pick<Sealed, 'resol
   return { resolved, sealed: parts.filter((part) => part.value !== null && part.value !== undefined) };
 }
 
-/** The agent's actions, each with what it saw, and how it ended: `finished` when it said so itself. */
+/** The agent's actions with their observations, and how it ended: `finished` if it declared so itself. */
 export function stepsOf(history: readonly Row[]): { steps: TrajectoryStep[]; ended: string | null } {
   const done: TrajectoryStep[] = [];
   const byId = new Map<string, TrajectoryStep>();
@@ -228,7 +231,7 @@ function note({ step, ids }: Did, byId: Map<string, TrajectoryStep>, done: Traje
   for (const id of ids) byId.set(id, step);
 }
 
-/** Belongs to the action it names; else to the last one, when that has seen nothing yet. */
+/** An observation belongs to the action it names; otherwise to the last action, if that has none yet. */
 function see({ seen, of }: Saw, byId: ReadonlyMap<string, TrajectoryStep>, last: TrajectoryStep | undefined): void {
   const named = of.flatMap((id) => byId.get(id) ?? [])[0];
   if (named !== undefined) named.observation = named.observation === '' ? seen : `${named.observation}\n${seen}`;
@@ -247,7 +250,10 @@ const Event = z.object({
 });
 type Event = z.infer<typeof Event>;
 
-/** An event from before the SDK: `action` or `observation` is a word, `cause` the id of what is answered. */
+/**
+ * Reads an event from before the SDK: `action` or `observation` is a word, `cause` the id of the action that is
+ * answered.
+ */
 export function legacyEvent(row: Row): Told {
   const event = Event.parse(row);
   if (event.observation !== null) return { seen: event.content || event.message, of: idsOf(event.cause) };

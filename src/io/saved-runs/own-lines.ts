@@ -30,7 +30,7 @@ const Row = z.object({
   origin: Known.nullish(),
 });
 
-/** bestk's own candidates, imported before or written by hand. */
+/** bestk's own candidates, imported earlier or written by hand. */
 export const bestkCandidates: RunReader = {
   format: 'bestk',
   recognises: (value) => 'candidate_id' in value && 'instance_id' in value && 'patch' in value,
@@ -76,7 +76,7 @@ export const bestkTests: RunReader = {
   read: (record) => ({ runs: [], sealed: [], tests: [fieldsOf(GivenTest, record)] }),
 };
 
-/** Issues: bestk's own, or rows of any data set. What tells their answers goes nowhere here. */
+/** Issues: bestk's own, or rows of any data set. Their answers are not read. */
 export const dataSetRows: RunReader = {
   format: 'issues',
   recognises: (value) => setReaderOf(value) !== undefined,
@@ -100,7 +100,7 @@ const Prediction = z.object({
   model_patch: MaybeText,
 });
 
-/** SWE-bench predictions: JSONL, a list, or an object by instance. A null patch is an empty one. */
+/** SWE-bench predictions: JSONL, a list, or an object keyed by instance. A null patch is an empty one. */
 export const predictions: RunReader = {
   format: 'swe-bench-predictions',
   recognises: (value) => 'model_patch' in value && ('instance_id' in value || 'model_name_or_path' in value),
@@ -128,9 +128,9 @@ export const predictions: RunReader = {
 const Report = z.object({ resolved: z.boolean() });
 
 /**
- * `report.json` of the SWE-bench harness, as it writes it (by instance) or one instance's alone: a label and nothing else.
- * In the harness's own folders (`…/<model>/<instance>/report.json`) the candidate is the model's; elsewhere it is the
- * candidate of that instance that was read from the same folder.
+ * `report.json` of the SWE-bench harness, as written (keyed by instance) or of a single instance: only a label. In the
+ * harness's own folders (`…/<model>/<instance>/report.json`) it belongs to the model's candidate; elsewhere to that
+ * instance's candidate from the same folder.
  */
 export const harnessReport: RunReader = {
   format: 'swe-bench-report',
@@ -155,8 +155,8 @@ const Summary = z.object({
 });
 
 /**
- * The harness's summary of a run (`<model>.<run_id>.json`): labels of the one prediction of each instance. What it could not
- * run (`error_ids` and the like) has no label.
+ * The harness's summary of a run (`<model>.<run_id>.json`): labels for the single prediction of each instance.
+ * Instances it could not run (`error_ids` and the like) have no label.
  */
 export const harnessSummary: RunReader = {
   format: 'swe-bench-summary',

@@ -23,7 +23,7 @@ const Trajectory = z.object({
   reward: z.number().nullish(),
 });
 
-/** R2E-Gym's `Trajectory`, one a line. Its `ds` rows hold the gold patch, its `test_output` the hidden tests' log. */
+/** R2E-Gym's `Trajectory`, one per line. Its `ds` rows hold the gold patch, its `test_output` the hidden tests' log. */
 export const r2eGym: RunReader = {
   format: 'r2e-gym',
   recognises: (value) => Array.isArray(value.trajectory_steps) && 'output_patch' in value,
@@ -61,7 +61,7 @@ function instanceOf({ ds, env_args: env, docker_image: image }: z.infer<typeof T
   return idOf(ds?.instance_id, env?.ds?.instance_id, env?.instance_id, image, stemOf(file));
 }
 
-/** Null when no step says it. */
+/** Null when no step has a value. */
 function sum(values: readonly (number | null)[]): number | null {
   const known = values.filter((value) => value !== null);
   return known.length === 0 ? null : known.reduce((total, value) => total + value, 0);
@@ -92,7 +92,7 @@ const Trae = z.object({
   success_id: z.array(z.union([z.boolean(), z.number()])).nullish(),
 });
 
-/** Augment's ensembler input: K diffs an instruction, and whether each was right. */
+/** Augment's ensembler input: K diffs per instruction, and whether each was right. */
 export const augment: RunReader = {
   format: 'augment',
   recognises: (value) => Array.isArray(value.diffs) && 'id' in value,
@@ -103,7 +103,7 @@ export const augment: RunReader = {
   },
 };
 
-/** Trae's selector input: K patches an issue, which are right, and the regression tests that each broke. */
+/** Trae's selector input: K patches per issue, which of them are right, and the regression tests that each broke. */
 export const trae: RunReader = {
   format: 'trae',
   recognises: (value) => Array.isArray(value.patches) && 'instance_id' in value,
@@ -121,11 +121,11 @@ interface Listed {
   readonly statement: string | null;
   readonly patches: readonly (string | null)[];
   readonly resolved: readonly (boolean | null)[];
-  /** What else tells the outcome, of all of them. */
+  /** Other data that reveals the outcomes, for all patches. */
   readonly rest: unknown;
 }
 
-/** Candidates are named by their position, which is all these formats know them by. */
+/** Candidates are named by their position, the only identifier in these formats. */
 function listed(record: SavedRecord, { format, id, statement, patches, resolved, rest }: Listed): ReadRuns {
   const runs = patches.map((patch, index) => ({
     instance_id: id,

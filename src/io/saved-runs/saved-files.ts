@@ -7,25 +7,28 @@ import { createGunzip } from 'node:zlib';
 import { Decompress } from 'fzstd';
 import { BadInputError } from '../../core/errors/errors.js';
 
-/** What may hold saved runs; which format it is, the content says. */
+/** Files that may hold saved runs; the format is determined by content. */
 const READABLE = /\.(jsonl?|ndjson|traj)(\.gz|\.zst)?$/i;
 
 /**
- * The files under paths, folders walked in the order of their names, each once: links are followed, loops are not.
- * A file that is named itself is read whatever its name.
- * @throws BadInputError for a path that is not there
+ * The files under paths, each once; folders are walked in name order, and links followed without looping. A file that
+ * is named directly is read regardless of its extension.
+ * @throws BadInputError for a missing path
  */
 export async function* savedFiles(paths: readonly string[]): AsyncGenerator<string> {
   const seen = new Set<string>();
   for (const path of paths) yield* walk(path, seen, true);
 }
 
-/** What a set of runs leaves beside their folders: the same again, and an import that they were made from. */
+/**
+ * Files that a set of runs leaves next to the runs' folders: copies of the same data, and the import they were made
+ * from.
+ */
 const SET_FILES = new Set([
   ...['selections.jsonl', 'predictions.jsonl', 'candidates.jsonl', 'scores.jsonl', 'skipped.jsonl', 'imported'],
 ]);
 
-/** What `solve` leaves beside its candidates.jsonl: the same again in other formats, and what was found out about them. */
+/** Files that `solve` leaves next to candidates.jsonl: the same data in other formats, and results. */
 const BESIDE_CANDIDATES = new Set([
   'run.json',
   'selection.json',
@@ -40,7 +43,7 @@ const BESIDE_CANDIDATES = new Set([
 async function* walk(path: string, seen: Set<string>, named: boolean): AsyncGenerator<string> {
   const info = await stat(path).catch(() => null);
   if (info === null) {
-    // A link to nowhere in a folder is nothing to read.
+    // A dangling link inside a folder is ignored.
     if (named) throw new BadInputError('does not exist or may not be read.', { file: path });
     return;
   }
@@ -54,7 +57,7 @@ async function* walk(path: string, seen: Set<string>, named: boolean): AsyncGene
   for (const name of unrepeated(await readdir(path)).sort()) yield* walk(join(path, name), seen, false);
 }
 
-/** In the folder of a run of ours its candidates stand for themselves, in that of a set its runs. */
+/** In the folder of one of bestk's runs only the candidates are read, in that of a set only its runs. */
 function unrepeated(names: string[]): string[] {
   const isSet = ['selections.jsonl', 'predictions.jsonl', 'skipped.jsonl'].every((name) => names.includes(name));
   if (isSet) return names.filter((name) => !SET_FILES.has(name));
@@ -62,18 +65,19 @@ function unrepeated(names: string[]): string[] {
   return isRun ? names.filter((name) => !BESIDE_CANDIDATES.has(name)) : names;
 }
 
-/** A file that grows more than this in unpacking, and beyond a gigabyte, is a bomb and no saved run. */
+/** A file beyond a gigabyte that unpacks to more than this many times its size is a decompression bomb. */
 const MOST_GROWTH = 200;
 const HARMLESS = 1024 * 1024 * 1024;
 const CHUNK = 1024 * 1024;
 
-/** The file grows without end in unpacking, or beyond what is taken. */
+/** The file unpacks to far more than its size, or to more than the limit. */
 export class UnpackingBomb extends Error {}
 
 /**
- * What a file holds, unpacked when its name ends in `.gz` or `.zst`.
- * @param most bytes of a packed file, unpacked
- * @throws what reading throws, UnpackingBomb, and the unpacker's error for a damaged archive (behind what stands before it)
+ * A file's content, unpacked if its name ends in `.gz` or `.zst`.
+ * @param most limit of the unpacked bytes of a packed file
+ * @throws read errors, UnpackingBomb, and the unpacker's error for a damaged archive (after yielding what precedes the
+ * damage)
  */
 export async function* unpacked(file: string, most = Infinity): AsyncGenerator<Buffer> {
   const packed = createReadStream(file, { highWaterMark: CHUNK });
@@ -120,7 +124,7 @@ function attempt(done: TransformCallback, work: () => void): void {
   }
 }
 
-/** Ends the reading of a file that grows without end, or beyond `most` bytes. */
+/** Stops reading a decompression bomb, or a file beyond `most` unpacked bytes. */
 function guard(packed: { readonly bytesRead: number }, most: number): Transform {
   let size = 0;
   return new Transform({

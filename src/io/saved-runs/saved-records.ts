@@ -14,7 +14,7 @@ import {
   tooManyValues,
 } from './saved-run.js';
 
-/** A place in a file that could not be read, and why; the rest of the file goes on. */
+/** An unreadable place in a file, and why; the rest of the file is still read. */
 export interface Damage {
   readonly file: string;
   readonly line: number | null;
@@ -25,8 +25,8 @@ export interface Damage {
 export type Found = { readonly record: SavedRecord } | { readonly damage: Damage };
 
 /**
- * The records of one file: lines of JSONL, or the members of one document. Damaged lines are told and passed over.
- * Whichever it is, the first line tells: when it is no JSON by itself, the file is tried as one document.
+ * The records of one file: lines of JSONL, or the members of one document. Damaged lines are reported and skipped. The
+ * first line decides: if it is not JSON by itself, the file is tried as one document.
  */
 export async function* savedRecords(file: string, bounds = LOCAL_BOUNDS): AsyncGenerator<Found> {
   const beside = await filesBeside(file);
@@ -67,7 +67,7 @@ function* documentOf(place: Place, document: DocumentSoFar): Generator<Found> {
   else yield { damage: { file: place.file, line: end.line, byte: end.byte, reason: end.problem } };
 }
 
-/** A list's elements, the members of an object filed under ids, or the value itself. */
+/** A list's elements, the members of an object keyed by id, or the value itself. */
 function* spread(value: unknown, { file, beside, line, byte }: Place): Generator<Found> {
   const at = { file, ...(line === undefined ? {} : { line }), ...(beside === undefined ? {} : { beside }) };
   const damage = (reason: string): Found => ({ damage: { file, line: line ?? null, byte: byte ?? null, reason } });
@@ -90,7 +90,7 @@ function isRow(value: unknown): value is Row {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** `preds.json` and harness reports file records under instance ids. */
+/** `preds.json` and harness reports are keyed by instance id. */
 function isFiledById(value: Row): value is Record<string, Row> {
   const members = Object.values(value);
   return (
@@ -98,7 +98,7 @@ function isFiledById(value: Row): value is Record<string, Row> {
   );
 }
 
-/** Of a trial's folder: what stands beside `agent/trajectory.json`. */
+/** The other files of a trial's folder that belong to `agent/trajectory.json`. */
 async function filesBeside(file: string): Promise<SavedRecord['beside']> {
   if (!file.endsWith('agent/trajectory.json')) return undefined;
   const trial = dirname(dirname(file));
@@ -110,16 +110,16 @@ async function filesBeside(file: string): Promise<SavedRecord['beside']> {
   return found;
 }
 
-/** What became of the lines that were held for a document. */
+/** Outcome for the lines that were buffered as a document. */
 type Document =
   | { readonly value: unknown }
-  /** Records after all, of which the first is cut. */
+  /** Records after all, the first of which is truncated. */
   | { readonly records: readonly SavedLine[] }
   | { readonly problem: string; readonly line: number | null; readonly byte: number | null };
 
-/** The lines of a file, for as long as they may be one JSON document. */
+/** Buffers the lines of a file while they may form one JSON document. */
 class DocumentSoFar {
-  /** Null: each line is read by itself. */
+  /** Null: each line is a separate value. */
   private lines: SavedLine[] | null = null;
   private decided = false;
   private size = 0;
@@ -129,12 +129,12 @@ class DocumentSoFar {
 
   constructor(private readonly bounds: ReadBounds) {}
 
-  /** Whether nothing that may still come makes it one, or records. */
+  /** Whether no further line can make it a document, or records. */
   get isLost(): boolean {
     return this.problem !== null;
   }
 
-  /** @returns the lines to read by themselves now; from a first one on that is JSON by itself, each */
+  /** @returns the lines to read separately now; if the first line is JSON by itself, that is every line */
   take(line: SavedLine): readonly SavedLine[] {
     if (!this.decided) {
       this.decided = true;
@@ -156,7 +156,7 @@ class DocumentSoFar {
     return this.size > document ? `is larger than ${inMegabytes(document)} for one JSON document; ${next}` : null;
   }
 
-  /** At the end of the file. @returns null when it was read line by line */
+  /** To be called at the end of the file. @returns null if it was read line by line */
   end(): Document | null {
     const { lines } = this;
     if (lines === null) return null;
@@ -170,7 +170,7 @@ class DocumentSoFar {
     return { problem: `is neither JSON nor JSONL: ${problem}`, line: line ?? null, byte };
   }
 
-  /** No document: records with a first one that is cut, or nothing that can be read. */
+  /** Not a document: either records with a truncated first one, or unreadable. */
   private giveUp(problem: string): readonly SavedLine[] {
     const lines = this.lines ?? [];
     if (lines.slice(1).some(isRecord)) {
@@ -183,7 +183,7 @@ class DocumentSoFar {
   }
 }
 
-/** What does not even look like one is not parsed: there may be a million lines, and refusing one takes longest. */
+/** Parses only lines that look like a record: there may be a million lines, and failed parses are the slowest. */
 function isRecord(line: SavedLine): boolean {
   const text = line.text?.trim() ?? '';
   if (!text.startsWith('{') || !text.endsWith('}')) return false;
@@ -191,7 +191,7 @@ function isRecord(line: SavedLine): boolean {
   return 'value' in read && typeof read.value === 'object' && read.value !== null && !Array.isArray(read.value);
 }
 
-/** A line of a file, looked at before it is parsed, and parsed once. */
+/** A line of a file, inspected before it is parsed, and parsed once. */
 export class SavedLine {
   readonly line: number;
   readonly byte: number;
@@ -216,7 +216,10 @@ export class SavedLine {
     return this.text?.trim() === '';
   }
 
-  /** Whether it is no JSON by itself, and not for its size or depth. One that ends like a record is a damaged one. */
+  /**
+   * Whether it is not JSON by itself, for a reason other than size or depth. A line that ends like a record is a
+   * damaged record.
+   */
   get mayBeginDocument(): boolean {
     return this.parsed === null && 'problem' in this.read() && !/[}\]]\s*$/.test(this.text ?? '');
   }
@@ -229,14 +232,14 @@ export class SavedLine {
   }
 }
 
-/** A byte-order mark at the beginning of the file goes, anywhere else it is text. */
+/** A byte-order mark is removed at the beginning of the file; elsewhere it is text. */
 function decoded(bytes: Buffer, line: number): string | null {
   if (!isUtf8(bytes)) return null;
   const text = bytes.toString('utf8');
   return line === 1 && text.startsWith('\uFEFF') ? text.slice(1) : text;
 }
 
-/** Text, whatever it comes as: parts of a message are joined, null is empty, other values are shown as JSON. */
+/** Converts any value to text: parts of a message are joined, null becomes empty, other values are shown as JSON. */
 export const Text = z
   .unknown()
   .optional()
@@ -261,7 +264,7 @@ export function textOf(value: unknown): string {
   return parts.filter((part) => part !== '').join('\n');
 }
 
-/** The record's fields as a schema says. @throws BadInputError naming file, line and field */
+/** Parses the record by a schema. @throws BadInputError naming file, line and field */
 export function fieldsOf<T>(schema: z.ZodType<T>, record: SavedRecord): T {
   return parseRecord(schema, record);
 }
@@ -282,20 +285,20 @@ export function originOf(format: string, record: SavedRecord, known: Partial<Ori
   };
 }
 
-/** Name of a file without what tells its kind: `a.traj.json.gz` is `a`. */
+/** A file's name without its type extensions: `a.traj.json.gz` is `a`. */
 export function stemOf(file: string): string {
   const name = basename(file);
   const kind = /\.(?:gz|zst|jsonl?|ndjson|traj|report)$/i.exec(name);
   return kind === null ? name : stemOf(name.slice(0, kind.index));
 }
 
-/** Name of the folder that holds a file; of the one above when that is named like the file. */
+/** Name of the folder that holds a file, or of its parent if the folder is named like the file. */
 export function runFolderOf(file: string): string {
   const folder = dirname(file);
   return basename(basename(folder) === stemOf(file) ? dirname(folder) : folder);
 }
 
-/** An id without line ends and slashes at its ends, not longer than a candidate's may be. */
+/** The first non-empty part as an id: trimmed, white space collapsed, at most as long as a candidate id may be. */
 export function idOf(...parts: readonly (string | null | undefined)[]): string {
   const known = parts.filter((part): part is string => part !== null && part !== undefined && part.trim() !== '');
   return (known[0] ?? 'candidate').trim().replace(/\s+/g, ' ').slice(0, 200);

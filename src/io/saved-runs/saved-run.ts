@@ -3,12 +3,12 @@ import type { Trajectory } from '../../core/run/candidate.js';
 import type { GeneratedTest } from '../../core/run/generated-test.js';
 import type { Environment } from '../../core/run/issue.js';
 
-/** Where a saved run was found and what its author says of it; nothing here tells the outcome. */
+/** Where a saved run was found, and its metadata; nothing here reveals the outcome. */
 export interface Origin {
   readonly format: string;
   readonly file: string;
   readonly line: number | null;
-  /** The original's own id, e.g. a trial's; null when it has none. */
+  /** The original id, e.g. a trial's; null when it has none. */
   readonly id: string | null;
   readonly model: string | null;
   readonly cost_usd: number | null;
@@ -18,14 +18,16 @@ export interface Origin {
   readonly exit_reason: string | null;
 }
 
-/** A candidate of another tool, as a selector may see it. Readers copy named fields only, so nothing else comes along. */
+/**
+ * A candidate of another tool, as a selector may see it. Readers copy named fields only, so no other data comes along.
+ */
 export interface SavedRun {
   readonly instance_id: string;
-  /** Readable and stable; made unique within its instance afterwards. */
+  /** Readable and stable; made unique within its instance later. */
   readonly candidate_id: string;
   readonly problem_statement: string | null;
   readonly image: string | null;
-  /** Where bestk's own runs say it whole. */
+  /** Set if a run of bestk contains it in full. */
   readonly environment?: Environment | undefined;
   /** Empty when the run made none. */
   readonly patch: string;
@@ -37,17 +39,19 @@ export interface SavedRun {
 export const SealedKind = z.enum(['instance', 'test-log', 'reward', 'report']);
 export type SealedKind = z.infer<typeof SealedKind>;
 
-/** What tells, or may tell, whether a candidate is right. Kept apart from everything that verifies or selects. */
+/**
+ * Data that reveals, or may reveal, whether a candidate is right. Kept apart from everything that verifies or selects.
+ */
 export interface Sealed {
   readonly instance_id: string;
-  /** Null: of the candidate that the file stands beside. */
+  /** Null: of the candidate in the same folder. */
   readonly candidate_id: string | null;
-  /** Null when it is not said outright. */
+  /** Null when it is not stated explicitly. */
   readonly resolved: boolean | null;
   readonly sealed: readonly { readonly kind: SealedKind; readonly value: unknown }[];
 }
 
-/** What is known of an instance beside its candidates. */
+/** Data about an instance besides its candidates. */
 export interface SavedIssue {
   readonly instance_id: string;
   readonly problem_statement: string;
@@ -68,13 +72,13 @@ export interface SavedRecord {
   readonly file: string;
   readonly line?: number;
   readonly index?: number;
-  /** Key that the record was filed under. */
+  /** Its key in an object. */
   readonly key?: string;
-  /** Files that stand beside a trial's trajectory, by name, as text. */
+  /** Other files of a trial, by name, as text. */
   readonly beside?: ReadonlyMap<string, string>;
 }
 
-/** Knows one format, by its content. */
+/** Reads one format, recognised by content. */
 export interface RunReader {
   readonly format: string;
   recognises(value: Readonly<Record<string, unknown>>, record: SavedRecord): boolean;
@@ -84,23 +88,23 @@ export interface RunReader {
 
 const MB = 1024 * 1024;
 
-/** How much of a file is parsed at once, in bytes; what is larger is rejected without being held. */
+/** Limits of parsing, in bytes; larger items are rejected without being held in memory. */
 export interface ReadBounds {
   readonly line: number;
-  /** A document over several lines is held whole. */
+  /** A multi-line document, which is held as a whole. */
   readonly document: number;
-  /** In a line or document, and its lines: they cost more than its bytes. */
+  /** JSON values in a line or document: they cost more memory than its bytes. */
   readonly values: number;
-  /** Of a file, packed or not. */
+  /** Size of a file, both as uploaded and unpacked. */
   readonly total: number;
   readonly lines: number;
-  /** Records that cannot be read: with more, it is no file of runs. */
+  /** Unreadable records, beyond which a file is not taken for a file of runs. */
   readonly rejects: number;
-  /** What whoever has a larger one can do. */
+  /** Advice for users with a larger file. */
   readonly next: string;
 }
 
-/** Of one's own files: no trajectory is as long. */
+/** For the user's own files: no trajectory is as long. */
 export const LOCAL_BOUNDS: ReadBounds = {
   line: 128 * MB,
   document: 256 * MB,
@@ -111,7 +115,7 @@ export const LOCAL_BOUNDS: ReadBounds = {
   next: 'leave out what is no step',
 };
 
-/** Of anybody's upload: six times the longest line of the R2E-Gym runs. */
+/** For uploads from clients: six times the longest line of the R2E-Gym runs. */
 export const UPLOAD_BOUNDS: ReadBounds = {
   line: 16 * MB,
   document: 16 * MB,
@@ -122,12 +126,11 @@ export const UPLOAD_BOUNDS: ReadBounds = {
   next: 'on the command line `bestk rescore` and `bestk report` take more',
 };
 
-/** What is wrong with a line or document of more values than that. */
+/** The error text for a line or document with too many values. */
 export function tooManyValues({ values, next }: ReadBounds): string {
   return `holds more than ${values} values; ${next}`;
 }
 
-/** Bytes in words. */
 export function inMegabytes(bytes: number): string {
   return `${bytes / MB} MB`;
 }

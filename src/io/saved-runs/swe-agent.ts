@@ -16,11 +16,11 @@ const Run = Attempt.extend({
   trajectory: z.array(Step),
   info: Info,
   environment: MaybeText,
-  /** Of the retry agent; the run's own fields are those of the attempt that was chosen. */
+  /** Attempts of the retry agent; the run's own fields are those of the chosen attempt. */
   attempts: z.array(Attempt).nullish(),
 });
 
-/** SWE-agent's `.traj`, 1.0 and 1.1: a file an instance, named after it, in a folder named after the run. */
+/** SWE-agent's `.traj`, 1.0 and 1.1: one file per instance, named after it, in a folder named after the run. */
 export const sweAgent: RunReader = {
   format: 'swe-agent',
   recognises: (value) =>
@@ -82,7 +82,7 @@ const BLOCK = /```(?:bash|mswea_bash_command)\n/;
 const [PR, END_OF_PR] = ['<pr_description>', '</pr_description>'];
 const PREFACE = 'Consider the following PR description:';
 
-/** mini-swe-agent's `.traj.json` (1 and 1.1): a chat; the patch is in `info`, else with the last message. */
+/** mini-swe-agent's `.traj.json` (1 and 1.1): a chat; the patch is in `info`, otherwise in the last message. */
 export const miniSweAgent: RunReader = {
   format: 'mini-swe-agent',
   recognises: (value) => Array.isArray(value.messages) && typeof value.info === 'object' && value.info !== null,
@@ -122,14 +122,14 @@ function steps(messages: readonly z.infer<typeof Message>[]): TrajectoryStep[] {
   });
 }
 
-/** What was said around the command: whoever reads thought and action would read it twice. */
+/** The message without its command, which would otherwise appear in both thought and action. */
 function withoutBlock(message: string, action: string): string {
   const open = BLOCK.exec(message)?.[0];
   const block = `${open ?? ''}${action}\n\`\`\``;
   return open !== undefined && message.includes(block) ? message.replace(block, () => '').trim() : message;
 }
 
-/** The issue stands between tags in the first message of the user. */
+/** The issue is enclosed in tags in the first user message. */
 function statementIn(messages: readonly z.infer<typeof Message>[]): string | null {
   const first = messages.find(({ role }) => role === 'user')?.content ?? '';
   const start = first.indexOf(PR);
@@ -139,7 +139,7 @@ function statementIn(messages: readonly z.infer<typeof Message>[]): string | nul
   return text.startsWith(PREFACE) ? text.slice(PREFACE.length).trimStart() : text;
 }
 
-/** The first block of commands in a message; empty when there is none. */
+/** The first code block with commands in a message; empty when there is none. */
 function bashIn(message: string): string {
   const open = BLOCK.exec(message);
   if (open === null) return '';

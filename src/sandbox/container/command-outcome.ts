@@ -3,13 +3,13 @@ import type { ExecOutcome, ExecRequest } from '../../ports/sandbox.js';
 import { type Container, type RunningExec, decodeOutput } from './container.js';
 import { runPlain } from './own-commands.js';
 
-/** Exit status of "found, but could not be run", as shells have it. */
+/** Exit status of shells for "found, but could not be run". */
 const CANNOT_RUN = 126;
 
-/** What `timeout` exits with when it had to stop the command, by TERM or by KILL. */
+/** Exit status of `timeout` when it stopped the command, by TERM or by KILL. */
 const BY_TIMEOUT = new Set([124, 137]);
 
-/** By performance.now(). */
+/** On the clock of performance.now(). */
 interface Timing {
   readonly deadlineMs: number;
   readonly askedAt: number;
@@ -21,32 +21,34 @@ export type Ending =
   | { readonly kind: 'out-of-memory' | 'out-of-disk' };
 
 /**
- * How a command with this exit code ended, leaving memory aside. Codes alone say nothing: a command may itself exit with
- * 124 or 137, and `timeout` may pass on a code of the command's. So a time-out is an end at or after the deadline, by the
- * host's clock, survived as far as the container goes. A command that never started (an earlier one used up all processes, or broke the shell) cannot have passed.
+ * How a command with this exit code ended, not considering memory. The code alone proves nothing: a command may itself
+ * exit with 124 or 137, and `timeout` may pass on such a code. A time-out is therefore an end at or after the deadline
+ * by the host's clock; the container survives it. A command that never started (an earlier one used up all processes,
+ * or broke the shell) cannot have passed.
  */
 export function endingOf(exitCode: number, prologue: Prologue, { deadlineMs, askedAt }: Timing): Ending {
   if (prologue.startedAt === null) {
     return { kind: 'exited', exitCode: exitCode === 0 ? CANNOT_RUN : exitCode, neverStarted: true };
   }
   const now = performance.now();
-  // The word that the command began may have come late to a busy host, the one that it ended did not come early.
+  // A busy host may notice the start late, but never the end early: with an exit code of `timeout`, the request counts
+  // too.
   const isLate = now - prologue.startedAt >= deadlineMs || (BY_TIMEOUT.has(exitCode) && now - askedAt >= deadlineMs);
   if (isLate) return { kind: 'timed-out', survived: true };
   return { kind: 'exited', exitCode };
 }
 
-/** `timeout` came to run but found no process left for the command; all that coreutils or busybox then say. */
+/** `timeout` ran but could not fork the command: the complete messages of coreutils and busybox. */
 const NO_FORK = /^\S*timeout: (fork system call failed|v?fork): [^\n]*\n$/;
 const TIMEOUT_FAILED = new Set([125, 1]);
 
-/** An ending by what was said, too: a command for which there was no process has not started. */
+/** Refines an ending by the output: a command that could not be forked has not started. */
 export function refined(ending: Ending, stderr: Buffer): Ending {
   if (ending.kind !== 'exited' || !TIMEOUT_FAILED.has(ending.exitCode)) return ending;
   return NO_FORK.test(stderr.toString('latin1', 0, 200)) ? { ...ending, neverStarted: true } : ending;
 }
 
-/** The ending together with what was said until then; `startedAt` by performance.now(). */
+/** The ending together with the output so far; `startedAt` by performance.now(). */
 export function outcomeOf(ending: Ending, { stdout, stderr }: RunningExec, startedAt: number): ExecOutcome {
   return {
     ...ending,
@@ -57,12 +59,12 @@ export function outcomeOf(ending: Ending, { stdout, stderr }: RunningExec, start
   };
 }
 
-/** After the deadline `timeout` sends TERM, and this many seconds later KILL. */
+/** Seconds between the TERM that `timeout` sends at the deadline and its KILL. */
 const KILL_AFTER_S = 2;
 
 /**
- * Prints how many processes of this container the kernel killed for lack of memory (cgroup v2, or v1), or nothing.
- * Needed because the engine reports such a kill only for process 1: a command shows 137, as after any `kill -9`.
+ * Prints how many processes of this container the kernel killed for lack of memory (cgroup v2, or v1), or nothing. The
+ * engine reports such a kill only for process 1; a command just exits with 137, as after any `kill -9`.
  */
 export const OOM_KILLS = `n=
 for f in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control; do
@@ -71,8 +73,8 @@ done
 `;
 
 /**
- * Runs before the command: says on stderr's first line that the container did start it, together with the number of
- * memory kills so far. Arguments are positional, so that nothing of the request is read as shell.
+ * Runs before the command: reports on stderr's first line that the container started it, with the number of memory
+ * kills so far. Arguments are positional, so that no part of the request is interpreted by the shell.
  */
 const PROLOGUE = `${OOM_KILLS}printf 'bestk:%s\\n' "$n" >&2
 cd "$1" || exit 126
@@ -84,29 +86,30 @@ exec "$@"`;
 const MARKER = /^bestk:(\d{0,20})\n/;
 const MARKER_BYTES = 32;
 
-/** Whole seconds, at least one: busybox's `timeout` knows no fractions. */
+/** Whole seconds, at least one: busybox's `timeout` does not accept fractions. */
 export function wholeDeadline(deadlineS: number): number {
   return Math.max(1, Math.ceil(deadlineS));
 }
 
 /**
- * The request as an argv for the engine. `timeout` (its absolute path, or null when the image has none) kills the command
- * and its process group inside; processes that left the group die with the container, which is removed after a time-out.
+ * The request as an argv for the engine. `timeout` (its absolute path, or null when the image has none) kills the
+ * command and its process group inside; processes that left the group die with the container, which is removed after a
+ * time-out.
  */
 export function commandLine(request: ExecRequest, cwd: string, timeout: string | null): string[] {
   const limit = timeout === null ? [] : [timeout, '-k', String(KILL_AFTER_S), String(wholeDeadline(request.deadlineS))];
   return ['/bin/sh', '-c', PROLOGUE, 'sh', cwd, ...limit, ...request.argv];
 }
 
-/** Takes the prologue's line off the head of stderr and remembers when it came. */
+/** Removes the prologue's line from the head of stderr and records when it arrived. */
 export class Prologue {
   #head: Buffer | null = Buffer.alloc(0);
-  /** When the command started, by performance.now(); null when it never did. */
+  /** When the command started, by performance.now(); null if it never did. */
   startedAt: number | null = null;
   /** Memory kills before the command; null when unknown. */
   oomKills: number | null = null;
 
-  /** What of `chunk` belongs to the command. */
+  /** The part of `chunk` that belongs to the command. */
   readonly take = (chunk: Buffer): Buffer => {
     if (this.#head === null) return chunk;
     this.#head = Buffer.concat([this.#head, chunk]);
@@ -124,15 +127,16 @@ export class Prologue {
   }
 }
 
-/** The request's command with its limit of the CPU, which every process that it starts inherits. */
+/** The request's command with its CPU limit, which every process that it starts inherits. */
 export function withCpuLimit({ argv, cpuS }: Pick<ExecRequest, 'argv' | 'cpuS'>): readonly string[] {
   if (cpuS === undefined) return argv;
   return ['/bin/sh', '-c', 'ulimit -S -t "$0"; exec "$@"', String(Math.max(1, Math.ceil(cpuS))), ...argv];
 }
 
 /**
- * Microseconds of the CPU that the container used (cgroup v2, or v1), and in which something of it waited for one: of the
- * cgroup's own pressure all of it, else any on the machine. Nothing where the kernel does not tell.
+ * Prints the microseconds of CPU time that the container used (cgroup v2, or v1), and those in which some process
+ * waited for a CPU: in the container's cgroup if it reports pressure, else on the whole machine. Prints nothing for
+ * values that the kernel does not provide.
  */
 const CPU_TIMES = `u= w=
 if [ -r /sys/fs/cgroup/cpu.stat ]; then while read -r k v; do [ "$k" = usage_usec ] && u=$v; done </sys/fs/cgroup/cpu.stat
@@ -143,13 +147,13 @@ done 2>/dev/null
 printf '%s %s' "$u" "$w"`;
 const READ_TIMEOUT_MS = 5_000;
 
-/** In seconds, since the container or the machine began. */
+/** In seconds, since the container or the machine started. */
 export interface CpuTimes {
   readonly used: number;
   readonly waited: number;
 }
 
-/** Null where the kernel does not tell, or nothing can be run. */
+/** Null if the kernel does not provide them, or no command can be run. */
 async function readCpuTimes(container: Container): Promise<CpuTimes | null> {
   const argv = ['/bin/sh', '-c', CPU_TIMES];
   const read = await runPlain(container, { argv, timeoutMs: READ_TIMEOUT_MS }).catch(() => null);
@@ -158,8 +162,8 @@ async function readCpuTimes(container: Container): Promise<CpuTimes | null> {
 }
 
 /**
- * Begins to look at a command that is about to start, which need not wait for it.
- * @returns what tells of its end and throws as `assertServed`
+ * Starts reading CPU times for a command that is about to start; the command need not wait for it.
+ * @returns a function to call when the command has ended; throws like `assertServed`
  */
 export function cpuWatch(
   container: Container,
@@ -172,14 +176,15 @@ export function cpuWatch(
   };
 }
 
-/** Part of the wall's time below which a command did not want to compute, beside what its start and its end take. */
+/** CPU use, as a share of the deadline, below which a command was idle; `AROUND_S` is added for its start and end. */
 const IDLE = 0.05;
 const AROUND_S = 1;
 
 /**
- * A command that was stopped by the wall's clock before it had its time of the CPU has not been slow: others computed in
- * its place. One that hardly computed at all waited for something else, on an idle machine as on a busy one.
- * @throws SandboxLostError when it was kept from the CPU
+ * Detects a command that reached its deadline because other processes used the CPU: it got less than its CPU time,
+ * although it wanted to compute. A command that hardly computed was waiting for something else, and would also do so on
+ * an idle machine.
+ * @throws SandboxLostError when the command was kept from the CPU
  */
 export function assertServed(
   { before, after }: { readonly before: CpuTimes | null; readonly after: CpuTimes | null },

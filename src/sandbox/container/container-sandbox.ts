@@ -19,40 +19,42 @@ import { ResourceGate, saysNoRoom } from './host-resources.js';
 const PREPARE_TIMEOUT_MS = 300_000;
 const IDLE_SESSIONS = 64;
 const ROOT: Ids = { uid: 0, gid: 0 };
-/** The session has its slot already. */
+/** For a session that holds its slot from start to end. */
 const ALWAYS: Room = { take: () => Promise.resolve(() => undefined) };
 
-/** What a session holds, and what its commands wait for. */
+/** The room that a session's commands wait for, and the release of its own slot. */
 interface Place {
   readonly room: Room;
   readonly release: () => void;
 }
 
 export interface ContainerSandboxOptions {
-  /** Sessions that compute all the time and commands of those that do not, together; further callers wait. */
+  /** Limit of computing sessions, plus running commands of the other sessions; further callers wait. */
   readonly concurrency: number;
-  /** Sessions open at the same time that take room only for their commands. */
+  /** Limit of open sessions that take room only for their commands. */
   readonly idleSessions?: number;
   readonly limits: SandboxLimits;
-  /** Seconds after which a container ends by itself, whatever became of this process. */
+  /** Seconds after which a container ends by itself, even if this process is gone. */
   readonly ttlS: number;
-  /** Where new sandboxes wait while the machine is low; absent = they never do. */
+  /** Delays new sandboxes while the machine is low on resources; absent = no delay. */
   readonly gate?: ResourceGate;
 }
 
-/** A container that runs, and the id of the image it was made from. */
+/** A running container, and the id of its image. */
 export interface Started {
   readonly container: Container;
   readonly imageId: string;
-  /** Where `preparation` began with the container: the command that waits for its end and ends as it did. */
+  /**
+   * Set if `preparation` started together with the container: a command that waits for it and ends with its exit code.
+   */
   readonly prepared?: readonly string[];
-  /** How it was kept, where the image is one that already holds a repository made ready. */
+  /** Set if the image already contains a prepared repository: its commit, and a function that rejects the image. */
   readonly ready?: { readonly commit: string; readonly reject: () => void } | undefined;
-  /** Keeps the container as it is now for later ones, when making its repository ready took work. */
+  /** Saves the container's present state for later containers, if preparing its repository took work. */
   readonly keep?: (commit: string) => Promise<void>;
 }
 
-/** Sandboxes on an engine of containers: who waits, who is open, and how the repository is made ready. */
+/** Sandboxes on a container engine: queueing, open sessions, and preparation of the repository. */
 export abstract class ContainerSandbox extends Sandbox {
   readonly limits: SandboxLimits;
   readonly #slots: FairSemaphore;
@@ -61,7 +63,7 @@ export abstract class ContainerSandbox extends Sandbox {
   readonly #ttlMs: number;
   readonly #open = new Set<ContainerSession>();
   readonly #opening = new Set<Promise<unknown>>();
-  /** Content known to be a single clean commit; that of an id never changes. */
+  /** Content whose repository is known to be a single clean commit; it never changes for an image id. */
   readonly #single = new Set<string>();
   #shutdown = new AbortController();
 
@@ -74,13 +76,13 @@ export abstract class ContainerSandbox extends Sandbox {
     this.#ttlMs = ttlS * 1000;
   }
 
-  /** Whether commands may be run as root in an image with another user. */
+  /** Whether commands can run as root in an image with another user. */
   protected readonly becomesRoot: boolean = false;
 
-  /** A running container of its own for `spec`; leaves nothing behind when it throws. */
+  /** Starts a new container for `spec`; leaves nothing behind when it throws. */
   protected abstract start(spec: SandboxSpec, signal: AbortSignal): Promise<Started>;
 
-  /** The command that makes the repository ready in a container of the image with this id. */
+  /** The command that prepares the repository in a container of the image with this id. */
   protected preparation(spec: SandboxSpec, imageId: string): string[] {
     return prepareCommand(spec, this.#single.has(contentKey(spec, imageId)));
   }
@@ -114,7 +116,7 @@ export abstract class ContainerSandbox extends Sandbox {
       const release = await this.#slots.take(signal);
       return this.#start(spec, { room: ALWAYS, release }, signal);
     }
-    // Always in this order, and no command is waited for while one runs, so that nobody waits in a circle.
+    // Always acquired in this order, and a command never waits for another one, so there is no deadlock.
     const release = await this.#idle.take(signal);
     const started = await this.#slots.take(signal).catch((error: unknown) => {
       release();
@@ -127,7 +129,7 @@ export abstract class ContainerSandbox extends Sandbox {
     }
   }
 
-  /** Opens a session that gives `release` back when it ends, or before it throws. */
+  /** Opens a session that calls `release` when it ends, or before this throws. */
   async #start(spec: SandboxSpec, { room, release }: Place, signal: AbortSignal): Promise<ContainerSession> {
     let container: Container | null = null;
     try {
@@ -152,7 +154,7 @@ export abstract class ContainerSandbox extends Sandbox {
     const { container } = made;
     const ground = { ...made, limits: this.limits, workdir: spec.workdir };
     const session: ContainerSession = new ContainerSession(ground, room, async () => {
-      // An engine that does not answer now leaves the container to its own expiry and to the next sweep.
+      // If the engine does not answer now, the container expires by itself or is removed by the next sweep.
       await container.remove().catch(() => undefined);
       this.#open.delete(session);
       release();
@@ -161,7 +163,7 @@ export abstract class ContainerSandbox extends Sandbox {
     return session;
   }
 
-  /** Null where tests have to run as the image's own user, and so does their driver. */
+  /** Null if tests must run as the image's own user, like their driver. */
   async #testsUser(container: Container, own: Ids, signal: AbortSignal): Promise<Ids | null> {
     if (own.uid === 0) return TESTS_USER;
     return this.becomesRoot && (await hasRights(container, signal)) ? own : null;
@@ -182,10 +184,13 @@ export abstract class ContainerSandbox extends Sandbox {
   }
 }
 
-/** CHOWN, KILL, SETGID and SETUID, by their bits in the kernel. */
+/** CHOWN, KILL, SETGID and SETUID, as bits of the kernel's capability set. */
 const RIGHTS = 0xe1n;
 
-/** Whether root may hand over to the tests' user: engines give it no right where the container is another user's. */
+/**
+ * Whether root can switch to the tests' user: engines grant root no capabilities in a container that belongs to another
+ * user.
+ */
 async function hasRights(container: Container, signal: AbortSignal): Promise<boolean> {
   const argv = ['grep', 'CapEff', '/proc/self/status'];
   const { stdout } = await runPlain(container, { argv, user: ROOT, signal });
@@ -193,17 +198,17 @@ async function hasRights(container: Container, signal: AbortSignal): Promise<boo
   return (BigInt(`0x${digits}`) & RIGHTS) === RIGHTS;
 }
 
-/** Where the base is checked out already, with its set-up done and what is hidden removed. */
+/** For an image in which the base is already checked out, set up, and cleared of hidden paths. */
 function asReady({ image, workdir, purpose, separatesUsers = false }: SandboxSpec): SandboxSpec {
   return { image, workdir, baseCommit: null, purpose, separatesUsers };
 }
 
-/** What a repository's content is known by. */
+/** Identifies a repository's content. */
 export function contentKey({ workdir, baseCommit, setupPatch, hiddenPaths }: SandboxSpec, imageId: string): string {
   return JSON.stringify([imageId, workdir, baseCommit, setupPatch, hiddenPaths]);
 }
 
-/** Where a command waits for its turn. */
+/** Queue in which a command waits for its turn. */
 export interface Room {
   take(signal: AbortSignal): Promise<() => void>;
 }
@@ -214,7 +219,8 @@ export class ContainerSession implements SandboxSession {
   #execs = 0;
 
   /**
-   * `room` is what every command waits for; `dispose` removes the container and gives its slot back, and never throws.
+   * @param room what every command waits for
+   * @param dispose removes the container and releases its slot; never throws
    */
   constructor(
     private readonly ground: Ground,
@@ -269,7 +275,7 @@ export class ContainerSession implements SandboxSession {
     if (this.#closing !== null) throw new SandboxLostError('the session is closed');
   }
 
-  /** After an error the container is in a state nobody knows; only a wrong path leaves it as it was. */
+  /** Closes the session after an error, which leaves the container in an unknown state; only a wrong path does not. */
   async #orClose<T>(work: Promise<T>): Promise<T> {
     try {
       return await work;

@@ -1,24 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Ids, SandboxFile } from '../../ports/sandbox.js';
 
-/** What root needs to hand over to the tests' user, and to end its processes; that user itself has no right at all. */
+/** Capabilities that root needs to switch to the tests' user and to end its processes; that user has none. */
 export const OVER_TESTS_USER: readonly string[] = ['CHOWN', 'KILL', 'SETGID', 'SETUID'];
 
 export interface ExecPlan {
   readonly argv: readonly string[];
-  /** Absent = the image's own. */
+  /** Absent = the image's own user. */
   readonly user?: Ids | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
   readonly stdin?: Uint8Array | undefined;
   readonly outputBytes: number;
   readonly onStdout?: ((chunk: Buffer) => void) | undefined;
-  /** Sees stderr before it is kept and returns what is to be kept. */
+  /** Receives stderr before it is stored and returns the part to store. */
   readonly tapStderr?: (chunk: Buffer) => Buffer;
-  /** Ends the wait for an engine that does not answer; a command that began is ended by removing its container. */
+  /** Aborts waiting for an engine that does not answer; a command that has begun ends only with its container. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A command under way. `exit` settles when it ends by itself; `stop` only stops listening, it kills nobody. */
+/** A running command. `exit` settles when it ends by itself; `stop` only stops listening, without killing it. */
 export interface RunningExec {
   readonly stdout: CappedBytes;
   readonly stderr: CappedBytes;
@@ -26,32 +26,32 @@ export interface RunningExec {
   stop(): void;
 }
 
-/** What the engine knows of the end of a container, or of something in it, that was the command's own doing. */
+/** Ends of a container, or of a process in it, that the command itself caused, as far as the engine reports them. */
 export type Fate = 'out-of-memory' | 'out-of-disk';
 
-/** A running container, whatever engine has it. All methods throw SandboxLostError once it is gone. */
+/** A running container on any engine. All methods throw SandboxLostError once it is gone. */
 export interface Container {
   /** @throws SandboxLostError, EngineUnavailableError, EngineDiskFullError */
   start(plan: ExecPlan): Promise<RunningExec>;
-  /** Makes parents, replaces what is in the way. @throws BadInputError when a parent is a file. */
+  /** Creates parents and replaces existing entries. @throws BadInputError when a parent is a file. */
   write(files: readonly SandboxFile[], ids: Ids, signal: AbortSignal): Promise<void>;
   /** First `maxBytes` of the regular file at `path`; null for anything else. */
   read(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | null>;
-  /** Takes what was written until now for the image's own. */
+  /** Counts the data written so far as part of the image. */
   setDiskBaseline(): Promise<void>;
-  /** True once more than `bytes` were written since the baseline, false when told to stop or when that is not known. */
+  /** True once more than `bytes` have been written since the baseline; false when stopped or if that is unknown. */
   fillsDisk(bytes: number, stop: AbortSignal): Promise<boolean>;
-  /** Since `sinceMs`, of performance.now(); null when the engine knows of nothing. */
+  /** The fate since `sinceMs`, by performance.now(); null when the engine reports none. */
   fate(sinceMs: number): Promise<Fate | null>;
-  /** A container that somebody removed kills its commands as memory does. @throws SandboxLostError */
+  /** A removed container kills its commands just as a lack of memory does. @throws SandboxLostError */
   assertAlive(): Promise<void>;
-  /** A disk of the engine's that is full fails commands as a wrong patch does. @throws EngineDiskFullError */
+  /** A full disk of the engine makes commands fail just as a wrong patch does. @throws EngineDiskFullError */
   assertRoom(): Promise<void>;
-  /** Removes it and all that runs in it; one that is gone already is fine. */
+  /** Removes it with all its processes; harmless if it is gone already. */
   remove(): Promise<void>;
 }
 
-/** First `cap` bytes of a stream; what follows is counted and dropped, so that memory stays flat. */
+/** The first `cap` bytes of a stream; the rest is counted and dropped, so that memory use is bounded. */
 export class CappedBytes {
   readonly #chunks: Buffer[] = [];
   #kept = 0;
@@ -79,14 +79,14 @@ export class CappedBytes {
 }
 
 /**
- * Bytes as text, decoded once: decoding chunk by chunk breaks every character that spans two. Invalid bytes become
- * U+FFFD; a character cut in half by our own cap is left out, since that damage is ours and not the command's.
+ * Decodes bytes at once: decoding chunk by chunk would break every character that spans two. Invalid bytes become
+ * U+FFFD; a character cut in half by the cap is omitted, since the command did not cause that damage.
  */
 export function decodeOutput(bytes: Uint8Array, truncated: boolean): string {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: truncated });
 }
 
-/** After the command itself has ended: how long its streams may stay silent, and how long they may go on at all. */
+/** After the command has ended: how long its streams may stay silent, and how long they may continue in all. */
 const QUIET_MS = 200;
 const DRAIN_MS = 5_000;
 
@@ -99,7 +99,10 @@ export interface Listening {
   readonly lastByteAt: () => number;
 }
 
-/** A grandchild that inherited stdout keeps the stream open for as long as it likes; its words are nobody's output. */
+/**
+ * Waits for the streams of an ended command, but not for long: a grandchild that inherited stdout may keep it open, and
+ * its output does not count.
+ */
 export async function drained(listening: Listening): Promise<void> {
   const from = performance.now();
   while (!listening.isEnded() && performance.now() - from < DRAIN_MS) {

@@ -18,9 +18,9 @@ import { type Prepared, runPlain } from './own-commands.js';
 import { saysNoRoom } from './host-resources.js';
 
 const MIB = 1024 * 1024;
-/** How much later than the command's own deadline the host acts; `timeout` inside needs two seconds for KILL. */
+/** How long after the command's own deadline the host acts; `timeout` in the container needs two seconds for KILL. */
 const HOST_GRACE_MS = 5_000;
-/** Status of a process killed by signal 9. */
+/** Exit status of a process killed by signal 9. */
 const KILLED = 137;
 
 /** A container ready for commands. */
@@ -36,18 +36,18 @@ interface Attempt {
   readonly prologue: Prologue;
   readonly deadlineMs: number;
   readonly askedAt: number;
-  /** No command ran in this container before, so that a failure to start cannot be a command's doing. */
+  /** No command ran in this container before, so a failure to start cannot be caused by one. */
   readonly first: boolean;
 }
 
 export interface Ran {
   readonly outcome: ExecOutcome;
-  /** The caller must remove the container: processes may still run in it. */
+  /** The caller must remove the container, in which processes may still run. */
   readonly isOver: boolean;
 }
 
 /**
- * Runs one request. After an error, too, the caller must remove the container.
+ * Runs one request. The caller must also remove the container after an error.
  * @throws the signal's reason, SandboxLostError, EngineUnavailableError, EngineDiskFullError
  */
 export async function runRequest(
@@ -97,7 +97,7 @@ export async function runRequest(
   }
 }
 
-/** @throws Error when users are not kept apart in this session */
+/** @throws Error if the session does not separate users */
 function userOf({ as = 'image' }: ExecRequest, { prepared, testsUser }: Ground): Ids | undefined {
   if (as === 'image') return undefined;
   if (testsUser === null) throw new Error(`there is no ${as} in a session that does not keep users apart`);
@@ -105,14 +105,14 @@ function userOf({ as = 'image' }: ExecRequest, { prepared, testsUser }: Ground):
   return user.uid === prepared.ids.uid ? undefined : user;
 }
 
-/** An engine that does not answer looks like a command that does not end; only a living container times out. */
+/** A dead engine looks like a command that does not end, so a time-out requires a living container. */
 async function tripEnding(trip: Trip, container: Container, signal: AbortSignal): Promise<Ending> {
   if (trip === 'aborted') throw signal.reason;
   if (trip === 'deadline') await container.assertAlive();
   return trip === 'disk' ? { kind: 'out-of-disk' } : { kind: 'timed-out', survived: false };
 }
 
-/** A time-out is survived only by those who want to. */
+/** The session survives a time-out only if the request asks for it. */
 function withWish(ending: Ending, { survivesTimeout }: ExecRequest): Ending {
   return ending.kind === 'timed-out' ? { ...ending, survived: ending.survived && survivesTimeout === true } : ending;
 }
@@ -121,7 +121,7 @@ async function ended(ground: Ground, running: RunningExec, attempt: Attempt): Pr
   const { container } = ground;
   const { prologue, askedAt } = attempt;
   const exitCode = await running.exit.catch(async (error: unknown) => {
-    // The whole container may be gone because of the command: the kernel may have picked process 1 for its memory.
+    // The command may have caused the end of the whole container: the kernel may kill process 1 for lack of memory.
     const fate = error instanceof SandboxLostError ? await container.fate(askedAt) : null;
     if (fate !== null) return fate;
     throw error;
@@ -132,7 +132,7 @@ async function ended(ground: Ground, running: RunningExec, attempt: Attempt): Pr
   }
   const ending = refined(endingOf(exitCode, prologue, attempt), running.stderr.bytes());
   if (exitCode !== 0 && saysNoRoom(running.stderr.bytes(), running.stdout.bytes())) await container.assertRoom();
-  // A command that outlived the kill of a child and chose its own exit code is believed.
+  // A command that survived the kill of a child and chose its own exit code is trusted.
   if (ending.kind !== 'exited' || exitCode !== KILLED) return ending;
   const fate = await fateOf(container, prologue.oomKills, askedAt);
   if (fate !== null) return { kind: fate };
@@ -140,19 +140,19 @@ async function ended(ground: Ground, running: RunningExec, attempt: Attempt): Pr
   return ending;
 }
 
-/** Why a command is ended from outside. */
+/** Reasons to end a command from outside. */
 export type Trip = 'deadline' | 'disk' | 'aborted';
 
 export interface Bounds {
   readonly deadlineMs: number;
-  /** Longest time between two calls of `heard`; absent = any. */
+  /** Longest time between two calls of `heard`; absent = no limit. */
   readonly silenceMs?: number | undefined;
-  /** Bytes commands may leave on disk. */
+  /** Bytes that commands may write to disk. */
   readonly diskBytes: number;
   readonly signal: AbortSignal;
 }
 
-/** Watches a running command from outside its container, where it cannot be tricked. */
+/** Watches a running command from outside its container, where code inside cannot interfere. */
 export function guard(
   container: Container,
   bounds: Bounds,
@@ -184,9 +184,9 @@ export function guard(
 const READ_TIMEOUT_MS = 5_000;
 
 /**
- * What killed a command, if it was its own use of memory or disk. The counter of kills in the container's own cgroup (more
- * than `before`) is exact but needs a free process slot and a living container; failing that, the engine is asked what it
- * saw since `sinceMs` (of performance.now()).
+ * Whether the kill of a command was due to its own use of memory or disk. The kill counter of the container's cgroup
+ * (above `before`) is exact but needs a free process slot and a living container; otherwise the engine is asked what it
+ * has seen since `sinceMs` (by performance.now()).
  */
 export async function fateOf(container: Container, before: number | null, sinceMs: number): Promise<Fate | null> {
   const now = await readOomKills(container).catch(() => null);

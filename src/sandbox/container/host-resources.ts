@@ -10,14 +10,14 @@ import { HostResources } from '../../ports/sandbox.js';
 
 const MIB = 1024 * 1024;
 const KIB = 1024;
-/** Floors where nobody says others; never more than a tenth of what there is, so that small machines work. */
+/** Default floors; at most a tenth of the total, so that small machines work. */
 const DISK_MB = 1024;
 const MEMORY_MB = 256;
 const SHARE = 10;
 const FRESH_MS = 200;
 
 export interface Floors {
-  /** MiB; 0 = not looked at, undefined = the default. */
+  /** MiB; 0 = not checked, undefined = the default. */
   readonly diskMb?: number | undefined;
   readonly memoryMb?: number | undefined;
 }
@@ -25,13 +25,13 @@ export interface Floors {
 export interface Places {
   readonly store: string | null;
   readonly uploads: string | null;
-  /** Where a local engine keeps images and containers; null when it is elsewhere or does not answer. */
+  /** Data directory of a local engine; null when the engine is remote or does not answer. */
   readonly engine: () => Promise<string | null>;
-  /** Whether containers take the memory of this machine. */
+  /** Whether containers use this machine's memory. */
   readonly memory: boolean;
 }
 
-/** The file systems and the memory of the machine that this process runs on. */
+/** File systems and memory of the machine that this process runs on. */
 export class LocalHostResources extends HostResources {
   private last: { readonly at: number; readonly levels: Promise<readonly Level[]> } | null = null;
 
@@ -42,7 +42,7 @@ export class LocalHostResources extends HostResources {
     super();
   }
 
-  /** Looked at again only after a while: every sandbox, job and scrape asks. */
+  /** Cached for a short time: every sandbox, job and scrape calls it. */
   override levels(): Promise<readonly Level[]> {
     const now = performance.now();
     if (this.last === null || now - this.last.at > FRESH_MS) this.last = { at: now, levels: this.look() };
@@ -68,12 +68,12 @@ export class LocalHostResources extends HostResources {
       const floorBytes = diskMb === undefined ? defaultFloor(DISK_MB, blocks * bsize) : diskMb * MIB;
       return { resource, place, freeBytes: bavail * bsize, floorBytes };
     } catch {
-      // An engine in a virtual machine keeps its data where this process cannot look.
+      // An engine in a virtual machine keeps its data where this process has no access.
       return null;
     }
   }
 
-  /** What the kernel says can be had without swapping; other systems have no such figure. */
+  /** The kernel's estimate of memory available without swapping; other systems have none. */
   private async memory(): Promise<Level | null> {
     const { memoryMb } = this.floors;
     if (memoryMb === 0) return null;
@@ -94,9 +94,9 @@ function bytesOf(meminfo: string, name: string): number | null {
   return kib === undefined ? null : Number(kib) * KIB;
 }
 
-/** How long who waits alone waits: nothing of ours will end and make room. */
+/** How long a sandbox waits while no other is open: nothing of bestk's will end and free resources. */
 const PATIENCE_MS = 300_000;
-/** As long as the store itself waits for room: what is found cannot be kept, and nobody is told. */
+/** As long as the store itself waits for space, without which no result can be stored or reported. */
 const STORE_PATIENCE_MS = 60_000;
 const LOOK_EVERY_MS = 1_000;
 
@@ -116,15 +116,16 @@ interface Waited {
   readonly longestMs: number;
 }
 
-/** Where a sandbox waits, before it starts, until the machine has room for it. */
+/** Holds back new sandboxes until the machine has room for them. */
 export class ResourceGate {
   #isLow = false;
 
   constructor(private readonly options: GateOptions) {}
 
   /**
-   * Waits for room, as long as others of ours are open, but no longer than they live.
-   * @throws MachineLowError when none is and no room came, StoreUnavailableError when the store has none, the signal's reason
+   * Waits for room while other sandboxes are open, but no longer than their lifetime.
+   * @throws MachineLowError when none is open and no room came, StoreUnavailableError when the store has none, the
+   * signal's reason
    */
   async pass(isBusy: () => boolean, longestMs: number, signal: AbortSignal): Promise<void> {
     const { lookEveryMs = LOOK_EVERY_MS } = this.options;
@@ -160,8 +161,8 @@ export class ResourceGate {
 }
 
 /**
- * What a command may say that found no room on a disk: its own doing, or the engine's, which is nobody's verdict. Git and
- * shells do not always give the system's word for it. One word too many costs a look at the engine.
+ * Output of a command that found no space on a disk: its own quota's, or the engine's, which is not a verdict. Git and
+ * shells do not always print the system's message. A false match only costs a check of the engine.
  */
 const NO_ROOM = /No space left on device|Errno 28|ENOSPC|Out of disk ?space|unable to write|write error|I\/O error/i;
 

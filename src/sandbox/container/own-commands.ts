@@ -6,18 +6,18 @@ import type { Ids, SandboxSpec, SandboxFile } from '../../ports/sandbox.js';
 import type { Container } from './container.js';
 
 /*
- * Makes the repository one orphan commit. The answer to an issue is often in the repository's own future, so nothing may
- * stay reachable by any git command: other commits, unreachable objects, refs, reflogs, stash, remotes, alternates.
+ * Reduces the repository to one orphan commit. Its later history often contains the answer to an issue, so nothing else
+ * may stay reachable by any git command: other commits, unreachable objects, refs, reflogs, stash, remotes, alternates.
  *
- * One script, one exec, because each exec costs as much as the work. It leaves `.git` with a list of known-good entries
- * (objects, index, HEAD, info/exclude, and a config and ref of ours) instead of deleting a list of known-bad ones.
+ * One script, one exec, because each exec costs as much as the work. It leaves `.git` with an allowlist of entries
+ * (objects, index, HEAD, info/exclude, and a config and ref written here) instead of deleting a list of known-bad ones.
  *
- * single  the repository already is one clean commit: every object is reachable from it. What the image holds does not
- *         change, so the caller remembers the answer by image id and skips the check (`known`).
- * pack    the work tree is committed on top of the image's own index (so tracked stays tracked and ignored files stay
- *         untracked and untouched), the objects of that commit alone are packed, and the object store is replaced.
- * init    what `pack` cannot do (no repository, a linked one, nested ones, extensions): a new repository, again tracking
- *         what was tracked. Directories named .git below the root hold history too and are removed.
+ * single  the repository already is one clean commit: every object is reachable from it. An image's content does not
+ *         change, so the caller remembers this by image id and skips the check (`known`).
+ * pack    the work tree is committed on top of the image's own index (tracked files stay tracked, ignored files stay
+ *         untracked and untouched), only the objects of that commit are packed, and the object store is replaced.
+ * init    for what `pack` cannot do (no repository, a linked one, nested ones, extensions): a new repository with the
+ *         same files tracked. Directories named .git below the root also hold history and are removed.
  */
 const SCRIPT = String.raw`
 workdir=$1 base=$2 known=$3 tests=$4 patch=$5; shift 5
@@ -109,7 +109,7 @@ timeout=$(command -v timeout) && timeout -k 1 9 true >/dev/null 2>&1 || timeout=
 echo "$how $commit $(id -u) $(id -g) $timeout"
 `;
 
-/** What the script found wrong, by its exit status. */
+/** Errors by the script's exit status. */
 const WRONG: Readonly<Record<number, (spec: SandboxSpec, image: string, said: string) => BadInputError>> = {
   10: ({ workdir }, image) =>
     new BadInputError(`${image} has no directory ${workdir}`, { field: 'environment.workdir' }),
@@ -120,22 +120,24 @@ const WRONG: Readonly<Record<number, (spec: SandboxSpec, image: string, said: st
     new BadInputError(`does not apply to ${image}: ${said}`, { field: 'environment.setup_patch' }),
 };
 
-/** What the script found out. */
+/** The script's result. */
 export interface Prepared {
-  /** The image's repository was one clean commit to begin with. */
+  /** The image's repository already was one clean commit. */
   readonly wasSingle: boolean;
   /** The orphan commit that now holds the base. */
   readonly commit: string;
   /** The image's own user. */
   readonly ids: Ids;
-  /** Absolute path of the image's `timeout`, null when it has none that knows `-k`. */
+  /** Absolute path of the image's `timeout`, null when it has none that supports `-k`. */
   readonly timeout: string | null;
 }
 
-/** Who tests run as in images whose own user is root: a number that no distribution gives out, and that every id map holds. */
+/**
+ * The tests' user in images whose own user is root: an id that no distribution assigns, and that every id map contains.
+ */
 export const TESTS_USER: Ids = { uid: 59_999, gid: 59_999 };
 
-/** The script as a command; `known` when the same image was found to be a single clean commit before. */
+/** The script as a command; `known` if the same image was found to be a single clean commit before. */
 export function prepareCommand(spec: SandboxSpec, known: boolean): string[] {
   const { workdir, baseCommit, separatesUsers, setupPatch = '', hiddenPaths = [] } = spec;
   const tests = separatesUsers === true ? String(TESTS_USER.uid) : '';
@@ -143,7 +145,7 @@ export function prepareCommand(spec: SandboxSpec, known: boolean): string[] {
   return ['/bin/sh', '-c', SCRIPT, 'sh', ...given];
 }
 
-/** @throws BadInputError when the image lacks what the spec names, SandboxLostError when the script was cut off. */
+/** @throws BadInputError when the image lacks what the spec names, SandboxLostError when the script was interrupted. */
 export function readPrepared(spec: SandboxSpec, exitCode: number, stdout: string, stderr: string): Prepared {
   const said = /^(single|pack|init) ([0-9a-f]+) (\d+) (\d+) (\/.*)?\n$/.exec(stdout);
   if (exitCode === 0 && said !== null) {
@@ -164,7 +166,7 @@ const TIMEOUT_MS = 60_000;
 
 interface PlainCommand {
   readonly argv: readonly string[];
-  /** Absent = the image's own. */
+  /** Absent = the image's own user. */
   readonly user?: Ids;
   readonly stdin?: Uint8Array;
   readonly outputBytes?: number;
@@ -179,8 +181,8 @@ interface PlainResult {
 }
 
 /**
- * A short command of our own in the container.
- * @throws SandboxLostError when it does not end in time, the signal's reason, and what starting it throws.
+ * Runs a short command of bestk in the container.
+ * @throws SandboxLostError when it does not end in time, the signal's reason, and errors from starting it.
  */
 export async function runPlain(container: Container, command: PlainCommand): Promise<PlainResult> {
   const { argv, user, stdin, signal, timeoutMs = TIMEOUT_MS, outputBytes = OUTPUT_BYTES } = command;
@@ -210,10 +212,10 @@ export async function runPlain(container: Container, command: PlainCommand): Pro
 }
 
 const READ_FILE = '[ -f "$1" ] && [ ! -L "$1" ] || exit 3; exec head -c "$2" "$1"';
-/** Status of a process killed by signal 9, as the end of its container kills it. */
+/** Exit status of a process killed by signal 9, e.g. by the end of its container. */
 const KILLED = 137;
 
-/** @throws BadInputError unless the path is absolute and names something below the root. */
+/** @throws BadInputError unless the path is absolute and below the root. */
 export function absolutePath(path: string): string {
   const normal = posix.normalize(path);
   if (!path.startsWith('/') || path.includes('\0') || normal.endsWith('/')) {
@@ -222,7 +224,7 @@ export function absolutePath(path: string): string {
   return normal;
 }
 
-/** A tar of `files`, to be unpacked at the root. */
+/** A tar of `files`, to be extracted at the root. */
 export async function tarOf(files: readonly SandboxFile[], ids: Ids): Promise<Buffer> {
   const archive = pack();
   for (const { path, content, mode } of files) {
@@ -235,7 +237,7 @@ export async function tarOf(files: readonly SandboxFile[], ids: Ids): Promise<Bu
   return Buffer.concat(chunks);
 }
 
-/** Writes through the image's own `tar`. @throws BadInputError when it cannot. */
+/** Writes with the image's own `tar`. @throws BadInputError when it cannot. */
 export async function writeInside(
   container: Container,
   files: readonly SandboxFile[],
@@ -248,8 +250,8 @@ export async function writeInside(
 }
 
 /**
- * Reads through the image's own `head`; null unless `path` is a regular file that can be read. What ran in the container
- * before may have broken that, which is a result: only a container that is gone has none.
+ * Reads with the image's own `head`; null unless `path` is a readable regular file. Earlier code in the container may
+ * have broken `head`, which counts as unreadable; only a lost container is an error.
  */
 export async function readInside(
   container: Container,

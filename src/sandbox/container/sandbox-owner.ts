@@ -2,7 +2,7 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { isRunning } from '../../core/is-running.js';
 
-/** Labels every container of ours carries; nothing without `bestk=1` is ever touched. */
+/** Labels of every container that bestk creates; nothing without `bestk=1` is ever touched. */
 export const LABEL = {
   mark: 'bestk',
   purpose: 'bestk.purpose',
@@ -11,18 +11,18 @@ export const LABEL = {
 } as const;
 
 /**
- * Who made a container: `<host>/<pid>/<start>`. A pid alone is reused; with the start time it names one process. A pid
- * means something only in its own pid namespace on its own boot, so both are part of the host's id: two machines that
- * happen to share a name and an engine must not take each other's processes for dead.
+ * The process that made a container: `<host>/<pid>/<start>`. A pid alone is reused; with the start time it identifies
+ * one process. A pid is only valid in its pid namespace and boot, so both are part of the host's id: two machines that
+ * share a name and an engine must not take each other's processes for dead.
  */
 export const OWNER = `${hostId()}/${String(process.pid)}/${startOf(process.pid) ?? '-'}`;
 
-/** Whether the owner runs, or ran, where its pid would mean something to us. */
+/** Whether the owner's pid is valid in this process's pid namespace and boot. */
 export function isNeighbour(owner: string): boolean {
   return owner.split('/')[0] === hostId();
 }
 
-/** True only when the owner ran here and certainly does not any more; strangers are never judged. */
+/** True only when the owner ran here and certainly no longer does; other owners are never judged. */
 export function isDeadOwner(owner: string): boolean {
   const [, pid, start] = owner.split('/');
   if (!isNeighbour(owner) || pid === undefined || !/^[1-9]\d*$/.test(pid)) return false;
@@ -35,7 +35,7 @@ function hostId(): string {
   return `${hostname().replaceAll('/', '_')}:${boot}:${namespace}`;
 }
 
-/** Start of a living process in clock ticks since boot: field 22 of /proc/<pid>/stat, counted after the name. */
+/** Start time of a living process in clock ticks since boot: field 22 of /proc/<pid>/stat, counted after the name. */
 function startOf(pid: number): string | undefined {
   const stat = read(() => readFileSync(`/proc/${String(pid)}/stat`, 'utf8'));
   const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
