@@ -13,7 +13,7 @@ export interface AllocationTools {
   readonly runs: RunStore;
   readonly jobs: Jobs;
   readonly ended: Wakeup;
-  /** Names the settings that runs are done under. */
+  /** Identifies the settings that runs are executed under. */
   readonly setup: () => Promise<string>;
 }
 
@@ -27,10 +27,10 @@ interface Allocated {
 const LOOK_EVERY_MS = 100;
 
 /**
- * Samples the issues of a greedy arm by runs of their own, and asks each run of the arm for as many rollouts as its issue
- * got. What was sampled before, by whichever process, is found: the same decisions are made again. Does nothing once a run of
- * the arm was handed over.
- * @param stop whether nothing more is to be begun
+ * Samples the issues of a greedy arm by separate runs, then sets each of the arm's runs to the number of rollouts its issue
+ * got. Earlier samples, by any process, are reused: the same decisions are repeated. Does nothing if a run of the arm has
+ * already been handed over.
+ * @param stop whether to start nothing more
  */
 export async function allocateArm(
   tools: AllocationTools,
@@ -41,7 +41,7 @@ export async function allocateArm(
   const rows = await tools.benchmarks.runs(id, { arm: arm.name });
   if (rows.some(({ handed, status }) => handed || hasEnded(status))) return;
   const asked = await Promise.all(rows.map(async (row) => RunRequest.parse((await tools.runs.get(row.id))?.request)));
-  // As the arm says it: an allocation that was broken off may have changed some.
+  // Resets k to the arm's: an interrupted allocation may have changed some requests.
   const requests = asked.map((request) => ({ ...request, k: arm.k ?? DEFAULT_K, k0: arm.k0 ?? null }));
   const sample = (request: RunRequest): Promise<RunResult | null> => {
     const tagged = { ...request, tags: [...(request.tags ?? []), allocationTag(id)] };
@@ -57,7 +57,7 @@ export async function allocateArm(
   }
 }
 
-/** @returns null when it failed or was cancelled */
+/** @returns null if the run failed or was cancelled */
 async function runToEnd(
   { runs, jobs, ended, setup }: AllocationTools,
   { key, request, submitter }: { readonly key: string; readonly request: RunRequest; readonly submitter: string },

@@ -2,5 +2,5 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { answerOf } from '../jobs/job-threads.js';
 import { type ArmsJob, reportShare } from './arm-reports.js';
 
-// A thread of `bestk bench`: reads some arms and writes their reports.
+// Worker thread of `bestk bench`: reads some arms and writes their reports.
 parentPort?.postMessage(await answerOf(() => reportShare(workerData as ArmsJob)));

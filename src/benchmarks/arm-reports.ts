@@ -6,22 +6,23 @@ import { type ArmOutcomes, type ArmRuns, readArm } from '../reports/benchmark/ar
 /** Arms of a benchmark's folder. */
 export interface ArmsJob {
   readonly out: string;
-  /** Of the benchmark. */
+  /** Title of the benchmark. */
   readonly title: string;
   readonly names: readonly string[];
   readonly instances: readonly string[];
-  /** Whether each gets a report of its own. */
+  /** Whether to write a report for each arm. */
   readonly writes: boolean;
 }
 
-/** Instances of all arms together that are read sooner than threads have started. */
+/** Up to this many instances over all arms, reading takes less time than starting threads. */
 const FEW = 200;
-/** The longest that a timer can wait. */
+/** The longest delay a timer supports. */
 const UNLIMITED_MS = 2 ** 31 - 1;
 
 /**
- * What the arms left, spread over threads where there are many runs, and with `writes` a report of each in a folder of its
- * name in `report/`. The same for any number of threads. @throws BadInputError naming a damaged file
+ * Reads the arms' outcomes, in threads if there are many runs; with `writes`, also writes each arm's report to
+ * `report/NAME/`. The result does not depend on the number of threads.
+ * @throws BadInputError naming a damaged file
  */
 export async function reportArms(
   job: ArmsJob,
@@ -32,7 +33,7 @@ export async function reportArms(
   const shares = Math.min(cores, names.length);
   if (shares <= 1 || names.length * instances.length <= FEW) return reportShare(job);
   const threads = new JobThreads<ArmsJob, readonly ArmOutcomes[]>(thread, UNLIMITED_MS, shares);
-  // Several arms a thread: what draws and computes is loaded, and optimised, once for them.
+  // Several arms per thread, so that the code for computing and drawing is loaded and optimised once for them.
   const dealt = Array.from({ length: shares }, (_, share) => names.filter((_name, index) => index % shares === share));
   try {
     const made = await Promise.all(dealt.map((own) => threads.run({ ...job, names: own })));
@@ -43,7 +44,7 @@ export async function reportArms(
   }
 }
 
-/** The same in this thread, one arm after the other, so that the runs of one alone are held. */
+/** The same in this thread, one arm at a time, so that only one arm's runs are held in memory. */
 export async function reportShare({ out, title, names, instances, writes }: ArmsJob): Promise<readonly ArmOutcomes[]> {
   const arms: ArmOutcomes[] = [];
   for (const name of names) {
@@ -56,7 +57,7 @@ export async function reportShare({ out, title, names, instances, writes }: Arms
 
 const DEFAULTS = { ks: null, resamples: 2000, seed: 1, draws: 100 };
 
-/** What computes and draws is loaded when it is needed. */
+/** The code for computing and drawing is loaded on demand. */
 async function writeArm(folder: string, title: string, { runs, labels }: ArmRuns): Promise<void> {
   const { benchmarkOf } = await import('../reports/benchmark/read-benchmark.js');
   const { defaultRules } = await import('../reports/benchmark/presets.js');

@@ -22,30 +22,30 @@ import { allocateArm } from './allocate-arm.js';
 import { gradedIn, gradeOneOfMany, namedByArm } from './grade-arms.js';
 import { BenchmarkPlan, reasonToStop, type SentArm, type Tally } from './plan.js';
 
-/** What a process needs to see benchmarks to their end. */
+/** What a process needs to run benchmarks. */
 export interface DriverTools {
   readonly benchmarks: BenchmarkStore;
   readonly runs: RunStore;
   readonly results: ResultStore;
   readonly sandbox: Sandbox;
   readonly jobs: Jobs;
-  /** Rings when a run of this process has ended; those of others are looked for now and then. */
+  /** Rings when a run of this process ends; runs of other processes are polled. */
   readonly ended: Wakeup;
-  /** Names the settings that runs are done under. */
+  /** Identifies the settings that runs are executed under. */
   readonly setup: () => Promise<string>;
-  /** Absent = logs are read where grading goes on. */
+  /** Absent = logs are read in the process that grades. */
   readonly readLog?: LogReader | undefined;
 }
 
 const LOOK_EVERY_MS = 100;
-/** They wait for their runs; the runs have limits of their own. */
+/** High, as drivers mostly wait for their runs, which have their own limits. */
 const BENCHMARKS_AT_ONCE = 64;
 
-/** The rest of it may be megabytes of candidates. */
+/** Parses only the image: the rest of the request may hold megabytes of candidates. */
 const ImageOfRequest = z.object({ issue: z.object({ environment: z.object({ image: z.string() }) }) });
 const Payload = z.object({ benchmark_id: z.string() });
 
-/** Sees the benchmarks of a service to their end: hands over runs in turn, and grades an issue when all arms have selected. */
+/** Runs a service's benchmarks: hands over their runs in order, and grades an issue once all arms have selected. */
 export function benchmarkHandler(tools: DriverTools): JobHandler<z.infer<typeof Payload>> {
   return {
     kind: 'benchmark',
@@ -62,7 +62,7 @@ export function benchmarkHandler(tools: DriverTools): JobHandler<z.infer<typeof 
         await new Drive(tools, { id: benchmark_id, submitter, plan, sealed }, signal).toEnd();
       } catch (error) {
         signal.throwIfAborted();
-        // What may pass is tried again by who takes up what is open; a defect would come again each time.
+        // A transient failure is retried when open benchmarks are taken up again; a defect would recur each time.
         if (error instanceof UnavailableError) throw error;
         const note = error instanceof BestkError ? error.message : 'An internal error ended it; the log says more.';
         await tools.benchmarks.change(benchmark_id, { status: 'failed', note }, ['running']);
@@ -81,15 +81,15 @@ interface Driven {
 
 class Drive {
   private readonly grading = new Map<string, Promise<void>>();
-  /** Instances whose images were asked for. */
+  /** Instances whose images were requested. */
   private readonly fetched = new Set<string>();
-  /** Arms that need images, as far as one knows. */
+  /** Arms that may need images: those that sample or use execution-based verification. */
   private readonly executing;
   private readonly places;
-  /** Whether any label is wanted, and can be known. */
+  /** Whether labels are wanted and there are hidden tests to get them from. */
   private readonly isGraded;
   private failure: { readonly error: unknown } | null = null;
-  /** Arms whose issues do not have all their rollouts yet. */
+  /** Greedy arms whose issues do not have all their rollouts yet. */
   private readonly allocating = new Map<string, Promise<void>>();
   private tallied: Tally = { failed: 0, tokens: 0, usd: 0 };
 
@@ -105,7 +105,10 @@ class Drive {
     this.isGraded = plan.grade !== false && Object.values(sealed).some(({ tests }) => tests !== null);
   }
 
-  /** Ends when everything is done, or when it is not to run any more. @throws what kept an issue from being graded */
+  /**
+   * Returns when everything is done, or when the benchmark is no longer `running`.
+   * @throws the failure that prevented an issue from being graded
+   */
   async toEnd(): Promise<void> {
     const { tools, driven, signal } = this;
     const { benchmarks, ended } = tools;
@@ -125,7 +128,10 @@ class Drive {
     await Promise.all(this.grading.values());
   }
 
-  /** What it costs does not grow with the benchmark. @returns whether it is done */
+  /**
+   * One pass over the benchmark's state, at a cost that does not grow with the benchmark.
+   * @returns whether the benchmark is done
+   */
   private async look(counts: readonly BenchmarkCount[]): Promise<boolean> {
     const { benchmarks } = this.tools;
     const { id, plan } = this.driven;
@@ -146,7 +152,7 @@ class Drive {
     return this.grading.size > 0 || this.allocating.size > 0;
   }
 
-  /** Hands the next runs over, and fetches the image of one behind them. */
+  /** Hands over the next runs and prefetches the image of a later one. */
   private async begin(room: number): Promise<void> {
     const { id, plan } = this.driven;
     const next = { statuses: ['queued'], handed: false } as const;
@@ -157,7 +163,7 @@ class Drive {
     await this.fetchImage(waiting.slice(room));
   }
 
-  /** Has the issues of an arm sampled where it pays, before its runs are handed over. */
+  /** Allocates rollouts to the issues of an arm before its runs are handed over. */
   private allocate(arm: SentArm, signal: AbortSignal): void {
     const { id, submitter, plan } = this.driven;
     const stop = ({ tokens, usd }: Pick<Tally, 'tokens' | 'usd'>): boolean => {
@@ -175,7 +181,7 @@ class Drive {
     this.allocating.set(arm.name, done);
   }
 
-  /** What surroundings did to a run counts; what was wrong with its input does not. */
+  /** Failures count unless they were caused by the run's input. */
   private async tally(counts: readonly BenchmarkCount[]): Promise<Tally> {
     const { id, plan } = this.driven;
     const sum = (value: (count: BenchmarkCount) => number): number =>
@@ -189,7 +195,9 @@ class Drive {
     };
   }
 
-  /** Of an issue that comes soon, one at a time. What stands in its way is told when it is needed. */
+  /**
+   * Prefetches the image of an upcoming issue, one at a time. Errors are ignored here: they recur when the image is needed.
+   */
   private async fetchImage(soon: readonly BenchmarkRun[]): Promise<void> {
     const next = soon.find(({ arm, instance_id }) => this.executing.has(arm) && !this.fetched.has(instance_id));
     if (next === undefined) return;
@@ -205,7 +213,7 @@ class Drive {
     await this.tools.jobs.submit(jobOfRun(id, this.driven.submitter));
   }
 
-  /** Grades the runs of an issue, all of which have ended: no label exists while anything of it may still be selected. */
+  /** Grades an issue's runs, all of which have ended: no label exists while a selection for that issue may still be made. */
   private grade(instance: string, runs: readonly BenchmarkRun[]): void {
     const isSealed = (this.driven.sealed[instance]?.tests ?? null) !== null;
     if (!isSealed || this.grading.has(instance)) return;
@@ -237,7 +245,7 @@ class Drive {
     }
   }
 
-  /** Grades are kept under all that they depend on: no patch is graded twice, whatever becomes of this process. */
+  /** Grades are stored under everything they depend on, so that no patch is graded twice, even after a crash. */
   private book(): GradeBook {
     const { results } = this.tools;
     return {
@@ -249,7 +257,7 @@ class Drive {
   }
 }
 
-/** Aborts with the signal, and when it is disposed of. */
+/** Aborts with the given signal, and on disposal. */
 function abortedAtEnd(signal: AbortSignal): { readonly signal: AbortSignal } & Disposable {
   const end = new AbortController();
   return {

@@ -8,7 +8,7 @@ import type { HiddenTests } from '../grading/hidden-tests.js';
 import { testCommand } from '../grading/test-command.js';
 import type { Sandbox } from '../ports/sandbox.js';
 
-/** An issue whose candidates can be graded. */
+/** An issue with candidates to grade and its hidden tests. */
 export interface Gradable {
   readonly issue: Issue;
   readonly candidates: readonly Candidate[];
@@ -16,14 +16,14 @@ export interface Gradable {
 }
 
 export interface HowToGrade {
-  /** Instead of the repository's own; null = that one. */
+  /** Replaces the repository's own command; null = use that. */
   readonly command: string | null;
   readonly timeLimitS: number;
-  /** Absent = where it is called. */
+  /** Absent = logs are read in the calling thread. */
   readonly readLog?: LogReader | undefined;
 }
 
-/** @throws BadInputError, UnavailableError for what keeps the whole issue from being graded */
+/** @throws BadInputError, UnavailableError if the issue cannot be graded at all */
 export async function gradeIssue(
   sandbox: Sandbox,
   { issue, candidates, tests }: Gradable,
@@ -36,7 +36,7 @@ export async function gradeIssue(
   return gradeCandidates(context, candidates, book, signal);
 }
 
-/** Of many issues: one that cannot be graded leaves its candidates without a label, and the others are graded. */
+/** Grades one of many issues: if it cannot be graded, its candidates get no label and the other issues are unaffected. */
 export async function gradeOneOfMany(...given: Parameters<typeof gradeIssue>): Promise<Graded> {
   const [, { candidates }, , signal] = given;
   try {
@@ -49,7 +49,7 @@ export async function gradeOneOfMany(...given: Parameters<typeof gradeIssue>): P
   }
 }
 
-/** Candidates of all arms are graded together, each patch once; an arm's name holds no slash. */
+/** Prefixes candidate ids with the arm, so that all arms are graded together, each patch once; arm names contain no slash. */
 export function namedByArm(arm: string, candidates: readonly Candidate[]): readonly Candidate[] {
   return candidates.map((each) => ({ ...each, candidate_id: `${arm}/${each.candidate_id}` }));
 }
@@ -59,7 +59,7 @@ export function armOf(id: string): { readonly arm: string; readonly candidate_id
   return { arm: id.slice(0, at), candidate_id: id.slice(at + 1) };
 }
 
-/** What of it is an arm's, under its own names. */
+/** The part of the grades that belongs to an arm, with its original candidate ids. */
 export function gradedIn(arm: string, graded: Graded): Graded {
   const own = <T extends { readonly candidate_id: string }>(all: readonly T[]): readonly T[] =>
     all.flatMap((each) => {

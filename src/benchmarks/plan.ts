@@ -12,21 +12,21 @@ import type { AllocationBudget } from '../runs/allocate.js';
 
 export const ModelName = z.string().min(1).max(256);
 
-/** One way to solve the issues, whatever its files are called. */
+/** Settings of an arm that do not refer to files. */
 export const ArmBasics = {
   name: z.string().regex(/^[\w-][\w.-]{0,63}$/, 'must be of letters, digits, ".", "_" and "-"'),
-  /** Of the agent. */
+  /** Temperature of the agent. */
   temperature: z.number().min(0).max(2).optional(),
   k: z.int().min(1).optional(),
   k0: z.int().min(1).optional(),
-  /** A second wave, told of the first. */
+  /** Rollouts of a second wave, whose prompt describes the first. */
   refine: z.int().min(0).optional(),
-  /** Rollouts that go on from a step of the most promising of the first. */
+  /** Rollouts that continue from a step of the most promising ones of the first wave. */
   branch: z.int().min(0).optional(),
   refine_from: z.number().min(0).max(1).optional(),
-  /** Where further rollouts go: `equal` shares of k for each issue, or `greedy`, where the expected gain per dollar is highest. */
+  /** Allocation of rollouts: `equal` = k for each issue; `greedy` = where the expected gain per dollar is highest. */
   allocate: z.enum(['equal', 'greedy']).optional(),
-  /** What greedy rollouts of the whole arm may come to; once that is reached, issues are decided with what they have. */
+  /** Limits of greedy rollouts for the whole arm; once one is reached, issues are decided with the candidates they have. */
   budget: z
     .strictObject({
       rollouts: z.int().positive().optional(),
@@ -35,11 +35,11 @@ export const ArmBasics = {
     })
     .optional(),
   seed: z.int().min(0).optional(),
-  /** Verifiers, as `--verifiers` names them. */
+  /** Verifiers, as named by `--verifiers`. */
   judges: z.array(z.string().min(1)).min(1).optional(),
 };
 
-/** The first is the user's own, the others are compared with it. */
+/** The first arm is the user's own; the others are compared with it. */
 export function armsOf<Arm extends z.ZodType<{ readonly name: string }>>(arm: Arm) {
   return z
     .array(arm)
@@ -64,10 +64,10 @@ interface Allocated {
   readonly candidates?: unknown;
 }
 
-/** Of what everything together may take, verification keeps a fifth, as in each run. */
+/** Share of a budget that sampling may use; a fifth is kept for verification, as in each run. */
 const FOR_SAMPLING = 0.8;
 
-/** What greedy rollouts of an arm may come to: its own limits, or those of the benchmark. */
+/** Limits of an arm's greedy rollouts: the arm's own, or else the sampling share of the benchmark's. */
 export function allocationBudget(
   { budget: whole }: Pick<SentBench, 'budget'>,
   { budget: own = {} }: Pick<SentArm, 'budget'>,
@@ -85,7 +85,7 @@ export const Grading = z.strictObject({
   test_command: z.string().min(1).optional(),
 });
 
-/** A template, or several. */
+/** One template or several. */
 const Images = z
   .union([
     z
@@ -96,13 +96,13 @@ const Images = z
   ])
   .default([]);
 
-/** What a bench file says, wherever it is done. */
+/** Settings of a bench file that are the same for the command line and a service. */
 export const BenchBasics = {
   title: identifier(200).optional(),
-  /** Templates of images' names. */
+  /** Templates of image names. */
   image: Images,
   filter: DataSetFilter.default(DataSetFilter.parse({})),
-  /** What everything together, and what each issue of an arm, may take. */
+  /** Limits for the whole benchmark, and for each issue of an arm. */
   budget: z
     .strictObject({
       tokens: z.int().positive().optional(),
@@ -110,26 +110,26 @@ export const BenchBasics = {
       each: Budget.optional(),
     })
     .default({}),
-  /** Instances under way at once. */
+  /** Maximum number of instances in progress at once. */
   concurrency: z.int().min(1).max(1024).default(4),
-  /** Nothing more is begun after so many failures. */
+  /** After this many failures, nothing more is started. */
   max_failures: z.int().min(1).optional(),
 };
 
-/** An arm as a service is sent it: what the command line reads from files stands in it, or in lines of its own. */
+/** An arm as sent to a service: files that the command line reads are included in it or sent as separate lines. */
 export const SentArm = z.strictObject({
   ...ArmBasics,
-  /** The agent's model, instead of BESTK_AGENT_MODEL, or an agent. */
+  /** An agent, or a model that replaces BESTK_AGENT_MODEL. */
   agent: z.union([ModelName, GivenAgent]).optional(),
-  /** Several that share the trajectories. */
+  /** Several agents that share the trajectories. */
   agents: NamedAgents.optional(),
   ...GivenRule.shape,
-  /** Its candidates are sent in, instead of sampled. */
+  /** Whether its candidates are supplied instead of sampled. */
   candidates: z.boolean().default(false),
 });
 export type SentArm = z.infer<typeof SentArm>;
 
-/** The first line that a service is sent: a bench file as JSON. */
+/** The first line sent to a service: a bench file as JSON. */
 export const SentBench = z.strictObject({
   ...BenchBasics,
   arms: armsOf(SentArm),
@@ -137,22 +137,22 @@ export const SentBench = z.strictObject({
 });
 export type SentBench = z.infer<typeof SentBench>;
 
-/** What is stored of a benchmark: the bench file, and what it came to. */
+/** The stored form of a benchmark: the bench file and the instances derived from it. */
 export const BenchmarkPlan = SentBench.extend({
   instances: z.array(z.string()),
-  /** Arms' instances that nothing could be asked of. */
+  /** Instances of arms for which no request could be made. */
   skipped: z.array(z.object({ arm: z.string(), instance_id: z.string(), reason: z.string() })),
 });
 export type BenchmarkPlan = z.infer<typeof BenchmarkPlan>;
 
-/** What arms came to so far. */
+/** Totals over the arms so far. */
 export interface Tally {
   readonly failed: number;
   readonly tokens: number;
   readonly usd: number;
 }
 
-/** @returns why no further instance is begun; null = go on */
+/** @returns why no further instance is started; null = continue */
 export function reasonToStop(
   { budget, max_failures }: Pick<SentBench, 'budget' | 'max_failures'>,
   { failed, tokens, usd }: Tally,
@@ -173,7 +173,7 @@ export function readSentBench(value: unknown): SentBench {
   throw new BadInputError(problem?.message ?? 'is wrong', { field }, 'docs/bench.md tells what a bench file holds.');
 }
 
-/** What of an arm says how an issue is solved. */
+/** The fields of an arm that determine how an issue is solved. */
 type Way = Pick<
   SentArm,
   'name' | 'temperature' | 'k' | 'k0' | 'refine' | 'branch' | 'refine_from' | 'seed' | 'judges'
@@ -182,13 +182,16 @@ type Way = Pick<
   readonly agents?: readonly z.input<typeof NamedAgent>[] | undefined;
 };
 
-/** What an arm has of an issue; null = it is made. */
+/** Supplied input of an issue in an arm; null = it is generated. */
 export interface SavedInput {
   readonly candidates: readonly Candidate[] | null;
   readonly tests: readonly GeneratedTest[] | null;
 }
 
-/** What is asked of an issue in an arm. @throws BadInputError naming the field */
+/**
+ * The run request for an issue in an arm.
+ * @throws BadInputError naming the field
+ */
 export function armRequest(
   { budget }: Pick<SentBench, 'budget'>,
   { agent: given, agents, temperature, k, k0, refine, branch, refine_from, seed, judges }: Way,

@@ -12,12 +12,12 @@ import { selectedPrediction } from '../reports/write-run.js';
 import { type BenchmarkCurves, BenchmarkReports, type ReportFormat } from '../runs/benchmark-service.js';
 import { BenchmarkPlan } from './plan.js';
 
-/** Benchmarks whose drawings are kept, some 100 kB each. */
+/** Number of benchmarks whose drawings are cached, about 100 kB each. */
 const MOST_DRAWINGS = 16;
 
-/** Reports of benchmarks in the store: the same figures as of a folder. */
+/** Reports of benchmarks in the store, with the same figures as for a folder. */
 export class StoredBenchmarkReports extends BenchmarkReports {
-  /** By benchmark, the one that was asked for longest ago first. */
+  /** By benchmark, least recently used first. */
   private readonly drawings = new Map<string, { readonly key: string; readonly made: Promise<string> }>();
 
   constructor(
@@ -37,7 +37,7 @@ export class StoredBenchmarkReports extends BenchmarkReports {
     return this.linesOf(await this.store.runs(id, { arm: name, statuses: ['done'] }));
   }
 
-  /** One run after the other: each may be megabytes. */
+  /** One run at a time: each may be megabytes. */
   private async *linesOf(runs: readonly BenchmarkRun[]): AsyncGenerator<string> {
     for (const { id } of runs) {
       const ended = Predicted.safeParse(await this.runs.get(id));
@@ -62,7 +62,7 @@ export class StoredBenchmarkReports extends BenchmarkReports {
   }
 
   override async plots(id: string): Promise<string> {
-    // What the drawings show changes with these alone.
+    // The drawings depend only on these counts.
     const key = JSON.stringify(await this.store.counts(id));
     const known = this.drawings.get(id);
     this.drawings.delete(id);
@@ -93,14 +93,14 @@ export class StoredBenchmarkReports extends BenchmarkReports {
   }
 }
 
-/** The viewer's pages: of the benchmark, and of its runs, which lead back to it. */
+/** The viewer's pages of the benchmark and of its runs, which link back to it. */
 function placeOf(id: string): Place {
   const benchmark = encodeURIComponent(id);
   const back = { href: `/#/benchmarks/${benchmark}`, text: 'Benchmark' };
   return { back, run: (run) => `/#/runs/${encodeURIComponent(run)}?benchmark=${benchmark}` };
 }
 
-/** Of a run that has ended; one that was deleted meanwhile has no line. */
+/** A run that has ended; one that was deleted meanwhile is skipped. */
 const Predicted = z.object({
   request: RunRequest,
   result: RunResult.pick({ selection: true, patch: true }),

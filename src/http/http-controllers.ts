@@ -14,16 +14,19 @@ import {
 } from './runs/runs.controller.js';
 import { RewardsController } from './rewards/rewards.controller.js';
 
-/** What watches a process, with or without the rest of the service: `/healthz`, `/readyz`, `/metrics`. */
+/** Controllers for monitoring a process, with or without the rest of the service: `/healthz`, `/readyz`, `/metrics`. */
 export const watchControllers: Type[] = [HealthController, MetricsController];
 
-/** What those are answered from, for a module that also has RunStore, Sandbox, ModelProbe, Meter and Exposition. */
+/** Their providers, for a module that also has RunStore, Sandbox, ModelProbe, Meter and Exposition. */
 export const telemetryProviders: Provider[] = [QueueGauges, Readiness];
 
-/** What answers of the whole service need beside. */
+/** Further providers needed by the whole service. */
 export const httpProviders: Provider[] = [...telemetryProviders, EventStreams];
 
-/** Everything that answers HTTP, for the module that provides RunService, RunIntake, RescoreIntake, JudgePrompts, LargeRuns, ReportMaker, ReportStore, BenchmarkService, BenchmarkIntake, BenchmarkReports, AuditLog and {@link httpProviders}. */
+/**
+ * All HTTP controllers, for the module that provides RunService, RunIntake, RescoreIntake, JudgePrompts, LargeRuns,
+ * ReportMaker, ReportStore, BenchmarkService, BenchmarkIntake, BenchmarkReports, AuditLog and {@link httpProviders}.
+ */
 export const httpControllers: Type[] = [
   RunsController,
   RunEventsController,

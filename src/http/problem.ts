@@ -13,7 +13,7 @@ import { z } from 'zod';
 import { BestkError, EXIT, stackOf } from '../core/errors/errors.js';
 import { RefusedRequestError } from '../runs/run-intake.js';
 
-/** The body of every error answer: problem details of RFC 9457, with a stable `code`. */
+/** The body of every error answer: RFC 9457 problem details with a stable `code`. */
 export const Problem = z.object({
   type: z.literal('about:blank').describe('Constant; `code` identifies the problem.'),
   title: z.string(),
@@ -28,7 +28,7 @@ export const Problem = z.object({
 });
 export type Problem = z.infer<typeof Problem>;
 
-/** Errors of bestk by code; those that are not named are 503 when something is unavailable and 500 otherwise. */
+/** Status of bestk errors by code; others are 503 if something is unavailable and 500 otherwise. */
 const STATUS_BY_CODE = new Map<string, HttpStatus>([
   ['bad-input', HttpStatus.UNPROCESSABLE_ENTITY],
   ['not-found', HttpStatus.NOT_FOUND],
@@ -37,7 +37,7 @@ const STATUS_BY_CODE = new Map<string, HttpStatus>([
   ['disk-low', HttpStatus.INSUFFICIENT_STORAGE],
 ]);
 
-/** What a client is told about an error; of a defect, nothing but that it is one. */
+/** An error as shown to clients; details of defects are withheld. */
 export function problemOf(error: unknown): Problem {
   if (error instanceof RefusedRequestError) {
     const { status, message, issues } = error.refusal;
@@ -58,12 +58,12 @@ export function problemOf(error: unknown): Problem {
   return problem(HttpStatus.INTERNAL_SERVER_ERROR, 'The service met an internal error; its log says more.', 'internal');
 }
 
-/** The code of a problem that has none but its status. */
+/** The code of a problem that is identified only by its status. */
 export function codeOf(status: number): string {
   return slug(titleOf(status));
 }
 
-/** Ends a response that has not begun. */
+/** Sends a problem as the response, which must not have begun. */
 export function sendProblem(response: Response, problem: Problem): void {
   response.status(problem.status).type('application/problem+json').send(JSON.stringify(problem));
 }
@@ -82,10 +82,10 @@ function slug(title: string): string {
 
 const FIRST_SERVER_ERROR = 500;
 
-/** Answers every error as problem+json. Server errors are logged whole; clients never see a stack. */
+/** Answers every error as problem+json. Server errors are logged in full; clients never see a stack trace. */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
-  /** @param hide takes out of a text what nobody may be told */
+  /** @param hide redacts secrets from a text */
   constructor(
     private readonly logger: Pick<LoggerService, 'error'>,
     private readonly hide: (text: string) => string,
@@ -101,28 +101,28 @@ export class ProblemFilter implements ExceptionFilter {
       const reason = stackOf(error);
       this.logger.error(this.hide(`${request.method} ${request.path}: ${reason}`));
     }
-    // What has begun cannot become an error: cutting the connection tells the client that it is not complete.
+    // A response that has begun cannot become an error; closing the connection shows the client that it is incomplete.
     if (response.headersSent) response.destroy();
     else sendProblem(response, problem);
   }
 }
 
-/** The client went away before it had sent its whole body: nobody is told, and nothing is wrong with the service. */
+/** Whether the client disconnected before sending its whole body: no answer is needed, and it is not the service's fault. */
 function hasHungUp(request: Request): boolean {
   return request.destroyed && !request.complete;
 }
 
-/** Where in a request a problem lies, `candidates.0.patch`, and what it is. */
+/** A problem in a request: its path, e.g. `candidates.0.patch`, and a message. */
 interface RequestProblem {
   readonly path: string;
   readonly message: string;
 }
 
 const MAX_PROBLEMS = 100;
-/** Of a path or a message: a name that a client made up is not sent back by the megabyte. */
+/** Limit for a path or message, so that client-made names are not returned by the megabyte. */
 const MAX_LENGTH = 500;
 
-/** A request that is well-formed, but does not say what its schema asks for. */
+/** A well-formed request that violates its schema. */
 export class InvalidRequestError extends Error {
   readonly problems: readonly RequestProblem[];
 
@@ -137,12 +137,15 @@ export class InvalidRequestError extends Error {
   }
 }
 
-/** What of a text an answer may repeat. */
+/** Cuts a text to the length that an answer may repeat. */
 function shortened(text: string): string {
   return text.length <= MAX_LENGTH ? text : `${text.slice(0, MAX_LENGTH)}…`;
 }
 
-/** Reads what a request says by its schema; bodies of runs are read by whoever takes them in. @throws InvalidRequestError */
+/**
+ * Validates requests by their schemas; bodies of runs are validated during intake.
+ * @throws InvalidRequestError
+ */
 export class RequestPipe extends StandardSchemaValidationPipe {
   constructor() {
     super({ exceptionFactory: (issues) => new InvalidRequestError(issues) });

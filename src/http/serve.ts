@@ -17,21 +17,21 @@ import { serveDocument } from './openapi/docs-page.js';
 import { AuditInterceptor, Auditor, type LoggedAudit } from './ops/audit.js';
 import { ProblemFilter, RequestPipe } from './problem.js';
 
-/** How long answers under way may take after the service stopped listening. */
+/** How long answers in progress may take after the service has stopped listening. */
 const DRAIN_MS = 1_000;
-/** How soon a connection whose last answer has ended is closed then. */
+/** How often idle connections are closed meanwhile. */
 const IDLE_CHECK_MS = 20;
 
 export interface ServeOptions extends GuardOptions {
   readonly host: string;
-  /** 0 = any free one; the answered url names it. */
+  /** 0 = any free port; the returned url contains it. */
   readonly port: number;
-  /** What no answer and no log may hold. */
+  /** Secrets that must not appear in answers or logs. */
   readonly secrets: readonly string[];
-  /** Of bestk, for the OpenAPI document; absent = none is served. */
+  /** bestk's version for the OpenAPI document; absent = the document is not served. */
   readonly version?: string;
   readonly logger: LoggerService;
-  /** Logs who started, cancelled and deleted what, beside the audit log. */
+  /** Logs audited requests, in addition to the audit log. */
   readonly audit: LoggedAudit;
   /** Folder of the built viewer. */
   readonly web?: string;
@@ -39,7 +39,7 @@ export interface ServeOptions extends GuardOptions {
 
 export interface HttpServer {
   readonly url: string;
-  /** Stops listening, ends the streams, then destroys the module. Twice is harmless. */
+  /** Stops listening, ends the streams, then destroys the module. Idempotent. */
   close(): Promise<void>;
 }
 
@@ -108,7 +108,7 @@ async function close(app: NestApplication, runs: RunService, auditor: Auditor): 
   await app.close();
 }
 
-/** What is needed of node's http.Server. */
+/** The part of node's http.Server that is used. */
 interface ClosableServer {
   address(): { port: number };
   close(done: () => void): void;
@@ -121,13 +121,13 @@ function urlOf(app: NestApplication, host: string): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** By its fields: an error of another realm is no instance of ours. */
+/** By its fields, because an error from another realm is not an instance of Error. */
 function isListenFailure(error: unknown): boolean {
   const call = (error as { syscall?: unknown } | null)?.syscall;
   return call === 'listen' || call === 'getaddrinfo';
 }
 
-/** The address is taken, not ours, or does not exist. */
+/** The address is in use, not local, or does not exist. */
 export class ListenError extends UnavailableError {
   readonly code = 'cannot-listen';
   readonly retryable = false;
@@ -153,16 +153,16 @@ interface WebFile {
   readonly body: Buffer;
   readonly packed: Buffer;
   readonly tag: string;
-  /** Its name changes with its content. */
+  /** Cacheable forever: its name changes with its content. */
   readonly lasting: boolean;
   /** Content-Security-Policy. */
   readonly policy: string;
 }
 
 /**
- * Serves the viewer's files: `/` and `/assets/*`, and the page again as `/report`, under a policy of its own. They hold no
- * data and need no key; everything else goes on.
- * @param folder where the build left them; without them `/` says so
+ * Serves the viewer's files: `/` and `/assets/*`, and the page also as `/report` with a different policy. They hold no data
+ * and need no key; all other requests are passed on.
+ * @param folder written by the build; if it does not exist, `/` says so
  */
 function serveWebPage(folder: string) {
   const files = readFiles(folder);
@@ -192,7 +192,7 @@ function send(file: WebFile | undefined, request: Request, response: Response): 
   response.send(packs ? file.packed : file.body);
 }
 
-/** All of them at once: they are few and small, and no path of a request ever reaches the disk. */
+/** Reads all files at once: they are few and small, and no path of a request ever reaches the disk. */
 function readFiles(folder: string): ReadonlyMap<string, WebFile> {
   if (!existsSync(folder)) return new Map();
   const names = readdirSync(folder, { recursive: true, encoding: 'utf8' });

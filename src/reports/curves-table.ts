@@ -12,7 +12,7 @@ import type { SavedRun, Sealed } from '../io/saved-runs/saved-run.js';
 import { labelled, type ScoredIssue } from '../statistics/curves/scored-issue.js';
 import { ImportLabels } from './labels.js';
 
-/** What `bestk curves` prints for people. Rates are percentages; in brackets the 95 % interval over issues. */
+/** Human-readable output of `bestk curves`. Rates are percentages, with the 95 % interval over issues in brackets. */
 export function curvesTable(report: CurvesReport): string {
   const { coverage, settings } = report;
   return [
@@ -45,7 +45,7 @@ function curveRows({ settings, pass_at_k, presets }: CurvesReport): string {
   ]);
 }
 
-/** At most 16 of the ks: the first and the last, and the rest evenly between. */
+/** At most 16 of the ks: the first, the last and others evenly between. */
 function spread(ks: readonly number[]): readonly number[] {
   if (ks.length <= 16) return ks;
   const step = (ks.length - 1) / 15;
@@ -121,7 +121,10 @@ function percent(rate: number): string {
   return (100 * rate).toFixed(1);
 }
 
-/** What `calibrate` found, for people. @param out where it was written */
+/**
+ * Human-readable output of `calibrate`.
+ * @param out where the calibration was written
+ */
 export function reliabilityTable(
   { labels, data_card: card }: Calibration,
   reliability: readonly ReliabilityBin[],
@@ -149,9 +152,9 @@ export function reliabilityTable(
 type Candidate = Parameters<typeof labelled>[0][number];
 
 /**
- * Saved runs as issues with labelled candidates and no scores, for Pass@K. A candidate without a label of its own has that
- * of another one of its instance with the same source change, `others` included; those are no candidates themselves.
- * @throws BadInputError for a path that is not there
+ * Saved runs as issues with labelled candidates and without scores, for Pass@K. A candidate without a label takes that of
+ * another candidate of its instance with the same source change, including those in `others`, which only provide labels.
+ * @throws BadInputError for a path that does not exist
  */
 export async function scoredRuns(paths: readonly string[], others: readonly string[]): Promise<readonly ScoredIssue[]> {
   const labels = new Map<string, boolean>();
@@ -165,7 +168,7 @@ export async function scoredRuns(paths: readonly string[], others: readonly stri
   }));
 }
 
-/** What a candidate is known by, without its trajectory. */
+/** The parts of a saved run that are kept; its trajectory is dropped. */
 type Known = Pick<SavedRun, 'instance_id' | 'candidate_id' | 'patch' | 'origin'> & { readonly steps: number | null };
 
 async function read(
@@ -210,7 +213,7 @@ function patchKey({ instance_id, patch }: Known): string {
 function scored({ candidate_id: id, patch, origin, steps }: Known, resolved: boolean | null): Candidate {
   const parsed = readPatch(patch);
   const isSource = parsed.kind === 'ok' && splitPatch(parsed).source !== '';
-  // Trials keep no patch; what was returned is the state of their container.
+  // Trials keep no patch: the result is the state of their container.
   const isTrial = origin.format === 'atif' && patch === '';
   return {
     entry: {

@@ -33,11 +33,11 @@ export function counted(value: number, one: string, many = `${one}s`): string {
   return `${amount(value)} ${value === 1 ? one : many}`;
 }
 
-// Made once: making one takes longer than all that it writes.
+// Created once: creation takes longer than all the formatting.
 const WHOLE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const DECIMAL = new Intl.NumberFormat('en-US', { maximumFractionDigits: 3 });
 
-/** A whole number with thousands apart, or a short decimal. */
+/** A whole number with thousands separators, or a short decimal. */
 export function amount(value: number | null): string {
   if (value === null) return '–';
   return (Math.abs(value) < 10 ? DECIMAL : WHOLE).format(value);
@@ -47,11 +47,11 @@ export function dollars(value: number | null): string {
   return value === null ? '–' : `$${value.toFixed(value < 1 ? 4 : 2)}`;
 }
 
-/** A part of the report, the same in HTML and Markdown. All text is plain: whoever writes it out escapes it. */
+/** A part of the report, the same in HTML and Markdown. All text is plain; renderers escape it. */
 export interface Section {
   readonly title: string;
   readonly text: readonly string[];
-  /** Names of plots that belong here. */
+  /** Names of the plots in this section. */
   readonly plots: readonly string[];
   readonly tables: readonly SectionTable[];
 }
@@ -61,22 +61,22 @@ export interface SectionTable {
   readonly columns: readonly Column[];
   /** As many cells as columns. */
   readonly rows: readonly (readonly string[])[];
-  /** What a page lets its reader sort the rows by, null = not known; absent = they stand as they are. */
+  /** Sort keys for a sortable table on a page, null = unknown; absent = not sortable. */
   readonly values?: readonly (readonly (string | number | null)[])[];
 }
 
 export interface Column {
   readonly name: string;
   readonly isNumber: boolean;
-  /** Where a cell leads on a page. */
+  /** Link target of a cell on a page. */
   readonly href?: (cell: string) => string;
-  /** What a page shows of a cell; absent = all of it. */
+  /** Text shown for a cell on a page; absent = the whole cell. */
   readonly text?: (cell: string) => string;
 }
 
-/** Where the pages are that a report in a service leads to; a report in a file leads to none. */
+/** Pages of a service that its reports link to; a report in a file has none. */
 export interface Place {
-  /** To what the report belongs to. */
+  /** Link to the page that the report belongs to. */
   readonly back: { readonly href: string; readonly text: string };
   readonly run: (id: string) => string;
 }

@@ -15,7 +15,7 @@ import { visibleLine } from '../core/hostile-text.js';
 /** Labels by instance and candidate id. */
 export type LabelsByInstance = ReadonlyMap<string, Labels>;
 
-/** A line of labels.jsonl; null says that nothing is known: of whom, or what. */
+/** A line of labels.jsonl; a null `candidate_id` means the candidate is unknown, a null `resolved` the outcome. */
 export const LabelLine = z.object({
   instance_id: z.string(),
   candidate_id: z.string().nullable(),
@@ -23,13 +23,13 @@ export const LabelLine = z.object({
 });
 
 /**
- * The labels of a file. Lives among the reports, the only readers of labels: nothing that verifies or selects can import
- * it. The same label twice is harmless, as an import may have it from two files.
- * @throws BadInputError naming file, line and field; also for two labels of a candidate that contradict each other
+ * The labels in a file. Only reports read labels, so this is among them: code that verifies or selects cannot import it.
+ * Repeated equal labels are allowed, as an import may have one from two files.
+ * @throws BadInputError naming file, line and field; also for contradictory labels of a candidate
  */
 export async function readAllLabels(file: string): Promise<LabelsByInstance> {
   const labels = new Map<string, Map<string, boolean>>();
-  // What an import writes when nothing told an outcome.
+  // An import writes an empty file if no outcome was found.
   if (statSync(file, { throwIfNoEntry: false })?.size === 0) return labels;
   for await (const record of readRecords(file)) {
     const { instance_id, candidate_id, resolved } = parseRecord(LabelLine, record);
@@ -41,7 +41,10 @@ export async function readAllLabels(file: string): Promise<LabelsByInstance> {
   return labels;
 }
 
-/** Those of one instance. @throws BadInputError when there are none, of which rates would be wrong */
+/**
+ * The labels of one instance.
+ * @throws BadInputError if there are none, since rates would be wrong
+ */
 export function labelsOf(all: LabelsByInstance, instanceId: string, file: string): Labels {
   const labels = all.get(instanceId);
   if (labels === undefined) throw new BadInputError(`holds no label of instance "${instanceId}".`, { file });
@@ -65,32 +68,32 @@ export interface Homeless {
 
 type Placed = Pick<SavedRun, 'instance_id' | 'candidate_id'> & { readonly origin: Pick<SavedRun['origin'], 'file'> };
 
-/** Joins labels that came in files of their own with the candidates of the import. */
+/** Joins labels from separate files with the candidates of the import. */
 export class ImportLabels {
   private readonly files = new Map<string, Map<string, string>>();
-  /** Of runs of ours, the one that was returned: of it is a label that names none. */
+  /** For bestk's own runs, the returned candidate by instance: a label without a candidate id applies to it. */
   private readonly returned = new Map<string, string>();
   private readonly apart: { readonly row: Sealed; readonly file: string }[] = [];
 
-  /** @param candidate and the file, or folder, that it was read from */
+  /** @param candidate with the file or folder it was read from */
   candidate({ instance_id, candidate_id, origin }: Placed): void {
     const known = this.files.get(instance_id) ?? new Map<string, string>();
     this.files.set(instance_id, known.set(candidate_id, origin.file));
   }
 
-  /** @param candidateId what the run returned */
+  /** @param candidateId the candidate that the run returned */
   returns(instanceId: string, candidateId: string): void {
     this.returned.set(instanceId, candidateId);
   }
 
-  /** Keeps a row for the end, unless its candidate is known already. */
+  /** Returns a row whose candidate is already known; otherwise keeps it for `settle` and returns null. */
   keep(row: Sealed, file: string): Sealed | null {
     if (row.candidate_id !== null && this.files.get(row.instance_id)?.has(row.candidate_id) === true) return row;
     this.apart.push({ row, file });
     return null;
   }
 
-  /** The rows that waited, with the candidate they are of; and those of nobody. */
+  /** The kept rows with their candidates, and those whose candidate was not found. */
   settle(): { readonly rows: readonly Sealed[]; readonly homeless: readonly Homeless[] } {
     const rows: Sealed[] = [];
     const homeless: Homeless[] = [];
@@ -120,7 +123,7 @@ export class ImportLabels {
   }
 }
 
-/** In the same folder, or the label in one below it. */
+/** Whether the label's file is in the candidate's folder or below it. */
 function isBeside(candidate: string, label: string): boolean {
   return `${dirname(label)}/`.startsWith(`${dirname(candidate)}/`);
 }
@@ -135,22 +138,25 @@ const StoredGrade = z.object({
   key: z.string(),
 });
 
-/** The folder of a `grade`: `grades.jsonl` grows with every grade, `labels.jsonl` appears in the end. */
+/** The folder written by `grade`: each grade is appended to `grades.jsonl`; `labels.jsonl` is written at the end. */
 export class GradeFiles implements GradeBook {
   private constructor(
     private readonly folder: string,
     private readonly earlier: ReadonlyMap<string, Grade>,
   ) {}
 
-  /** Takes over what an earlier run graded under the same conditions. @throws BadInputError when it cannot be written */
+  /**
+   * Reuses grades of an earlier run made under the same conditions.
+   * @throws BadInputError if the folder cannot be written
+   */
   static async open(folder: string): Promise<GradeFiles> {
     const file = join(folder, 'grades.jsonl');
     try {
       await makeFolder(resolve(folder));
       const earlier = await earlierGrades(file);
-      // An earlier run's labels must not stand beside this one's grades.
+      // Labels of an earlier run must not remain next to this run's grades.
       await rm(join(folder, 'labels.jsonl'), { force: true });
-      // Without a torn last line, to which the next grade would be appended.
+      // Drops a torn last line, to which the next grade would be appended.
       await writeWhole(file, lines(earlier));
       return new GradeFiles(folder, new Map(earlier.map((grade) => [grade.key, grade])));
     } catch (error) {
@@ -166,7 +172,7 @@ export class GradeFiles implements GradeBook {
     if (!this.earlier.has(grade.key)) await appendFile(join(this.folder, 'grades.jsonl'), lines([grade]));
   }
 
-  /** Of many instances, each has a folder with its own, too. */
+  /** With several instances, each also gets a folder with its own files. */
   async close(set: readonly GradedInstance[]): Promise<void> {
     await this.write(this.folder, set);
     if (set.length < 2) return;
@@ -185,13 +191,13 @@ export class GradeFiles implements GradeBook {
   }
 }
 
-/** What became of the candidates of one instance. */
+/** The grades of one instance's candidates. */
 export interface GradedInstance {
   readonly instance_id: string;
   readonly graded: Graded;
 }
 
-/** A file that a killed process left torn is read up to there. */
+/** If a killed process left the file torn, it is read up to the damage. */
 async function earlierGrades(file: string): Promise<readonly CandidateGrade[]> {
   const grades: CandidateGrade[] = [];
   if (!existsSync(file)) return grades;
@@ -206,7 +212,7 @@ async function earlierGrades(file: string): Promise<readonly CandidateGrade[]> {
   return grades;
 }
 
-/** What was graded, in numbers by instance. */
+/** Counts of graded candidates by instance. */
 export function gradesOfSet(set: readonly GradedInstance[]): Record<string, unknown> {
   const counted = set.map(({ instance_id, graded: { grades, ungraded, leftOut } }) => ({
     instance_id,
@@ -219,7 +225,7 @@ export function gradesOfSet(set: readonly GradedInstance[]): Record<string, unkn
   return { graded: sum('graded'), resolved: sum('resolved'), instances: counted };
 }
 
-/** What was graded, as a table of text; candidates without a label are named apart. */
+/** Grades as a text table; candidates without a label are listed separately. */
 export function gradeSummary(set: readonly GradedInstance[], out: string): string {
   const [only, ...others] = set;
   const head = only !== undefined && others.length === 0 ? candidateTable(only.graded) : instanceTable(set);

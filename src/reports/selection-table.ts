@@ -3,10 +3,10 @@ import type { TestQuality } from '../core/run/generated-test.js';
 import type { RunResult } from '../core/run/run-result.js';
 import { visibleLine } from '../core/hostile-text.js';
 
-/** Labels by candidate id; only reports may join them, after the selection was made. */
+/** Labels by candidate id; only reports may join them, after the selection is made. */
 export type Labels = ReadonlyMap<string, boolean>;
 
-/** The candidates in ranking order as a table of text, one line each; a last column with the labels where given. */
+/** The candidates in ranking order as a text table, one line each; the last column has the labels, if given. */
 export function selectionTable(result: RunResult, labels: Labels | null): string {
   const outOf = new Map(result.verdicts.map((each) => [each.measure, each.kind === 'scored' ? each.out_of : null]));
   const measures = measuresShown(result.measures);
@@ -33,7 +33,7 @@ export function selectionTable(result: RunResult, labels: Labels | null): string
   return table([header, ...rows]);
 }
 
-/** Columns padded to their widest cell, two spaces apart. */
+/** Pads columns to their widest cell, two spaces apart. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
   return rows
@@ -60,7 +60,7 @@ function label(labels: Labels, id: string): string {
   return right === undefined ? '?' : right ? 'yes' : 'no';
 }
 
-/** What `bestk select` prints for people: table, decision, diff, statistics, where the report lies. */
+/** Human-readable output of `bestk select`: table, decision, diff, statistics, location of the report. */
 export function selectSummary(result: RunResult, labels: Labels | null, folder: string): string {
   const { selection, statistics, patch } = result;
   const refused = result.admissions.filter(({ admitted }) => !admitted);
@@ -95,7 +95,7 @@ function qualityLine({ test_id, solved_by, of, information, toxicity }: TestQual
   return `Test ${visibleLine(test_id)}: solved by ${solved_by} of ${of} patches, ${told}, P(toxic) ${toxicity.toFixed(2)}`;
 }
 
-/** Who behaves alike, and the values that tell the classes apart; none where nothing was observed, or nothing splits. */
+/** Behaviour classes with their members and the values that distinguish them; empty with fewer than two classes. */
 function classLines({ verdicts }: RunResult): readonly string[] {
   const classes = toldClasses(verdicts);
   if (classes.length < 2) return [];
@@ -108,20 +108,20 @@ function classLines({ verdicts }: RunResult): readonly string[] {
   ]);
 }
 
-/** Tries that could not be made are a gap in the sample, and said to be one. */
+/** Rollouts that could not be sampled are reported as a gap in the sample. */
 function samplingLines({ sampling }: RunResult): readonly string[] {
   if (sampling === null || sampling.failed.length === 0) return [];
   const names = sampling.failed.map(({ candidate_id, message }) => `${candidate_id} (${visibleLine(message)})`);
   return [`${sampling.failed.length} of ${sampling.asked} tries could not be made: ${names.join(', ')}`];
 }
 
-/** What the posterior expects, without labels; none of a run of an older version. */
+/** Expected rates by the posterior, without labels; empty for runs of older versions. */
 function expectedLine({ statistics: { k, expected_pass_at_1: one, expected_pass_at_k: all } }: RunResult): string[] {
   if (one === null || all === null) return [];
   return [`Expected: Pass@1 = ${one.toFixed(3)}, Pass@${k} = ${all.toFixed(3)} (by the posterior)`];
 }
 
-/** Each of several agents by itself. */
+/** One line for each of several agents. */
 function agentLines({ statistics, rollouts }: RunResult, labels: Labels | null): readonly string[] {
   return statistics.agents.map(
     ({ agent, k, distinct_patches: distinct, expected_pass_at_1: one, expected_pass_at_k: all }) => {
@@ -133,7 +133,7 @@ function agentLines({ statistics, rollouts }: RunResult, labels: Labels | null):
   );
 }
 
-/** Pass@1 is the mean label, Pass@K whether any is right; labels are read after the selection and change nothing in it. */
+/** Pass@1 is the mean label, Pass@K whether any is right; labels are read after the selection and do not affect it. */
 function passLine(result: RunResult, labels: Labels): string {
   const k = result.statistics.k;
   const right = result.selection.ranking.filter(({ candidate_id }) => labels.get(candidate_id) === true).length;

@@ -5,24 +5,24 @@ import { join } from 'node:path';
 import type { Entry } from '../../verifiers/hybrid/entry.js';
 import { type FinishedRun, makeFolder, selectedPrediction, writeRun } from './write-run.js';
 
-/** An instance of which there is no report, and why. */
+/** An instance without a report, with the reason. */
 export interface Skipped {
   readonly instance_id: string;
   readonly reason: string;
-  /** `bad-input`, or what was not available. */
+  /** `bad-input`, or the name of what was unavailable. */
   readonly code: string;
 }
 
 const NAMES = ['selections', 'predictions', 'candidates', 'scores', 'skipped'] as const;
 type Name = (typeof NAMES)[number];
 
-/** The files of a set of instances: a folder each, and what they come to together. */
+/** Files of a set of instances: a folder per instance, and combined files. */
 export class SetFiles {
   private readonly streams = new Map<Name, WriteStream>();
 
   constructor(private readonly folder: string) {}
 
-  /** A run's report in its instance's folder, and its lines in the common files. */
+  /** Writes a run's report into its instance's folder and appends its lines to the combined files. */
   async add(run: FinishedRun, entries: readonly Entry[], labels: ReadonlyMap<string, boolean> | null): Promise<void> {
     const { instance_id } = run.result.selection;
     const candidates = await writeRun(join(this.folder, folderName(instance_id)), run);
@@ -37,13 +37,13 @@ export class SetFiles {
     await this.line('skipped', skipped);
   }
 
-  /** Begins anew: what an earlier, interrupted command left is made again from stored results. */
+  /** Starts new files: results of an earlier, interrupted command are rewritten from the store. */
   async begin(): Promise<void> {
     await makeFolder(this.folder);
     for (const name of NAMES) this.streams.set(name, createWriteStream(this.part(name)));
   }
 
-  /** Gives the files their names. */
+  /** Renames the files to their final names. */
   async finish(): Promise<void> {
     for (const [name, stream] of this.streams) {
       stream.end();
@@ -52,7 +52,7 @@ export class SetFiles {
     }
   }
 
-  /** Of a set that did not come to its end nothing stays that looks like one. */
+  /** Removes the partial files of a set that was not finished. */
   async discard(): Promise<void> {
     for (const [name, stream] of this.streams) {
       stream.destroy();
@@ -99,7 +99,7 @@ export function scoresOf(
   };
 }
 
-/** Ids may hold anything; a folder's name may not. */
+/** Ids may contain any characters; folder names may not. */
 export function folderName(instanceId: string): string {
   return instanceId
     .replace(/[^\w.@-]+/g, '_')

@@ -9,7 +9,7 @@ import { LOCAL_BOUNDS, type SavedIssue, type SavedRun, type Sealed } from '../io
 import { ImportLabels } from './labels.js';
 import { prepareFolder } from './write-run.js';
 
-/** What an import found. */
+/** Counts of what an import read. */
 export interface ImportSummary {
   readonly candidates: number;
   readonly instances: number;
@@ -17,7 +17,7 @@ export interface ImportSummary {
   readonly labelled: number;
   readonly resolved: number;
   readonly duplicates: number;
-  /** Candidates that got a new name because another try had theirs. */
+  /** Candidates renamed because another rollout had the same id. */
   readonly renamed: number;
   readonly rejected: number;
 }
@@ -32,9 +32,10 @@ export interface FormatSummary {
 const NAMES = ['candidates', 'trajectories', 'issues', 'tests', 'labels', 'rejected'] as const;
 
 /**
- * Imports saved runs into a folder: `candidates.jsonl`, `trajectories.jsonl`, `issues.jsonl`, `tests.jsonl`, `rejected.jsonl`, and sealed
- * apart `labels.jsonl` with everything that tells the outcome. Record by record; the files get their names at the end.
- * @throws BadInputError for a path that is not there, and beyond the bound on rejects
+ * Imports saved runs into a folder: `candidates.jsonl`, `trajectories.jsonl`, `issues.jsonl`, `tests.jsonl`,
+ * `rejected.jsonl`, and `labels.jsonl`, which holds all outcome data, sealed from the rest. Works record by record; files are
+ * renamed at the end.
+ * @throws BadInputError for a path that does not exist, and if more records are rejected than the bound allows
  */
 export async function writeImport(
   paths: readonly string[],
@@ -59,7 +60,7 @@ class ImportWriter {
     string,
     { candidates: number; with_patch: number; with_trajectory: number; steps: number }
   >();
-  /** Whether the issue's text is known. */
+  /** By instance: whether the issue's text is known. */
   private readonly issues = new Map<string, boolean>();
   private readonly labelled = new Map<string, boolean>();
   private readonly counts = { duplicates: 0, renamed: 0, rejected: 0 };
@@ -123,7 +124,7 @@ class ImportWriter {
   }
 
   async discard(): Promise<void> {
-    // What was not written yet fails, and nobody wants it.
+    // Pending writes fail; their errors are ignored.
     for (const stream of Object.values(this.files)) stream.on('error', () => undefined).destroy();
     for (const name of NAMES) await rm(this.unfinished(name), { force: true });
   }
@@ -170,7 +171,7 @@ class ImportWriter {
     await this.write('rejected', damage);
   }
 
-  /** Waits while the disk is behind. */
+  /** Waits while the stream's buffer is full. */
   private async write(name: (typeof NAMES)[number], value: unknown): Promise<void> {
     const stream = this.files[name];
     if (!stream.write(`${JSON.stringify(value)}\n`)) await once(stream, 'drain');
@@ -181,7 +182,7 @@ class ImportWriter {
   }
 }
 
-/** What `bestk import` prints for people. */
+/** Human-readable output of `bestk import`. */
 export function importSummary(summary: ImportSummary, folder: string): string {
   const { candidates, instances, by_format, labelled, resolved, duplicates, renamed, rejected } = summary;
   const rows = Object.entries(by_format).map(([format, found]) =>

@@ -17,11 +17,14 @@ export interface FinishedRun {
   readonly result: RunResult;
 }
 
-/** Fails before any work is done when the folder cannot be made. @throws BadInputError */
+/**
+ * Creates the folder, so that a command fails before any work if it cannot.
+ * @throws BadInputError
+ */
 export async function prepareFolder(folder: string): Promise<void> {
   try {
     await makeFolder(resolve(folder));
-    // An earlier run's decision must not stand beside this one's evidence.
+    // The decision of an earlier run must not remain next to this run's evidence.
     await rm(join(folder, 'selection.json'), { force: true });
   } catch (error) {
     throw new BadInputError(`cannot be made: ${(error as Error).message}`, { file: folder, field: '--out' });
@@ -29,8 +32,8 @@ export async function prepareFolder(folder: string): Promise<void> {
 }
 
 /**
- * Writes everything of a finished run that is needed to replay its decision without a model or Docker. Each file appears
- * whole or not at all; `selection.json` comes last, so where it stands the others do.
+ * Writes everything needed to replay a finished run's decision without a model or Docker. Each file is written atomically;
+ * `selection.json` is last, so if it exists the others do.
  * @returns the run's candidates
  */
 export async function writeRun(folder: string, run: FinishedRun): Promise<readonly Candidate[]> {
@@ -39,7 +42,7 @@ export async function writeRun(folder: string, run: FinishedRun): Promise<readon
   const candidates = request.candidates ?? result.rollouts.map(candidateOf);
   const { selection, verdicts, cells, usage, patch, statistics, provenance, sampling } = result;
   const tests = { admissions: result.admissions, test_quality: result.test_quality };
-  // As the stages saw them, so that a report needs no patch.
+  // As seen by the stages, so that a report does not need the patches.
   const { entries, authors } = poolOfRun(request, result);
   const test_authors = Object.fromEntries(authors);
   const { measures } = result;
@@ -60,12 +63,12 @@ export async function writeRun(folder: string, run: FinishedRun): Promise<readon
   return candidates;
 }
 
-/** How a selection is called where models are. */
+/** The name of a selection in fields that name a model. */
 export function modelName(preset: string | null): string {
   return preset === null ? 'bestk' : `bestk-${preset}`;
 }
 
-/** The selected patch as SWE-bench's harness reads it: an empty one where none was worth returning. */
+/** The selected patch as the SWE-bench harness reads it: an empty patch if none was worth returning. */
 export function selectedPrediction(
   preset: string,
   { selection, patch }: Pick<RunResult, 'selection' | 'patch'>,
@@ -79,19 +82,19 @@ export function prediction({ instance_id, model, patch }: Pick<Rollout, 'instanc
   return { instance_id, model_name_or_path: model, model_patch: patch };
 }
 
-/** Node's own recursive mkdir never returns where the system takes no folders, as below /proc. */
+/** Replaces Node's recursive mkdir, which never returns where folders cannot be created, e.g. below /proc. */
 export async function makeFolder(path: string): Promise<void> {
   if (!existsSync(dirname(path))) await makeFolder(dirname(path));
   try {
     await mkdir(path);
   } catch (error) {
-    // It may be there before us; a file of that name is no folder.
+    // It may have been created meanwhile; a file of that name is still an error.
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
     await removeLeftParts(path);
   }
 }
 
-/** What {@link writeWhole} and the like had not finished when their process was killed. */
+/** Partial files, e.g. of {@link writeWhole}, left by a killed process. */
 const PART = /\.(?:jsonl?|html|md|csv|svg|png|diff)\.(\d+)\.part$/;
 
 async function removeLeftParts(folder: string): Promise<void> {
@@ -101,7 +104,7 @@ async function removeLeftParts(folder: string): Promise<void> {
   }
 }
 
-/** Under its name there is the whole content or what stood there before. */
+/** Writes atomically: the path always has either the old or the whole new content. */
 export async function writeWhole(path: string, content: string | Buffer): Promise<void> {
   const unfinished = `${path}.${process.pid}.part`;
   await writeFile(unfinished, content);
@@ -117,7 +120,7 @@ export function lines(values: readonly unknown[]): string {
 }
 
 /**
- * What sampling adds to a report: the trajectories as R2E-Gym writes them. Nothing when the candidates were given.
+ * Files that sampling adds to a report: trajectories in R2E-Gym's format. None if the candidates were supplied.
  * @returns name and content of each file
  */
 export function rolloutFiles(issue: Issue, { rollouts, provenance }: RunResult): [string, string][] {

@@ -28,7 +28,7 @@ const RUN_COLUMNS = [
 const GRADE_COLUMNS = ['selected_right', 'graded', 'right_candidates', 'ungraded'] as const;
 const SUMMARY = ['id', 'title', 'status', 'note', 'created_at', 'updated_at'] as const;
 
-/** Benchmarks as rows, in any database Kysely speaks to. */
+/** Benchmarks as rows, in any database supported by Kysely. */
 export class KyselyBenchmarkStore extends BenchmarkStore {
   private readonly ids = new RunIdSource('bench_');
 
@@ -184,7 +184,7 @@ export class KyselyBenchmarkStore extends BenchmarkStore {
       .where('run_id', 'in', own.select('id'))
       .groupBy('run_id')
       .select(['run_id', sql<number | string>`count(*)`.as('cells')]);
-    // The one number alone: the answers of a benchmark are tens of megabytes.
+    // Extracts only this number: the answers of a benchmark are tens of megabytes.
     const patches = this.dialect.memberOf('answer', ['statistics', 'distinct_patches']).as('distinct_patches');
     const [answers, executed] = await this.guard.run(() =>
       Promise.all([own.select(['id', patches]).where('answer', 'is not', null).execute(), cells.execute()]),
@@ -275,7 +275,7 @@ export class KyselyBenchmarkStore extends BenchmarkStore {
     const own = keyText(id);
     await this.guard.run(() =>
       this.db.transaction().execute(async (trx) => {
-        // What belongs to the runs goes with them, by its foreign keys.
+        // Rows that belong to the runs are deleted by foreign key cascade.
         await trx.deleteFrom('runs').where('benchmark', '=', own).execute();
         await trx.deleteFrom('benchmarks').where('id', '=', own).execute();
       }),

@@ -1,7 +1,10 @@
 import type { Kysely, Migration, MigrationProvider } from 'kysely';
 import { StoreUnavailableError } from '../core/errors/unavailable.js';
 
-/** Until bestk is released there is one migration, which has another name whenever its tables change: a store of another build is refused, not moved. */
+/**
+ * Until the first release there is one migration, renamed whenever its tables change: stores of other builds are refused, not
+ * migrated.
+ */
 const MIGRATIONS: Record<string, Migration> = {
   '0001_with_labels': {
     async up(db: Kysely<unknown>) {
@@ -16,7 +19,10 @@ const MIGRATIONS: Record<string, Migration> = {
 
 export const migrations: MigrationProvider = { getMigrations: () => Promise.resolve(MIGRATIONS) };
 
-/** @throws StoreUnavailableError for a store that was made by another build, before anything in it is changed */
+/**
+ * Refuses a store made by another build before changing anything in it.
+ * @throws StoreUnavailableError
+ */
 export async function refuseOtherBuilds<DB>(db: Kysely<DB>, name: string): Promise<void> {
   const tables = await db.introspection.getTables({ withInternalKyselyTables: true });
   if (!tables.some((table) => table.name === LEDGER)) return;
@@ -138,7 +144,7 @@ async function createBenchmarks(db: Kysely<unknown>): Promise<void> {
     .execute();
 }
 
-/** Reports, and who did what. The rows of `audit` are added and forgotten, never changed; they outlive the runs that they name. */
+/** Reports and the audit log. Rows of `audit` are inserted and eventually deleted, never changed; they outlive their runs. */
 async function createRecords(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('reports')

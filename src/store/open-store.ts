@@ -1,8 +1,8 @@
 import type { OpenStore, StorePlace } from './store.js';
 
 /**
- * Opens the store, and creates or migrates it when needed. The database packages are loaded here, not at import, so that
- * commands without a store do not pay for them.
+ * Opens the store, creating or migrating it if needed. The database packages are loaded here, not at import, so that commands
+ * without a store do not load them.
  * @throws StoreUnavailableError
  */
 export async function openStore(place: StorePlace): Promise<OpenStore> {

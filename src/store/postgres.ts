@@ -7,9 +7,9 @@ import { type StoreFailure, StoreGuard } from './statements.js';
 import { kyselyStore, type OpenStore } from './store.js';
 
 interface PostgresPatience {
-  /** How long a start waits for a server that is not there yet. */
+  /** How long opening waits for a server that is not available yet, in ms. */
   readonly openMs: number;
-  /** How long work waits for one that went away. */
+  /** How long an operation waits for a server that became unavailable, in ms. */
   readonly workMs: number;
 }
 
@@ -17,7 +17,7 @@ const PATIENCE: PostgresPatience = { openMs: 5_000, workMs: 60_000 };
 
 /**
  * The store on a PostgreSQL server, for processes on several machines.
- * @throws StoreUnavailableError naming server, database and user, and what was tried
+ * @throws StoreUnavailableError naming server, database and user, and the attempts made
  */
 export async function openPostgresStore(url: string, patience = PATIENCE): Promise<OpenStore> {
   let name: string;
@@ -29,7 +29,10 @@ export async function openPostgresStore(url: string, patience = PATIENCE): Promi
   return storeOnPool(new CarefulPool(url), name, patience);
 }
 
-/** The store on any pool that speaks PostgreSQL; it is the store's from here on. @throws StoreUnavailableError */
+/**
+ * The store on any pool that speaks PostgreSQL; takes ownership of the pool.
+ * @throws StoreUnavailableError
+ */
 export async function storeOnPool(pool: PostgresPool, name: string, patience = PATIENCE): Promise<OpenStore> {
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
   const guard = new StoreGuard({ name, read: postgresFailure, patienceMs: patience.workMs });
@@ -42,7 +45,7 @@ export async function storeOnPool(pool: PostgresPool, name: string, patience = P
   return kyselyStore(db, { name, guard, dialect: POSTGRES });
 }
 
-/** Kysely takes a lock of the server's, so that processes that start together do not both migrate. */
+/** Kysely takes a server-side lock, so processes that start together do not both migrate. */
 async function migrate(db: Kysely<Database>, name: string): Promise<void> {
   await refuseOtherBuilds(db, name);
   const { error } = await new Migrator({ db, provider: migrations }).migrateToLatest();
@@ -53,11 +56,12 @@ async function migrate(db: Kysely<Database>, name: string): Promise<void> {
 
 const CONNECTIONS = 10;
 const CONNECT_WITHIN_MS = 5_000;
-/** A network that was cut says nothing; what has not answered by then is taken for lost. */
+/** A severed network reports no error; a connection without an answer after this time counts as lost. */
 const ANSWER_WITHIN_MS = 60_000;
 /**
- * A process that is cut off leaves its transaction, and the rows that it locked, to the server; less than the time after which
- * others take its work over, so that they find them free. Said within each transaction: a pooler refuses a session that asks for it.
+ * A process that is cut off leaves its transaction and row locks on the server. This timeout is shorter than the delay after
+ * which others take over its work, so that they find the rows unlocked. Set in each transaction, because a connection pooler
+ * refuses it for a session.
  */
 const BEGIN = [
   'begin',
@@ -67,11 +71,11 @@ const BEGIN = [
 ].join(';');
 const INT8 = 20;
 
-/** Counts and times fit into a number. */
+/** Counts and times fit in a number. */
 const types = new pg.TypeOverrides();
 types.setTypeParser(INT8, Number);
 
-/** Connections to one server. One that is lost is never used again, and never ends the process. */
+/** Connections to one server. A lost connection is never reused and never crashes the process. */
 export class CarefulPool implements PostgresPool {
   private readonly pool: pg.Pool;
 
@@ -85,7 +89,7 @@ export class CarefulPool implements PostgresPool {
       keepAlive: true,
       types,
     });
-    // Of a connection that nobody uses; the pool drops it.
+    // Errors of idle connections; the pool discards those itself.
     this.pool.on('error', () => undefined);
   }
 
@@ -101,7 +105,7 @@ export class CarefulPool implements PostgresPool {
         try {
           return await client.query(sql === 'begin' ? BEGIN : (sql as string), [...(parameters ?? [])]);
         } catch (error) {
-          // A transaction that did not begin whole would be the next one's.
+          // After a partly executed `begin`, the next transaction would start in this one.
           if (isConnectionLost(error) || sql === 'begin') lost = true;
           throw error;
         }
@@ -118,25 +122,28 @@ export class CarefulPool implements PostgresPool {
   }
 }
 
-/** Server and database in words, without a password; the given text where it is no address. */
+/**
+ * Describes server, database and user, without the password.
+ * @throws if the URL is not an address
+ */
 function nameOfDatabase(url: string): string {
   const { host, port, database, user } = new pg.Client({ connectionString: url });
   const server = host.startsWith('/') ? `${host}/.s.PGSQL.${port}` : `${host}:${port}`;
   return `PostgreSQL at ${server}, database "${database ?? ''}", user "${user ?? ''}"`;
 }
 
-/** Classes of SQLSTATE that tell of the server, not of the statement, and whether a later try may do. */
+/** SQLSTATE classes and codes that concern the server rather than the statement; true = a retry may succeed. */
 const CLASSES: Readonly<Record<string, boolean>> = {
-  // Connection lost, out of resources (disk, memory, connections), shut down or starting, the system's own error.
+  // Connection lost, out of resources (disk, memory, connections), shutting down or starting, system error.
   '08': true,
   '53': true,
   '57': true,
   '58': true,
-  // A fault of its own: so ends, on a full disk, a session that begins ("could not write init file").
+  // Internal error: with a full disk, a starting session fails like this ("could not write init file").
   XX: true,
-  // Deadlock or serialization: the other one has gone on.
+  // Deadlock or serialization failure: the other transaction has proceeded.
   '40': true,
-  // Refused: password, user, database, rights.
+  // Refused: password, user, database, permissions.
   '28': false,
   '3D': false,
   '42501': false,
@@ -154,7 +161,7 @@ const NETWORK = new Set([
   'ENOENT',
   'ENOTFOUND',
 ]);
-/** The driver gives these no code. */
+/** Messages of driver errors without a code. */
 const SAID = [
   /^Connection terminated/,
   /^timeout exceeded when trying to connect/,
@@ -164,7 +171,7 @@ const SAID = [
   /^driver has already been destroyed/,
 ];
 
-/** Whether the connection that this came over is of no more use. */
+/** Whether the connection that raised this error is unusable. */
 function isConnectionLost(error: unknown): boolean {
   const code = codeOf(error);
   return (
@@ -176,7 +183,7 @@ function isConnectionLost(error: unknown): boolean {
   );
 }
 
-/** What an error of the driver means; null when it is none of the server's. */
+/** Classifies a driver error; null if it does not concern the server. */
 export function postgresFailure(error: unknown): StoreFailure | null {
   const code = codeOf(error);
   if (isConnectionLost(error)) return { detail: textOf(error), passing: code !== 'ENOTFOUND' };
@@ -189,7 +196,10 @@ function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : '';
 }
 
-/** By its fields: an error of another realm is no instance of ours. Of a name with several addresses all are told. */
+/**
+ * The error's message, read by field because an error from another realm is not an instance of Error. If a name has several
+ * addresses, the errors of all are joined.
+ */
 function textOf(error: unknown): string {
   const { message, errors } = (error ?? {}) as { message?: unknown; errors?: unknown };
   if (Array.isArray(errors) && errors.length > 0) return errors.map(textOf).join('; ');

@@ -9,7 +9,7 @@ import type { Amount, PartSpendings } from '../core/budget/budget.js';
 const DAY_MS = 24 * 3_600_000;
 const KEYS_AT_ONCE = 1_000;
 
-/** Results as rows, in any database Kysely speaks to. */
+/** Results as rows, in any database supported by Kysely. */
 export class KyselyResultStore extends ResultStore {
   private readonly puts = new Batches<ResultsTable, unknown>(
     (rows) => this.putAll(rows),
@@ -23,7 +23,7 @@ export class KyselyResultStore extends ResultStore {
     super();
   }
 
-  /** @returns undefined when nothing is stored under `key` */
+  /** @returns undefined if nothing is stored under `key` */
   override async get(key: string): Promise<unknown> {
     const named = this.db.selectFrom('results').select(['value', 'used_at']).where('key', '=', keyText(key));
     const row = await this.guard.run(() => named.executeTakeFirst());
@@ -74,10 +74,10 @@ const REPORTS_AT_ONCE = 20;
 const RESULTS_AT_ONCE = 200;
 const ENTRIES_AT_ONCE = 1_000;
 const ENDED = RunStatus.options.filter(hasEnded);
-/** One that is still read after so long was left by who sent it in. */
+/** Benchmarks that can be deleted; one still `accepting` at the cutoff was abandoned by its sender. */
 const OVER: readonly BenchmarkStatus[] = ['done', 'failed', 'cancelled', 'accepting'];
 
-/** What belongs to a run goes with it, by its foreign key. */
+/** Rows that belong to a run are deleted with it, by foreign key cascade. */
 export class KyselyRetention extends Retention {
   constructor(
     private readonly db: Kysely<Database>,
@@ -91,13 +91,13 @@ export class KyselyRetention extends Retention {
     const old = db.selectFrom('runs').select('id').where('status', 'in', ENDED).where('updated_at', '<', cutoff);
     const alone = old.where('benchmark', 'is', null);
     const over = db.selectFrom('benchmarks').select('id').where('status', 'in', OVER).where('updated_at', '<', cutoff);
-    // Also those that it never came to.
+    // Includes queued runs that were never started.
     const theirs = db.selectFrom('runs').select('id').where('benchmark', 'in', over).where('status', '!=', 'running');
     const made = db.selectFrom('reports').select('id').where('created_at', '<', cutoff);
     const noted = db.selectFrom('audit').select('id').where('at', '<', cutoff);
     const unused = db.selectFrom('results').select('key').where('used_at', '<', cutoff);
     return {
-      // Asked again where it deletes: a run may have been taken up again since it was found.
+      // The status is checked again in the delete, as the run may have been resumed since it was found.
       runs: await this.inPortions(
         db.deleteFrom('runs').where('id', 'in', alone.limit(RUNS_AT_ONCE)).where('status', 'in', ENDED),
       ),
@@ -127,7 +127,7 @@ export class KyselyRetention extends Retention {
   }
 }
 
-/** What runs spend, as rows. Room is taken under a lock on the run's rows, so that calls that ask at once ask in turn. */
+/** Spending of runs, as rows. Room is taken under a lock on the run's rows, so that concurrent requests are serialised. */
 export class KyselySpendingStore extends SpendingStore {
   constructor(
     private readonly db: Kysely<Database>,

@@ -15,17 +15,17 @@ import { Batches, type StoreGuard, keyText } from './statements.js';
 
 const OPEN = RunStatus.options.filter((status) => !hasEnded(status));
 
-/** The largest that the column holds: PostgreSQL compares with no larger one. */
+/** The column's largest value; PostgreSQL cannot compare it with a larger one. */
 const LARGEST_SEQ = 2 ** 31 - 1;
 
-/** PostgreSQL gives a count as text. */
+/** PostgreSQL returns counts as text. */
 type Count = number | string;
 const COUNT = sql<Count>`count(*)`;
 const NONE = sql<number>`0`;
 
 type NewEvent = Omit<RunEventsTable, 'seq'> & { readonly by: string | undefined };
 
-/** The append-only journals of runs. The run's row numbers its events: whoever holds it is alone. */
+/** Append-only journals of runs. Events are numbered by the run's row, whose lock serialises writers. */
 export class KyselyRunJournal {
   private readonly batches = new Batches<NewEvent, RunEventsTable>(
     (events) => this.appendAll(events),
@@ -38,17 +38,17 @@ export class KyselyRunJournal {
     private readonly dialect: StoreDialect,
   ) {}
 
-  /** @throws InterruptedError when the run has ended or is gone, or is not `by`'s */
+  /** @throws InterruptedError if the run has ended, was deleted, or is not owned by `by` */
   async append(id: string, type: string, data: RunEvent['data'], by: string | undefined): Promise<RunEvent> {
     const event = { run_id: keyText(id), at: Date.now(), type, data: JSON.stringify(data), by };
     return eventOf(await this.batches.do(JSON.stringify([id, by]), event));
   }
 
-  /** Events of one run and one `by`. */
+  /** Appends events of one run and one `by`. */
   private async appendAll(events: readonly [NewEvent, ...NewEvent[]]): Promise<readonly RunEventsTable[]> {
     let tried = false;
     const written = await this.guard.run(async () => {
-      // A connection that was lost behind the commit: the events are there already.
+      // If the connection was lost after the commit, the events are already stored.
       const known = tried ? await this.find(events) : [];
       tried = true;
       if (known.length > 0) return known;
@@ -74,8 +74,8 @@ export class KyselyRunJournal {
   }
 
   /**
-   * Events of work and the newest; as event 0 of each type how many there are, counted by the database, which has the types
-   * in an index. One question: whoever asks for a status waits for one answer, on one connection.
+   * Events about work and the newest event; the number of events of each type is returned as event 0 of that type, counted
+   * from an index. One query, so that a status request needs one round trip on one connection.
    */
   private tellingAndCounts(id: string) {
     const newest = this.db.selectFrom('runs').select('last_seq').where('id', '=', keyText(id));
@@ -93,7 +93,7 @@ export class KyselyRunJournal {
     return this.db.selectFrom('run_events').where('run_id', '=', keyText(id));
   }
 
-  /** In one statement, for which the server is asked once instead of four times. */
+  /** One statement, so one round trip to the server instead of four. */
   private async writeAtOnce(events: readonly [NewEvent, ...NewEvent[]]): Promise<readonly RunEventsTable[]> {
     const of = <Column extends 'at' | 'type' | 'data'>(column: Column): NewEvent[Column][] =>
       events.map((event) => event[column]);
@@ -140,7 +140,10 @@ function numbered(events: readonly NewEvent[], first: number): RunEventsTable[] 
   return events.map(({ run_id, at, type, data }, nth) => ({ run_id, seq: first + nth, at, type, data }));
 }
 
-/** Takes the next numbers of a run that is open, and `by`'s. @returns the last of them */
+/**
+ * Reserves the next numbers of a run that is open and, if given, owned by `by`.
+ * @returns the last of them
+ */
 function nextPlaces(db: Kysely<Database>, events: readonly [NewEvent, ...NewEvent[]]) {
   const [{ run_id: id, by }] = events;
   let query = db
@@ -152,17 +155,17 @@ function nextPlaces(db: Kysely<Database>, events: readonly [NewEvent, ...NewEven
   return query.returning('last_seq');
 }
 
-/** A value in the place of a column, whose type the server cannot guess. */
+/** A value in place of a column, cast because the server cannot infer its type. */
 export function castText(value: string) {
   return sql<string>`cast(${value} as text)`;
 }
 
-/** Data of the event that tells of a status. */
+/** Data of the event that records a status. */
 export function statusData({ status, failure = null }: Partial<Run>): string {
   return JSON.stringify({ status, failure });
 }
 
-/** Journals a status with the change that made it. */
+/** Journals a status in the transaction that sets it. */
 export async function journalStatus(
   trx: Transaction<Database>,
   row: Pick<RunsTable, 'id' | 'last_seq' | 'updated_at'>,

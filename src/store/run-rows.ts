@@ -54,7 +54,7 @@ export function overviewOf(row: StateRow & Pick<RunsTable, 'answer'>): Omit<RunO
   return { ...stateOf(row), answer };
 }
 
-/** As a column; null also for a result of another shape. */
+/** The `answer` column; null if the result does not have an answer's shape. */
 function answerOf(result: unknown): string | null {
   const answer = RunAnswer.safeParse(result);
   return answer.success ? JSON.stringify(answer.data) : null;
@@ -68,12 +68,12 @@ export function runOf(row: StateRow & Pick<RunDocumentsTable, 'request' | 'resul
   };
 }
 
-/** A run whose row was just made. */
+/** A run whose row was just created. */
 export function freshRun(row: StateRow, request: Run['request']): Run {
   return { ...stateOf(row), request, result: null };
 }
 
-/** @param rows one a status that any run has; `oldest` is when the status last changed that changed longest ago */
+/** @param rows one per existing status; `oldest` is the earliest time at which a run in it was last updated */
 export function censusOf(
   rows: readonly { readonly status: string; readonly runs: number | bigint | string; readonly oldest: unknown }[],
 ): RunCensus {
@@ -105,19 +105,19 @@ export function newRow(key: string, request: Run['request'], id: string, how: Ac
   };
 }
 
-/** What a run's row says of its request. */
+/** The columns of a run's row that are derived from its request. */
 export function requestColumns(request: Run['request']) {
   return { request_hash: contentKey(request), ...asColumns(briefOfRequest(request)) };
 }
 
 const TAGS = RunBrief.shape.tags;
 
-/** What a request says of its run; names are shown alone. */
+/** The request's brief as columns; names are display only, so `keyText` may replace them. */
 function asColumns({ name, tags, ...brief }: ReturnType<typeof briefOfRequest>) {
   return { ...brief, name: name === null ? null : keyText(name), tags: JSON.stringify(tags) };
 }
 
-/** A run that is not running belongs to nobody. */
+/** The changed columns; a run that is not running has no owner. */
 export function columnsOf({ status, result, failure }: Partial<Run>): Partial<RunsTable> {
   return {
     updated_at: Date.now(),
@@ -143,7 +143,7 @@ function isoTime(ms: number): string {
 }
 
 const Text = z.string().transform(keyText);
-/** Value and id of the last run of a page; where runs are listed by their making, the id alone says it. */
+/** Sort value and id of the last run of a page; in order of creation, the id is enough. */
 const POSITIONS = {
   instance: z.tuple([Text, Text]),
   k: z.tuple([z.int32(), Text]),
@@ -152,7 +152,7 @@ const POSITIONS = {
 type Position = readonly [string | number, string];
 
 const SEARCHED = ['id', 'instance_id', 'candidate_id'] as const;
-/** The newest: every one is looked at, while nobody else is answered by an embedded store. */
+/** Only the newest runs are searched: a search reads each row, and blocks the embedded store for everything else. */
 const MOST_SEARCHED = 10_000;
 
 interface Searched {
@@ -160,7 +160,7 @@ interface Searched {
   readonly dialect: StoreDialect;
 }
 
-/** One page of the rows without their documents, read by position: pages neither repeat nor skip. */
+/** One page of the rows without their documents, by keyset pagination: pages neither repeat nor skip runs. */
 export async function listRuns(
   store: Searched,
   limit: number,
@@ -197,7 +197,7 @@ function filtered({ db, dialect }: Searched, { statuses, instance, tag, search }
   let query = db.selectFrom('runs').select(SUMMARY_COLUMNS);
   if (statuses !== undefined) query = query.where('status', 'in', statuses);
   if (instance !== undefined) query = query.where('instance_id', '=', keyText(instance));
-  // A tag stands in its list as JSON has it, between quotes that stand in no tag without a stroke before them.
+  // Tags are matched as JSON strings with their quotes; a quote inside a tag is escaped, so no partial match is possible.
   if (tag !== undefined) query = query.where((eb) => has(eb, dialect, eb.ref('tags'), JSON.stringify(tag)));
   if (search === undefined || search === '') return query;
   const letters = keyText(search.toLowerCase());
@@ -210,7 +210,7 @@ function newestUnsearched(eb: ExpressionBuilder<Database, 'runs'>) {
   return eb.selectFrom('runs as newer').select('newer.id').orderBy('newer.id', 'desc').limit(1).offset(MOST_SEARCHED);
 }
 
-/** Without LIKE, whose signs would have to be escaped. */
+/** Substring match without LIKE, whose wildcards would need escaping. */
 function has(
   eb: ExpressionBuilder<Database, 'runs'>,
   { positionOf }: StoreDialect,

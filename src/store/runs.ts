@@ -25,8 +25,8 @@ import { keyText, type StoreGuard } from './statements.js';
 const OPEN: readonly RunStatus[] = ['queued', 'running'];
 
 /**
- * Runs as rows, in any database Kysely speaks to. Every transaction begins with its write, which takes the row (the
- * file, on SQLite) before anything is read, so that concurrent processes queue instead of deadlocking.
+ * Runs as rows, in any database supported by Kysely. Every transaction starts with its write, which locks the row (on SQLite,
+ * the file) before anything is read, so that concurrent processes queue instead of deadlocking.
  */
 export class KyselyRunStore extends RunStore {
   private readonly ids = new RunIdSource();
@@ -89,7 +89,7 @@ export class KyselyRunStore extends RunStore {
   }
 
   override list(limit: number, before: string | null, listing: RunListing = {}): Promise<RunPage> {
-    // Without patience: this is also how it is found out whether the store answers.
+    // Without retries: this call is also used to check whether the store responds.
     return this.guard.run(() => listRuns({ db: this.db, dialect: this.dialect }, limit, before, listing), 0);
   }
 
@@ -196,7 +196,7 @@ export class KyselyRunStore extends RunStore {
   }
 }
 
-/** Undoes a claim. */
+/** Rolls back a claim. */
 class LeftWithOwner extends Error {
   constructor(readonly owner: string) {
     super('the run is left with its owner');
@@ -213,13 +213,13 @@ async function saveResult(trx: Transaction<Database>, id: string, result: Run['r
 
 const QUEUED = { status: 'queued' } as const;
 
-/** A run as it begins: its row, what was asked, and the first event of its journal. */
+/** A new run: its row, its request, and the first event of its journal. */
 export interface NewRun {
   readonly row: RunsTable;
   readonly documents: RunDocumentsTable;
 }
 
-/** @returns false, and nothing is written, when there is a run with this key */
+/** @returns false, without writing anything, if a run with this key exists */
 export function insertRun(db: Kysely<Database>, dialect: StoreDialect, run: NewRun): Promise<boolean> {
   return dialect.nestsWrites ? insertAtOnce(db, run) : db.transaction().execute((trx) => insertInTurn(trx, run));
 }
@@ -232,7 +232,7 @@ async function insertInTurn(trx: Transaction<Database>, { row, documents }: NewR
   return true;
 }
 
-/** In one statement, for which the server is asked once instead of five times. */
+/** One statement, so one round trip to the server instead of five. */
 async function insertAtOnce(db: Kysely<Database>, { row, documents }: NewRun): Promise<boolean> {
   const inserted = await db
     .with('fresh', (given) => insertRow(given, row))

@@ -1,29 +1,29 @@
 import { type RawBuilder, sql } from 'kysely';
 
-/** Times are milliseconds since 1970; JSON is text. The same tables serve SQLite and PostgreSQL. */
+/** Times are milliseconds since 1970; JSON is stored as text. SQLite and PostgreSQL have the same tables. */
 export interface RunsTable {
   id: string;
-  /** What makes asking twice one run. */
+  /** Idempotency key: repeated requests with the same key get the same run. */
   key: string;
-  /** Content key of the request, to tell whether the same key asks for the same. */
+  /** Content key of the request, to detect a key reused for a different request. */
   request_hash: string;
   status: string;
   failure: string | null;
-  /** Who works on it; null unless running. */
+  /** The process working on it; null unless running. */
   owner: string | null;
   last_seq: number;
   created_at: number;
   updated_at: number;
-  /** Name of the API key that asked for it, '' without one. */
+  /** Name of the API key that submitted it, '' without one. */
   submitter: string;
-  /** Names the settings that it was accepted under. */
+  /** Identifies the settings under which it was accepted. */
   setup: string;
-  /** 1 = a command's, which works on it itself. */
+  /** 1 = created by a command, which executes it itself. */
   alone: number;
   name: string | null;
   /** A JSON list. */
   tags: string;
-  /** Id of the benchmark that it belongs to, and its arm there. */
+  /** Id of its benchmark, and its arm there. */
   benchmark: string | null;
   arm: string | null;
   instance_id: string | null;
@@ -36,11 +36,11 @@ export interface RunsTable {
   tokens: number | null;
   cost_usd: number | null;
   seconds: number | null;
-  /** Of the result, what a look at the run says. */
+  /** The part of the result shown in a run's overview. */
   answer: string | null;
 }
 
-/** What can be megabytes, apart from the rows that lists read and that every event changes. */
+/** Documents of up to megabytes, kept out of the rows that lists read and every event updates. */
 export interface RunDocumentsTable {
   run_id: string;
   request: string;
@@ -60,11 +60,11 @@ export interface ResultsTable {
   kind: string;
   value: string;
   created_at: number;
-  /** When it was last asked for, to within a day. */
+  /** Time of last use, to within a day. */
   used_at: number;
 }
 
-/** What one part of a run's work has spent, and the room that its calls under way have taken. */
+/** What one part of a run's work has spent, and the room reserved by its calls in progress. */
 export interface SpendingsTable {
   run_id: string;
   part: string;
@@ -83,18 +83,18 @@ export interface ReportsTable {
   created_at: number;
 }
 
-/** Data sets that are solved in several ways. */
+/** Benchmarks: data sets solved by several arms. */
 export interface BenchmarksTable {
   id: string;
-  /** What makes asking twice one benchmark. */
+  /** Idempotency key: repeated requests with the same key get the same benchmark. */
   key: string;
-  /** Hash of what was sent in. */
+  /** Hash of the upload. */
   request_hash: string;
   title: string;
   status: string;
   note: string | null;
   submitter: string;
-  /** What is to be done; '' until everything that was sent in is read. */
+  /** What is to be done; '' until the upload is read completely. */
   plan: string;
   /** Hidden tests and gold patches by instance, for grading. */
   sealed: string;
@@ -102,20 +102,20 @@ export interface BenchmarksTable {
   updated_at: number;
 }
 
-/** What grading said of a run's candidates. In a table of its own: nothing that samples, verifies or selects reads it. */
+/** Grades of a run's candidates. A separate table that nothing that samples, verifies or selects reads. */
 export interface GradesTable {
   run_id: string;
-  /** 1 = what was selected resolves the issue; null = not known. */
+  /** 1 = the selected patch resolves the issue; null = unknown. */
   selected_right: number | null;
   graded: number;
   right_candidates: number;
   ungraded: number;
-  /** A JSON list; null = not worked out. */
+  /** A JSON list; null = not computed. */
   best: string | null;
   document: string;
 }
 
-/** Who did what. */
+/** The audit log. */
 export interface AuditTable {
   id: string;
   at: number;
@@ -139,13 +139,13 @@ export interface Database {
   grades: GradesTable;
 }
 
-/** Where the databases differ. */
+/** Differences between the databases. */
 export interface StoreDialect {
-  /** Whether a write can take what another in the same statement returned. */
+  /** Whether a write can use rows returned by another write in the same statement. */
   readonly nestsWrites: boolean;
-  /** The function that says where in a text another stands, from 1; 0 = nowhere. */
+  /** The function that returns the position of a substring, from 1; 0 = not found. */
   readonly positionOf: 'instr' | 'strpos';
-  /** What stands at a path in a column of JSON as text. */
+  /** The value at a path in a text column that holds JSON. */
   readonly memberOf: (column: string, path: readonly string[]) => RawBuilder<number | string | null>;
 }
 

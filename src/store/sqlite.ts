@@ -10,18 +10,20 @@ import { kyselyStore, type OpenStore } from './store.js';
 import { BadInputError } from '../core/errors/errors.js';
 
 const BUSY_TIMEOUT_MS = 5_000;
-/** How long work waits for room on the disk. */
+/** How long an operation waits for disk space. */
 const PATIENCE_MS = 60_000;
-/** A full disk passes; the driver has waited for locks already, and what else fails on a file stays so. */
+/**
+ * A full disk is transient. Locks are not retried, since the driver has already waited for them; other file errors persist.
+ */
 const PASSING = /^SQLITE_(FULL|IOERR)/;
-/** The driver may end a transaction by itself when the disk is full; the roll-back that follows then hides why. */
+/** On a full disk the driver may end a transaction itself; the failing rollback that follows then hides the cause. */
 const ROLLED_BACK = 'cannot rollback - no transaction is active';
 
 /**
- * The embedded store: one SQLite file that several processes may share. Makes its directory.
+ * The embedded store: one SQLite file that several processes may share. Creates its directory.
  * @param busyTimeoutMs how long a call may wait for another process's write
- * @param patienceMs how long it may wait for room on the disk
- * @throws StoreUnavailableError naming `path` when it cannot be opened, is locked, or holds something else
+ * @param patienceMs how long it may wait for disk space
+ * @throws StoreUnavailableError naming `path` if it cannot be opened, is locked, or holds something else
  */
 export async function openSqliteStore(
   path: string,
@@ -42,16 +44,16 @@ function failureOf(error: unknown): StoreFailure {
   return { detail: message ?? String(error), passing: PASSING.test(String(code)) };
 }
 
-/** A statement that takes a list is another one at each length. */
+/** Bounds the cache, since a statement with a list differs for each length of the list. */
 const MOST_PREPARED = 200;
 
-/** Opens, and creates or migrates when needed, one SQLite file. Everything that is SQLite's own is here. */
+/** Opens one SQLite file, creating or migrating it if needed. All SQLite-specific settings are here. */
 export async function openDatabase(path: string, busyTimeoutMs: number): Promise<Kysely<Database>> {
   makeFolder(dirname(path));
   const driver = new SqliteDriver(path, { timeout: busyTimeoutMs });
   try {
-    // Write-ahead log: readers and one writer of other processes at the same time. With NORMAL a killed process
-    // loses nothing; a power cut may lose the last commits, which are computed again.
+    // Write-ahead log: other processes can read while one writes. With NORMAL, a killed process loses nothing; a power
+    // failure may lose the last commits, which are computed again.
     driver.pragma('journal_mode = WAL');
     driver.pragma('synchronous = NORMAL');
     driver.pragma('foreign_keys = ON');
@@ -65,18 +67,21 @@ export async function openDatabase(path: string, busyTimeoutMs: number): Promise
   }
 }
 
-/** Whether the driver refused, as opposed to a mistake of ours. By its code: its class may be loaded more than once. */
+/**
+ * Whether the error comes from the driver, not from a defect in bestk. By its code, as its class may be loaded more than
+ * once.
+ */
 export function isDriverError(error: unknown): boolean {
   return String((error as { code?: unknown } | null)?.code).startsWith('SQLITE_');
 }
 
-/** Kysely prepares every statement anew, which costs more than to run most of them. */
+/** Caches prepared statements: Kysely prepares each one anew, which costs more than running most of them. */
 function preparedOnce(driver: SqliteDriver.Database): SqliteDatabase {
   const prepared = new Map<string, SqliteStatement>();
   return {
     prepare: (sql) => {
       const statement = prepared.get(sql) ?? driver.prepare(sql);
-      // The one used last stands last.
+      // Least recently used first.
       prepared.delete(sql);
       prepared.set(sql, statement);
       const [oldest] = prepared.keys();
@@ -103,27 +108,27 @@ async function migrate(db: Kysely<Database>, driver: SqliteDriver.Database): Pro
   }
 }
 
-/** Node's own recursive mkdir never returns where the system takes no folders, as below /proc. */
+/** Replaces Node's recursive mkdir, which never returns where folders cannot be created, e.g. below /proc. */
 export function makeFolder(path: string): void {
   if (!existsSync(dirname(path))) makeFolder(dirname(path));
   try {
     mkdirSync(path);
   } catch (error) {
-    // It may be there before us, or another process may have made it in this moment.
+    // It may exist already, or another process may have just created it.
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
   }
 }
 
-/** A reader is gone in a moment; an owner stays. */
+/** A reader holds the lock only for a moment; an owner keeps it. */
 const BUSY_MS = 200;
-/** For as long as this process lives. */
+/** Keeps locks for the lifetime of this process. */
 const held = new Set<SqliteDriver.Database>();
 
 /**
- * Makes this process the one that serves an embedded store until it ends, however it ends: the lock is the system's own, on a
- * file beside the store's.
- * @param who names this process to the one that comes later
- * @throws BadInputError that says who has it
+ * Makes this process the only one that serves an embedded store until it exits, even by a crash: the operating system holds
+ * the lock, on a file next to the store's.
+ * @param who identifies this process to later ones
+ * @throws BadInputError naming the owner
  */
 export function ownFile(path: string, who: string): void {
   makeFolder(dirname(path));
@@ -138,7 +143,7 @@ export function ownFile(path: string, who: string): void {
   );
 }
 
-/** Others can read who has the lock while it is held: what was written before is committed. */
+/** Commits the owner's name before taking the lock again, so that others can read it while the lock is held. */
 function take(lock: SqliteDriver.Database, who: string): boolean {
   try {
     lock.exec('begin immediate; create table if not exists owner (who text); delete from owner');

@@ -3,36 +3,36 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { backOffMs } from '../core/async/time.js';
 import { StoreUnavailableError } from '../core/errors/unavailable.js';
 
-/* What every statement of the store goes through: keys that any database can hold, one line for calls that come at once, and patience. */
+/* Shared by all statements of the store: keys that any database can hold, batching of concurrent calls, and retries. */
 
-/** A key as every database can hold it: PostgreSQL's text takes neither NUL nor half a character. */
+/** A key as every database can hold it: PostgreSQL's text accepts neither NUL nor unpaired surrogates. */
 export function keyText(key: string): string {
   return /[\0\p{Surrogate}]/u.test(key) ? contentKey(key) : key;
 }
 
-/** What a driver's error means. */
+/** The meaning of a driver's error. */
 export interface StoreFailure {
   readonly detail: string;
-  /** A server that restarts, a lost connection, a deadlock: the same call may do a moment later. */
+  /** Transient: a restarting server, a lost connection, a deadlock; the same call may succeed later. */
   readonly passing: boolean;
 }
 
 export interface StoreGuardOptions {
-  /** Names the store in errors; never with a password. */
+  /** Name of the store in errors; never includes a password. */
   readonly name: string;
-  /** Null: not the database's failure, but a mistake of ours. */
+  /** Null: not a failure of the database but a defect in bestk. */
   readonly read: (error: unknown) => StoreFailure | null;
-  /** How long passing failures are tried again; 0 = not at all. */
+  /** How long transient failures are retried, in ms; 0 = not at all. */
   readonly patienceMs: number;
 }
 
-/** Failures that are no further apart belong together, unless a call succeeded after failing. */
+/** Failures at most this far apart count as one outage, unless a failed call succeeds in between. */
 const LULL_MS = 30_000;
 
 /**
- * Stands between the store and its driver: tries passing failures again with back-off, and turns what stays into
- * StoreUnavailableError. All calls share one patience: those that come when it is used up fail at once, or the calls of one
- * run would wait one after another.
+ * Wraps all calls to the driver: retries transient failures with back-off and turns lasting ones into StoreUnavailableError.
+ * All calls share one time limit per outage; once it is used up, further calls fail at once, so that the calls of a run do
+ * not each wait in turn.
  */
 export class StoreGuard {
   private closed = false;
@@ -41,8 +41,8 @@ export class StoreGuard {
   constructor(private readonly options: StoreGuardOptions) {}
 
   /**
-   * @param work may be done more than once: a lost connection does not tell whether a commit was carried out
-   * @throws StoreUnavailableError, and what of `work` is not the database's
+   * @param work may run more than once: after a lost connection it is unknown whether a commit took place
+   * @throws StoreUnavailableError, and any error of `work` that is not the database's
    */
   async run<T>(work: () => Promise<T>, patienceMs = this.options.patienceMs): Promise<T> {
     const { name, read } = this.options;
@@ -51,7 +51,7 @@ export class StoreGuard {
       if (this.closed) throw new StoreUnavailableError(`${name} is closed`);
       try {
         const done = await work();
-        // Reads work on a full disk: only a call that failed shows that the trouble is over.
+        // Reads work on a full disk, so only the success of a call that had failed ends the outage.
         if (tries > 1) this.failing = null;
         return done;
       } catch (error) {
@@ -64,7 +64,7 @@ export class StoreGuard {
     }
   }
 
-  /** For how long the store has been failing. */
+  /** Duration of the current outage, in ms. */
   private lastingMs(): number {
     const now = performance.now();
     if (this.failing === null || now - this.failing.last > LULL_MS) this.failing = { since: now, last: now };
@@ -72,7 +72,7 @@ export class StoreGuard {
     return now - this.failing.since;
   }
 
-  /** Every later call is refused. */
+  /** Makes every later call fail. */
   close(): void {
     this.closed = true;
   }
@@ -95,29 +95,29 @@ interface Call<Item, Done> {
   readonly reject: (error: unknown) => void;
 }
 
-/** What one statement takes: as many as these, and no further one behind as many letters. */
+/** Most items in one statement, and most characters (a larger single item is sent alone). */
 const MOST = 100;
 
 const MOST_LETTERS = 1_000_000;
 
 /**
- * Has calls of one line that come while another is under way done together behind it: they would wait for each other, and for
- * the disk, one by one.
+ * Combines calls of the same line that arrive while another is in progress into one batch, instead of letting each wait for
+ * the others and for the disk.
  */
 export class Batches<Item, Done> {
-  /** Who waits, by line; a line is there while something of it is under way. */
+  /** Waiting calls by line; a line exists while one of its calls is in progress. */
   private readonly lines = new Map<string, Call<Item, Done>[]>();
 
   /**
-   * @param work all of them or none; what it resolves to has the order of `items`
-   * @param lettersOf how large an item is
+   * @param work does all items or none; its results are in the order of `items`
+   * @param lettersOf size of an item in characters
    */
   constructor(
     private readonly work: (items: readonly [Item, ...Item[]]) => Promise<readonly Done[]>,
     private readonly lettersOf: (item: Item) => number,
   ) {}
 
-  /** @throws what `work` threw for all that were done together */
+  /** @throws what `work` threw for the whole batch */
   do(line: string, item: Item): Promise<Done> {
     return new Promise((resolve, reject) => {
       const waiting = this.lines.get(line);
@@ -142,7 +142,7 @@ export class Batches<Item, Done> {
     this.lines.delete(line);
   }
 
-  /** How many of those that wait go with the first. */
+  /** How many of the waiting calls fit into a batch with the first. */
   private fitting(first: Call<Item, Done>, waiting: readonly Call<Item, Done>[]): number {
     let letters = this.lettersOf(first.item);
     const end = waiting.slice(0, MOST - 1).findIndex(({ item }) => (letters += this.lettersOf(item)) > MOST_LETTERS);

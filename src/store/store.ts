@@ -26,14 +26,14 @@ export interface OpenStore {
   readonly audit: AuditLog;
   readonly spendings: SpendingStore;
   readonly retention: Retention;
-  /** Every later call is refused with StoreUnavailableError. */
+  /** Makes every later call fail with StoreUnavailableError. */
   close(): Promise<void>;
 }
 
-/** Where the store is: a SQLite file, or a PostgreSQL that several machines share. */
+/** Location of the store: a SQLite file, or a PostgreSQL database shared by several machines. */
 export type StorePlace = { readonly file: string } | { readonly postgres: string };
 
-/** The store on a database that is open and migrated. */
+/** The store on an open and migrated database. */
 export function kyselyStore(
   db: Kysely<Database>,
   { name, guard, dialect }: { readonly name: string; readonly guard: StoreGuard; readonly dialect: StoreDialect },
@@ -54,10 +54,10 @@ export function kyselyStore(
   };
 }
 
-/** SQLite takes some 30,000 parameters in a statement. */
+/** SQLite accepts about 30,000 parameters per statement. */
 const ROWS_AT_ONCE = 1_000;
 
-/** Who did what, as rows, in any database Kysely speaks to. */
+/** The audit log as rows, in any database supported by Kysely. */
 class KyselyAuditLog extends AuditLog {
   private readonly ids = new RunIdSource('audit_');
 
@@ -74,7 +74,7 @@ class KyselyAuditLog extends AuditLog {
     const rows = entries.map((entry) => ({ ...storable(entry), id: this.ids.next(at), at }));
     for (let from = 0; from < rows.length; from += ROWS_AT_ONCE) {
       const insert = this.db.insertInto('audit').values(rows.slice(from, from + ROWS_AT_ONCE));
-      // A write that was tried again, of which the first try was heard after all.
+      // Makes a retried write idempotent, in case its first attempt was committed.
       const once = insert.onConflict((conflict) => conflict.column('id').doNothing());
       await this.guard.run(() => once.execute());
     }
@@ -100,7 +100,7 @@ function recordOf({ at, ...row }: AuditTable): AuditRecord {
   return { ...row, at: new Date(at).toISOString() };
 }
 
-/** Reports as rows, in any database Kysely speaks to. */
+/** Reports as rows, in any database supported by Kysely. */
 export class KyselyReportStore extends ReportStore {
   constructor(
     private readonly db: Kysely<Database>,

@@ -1,8 +1,8 @@
-/** Why the service did not answer as asked, in its own words. */
+/** An error answer of the service, with its own message. */
 export class ApiProblem extends Error {
   constructor(
     message: string,
-    /** 0 = it was not reached. */
+    /** 0 = the service was not reached. */
     readonly status: number,
     readonly next: string,
   ) {
@@ -11,7 +11,7 @@ export class ApiProblem extends Error {
 }
 
 const KEY = 'bestk-api-key';
-/** Told when the service wants a key, or another one. */
+/** Receives an event when the service requires a key, or a different one. */
 export const keyWanted = new EventTarget();
 
 export function currentKey(): string | null {
@@ -52,7 +52,7 @@ export async function postJson(path: string, body?: unknown): Promise<unknown> {
   return (await request(path, { method: 'POST', ...content })).json();
 }
 
-/** The path of something of a run; ids may hold anything. */
+/** API path of a run or a part of it; ids may contain any characters. */
 export function runPath(id: string, ...rest: readonly string[]): string {
   return `/v1/runs/${[id, ...rest].map(encodeURIComponent).join('/')}`;
 }
@@ -72,7 +72,7 @@ async function problemOf(response: Response): Promise<ApiProblem> {
   return new ApiProblem(text(said.detail, `${status} ${statusText}`), status, text(said.next, ''));
 }
 
-/** Hands a file to the browser's downloads. Only letters that are harmless in any file system stay in its name. */
+/** Starts a browser download. Its name keeps only characters that are safe in any file system. */
 export function saveAs(content: Blob, name: string): void {
   const url = URL.createObjectURL(content);
   const link = document.createElement('a');

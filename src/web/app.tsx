@@ -41,7 +41,7 @@ export function App() {
   );
 }
 
-/** The first stop of the keyboard. A link with a hash of its own would be a route here. */
+/** The first stop of the tab key. Moves focus by script, because a hash link would change the route. */
 function SkipLink({ onSkip }: { readonly onSkip: () => void }) {
   return (
     <a
@@ -57,7 +57,7 @@ function SkipLink({ onSkip }: { readonly onSkip: () => void }) {
   );
 }
 
-/** Which of the pages above a place belongs to. */
+/** The section of the header that a page belongs to. */
 function sectionOf([page = 'runs', what]: readonly string[]): string {
   if (page !== 'compare') return page;
   if (what === 'arms') return 'benchmarks';
@@ -117,7 +117,7 @@ function NoPage() {
   );
 }
 
-/** A reader of the screen is taken to what is new; the first page is where it begins anyway. */
+/** Moves focus to a new page, for screen readers; not to the first one, where reading starts anyway. */
 function usePageFocus({ parts }: Route, main: { current: HTMLElement | null }): void {
   const page = parts.slice(0, 2).join('/');
   const first = useRef(true);
@@ -138,7 +138,7 @@ function titleOf([page = 'runs', id]: readonly string[]): string {
   return id === undefined ? 'Runs' : 'Run';
 }
 
-/** Runs, reports, or arms of a benchmark beside each other. Ids of runs are never called as these are. */
+/** Compares runs, reports, or arms of a benchmark. Run ids never equal `arms` or `reports`. */
 function ComparePage({ place }: { readonly place: readonly string[] }) {
   const [what, ...rest] = place;
   const [id = '', ...arms] = rest;

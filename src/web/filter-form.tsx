@@ -5,38 +5,41 @@ interface Choice {
   readonly name: string;
   readonly label: string;
   readonly value: string;
-  /** Each as it stands in the address, or with other words for it. */
+  /** Values as used in the address, optionally with a different label. */
   readonly options: readonly (string | readonly [string, string])[];
-  /** In place of a choice; absent = any. */
+  /** Label for no choice; absent = any. */
   readonly none?: string;
 }
 
 interface Props {
   readonly label: string;
-  /** What is looked for now. */
+  /** The current search text. */
   readonly q: string;
   readonly placeholder?: string;
   readonly choices: readonly Choice[];
-  /** @param name `q`, or of a choice @param to null = take it away */
+  /**
+   * @param name `q`, or the name of a choice
+   * @param to the new value; null = remove the filter
+   */
   readonly onChange: (name: string, to: string | null) => void;
   readonly children?: ComponentChildren;
 }
 
 const TYPING_MS = 200;
 
-/** The address without what is filtered by. */
+/** The address without its query. */
 function pageNow(): string | undefined {
   return window.location.hash.split('?')[0];
 }
 
-/** A search field and choices; what is typed is told when the typing pauses. */
+/** A search field and choices; typed text is reported when typing pauses. */
 export function FilterForm({ label, q, placeholder, choices, onChange, children }: Props) {
   const [typed, setTyped] = useState(q);
   useEffect(() => {
     if (typed === q) return undefined;
     const here = pageNow();
     const timer = setTimeout(() => {
-      // The reader may have followed a link meanwhile, and this form is about to go.
+      // Skipped if the reader has followed a link meanwhile and this form is about to be removed.
       if (pageNow() === here) onChange('q', typed === '' ? null : typed);
     }, TYPING_MS);
     return () => {

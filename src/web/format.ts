@@ -13,7 +13,7 @@ export function counted(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
 
-/** A share of 1. */
+/** Formats a share, 0..1. */
 export function percent(share: number): string {
   return `${(share * 100).toFixed(1)}%`;
 }
@@ -44,23 +44,23 @@ export function bytes(value: number): string {
   return value < 1_000_000 ? `${Math.round(value / 1_000)} kB` : `${(value / 1_000_000).toFixed(1)} MB`;
 }
 
-/** A score as its measure's unit is read: a probability with `digits` decimals, a count of how many. */
+/** Formats a score by its measure's unit: a probability with `digits` decimals, a count with its total. */
 export function measured(score: number, outOf: number, unit: 'probability' | 'count' | 'score', digits = 3): string {
   if (unit === 'count') return `${score}/${outOf}`;
   return unit === 'probability' ? score.toFixed(digits) : String(Math.round(score * 1_000) / 1_000);
 }
 
-/** Colours and cursor moves of a terminal: they say nothing on a page. Other escapes stay, spelled out. */
+/** Terminal colours and cursor movements, which are meaningless on a page. Other escape sequences are made visible. */
 const ANSI = /\u001b\[[0-?]*[ -/]*[@-~]/g;
 
-/** Text from anywhere as a person can see all of it. */
+/** External text with all invisible characters made visible. */
 export function visible(text: string): string {
   return spellOut(text.replace(ANSI, ''));
 }
 
 const SHOWN = ['title', 'aria-label', 'placeholder', 'alt', 'label'];
 
-/** From now on every text and every spoken label that Preact puts on the page is made visible first. */
+/** Makes every text and every accessible label that Preact renders from now on visible. */
 export function makeTextSafe(): void {
   const before = options.vnode?.bind(options);
   options.vnode = (vnode: VNode): void => {

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { ApiProblem, currentKey, getJson, keepKey } from './api.js';
 
-/** Something that a reader should know: `problem` is said at once by a screen reader. */
+/** A message for the reader; screen readers announce a `problem` immediately. */
 export function Notice({ kind = 'note', children }: { kind?: 'note' | 'problem'; children: ComponentChildren }) {
   return (
     <div class={`notice notice-${kind}`} role={kind === 'problem' ? 'alert' : 'note'}>
@@ -34,12 +34,14 @@ export function Loading({ what }: { what: string }) {
 
 interface AwaitedProps<T> {
   readonly answer: Answer<T>;
-  /** What is waited for, in words. */
+  /** Description of what is being loaded. */
   readonly what: string;
   readonly children: (data: T) => ComponentChildren;
 }
 
-/** An answer when it is there, and until then why it is not. What was there before stays beside a problem. */
+/**
+ * Renders an answer once loaded; until then a loading message or the problem. Earlier data stays visible next to a problem.
+ */
 export function Awaited<T>({ answer: { data, problem, reload }, what, children }: AwaitedProps<T>) {
   return (
     <>
@@ -52,7 +54,7 @@ export function Awaited<T>({ answer: { data, problem, reload }, what, children }
 
 const SIGNS: Readonly<Record<string, string>> = { queued: '◌', running: '▶', done: '✓', failed: '✕', cancelled: '■' };
 
-/** A run's status as a sign and a word: never colour alone. */
+/** A run's status as a sign and a word, so that colour is never the only cue. */
 export function StatusMark({ status }: { readonly status: string }) {
   return (
     <span class={`status status-${status}`}>
@@ -61,7 +63,7 @@ export function StatusMark({ status }: { readonly status: string }) {
   );
 }
 
-/** Asks for an API key; it stays in this tab. */
+/** Asks for an API key, which is kept in this tab. */
 export function KeyForm({ onKey }: { readonly onKey: () => void }) {
   const field = useRef<HTMLInputElement>(null);
   const submit = (event: Event): void => {
@@ -89,7 +91,7 @@ export function KeyForm({ onKey }: { readonly onKey: () => void }) {
   );
 }
 
-/** What is known of an answer; the last good one stays while it is asked for again. */
+/** The state of a request; the last successful answer is kept while reloading. */
 export interface Answer<T> {
   readonly data: T | null;
   readonly problem: ApiProblem | null;
@@ -106,7 +108,10 @@ interface Known<T> {
 
 type Get<T> = (path: string, signal: AbortSignal) => Promise<T>;
 
-/** Asks for `path` now and whenever it changes; null asks for nothing. @param get the same at each call */
+/**
+ * Requests `path` now and whenever it changes; null requests nothing.
+ * @param get must be the same function at each call
+ */
 export function useAnswer<T>(path: string | null, get: Get<T> = getJson as Get<T>): Answer<T> {
   const [known, setKnown] = useState<Known<T>>({ path, data: null, problem: null, loading: path !== null });
   const [round, setRound] = useState(0);
@@ -143,7 +148,7 @@ interface Props<Name extends string> {
   readonly children: ComponentChildren;
 }
 
-/** Tabs after the ARIA pattern: arrow keys move between them, the tab key goes into the panel. */
+/** Tabs following the ARIA pattern: arrow keys move between tabs, the tab key enters the panel. */
 export function Tabs<Name extends string>({ label, tabs, open, onOpen, children }: Props<Name>) {
   const names = Object.keys(tabs) as Name[];
   const move = (event: KeyboardEvent): void => {

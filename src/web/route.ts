@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** `#/runs/ID/candidates/CID?tab=diff`: parts without their escapes, and what follows the question mark. */
+/** `#/runs/ID/candidates/CID?tab=diff`: the decoded parts, and the query. */
 export interface Route {
   readonly parts: readonly string[];
   readonly query: URLSearchParams;
@@ -11,7 +11,7 @@ export function readRoute(hash: string): Route {
   return { parts: path.split('/').filter(Boolean).map(unescaped), query: new URLSearchParams(query) };
 }
 
-/** The link to a place; ids of runs and candidates may hold anything. */
+/** Link to a page; ids of runs and candidates may contain any characters. */
 export function linkTo(parts: readonly string[], query: Readonly<Record<string, string | null>> = {}): string {
   const said = Object.entries(query).flatMap(([name, value]) =>
     value === null || value === '' ? [] : [`${name}=${encodeURIComponent(value)}`],
@@ -33,7 +33,7 @@ export function useRoute(): Route {
   return route;
 }
 
-/** Goes there without a new entry in the history: for filters and tabs. */
+/** Changes the route without a new history entry, for filters and tabs. */
 export function replaceRoute(link: string): void {
   window.history.replaceState(null, '', link);
   window.dispatchEvent(new HashChangeEvent('hashchange'));

@@ -55,17 +55,17 @@ export type BenchmarkRunsView = z.infer<typeof BenchmarkRunsView>;
 const PredictionsQuery = z.strictObject({ arm: z.string().min(1).max(64).optional() });
 type PredictionsQuery = z.infer<typeof PredictionsQuery>;
 
-/** The answer to what stops a benchmark or has it go on. */
+/** The answer to pausing, resuming or cancelling a benchmark. */
 export const BenchmarkMoved = z.object({ id: z.string(), status: BenchmarkStatus });
 type BenchmarkMoved = z.infer<typeof BenchmarkMoved>;
 
-/** What its arms come to by k. */
+/** Pass@k and Best@k of its arms. */
 export type CurvesOfArms = BenchmarkCurves;
 
 /** The plots of its report. */
 export type PlotsOfBenchmark = BenchmarkPlots;
 
-/** How a benchmark stands. */
+/** State and progress of a benchmark. */
 export type BenchmarkStanding = BenchmarkView;
 
 const FORMATS = { 'application/json': 'json', 'text/html': 'html', 'text/csv': 'csv', 'text/plain': 'text' } as const;
@@ -128,7 +128,7 @@ export class BenchmarksController {
     response.type('application/json').send(await this.reports.plots(id));
   }
 
-  /** Asked again after the last event of one that has ended, answers 204, which ends an EventSource. */
+  /** After the last event of an ended benchmark, a reconnect is answered with 204, which stops an EventSource. */
   @Get(':id/events')
   follow(@Param('id', KnownRunId) id: string, @Req() request: Request, @Res() response: Response): Promise<void> {
     return this.streams.answer(request, response, {
@@ -137,7 +137,7 @@ export class BenchmarksController {
     });
   }
 
-  /** JSON, or what else a client would rather have. */
+  /** JSON, or another format that the client prefers. */
   @Get(':id/report')
   @Header('Vary', 'Accept')
   async report(@Param('id', KnownRunId) id: string, @Req() request: Request, @Res() response: Response): Promise<void> {
@@ -148,7 +148,7 @@ export class BenchmarksController {
     response.type(type).send(report);
   }
 
-  /** What comes too late for a problem cuts the answer short. */
+  /** An error after the answer has begun cuts it short, as it is too late for a problem document. */
   @Get(':id/predictions')
   async predictions(
     @Param('id', KnownRunId) id: string,
@@ -202,7 +202,7 @@ function moving(id: string, verb: 'pause' | 'resume' | 'cancel', summary: string
   };
 }
 
-/** What can be asked of benchmarks: a data set, solved in one or more ways, as one thing. */
+/** Operations on benchmarks: a data set solved by one or more arms. */
 export const benchmarkOperations: readonly Operation[] = [
   {
     id: 'submitBenchmark',

@@ -14,37 +14,39 @@ import { callerOf, nameOf } from './caller.js';
 import { BadInputError } from '../../core/errors/errors.js';
 import { isTooDeep, shapeOf, TOO_DEEP } from '../../core/json.js';
 
-/** Paths whose body is a stream, and the types it may have; every other body is JSON. */
+/** Paths whose body is a stream, with the types they accept; all other bodies are JSON. */
 export type Uploads = ReadonlyMap<string, readonly string[]>;
 
 const MIB = 1024 * 1024;
 /** Largest request for a run. */
 export const MAX_BODY_BYTES = 64 * MIB;
-/** Largest JSON body besides: read where others wait. */
+/** Largest other JSON body: it is parsed on the main thread, where other requests wait. */
 export const MAX_SMALL_BODY_BYTES = 8 * MIB;
-/** Of JSON bodies that are in memory at once, as they came; parsed they need the same again and more. */
+/** Limits on raw JSON bodies held in memory at once; parsing needs at least as much again. */
 const MOST_HELD = { byAll: 256 * MIB, byOne: 192 * MIB };
-/** What is left of a body when its answer is there may still come for so long: who is cut off while sending does not read it. */
+/**
+ * Time for the rest of a body to arrive after its answer: a client whose connection is cut while it sends does not read it.
+ */
 const LINGER_MS = 5_000;
-/** A client that sends nothing for so long is gone. */
+/** A client that sends nothing for this long is considered gone. */
 const SILENT_MS = 10_000;
 
-/** 258 bytes for two bits (RFC 1951). */
+/** Largest expansion: 258 bytes from two bits (RFC 1951). */
 const DEFLATE_GROWTH = 1_032;
-/** Memory of a piece of a body, beside its bytes: it is an object. */
+/** Memory overhead of a chunk of a body, which is an object. */
 const PIECE_BYTES = 256;
-/** In more pieces than this a body has to come in pieces of this many bytes on average. */
+/** A body with more chunks than `most` must average at least `bytes` per chunk. */
 const PIECES = { most: 10_000, bytes: 64 };
 
 const TOO_SMALL = new BadRequestException('The body comes in too small pieces.');
 const TOO_MANY = new ServiceUnavailableException('Too many large bodies at once; send this one again.');
 
-/** Closes connections on which nothing of a body comes, or still comes long after the answer. */
+/** Closes connections whose body stalls, or is still arriving long after the answer. */
 export function endLeftBodies(request: Request, response: Response, next: NextFunction): void {
   if (hasBody(request)) {
     refuseCrumbs(request, response);
     response.setTimeout(SILENT_MS, () => {
-      // What lies unread here waits for us, not for the client.
+      // Unread data means that the service is behind, not the client.
       if (request.complete || request.readableLength > 0) return;
       endWith(new RequestTimeoutException('The body stopped coming.'), request, response);
     });
@@ -59,7 +61,10 @@ export function endLeftBodies(request: Request, response: Response, next: NextFu
   next();
 }
 
-/** Each piece costs time and memory, however small; seen where they come in, since a stream is read once. */
+/**
+ * Refuses bodies in tiny chunks, as each chunk costs time and memory. Counted on `push`, because a stream can only be read
+ * once.
+ */
 function refuseCrumbs(request: Request, response: Response): void {
   const push = request.push.bind(request);
   let [pieces, bytes] = [0, 0];
@@ -72,7 +77,7 @@ function refuseCrumbs(request: Request, response: Response): void {
   };
 }
 
-/** Refuses bodies that would be passed over in silence. */
+/** Refuses bodies of unknown types, which would otherwise be silently ignored. */
 export function requireKnownType(uploads: Uploads) {
   return (request: Request, response: Response, next: NextFunction): void => {
     const types = uploads.get(pathOf(request)) ?? ['application/json'];
@@ -86,8 +91,9 @@ export function requireKnownType(uploads: Uploads) {
 }
 
 /**
- * Answers 413 to a JSON body that says it is too large, before it comes, and 503 with Retry-After to one that would have more
- * held in memory than all, or its sender, may. What arrived counts, so that nobody holds the place of what he only announces.
+ * Answers 413 to a JSON body whose declared length is too large, before it arrives, and 503 with Retry-After if the bytes
+ * held in memory would exceed the limit for all callers or for its sender. Only received bytes count, so that announcing a
+ * large body does not reserve memory.
  */
 export function limitHeldBodies(uploads: Uploads, most = MOST_HELD) {
   const heldBy = new Map<string, number>();
@@ -129,25 +135,25 @@ export function limitHeldBodies(uploads: Uploads, most = MOST_HELD) {
   };
 }
 
-/** What a byte of a packed body can become at most. */
+/** Largest expansion of a byte of a compressed body. */
 function growthOf(encoding: string | undefined): number {
   if (encoding === undefined || encoding === 'identity') return 1;
   return encoding === 'gzip' || encoding === 'deflate' ? DEFLATE_GROWTH : Infinity;
 }
 
-/** Answers, if nobody did, without waiting for the rest of a body. */
+/** Sends the problem, unless an answer has begun, and closes the connection without waiting for the rest of the body. */
 function endWith(problem: HttpException, request: Request, response: Response): void {
   if (!response.headersSent) sendProblem(response.set('Connection', 'close'), problemOf(problem));
   request.destroy();
 }
 
-/** Aborts when the client has left, or has its answer. */
+/** Aborts when the client has disconnected or the answer is complete. */
 export function leftBy(response: Response): AbortSignal {
   const left = new AbortController();
   const leave = (): void => {
     left.abort(new BadInputError('was left by its client.', { field: 'body' }));
   };
-  // Who left while the request was read is told of by no further "close".
+  // If the client left while the request was read, no further "close" event follows.
   if (response.destroyed) leave();
   else response.once('close', leave);
   return left.signal;
@@ -158,7 +164,7 @@ function saysUtf8({ headers }: Request): boolean {
   return charset === undefined || /^"?utf-8\b/.test(charset.trimStart());
 }
 
-/** Whether the body asks for a run. */
+/** Whether the request submits a run. */
 export function isRunRequest(request: IncomingMessage): boolean {
   return request.method === 'POST' && /^\/v1\/runs\/?(\?|$)/i.test(request.url ?? '');
 }
@@ -171,14 +177,14 @@ function hasBody({ headers }: Pick<Request, 'headers'>): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > 0;
 }
 
-/** Of a thousand patches to be judged with all that stands beside them. */
+/** Enough for a thousand patches to judge, with all their fields. */
 export const MAX_VALUES = 20_000;
 
 /**
- * Looks at a JSON body before it is parsed; requests for runs, which may be larger, have a thread of their own.
- * @throws UnsupportedMediaTypeException unless it is in UTF-8, BadRequestException when it is not valid UTF-8 (a patch
- *   must not be changed in silence) or too deeply nested, PayloadTooLargeException for more values than can be read and
- *   checked without holding up everybody else
+ * Checks a JSON body before it is parsed. Requests for runs, which may be larger, are read in a separate thread.
+ * @throws UnsupportedMediaTypeException unless it is in UTF-8, BadRequestException if it is not valid UTF-8 (a patch must not
+ * be altered silently) or too deeply nested, PayloadTooLargeException for more values than can be read and validated without
+ * blocking other requests
  */
 export function requireReadable(_request: unknown, _response: unknown, body: Buffer, encoding: string): void {
   if (encoding !== 'utf-8') throw new UnsupportedMediaTypeException('Send the body in UTF-8.');

@@ -3,16 +3,16 @@ import { ForbiddenException, HttpException, HttpStatus, UnauthorizedException } 
 import type { NextFunction, Request, Response } from 'express';
 import { findApiKey, type ApiKey, type Scope } from '../../core/secrets.js';
 
-/** Who asks. */
+/** The client that sent a request. */
 export interface Caller {
-  /** Null = no key of ours was offered. */
+  /** Null = no valid key was sent. */
   readonly key: ApiKey | null;
   readonly address: string;
 }
 
 const callers = new WeakMap<IncomingMessage, Caller>();
 
-/** Notes who asks: the owner of a key that came as `Authorization: Bearer` or `X-Api-Key`, or an address alone. */
+/** Identifies the caller: by the key in `Authorization: Bearer` or `X-Api-Key`, otherwise by address. */
 export function identify(apiKeys: readonly ApiKey[]) {
   return (request: Request, _response: Response, next: NextFunction): void => {
     const offered = offeredKey(request);
@@ -22,15 +22,15 @@ export function identify(apiKeys: readonly ApiKey[]) {
   };
 }
 
-/** Of a request that went through {@link identify}. */
+/** The caller of a request that passed through {@link identify}. */
 export function callerOf(request: IncomingMessage): Caller {
   return callers.get(request) ?? { key: null, address: '' };
 }
 
-/** Bits of an IPv6 address that one customer has to himself. */
+/** Leading 16-bit groups of an IPv6 address that identify one customer's network (a /64). */
 const OWN_GROUPS = 4;
 
-/** By which what one caller uses is counted. */
+/** The name under which a caller's usage is counted. */
 export function nameOf({ key, address }: Caller): string {
   if (key !== null) return `key ${key.name}`;
   return address.includes(':') && !address.includes('.')
@@ -46,9 +46,9 @@ function offeredKey(request: Request): string {
 const FROM_HERE: ReadonlySet<string> = new Set(['same-origin', 'none']);
 
 /**
- * Keeps web pages out that are not ours: a page that a researcher looks at must neither start runs on the service of
- * the same machine nor read from it. Where no keys are set, the service answers on loopback names alone, so that no
- * page reaches it through a name of its own (DNS rebinding).
+ * Refuses requests from web pages of other origins: a page open in a user's browser must neither start runs on a service on
+ * the same machine nor read from it. Without keys, the service answers only to loopback host names, so that no page reaches
+ * it through its own domain (DNS rebinding).
  */
 export function refuseForeignPages(hasKeys: boolean) {
   return (request: Request, _response: Response, next: NextFunction): void => {
@@ -60,7 +60,7 @@ export function refuseForeignPages(hasKeys: boolean) {
   };
 }
 
-/** By Sec-Fetch-Site, which no page can forge; older browsers send Origin alone, and programs neither. */
+/** Uses Sec-Fetch-Site, which pages cannot forge; older browsers send only Origin, and programs neither. */
 function isForeign(request: Request): boolean {
   const site = request.get('sec-fetch-site');
   if (site !== undefined) return !FROM_HERE.has(site) && !isNavigation(request);
@@ -68,7 +68,7 @@ function isForeign(request: Request): boolean {
   return origin !== undefined && origin.replace(/^https?:\/\//, '') !== request.get('host');
 }
 
-/** A link on another site may lead here: the page opens in a tab of its own, and the other site cannot look into it. */
+/** Links from other sites are allowed: the page opens in its own browsing context, which the other site cannot read. */
 function isNavigation(request: Request): boolean {
   const { method } = request;
   return (
@@ -80,7 +80,7 @@ function hostName(host: string): string {
   return host.replace(/:\d+$/, '');
 }
 
-/** Whether a host name or address, as in a URL, can only mean this machine. */
+/** Whether a host name or address, as in a URL, always refers to this machine. */
 export function isLoopback(host: string): boolean {
   const name = host.toLowerCase().replace(/^\[(.*)\]$/, '$1');
   return name === 'localhost' || name === '::1' || /^127(\.\d{1,3}){3}$/.test(name);
@@ -88,10 +88,10 @@ export function isLoopback(host: string): boolean {
 
 /** Seconds of the allowance that may be used at once. */
 const BURST_S = 2;
-/** What a request without a right key costs, in requests: guessing is slow. */
+/** Cost, in requests, of a request without a valid key; slows down guessing. */
 const GUESS_COST = 20;
 
-/** Answers 429 with Retry-After to a key, or an address without one, that asks too often. Liveness is always told. */
+/** Answers 429 with Retry-After if a key, or an address without one, exceeds its rate. Liveness checks are exempt. */
 export function limitRate(requestsPerSecond: number, hasKeys: boolean) {
   const burst = Math.max(requestsPerSecond * BURST_S, GUESS_COST);
   const buckets = new TokenBuckets(requestsPerSecond, burst);
@@ -115,26 +115,26 @@ export function limitRate(requestsPerSecond: number, hasKeys: boolean) {
   };
 }
 
-/** What holds no data of anybody's: health, the documents of the API, and the viewer, which asks for the key itself. */
+/** Paths without user data: health, API documents, and the viewer, which asks for the key itself. */
 const OPEN_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/openapi.json', '/docs', '/', '/report']);
 const OPEN_FOLDER = '/assets/';
 
-/** As the router reads a path: whatever the case. */
+/** Case-insensitive, as in the router. */
 const AUDIT = /^\/v1\/audit(\/|$)/i;
 
-/** The scope that a request needs: looking is `read`, deleting and the audit log `admin`, everything else `run`. */
+/** The scope that a request needs: `read` for reading, `admin` for deletion and the audit log, `run` for everything else. */
 export function scopeOf(method: string, path: string): Scope {
   if (AUDIT.test(path)) return 'admin';
   if (['GET', 'HEAD', 'OPTIONS'].includes(method)) return 'read';
   return method === 'DELETE' ? 'admin' : 'run';
 }
 
-/** Whether nobody needs a key for it. */
+/** Whether a request needs no key. */
 export function isOpen(method: string, path: string): boolean {
   return scopeOf(method, path) === 'read' && (OPEN_PATHS.has(path) || path.startsWith(OPEN_FOLDER));
 }
 
-/** Lets a request in, before anything of its body is read, with a key that may do this; without keys, everybody. */
+/** Admits requests with a key that has the needed scope, before the body is read; admits all if no keys are configured. */
 export function admit(apiKeys: readonly ApiKey[]) {
   return (request: Request, response: Response, next: NextFunction): void => {
     if (apiKeys.length === 0 || isOpen(request.method, request.path)) {
@@ -158,12 +158,12 @@ interface Bucket {
   readonly at: number;
 }
 
-/** As many names are remembered; the one that was quiet for longest is forgotten first. */
+/** Most names tracked; the least recently active is dropped first. */
 const REMEMBERED = 10_000;
 
-/** Allowances that refill steadily: at most `burst` at once, `perSecond` in the long run, apart for each name. */
+/** Token buckets by name: at most `burst` at once, `perSecond` on average. */
 export class TokenBuckets {
-  /** Those used last stand last. */
+  /** Least recently used first. */
   private readonly buckets = new Map<string, Bucket>();
 
   constructor(
@@ -172,8 +172,8 @@ export class TokenBuckets {
   ) {}
 
   /**
-   * Takes `cost` from a name's allowance when there is that much.
-   * @param now milliseconds of a clock that never steps back
+   * Takes `cost` from a name's allowance if it suffices.
+   * @param now milliseconds of a monotonic clock
    * @returns 0, or how many seconds to wait
    */
   take(name: string, cost: number, now: number): number {

@@ -13,19 +13,19 @@ const UPLOADS: Uploads = new Map([
   ['/v1/benchmarks', UPLOAD_TYPES],
 ]);
 
-/** Told of requests that were not let in. */
+/** Called for each request that was not admitted. */
 type Refused = (request: RefusedRequest) => void;
 
 export interface GuardOptions {
-  /** None = everybody on loopback. */
+  /** Empty = no key needed, loopback only. */
   readonly apiKeys: readonly ApiKey[];
-  /** Requests a second of one key, or of one address without; twice that at once. */
+  /** Requests per second for a key, or for an address without one; twice that in a burst. */
   readonly rateLimit: number;
 }
 
 type Step = (request: Request, response: Response, next: NextFunction) => void;
 
-/** What a request goes through, in this order, before anything of its body is read. */
+/** The checks that a request passes, in this order, before its body is read. */
 export function guard({ apiKeys, rateLimit }: GuardOptions, refused: Refused): readonly Step[] {
   const hasKeys = apiKeys.length > 0;
   return [
@@ -42,14 +42,14 @@ export function guard({ apiKeys, rateLimit }: GuardOptions, refused: Refused): r
 
 const NOTHING = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** Content-Security-Policy of every answer that is no page: data that a browser shows by itself can do nothing. */
+/** Content-Security-Policy of every answer that is not a page: data shown directly by a browser can do nothing. */
 const DATA_POLICY = NOTHING;
-/** Content-Security-Policy of the viewer's pages: what comes from this service, and nothing inline. */
+/** Content-Security-Policy of the viewer's pages: only resources of this service, nothing inline. */
 export const VIEWER_POLICY = `${NOTHING}; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'`;
-/** Of the page that shows a report: a frame without scripts and origin inherits the policy, and reports bring their style. */
+/** For the page that shows a report: its sandboxed frame inherits the policy, and reports have inline styles. */
 export const REPORT_POLICY = VIEWER_POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'");
 
-/** What helmet sends, without the headers of browsers that are gone; HSTS is for whoever ends TLS in front. */
+/** The headers that helmet sends, except those for obsolete browsers; HSTS is left to the proxy that terminates TLS. */
 const HEADERS: Readonly<Record<string, string>> = {
   'Content-Security-Policy': DATA_POLICY,
   'Cross-Origin-Opener-Policy': 'same-origin',
@@ -60,7 +60,7 @@ const HEADERS: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',
 };
 
-/** Sets the security headers of an answer; a page replaces the policy by its own. */
+/** Sets an answer's security headers; pages replace the policy. */
 export function harden(_request: Request, response: Response, next: NextFunction): void {
   response.removeHeader('X-Powered-By');
   response.set(HEADERS);

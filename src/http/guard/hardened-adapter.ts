@@ -7,19 +7,19 @@ import { type Problem, problemOf } from '../problem.js';
 const MAX_HEADER_BYTES = 16 * 1024;
 const CHECK_EVERY_MS = 1_000;
 
-/** What a connection may take before there is a request: nobody holds one by sending a header a minute. */
+/** Limits on a connection before a request is complete, so that slow clients cannot hold connections. */
 const LIMITS = {
   headersTimeout: 10_000,
-  // Of a whole request with its body: the largest upload, at 2.4 MB/s.
+  // For a whole request with its body; enough for the largest upload at 2.4 MB/s.
   requestTimeout: 3_600_000,
   keepAliveTimeout: 5_000,
   maxHeaderSize: MAX_HEADER_BYTES,
   connectionsCheckingInterval: CHECK_EVERY_MS,
-  // A missing Host is answered by us, as a problem.
+  // A missing Host header is answered by bestk with a problem document.
   requireHostHeader: false,
 };
 
-/** What is no HTTP, by the code of Node's error; everything else is a 400. */
+/** Malformed requests, by the code of Node's error; all others get 400. */
 const BROKEN = new Map<string | undefined, HttpException>([
   ['HPE_HEADER_OVERFLOW', new HttpException(`The headers are larger than ${MAX_HEADER_BYTES} bytes.`, 431)],
   ['ERR_HTTP_REQUEST_TIMEOUT', new HttpException('The request arrives too slowly.', 408)],
@@ -28,7 +28,7 @@ const EXPECTS = new HttpException('Only 100-continue may be expected.', 417);
 const UNREAD = new HttpException('Too many answers wait to be read.', 503);
 const NO_HTTP = new HttpException('This is no HTTP request.', 400);
 
-/** Express on a server that does not wait for slow clients, and that says as a problem what is wrong with a connection. */
+/** Express on a server that does not wait for slow clients and answers connection errors with problem documents. */
 export class HardenedExpressAdapter extends ExpressAdapter {
   override initHttpServer(): void {
     const answer = this.getInstance<(request: IncomingMessage, response: ServerResponse) => void>();
@@ -38,7 +38,7 @@ export class HardenedExpressAdapter extends ExpressAdapter {
       if (connections.isFull()) refuseForNow(response);
       else answer(request, response);
     });
-    // The size of all headers is limited; a limit on their number would drop the others in silence.
+    // The total size of headers is limited; a limit on their number would silently drop the rest.
     server.maxHeadersCount = 0;
     server.on('clientError', (error, socket) => {
       if (connections.isAnswering(socket)) socket.destroy();
@@ -62,7 +62,7 @@ function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
   else socket.end(bareAnswer(problemOf(BROKEN.get(error.code) ?? NO_HTTP)), () => socket.destroy());
 }
 
-/** An answer without a request that a response could belong to. */
+/** Raw answer for a connection without a request to respond to. */
 function bareAnswer(problem: Problem): string {
   const body = JSON.stringify(problem);
   const head = [
@@ -77,11 +77,11 @@ function bareAnswer(problem: Problem): string {
 type Socket = IncomingMessage['socket'];
 
 interface ConnectionLimits {
-  /** Open connections; at more, the oldest without a request under way ends for the new one. */
+  /** Most open connections; above that, the oldest idle one is closed for a new one. */
   readonly connections: number;
-  /** How long a client may leave an answer unread. */
+  /** How long a client may leave an answer unread, in ms. */
   readonly unreadMs: number;
-  /** Bytes of all answers that clients have not read yet. */
+  /** Limit on the bytes of all answers not yet read by clients. */
   readonly unreadBytes: number;
 }
 
@@ -91,9 +91,9 @@ const CONNECTION_LIMITS: ConnectionLimits = {
   unreadBytes: 256 * 1024 * 1024,
 };
 
-/** The open connections of a server: nobody keeps others out by holding them, or fills the memory by not reading. */
+/** A server's open connections: clients cannot keep others out by holding connections, or fill the memory by not reading. */
 export class Connections {
-  /** In the order in which they came, each with its requests whose answer has not ended. */
+  /** In order of arrival, each with its number of unanswered requests. */
   private readonly open = new Map<Duplex, number>();
 
   constructor(
@@ -106,7 +106,7 @@ export class Connections {
       socket.once('close', () => this.open.delete(socket));
     });
     server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-      // A client that asks again before it was answered would have hundreds of answers made in one turn.
+      // Refuses pipelining, with which one client could have hundreds of answers produced in one turn.
       if (this.isAnswering(socket)) {
         socket.destroy();
         return;
@@ -116,19 +116,19 @@ export class Connections {
         this.count(socket, -1);
       });
     });
-    // Node tells it when nothing has moved, also within one large write.
+    // Node calls this if nothing has moved for that long, even within one large write.
     server.setTimeout(limits.unreadMs, (socket: Socket) => {
       if (this.isAnswering(socket) && socket.writableLength === 0) socket.setTimeout(limits.unreadMs);
       else socket.destroy();
     });
   }
 
-  /** Whether a request on this connection has no answer yet: one to what follows would be taken for its. */
+  /** Whether a request on this connection is unanswered: an answer to later input would be taken for its answer. */
   isAnswering(socket: Duplex): boolean {
     return (this.open.get(socket) ?? 0) > 0;
   }
 
-  /** Whether so much waits to be read that no further answer should be made. */
+  /** Whether so many bytes are unread that no further answer should be produced. */
   isFull(): boolean {
     let bytes = 0;
     for (const socket of this.open.keys()) bytes += socket.writableLength;

@@ -16,7 +16,7 @@ button{font:inherit;font-size:.85rem;padding:.15rem .6rem;border:1px solid var(-
 dl{margin:.2rem 0}dt{margin-top:.4rem;overflow-wrap:anywhere}dd{margin:0 0 0 1rem;overflow-wrap:anywhere}.soft{color:var(--soft)}[hidden]{display:none}
 .try label{display:block;margin:.25rem 0}.try pre{max-height:30rem}input:focus-visible,button:focus-visible,summary:focus-visible,a:focus-visible{outline:2px solid var(--link);outline-offset:1px}`;
 
-/** Opens the call that the address names, hides what the search does not name, copies an example, makes a call. */
+/** Opens the call in the address, filters by the search, copies examples, makes calls. */
 const SCRIPT = `const all=[...document.querySelectorAll('details')],field=document.querySelector('[type=search]'),said=document.querySelector('[role=status]');
 const open=()=>{const one=document.getElementById(decodeURIComponent(location.hash.slice(1)));if(one){one.hidden=false;one.open=true;one.scrollIntoView()}};
 addEventListener('hashchange',open);open();
@@ -40,7 +40,7 @@ shown.textContent=seen(whole.slice(0,most));shown.hidden=false}catch(error){told
 
 const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
-/** Content-Security-Policy of the page: its own style and script, and calls of this service. */
+/** Content-Security-Policy of the page: its own style and script, and calls to this service. */
 const DOCS_POLICY = `default-src 'none'; style-src ${hashOf(STYLE)}; script-src ${hashOf(SCRIPT)}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 interface Field {
@@ -62,7 +62,7 @@ interface Described {
 }
 type Content = Readonly<Record<string, { schema: { $ref?: string }; 'x-event-data'?: { $ref?: string } }>>;
 
-/** The document for people: one page that loads nothing; calls by what they are about, one open at a time. */
+/** The document as a page that loads nothing; calls are grouped by resource, one open at a time. */
 function docsPage({ info, paths, components }: OpenApiDocument): string {
   const groups = new Map<string, string[]>();
   for (const [path, methods] of Object.entries(paths)) {
@@ -112,7 +112,7 @@ ${tryOut(method, path, operation)}
 ${fields.length === 0 ? '' : `<h3>Parameters</h3><dl>${fields.join('')}</dl>`}${body}<h3>Responses</h3><dl>${answers.join('')}</dl></details>`;
 }
 
-/** Makes the call from the page: of those alone that change nothing and come to an end. */
+/** A form that makes the call from the page; only for calls that change nothing and are not streams. */
 function tryOut(method: string, path: string, { operationId, parameters, responses }: Described): string {
   if (method !== 'get' || isStream(responses)) return '';
   const fields = parameters
@@ -129,7 +129,7 @@ function isStream(responses: Described['responses']): boolean {
   return Object.values(responses).some(({ content = {} }) => 'text/event-stream' in content);
 }
 
-/** A call as a shell makes it; ids and bodies are the reader's. */
+/** The call as a curl command; ids and bodies are placeholders. */
 function curl(method: string, path: string, { requestBody, responses }: Described): string {
   const [type] = Object.keys(requestBody?.content ?? {});
   const address = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => `$${name.toUpperCase()}`);
@@ -145,7 +145,7 @@ function bodyFile(type: string): string {
 }
 
 function contentOf(content: Content): string {
-  // The page says once what problems are.
+  // Problems are explained once, at the top of the page.
   return Object.entries(content)
     .filter(([type]) => type !== 'application/problem+json')
     .map(([type, { schema, 'x-event-data': data }]) => {
@@ -155,7 +155,7 @@ function contentOf(content: Content): string {
     .join(', ');
 }
 
-/** What its fields are for, then all of it. */
+/** Descriptions of the fields, then the whole schema. */
 function schemaOf(name: string, schema: Readonly<Record<string, unknown>>): string {
   const properties = Object.entries((schema.properties ?? {}) as Record<string, Field>);
   const fields = properties.map(
@@ -165,12 +165,12 @@ function schemaOf(name: string, schema: Readonly<Record<string, unknown>>): stri
 ${fields.length === 0 ? '' : `<dl>${fields.join('')}</dl>`}${pre(JSON.stringify(schema, null, 2), `Schema: ${name}`)}</details>`;
 }
 
-/** Can be scrolled by keyboard. */
+/** Scrollable by keyboard. */
 function pre(text: string, label: string): string {
   return `<pre tabindex="0" role="region" aria-label="${escape(label)}">${escape(text)}</pre>`;
 }
 
-/** What stands between backticks is code. */
+/** Text between backticks becomes code. */
 function markedUp(text: string): string {
   return escape(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
 }
@@ -179,7 +179,7 @@ function escape(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }
 
-/** Serves the document at `/openapi.json` and as a page at `/docs`; both are made when they are first asked for. */
+/** Serves the document at `/openapi.json` and as a page at `/docs`; both are created on first request. */
 export function serveDocument(app: NestApplication, version: string): void {
   let made: Promise<{ document: string; page: string; policy: string }> | null = null;
   const make = async (): Promise<{ document: string; page: string; policy: string }> => {

@@ -44,7 +44,7 @@ import { describeFields, describeParameter, operations } from './operations.js';
 
 type Json = Record<string, unknown>;
 
-/** OpenAPI 3.1 of everything that answers HTTP. */
+/** OpenAPI 3.1 document of the whole HTTP API. */
 export interface OpenApiDocument {
   readonly openapi: '3.1.1';
   readonly info: Json;
@@ -53,7 +53,7 @@ export interface OpenApiDocument {
   readonly components: { readonly schemas: Readonly<Record<string, Json>>; readonly securitySchemes: Json };
 }
 
-/** What any operation may answer, whatever it is asked. */
+/** Problems that any operation may answer with. */
 const PROBLEMS: Readonly<Record<number, string>> = {
   400: 'The request cannot be parsed.',
   401: 'An API key is required.',
@@ -160,7 +160,7 @@ function contentOf(types: readonly string[], schema?: string): Json {
   return Object.fromEntries(types.map((type) => [type, mediaOf(type, schema)]));
 }
 
-/** OpenAPI 3.1 has no word for the events of a stream; 3.2 calls it `itemSchema`. */
+/** OpenAPI 3.1 cannot describe the events of a stream; 3.2 calls it `itemSchema`. */
 function mediaOf(type: string, schema?: string): Json {
   const reference = schema === undefined ? {} : { $ref: `#/components/schemas/${schema}` };
   if (type !== 'text/event-stream') return { schema: reference };
@@ -172,7 +172,7 @@ type JsonSchema = Record<string, unknown>;
 
 const Health = z.looseObject({ status: z.string() });
 
-/** By the names they have in the document; what a client sends. */
+/** Schemas of request bodies, by their names in the document. */
 export const REQUESTS: Schemas = {
   RunRequest,
   Issue,
@@ -191,7 +191,7 @@ export const REQUESTS: Schemas = {
   CompareRequest,
 };
 
-/** What the service answers. */
+/** Schemas of answers. */
 const ANSWERS: Schemas = {
   RunAccepted,
   Estimate,
@@ -241,7 +241,7 @@ const ANSWERS: Schemas = {
 
 const PREFIX = '#/components/schemas/';
 
-/** The schemas of the document, as JSON Schema 2020-12, which is what OpenAPI 3.1 takes. */
+/** The document's schemas, as JSON Schema 2020-12, which OpenAPI 3.1 uses. */
 export function components(): Record<string, JsonSchema> {
   const requests = converted(REQUESTS, 'input');
   for (const [name, schema] of Object.entries(requests)) describeFields(schema, name);
@@ -255,16 +255,16 @@ function converted(schemas: Schemas, io: 'input' | 'output'): Record<string, Jso
   const named = Object.entries(made)
     .filter(([id]) => id in schemas)
     .map(([id, schema]) => [id, { ...schema, $schema: undefined, $id: undefined }]);
-  // What zod shares without a name is `z.json()`, which refers to itself.
+  // The only schema that zod shares without a name is `z.json()`, which refers to itself.
   const text = JSON.stringify(named).replaceAll(/#\/components\/schemas\/__shared#\/\$defs\/\w+/g, `${PREFIX}Json`);
   return Object.fromEntries(JSON.parse(text) as [string, JsonSchema][]);
 }
 
 function tidy({ jsonSchema }: { jsonSchema: JsonSchema }): void {
-  // `format` says the same, and can be read.
+  // `format` expresses the same, readably.
   if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
   if (jsonSchema.format === 'starts_with') delete jsonSchema.format;
-  // JSON's own limits of an integer.
+  // The limits of any integer in JSON.
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
 }

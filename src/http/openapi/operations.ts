@@ -75,7 +75,7 @@ const rescores: Operation = {
   problems: { 422: 'Nothing could be read, or the upload is too large.', 507: 'The disk is low; nothing was stored.' },
 };
 
-/** Every route of the service: the document, the answer to wrong methods and the clients come from here. */
+/** Every route of the service: source of the document, of answers to wrong methods, and of the clients. */
 export const operations: readonly Operation[] = [
   ...runOperations,
   ...evidenceOperations,
@@ -90,7 +90,7 @@ export const operations: readonly Operation[] = [
 
 type Json = Record<string, unknown>;
 
-/** What the fields of requests are for, by schema and path. A description in a schema itself comes first. */
+/** Descriptions of request fields, by schema and path; a description in the schema itself takes precedence. */
 const FIELDS: Readonly<Record<string, string>> = {
   'RunRequest.issue': 'The problem to solve, and the environment with its repository.',
   'RunRequest.candidates': 'Patches to choose from; absent = sample k trajectories.',
@@ -213,7 +213,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   content: 'Text of the item, or a list of parts with text.',
 };
 
-/** What the parameters of paths and queries are for. */
+/** Descriptions of path and query parameters. */
 const PARAMETERS: Readonly<Record<string, string>> = {
   id: 'Id, as returned on creation or in a list.',
   candidate_id: 'Id of a candidate of the run.',
@@ -247,7 +247,7 @@ export function describeParameter(name: string): string | undefined {
   return Object.hasOwn(PARAMETERS, name) ? PARAMETERS[name] : undefined;
 }
 
-/** Adds the descriptions to a schema of a request. */
+/** Adds the descriptions to a request's schema. */
 export function describeFields(schema: Json, at: string): void {
   for (const [name, field] of Object.entries((schema.properties ?? {}) as Record<string, Json>)) {
     const said = FIELDS[`${at}.${name}`] ?? FIELDS[name];

@@ -17,24 +17,24 @@ import { callerOf } from '../guard/caller.js';
 import { codeOf, problemOf } from '../problem.js';
 import { RunId } from '../runs/run-views.js';
 
-/** One request that somebody made of runs, and what came of it. */
+/** A request to be audited, with its outcome. */
 export interface AuditedRequest extends Omit<AuditEntry, 'run_id' | 'times'> {
   readonly runs: readonly string[];
 }
 
-/** The outcome of what was not refused and did not fail. */
+/** The outcome of a request that was neither refused nor failed. */
 const DONE = 'done';
 
-/** Marks what is written down, by what it does: `run.cancel`. */
+/** Marks a handler for the audit log with the name of its action, e.g. `run.cancel`. */
 export const Audited = Reflector.createDecorator<string>();
 
-/** What answers say about the runs that they started. */
+/** The ids of the runs that an answer reports as started. */
 const Started = z.union([
   z.object({ id: z.string() }).transform(({ id }) => [id]),
   z.object({ runs: z.array(z.object({ id: z.string() })) }).transform(({ runs }) => runs.map(({ id }) => id)),
 ]);
 
-/** Has written down who did what with which runs, and what came of it, before it is answered. */
+/** Records actor, action, runs and outcome of a request before it is answered. */
 export class AuditInterceptor implements NestInterceptor {
   private readonly reflector = new Reflector();
 
@@ -63,7 +63,7 @@ export class AuditInterceptor implements NestInterceptor {
 }
 
 const WINDOW_MS = 60_000;
-/** Told apart within a minute: beyond, who asks from ever new addresses is counted as one. */
+/** Distinct entries counted per minute; beyond, those of changing actors and addresses are merged into one. */
 const MOST_KINDS = 100;
 const ELSEWHERE = 'many';
 
@@ -75,8 +75,8 @@ interface AuditorOptions {
 }
 
 /**
- * Keeps the audit log: what changed something at once, what was refused or failed counted by the minute, so that nobody
- * can fill it. An entry that the store does not take is in the process's log, and the request is answered all the same.
+ * Writes the audit log: successful changes at once; refusals and failures as counts per minute, so that they cannot flood it.
+ * An entry that the store rejects is written to the process log, and the request is answered nevertheless.
  */
 export class Auditor {
   private counted = new Map<string, AuditEntry>();
@@ -87,7 +87,7 @@ export class Auditor {
     private readonly options: AuditorOptions,
   ) {}
 
-  /** Resolves when what was done is written, or cannot be. */
+  /** Resolves when a successful change is written, or writing has failed. */
   async note(request: AuditedRequest): Promise<void> {
     this.options.audit(request);
     const { runs, ...entry } = request;
@@ -100,7 +100,7 @@ export class Auditor {
     this.count({ ...request, run_id: null, times: 1 });
   }
 
-  /** Writes what was counted. */
+  /** Writes the pending counts. */
   async close(): Promise<void> {
     clearInterval(this.timer);
     await this.flush();
@@ -132,7 +132,7 @@ function keyOf({ action, actor, address, run_id, outcome }: AuditEntry): string 
   return JSON.stringify([action, actor, address, run_id, outcome]);
 }
 
-/** A path with `{names}` in it, and a method in capitals. */
+/** A path with `{names}` in it, and a method in upper case. */
 interface Route {
   readonly method: string;
   readonly path: string;
@@ -140,7 +140,7 @@ interface Route {
 
 const REFUSALS: readonly number[] = [HttpStatus.UNAUTHORIZED, HttpStatus.FORBIDDEN, HttpStatus.TOO_MANY_REQUESTS];
 
-/** A request that was not let in. */
+/** A request that was not admitted. */
 export interface RefusedRequest {
   readonly action: string;
   readonly actor: string | null;
@@ -148,7 +148,7 @@ export interface RefusedRequest {
   readonly outcome: string;
 }
 
-/** Tells of requests that are answered 401, 403 or 429. Of their paths only what is ours is told. */
+/** Reports requests answered with 401, 403 or 429; of their paths only known templates are recorded. */
 export function noteRefusals(routes: readonly Route[], tell: (refused: RefusedRequest) => void) {
   const template = templateOf(routes);
   return (request: Request, response: Response, next: NextFunction): void => {
@@ -163,13 +163,13 @@ export function noteRefusals(routes: readonly Route[], tell: (refused: RefusedRe
   };
 }
 
-/** The path of ours that a request asks for, with `{names}` for what varies; null when there is none. */
+/** The known path template that a request matches, with `{names}` for its parameters; null if there is none. */
 function templateOf(routes: readonly Route[]): (path: string) => string | null {
   const paths = [...new Set(routes.map(({ path }) => path))].map((path) => ({ path, pattern: patternOf(path) }));
   return (asked) => paths.find(({ pattern }) => pattern.test(asked))?.path ?? null;
 }
 
-/** As the router matches: whatever the case, with or without a slash at the end. */
+/** Matches like the router: case-insensitive, with or without a trailing slash. */
 function patternOf(path: string): RegExp {
   const literal = path.split(/\{[^{}]+\}/).map((part) => part.replaceAll(/[.*+?^$()|[\]\\]/g, String.raw`\$&`));
   return new RegExp(`^${literal.join('[^/]+')}/?$`, 'i');
@@ -191,7 +191,7 @@ export type AuditView = z.infer<typeof AuditView>;
 export class AuditController {
   constructor(private readonly log: AuditLog) {}
 
-  /** Needs a key with the scope `admin`. */
+  /** Requires a key with the scope `admin`. */
   @Get()
   async list(@Query({ schema: AuditQuery }) { limit, cursor, run_id }: AuditQuery): Promise<AuditView> {
     const { entries, next } = await this.log.list(limit, cursor ?? null, run_id);

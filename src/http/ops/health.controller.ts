@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { Exposition } from '../../ports/telemetry.js';
 import { PARTS, QueueGauges, Readiness, type ReadyReport } from '../../runs/readiness.js';
 
-/** `?require=engine,models`: parts whose absence is 503. */
+/** `?require=engine,models`: parts that must be present; otherwise the answer is 503. */
 export const ReadyQuery = z.strictObject({
   require: z
     .string()
@@ -18,13 +18,13 @@ type ReadyQuery = z.infer<typeof ReadyQuery>;
 export class HealthController {
   constructor(private readonly readiness: Readiness) {}
 
-  /** The process answers. */
+  /** Whether the process answers. */
   @Get('healthz')
   live(): { status: 'ok' } {
     return { status: 'ok' };
   }
 
-  /** The store answers, and runs are accepted; busy is ready. */
+  /** Whether the store answers and runs are accepted; a busy service is ready. */
   @Get('readyz')
   ready(@Query({ schema: ReadyQuery }) { require }: ReadyQuery): Promise<ReadyReport> {
     return this.readiness.report(require);
@@ -38,7 +38,7 @@ export class MetricsController {
     private readonly exposition: Exposition,
   ) {}
 
-  /** In Prometheus's text format; also while the store does not answer. */
+  /** Metrics in Prometheus's text format; available even if the store is not. */
   @Get()
   async metrics(@Res() response: Response): Promise<void> {
     await this.queue.measure();

@@ -10,11 +10,11 @@ import { json, JSON_TYPE, type Operation, RunId } from '../runs/run-views.js';
 import { Audited } from '../ops/audit.js';
 
 const MAX_LIMIT = 100;
-/** The report's page holds its style and its drawings in itself, and nothing else. */
+/** Policy of a report's page, which contains its styles and drawings and nothing else. */
 export const PAGE_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** Types under which runs and labels are sent in. */
+/** Accepted content types for uploads of runs and labels. */
 export const REPORT_TYPES = ['application/x-ndjson', 'application/jsonl'];
 
 const ReportQuery = z.strictObject({
@@ -58,7 +58,7 @@ export class ReportsController {
     return { reports: [...reports], next_cursor: next };
   }
 
-  /** JSON, or the page for a client that would rather have HTML. */
+  /** JSON, or the page if the client prefers HTML. */
   @Get(':id')
   @Header('Vary', 'Accept')
   async get(@Param('id') id: string, @Req() request: Request, @Res() response: Response): Promise<void> {

@@ -9,7 +9,7 @@ import { InvalidRequestError } from '../problem.js';
 
 const MAX_RESPONSES = 1_024;
 
-/** What a patch is to be judged by, as frameworks carry it along: the issue, or a run request without candidates. */
+/** The task of a patch to judge, as passed through by frameworks: the issue, or a run request without candidates. */
 export const Task = z
   .union([z.string(), z.record(z.string(), z.json())])
   .describe('An issue, or a run request without candidates, as an object or as JSON text.');
@@ -33,17 +33,17 @@ export const QueryReward = z
   })
   .refine(({ query, labels }) => query.length === labels.length, { path: ['labels'], message: 'one for each query' });
 
-/** Everything that `POST /v1/reward` takes. */
+/** All bodies accepted by `POST /v1/reward`. */
 export const RewardRequest = z.union([ResponseReward, QueryReward, RunRequest]);
 
-/** Rewards in the order of the request, with what they are based on. */
+/** Rewards in the order of the request, with the outcomes they are based on. */
 export const Rewards = z.object({
   rewards: z.array(Outcome.shape.reward),
   scores: z.array(Outcome.shape.reward).describe('The rewards again, under the name that OpenRLHF expects.'),
   outcomes: z.array(Outcome),
 });
 
-/** What `POST /v1/reward` answers: a number when it was asked for one response as slime does. */
+/** Answer of `POST /v1/reward`: a number for slime's single response, otherwise `Rewards`. */
 export const RewardAnswer = z.union([z.number().min(0).max(1), Rewards]);
 export type RewardAnswer = z.infer<typeof RewardAnswer>;
 
@@ -51,7 +51,7 @@ const ModelResponse = z.looseObject({
   output: z.array(z.looseObject({ type: z.string().nullish(), content: z.json().optional() })),
 });
 
-/** NeMo Gym's `POST /verify` of a resources server. */
+/** Body of `POST /verify` of a NeMo Gym resources server. */
 export const VerifyRequest = z.looseObject({
   responses_create_params: z.looseObject({}),
   response: ModelResponse,
@@ -66,7 +66,7 @@ export const VerifyAnswer = VerifyRequest.extend({
 });
 export type VerifyAnswer = z.infer<typeof VerifyAnswer>;
 
-/** NeMo Gym's `POST /compare` of its comparing servers. */
+/** Body of `POST /compare` of NeMo Gym's comparison servers. */
 export const CompareRequest = z.looseObject({
   conversation_history: z.array(z.looseObject({})),
   response_objs: z.array(ModelResponse).min(1).max(MAX_RESPONSES),
@@ -91,15 +91,15 @@ export const CompareAnswer = z.object({
 });
 export type CompareAnswer = z.infer<typeof CompareAnswer>;
 
-/** A run for the patches of one task, and where each of them stood in the request. */
+/** A run for the patches of one task, and the positions of those patches in the request. */
 export interface RewardGroup {
   readonly request: RunRequest;
   readonly places: readonly number[];
 }
 
 /**
- * Runs for some patches and what each is to be judged by: patches of equal tasks are one pool. Tasks are read one a turn, so
- * that others are answered between them.
+ * Runs for patches with their tasks: patches of equal tasks form one pool. Parses one task per turn of the event loop, so
+ * that other requests are served in between.
  * @throws InvalidRequestError
  */
 export async function groupsOf(
@@ -129,7 +129,7 @@ function requestOf(task: Task, candidates: readonly object[], at: string): RunRe
   throw new InvalidRequestError(request.error.issues.map(({ message, path }) => ({ message, path: [at, ...path] })));
 }
 
-/** What stands in a text was not counted with its body. */
+/** Checks the shape of a task given as text, since values inside it were not counted with the body. */
 function jsonOf(text: string, at: string): object {
   const refuse = (message: string): never => {
     throw new InvalidRequestError([{ path: [at], message }]);
@@ -142,7 +142,7 @@ function jsonOf(text: string, at: string): object {
   return refuse('must be an issue: a JSON object, or its text');
 }
 
-/** What a model of NeMo Gym said: the text of its messages. */
+/** The text of a NeMo Gym response's messages. */
 export function textOf({ output }: z.infer<typeof ModelResponse>): string {
   const parts = output.flatMap(({ content }) => (Array.isArray(content) ? content : [content]));
   const texts = parts.map((part) => {
@@ -156,8 +156,8 @@ export function textOf({ output }: z.infer<typeof ModelResponse>): string {
 const DIFF_STARTS = ['diff --git ', '--- a/', '--- /dev/null'];
 
 /**
- * The patch in what a model said: the last fenced block that holds a diff, or everything from the first line that begins
- * one; '' when there is none.
+ * The patch in a model's response: the last fenced block that contains a diff, or everything from the first line that starts
+ * one; '' if there is none.
  */
 export function patchIn(text: string): string {
   const said = `\n${text}`;
@@ -177,7 +177,7 @@ export function patchIn(text: string): string {
   if (fenced !== null) return fenced;
   const start = new LineStarts(said, DIFF_STARTS).from(rest);
   let end = said.length;
-  // Spaces stay: the last line of a diff may be blank context, a space alone.
+  // Spaces are kept: the last line of a diff may be blank context, a single space.
   while (end > start && said[end - 1] === '\n') end -= 1;
   return start === said.length ? '' : `${said.slice(start, end)}\n`;
 }
@@ -187,11 +187,11 @@ function behindLine(text: string, at: number): number {
   return end === -1 ? text.length : end + 1;
 }
 
-/** Lines that begin with one of some words; by search, since a list of millions of lines holds up everybody else. */
+/** Lines that start with one of some words; found by search, as splitting millions of lines would block other requests. */
 class LineStarts {
   private readonly next: number[];
 
-  /** @param text begins with a line break */
+  /** @param text starts with a line break */
   constructor(
     private readonly text: string,
     private readonly words: readonly string[],
@@ -199,7 +199,10 @@ class LineStarts {
     this.next = words.map(() => 0);
   }
 
-  /** @param at never less than the time before @returns where the first one from there on begins, or the length of the text */
+  /**
+   * @param at must not decrease between calls
+   * @returns start of the first such line from there, or the length of the text
+   */
   from(at: number): number {
     const { length } = this.text;
     for (const [index, word] of this.words.entries()) {

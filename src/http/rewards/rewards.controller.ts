@@ -26,7 +26,7 @@ import {
 } from './reward-bodies.js';
 
 const RewardQuery = z.strictObject({
-  /** Below the 120 s after which slime, the least patient of those who ask, asks again. */
+  /** The default is below 120 s, slime's timeout for retries, the shortest among the supported clients. */
   timeout_s: z.coerce.number().min(1).max(3_600).default(100),
 });
 type RewardQuery = z.infer<typeof RewardQuery>;
@@ -34,14 +34,14 @@ type RewardQuery = z.infer<typeof RewardQuery>;
 const RETRY_AFTER_S = '1';
 const NO_PATCHES = 'is needed: rewards are of given patches';
 
-/** Rewards for those who train: P(right) of patches, or an error; what could not be judged has no reward. */
+/** Rewards for training: P(right) of patches, or an error; a patch that could not be judged gets no reward. */
 @Controller()
 export class RewardsController {
   private readonly pipe = new RequestPipe();
 
   constructor(private readonly runs: RunService) {}
 
-  /** A number for one response; for many, or for a run request, what the numbers are based on too. */
+  /** A number for a single response; for several, or for a run request, also the outcomes behind the numbers. */
   @Post('v1/reward')
   @Audited('reward')
   @HttpCode(200)
@@ -56,7 +56,7 @@ export class RewardsController {
     const says = (field: string): boolean => typeof body === 'object' && body !== null && field in body;
     if (says('response')) {
       const { response: said, label } = await this.read(ResponseReward, body);
-      // A number alone would go out as text, which is not read.
+      // Without this, a bare number would be sent as text, which clients do not parse.
       response.type('json');
       return only(await judge(await groupsOf([{ task: label, patch: patchIn(said), at: 'label' }]))).reward;
     }
@@ -103,7 +103,7 @@ export class RewardsController {
     return comparison(outcomes);
   }
 
-  /** The outcomes of all groups by their places in the request. */
+  /** The outcomes of all groups, ordered by position in the request. */
   private async judge(
     groups: readonly RewardGroup[],
     { timeout_s }: RewardQuery,
@@ -145,7 +145,7 @@ function answerOf(outcomes: readonly Outcome[]): RewardAnswer {
   return { rewards, scores: rewards, outcomes: [...outcomes] };
 }
 
-/** Each response beside the next one, in a circle: what P(right) says of any two can be read off the rewards. */
+/** Pairs each response with the next one, cyclically; P(right) of any other pair follows from the rewards. */
 function comparison(outcomes: readonly Outcome[]): CompareAnswer {
   const rewards = outcomes.map(({ reward }) => reward);
   const pairs = rewards.length < 2 ? [] : rewards.map((reward, i) => ({ i, j: (i + 1) % rewards.length, reward }));
@@ -167,7 +167,7 @@ const problems = {
   503: 'No reward: the run has not finished (Retry-After), or something required does not respond. Retry with the same body.',
 };
 
-/** Rewards of patches, in the shapes of those who ask for them while they train. */
+/** Rewards of patches, in the formats of the supported training frameworks. */
 export const rewardOperations: readonly Operation[] = [
   {
     id: 'reward',

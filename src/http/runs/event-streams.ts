@@ -7,11 +7,11 @@ import { type Caller, callerOf, nameOf } from '../guard/caller.js';
 import type { Operation } from './run-views.js';
 
 const HEARTBEAT_MS = 15_000;
-/** Streams stay open for hours: they must not take every connection. */
+/** Streams stay open for hours and must not use up all connections. */
 const MAX_OPEN = { ofAll: 1_024, ofOne: 128 };
 const EVENT_STREAM = 'text/event-stream; charset=utf-8';
 
-/** Of the operations that follow something. */
+/** Headers of operations with an event stream. */
 export const LAST_EVENT_ID: Operation['headers'] & object = {
   'Last-Event-ID': {
     description: '`seq` of the last event received; the stream continues after it.',
@@ -19,28 +19,28 @@ export const LAST_EVENT_ID: Operation['headers'] & object = {
   },
 };
 
-/** What a stream tells of, a run or a benchmark, behind the event with a number. */
+/** The source of a stream, a run or a benchmark, after the event with a given number. */
 interface Followed {
   isOver(seq: number): Promise<boolean>;
-  /** @param gone when the client has left */
+  /** @param gone aborts when the client has left */
   follow(seq: number, gone: AbortSignal): AsyncIterable<RunEvent>;
 }
 
-/** The event streams that are open, whatever they follow. */
+/** All open event streams. */
 @Injectable()
 export class EventStreams {
-  /** Names of callers, once for each of their streams. */
+  /** Name of the caller of each stream, with repetitions. */
   private readonly open: string[] = [];
 
   /**
-   * Answers with events until they end or the client leaves; where nothing comes behind the last it knows, with 204.
-   * @throws ServiceUnavailableException where too many streams are open, BadInputError for a Last-Event-ID of no event
+   * Streams events until they end or the client leaves; answers 204 if none will follow the last one the client knows.
+   * @throws ServiceUnavailableException if too many streams are open, BadInputError for an invalid Last-Event-ID
    */
   async answer(request: Request, response: Response, followed: Followed): Promise<void> {
     const seq = seqOf(request.get('last-event-id'));
     if (await followed.isOver(seq)) response.status(204).end();
     else if (request.method === 'HEAD') response.set('Content-Type', EVENT_STREAM).end();
-    // Of a client that left meanwhile no further "close" would tell.
+    // If the client left meanwhile, no further "close" event follows.
     else if (!response.destroyed) await this.send(callerOf(request), response, (gone) => followed.follow(seq, gone));
   }
 
@@ -64,18 +64,18 @@ export class EventStreams {
   }
 }
 
-/** @throws BadInputError for an id that no event of ours has */
+/** @throws BadInputError for an id that no event can have */
 function seqOf(lastEventId = ''): number {
   if (!/^\d{0,15}$/.test(lastEventId)) throw new BadInputError('is not a number.', { field: 'Last-Event-ID' });
   return Number(lastEventId);
 }
 
-/** Sends events as server-sent events, at the pace of the client, and comments while nothing happens. */
+/** Sends server-sent events at the pace of the client, with comments as heartbeats. */
 async function sendEvents(response: Response, events: AsyncIterable<RunEvent>): Promise<void> {
   response.status(200).set({ 'Content-Type': EVENT_STREAM, 'X-Accel-Buffering': 'no' });
   response.flushHeaders();
   const heartbeat = setInterval(() => {
-    // A client that does not read is ended by the server.
+    // The server closes clients that do not read.
     if (!response.writableNeedDrain) response.write(': still here\n\n');
   }, HEARTBEAT_MS);
   try {
@@ -88,7 +88,7 @@ async function sendEvents(response: Response, events: AsyncIterable<RunEvent>): 
   }
 }
 
-/** JSON holds no line break, and a type is one line, so nothing in an event can begin a field of its own. */
+/** JSON contains no line break and a type is one line, so event data cannot inject a field. */
 function messageOf(event: RunEvent): string {
   const type = event.type.replaceAll(/[\r\n]+/g, ' ');
   return `id: ${event.seq}\nevent: ${type}\ndata: ${JSON.stringify(event)}\n\n`;

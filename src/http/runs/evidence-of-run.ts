@@ -9,7 +9,7 @@ import { RunResult } from '../../core/run/run-result.js';
 import type { Run } from '../../ports/run-store.js';
 import { type CandidateEvidence, CellView, type EvidenceView, type PatchView } from './evidence-view.js';
 
-/** A run read once: what was asked, what was answered (null until it is done), and its candidates as they are known. */
+/** A parsed run: its request, its result (null until it is done), and the candidates known so far. */
 export interface OpenedRun {
   readonly run: Run;
   readonly request: RunRequest;
@@ -105,10 +105,13 @@ function behavioursOf(ranked: readonly string[], verdicts: readonly Verdict[]): 
   }));
 }
 
-/** Reading a larger patch would keep others waiting for more than a tenth of a second. */
+/** Parsing a larger patch would block other requests for more than a tenth of a second. */
 const LARGEST_READ = 256 * 1024;
 
-/** A patch by its files and counts, without its text. @param statement of the issue */
+/**
+ * A patch's files with line counts, without its text.
+ * @param statement of the issue
+ */
 export function patchView(text: string, statement = ''): PatchView {
   const characters = text.length;
   if (characters > LARGEST_READ) return { characters, problem: 'It is too large to be listed by files.', files: [] };

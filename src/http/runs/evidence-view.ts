@@ -7,7 +7,7 @@ import { Provenance, RankedCandidate, RunStatistics, Sampling, Selection, Usage 
 import { Run } from '../../ports/run-store.js';
 import type { RunLabels } from '../../runs/benchmark-service.js';
 
-/** One file of a patch by its counts; null where the file is binary. */
+/** Line counts of one file in a patch; null if the file is binary. */
 export const PatchFileView = z.object({
   path: z.string(),
   role: z.string(),
@@ -15,7 +15,7 @@ export const PatchFileView = z.object({
   removed: z.int().nullable(),
 });
 
-/** A patch without its text. `problem` says why it is not read further; then there are no files. */
+/** A patch without its text. `problem` is the reason why it was not parsed; then there are no files. */
 export const PatchView = z.object({
   characters: z.int(),
   problem: z.string().nullable(),
@@ -25,7 +25,7 @@ export type PatchView = z.infer<typeof PatchView>;
 
 const { environment, ...issue } = Issue.shape;
 
-/** The issue as it was read: what a request may leave out is there. */
+/** The parsed issue: optional fields of a request are present. */
 const IssueView = z.object({
   ...issue,
   environment: z.object({
@@ -41,10 +41,12 @@ const IssueView = z.object({
 export const TestView = GeneratedTest.extend({ author: z.string().nullable() });
 export type TestView = z.infer<typeof TestView>;
 
-/** Whether candidates are right. */
+/** Labels of the candidates. */
 export type LabelsView = RunLabels;
 
-/** Everything about one candidate but its texts. Rank, P(right), scores and flags are null and empty until the run is done. */
+/**
+ * Everything about one candidate except its texts. Rank, P(right), scores and flags are null or empty until the run is done.
+ */
 export const CandidateEvidence = z.object({
   candidate_id: z.string(),
   rank: RankedCandidate.shape.rank.nullable(),
@@ -52,7 +54,7 @@ export const CandidateEvidence = z.object({
   p_right: RankedCandidate.shape.p_right,
   log_odds: RankedCandidate.shape.log_odds,
   flags: RankedCandidate.shape.flags,
-  /** Of a sampled candidate. */
+  /** For sampled candidates. */
   model: z.string().nullable(),
   exit_reason: z.string().nullable(),
   steps: z.int(),
@@ -63,19 +65,19 @@ export const CandidateEvidence = z.object({
 });
 export type CandidateEvidence = z.infer<typeof CandidateEvidence>;
 
-/** A cell of the matrix without its log; `GET …/cells` gives it whole. */
+/** A cell of the matrix without its log; `GET …/cells` returns it in full. */
 export const CellView = Cell.omit({ instance_id: true, log_tail: true, lost: true });
 export type CellView = z.infer<typeof CellView>;
 
-/** Candidates that solved exactly the same generated tests, and told the same where they were observed; best rank first. */
+/** Candidates that solved the same generated tests and showed the same values in observing tests; best rank first. */
 export const BehaviourClass = z.object({
   solved: z.array(z.string()),
   candidate_ids: z.array(z.string()),
-  /** What they told in the tests that split the candidates. */
+  /** Values they showed in the tests that distinguish candidates. */
   told: z.array(z.object({ test_id: z.string(), value: z.string(), as_base: z.boolean() })),
 });
 
-/** Why this patch: everything a decision was made of, without patches, trajectories and logs. */
+/** The evidence behind a decision, without patches, trajectories and logs. */
 export const EvidenceView = z.object({
   run: Run.omit({ request: true, result: true }),
   request: z.object({
@@ -85,16 +87,16 @@ export const EvidenceView = z.object({
     /** Null = the service's default. */
     verifiers: z.array(z.string()).nullable(),
     seed: z.int(),
-    /** Whether the candidates came with the request; else bestk samples them. */
+    /** Whether the candidates came with the request; otherwise bestk samples them. */
     given: z.boolean(),
   }),
-  /** What follows is null or empty until the run is done; candidates that came with the request are there before. */
+  /** The following fields are null or empty until the run is done, except for candidates that came with the request. */
   selection: Selection.omit({ ranking: true }).nullable(),
   statistics: RunStatistics.nullable(),
   usage: Usage.nullable(),
   provenance: Provenance.nullable(),
   sampling: Sampling.nullable(),
-  /** What the candidates are scored by, in the order in which it is shown. */
+  /** The measures of the candidates, in display order. */
   measures: z.array(Measure),
   candidates: z.array(CandidateEvidence),
   tests: z.array(TestView.omit({ content: true, expect: true, instance_id: true })),

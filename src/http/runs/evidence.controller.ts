@@ -15,10 +15,10 @@ import { type EvidenceView, type TestView } from './evidence-view.js';
 import { judgePromptOf, JudgePromptQuery, type JudgePromptView, LargeRuns, OpenedRuns } from './judge-prompt-view.js';
 import { CellsQuery, type CellsView, StepsQuery, type StepsView } from './step-views.js';
 
-/** Of a large run, its bytes. */
+/** A view, or its bytes for a large run. */
 type Answer<View> = Promise<View | StreamableFile>;
 
-/** What a run selected and why, in answers small enough for a page; the texts one by one. */
+/** A run's selection and its evidence, in answers small enough for a page; texts are requested one by one. */
 @Controller('v1/runs/:id')
 export class EvidenceController {
   private readonly opened: OpenedRuns;
@@ -43,13 +43,13 @@ export class EvidenceController {
     return this.opened.part(id, 'evidence');
   }
 
-  /** Beside the evidence, not in it: what is right is known after everything was decided. */
+  /** Separate from the evidence, since labels exist only after everything is decided. */
   @Get('labels')
   labels(@Param('id', KnownRunId) id: string): Promise<RunLabels> {
     return this.benchmarks.labels(id);
   }
 
-  /** Cells with their logs: all, or those of one candidate, of base, of one test. */
+  /** Cells with their logs: all, or those of one candidate, of the base, or of one test. */
   @Get('cells')
   cells(@Param('id', KnownRunId) id: string, @Query({ schema: CellsQuery }) query: CellsQuery): Answer<CellsView> {
     return this.opened.part(id, 'cells', query);
@@ -93,7 +93,7 @@ export class EvidenceController {
 
 const UNKNOWN_CANDIDATE = { 404: 'There is no such run, or no such candidate in it.' };
 
-/** Why a run selected what it selected, and scoring it again. */
+/** Operations for a run's evidence and for rescoring it. */
 export const evidenceOperations: readonly Operation[] = [
   {
     id: 'getEvidence',

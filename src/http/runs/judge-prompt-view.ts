@@ -11,41 +11,44 @@ import { evidenceOf, type OpenedRun, openRun } from './evidence-of-run.js';
 import { candidateView, selectedPatch } from './run-views.js';
 import { candidateIn, cellsOf, type CellsQuery, type CellsView, stepsOf, testIn } from './step-views.js';
 
-/** `?measure=…` of several judges that one, absent = the first; `?question=1` of several questions that one, from 0. */
+/** `?measure=…`: the judge, absent = the first; `?question=1`: one of its questions, from 0. */
 export const JudgePromptQuery = z.object({
   measure: z.string().max(200).optional(),
   question: z.coerce.number().int().min(0).default(0),
 });
 export type JudgePromptQuery = z.infer<typeof JudgePromptQuery>;
 
-/** What a judge asks about a candidate, rendered again from the stored run under the present settings. */
+/** A judge's prompt about a candidate, rendered again from the stored run under the present settings. */
 export const JudgePromptView = z.object({
   messages: z.array(z.object({ role: z.string(), content: z.string() })),
-  /** Which of the judge's questions about the candidate it is, from 0, and how many these are. */
+  /** Index of this question among the judge's questions about the candidate, from 0, and their number. */
   question: z.int(),
   questions: z.int(),
-  /** The candidate beside it, of several the first; null for a judge that does not compare. */
+  /** The candidate it is compared with, the first if there are several; null for a judge that does not compare. */
   compared_with: z.string().nullable(),
-  /** Whether its verdict was asked for by these templates; null when it has none. */
+  /** Whether its verdict was made with these templates; null if there is no verdict. */
   same_template: z.boolean().nullable(),
-  /** What the judge had before it and is not rendered again: `source` is read in a container, `tests` are what they said then. */
+  /**
+   * Parts of the original prompt that are not rendered again: `source`, read in a container, and `tests`, the results at that
+   * time.
+   */
   left_out: z.array(z.string()),
 });
 export type JudgePromptView = z.infer<typeof JudgePromptView>;
 
-/** What of a run says how a candidate's prompts are rendered, and how they were. */
+/** The data of a run needed to render a candidate's prompts, and how they were rendered before. */
 interface Judged extends JudgedBefore {
-  /** Of the templates that its verdict was asked for by; null when it has none. */
+  /** Hash of the templates used for its verdict; null if there is none. */
   readonly prompt_hash: string | null;
   readonly shown: readonly string[];
 }
 
 const COMPARING = new Set(['pairwise', 'pairs']);
-/** Characters and steps that are rendered while others wait. */
+/** Most characters and steps rendered on the main thread, while other requests wait. */
 const MOST_RENDERED = 2_000_000;
 const MOST_STEPS = 5_000;
 
-/** @throws RunConflictError for a candidate that would take seconds */
+/** @throws RunConflictError for a candidate whose rendering would take seconds */
 function requirePassing({ run, request }: OpenedRun, { candidate_id, patch, trajectory }: Candidate): void {
   const steps = trajectory?.steps ?? [];
   const characters = steps.reduce(
@@ -59,7 +62,7 @@ function requirePassing({ run, request }: OpenedRun, { candidate_id, patch, traj
   );
 }
 
-/** @throws RunNotFoundError when there is no such candidate or judge, RunConflictError for one that is too large */
+/** @throws RunNotFoundError if there is no such candidate or judge, RunConflictError for a candidate that is too large */
 export function judgedIn(opened: OpenedRun, candidateId: string, measure?: string): Judged {
   const candidate = candidateIn(opened, candidateId);
   const verdict = verdictOf(opened, candidateId, measure);
@@ -95,14 +98,14 @@ function isJudges(measure: string): boolean {
   return measure === EXECUTION_FREE.name || isJudge(measure);
 }
 
-/** A judge among several has its own measure; the measure of one alone does not say how it asks, but the run does. */
+/** One of several judges is identified by its measure; a single judge's measure does not identify it, but the run does. */
 function verifierOf({ request, result }: OpenedRun, measure: string | null): VerifierName {
   if (measure !== null && measure !== EXECUTION_FREE.name) return measure;
   const names = request.verifiers ?? result?.provenance.verifiers ?? [];
   return names.map((name) => VerifierName.catch('eb').parse(name)).find(isJudge) ?? 'ef';
 }
 
-/** For a judge that compares, somebody with another patch: one that lost against it, or the first. */
+/** For a comparing judge, a candidate with another patch: one that lost the comparison, or the first. */
 function otherThan(
   { patch }: Candidate,
   { candidates }: OpenedRun,
@@ -115,7 +118,7 @@ function otherThan(
   return [beaten ?? others[0]].filter((each) => each !== undefined);
 }
 
-/** @throws RunNotFoundError when there is nothing to judge, or no such question */
+/** @throws RunNotFoundError if there is nothing to judge, or no such question */
 export async function judgePromptOf(
   { prompt_hash, shown, ...judged }: Judged,
   prompts: JudgePrompts,
@@ -139,15 +142,15 @@ export async function judgePromptOf(
   };
 }
 
-/** A page asks for several parts of one run at a time, and comparing asks for two runs. */
+/** Runs cached: a page requests several parts of one run, and a comparison two runs. */
 const KEPT = 2;
-/** Bytes of a run that is read in some hundredths of a second, whatever is in it. */
+/** Bytes of a run that is parsed in some hundredths of a second, whatever its content. */
 const READ_HERE = 1024 * 1024;
-/** Larger runs are read one at a time. */
+/** Most requests waiting for larger runs, which are read one at a time. */
 const MOST_WAITING = 32;
 const TOO_MANY = new ServiceUnavailableException('Too many large runs are being read; ask again in a moment.');
 
-/** What can be asked of a run, as it is answered. */
+/** The parts of a run that can be requested. */
 const PARTS = {
   selected: selectedPatch,
   evidence: evidenceOf,
@@ -162,25 +165,30 @@ type Parts = typeof PARTS;
 type Asked<Name extends keyof Parts> = Parameters<Parts[Name]> extends [OpenedRun, ...infer Asked] ? Asked : never;
 type Part<Name extends keyof Parts> = ReturnType<Parts[Name]>;
 
-/** A part of a run that is asked for; plain data. */
+/** A request for a part of a run; plain data. */
 export interface PartJob {
   readonly id: string;
   readonly name: keyof Parts;
   readonly asked: readonly unknown[];
 }
 
-/** @throws what the part does, RunNotFoundError, RunConflictError */
+/** @throws errors of the part, RunNotFoundError, RunConflictError */
 export function partOf(opened: OpenedRun, { name, asked }: Pick<PartJob, 'name' | 'asked'>): unknown {
   return (PARTS[name] as (opened: OpenedRun, ...asked: readonly unknown[]) => unknown)(opened, ...asked);
 }
 
-/** Reads parts of large runs where that keeps nobody waiting. Bound in the composition root. */
+/** Reads parts of large runs without blocking other requests. Bound in the composition root. */
 export abstract class LargeRuns {
-  /** @returns text as it is, anything else as JSON @throws what the part does */
+  /**
+   * @returns text unchanged, anything else as JSON
+   * @throws errors of the part
+   */
   abstract read(job: PartJob): Promise<Uint8Array>;
 }
 
-/** Reads runs, and keeps the last ended ones as they were read: they can be deleted or retried, which their time of change tells. */
+/**
+ * Reads runs and caches the most recent ended ones. As these can be deleted or retried, `updated_at` is checked on each use.
+ */
 export class OpenedRuns {
   private readonly kept = new Map<string, OpenedRun>();
   private waiting = 0;
@@ -190,7 +198,10 @@ export class OpenedRuns {
     private readonly large: LargeRuns,
   ) {}
 
-  /** A part of a run, or of a large one the bytes that are answered. @throws RunNotFoundError, and what the part does */
+  /**
+   * A part of a run; for a large run, the bytes of the answer.
+   * @throws RunNotFoundError, and errors of the part
+   */
   async part<Name extends keyof Parts>(
     id: string,
     name: Name,
@@ -202,14 +213,14 @@ export class OpenedRuns {
     return new StreamableFile(bytes, { type: `${type}; charset=utf-8`, length: bytes.length });
   }
 
-  /** The same for who goes on with it. */
+  /** The same, parsed, for further processing. */
   async value<Name extends keyof Parts>(id: string, name: Name, ...asked: Asked<Name>): Promise<Part<Name>> {
     const bytes = await this.readElsewhere({ id, name, asked });
     if (bytes !== null) return JSON.parse(Buffer.from(bytes).toString()) as Part<Name>;
     return partOf(await this.open(id), { name, asked }) as Part<Name>;
   }
 
-  /** @returns null for a run that is small enough to be read here */
+  /** @returns null for a run small enough to be read here */
   private async readElsewhere(job: PartJob): Promise<Uint8Array | null> {
     if ((await this.runs.size(job.id)) <= READ_HERE) return null;
     if (this.waiting >= MOST_WAITING) throw TOO_MANY;

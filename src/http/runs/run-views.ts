@@ -21,13 +21,13 @@ import { candidateIn } from './step-views.js';
 import type { Submission } from '../../runs/run-intake.js';
 import { callerOf } from '../guard/caller.js';
 
-/** The answer to what starts or stops a run. */
+/** The answer to starting or stopping a run. */
 export const RunAccepted = Run.pick({ id: true, status: true });
 export type RunAccepted = z.infer<typeof RunAccepted>;
 
 const { selection, statistics, usage } = RunAnswer.shape;
 
-/** A run as it is answered; the last three are null until it is done. */
+/** A run as returned; the last three are null until it is done. */
 export const RunView = RunOverview.omit({ answer: true }).extend({
   selection: selection.nullable(),
   statistics: statistics.nullable(),
@@ -41,7 +41,7 @@ export const CandidateView = z.object({
   trajectory: z
     .object({
       steps: z.array(TrajectoryStep),
-      /** How it ended, in R2E-Gym's words or the agent's own; null when unknown. */
+      /** How it ended, in R2E-Gym's terms or the agent's own; null if unknown. */
       exit_reason: z.string().nullable(),
     })
     .nullable(),
@@ -54,7 +54,7 @@ export function runView({ answer, ...run }: RunOverview): RunView {
   return { ...run, ...(answer ?? { selection: null, statistics: null, usage: null }) };
 }
 
-/** @throws RunNotFoundError when the run has no such candidate */
+/** @throws RunNotFoundError if the run has no such candidate */
 export function candidateView(opened: OpenedRun, candidateId: string): CandidateView {
   const { candidate_id, patch, trajectory } = candidateIn(opened, candidateId);
   const isIts = (of: { candidate_id: string | null }): boolean => of.candidate_id === candidate_id;
@@ -67,7 +67,7 @@ export function candidateView(opened: OpenedRun, candidateId: string): Candidate
   };
 }
 
-/** @throws RunConflictError before the run has ended, RunNotFoundError when no patch was worth returning */
+/** @throws RunConflictError before the run has ended, RunNotFoundError if no patch was worth returning */
 export function selectedPatch({ run: { id, status }, result }: OpenedRun): string {
   if (!hasEnded(status)) {
     throw new RunConflictError(`Run "${id}" is ${status}.`, 'Follow its events, and ask again when it is done.');
@@ -83,7 +83,7 @@ export function selectedPatch({ run: { id, status }, result }: OpenedRun): strin
 
 const SORTS = RunOrder.options.flatMap((order) => [order, `-${order}`] as const);
 
-/** `?status=queued,running&instance=…&q=…&sort=-cost`: which runs are listed, and in which order (newest first). */
+/** `?status=queued,running&instance=…&q=…&sort=-cost`: filter and order of a list of runs (newest first by default). */
 const ListingQuery = z.strictObject({
   status: z
     .string()
@@ -92,9 +92,9 @@ const ListingQuery = z.strictObject({
     .optional(),
   instance: z.string().min(1).max(512).optional(),
   tag: z.string().min(1).max(64).optional(),
-  /** Letters of the run's id, its instance or its selected candidate. */
+  /** Substring of the run's id, its instance or its selected candidate. */
   q: z.string().max(512).optional(),
-  /** With a minus: largest first. */
+  /** With a minus: descending. */
   sort: z.enum(SORTS).default('-created'),
 });
 type ListingQuery = z.infer<typeof ListingQuery>;
@@ -111,10 +111,10 @@ export function listingOf({ status, instance, tag, q, sort }: ListingQuery): Run
 }
 
 const MAX_LIMIT = 100;
-/** A position of any order, which holds an instance id at most; in no letters but those of ids. */
+/** A position in any order, at most as long as an instance id, in the alphabet of ids. */
 const Cursor = z.string().regex(/^[\w-]{1,6000}$/, 'is no cursor of this service');
 
-/** `?limit=20&cursor=…`: the cursor is the `next_cursor` of the page before, asked for with the same listing. */
+/** `?limit=20&cursor=…`: the cursor is the `next_cursor` of the previous page, used with the same filter and order. */
 export const PageQuery = ListingQuery.extend({
   limit: z.coerce.number().int().min(1).max(MAX_LIMIT).default(20),
   cursor: Cursor.optional(),
@@ -131,10 +131,13 @@ export function runPageView({ runs, next }: RunPage): RunPageView {
   return { runs: [...runs], next_cursor: next };
 }
 
-/** What an id of ours can look like; it says nothing to a client. Nothing else comes near the store. */
+/** Syntax of ids; they are opaque to clients. Other values never reach the store. */
 export const RunId = z.string().regex(/^[\w-]{1,64}$/, 'is no id of this service');
 
-/** Takes the id of a run from a path. @throws RunNotFoundError for what no run can be called */
+/**
+ * Accepts the id of a run from a path.
+ * @throws RunNotFoundError for an impossible id
+ */
 @Injectable()
 export class KnownRunId implements PipeTransform<string, string> {
   transform(id: string): string {
@@ -146,9 +149,9 @@ export class KnownRunId implements PipeTransform<string, string> {
 const MAX_LENGTH = 255;
 
 /**
- * Who asks for a run over HTTP, and its key: the client's Idempotency-Key, apart from those of commands and of other API keys,
- * or a new one.
- * @throws BadInputError for one that is empty or too long
+ * The submitter and key of a run requested over HTTP: the client's Idempotency-Key, in a namespace separate from those of
+ * commands and of other API keys, or a new key.
+ * @throws BadInputError for a key that is empty or too long
  */
 export function submissionOf(idempotencyKey: string | undefined, request: Request): Submission {
   const owner = callerOf(request).key?.name ?? null;
@@ -164,29 +167,29 @@ export function runKey(idempotencyKey: string | undefined, owner: string | null)
   return owner === null ? `http:${idempotencyKey}` : `http ${owner}:${idempotencyKey}`;
 }
 
-/** An answer that is no problem. Without `type` it has no body. */
+/** A successful answer; without `type` it has no body. */
 export interface Answer {
   readonly description: string;
   readonly type?: string;
-  /** Of a JSON body: its name among the components. */
+  /** Name of a JSON body's schema among the components. */
   readonly schema?: string;
-  /** Headers that matter, with what they say. */
+  /** Notable headers, with their descriptions. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** One method of one path, as the document describes it. */
+/** One method of one path, as described in the document. */
 export interface Operation {
-  /** Name of the call in clients. */
+  /** Name of the operation in clients. */
   readonly id: string;
   readonly method: 'GET' | 'POST' | 'DELETE';
-  /** With `{id}` for what varies. */
+  /** With `{id}` etc. for parameters. */
   readonly path: string;
   readonly summary: string;
   readonly query?: z.ZodObject;
   readonly headers?: Readonly<Record<string, { readonly description: string; readonly schema: z.ZodType }>>;
   readonly body?: { readonly types: readonly string[]; readonly schema?: string };
   readonly answers: Readonly<Record<number, Answer>>;
-  /** Statuses of problems beside those that every operation may have. */
+  /** Problem statuses in addition to those that any operation may have. */
   readonly problems?: Readonly<Record<number, string>>;
 }
 
@@ -200,7 +203,7 @@ export function json(schema: string, description: string): Answer {
 /** The problem of every operation on one run. */
 export const UNKNOWN_RUN = { 404: 'There is no such run.' };
 
-/** Of the operations that start a run. */
+/** Headers of operations that start a run. */
 export const IDEMPOTENT: Operation['headers'] & object = {
   'Idempotency-Key': {
     description: 'Repeating a request with the same key and body returns the same run instead of starting another.',

@@ -88,7 +88,7 @@ export class RescoreRunController {
     private readonly dependencies: RunDependenciesFactory,
   ) {}
 
-  /** What `preset` and `verifiers` of a request may say. */
+  /** Valid values of `preset` and `verifiers` in a request. */
   @Get('choices')
   choices(): Choices {
     return { presets: [...presetsForRuns()], verifiers: [...VERIFIER_NAMES, ...this.dependencies.ownVerifiers] };
@@ -117,7 +117,7 @@ export class RescoreRunController {
   }
 }
 
-/** Types under which saved runs are sent in. */
+/** Accepted content types for uploads of saved runs. */
 export const UPLOAD_TYPES = ['application/x-ndjson', 'application/jsonl', 'application/gzip'];
 
 export const RescoreQuery = z.strictObject({
@@ -132,7 +132,7 @@ export type RescoreQuery = z.infer<typeof RescoreQuery>;
 export class RescoresController {
   constructor(private readonly intake: RescoreIntake) {}
 
-  /** The body is JSON lines of any format that `bestk import` reads; each instance becomes a run under `/v1/runs`. */
+  /** The body is JSON lines in any format that `bestk import` reads; each instance becomes a run under `/v1/runs`. */
   @Post()
   @Audited('rescore.submit')
   @HttpCode(202)
@@ -147,7 +147,7 @@ export class RescoresController {
   }
 }
 
-/** What can be asked of runs. */
+/** Operations on runs. */
 export const runOperations: readonly Operation[] = [
   {
     id: 'submitRun',
@@ -238,7 +238,7 @@ export class RunEventsController {
     private readonly streams: EventStreams,
   ) {}
 
-  /** Closes when the run has ended; asked again after its last event, answers 204, which ends an EventSource. */
+  /** Closes when the run has ended; after its last event, a reconnect is answered with 204, which stops an EventSource. */
   @Get(':id/events')
   follow(@Param('id', KnownRunId) id: string, @Req() request: Request, @Res() response: Response): Promise<void> {
     return this.streams.answer(request, response, {

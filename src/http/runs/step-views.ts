@@ -7,7 +7,7 @@ import type { TestView } from './evidence-view.js';
 const MAX_LIMIT = 500;
 const MAX_CHARACTERS = 10_000_000;
 
-/** `?from=0&limit=50&characters=20000`: steps by number, from 0; each text is cut in its middle at `characters`. */
+/** `?from=0&limit=50&characters=20000`: steps by number, from 0; longer texts are cut in the middle to `characters`. */
 export const StepsQuery = z.strictObject({
   from: z.coerce.number().int().min(0).default(0),
   limit: z.coerce.number().int().min(1).max(MAX_LIMIT).default(50),
@@ -17,11 +17,11 @@ export type StepsQuery = z.infer<typeof StepsQuery>;
 
 const CutText = z.object({
   text: z.string(),
-  /** How many characters were left out where `[…]` stands; 0 = it is whole. */
+  /** Number of characters replaced by `[…]`; 0 = complete. */
   cut: z.int(),
 });
 
-/** A step; what only a sampled trajectory has is null for a given one. */
+/** A step; fields that exist only for sampled trajectories are null for a supplied one. */
 export const StepView = z.object({
   number: z.int(),
   thought: CutText,
@@ -48,14 +48,14 @@ const UNMEASURED = {
   env_s: null,
 };
 
-/** @throws RunNotFoundError when the run has no such test */
+/** @throws RunNotFoundError if the run has no such test */
 export function testIn({ run, request, result }: OpenedRun, testId: string): TestView {
   const test = (request.tests ?? result?.tests ?? []).find(({ test_id }) => test_id === testId);
   if (test === undefined) throw new RunNotFoundError(`Run "${run.id}" has no test "${testId}".`);
   return test;
 }
 
-/** @throws RunNotFoundError when the run has no such candidate */
+/** @throws RunNotFoundError if the run has no such candidate */
 export function stepsOf(opened: OpenedRun, candidateId: string, { from, limit, characters }: StepsQuery): StepsView {
   const rollout = opened.result?.rollouts.find(({ candidate_id }) => candidate_id === candidateId);
   const candidate = candidateIn(opened, candidateId);
@@ -88,7 +88,7 @@ function cutTo(characters: number, text: string): z.infer<typeof CutText> {
   return { text: `${text.slice(0, half)}\n[…]\n${text.slice(-half)}`, cut: text.length - 2 * half };
 }
 
-/** `?candidate_id=…` or `?base=true`, `?test_id=…`, `?suite=…`: which cells; all of them without any. */
+/** `?candidate_id=…` or `?base=true`, `?test_id=…`, `?suite=…`: filters; without any, all cells. */
 export const CellsQuery = z.strictObject({
   candidate_id: z.string().optional(),
   base: z.literal('true').optional(),

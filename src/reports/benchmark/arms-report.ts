@@ -24,7 +24,7 @@ import { visibleLine } from '../../core/hostile-text.js';
 import { type ArmOutcomes, type ArmsReport, type ArmSummary, comparisonsOf, summaryOf } from './arms.js';
 import { csv, drawn, markdown, plotFiles } from './write-benchmark.js';
 
-/** From nothing but what the arms left: no clock, no chance. */
+/** Deterministic: depends only on the arms' outcomes, not on a clock or randomness. */
 export function armsReport(title: string, arms: readonly ArmOutcomes[], instances: readonly string[]): ArmsReport {
   return {
     kind: 'bestk-bench-report',
@@ -57,7 +57,7 @@ function failuresOf({ name: arm, outcomes }: ArmOutcomes): ArmsReport['failures'
     .sort((a, b) => b.issues - a.issues || (a.code < b.code ? -1 : 1));
 }
 
-/** Writes report.json, report.html, report.md, issues.csv and plots/ (SVG, PNG); report.html comes last. */
+/** Writes report.json, report.html, report.md, issues.csv and plots/ (SVG, PNG); report.html is written last. */
 export async function writeArmsReport(folder: string, report: ArmsReport): Promise<void> {
   const plots = await drawn(armsPlots(report));
   await makeFolder(folder);
@@ -80,7 +80,8 @@ function saidBy(report: ArmsReport, place: Place | null = null) {
 
 /**
  * The report as one HTML document.
- * @param place where a service shows the runs; null = they are in folders beside it @param curves see `armsPlots`
+ * @param place the service's pages of the runs; null = the runs are in folders next to the report
+ * @param curves see `armsPlots`
  */
 export async function armsPage(
   report: ArmsReport,
@@ -90,7 +91,10 @@ export async function armsPage(
   return pageOf(report, await drawn(armsPlots(report, curves)), place);
 }
 
-/** Its plots as a viewer shows them. @param curves see `armsPlots` */
+/**
+ * The report's plots for the viewer.
+ * @param curves see `armsPlots`
+ */
 export async function armsDrawings(report: ArmsReport, curves: readonly BenchmarkCurve[]): Promise<BenchmarkPlots> {
   const plots = await drawn(armsPlots(report, curves));
   return {
@@ -106,12 +110,12 @@ function pageOf(report: ArmsReport, plots: readonly DrawnPlot[], place: Place | 
   return page({ ...saidBy(report, place), figures: [], plots, back: place?.back ?? null });
 }
 
-/** A line for each issue and arm. */
+/** CSV with one row per issue and arm. */
 export function armsCsv(report: ArmsReport): string {
   return csv([ISSUE_COLUMNS, ...issueRows(report)]);
 }
 
-/** The report for a terminal. */
+/** The report as text for a terminal. */
 export function armsText(report: ArmsReport): string {
   const rows = report.arms.map(armRow);
   const failed = report.failures.map(({ arm, code, issues, example }) =>
@@ -122,7 +126,7 @@ export function armsText(report: ArmsReport): string {
   return [...said, ...(failed.length === 0 ? [] : ['', ...failed])].join('\n');
 }
 
-/** What the numbers say, the user's own arm first. */
+/** The findings as sentences, the user's own arm first. */
 export function armSentences({ arms, comparisons }: ArmsReport): readonly string[] {
   const [own] = arms;
   if (own === undefined) return [];
@@ -272,20 +276,20 @@ function issueColumns(place: Place | null): readonly Column[] {
   return columns(...named).map((column, index) => (index === last ? { ...column, ...toRun } : column));
 }
 
-/** Of a run's report, as seen from the folder of this one. */
+/** Link from the report's folder to a run's report. */
 function inFolder(folder: string): string {
   return `../${folder.split('/').map(encodeURIComponent).join('/')}/`;
 }
 
-/** A run's, from where its page is. */
+/** A run's id, from the address of its page. */
 function idOf(page: string): string {
   return page.replace(/^\/#\/runs\//, '');
 }
 
-/** A line for each issue and arm. */
+/** One row per issue and arm. */
 function issueRows({ arms: order, issues }: ArmsReport): readonly (readonly (string | number | null)[])[] {
   return issues.flatMap(({ instance_id, arms }) =>
-    // Not in the order of the object, in which names that are numbers come first.
+    // Not Object.entries order, in which integer-like names come first.
     order.flatMap(({ arm }) => {
       const outcome = arms[arm];
       if (outcome === undefined) return [];

@@ -18,37 +18,37 @@ import { isQuick } from './presets.js';
 import { readAll, runFolders } from './read-benchmark.js';
 import type { ReportedRun } from './reported-run.js';
 
-/** What became of one issue in one arm. */
+/** Outcome of one issue in one arm. */
 export interface Outcome {
   readonly state: 'selected' | 'none' | 'failed' | 'waiting';
   /** Why there is no selection. */
   readonly code: string | null;
   readonly reason: string | null;
   readonly candidate_id: string | null;
-  /** Whether the selected patch resolves the issue; to return none is not right. Null = not graded. */
+  /** Whether the selected patch resolves the issue; false if none is returned. Null = not graded. */
   readonly right: boolean | null;
   readonly confidence: number | null;
   readonly stage: string | null;
   readonly k: number | null;
   readonly distinct_patches: number | null;
-  /** Executions of a test on a patch. */
+  /** Number of test executions on patches. */
   readonly executions: number | null;
-  /** Of its candidates: those with a label, and of them those that are right. */
+  /** Number of candidates with a label, and how many of them are right. */
   readonly graded: number;
   readonly right_candidates: number;
   readonly tokens: number | null;
   readonly usd: number | null;
-  /** Of the run's report, from the benchmark's folder. */
+  /** Folder of the run's report, relative to the benchmark's folder. */
   readonly folder: string | null;
 }
 
-/** An arm as it stands. */
+/** An arm's current outcomes, by instance. */
 export interface ArmOutcomes {
   readonly name: string;
   readonly outcomes: ReadonlyMap<string, Outcome>;
 }
 
-/** An arm as a folder has it. */
+/** An arm as read from its folder. */
 export interface ArmRuns extends ArmOutcomes {
   readonly runs: readonly ReportedRun[];
   readonly labels: LabelsByInstance;
@@ -56,7 +56,10 @@ export interface ArmRuns extends ArmOutcomes {
 
 const SkippedLine = z.object({ instance_id: z.string(), reason: z.string(), code: z.string() });
 
-/** Reads what an arm left of some instances, finished or not. @throws BadInputError naming a damaged file */
+/**
+ * Reads an arm's results for some instances, finished or not.
+ * @throws BadInputError naming a damaged file
+ */
 export async function readArm(out: string, name: string, instances: readonly string[]): Promise<ArmRuns> {
   const folder = join(out, 'arms', name);
   const wanted = new Set(instances);
@@ -82,7 +85,7 @@ async function* skippedLines(file: string): AsyncGenerator<z.infer<typeof Skippe
   for await (const { value } of readRecords(file)) yield SkippedLine.parse(value);
 }
 
-/** Of an issue that nothing is known of. */
+/** Outcome of an issue without any result yet. */
 export const WAITING: Outcome = {
   state: 'waiting',
   ...{ code: null, reason: null, candidate_id: null, right: null, confidence: null, stage: null, k: null },
@@ -126,7 +129,7 @@ function outcomeOf(
   };
 }
 
-/** An arm in numbers. */
+/** Summary statistics of an arm. */
 export interface ArmSummary {
   readonly arm: string;
   readonly issues: number;
@@ -134,15 +137,15 @@ export interface ArmSummary {
   readonly without_patch: number;
   readonly failed: number;
   readonly waiting: number;
-  /** Of the issues of which it is known. */
+  /** Over the issues with a known outcome. */
   readonly right: ({ readonly resolved: number; readonly issues: number; readonly rate: number } & Interval) | null;
-  /** Over issues with a graded candidate: the share that is right, and whether any is. */
+  /** Over issues with a graded candidate: mean share of right ones, and share of issues with any. */
   readonly pass_at_1: number | null;
   readonly pass_at_all: number | null;
   readonly ungraded_candidates: number;
   readonly executions: number;
   readonly tokens: number;
-  /** Null while no prices are known. */
+  /** Null if no prices are known. */
   readonly usd: number | null;
 }
 
@@ -171,15 +174,15 @@ export function summaryOf({ name, outcomes }: ArmOutcomes): ArmSummary {
   };
 }
 
-/** The first arm against another, over the issues of which both are known to be right or wrong. */
+/** The first arm against another, over the issues whose outcome is known in both. */
 interface ArmComparison {
   readonly arm: string;
   readonly issues_in_both: number;
-  /** Right in the first minus right in the other, as a share of those issues. */
+  /** Share right in the first arm minus share right in the other, over those issues. */
   readonly difference: number;
   readonly only_first: number;
   readonly only_other: number;
-  /** Exact McNemar; Holm over the comparisons of this report. */
+  /** Exact McNemar test; `p_holm` is Holm-adjusted over the comparisons of this report. */
   readonly p: number;
   readonly p_holm: number;
 }
@@ -202,12 +205,12 @@ export function comparisonsOf([own, ...others]: readonly ArmOutcomes[]): readonl
   return found.map((each, index) => ({ ...each, p_holm: adjusted[index] ?? 1 }));
 }
 
-/** A benchmark of several arms as `report.json` holds it. */
+/** A benchmark of several arms, as stored in `report.json`. */
 export interface ArmsReport {
   readonly kind: 'bestk-bench-report';
   readonly schema: 1;
   readonly title: string;
-  /** The user's own first. */
+  /** The user's own arm first. */
   readonly arms: readonly ArmSummary[];
   readonly comparisons: readonly ArmComparison[];
   readonly issues: readonly { readonly instance_id: string; readonly arms: Readonly<Record<string, Outcome>> }[];
@@ -219,12 +222,14 @@ export interface ArmsReport {
   }[];
 }
 
-/** Few enough that a run takes milliseconds; over a benchmark's issues, what they leave to chance evens out. */
+/** Small enough for milliseconds per run; the sampling error averages out over a benchmark's issues. */
 const SUBSETS = { enumerateUpTo: 1_000, draws: 1_000, seed: 1 };
-/** Up to so many candidates, each k is worked out. */
+/** Up to this many candidates, every k is computed. */
 const EACH_K = 8;
 
-/** The k of `n` candidates: each of few, else powers of two and all; those of fewer candidates below n are among them. */
+/**
+ * The ks computed for `n` candidates: all up to 8, otherwise powers of two and n. For m < n, those below m are in ksOf(m).
+ */
 export function ksOf(n: number): readonly number[] {
   if (n <= EACH_K) return Array.from({ length: n }, (_, index) => index + 1);
   const powers = Array.from({ length: Math.ceil(Math.log2(n)) }, (_, index) => 2 ** index);
@@ -232,8 +237,8 @@ export function ksOf(n: number): readonly number[] {
 }
 
 /**
- * Best@k of a run's graded candidates by the rule that it was decided with, ties averaged, by {@link ksOf}. Null without a
- * graded candidate, and for rules that would take minutes or may return nothing by their confidence.
+ * Best@k of a run's graded candidates by the rule that decided the run, ties averaged, for {@link ksOf}. Null without a
+ * graded candidate, and for rules that would take minutes or that may return nothing because of a minimum confidence.
  */
 export function runCurve(
   request: RunRequest,
@@ -251,7 +256,7 @@ export function runCurve(
   return [...bestAtK(issue, preset, ksOf(own.candidates.length), { ...SUBSETS, knowledge }).values];
 }
 
-/** An arm over its graded issues; one with fewer candidates than k counts with all it has. */
+/** Curves of an arm over its graded issues; an issue with fewer than k candidates counts with all of them. */
 export function armCurve(arm: string, runs: readonly GradedRun[]): BenchmarkCurve {
   const known = runs.filter(({ right }) => right !== null);
   const graded = runs.filter((run) => run.graded > 0);
@@ -272,7 +277,7 @@ function bestOf({ graded, best }: GradedRun, k: number): number {
   return best?.[ksOf(graded).indexOf(Math.min(k, graded))] ?? 0;
 }
 
-/** Of chances, Wilson's interval is at least as wide as it has to be: they vary at most as outcomes do. */
+/** For chances, Wilson's interval is conservative: they vary at most as much as binary outcomes. */
 function meanOf(chances: readonly number[]): { value: number; low: number; high: number } {
   const sum = chances.reduce((total, chance) => total + chance, 0);
   return { value: sum / chances.length, ...wilsonInterval(sum, chances.length) };

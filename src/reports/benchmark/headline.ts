@@ -6,72 +6,72 @@ import type { Gaps } from './reported-run.js';
 import type { Origins, Spending } from './spending.js';
 import { linesByBest } from './presets.js';
 
-/** A benchmark report as `report.json` holds it; every other form of it is made from this alone. */
+/** A benchmark report as stored in `report.json`; all other formats are rendered from it. */
 export interface BenchmarkReport {
   readonly kind: 'bestk-report';
   readonly schema: 1;
   readonly title: string;
   readonly headline: Headline;
-  /** Issues of which no candidate has a label; they are in no rate. */
+  /** Issues of which no candidate has a label; they are excluded from every rate. */
   readonly issues_without_labels: number;
-  /** Folders of runs that had not ended, in order of their names; nothing else here counts them. */
+  /** Folders of unfinished runs, sorted by name; they are excluded from everything else here. */
   readonly unfinished: readonly string[];
-  /** Null without labels: then nothing is known of right and wrong. */
+  /** Null without labels: outcomes are unknown. */
   readonly curves: CurvesReport | null;
   readonly repositories: readonly RepositoryRow[];
-  /** Of issues with several agents, each agent by itself; empty where there are none. */
+  /** Per agent, over issues sampled with several agents; empty if there are none. */
   readonly agents: readonly AgentRow[];
-  /** What the runs themselves returned, by the presets they were made with; null for a score matrix. */
+  /** What the runs returned, by the presets they were run with; null for a score matrix. */
   readonly returned: Returned | null;
-  /** Null for a score matrix, which says nothing of them. */
+  /** Null for a score matrix, as are the next two: it holds no such data. */
   readonly spending: Spending | null;
   readonly gaps: Gaps | null;
   readonly origins: Origins | null;
-  /** Against the runs named to compare with; null when none were. */
+  /** Comparison with another set of runs; null if none was requested. */
   readonly against: Against | null;
 }
 
-/** The labelled candidates of one of several agents. */
+/** Pass@K of one of several agents, from its labelled candidates. */
 export interface AgentRow {
   readonly agent: string;
-  /** Those with a candidate of it. */
+  /** Issues with a candidate of this agent. */
   readonly issues: number;
   readonly candidates: number;
-  /** Means over these issues; an issue with fewer candidates than k counts with all it has. */
+  /** Means over these issues; an issue with fewer than k candidates counts with all of them. */
   readonly pass_at_k: Readonly<Record<string, number>>;
 }
 
 export interface Against {
   readonly title: string;
-  /** Null when no issue is in both. */
+  /** Null if no issue is in both. */
   readonly paired: PairedReport | null;
 }
 
-/** The patches that the runs returned. */
+/** The patches returned by the runs. */
 export interface Returned {
   readonly runs: number;
-  /** Runs that returned no patch, since none was worth returning. */
+  /** Runs that returned no patch because none was worth returning. */
   readonly without_patch: number;
-  /** Of the runs whose issue has labels; null when none has. */
+  /** Over the runs whose issue has labels; null if there are none. */
   readonly right: ({ readonly resolved: number; readonly issues: number; readonly rate: number } & Interval) | null;
-  /** What is known to be right or wrong of the patches that came with a confidence, the surest first. */
+  /** Returned patches with a confidence and a known outcome, most confident first. */
   readonly confidences: readonly { readonly confidence: number; readonly right: boolean }[];
-  /** How many runs each stage decided, the most first; `none` = there was nothing to decide. */
+  /** Number of runs decided by each stage, most first; `none` = there was nothing to decide. */
   readonly deciding_stages: readonly { readonly stage: string; readonly runs: number }[];
 }
 
-/** Differences with a smaller adjusted p are taken to be more than chance. */
+/** An adjusted p below this counts as more than chance. */
 const SIGNIFICANT = 0.05;
 
-/** What a reader wants to know in ten seconds. */
+/** The report's main findings, for reading in ten seconds. */
 export interface Headline {
-  /** The user's own preset; null where there is none. */
+  /** The user's own preset; null if there is none. */
   readonly own: Own | null;
-  /** The preset with the highest Best@K of all candidates, `random` apart; null without labels or presets. */
+  /** The preset with the highest Best@K over all candidates, excluding `random`; null without labels or presets. */
   readonly winner: string | null;
   readonly best_at_k: PresetReport['best_at_k'][string] | null;
   readonly k: number | null;
-  /** The next best one that does not come out the same everywhere, and whether the difference between both can be chance. */
+  /** The next best preset that differs from the winner on some issue, and whether the lead may be chance. */
   readonly runner_up: Lead | null;
   readonly over_random: Lead | null;
   readonly pass_at_1: number | null;
@@ -83,11 +83,11 @@ export interface Headline {
 
 export interface Own {
   readonly preset: string;
-  /** Null when it is not among the report's rules, or without labels. */
+  /** Null if it is not among the report's rules, or without labels. */
   readonly best_at_k: PresetReport['best_at_k'][string] | null;
   readonly recovered_headroom: number | null;
   readonly over_random: Lead | null;
-  /** How far it is ahead of the winner, where it is another and both were compared. */
+  /** Its lead over the winner; null if it is the winner or the two were not compared. */
   readonly over_winner: Lead | null;
 }
 
@@ -96,11 +96,11 @@ export interface Lead {
   readonly difference: number;
   readonly low: number | null;
   readonly high: number | null;
-  /** Exact McNemar of this comparison alone. */
+  /** Exact McNemar test of this comparison, unadjusted. */
   readonly p: number;
-  /** The same, adjusted for all comparisons of the report (Holm). */
+  /** The same, Holm-adjusted for all comparisons of the report. */
   readonly p_holm: number;
-  /** How many these are. */
+  /** Number of these comparisons. */
   readonly comparisons: number;
   readonly may_be_chance: boolean;
   readonly minimum_detectable: number;
@@ -166,12 +166,12 @@ function selectionOf(curves: CurvesReport | null): Best {
   };
 }
 
-/** The user's own rule, where the report has numbers of it. */
+/** The user's own rule, if the report has numbers for it. */
 export function ownRule({ own }: Headline): string | null {
   return own === null || own.best_at_k === null ? null : own.preset;
 }
 
-/** How far `preset` is ahead of `other`; null when they were not compared. */
+/** The lead of `preset` over `other`; null if they were not compared. */
 function lead({ comparisons }: CurvesReport, preset: string, other: string): Lead | null {
   const isPair = ({ a, b }: Comparison): boolean => (a === preset && b === other) || (a === other && b === preset);
   const found = comparisons.find(isPair);

@@ -13,32 +13,35 @@ import { type Against, type BenchmarkReport, type Returned, headlineOf } from '.
 import { gapsOf, poolOf, type ReportedRun } from './reported-run.js';
 import { originsOf, spendingOf } from './spending.js';
 
-/** What a report is made from. */
+/** The input of a report. */
 export interface Benchmarked {
   readonly title: string;
-  /** Those with labels. */
+  /** Issues with labels. */
   readonly issues: readonly ScoredIssue[];
   readonly unlabelled: number;
   /** Empty for a score matrix. */
   readonly runs: readonly ReportedRun[];
-  /** Folders of runs that had not ended when they were read. */
+  /** Folders of runs that were unfinished when they were read. */
   readonly unfinished: readonly string[];
 }
 
 export interface BenchmarkOptions {
   readonly presets: readonly Preset[];
-  /** Names of presets that the others are compared with; absent = each with each. */
+  /** Names of presets to compare the others with; absent = compare every pair. */
   readonly references?: readonly string[] | undefined;
-  /** The preset that stands first; it need not be among them. */
+  /** The preset listed first; it need not be among `presets`. */
   readonly own?: string | null | undefined;
-  /** Rising; null = 1, 2, 4, 8 … and the most candidates an issue has. */
+  /** Ascending; null = 1, 2, 4, 8 … and the largest number of candidates of any issue. */
   readonly ks: readonly number[] | null;
   readonly resamples: number;
   readonly seed: number;
   readonly draws: number;
 }
 
-/** The whole report, from nothing but its input: no clock, no chance, no order of files. @throws BadInputError */
+/**
+ * Makes the whole report. Deterministic: depends only on the input, not on a clock, randomness or the order of files.
+ * @throws BadInputError
+ */
 export function makeBenchmark(
   benchmarked: Benchmarked,
   other: Benchmarked | null,
@@ -82,7 +85,7 @@ function count(
   return { curves, repositories };
 }
 
-/** 1, 2, 4, 8 … below the most candidates any issue has, and that number. */
+/** Powers of two below the largest number of candidates of any issue, and that number. */
 function doubling(issues: readonly ScoredIssue[]): readonly number[] {
   return doublingTo(Math.max(1, ...issues.map(({ candidates }) => candidates.length)));
 }
@@ -139,7 +142,7 @@ function pairable(issues: readonly ScoredIssue[], presets: readonly Preset[]): r
   });
 }
 
-/** What each run's own preset selects from what it saved, and how often that is right. */
+/** What each run's own preset selects from the saved evidence, and how often that is right. */
 function returnedBy(runs: readonly ReportedRun[], issues: readonly ScoredIssue[]): Returned {
   const labels: Labels = new Map(
     issues.map(({ instanceId, candidates }) => [
@@ -170,7 +173,7 @@ function returnedBy(runs: readonly ReportedRun[], issues: readonly ScoredIssue[]
 
 type Labels = ReadonlyMap<string, ReadonlyMap<string, boolean>>;
 
-/** What one run returned; a patch without a label is neither right nor wrong, and to return none is not right. */
+/** What one run returned. A patch without a label is neither right nor wrong; returning none counts as not right. */
 function pickOf(run: ReportedRun, labels: Labels) {
   const rule = requestedRule(run.request);
   const { candidate_id, deciding_stage, confidence: worked } = decideWithConfidence(poolOf(run), rule);
@@ -178,7 +181,8 @@ function pickOf(run: ReportedRun, labels: Labels) {
   const stage = deciding_stage ?? 'none';
   if (candidate_id === null) return { stage, returns: false, right: known && false, confidence: null };
   const right = known?.get(candidate_id);
-  // What it said when it returned this one; else only where it counts, for it takes longer than to decide.
+  // The stored confidence if the run returned this patch; otherwise computed, which is slower than deciding, so only if
+  // labelled.
   const said = run.selected?.candidate_id === candidate_id ? run.selected.confidence : null;
   const confidence = right === undefined ? null : (said ?? worked());
   return { stage, returns: true, right, confidence };

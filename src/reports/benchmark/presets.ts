@@ -5,19 +5,19 @@ import type { CurvesReport, PresetReport } from '../../statistics/curves/curves-
 import type { ScoredIssue } from '../../statistics/curves/scored-issue.js';
 import type { ReportedRun } from './reported-run.js';
 
-/** Needs a trained combiner, or a posterior for every subset, which takes minutes: asked for by name. */
+/** Presets that need a trained combiner, or a posterior for every subset (minutes); only used if requested by name. */
 const ON_REQUEST: ReadonlySet<string> = new Set(['learned', 'latent', 'bayes']);
 
 /** The rules of a report. */
 export interface Rules {
   readonly presets: readonly Preset[];
-  /** The user's own, which stands first: the first that was named, else the one that all runs were made with. */
+  /** The user's own preset, listed first: the first one named, otherwise the one that all runs used. */
   readonly own: string | null;
-  /** Names of those that the others are compared with; absent = each with each. */
+  /** Names of presets to compare the others with; absent = compare every pair. */
   readonly references: readonly string[] | undefined;
 }
 
-/** Every preset that there are scores for, but those that are asked for by name; and the one that all runs were made with. */
+/** Every preset for which there are scores, except those only used on request, plus the one that all runs used. */
 export function defaultRules(issues: readonly ScoredIssue[], runs: readonly ReportedRun[]): Rules {
   const known = presetsWithData(PRESET_NAMES.filter((name) => !ON_REQUEST.has(name)).map(findPreset), issues);
   const own = presetOfRuns(runs);
@@ -26,7 +26,7 @@ export function defaultRules(issues: readonly ScoredIssue[], runs: readonly Repo
   return { presets, own: own?.name ?? null, references: defaultReferences(presets) };
 }
 
-/** The one that all of them were made with; null where they differ. */
+/** The preset that all runs used; null if they differ. */
 function presetOfRuns(runs: readonly ReportedRun[]): Preset | null {
   const [first, ...others] = runs.map(({ request }) => requestedRule(request).preset);
   const isSame = ({ name, stages }: Preset): boolean =>
@@ -34,25 +34,25 @@ function presetOfRuns(runs: readonly ReportedRun[]): Preset | null {
   return first !== undefined && others.every(isSame) ? first : null;
 }
 
-/** Neither a posterior for every subset nor anything learned. */
+/** Whether a stage needs neither a posterior for every subset nor a trained model. */
 export function isQuick(stage: Stage): boolean {
   return !('by' in stage && /^(posterior|p_right|learned|confidence)$/.test(stage.by));
 }
 
-/** @param text as the presets were named */
+/** @param text the preset names as the user gave them */
 export function namedRules(text: string, presets: readonly Preset[], runs: readonly ReportedRun[]): Rules {
   const isAll = text.split(',').some((name) => name.trim() === 'all');
   const first = isAll ? presetOfRuns(runs) : presets.find(({ name }) => name !== 'random');
   return { presets, own: first?.name ?? null, references: defaultReferences(presets) };
 }
 
-/** A random pick; where that is not among them, the first. */
+/** `random`, or the first preset if `random` is not among them. */
 export function defaultReferences(presets: readonly Preset[]): readonly string[] {
   const names = presets.map(({ name }) => name);
   return names.includes('random') ? ['random'] : names.slice(0, 1);
 }
 
-/** The presets whose first ranking stage has something to rank by; the others would fall through to their tie-breaks. */
+/** Presets whose first ranking stage has data to rank by; the others would fall through to their tie-breaks. */
 function presetsWithData(presets: readonly Preset[], issues: readonly ScoredIssue[]): readonly Preset[] {
   const known = new Set<string>();
   for (const { candidates } of issues) {
@@ -71,7 +71,7 @@ function fieldsOf(stage: Stage): readonly string[] {
   return 'by' in stage ? [NEEDED[stage.by] ?? stage.by] : [];
 }
 
-/** `own` first, then the others by Best@K at the largest K, best first; equals stay in the order they were given. */
+/** `own` first, then by Best@K at the largest K, best first; ties keep the given order. */
 function presetsByBest(
   { presets, settings }: Pick<CurvesReport, 'presets' | 'settings'>,
   own: string | null,
@@ -82,13 +82,13 @@ function presetsByBest(
   return presets.toSorted((a, b) => rate(b) - rate(a));
 }
 
-/** A rule as a report shows it: with all that come out the same on every issue, since no number tells them apart. */
+/** A rule as shown in a report, together with the rules that give the same result on every issue. */
 export interface RuleLine extends PresetReport {
-  /** `random` is in nobody's: it is what the others are read against. */
+  /** Never includes `random`, which is the reference for all others. */
   readonly alike: readonly string[];
 }
 
-/** As presetsByBest; of rules that come out the same, the first alone. */
+/** Ordered as by presetsByBest; of rules with the same results, only the first is listed. */
 export function linesByBest(
   curves: Pick<CurvesReport, 'presets' | 'settings' | 'alike'>,
   own: string | null,
@@ -102,13 +102,13 @@ export function linesByBest(
   });
 }
 
-/** The others that come out the same on every issue. */
+/** The other presets with the same result on every issue. */
 export function alikeOf({ alike }: Pick<CurvesReport, 'alike'>, preset: string): readonly string[] {
   const group = preset === 'random' ? undefined : alike.find((names) => names.includes(preset));
   return group?.filter((name) => name !== preset && name !== 'random') ?? [];
 }
 
-/** A line's name where there is room for one: `deepswe +3`. */
+/** A line's name where space is limited: `deepswe +3`. */
 export function shortName({ preset, alike }: Pick<RuleLine, 'preset' | 'alike'>): string {
   return alike.length === 0 ? preset : `${preset} +${alike.length}`;
 }

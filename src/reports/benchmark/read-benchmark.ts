@@ -14,7 +14,10 @@ import { ImportLabels, LabelLine, type LabelsByInstance, readAllLabels } from '.
 import type { Benchmarked } from './make-benchmark.js';
 import { poolOf, readReportedRun, type ReportedRun } from './reported-run.js';
 
-/** A score matrix as it is. @throws BadInputError naming file, line and field */
+/**
+ * Reads a score matrix.
+ * @throws BadInputError naming file, line and field
+ */
 export async function benchmarkOfMatrix(file: string, title: string): Promise<Benchmarked> {
   const issues: ScoredIssue[] = [];
   for await (const issue of readScoreMatrix(file)) issues.push(issue);
@@ -22,8 +25,8 @@ export async function benchmarkOfMatrix(file: string, title: string): Promise<Be
 }
 
 /**
- * Finished runs with the labels of their candidates. A run that has not ended is left out and named, unless there is no other.
- * @throws BadInputError naming the file; also when two runs are of one instance
+ * Finished runs with their candidates' labels. An unfinished run is left out and named, unless all are unfinished.
+ * @throws BadInputError naming the file; also if two runs are of the same instance
  */
 export async function benchmarkOfRuns(
   folders: readonly string[],
@@ -31,21 +34,27 @@ export async function benchmarkOfRuns(
   title: string,
 ): Promise<Benchmarked> {
   const all = await runFolders(folders);
-  // The last of the files that a report reads.
+  // The last-written of the files that a report reads.
   const ended = all.filter((folder) => existsSync(join(folder, 'verdicts.jsonl')));
   const runs = readAll(ended.length === 0 ? all : ended);
   const unfinished = all.filter((folder) => !ended.includes(folder));
   return { ...benchmarkOf(runs, await runLabels(labelFiles, runs), title), unfinished };
 }
 
-/** The same of runs that were read. @throws BadInputError when two are of one instance */
+/**
+ * The same for runs already read.
+ * @throws BadInputError if two are of the same instance
+ */
 export function benchmarkOf(given: readonly ReportedRun[], labels: RunLabels, title: string): Benchmarked {
   const runs = sorted(given);
   const issues = runs.flatMap((run) => scored(run, labels) ?? []);
   return { title, issues, unlabelled: runs.length - issues.length, runs, unfinished: [] };
 }
 
-/** What some folders of finished runs hold. @throws BadInputError naming a missing or damaged file */
+/**
+ * Reads the folders of finished runs.
+ * @throws BadInputError naming a missing or damaged file
+ */
 export function readAll(folders: readonly string[]): ReportedRun[] {
   return folders.map(readReportedRun);
 }
@@ -68,7 +77,7 @@ function idOf({ request }: ReportedRun): string {
   return request.issue.instance_id;
 }
 
-/** Null when none of its candidates has a label. */
+/** Null if none of the candidates has a label. */
 function scored({ request, entries, authors, usage, measures }: ReportedRun, labels: RunLabels): ScoredIssue | null {
   const { instance_id } = request.issue;
   const own = labels.get(instance_id);
@@ -79,12 +88,12 @@ function scored({ request, entries, authors, usage, measures }: ReportedRun, lab
   return { instanceId: instance_id, repo: repositoryOf(instance_id) ?? instance_id, authors, measures, ...known };
 }
 
-/** Folders below a named one that are looked into. */
+/** How many levels of folders below a named one are searched. */
 const DEEPEST = 4;
 
 /**
- * The folders of finished runs in and below those named, in order of their paths.
- * @throws BadInputError for a folder that is not there or holds no run
+ * Folders of finished runs in and below the named ones, sorted by path.
+ * @throws BadInputError for a folder that does not exist or holds no run
  */
 export async function runFolders(roots: readonly string[], mayBeEmpty = false): Promise<readonly string[]> {
   const found: string[] = [];
@@ -112,8 +121,8 @@ async function below(folder: string, depth: number): Promise<readonly string[]> 
 type RunLabels = LabelsByInstance;
 
 /**
- * Labels of the runs' candidates, from files of any format that tells an outcome: labels.jsonl, SWE-bench reports, rewards.
- * @throws BadInputError for a path that is not there or holds something else, or when none is of these runs
+ * Labels of the runs' candidates, from files in any format with outcomes: labels.jsonl, SWE-bench reports, rewards.
+ * @throws BadInputError for a path that does not exist or holds something else, or if no label matches these runs
  */
 async function runLabels(paths: readonly string[], runs: readonly ReportedRun[]): Promise<RunLabels> {
   if (paths.length === 0) return new Map();
@@ -177,7 +186,10 @@ async function sealedRows(paths: readonly string[], candidates: ImportLabels): P
   return [...rows, ...candidates.settle().rows];
 }
 
-/** What a labels.jsonl says, without what an import looks for; null for anything else. @throws BadInputError */
+/**
+ * Labels of a labels.jsonl, read without the import's format detection; null for other files.
+ * @throws BadInputError
+ */
 async function plainLabels(path: string): Promise<readonly Sealed[] | null> {
   if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true || !path.endsWith('.jsonl')) return null;
   for await (const first of readRecords(path)) {

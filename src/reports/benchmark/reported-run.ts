@@ -22,9 +22,9 @@ const RunFile = z.object({
   admissions: z.array(Admission),
   test_quality: z.array(TestQuality).default([]),
   entries: z.array(Entry),
-  /** As the verifiers declared them; runs of older versions have none. */
+  /** As declared by the verifiers; absent in runs of older versions. */
   measures: z.array(Measure).default([]),
-  /** Of runs of older versions nobody's is known. */
+  /** Absent in runs of older versions: authors are unknown. */
   test_authors: z.record(z.string(), z.string()).default({}),
   request: z
     .object({
@@ -35,33 +35,33 @@ const RunFile = z.object({
     .transform((request) => ({ ...request, ...ruleFields(request) })),
 });
 
-/** Of a verdict, what a report counts: its scores are in the entries. */
+/** The fields of a verdict that a report counts; scores are in `entries`. */
 const VerdictLine = z.object({
   kind: z.enum(['scored', 'abstained']),
   measure: z.string(),
   reason: z.string().optional(),
 });
 
-/** Of what was selected, what a report counts. */
+/** The fields of a selection that a report counts. */
 const Selected = Selection.pick({ candidate_id: true, deciding_stage: true, confidence: true });
 type Selected = z.infer<typeof Selected>;
 
-/** A finished run as its `run.json`, `verdicts.jsonl` and `selection.json` tell it; nothing else of its folder is looked at. */
+/** A finished run, read only from its `run.json`, `verdicts.jsonl` and `selection.json`. */
 export type ReportedRun = Omit<z.infer<typeof RunFile>, 'test_authors'> & {
-  /** What it selected when it ran; null where that is not there. */
+  /** What the run selected; null without a `selection.json`. */
   readonly selected: Selected | null;
-  /** Author of each generated test that has one. */
+  /** Author of each generated test, if known. */
   readonly authors: ReadonlyMap<string, string>;
   readonly folder: string;
   readonly verdicts: readonly z.infer<typeof VerdictLine>[];
 };
 
-/** What a run was decided from. */
+/** The input that the run was decided from. */
 export function poolOf({ request, entries, authors }: ReportedRun): PoolInput {
   return { instanceId: request.issue.instance_id, entries, authors };
 }
 
-/** @throws BadInputError naming file, line and field when a file is missing, damaged or of an older version */
+/** @throws BadInputError naming file, line and field if a file is missing, damaged or of an older version */
 export function readReportedRun(folder: string): ReportedRun {
   const file = join(folder, 'run.json');
   const run = parsed(RunFile, readTextNow(file), { file });
@@ -92,7 +92,7 @@ function parsed<T>(schema: z.ZodType<T>, content: string, place: { readonly file
   throw new BadInputError(`is damaged or of another version: ${problem?.message ?? ''}.`, { ...place, field }, again);
 }
 
-/** Reasons that say nothing about a patch: Docker, a model or a budget failed. */
+/** Abstention reasons that say nothing about a patch: Docker, a model or a budget failed. */
 const INFRASTRUCTURE: ReadonlySet<string> = new Set(['infrastructure', 'model-unavailable', 'budget-spent']);
 
 interface Counted {
@@ -100,10 +100,10 @@ interface Counted {
   readonly count: number;
 }
 
-/** What is missing from the evidence, and why. */
+/** Missing evidence, with reasons. */
 export interface Gaps {
   readonly candidates: number;
-  /** Runs in which no test was executed on anybody. */
+  /** Number of runs in which no test was executed on any candidate. */
   readonly not_executed: number;
   /** By measure: candidates with a score, and abstentions by reason. */
   readonly measures: readonly {
@@ -112,9 +112,9 @@ export interface Gaps {
     readonly abstained: readonly (Counted & { readonly infrastructure: boolean })[];
   }[];
   readonly tests: { readonly given: number; readonly admitted: number; readonly refused: readonly Counted[] };
-  /** Admitted tests that told no candidates apart, of those with a known worth. */
+  /** Admitted tests of measured quality that distinguish no candidates. */
   readonly tests_without_information: number;
-  /** Tries that could not be sampled, by code. */
+  /** Rollouts that could not be sampled, by error code. */
   readonly not_sampled: readonly Counted[];
 }
 
@@ -150,7 +150,7 @@ function measuresOf(runs: readonly ReportedRun[]): Gaps['measures'] {
   });
 }
 
-/** Each with its number, the most first. */
+/** Counts equal strings, most frequent first. */
 function most(all: readonly string[]): readonly Counted[] {
   const counts = new Map<string, number>();
   for (const what of all) counts.set(what, (counts.get(what) ?? 0) + 1);

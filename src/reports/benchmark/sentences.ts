@@ -2,7 +2,7 @@ import { listed } from '../../core/hostile-text.js';
 import { amount, counted, dollars, percent, points, pValue, withInterval } from '../figures.js';
 import type { BenchmarkReport, Lead, Own } from './headline.js';
 
-/** The headline in words: which selector wins, by how much, whether that is noise, what it costs. */
+/** The headline in words: which selector wins, by how much, whether that may be chance, and what it costs. */
 export function sentences(report: BenchmarkReport): readonly string[] {
   const { headline, returned, issues_without_labels } = report;
   const { winner, runner_up, over_random } = headline;
@@ -46,7 +46,7 @@ function leadSentences(over_random: Lead | null, runner_up: Lead | null): readon
   ];
 }
 
-/** The user's own rule, where another one is best. */
+/** About the user's own rule, if another one is best. */
 function ownSentences(own: Own, { headline, curves, returned }: BenchmarkReport): readonly string[] {
   const { preset, best_at_k, over_random, over_winner } = own;
   if (best_at_k === null) {
@@ -63,7 +63,7 @@ function ownSentences(own: Own, { headline, curves, returned }: BenchmarkReport)
   ];
 }
 
-/** @param own the user's own rule, when it is another one */
+/** @param own the user's own rule, if it is not the winner */
 function winnerSentence({ headline, curves }: BenchmarkReport, own: Own | null): string {
   const { winner, best_at_k } = headline;
   if (own === null || own.best_at_k === null) return `${winner ?? ''} selects best: ${shareOf(headline, curves)}.`;
@@ -89,7 +89,7 @@ function leadSentence(lead: Lead, over: string): string {
   const { difference, p, p_holm, comparisons, may_be_chance, minimum_detectable } = lead;
   if (difference === 0) return `It is level with ${over}.`;
   const detectable = (100 * minimum_detectable).toFixed(1);
-  // Where all issues differ alike, their spread says nothing of what could be seen.
+  // If all issues differ by the same amount, the deviation is 0 and implies no detectable difference.
   const from =
     detectable === '0.0' ? '' : `; with so many issues a true difference shows from about ${detectable} points`;
   const verdict = may_be_chance ? `may be chance${from}` : 'is more than chance';

@@ -1,28 +1,28 @@
 import { type ModelUsage, tokensOf } from '../../core/run/run-result.js';
 import type { ReportedRun } from './reported-run.js';
 
-/** Work that grows with the number of candidates; everything else is done once an issue. */
+/** Purposes whose work grows with the number of candidates; all other work is done once per issue. */
 const BY_CANDIDATE: ReadonlySet<string> = new Set(['agent', 'judge', 'agent-judge']);
 
-/** What all runs together took of one model for one purpose. */
+/** Usage of one model for one purpose, summed over all runs. */
 type ModelSpending = ModelUsage;
 
 export interface Spending {
   readonly runs: number;
   readonly models: readonly ModelSpending[];
-  /** Wall seconds by stage, over all runs; runs at the same time each count their own. */
+  /** Wall seconds by stage, summed over all runs, including concurrent ones. */
   readonly stages: readonly { readonly stage: string; readonly seconds: number }[];
-  /** US dollars of the runs that know it. */
+  /** US dollars, over the runs with a known cost. */
   readonly cost_usd: number | null;
   readonly runs_with_cost: number;
-  /** Input and output tokens an issue, that were paid for in these runs: those of stored answers are not in it. */
+  /** Input and output tokens paid per issue in these runs; stored answers are not counted. */
   readonly tokens_per_issue: number;
-  /** How the tokens of an issue grow: `once + k × per_candidate`. */
+  /** Tokens of an issue as a function of k: `once + k × per_candidate`. */
   readonly tokens: { readonly once: number; readonly per_candidate: number };
   readonly usd: { readonly once: number; readonly per_candidate: number } | null;
 }
 
-/** Model calls, tokens, money and seconds of runs. */
+/** Model calls, tokens, cost and seconds of runs. */
 export function spendingOf(runs: readonly ReportedRun[]): Spending {
   const models = new Map<string, ModelUsage>();
   const stages = new Map<string, number>();
@@ -73,24 +73,24 @@ function perIssue(runs: readonly ReportedRun[], models: readonly ModelUsage[]): 
   return { once: (tokensOf(models) - growing) / issues, per_candidate: growing / issues / meanK(runs) };
 }
 
-/** Money is known by run only; it is taken to go with the tokens. */
+/** Cost is known only per run; it is assumed proportional to tokens. */
 function shareOut(usd: number, { once, per_candidate }: Spending['tokens'], k: number): Spending['usd'] {
   const all = once + k * per_candidate;
   if (all === 0) return { once: 0, per_candidate: usd / k };
   return { once: (usd * once) / all, per_candidate: (usd * per_candidate) / all };
 }
 
-/** One thing the runs depended on, with every value it had. */
+/** One setting the runs depend on, with every value it has. */
 interface OriginRow {
   readonly what: string;
   readonly values: readonly { readonly value: string; readonly runs: number }[];
 }
 
-/** All that the numbers depend on beside the labels; enough to make them again. */
+/** Everything the numbers depend on besides the labels; enough to reproduce them. */
 export interface Origins {
-  /** Ids of the runs, by instance. */
+  /** Run ids, by instance. */
   readonly runs: readonly { readonly instance_id: string; readonly run_id: string; readonly image_id: string | null }[];
-  /** First and last beginning of a run. */
+  /** Start of the first and of the last run. */
   readonly from: string | null;
   readonly to: string | null;
   readonly settings: readonly OriginRow[];
@@ -105,7 +105,7 @@ function agentsOf({ provenance: { agent, agents } }: ReportedRun): readonly Agen
   return agent === null ? agents : [agent];
 }
 
-/** Of several, each with its name. */
+/** With several agents, each value is prefixed with the agent's name. */
 function ofAgents(read: (agent: Agent) => string): Read {
   return (run) => {
     const told = agentsOf(run).map((agent) => (agent.name === null ? read(agent) : `${agent.name}: ${read(agent)}`));
@@ -149,7 +149,7 @@ export function originsOf(runs: readonly ReportedRun[]): Origins {
   };
 }
 
-/** Nothing when no run has a value. */
+/** Empty if no run has a value. */
 function rowOf(what: string, values: readonly (string | null)[]): readonly OriginRow[] {
   const counts = new Map<string, number>();
   for (const value of values) if (value !== null) counts.set(value, (counts.get(value) ?? 0) + 1);

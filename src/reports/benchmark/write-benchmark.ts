@@ -18,12 +18,15 @@ interface ReportFile {
   readonly content: string | Buffer;
 }
 
-/** The report as one HTML document. @param place where a service shows the runs */
+/**
+ * The report as one HTML document.
+ * @param place the service's pages of the runs
+ */
 export async function benchmarkHtml(report: BenchmarkReport, place: Place | null): Promise<string> {
   return reportPage(report, await drawn(plotsOf(report)), place);
 }
 
-/** Writes report.json, .html, .md, .csv and plots/ (SVG, PNG); report.html comes last, so where it stands all is there. */
+/** Writes report.json, .html, .md, .csv and plots/ (SVG, PNG); report.html is written last, so if it exists all files do. */
 export async function writeBenchmark(folder: string, report: BenchmarkReport): Promise<void> {
   const plots = await drawn(plotsOf(report));
   await makeFolder(folder);
@@ -44,14 +47,14 @@ export async function writeBenchmark(folder: string, report: BenchmarkReport): P
   for (const { path, content } of files) await writeWhole(join(folder, path), content);
 }
 
-/** One after the other. */
+/** Draws the plots one at a time. */
 export async function drawn(plots: readonly Plot[]): Promise<DrawnPlot[]> {
   const all: DrawnPlot[] = [];
   for (const plot of plots) all.push({ plot, svg: await drawSvg(plot) });
   return all;
 }
 
-/** Each as SVG and as PNG. */
+/** Each plot as SVG and as PNG. */
 export async function plotFiles(plots: readonly DrawnPlot[]): Promise<readonly ReportFile[]> {
   const files: ReportFile[] = [];
   for (const { plot, svg } of plots) {
@@ -65,7 +68,7 @@ type Cell = string | number | null;
 
 const HEADER = ['section', 'subject', 'k', 'metric', 'value', 'low', 'high'];
 
-/** Every rate of the report, one a line, for spreadsheets and data frames; empty = unknown. RFC 4180. */
+/** Every rate of the report, one per line, for spreadsheets and data frames; empty = unknown. RFC 4180. */
 export function benchmarkCsv(report: BenchmarkReport): string {
   return csv([HEADER, ...curveRows(report), ...repositoryRows(report), ...costRows(report)]);
 }
@@ -140,7 +143,7 @@ function line(cells: readonly Cell[]): string {
   return `${cells.map(field).join(',')}\r\n`;
 }
 
-/** A text that a spreadsheet would take for a formula gets an apostrophe before it. */
+/** A text that a spreadsheet would evaluate as a formula is prefixed with an apostrophe. */
 function field(cell: Cell): string {
   if (cell === null) return '';
   if (typeof cell === 'number') return String(cell);
@@ -148,12 +151,12 @@ function field(cell: Cell): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** The report for a pull request or a wiki; plots as links to the SVG files beside it. */
+/** The report for a pull request or a wiki; plots are links to the SVG files next to it. */
 export function benchmarkMarkdown(report: BenchmarkReport, plots: readonly { name: string; title: string }[]): string {
   return markdown({ title: report.title, sentences: sentences(report), sections: sectionsOf(report) }, plots);
 }
 
-/** What a page says, as Markdown. */
+/** A page's content as Markdown. */
 export function markdown(
   said: { readonly title: string; readonly sentences: readonly string[]; readonly sections: readonly Section[] },
   plots: readonly { name: string; title: string }[],
@@ -178,7 +181,7 @@ function tableOf({ caption, columns, rows }: SectionTable): string {
   );
 }
 
-/** Text from outside stays text: no markup, no HTML, no line that ends a table's row. */
+/** External text stays text: no markup, no HTML, no line break that would end a table row. */
 function escaped(text: string): string {
   return visibleLine(text)
     .replace(/\s+/g, ' ')

@@ -11,7 +11,7 @@ import { Verdict, EXECUTION_FREE } from '../../core/run/verdict.js';
 import { ImportedFolder } from '../../io/saved-runs/imported-folder.js';
 import { contentKey } from '../../core/identifier.js';
 
-/** What is exported of one instance; what was never worked out is empty or null. */
+/** The exported data of one instance; what was not computed is empty or null. */
 export interface ExportedInstance {
   readonly instance_id: string;
   readonly problem_statement: string;
@@ -20,7 +20,7 @@ export interface ExportedInstance {
   readonly verdicts: readonly Verdict[];
   readonly cells: readonly Cell[];
   readonly selection: Selection | null;
-  /** Null where nothing was selected. */
+  /** Null if nothing was selected. */
   readonly preset: string | null;
 }
 
@@ -37,8 +37,8 @@ const RunFile = z.object({
 });
 
 /**
- * The instances of a folder that `select`, `solve`, `rescore` or `import` left, one at a time.
- * @throws BadInputError when it is none of these, or damaged, naming the file
+ * The instances in a folder written by `select`, `solve`, `rescore` or `import`, one at a time.
+ * @throws BadInputError if it is none of these or damaged, naming the file
  */
 export async function* exportSource(folder: string): AsyncGenerator<ExportedInstance> {
   if (existsSync(join(folder, 'run.json'))) {
@@ -56,7 +56,7 @@ export async function* exportSource(folder: string): AsyncGenerator<ExportedInst
   }
 }
 
-/** Of a set, which has a folder an instance. */
+/** Run folders of a set, one per instance. */
 function runsOf(folder: string): readonly string[] {
   const names = readdirSync(folder).sort();
   return names.map((name) => join(folder, name)).filter((each) => existsSync(join(each, 'run.json')));
@@ -104,8 +104,8 @@ function parsed<T>(file: string, line: number | undefined, content: string, sche
 }
 
 /**
- * A candidate as R2E-Gym's `Trajectory` (`src/r2egym/agenthub/trajectory/trajectory.py`) with the fields that its verifiers
- * fill: `verifier_prob`, `reproduction_test_scores` (1 solved, 0 not, in the order of the tests), `regression_test_output`.
+ * A candidate as R2E-Gym's `Trajectory` (`src/r2egym/agenthub/trajectory/trajectory.py`), including the fields filled by its
+ * verifiers: `verifier_prob`, `reproduction_test_scores` (1 solved, 0 not, ordered by test), `regression_test_output`.
  * @param resolved the label, null = not graded
  */
 export function r2eTrajectory(instance: ExportedInstance, candidate: Candidate, resolved: boolean | null): unknown {
@@ -157,10 +157,10 @@ function regressionLog({ cells }: ExportedInstance, id: string): string | null {
 type Labels = ReadonlyMap<string, boolean>;
 
 /**
- * Rewards of one instance's rollouts for reinforcement learning, as DeepSWE's GRPO++ uses them: the outcome reward; a mask
- * that leaves out rollouts which a limit ended (compact filtering); the leave-one-out advantage, reward − mean reward of
- * the others, over those that are not masked and without scaling by the standard deviation (Dr. GRPO, RLOO). With a
- * reference patch also SWE-RL's similarity reward, 0..1, or −1 without a patch. Null where there is no label.
+ * Rewards of one instance's rollouts for reinforcement learning, as in DeepSWE's GRPO++: the outcome reward; a mask that
+ * excludes rollouts ended by a limit (compact filtering); the leave-one-out advantage, reward − mean reward of the other
+ * unmasked rollouts, without scaling by the standard deviation (Dr. GRPO, RLOO). With a reference patch also SWE-RL's
+ * similarity reward, 0..1, or −1 without a patch. Null if there is no label.
  */
 export function rlRows(
   { instance_id, candidates }: ExportedInstance,
@@ -186,13 +186,13 @@ export function rlRows(
   });
 }
 
-/** The reward minus the mean of the others'; alone there is nothing to compare with. */
+/** The reward minus the mean of the others; 0 if there are no others. */
 function leaveOneOut(reward: number, all: readonly number[]): number {
   const others = all.length - 1;
   return others === 0 ? 0 : reward - (all.reduce((sum, each) => sum + each, 0) - reward) / others;
 }
 
-/** A rollout whose end is not known counts. */
+/** A rollout whose exit reason is unknown is kept. */
 function isKept({ trajectory }: Candidate): boolean {
   const reason = trajectory?.exit_reason ?? null;
   return reason === null || submitted(reason);
@@ -205,12 +205,12 @@ export interface TrainingPair {
   readonly messages: readonly { readonly role: string; readonly content: string }[];
 }
 
-/** Share of the repositories that are held out. */
+/** Share of repositories that are held out. */
 const HELD_OUT = 0.1;
 
 /**
- * As many right as wrong candidates, so that a verifier does not learn the base rate: of the more frequent side those
- * whose hash comes first, the same at every export.
+ * Equal numbers of right and wrong candidates, so that a verifier does not learn the base rate. From the larger side, those
+ * with the lowest hashes are kept, the same at every export.
  */
 export function balanced<T extends Omit<TrainingPair, 'messages'>>(pairs: readonly T[]): readonly T[] {
   const sides = [true, false].map((right) => pairs.filter((pair) => pair.right === right));
@@ -218,7 +218,7 @@ export function balanced<T extends Omit<TrainingPair, 'messages'>>(pairs: readon
   return sides.flatMap((side) => side.toSorted((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1)).slice(0, most));
 }
 
-/** `validation` for about a tenth of the repositories, whole, so that none is in both parts. */
+/** `validation` for about a tenth of the repositories; all issues of a repository are in the same part. */
 export function splitOf(instanceId: string): 'train' | 'validation' {
   const repo = /^(.+)-[^-]+$/.exec(instanceId)?.[1] ?? instanceId;
   return parseInt(contentKey(repo).slice(0, 8), 16) / 2 ** 32 < HELD_OUT ? 'validation' : 'train';
@@ -229,9 +229,9 @@ function orderOf({ instance_id, candidate_id }: Pick<TrainingPair, 'instance_id'
 }
 
 /**
- * How alike two patches are, 0..1: twice the lines they share over the lines of both, after SWE-RL (arXiv 2502.18449,
- * equation 1), which compares characters with Python's difflib; lines are its unit here, for a patch of megabytes must not
- * take minutes.
+ * Similarity of two patches, 0..1: twice the shared lines over the lines of both, after SWE-RL (arXiv 2502.18449, equation
+ * 1), which compares characters with Python's difflib. Lines are compared here because a patch of megabytes must not take
+ * minutes.
  */
 export function similarity(a: string, b: string): number {
   const parts = diffLines(a, b, { maxEditLength: 20_000 });

@@ -17,24 +17,27 @@ import { scoresOf } from '../set-files.js';
 export const EXPORT_FORMATS = ['swe-bench', 'predictions', 'r2e-gym', 'scores', 'pairs', 'rl'] as const;
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
-/** The conversation that a verifier is trained on; null when there is nothing to show. */
+/** The conversation for training a verifier; null if there is nothing to show. */
 export type Converse = (issue: string, candidate: Candidate, right: boolean) => Promise<readonly Message[] | null>;
 
 export interface ExportOptions {
   readonly folder: string;
   readonly format: ExportFormat;
-  /** By instance, then by candidate; null = none were given. */
+  /** By instance, then by candidate; null = not given. */
   readonly labels: ReadonlyMap<string, ReadonlyMap<string, boolean>> | null;
   /** Reference patches by instance, for the similarity reward. */
   readonly references: ReadonlyMap<string, string>;
   readonly converse: Converse;
-  /** The candidates as the hybrid sees them. */
+  /** The candidates as seen by the hybrid verifier. */
   readonly entriesOf: (
     instance: Pick<ExportedInstance, 'candidates' | 'verdicts' | 'problem_statement'>,
   ) => readonly Entry[];
 }
 
-/** The lines of an export, one value each. @throws BadInputError for a folder that does not hold what the format needs */
+/**
+ * The lines of an export, one value each.
+ * @throws BadInputError for a folder without the data that the format needs
+ */
 export async function* exportRows(options: ExportOptions): AsyncGenerator {
   if (options.format === 'pairs') {
     yield* pairs(options);
@@ -66,7 +69,7 @@ function rowsOf(instance: ExportedInstance, options: ExportOptions): readonly un
 
 const NO_LABELS: ReadonlyMap<string, boolean> = new Map();
 
-/** As the harness reads it: one prediction an instance, an empty patch where none was worth returning. */
+/** As the SWE-bench harness reads it: one prediction per instance, an empty patch if none was worth returning. */
 function selected({ instance_id, candidates, selection, preset }: ExportedInstance): unknown {
   if (selection === null) {
     throw new BadInputError(
@@ -79,7 +82,7 @@ function selected({ instance_id, candidates, selection, preset }: ExportedInstan
   return prediction({ instance_id, model: modelName(preset), patch });
 }
 
-/** Two passes, so that only ids and labels are held: which candidates, then their conversations. */
+/** Two passes, so that only ids and labels are held in memory: first choose candidates, then make their conversations. */
 async function* pairs({ folder, labels: given, converse, format }: ExportOptions): AsyncGenerator {
   const labels = needed(given, format);
   const known: Labelled[] = [];

@@ -6,26 +6,29 @@ import type { DrawnPlot } from '../plots/plot.js';
 import { sectionsOf } from '../sections/sections-of.js';
 import { STYLE, TableOfPage, visible } from './table-of-page.js';
 
-/** What a page says, from the top. */
+/** The content of a page, from top to bottom. */
 interface PageContent {
   readonly title: string;
   readonly sentences: readonly string[];
   readonly figures: readonly Figure[];
   readonly sections: readonly Section[];
   readonly plots: readonly DrawnPlot[];
-  /** Null in a file. */
+  /** Null for a file. */
   readonly back: Place['back'] | null;
 }
 
-/** A report as one HTML document. @param place null = it is a file */
+/**
+ * A report as one HTML document.
+ * @param place null = it is a file
+ */
 export function reportPage(report: BenchmarkReport, plots: readonly DrawnPlot[], place: Place | null = null): string {
   const said = { title: report.title, sentences: sentences(report), figures: headlineFigures(report) };
   return page({ ...said, sections: sectionsOf(report, place), plots, back: place?.back ?? null });
 }
 
 /**
- * One HTML document: no script, nothing loaded, everything from outside as text. Its policy forbids scripts and requests even
- * if something slipped through.
+ * One HTML document without scripts or external resources; all external text is escaped. Its content security policy also
+ * forbids scripts and requests, in case something slips through.
  */
 export function page({ title, sentences: said, figures, sections, plots, back }: PageContent): string {
   const policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
@@ -79,7 +82,7 @@ function Figures({ figures }: Pick<PageContent, 'figures'>) {
   );
 }
 
-/** Letters that fit a card in large type. */
+/** Longest value, in characters, that fits a card in large type. */
 const LONGEST_LARGE = 12;
 
 function SectionOfPage({ section, plots }: { readonly section: Section; readonly plots: readonly DrawnPlot[] }) {
@@ -103,7 +106,7 @@ function SectionOfPage({ section, plots }: { readonly section: Section; readonly
   );
 }
 
-/** A plot with how to read it and the numbers behind it. Its SVG is our own drawing, in which all text is escaped. */
+/** A plot with its note and its numbers. The SVG is drawn by bestk with all text escaped. */
 export function PlotFigure({ plot: { title, note, table }, svg }: DrawnPlot) {
   return (
     <figure>
@@ -156,7 +159,7 @@ interface Figure {
   readonly note: string;
 }
 
-/** The few numbers that stand large above the rest. */
+/** The few key numbers shown large at the top. */
 export function headlineFigures(report: BenchmarkReport): readonly Figure[] {
   const { headline, returned, spending } = report;
   const runs =

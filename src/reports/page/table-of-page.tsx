@@ -2,7 +2,7 @@ import { visibleLine } from '../../core/hostile-text.js';
 import { DARK } from '../plots/plot.js';
 import type { Column, SectionTable } from '../figures.js';
 
-/** Long tables are folded; a scrolling box can be reached by keyboard. */
+/** Tables with more rows are folded; a scrolling box is reachable by keyboard. */
 const LONGEST_OPEN = 30;
 
 export function TableOfPage({ table }: { readonly table: SectionTable }) {
@@ -73,8 +73,8 @@ function Cells({ row, columns }: { readonly row: readonly string[]; readonly col
 }
 
 /**
- * Sorted by the reader, without a script: each row knows its place by each column, the chosen column says which place counts,
- * and the rows are items of a grid, which have an order of their own.
+ * Sortable without a script: each row has its rank by each column in a CSS variable, the chosen radio button selects which
+ * variable sets `order`, and the rows are grid items, which CSS can reorder.
  */
 function SortableTable({ columns, rows, values }: SectionTable & Required<Pick<SectionTable, 'values'>>) {
   const places = columns.map(({ isNumber }, index) =>
@@ -121,7 +121,7 @@ function SortableTable({ columns, rows, values }: SectionTable & Required<Pick<S
   );
 }
 
-/** Numbers from the largest, words from A; equal ones share a place, and what is not known comes last. */
+/** Ranks: numbers descending, text ascending; ties share a rank, unknown values come last. */
 function placesBy(column: readonly (string | number | null)[], isNumber: boolean): readonly number[] {
   const known = [...new Set(column.filter((value) => value !== null))];
   const inOrder = isNumber
@@ -131,20 +131,20 @@ function placesBy(column: readonly (string | number | null)[], isNumber: boolean
   return column.map((value) => (value === null ? inOrder.length + 1 : (places.get(value) ?? 0)));
 }
 
-/** Longer texts are cut: a page is to be read. */
+/** Longer texts are cut to keep pages readable. */
 const LONGEST = 2_000;
 
-/** Text from outside for a page: what could steer or mislead a reader is made visible; escaping is the renderer's. */
+/** External text for a page: characters that could mislead a reader are made visible; the renderer escapes it. */
 export function visible(text: string): string {
   return visibleLine(text.length > LONGEST ? `${text.slice(0, LONGEST)} …` : text);
 }
 
-/** A plot says its colours in attributes, which any style rule outranks. */
+/** Plots set colours in SVG attributes, which any style rule overrides. */
 const DARK_PLOTS = Object.entries(DARK)
   .map(([from, to]) => `svg [fill="${from}"]{fill:${to}}svg [stroke="${from}"]{stroke:${to}}`)
   .join('');
 
-/** The page's whole style sheet; nothing is loaded from anywhere. */
+/** The page's whole style sheet; it loads nothing. */
 export const STYLE = `
 :root{color-scheme:light dark;--ink:#1d1f23;--paper:#fff;--soft:#5c626b;--line:#d8dbe0;--panel:#f5f6f8;--accent:#0b5c94}
 *{box-sizing:border-box}

@@ -5,16 +5,19 @@ import { percent } from '../figures.js';
 import { encodeSeries, kAxis, labelLayers, type Plot, shareAxis, shareDomain, type LayerSpec } from './plot.js';
 import { riskPlot } from './judge-plots.js';
 
-/** Lines that are still told apart; the others are in the table. */
+/** Most lines that can be told apart; the others are only in the table. */
 const MOST_LINES = 5;
 const HEIGHT = 280;
 
-/** The plots of several arms that there are numbers for. @param curves what their rules select from fewer candidates */
+/**
+ * Plots of several arms, if there are numbers for them.
+ * @param curves Best@K of each arm's rule on fewer candidates
+ */
 export function armsPlots(report: ArmsReport, curves: readonly BenchmarkCurve[] = []): readonly Plot[] {
   return [passPlot(report), bestPlot(curves), riskOf(report), spentPlot(report)].filter((plot) => plot !== null);
 }
 
-/** Of the arms in order, what each selected or may select from. */
+/** The outcomes of each arm, in order. */
 function outcomesOf({ arms, issues }: ArmsReport): readonly { readonly arm: string; readonly outcomes: Outcome[] }[] {
   return arms.map(({ arm }) => ({ arm, outcomes: issues.flatMap(({ arms: of }) => of[arm] ?? []) }));
 }
@@ -25,7 +28,7 @@ interface PassPoint {
   readonly value: number;
 }
 
-/** Pass@K of every arm, and what it selected; null where nothing is graded. */
+/** Pass@K of every arm, and the share right of what it selected; null if nothing is graded. */
 function passPlot(report: ArmsReport): Plot | null {
   const lines = outcomesOf(report).map(({ arm, outcomes }) => passLine(arm, outcomes));
   const points = lines.flat();
@@ -64,7 +67,7 @@ function passLine(arm: string, outcomes: readonly Outcome[]): readonly PassPoint
   return graded.length === 0 ? [] : ks.map((k) => ({ arm, k, value: passOf(graded, k) }));
 }
 
-/** Where an issue has fewer candidates, all it has. */
+/** An issue with fewer candidates counts with all of them. */
 function passOf(graded: readonly Outcome[], k: number): number {
   const chances = graded.map(({ graded: n, right_candidates: right }) => passAtK(n, right, Math.min(k, n)));
   return chances.reduce((sum, chance) => sum + chance, 0) / graded.length;
@@ -116,7 +119,7 @@ function passSpec(values: PassPoint[], selected: SelectedPoint[], names: readonl
   };
 }
 
-/** What is wrong of the selections that each arm is surest of. */
+/** Share of wrong selections by confidence, for each arm. */
 function riskOf(report: ArmsReport): Plot | null {
   const selections = outcomesOf(report).map(({ arm, outcomes }) => ({
     series: arm,
@@ -127,7 +130,7 @@ function riskOf(report: ArmsReport): Plot | null {
   return riskPlot('arm', selections);
 }
 
-/** More bands over each other are a grey in which none is seen. */
+/** With more overlapping bands, none can be distinguished. */
 const MOST_BANDS = 3;
 
 interface BestPoint {
@@ -138,7 +141,7 @@ interface BestPoint {
   readonly high: number;
 }
 
-/** What the rule of each arm selects from k of its candidates; null where that was not worked out. */
+/** Best@K of each arm's rule from k of its candidates; null if it was not computed. */
 export function bestPlot(curves: readonly BenchmarkCurve[]): Plot | null {
   const lines = curves.map(({ arm, points }) =>
     points.flatMap(({ k, best_at_k: best }) => (best === null ? [] : [{ series: arm, k, ...best }])),
@@ -199,7 +202,7 @@ interface Spent {
   readonly high: number;
 }
 
-/** What is right of what each arm selected against what an issue cost; null with one arm, or where nothing was paid for. */
+/** Share right of what each arm selected against its cost per issue; null with one arm, or if nothing was paid for. */
 export function spentPlot({ arms }: ArmsReport): Plot | null {
   const inDollars = arms.every(({ usd, right }) => right === null || (usd ?? 0) > 0);
   const unit = inDollars ? 'US dollars an issue' : 'tokens an issue';

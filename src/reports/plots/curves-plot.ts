@@ -16,9 +16,9 @@ import {
   shareDomain,
 } from './plot.js';
 
-/** Lines drawn beside Pass@K and `random`; the rest is in the table. */
+/** Lines drawn in addition to Pass@K and `random`; the others are only in the table. */
 const MOST_LINES = 4;
-/** More bands over each other are a grey in which none is seen. */
+/** With more overlapping bands, none can be distinguished. */
 const MOST_BANDS = 3;
 const HEIGHT = 300;
 const PASS = 'Pass@K (oracle)';
@@ -31,7 +31,7 @@ interface Point {
   readonly high: number;
 }
 
-/** Pass@K above, `random` below, and between them what the user's own preset and the best ones make of it. */
+/** Pass@K at the top, `random` at the bottom, the user's own preset and the best ones between. */
 export function curvesPlot(curves: CurvesReport, own: string | null): Plot {
   const { pass_at_k } = curves;
   const { ks, interval } = curves.settings;
@@ -99,14 +99,14 @@ function specOf(values: Point[], { drawn, banded }: Names, ks: readonly number[]
   };
 }
 
-/** Intervals of the normal approximation may leave 0..1; a rate does not. */
+/** Intervals of the normal approximation can exceed 0..1, so they are clamped. */
 function pointOf(series: string, k: number, given: Estimated | undefined): Point | null {
   if (given === undefined) return null;
   const { value, low, high } = given;
   return { series, k, value, low: Math.max(0, low ?? value), high: Math.min(1, high ?? value) };
 }
 
-/** How much of the way from a random pick to a perfect one each preset goes; null where there is no way to go. */
+/** Share of the way from a random pick to a perfect selector that each preset recovers; null if there is no headroom. */
 export function headroomPlot(curves: CurvesReport, own: string | null): Plot | null {
   const values = linesByBest(curves, own)
     .flatMap(({ recovered_headroom: share, ...line }) =>
@@ -115,7 +115,7 @@ export function headroomPlot(curves: CurvesReport, own: string | null): Plot | n
     .sort((a, b) => b.value - a.value || (a.preset < b.preset ? -1 : 1));
   if (values.length === 0) return null;
   const y = { field: 'preset', type: 'nominal', sort: values.map(({ preset }) => preset), title: null } as const;
-  // A layer without marks would be a picture without a name.
+  // A layer without marks would be rendered as an image without an accessible name.
   const interval: LayerSpec = {
     transform: [{ filter: 'datum.low !== null' }],
     mark: { type: 'rule', color: SERIES[0], strokeWidth: 2 },

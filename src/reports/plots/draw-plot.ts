@@ -11,29 +11,29 @@ import type { RepositoryRow } from '../../statistics/intervals/bootstrap.js';
 import { linesByBest, shortName } from '../benchmark/presets.js';
 import type { Spending } from '../benchmark/spending.js';
 
-/** Where the build puts the one font of the package that is used. */
+/** Where the build puts the one font used from the package. */
 const BUILT_FONT = fileURLToPath(new URL('../../../packages/DejaVuSans.ttf', import.meta.url));
 
-/** PNG pixels for one of the SVG's. */
+/** PNG pixels per SVG pixel. */
 const ZOOM = 2;
 
 /**
- * The plot as a self-contained SVG: shapes and text, no script, no style sheet, nothing to load. The same input gives the
+ * The plot as a self-contained SVG: shapes and text, no scripts, style sheets or external resources. The same input gives the
  * same bytes.
  */
 export async function drawSvg({ spec, title }: Plot): Promise<string> {
   const vega = await import('vega');
   const { compile } = await import('vega-lite');
-  // Ids of clip paths count through the whole process otherwise.
+  // Otherwise clip path ids keep counting across all plots of the process.
   vega.resetSVGDefIds();
   const view = new vega.View(vega.parse(compile({ ...spec, config: THEME }).spec), { renderer: 'none' });
   const svg = await view.toSVG();
   view.finalize();
-  // Names come from outside: vega escapes them, but keeps characters that no XML may hold.
+  // Names are external text: vega escapes them, but keeps characters that are illegal in XML.
   return visible(svg.replace('<svg ', `<svg role="img" aria-label="${attribute(title)}" `));
 }
 
-/** On white, with a font that is brought along, so that it looks the same on every machine. */
+/** On a white background, with the bundled font, so that it looks the same on every machine. */
 export async function drawPng(svg: string): Promise<Buffer> {
   const { Resvg } = await import('@resvg/resvg-js');
   const font = existsSync(BUILT_FONT)
@@ -51,7 +51,7 @@ function attribute(text: string): string {
   return text.replace(/[&"<>]/g, (char) => `&#${char.charCodeAt(0)};`);
 }
 
-/** The plots that the report has numbers for, in the order they are read. */
+/** The plots that the report has numbers for, in reading order. */
 export function plotsOf({ curves, spending, repositories, headline, returned }: BenchmarkReport): readonly Plot[] {
   if (curves === null) return [];
   const own = ownRule(headline);
@@ -80,7 +80,7 @@ interface Point {
   readonly value: number;
 }
 
-/** What Best@K costs: dollars where prices are known, else tokens; null where nothing was paid for. */
+/** Best@K against cost: dollars if prices are known, otherwise tokens; null if nothing was paid for. */
 export function costPlot(curves: CurvesReport, { usd, tokens }: Spending, own: string | null): Plot | null {
   const { ks } = curves.settings;
   const growth = usd ?? tokens;
@@ -157,7 +157,7 @@ interface Row {
   readonly high: number | null;
 }
 
-/** Each repository: a random candidate, what a rule returned, a perfect selector. */
+/** For each repository: a random candidate, what a rule returned, a perfect selector. */
 export function repositoryPlot(rows: readonly RepositoryRow[], preset: string | null): Plot | null {
   if (rows.length < 2 || preset === null) return null;
   const values = rows.map((row) => rowOf(row, preset));

@@ -7,7 +7,7 @@ interface Bin extends ReliabilityBin {
   readonly verifier: string;
 }
 
-/** Whether a probability means what it says: of those given 70 %, are 70 % right? Null without probabilities. */
+/** Calibration of probabilities: of candidates given 70 %, are 70 % right? Null without probabilities. */
 export function reliabilityPlot({ verifiers }: CurvesReport): Plot | null {
   const values = verifiers.flatMap(({ verifier, reliability }) =>
     reliability.map((bin) => ({ verifier: verifierTitle(verifier), ...bin })),
@@ -73,7 +73,7 @@ function specOf(values: Bin[]): Plot['spec'] {
   };
 }
 
-/** How each verifier trades wrong candidates let through against right ones kept; null without both labels. */
+/** ROC curve of each verifier: wrong candidates let through against right ones kept; null without both labels. */
 export function rocPlot({ verifiers }: CurvesReport): Plot | null {
   const drawn = verifiers.filter(({ roc }) => roc.length > 0);
   if (drawn.length === 0) return null;
@@ -121,7 +121,7 @@ export function rocPlot({ verifiers }: CurvesReport): Plot | null {
   };
 }
 
-/** A verifier as a plot names it. */
+/** A verifier's title in plots. */
 function verifierTitle(verifier: string): string {
   return TITLES.get(verifier) ?? measureNamed(verifier).title;
 }
@@ -133,7 +133,7 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['learned', 'learned combiner'],
 ]);
 
-/** What guessing, or perfect calibration, would give. */
+/** The result of guessing, or of perfect calibration. */
 const DIAGONAL: LayerSpec = {
   data: {
     values: [
@@ -145,13 +145,13 @@ const DIAGONAL: LayerSpec = {
   encoding: { x: { field: 'x', type: 'quantitative' }, y: { field: 'y', type: 'quantitative' } },
 };
 
-/** Lines that are still told apart; the others are in the table. */
+/** Most lines that can be told apart; the others are only in the table. */
 const MOST_LINES = 5;
 const HEIGHT = 280;
-/** More on a line hide it. */
+/** If a line has more points than this, they are not marked: they would hide it. */
 const MOST_POINTS = 40;
 
-/** A selection of which it is known whether it is right. */
+/** A selection with a known outcome. */
 interface Judged {
   readonly right: boolean;
   readonly confidence: number;
@@ -165,8 +165,8 @@ interface RiskPoint {
 }
 
 /**
- * What is wrong of the selections that are surest; null where no two confidences differ.
- * @param of what a line is, as the table's column names it
+ * Share of wrong ones among the most confident selections; null if no two confidences differ.
+ * @param of what a line stands for, used as the table's column name
  */
 export function riskPlot(
   of: string,
@@ -209,7 +209,7 @@ export function riskPlot(
   };
 }
 
-/** A point for each confidence there is, the surest first. */
+/** One point per distinct confidence, highest first. */
 function riskLine(series: string, judged: readonly Judged[]): readonly RiskPoint[] {
   const known = judged.toSorted((a, b) => b.confidence - a.confidence);
   let wrong = 0;

@@ -3,9 +3,9 @@ import type { Config, TopLevelSpec } from 'vega-lite';
 /** One layer of a layered plot. */
 export type LayerSpec = Extract<TopLevelSpec, { layer: unknown }>['layer'][number];
 
-/** A picture, what it says, and the numbers behind it. */
+/** A chart's specification, its explanation and its numbers. */
 export interface Plot {
-  /** File name without its ending. */
+  /** File name without extension. */
   readonly name: string;
   readonly title: string;
   /** How to read it, one or two sentences. */
@@ -26,13 +26,15 @@ interface PlotTable {
   readonly rows: readonly (readonly (string | number | null)[])[];
 }
 
-/** Ink and paper of the plots; the page turns each into its dark counterpart. */
+/** Foreground and background colours; the page replaces each by its dark counterpart. */
 export const INK = '#222222';
 export const GREY = '#767676';
 const GRID = '#dddddd';
-/** After Okabe and Ito: at least 3:1 on paper, and told apart by colour-blind readers, by lightness also in print. */
+/**
+ * After Okabe and Ito: contrast of at least 3:1 on white, distinguishable by colour-blind readers, and by lightness in print.
+ */
 export const SERIES = ['#005a9c', '#d55e00', '#10a886', '#a8327f', '#7a5c00'] as const;
-/** The same in the dark, in this order; ink, grey and grid too. */
+/** The dark counterparts of all plot colours. */
 export const DARK: Readonly<Record<string, string>> = {
   [INK]: '#e6e6e6',
   [GREY]: '#8f8f8f',
@@ -43,7 +45,7 @@ export const DARK: Readonly<Record<string, string>> = {
   [SERIES[3]]: '#f5a8de',
   [SERIES[4]]: '#9c7a1e',
 };
-/** Colour is never alone: every series has a dash and a shape of its own. */
+/** Series are never distinguished by colour only: each also has a dash and a shape. */
 const DASHES = [
   [1, 0],
   [6, 3],
@@ -80,12 +82,15 @@ export const THEME: Config = {
 
 const QUANTITATIVE = 'quantitative' as const;
 
-/** A share of 1 along an axis. @param domain what of 0..1 is drawn */
+/**
+ * An axis for a share, 0..1.
+ * @param domain the part of 0..1 that is drawn
+ */
 export function shareAxis(field: string, title: string, domain: readonly [number, number] = [0, 1]) {
   return { field, type: QUANTITATIVE, title, axis: { format: '%' }, scale: { domain: [...domain] } };
 }
 
-/** K along an axis, each step a doubling, with a mark at each of `ks`. */
+/** A logarithmic axis for K (base 2), with a tick at each of `ks`. */
 export function kAxis(ks: readonly number[]) {
   return {
     field: 'k',
@@ -96,8 +101,8 @@ export function kAxis(ks: readonly number[]) {
 }
 
 /**
- * Same field, same order in all three, so that one legend shows colour, dash and shape together.
- * @param legendPlace null = lines are named where they end
+ * Same field and order in all three, so that one legend combines colour, dash and shape.
+ * @param legendPlace null = lines are labelled at their ends
  */
 export function encodeSeries(
   field: string,
@@ -105,7 +110,7 @@ export function encodeSeries(
   fixed: Readonly<Record<string, string>> = {},
   legendPlace: 'bottom' | 'bottom-right' | null = null,
 ) {
-  // A name may be one that every object has.
+  // A map, since a name may equal a property that every object has.
   const own = new Map(Object.entries(fixed));
   const free = names.filter((name) => !own.has(name));
   const position = (name: string): number => free.indexOf(name);
@@ -121,30 +126,30 @@ export function encodeSeries(
   } as const;
 }
 
-/** Where a line ends. */
+/** The end of a line. */
 interface LineEnd {
   readonly series: string;
   readonly x: number;
   readonly value: number;
-  /** What is written beside it. */
+  /** The label next to it. */
   readonly text: string;
 }
 
-/** Pixels between two labels, from middle to middle. */
+/** Pixels between the middles of two labels. */
 const GAP = 15;
 
-/** Places for labels beside the ends of lines, none on another: as near to its own end as the others let it. */
+/** Positions of labels at the ends of lines, without overlap, each as close to its end as possible. */
 export function placedLabels<End extends Pick<LineEnd, 'value'>>(
   ends: readonly End[],
   [low, high]: readonly [number, number],
   height: number,
 ): readonly (End & { readonly at: number })[] {
   const gap = (GAP * (high - low)) / height;
-  // From below; of equal ones the first stands on top.
+  // Bottom to top; of equal values, the first ends up on top.
   const sorted = ends.toReversed().sort((a, b) => a.value - b.value);
   const places: number[] = [];
   for (const { value } of sorted) places.push(Math.max(value, (places.at(-1) ?? -Infinity) + gap));
-  // What was pushed over the top comes down again, with those below it.
+  // Labels pushed above the top are moved down again, and those below them too.
   let limit = high;
   for (let index = places.length - 1; index >= 0; index -= 1) {
     places[index] = Math.min(places[index] ?? 0, limit);
@@ -155,7 +160,7 @@ export function placedLabels<End extends Pick<LineEnd, 'value'>>(
 
 type Encoded = ReturnType<typeof encodeSeries>;
 
-/** Each line's sign and name beside its end, instead of a legend far away. */
+/** Labels each line with its symbol and name at its end, instead of a legend. */
 export function labelLayers(
   ends: readonly LineEnd[],
   domain: readonly [number, number],
@@ -181,7 +186,7 @@ export function labelLayers(
   ];
 }
 
-/** A share's axis around values, in steps of 5 %. */
+/** Domain of a share axis that includes the values, in steps of 5 %. */
 export function shareDomain(values: readonly number[]): [number, number] {
   const [low, high] = [Math.min(...values), Math.max(...values)];
   return [Math.max(0, Math.floor(low * 20) / 20), Math.min(1, Math.ceil(high * 20) / 20)];

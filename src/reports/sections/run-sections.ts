@@ -11,7 +11,7 @@ import {
   type SectionTable,
 } from '../figures.js';
 
-/** What the runs took. */
+/** Tokens, cost and time of the runs. */
 export function costSection({ spending, curves }: BenchmarkReport): Section | null {
   if (spending === null) return null;
   const { models, stages, cost_usd, runs, runs_with_cost, tokens } = spending;
@@ -69,7 +69,7 @@ function byK(presets: readonly { readonly preset: string; readonly k: number | n
   return ks.map((k) => `${k === null ? 'never' : `at K = ${k}`} by ${of(k)}`).join('; ');
 }
 
-/** What the numbers rest on, and what is missing. */
+/** The data behind the numbers, and what is missing. */
 export function gapsSection({ gaps, returned, curves }: BenchmarkReport): Section {
   const coverage = curves?.coverage ?? null;
   return {
@@ -127,7 +127,7 @@ function measures({ measures: all, candidates }: NonNullable<BenchmarkReport['ga
   };
 }
 
-/** Nothing when there is nothing to count. */
+/** Empty if there is nothing to count. */
 function counts(
   caption: string,
   what: string,
@@ -137,7 +137,7 @@ function counts(
   return [{ caption, columns: columns(what, '#number'), rows: rows.map((row) => [row.what, amount(row.count)]) }];
 }
 
-/** Everything needed to make the numbers again. */
+/** Everything needed to reproduce the numbers. */
 export function originsSection({ origins, curves }: BenchmarkReport, place: Place | null): Section {
   const settings = curves?.settings;
   const how =
@@ -180,7 +180,7 @@ function runColumns(place: Place | null): readonly Column[] {
   );
 }
 
-/** How well each verifier tells right from wrong. */
+/** How well each verifier separates right from wrong candidates. */
 export function verifiersSection({ curves }: BenchmarkReport): Section | null {
   if (curves === null || curves.verifiers.length === 0) return null;
   const number = (value: number | null): string => value?.toFixed(3) ?? '–';

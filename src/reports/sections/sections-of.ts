@@ -15,7 +15,10 @@ import {
 } from '../figures.js';
 import { costSection, gapsSection, originsSection, verifiersSection } from './run-sections.js';
 
-/** The report's parts in reading order; those without numbers are left out. @param place null = runs have no pages */
+/**
+ * The report's sections in reading order; those without numbers are left out.
+ * @param place null = runs have no pages
+ */
 export function sectionsOf(report: BenchmarkReport, place: Place | null = null): readonly Section[] {
   const makers = [
     rulesSection,
@@ -62,7 +65,7 @@ export function againstSection({ against, title }: BenchmarkReport): Section | n
   };
 }
 
-/** The same by repository. */
+/** Results by repository. */
 export function repositoriesSection({ repositories, headline }: BenchmarkReport): Section | null {
   const shown = ownRule(headline) ?? headline.winner;
   if (repositories.length === 0 || shown === null) return null;
@@ -90,7 +93,7 @@ export function repositoriesSection({ repositories, headline }: BenchmarkReport)
   };
 }
 
-/** The same by agent, where several shared the rollouts. */
+/** Results by agent, if several shared the rollouts. */
 function agentsSection({ agents }: BenchmarkReport): Section | null {
   if (agents.length === 0) return null;
   const ks = [...new Set(agents.flatMap(({ pass_at_k }) => Object.keys(pass_at_k)))].sort((a, b) => +a - +b);
@@ -157,7 +160,7 @@ export function rulesSection({ curves, returned, headline }: BenchmarkReport): S
   };
 }
 
-/** Comparisons with something else than a random pick, which stand in the table of rules. */
+/** Comparisons other than with `random`; those are in the table of rules. */
 function comparisonTable(curves: CurvesReport): SectionTable {
   return {
     caption: 'Other comparisons',
@@ -190,7 +193,7 @@ function ruleRow(each: RuleLine, k: string, curves: CurvesReport): readonly stri
   ];
 }
 
-/** The difference, p of it alone, and the adjusted one. */
+/** The difference, its p, and the adjusted p. */
 function overRandom(preset: string, { comparisons }: CurvesReport): readonly string[] {
   const pair = comparisons.find(({ a, b }) => [a, b].includes(preset) && [a, b].includes('random'));
   if (pair === undefined || preset === 'random') return ['–', '–', '–'];
@@ -198,7 +201,7 @@ function overRandom(preset: string, { comparisons }: CurvesReport): readonly str
   return [points(sign * pair.difference.value), probability(pair.p), probability(pair.p_holm)];
 }
 
-/** To two places, without a zero that has a sign. */
+/** Two decimals; never `-0.00`. */
 function share(value: number | null): string {
   return value === null ? '–' : (Math.round(100 * value) / 100 + 0).toFixed(2);
 }

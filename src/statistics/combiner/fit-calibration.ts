@@ -21,21 +21,23 @@ import { foldsByRepo } from './train-combiner.js';
 
 export interface Calibrated {
   readonly calibration: Calibration;
-  /** Of the confidence of returned patches, on repositories that the likelihoods had not seen. */
+  /** Reliability of the confidence in returned patches, on repositories held out when the likelihoods were fitted. */
   readonly reliability: readonly ReliabilityBin[];
 }
 
-/** Fewer returned patches than this make no curve: confidence stays what the likelihoods give. */
+/** With fewer returned patches, no curve is fitted: confidence stays as the likelihoods give it. */
 const FEWEST_RETURNED = 30;
-/** A Beta of rates is at most as sure as after so many observations: authors and repositories differ. */
+/**
+ * Cap on a + b of a fitted Beta, in observations: authors and repositories differ, so raw counts would overstate certainty.
+ */
 const MOST_SURE = 12;
 const SAME: Curve = { from: [0, 1], to: [0, 1] };
 
 /**
- * Likelihoods of judges, existing tests, generated tests and submission, fitted on labelled issues, and how the confidence of
- * returned patches did on repositories that were left out.
- * @param models that judged and wrote tests
- * @throws BadInputError with fewer than two repositories, or when all labels are equal
+ * Fits the likelihoods of judges, existing tests, generated tests and submission on labelled issues, and measures the
+ * confidence in returned patches on held-out repositories.
+ * @param models names of the models that judged and wrote tests
+ * @throws BadInputError with fewer than two repositories, or if all labels are equal
  */
 export function fitCalibration(issues: readonly ScoredIssue[], models: readonly string[]): Calibrated {
   const folds = foldsByRepo(issues, 10);
@@ -81,7 +83,7 @@ export function fitCalibration(issues: readonly ScoredIssue[], models: readonly 
 
 type Likely = Omit<Calibration, 'returned' | 'models' | 'data_card'>;
 
-/** A patch with its label and its issue's tests. */
+/** A distinct patch with its label and the authors of its issue's tests. */
 interface Patch {
   readonly copies: Copies;
   readonly resolved: boolean;
@@ -119,7 +121,7 @@ function likelihoodsOf(issues: readonly ScoredIssue[]): Likely {
   };
 }
 
-/** The different patches that could be returned. */
+/** The distinct patches that are eligible for selection. */
 function patchesOf({ candidates, authors }: ScoredIssue): readonly Patch[] {
   const entries = withEqualPatches(candidates.map(({ entry }) => entry));
   const right = new Map(candidates.map(({ entry, resolved }) => [entry.id, resolved]));
@@ -130,7 +132,7 @@ function patchesOf({ candidates, authors }: ScoredIssue): readonly Patch[] {
   }));
 }
 
-/** Labelled patches behind each likelihood. */
+/** Counts the labelled patches, [right, wrong], used for each likelihood. */
 class Counts {
   readonly labels: Record<string, [number, number]> = {};
 
@@ -139,7 +141,7 @@ class Counts {
     if (seen.length > 0) this.labels[name] = [right, seen.length - right];
   }
 
-  /** Beta(1, 1) before the counts; null where nobody's is known. */
+  /** Beta(1, 1) prior plus the counts; null if the value is unknown for every patch. */
   rates(name: string, patches: readonly Patch[], holds: (patch: Patch) => boolean | null): Rates | null {
     const seen = patches.flatMap((patch) => {
       const value = holds(patch);
@@ -166,7 +168,7 @@ function ratesOf(seen: readonly Seen[]): Rates {
   return { right: beta(true), wrong: beta(false) };
 }
 
-/** By author, of tests that tell the patches of their issue apart; the others are what an indifferent test is. */
+/** Rates by test author, from issues with a right patch. A test that every patch passes is skipped as indifferent. */
 function testRates(pools: readonly (readonly Patch[])[], counted: Counts): Record<string, Rates> {
   const byAuthor = new Map<string, Seen[]>();
   for (const patches of pools.filter((pool) => pool.some(({ resolved }) => resolved))) {
@@ -186,7 +188,7 @@ function testRates(pools: readonly (readonly Patch[])[], counted: Counts): Recor
   return Object.fromEntries([...byAuthor].map(([author, seen]) => [author, ratesOf(seen)]));
 }
 
-/** Beta of the share of right patches in an issue, by its mean and variance over the issues. */
+/** Beta of the share of right patches per issue, from its mean and variance over the issues. */
 function shareOf(pools: readonly (readonly Patch[])[]): Beta {
   const shares = pools
     .filter(({ length }) => length > 0)
@@ -203,8 +205,8 @@ function average(values: readonly number[]): number {
 }
 
 /**
- * Logistic regression of the label on the judge's log-odds, without the labels' own odds: what is left is the likelihood
- * ratio. Normal(½, 1) on the slope and Normal(0, 1) on the intercept, by Newton's steps.
+ * Logistic regression of the label on the judge's log-odds, with the log prior odds of the labels as offset, so that the fit
+ * is the likelihood ratio. Priors: Normal(½, 1) on the slope, Normal(0, 1) on the intercept. Fitted by Newton's method.
  */
 function fitJudge(judged: readonly ScoredLabel[]): JudgeLikelihood {
   const right = judged.filter(({ resolved }) => resolved).length;
@@ -230,7 +232,7 @@ function fitJudge(judged: readonly ScoredLabel[]): JudgeLikelihood {
   return { intercept, slope: Math.max(0, slope) };
 }
 
-/** What `bayes` returns of an issue, with its confidence; none when there is nothing to return. */
+/** The patch that `bayes` returns for an issue, with its confidence and label; empty if it returns none. */
 function returnedBy(issue: ScoredIssue, likelihoods: Likely): ScoredLabel[] {
   const { instanceId, authors, candidates } = issue;
   const entries = candidates.map(({ entry }) => entry);

@@ -3,13 +3,13 @@ import { grouped } from '../../core/grouped.js';
 import type { Curve } from '../../core/run/fitted.js';
 import { real } from '../curves/scored-issue.js';
 
-/** Rows of features with labels and weights. */
+/** Feature rows with labels and weights. */
 export interface TrainingSet {
   /** Row-major, FEATURE_COUNT wide, NaN = unknown. */
   readonly rows: Float64Array;
   /** 1 = right. */
   readonly labels: Float64Array;
-  /** Every issue weighs the same, however many candidates it has. */
+  /** All issues have the same total weight, whatever their number of candidates. */
   readonly weights: Float64Array;
 }
 
@@ -17,7 +17,7 @@ const RIDGE = 1;
 const STEPS = 30;
 const PARAMETERS = FEATURE_COUNT + 1;
 
-/** Ridge logistic regression by Newton's method on standardised features; an unknown feature counts as its mean. */
+/** Ridge logistic regression by Newton's method on standardised features; an unknown feature is replaced by its mean. */
 export function fitLogistic(set: TrainingSet): Logistic {
   const { means, scales } = standardisation(set);
   const x = standardised(set.rows, means, scales);
@@ -49,7 +49,7 @@ function standardisation({ rows }: TrainingSet): { means: Float64Array; scales: 
   return { means, scales };
 }
 
-/** With a last column of ones. */
+/** Standardises the rows and appends a column of ones. */
 function standardised(rows: Float64Array, means: Float64Array, scales: Float64Array): Float64Array {
   const n = rows.length / FEATURE_COUNT;
   const x = new Float64Array(n * PARAMETERS);
@@ -63,7 +63,9 @@ function standardised(rows: Float64Array, means: Float64Array, scales: Float64Ar
   return x;
 }
 
-/** Of the weighted log-likelihood less half the ridge; the intercept is not held back. */
+/**
+ * Gradient and negated Hessian of the weighted log-likelihood minus half the ridge penalty; the intercept is not penalised.
+ */
 function derivatives(
   x: Float64Array,
   { labels, weights }: TrainingSet,
@@ -91,8 +93,8 @@ function derivatives(
 }
 
 /**
- * Solves A·x = b for a positive definite A by Cholesky's decomposition.
- * @param lower row-major; only the lower triangle is read
+ * Solves A·x = b for a positive definite A by Cholesky decomposition.
+ * @param lower A, row-major; only the lower triangle is read
  */
 function solveSymmetric(lower: Float64Array, b: Float64Array): Float64Array {
   const n = b.length;
@@ -129,9 +131,9 @@ interface Block {
 }
 
 /**
- * The rising curve nearest to the labels (isotonic regression by pooling adjacent violators), drawn through the blocks'
- * means. Equal scores are one point, so the order of the labels does not matter. Each block's rate is that of its
- * candidates and half a right and half a wrong one, so that no confidence is 0 or 1. Empty input gives 0.5 everywhere.
+ * Isotonic regression (pool adjacent violators) of the labels on the score, as a curve through the block means. Equal scores
+ * form one point, so the order of the labels does not matter. Each block's rate adds half a right and half a wrong candidate,
+ * so that no confidence is 0 or 1. Empty input gives 0.5 everywhere.
  */
 export function fitIsotonic(points: readonly ScoredLabel[]): Curve {
   const blocks: Block[] = [];

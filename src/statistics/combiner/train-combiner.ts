@@ -17,18 +17,18 @@ import { ProbabilityQuality } from '../intervals/ranking-quality.js';
 import { fitIsotonic, fitLogistic, type ScoredLabel, type TrainingSet } from './fit-logistic.js';
 
 export interface Trained {
-  /** Made from all issues; for issues to come. */
+  /** Trained on all issues; for use on new ones. */
   readonly combiner: Combiner;
-  /** The same issues with `learned` and `confidence` by models that saw nothing of their repository. */
+  /** The same issues with `learned` and `confidence` predicted by models that saw no issue of their repository. */
   readonly heldOut: readonly ScoredIssue[];
-  /** The model that an issue's held-out numbers came from, by its id. */
+  /** The model behind an issue's held-out numbers, by instance id. */
   readonly knowledge: (instanceId: string) => Knowledge;
 }
 
 /**
- * Learns P(resolved) from labelled issues, cross-fitted by repository so that no issue grades itself.
- * @param abstainBelow the confidence at or below which no patch is returned; null = always return one
- * @throws BadInputError with fewer than two repositories, or when all labels are equal
+ * Learns P(resolved) from labelled issues, cross-fitted by repository so that no issue is scored by a model trained on it.
+ * @param abstainBelow confidence at or below which no patch is returned; null = always return one
+ * @throws BadInputError with fewer than two repositories, or if all labels are equal
  */
 export function trainCombiner(given: readonly ScoredIssue[], abstainBelow: number | null): Trained {
   const issues = given.map(withCommonVerdicts);
@@ -54,7 +54,7 @@ export function trainCombiner(given: readonly ScoredIssue[], abstainBelow: numbe
   };
 }
 
-/** Coefficients from all the issues; calibrations from models that had not seen the repository. */
+/** Coefficients from all given issues; calibration curves from cross-fitted models that had not seen the repository. */
 function calibratedModel(issues: readonly ScoredIssue[], abstainBelow: number | null): Combiner {
   const folds = foldsByRepo(issues, 5);
   const any: ScoredLabel[] = [];
@@ -81,7 +81,7 @@ function calibratedModel(issues: readonly ScoredIssue[], abstainBelow: number | 
   };
 }
 
-/** Of the candidates that could be returned. */
+/** Scores of the eligible candidates. */
 function scoresOf({ candidates }: ScoredIssue, model: Logistic): ScoredLabel[] {
   const rows = featuresOf(candidates.map(({ entry }) => entry));
   return candidates.flatMap(({ entry, resolved }, index) =>
@@ -143,8 +143,8 @@ function dataCard(heldOut: readonly ScoredIssue[], folds: number): DataCard {
 }
 
 /**
- * Issues in up to `most` parts of about equal size, a repository never in two: largest repositories first, each to the
- * smallest part so far. Does not depend on the order of the issues.
+ * Splits issues into up to `most` folds of about equal size and keeps each repository in one fold: largest repositories
+ * first, each into the smallest fold so far. Does not depend on the order of the issues.
  */
 export function foldsByRepo(issues: readonly ScoredIssue[], most: number): readonly (readonly ScoredIssue[])[] {
   const repos = grouped(issues, ({ repo }) => repo);
@@ -157,7 +157,7 @@ export function foldsByRepo(issues: readonly ScoredIssue[], most: number): reado
   return folds.map((fold) => fold.toSorted((a, b) => (a.instanceId < b.instanceId ? -1 : 1)));
 }
 
-/** Equal patches have equal verdicts, as where they are selected from. */
+/** Gives equal patches equal verdicts, as selection does. */
 function withCommonVerdicts(issue: ScoredIssue): ScoredIssue {
   const entries = withEqualPatches(issue.candidates.map(({ entry }) => entry));
   return {

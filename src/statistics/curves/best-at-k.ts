@@ -8,35 +8,35 @@ import { IssueColumns, requireCount, type ScoredIssue } from './scored-issue.js'
 import { MaskRule } from './mask-rule.js';
 import { SubsetRule } from './subset-rule.js';
 
-/** How a value was found; `exact` is a closed form, `enumerated` the mean over every subset. */
+/** How a value was computed: `exact` by a closed form, `enumerated` as the mean over every subset. */
 export type Method = 'exact' | 'enumerated' | 'monte-carlo';
 
 export interface BestOptions {
-  /** All subsets are gone through when there are at most so many. */
+  /** Enumerate all subsets if there are at most this many. */
   readonly enumerateUpTo: number;
-  /** Random subsets where there are more. */
+  /** Number of random subsets to draw otherwise. */
   readonly draws: number;
   readonly seed: number;
-  /** What was learned for an instance, by its id: from others, so that none grades itself. Absent = nothing. */
+  /** Fitted models by instance id, fitted on other issues so that none grades itself. Absent = none. */
   readonly knowledge?: ((instanceId: string) => Knowledge) | undefined;
 }
 
 export const DEFAULT_BEST: BestOptions = { enumerateUpTo: 20_000, draws: 1000, seed: 1 };
 
 export interface BestCurve {
-  /** Chance that the preset returns a right patch of k random candidates, by k as asked. */
+  /** Chance that the preset returns a right patch from k random candidates, in the order of the requested ks. */
   readonly values: Float64Array;
-  /** Variance of each value where it is estimated, else 0. */
+  /** Variance of each value if it is estimated, else 0. */
   readonly variances: Float64Array;
-  /** The least exact method any k needed. */
+  /** The least exact method used for any k. */
   readonly method: Method;
 }
 
 /**
- * Unbiased Pass@k of one issue: the chance that k of its n candidates, drawn without replacement, hold a right one,
- * 1 − C(n−c, k)/C(n, k) (Chen et al. 2021). Computed as a sum of logarithms: no overflow and no cancellation.
- * @param n candidates, 1 or more
- * @param c right ones among them, 0..n
+ * Unbiased Pass@k of one issue: the chance that k of its n candidates, drawn without replacement, include a right one, 1 −
+ * C(n−c, k)/C(n, k) (Chen et al. 2021). Computed as a sum of logarithms to avoid overflow and cancellation.
+ * @param n number of candidates, 1 or more
+ * @param c number of right ones among them, 0..n
  * @param k 1..n
  * @throws BadInputError for counts that are not whole or out of range
  */
@@ -54,8 +54,8 @@ export function passAtK(n: number, c: number, k: number): number {
 
 /**
  * Best@k of one preset on one issue, ties averaged: the expected label of the selected patch over all k-subsets of the
- * issue's candidates. A k above their number is taken as their number; without candidates all is 0.
- * @throws BadInputError for a k that is not a whole number from 1
+ * issue's candidates. A k above the number of candidates is capped at it; without candidates all values are 0.
+ * @throws BadInputError for a k that is not a whole number of at least 1
  */
 export function bestAtK(
   issue: ScoredIssue,
@@ -80,7 +80,7 @@ export function bestAtK(
   return bySubsets(ruleOf(steps, columns, labels), n, capped, { ...options, seed });
 }
 
-/** No filter of the steps can leave nobody. */
+/** Whether no filter can drop every candidate. */
 function alwaysReturns(steps: readonly Step[]): boolean {
   return steps.every((step) => step.op === 'top' || !step.mayEmpty);
 }
@@ -106,7 +106,7 @@ interface Numbers {
   readonly labels: Float64Array;
 }
 
-/** Of the last issue asked about, so that its presets share the columns. */
+/** Numbers of the most recent issue, cached so that all presets share its columns. */
 let last: Numbers | null = null;
 
 function numbersOf(issue: ScoredIssue, knowledge: Knowledge): Numbers {
@@ -143,13 +143,13 @@ function bySubsets(rule: MaskRule | SubsetRule, n: number, ks: readonly number[]
   return { values, variances, method: 'monte-carlo' };
 }
 
-/** Numbers of shuffled candidates that are kept from one preset of an issue to the next (4 MB). */
+/** Largest cache of shuffled orders, in numbers (4 MB), shared by the presets of an issue. */
 const MOST_KEPT = 1_000_000;
 
-/** The last ones that were made. */
+/** The most recent orders. */
 let kept: { readonly key: string; readonly orders: readonly Int32Array[] } | null = null;
 
-/** Candidates in as many random orders as there are draws, the same for all presets of an issue. */
+/** Random orders of the candidates, one per draw, the same for all presets of an issue. */
 function ordersOf(n: number, { draws, seed }: BestOptions): Iterable<Int32Array> {
   if (n * draws > MOST_KEPT) return shuffled(n, draws, seededRandom(seed));
   const key = `${n} ${draws} ${seed}`;
@@ -159,7 +159,7 @@ function ordersOf(n: number, { draws, seed }: BestOptions): Iterable<Int32Array>
   return kept.orders;
 }
 
-/** One array, shuffled again and again. */
+/** Yields the same array each time, reshuffled. */
 export function* shuffled(n: number, draws: number, random: Random): Generator<Int32Array> {
   const order = Int32Array.from({ length: n }, (_, index) => index);
   for (let draw = 0; draw < draws; draw += 1) {
@@ -168,14 +168,14 @@ export function* shuffled(n: number, draws: number, random: Random): Generator<I
   }
 }
 
-/** Draws of an issue do not depend on where it stands in the file (FNV-1a of its id). */
+/** Seeds with FNV-1a of the instance id, so that an issue's draws do not depend on its position in the file. */
 function seedOf(instanceId: string, seed: number): number {
   let hash = 0x811c9dc5 ^ seed;
   for (let i = 0; i < instanceId.length; i += 1) hash = Math.imul(hash ^ instanceId.charCodeAt(i), 0x01000193);
   return hash >>> 0;
 }
 
-/** What is asked of a subset: the first `k` of `drawn`. */
+/** Value of a subset, given as the first `k` of `drawn`. */
 export type SubsetValue = (drawn: Int32Array, k: number) => number;
 
 /** Mean over every k-subset of n candidates. */
@@ -199,7 +199,7 @@ export interface Estimate {
   readonly variance: number;
 }
 
-/** Mean over random k-subsets, for several ks: the first k of each of some random orders. */
+/** Mean over random k-subsets for several ks; each subset is the first k of a random order. */
 export function meanOverDraws(
   ks: readonly number[],
   orders: Iterable<Int32Array>,

@@ -5,9 +5,9 @@ import { compareKeys, type ExactPlan, groupStarts, type Keys, meanLabels, sorted
 import { real, whole } from './scored-issue.js';
 
 /**
- * Exact Best@k of a selector that takes the first of its k candidates in a fixed order. A candidate at position a (from
- * 0) is the first drawn with probability [C(n−a, k) − C(n−a−1, k)] / C(n, k); summed over a run of equal labels this is
- * a difference of two binomials, so only the places where the label changes count.
+ * Exact Best@k of a selector that takes the first of its k candidates in a fixed order. The candidate at position a (from 0)
+ * is the first one drawn with probability [C(n−a, k) − C(n−a−1, k)] / C(n, k). Over a run of equal labels the sum telescopes
+ * to a difference of two binomials, so only positions where the label changes contribute.
  * @param means labels in order, best first, averaged over ties
  * @param ks each from 1 to n
  */
@@ -30,7 +30,7 @@ export function bestOfOrder(means: Float64Array, ks: readonly number[]): Float64
   return values;
 }
 
-/** Σ step × P(none of the first `place` is drawn), which is C(n−place, k) / C(n, k), over rising places. */
+/** Σ step × P(none of the first `place` is drawn), where P = C(n−place, k) / C(n, k); `places` ascend. */
 type Missing = (k: number, places: readonly number[], steps: readonly number[]) => number;
 
 function tabled(n: number): Missing {
@@ -58,8 +58,8 @@ function recurring(n: number): Missing {
 }
 
 /**
- * Exact Best@k of "the best class, its top m by one order, the best of these by another", for all ks at once; null when
- * two candidates tie for the second order alone and differ in label. Derived in docs/exact-best-at-k.md.
+ * Exact Best@k of "the best class, its top m by one order, the best of these by another", for all ks at once; null if two
+ * candidates with different labels tie in the second order. Derived in docs/exact-best-at-k.md.
  * @param ks each from 1 to n; n at most LARGEST_TABLE
  */
 export function bestOfTop(plan: ExactPlan, ks: readonly number[]): Float64Array | null {
@@ -87,7 +87,7 @@ export function bestOfTop(plan: ExactPlan, ks: readonly number[]): Float64Array 
   return sums;
 }
 
-/** The last draws asked for: issue after issue asks for the same. */
+/** The most recent draws: consecutive issues use the same ks and n. */
 let lastDraws: { ks: readonly number[]; n: TopCount; draws: Draws } | null = null;
 
 function drawsOf(ks: readonly number[], n: TopCount): Draws {
@@ -103,7 +103,7 @@ function drawsOf(ks: readonly number[], n: TopCount): Draws {
   return draws;
 }
 
-/** Each member's position in the second order, from 0 = best; null when a tie there mixes labels. */
+/** Each member's position in the second order, from 0 = best; null if candidates tied there differ in label. */
 function ranksBy(after: Keys, members: Int32Array, labels: Float64Array): Int32Array | null {
   const compare = (p: number, q: number): number => compareKeys(after, whole(members, p), whole(members, q));
   const positions = sortRange(members.length, compare);
@@ -117,29 +117,31 @@ function ranksBy(after: Keys, members: Int32Array, labels: Float64Array): Int32A
   return ranks;
 }
 
-/** The candidates of one class in the order that `top` cuts. */
+/** The candidates of one class, in the order used by `top`. */
 interface RankedClass {
   readonly labels: Float64Array;
-  /** Position of each in the order that decides after the cut, from 0 = best. */
+  /** Position of each in the order applied after `top`, from 0 = best. */
   readonly ranks: Int32Array;
-  /** Candidates of worse classes. */
+  /** Number of candidates in worse classes. */
   readonly worse: number;
 }
 
 interface Draws {
   readonly ks: Int32Array;
-  /** How many `top` keeps, by k, and k less that. */
+  /** By k: how many candidates `top` keeps, and k minus that. */
   readonly sizes: Int32Array;
   readonly others: Int32Array;
-  /** The largest of the sizes. */
+  /** The largest of `sizes`. */
   readonly largest: number;
 }
 
-/** Counts the k-subsets whose best class is this one, each times the label of its winner; docs/exact-best-at-k.md. */
+/**
+ * Counts the k-subsets whose best class is this one, each weighted by the label of its winner; see docs/exact-best-at-k.md.
+ */
 class WinsOfClass {
   private readonly table: Binomials;
   private readonly seen: PrefixInOrder;
-  /** Sums by size m, from 0 to the largest any k has. */
+  /** Weighted wins by size m, from 0 to the largest size of any k. */
   private readonly wins: Float64Array;
 
   constructor(
@@ -151,7 +153,7 @@ class WinsOfClass {
     this.wins = new Float64Array(draws.largest + 1);
   }
 
-  /** Adds this class's counts by k. */
+  /** Adds this class's counts to `sums`, by k. */
   addTo(sums: Float64Array): void {
     const { labels, ranks, worse } = this.own;
     for (let p = 0; p < labels.length; p += 1) {
@@ -164,7 +166,7 @@ class WinsOfClass {
     if (worse > 0) this.addSmallDraws(sums);
   }
 
-  /** Candidate p wins over the m − 1 before it that are drawn when all of them are worse. */
+  /** Candidate p wins if the m − 1 drawn candidates before it are all worse in the second order. */
   private countLast(p: number, better: number): void {
     const { wins } = this;
     const { width, cells } = this.table;
@@ -174,8 +176,8 @@ class WinsOfClass {
   }
 
   /**
-   * One before p that is better wins when it is drawn and the other m − 2 are worse than it. Four at a time, which
-   * halves the time of the loop that all of Best@k is spent in; a binomial of nothing is 0.
+   * An earlier candidate that is better than p wins if it is drawn and the other m − 2 are worse than it. This loop dominates
+   * the cost of Best@k; processing four candidates at a time halves it. A binomial out of range is 0.
    */
   private countBetter(p: number, better: number): void {
     const { wins, seen } = this;
@@ -199,7 +201,7 @@ class WinsOfClass {
     }
   }
 
-  /** Candidate p is the last that `top` keeps; the k − m others come from the `later` ones after it. */
+  /** Candidate p is the last one that `top` keeps; the other k − m come from the `later` candidates after it. */
   private addLast(later: number, sums: Float64Array): void {
     const { wins } = this;
     const { width, cells } = this.table;
@@ -211,7 +213,7 @@ class WinsOfClass {
     }
   }
 
-  /** Draws with e < m of this class and the rest of worse ones: `top` keeps all e, and the best of them wins. */
+  /** Draws with e < m candidates of this class and the rest from worse ones: `top` keeps all e, and the best of them wins. */
   private addSmallDraws(sums: Float64Array): void {
     const { width, cells } = this.table;
     const { ks, sizes } = this.draws;
@@ -229,7 +231,7 @@ class WinsOfClass {
   }
 }
 
-/** Candidates met so far along the first order, kept sorted by the second. */
+/** Candidates visited so far in the first order, sorted by the second. */
 class PrefixInOrder {
   private readonly ranks: Int32Array;
   private readonly labels: Float64Array;
@@ -240,14 +242,14 @@ class PrefixInOrder {
     this.labels = new Float64Array(capacity);
   }
 
-  /** How many of them are better than a rank of the second order. */
+  /** Number of visited candidates with a better rank in the second order. */
   betterThan(rank: number): number {
     let better = 0;
     while (better < this.size && whole(this.ranks, better) < rank) better += 1;
     return better;
   }
 
-  /** The label of the one with so many better ones. */
+  /** Label of the candidate with `position` better ones. */
   label(position: number): number {
     return real(this.labels, position);
   }

@@ -2,7 +2,7 @@ import type { Preset } from '../../core/run/preset.js';
 import { bestAtK, type BestOptions, passAtK } from './best-at-k.js';
 import { countRight, type LabelledEntry, type ScoredIssue } from './scored-issue.js';
 
-/** Columns of an entry that may be unknown; further measures are counted beside them. */
+/** Entry columns that may be unknown; other measures are counted in addition. */
 const COLUMNS = [
   'execution_free',
   'regression',
@@ -17,22 +17,22 @@ const COLUMNS = [
   'learned',
 ] as const;
 
-/** What the numbers rest on. Every issue and candidate counted here is in the denominators. */
+/** The data behind the numbers. Issues and candidates count in the denominators, except the ungraded ones. */
 export interface CoverageReport {
   readonly issues: number;
   readonly repos: number;
   readonly candidates: number;
-  /** Count as not resolved. */
+  /** Counted as not resolved. */
   readonly issues_without_candidates: number;
-  /** Issues with fewer candidates than the largest k; there, k means all they have. */
+  /** Issues with fewer candidates than the largest k; for them, k is capped at their number. */
   readonly issues_below_largest_k: number;
-  /** Candidates without a label; they are in no rate, and nowhere else counted here. */
+  /** Candidates without a label; excluded from every rate and from every other count here. */
   readonly ungraded_candidates: number;
-  /** Issues none of whose candidates has a label; likewise. */
+  /** Issues of which no candidate has a label; excluded likewise. */
   readonly ungraded_issues: number;
-  /** Candidates without a patch to return. */
+  /** Candidates without a usable patch. */
   readonly without_patch: number;
-  /** Candidates about which each thing is known. */
+  /** Number of candidates for which each column or measure is known. */
   readonly known: Readonly<Record<string, number>>;
 }
 
@@ -44,7 +44,7 @@ export class Coverage {
   private without = { candidates: 0, issues: 0 };
   private withoutPatch = 0;
 
-  /** An issue none of whose candidates has a label. */
+  /** Counts an issue of which no candidate has a label. */
   ungraded({ ungraded }: ScoredIssue): void {
     this.without.issues += 1;
     this.without.candidates += ungraded;
@@ -66,7 +66,7 @@ export class Coverage {
     this.known.set(what, (this.known.get(what) ?? 0) + Number((value ?? null) !== null));
   }
 
-  /** The most candidates any issue has. */
+  /** Largest number of candidates of any issue. */
   get largest(): number {
     return Math.max(0, ...this.sizes.keys());
   }
@@ -87,7 +87,7 @@ export class Coverage {
   }
 }
 
-/** A numeric column and the limits to try, e.g. context tokens and 16384, 32768. */
+/** A numeric column and the limits to try, e.g. context tokens with 16384 and 32768. */
 export interface Axis {
   readonly name: string;
   readonly limits: readonly number[];
@@ -95,7 +95,7 @@ export interface Axis {
 
 interface AxisRow {
   readonly limit: number;
-  /** Share of the candidates within the limit. */
+  /** Share of candidates within the limit. */
   readonly within: number;
   readonly pass_at_1: number;
   readonly pass_at_k: number;
@@ -110,7 +110,7 @@ export interface AxisReport {
   readonly rows: readonly AxisRow[];
 }
 
-/** Pass@K and Best@K if every run that went over a limit had returned nothing. */
+/** Pass@K and Best@K as if every run that exceeded a limit had returned no patch. */
 export class AxisCurve {
   private readonly sums;
   private issues = 0;

@@ -2,13 +2,13 @@ import { Resamples } from '../intervals/bootstrap.js';
 import { real } from './scored-issue.js';
 import { Z95, type Interval, wilson } from '../intervals/binomial.js';
 
-/** Numbers (64 MB) and issues kept apart; beyond either, intervals over issues use the normal approximation. */
+/** Limits on stored numbers (64 MB) and issues; beyond either, intervals over issues use the normal approximation. */
 const LARGEST_ROWS = 8_000_000;
 const MOST_ISSUES = 50_000;
-/** Repositories kept apart; beyond it there is no interval over repositories. */
+/** Limit on repositories tracked separately; beyond it there is no interval over repositories. */
 const MOST_REPOS = 5_000;
 
-/** Below it, two rates differ by rounding alone. */
+/** Differences below this are rounding errors. */
 const NO_SPREAD = 1e-9;
 
 interface RepoSums {
@@ -16,17 +16,17 @@ interface RepoSums {
   readonly sums: Float64Array;
 }
 
-/** A number with its intervals: over issues, and over whole repositories. */
+/** A number with its 95 % intervals: over issues, and over whole repositories. */
 export interface Estimated {
   readonly value: number;
-  /** Null without resamples where it takes them, and where they are all the same, which is no interval. */
+  /** Null if the interval needs resamples and there are none, or if all resamples agree. */
   readonly low: number | null;
   readonly high: number | null;
   readonly repo_low: number | null;
   readonly repo_high: number | null;
 }
 
-/** One row of numbers an issue, in constant memory whatever the number of issues. */
+/** Collects one row of numbers per issue, in bounded memory whatever the number of issues. */
 export class CurveTable {
   private readonly sums: Float64Array;
   private readonly squares: Float64Array;
@@ -39,7 +39,7 @@ export class CurveTable {
     this.squares = new Float64Array(width);
   }
 
-  /** @param row `width` numbers, kept as they are */
+  /** @param row `width` numbers; stored without copying */
   add(repo: string, row: Float64Array): void {
     this.issues += 1;
     for (let column = 0; column < this.width; column += 1) {
@@ -52,7 +52,7 @@ export class CurveTable {
     this.addToRepo(repo, row);
   }
 
-  /** Those whose issues were counted apart. */
+  /** Number of repositories tracked separately. */
   get repositories(): number {
     return this.repos.size;
   }
@@ -69,7 +69,7 @@ export class CurveTable {
     return Math.sqrt(Math.max(0, variance));
   }
 
-  /** Resamples for intervals; without any, intervals are normal approximations. */
+  /** Draws resamples for intervals; with count 0, intervals over issues are normal approximations. */
   resampled(count: number, seed: number): ResampledTable {
     const enough = count > 0 && this.issues > 0;
     return new ResampledTable(
@@ -103,7 +103,7 @@ export class CurveTable {
   }
 }
 
-/** A table's numbers with intervals. */
+/** A table's numbers with their intervals. */
 export class ResampledTable {
   constructor(
     private readonly table: CurveTable,
@@ -112,9 +112,9 @@ export class ResampledTable {
   ) {}
 
   /**
-   * A column of rates, 0..1. Of issues that are all right or all wrong every resample is the same, as large as the error may
-   * be: there the interval is Wilson's score interval (Wilson 1927; Brown, Cai and DasGupta 2001 on the ends), which at the
-   * ends is 0 to z²/(n + z²) and n/(n + z²) to 1. Over repositories, n is their number.
+   * A column of rates, 0..1. If all issues are right or all wrong, every resample is the same however large the error may be,
+   * so the interval is Wilson's score interval (Wilson 1927; Brown, Cai and DasGupta 2001 on the ends): 0 to z²/(n + z²), or
+   * n/(n + z²) to 1. Over repositories, n is the number of repositories.
    */
   rate(index: number): Estimated {
     const value = this.table.mean(index);
@@ -132,7 +132,7 @@ export class ResampledTable {
     return withIntervals(value, this.overIssues?.column(index) ?? this.normal(index), this.overRepos?.column(index));
   }
 
-  /** A number made from column means, e.g. a difference; null where it is undefined. */
+  /** A number computed from column means, e.g. a difference; null if it is not finite. */
   statistic(of: (mean: (column: number) => number) => number): Estimated | null {
     const value = of((column) => this.table.mean(column));
     if (!Number.isFinite(value)) return null;

@@ -10,23 +10,23 @@ import type { VerifierReport } from '../intervals/ranking-quality.js';
 import { type Interval, wilson } from '../intervals/binomial.js';
 import { real } from './scored-issue.js';
 
-/** Numbers by k, the key written as text. */
+/** Numbers by k; the key is k as text. */
 export type ByK = Readonly<Record<string, Estimated>>;
 
 export interface PresetReport {
   readonly preset: string;
   readonly method: Method;
-  /** Ties averaged, so it is the expected rate whatever the last tie-break. */
+  /** Ties averaged: the expected rate, independent of the last tie-break. */
   readonly best_at_k: ByK;
-  /** Largest standard error, over k, of the random subsets alone; null where none were drawn. */
+  /** Largest standard error over k that comes from drawing random subsets; null if none were drawn. */
   readonly monte_carlo_error: number | null;
-  /** (Best@K − Pass@1) / (Pass@K − Pass@1) at the largest k; null where there is no head-room. */
+  /** (Best@K − Pass@1) / (Pass@K − Pass@1) at the largest k; null if there is no headroom. */
   readonly recovered_headroom: Estimated | null;
-  /** The patches really returned from all candidates, ties to the lowest id; Wilson interval. */
+  /** Patches actually returned when selecting from all candidates, ties to the lowest id; Wilson interval. */
   readonly picked: { readonly resolved: number; readonly issues: number; readonly rate: number } & Interval;
   /** Best@K over the selector-sensitive issues. */
   readonly best_where_sensitive: number | null;
-  /** Stages whose measure is known for no candidate of the file. */
+  /** Stages whose measure is known for no candidate in the file. */
   readonly stages_without_data: readonly string[];
 }
 
@@ -35,10 +35,10 @@ export interface CurvesReport {
   readonly issues: number;
   readonly pass_at_k: ByK;
   readonly presets: readonly PresetReport[];
-  /** Presets that no issue tells apart, at any K, in the presets' order; whoever differs from all others is in no group. */
+  /** Groups of presets that no issue distinguishes at any K, in the presets' order; a preset unlike all others is in none. */
   readonly alike: readonly (readonly string[])[];
   readonly comparisons: readonly Comparison[];
-  /** Issues with right and wrong candidates: the only ones on which a selector can matter. */
+  /** Issues with both right and wrong candidates: the only ones for which the selector matters. */
   readonly selector_sensitive: { readonly issues: number; readonly share: number; readonly pass_at_1: number | null };
   readonly verifiers: readonly VerifierReport[];
   readonly distinct_patches: readonly DistinctRow[];
@@ -51,7 +51,7 @@ export interface CurvesReport {
     readonly draws: number;
     readonly enumerate_up_to: number;
     readonly resamples: number;
-    /** How intervals over issues were made; those over repositories are always bootstrap. */
+    /** How intervals over issues are computed; those over repositories are always bootstrap. */
     readonly interval: 'bootstrap' | 'normal';
     readonly level: number;
   };
@@ -59,7 +59,7 @@ export interface CurvesReport {
 
 const METHODS: readonly Method[] = ['exact', 'enumerated', 'monte-carlo'];
 
-/** What is counted of one preset beside its curve. */
+/** Per-preset counts that are not part of its curve. */
 export class PresetTally {
   private readonly variances: Float64Array;
   private method = 0;

@@ -13,10 +13,10 @@ import { type ByK, type CurvesReport, type PresetReport, PresetTally } from './c
 import { countRight, entriesOf, isUngraded, real, type ScoredIssue } from './scored-issue.js';
 
 export interface CurvesRequest {
-  /** Rising, without twins, at least one. */
+  /** Ascending, without duplicates, at least one. */
   readonly ks: readonly number[];
   readonly presets: readonly Preset[];
-  /** Names of presets that the others are compared with; absent = each with each. */
+  /** Names of presets to compare the others with; absent = compare every pair. */
   readonly references?: readonly string[] | undefined;
   readonly axes: readonly Axis[];
   /** Bootstrap resamples; 0 = normal intervals. */
@@ -24,7 +24,7 @@ export interface CurvesRequest {
   readonly best: BestOptions;
 }
 
-/** Pass@K, Best@K and all that goes with them, from one issue after the other in constant memory. */
+/** Pass@K, Best@K and the related statistics, computed issue by issue in bounded memory. */
 export class Curves {
   private readonly columns: Columns;
   private readonly table: CurveTable;
@@ -51,7 +51,7 @@ export class Curves {
     this.axes = axes.map((axis) => new AxisCurve(axis, presets, ks.at(-1) ?? 1, best));
   }
 
-  /** @returns what was found about the issue, for those who count further; null when none of its candidates has a label */
+  /** @returns the issue's numbers, for callers that compute further statistics; null if none of its candidates has a label */
   add(issue: ScoredIssue): IssueNumbers | null {
     if (isUngraded(issue)) {
       this.coverage.ungraded(issue);
@@ -79,7 +79,7 @@ export class Curves {
     return numbers;
   }
 
-  /** @throws BadInputError when there was no issue, or a k is above the candidates of every issue */
+  /** @throws BadInputError if there was no issue, or if the largest k exceeds the candidates of every issue */
   report(): CurvesReport {
     const { ks, best, resamples } = this.request;
     const largestK = ks.at(-1) ?? 1;
@@ -149,15 +149,15 @@ function byK(ks: readonly number[], table: ResampledTable, column: (kIndex: numb
   return Object.fromEntries(ks.map((k, index) => [String(k), table.rate(column(index))]));
 }
 
-/** Everything the curves need of one issue. */
+/** Everything the curves need from one issue. */
 export interface IssueNumbers {
   readonly n: number;
   readonly right: number;
   /** By preset. */
   readonly curves: readonly BestCurve[];
-  /** By preset: Best@n, from all candidates. */
+  /** By preset: Best@n, with all candidates. */
   readonly full: readonly number[];
-  /** By preset: whether the patch really returned from all candidates is right. */
+  /** By preset: whether the patch actually returned from all candidates is right. */
   readonly picks: readonly boolean[];
 }
 
@@ -178,7 +178,7 @@ export function numbersOf(
   const n = issue.candidates.length;
   const byStages = new Map<string, BestCurve>();
   const curves = presets.map((preset) => {
-    // Published rules may be the same by another name.
+    // Published rules can be identical under different names.
     const stages = wordsOf(preset);
     const curve = byStages.get(stages) ?? bestAtK(issue, preset, ks, options);
     byStages.set(stages, curve);
@@ -195,7 +195,7 @@ export function numbersOf(
   return { n, right: countRight(issue), curves, full, picks };
 }
 
-/** Columns: Pass@k by k; by preset, Best@k by k; by compared pair of presets, the difference of their Best@n; Pass@1. */
+/** Column layout: Pass@k by k; Best@k by preset and k; the difference of Best@n by compared pair of presets; Pass@1. */
 export class Columns {
   constructor(
     private readonly ks: readonly number[],
@@ -219,7 +219,7 @@ export class Columns {
     return this.ks.length * (1 + this.presets) + pair;
   }
 
-  /** Pass@1, whether it was asked for or not. */
+  /** Pass@1, even if it was not requested. */
   passOne(): number {
     return this.width - 1;
   }
@@ -237,8 +237,8 @@ export class Columns {
 }
 
 /**
- * Whether the patch that a preset really returns from all candidates, ties going to the lowest id, is right.
- * @param chance its Best@n with ties averaged, which settles most issues without asking
+ * Whether the patch that a preset actually returns from all candidates, ties to the lowest id, is right.
+ * @param chance its Best@n with ties averaged; 0 or 1 settles most issues without running the selection
  */
 export function picksRight(
   { issue, entries }: { readonly issue: ScoredIssue; readonly entries: readonly Entry[] },

@@ -4,14 +4,14 @@ import type { ScoredIssue } from './scored-issue.js';
 
 interface EqualBestRow {
   readonly preset: string;
-  /** The smallest k asked for whose Best@k reaches the target; null when none does. */
+  /** The smallest requested k whose Best@k reaches the target; null if none does. */
   readonly k: number | null;
   /** k times the mean cost of a candidate; null without costs. */
   readonly cost: number | null;
 }
 
 export interface EqualBestReport {
-  /** What the weakest preset but `random` reaches with every candidate. */
+  /** Best@K of the weakest preset other than `random` at the largest k. */
   readonly target: number;
   readonly reached_by: string;
   readonly mean_candidate_cost: number | null;
@@ -20,11 +20,11 @@ export interface EqualBestReport {
 
 interface PresetCurve {
   readonly preset: string;
-  /** By k as asked. */
+  /** Best@k, in the order of the requested ks. */
   readonly best: readonly number[];
 }
 
-/** How many candidates, and what cost, each preset needs for the same Best@K; null without a preset to compare. */
+/** How many candidates each preset needs, and at what cost, to reach the same Best@K; null without a preset to compare. */
 export function costAtEqualBest(
   curves: readonly PresetCurve[],
   ks: readonly number[],
@@ -47,16 +47,18 @@ export function costAtEqualBest(
 }
 
 export interface DistinctRow {
-  /** Distinct patches among the issue's candidates, empty ones not counted. */
+  /** Distinct patches among the issue's candidates, not counting empty ones. */
   readonly distinct: number;
   readonly issues: number;
   /** Mean share of right candidates. */
   readonly pass_at_1: number;
-  /** Of the patches that the presets return; Wilson intervals. */
+  /** Patches returned by each preset; Wilson intervals. */
   readonly picked: readonly ({ readonly preset: string; readonly rate: number } & Interval)[];
 }
 
-/** Resolve rate by how many different patches the candidates hold: agreement is a confidence that costs nothing. */
+/**
+ * Resolve rate by the number of distinct patches among the candidates: agreement between them is a free confidence signal.
+ */
 export class DistinctPatches {
   private readonly rows = new Map<number, { issues: number; pass: number; right: number[] }>();
 
@@ -89,19 +91,22 @@ export class DistinctPatches {
   }
 }
 
-/** Two chances that differ by less are one, computed in two ways. */
+/** Chances that differ by less are the same value computed in two ways. */
 const ROUNDING = 1e-9;
 
-/** Finds the presets that no issue tells apart: at every K as good, and of all candidates as right. */
+/** Finds presets that no issue distinguishes: equal Best@K at every K, and equally right picks from all candidates. */
 export class Alike {
-  /** Places in the presets' order; groups of one are left out. */
+  /** Groups of indices into `presets`; groups of one are dropped. */
   private groups: readonly (readonly number[])[];
 
   constructor(private readonly presets: readonly string[]) {
     this.groups = [presets.map((_, index) => index)];
   }
 
-  /** @param curves of one issue @param picks whether each preset's pick is right; both in the presets' order */
+  /**
+   * @param curves of one issue
+   * @param picks whether each preset's pick is right; both in the presets' order
+   */
   add(curves: readonly BestCurve[], picks: readonly boolean[]): void {
     const isSame = (a: number, b: number): boolean =>
       picks[a] === picks[b] && areEqual(curves[a]?.values, curves[b]?.values);

@@ -1,9 +1,9 @@
 import type { TopCount, Stage } from '../../core/run/preset.js';
 import { real, whole, type Among, fixedValues, type IssueColumns, type StepValues } from './scored-issue.js';
 
-/** An issue's candidates ready for a closed form: what the preset orders them by, and labels averaged over ties. */
+/** Input of the closed form for one issue: the keys that the preset orders candidates by, and their labels. */
 export interface ExactPlan {
-  /** Keys before `top`; without a `top`, all of them. */
+  /** Keys before `top`; all keys if there is no `top`. */
   readonly before: Keys;
   readonly top: { readonly values: Float64Array; readonly n: TopCount } | null;
   /** Keys after `top`. */
@@ -13,10 +13,10 @@ export interface ExactPlan {
 }
 
 /**
- * The closed form's input, or null when the preset on this issue has none: two `top`s, one among copies of a patch, a
- * tolerance, or a measure that depends on who was drawn and still decides between right and wrong.
- * docs/exact-best-at-k.md proves what is used here.
- * @param hasCopies whether candidates of the issue are the same patch
+ * Input of the closed form, or null if the preset has none on this issue: because of two `top`s, a `top` with copies of a
+ * patch, a tolerance, or a measure that depends on the drawn subset and still decides between right and wrong. Proofs are in
+ * docs/exact-best-at-k.md.
+ * @param hasCopies whether some candidates of the issue are the same patch
  */
 export function exactPlan(steps: readonly Step[], labels: Float64Array, hasCopies: boolean): ExactPlan | null {
   const before: Float64Array[] = [];
@@ -54,7 +54,7 @@ function isFixed(step: Step): step is FixedStep {
   return step.op !== 'above' && step.values.kind === 'fixed' && (step.op === 'top' || step.within === 0);
 }
 
-/** Whatever decides among candidates tied in these keys, it cannot change the label. */
+/** Whether candidates tied in these keys always share a label, so that later tie-breaks do not matter. */
 function allTiesAgree(keys: Keys, labels: Float64Array): boolean {
   const order = sortedBy(keys, labels.length);
   for (let i = 1; i < order.length; i += 1) {
@@ -68,10 +68,10 @@ function zeroFailing(flags: Float64Array, labels: Float64Array): void {
   for (let i = 0; i < labels.length; i += 1) if (flags[i] === 0) labels[i] = 0;
 }
 
-/** Columns of values by candidate, compared one after the other; higher is better. */
+/** Columns of values by candidate, compared lexicographically; higher is better. */
 export type Keys = readonly Float64Array[];
 
-/** Negative when candidate `a` comes before `b`, 0 when all keys are equal. */
+/** Negative if candidate `a` comes before `b`, 0 if all keys are equal. */
 export function compareKeys(keys: Keys, a: number, b: number): number {
   for (let key = 0; key < keys.length; key += 1) {
     const column = keys[key] as Float64Array;
@@ -82,15 +82,15 @@ export function compareKeys(keys: Keys, a: number, b: number): number {
   return 0;
 }
 
-/** Candidates 0..n−1, best first; equal ones by number. */
+/** Candidates 0..n−1, best first; ties by index. */
 export function sortedBy(keys: Keys, n: number): Int32Array {
   return sortRange(n, (a, b) => compareKeys(keys, a, b));
 }
 
-/** Up to this many, insertion beats the general sort, which pays for every call of its comparison. */
+/** Up to this size, insertion sort is faster than the general sort and its comparison calls. */
 const FEW = 48;
 
-/** 0..n−1 in the order of a comparison; equal ones stay in order. */
+/** 0..n−1 sorted by a comparison; stable. */
 export function sortRange(n: number, compare: (a: number, b: number) => number): Int32Array {
   const order = new Int32Array(n);
   for (let i = 0; i < n; i += 1) order[i] = i;
@@ -106,7 +106,7 @@ export function sortRange(n: number, compare: (a: number, b: number) => number):
   return order;
 }
 
-/** Where the groups of an order begin whose candidates are equal in all keys; one more number ends the last. */
+/** Start index of each group of candidates equal in all keys, followed by the length of the order. */
 export function groupStarts(keys: Keys, order: Int32Array): number[] {
   const starts: number[] = [];
   for (let i = 0; i < order.length; i += 1) {
@@ -116,7 +116,7 @@ export function groupStarts(keys: Keys, order: Int32Array): number[] {
   return starts;
 }
 
-/** Labels in the order given, each replaced by the mean over its tied group. */
+/** Labels in the given order, each replaced by the mean over its tied group. */
 export function meanLabels(keys: Keys, order: Int32Array, labels: Float64Array): Float64Array {
   const means = new Float64Array(order.length);
   let start = 0;
@@ -131,15 +131,15 @@ export function meanLabels(keys: Keys, order: Int32Array, labels: Float64Array):
   return means;
 }
 
-/** One stage of a preset over the numbers of one issue. */
+/** One stage of a preset applied to the numbers of one issue. */
 export type Step =
   | { readonly op: 'best'; readonly values: StepValues; readonly within: number; readonly mayEmpty: boolean }
   | { readonly op: 'top'; readonly values: StepValues; readonly n: TopCount }
   | { readonly op: 'above'; readonly values: StepValues; readonly than: number; readonly mayEmpty: boolean };
 
 /**
- * A preset's stages over one issue's candidates, without those that cannot tell any two of them apart. `random` and
- * `lowest-id` end the list: what is tied there is averaged.
+ * A preset's stages as steps over one issue's candidates, without steps that cannot distinguish any two of them. Stops at
+ * `random` or `lowest-id`: ties left there are averaged.
  */
 export function stepsOf(columns: IssueColumns, stages: readonly Stage[]): readonly Step[] {
   const steps: Step[] = [];
@@ -182,15 +182,15 @@ function stepOf(stage: DecidingStage, columns: IssueColumns, among: Among): Step
 }
 
 /**
- * A `top` that cannot tell anybody apart cuts by the order of the stages after it. That changes nothing as long as each
- * of those keeps the best of its own order, which a second `top` and a tolerance do not.
+ * A `top` whose values are all equal cuts by the order of the stages after it. Dropping it is safe only if each of those
+ * stages keeps just the best of its own order, which a second `top` and a tolerance do not.
  */
 function ordersAndFiltersDiffer(stages: readonly Stage[]): boolean {
   const tops = stages.filter(({ stage }) => stage === 'top').length;
   return tops > 1 || stages.some((stage) => 'within' in stage && stage.within > 0);
 }
 
-/** Nobody is told apart, and nobody fails a filter that may leave none. */
+/** Whether a step distinguishes no candidates and drops none. */
 function isIdle(step: Step): boolean {
   if (step.values.kind !== 'fixed' || !step.values.constant) return false;
   return step.op === 'top' || !step.mayEmpty || step.values.values[0] !== 0;

@@ -2,18 +2,18 @@ import { topCount } from '../../../verifiers/hybrid/stages.js';
 import { sortRange, type Step } from './exact-plan.js';
 import { type FixedValues, type GroupValues, type IssueColumns, real, whole } from './scored-issue.js';
 
-/** Candidates that fit the bits of one number. */
+/** Most candidates that fit into a 32-bit set. */
 const MOST = 32;
 
-/** Drops candidates of the first set, by what the whole draw, the second, says of them. */
+/** Returns the subset of `left` to keep, given the whole `draw`. */
 type Filter = (left: number, draw: number) => number;
 
 /**
- * What `SubsetRule` says, with sets of candidates as the bits of a number: some ten times as fast, for up to 32
- * candidates and presets of which no step needs a pool and at most one is a `top`.
+ * Same results as `SubsetRule`, with sets of candidates as bit masks: about ten times as fast. Limited to 32 candidates and
+ * to presets without steps that need a pool and with at most one `top`.
  */
 export class MaskRule {
-  /** Those that a `top` cut out of a tie in the last draw share their mean label. */
+  /** Candidates tied at the border of the last draw's `top`, and the mean label that they share. */
   private readonly cut = { tied: 0, mean: 0 };
 
   private constructor(
@@ -21,7 +21,10 @@ export class MaskRule {
     private readonly right: number,
   ) {}
 
-  /** @param labels 1 = right, by candidate @returns null for what only `SubsetRule` can do */
+  /**
+   * @param labels 1 = right, by candidate
+   * @returns null for rules that only `SubsetRule` supports
+   */
   static of(steps: readonly Step[], columns: IssueColumns, labels: Float64Array): MaskRule | null {
     if (labels.length > MOST || steps.filter(({ op }) => op === 'top').length > 1) return null;
     const filters: Filter[] = [];
@@ -37,7 +40,7 @@ export class MaskRule {
     return rule;
   }
 
-  /** Chance, 0..1, that the preset picks a right candidate from the first `k` of `drawn`; 0 when it picks none. */
+  /** Chance, 0..1, that the preset picks a right candidate from the first `k` of `drawn`; 0 if it picks none. */
   chance(drawn: Int32Array, k: number): number {
     let draw = 0;
     for (let i = 0; i < k; i += 1) draw |= 1 << whole(drawn, i);
@@ -51,7 +54,7 @@ export class MaskRule {
     return (sizeOf(left & this.right & ~tied) + sizeOf(left & tied) * mean) / sizeOf(left);
   }
 
-  /** Null where the order of the cut depends on the draw. */
+  /** Null if the order of the cut depends on the draw. */
   private topOf(steps: readonly Step[], columns: IssueColumns): Filter | null {
     const [first] = steps;
     const fixed = steps.flatMap(({ values }) => (values.kind === 'fixed' ? [values] : []));
@@ -76,7 +79,7 @@ export class MaskRule {
   }
 }
 
-/** The `most` best patches, and the candidate that brought the last of them. */
+/** The `most` best patches, and the candidate that added the last of them. */
 function bestPatches(left: number, most: number, order: Int32Array, copies: Int32Array | null) {
   let [kept, patches, last] = [0, 0, 0];
   for (let at = 0; at < order.length && patches < most; at += 1) {
@@ -89,7 +92,7 @@ function bestPatches(left: number, most: number, order: Int32Array, copies: Int3
   return { kept: kept & left, last };
 }
 
-/** Candidates, best first, and by candidate the set of those that no step tells from it. */
+/** Candidates, best first, and for each candidate the set of those tied with it in every step. */
 function orderBy(steps: readonly Step[], fixed: readonly FixedValues[], n: number) {
   const compare = (a: number, b: number): number => {
     for (const [at, { values }] of fixed.entries()) {
@@ -105,7 +108,7 @@ function orderBy(steps: readonly Step[], fixed: readonly FixedValues[], n: numbe
   return { order, ties: all.map((one) => setOf(all, (other) => compare(one, other) === 0)) };
 }
 
-/** By candidate, the set of its copies with itself; null where all patches are different. */
+/** For each candidate, the set of its copies including itself; null if all patches are distinct. */
 function copiesOf({ patches }: IssueColumns): Int32Array | null {
   return patches === null ? null : patches.map((one) => setOf(patches, (other) => other === one));
 }
@@ -130,7 +133,7 @@ function filterOf(step: Exclude<Step, { op: 'top' }>): Filter | null {
 
 type Best = Extract<Step, { op: 'best' }>;
 
-/** Who is kept follows from the best value that is left. */
+/** Precomputes, for each distinct value, the set kept when that value is the best one left. */
 function bestOf(values: Float64Array, { within, mayEmpty }: Best): Filter {
   const levels = [...new Set(values)].sort((a, b) => b - a);
   const at = Int32Array.from(levels, (level) => setOf(values, (value) => value === level));
@@ -145,7 +148,7 @@ function bestOf(values: Float64Array, { within, mayEmpty }: Best): Filter {
   };
 }
 
-/** How many of the draw share a candidate's code, or its weight times the root of that. */
+/** Scores by the number of drawn candidates with the same code, or by weight × √number. */
 function bestOfGroups({ codes, groups, sign, weights }: GroupValues, { within, mayEmpty }: Best): Filter {
   const members = Int32Array.from({ length: groups }, (_, group) => setOf(codes, (code) => code === group));
   const scores = new Float64Array(codes.length);
@@ -178,7 +181,7 @@ function lowestOf(set: number): number {
   return 31 - Math.clz32(set & -set);
 }
 
-/** Bits set (Warren, Hacker's Delight 5-1). */
+/** Number of bits set (Warren, Hacker's Delight 5-1). */
 function sizeOf(set: number): number {
   const pairs = set - ((set >>> 1) & 0x55555555);
   const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333);

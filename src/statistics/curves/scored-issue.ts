@@ -5,14 +5,14 @@ import { type Counted, type Knowledge, NEEDED, NOTHING_LEARNED, Pool, rateOf } f
 import type { Measure } from '../../core/run/verdict.js';
 import { satisfies } from '../../../verifiers/hybrid/stages.js';
 
-/** A candidate with what only statistics may know of it. */
+/** A candidate with the data that only statistics may use. */
 export interface LabelledEntry {
   readonly entry: Entry;
-  /** Whether the hidden tests call it right. */
+  /** Whether it passes the hidden tests. */
   readonly resolved: boolean;
-  /** What sampling and verifying it cost, in one unit for the whole file; null when unknown. */
+  /** Cost of sampling and verifying it, in one unit for the whole file; null if unknown. */
   readonly cost: number | null;
-  /** Any further numeric column by name, e.g. context tokens. */
+  /** Further numeric columns by name, e.g. context tokens. */
   readonly axes: Readonly<Record<string, number | null>>;
 }
 
@@ -23,14 +23,14 @@ export interface ScoredIssue {
   readonly repo: string;
   /** Author of each generated test, by its id; absent = one author. */
   readonly authors?: ReadonlyMap<string, string> | undefined;
-  /** What the verifiers declared; absent = only their names are known. */
+  /** Measures declared by the verifiers; absent = only their names are known. */
   readonly measures?: readonly Measure[] | undefined;
   readonly candidates: readonly LabelledEntry[];
-  /** Candidates that have no label: of them nothing is known, and they are in no rate. */
+  /** Number of candidates without a label; they are excluded from every rate. */
   readonly ungraded: number;
 }
 
-/** Those with a label, and how many have none. */
+/** Keeps the candidates with a label and counts those without. */
 export function labelled(
   candidates: readonly (Omit<LabelledEntry, 'resolved'> & { readonly resolved: boolean | null })[],
 ): Pick<ScoredIssue, 'candidates' | 'ungraded'> {
@@ -38,48 +38,53 @@ export function labelled(
   return { candidates: graded, ungraded: candidates.length - graded.length };
 }
 
-/** Whether nothing is known of any of its candidates, which is something else than having none. */
+/** Whether the issue has candidates but none with a label. */
 export function isUngraded({ candidates, ungraded }: ScoredIssue): boolean {
   return candidates.length === 0 && ungraded > 0;
 }
 
 const lists = new WeakMap<readonly LabelledEntry[], readonly Entry[]>();
 
-/** Says that these candidates are of that list of entries, one for one, of which something may be worked out already. */
+/**
+ * Associates candidates with an existing entry list (same order and length), so that results cached for that list are reused.
+ */
 export function keepEntries(candidates: readonly LabelledEntry[], entries: readonly Entry[]): void {
   if (candidates.length === entries.length) lists.set(candidates, entries);
 }
 
-/** What stages see of its candidates: one list, so that what is worked out for a list is worked out once. */
+/** The candidates' entries as stages see them: always the same list, so that results cached per list are computed once. */
 export function entriesOf({ candidates }: ScoredIssue): readonly Entry[] {
   let known = lists.get(candidates);
   if (known === undefined) lists.set(candidates, (known = candidates.map(({ entry }) => entry)));
   return known;
 }
 
-/** Right candidates. */
+/** Number of right candidates. */
 export function countRight(issue: ScoredIssue): number {
   return issue.candidates.reduce((sum, { resolved }) => sum + Number(resolved), 0);
 }
 
-/** The number at an index known to be inside; spares the hot loops a check for `undefined`. */
+/** The number at an index known to be in range; spares hot loops the check for `undefined`. */
 export function real(values: Float64Array, index: number): number {
   return values[index] as number;
 }
 
-/** The whole number at an index known to be inside. */
+/** The whole number at an index known to be in range. */
 export function whole(values: Int32Array, index: number): number {
   return values[index] as number;
 }
 
-/** Refuses what is not a whole number in a range. @throws BadInputError */
+/**
+ * Requires a whole number in a range.
+ * @throws BadInputError
+ */
 export function requireCount(name: string, value: number, from: number, to: number): void {
   if (!Number.isSafeInteger(value) || value < from || value > to) {
     throw new BadInputError(`${name} = ${value} is not a whole number from ${from} to ${to}.`, { field: name });
   }
 }
 
-/** What is counted in the pool, by measure. */
+/** The grouping key counted in the pool, by measure. */
 const COUNTS: Readonly<Record<string, Counted>> = {
   cluster_size: 'fingerprint',
   syntax_cluster_size: 'syntax',
@@ -87,13 +92,13 @@ const COUNTS: Readonly<Record<string, Counted>> = {
   dual_agreement: 'behaviour',
 };
 
-/** Measures that a pool of the drawn candidates has to work out. */
+/** Measures that need a pool of the drawn candidates. */
 const OF_POOL: ReadonlySet<string> = new Set(['posterior', 'p_right', 'copeland']);
 
-/** One issue's candidates as columns of numbers, each made when it is first asked for and then shared by all presets. */
+/** One issue's candidates as columns of numbers, each computed on first use and shared by all presets. */
 export class IssueColumns {
   readonly entries: readonly Entry[];
-  /** Equal for copies of one patch; null where all patches are different. */
+  /** Equal for copies of a patch; null if all patches are distinct. */
   readonly patches: Int32Array | null;
   private readonly pool: Pool;
   private readonly columns = new Map<string, StepValues>();
@@ -108,15 +113,15 @@ export class IssueColumns {
     this.patches = groups === codes.length ? null : codes;
   }
 
-  /** What a selection would see of some of them. */
+  /** The pool that a selection from these entries would see. */
   poolOf(entries: readonly Entry[]): Pool {
     const { instanceId, authors } = this.issue;
     return new Pool({ instanceId, entries, authors }, this.knowledge);
   }
 
   /**
-   * @param sign −1 where less is better
-   * @param among those whose values matter: the others have been dropped before
+   * @param sign −1 if lower is better
+   * @param among candidates whose values matter: the others have already been dropped
    */
   measured(by: StageMeasure, sign: 1 | -1, among: Among): StepValues {
     return this.column(`${among} ${sign} ${by}`, () => this.make(by, sign, among));
@@ -153,7 +158,9 @@ export class IssueColumns {
     return this.isFixed(by, among) ? fixedValues(this.of((entry) => of(this.pool, entry))) : { kind: 'pool', of };
   }
 
-  /** Whether a candidate's value is the same in every subset: it is its own, and known of all or of none. */
+  /**
+   * Whether a candidate's value is the same in every subset: it depends on that candidate only and is known for all or none.
+   */
   private isFixed(by: StageMeasure, among: Among): boolean {
     const entries = this.those(among);
     const needed = Object.hasOwn(NEEDED, by) ? NEEDED[by] : undefined;
@@ -167,7 +174,9 @@ export class IssueColumns {
     return among === 'all' ? this.entries : this.entries.filter(isEligible);
   }
 
-  /** Null where the count of somebody is unknown. Where all sizes are 1 they are so in every subset. */
+  /**
+   * Null if any candidate's group is unknown. If all groups have size 1, they have it in every subset, so values are fixed.
+   */
   private grouped(
     by: StageMeasure,
     { key, among, sign }: { key: Counted; among: Among; sign: 1 | -1 },
@@ -197,7 +206,7 @@ export class IssueColumns {
   }
 }
 
-/** Whose values a stage goes by. */
+/** The candidates whose values a stage compares. */
 export type Among = 'all' | 'eligible';
 
 function allOrNone(entries: readonly Entry[], isKnown: (entry: Entry) => boolean): boolean {
@@ -205,26 +214,26 @@ function allOrNone(entries: readonly Entry[], isKnown: (entry: Entry) => boolean
   return known === 0 || known === entries.length;
 }
 
-/** Values by candidate, higher better, −∞ = unknown for all: the same in every subset of the pool. */
+/** Values by candidate, the same in every subset of the pool; higher is better, −∞ = unknown for all. */
 export interface FixedValues {
   readonly kind: 'fixed';
   readonly values: Float64Array;
-  /** All candidates have the same. */
+  /** Whether all candidates have the same value. */
   readonly constant: boolean;
 }
 
-/** Values that depend on who else was drawn: how many of the subset carry the candidate's code. */
+/** Values that depend on the drawn subset: how many of its candidates carry the candidate's code. */
 export interface GroupValues {
   readonly kind: 'group';
   readonly codes: Int32Array;
   readonly groups: number;
   /** −1 for `min`. */
   readonly sign: number;
-  /** Null: the count itself; else the weight × √count. */
+  /** Null: the count itself; otherwise weight × √count. */
   readonly weights: Float64Array | null;
 }
 
-/** Values that only a pool of the drawn candidates can tell, as a posterior or what stands in for an unknown one. */
+/** Values that require a pool of the drawn candidates, such as a posterior or the substitute for an unknown value. */
 interface PoolValues {
   readonly kind: 'pool';
   /** Higher is better, −∞ = unknown for all. */

@@ -5,18 +5,21 @@ import { type GroupValues, type IssueColumns, type StepValues, real, whole } fro
 type Cut = Extract<Step, { op: 'top' }>;
 
 /**
- * A preset over the numbers of one issue, for any subset of its candidates: what `selectBest` does, with ties averaged
- * instead of given to the lowest id. Holds scratch space, so use one instance at a time.
+ * Applies a preset to any subset of one issue's candidates: `selectBest`, except that ties are averaged instead of going to
+ * the lowest id. Holds scratch space, so it is not reentrant.
  */
 export class SubsetRule {
   private readonly scores: StepScores;
   private readonly left: Int32Array;
-  /** Labels, averaged where a cut split a tie. */
+  /** Labels, averaged if a cut splits a tie. */
   private readonly judged: Float64Array;
-  /** By patch: the last look that saw it. */
+  /** By patch: the last `look` in which it was seen. */
   private readonly seen: Int32Array;
   private look = 0;
-  /** By step, the places of all candidates by it and those after it; null where they depend on the draw. */
+  /**
+   * By step: ranks of all candidates by this step and the later ones; null for other steps than `top`, or if they depend on
+   * the draw.
+   */
   private readonly ranks: readonly (Int32Array | null)[];
 
   /** @param labels 1 = right, by candidate */
@@ -32,7 +35,7 @@ export class SubsetRule {
     this.ranks = steps.map((step, index) => (step.op === 'top' ? this.ranksFrom(index) : null));
   }
 
-  /** Chance, 0..1, that the preset picks a right candidate from the first `k` of `drawn`; 0 when it picks none. */
+  /** Chance, 0..1, that the preset picks a right candidate from the first `k` of `drawn`; 0 if it picks none. */
   chance(drawn: Int32Array, k: number): number {
     for (let i = 0; i < k; i += 1) this.left[i] = whole(drawn, i);
     this.judged.set(this.labels);
@@ -68,7 +71,7 @@ export class SubsetRule {
     return best;
   }
 
-  /** Moves those that reach a limit (or `exceed` it) to the front and gives their number. */
+  /** Moves candidates that reach the limit (with `exceed`: that exceed it) to the front and returns their number. */
   private filter(index: number, size: number, limit: number, exceed = false): number {
     const values = this.scores.of(index);
     let kept = 0;
@@ -80,7 +83,9 @@ export class SubsetRule {
     return kept;
   }
 
-  /** Keeps the n best patches by this step and those after it; a tie that the cut splits shares its mean label. */
+  /**
+   * Keeps the n best patches by this step and the later ones; candidates in a tie that the cut splits share their mean label.
+   */
   private cut(index: number, size: number, n: number): number {
     if (size <= n || this.highest(index, size) === -Infinity) return size;
     this.sort(index, size);
@@ -94,7 +99,7 @@ export class SubsetRule {
     return kept;
   }
 
-  /** By insertion: few are left, and mostly in order already. */
+  /** Insertion sort: few candidates are left, mostly in order already. */
   private sort(index: number, size: number): void {
     for (let i = 1; i < size; i += 1) {
       const candidate = whole(this.left, i);
@@ -109,7 +114,7 @@ export class SubsetRule {
     }
   }
 
-  /** Sees the first n different patches of those left, and gives the candidate that brought the last of them. */
+  /** Marks the first n distinct patches of those left as seen; returns the candidate that added the last of them. */
   private seeFirst(size: number, n: number): number {
     this.look += 1;
     let patches = 0;
@@ -161,7 +166,7 @@ export class SubsetRule {
     }
   }
 
-  /** Negative when `a` is better by this step and those after it, 0 when they are tied. */
+  /** Negative if `a` is better by this step and the later ones, 0 if they are tied. */
   private compare(index: number, a: number, b: number): number {
     const ranks = this.ranks[index] ?? null;
     return ranks === null ? this.compareFrom(index, a, b) : whole(ranks, a) - whole(ranks, b);
@@ -192,7 +197,7 @@ export class SubsetRule {
   }
 }
 
-/** The values each step goes by, for one draw of candidates after the other. */
+/** The values compared by each step, for one draw of candidates at a time. */
 class StepScores {
   private readonly values: readonly StepValues[];
   private readonly current: readonly Float64Array[];
@@ -210,12 +215,12 @@ class StepScores {
     this.asksPool = this.values.some(({ kind }) => kind === 'pool');
   }
 
-  /** By candidate; only those of the draw mean anything. */
+  /** By candidate; only valid for those in the draw. */
   of(index: number): Float64Array {
     return this.current[index] as Float64Array;
   }
 
-  /** Fills what depends on the whole draw, before anybody of it is dropped. */
+  /** Computes the values that depend on the whole draw, before any candidate is dropped. */
   draw(drawn: Int32Array, k: number): void {
     if (this.asksPool) this.fillByPool(drawn.subarray(0, k));
     for (let index = 0; index < this.values.length; index += 1) {

@@ -1,9 +1,9 @@
 import { real, requireCount } from '../curves/scored-issue.js';
 
-/** Largest n whose binomials C(n, ·) all fit a double. */
+/** Largest n for which all binomials C(n, ·) fit in a double. */
 export const LARGEST_TABLE = 1000;
 
-/** Pascal's triangle in one array: C(a, b) stands at a·width + b and is 0 where b > a. */
+/** Pascal's triangle in one array: C(a, b) is at a·width + b and is 0 if b > a. */
 export interface Binomials {
   readonly width: number;
   readonly cells: Float64Array;
@@ -12,7 +12,7 @@ export interface Binomials {
 let shared = grow(64);
 
 /**
- * C(a, b) for all a and b from 0 to n at least. The table is shared and grows; do not write to it.
+ * C(a, b) for all a and b from 0 to at least n. The table is shared and grows; do not write to it.
  * @param n at most LARGEST_TABLE
  */
 export function binomials(n: number): Binomials {
@@ -33,7 +33,7 @@ function grow(width: number): Binomials {
   return { width, cells };
 }
 
-/** C(n, k) as a double; `Infinity` where it does not fit one. Exact while below 2^53. */
+/** C(n, k) as a double; `Infinity` if it does not fit. Exact below 2^53. */
 export function choose(n: number, k: number): number {
   if (k < 0 || k > n) return 0;
   let product = 1;
@@ -50,7 +50,7 @@ export interface Interval {
 /** Two-sided 95 % quantile of the normal distribution. */
 export const Z95 = 1.959963984540054;
 
-/** Wilson's score interval for a rate of `successes` in `n` (Wilson 1927); 0..1 when n is 0. Chances may stand for whole numbers. */
+/** Wilson's score interval for a rate of `successes` in `n` (Wilson 1927); 0..1 if n is 0. `successes` may be fractional. */
 export function wilsonInterval(successes: number, n: number): Interval {
   if (n === 0) return { low: 0, high: 1 };
   const rate = successes / n;
@@ -60,7 +60,7 @@ export function wilsonInterval(successes: number, n: number): Interval {
   return { low: successes === 0 ? 0 : centre - half, high: successes === n ? 1 : centre + half };
 }
 
-/** @throws BadInputError for counts that cannot be */
+/** @throws BadInputError for counts that are not whole or out of range */
 export function wilson(successes: number, n: number): Interval {
   requireCount('n', n, 0, Number.MAX_SAFE_INTEGER);
   requireCount('successes', successes, 0, n);

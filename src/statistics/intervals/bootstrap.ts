@@ -2,20 +2,20 @@ import { countRight, real, type ScoredIssue, whole } from '../curves/scored-issu
 import { below, seededRandom } from '../../core/random.js';
 import { type Interval, wilson } from './binomial.js';
 
-/** What is resampled: issues, or repositories with the sums over their issues. */
+/** The resampling units: issues, or repositories with sums over their issues. */
 interface Units {
-  /** Row-major, one row of `width` sums a unit. */
+  /** Row-major, one row of `width` sums per unit. */
   readonly rows: Float64Array;
-  /** Issues in each unit; the row of a unit of 1 is the issue's own values. */
+  /** Number of issues in each unit; a unit of size 1 holds the issue's own values. */
   readonly sizes: Int32Array;
   readonly width: number;
 }
 
-/** Means of every column, by resample. */
+/** Column means by resample. */
 export class Resamples {
   private readonly means: Float64Array;
 
-  /** Draws as many units as there are, with replacement, `count` times. The mean is over the issues drawn. */
+  /** Draws, `count` times, as many units as there are, with replacement. Means are over the drawn issues. */
   constructor(
     units: Units,
     readonly count: number,
@@ -38,7 +38,7 @@ export class Resamples {
 
   private readonly width: number;
 
-  /** Percentile interval of any number made from a resample's column means; null when it has none in some resample. */
+  /** Percentile interval of a number computed from a resample's column means; null if it is not finite in some resample. */
   interval(statistic: (mean: (column: number) => number) => number): Interval | null {
     const values = new Float64Array(this.count);
     for (let resample = 0; resample < this.count; resample += 1) {
@@ -56,7 +56,7 @@ export class Resamples {
   }
 }
 
-/** Sorts the values. */
+/** Percentile interval; sorts `values` in place. */
 function between(values: Float64Array): Interval | null {
   if (values.some((value) => !Number.isFinite(value))) return null;
   values.sort();
@@ -81,7 +81,9 @@ function addUp(units: Units, times: Int32Array, sums: Float64Array): void {
   for (let column = 0; column < units.width; column += 1) sums[column] = real(sums, column) / issues;
 }
 
-/** Reads and writes each sum once for four rows, in the order of one row after another: the same to the last bit. */
+/**
+ * Adds four rows with one read and write per sum, in the same order as one row at a time, so that results are bit-identical.
+ */
 function addFour({ rows, width }: Units, four: Int32Array, times: Int32Array, sums: Float64Array): void {
   const [a, b, c, d] = [whole(four, 0), whole(four, 1), whole(four, 2), whole(four, 3)];
   const [ofA, ofB, ofC, ofD] = [whole(times, a), whole(times, b), whole(times, c), whole(times, d)];
@@ -98,7 +100,7 @@ function addOne({ rows, width }: Units, unit: number, times: Int32Array, sums: F
   }
 }
 
-/** Linear between order statistics (the usual "type 7"). */
+/** Linear interpolation between order statistics ("type 7"). */
 function quantile(sorted: Float64Array, p: number): number {
   const at = (sorted.length - 1) * p;
   const [low, high] = [Math.floor(at), Math.ceil(at)];
@@ -111,9 +113,9 @@ export interface RepositoryRow {
   readonly candidates: number;
   /** Mean share of right candidates. */
   readonly pass_at_1: number;
-  /** Share of issues with a right candidate among all they have. */
+  /** Share of issues with at least one right candidate. */
   readonly pass_at_all: number;
-  /** The patches really returned from all candidates, by preset in the report's order; Wilson interval. */
+  /** Patches actually returned from all candidates, by preset in the report's order; Wilson interval. */
   readonly picked: readonly ({
     readonly preset: string;
     readonly resolved: number;
@@ -129,7 +131,7 @@ interface Sums {
   readonly picked: number[];
 }
 
-/** What each repository's issues come to. */
+/** Totals by repository. */
 export class ByRepository {
   private readonly repos = new Map<string, Sums>();
 

@@ -2,28 +2,28 @@ import { CurveTable, type Estimated } from '../curves/curve-table.js';
 import { requireCount } from '../curves/scored-issue.js';
 import { choose, LARGEST_TABLE, Z95 } from './binomial.js';
 
-/** One issue of a run, as far as another run can be compared with it. */
+/** The part of a run's issue that is compared with another run. */
 export interface PairedIssue {
   readonly instanceId: string;
   readonly repo: string;
   /** Whether any candidate is right. */
   readonly any: boolean;
-  /** Best of all candidates, ties averaged, by preset name. */
+  /** Best@n with all candidates, ties averaged, by preset name. */
   readonly best: ReadonlyMap<string, number>;
-  /** Whether the patch really returned is right, by preset name. */
+  /** Whether the patch actually returned is right, by preset name. */
   readonly picks: ReadonlyMap<string, boolean>;
 }
 
 interface PairedRow {
   readonly what: string;
-  /** This run minus the other one, over the issues that both have. */
+  /** This run minus the other one, over the issues in both. */
   readonly difference: Estimated;
   readonly only_this: number;
   readonly only_other: number;
-  /** Exact McNemar over these; Holm over all rows. */
+  /** Exact McNemar test on these counts; `p_holm` is Holm-adjusted over all rows. */
   readonly p: number;
   readonly p_holm: number;
-  /** The smallest true difference that issues like these would show in 80 of 100 such samples. */
+  /** The smallest true difference that 80 % of samples of such issues would show (two-sided 5 % test). */
   readonly minimum_detectable: number;
 }
 
@@ -31,11 +31,11 @@ export interface PairedReport {
   readonly issues_in_both: number;
   readonly only_in_this: number;
   readonly only_in_other: number;
-  /** Pass@all first, then every preset that both have. */
+  /** Pass@all first, then every preset that is in both. */
   readonly rows: readonly PairedRow[];
 }
 
-/** Two runs on the issues that both have; null when there is none. */
+/** Compares two runs on the issues in both; null if there are none. */
 export function pairedRuns(
   here: readonly PairedIssue[],
   other: readonly PairedIssue[],
@@ -88,8 +88,8 @@ function split(
 }
 
 /**
- * Exact two-sided McNemar test: p of a split at least as uneven as `onlyA` against `onlyB` if each discordant issue were
- * a fair coin; 1 when there is none.
+ * Exact two-sided McNemar test: the probability of a split at least as uneven as `onlyA` against `onlyB` if each discordant
+ * issue were a fair coin toss; 1 if there are none.
  */
 export function mcnemar(onlyA: number, onlyB: number): number {
   requireCount('onlyA', onlyA, 0, Number.MAX_SAFE_INTEGER);
@@ -100,7 +100,7 @@ export function mcnemar(onlyA: number, onlyB: number): number {
   return Math.min(1, 2 * tail);
 }
 
-/** P(i heads in n tosses), by logarithms where the binomials do not fit a double. */
+/** P(i heads in n tosses), by logarithms if the binomials do not fit in a double. */
 function coins(n: number, i: number): number {
   if (n <= LARGEST_TABLE) return choose(n, i) * 2 ** -n;
   return Math.exp(logFactorial(n) - logFactorial(i) - logFactorial(n - i) - n * Math.LN2);
@@ -112,7 +112,7 @@ function logFactorial(n: number): number {
   return n * Math.log(n) - n + Math.log(2 * Math.PI * n) / 2 + 1 / (12 * n) - 1 / (360 * n ** 3);
 }
 
-/** Holm's step-down adjustment: p-values that hold for all comparisons together, in the order given. */
+/** Holm's step-down adjustment: p-values that hold jointly for all comparisons, in the given order. */
 export function holm(pValues: readonly number[]): number[] {
   const order = pValues.map((_, index) => index).sort((a, b) => (pValues[a] ?? 1) - (pValues[b] ?? 1));
   const adjusted = pValues.map(() => 1);
@@ -124,39 +124,39 @@ export function holm(pValues: readonly number[]): number[] {
   return adjusted;
 }
 
-/** 80 % quantile of the normal distribution. */
+/** 80 % quantile of the standard normal distribution. */
 const Z80 = 0.8416212335729143;
 
 /**
- * The smallest true difference that a two-sided 5 % test of paired means would find in 80 % of samples of this size.
+ * The smallest true difference that a two-sided 5 % test of paired means detects in 80 % of samples of this size.
  * @param deviation standard deviation of the per-issue differences
- * @param n issues
+ * @param n number of issues
  */
 export function minimumDetectable(deviation: number, n: number): number {
   return n === 0 ? Infinity : ((Z95 + Z80) * deviation) / Math.sqrt(n);
 }
 
-/** Two presets on the same issues, with all candidates. */
+/** Two presets compared on the same issues, with all candidates. */
 export interface Comparison {
   readonly a: string;
   readonly b: string;
   /** Best@K of a minus that of b, ties averaged. */
   readonly difference: Estimated;
-  /** Issues that only a's, or only b's, returned patch resolves. */
+  /** Issues that only the patch returned by a, or only the one by b, resolves. */
   readonly only_a: number;
   readonly only_b: number;
-  /** Exact McNemar over these. */
+  /** Exact McNemar test on these counts. */
   readonly p: number;
-  /** The same, adjusted for all comparisons of the report (Holm). */
+  /** The same, Holm-adjusted for all comparisons of the report. */
   readonly p_holm: number;
-  /** The smallest true difference that issues like these would show in 80 of 100 such samples. */
+  /** The smallest true difference that 80 % of samples of such issues would show (two-sided 5 % test). */
   readonly minimum_detectable: number;
 }
 
-/** Pairs of places in a list. */
+/** Pairs of indices into a list. */
 export type Pairs = readonly (readonly [number, number])[];
 
-/** All pairs of names in order, or those with one of the `references`. */
+/** All pairs of names in order, or only those that include one of the `references`. */
 export function pairsOf(names: readonly string[], references: readonly string[] | null): Pairs {
   const isMeant = (a: string, b: string): boolean =>
     references === null || references.includes(a) || references.includes(b);
@@ -165,7 +165,7 @@ export function pairsOf(names: readonly string[], references: readonly string[] 
   );
 }
 
-/** Counts on which issues two presets' returned patches differ. */
+/** Counts the issues on which only one preset of a pair returns a right patch. */
 export class Discordance {
   private readonly pairs;
 
@@ -185,7 +185,7 @@ export class Discordance {
     }
   }
 
-  /** @param difference of the pair with this index, and its standard deviation over issues */
+  /** @param difference by index of the pair: the estimate and its standard deviation over issues */
   report(issues: number, difference: (pair: number) => readonly [Estimated, number]): Comparison[] {
     const pValues = this.pairs.map(({ onlyA, onlyB }) => mcnemar(onlyA, onlyB));
     const adjusted = holm(pValues);

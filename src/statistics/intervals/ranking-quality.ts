@@ -4,7 +4,7 @@ import { type Measure, measureNamed } from '../../core/run/verdict.js';
 import type { LabelledEntry, ScoredIssue } from '../curves/scored-issue.js';
 import { type Interval, wilson } from './binomial.js';
 
-/** Scores 0..1 are told apart to a millionth, so that memory does not grow with their number. */
+/** Scores 0..1 are counted at this resolution, so that memory does not grow with their number. */
 const RESOLUTION = 1_000_000;
 const BINS = 10;
 
@@ -16,7 +16,7 @@ export interface ReliabilityBin extends Interval {
   readonly resolved_rate: number;
 }
 
-/** How well a probability tells right from wrong, over all candidates it was given for. */
+/** How well a probability separates right from wrong, over all candidates that have it. */
 export class ProbabilityQuality {
   private readonly right = new Uint32Array(RESOLUTION + 1);
   private readonly wrong = new Uint32Array(RESOLUTION + 1);
@@ -39,7 +39,7 @@ export class ProbabilityQuality {
     this.count += 1;
   }
 
-  /** P(a right candidate scores above a wrong one), ties half; null when all labels are equal. */
+  /** P(a right candidate scores above a wrong one), ties count half; null if all labels are equal. */
   auc(): number | null {
     let [wins, rightBelow, wrongBelow] = [0, 0, 0];
     for (let cell = 0; cell <= RESOLUTION; cell += 1) {
@@ -78,7 +78,7 @@ export class ProbabilityQuality {
   }
 }
 
-/** The same within one issue, from any score: P(right above wrong), ties half; null when all labels are equal. */
+/** AUC within one issue, for scores of any range: P(right above wrong), ties count half; null if all labels are equal. */
 export function aucWithin(scored: readonly { readonly score: number; readonly resolved: boolean }[]): number | null {
   const sorted = scored.toSorted((a, b) => a.score - b.score);
   let [wins, wrongBelow, start] = [0, 0, 0];
@@ -98,19 +98,19 @@ export function aucWithin(scored: readonly { readonly score: number; readonly re
   return rightAll === 0 || wrongBelow === 0 ? null : wins / (rightAll * wrongBelow);
 }
 
-/** Scores 0..1 are told apart to a ten-thousandth; a plot shows no more. */
+/** Scores 0..1 are counted at this resolution; a plot shows no more. */
 const ROC_RESOLUTION = 10_000;
-/** Points kept of a curve, beside its ends. */
+/** Points kept per curve, in addition to its start. */
 const MOST_POINTS = 64;
 
-/** Everything at or above one score called right: what share of the wrong and of the right ones that takes in, 0..1. */
+/** Share of the wrong and of the right candidates, 0..1, with a score at or above this one. */
 interface RocPoint {
   readonly score: number;
   readonly false_positive_rate: number;
   readonly true_positive_rate: number;
 }
 
-/** Receiver operating characteristic of one verifier over all candidates together. */
+/** Receiver operating characteristic of one verifier over all candidates pooled. */
 class RocCurve {
   private readonly right = new Map<number, number>();
   private readonly wrong = new Map<number, number>();
@@ -122,7 +122,10 @@ class RocCurve {
     counts.set(cell, (counts.get(cell) ?? 0) + 1);
   }
 
-  /** From (0, 0) to (1, 1), by falling score, at most 64 points evenly between; empty unless both labels occur. */
+  /**
+   * From (0, 0) to (1, 1) by descending score, thinned evenly to at most 64 points after (0, 0); empty unless both labels
+   * occur.
+   */
   points(): RocPoint[] {
     const [rightAll, wrongAll] = [sum(this.right), sum(this.wrong)];
     if (rightAll === 0 || wrongAll === 0) return [];
@@ -145,7 +148,7 @@ function sum(counts: ReadonlyMap<number, number>): number {
   return [...counts.values()].reduce((total, count) => total + count, 0);
 }
 
-/** The last one always stays. */
+/** Thins evenly; always keeps the last point. */
 function thinned(points: readonly RocPoint[]): readonly RocPoint[] {
   const step = Math.max(1, points.length / MOST_POINTS);
   const kept = new Set(
@@ -154,7 +157,7 @@ function thinned(points: readonly RocPoint[]): readonly RocPoint[] {
   return points.filter((_, index) => kept.has(index) || index === points.length - 1);
 }
 
-/** Reported in this order, then further measures as they come. */
+/** Reported first, in this order; further measures follow as they occur. */
 const FIRST = ['execution_free', 'regression', 'reproduction', 'learned'];
 
 export interface VerifierReport {
@@ -162,19 +165,21 @@ export interface VerifierReport {
   readonly verifier: string;
   readonly scored: number;
   readonly abstained: number;
-  /** P(right before wrong) within an issue, in the order that the measure declares as better, averaged over the issues that have both. */
+  /**
+   * P(right ranked before wrong) within an issue, by the measure's declared direction, averaged over issues with both labels.
+   */
   readonly auc_within_issue: number | null;
   readonly issues_with_both: number;
-  /** The rest for probabilities only, over all candidates together. */
+  /** This and the following only for probabilities, over all candidates pooled. */
   readonly auc: number | null;
   readonly brier: number | null;
   readonly ece: number | null;
   readonly reliability: readonly ReliabilityBin[];
-  /** Over all candidates together; counts of tests as the share passed, where it is known of how many. */
+  /** Over all candidates pooled; test counts as the share passed, if the total is known. */
   readonly roc: readonly RocPoint[];
 }
 
-/** How well each measure tells right candidates from wrong ones, presets apart. */
+/** How well each measure separates right candidates from wrong ones, independent of presets. */
 export class VerifierQuality {
   private readonly verifiers = new Map(FIRST.map((name) => [name, new Tally()]));
   private candidates = 0;
@@ -189,7 +194,7 @@ export class VerifierQuality {
     for (const [name, tally] of this.verifiers) tally.add(measureNamed(name, measures), candidates);
   }
 
-  /** Those that scored anybody. */
+  /** Only measures that scored a candidate. */
   report(): VerifierReport[] {
     return [...this.verifiers]
       .filter(([, { scored }]) => scored > 0)
@@ -210,10 +215,10 @@ export class VerifierQuality {
 
 class Tally {
   scored = 0;
-  /** Of the AUC within an issue, over the issues that have one. */
+  /** Sum of the AUC within an issue, over the issues that have one. */
   sum = 0;
   issues = 0;
-  /** Null for what is no probability. */
+  /** Null if the measure is not a probability. */
   probability: ProbabilityQuality | null = null;
   readonly roc = new RocCurve();
 
@@ -244,7 +249,7 @@ function scoreOf(entry: Entry, measure: string): number | null {
   return entry.measures?.[measure] ?? null;
 }
 
-/** A count as a share of what it goes up to; null where that is unknown, and for other scores. */
+/** A count as a share of its maximum; null if that is unknown, and for other units. */
 function shareOf(entry: Entry, measure: string): number | null {
   if (measureNamed(measure).unit !== 'count') return null;
   const share = rateOf(entry, measure);

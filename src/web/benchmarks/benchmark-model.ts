@@ -34,7 +34,7 @@ function repositoryOf(instance: string): string {
 
 type Test = (run: BenchmarkRun) => boolean;
 
-/** What a run can be filtered by, in the words of the page. */
+/** Filters on the state of a run, by their labels on the page. */
 export const STATES: Readonly<Record<string, Test>> = {
   waiting: ({ status }) => status === 'queued',
   running: ({ status }) => status === 'running',
@@ -45,7 +45,7 @@ export const STATES: Readonly<Record<string, Test>> = {
 const isRight: Test = ({ right }) => right === true;
 const isWrong: Test = ({ right }) => right === false;
 
-/** What an issue can be filtered by: something about its runs in all arms. */
+/** Filters on an issue's outcomes, over its runs in all arms. */
 export const OUTCOMES: Readonly<Record<string, (runs: readonly BenchmarkRun[]) => boolean>> = {
   right: (runs) => runs.some(isRight),
   wrong: (runs) => runs.some(isWrong),
@@ -58,7 +58,9 @@ export const OUTCOMES: Readonly<Record<string, (runs: readonly BenchmarkRun[]) =
 const highest = (runs: readonly BenchmarkRun[], of: (run: BenchmarkRun) => number | null): number =>
   Math.max(...runs.map((run) => of(run) ?? -Infinity));
 
-/** By what issues can be sorted, largest first, whichever arm it is in; without any they stand as they were sent in. */
+/**
+ * Sort orders of issues, by the highest value in any arm, largest first; without one, issues keep the order of the upload.
+ */
 const ORDERS: Readonly<Record<string, (runs: readonly BenchmarkRun[]) => number>> = {
   'longest time': (runs) => highest(runs, ({ seconds }) => seconds),
   'highest cost': (runs) => highest(runs, ({ cost_usd, tokens }) => cost_usd ?? tokens),
@@ -88,19 +90,22 @@ export function filtered(
   const by = ORDERS[order];
   if (by === undefined) return found;
   const values = new Map(found.map((row) => [row, by(row.runs.filter((run) => run !== undefined))]));
-  // Two that are both unknown are equal; their difference is no number.
+  // If both are unknown, the difference is NaN; they count as equal.
   return found.sort((a, b) => (values.get(b) ?? 0) - (values.get(a) ?? 0) || 0);
 }
 
-/** How often at most what belongs to it is read again, however much happens. */
+/** Minimum time between reloads of dependent data. */
 const FRAME_MS = 2_000;
 
-/** The path of something of a benchmark. */
+/** API path of a benchmark or a part of it. */
 export function benchmarkPath(id: string, ...rest: readonly string[]): string {
   return `/v1/benchmarks/${[id, ...rest].map(encodeURIComponent).join('/')}`;
 }
 
-/** Every run of a benchmark, page by page. @param path of its runs */
+/**
+ * Every run of a benchmark, page by page.
+ * @param path of its runs
+ */
 export async function allRuns(path: string, signal: AbortSignal): Promise<readonly BenchmarkRun[]> {
   const all: BenchmarkRun[] = [];
   for (let cursor: string | null = null; ;) {
@@ -111,7 +116,7 @@ export async function allRuns(path: string, signal: AbortSignal): Promise<readon
   }
 }
 
-/** As the service tells it; `reloadRest` reads again what stands behind it. */
+/** The benchmark, updated by the service's events; `reloadRest` reloads the dependent data. */
 export function useStanding(
   id: string,
   { data, reload }: Answer<BenchmarkStanding>,

@@ -8,7 +8,7 @@ import { PlotFigures, IssuesOfBenchmark, Standings } from './standings.js';
 import { linkTo } from '../route.js';
 import { allRuns, benchmarkPath, useStanding } from './benchmark-model.js';
 
-/** One benchmark: what its arms came to, and every issue in every arm, as it goes on. */
+/** One benchmark: results of its arms, and every issue in every arm, updated live. */
 export function BenchmarkPage({ id, query }: { readonly id: string; readonly query: URLSearchParams }) {
   const answer = useAnswer<BenchmarkStanding>(benchmarkPath(id));
   const runs = useAnswer(benchmarkPath(id, 'runs'), allRuns);
@@ -51,10 +51,13 @@ export function BenchmarkPage({ id, query }: { readonly id: string; readonly que
   );
 }
 
-/** How often at most the plots are drawn again. */
+/** Minimum time between redraws of the plots. */
 const DRAWN_MS = 5_000;
 
-/** The plots of the report, again when more is known of right and wrong. @param isReady false = the table comes first */
+/**
+ * The report's plots, redrawn when more outcomes are known.
+ * @param isReady false = wait, so that the table is loaded first
+ */
 function useCharts(id: string, standing: BenchmarkStanding | null, isReady: boolean): Answer<PlotsOfBenchmark> {
   const answer = useAnswer<PlotsOfBenchmark>(isReady ? benchmarkPath(id, 'plots') : null);
   const asked = useRef(0);
@@ -79,7 +82,7 @@ function useCharts(id: string, standing: BenchmarkStanding | null, isReady: bool
   return answer;
 }
 
-/** Past the charts. A link with a hash of its own would be a route here. */
+/** Skips the charts. Moves focus by script, because a hash link would change the route. */
 function ToIssues() {
   return (
     <button
@@ -96,13 +99,13 @@ function ToIssues() {
   );
 }
 
-/** What they take is kept free, so that nothing moves under a reader's hand. */
+/** Reserves space for the charts, so that the layout does not shift when they arrive. */
 function Charts({ charts, isExpected }: { readonly charts: Answer<PlotsOfBenchmark>; readonly isExpected: boolean }) {
   const { data, problem, reload } = charts;
   if (problem !== null) return <Problem problem={problem} retry={reload} />;
   if (data === null ? !isExpected : data.plots.length === 0) return null;
   return (
-    // `npm run bench:benchmark` waits for it by this name.
+    // `npm run bench:benchmark` waits for an element with this label.
     <section class="arm-curve" aria-label="Charts">
       <details open>
         <summary>

@@ -7,7 +7,7 @@ import { Awaited, Notice, StatusMark, useAnswer } from '../notice.js';
 import { linkTo } from '../route.js';
 import type { BenchmarkRun, IssueRow } from './benchmark-model.js';
 
-/** Rows that are there at first; more come before the reader does. */
+/** Rows shown at first, and added whenever the end comes near. */
 const STEP = 60;
 
 interface Props {
@@ -20,7 +20,7 @@ interface Props {
 export function BenchmarkTable({ id, arms, rows }: Props) {
   const [most, setMost] = useState(STEP);
   const body = useRef<HTMLTableSectionElement>(null);
-  // A row that was made stays the same element: more rows are added without a look at those that are there.
+  // Rendered rows are reused, so that adding rows does not diff the existing ones.
   const made = useMemo(() => new WeakMap<IssueRow, VNode>(), [id, arms.join()]);
   const rowOf = (row: IssueRow): VNode => {
     const known = made.get(row) ?? <Row key={row.instance} {...{ id, arms, row }} />;
@@ -73,7 +73,7 @@ function Row({ id, arms, row: { instance, runs } }: Pick<Props, 'id' | 'arms'> &
   );
 }
 
-/** Asks for more rows as soon as it comes near what is seen. */
+/** Requests more rows as soon as it is close to the visible area. */
 function More({ left, onMore }: { readonly left: number; readonly onMore: () => void }) {
   const button = useRef<HTMLButtonElement>(null);
   useEffect(() => {
@@ -107,7 +107,10 @@ const MOVES: Readonly<Record<string, readonly [number, number]>> = {
   End: [Infinity, 0],
 };
 
-/** To the next run with a link on the way. @returns whether the key moves at all */
+/**
+ * Moves to the next run with a link in that direction.
+ * @returns whether the key is a movement key
+ */
 function moveFocus(body: HTMLElement, from: EventTarget | null, key: string): boolean {
   const move = MOVES[key];
   const cell = from instanceof Element ? from.closest('td') : null;
@@ -164,7 +167,7 @@ function factsOf({
     .join(' · ');
 }
 
-/** A sign and a word, never colour alone. */
+/** A sign and a word, so that colour is never the only cue. */
 function Right({ run: { right, right_candidates: some, graded } }: { readonly run: BenchmarkRun }) {
   if (right === null) return <span class="quiet">selected</span>;
   if (right) return <span class="outcome-right">✓ right</span>;

@@ -10,7 +10,7 @@ import { BenchmarkTable } from './benchmark-table.js';
 
 type CurveOfArm = CurvesOfArms['arms'][number];
 
-/** Best@K of each arm between a random candidate and a perfect selector, over what is graded so far. */
+/** Best@K of each arm between a random candidate and a perfect selector, over the issues graded so far. */
 export function Standings({ arms }: CurvesOfArms) {
   const graded = arms.filter(({ selected }) => selected !== null);
   if (graded.length === 0) return <p class="quiet">Nothing is graded yet: nothing is known of right and wrong.</p>;
@@ -91,7 +91,7 @@ interface Props {
 
 const NAMES = ['q', 'repository', 'state', 'outcome', 'order'] as const;
 
-/** The issues that the reader wants to see; what was chosen stands in the address. */
+/** The issues selected by the filters, which are stored in the address. */
 export function IssuesOfBenchmark({ id, arms, runs, query }: Props) {
   const rows = useMemo(() => rowsOf(runs, arms), [runs, arms.join()]);
   const repositories = useMemo(() => [...new Set(rows.map(({ repository }) => repository))].sort(), [rows]);
@@ -107,7 +107,7 @@ export function IssuesOfBenchmark({ id, arms, runs, query }: Props) {
     return { name, label, value: value(name), options };
   };
   const change = (name: string, to: string | null): void => {
-    // As it is now: what was typed is told a moment later, and a filter may have changed in between.
+    // The current address: typed text is reported with a delay, and another filter may have changed meanwhile.
     const now = readRoute(window.location.hash).query;
     const kept = Object.fromEntries(NAMES.map((each) => [each, now.get(each)]));
     replaceRoute(linkTo(['benchmarks', id], { ...kept, [name]: to }));
@@ -137,7 +137,7 @@ export function IssuesOfBenchmark({ id, arms, runs, query }: Props) {
 
 type Plot = PlotsOfBenchmark['plots'][number];
 
-/** The plots of a report, as it draws them, each with the numbers behind it. */
+/** A report's plots, each with its numbers. */
 export function PlotFigures({ plots }: PlotsOfBenchmark) {
   return (
     <div class="plots">
@@ -201,7 +201,7 @@ function cellText(cell: string | number | null): string {
   return typeof cell === 'string' ? cell : String(Math.round(cell * 1e6) / 1e6);
 }
 
-/** What drawings of the service are made of; nothing of it loads, links or runs. */
+/** Elements used in the service's drawings; none of them loads, links or runs anything. */
 const ELEMENTS: ReadonlySet<string> = new Set([
   ...['svg', 'g', 'defs', 'clipPath', 'title', 'desc', 'text', 'tspan'],
   ...['path', 'line', 'rect', 'circle', 'polyline', 'polygon'],
@@ -222,10 +222,10 @@ const ATTRIBUTES: ReadonlySet<string> = new Set([
   ...['fill', 'fill-opacity', 'stroke', 'stroke-opacity', 'stroke-width', 'stroke-dasharray', 'stroke-miterlimit'],
   ...['text-anchor', 'font-family', 'font-size', 'font-weight', 'pointer-events'],
 ]);
-/** A colour or a number: nothing that refers elsewhere. */
+/** A plain value, such as a colour or a number: no reference to another resource. */
 const PLAIN = /^(?!.*url\s*\()/i;
 
-/** A drawing of the service, taken apart and put together again from what may stand in one; null for anything else. */
+/** A drawing of the service, rebuilt from allowed elements and attributes only; null for anything else. */
 function drawingOf(svg: string): VNode | null {
   const { documentElement: root } = new DOMParser().parseFromString(svg, 'image/svg+xml');
   return root.localName === 'svg' ? nodeOf(root) : null;

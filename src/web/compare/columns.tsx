@@ -2,10 +2,10 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { getJson } from '../api.js';
 
-/** Columns that are still read, and letters that name them. */
+/** Most columns that are readable, and that letters can name. */
 export const MOST_COMPARED = 12;
 
-/** The answers of several paths with spaces between them. */
+/** The answers of several paths, given separated by spaces. */
 export async function allOf<T>(paths: string, signal: AbortSignal): Promise<readonly T[]> {
   return Promise.all(paths.split(' ').map((path) => getJson(path, signal) as Promise<T>));
 }
@@ -16,16 +16,16 @@ export function letter(index: number): string {
 }
 
 interface TableProps {
-  /** Of the region that scrolls. */
+  /** Label of the scrolling region. */
   readonly label: string;
-  /** What the lines are; absent = told to screen readers alone, as "What". */
+  /** Heading of the row labels; absent = "What", for screen readers only. */
   readonly lines?: string;
-  /** Of the columns, in their order. */
+  /** Column headings, in order. */
   readonly heads: readonly ComponentChildren[];
   readonly children: ComponentChildren;
 }
 
-/** Things beside each other, a column each. */
+/** A comparison with one column per item. */
 export function CompareTable({ label, lines, heads, children }: TableProps) {
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={label}>
@@ -46,7 +46,7 @@ export function CompareTable({ label, lines, heads, children }: TableProps) {
   );
 }
 
-/** A line of the table of settings: what each column says, and whether they differ. */
+/** A row of the settings table: each column's value, marked if they differ. */
 export function Fact({ name, values }: { readonly name: string; readonly values: readonly string[] }) {
   const differs = new Set(values).size > 1;
   return (
@@ -62,7 +62,7 @@ export function Fact({ name, values }: { readonly name: string; readonly values:
   );
 }
 
-/** A cell for each column; those that are not as the first say so. */
+/** A cell for each column, marked if it differs from the first. */
 export function Values({
   values,
   className = '',
@@ -85,7 +85,7 @@ export function Values({
   );
 }
 
-/** What is ticked, in the order of the ticks, and what a click on a tick does; of too many the last ones stay. */
+/** The ticked ids, in order of ticking, and a function that toggles one; beyond the maximum, only the latest are kept. */
 export function useChosen(): readonly [readonly string[], (id: string) => void] {
   const [chosen, setChosen] = useState<readonly string[]>([]);
   const choose = (id: string): void => {
@@ -100,7 +100,7 @@ interface Props {
   readonly link: string;
 }
 
-/** Leads to the comparison of what is ticked. */
+/** Link to the comparison of the ticked items. */
 export function CompareBar({ what, chosen, link }: Props) {
   return (
     <p class="compare-bar" role="status">

@@ -16,7 +16,10 @@ import { linkToBenchmarkReport } from '../reports/reports-page.js';
 import { linkTo, replaceRoute } from '../route.js';
 import { CompareTable, MOST_COMPARED } from './columns.js';
 
-/** Arms of a benchmark beside each other. @param named those that the reader wants; none = all */
+/**
+ * Compares arms of a benchmark.
+ * @param named the arms chosen by the reader; empty = all
+ */
 export function CompareArms({ id, named }: { readonly id: string; readonly named: readonly string[] }) {
   const answer = useAnswer<BenchmarkStanding>(benchmarkPath(id));
   const curves = useAnswer<CurvesOfArms>(benchmarkPath(id, 'curves'));
@@ -51,7 +54,7 @@ export function CompareArms({ id, named }: { readonly id: string; readonly named
   );
 }
 
-/** In the order of the benchmark. */
+/** In the benchmark's order. */
 function chosenOf({ arms }: BenchmarkStanding, named: readonly string[]): readonly string[] {
   const names = arms.map(({ arm }) => arm);
   const chosen = named.length === 0 ? names : names.filter((name) => named.includes(name));
@@ -76,7 +79,7 @@ function ArmChoice({ id, all, chosen }: ChoiceProps) {
             <input
               type="checkbox"
               checked={isChosen}
-              // Of one arm there is nothing to compare.
+              // A single arm cannot be compared.
               disabled={isChosen && chosen.length < 3}
               onChange={() => {
                 replaceRoute(linkTo(['compare', 'arms', id, ...all.filter((each) => left.includes(each))]));
@@ -173,11 +176,11 @@ function Wins({ names, rows }: { readonly names: readonly string[]; readonly row
 
 type Standing = BenchmarkStanding['arms'][number];
 
-/** All that is known of an arm. */
+/** All data of an arm. */
 interface ArmKnown {
   readonly standing: Standing;
   readonly curve: CurvesOfArms['arms'][number] | undefined;
-  /** Those that have ended with an answer. */
+  /** Runs that ended with a result. */
   readonly done: readonly BenchmarkRun[];
 }
 
@@ -223,7 +226,7 @@ function costOf({ standing: { cost_usd, tokens, selected, none } }: ArmKnown): s
   return `${money(cost_usd / ended)} (${money(cost_usd)} in all)`;
 }
 
-/** What stands in a line for each arm. */
+/** The rows of the table: a label and each arm's value. */
 export const ARM_FACTS: readonly (readonly [string, (arm: ArmKnown) => string])[] = [
   ['Best@K: selected right', ({ curve }) => withInterval(curve?.selected)],
   ['Pass@1: a random candidate', ({ curve }) => withInterval(curve?.points[0]?.pass_at_k)],
@@ -241,13 +244,13 @@ export const ARM_FACTS: readonly (readonly [string, (arm: ArmKnown) => string])[
   ['Waiting', ({ standing }) => count(standing.waiting)],
 ];
 
-/** Issues on which some of these arms is right and another wrong. */
+/** Issues that one of these arms gets right and another wrong. */
 export function disagreed(rows: readonly IssueRow[]): readonly IssueRow[] {
   const disagree = OUTCOMES['arms disagree'];
   return rows.filter(({ runs }) => disagree?.(runs.filter((run) => run !== undefined)) === true);
 }
 
-/** Issues that are right in the arm of the row and wrong in that of the column. */
+/** Number of issues right in the row's arm and wrong in the column's arm. */
 export function winsOf(rows: readonly IssueRow[], arms: number): readonly (readonly number[])[] {
   const each = Array.from({ length: arms }, (_, arm) => arm);
   const wins = (own: number, other: number): number =>
@@ -255,7 +258,7 @@ export function winsOf(rows: readonly IssueRow[], arms: number): readonly (reado
   return each.map((own) => each.map((other) => wins(own, other)));
 }
 
-/** Issues of which every one of these arms is known to be right or wrong. */
+/** Number of issues with a known outcome in all of these arms. */
 export function gradedInAll(rows: readonly IssueRow[]): number {
   return rows.filter(({ runs }) => runs.every((run) => (run?.right ?? null) !== null)).length;
 }

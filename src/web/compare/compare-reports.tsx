@@ -7,7 +7,7 @@ import { allOf, CompareTable, Fact, letter } from './columns.js';
 
 const allReports = allOf<ComparedReport>;
 
-/** Reports beside each other: what each rule comes to in each of them, and whether they are of the same instances. */
+/** Compares reports: each rule's results in each of them, and whether they cover the same instances. */
 export function CompareReports({ ids }: { readonly ids: readonly string[] }) {
   const paths = ids.map((id) => `/v1/reports/${encodeURIComponent(id)}`).join(' ');
   const answer = useAnswer<readonly ComparedReport[]>(ids.length === 0 ? null : paths, allReports);
@@ -98,7 +98,7 @@ function Rule({ row: { rule, values }, reports }: { readonly row: RuleRow; reado
   );
 }
 
-/** In points, with a sign that is one letter wide. */
+/** In percentage points, with a sign that is always one character wide. */
 function apart(difference: number): string {
   const points = (Math.abs(difference) * 100).toFixed(1);
   return `[${points === '0.0' ? '±' : difference > 0 ? '+' : '−'}${points}]`;
@@ -127,7 +127,7 @@ function Settings({ ids, reports }: Props) {
   );
 }
 
-/** What of a report is compared. */
+/** The parts of a report that are compared. */
 export interface ComparedReport {
   readonly title: string;
   readonly curves: CurvesReport | null;
@@ -143,26 +143,26 @@ export interface ComparedReport {
 
 type Estimate = CurvesReport['pass_at_k'][string];
 
-/** Every K that some report has, in rising order. */
+/** Every K of any report, ascending. */
 function ksOf(reports: readonly ComparedReport[]): readonly number[] {
   const all = reports.flatMap(({ curves }) => curves?.settings.ks ?? []);
   return [...new Set(all)].sort((a, b) => a - b);
 }
 
-/** The largest that all of them have; of none, the largest of any. */
+/** The largest K that all reports have; if there is none, the largest of any. */
 export function commonK(reports: readonly ComparedReport[]): number {
   const known = reports.flatMap(({ curves }) => (curves === null ? [] : [curves.settings.ks]));
   const ks = ksOf(reports);
   return ks.findLast((k) => known.every((of) => of.includes(k))) ?? ks.at(-1) ?? 1;
 }
 
-/** A rule with what it comes to in each report; undefined = it is not there, or that report has no such K. */
+/** A rule with its result in each report; undefined = the report lacks the rule or the K. */
 interface RuleRow {
   readonly rule: string;
   readonly values: readonly (Estimate | undefined)[];
 }
 
-/** Pass@1 and Pass@K, then each rule that some report has, the best of the first report first. */
+/** Pass@1 and Pass@K, then each rule of any report, sorted by its value in the first report that has it, best first. */
 export function rulesAt(reports: readonly ComparedReport[], k: number): readonly RuleRow[] {
   const pass = (at: number): RuleRow => ({
     rule: `Pass@${at}`,
@@ -184,7 +184,7 @@ export function estimateText(estimate: Estimate | undefined): string {
   return `${percent(value)} (${(low * 100).toFixed(1)} to ${(high * 100).toFixed(1)})`;
 }
 
-/** Whether the reports are of the same instances, in a sentence. */
+/** A sentence on whether the reports cover the same instances. */
 export function instancesText(reports: readonly ComparedReport[], letterOf: (index: number) => string): string {
   const sets = reports.map(({ origins }) => new Set(origins?.runs.map(({ instance_id }) => instance_id)));
   const unknown = sets.flatMap((set, index) => (set.size === 0 ? [letterOf(index)] : []));
@@ -200,7 +200,7 @@ export function instancesText(reports: readonly ComparedReport[], letterOf: (ind
   return `Not the same instances, so that their rates need not be comparable. Against the ${first.size} of A: ${apart.join('; ')}.`;
 }
 
-/** Settings of runs that some report names, in the order of the first, with what each says. */
+/** Settings named in any report, in order of first appearance, with each report's values. */
 export function settingsOf(reports: readonly ComparedReport[]): readonly (readonly [string, readonly string[]])[] {
   const names = [...new Set(reports.flatMap(({ origins }) => origins?.settings.map(({ what }) => what) ?? []))];
   return names.map((name) => [

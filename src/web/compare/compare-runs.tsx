@@ -5,7 +5,7 @@ import { Awaited, Notice, useAnswer } from '../notice.js';
 import { linkTo } from '../route.js';
 import { allOf, CompareTable, Fact, letter, Values } from './columns.js';
 
-/** Runs beside each other: what was asked, what was selected, and where they differ from the first. */
+/** Compares runs: their requests, their selections, and differences from the first. */
 export function CompareRuns({ ids }: { readonly ids: readonly string[] }) {
   const answer = useAnswer<readonly EvidenceView[]>(ids.map((id) => runPath(id, 'evidence')).join(' '), allEvidence);
   return (
@@ -36,7 +36,7 @@ function issueOf({ request }: EvidenceView): string {
   return request.issue.instance_id;
 }
 
-/** The letters of the other runs that selected the candidate of this one. */
+/** Letters of the other runs of the same issue that selected the same candidate. */
 function agreesWith(all: readonly EvidenceView[], index: number): string {
   const own = all[index];
   const letters = all.flatMap((other, at) =>
@@ -102,7 +102,7 @@ function Settings({ all }: All) {
   );
 }
 
-/** Short, and equal where all prompts are. */
+/** Short, and equal if all prompts are equal. */
 function fingerprint(hashes: Readonly<Record<string, string>>): string {
   const values = Object.entries(hashes).map(([name, hash]) => `${name}${hash}`);
   return values.length === 0 ? '–' : `${values.length} prompts, ${digest(values.sort().join())}`;
@@ -114,7 +114,7 @@ function digest(text: string): string {
   return hash.toString(16).padStart(8, '0');
 }
 
-/** Candidates of all runs by id, in the order of the first. */
+/** Candidates of all runs by id, in the order of the first run. */
 function CompareCandidates({ all }: All) {
   const known = all.map(byId);
   const ids = [...new Set(known.flatMap((of) => [...of.keys()]))];
@@ -174,7 +174,7 @@ function scoreOf(candidate: CandidateEvidence | undefined, { name, unit }: Evide
   return measured(verdict.score, verdict.out_of, unit);
 }
 
-/** Which generated tests took part in each run, and what they were worth. */
+/** Which generated tests each run used, and their quality. */
 function CompareTests({ all }: All) {
   const ids = [...new Set(all.flatMap(({ admissions }) => admissions.map(({ test_id }) => test_id)))];
   if (ids.length === 0) return null;

@@ -1,7 +1,7 @@
 /**
- * The Markdown that issues are written in. The known libraries run out of stack, or for seconds, on 20 kB of `- - - …`; this
- * reads each line a bounded number of times, and nests no deeper than `DEEPEST`. HTML is text here, comments too: models read
- * them, so a person has to see them.
+ * Parser for the Markdown that issues are written in. Common libraries overflow the stack, or take seconds, on 20 kB of `- -
+ * - …`; this one reads each line a bounded number of times, and nests at most `DEEPEST` levels. HTML, including comments, is
+ * shown as text: models read it, so the reader has to see it.
  */
 export type Block =
   | { readonly kind: 'heading' | 'paragraph' | 'code'; readonly text: string }
@@ -18,7 +18,7 @@ const QUOTE = /^ {0,3}> ?/;
 const ITEM = /^( {0,3})([-*+]|\d{1,9}[.)])( +|$)/;
 const INDENTED = /^(?: {4}|\t)/;
 
-/** A place in the lines that are read. */
+/** A position in the lines being parsed. */
 interface Reading {
   readonly lines: readonly string[];
   readonly depth: number;
@@ -39,7 +39,7 @@ function read(lines: readonly string[], depth: number): Block[] {
   return blocks;
 }
 
-/** What a line begins, and who reads it; the first that fits. */
+/** Tests for the start of a block, with their parsers; the first match wins. */
 const READERS: readonly (readonly [(line: string, reading: Reading) => boolean, (reading: Reading) => Block])[] = [
   [(line) => FENCE.test(line), fenced],
   [(line) => HEADING.test(line), (reading) => ({ kind: 'heading', text: lineOf(reading).replace(HEADING, '').trim() })],
@@ -56,7 +56,7 @@ function readBlock(reading: Reading): Block {
   return reader(reading);
 }
 
-/** The line that is read; the next one is next. */
+/** Returns the current line and advances. */
 function lineOf(reading: Reading): string {
   reading.at += 1;
   return reading.lines[reading.at - 1] ?? '';
@@ -88,7 +88,7 @@ function taken(reading: Reading, holds: (line: string) => boolean): string[] {
   return reading.lines.slice(from, reading.at);
 }
 
-/** To the fence that closes it, or to the end. */
+/** Up to the closing fence, or to the end. */
 function fenced(reading: Reading): Block {
   const fence = FENCE.exec(reading.lines[reading.at] ?? '')?.[1] ?? '';
   const [, ...code] = taken(reading, (line) => !isFence(line, fence));
@@ -110,7 +110,7 @@ function begins(line: string): boolean {
   return [FENCE, HEADING, RULE, QUOTE, ITEM].some((mark) => mark.test(line));
 }
 
-/** Items of one kind of mark; what is indented as far as an item's text belongs to it. */
+/** Items with the same kind of marker; lines indented as far as an item's text belong to it. */
 function list(reading: Reading): Block {
   const mark = markOf(reading.lines[reading.at]);
   const items: (readonly Block[])[] = [];
@@ -118,7 +118,7 @@ function list(reading: Reading): Block {
   return { kind: 'list', first: /^\d/.test(mark) ? Number.parseInt(mark, 10) : null, items };
 }
 
-/** Empty = the line begins no item. */
+/** Empty = the line does not start an item. */
 function markOf(line = ''): string {
   return RULE.test(line) ? '' : (ITEM.exec(line)?.[2] ?? '');
 }
@@ -132,7 +132,7 @@ function item(reading: Reading): readonly Block[] {
   return read([line.slice(begin), ...inner], reading.depth + 1);
 }
 
-/** Whether a line that is not indented is the next one of a paragraph. */
+/** Whether an unindented line continues a paragraph. */
 function goesOn({ lines, at }: Reading, line: string): boolean {
   return !isBlank(lines[at - 1]) && !begins(line);
 }

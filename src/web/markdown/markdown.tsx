@@ -2,10 +2,10 @@ import { useMemo } from 'preact/hooks';
 import type { VNode } from 'preact';
 import { type Block, blocksOf } from './blocks.js';
 
-/** Longer texts are read as they are. */
+/** Longer texts are shown unformatted. */
 const LONGEST = 100_000;
 
-/** A text from outside, laid out. It becomes elements one by one, never markup; no image of it is loaded. */
+/** Renders external Markdown. The text becomes elements, never markup, and images are not loaded. */
 export function Markdown({ text }: { readonly text: string }) {
   const blocks = useMemo(() => (text.length > LONGEST ? null : blocksOf(text)), [text]);
   if (blocks === null) return <pre class="text">{text}</pre>;
@@ -15,7 +15,7 @@ export function Markdown({ text }: { readonly text: string }) {
 function blockOf(block: Block, key: number): VNode {
   switch (block.kind) {
     case 'heading':
-      // The outline of the page is the page's own.
+      // Not h1 to h6, which belong to the page's own outline.
       return (
         <p key={key} class="md-heading">
           {spans(block.text)}
@@ -101,19 +101,19 @@ function spanOf(span: Span, key: number): VNode | string {
   return <Tag key={key}>{inner}</Tag>;
 }
 
-/** Where a link leads, when its words do not say so. */
+/** The host of a link, unless its text is the address. */
 function Host({ href, text }: { readonly href: string; readonly text: Span | null | undefined }) {
   return text === href ? null : <span class="quiet"> ({new URL(href).host})</span>;
 }
 
-/** What stands within a line: text, or something with text in it. */
+/** Inline content: text, or an element with text in it. */
 export type Span =
   | string
   | { readonly kind: 'code'; readonly text: string }
   | { readonly kind: 'strong' | 'em' | 'del'; readonly spans: readonly Span[] }
   | { readonly kind: 'link'; readonly spans: readonly Span[]; readonly href: string; readonly isImage: boolean };
 
-/** How far ahead a closing mark is looked for: every character is looked at a bounded number of times. */
+/** How far ahead a closing mark is searched, so that each character is read a bounded number of times. */
 const AHEAD = 1_000;
 const DEEPEST = 4;
 const SPECIAL = /[\\`*_~[!<h]/g;
@@ -149,7 +149,10 @@ function nextSpecial(text: string, from: number): number {
   return SPECIAL.exec(text)?.index ?? -1;
 }
 
-/** @param ahead the text from here on @param before the character before it */
+/**
+ * @param ahead the text from here on
+ * @param before the character before it
+ */
 type Reader = (ahead: string, depth: number, before: string) => Found | null;
 
 const READERS: Readonly<Record<string, Reader>> = {
@@ -157,7 +160,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   '`': codeAt,
   '*': (ahead, depth) =>
     ahead.startsWith('**') ? marked(ahead, '**', 'strong', depth) : marked(ahead, '*', 'em', depth),
-  // Names like __init__ and snake_case are names here.
+  // Underscores inside names such as __init__ and snake_case are not emphasis.
   _: (ahead, depth, before) => (WORD.test(before) || ahead.startsWith('__') ? null : marked(ahead, '_', 'em', depth)),
   '~': (ahead, depth) => (ahead.startsWith('~~') ? marked(ahead, '~~', 'del', depth) : null),
   h: (ahead, _, before) => (WORD.test(before) ? null : bare(ahead)),
@@ -197,7 +200,7 @@ function angled(ahead: string): Found | null {
   return whole === undefined || href === undefined ? null : { span: link(href, [href], false), length: whole.length };
 }
 
-/** `[text](url)` and `![text](url)`; what leads anywhere but to the web stays as it is written. */
+/** `[text](url)` and `![text](url)`; anything but a web address is left as text. */
 function linkAt(ahead: string, depth: number): Found | null {
   const isImage = ahead.startsWith('![');
   if (!isImage && !ahead.startsWith('[')) return null;

@@ -101,24 +101,24 @@ function ReportTable({ list: { reports }, chosen, onChoose }: TableProps) {
   );
 }
 
-/** What the service says of a report where it sends one itself; before the report's own words, for they are none of ours. */
+/** The policy that the service sends with reports, placed before the report's content, which is untrusted. */
 const POLICY =
   '<!doctype html><meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src \'unsafe-inline\'">';
 
-/** A link cannot carry the key, so the page of this path fetches the report and shows it. */
+/** A link cannot carry the key, so with a key it leads to a page that fetches the report and shows it. */
 export function linkToReport(id: string): string {
   return `${currentKey() === null ? '/v1/reports/' : '/report#'}${encodeURIComponent(id)}`;
 }
 
-/** As linkToReport, of a benchmark. */
+/** Like linkToReport, for a benchmark's report. */
 export function linkToBenchmarkReport(id: string): string {
   const place = encodeURIComponent(id);
   return currentKey() === null ? `/v1/benchmarks/${place}/report` : `/report#/benchmarks/${place}`;
 }
 
 /**
- * One report, by the id behind the hash. What stands in it was written by others: its frame has no scripts and an origin
- * of its own, so that nothing in it reaches the key. Links to runs lead out of the frame, when they are clicked.
+ * One report, by the id in the hash. Its content is untrusted: its frame has no scripts and an opaque origin, so that nothing
+ * in it can access the key. Links to runs leave the frame when clicked.
  */
 export function ReportPage() {
   const { parts } = readRoute(window.location.hash);

@@ -20,7 +20,7 @@ interface PanelProps extends Props {
 const TABS = { patch: 'Patch', trajectory: 'Trajectory', verdicts: 'Verdicts and judge' } as const;
 type Tab = keyof typeof TABS;
 
-/** One candidate: its patch, how it came about, and what the verifiers said. */
+/** One candidate: its patch, its trajectory and its verdicts. */
 export function CandidatePanel({ evidence, candidate, query, label }: PanelProps) {
   const { candidate_id: id, rank } = candidate;
   const asked = query.get('tab') ?? '';
@@ -58,7 +58,7 @@ interface TrajectoriesProps extends Props {
   readonly go: (changes: Readonly<Record<string, string | null>>) => void;
 }
 
-/** One trajectory, or two beside each other. */
+/** One trajectory, or two side by side. */
 function Trajectories({ evidence, candidate, query, go }: TrajectoriesProps) {
   const others = evidence.candidates.filter((each) => each !== candidate && each.steps > 0);
   const beside = others.find(({ candidate_id }) => candidate_id === query.get('beside'));
@@ -104,7 +104,7 @@ function Trajectories({ evidence, candidate, query, go }: TrajectoriesProps) {
   );
 }
 
-/** What an agent did of its own accord, or what stopped it. */
+/** Describes how the agent ended: by submitting, or by what stopped it. */
 function ending(reason: string): string {
   return reason === 'agent' ? 'submitted by the agent' : `ended by ${reason}`;
 }
@@ -124,7 +124,7 @@ function Effort({
   return <span>{parts.filter(Boolean).join(' · ')}</span>;
 }
 
-/** Flags that put a candidate's honesty or its evidence in doubt. */
+/** Flags that cast doubt on a candidate's honesty or its evidence. */
 const SERIOUS =
   /^(leak:|judge-disagrees|test-files-set-apart|runner-config-files-set-apart|patch-lost|refused-patch|does-not-apply)/;
 

@@ -95,9 +95,9 @@ interface RowProps {
   readonly letter: string;
   readonly isSelected: boolean;
   readonly isOpen: boolean;
-  /** Models are told apart where there are several. */
+  /** Models are named if there are several. */
   readonly namesModel: boolean;
-  /** Null where no candidate of the run has one. */
+  /** Null if no candidate of the run has a label. */
   readonly label: Label | undefined | null;
 }
 
@@ -150,7 +150,7 @@ function ProbabilityRight({ candidate }: { candidate: CandidateEvidence }) {
   );
 }
 
-/** What each source adds to the log-odds. */
+/** Contribution of each source to the log-odds. */
 function oddsOf({ log_odds: odds }: CandidateEvidence): string {
   return Object.entries(odds)
     .map(([source, added]) => `${source} ${added < 0 ? '−' : '+'}${Math.abs(added).toFixed(2)}`)
@@ -194,7 +194,7 @@ function Scored({ known: { used, own, outOf }, unit }: { readonly known: UsedSco
 }
 
 function Lines({ candidate: { patch, steps, rank } }: { readonly candidate: CandidateEvidence }) {
-  // Of a try that is under way, the patch is not there yet.
+  // A running rollout has no patch yet.
   if (patch.characters === 0 && steps > 0 && rank === null) return <span class="quiet">–</span>;
   if (patch.problem !== null) return <span title={patch.problem}>unread</span>;
   if (patch.files.length === 0) return <span class="quiet">empty</span>;

@@ -18,7 +18,7 @@ interface Props {
   readonly onClose: () => void;
 }
 
-/** One cell of the matrix with the end of its log, and the test itself. */
+/** One cell of the matrix with the end of its log, and the test's source. */
 export function CellPanel({ runId, cell: { suite, testId, candidateId }, onClose }: Props) {
   const title = useRef<HTMLHeadingElement>(null);
   const of = candidateId === null ? { base: 'true' } : { candidate_id: candidateId };
@@ -102,21 +102,21 @@ function TestText({ runId, testId }: { readonly runId: string; readonly testId: 
 export interface MatrixRow {
   readonly suite: CellView['suite'];
   readonly testId: string;
-  /** Null = not known yet, or the regression set, which is not up for admission. */
+  /** Null = not known yet, or the regression set, which needs no admission. */
   readonly admitted: boolean | null;
   readonly reason: string | null;
   readonly quality: EvidenceView['test_quality'][number] | null;
-  /** Aligned with the columns; null where nothing was run. */
+  /** Aligned with the columns; null if nothing was run. */
   readonly cells: readonly (CellView | null)[];
 }
 
 export interface Matrix {
-  /** Null = base, the repository without any patch. */
+  /** Null = base, the repository without a patch. */
   readonly columns: readonly (string | null)[];
   readonly rows: readonly MatrixRow[];
 }
 
-/** Tests × candidates with base first, in rank order; refused tests stand below the others, the regression set last. */
+/** Tests × candidates, base first, candidates by rank; refused tests after the others, the regression set last. */
 export function matrixOf({ cells, candidates, admissions, tests, test_quality }: EvidenceView): Matrix {
   const columns = [null, ...candidates.map(({ candidate_id }) => candidate_id)];
   const byPlace = new Map(cells.map((cell) => [placeOf(cell.suite, cell.test_id, cell.candidate_id), cell]));
@@ -163,7 +163,7 @@ export const OUTCOMES = {
   forged: { sign: 'F', word: 'forged' },
 } as const satisfies Record<CellView['outcome'], { sign: string; word: string }>;
 
-/** Kinds that an outcome does not tell by itself. */
+/** Kinds that add information to an outcome. */
 const KINDS: Readonly<Partial<Record<NonNullable<Cell['kind']>, string>>> = {
   'wrong-answer': 'wrong answer',
   'set-up-error': 'set-up error',
@@ -178,7 +178,7 @@ function wordOf({ outcome, kind }: Pick<Cell, 'outcome' | 'kind'>): string {
   return said === undefined ? word : `${word}: ${said}`;
 }
 
-/** What a cell shows: a sign, words, and a colour that only repeats them. */
+/** A cell's sign and words, and a colour that only repeats them. */
 export function faceOf(cell: CellView | null): { readonly sign: string; readonly word: string; readonly tone: string } {
   if (cell === null) return { sign: '', word: 'not run', tone: 'none' };
   const { sign } = OUTCOMES[cell.outcome];
@@ -196,7 +196,7 @@ export function faceOf(cell: CellView | null): { readonly sign: string; readonly
     : { sign: `−${lost}`, word: `−${lost}, ${held}`, tone: 'not-solved' };
 }
 
-/** Which others did the same in a test that only observes; null for other cells. */
+/** Groups candidates with the same observation in an observing test; null for other cells. */
 function kindOf({ observed }: CellView): ReturnType<typeof faceOf> | null {
   const { group, preview } = observed ?? {};
   if (group === undefined) return null;
@@ -204,7 +204,7 @@ function kindOf({ observed }: CellView): ReturnType<typeof faceOf> | null {
   return { sign, word: `${alike}: ${preview ?? ''}`, tone: 'observed' };
 }
 
-/** A, B, … Z, A1, …: a letter for each group of candidates that behave alike. */
+/** A, B, … Z, A1, …: a letter for each class of candidates that behave alike. */
 export function behaviourLetters(behaviours: EvidenceView['behaviours']): ReadonlyMap<string, string> {
   return new Map(
     behaviours.flatMap(({ candidate_ids }, index) => {

@@ -1,7 +1,7 @@
 export interface DiffLine {
   readonly sign: '+' | '-' | ' ';
   readonly text: string;
-  /** Line numbers before and after; null where the line is not there. */
+  /** Line numbers before and after; null if the line does not exist there. */
   readonly before: number | null;
   readonly after: number | null;
 }
@@ -13,7 +13,7 @@ export interface DiffHunk {
 
 export interface DiffFile {
   readonly name: string;
-  /** Modes, renames and the like, as git wrote them. */
+  /** Modes, renames etc., as written by git. */
   readonly notes: readonly string[];
   readonly binary: boolean;
   readonly hunks: readonly DiffHunk[];
@@ -21,7 +21,7 @@ export interface DiffFile {
 
 const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
 
-/** Reads what can be read of a unified diff, also of one that is cut off; never throws. For eyes, not for applying. */
+/** Parses a unified diff as far as possible, even if truncated; never throws. For display, not for applying. */
 export function readDiff(text: string): readonly DiffFile[] {
   const reader = new Reader();
   for (const line of text.split('\n')) reader.line(line);
@@ -94,7 +94,7 @@ class Reader {
   }
 }
 
-/** A line and its counterpart; a changed line stands beside what it became. */
+/** A line and its counterpart; a removed line is paired with the added line that replaces it. */
 export type Pair = readonly [DiffLine | null, DiffLine | null];
 
 export function sideBySide(lines: readonly DiffLine[]): readonly Pair[] {
@@ -122,10 +122,10 @@ export function sideBySide(lines: readonly DiffLine[]): readonly Pair[] {
   return pairs;
 }
 
-/** Lines that share less than this, indentation apart, are two lines rather than one that was changed. */
+/** Lines that share less than this, ignoring indentation, count as unrelated rather than as one changed line. */
 const SHARED_PART = 0.5;
 
-/** Where two versions of a line differ: from, to of each; null when they have too little in common to say. */
+/** The changed range, [from, to), of each of two versions of a line; null if they have too little in common. */
 export function changedSpans(
   a: string,
   b: string,
@@ -144,7 +144,7 @@ export function changedSpans(
   ];
 }
 
-/** A piece of a line: `kind` is a class of the style sheet, '' = plain. */
+/** A part of a line: `kind` is a CSS class suffix, '' = plain. */
 export interface Piece {
   readonly text: string;
   readonly kind: '' | 'comment' | 'string' | 'number' | 'keyword';
@@ -153,7 +153,7 @@ export interface Piece {
 const WORDS =
   'and as assert async await break case catch class const continue def default del do elif else enum except export extends false False final finally for from fn func function global if impl import in interface is lambda let match mod mut new nil None nonlocal not null or package pass private public pub raise return self static struct super switch this throw true True try type typeof use var void while with yield';
 const KEYWORDS = new Set(WORDS.split(' '));
-// A line is no longer than LONGEST, so that none of these takes long.
+// Lines are at most LONGEST characters, which bounds the time that these patterns take.
 /* eslint-disable regexp/no-super-linear-move */
 const STRING = `"(?:[^"\\\\]|\\\\.)*"|'(?:[^'\\\\]|\\\\.)*'|\`(?:[^\`\\\\]|\\\\.)*\``;
 const HASH = new RegExp(`(#.*$)|(${STRING})|(\\b\\d[\\w.]*)|([A-Za-z_]\\w*)`, 'g');
@@ -163,7 +163,7 @@ const PLAIN = /\.(md|rst|txt|html?|xml|json|lock|csv|po)$/i;
 const HASHED = /\.(py|pyi|rb|sh|ya?ml|toml|cfg|ini|pl|r)$|(^|\/)(Makefile|Dockerfile)$/i;
 const LONGEST = 1_000;
 
-/** Words of a line by kind, one line at a time: near enough for reading a diff, in any of the usual languages. */
+/** Highlights one line on its own: an approximation for common languages, good enough for reading a diff. */
 export function highlight(text: string, file: string): readonly Piece[] {
   if (text.length > LONGEST || PLAIN.test(file)) return [{ text, kind: '' }];
   const pieces: Piece[] = [];
@@ -187,7 +187,7 @@ function kindOf([whole, comment, string, number]: RegExpExecArray): Piece['kind'
   return KEYWORDS.has(whole) ? 'keyword' : '';
 }
 
-/** The same pieces, cut at `from` and `to`, with what lies between marked. */
+/** The pieces, split at `from` and `to`, with the part between marked as changed. */
 export function marked(
   pieces: readonly Piece[],
   [from, to]: readonly [number, number],

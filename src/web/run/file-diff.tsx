@@ -11,7 +11,7 @@ import {
   marked,
 } from './diff-model.js';
 
-/** Lines of a file shown at first, and with every further click. */
+/** Lines of a file shown at first, and added with each click. */
 const FIRST_LINES = 400;
 const MORE_LINES = 2_000;
 
@@ -64,7 +64,7 @@ export function FileDiff({ file, role, isOpen, isWide }: Props) {
   );
 }
 
-/** The widths: the first row, a hunk's header, is one cell. */
+/** Sets the column widths, because the first row, a hunk's header, is a single cell. */
 function Columns({ isWide }: { readonly isWide: boolean }) {
   return (
     <colgroup>
@@ -103,7 +103,7 @@ function Hunk({ hunk, file, isWide }: { readonly hunk: DiffHunk; readonly file: 
 const WORDS = { '+': 'added', '-': 'removed', ' ': '' } as const;
 const SIGNS = { '+': '+', '-': '−', ' ': ' ' } as const;
 
-/** What a line was and what it became, beside each other. */
+/** A line before and after the change, side by side. */
 function PairRow({ pair: [left, right], file }: { readonly pair: Pair; readonly file: string }) {
   const [before, after] = spansOf(left, right);
   return (
@@ -181,18 +181,18 @@ function Code({ line: { sign, text }, file, span }: Pick<SideProps, 'file' | 'sp
   );
 }
 
-/** What an action does to files: an editor changes them, a command of these may. */
+/** What an action does to files: an editor call changes them, a shell command may. */
 export type Edit = 'edit' | 'command that may edit';
 
 const EDITOR =
   /<parameter=command>\s*(create|str_replace|insert|undo_edit)\s*<|"command"\s*:\s*"(create|str_replace|insert|undo_edit)"/;
-/** What stands around a command in the formats that agents call in. */
+/** Syntax around a command in the call formats of agents. */
 const AROUND =
   /<\/?(?:function|parameter|tool_call|invoke)[^<>\n]{0,100}>|"(?:command|cmd|script|code)"\s{0,3}:\s{0,3}"|\\n/g;
 const GIT = new Set(['apply', 'am', 'restore', 'checkout', 'revert', 'stash', 'mv', 'rm']);
 const WRITES_IN_PYTHON = /\.write_text\(|\.write\(|open\([^()\n]{0,200},\s{0,3}["'\\]{1,2}[wax]/;
 
-/** Null where nothing tells that it changes a file. Of commands of a shell only the plain ones are known. */
+/** Null if nothing indicates that a file is changed. Only common shell commands are recognised. */
 export function editOf(action: string): Edit | null {
   if (EDITOR.test(action)) return 'edit';
   const commands = commandsIn(action);
@@ -201,7 +201,7 @@ export function editOf(action: string): Edit | null {
   return writes || (isPython && WRITES_IN_PYTHON.test(action)) ? 'command that may edit' : null;
 }
 
-/** The first line of what was called, for a step that is folded. */
+/** The first line of the call, for a collapsed step. */
 export function gistOf(action: string): string {
   const lines = action.replaceAll(AROUND, '\n').split('\n');
   return (lines.find((line) => /\w/.test(line)) ?? '').trim().slice(0, 160);
@@ -220,7 +220,7 @@ const KNOWN: Readonly<Record<string, (words: Words) => boolean>> = {
   git: ([verb = '', ...words]) => GIT.has(verb) && !words.includes('-b'),
 };
 
-/** Into a file, not into nothing or another stream. */
+/** Whether output goes to a file, not to /dev/null or another stream. */
 function redirects(words: Words): boolean {
   return words.some((word, index) => {
     const target = /^>>?([^&]*)$/.exec(word)?.[1];
@@ -229,7 +229,7 @@ function redirects(words: Words): boolean {
   });
 }
 
-/** Each command by its words, the name first. */
+/** Each command as words, its name first. */
 function commandsIn(action: string): readonly (readonly [string, ...string[]])[] {
   return action
     .replaceAll(AROUND, '\n')

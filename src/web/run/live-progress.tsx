@@ -3,7 +3,7 @@ import type { LabelsView } from '../../http/runs/evidence-view.js';
 import { counted, seconds } from '../format.js';
 import type { Live, LiveCalls, LiveStep, LiveTry } from './live-run.js';
 
-/** What is going on, while it goes on. */
+/** Progress of a running run. */
 export function LiveProgress({ live, k }: { readonly live: Live; readonly k: number }) {
   const { tries, calls, cells, verdicts } = live;
   const now = useNow();
@@ -38,7 +38,7 @@ const ASKED_BY: Readonly<Record<string, string>> = {
   'test-writer': 'Writer of tests',
 };
 
-/** Whom a judge or a writer of tests waits for. */
+/** Model calls that judges and test writers are waiting for. */
 function Calls({ calls, now }: { readonly calls: readonly LiveCalls[]; readonly now: number }) {
   return (
     <ul class="calls" aria-label="Model calls under way">
@@ -52,7 +52,7 @@ function Calls({ calls, now }: { readonly calls: readonly LiveCalls[]; readonly 
   );
 }
 
-/** Each try with its steps as they come; what goes on stands first. */
+/** Each rollout with its steps as they arrive; running ones first. */
 function Tries({ tries, now }: { readonly tries: ReadonlyMap<string, LiveTry>; readonly now: number }) {
   const inOrder = [...tries.entries()].sort(([, a], [, b]) => Number(a.ended !== null) - Number(b.ended !== null));
   return (
@@ -75,7 +75,7 @@ function Tries({ tries, now }: { readonly tries: ReadonlyMap<string, LiveTry>; r
   );
 }
 
-/** How it ended, or what it is at: behind a step, the model is asked for the next one. */
+/** How the rollout ended, or its last step: after a step, the model is being asked for the next one. */
 function Now({ live: { ended, log }, now }: { readonly live: LiveTry; readonly now: number }) {
   const last = log.at(-1);
   if (ended !== null) {
@@ -124,14 +124,14 @@ function useNow(): number {
 }
 
 export type Label = LabelsView['labels'][number];
-/** By candidate; empty while nothing is known. */
+/** By candidate; empty while no labels are known. */
 export type Labels = ReadonlyMap<string, Label>;
 
 export function labelsOf(view: LabelsView | null): Labels {
   return new Map(view?.labels.map((label) => [label.candidate_id, label]));
 }
 
-/** A sign and a word, never colour alone. */
+/** A sign and a word, so that colour is never the only cue. */
 export function LabelMark({ label }: { readonly label: Label | undefined }) {
   if (label === undefined) return <span class="quiet">–</span>;
   const { right, reason } = label;
@@ -149,7 +149,7 @@ export function LabelMark({ label }: { readonly label: Label | undefined }) {
   );
 }
 
-/** What was selected, beside what could have been. */
+/** The selected candidate's label, and how many candidates are right. */
 export function LabelOfSelected({ selected, labels }: { readonly selected: string | null; readonly labels: Labels }) {
   const right = [...labels.values()].filter((label) => label.right === true).length;
   return (
@@ -162,7 +162,7 @@ export function LabelOfSelected({ selected, labels }: { readonly selected: strin
   );
 }
 
-/** Why a candidate is right or wrong, in the words of its grade. */
+/** Why a candidate is right or wrong, as stated in its grade. */
 export function LabelInWords({ label }: { readonly label: Label | undefined }) {
   if (label === undefined) return null;
   return (

@@ -13,12 +13,12 @@ export interface LiveStep {
   readonly env_s?: number;
 }
 
-/** A try as far as it has come. */
+/** The state of a rollout. */
 export interface LiveTry {
   readonly steps: number;
-  /** The last ones, newest last. */
+  /** The last steps, newest last. */
   readonly log: readonly LiveStep[];
-  /** Null while it goes on. */
+  /** Null while it is running. */
   readonly ended: { readonly reason: string; readonly patchLines: number; readonly tokens: number } | null;
 }
 
@@ -29,11 +29,11 @@ export interface LiveCalls {
   readonly purpose: string;
   readonly model: string;
   readonly calls: number;
-  /** When the oldest of them began. */
+  /** Start of the oldest of them. */
   readonly since: string;
 }
 
-/** A run as its journal tells it. */
+/** The state of a run, derived from its journal. */
 export interface Live {
   readonly status: EvidenceView['run']['status'] | null;
   readonly ended: boolean;
@@ -76,18 +76,18 @@ export function withEvents(live: Live, events: readonly RunEvent[]): Live {
   };
 }
 
-/** What only the finished run's cells say. */
+/** Fields that only a finished run's cells have. */
 const UNTOLD = { same_as: null, exit_code: null };
 
 function dataOf(events: readonly RunEvent[], type: string): readonly unknown[] {
   return events.filter((event) => event.type === type).map(({ data }) => data);
 }
 
-/** The service wrote these events; their shapes are `src/pipeline`'s. */
+/** Events are written by the service; `src/runs` defines their shapes. */
 function changeBy({ type, data, at }: RunEvent, live: Live, tries: Map<string, LiveTry>): Partial<Live> {
   if (type === 'status') {
     const { status } = data as { status: NonNullable<Live['status']> };
-    // A run that is taken up again tells everything again.
+    // A resumed run emits all its events again.
     return status === 'running' && live.status !== null
       ? { ...NOTHING_YET, status }
       : { status, ended: ENDED.includes(status) };
@@ -120,7 +120,7 @@ interface RolledOut extends Named {
   readonly tokens: number;
 }
 
-/** The evidence as far as it is told: tries that are sampled stand there as candidates without a patch. */
+/** The evidence so far: rollouts being sampled appear as candidates without a patch. */
 export function liveRows(evidence: EvidenceView, live: Live): EvidenceView {
   const { cells, admissions, tries, verdicts } = live;
   const known = new Set(evidence.candidates.map(({ candidate_id }) => candidate_id));
@@ -146,10 +146,10 @@ const BLANK = {
   patch: { characters: 0, problem: null, files: [] },
 };
 
-/** How often at most the page changes, however many events come. */
+/** Minimum time between updates of the page, however many events arrive. */
 const FRAME_MS = 100;
 
-/** What is known of a run that is worked on, as it comes in; null follows nothing. */
+/** The live state of a run in progress; null follows nothing. */
 export function useLive(id: string | null): Live {
   const [live, setLive] = useState(NOTHING_YET);
   useEffect(() => {
@@ -176,9 +176,9 @@ const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 10_000;
 
 /**
- * Server-sent events by fetch, which can carry a key where EventSource cannot. Goes on behind the last event when the
+ * Reads server-sent events with fetch, which can send a key, unlike EventSource. Resumes after the last event if the
  * connection breaks; ends when the run has ended, or with `signal`.
- * @throws ApiProblem when the service refuses
+ * @throws ApiProblem if the service refuses
  */
 export async function follow(path: string, onEvent: (event: RunEvent) => void, signal: AbortSignal): Promise<void> {
   let last = 0;

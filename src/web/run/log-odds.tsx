@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
 import type { CandidateEvidence, EvidenceView } from '../../http/runs/evidence-view.js';
 
-/** Candidates that stand there at once. */
+/** Candidates shown at first. */
 const SHOWN = 12;
 
-/** What each source says for and against each candidate: bars to the right and to the left of nothing, with their numbers. */
+/** Each source's evidence for and against each candidate, as bars to the right and left of zero, with numbers. */
 export function LogOdds({ evidence: { candidates, measures, selection } }: { readonly evidence: EvidenceView }) {
   const [isWhole, setIsWhole] = useState(false);
   const judged = candidates.filter(({ log_odds }) => Object.keys(log_odds).length > 0);
@@ -86,7 +86,7 @@ function Chance({ candidate: { p_right } }: { readonly candidate: CandidateEvide
 
 type Measure = EvidenceView['measures'][number];
 
-/** Why this patch, in a sentence of the evidence; null where none is returned. */
+/** A sentence on why this patch was selected; null if none is returned. */
 export function whyOf({ selection, candidates, measures }: EvidenceView): string | null {
   const selected = candidates.find(({ candidate_id }) => candidate_id === selection?.candidate_id);
   if (selection === null || selected === undefined) return null;
@@ -120,23 +120,23 @@ function factOf(candidate: CandidateEvidence, measure: Measure): string | null {
   return `has ${used.toFixed(2)} from ${judge(title)}${mean}`;
 }
 
-/** What a decision went by: equal patches are one patch, and of several scores of it the mean counts. */
+/** The score used for a decision: equal patches count as one patch, with the mean of their scores. */
 export interface UsedScore {
   readonly used: number;
-  /** Null where only an equal patch was scored. */
+  /** Null if only an equal patch was scored. */
   readonly outOf: number | null;
-  /** What was said of the candidate itself, likewise. */
+  /** The candidate's own score; null likewise. */
   readonly own: number | null;
 }
 
-/** Null where nothing is known; until a run is done, its own score is all there is. */
+/** Null if nothing is known; until the run is done, only the candidate's own score is available. */
 export function scoreOf({ verdicts, scores }: CandidateEvidence, { name, unit }: Measure): UsedScore | null {
   const verdict = verdicts.find(({ measure }) => measure === name);
   const used = scores[name] ?? null;
   if (verdict?.kind !== 'scored') return used === null ? null : { used, outOf: null, own: null };
   const outOf = unit === 'probability' ? 1 : verdict.out_of;
   const own = unit === 'probability' ? verdict.score / verdict.out_of : verdict.score;
-  // The same number on two ways through arithmetic.
+  // Ignores rounding differences.
   return { used: used === null || Math.abs(used - own) < 1e-9 ? own : used, outOf, own };
 }
 
@@ -148,7 +148,7 @@ function judge(title: string): string {
   return title === 'Judge' ? 'the judge' : `the judge ${title}`;
 }
 
-/** The two sources that speak most for one over the other. */
+/** The two sources that most favour one candidate over the other. */
 function leads(selected: CandidateEvidence, rival: CandidateEvidence, measures: readonly Measure[]): readonly string[] {
   return sourcesOf([selected, rival])
     .map((source) => ({ source, by: (selected.log_odds[source] ?? 0) - (rival.log_odds[source] ?? 0) }))
@@ -158,7 +158,7 @@ function leads(selected: CandidateEvidence, rival: CandidateEvidence, measures: 
     .map(({ source, by }) => `${sourceTitle(source, measures)} (${signed(by)})`);
 }
 
-/** Everything that adds to log-odds of some candidate: the prior first. */
+/** All sources that contribute to a candidate's log-odds, the prior first. */
 function sourcesOf(candidates: readonly CandidateEvidence[]): readonly string[] {
   const all = new Set(candidates.flatMap(({ log_odds }) => Object.keys(log_odds)));
   return [...all].sort((a, b) => Number(b === 'prior') - Number(a === 'prior'));

@@ -12,7 +12,7 @@ import {
   OUTCOMES,
 } from './cell-panel.js';
 
-/** The heat map of everything that was executed. */
+/** Heat map of all executions. */
 export function MatrixSection({ evidence }: { readonly evidence: EvidenceView }) {
   const [open, setOpen] = useState<OpenCell | null>(null);
   const matrix = useMemo(() => matrixOf(evidence), [evidence]);
@@ -90,7 +90,7 @@ function Legend() {
   );
 }
 
-/** The values that split the candidates, class by class; nothing where nothing was observed. */
+/** The observed values that distinguish the classes of candidates; empty if nothing was observed. */
 function Classes({ behaviours, letters }: Pick<EvidenceView, 'behaviours'> & Pick<Props, 'letters'>) {
   const told = behaviours.filter((each) => each.told.length > 0);
   if (told.length < 2) return null;
@@ -141,7 +141,7 @@ interface Props {
   readonly onOpen: (cell: OpenCell) => void;
 }
 
-/** A grid after the ARIA pattern: one stop of the tab key, arrow keys inside. */
+/** A grid following the ARIA pattern: one stop of the tab key, arrow keys inside. */
 function MatrixGrid({ matrix, letters, selected, onOpen }: Props) {
   const table = useRef<HTMLTableElement>(null);
   const open = (event: Event): void => {
@@ -247,7 +247,7 @@ interface Size {
   readonly columns: readonly unknown[];
 }
 
-/** Where in the grid an event happened; null = in no cell. */
+/** The cell of an event; null = outside any cell. */
 function placeIn(target: EventTarget | null): Place | null {
   const place = target instanceof Element ? target.closest<HTMLElement>('[data-place]')?.dataset.place : undefined;
   if (place === undefined) return null;
@@ -255,7 +255,7 @@ function placeIn(target: EventTarget | null): Place | null {
   return [row, column];
 }
 
-/** Where a key leads from a cell; null = it leads nowhere. */
+/** The cell that a key moves to; null = the key does not move. */
 function startingAt([row, column]: Place, key: string, { rows, columns }: Size): Place | null {
   const steps: Readonly<Record<string, Place>> = {
     ArrowUp: [row - 1, column],
@@ -273,7 +273,10 @@ function startingAt([row, column]: Place, key: string, { rows, columns }: Size):
   return [within(next[0], rows.length), within(next[1], columns.length)];
 }
 
-/** The cell there becomes the grid's one stop of the tab key. @returns whether it was moved */
+/**
+ * Focuses the cell and makes it the grid's only tab stop.
+ * @returns whether focus moved
+ */
 function moveTo(table: HTMLElement, place: Place | null): boolean {
   if (place === null) return false;
   const next = table.querySelector<HTMLElement>(`[data-place="${place.join(' ')}"]`);

@@ -6,9 +6,9 @@ import { Loading, Notice, Problem } from '../notice.js';
 import { FileDiff } from './file-diff.js';
 import { readDiff } from './diff-model.js';
 
-/** More than that of a patch is not shown; it can be downloaded. */
+/** The most characters of a patch that are shown; the rest can be downloaded. */
 const MOST_CHARACTERS = 500_000;
-/** Files below these are folded. */
+/** Files after these are collapsed. */
 const OPEN_FILES = 10;
 
 interface Props {
@@ -17,7 +17,7 @@ interface Props {
 }
 
 export function PatchTab({ runId, candidate }: Props) {
-  // A try that goes on is known by its events, and has no patch that could be asked for.
+  // A running rollout is known only from its events, and has no patch to request yet.
   if (candidate.patch.characters === 0) {
     return <Notice>The patch is empty: this try changed nothing, or has not ended yet.</Notice>;
   }
@@ -89,7 +89,7 @@ function PatchText({ text, candidate: { patch }, isWide }: TextProps) {
   );
 }
 
-/** As much of a text as is shown; the rest is not even fetched. */
+/** The part of a text that is shown; the rest is not fetched. */
 function useBeginning(path: string): { readonly text: string | null; readonly problem: ApiProblem | null } {
   const [known, setKnown] = useState<{ text: string | null; problem: ApiProblem | null }>({
     text: null,

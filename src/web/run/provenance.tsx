@@ -4,7 +4,7 @@ import { runPath } from '../api.js';
 import { count, seconds } from '../format.js';
 import { useAnswer } from '../notice.js';
 
-/** What the decision depended on beside its request, and what it took. */
+/** What the decision depended on besides its request, and the resources used. */
 export function Provenance({ evidence: { run, provenance, usage, request } }: { readonly evidence: EvidenceView }) {
   if (provenance === null) return null;
   const agents = provenance.agent === null ? provenance.agents : [provenance.agent];
@@ -93,7 +93,7 @@ function Usage({ models }: { readonly models: NonNullable<EvidenceView['usage']>
 
 const COLUMNS = ['Process', 'Rollouts', 'Verdicts', 'Test suites', 'Time, summed'];
 
-/** Which process did what of a run that is over. */
+/** The work done by each process, for a run that has ended. */
 export function Workers({ id }: { readonly id: string }) {
   const workers = useAnswer<RunView>(runPath(id)).data?.progress.workers ?? [];
   if (workers.length === 0) return null;
@@ -130,7 +130,7 @@ export function Workers({ id }: { readonly id: string }) {
 
 type Stage = NonNullable<EvidenceView['selection']>['stages'][number];
 
-/** The funnel of the hybrid: who stayed and who left at each stage. */
+/** The stages of the hybrid: how many candidates stayed, and which were dropped, at each stage. */
 export function Stages({ stages, deciding }: { readonly stages: readonly Stage[]; readonly deciding: string | null }) {
   if (stages.length === 0) return null;
   return (

@@ -74,7 +74,7 @@ interface Choices {
   readonly verifiers: readonly string[];
 }
 
-/** A new run over the same candidates and tests. What was executed before is taken from the store. */
+/** Starts a new run over the same candidates and tests. Earlier executions are reused from the store. */
 function RescoreForm({ evidence: { run, request } }: { readonly evidence: EvidenceView }) {
   const { data } = useAnswer<Choices>('/v1/choices');
   const [preset, setPreset] = useState(request.preset);
@@ -149,7 +149,7 @@ function Choice({ label, value, options, onChange }: ChoiceProps) {
   );
 }
 
-/** What failed, and what to do about it, apart from what was decided. */
+/** Failures and their next steps, separate from the decision. */
 export function Problems({ evidence }: { readonly evidence: EvidenceView }) {
   const wrongs = [...failuresOf(evidence), ...failedTries(evidence)];
   const gaps = gapsOf(evidence);
@@ -221,7 +221,7 @@ function isBlind({ candidates }: EvidenceView): boolean {
   return verdicts.length > 0 && verdicts.every(({ kind }) => kind === 'abstained');
 }
 
-/** Measures that say nothing of any candidate, by their reasons. */
+/** Measures without a score for any candidate, with reasons. */
 function gapsOf(evidence: EvidenceView): readonly VNode[] {
   const { candidates, measures } = evidence;
   const gaps = measures.flatMap(({ name, title }) => {
@@ -245,7 +245,7 @@ function gapsOf(evidence: EvidenceView): readonly VNode[] {
   return isBlind(evidence) ? [blind, ...gaps] : gaps;
 }
 
-/** Those of one key together, each group with its first. */
+/** Groups items by key; each group comes with its first item. */
 function groups<T>(all: readonly T[], keyOf: (each: T) => string): readonly (readonly [T, readonly T[]])[] {
   const found = new Map<string, [T, T[]]>();
   for (const each of all) {

@@ -17,7 +17,7 @@ import { linkTo } from '../route.js';
 
 interface Props {
   readonly id: string;
-  /** The candidate that is looked at; null = the selected one, or the first. */
+  /** The open candidate; null = the selected one, or the first. */
   readonly candidate: string | null;
   readonly query: URLSearchParams;
 }
@@ -25,7 +25,7 @@ interface Props {
 export function RunPage({ id, candidate, query }: Props) {
   const answer = useAnswer<EvidenceView>(runPath(id, 'evidence'));
   const status = answer.data?.run.status;
-  // At once, not behind the evidence: it is short, and the page is drawn once.
+  // Requested immediately, not after the evidence: it is short, and the page is drawn only once.
   const told = useAnswer<LabelsView>(runPath(id, 'labels'));
   const labels = useMemo(() => labelsOf(told.data), [told.data]);
   const live = useLive(status === 'queued' || status === 'running' ? id : null);
@@ -70,7 +70,7 @@ function Known({ evidence, live, labels, candidate, query, reload }: KnownProps)
   );
 }
 
-/** The benchmark that led here; candidates and tabs have addresses of their own, without it. */
+/** The benchmark from which this page was opened, remembered because links to candidates and tabs do not include it. */
 function useOrigin(query: URLSearchParams): string | null {
   const [origin] = useState(() => query.get('benchmark'));
   return origin;
@@ -100,7 +100,7 @@ function Evidence({ evidence, labels, candidate, query }: Omit<KnownProps, 'live
   );
 }
 
-/** What was asked: laid out, or letter by letter as models read it. */
+/** The issue's text: rendered, or verbatim as models read it. */
 function Issue({ issue }: { readonly issue: EvidenceView['request']['issue'] }) {
   const [isRaw, setIsRaw] = useState(false);
   const { problem_statement: text } = issue;
@@ -150,12 +150,12 @@ interface HeaderProps {
   readonly evidence: EvidenceView;
   readonly labels: Labels;
   readonly status: EvidenceView['run']['status'];
-  /** The one that the reader comes from. */
+  /** The benchmark from which this page was opened. */
   readonly benchmark: string | null;
   readonly reload: () => void;
 }
 
-/** What was decided, on what ground, and what can be done with it. */
+/** The decision, its basis, and the available actions. */
 export function RunHeader({ evidence, labels, status, benchmark, reload }: HeaderProps) {
   const { run, request, selection } = evidence;
   return (

@@ -4,23 +4,23 @@ import { getJson, queryOf } from '../api.js';
 import { counted } from '../format.js';
 import { type Edit, editOf } from './file-diff.js';
 
-/** Steps that are asked for at a time, and what is read of each text. */
+/** Steps per request, and characters read of each text. */
 const PAGE = 500;
 const CHARACTERS = 4_000;
-/** Places that are offered; a search that finds more is to be narrowed. */
+/** Most matches listed; a search with more should be narrowed. */
 const MOST = 200;
 
 interface Props {
-  /** Of the steps of a trajectory. */
+  /** API path of the trajectory's steps. */
   readonly path: string;
-  /** Of the candidate. */
+  /** Name of the candidate. */
   readonly name: string;
   readonly total: number;
   readonly flags: readonly string[];
   readonly onMove: (step: number) => void;
 }
 
-/** Ways into a long trajectory: words, edits, and steps that looked for the answer. */
+/** Finds steps in a long trajectory: by words, edits, or attempts to look up the answer. */
 export function StepSearch({ path, name, total, flags, onMove }: Props) {
   const [asked, setAsked] = useState('');
   const [found, setFound] = useState<readonly Place[] | null>(null);
@@ -100,17 +100,17 @@ function Jump({ step, text, onMove }: JumpProps) {
   );
 }
 
-/** A step that was looked for. */
+/** A matching step. */
 interface Place {
   readonly step: number;
-  /** Null where words were looked for. */
+  /** Null in a search for words. */
   readonly kind: Edit | null;
 }
 
-/** Null for a step that does not fit. */
+/** Null for a step that does not match. */
 type Fits = (step: StepView) => Place | null;
 
-/** No words that one could look for. */
+/** Cannot collide with words typed by the reader. */
 const EDITS = '\0edits';
 
 function holding(words: string): Fits {
@@ -138,7 +138,7 @@ async function placesIn(path: string, total: number, fits: Fits, signal: AbortSi
   return found;
 }
 
-/** Steps, from 0, that flags like `leak:git-history:step-4` name. */
+/** Indices, from 0, of steps named by flags like `leak:git-history:step-4`. */
 export function leakSteps(flags: readonly string[]): readonly number[] {
   return flags.flatMap((flag) => {
     const step = /^leak:.*:step-(\d+)/.exec(flag)?.[1];

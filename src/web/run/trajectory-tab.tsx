@@ -7,13 +7,13 @@ import { Awaited, Notice, useAnswer } from '../notice.js';
 import { editOf, gistOf } from './file-diff.js';
 import { leakSteps, StepSearch } from './step-search.js';
 
-/** Steps on the page at once; a longer trajectory is read page by page. */
+/** Steps shown at once; longer trajectories are paged. */
 const WINDOW = 50;
 
 interface Props {
   readonly runId: string;
   readonly candidate: CandidateEvidence;
-  /** Number of a step on the page to show, from 0. */
+  /** Index, from 0, of a step on the page to show. */
   readonly first: number;
   readonly onMove: (first: number) => void;
 }
@@ -29,7 +29,7 @@ export function TrajectoryTab({ runId, candidate, first, onMove }: Props) {
   const moves = total > WINDOW && <StepPager from={from} total={total} onMove={onMove} />;
   const go = (step: number): void => {
     onMove(step);
-    // On this page already, or as soon as it is there.
+    // Takes effect at once if the step is on this page, otherwise when its page is loaded.
     setAimed(step);
   };
   return (
@@ -67,7 +67,7 @@ export function TrajectoryTab({ runId, candidate, first, onMove }: Props) {
   );
 }
 
-/** Where the page with step `asked` begins. */
+/** Index of the first step on the page that contains step `asked`. */
 function startOf(asked: number, total: number): number {
   const within = Number.isInteger(asked) ? Math.max(0, Math.min(asked, total - 1)) : 0;
   return Math.floor(within / WINDOW) * WINDOW;
@@ -117,13 +117,13 @@ function StepPager({ from, total, onMove }: PagerProps) {
   );
 }
 
-/** Lines of a text that stand there at once; the rest unfolds. */
+/** Lines of a text shown while it is collapsed. */
 const FOLDED_LINES = { thought: 24, action: 24, observation: 6 } as const;
 const EVERYTHING = 10_000_000;
 
 type Part = 'thought' | 'action' | 'observation';
 
-/** What was last wanted of all steps; each may be folded for itself since. */
+/** The last "fold all" or "unfold all"; steps may have been toggled individually since. */
 interface Folding {
   readonly isFolded: boolean;
   readonly round: number;
@@ -132,11 +132,11 @@ interface Folding {
 interface StepProps {
   readonly folding: Folding;
   readonly step: StepView;
-  /** Of the steps of this trajectory. */
+  /** API path of the trajectory's steps. */
   readonly path: string;
-  /** The one that the reader asked for. */
+  /** Whether the reader jumped to this step. */
   readonly isAimed: boolean;
-  /** Those that name this step. */
+  /** Flags that name this step. */
   readonly flags: readonly string[];
 }
 
@@ -146,7 +146,7 @@ export function StepItem({ step, path, folding, isAimed, flags }: StepProps) {
   useEffect(() => {
     if (folding.round > 0) setIsOpen(!folding.isFolded);
   }, [folding]);
-  // Behind the folding: what was asked for is open.
+  // Runs after the folding effect, so that a step jumped to is open.
   useEffect(() => {
     if (!isAimed) return;
     setIsOpen(true);
@@ -186,7 +186,7 @@ interface HeadProps extends Pick<StepProps, 'step' | 'flags'> {
   readonly isOpen: boolean;
 }
 
-/** What a step is, also while it is folded. */
+/** Header of a step, also shown while it is collapsed. */
 function StepHead({ step, flags, isOpen }: HeadProps) {
   const edit = editOf(step.action.text);
   return (

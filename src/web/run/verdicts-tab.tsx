@@ -6,7 +6,7 @@ import { Awaited, Notice, useAnswer } from '../notice.js';
 
 type Verdict = CandidateEvidence['verdicts'][number];
 
-/** What each verifier said of the candidate, on what evidence. */
+/** Each verifier's verdict on the candidate, with its evidence. */
 export function VerdictsTab({ evidence, candidate }: { evidence: EvidenceView; candidate: CandidateEvidence }) {
   const { verdicts } = candidate;
   return (
@@ -58,7 +58,7 @@ interface LookText {
   readonly commands?: readonly { readonly step: number; readonly command: string; readonly exit_code: number | null }[];
 }
 
-/** What an agent that judges said each time that it looked, and the commands that it went by. */
+/** Verdict and reasons of each pass of an agent judge, with the commands it ran. */
 function LooksText({ looks }: { readonly looks: unknown }) {
   if (!Array.isArray(looks)) return null;
   return (
@@ -91,7 +91,7 @@ function said(value: Verdict['evidence'][string]): string {
     .join(', ');
 }
 
-/** What each judge was given. */
+/** The input of each judge. */
 export function JudgeViews({ evidence, candidate }: { evidence: EvidenceView; candidate: CandidateEvidence }) {
   const judges = new Set(evidence.measures.filter(({ kind }) => kind === 'judge').map(({ name }) => name));
   const judged = candidate.verdicts.filter(({ measure }) => judges.has(measure));
@@ -141,7 +141,7 @@ function JudgeView({ verdict, evidence, candidate }: JudgeOfOne) {
   );
 }
 
-/** What stood before the judge of a verdict. */
+/** The material that a judge saw for a verdict. */
 function shownOf(
   { looks, summary, problem, method, beats }: Verdict['evidence'],
   { steps }: CandidateEvidence,
@@ -170,7 +170,7 @@ function sectionsIn(shown: unknown): readonly string[] {
   return Array.isArray(shown) ? shown.flatMap((name) => SECTIONS[String(name)] ?? []) : [];
 }
 
-/** A model's words about the attempt, by which judges of two compared it. */
+/** A model's summary of the attempt, used by judges that compare two candidates. */
 function SummaryText({ summary }: { readonly summary: unknown }) {
   if (typeof summary !== 'object' || summary === null) return null;
   const said = Object.entries(summary).map(([name, text]) => [name, [text].flat().join(', ')] as const);
@@ -188,17 +188,17 @@ function SummaryText({ summary }: { readonly summary: unknown }) {
   );
 }
 
-/** Prompts are long: the first part stands on the page, the rest is asked for. */
+/** Prompts are long: this many characters are shown at first, the rest on request. */
 const SHOWN = 20_000;
 
 interface PromptOf {
   readonly run: string;
   readonly candidate: string;
-  /** Which of the judges. */
+  /** The measure that identifies the judge. */
   readonly measure: string;
 }
 
-/** The judge's prompts, rendered again by the service when they are opened, one at a time. */
+/** The judge's prompts, rendered again by the service when opened, one at a time. */
 export function JudgePromptText({ run, candidate, measure }: PromptOf) {
   const [open, setOpen] = useState(false);
   const [question, setQuestion] = useState(0);

@@ -16,7 +16,7 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
   const answer = useAnswer<RunPageView>(`/v1/runs${queryOf({ limit: PAGE, ...asked })}`);
   useWatching(answer);
   const change = (changes: Readonly<Record<string, string | null>>): void => {
-    // As it is now: a search is told a moment after it was typed, and a filter may have changed in between.
+    // The current address: searches are reported with a delay, and a filter may have changed meanwhile.
     const now = askedIn(readRoute(window.location.hash).query);
     replaceRoute(linkTo(['runs'], { ...now, cursor: null, ...changes }));
   };
@@ -76,7 +76,7 @@ function NoRuns({ isFiltered }: { readonly isFiltered: boolean }) {
   );
 }
 
-/** Looks again while something may change and somebody looks. */
+/** Polls while the page is visible, more often while a run is open or the service is unreachable. */
 function useWatching({ data, problem, reload }: Answer<RunPageView>): void {
   const moves = data?.runs.some(({ status }) => status === 'queued' || status === 'running') ?? false;
   const wait = moves || problem?.status === 0 ? EVERY_MS : 5 * EVERY_MS;
@@ -96,7 +96,7 @@ type Row = RunPageView['runs'][number];
 
 interface Props {
   readonly runs: readonly Row[];
-  /** `-cost`: by cost, largest first. */
+  /** `-cost`: by cost, descending. */
   readonly sort: string;
   readonly chosen: readonly string[];
   readonly onChoose: (id: string) => void;
