@@ -74,7 +74,7 @@ const JUDGE_UNSET = 'none configured (BESTK_VERIFIER_MODEL): execution-based ver
 interface ModelCheck {
   readonly name: string;
   readonly model: string | null;
-  /** Shown if no model is configured: what that means. */
+  /** Explanation shown if no model is configured. */
   readonly without: string;
   readonly tell: (completion: Completion) => string;
 }

@@ -76,7 +76,7 @@ export const BenchPlan = z.strictObject({
 });
 export type BenchPlan = z.infer<typeof BenchPlan>;
 
-/** Members merged with the options; what these leave out is taken from the file. */
+/** Members merged with the options; members that the options leave out come from the file. */
 const NARROWED = ['filter', 'budget', 'grade'] as const;
 
 /**
