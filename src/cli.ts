@@ -31,7 +31,7 @@ async function openApp(settings?: Readonly<Record<string, string>>): Promise<App
 const program = new Command('bestk')
   .description('Picks the best of K patches for a GitHub issue, with the evidence for it.')
   .version(VERSION)
-  // An option that may be repeated begins as an empty list, which helps nobody.
+  // Repeatable options default to an empty list; hide that default in the help.
   .configureHelp({ optionDescription: (option) => new Help().optionDescription(option).replace(' (default: [])', '') })
   .showHelpAfterError('(bestk --help, or bestk <command> --help)')
   .configureOutput({ writeErr: (text) => process.stderr.write(text) })

@@ -38,11 +38,11 @@ class ServerModule implements OnApplicationBootstrap {
 const METRICS_WITHIN_MS = 2_000;
 
 /**
- * Serves HTTP until SIGINT or SIGTERM, then has its worker process hand back what is unfinished and remove its containers,
- * within bounded time.
- * @param app what it is composed of
+ * Serves HTTP until SIGINT or SIGTERM. Then its worker process hands back unfinished work and removes its containers, within a
+ * time limit.
+ * @param app the application module
  * @param worker the module that its worker process runs, with its arguments
- * @throws BadInputError for a bad setting, an unguarded address or a store that another service has, StoreUnavailableError,
+ * @throws BadInputError for a bad setting, an unguarded address or a store that another service owns, StoreUnavailableError,
  * ListenError
  */
 export async function serve(

@@ -27,9 +27,9 @@ class WorkerModule implements OnApplicationBootstrap {
 }
 
 /**
- * Works on the runs of the store until SIGINT or SIGTERM, then hands back what is unfinished and removes its containers, within
- * bounded time. With a port it answers /healthz, /readyz and /metrics there, and nothing else.
- * @param app what it is composed of
+ * Executes runs of the store until SIGINT or SIGTERM, then hands back unfinished work and removes its containers, within a time
+ * limit. With a port it serves only /healthz, /readyz and /metrics there.
+ * @param app the application module
  * @throws BadInputError for a bad setting, an unguarded address or an embedded store, StoreUnavailableError, ListenError
  */
 export async function work(
@@ -57,7 +57,7 @@ export async function work(
   if (forService === true) {
     const exposition = context.get(Exposition, { strict: false });
     const link = new ServiceLink(context.get(Jobs, { strict: false }), () => exposition.counted());
-    // How long it may take is the service's to say.
+    // No time limit here: the service enforces it.
     await link.untilTold();
     await context.close();
     link.close();

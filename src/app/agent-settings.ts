@@ -5,10 +5,10 @@ import { endpointName } from '../models/llm-clients.js';
 import type { RunWork } from '../runs/run-dependencies.js';
 import type { Config } from './config.js';
 
-/** Temperature 1: K equal answers would be one try (field guide of DeepSWE's test-time scaling). */
+/** Temperature 1, since K equal answers would be one sample (field guide of DeepSWE's test-time scaling). */
 export const AGENT_TEMPERATURE = 1;
 
-/** Agents that were trained in R2E-Gym's scaffold, whose calls are tags in the text. */
+/** Agents trained in R2E-Gym's scaffold, whose calls are tags in the text. */
 const R2E_AGENT = /deepswe(?!-?verifier)|r2e.*agent/i;
 
 export interface NamedSettings {
@@ -22,7 +22,7 @@ export function agentsOfWork({ agent = null, agents = null }: RunWork): Pick<Run
 
 const AS_CONFIGURED = GivenAgent.parse({});
 
-/** Those that a run asks for, what they do not say from the settings; none where one has no model. */
+/** The agents of a run, with missing values from the settings; empty if any of them has no model. */
 export function settingsOfAgents(
   config: Config,
   { agent, agents }: Pick<RunRequest, 'agent' | 'agents'>,
@@ -48,7 +48,7 @@ function agentSettings({ llm, agent }: Config, given: GivenAgent): AgentSettings
   };
 }
 
-/** Without what is not said, so that what depends on the rest is what it was. */
+/** Drops null members, so that keys derived from the rest stay the same. */
 function said<T extends object>(members: T): { [K in keyof T]?: NonNullable<T[K]> } {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null)) as {
     [K in keyof T]?: NonNullable<T[K]>;
@@ -61,11 +61,11 @@ function wordsOf(
   prompt: 'bestk' | 'r2e' | undefined,
 ): Pick<AgentSettings, 'prompt'> {
   const words = prompt ?? (R2E_AGENT.test(model) ? 'r2e' : 'bestk');
-  // Its calls are tags in the text.
+  // The r2e prompt writes calls as tags in the text.
   return words === 'r2e' && format === 'xml' ? { prompt: 'agent/r2e' } : {};
 }
 
-/** An agent that may take more steps is not stopped before it is told to end. */
+/** Raises the absolute limit to the agent's own step limit, so that it is not stopped before it is told to submit. */
 function limitsOf(settings: AgentLimits, own: NonNullable<GivenAgent['limits']>): AgentLimits {
   const limits = { ...settings, ...own };
   return { ...limits, max_steps_absolute: Math.max(limits.max_steps, limits.max_steps_absolute) };

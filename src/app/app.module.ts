@@ -224,7 +224,7 @@ export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown 
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    // The one that works does it for its service, too.
+    // A worker process also does this for its service.
     if (this.role.is !== 'service') this.sweeper.start();
     if (this.role.worker === undefined) this.forgetting.start();
     if (this.role.is !== 'worker') return;
@@ -250,7 +250,7 @@ class CommandModule {}
 
 /**
  * The application without a server, for one command.
- * @param settings in the place of the environment's
+ * @param settings override the environment's
  * @throws BadInputError for a bad setting, StoreUnavailableError
  */
 export async function openApplication(settings: Readonly<Record<string, string>> = {}): Promise<App> {

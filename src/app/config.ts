@@ -13,7 +13,7 @@ import { clusterOf, FORMER, Settings } from './settings.js';
 export interface Config {
   readonly llm: {
     readonly baseUrl: string | undefined;
-    /** Base URLs of models that another server has. */
+    /** Base URLs of models on other servers. */
     readonly modelUrls: Readonly<Record<string, string>>;
     readonly apiKey: string | undefined;
     readonly verifierModel: string | undefined;
@@ -26,49 +26,49 @@ export interface Config {
     readonly model: string | undefined;
     readonly format: FormatName;
     readonly limits: AgentLimits;
-    /** Undefined = by the model's name. */
+    /** Undefined = chosen by model name. */
     readonly prompt: 'bestk' | 'r2e' | undefined;
-    /** Steps between two looks of the judge at a running rollout; undefined = none. */
+    /** Steps between checks of a running rollout by the judge; undefined = none. */
     readonly checkEvery: number | undefined;
   };
   readonly judge: {
-    /** Undefined = 1, and 8 votes for a yes or no where the server returns no log-probabilities. */
+    /** Undefined = 1, or 8 yes/no votes if the server returns no log-probabilities. */
     readonly samples: number | undefined;
     readonly promptTokens: number;
     readonly prefill: boolean;
     readonly patchAlone: boolean;
     readonly secondOpinion: boolean;
-    /** Undefined = by the model's name. */
+    /** Undefined = chosen by model name. */
     readonly prompt: YesNoPrompt | undefined;
     readonly show: readonly Section[];
-    /** Route of a critic's head. */
+    /** API route for a critic's head. */
     readonly head: HeadRoute;
     readonly think: boolean;
     readonly summaries: boolean;
   };
-  /** Who writes tests; without a model nobody does. */
+  /** The test writer; without a model no tests are generated. */
   readonly tests: {
     readonly model: string | undefined;
     readonly samples: number;
     readonly count: number;
-    /** Answers with tests that hold on base. */
+    /** Answers sampled for tests that hold on base. */
     readonly holding: number;
     readonly author: 'single' | 'agent';
-    /** Scripts taken from each candidate's own trajectory, at most. */
+    /** Maximum number of scripts taken from each candidate's own trajectory. */
     readonly harvest: number;
-    /** Of inputs that split the candidates, at most. */
+    /** Maximum rounds of inputs that split the candidates. */
     readonly rounds: number;
   };
-  /** Modules with verifiers of the user's. */
+  /** Modules with user-supplied verifiers. */
   readonly verifiers: readonly string[];
-  /** Seconds of existing tests a patch, where bestk chooses them. */
+  /** Seconds of existing tests per patch, if bestk chooses the tests. */
   readonly regressionS: number;
-  /** Folder of the user's own prompts and criteria. */
+  /** Folder of user prompts and criteria. */
   readonly prompts: string | undefined;
   /** File of the price table. */
   readonly prices: string | undefined;
   readonly sandbox: {
-    /** Agents' containers open at once; they wait for their model most of the time. */
+    /** Maximum open agent containers; these wait for their model most of the time. */
     readonly idleSessions: number;
     readonly engine: 'docker' | 'kubernetes';
     readonly dockerHost: string | undefined;
@@ -81,28 +81,28 @@ export interface Config {
   };
   readonly images: {
     readonly pull: 'never' | 'missing';
-    /** Bound of all images that bestk pulled. */
+    /** Size limit of all images that bestk pulled. */
     readonly cacheBytes: number | undefined;
-    /** Where Docker keeps its `config.json`. */
+    /** Folder of Docker's `config.json`. */
     readonly configFolder: string;
   };
-  /** Floor of free disk in MiB; undefined = the default, 0 = none. */
+  /** Minimum free disk in MiB; undefined = the default, 0 = none. */
   readonly minFreeDiskMb: number | undefined;
-  /** A file, absolute or relative, or the address of a PostgreSQL database. */
+  /** A file path, absolute or relative, or the URL of a PostgreSQL database. */
   readonly store: { readonly file: string } | { readonly postgres: string };
-  /** The server that processes get their jobs from; null = the store is one process's. */
+  /** URL of the job queue server; null = the store belongs to one process. */
   readonly queue: string | null;
   /** How long ended runs and unused results are kept; undefined = for ever. */
   readonly retentionDays: number | undefined;
   readonly apiKeys: readonly ApiKey[];
-  /** What must not be printed: the model's key, and the passwords in DATABASE_URL and BESTK_QUEUE_URL. */
+  /** Strings that must not be printed: the model's key, and the passwords in DATABASE_URL and BESTK_QUEUE_URL. */
   readonly secrets: readonly string[];
   readonly logLevel: string;
-  /** How the service stops. */
+  /** Time limits for stopping the service. */
   readonly stop: {
-    /** How long runs under way may still finish before they are handed back. */
+    /** Time for running work to finish before it is handed back. */
     readonly drainS: number;
-    /** How long handing back and removing containers may take then. */
+    /** Time after that for handing back work and removing containers. */
     readonly limitS: number;
   };
 }
@@ -110,17 +110,17 @@ export interface Config {
 /** DI token of {@link Config}. */
 export const CONFIG = Symbol('Config');
 
-/** The environment with some settings in the place of its own. @throws BadInputError for one that nobody knows */
+/** The environment, overridden by some settings. @throws BadInputError for an unknown one */
 export function environmentWith(settings: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
   const unknown = Object.keys(settings).find((name) => !(name in Settings.shape));
   if (unknown !== undefined)
     throw new BadInputError('is no setting.', { field: unknown }, 'README lists the settings.');
-  // Models that are served elsewhere are added to the environment's.
+  // Model URLs are appended to those of the environment.
   const urls = [process.env.BESTK_MODEL_URLS ?? '', settings.BESTK_MODEL_URLS ?? ''].filter((list) => list !== '');
   return { ...process.env, ...settings, ...(urls.length === 0 ? {} : { BESTK_MODEL_URLS: urls.join(',') }) };
 }
 
-/** The settings as they are described, and their check. */
+/** Descriptions of all settings, and a check. */
 export function settingsDesk(): SettingsDesk {
   const settings = Object.entries(Settings.shape).map(([name, schema]) => {
     const preset = z.safeParse(schema as z.ZodType, undefined).data;
@@ -130,7 +130,7 @@ export function settingsDesk(): SettingsDesk {
   return { settings, check: (given) => loadConfig(environmentWith(given)) };
 }
 
-/** The only reader of the environment. @throws BadInputError that names the first wrong variable and how many more there are */
+/** The only reader of the environment. @throws BadInputError naming the first wrong variable and how many more there are */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const former = Object.keys(present).find((name) => name in FORMER);
@@ -196,13 +196,13 @@ function describeProblem(error: z.ZodError): BadInputError {
   );
 }
 
-/** More pods than this one process cannot keep busy. */
+/** Maximum pods: one process cannot keep more busy. */
 const PODS = 512;
 const GB = 1e9;
 
 type StorePlace = { readonly file: string } | { readonly postgres: string };
 
-/** The engine of the sandboxes, and what each of them may take. */
+/** The sandbox engine, and the limits of each sandbox. */
 export function sandboxOf(s: Settings) {
   return {
     idleSessions: s.BESTK_AGENT_SESSIONS,
@@ -217,18 +217,18 @@ export function sandboxOf(s: Settings) {
   };
 }
 
-/** What becomes of images that are not on the engine, and of those that were pulled. */
+/** How images are pulled and cached. */
 export function imagesOf({ BESTK_PULL: pull, BESTK_IMAGE_CACHE_GB: gb, DOCKER_CONFIG: folder }: Settings) {
   const cacheBytes = gb === undefined ? undefined : gb * GB;
   return { pull, cacheBytes, configFolder: folder ?? join(homedir(), '.docker') };
 }
 
-/** Sandboxes at once: a machine has its cores, a cluster its own quota. */
+/** Concurrent sandboxes: a machine is limited by its cores, a cluster by its quota. */
 function roomOf(engine: Settings['BESTK_SANDBOX']): number {
   return engine === 'docker' ? Math.max(1, cpus().length) : PODS;
 }
 
-/** The agent's model, format and limits. @throws BadInputError for settings that contradict each other */
+/** The agent's model, format and limits. @throws BadInputError for contradicting settings */
 export function agentOf(s: Settings) {
   if (s.BESTK_AGENT_PROMPT === 'r2e' && s.BESTK_AGENT_FORMAT !== 'xml') {
     throw new BadInputError(
@@ -286,7 +286,7 @@ export function storePlace(url: string | undefined, stateHome: string | undefine
   return { file: url.replace(/^(file|sqlite):(\/\/(?=\/))?/, '') };
 }
 
-/** Redis where one is named, else the PostgreSQL of the store. @throws BadInputError */
+/** The configured Redis, else the PostgreSQL of the store. @throws BadInputError */
 function queueOf({ BESTK_QUEUE_URL: url, DATABASE_URL: database, XDG_STATE_HOME: home }: Settings): string | null {
   const place = storePlace(database, home);
   if ('postgres' in place) return url ?? place.postgres;

@@ -5,16 +5,16 @@ import type { LoggedAudit } from '../http/ops/audit.js';
 import type { ServeOptions } from '../http/serve.js';
 import { createLogger, nestLogger } from './logger.js';
 
-/** Requests a second of one API key, or of one address without; twice that at once. */
+/** Requests per second per API key, or per address without one; bursts of twice that. */
 const RATE_LIMIT = 500;
 
-/** A process that goes on until it is told to stop, and tells of itself in the log. */
+/** A process that runs until it receives a signal, and logs its state. */
 export class Daemon {
   /** @throws BadInputError for a bad setting */
   readonly config = loadConfig();
   private readonly logger = createLogger(this.config.logLevel, this.config.secrets);
 
-  /** How it answers HTTP at an address. */
+  /** HTTP options for an address. */
   listening(at: Pick<ServeOptions, 'host' | 'port'>): ServeOptions {
     const { apiKeys, secrets } = this.config;
     const audit: LoggedAudit = (entry) => {
@@ -23,7 +23,7 @@ export class Daemon {
     return { ...at, apiKeys, rateLimit: RATE_LIMIT, secrets, logger: nestLogger(this.logger), audit };
   }
 
-  /** Makes an embedded store this process's; one that many share is nobody's. @throws BadInputError that says who has it */
+  /** Locks an embedded store for this process; a shared store needs no lock. @throws BadInputError naming its owner */
   async ownStore(): Promise<void> {
     const { store } = this.config;
     if (!('file' in store)) return;

@@ -24,12 +24,12 @@ import { CONFIG, type Config } from './config.js';
 
 /** DI token of the open store. */
 export const STORE = Symbol('OpenStore');
-/** DI token of what this process does of jobs. */
+/** DI token of the job handlers of this process. */
 export const HANDLERS = Symbol('JobHandlers');
 
 const DRIVER = Symbol('DriverTools');
 
-/** Names this process in the events of runs. */
+/** Identifies this process in the events of runs. */
 export const PROCESS_NAME = `${hostname()}:${process.pid}`;
 
 function isAlive(owner: string): boolean {
@@ -37,11 +37,11 @@ function isAlive(owner: string): boolean {
 }
 
 /**
- * What a process is for. A command does its own work by plain calls; a service accepts runs; a worker does the jobs of others,
- * and of the one service that started it.
+ * The role of a process. A command does its work by plain calls; a service accepts runs; a worker executes jobs, from the
+ * shared queue or from the one service that started it.
  */
 export class Role {
-  /** @param worker of a service: the process that works for it; absent = others do */
+  /** @param worker the worker process of a service; absent = other processes do the work */
   constructor(
     readonly is: 'command' | 'service' | 'worker',
     readonly worker?: WorkerProcess,
@@ -51,7 +51,7 @@ export class Role {
 @Module({})
 class RoleModule {}
 
-/** Says to all modules what this process is for. */
+/** Provides the role of this process to all modules. */
 export function inRole(role: Role): DynamicModule {
   return { module: RoleModule, global: true, providers: [{ provide: Role, useValue: role }], exports: [Role] };
 }
@@ -62,7 +62,7 @@ type PartTools = [RunStore, Sandbox, RunDependenciesFactory, RunSettings, Config
 type HandlerParts = [Role, Config, RunWorker, RunExecutor, RunSettings, PartHandlers, DriverTools];
 type DriverParts = [OpenStore, ResultStore, Sandbox, Jobs, RunExecutor];
 
-/** The store, and who does the work that is in it. */
+/** Providers of the store and of the job system. */
 export const jobProviders: Provider[] = [
   Claims,
   { provide: STORE, useFactory: ({ store }: Config) => openStore(store), inject: [CONFIG] },
@@ -137,7 +137,7 @@ async function openJobs(
   { store, settings: { logger: log }, claims, setup }: JobsTools,
 ): Promise<Jobs> {
   if (is !== 'command' && queue !== null) {
-    // Loaded where processes share a queue.
+    // Loaded only if processes share a queue.
     const [{ openQueueServer }, { QueueJobs }] = await Promise.all([
       import('../jobs/queue-server.js'),
       import('../jobs/queue-jobs.js'),
@@ -155,10 +155,10 @@ async function openJobs(
   });
 }
 
-/** As many as keep the scarce resource busy: one that is held and waits is one that another machine could do. */
+/** As many as keep the scarce resource busy; a job held waiting here could run on another machine. */
 function capacityOf({ llm, sandbox }: Config): Record<'rollout' | 'call' | 'cells', number> {
   return {
-    // Part of a rollout's time goes into its container.
+    // A rollout spends part of its time in its container, so twice the model calls.
     rollout: Math.min(sandbox.idleSessions, 2 * llm.concurrency),
     call: llm.concurrency,
     cells: sandbox.concurrency,

@@ -17,7 +17,7 @@ import {
 import type { Config } from './config.js';
 import { type RunPorts, stepsOfLook } from './run-dependencies.js';
 
-/** What a judge asked, as the settings have it now. */
+/** Reconstructs what a judge was asked, under the current settings. */
 export class ConfiguredJudgePrompts extends JudgePrompts {
   constructor(
     private readonly config: Config,
@@ -53,7 +53,7 @@ export class ConfiguredJudgePrompts extends JudgePrompts {
     );
   }
 
-  /** Source is read in containers and what tests said is of another time: neither is shown again. */
+  /** Leaves out source, which needs containers, and test results, which may have changed since. */
   private optionsOf(named: string | null, evidence: JudgedBefore['evidence'][number]): Omit<JudgeOptions, 'llm'> {
     const { judge, llm } = this.config;
     const { model: told, shown: had = judge.show } = evidence ?? {};

@@ -5,9 +5,9 @@ import { currentRun } from '../core/async/concurrency.js';
 import { hider } from '../core/secrets.js';
 
 /**
- * Structured logs, one JSON object a line on stderr: stdout belongs to the commands' answers. What is logged while a run
- * is worked on carries its id, and the ids of the trace where one is recorded.
- * @param secrets what no line may hold, whoever wrote it
+ * Structured logs, one JSON object per line, on stderr, since stdout is for the commands' output. Lines logged during a run
+ * carry its id, and the trace ids if one is recorded.
+ * @param secrets hidden in every line
  */
 export function createLogger(level: string, secrets: readonly string[] = []): Logger {
   const stderr = pino.destination({ dest: 2, sync: true });
@@ -23,7 +23,7 @@ export function createLogger(level: string, secrets: readonly string[] = []): Lo
   );
 }
 
-/** Nest's own messages through the same logger. */
+/** Sends Nest's own messages to the same logger. */
 export function nestLogger(logger: Logger): LoggerService {
   const at =
     (level: 'debug' | 'info' | 'warn' | 'error' | 'fatal') =>

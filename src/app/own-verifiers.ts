@@ -6,13 +6,13 @@ import { Measure, Verdict } from '../core/run/verdict.js';
 import { OwnVerifierName, type VerificationTask, type Verifier } from '../core/run/verifier.js';
 import type { MakeVerifier, OwnVerifiers } from '../../verifiers/index.js';
 
-/** What a module in BESTK_VERIFIERS exports. */
+/** Exports of a module in BESTK_VERIFIERS. */
 const OwnModule = z.object({
   name: OwnVerifierName,
   create: z.custom<MakeVerifier>((value) => typeof value === 'function', 'must be a function'),
 });
 
-/** Judges and tests count in P(right) by how bestk itself runs them; a verifier from outside gives facts to stages. */
+/** Only facts: how judges and tests count in P(right) depends on how bestk itself runs them. */
 const OwnMeasures = z.array(Measure.extend({ name: Measure.shape.name.includes(':'), kind: z.literal('fact') })).min(1);
 
 /**
@@ -38,7 +38,7 @@ async function load(file: string): Promise<unknown> {
   }
 }
 
-/** The same verifier; what it declares and returns is read by the schemas first. */
+/** Wraps a verifier: validates its declared measures and its verdicts. */
 function checked(given: Verifier, file: string): Verifier {
   const declared = read(OwnMeasures, given.measures, file, 'declares a wrong measure');
   const names = new Set<string>(declared.map(({ name }) => name));

@@ -64,15 +64,15 @@ import {
 } from '../../verifiers/index.js';
 
 const NONCE_BYTES = 24;
-/** P(YES) of a running rollout below which the judge ends it. */
+/** The judge ends a running rollout when its P(YES) falls below this. */
 const HOPELESS = 0.02;
-/** Enough to tell settings apart; they stand in names of queues. */
+/** Characters of the settings hash: enough to tell settings apart; part of queue names. */
 const SETUP_LETTERS = 12;
 const UNLIMITED = { tokens: null, usd: null, seconds: null };
-/** Part of a budget that the agent leaves to the judge and the test writer. */
+/** Share of a budget that the agent leaves to the judge and the test writer. */
 const JUDGE_SHARE = 0.2;
 
-/** Part of an agent's steps that it takes to judge a patch. */
+/** Share of an agent's steps for inspecting a patch as judge. */
 const LOOK_SHARE = 0.5;
 
 export interface RunPorts {
@@ -85,7 +85,7 @@ export interface RunPorts {
   readonly tracer: Tracer;
 }
 
-/** Dependencies as the settings say: the verifiers, the agent, and an account of what they ask models. */
+/** Run dependencies built from the settings: the verifiers, the agent, and an account of their model calls. */
 export class ConfiguredRunDependencies extends RunDependenciesFactory {
   readonly verifierModel: string | null;
   readonly testModel: string | null;
@@ -96,7 +96,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
   private readonly stored: LlmClient;
   private readonly records = new ThreadedRecords();
   private named: Promise<string> | null = null;
-  /** One at a time of each try: a run that is taken over finds what this process had begun of it for its earlier owner. */
+  /** At most one execution per rollout: when a run is taken over, its next owner waits for what this process already started. */
   private readonly oneOfEach = new FairSemaphore(Number.MAX_SAFE_INTEGER, 1);
 
   constructor(
@@ -242,7 +242,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
     };
   }
 
-  /** @param ledger charged with steps that were done earlier; null = they are counted already */
+  /** @param ledger charged for steps done earlier; null = they are already counted */
   private inspector(llm: LlmClient, ledger: BudgetLedger | null, { tries }: RunWork): Inspect {
     const { format, limits } = this.config.agent;
     const settingsOf = (model: string): AgentSettings => {
@@ -257,7 +257,7 @@ export class ConfiguredRunDependencies extends RunDependenciesFactory {
   private ledgerOf({ runId, part, budget, verifiers }: RunWork): BudgetLedger {
     const asked = { agent: null, agents: null, candidates: [], tests: null };
     const others = modelsOf(this, asked, verifiers ?? this.defaults);
-    // A look at running rollouts is the judge's, too, whoever judges at the end.
+    // Checks of running rollouts also use the judge's model, whichever judges the result.
     const looksOn = this.config.agent.checkEvery !== undefined && this.verifierModel !== null;
     const agentShare = others.length === 0 && !looksOn ? 1 : 1 - JUDGE_SHARE;
     const limited = budget !== null && (budget.tokens !== null || budget.usd !== null);
@@ -312,19 +312,19 @@ function newNonce(): string {
   return randomBytes(NONCE_BYTES).toString('hex');
 }
 
-/** Steps that an agent is told of to judge a patch. */
+/** Steps an agent is given to inspect a patch as judge. */
 export function stepsOfLook({ max_steps }: Pick<AgentSettings['limits'], 'max_steps'>): number {
   return Math.ceil(max_steps * LOOK_SHARE);
 }
 
-/** Prompts as the settings have them. @throws BadInputError for one of the user's that is wrong, before anything is paid */
+/** The prompts under the current settings. @throws BadInputError for an invalid user prompt, before anything is paid for */
 export async function openPrompts(own = loadConfig().prompts): Promise<PromptLibrary> {
   const library = new MarkdownPromptLibrary(own);
   if (own !== undefined) await library.list();
   return library;
 }
 
-/** What the verifier is shown of a candidate, with the right answer, as the settings have it. */
+/** Training examples for the verifier: its prompt for a candidate under the current settings, with the right answer. */
 export function trainingConverse(): Converse {
   const { prompts: own, judge, llm } = loadConfig();
   const prompts = new MarkdownPromptLibrary(own);

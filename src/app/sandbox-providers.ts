@@ -13,10 +13,10 @@ import { createLogger } from './logger.js';
 import { Telemetry } from './telemetry.js';
 
 const OUTPUT_BYTES = 1024 * 1024;
-/** Processes of one container. */
+/** Maximum processes per container. */
 const PIDS = 512;
 
-/** Sandboxes, and the room that the machine has for them. */
+/** Providers of the sandbox and of the machine's resources. */
 export const sandboxProviders: Provider[] = [
   { provide: HostResources, useFactory: machineRoom, inject: [CONFIG] },
   {
@@ -38,7 +38,7 @@ export const sandboxProviders: Provider[] = [
   },
 ];
 
-/** On a cluster the kubelet looks after the nodes; here is only what this process itself writes. */
+/** On a cluster the kubelet watches the nodes' resources; then only what this process writes is checked here. */
 function machineRoom({ minFreeDiskMb, store, sandbox: { engine, dockerHost } }: Config): HostResources {
   const isDocker = engine === 'docker';
   const root = dockerRoot(dockerHost);
@@ -65,7 +65,7 @@ export interface SandboxSettings extends SandboxLimits {
   readonly warn: (text: string) => void;
 }
 
-/** Sandboxes on the engine that the settings name. */
+/** The sandbox for the configured engine. */
 export function createSandbox(settings: SandboxSettings): Sandbox {
   const { engine, dockerHost, cluster, concurrency, idleSessions, ttlS, room, warn, pulling, ...limits } = settings;
   const options = { concurrency, idleSessions, ttlS, limits };

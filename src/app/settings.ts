@@ -6,7 +6,7 @@ import { readApiKey, type ApiKey } from '../core/secrets.js';
 import { HeadRoute } from '../ports/llm-client.js';
 import { SECTIONS, YES_NO_PROMPTS } from '../../verifiers/index.js';
 
-/** Longest delay of a timer, 2^31 - 1 ms. */
+/** Longest delay of a timer: 2^31 - 1 ms, in seconds. */
 const LONGEST_TIMER_S = 2_147_483;
 const Positive = z.coerce.number().int().positive();
 const List = z.string().transform((text) =>
@@ -18,7 +18,7 @@ const List = z.string().transform((text) =>
 
 const JUDGE_SWITCHES = ['think', 'summaries', 'prefill', 'patch-alone', 'second-opinion'] as const;
 
-/** Limits of the agent that have no setting each. */
+/** Limits of the agent without a setting of their own. */
 const FurtherLimits = AgentLimits.pick({
   max_tokens: true,
   max_answer_tokens: true,
@@ -27,13 +27,13 @@ const FurtherLimits = AgentLimits.pick({
   condense_at: true,
 }).strict();
 
-/** `name=number, name=number` */
+/** Parses `name=number, name=number`. */
 const LimitsText = List.transform((entries): z.input<typeof FurtherLimits> => {
   const pairs = entries.map((entry) => entry.split('=', 2));
   return Object.fromEntries(pairs.map(([name = '', value]) => [name.trim(), Number(value)]));
 }).pipe(FurtherLimits);
 
-/** What settings of earlier releases are said with now. */
+/** Replacements for settings of earlier releases. */
 export const FORMER: Readonly<Record<string, string>> = Object.fromEntries([
   ...JUDGE_SWITCHES.map((word) => [formerName('EF', word), `BESTK_EF_OPTIONS, which may hold ${word}`] as const),
   ...Object.keys(FurtherLimits.shape).map(
@@ -45,7 +45,7 @@ function formerName(group: string, word: string): string {
   return `BESTK_${group}_${word.toUpperCase().replace('-', '_')}`;
 }
 
-/** An endpoint's name stands in reports: a key belongs into OPENAI_API_KEY. */
+/** Endpoint names appear in reports, so they must not contain a key; that belongs in OPENAI_API_KEY. */
 const Endpoint = z.url({ protocol: /^https?$/ }).refine((url) => !URL.canParse(url) || isBare(new URL(url)), {
   message: 'must not hold a user or a password; set OPENAI_API_KEY',
 });
@@ -54,7 +54,7 @@ function isBare({ username, password }: URL): boolean {
   return username === '' && password === '';
 }
 
-/** `model=url, model=url`; a model's name may hold anything but `=` and commas. */
+/** Parses `model=url, model=url`; a model name may contain anything but `=` and commas. */
 const ModelUrls = List.transform((entries, context) => {
   const pairs = entries.map(
     (entry) => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)] as const,
@@ -70,7 +70,7 @@ const ModelUrls = List.transform((entries, context) => {
 
 const ApiKeys = List.transform((entries, context): readonly ApiKey[] => {
   const keys = entries.map(readApiKey);
-  // An entry may be a key, and messages are printed: it is named by its place.
+  // Messages are printed and the entry may be a key, so it is named by its position.
   const wrong = keys.indexOf(null);
   const known = keys.filter((key) => key !== null);
   const twice = known.find(({ name }, index) => known.findIndex((other) => other.name === name) !== index);
@@ -95,7 +95,7 @@ const PodText = z
   })
   .pipe(PodTemplate);
 
-/** Where and how sandboxes run with BESTK_SANDBOX=kubernetes. */
+/** Settings of sandboxes with BESTK_SANDBOX=kubernetes. */
 const KubernetesSettings = z.object({
   KUBECONFIG: z.string().min(1).optional().describe('Kubeconfig files, as kubectl reads them; the first one counts.'),
   BESTK_KUBERNETES_CONTEXT: z
@@ -119,7 +119,7 @@ const KubernetesSettings = z.object({
     .describe('The pod that bestk itself runs in, as `name/uid`; pods are deleted with it.'),
 });
 
-/** Every setting of bestk, with its environment name. */
+/** Every setting of bestk, by its environment name. */
 export const Settings = z.object({
   OPENAI_BASE_URL: Endpoint.optional().describe(
     'Base URL of any server that speaks OpenAI Chat Completions. vLLM and SGLang also return the log-probabilities from which P(YES) is computed.',
@@ -300,7 +300,7 @@ export const Settings = z.object({
 });
 export type Settings = z.infer<typeof Settings>;
 
-/** The cluster as the settings have it; of several kubeconfigs the first counts. */
+/** Cluster options from the settings; the first of several kubeconfigs is used. */
 export function clusterOf(s: Settings): ClusterOptions {
   return {
     kubeconfig: s.KUBECONFIG?.split(':')[0],

@@ -15,7 +15,7 @@ import type { ResultStore } from '../ports/result-store.js';
 import type { Sandbox } from '../ports/sandbox.js';
 import { VERSION } from './version.js';
 
-/** Counting, for processes that somebody scrapes; where it is not imported nothing is counted and prom-client not loaded. */
+/** Metrics, for processes that are scraped; without this module nothing is counted and prom-client is not loaded. */
 @Global()
 @Module({
   providers: [
@@ -29,14 +29,14 @@ import { VERSION } from './version.js';
 })
 export class MetricsModule {}
 
-/** Puts what watches around what works. */
+/** Wraps ports with metrics and traces. */
 export class Telemetry {
   readonly tracer: Tracer = new OtelTracer(VERSION);
   readonly stages: StageTelemetry;
   private readonly logger: Logger;
   private readonly isService: boolean;
 
-  /** @param meter absent = a command, which tells of its run itself: the log does so at debug alone */
+  /** @param meter absent = a command, which reports its run itself: the log then does so only at debug */
   constructor(
     private readonly config: Config,
     readonly meter: Meter = UNMETERED,
@@ -54,7 +54,7 @@ export class Telemetry {
     return new InstrumentedResultStore(inner, this.meter);
   }
 
-  /** @param create makes the client, which tells the given function of each attempt that is repeated */
+  /** @param create makes the client; the client calls the given function on each retry */
   llm(create: (onRetry: (reason: string) => void) => LlmClient, prices: PriceTable): LlmClient {
     const { meter, tracer, config } = this;
     const inner = create((reason) => {
@@ -76,13 +76,13 @@ export class Telemetry {
     return new InstrumentedExecutor(inner, { meter, tracer, say });
   }
 
-  /** What the operator of a service should know; a command says it in its answer. */
+  /** A warning for the operator of a service; a command reports it in its output instead. */
   warn: Say = (facts, message) => {
     this.logger[this.isService ? 'warn' : 'debug'](facts, message);
   };
 }
 
-/** Of the servers that the configured models are on. */
+/** Probes the servers of the configured models. */
 export function modelProbe({ llm, agent, tests }: Config): ModelProbe {
   const models = [llm.verifierModel, agent.model, tests.model].filter((model) => model !== undefined);
   const baseUrls = models.flatMap((model) => serverOf(llm, model) ?? []);

@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 const Manifest = z.object({ version: z.string() });
 
-/** Looks upwards from this file, which lies one level deeper once it is compiled. */
+/** Tries two levels, because the compiled file is one level deeper. */
 function readVersion(): string {
   for (const path of ['../../package.json', '../../../package.json']) {
     try {
@@ -15,5 +15,5 @@ function readVersion(): string {
   return 'unknown';
 }
 
-/** bestk's own version, from package.json. */
+/** bestk's version, from package.json. */
 export const VERSION = readVersion();

@@ -84,8 +84,8 @@ interface WithLearned {
 }
 
 /**
- * Adds a combiner's probabilities and the preset `learned`: trained here and cross-fitted, or read from a file.
- * Training holds all issues in memory; without it they go by one at a time.
+ * Adds a combiner's probabilities and the preset `learned`; the combiner is trained here and cross-fitted, or read from a file.
+ * Training holds all issues in memory; otherwise they are streamed.
  * @throws BadInputError
  */
 export async function withLearned(

@@ -6,31 +6,31 @@ import type { RunWorker } from '../runs/run-worker.js';
 import type { LlmClient } from '../ports/llm-client.js';
 import type { HostResources, Sandbox } from '../ports/sandbox.js';
 
-/** What a command needs of the composed application. */
+/** The parts of the composed application that commands use. */
 export interface App {
   readonly runs: RunService;
-  /** Works on runs in this process. */
+  /** Executes runs in this process. */
   readonly worker: RunWorker;
   readonly sandbox: Sandbox;
   readonly room: HostResources;
-  /** What runs work with under the present settings. */
+  /** The dependencies of runs under the current settings. */
   readonly dependencies: RunDependenciesFactory;
   readonly llm: LlmClient;
-  /** The store's file, or server and database. */
+  /** File of the store, or server and database. */
   readonly storePath: string;
   readonly verifierModel: string | null;
   readonly agentModel: string | null;
-  /** Model calls are answered from a recording. */
+  /** Whether model calls are answered from a recording. */
   readonly replaying: boolean;
-  /** Hash of all settings that what a run finds can depend on. */
+  /** Hash of all settings that can affect a run's result. */
   setup(): Promise<string>;
-  /** Hands unfinished runs back, removes this process's containers, closes the store. */
+  /** Releases unfinished runs, removes this process's containers, closes the store. */
   close(): Promise<void>;
 }
 
 /**
  * Composes the application when a command needs it.
- * @param settings in the place of the environment's
+ * @param settings override the environment's
  * @throws BadInputError for a bad setting, StoreUnavailableError
  */
 export type OpenApp = (settings?: Readonly<Record<string, string>>) => Promise<App>;
@@ -61,19 +61,19 @@ export function probability(text: string): number {
   throw new InvalidArgumentError('It must be a number from 0 to 1.');
 }
 
-/** Seconds of a limit. @throws InvalidArgumentError */
+/** A limit in seconds. @throws InvalidArgumentError */
 export function seconds(text: string): number {
   const value = Number(text);
   if (!(value >= 1 && value <= 86_400)) throw new InvalidArgumentError('It must be a number from 1 to 86400.');
   return value;
 }
 
-/** One more value of an option that may be given several times. */
+/** Adds a value of a repeatable option. */
 export function collected(value: string, earlier: readonly string[]): readonly string[] {
   return [...earlier, value];
 }
 
-/** The folder of a command that leaves a report, if it does more than estimate. @throws BadInputError */
+/** The folder for a command's report, required unless it only estimates. @throws BadInputError */
 export function outFolder({ out }: { readonly out?: string | undefined }): string {
   if (out !== undefined) return out;
   throw new BadInputError('is missing: name a folder for the report.', { field: '--out' });

@@ -4,12 +4,12 @@ import type { Preset } from '../core/run/preset.js';
 import { readYaml } from '../io/inputs/yaml.js';
 import type { Axis } from '../statistics/curves/coverage.js';
 
-/** Largest k there is a curve for. */
+/** Largest supported k. */
 const LARGEST_K = 100_000;
-/** Points of a curve. */
+/** Maximum number of points per curve. */
 const MOST_KS = 10_000;
 
-/** `1..26`, `1,2,4,8` or `1..8,16,32` as rising numbers. @throws BadInputError */
+/** Parses `1..26`, `1,2,4,8` or `1..8,16,32` into ascending numbers. @throws BadInputError */
 export function parseKs(text: string): number[] {
   const ks = new Set(text.split(',').flatMap(rangeOf));
   if (ks.size > MOST_KS) throw new BadInputError(`asks for more than ${MOST_KS} points.`, { field: '--k' });
@@ -25,7 +25,7 @@ function rangeOf(part: string): number[] {
   return Array.from({ length: to - from + 1 }, (_, index) => from + index);
 }
 
-/** Presets by name, `all`, or files of a user's own (.yaml, .yml, .json). @throws BadInputError */
+/** Presets by name, `all`, or user files (.yaml, .yml, .json). @throws BadInputError */
 export async function choosePresets(text: string): Promise<Preset[]> {
   const presets: Preset[] = [];
   for (const name of presetNames(text)) {
@@ -38,7 +38,7 @@ export async function choosePresets(text: string): Promise<Preset[]> {
   return presets;
 }
 
-/** Names of the presets that the others are compared with; undefined = each with each. @throws BadInputError for a stranger */
+/** Names of the presets that the others are compared with; undefined = all pairs. @throws BadInputError for an unknown name */
 export function parseReferences(text: string, presets: readonly Preset[]): readonly string[] | undefined {
   if (text.trim() === 'all') return undefined;
   const names = text.split(',').map((name) => name.trim());
@@ -48,7 +48,7 @@ export function parseReferences(text: string, presets: readonly Preset[]): reado
   throw new BadInputError(`"${stranger}" is not among the rules.`, { field: '--compare' }, next);
 }
 
-/** `steps:10,20,40` as an axis. @throws BadInputError */
+/** Parses `steps:10,20,40` into an axis. @throws BadInputError */
 export function parseAxis(text: string): Axis {
   const [name = '', limits = ''] = text.split(':');
   const numbers = limits.split(',').map(Number);
@@ -62,7 +62,7 @@ export function parseAxis(text: string): Axis {
   return { name, limits: [...new Set(numbers)].sort((a, b) => a - b) };
 }
 
-/** A whole number of an option. @throws BadInputError */
+/** Parses an option as a whole number. @throws BadInputError */
 export function parseCount(option: string, text: string, most: number): number {
   const value = Number(text);
   if (text.trim() === '' || !Number.isSafeInteger(value) || value < 0 || value > most) {

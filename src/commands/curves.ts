@@ -101,7 +101,7 @@ async function curves(options: CurvesOptions): Promise<CurvesReport> {
 
 type Issues = AsyncIterable<ScoredIssue>;
 
-/** The issues of a matrix, read anew each time, or of saved runs. @throws BadInputError when neither or both are given */
+/** Issues of a matrix, re-read on each call, or of saved runs. @throws BadInputError when neither or both are given */
 async function issuesOf({ scores, runs, labels = [] }: CurvesOptions, axes: readonly string[]): Promise<() => Issues> {
   if (scores !== undefined && runs === undefined) {
     const { readScoreMatrix } = await import('../io/inputs/score-matrix.js');
@@ -116,7 +116,7 @@ async function issuesOf({ scores, runs, labels = [] }: CurvesOptions, axes: read
   return () => Readable.from(issues);
 }
 
-/** 1 to the most candidates any issue has; a matrix is gone through once for it, so that nothing needs to be kept. */
+/** 1 to the maximum number of candidates of an issue. Takes an extra pass over a matrix, so that no issue is kept in memory. */
 async function everyK(issues: Issues): Promise<number[]> {
   let largest = 1;
   for await (const { candidates } of issues) largest = Math.max(largest, candidates.length);

@@ -23,7 +23,7 @@ and bestk's own issues. What tells an answer is sealed: it is counted, never sho
 
 Exit: 0 done, 2 bad input or no usable row.`;
 
-/** `bestk datasets show`: what is understood of a data set. */
+/** `bestk datasets show`: how bestk reads a data set. */
 export function registerDatasets(program: Command): void {
   const datasets = program.command('datasets').description('data sets of issues');
   datasets

@@ -9,7 +9,7 @@ import { printJson, printText } from './output.js';
 interface Check {
   readonly name: string;
   readonly ok: boolean;
-  /** What was found, or what was tried and what to do. */
+  /** The finding, or what was tried and what to do. */
   readonly detail: string;
 }
 
@@ -20,7 +20,7 @@ Example:
 
 Exit: 0 all checks passed, 3 something is not available.`;
 
-/** `bestk doctor`: settings, store, containers, image and model, each with what to do when it fails. */
+/** `bestk doctor`: checks settings, store, containers, image and model; each failure comes with a remedy. */
 export function registerDoctor(program: Command, openApp: OpenApp): void {
   program
     .command('doctor')
@@ -74,7 +74,7 @@ const JUDGE_UNSET = 'none configured (BESTK_VERIFIER_MODEL): execution-based ver
 interface ModelCheck {
   readonly name: string;
   readonly model: string | null;
-  /** What it means that none is configured. */
+  /** Explanation shown if no model is configured. */
   readonly without: string;
   readonly tell: (completion: Completion) => string;
 }
@@ -124,7 +124,7 @@ Example:
 
 Containers of running bestk processes, and containers that bestk did not create, are kept.`;
 
-/** `bestk sweep`: removes what dead processes left. */
+/** `bestk sweep`: removes containers left by dead processes. */
 export function registerSweep(program: Command, openApp: OpenApp): void {
   program
     .command('sweep')

@@ -39,7 +39,7 @@ those are graded that have candidates.
 Exit: 0 every candidate has a label, 2 bad input, 3 Docker is not available or some candidate has no label,
 130 interrupted (the same command resumes).`;
 
-/** `bestk grade`: the outcome reward of given candidates, from tests that nothing else may see. */
+/** `bestk grade`: the outcome reward of given candidates, from hidden tests. */
 export function registerGrade(program: Command, openApp: OpenApp): void {
   const command = program
     .command('grade')
@@ -91,7 +91,7 @@ async function readGradable(options: GradeOptions): Promise<readonly Gradable[]>
     }
     gradable.push({ issue, candidates: own, tests });
   }
-  // A wrong command is told before anything is run.
+  // Reports a wrong command before anything runs.
   for (const { tests } of gradable) testCommand(tests, options.testCommand ?? null);
   return gradable;
 }
@@ -117,9 +117,9 @@ interface GradingOptions extends HowToGrade {
 }
 
 /**
- * Grades the candidates of some issues and closes the application. Of several, the candidates of an issue that cannot be
- * graded have no label, and the others are graded.
- * @throws InterruptedError; of one issue, what kept it from being graded
+ * Grades the candidates of some issues and closes the application. With several issues, a failure to grade one leaves its
+ * candidates without labels, and the others are graded.
+ * @throws InterruptedError; with one issue, the cause of its failure
  */
 export function gradeSet(
   app: App,
@@ -148,14 +148,14 @@ export function gradeSet(
   });
 }
 
-/** Over the issues so far: the share of their candidates that is right, with its 95 % interval. */
+/** Mean share of right candidates per issue so far, with its 95 % interval. */
 function passAt1(shares: readonly number[]): string {
   const n = shares.length;
   if (n < 2) return '';
   const value = shares.reduce((sum, share) => sum + share, 0) / n;
   const variance = shares.reduce((sum, share) => sum + (share - value) ** 2, 0) / (n - 1);
   const half = Z95 * Math.sqrt(variance / n);
-  // Where all are equal, there is no spread to tell how unsure it is.
+  // Shares that are all 0 or all 1 have no variance to derive an interval from.
   const interval =
     value === 0 || value === 1
       ? wilson(value * n, n)

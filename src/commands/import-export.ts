@@ -34,7 +34,7 @@ that reveals the outcome: rewards, reports, gold patches, hidden tests and their
 
 Exit: 0 done, 2 bad input or nothing could be read.`;
 
-/** `bestk import`: any saved format in, candidates and sealed labels out. */
+/** `bestk import`: reads any saved format, writes candidates and sealed labels. */
 export function registerImport(program: Command): void {
   program
     .command('import')
@@ -76,7 +76,7 @@ pairs and rl need --labels (labels.jsonl of import or grade); --reference are ro
 
 Exit: 0 done, 2 bad input.`;
 
-/** `bestk export`: what bestk knows, in the forms that other tools read. */
+/** `bestk export`: writes bestk's data in formats that other tools read. */
 export function registerExport(program: Command, openConverse: () => Promise<Converse>): void {
   program
     .command('export')
@@ -124,7 +124,7 @@ async function readReferences(file: string): Promise<ReadonlyMap<string, string>
   return references;
 }
 
-/** Whole or not at all. */
+/** Atomic: writes a temporary file and renames it at the end. */
 async function writeRows(file: string, rows: AsyncIterable<unknown>): Promise<number> {
   const unfinished = `${file}.${process.pid}.part`;
   const stream = createWriteStream(unfinished);

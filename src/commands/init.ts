@@ -6,7 +6,7 @@ import { readText } from '../io/records/records.js';
 import { printText, printJson } from './output.js';
 import type { PromptLibrary } from '../ports/prompt-library.js';
 
-/** One setting as the file has it. */
+/** A setting as written to the settings file. */
 export interface DescribedSetting {
   readonly name: string;
   readonly description: string;
@@ -14,10 +14,10 @@ export interface DescribedSetting {
   readonly preset: string;
 }
 
-/** What the composition root knows of settings. */
+/** Access to the settings, provided by the composition root. */
 export interface SettingsDesk {
   readonly settings: readonly DescribedSetting[];
-  /** @throws BadInputError for a bad one, with its name and reason */
+  /** @throws BadInputError for a bad setting, with its name and reason */
   check(settings: Readonly<Record<string, string>>): unknown;
 }
 
@@ -31,7 +31,7 @@ An existing file is checked and not changed.
 
 Exit: 0 all settings are valid, 2 one is not.`;
 
-/** `bestk init`: a settings file to fill in, checked. */
+/** `bestk init`: writes a settings file to fill in, or checks an existing one. */
 export function registerInit(program: Command, openDesk: () => Promise<SettingsDesk>): void {
   program
     .command('init')
@@ -48,11 +48,11 @@ export function registerInit(program: Command, openDesk: () => Promise<SettingsD
     });
 }
 
-/** @throws BadInputError naming the first line that sets nothing and is no comment */
+/** @throws BadInputError naming the first line that is neither an assignment nor a comment */
 function assignmentsIn(text: string, file: string): Record<string, string> {
   const wrong = text.split('\n').findIndex((line) => !/^\s*(?:#|$|\w+=)/.test(line));
   if (wrong !== -1) throw new BadInputError('must be NAME=value.', { file, line: wrong + 1 });
-  // Node 20 takes a last line without its line feed for something else.
+  // Node 20 misreads a last line without a line feed.
   return parseEnv(`${text}\n`) as Record<string, string>;
 }
 
@@ -63,7 +63,7 @@ function fileOf(settings: readonly DescribedSetting[]): string {
   );
 }
 
-/** @returns false when there is such a file already */
+/** @returns false when the file already exists */
 async function written(file: string, text: string): Promise<boolean> {
   try {
     await writeFile(file, text, { flag: 'wx', mode: 0o600 });
@@ -84,7 +84,7 @@ $BESTK_PROMPTS/verifier/yes-no.user.md; criteria/*.md there replace or join thos
 
 Exit: 0 done, 2 unknown id, or an invalid file in BESTK_PROMPTS.`;
 
-/** `bestk prompts`: every prompt by id, or one as its files have it. */
+/** `bestk prompts`: lists all prompts by id, or prints the files of one. */
 export function registerPrompts(program: Command, openPrompts: () => Promise<PromptLibrary>): void {
   program
     .command('prompts')

@@ -10,7 +10,7 @@ import { Between, type Cost, type Estimate, estimateAll } from '../runs/estimate
 import type { App } from './command.js';
 import { wilson } from '../statistics/intervals/binomial.js';
 
-/** One document on stdout, and nothing else there. */
+/** Prints one document on stdout; the only output there. */
 export function printJson(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
 }
@@ -19,22 +19,22 @@ export function printText(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** Progress and notices; never on stdout. */
+/** Progress and notices, on stderr. */
 export function printProgress(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-/** A line of progress of an event that is worth one. */
+/** Prints a progress line if the event has one. */
 export function printEvent(event: RunEvent): void {
   const line = progressLine(event);
   if (line !== null) printProgress(line);
 }
 
-/** Says what went wrong and what to do, in text or as one JSON document, and gives the exit code. */
+/** Prints the error and its remedy, as text or as one JSON document. @returns the exit code */
 export function printFailure(error: unknown, asJson: boolean): number {
   if (!(error instanceof BestkError)) throw error;
   if (asJson) printJson({ error: { code: error.code, message: error.message, next: error.next } });
-  // Both may name what others wrote: a path of a data set, what a model server said.
+  // Both may contain untrusted text: a path in a data set, a reply of a model server.
   printProgress(`bestk: ${visible(error.message)}\n${visible(error.next)}`);
   return error.exitCode;
 }
@@ -86,7 +86,7 @@ const Existing = z.object({
 });
 const Admitted = z.array(z.object({ test_id: z.string(), admitted: z.boolean() }));
 
-/** One line of progress for people, or null when an event is not worth one. */
+/** One line of progress, or null for an event without one. */
 export function progressLine({ type, data }: RunEvent): string | null {
   return Object.hasOwn(LINES, type) ? (LINES[type]?.(data) ?? null) : null;
 }
@@ -153,20 +153,20 @@ const LINES: Readonly<Record<string, (data: RunEvent['data']) => string>> = {
   },
 };
 
-/** How many runs stand how. */
+/** Progress of several runs. */
 export interface Standing {
-  /** By state, in the order in which they are told; those of none are not. */
+  /** Count by state, in display order; zeros are not shown. */
   readonly states: Readonly<Record<string, number>>;
-  /** By reason. */
+  /** Count by reason. */
   readonly failed: Readonly<Record<string, number>>;
-  /** Of what was selected; null while nothing is graded. */
+  /** Grades of the selected candidates; null while nothing is graded. */
   readonly outcomes: { readonly right: number; readonly of: number } | null;
   readonly tokens: number;
   readonly usd: number;
   readonly eta: Eta | null;
 }
 
-/** A set or a benchmark in one line. */
+/** Progress of a set or a benchmark in one line. */
 export function standingLine({ states, failed, outcomes, tokens, usd, eta }: Standing): string {
   const some = (counts: Readonly<Record<string, number>>, text: (name: string, count: number) => string): string[] =>
     Object.entries(counts).flatMap(([name, count]) => (count === 0 ? [] : [text(visibleLine(name), count)]));
@@ -186,7 +186,7 @@ function rateOf({ right, of }: NonNullable<Standing['outcomes']>) {
   return { value: right / of, ...wilson(right, of) };
 }
 
-/** What a run can come to, in words. */
+/** The cost range of a run as text. */
 export function estimateLine({ at_least, likely, at_most }: Between): string {
   if (at_most.model_calls === 0) return 'no model is called';
   const ends = (name: keyof Cost, text: (value: number) => string): string => {
@@ -198,7 +198,7 @@ export function estimateLine({ at_least, likely, at_most }: Between): string {
   return `model calls: ${ends('model_calls', whole)}; tokens: ${ends('tokens', whole)}${money}`;
 }
 
-/** Says what runs can come to, and ends the application. @throws BadInputError for one that could not be done */
+/** Prints the cost estimate of runs, and closes the application. @throws BadInputError for a run that is not possible */
 export async function tellEstimate(app: App, requests: readonly RunRequest[], asJson: boolean): Promise<number> {
   try {
     const estimate = await estimateAll(requests, app.dependencies);
@@ -210,7 +210,7 @@ export async function tellEstimate(app: App, requests: readonly RunRequest[], as
   }
 }
 
-/** An estimate in lines: what it is made of, and the sum. */
+/** An estimate as text: one line per part, and the sum. */
 export function estimateText({ parts, ...sum }: Estimate): string {
   const asked = parts.filter(({ at_most }) => at_most.model_calls > 0);
   return [...asked.map(({ part, ...ends }) => `  ${part}: ${estimateLine(ends)}`), `in all: ${estimateLine(sum)}`].join(

@@ -77,7 +77,7 @@ async function makeReport(options: ReportOptions): Promise<BenchmarkReport> {
   return makeBenchmark(here, other, await benchmarkOptions(options, here));
 }
 
-/** @param paths null = the score matrix of the options */
+/** @param paths null = the score matrix given in the options */
 async function benchmarked(
   { scores, run, labels }: ReportOptions,
   paths: readonly string[] | null,
@@ -93,7 +93,7 @@ async function benchmarked(
   return benchmarkOfMatrix(file, title ?? nameOf([file]));
 }
 
-/** The folders' own names, or their parents' where those are the same (`a/out`, `b/out`). */
+/** The folder names, or the parents' names if the folders share one (`a/out`, `b/out`). */
 function nameOf(paths: readonly string[]): string {
   const whole = paths.map((path) => resolve(path));
   const names = new Set(whole.map((path) => basename(path)));

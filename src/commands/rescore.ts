@@ -56,7 +56,7 @@ are read only after the selection of their instance is made.
 Exit: 0 done, 2 bad input or nothing to rescore, 3 Docker or the model is not available, 130 interrupted (the same
 command resumes).`;
 
-/** `bestk rescore`: verify and select again among saved runs of any format. */
+/** `bestk rescore`: verifies and selects again among saved runs of any format. */
 export function registerRescore(program: Command, openApp: OpenApp): void {
   const command = program
     .command('rescore')
@@ -90,7 +90,7 @@ async function rescore(options: RescoreOptions, openApp: OpenApp): Promise<numbe
   return tellSet(told, out, json, { rescored: told.done, candidates });
 }
 
-/** What nothing can be asked of is left out. */
+/** Instances without a valid request are left out. */
 async function estimateRescore(options: RescoreOptions, openApp: OpenApp): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'bestk-estimate-'));
   try {
@@ -102,7 +102,7 @@ async function estimateRescore(options: RescoreOptions, openApp: OpenApp): Promi
   }
 }
 
-/** The application, and what is to be done with it, once the runs are imported. @throws BadInputError */
+/** Imports the runs, then opens the application; returns it with the instances to rescore. @throws BadInputError */
 async function prepared(options: RescoreOptions, imported: string, openApp: OpenApp) {
   const rule = await readRule(options);
   const { image } = options;
@@ -132,27 +132,27 @@ async function prepared(options: RescoreOptions, imported: string, openApp: Open
   return { app, items, candidates: summary.candidates };
 }
 
-/** What of the options says how one instance is scored. */
+/** The options that determine how an instance is scored. */
 interface RescoreWishes {
-  /** Issues by instance, instead of what the runs say. */
+  /** Issues by instance, overriding those of the runs. */
   readonly issues?: ReadonlyMap<string, Issue> | undefined;
   readonly image: readonly string[];
   readonly verifiers?: string | null | undefined;
   readonly rule: GivenRule;
 }
 
-/** A name for "no image": nothing that needs one is asked for. */
+/** Image name that stands for "no image"; verifiers that need an image are then not used. */
 const NO_IMAGE = 'none';
 
-/** Of one instance, what is scored and by which tests; null = whoever writes tests writes them. */
+/** Candidates to score and tests to use; null tests = the configured model writes them. */
 interface Rescored {
   readonly candidates: readonly Candidate[];
   readonly tests: readonly GeneratedTest[] | null;
 }
 
 /**
- * What is asked for one imported instance.
- * @throws BadInputError when it has no statement, or a verifier needs what is not known
+ * The run request for one imported instance.
+ * @throws BadInputError when it has no statement, or a verifier needs something unknown
  */
 export function rescoreRequest(
   wishes: RescoreWishes,
@@ -165,7 +165,7 @@ export function rescoreRequest(
   return runRequest({ issue, candidates, tests, verifiers, ...wishes.rule });
 }
 
-/** From the file of issues, or from what the runs say. @param instance its statement may be null */
+/** From the file of issues, else from the runs. @param instance its statement may be null */
 function issueOf(
   { issues, image: templates }: RescoreWishes,
   { instance_id, problem_statement, environment, image: own }: ImportedInstance,
@@ -177,7 +177,7 @@ function issueOf(
     throw new BadInputError(`${instance_id} has no problem statement.`, {}, 'Give the issues with --issues.');
   }
   const named = { instance_id, repo: repositoryOf(instance_id), image: own };
-  // The image that a foreign run names is where its agent worked; whether it is here, only the user knows.
+  // The image named by another tool's run is where its agent worked; only the user knows whether it exists here.
   const image = imageOf(named, imageTemplates(templates)) ?? null;
   const known = templates.length > 0 || environment !== null ? image : null;
   return {
@@ -186,7 +186,7 @@ function issueOf(
   };
 }
 
-/** Those asked for; else what settings and image allow. */
+/** The requested verifiers, else those that settings and image allow. */
 function chosen(
   wishes: RescoreWishes,
   image: string | null,

@@ -12,7 +12,7 @@ import { readIssues } from '../io/datasets/data-set.js';
 import { presetsForRuns } from '../runs/run-intake.js';
 import { collected, count, probability } from './command.js';
 
-/** How the verdicts are decided. */
+/** Options that determine how the verdicts are decided. */
 export interface RuleOptions {
   readonly preset?: string;
   readonly combiner?: string;
@@ -20,7 +20,7 @@ export interface RuleOptions {
   readonly minConfidence?: number;
 }
 
-/** Which issues a command is about. */
+/** Options that choose the issues. */
 export interface IssueOptions {
   readonly issue: string;
   readonly split?: string;
@@ -35,7 +35,7 @@ export interface RunOptions extends RuleOptions, IssueOptions {
   readonly parallel: number;
 }
 
-/** What `solve` and `select` are told about a run beside the trajectories. */
+/** Options of `solve` and `select` that do not concern sampling. */
 export function withRunOptions(command: Command, issueRequired = true): Command {
   withIssueOptions(command, issueRequired)
     .option('--tests <file>', 'saved generated tests, instead of those that BESTK_TEST_MODEL writes')
@@ -76,7 +76,7 @@ export function withRuleOptions(command: Command): Command {
     .option('--min-confidence <p>', 'return no patch (exit 4) if its confidence is below this, 0..1', probability);
 }
 
-/** The rule that the options say, files read. @throws BadInputError naming file and field */
+/** The rule given by the options, with its files read. @throws BadInputError naming file and field */
 export async function readRule({ preset, combiner, calibration, minConfidence }: RuleOptions): Promise<GivenRule> {
   return {
     preset: preset === undefined ? undefined : await readPreset(preset),
@@ -86,13 +86,13 @@ export async function readRule({ preset, combiner, calibration, minConfidence }:
   };
 }
 
-/** A file of one's own (.yaml, .yml, .json), or a name. */
+/** A preset file (.yaml, .yml, .json), or a preset name. */
 async function readPreset(name: string): Promise<GivenRule['preset']> {
   if (!/\.(ya?ml|json)$/i.test(name)) return findPreset(name).name;
   return parsePreset(await readYaml(name), name);
 }
 
-/** What was fitted on labels and saved. @throws BadInputError naming file and field */
+/** Reads saved parameters that were fitted to labels. @throws BadInputError naming file and field */
 export async function readFitted<T>(file: string, schema: z.ZodType<T>, what: string): Promise<T> {
   const parsed = schema.safeParse(await readYaml(file));
   if (parsed.success) return parsed.data;
@@ -108,7 +108,7 @@ export function parallelOption(): Option {
   return new Option('--parallel <n>', 'instances to process at the same time').argParser<number>(count).default(4);
 }
 
-/** `ef, eb` as a list, `none` as the empty one; undefined = what the settings allow. */
+/** `ef, eb` as a list, `none` as an empty one; undefined = those the settings allow. */
 export function verifierNames({ verifiers }: { readonly verifiers?: string | null | undefined }): string[] | undefined {
   return verifiers?.trim() === 'none' ? [] : verifiers?.split(',').map((name) => name.trim());
 }
@@ -118,7 +118,7 @@ export function givenIssues({ issue, instance, image, split }: IssueOptions): Pr
   return readIssues(issue, { instances: instance.length === 0 ? undefined : instance, image, split });
 }
 
-/** The saved tests of some instances; null = none were named. @throws BadInputError when there is none for any of them */
+/** The saved tests of the instances; null = no file was given. @throws BadInputError when it has none for any of them */
 export async function givenTests(
   file: string | undefined,
   instances: readonly string[],

@@ -18,50 +18,50 @@ import type { RunService } from '../runs/run-service.js';
 /** One instance of a set. */
 export interface SetItem {
   readonly instance_id: string;
-  /** Fetched ahead of its turn; null or absent = none is needed, as far as one knows. */
+  /** Image to fetch ahead of its turn; null or absent = no image is known to be needed. */
   readonly image?: string | null;
-  /** @throws BadInputError when nothing can be asked of it; the others go on */
+  /** @throws BadInputError when no valid request can be made; the other instances continue */
   request(): RunRequest | Promise<RunRequest>;
 }
 
 export interface SetOptions {
-  /** Part of the runs' keys: doing the same again goes on where it stopped. */
+  /** Part of the runs' keys, so that repeating the command resumes. */
   readonly command: string;
   readonly out: string;
-  /** Instances under way at once. */
+  /** Maximum number of instances in progress at once. */
   readonly parallel: number;
-  /** Looked at when the selection of an instance is made, never before; null = there are none. */
+  /** Read only once the selection of an instance is made; null = there are none. */
   readonly labels: () => Promise<LabelsByInstance | null>;
-  /** Runs that are done are taken as they are. */
+  /** Reuse the results of finished runs instead of running them again. */
   readonly once?: boolean;
-  /** The first Ctrl-C begins nothing more and lets the rest end, the second one stops it. */
+  /** The first Ctrl-C starts no further instance and lets running ones finish; the second stops them. */
   readonly drains?: boolean;
-  /** Done first. @param leaving whether nothing more is to be begun @returns what is asked then */
+  /** Runs first. @param leaving whether to start nothing more @returns the instances to run */
   readonly prepare?: (signal: AbortSignal, leaving: () => boolean) => Promise<readonly SetItem[]>;
-  /** Why no further instance is begun; null = go on. */
+  /** The reason to start no further instance; null = continue. */
   readonly stop?: (told: SetTold) => string | null;
 }
 
-/** What became of a set. */
+/** The outcome of a set, in instances. */
 export interface SetTold {
   instances: number;
   done: number;
-  /** Of those done, without a patch worth returning. */
+  /** Done, but without a patch worth returning. */
   without: number;
-  /** Nothing could be asked of them. */
+  /** No valid request could be made. */
   skipped: number;
-  /** Their surroundings failed. */
+  /** Failed because of their environment. */
   failed: number;
-  /** How many failed for which reason. */
+  /** Number of failures by error code. */
   readonly reasons: Record<string, number>;
-  /** Those that the set was stopped before. */
+  /** Not started when the set was stopped. */
   not_begun: number;
   readonly spent: { tokens: number; usd: number };
 }
 
 /**
- * Runs a set of instances, each into its own folder below `out`, and the set's files beside them. One that cannot be done, or
- * whose surroundings fail, is told in skipped.jsonl, and the rest goes on. Closes the application.
+ * Runs a set of instances, each into a subfolder of `out`, and writes the set's files next to them. An instance that cannot be
+ * done, or whose environment fails, is recorded in skipped.jsonl; the rest continues. Closes the application.
  * @throws InterruptedError
  */
 export async function runSet(app: App, items: readonly SetItem[], options: SetOptions): Promise<SetTold> {
@@ -92,11 +92,11 @@ interface Work {
   readonly options: SetOptions;
   readonly files: SetFiles;
   readonly told: SetTold;
-  /** When instances ended, in ms. */
+  /** Times at which instances ended, in ms. */
   readonly endings: number[];
-  /** Of those under way. */
+  /** Phases of the instances in progress. */
   readonly phases: Map<string, 'sampling' | 'verifying'>;
-  /** Nothing more is begun. */
+  /** Whether to start no further instance. */
   leaving: boolean;
 }
 
@@ -110,7 +110,7 @@ async function allItems(work: Work, items: readonly SetItem[], signal: AbortSign
   await Promise.all(items.map((item, index) => limit(() => one(item, index))));
 }
 
-/** Of an instance that comes soon. What stands in its way is told when it is needed. */
+/** Fetches the image of a later instance; errors are ignored here and reported when the image is needed. */
 function fetchImage({ app, leaving }: Work, item: SetItem | undefined, signal: AbortSignal): void {
   if (leaving || typeof item?.image !== 'string') return;
   void app.sandbox.describeImage(item.image, signal).catch(() => undefined);
@@ -119,16 +119,16 @@ function fetchImage({ app, leaving }: Work, item: SetItem | undefined, signal: A
 export interface RequestOptions {
   readonly command: string;
   readonly out: string;
-  /** Of many instances, those under way at once. */
+  /** Maximum number of instances in progress at once. */
   readonly parallel: number;
-  /** File of labels, shown beside the selection. */
+  /** File of labels, shown next to the selection. */
   readonly labels?: string;
   readonly json?: boolean;
 }
 
 /**
- * One run with its report in `out`, several as a set; prints what came of it. @returns the exit code
- * @throws the run's own failure, InterruptedError, BadInputError for the labels before anything is run
+ * Executes one request with its report in `out`, or several as a set; prints the outcome. @returns the exit code
+ * @throws the run's own failure, InterruptedError, BadInputError for the labels before anything runs
  */
 export async function runRequests(
   openApp: OpenApp,
@@ -152,7 +152,7 @@ export async function runRequests(
   return selection.candidate_id === null ? EXIT.noPatch : EXIT.done;
 }
 
-/** Prints what became of a set. @returns the exit code */
+/** Prints the outcome of a set. @returns the exit code */
 export function tellSet(told: SetTold, out: string, json: boolean, also: object = {}): number {
   const { instances, done, without, skipped, failed, not_begun } = told;
   if (json) printJson({ instances, done, without, skipped, failed, not_begun, ...also, out });
@@ -184,7 +184,7 @@ async function runItem(work: Work, item: SetItem, signal: AbortSignal): Promise<
   }
 }
 
-/** One that could not be done; the rest goes on. */
+/** Records an instance that could not be done. */
 async function setAside(work: Work, instance_id: string, { code, exitCode, message }: BestkError): Promise<void> {
   const { told, files } = work;
   const what = exitCode === EXIT.badInput ? 'skipped' : 'failed';
@@ -218,7 +218,7 @@ async function runToFolder(work: Work, item: SetItem, signal: AbortSignal): Prom
 
 const PACE_OF = 60;
 
-/** How the set stands, and how long it still takes. */
+/** Progress of the set with its estimated time to completion. */
 function position({ told, endings, phases }: Work): string {
   const { instances, done, without, skipped, failed, not_begun, reasons, spent } = told;
   const ended = done + skipped + failed;
@@ -244,9 +244,8 @@ function summary({ instances, done, without, skipped, failed, not_begun }: SetTo
 }
 
 /**
- * Runs a request and waits for its end, telling progress on stderr. A run of the same request that was left unfinished
- * is taken up where it stopped; one that ended is done again from its stored results. SIGINT and SIGTERM cancel the run
- * and remove its containers.
+ * Executes a request to its end, with progress on stderr. An unfinished run of the same request is resumed; a finished one is
+ * repeated from its stored results. SIGINT and SIGTERM cancel the run and remove its containers.
  * @throws the run's own failure, InterruptedError
  */
 export function runToEnd(app: App, key: string, request: RunRequest): Promise<FinishedRun> {
@@ -255,7 +254,7 @@ export function runToEnd(app: App, key: string, request: RunRequest): Promise<Fi
 
 /**
  * Does some work with the application and closes it; SIGINT and SIGTERM abort the signal.
- * @param drain told by the first SIGINT, which then lets the work end by itself; null = it aborts
+ * @param drain called at the first SIGINT, which then lets the work finish; null = SIGINT aborts
  */
 export async function untilInterrupted<T>(
   app: App,
@@ -289,17 +288,17 @@ interface OneRun {
   readonly key: string;
   readonly request: RunRequest;
   readonly onEvent: (event: RunEvent) => void;
-  /** One that is done is taken as it is; absent = it is done again from its stored results. */
+  /** Reuse the result of a finished run; absent = repeat it from its stored results. */
   readonly once?: boolean | undefined;
 }
 
-/** One run to its end, as `runToEnd`; several may be under way. @throws the run's own failure, InterruptedError */
+/** Executes one run to its end, as `runToEnd`; several may run at once. @throws the run's own failure, InterruptedError */
 export async function runOne(
   app: App,
   { key, request, onEvent, once }: OneRun,
   signal: AbortSignal,
 ): Promise<FinishedRun> {
-  // Under other settings the same request finds something else.
+  // The settings are part of the key, since other settings give other results.
   const run = await startOrResume(app.runs, { key: `${key} ${await app.setup()}`, request, once });
   const waiting = (owner: string): void => {
     printProgress(`The same command is under way in process ${owner.split('/')[1] ?? ''}; this one waits for it.`);
@@ -317,7 +316,7 @@ export async function runOne(
   return { id: run.id, createdAt: ended.created_at, request, result: RunResult.parse(ended.result) };
 }
 
-/** An ended run keeps its place in the store; doing the same again is a further one, which starts from stored results. */
+/** A finished run stays in the store; repeating the command adds another run, which starts from stored results. */
 async function startOrResume(runs: RunService, { key, request, once }: Omit<OneRun, 'onEvent'>): Promise<Run> {
   for (let time = 1; ; time += 1) {
     const run = await runs.accept(`${key}#${time}`, request, { alone: true });
@@ -327,7 +326,7 @@ async function startOrResume(runs: RunService, { key, request, once }: Omit<OneR
   }
 }
 
-/** What is asked of an instance; nothing where that cannot be said. */
+/** The request of an instance; empty if no valid one can be made. */
 export async function askable(item: SetItem): Promise<readonly RunRequest[]> {
   try {
     return [await item.request()];

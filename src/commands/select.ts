@@ -107,7 +107,7 @@ function oneOf(options: Readonly<Record<string, unknown>>): void {
 const git = promisify(execFile);
 const MAX_PATCH_BYTES = 64 * 1024 * 1024;
 
-/** Candidates that lie in a git repository or a folder, and the issue that they are for. */
+/** Candidates in a git repository or a folder, and the issue that they solve. */
 interface RepositoryOptions {
   readonly fromBranches?: readonly string[];
   readonly fromPatches?: string;
@@ -127,7 +127,7 @@ function withRepositoryOptions(command: Command): Command {
     .option('--workdir <path>', 'path of the repository in the image; only with --statement');
 }
 
-/** A candidate for each branch or file, by its name; null when neither was asked for. @throws BadInputError */
+/** One candidate per branch or file, named after it; null when neither option was given. @throws BadInputError */
 export async function candidatesFrom(options: RepositoryOptions, instanceId: string): Promise<Candidate[] | null> {
   const { fromBranches, fromPatches } = options;
   if (fromBranches === undefined && fromPatches === undefined) return null;
@@ -136,7 +136,7 @@ export async function candidatesFrom(options: RepositoryOptions, instanceId: str
   return named.map(([name, patch]) => Candidate.parse({ instance_id: instanceId, candidate_id: name, patch }));
 }
 
-/** The issue that a statement makes, of an image that has the repository at base. @throws BadInputError */
+/** An issue from a statement and an image that contains the repository at base. @throws BadInputError */
 export async function issueFrom(
   { statement = '', repo, workdir }: RepositoryOptions,
   image: readonly string[],
@@ -174,7 +174,7 @@ async function patchesOf(branches: readonly string[], { repo, base }: Repository
   return Promise.all(
     branches.map(async (branch, index): Promise<[string, string]> => [
       branch,
-      // Plumbing: no prefix, colour or driver that somebody's settings or the repository name.
+      // A plumbing command ignores prefixes, colours and drivers configured by the user or the repository.
       await ask(repo, [
         'diff-tree',
         '-p',

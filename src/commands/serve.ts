@@ -4,7 +4,7 @@ import type { OpenApp } from './command.js';
 export interface ServeOptions {
   readonly host: string;
   readonly port: number;
-  /** Whether it has a process of its own that works on the runs. */
+  /** Whether to start a separate worker process for the runs. */
   readonly worker: boolean;
 }
 
@@ -30,9 +30,9 @@ export function registerServe(program: Command, serve: (options: ServeOptions) =
 
 export interface WorkerOptions {
   readonly host: string;
-  /** Absent = it does not listen. */
+  /** Absent = do not listen. */
   readonly port?: number;
-  /** A service started it, and it ends with that. */
+  /** Set when a service started this worker; the worker then ends with the service. */
   readonly forService?: true;
 }
 
@@ -44,7 +44,7 @@ Example, on each further machine, with the settings of the service:
 Processes runs and parts of runs (a trajectory, a model call, tests on one patch) from any service on the database. With a port
 it serves /healthz, /readyz and /metrics; on addresses other than loopback, BESTK_API_KEYS is required. See docs/workers.md.`;
 
-/** `bestk worker`: a further process for the same database. */
+/** `bestk worker`: an additional process on the same database. */
 export function registerWorker(program: Command, work: (options: WorkerOptions) => Promise<void>): void {
   program
     .command('worker')
@@ -56,7 +56,7 @@ export function registerWorker(program: Command, work: (options: WorkerOptions) 
     .action((options: WorkerOptions) => work(options));
 }
 
-/** Of an option. @throws InvalidArgumentError */
+/** Parses a port option. @throws InvalidArgumentError */
 export function readPort(text: string): number {
   const port = Number(text);
   if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new InvalidArgumentError('must be 0 to 65535.');
@@ -71,7 +71,7 @@ Or as a server of its own on loopback, http://127.0.0.1:8090/mcp:
 
 Tools: select_patch, verify_patch, explain_selection, run_status. Settings are the same as for the other commands.`;
 
-/** `bestk mcp`: tools for agents, by the Model Context Protocol. */
+/** `bestk mcp`: tools for agents over the Model Context Protocol. */
 export function registerMcp(program: Command, openApp: OpenApp, version: string): void {
   program
     .command('mcp')

@@ -49,7 +49,7 @@ patch). With several issues, each has a subfolder beside the combined files, and
 Exit: 0 a patch was selected (several issues: all are done), 2 bad input, 3 Docker or the model is not available, 4 no
 patch is worth returning, 130 interrupted (the same command resumes and repeats no model call).`;
 
-/** `bestk solve`: sample K trajectories of one instance, verify and select. */
+/** `bestk solve`: samples K trajectories per issue, verifies them and selects the best. */
 export function registerSolve(program: Command, openApp: OpenApp): void {
   const command = program
     .command('solve')

@@ -2,12 +2,12 @@ import { EXIT } from '../core/errors/errors.js';
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
-/** What a shell says of a process that SIGTERM ended. */
+/** Exit code that a shell reports for a process ended by SIGTERM. */
 const TERMINATED = 143;
 
 /**
- * Ends the process at a signal that nobody else in it listens for, as while it starts. Otherwise the kernel does so, but
- * not for process 1 of a container, which would go on until it is killed.
+ * Exits on a signal that nothing else in the process listens for, e.g. during startup. The kernel would do the same, except for
+ * process 1 of a container, which would run on until it is killed.
  */
 export function endWhenUnheard(): void {
   const codes = { SIGINT: EXIT.interrupted, SIGTERM: TERMINATED };
@@ -18,7 +18,7 @@ export function endWhenUnheard(): void {
   }
 }
 
-/** Goes on when nobody reads any more what is printed, as behind `| head`: the work is paid for, and its files are not printed. */
+/** Ignores EPIPE, as when piped to `| head`: the work is paid for, and its files are still written. */
 export function outliveReaders(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
@@ -27,7 +27,7 @@ export function outliveReaders(): void {
   }
 }
 
-/** Resolves when somebody tells this process to stop, with the signal's name. */
+/** Resolves with the signal's name at the first SIGINT or SIGTERM. */
 export function untilTold(): Promise<string> {
   return new Promise((resolve) => {
     for (const signal of SIGNALS) process.once(signal, resolve);
@@ -35,10 +35,10 @@ export function untilTold(): Promise<string> {
 }
 
 /**
- * Stops in an orderly way, or ends the process: after `limitS` with 1, since something hangs (an engine that does not
- * answer), and at once when told a second time. What was under way is taken up again when its lease has run out, and
- * containers that are left end by themselves and are removed by the next start.
- * @param late told before the process ends without having stopped
+ * Stops in an orderly way, or ends the process: with code 1 after `limitS` seconds, because something hangs (such as an
+ * unresponsive engine), and at once at a second signal. Unfinished work is resumed when its lease expires; containers left
+ * behind end by themselves and are removed at the next start.
+ * @param late called before the process ends without having stopped in an orderly way
  */
 export async function stopWithin(
   limitS: number,

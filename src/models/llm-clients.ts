@@ -19,14 +19,14 @@ import type { ModelCall } from '../core/run/verifier.js';
 import type { ResultStore } from '../ports/result-store.js';
 
 const MAX_RETRIES = 5;
-/** A server of models takes minutes to load one. */
+/** A model server takes minutes to load a model. */
 const PATIENCE_MS = 180_000;
 
 type Hooks = Pick<OpenAiOptions, 'onRetry' | 'mayAsk'>;
 
 interface LlmSettings {
   readonly baseUrl: string | undefined;
-  /** Base URLs of models that another server has. */
+  /** Base URLs of models on other servers. */
   readonly modelUrls: Readonly<Record<string, string>>;
   readonly apiKey: string | undefined;
   readonly concurrency: number;
@@ -35,7 +35,7 @@ interface LlmSettings {
   readonly record: string | undefined;
 }
 
-/** The client the settings ask for: a replay, the model, or the model with a recorder around it. */
+/** The configured client: a replay, the model, or the model with a recorder around it. */
 export function createLlmClient(settings: LlmSettings, hooks: Hooks = {}): LlmClient {
   const { baseUrl, modelUrls, replay, record } = settings;
   if (replay !== undefined) return new ReplayLlmClient(replay);
@@ -60,14 +60,14 @@ function serverAt(
   });
 }
 
-/** Base URL of the server that has a model; null when a recording answers. */
+/** Base URL of the server for a model; null when a recording answers. */
 export function serverOf({ baseUrl, modelUrls, replay }: LlmSettings, model: string): string | null {
   return replay === undefined ? (modelUrls[model] ?? baseUrl ?? DEFAULT_BASE_URL) : null;
 }
 
 /**
- * Who answers, as part of the key of stored answers: a replay's answers are never taken for a model's, nor those of a
- * recording for those of another.
+ * Names the source of answers, as part of the key of stored answers: a replay's answers are never taken for a model's, nor one
+ * recording's for another's.
  */
 export function endpointName(settings: LlmSettings, model: string): string {
   const server = serverOf(settings, model);
@@ -77,12 +77,12 @@ export function endpointName(settings: LlmSettings, model: string): string {
   return `replay:${resolve(replay)}:${file?.size ?? 0}:${file?.mtimeMs ?? 0}`;
 }
 
-/** Asks the server that has the model; each has its own limit of calls under way. */
+/** Routes each call to the server of its model; each server has its own concurrency limit. */
 class RoutedLlmClient extends LlmClient {
   readonly #others: LlmClient;
   readonly #serverOf: (model: string) => LlmClient | undefined;
 
-  /** @param others answers for every model that `serverOf` does not know */
+  /** @param others handles every model that `serverOf` does not know */
   constructor(others: LlmClient, serverOf: (model: string) => LlmClient | undefined) {
     super();
     this.#others = others;
@@ -94,10 +94,10 @@ class RoutedLlmClient extends LlmClient {
   }
 }
 
-/** Bytes of a token in the densest text that is common (code, Chinese); real prompts have more. */
+/** Bytes per token in the densest common text (code, Chinese); real prompts have more. */
 const BYTES_PER_TOKEN = 3;
 
-/** Asks only what the budget has room for: the prompt by its length, the answer at its longest. */
+/** Makes only calls that fit into the budget: reserves the prompt's length and the longest possible answer. */
 export class BudgetedLlmClient extends LlmClient {
   readonly #inner: LlmClient;
   readonly #ledger: BudgetLedger;
@@ -135,7 +135,7 @@ interface Answer {
   readonly seconds: number;
 }
 
-/** Calls of this process that are being paid, by key: a run that is taken over finds those of its earlier owner here. */
+/** Paid calls in flight in this process, by key: a run that is taken over joins those of its previous owner. */
 export type Payments = SingleFlight<Answer>;
 
 interface StoredOptions {
@@ -145,8 +145,8 @@ interface StoredOptions {
 }
 
 /**
- * Asks the store before the model and stores every answer the moment it exists. Equal calls under way share one
- * answer. Counts what was asked through it; make one per run to have the run's own account.
+ * Looks up each call in the store before asking the model, and stores every answer at once. Equal concurrent calls share one
+ * answer. Counts the calls made through it; create one per run for a separate account.
  */
 export class StoredLlmClient extends LlmClient {
   readonly #inner: LlmClient;
@@ -159,10 +159,10 @@ export class StoredLlmClient extends LlmClient {
   readonly #ledger = new UsageLedger();
 
   /**
-   * @param endpointOf names who answers for a model (a base URL, a recording): equal calls to another one are other calls
+   * @param endpointOf source of a model's answers (a base URL, a recording); part of a call's key
    * @param payments shared by the clients of a process
-   * @param elsewhere asked before the model is asked here
-   * @param watch told of every call that is under way
+   * @param elsewhere asked before the model is called here
+   * @param watch called for every call in flight; returns what to call at its end
    */
   constructor(
     inner: LlmClient,
@@ -195,7 +195,7 @@ export class StoredLlmClient extends LlmClient {
     return completion;
   }
 
-  /** Calls of the same run that another client made. */
+  /** Adds calls of the same run that another client made. */
   addUsage(counted: readonly ModelUsage[]): void {
     this.#ledger.add(counted);
   }
@@ -217,11 +217,11 @@ export class StoredLlmClient extends LlmClient {
       if (completion !== null) return { completion, stored: false, seconds: secondsSince(start) };
     }
     return this.#payments.join(key, signal, async (all, keepForAll) => {
-      // Here, not before: what is no longer under way is stored.
+      // Checked only here: a call that has just finished is in the store.
       const known = await this.#known(key);
       if (known !== null) return known;
       const completion = await this.#inner.complete(request, all);
-      // Paid: whoever takes the work over must find it.
+      // The answer is paid for: it must be stored even if every caller has gone.
       keep();
       keepForAll();
       await this.#results.put(key, 'completion', completion);
@@ -245,7 +245,7 @@ const COUNTS = ['calls', 'stored_answers', 'input_tokens', 'cached_input_tokens'
 class UsageLedger {
   readonly #entries = new Map<string, ModelUsage>();
 
-  /** @param seconds from asking to the answer, waiting for a permit and retries included */
+  /** @param seconds from request to answer, including waiting for a permit and retries */
   addCall(request: CompletionRequest, usage: CompletionUsage | null, seconds: number): void {
     const entry = this.#entryOf(request);
     entry.calls += 1;
@@ -259,7 +259,7 @@ class UsageLedger {
     this.#entryOf(request).stored_answers += 1;
   }
 
-  /** What was counted elsewhere. */
+  /** Adds calls counted elsewhere. */
   add(counted: readonly ModelUsage[]): void {
     for (const other of counted) {
       const entry = this.#entryOf(other);
@@ -291,12 +291,12 @@ class UsageLedger {
   }
 }
 
-/** Pieces of this many characters are counted apart: a run of one letter takes the encoder time beyond linear. */
+/** Texts are counted in pieces of this many characters: on a run of one letter the encoder takes more than linear time. */
 const PIECE = 4_096;
 
 type Count = (text: string) => number;
 
-/** Tokens as OpenAI's `o200k_base` cuts them. The vocabulary is loaded at the first count. */
+/** Counts tokens of OpenAI's `o200k_base`. The vocabulary is loaded at the first count. */
 export class GptTokenizer extends Tokenizer {
   #counter: Promise<Count> | undefined;
 
@@ -311,7 +311,7 @@ export class GptTokenizer extends Tokenizer {
 
 async function load(): Promise<Count> {
   const { countTokens } = await import('gpt-tokenizer/encoding/o200k_base');
-  // Words such as <|endoftext|> in a text are text.
+  // Special tokens such as <|endoftext|> in a text count as plain text.
   const disallowedSpecial = new Set<string>();
   return (text) => countTokens(text, { disallowedSpecial });
 }

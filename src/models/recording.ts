@@ -35,25 +35,25 @@ const RecordedRequest = z.strictObject({
 const RecordedCall = z.object({ key: z.string(), request: RecordedRequest, completion: Completion });
 type RecordedCall = z.infer<typeof RecordedCall>;
 
-/** The line that records an answer, with its end of line. */
+/** The line that records an answer, including its line feed. */
 export function recordingLine(request: CompletionRequest, completion: Completion): string {
   const { purpose } = request;
   return `${JSON.stringify({ key: requestKey(request), request: { ...wireRequest(request), purpose }, completion })}\n`;
 }
 
-/** Whether it is a turn of an agent, whose answers depend on what commands printed. */
+/** Whether it is a turn of an agent, whose answers depend on command output. */
 function isTurn({ purpose }: { readonly purpose: string }): boolean {
   return purpose === 'agent' || purpose === 'agent-judge';
 }
 
-/** What a recording answers to a call; null when it does not hold it. */
+/** Looks up a recorded answer; null when there is none. */
 class Recording {
   private readonly exact = new Map<string, Completion>();
   private readonly turns = new Map<string, Completion>();
-  /** Null where calls with different answers look alike. */
+  /** Null if calls with different answers have the same masked key. */
   private readonly masked = new Map<string, Completion | null>();
 
-  /** Of two answers to one call the first counts. */
+  /** The first of several answers to one call counts. */
   add({ key, request, completion }: RecordedCall): void {
     if (this.exact.has(key)) return;
     this.exact.set(key, completion);
@@ -70,7 +70,7 @@ class Recording {
     return this.exact.keys();
   }
 
-  /** The same call, or the same but for what differs from one execution to the next. */
+  /** The answer to the same call, or to one that differs only in what varies between executions. */
   answer(request: CompletionRequest): Completion | null {
     const wire = wireRequest(request);
     const exact = this.exact.get(requestKey(request));
@@ -80,9 +80,9 @@ class Recording {
 }
 
 /**
- * Only the answers are held in memory.
- * @throws BadInputError with file and line for a damaged line or a key that is not its request's; with the file when
- * it cannot be read
+ * Reads a recording; only the answers stay in memory.
+ * @throws BadInputError with file and line for a damaged line or a key that is not its request's; with the file when it cannot
+ * be read
  */
 async function readRecording(file: string): Promise<Recording> {
   const recording = new Recording();
@@ -127,7 +127,7 @@ interface WireRequest {
   readonly [member: string]: unknown;
 }
 
-/** A model call as recordings and stored answers know it: everything the answer depends on, in the words of the wire. */
+/** A model call as recordings and stored answers identify it: everything the answer depends on, in wire format. */
 export function wireRequest(request: CompletionRequest): WireRequest {
   return {
     model: request.model,
@@ -145,15 +145,15 @@ export function wireRequest(request: CompletionRequest): WireRequest {
   };
 }
 
-/** Content key of the call. Who asks (`purpose`) takes no part: the answer is the same. */
+/** Content key of the call, without `purpose`, which does not affect the answer. */
 function requestKey(request: CompletionRequest): string {
   return contentKey(wireRequest(request));
 }
 
 /**
- * Content key of an agent's turn in a recording: the prompt and what the model itself said before. What its actions
- * printed takes no part, nor does the room that this left for the answer: times and process numbers differ from run to
- * run, and a recording would answer nothing else than the run it was made of.
+ * Content key of an agent's turn in a recording: the prompt and the model's own earlier messages. Command output is left out,
+ * and so is the room it left for the answer: times and process ids differ between runs, so a recording would fit only the run
+ * it was made from.
  */
 function turnKey({ messages, ...request }: WireRequest): string {
   const start = messages.findIndex(({ role }) => role === 'assistant');
@@ -163,22 +163,22 @@ function turnKey({ messages, ...request }: WireRequest): string {
 }
 
 /**
- * Content key of a call with every number and hash in its messages masked: what a test runner says about its time, in a
- * trajectory that a judge reads, differs from run to run. Only as good as a second look: two calls may share it.
+ * Content key of a call with every number and hash in its messages masked: test timings, in a trajectory that a judge reads,
+ * differ between runs. Ambiguous: two calls may share a key.
  */
 function maskedKey({ messages, ...request }: WireRequest): string {
   const masked = messages.map(({ role, content }) => [role, content.replace(/\b[0-9a-f]{8,}\b|\d+(\.\d+)?/g, '#')]);
   return contentKey({ masked, ...request, purpose: undefined });
 }
 
-/** Hands calls on and appends each answer to a recording, one whole line at a time. A call it holds is not added again. */
+/** Forwards calls and appends each answer to a recording, one whole line at a time. Recorded calls are not added again. */
 export class RecordingLlmClient extends LlmClient {
   readonly #inner: LlmClient;
   readonly #file: string;
   #recorded: Promise<Set<string>> | undefined;
   #lastWrite: Promise<void> = Promise.resolve();
 
-  /** @param file is created when missing, at the first call and before the model is asked */
+  /** @param file created if missing, at the first call and before the model is asked */
   constructor(inner: LlmClient, file: string) {
     super();
     this.#inner = inner;
@@ -204,7 +204,7 @@ export class RecordingLlmClient extends LlmClient {
     return new Set((await readRecording(this.#file)).keys());
   }
 
-  /** One write in append mode, synced: a crash leaves whole lines behind. */
+  /** One write in append mode, synced, so that a crash leaves only whole lines. */
   async #append(line: string): Promise<void> {
     try {
       await using file = await open(this.#file, 'a+');
@@ -224,7 +224,7 @@ export class RecordingLlmClient extends LlmClient {
   }
 }
 
-/** Answers from a recording, which is read at the first call, and from nothing else. */
+/** Answers only from a recording, which is read at the first call. */
 export class ReplayLlmClient extends LlmClient {
   readonly #file: string;
   #recording: Promise<Recording> | undefined;

@@ -15,7 +15,7 @@ import { costOf, type PriceTable } from '../core/budget/budget.js';
 import { type Completion, type CompletionRequest, LlmClient } from '../ports/llm-client.js';
 import { ResultStore } from '../ports/result-store.js';
 
-/** What containers are opened for; the rest of a purpose may be an id. */
+/** Known purposes of containers; the rest of a purpose may be an id. */
 const PURPOSE = /^(agent|judge|verify|related tests|test writer|grade)\b/;
 
 interface Watchers {
@@ -23,7 +23,7 @@ interface Watchers {
   readonly tracer: Tracer;
 }
 
-/** Sandboxes, counted and traced: each container from its opening to its end. */
+/** Counts and traces sandboxes, each container from its opening to its end. */
 export class InstrumentedSandbox extends Sandbox {
   readonly #inner: Sandbox;
   readonly #watchers: Watchers;
@@ -112,7 +112,7 @@ class InstrumentedSession implements SandboxSession {
     const outcome = await this.#orEnd(signal, () => this.session.exec(request, signal));
     this.#commands += 1;
     this.watch.meter.add('bestk_sandbox_commands_total', { outcome: outcome.kind });
-    // After any of these the adapter has removed the container by itself.
+    // After any other outcome the adapter has already removed the container.
     const goesOn = outcome.kind === 'exited' || (outcome.kind === 'timed-out' && outcome.survived);
     if (!goesOn) this.#end(outcome.kind);
     return outcome;
@@ -135,7 +135,7 @@ class InstrumentedSession implements SandboxSession {
     return this.close();
   }
 
-  /** What fails with the engine has cost the container; a wrong path has not, and is told when it is closed. */
+  /** Ends the span if the container was lost; after an error such as a wrong path it stays open until it is closed. */
   async #orEnd<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     try {
       return await countFailure(this.watch.meter, signal, work);
@@ -156,7 +156,7 @@ class InstrumentedSession implements SandboxSession {
   }
 }
 
-/** A failure because the caller gave up is nobody's. */
+/** Counts failures, except those caused by the caller's abort. */
 async function countFailure<T>(meter: Meter, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -172,18 +172,18 @@ function secondsSince(start: number): number {
   return (performance.now() - start) / 1000;
 }
 
-/** Characters of what a server says of itself. */
+/** Maximum characters of a server's text in a span. */
 const MOST_TOLD = 200;
 
 export interface LlmTelemetry {
   readonly meter: Meter;
   readonly tracer: Tracer;
   readonly prices: PriceTable;
-  /** Base URL of the server that has a model; null = a recording answers. */
+  /** Base URL of the server for a model; null = a recording answers. */
   readonly serverOf: (model: string) => string | null;
 }
 
-/** Model calls, counted and traced. Stands behind the store of answers: what is stored is no call. */
+/** Counts and traces model calls. Wrapped by the store of answers, so that stored answers are not counted as calls. */
 export class InstrumentedLlmClient extends LlmClient {
   readonly #inner: LlmClient;
   readonly #watch: LlmTelemetry;
@@ -224,7 +224,7 @@ export class InstrumentedLlmClient extends LlmClient {
     }
   }
 
-  /** What a recording answers was paid by whoever recorded it. */
+  /** Tokens and costs are not counted for a recording's answers, which were paid for earlier. */
   #account({ model, purpose: role }: CompletionRequest, completion: Completion, open: OpenPart): void {
     const { meter, prices, serverOf } = this.#watch;
     const { usage, finish_reason } = completion;
@@ -246,7 +246,7 @@ export class InstrumentedLlmClient extends LlmClient {
   }
 }
 
-/** Host and port alone. */
+/** Host and port only. */
 function addressOf(baseUrl: string | null): { provider?: string; server?: string; port?: number } {
   if (baseUrl === null) return {};
   const { hostname, port, protocol } = new URL(baseUrl);
@@ -254,7 +254,7 @@ function addressOf(baseUrl: string | null): { provider?: string; server?: string
   return { provider: 'openai', server: hostname, port: port === '' ? otherwise : Number(port) };
 }
 
-/** Stored results, with a count of what was found and what had to be done. */
+/** Counts hits, misses and writes of stored results. */
 export class InstrumentedResultStore extends ResultStore {
   readonly #inner: ResultStore;
   readonly #meter: Meter;

@@ -3,7 +3,7 @@ import { inRun } from '../core/async/concurrency.js';
 import { BestkError } from '../core/errors/errors.js';
 import { type Facts, type OpenPart, type Part, type PartKind, Tracer } from '../ports/telemetry.js';
 
-/** Spans through OpenTelemetry's API; without an SDK, which the user loads with `--import`, they cost next to nothing. */
+/** Spans through OpenTelemetry's API; their cost is negligible unless the user loads an SDK with `--import`. */
 export class OtelTracer extends Tracer {
   readonly #tracer;
 
@@ -30,7 +30,7 @@ export class OtelTracer extends Tracer {
     }
   }
 
-  /** A run is a trace of its own: the request that asked for it has been answered long before, and is a link. */
+  /** A run starts a new trace, with a link to the request that asked for it, since that was answered long before. */
   #start(part: Part): Span {
     const asker = trace.getSpan(context.active());
     const isRun = part.kind === 'run';
@@ -43,7 +43,7 @@ export class OtelTracer extends Tracer {
   }
 }
 
-/** Trace and span that this is called in, for log lines; empty when none is recorded. */
+/** Ids of the current trace and span, for log lines; empty when none is recorded. */
 export function traceIds(): { readonly trace_id?: string; readonly span_id?: string } {
   const span = trace.getSpan(context.active());
   if (span?.isRecording() !== true) return {};
@@ -71,7 +71,7 @@ class SpanOfPart implements OpenPart {
   }
 }
 
-/** The kind of an error alone: its message may hold what a model or a patch wrote. */
+/** Only the kind of an error: its message may contain text from a model or a patch. */
 function errorOf(error: unknown): Attributes {
   if (error instanceof BestkError) return { 'error.type': error.code };
   return { 'error.type': error instanceof Error ? error.name : '_OTHER' };
@@ -79,7 +79,7 @@ function errorOf(error: unknown): Attributes {
 
 /*
  * OpenTelemetry's semantic conventions for generative AI (1.45, experimental): their package exports them only from its
- * incubating entry, so the dozen strings are copied. Content (gen_ai.input.messages and the like) is left out on purpose.
+ * incubating entry, so the strings are copied. Content (gen_ai.input.messages and the like) is left out on purpose.
  */
 const MODEL_CALL: Readonly<Record<string, string>> = {
   name: 'gen_ai.request.model',
@@ -95,7 +95,7 @@ const MODEL_CALL: Readonly<Record<string, string>> = {
 };
 const TRAJECTORY: Readonly<Record<string, string>> = { name: 'gen_ai.agent.name', model: 'gen_ai.request.model' };
 
-/** Where a kind of part has names of its own; anything else is `bestk.…`. */
+/** Attribute names by kind of part; any other fact becomes `bestk.…`. */
 const NAMES: Readonly<Partial<Record<PartKind, Readonly<Record<string, string>>>>> = {
   run: { name: 'bestk.run.id', instance: 'bestk.instance.id' },
   stage: { name: 'bestk.stage' },
@@ -120,7 +120,7 @@ export function attributesOf(kind: PartKind, facts: Facts): Attributes {
   return told;
 }
 
-/** Of few values: ids are attributes. `chat MODEL` and `invoke_agent AGENT` are the conventions' own. */
+/** Span names have few values; ids are attributes. `chat MODEL` and `invoke_agent AGENT` follow the conventions. */
 export function spanName({ kind, name }: Part): string {
   if (kind === 'model-call') return `chat ${name}`;
   if (kind === 'trajectory') return `invoke_agent ${name}`;

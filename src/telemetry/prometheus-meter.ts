@@ -14,7 +14,7 @@ type Labels = Readonly<Record<string, string>>;
 
 type Counted = MetricObjectWithValues<MetricValue<string>>[];
 
-/** Values of one label of one metric; any further one is counted as {@link OTHER}, whatever a caller passes. */
+/** Maximum values of one label of one metric; further ones are counted as {@link OTHER}. */
 const MOST_VALUES = 64;
 const OTHER = 'other';
 
@@ -27,7 +27,7 @@ export class PrometheusMeter extends Meter implements Exposition {
   readonly #seen = new Map<string, Set<string>>();
   #other: (() => Promise<unknown>) | undefined;
 
-  /** @param withProcess also memory, CPU and event loop of the process */
+  /** @param withProcess whether to add memory, CPU and event loop of the process */
   constructor(version: string, withProcess = true) {
     super();
     const registers = [this.#registry];
@@ -67,7 +67,7 @@ export class PrometheusMeter extends Meter implements Exposition {
   }
 
   override add(name: string, labels: Labels, by = 1): void {
-    // prom-client throws for a negative count, and a count that a server made up must end no run.
+    // prom-client throws on a negative count; an invalid count from a server must not end a run.
     if (by >= 0 && Number.isFinite(by)) this.#counters.get(name)?.inc(this.#bounded(name, labels), by);
   }
 
@@ -99,7 +99,7 @@ export class PrometheusMeter extends Meter implements Exposition {
   }
 }
 
-/** What is one process's is summed; every one tells the same version. */
+/** Sums the values of all processes; the version is the same in each. */
 function together(level: string): 'first' | 'sum' {
   return level === 'bestk_build_info' ? 'first' : 'sum';
 }

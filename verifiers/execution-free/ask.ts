@@ -3,31 +3,32 @@ import type { AbstainReason } from '../../src/core/run/verdict.js';
 import type { Completion, CompletionRequest, LlmClient, Message, TokenLogprob } from '../../src/ports/llm-client.js';
 import { TOP_LOGPROBS, type JudgeOptions } from './judge-options.js';
 
-/** An answer, or why there is none; an error that is nobody's answer is thrown. */
+/** An answer, or the reason to abstain; errors that are not such a reason are thrown. */
 export type Asked =
   | { readonly kind: 'answered'; readonly completion: Completion }
   | { readonly kind: 'failed'; readonly reason: AbstainReason; readonly detail: string };
 
 export interface Question {
   readonly messages: readonly Message[];
-  /** The beginning of the answer, where the server goes on with it. */
+  /** Beginning of the answer, if the server can continue it. */
   readonly prefill?: string;
   readonly responseSchema?: CompletionRequest['responseSchema'];
-  /** Least tokens of the answer, where it is words in place of a verdict: nobody asks how probable each of them was. */
+  /** Minimum tokens for an answer in prose rather than a verdict; log-probabilities are then not requested. */
   readonly atLeast?: number;
   readonly sample: number;
 }
 
 type AskOptions = Pick<JudgeOptions, 'llm' | 'model' | 'answerTokens' | 'think' | 'prefill'>;
 
-/** Tokens of an answer that is to be thought through first. */
+/** Tokens of an answer that includes reasoning. */
 export const THINKING_TOKENS = 16_384;
-/** Least tokens of an answer by a schema. */
+/** Minimum tokens of an answer that follows a schema. */
 const SCHEMA_TOKENS = 64;
 
 /**
- * One model call of a judge. Temperature 1 and no penalties: some servers report log-probabilities after applying them.
- * A model whose first answer ended within its thoughts is asked again with room for them, and from then on.
+ * One model call of a judge. Temperature 1 and no penalties: some servers report log-probabilities after applying them. If the
+ * first answer of a model is cut off while it is still thinking, the question is repeated with room for thoughts; later
+ * questions to that model get that room at once.
  */
 export async function ask(options: AskOptions, question: Question, signal: AbortSignal): Promise<Asked> {
   const { llm, model } = options;
@@ -46,7 +47,7 @@ export async function ask(options: AskOptions, question: Question, signal: Abort
   }
 }
 
-/** Models that turned out to think first, by who asks them. */
+/** Models found to think before answering, per client. */
 const THINKERS = new WeakMap<LlmClient, Set<string>>();
 
 function thinkersOf(llm: LlmClient): Set<string> {
@@ -55,7 +56,7 @@ function thinkersOf(llm: LlmClient): Set<string> {
   return known;
 }
 
-/** Nothing was said yet: what was written are thoughts, or the server keeps them to itself. */
+/** True if the answer was cut off before any verdict: the text is thoughts only, or the server hides them. */
 function cutWithinThoughts({ finish_reason, text, reasoning }: Completion): boolean {
   if (finish_reason !== 'length') return false;
   const unfinished = text.lastIndexOf('<think>') > text.lastIndexOf('</think>');
@@ -75,21 +76,21 @@ function requestOf(
   return { ...scored, messages: [...messages, { role: 'assistant', content: prefill }], continueFinal: true };
 }
 
-/** Why a call is nobody's verdict; null for an error that ends the run. */
+/** The abstain reason for an error of a call; null for an error that ends the run. */
 export function reasonOf(error: unknown): AbstainReason | null {
   if (error instanceof ContextTooLongError) return 'prompt-too-long';
   if (error instanceof BudgetSpentError) return 'budget-spent';
   return error instanceof ModelUnavailableError ? 'model-unavailable' : null;
 }
 
-/** The beginning of the answer that a judge is given; null where it writes the whole. */
+/** The beginning of the answer that is sent for the judge to continue; null if it writes the whole answer. */
 export function prefilled({ prefill, think }: Pick<JudgeOptions, 'prefill' | 'think'>, tag: string): string | null {
   return prefill && !think ? tag : null;
 }
 
 /**
- * The tokens of the answer, without thoughts that the server sets apart, behind a prefilled beginning where there was one.
- * A server that did not go on with that but wrote the whole answer is read all the same.
+ * The tokens of the answer without thoughts that the server separates, preceded by the prefilled beginning if there was one. An
+ * answer is also readable if the server ignored the prefill and wrote all of it.
  */
 export function tokensOf(completion: Completion, prefill: string | null): Completion['logprobs'] {
   const logprobs = completion.reasoning === '' ? completion.logprobs : behindThoughts(completion);
@@ -97,12 +98,12 @@ export function tokensOf(completion: Completion, prefill: string | null): Comple
   return [{ token: prefill, logprob: 0, top: [] }, ...logprobs];
 }
 
-/** Some servers list the tokens of thoughts with those of the answer; a verdict that was only considered does not count. */
+/** Some servers list the tokens of thoughts with those of the answer; a verdict inside a thought must not count. */
 function behindThoughts({ text, logprobs }: Completion): Completion['logprobs'] {
   if (logprobs === null) return null;
   const all = logprobs.map(({ token }) => token).join('');
   const said = text.trim();
-  // A character that several tokens share is none of theirs: what stands behind the last such one is found all the same.
+  // A character split over several tokens matches none of them, so the text after the last non-ASCII character is tried too.
   const ends = [said, said.replace(/^[^]*[\u0080-\uffff]/, '')].filter((end) => end !== '');
   const at = ends.map((end) => all.lastIndexOf(end)).find((place) => place !== -1);
   if (at === undefined) return [];
@@ -114,8 +115,8 @@ function behindThoughts({ text, logprobs }: Completion): Completion['logprobs'] 
 }
 
 /**
- * Asks one question several times: the first answer before the others, which then find the prompt in a cache.
- * @param inTurn asks the first, when it is its turn
+ * Asks a question several times: the others wait for the first answer, so that they find the prompt in the server's cache.
+ * @param inTurn runs the first question when its turn comes
  */
 export async function askWarm(
   options: AskOptions,
@@ -130,15 +131,15 @@ export async function askWarm(
   return [answer, ...(await Promise.all(others.map((question) => ask(options, question, signal))))];
 }
 
-/** What the model would have said behind a tag: each choice with its probability, and how probable any of them was. */
+/** Distribution over the choices after a tag: share of each, and their total probability before normalisation. */
 export type TaggedChoice<Choice extends string> =
   | { readonly kind: 'read'; readonly share: ReadonlyMap<Choice, number>; readonly mass: number }
   | { readonly kind: 'unreadable'; readonly detail: string };
 
 /**
- * The distribution over `choices` at the token behind `<tag>`, each summed over its spellings and normalised to 1. Never
- * NaN: no mass is unreadable.
- * @param readToken the choice that a token begins, or null; it is given what the token holds behind the tag
+ * The distribution over `choices` at the token after `<tag>`, each summed over its spellings, normalised to 1. Never NaN: no
+ * mass is unreadable.
+ * @param readToken the choice that a token begins, or null; it receives the part of the token after the tag
  */
 export function readTaggedToken<Choice extends string>(
   logprobs: readonly TokenLogprob[] | null,
@@ -175,20 +176,20 @@ function unreadable(detail: string): { kind: 'unreadable'; detail: string } {
   return { kind: 'unreadable', detail };
 }
 
-/** The sampled token counts too when it is not among the listed ones. */
+/** The sampled token counts even if it is not among the listed ones. */
 function alternatives({ token, logprob, top }: TokenLogprob): readonly { token: string; logprob: number }[] {
   return top.some((alternative) => alternative.token === token) ? top : [...top, { token, logprob }];
 }
 
 const THOUGHT_END = '</think>';
 const THOUGHT_START = '<think>';
-/** Only spaces, however the tokenizer writes them. */
+/** Only whitespace, in any tokenizer's spelling. */
 const BLANK = /^[\s\u2581\u0120\u010A]*$/;
 
 /**
- * Where the verdict stands among generated tokens: the token after the last `tag` that follows the last
- * `</think>`, however tag and verdict are split. A verdict inside an unfinished thought is a draft and does not count.
- * @returns the token's index, and what of it still belongs to the tag; null when there is none
+ * Finds the verdict among the generated tokens: the token after the last `tag` that follows the last `</think>`, however tag
+ * and verdict are split. A verdict inside an unfinished thought is a draft and does not count.
+ * @returns the token's index, and the part of it that belongs to the tag; null when there is none
  */
 export function verdictPosition(tokens: readonly string[], tag: string): { index: number; before: string } | null {
   const text = tokens.join('');
@@ -214,7 +215,7 @@ export const JUDGEMENT_TAG = '<judgement>';
 const VERDICTS = ['YES', 'NO'] as const;
 type Word = (typeof VERDICTS)[number];
 
-/** What one answer says: P(YES) given that it is YES or NO, and how probable it was to be either. */
+/** One answer: P(YES) given YES or NO, and the total probability of the two. */
 export type Judgement =
   | { readonly kind: 'read'; readonly yes: number; readonly mass: number }
   | { readonly kind: 'unreadable'; readonly detail: string };
@@ -228,7 +229,7 @@ export function readJudgement(logprobs: readonly TokenLogprob[] | null): Judgeme
   return read.kind === 'read' ? { kind: 'read', yes: read.share.get('YES') ?? 0, mass: read.mass } : read;
 }
 
-/** The verdict that the text of an answer states, or null. Its last one counts; a draft in an unfinished thought does not. */
+/** The last verdict stated in the text of an answer, or null; a draft in an unfinished thought does not count. */
 export function statedJudgement(text: string): Word | null {
   const answer = text.slice(text.lastIndexOf('</think>') + 1);
   if (answer.includes('<think>')) return null;
@@ -246,7 +247,7 @@ function readWord(text: string): Word | null {
   return VERDICTS.find((verdict) => word === verdict || (rest === '' && verdict.startsWith(word))) ?? null;
 }
 
-/** The JSON that an answer holds behind its thoughts; null when that is none. */
+/** The answer parsed as JSON, without its thoughts; null if that fails. */
 export function jsonOf(text: string): unknown {
   const thought = text.lastIndexOf(THOUGHT_END);
   try {

@@ -6,27 +6,27 @@ import type { VerificationTask, Verifier } from '../../src/core/run/verifier.js'
 import { type Completion, type CompletionRequest, LlmClient, type Message } from '../../src/ports/llm-client.js';
 import { LABELS } from './critic/critic.js';
 
-/** What models answered then, as far as the next question depends on it. */
+/** Earlier model answers that the next question depends on. */
 export interface AnsweredThen {
-  /** Of the candidate that is asked about; null = it has no verdict. */
+  /** Evidence of the verdict on this candidate; null = it has no verdict. */
   readonly evidence: Verdict['evidence'] | null;
-  /** Summaries of attempts by their patches. */
+  /** Summaries of attempts, keyed by patch. */
   readonly summaries: ReadonlyMap<string, Verdict['evidence'][string]>;
 }
 
-/** What a judge asked about one candidate. */
+/** The questions a judge asked about one candidate. */
 export interface AskedAgain {
-  /** Each once, in the order in which they are asked. */
+  /** Without duplicates, in the order asked. */
   readonly prompts: readonly (readonly Message[])[];
-  /** Of the templates, as verdicts have it; null when nothing was asked. */
+  /** Hash of the templates, as in verdicts; null when nothing was asked. */
   readonly hash: string | null;
 }
 
 /**
- * What a judge asks about a candidate, by having it ask once more with nobody there to answer: what is shown is what was asked,
- * and no second code renders it.
- * @param make the judge, of who answers and who looks
- * @param opening of the conversation of a judge that looks
+ * The questions a judge asks about a candidate, found by running the judge again with a model that only records them: the
+ * result is exactly what was asked, without a second renderer.
+ * @param make builds the judge from a model client and an inspecting agent
+ * @param opening first messages of an inspecting judge's conversation
  * @throws what the verifier throws
  */
 export async function askedAgain(
@@ -46,7 +46,7 @@ export async function askedAgain(
   return { prompts, hash: typeof hash === 'string' && hash !== '' ? hash : null };
 }
 
-/** Notes what it is asked. */
+/** A model client that records each question and refuses to answer it. */
 class Nobody extends LlmClient {
   readonly prompts: (readonly Message[])[] = [];
   private probed = false;
@@ -82,7 +82,7 @@ class Nobody extends LlmClient {
   }
 }
 
-/** An output that a head of its kind may give: raw ones are no probabilities. */
+/** A possible output of each kind of head: raw outputs (`pooling`) lie outside 0..1. */
 const PROBED: Readonly<Partial<Record<string, number>>> = { pooling: 2 };
 
 function summaryIn(messages: readonly Message[], summaries: AnsweredThen['summaries']): unknown {

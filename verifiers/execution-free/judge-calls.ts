@@ -7,31 +7,31 @@ import type { JudgeOptions } from './judge-options.js';
 import { FINALISTS, PIVOTS } from './pairs/pairwise.js';
 import { VOTES } from './pointwise/yes-no.js';
 
-/** What of a judge's options says how often it asks. */
+/** The options of a judge that determine how often it asks. */
 export interface CountedJudge extends Pick<
   JudgeOptions,
   'samples' | 'think' | 'answerTokens' | 'promptTokens' | 'secondOpinion' | 'summaries' | 'patchAlone' | 'prompt'
 > {
-  /** Of the rubric; those that are asked of a patch alone, too. */
+  /** Number of rubric criteria: in all, and those that need only the patch. */
   readonly criteria: Readonly<Record<'all' | 'ofPatch', number>>;
-  /** One look with tools. */
+  /** One look by a judge with tools. */
   readonly look: LookCalls;
 }
 
 export interface LookCalls {
   readonly calls: Range;
-  /** Tokens of one call, of which `answer` are its answer. */
+  /** Tokens of one call, `answer` of them for its answer. */
   readonly context: number;
   readonly answer: number;
 }
 
-/** Tokens of a summary, a description, reasons. */
+/** Tokens of a summary, a description, or reasons. */
 const WORDS = 1_024;
 /** Tokens of a record of 27 steps that grow by 730 each (docs/sampling.md), and of an issue with a patch. */
 const RECORD = 22_000;
 const PATCH = 3_000;
 
-/** What asking a judge about a pool comes to: the least where no server fails, the most where every question needs its last resort. */
+/** Calls for judging a pool: the minimum assumes no server failure, the maximum that every question needs its last resort. */
 export function judgeCalls(method: JudgeMethod, judge: CountedJudge, pool: JudgedPool): JudgeCalls {
   const { promptTokens, look } = judge;
   if (method === 'agent') {
@@ -69,7 +69,7 @@ const COUNTS: Readonly<Record<Exclude<JudgeMethod, 'agent'>, Count>> = {
     const asked = rangeOf(least, likely, criteria.all * samples + GRADE);
     return product(pool.patches, asked, opinions(judge, pool), again(judge));
   },
-  // A patch without source changes is asked nothing.
+  // No question is asked about a patch without source changes.
   backward: (judge, pool) => {
     const { samples = 1 } = judge;
     return product(pool.patches, rangeOf(0, 1 + samples, 1 + samples), again(judge));
@@ -79,7 +79,7 @@ const COUNTS: Readonly<Record<Exclude<JudgeMethod, 'agent'>, Count>> = {
   pairs: (judge, pool) => compared(judge, pool, ends(pool.distinct, everyPair)),
 };
 
-/** The last resort where neither a verdict nor a letter could be read. */
+/** The last resort if neither a verdict nor a letter can be read. */
 const GRADE = 1;
 
 /** A model whose first answer ends within its thoughts is asked again with room for them. */
@@ -87,7 +87,7 @@ function again({ think, answerTokens }: CountedJudge): Range {
   return rangeOf(1, 1, think || answerTokens >= THINKING_TOKENS ? 1 : 2);
 }
 
-/** One call of a summary. */
+/** One call that summarises an attempt. */
 export function summaryCalls(judge: CountedJudge): JudgeCalls {
   const options = { ...judge, think: false, answerTokens: Math.max(judge.answerTokens, WORDS) };
   const { promptTokens: most } = judge;
@@ -98,7 +98,7 @@ export function summaryCalls(judge: CountedJudge): JudgeCalls {
   };
 }
 
-/** One look at a running rollout. */
+/** One judgement of a running rollout. */
 export function progressCalls(judge: CountedJudge): JudgeCalls {
   const { promptTokens: most } = judge;
   const options = { ...judge, think: false };
@@ -109,7 +109,7 @@ export function progressCalls(judge: CountedJudge): JudgeCalls {
   };
 }
 
-/** @returns the most on average: of two calls one is short */
+/** @returns answer tokens per call; the maximum is an average, since one of two calls is short */
 function answerOf(judge: CountedJudge): Range {
   const { think, answerTokens } = judge;
   const long = Math.max(answerTokens, THINKING_TOKENS);
@@ -121,12 +121,12 @@ function opinions({ secondOpinion }: CountedJudge, { records }: JudgedPool): Ran
   return secondOpinion && records ? rangeOf(1, 2, 2) : rangeOf(1);
 }
 
-/** Looks at one patch; none where git refuses it. */
+/** Looks at one patch; none if git refuses it. */
 function looksAt({ samples = LOOKS }: CountedJudge): Range {
   return rangeOf(0, Math.floor(samples / 2) + 1, samples);
 }
 
-/** Comparisons in both orders, and a summary of each record first where they are asked for. */
+/** Comparisons in both orders, preceded by a summary of each record if requested. */
 function compared(judge: CountedJudge, { patches, records }: JudgedPool, comparisons: Range): Range {
   const asked = product(comparisons, rangeOf(2 * (judge.samples ?? 1)), again(judge));
   if (!judge.summaries || !records) return asked;
@@ -137,7 +137,7 @@ function allOf(n: number): number {
   return (n * (n - 1)) / 2;
 }
 
-/** Comparisons of the pivot tournament: the ring, then those with the leaders, of which each has met two; the end is at most N more. */
+/** Comparisons of the pivot tournament: the ring, those with the leaders (each has already met two), and a final of at most N. */
 function tournament(n: number): Range {
   const ring = n < 3 ? Math.max(0, n - 1) : n;
   const withLeaders = PIVOTS * (n - 1) - 1;
@@ -145,7 +145,7 @@ function tournament(n: number): Range {
   return rangeOf(least, least, Math.min(allOf(n), ring + Math.max(0, withLeaders) + n));
 }
 
-/** Of every pair; of many patches those that lead a tournament, without the pairs that it had. */
+/** Every pair; with many patches, the tournament and then the pairs of its leaders that have not met. */
 function everyPair(n: number): Range {
   if (n <= FINALISTS) return rangeOf(allOf(n));
   const { low, high } = tournament(n);
@@ -154,7 +154,7 @@ function everyPair(n: number): Range {
   return rangeOf(Math.max(low, finals), Math.min(most, low + finals / 2), most);
 }
 
-/** A count that grows with the number: its least of the least, its most of the most. */
+/** Applies an increasing count to both ends and the likely value of a range. */
 function ends({ low, likely, high }: Range, count: (n: number) => Range): Range {
   return rangeOf(count(low).low, count(likely).likely, count(high).high);
 }

@@ -4,59 +4,59 @@ import type { PromptLibrary } from '../../src/ports/prompt-library.js';
 import type { Tracer } from '../../src/ports/telemetry.js';
 import type { ReadSources } from '../source/read-sources.js';
 
-/** What stands beside issue, record and patch where there is any of it. */
+/** Optional sections of a question, in addition to issue, record and patch. */
 export const SECTIONS = ['source', 'tests', 'flags'] as const;
 export type Section = (typeof SECTIONS)[number];
 
-/** What YES or NO is asked with: our words, or the layout that a verifier was trained on, which has no room for sections. */
+/** The YES/NO prompt: bestk's own, or the layout that a verifier was trained on, which has no room for sections. */
 export const YES_NO_PROMPTS = ['verifier/yes-no', 'verifier/deepswe', 'verifier/r2e'] as const;
 export type YesNoPrompt = (typeof YES_NO_PROMPTS)[number];
 
-/** The layout of the verifiers that are known by their names. */
+/** The layout of verifiers recognised by model name. */
 export function promptOfModel(model: string): YesNoPrompt {
   if (/deepswe-?verifier/i.test(model)) return 'verifier/deepswe';
   return /r2e.*verifier/i.test(model) ? 'verifier/r2e' : 'verifier/yes-no';
 }
 
-/** What every execution-free verifier works with. */
+/** Options of every execution-free verifier. */
 export interface JudgeOptions {
   readonly llm: LlmClient;
   readonly prompts: PromptLibrary;
   readonly tokenizer: Tokenizer;
   readonly model: string;
-  /** What the verdicts are counted as. */
+  /** The measure that the verdicts belong to. */
   readonly measure: Measure;
   readonly prompt: YesNoPrompt;
   readonly show: readonly Section[];
   /** Reads the repository at base; absent = no source is shown. */
   readonly sources?: ReadSources | undefined;
-  /** Independent answers to each question; their mean counts. Undefined = 1, and 8 votes where the server gives no log-probabilities. */
+  /** Independent answers per question, averaged. Undefined = 1, or 8 votes if the server gives no log-probabilities. */
   readonly samples?: number | undefined;
   /**
-   * Least probability, 0..1, of the answers that were asked for. Below one half the model was about to say something
-   * else, and how it would have shared out the rest says little.
+   * Minimum total probability, 0..1, of the allowed answers. Below one half the model was about to write something else, and
+   * the split of the rest means little.
    */
   readonly minMass: number;
-  /** Tokens of one answer; a model that thinks first gets more when it turns out to need them. */
+  /** Tokens of one answer; a model that thinks first gets more if it needs them. */
   readonly answerTokens: number;
   /** Tokens of one prompt. */
   readonly promptTokens: number;
-  /** How the head of a critic is asked. */
+  /** The API route for the head of a critic. */
   readonly head: HeadRoute;
   /** Ask for the reasons before the verdict. */
   readonly think: boolean;
-  /** The server goes on with a turn that we begin (vLLM, SGLang), so that the verdict is its first token. */
+  /** The server can continue a turn that bestk begins (vLLM, SGLang), so that the verdict is its first token. */
   readonly prefill: boolean;
-  /** Show those who compare a summary of each attempt in place of its record. */
+  /** In comparisons, show a summary of each attempt instead of its record. */
   readonly summaries: boolean;
   /**
-   * Show no record of the agent's work, nor what follows from one: equal patches are then one question. A layout that was
-   * trained with records keeps them.
+   * Hide the record of the agent's work and everything derived from it: equal patches are then one question. A layout trained
+   * with records keeps them.
    */
   readonly patchAlone: boolean;
-  /** Ask again without the agent's thoughts, and say when that changes the score. */
+  /** Ask again without the agent's thoughts, and report when that changes the score. */
   readonly secondOpinion: boolean;
-  /** Told of each verdict while it is made; absent = nobody is. */
+  /** Traces each verdict; absent = no tracing. */
   readonly tracer?: Tracer;
 }
 
@@ -75,5 +75,5 @@ export const JUDGE_DEFAULTS = {
   secondOpinion: false,
 } as const;
 
-/** What OpenAI-style servers allow at most. */
+/** Maximum of OpenAI-style servers. */
 export const TOP_LOGPROBS = 20;

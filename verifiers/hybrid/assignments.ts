@@ -2,13 +2,13 @@ import { type Assignments, type Group, type PoolModel, PoolState, SubsetSums } f
 import type { OutcomeTable } from './outcome-tables.js';
 import { seededRandom } from '../../src/core/random.js';
 
-/** Assignments that are gone through one by one; patches with equal outcomes are counted, not told apart. */
+/** Largest number of assignments to enumerate; patches with equal outcomes are counted, not distinguished. */
 const MOST_ENUMERATED = 1_000_000;
 
 /**
- * P(good) of each patch: the sum over all assignments of the patches to good and not, each weighed by the prior of its share
- * of good ones, the leanings of those it calls good, and the likelihood of the tests' outcomes (docs/posterior.md). Above
- * `mostEnumerated` assignments by Gibbs sampling, in several chains that start far apart, with fixed seeds.
+ * P(good) of each patch: a sum over all assignments of patches to good and not good, each weighted by the prior of its share of
+ * good patches, the leanings of those, and the likelihood of the test outcomes (docs/posterior.md). Above `mostEnumerated`
+ * assignments it uses Gibbs sampling, with several chains that start far apart and fixed seeds.
  */
 export function assignments(model: PoolModel, mostEnumerated = MOST_ENUMERATED): Assignments {
   const pool = new PoolState(model);
@@ -17,8 +17,8 @@ export function assignments(model: PoolModel, mostEnumerated = MOST_ENUMERATED):
 }
 
 /**
- * Goes through every number of good patches in every group, one step at a time (a reflected Gray code: the first group
- * moves at every other step, the next one half as often, and so on).
+ * Visits every combination of good counts per group, changing one count by one at each step (a reflected Gray code: the first
+ * group moves at every other step, the next one half as often, and so on).
  */
 function enumerated(pool: PoolState): Assignments {
   const { groups } = pool;
@@ -40,28 +40,28 @@ function enumerated(pool: PoolState): Assignments {
   }
 }
 
-/** Weights this far below the largest, as logarithms: a million of them come to 10⁻⁸ of it. */
+/** Weights this far below the largest, in logs, are skipped: a million of them amount to 10⁻⁸ of it. */
 const NEGLIGIBLE = 32;
 
 /**
- * Where the walk stands, and sums over where it has been, kept relative to the largest weight so far. What depends on the
- * groups alone is kept from the last group down to each, so that a step touches no more than moved.
+ * Current position of the walk, and sums over the visited positions, relative to the largest weight so far. Products over
+ * groups are cached as suffixes (from the last group down to each one), so that a step updates only what changed.
  */
 class Walk {
   private largest = -Infinity;
   private allWrong = 0;
   private goodCount = 0;
-  /** Log of the tests' likelihood here. */
+  /** Log-likelihood of the tests at the current position. */
   private tested = 0;
   private readonly subsets: readonly SubsetSums[];
   private readonly groups: Tables;
   private readonly tests: Tables;
-  /** By group and count, how much likelier it is that all of the group are wrong. */
+  /** By group and good count, P(all patches of the group are wrong). */
   private readonly wrongs: Float64Array;
-  /** Of the groups from this one on: the sum of their logs, and the product of the chances that all are wrong. */
+  /** Suffixes from each group on: the sum of their logs, and the product of their P(all wrong). */
   private readonly logFrom: Float64Array;
   private readonly wrongFrom: Float64Array;
-  /** Weight since the group last moved; the last entry is all. */
+  /** Weight gathered since the group last moved; the last entry is the total. */
   private readonly gathered: Float64Array;
 
   constructor(private readonly pool: PoolState) {
@@ -87,7 +87,7 @@ class Walk {
     for (const at of this.tests.at) this.tested += this.tests.values[at] as number;
   }
 
-  /** One more or one less of a group is good. */
+  /** Changes the number of good patches of a group by one. */
   move(group: number, by: number): void {
     this.flush(group);
     const { at } = this.groups;
@@ -131,7 +131,7 @@ class Walk {
     return { good, allWrong: this.allWrong / total, kinds, method: 'enumerated', spread: 0 };
   }
 
-  /** Counts the weight gathered where the groups up to this one stand, before it moves. */
+  /** Credits the weight gathered at the current positions of groups 0 to `group`, before it moves. */
   private flush(group: number): void {
     const { gathered, groups } = this;
     for (let g = 0; g <= group; g += 1) {
@@ -160,7 +160,7 @@ class Walk {
   }
 }
 
-/** Tables one after the other, where the walk stands in each, and the weight that was gathered in each place. */
+/** Concatenated tables, with the current position and the weight gathered per position in each. */
 class Tables {
   readonly values: Float64Array;
   readonly sums: Float64Array;
@@ -194,7 +194,7 @@ const CHAINS = 4;
 const BURN_IN = 200;
 const SWEEPS = 1_500;
 
-/** By Gibbs sampling, in several chains that start far apart, with fixed seeds. */
+/** Gibbs sampling with several chains that start far apart, with fixed seeds. */
 export function sampled(pool: PoolState): Assignments {
   const chains = Array.from({ length: CHAINS }, (_, seed) => new Chain(pool, seed));
   for (const chain of chains) chain.run();
@@ -213,7 +213,7 @@ export function sampled(pool: PoolState): Assignments {
   return { good, allWrong: mean((chain) => chain.allWrong()), kinds, method: 'sampled', spread };
 }
 
-/** Gibbs sampling: one patch after the other is drawn anew in proportion to what the rest makes likely. */
+/** One Gibbs chain: redraws one patch after the other, conditional on all others. */
 class Chain {
   private readonly isGood: Uint8Array;
   private readonly states: Int32Array;
@@ -225,7 +225,7 @@ class Chain {
   private count = 0;
   private wrong = 0;
 
-  /** @param seed 0 starts with nobody good, 1 with everybody, others at random */
+  /** @param seed 0 starts with no patch good, 1 with all good, others at random */
   constructor(
     private readonly pool: PoolState,
     seed: number,
@@ -267,7 +267,7 @@ class Chain {
     return this.wrong / SWEEPS;
   }
 
-  /** What is counted is the chance, not the draw: the same mean with less noise. */
+  /** Accumulates the conditional probability instead of the draw: same mean, less variance. */
   private redraw(patch: number, counts: boolean): void {
     const was = this.isGood[patch] === 1;
     const before = this.log();
@@ -277,14 +277,14 @@ class Chain {
     if (this.random() < good === was) this.flip(patch);
   }
 
-  /** Offers to turn a group round, or everybody: camps that agree would never change sides one by one. */
+  /** Proposes to flip a whole group, or all patches: groups that agree would never change sides one patch at a time. */
   private turn(camp: readonly number[]): void {
     const before = this.log();
     const moved = camp.reduce((sum, patch) => sum + this.flip(patch), 0) + this.log() - before;
     if (this.random() >= Math.exp(moved)) for (const patch of camp) this.flip(patch);
   }
 
-  /** @returns by how much the patch's own leaning moves the log of the weight */
+  /** @returns the change in log weight due to the patch's own leaning */
   private flip(patch: number): number {
     const by = this.isGood[patch] === 1 ? -1 : 1;
     this.isGood[patch] = by === 1 ? 1 : 0;
@@ -294,7 +294,7 @@ class Chain {
     return by * (this.pool.model.leanings[patch] as number);
   }
 
-  /** Without the leanings. */
+  /** Log weight without the leanings. */
   private log(): number {
     let log = this.pool.share[this.count] as number;
     for (let t = 0; t < this.states.length; t += 1) {

@@ -3,16 +3,16 @@ import { grouped } from '../../src/core/grouped.js';
 import { MeasureName } from '../../src/core/run/verdict.js';
 
 /**
- * A candidate as the hybrid's stages see it: scores and plain facts, no patch text and no label. `null` = abstained or
- * unknown, which is not the same as zero and no worse than a known value.
+ * A candidate as the hybrid stages see it: scores and plain facts, without patch text or label. `null` = abstained or unknown,
+ * which is not zero and never counts as worse than a known value.
  */
 export const Entry = z.object({
   id: z.string(),
-  /** P(right) by the execution-free verifier, 0..1; of several judges their mean. */
+  /** P(right) by the execution-free verifier, 0..1; the mean if there are several judges. */
   execution_free: z.number().nullable(),
-  /** Stable base passes that still pass, a count. */
+  /** Number of stable base passes that still pass. */
   regression: z.number().nullable(),
-  /** Admitted generated tests solved, a count. */
+  /** Number of admitted generated tests solved. */
   reproduction: z.number().nullable(),
   /** Added plus removed lines of the patch; null when unknown. */
   patch_size: z.number().nullable(),
@@ -23,75 +23,75 @@ export const Entry = z.object({
   /** False when the patch changes no source file. */
   has_source_change: z.boolean(),
   /**
-   * False when the patch does not apply at base, was refused, forged what it was scored by, or may have while others did not;
-   * null when nobody tried.
+   * False when the patch does not apply at base, was refused, forged the results it was scored by, or may have forged them
+   * while others did not; null when nothing tried to apply it.
    */
   applies: z.boolean().nullable(),
   /** False when the agent hit a limit instead of submitting; null when unknown. */
   finished: z.boolean().nullable(),
-  /** What `regression` counts up to; the presets that add rates need it. */
+  /** Maximum of `regression`; required by the presets that add rates. */
   regression_out_of: z.number().positive().nullish(),
-  /** What `reproduction` counts up to. */
+  /** Maximum of `reproduction`. */
   reproduction_out_of: z.number().positive().nullish(),
   /** Measures that are unknown because every sandbox was lost under this patch, which may have caused that. */
   lost: z.array(MeasureName).optional(),
   /** Further measures by name, in their own unit: other judges, a verifier of one's own. */
   measures: z.record(MeasureName, z.number().nullable()).optional(),
-  /** Whether its agent was told of other candidates: that it made the same change as one of them says nothing. */
+  /** True if its agent saw other candidates: agreement with them is then no evidence. */
   told: z.boolean().optional(),
-  /** Which of several agents made it: what they have in common they get wrong together. Absent = there is one, or nobody knows. */
+  /** Which of several agents made it; rollouts of one agent share mistakes. Absent = a single agent, or unknown. */
   agent: z.string().optional(),
   /** Steps of the agent's trajectory. */
   steps: z.number().nullish(),
-  /** Equal for candidates that behave the same: that solved exactly the same tests, or showed equal observations. */
+  /** Equal for candidates that behave the same: they solved exactly the same tests, or gave equal observations. */
   behaviour: z.string().nullish(),
-  /** Ids of the admitted generated tests that it solved; null when none were run. */
+  /** Ids of the admitted generated tests it solved; null when none were run. */
   solved: z.array(z.string()).nullish(),
-  /** Ids of those that spoke against it; null = all that it did not solve. A test in neither list said nothing. */
+  /** Ids of the tests that count against it; null = all that it did not solve. A test in neither list is no evidence. */
   failed: z.array(z.string()).nullish(),
   /**
-   * By test that observes, the group of patches that told the same (0 = as base), and whether that is right, where its author said.
-   * A test that is not there told nothing.
+   * Per observing test: the group of patches with the same observation (0 = same as base), and whether that observation is
+   * right, if the test's author stated it. A missing test yielded nothing.
    */
   observed: z.record(z.string(), z.object({ group: z.int().min(0), expected: z.boolean().exactOptional() })).nullish(),
-  /** Ids of the candidates that it beat in pairs, in both orders; null when none were compared. */
+  /** Ids of the candidates it beat in pairwise comparison, in both orders; null when none were compared. */
   beats: z.array(z.string()).nullish(),
   /** P(right) by a learned combiner, 0..1. */
   learned: z.number().min(0).max(1).nullish(),
-  /** P(right) if this is the candidate that is returned, by the same combiner. */
+  /** P(right) given that this candidate is the one returned, by the same combiner. */
   confidence: z.number().min(0).max(1).nullish(),
 });
 export type Entry = z.infer<typeof Entry>;
 
-/** Whether a candidate could be returned at all: it changes source, and nothing says that it does not apply. */
+/** Whether a candidate can be returned: it changes source, and is not known to fail to apply. */
 export function isEligible({ has_source_change, applies }: Entry): boolean {
   return has_source_change && applies !== false;
 }
 
-/** Whether tests written for the issue told anything of it. */
+/** Whether any generated test yielded a result for it. */
 export function wasTested({ solved, observed }: Entry): boolean {
   return (solved ?? null) !== null || (observed ?? null) !== null;
 }
 
-/** Equal for candidates that are one patch. */
+/** Key of the patch: equal for candidates with the same patch. */
 export function patchOf({ id, fingerprint }: Entry): string {
   return fingerprint === null ? `id ${id}` : `patch ${fingerprint}`;
 }
 
 /**
- * Equal patches are one patch: what verifiers said of any of them holds for all, and of several judgements the mean.
- * What the trajectory says (steps, how it ended) and the size of the whole patch stay each candidate's own.
+ * Equalises the verdicts of candidates with the same patch: a verdict on one holds for all, and several scores are averaged.
+ * Trajectory facts (steps, how it ended) and the size of the whole patch stay per candidate.
  */
 export function withEqualPatches(entries: readonly Entry[]): readonly Entry[] {
   const known = equalised.get(entries);
   if (known !== undefined) return known;
   const made = equalisedOf(entries);
-  // Doing it again changes nothing.
+  // The result is cached under itself too, since equalising it again changes nothing.
   equalised.set(entries, made).set(made, made);
   return made;
 }
 
-/** By list: a pool is made of the same one for each rule that it is decided by. */
+/** Keyed by list: pools for several rules are built from the same list. */
 const equalised = new WeakMap<readonly Entry[], readonly Entry[]>();
 
 function equalisedOf(entries: readonly Entry[]): readonly Entry[] {
@@ -105,7 +105,7 @@ function equalisedOf(entries: readonly Entry[]): readonly Entry[] {
   });
 }
 
-/** In an order of their own, so that sums come out the same whatever the order of the candidates. */
+/** Sorted by id, so that sums are identical whatever the order of the candidates. */
 function commonOf(given: readonly Entry[]): Partial<Entry> {
   const own = given.toSorted((a, b) => (a.id < b.id ? -1 : 1));
   const mean = (key: 'execution_free' | 'regression' | 'reproduction'): number | null =>
@@ -137,7 +137,7 @@ function commonOf(given: readonly Entry[]): Partial<Entry> {
   };
 }
 
-/** Of the known ones, of equal ones exactly their value; null when none is. */
+/** Mean of the known values, exactly their value if all are equal; null when none is known. */
 export function meanOf(values: readonly (number | null)[]): number | null {
   const [first, ...others] = values.filter((value) => value !== null);
   if (first === undefined) return null;

@@ -5,44 +5,44 @@ import { EXECUTION_FREE, measureNamed, REGRESSION } from '../../src/core/run/ver
 import type { Entry } from './entry.js';
 import { BetaTable, type ObservedColumn, type TestColumn } from './outcome-tables.js';
 
-/** What is assumed without labels, all of it weak; docs/posterior.md has the source of each number. */
+/** Weak assumptions for use without labels; docs/posterior.md has the source of each number. */
 export const STATED: Likelihoods = {
   share: [0.3, 0.3],
   judges: {},
   existing_tests: { right: [9, 1], wrong: [2, 1] },
-  // Tests that hold on base are lost as existing ones are.
+  // Tests that hold on base behave like existing tests.
   generated_tests: { '*': { right: [9, 1], wrong: [1, 2] }, [HOLDING]: { right: [9, 1], wrong: [2, 1] } },
   test_correlation: 0.3,
   submitted: { right: [19, 1], wrong: [17, 3] },
 };
 
-/** A judge without labels, and the most that it may move the odds by, as a logarithm; and one with labels. */
+/** Likelihood of a judge without labels, then the largest shift in log-odds per judge: without labels, and fitted to labels. */
 const STATED_JUDGE: JudgeLikelihood = { intercept: 0, slope: 0.5 };
 const MOST_STATED = 2;
 const MOST_FITTED = 4;
-/** Nearer to 0 and to 1 a judge's probability says nothing more. */
+/** A judge's probability is clipped to this distance from 0 and 1. */
 const SUREST = 0.005;
 /** Judges err alike: each of J weighs 1 / (1 + (J − 1) × this), the design effect (Kish 1965). */
 const JUDGE_CORRELATION = 0.5;
-/** Chance that another candidate makes the same change as a right one, and as a wrong one. */
+/** Beta prior of P(another candidate makes the same change), for right and for wrong patches. */
 export const SAME_CHANGE: Rates = { right: [0.05, 1.3], wrong: [0.03, 7.5] };
-/** Part of the coincidences of one agent's wrong patches that another agent's share: the rest are its own blind spots. */
+/** Share of one agent's coinciding mistakes that other agents make too; the rest are specific to the agent. */
 const SHARED_MISTAKES = 0.5;
-/** The existing tests count as kept while no larger share of them than this is lost. */
+/** The existing tests count as kept if at most this share of them is lost. */
 const LOSS_TOLERATED = 0.001;
-/** What would move the odds by less than this either way is left out. */
+/** Evidence that shifts the odds by less than this in both directions is ignored. */
 const MUTED = Math.log(1.25);
 
-/** What one source says of each patch alone: the log of how much likelier it is if the patch is right. */
+/** Evidence from one source, per patch, as the log-likelihood ratio of right to wrong. */
 export interface Source {
   readonly name: string;
   readonly leanings: readonly number[];
 }
 
-/** The candidates that are one patch, in any order. */
+/** The candidates with one patch, in any order. */
 export type Copies = readonly Entry[];
 
-/** What is known of each patch by itself, source by source; sources that nobody has are left out. */
+/** Evidence about each patch by itself, per source; sources that say nothing about any patch are left out. */
 export function sourcesOf(patches: readonly Copies[], likelihoods: Likelihoods): readonly Source[] {
   const judges = judgesOf(patches);
   const weight = 1 / (1 + (judges.length - 1) * JUDGE_CORRELATION);
@@ -64,7 +64,7 @@ export function sourcesOf(patches: readonly Copies[], likelihoods: Likelihoods):
   return sources.filter(({ leanings }) => leanings.some((leaning) => leaning !== 0));
 }
 
-/** Unknown says nothing, but is never worse than the worst that is known of others, nor better than the best. */
+/** Unknown counts as 0, clamped to the range of the known values. */
 function known(patches: readonly Copies[], leaningOf: (copies: Copies) => number | null): readonly number[] {
   const leanings = patches.map(leaningOf);
   const told = leanings.filter((leaning) => leaning !== null);
@@ -72,7 +72,7 @@ function known(patches: readonly Copies[], leaningOf: (copies: Copies) => number
   return leanings.map((leaning) => leaning ?? unknown);
 }
 
-/** Measures by which somebody was judged; the mean of several is not one more. */
+/** Names of the judges with a score on any patch. The mean over judges does not count as a further judge. */
 export function judgesOf(patches: readonly Copies[]): readonly string[] {
   const named = new Set(
     patches.flatMap(([entry]) =>
@@ -96,7 +96,7 @@ function judged(p: number, fitted: JudgeLikelihood | undefined): number {
   return Math.min(most, Math.max(-most, intercept + slope * logitOf(p)));
 }
 
-/** Of a judge's probability, kept from the ends. */
+/** Log-odds of a judge's probability, clipped near 0 and 1. */
 export function logitOf(p: number): number {
   const kept = Math.min(1 - SUREST, Math.max(SUREST, p));
   return Math.log(kept / (1 - kept));
@@ -108,13 +108,13 @@ export function keptTests(entry: Entry | undefined): boolean | null {
   return regression === null || total === null ? null : total - regression <= total * LOSS_TOLERATED;
 }
 
-/** A patch that any agent submitted was submitted. */
+/** A patch counts as submitted if any of its candidates was. */
 export function submitted(copies: Copies): boolean | null {
   if (copies.some(({ finished }) => finished === true)) return true;
   return copies.some(({ finished }) => finished === false) ? false : null;
 }
 
-/** Log-likelihood ratio of something that holds or does not; 0 when it tells next to nothing, null when unknown. */
+/** Log-likelihood ratio of a binary outcome; 0 when it is negligible either way, null when unknown. */
 function held(holds: boolean | null, { right, wrong }: Rates): number | null {
   if (holds === null) return null;
   const ratios = [true, false].map((outcome) => Math.log(mean(right, outcome) / mean(wrong, outcome)));
@@ -127,13 +127,12 @@ function mean([a, b]: Rates['right'], holds: boolean): number {
 }
 
 /**
- * Of the K − 1 other candidates n make the same change: Beta-binomial with the rates of right and of wrong patches. Changes
- * are the same when their syntax trees are. What rollouts of one agent have in common they get wrong together: each agent has
- * rates of its own, and those of a wrong patch are smaller for agents that did not make it. The logarithms of the agents'
- * ratios add up.
+ * n of the K − 1 other candidates make the same change: Beta-binomial with the rates of right and of wrong patches. Changes are
+ * equal if their syntax trees are. Rollouts of one agent share mistakes, so each agent has independent rates, and those of a
+ * wrong patch are smaller for agents that did not make it. The agents' log-likelihood ratios add up.
  */
 function votes(patches: readonly Copies[]): readonly number[] {
-  // Who was told of others has no vote of its own.
+  // Candidates whose agent saw others have no independent vote.
   const voters = patches.flat().filter(({ told }) => told !== true);
   const known = voters.some(({ fingerprint }) => fingerprint !== null);
   if (!known || voters.length < 2) return patches.map(() => 0);
@@ -149,7 +148,7 @@ function votes(patches: readonly Copies[]): readonly number[] {
     if (entry === undefined || entry.fingerprint === null) return 0;
     const change = changeOf(entry);
     const votes = byAgent.map(({ agent, all, sizes }) => ({ agent, all, made: sizes.get(change)?.length ?? 0 }));
-    // One of them is the patch itself and no vote: of the agent that made it most often.
+    // The patch itself is not a vote: subtract it from the agent that made it most often.
     const makers = new Set(copies.flatMap(({ told, agent = '' }) => (told === true ? [] : [agent])));
     const [maker] = votes.filter(({ agent }) => makers.has(agent)).sort((a, b) => b.made - a.made);
     return votes.reduce((sum, { agent, all, made }) => {
@@ -164,16 +163,16 @@ function changeOf({ id, syntax, fingerprint }: Entry): string {
   return syntax ?? fingerprint ?? `id ${id}`;
 }
 
-/** The generated tests' outcomes, a column each, and the names of those that have one. */
+/** The outcomes of the generated tests, one column each, and the names of the named ones. */
 export interface TestColumns {
   readonly columns: readonly TestColumn[];
-  /** Names of the first columns; those after them are tests that nobody solved, whose names are not known. */
+  /** Names of the first columns; the remaining ones are tests that no patch solved, whose names are unknown. */
   readonly names: readonly string[];
 }
 
 /**
- * A column for each admitted generated test. Tests of one author repeat each other: m of them are raised to the power of
- * 1 / (1 + (m − 1) × correlation), so that they weigh as much as so many independent ones (the design effect, Kish 1965).
+ * One column per admitted generated test. Tests by one author repeat each other: each of m has weight 1 / (1 + (m − 1) ×
+ * correlation), so that together they count as fewer independent tests (the design effect, Kish 1965).
  * @param authors by test id; absent = one author
  */
 export function testColumns(
@@ -219,14 +218,14 @@ export function testColumns(
   };
 }
 
-/** What tests that observe told: a column each, of those that split the patches or say what is right. */
+/** Results of observing tests: one column per test that splits the patches or has an expectation. */
 export interface Observations {
-  /** Where the author said what is right. */
+  /** Tests whose author stated the right result. */
   readonly expected: readonly TestColumn[];
   readonly split: readonly ObservedColumn[];
 }
 
-/** Their author is one: as of other tests, m of them weigh as much as fewer independent ones. */
+/** All observing tests have one author: like generated tests, m of them weigh as much as fewer independent ones. */
 export function observationsOf(
   patches: readonly Copies[],
   { generated_tests: rates, test_correlation: correlation }: Likelihoods,

@@ -2,7 +2,7 @@ import { grouped } from '../../src/core/grouped.js';
 import { FEATURES, type Combiner, type Curve } from '../../src/core/run/fitted.js';
 import type { Entry } from './entry.js';
 
-/** Width of a row of features. */
+/** Number of columns in a feature row. */
 export const FEATURE_COUNT = FEATURES.length;
 
 interface PoolFacts {
@@ -16,7 +16,7 @@ interface PoolFacts {
   readonly sortedScores: readonly number[];
 }
 
-/** One row of FEATURES a candidate, NaN = unknown. Row-major, `entries.length` × FEATURE_COUNT. */
+/** One row of FEATURES per candidate, NaN = unknown. Row-major, `entries.length` × FEATURE_COUNT. */
 export function featuresOf(entries: readonly Entry[]): Float64Array {
   const facts = factsOf(entries);
   const rows = new Float64Array(entries.length * FEATURE_COUNT);
@@ -102,7 +102,7 @@ export function withCombiner(entries: readonly Entry[], combiner: Combiner): Ent
   });
 }
 
-/** Log-odds before calibration, of one row of features. */
+/** Log-odds before calibration, from one feature row; unknown features contribute 0. */
 export function logisticScore(
   { means, scales, weights, intercept }: Logistic,
   rows: Float64Array,
@@ -116,7 +116,7 @@ export function logisticScore(
   return score;
 }
 
-/** Linear between the knots. */
+/** Linear interpolation between the knots, constant outside them. */
 export function onCurve({ from, to }: Curve, score: number): number {
   const after = from.findIndex((knot) => knot > score);
   if (after === 0) return to[0] ?? 0;

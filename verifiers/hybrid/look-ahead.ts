@@ -3,25 +3,25 @@ import { type Entry, isEligible, patchOf } from './entry.js';
 import { SAME_CHANGE } from './evidence.js';
 import { Pool } from './pool.js';
 
-/** A chance that is as good as none. */
+/** Probabilities below this are ignored. */
 const NEGLIGIBLE = 1e-6;
 
-/** What is known of an issue's candidates without any verifier. */
+/** State of an issue's candidates without any verifier. */
 export interface Standing {
   /** P(right) of the best patch by votes; null = there is no patch. */
   readonly right: number | null;
   /**
-   * By how much the next rollouts raise P(the selected patch is right), each: the most over m = 1, 2, … of the expected
-   * gain of m rollouts, divided by m. Docs: `docs/bench.md`.
+   * Gain in P(the selected patch is right) per further rollout: the maximum over m = 1, 2, … of the expected gain of m
+   * rollouts, divided by m. Docs: `docs/bench.md`.
    */
   readonly gain: number;
 }
 
 /**
- * One-step look-ahead, or as many steps as pay best: the knowledge gradient (Frazier, Powell and Dayanik 2008), per rollout
- * over m rollouts as in KG(*) (Frazier and Powell 2010), since a single further vote often decides nothing. What m rollouts can
- * change is that another patch, one that is there or a new one, is made by all of them and overtakes the best.
- * @param next who makes each of the rollouts that are left; none = nothing can be gained
+ * One-step look-ahead, or the number of steps that pays best: the knowledge gradient (Frazier, Powell and Dayanik 2008), per
+ * rollout over m rollouts as in KG(*) (Frazier and Powell 2010), since a single further vote often decides nothing. The only
+ * change considered is that all m rollouts make one other patch, existing or new, and it overtakes the best.
+ * @param next the agent of each remaining rollout; empty = nothing can be gained
  */
 export function standingOf(entries: readonly Entry[], next: readonly Pick<Entry, 'agent'>[]): Standing {
   const own = entries.filter(isEligible);
@@ -42,7 +42,7 @@ export function standingOf(entries: readonly Entry[], next: readonly Pick<Entry,
   for (const [index, by] of next.entries()) {
     const rest = rivals.filter((rival) => rival.chance > 0);
     const chance = rest.reduce((sum, rival) => sum + rival.chance, 0);
-    // P(right) rises by 1 at the most.
+    // P(right) can rise by at most 1.
     if (chance / (index + 1) <= Math.max(gain, NEGLIGIBLE)) break;
     const gained = rest.map((rival) => rival.chance * rival.makeBy(by, best)).reduce((sum, each) => sum + each, 0);
     gain = Math.max(gain, gained / (index + 1));
@@ -50,7 +50,7 @@ export function standingOf(entries: readonly Entry[], next: readonly Pick<Entry,
   return { right: pool.right(best.id), gain };
 }
 
-/** A patch that nobody made yet. */
+/** A patch that no rollout has made yet. */
 const NEW: Entry = {
   id: 'new patch',
   execution_free: null,
@@ -63,18 +63,18 @@ const NEW: Entry = {
   finished: null,
 };
 
-/** A patch that overtakes the best, perhaps, when all of the next rollouts make it. */
+/** A patch that may overtake the best if all of the next rollouts make it. */
 class Rival {
   private made = 0;
 
-  /** @param chance that the next rollout makes it */
+  /** @param chance P(the next rollout makes it) */
   constructor(
     private pool: readonly Entry[],
     private readonly entry: Entry,
     public chance: number,
   ) {}
 
-  /** The next rollout makes it. @returns how much likelier it is to be right than the best then, 0 when it is not */
+  /** Adds a rollout that makes it. @returns its lead over the best in P(right), 0 if it does not lead */
   makeBy(by: Pick<Entry, 'agent'>, best: Entry): number {
     const copy = { ...withoutAgent(this.entry), ...by, id: `${NEW.id} ${this.made}` };
     this.made += 1;
@@ -86,8 +86,8 @@ class Rival {
 }
 
 /**
- * P(the next rollout makes this patch): what the model of votes (docs/posterior.md) predicts, with the rates of right and of
- * wrong patches after n − 1 coincidences in N − 1 tries, weighed by P(right).
+ * P(the next rollout makes this patch), predicted by the model of votes (docs/posterior.md): the rates of right and of wrong
+ * patches after n − 1 coincidences in N − 1 tries, weighted by P(right).
  */
 function chanceOfCopy(entries: readonly Entry[], entry: Entry): number {
   const others = entries.length - 1;

@@ -1,54 +1,54 @@
 import { grouped } from '../../src/core/grouped.js';
 import type { Beta, Rates } from '../../src/core/run/fitted.js';
 
-/** The outcomes of one test, or of any other check that passes or fails. */
+/** The outcomes of one test, or of another pass/fail check. */
 export interface TestColumn {
-  /** By patch: true = passed, false = did not, null = unknown. */
+  /** Per patch: true = passed, false = failed, null = unknown. */
   readonly outcomes: readonly (boolean | null)[];
-  /** Power that its likelihood is raised to, 0..1: tests of one author repeat each other (docs/posterior.md). */
+  /** Exponent of its likelihood, 0..1: tests by one author repeat each other (docs/posterior.md). */
   readonly weight: number;
-  /** What it does if it is telling. */
+  /** Pass rates if the test is telling. */
   readonly rates: Rates;
 }
 
-/** What a test told that expects nothing: patches that told the same are a class, and nobody says which class is right. */
+/** Observations of a test without expectation: patches with equal observations form a class; which class is right is unknown. */
 export interface ObservedColumn {
-  /** By patch, its class; null = it told nothing. */
+  /** Class of each patch; null = no observation. */
   readonly classes: readonly (number | null)[];
-  /** As of a TestColumn. */
+  /** As in TestColumn. */
   readonly weight: number;
   readonly rates: Rates;
 }
 
-/** Log-likelihoods of what one test told, by a state that depends on which patches are good. */
+/** Log-likelihoods of one test's outcomes, by a state that depends on which patches are good. */
 export interface OutcomeTable {
-  /** By state, tempered. */
+  /** By state, tempered by the weight. */
   readonly logs: Float64Array;
-  /** P(telling), P(indifferent), P(toxic), given how likely each state is. @param weights by state, adding up to `total` */
+  /** P(telling), P(indifferent), P(toxic), given how likely each state is. @param weights by state, summing to `total` */
   kindsUnder(weights: Float64Array, total: number): [number, number, number];
 }
 
-/** A toxic test passes wrong patches rather than right ones (R2E-Gym, arXiv 2504.07164, appendix C.3). */
+/** A toxic test passes wrong patches more often than right ones (R2E-Gym, arXiv 2504.07164, appendix C.3). */
 const TOXIC: Rates = { right: [1, 6], wrong: [2, 1] };
-/** An indifferent test passes or fails nearly everybody, whoever is right. */
+/** An indifferent test passes or fails nearly all patches, right or wrong. */
 const INDIFFERENT: Beta = [0.5, 0.5];
 
 const KINDS = 3;
-/** P(telling), P(indifferent), P(toxic) before anything is seen: of 86 admitted tests of real issues none was toxic. */
+/** Prior of P(telling), P(indifferent), P(toxic): of 86 admitted tests of real issues none was toxic. */
 const LOG_SHARES = [0.5, 0.49, 0.01].map(Math.log);
 
 /**
- * Log-likelihoods of one test, ready for every assignment of its patches to right and wrong. They depend on two numbers:
- * how many of those that passed are right, and how many of those that did not. A state is `passedRight × (failed + 1) +
- * failedRight`. Pass rates are integrated out under each kind; the kinds are summed up.
+ * Log-likelihoods of one test, for every assignment of its patches to right and wrong. They depend on two numbers: how many of
+ * the passing patches are right, and how many of the failing ones. A state is `passedRight × (failed + 1) + failedRight`. Pass
+ * rates are integrated out under each kind; kinds are summed out.
  */
 export class TestTable implements OutcomeTable {
-  /** By state, tempered. */
+  /** By state, tempered by the weight. */
   readonly logs: Float64Array;
   /** P(kind | state), row-major by state. */
   private readonly kinds: Float64Array;
 
-  /** One that was made for equal numbers before, where it is still known: the pools of a benchmark are alike. */
+  /** Cached by its parameters: the pools of a benchmark often repeat them. */
   static of({ outcomes, weight, rates }: TestColumn): TestTable {
     const passed = outcomes.filter((outcome) => outcome === true).length;
     const failed = outcomes.filter((outcome) => outcome === false).length;
@@ -87,7 +87,7 @@ export class TestTable implements OutcomeTable {
     }
   }
 
-  /** How far the state moves when one more patch that passed is right; 1 for one that failed. */
+  /** Change of the state when one more passing patch is right; for a failing one it is 1. */
   get stride(): number {
     return this.failed + 1;
   }
@@ -104,26 +104,26 @@ export class TestTable implements OutcomeTable {
   }
 }
 
-/** The n-th patch that misbehaves on an input does so in a way of its own with CHANCE_OF_OWN / (CHANCE_OF_OWN + n − 1). */
+/** The n-th patch that misbehaves on an input does so in a new way with CHANCE_OF_OWN / (CHANCE_OF_OWN + n − 1). */
 const CHANCE_OF_OWN = 1;
-/** Of a test that observes: telling or indifferent. */
+/** Prior of an observing test to be telling, and to be indifferent. */
 const LOG_HALF = Math.log(0.5);
-/** With more, the smallest classes count as if each of their patches stood alone. */
+/** Limit on states; above it, patches of the smallest classes count as singletons. */
 const MOST_STATES = 20_000;
 
 /**
- * Log-likelihoods of the classes that a test without expectation splits patches into. If it is telling, one class, or none
- * of them, is what right patches do: good patches are in it as often as they pass tests, others as often as those pass, and who
- * is not in it joins the other classes as in a Chinese restaurant (Aldous 1985): so a large class is hardly a mistake that many
- * made by chance. If it is indifferent, all join classes so. A state counts the good patches of each class; patches alone in
- * theirs count together.
+ * Log-likelihoods of the classes that a test without expectation splits patches into. If the test is telling, one class or none
+ * is the behaviour of right patches: good patches are in it at the rate at which they pass tests, others at theirs, and patches
+ * outside it join the other classes as in a Chinese restaurant process (Aldous 1985), so a large class is unlikely to be one
+ * mistake made many times by chance. If it is indifferent, all patches join classes by that process. A state counts the good
+ * patches of each class; singletons are counted together.
  */
 export class ObservedTable implements OutcomeTable {
   readonly logs: Float64Array;
-  /** By patch, how far the state moves when it is good. */
+  /** Per patch, the change of the state when it is good. */
   readonly steps: Int32Array;
   private readonly telling: Float64Array;
-  /** Sizes of the classes of two and more, and how many patches are alone. */
+  /** Sizes of the classes of two or more, and the number of singletons. */
   private readonly sizes: readonly number[];
   private readonly alone: number;
 
@@ -170,7 +170,7 @@ export class ObservedTable implements OutcomeTable {
     });
     const allGood = goodAlone + good.reduce((sum, own) => sum + own, 0);
     const allBad = alone + sizes.reduce((sum, size) => sum + size, 0) - allGood;
-    // With the right class of so many good and bad patches.
+    // Right class: g good and b bad patches; the other patches are outside it.
     const split = (g: number, b: number): number => right.log(g, allGood - g) + wrong.log(b, allBad - b);
     const logs = [mistakes(sizes, alone) + split(0, 0)];
     for (const [index, size] of sizes.entries()) {
@@ -183,7 +183,7 @@ export class ObservedTable implements OutcomeTable {
   }
 }
 
-/** Log of the chance that patches which misbehave fall into classes of these sizes, and so many classes of one. */
+/** Log probability that misbehaving patches form classes of these sizes, plus `alone` classes of one. */
 function mistakes(sizes: readonly number[], alone: number): number {
   let log = (sizes.length + alone) * Math.log(CHANCE_OF_OWN);
   for (const size of sizes) for (let n = 1; n < size; n += 1) log += Math.log(n);
@@ -209,7 +209,7 @@ export class BetaTable {
   }
 }
 
-/** log(c), log(c (c+1)), …: entry k is the log of the k-fold rising product. */
+/** Entry k is the log of the rising product c (c+1) … (c+k−1). */
 function risingLogs(c: number, most: number): Float64Array {
   const logs = new Float64Array(most + 1);
   for (let k = 1; k <= most; k += 1) logs[k] = (logs[k - 1] ?? 0) + Math.log(c + k - 1);
@@ -226,6 +226,6 @@ export function logSum(values: Float64Array): number {
   return most + Math.log(sum);
 }
 
-/** Tables that are kept: with 32 patches at most 10 MB. */
+/** Maximum number of cached tables: at most 10 MB with 32 patches. */
 const MOST_KEPT = 1_000;
 const made = new Map<string, TestTable>();

@@ -2,29 +2,29 @@ import { grouped } from '../../src/core/grouped.js';
 import type { Beta } from '../../src/core/run/fitted.js';
 import { BetaTable, type ObservedColumn, ObservedTable, type TestColumn, TestTable } from './outcome-tables.js';
 
-/** What is known of the distinct patches of a pool, as far as it bears on which of them are good. */
+/** Evidence about the distinct patches of a pool, as input for inferring which of them are good. */
 export interface PoolModel {
-  /** Log of how much likelier each patch is to be good than not, by all that speaks of it alone. */
+  /** Per patch, log-likelihood ratio of good to not good from the evidence about this patch only. */
   readonly leanings: Float64Array;
   readonly columns: readonly TestColumn[];
-  /** What tests without expectation told; absent = none were run. */
+  /** Outcomes of tests that observe without expecting a result; absent = none were run. */
   readonly observed?: readonly ObservedColumn[];
-  /** Of the share of good patches, before anything is seen. */
+  /** Prior of the share of good patches. */
   readonly share: Beta;
-  /** Log of P(patch is wrong), by patch, if it is good and if it is not. */
+  /** Log of P(patch is wrong) per patch, given that it is good and that it is not. */
   readonly wrong: { readonly ifGood: Float64Array; readonly ifNot: Float64Array };
-  /** Whether the tests' kinds are asked for, too. */
+  /** Whether to also infer the kind of each test. */
   readonly kinds: boolean;
 }
 
 export interface Assignments {
-  /** P(good) by patch, 0..1. */
+  /** P(good) per patch, 0..1. */
   readonly good: Float64Array;
   /** P(every patch is wrong). */
   readonly allWrong: number;
-  /** P(telling), P(indifferent), P(toxic) by column, those that only observe last; empty unless asked for. */
+  /** P(telling), P(indifferent), P(toxic) per column, observing tests last; empty unless `PoolModel.kinds`. */
   readonly kinds: readonly (readonly [number, number, number])[];
-  /** Every assignment was gone through, or Markov chains were. */
+  /** Exact enumeration of all assignments, or Markov chains. */
   readonly method: 'enumerated' | 'sampled';
   /** Largest difference between the chains in any P(good); 0 when enumerated. */
   readonly spread: number;
@@ -33,15 +33,15 @@ export interface Assignments {
 /** Patches with the same outcomes. */
 export interface Group {
   readonly members: readonly number[];
-  /** By column, how far its state moves when one more of the group is good. */
+  /** Per column, the change of its state when one more patch of the group is good. */
   readonly steps: Int32Array;
 }
 
-/** A model, ready for its assignments to be gone through. */
+/** A model prepared for summing over its assignments. */
 export class PoolState {
   readonly groups: readonly Group[];
   readonly tables: readonly (TestTable | ObservedTable)[];
-  /** Log of the prior of an assignment, by how many it calls good. */
+  /** Log prior of an assignment, indexed by its number of good patches. */
   readonly share: Float64Array;
 
   constructor(readonly model: PoolModel) {
@@ -69,7 +69,7 @@ export class PoolState {
 }
 
 /**
- * Sums over the subsets of some patches by their size: Σ_{|S| = k} Π_{i ∈ S} e^{leaning i}, the elementary symmetric
+ * Sums over the subsets of some patches, by subset size: Σ_{|S| = k} Π_{i ∈ S} e^{leaning i}, the elementary symmetric
  * polynomials, as logarithms. Built patch by patch: F_j(k) = F_{j−1}(k) + e^{leaning j} F_{j−1}(k−1).
  */
 export class SubsetSums {
@@ -85,15 +85,15 @@ export class SubsetSums {
     this.prefixes = prefixes;
   }
 
-  /** Logs of the sums for sizes 0 to all. */
+  /** Logs of the sums, for sizes 0 to the number of patches. */
   get bySize(): Float64Array {
     return this.prefixes[this.leanings.length] as Float64Array;
   }
 
   /**
-   * P(a patch is in the subset), by patch; equal leanings get the very same number. Backwards over the patches: given how
-   * likely each size is among the first j, was the j-th one of them?
-   * @param sizes P(size), 0 to all
+   * P(a patch is in the subset), per patch; equal leanings get exactly equal results. Goes backwards over the patches: given
+   * the distribution of the size among the first j, was patch j included?
+   * @param sizes P(size), for sizes 0 to the number of patches
    */
   marginals(sizes: Float64Array): number[] {
     const marginals = new Array<number>(this.leanings.length).fill(0);
@@ -113,7 +113,7 @@ export class SubsetSums {
     return this.leanings.map((leaning) => byLeaning.get(leaning) ?? 0);
   }
 
-  /** P(the j-th is in the subset), given that it has k of the first j. */
+  /** P(patch j is in the subset), given that the subset contains k of the first j patches. */
   private chanceOfLast(j: number, k: number): number {
     const [here, before] = [this.prefixes[j] as Float64Array, this.prefixes[j - 1] as Float64Array];
     return Math.exp((this.leanings[j - 1] as number) + (before[k - 1] as number) - (here[k] as number));

@@ -6,15 +6,15 @@ import { type Entry, isEligible, meanOf, patchOf, wasTested, withEqualPatches } 
 import { STATED } from './evidence.js';
 import { type Beliefs, beliefsOf } from './posterior.js';
 
-/** The K candidates that a selection is made from. */
+/** The K candidates to select from. */
 export interface PoolInput {
   readonly instanceId: string;
   readonly entries: readonly Entry[];
-  /** Author of each generated test, by its id; absent = one author. */
+  /** Author of each generated test by its id; absent = one author. */
   readonly authors?: ReadonlyMap<string, string> | undefined;
 }
 
-/** What was learned from labels; null = nothing. */
+/** Parameters learned from labels; null = none. */
 export interface Knowledge {
   readonly combiner: Combiner | null;
   readonly calibration: Calibration | null;
@@ -22,10 +22,10 @@ export interface Knowledge {
 
 export const NOTHING_LEARNED: Knowledge = { combiner: null, calibration: null };
 
-/** A pool of candidates. What depends on the whole of it is worked out when it is first asked for. */
+/** A pool of candidates. Values that depend on the whole pool are computed on first use. */
 export class Pool {
   readonly instanceId: string;
-  /** Equal patches have equal verdicts here. */
+  /** With equal verdicts for equal patches. */
   readonly entries: readonly Entry[];
   private readonly counts = new Map<Counted, ReadonlyMap<string, number>>();
   private readonly fallbacks = new Map<string, number | null>();
@@ -42,12 +42,12 @@ export class Pool {
     this.entries = withEqualPatches(input.entries);
   }
 
-  /** Different patches, before any filter. */
+  /** Number of distinct patches, before any filter. */
   get patches(): number {
     return new Set(this.entries.map(patchOf)).size;
   }
 
-  /** Its value in the measure's own unit; null when unknown. */
+  /** The entry's value in the measure's own unit; null when unknown. */
   measure(entry: Entry, by: StageMeasure): number | null {
     const read = Object.hasOwn(READ, by) ? READ[by] : undefined;
     return read === undefined ? (entry.measures?.[by] ?? null) : read(entry, this);
@@ -67,7 +67,7 @@ export class Pool {
     return rates.length === 0 ? null : rates.reduce((sum, rate) => sum + rate, 0);
   }
 
-  /** Candidates of the pool with the same key, each a vote of its own, itself at least; null for one without. */
+  /** Number of candidates with the same key, each an independent vote; at least 1 (itself); null if the entry has no key. */
   count(entry: Entry, key: Counted): number | null {
     let counts = this.counts.get(key);
     if (counts === undefined) {
@@ -79,12 +79,12 @@ export class Pool {
     return value === null ? null : (counts.get(value) ?? 1);
   }
 
-  /** By everything that is known. */
+  /** Beliefs from all evidence. */
   beliefs(): Beliefs {
     return (this.believed ??= this.byAll(true));
   }
 
-  /** P(right) of a candidate as in `beliefs`; quicker where nobody asks what each source said. */
+  /** P(right) as in `beliefs`; faster, because it skips the contribution of each source. */
   right(id: string): number {
     const beliefs = this.believed ?? (this.uncredited ??= this.byAll(false));
     return beliefs.right.get(id) ?? 0;
@@ -101,12 +101,12 @@ export class Pool {
     return beliefsOf(this.entries, { likelihoods, authors, credits, among });
   }
 
-  /** By what was executed alone. */
+  /** Beliefs from executed tests only. */
   executedBeliefs(): Beliefs {
     return (this.executed ??= this.byExecution(false));
   }
 
-  /** The same, with what each generated test is worth. */
+  /** The same, with the inferred kind of each generated test. */
   testBeliefs(): Beliefs {
     return this.byExecution(true);
   }
@@ -117,7 +117,7 @@ export class Pool {
     return beliefsOf(this.entries, { likelihoods, authors, executedOnly: true, kinds });
   }
 
-  /** With the combiner's probabilities, where there is one. */
+  /** The combiner's probabilities; empty without a combiner. */
   learned(id: string): Pick<Entry, 'learned' | 'confidence'> {
     const { combiner } = this.knowledge;
     this.scored ??= new Map(
@@ -126,7 +126,7 @@ export class Pool {
     return this.scored.get(id) ?? {};
   }
 
-  /** Patches that it beat in pairs. */
+  /** Number of patches it beat in pairwise comparison. */
   beaten(entry: Entry): number | null {
     if ((entry.beats ?? null) === null) return null;
     const beats = new Set(entry.beats);
@@ -160,10 +160,10 @@ export class Pool {
   }
 }
 
-/** What candidates agree in. */
+/** Keys by which candidates can agree. */
 export type Counted = 'fingerprint' | 'syntax' | 'behaviour';
 
-/** Where the measures with a column of their own stand, and what follows from the pool. */
+/** How to read the measures stored in a field of their own, and those derived from the pool. */
 const READ: Readonly<Record<string, (entry: Entry, pool: Pool) => number | null>> = {
   execution_free: (entry) => entry.execution_free,
   regression: (entry) => entry.regression,
@@ -182,7 +182,7 @@ const READ: Readonly<Record<string, (entry: Entry, pool: Pool) => number | null>
   p_right: (entry, pool) => pool.beliefs().right.get(entry.id) ?? null,
 };
 
-/** What a measure needs of an entry to be known of it. */
+/** The field an entry needs for a measure to be known. */
 export const NEEDED: Readonly<Record<string, keyof Entry>> = {
   cluster_size: 'fingerprint',
   syntax_cluster_size: 'fingerprint',
@@ -192,7 +192,7 @@ export const NEEDED: Readonly<Record<string, keyof Entry>> = {
   posterior: 'solved',
 };
 
-/** A measure as a share: a count of what it counts up to, a probability as it is; null when either is unknown. */
+/** A measure as a share: a count divided by its maximum, a probability as it is; null when either is unknown. */
 export function rateOf(entry: Entry, by: Term['by']): number | null {
   if (by !== 'regression' && by !== 'reproduction') {
     return by === 'execution_free' ? entry.execution_free : (entry.measures?.[by] ?? null);
@@ -201,7 +201,7 @@ export function rateOf(entry: Entry, by: Term['by']): number | null {
   return value === null || outOf === null ? null : value / outOf;
 }
 
-/** Chen et al. 2022 (CodeT): tests solved × √(group that solves exactly these). */
+/** Chen et al. 2022 (CodeT): tests solved × √(number of candidates that solve exactly these). */
 function dualAgreement(entry: Entry, pool: Pool): number | null {
   const group = pool.count(entry, 'behaviour');
   return entry.reproduction === null || group === null ? null : entry.reproduction * Math.sqrt(group);

@@ -14,21 +14,21 @@ import {
 } from './evidence.js';
 import type { Assignments, PoolModel } from './pool-model.js';
 
-/** P(right) of a patch that is as good as any test can tell, and of one that is not. */
+/** P(right) of a good patch, which does all that tests can see, and of one that is not good. */
 const [GOOD_RIGHT, BAD_RIGHT] = [0.9, 0.02];
 
-/** What is believed of a pool's candidates. */
+/** What is believed about a pool's candidates. */
 export interface Beliefs {
-  /** P(right) by candidate, 0..1; 0 for one that cannot be returned. */
+  /** P(right) by candidate, 0..1; 0 if it cannot be returned. */
   readonly right: ReadonlyMap<string, number>;
-  /** By candidate, what each source adds to the log-odds of being right: they add up to the log-odds of `right`. */
+  /** By candidate, each source's contribution to the log-odds of being right; they sum to the log-odds of `right`. */
   readonly logOdds: ReadonlyMap<string, Readonly<Record<string, number>>>;
-  /** P(telling), P(indifferent), P(toxic) by generated test; empty unless asked for. */
+  /** P(telling), P(indifferent), P(toxic) by generated test; empty unless requested. */
   readonly kinds: ReadonlyMap<string, readonly [number, number, number]>;
-  /** P(at least one candidate is right), 0..1; of those asked about. */
+  /** P(at least one candidate of `among` is right), 0..1. */
   readonly any: number;
   readonly method: Assignments['method'];
-  /** Largest difference between Markov chains in any probability; 0 when none were needed. */
+  /** Largest difference between Markov chains in any probability; 0 if enumerated. */
   readonly spread: number;
 }
 
@@ -36,20 +36,20 @@ export interface BeliefOptions {
   readonly likelihoods: Likelihoods;
   /** Author of each generated test; absent = one author. */
   readonly authors?: ReadonlyMap<string, string> | undefined;
-  /** By the tests that were executed alone, and what those were worth: no judge, no votes, no facts. */
+  /** Use only executed tests and their inferred quality: no judge, no votes, no facts. */
   readonly executedOnly?: boolean;
-  /** Whether the tests' kinds are asked for, too. */
+  /** Whether to also infer the kind of each test. */
   readonly kinds?: boolean;
-  /** False = nobody asks what each source adds, and `logOdds` says nothing; absent = true. */
+  /** False = skip the contribution of each source, leaving `logOdds` empty; absent = true. */
   readonly credits?: boolean;
-  /** Ids of those that `any` is about; absent = all. */
+  /** Ids of the candidates `any` is about; absent = all. */
   readonly among?: ReadonlySet<string> | undefined;
 }
 
 /**
- * P(right) of every candidate from all that is known of the pool (docs/posterior.md). Sources are added one after the
- * other, observations and generated tests last; each is credited with what it changed.
- * @param entries after `withEqualPatches`: equal patches are one patch
+ * P(right) of every candidate from all evidence on the pool (docs/posterior.md). Sources are added one by one, observations and
+ * generated tests last; each is credited with the change it causes.
+ * @param entries after `withEqualPatches`: equal patches have equal verdicts
  */
 export function beliefsOf(entries: readonly Entry[], options: BeliefOptions): Beliefs {
   const byPatch = grouped(entries.filter(isEligible), patchOf);
@@ -78,11 +78,11 @@ export function beliefsOf(entries: readonly Entry[], options: BeliefOptions): Be
   return { right, logOdds, kinds, any: 1 - last.allWrong, method: last.method, spread: last.spread };
 }
 
-/** Source of what tests that observe say. */
+/** Source name of observing tests. */
 const OBSERVATIONS = 'observations';
 const NO_KIND = [0, 0, 0] as const;
 
-/** What is believed after a source was added. */
+/** Beliefs after a source was added. */
 interface Step extends Pick<Assignments, 'allWrong' | 'kinds' | 'method' | 'spread'> {
   readonly source: string;
   /** P(right) by patch. */
@@ -96,11 +96,11 @@ interface Known {
   readonly likelihoods: Likelihoods;
   readonly kinds: boolean;
   readonly credits: boolean;
-  /** Whether each patch counts for P(all are wrong). */
+  /** Whether each patch counts in P(all are wrong). */
   readonly counts: readonly boolean[];
 }
 
-/** What is believed after each source, or without `credits` after the last one alone. */
+/** Beliefs after each source; without `credits`, only after the last one. */
 function stepsOf(
   patches: readonly Copies[],
   { sources, tests, observed, likelihoods, kinds, credits, counts }: Known,
@@ -125,7 +125,7 @@ function stepsOf(
 
 type ExecutedModel = Pick<PoolModel, 'columns' | 'observed'> & { readonly source: string };
 
-/** What tests told, first without those that pass and fail; none without any. */
+/** Models of the executed tests: observing tests first, then with the pass/fail tests added; a part without tests is left out. */
 function executedModels(tests: TestColumns, { expected, split }: Observations): readonly ExecutedModel[] {
   const observed = { source: OBSERVATIONS, columns: expected, observed: split };
   const all = { source: REPRODUCTION.name, columns: [...tests.columns, ...expected], observed: split };
@@ -133,8 +133,8 @@ function executedModels(tests: TestColumns, { expected, split }: Observations): 
 }
 
 /**
- * Tests cannot tell every wrong patch from a right one: they speak of *good* patches, which do what is asked for as far as
- * tests can see. A patch is right with `GOOD_RIGHT` if it is good and with `BAD_RIGHT` if not, times what is told of it.
+ * Tests cannot tell every wrong patch from a right one: they are evidence of *good* patches, which do what is asked as far as
+ * tests can see. A patch is right with `GOOD_RIGHT` if it is good and `BAD_RIGHT` if not, before its own evidence.
  */
 function rightBy(
   told: readonly number[],
@@ -157,11 +157,11 @@ function rightBy(
   return { ...found, right };
 }
 
-/** A patch that is right with probability p before it is told of that evidence makes right e^log times as likely as wrong. */
+/** A patch that is right with prior p, given evidence with likelihood ratio e^log of right to wrong. */
 class Mixture {
   constructor(private readonly p: number) {}
 
-  /** Log of the likelihood of that evidence, up to a constant that is the same for every p. */
+  /** Log-likelihood of that evidence, up to a constant that is the same for every p. */
   log(log: number): number {
     return Math.log(this.p * Math.exp(log) + 1 - this.p);
   }
@@ -184,7 +184,7 @@ function oddsBySource(steps: readonly Step[], patch: number): Readonly<Record<st
   );
 }
 
-/** So that candidates which the model cannot tell apart are tied; never 0 or 1. */
+/** Rounded so that candidates the model cannot tell apart are tied; never 0 or 1. */
 function rounded(probability: number): number {
   return Math.min(1 - 1e-9, Math.max(1e-9, Math.round(probability * 1e9) / 1e9));
 }

@@ -6,10 +6,10 @@ import type { Combiner } from '../../src/core/run/fitted.js';
 import type { WellKnownMeasure } from '../../src/core/run/verdict.js';
 import { Preset, type Stage, type Term } from '../../src/core/run/preset.js';
 
-/** What of a request says how its candidates are decided. */
+/** The part of a request that determines how its candidates are selected. */
 export type RequestedRule = Pick<RunRequest, 'preset' | 'stages' | 'combiner' | 'calibration' | 'min_confidence'>;
 
-/** The rule of a request, the same wherever its verdicts are decided. @throws BadInputError naming the field */
+/** The rule of a request, identical for every place that decides its verdicts. @throws BadInputError naming the field */
 export function requestedRule(request: RequestedRule): Rule {
   const { preset: name, stages, combiner, calibration, min_confidence: minConfidence } = request;
   const preset =
@@ -28,7 +28,7 @@ export function requestedRule(request: RequestedRule): Rule {
   return { preset, combiner, calibration, minConfidence };
 }
 
-/** Content hashes of what a request brought with it. */
+/** Content hashes of the parts of the rule supplied in the request. */
 export function ruleHashes({ preset, stages, combiner, calibration }: RequestedRule): Record<string, string> {
   const given = { preset: stages === null ? null : { name: preset, stages }, combiner, calibration };
   return Object.fromEntries(
@@ -36,7 +36,7 @@ export function ruleHashes({ preset, stages, combiner, calibration }: RequestedR
   );
 }
 
-/** A patch that changes no source, or that does not apply, is never returned, whatever the preset. */
+/** Whatever the preset, a patch that changes no source or does not apply is never returned. */
 const ELIGIBLE: readonly Stage[] = [
   { stage: 'keep', where: 'has-source-change' },
   { stage: 'keep', where: 'applies' },
@@ -46,13 +46,13 @@ const LOWEST_ID: Stage = { stage: 'lowest-id' };
 const SHORTEST = max('patch_size', 'min');
 const EXECUTION_FREE = max('execution_free');
 const EXECUTION: readonly Stage[] = [max('regression'), max('reproduction')];
-/** R2E-Gym (arXiv 2504.07164, equations 1 and 2), with regression after the cut as its text says. */
+/** R2E-Gym (arXiv 2504.07164, equations 1 and 2), with regression after the cut as the paper's text describes. */
 const R2E: readonly Stage[] = [...EXECUTION, EXECUTION_FREE];
 const VETO: Stage = { stage: 'above', by: 'execution_free', than: 0.01, otherwise: 'keep-all' };
-/** What our own rules go by among equals: what most candidates do, then the judge, and size last. */
+/** Tie-breakers of bestk's own rules: the most common behaviour, then the judge, then size. */
 const VOTES: readonly Stage[] = [max('behaviour_cluster_size'), max('syntax_cluster_size'), EXECUTION_FREE, SHORTEST];
 
-/** The selection rules by name; docs/selection-rules.md says whose they are and where they differ from the original. */
+/** The selection rules by name; docs/selection-rules.md gives their origin and any difference from it. */
 const STAGES = {
   deepswe: [{ stage: 'top', by: 'execution_free', n: 'deepswe' }, ...R2E],
   'r2e-notebook': [{ stage: 'top', by: 'execution_free', n: 'deepswe' }, ...R2E],
@@ -79,7 +79,7 @@ export type PresetName = keyof typeof STAGES;
 
 export const PRESET_NAMES = Object.keys(STAGES) as readonly PresetName[];
 
-/** Names by comma, without twins; `all` stands for each preset of bestk's. */
+/** Comma-separated names without duplicates; `all` stands for every preset of bestk. */
 export function presetNames(text: string): readonly string[] {
   const given = text.split(',').map((name) => name.trim());
   return [...new Set(given.flatMap((name): readonly string[] => (name === 'all' ? PRESET_NAMES : [name])))];
@@ -98,8 +98,8 @@ export function findPreset(name: string): Preset {
 }
 
 /**
- * A preset written by a user: `{name, stages: […]}`. Nothing is added to the stages but the lowest id as last tie-break.
- * @param file where it was read, for the message
+ * A preset written by a user: `{name, stages: […]}`. Only the lowest id is added to the stages, as the last tie-break.
+ * @param file its path, for the message
  * @throws BadInputError naming the field
  */
 export function parsePreset(value: unknown, file?: string): Preset {
@@ -113,7 +113,7 @@ function isKnown(name: string): name is PresetName {
   return Object.hasOwn(STAGES, name);
 }
 
-/** The preset `learned`, with the combiner's own threshold for returning nothing. */
+/** The preset `learned`, with the combiner's threshold for returning no patch. */
 export function learnedPreset({ abstain_below: than }: Pick<Combiner, 'abstain_below'>): Preset {
   const { name, stages } = findPreset('learned');
   if (than === null) return { name, stages };

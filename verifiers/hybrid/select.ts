@@ -6,24 +6,24 @@ import { type Entry, isEligible, patchOf, wasTested } from './entry.js';
 import { type Knowledge, NOTHING_LEARNED, Pool, type PoolInput } from './pool.js';
 import { type Compare, compareBy, compareIds, runStage } from './stages.js';
 
-/** How a pool is decided. */
+/** How the best candidate of a pool is selected. */
 export interface Rule extends Knowledge {
   readonly preset: Preset;
-  /** No patch is returned when its confidence is below this, 0..1; null = always return one. */
+  /** Return no patch if the confidence is below this, 0..1; null = always return one. */
   readonly minConfidence: number | null;
 }
 
-/** A rule by a preset alone. */
+/** A rule with a preset and nothing learned. */
 export function ruleOf(preset: Preset): Rule {
   return { preset, minConfidence: null, ...NOTHING_LEARNED };
 }
 
-/** What a selection comes to, without the evidence for it. */
+/** The outcome of a selection, without the evidence for it. */
 export type Decision = Pick<Selection, 'candidate_id' | 'deciding_stage'>;
 
 /**
- * The best of a pool by a rule, with everything the decision rests on. Pure, and the order of the entries does not matter.
- * @param flags what a reader should know about a candidate, by id; changes nothing in the choice
+ * Selects the best candidate of a pool by a rule, with all the evidence for the decision. Pure; independent of entry order.
+ * @param flags notes for the reader on each candidate, by id; they do not affect the choice
  * @throws BadInputError when two candidates share an id
  */
 export function selectBest(
@@ -47,13 +47,13 @@ export function selectBest(
   };
 }
 
-/** What `selectBest` decides; quicker, for nothing is worked out to be shown. @throws BadInputError as there */
+/** The decision of `selectBest`, faster because no evidence is computed for display. @throws BadInputError as `selectBest` */
 export function decide(input: PoolInput, rule: Rule): Decision {
   const { candidate_id, deciding_stage } = decideWithConfidence(input, rule);
   return { candidate_id, deciding_stage };
 }
 
-/** The same, with its confidence as `selectBest` tells it: worked out when it is asked for. @throws BadInputError as there */
+/** `decide`, with the confidence of `selectBest`, computed on demand. @throws BadInputError as `selectBest` */
 export function decideWithConfidence(
   input: PoolInput,
   rule: Rule,
@@ -66,17 +66,17 @@ export function decideWithConfidence(
   };
 }
 
-/** One pool gone through the stages of a rule. */
+/** One pass of a pool through the stages of a rule. */
 class SelectionRun {
   readonly pool: Pool;
-  /** All candidates, best first: dropped later is better, then the dropping stage's own order. Where nobody asks, who is left. */
+  /** Best first: those dropped later rank higher, then by the order of the dropping stage. Without `ranks`, only those left. */
   readonly ranking: readonly Entry[];
   readonly stages: StageTrace[] = [];
-  /** What the stages leave; null = nobody. */
+  /** The first candidate left after all stages; null if none is left. */
   readonly best: Entry | null;
-  /** What is returned: the best, unless its confidence is too low. */
+  /** The candidate returned: `best`, unless its confidence is too low. */
   readonly candidate: Entry | null;
-  /** After which one patch was left. */
+  /** Name of the stage that reduced the pool to one patch. */
   private deciding: string | null = null;
 
   constructor(
@@ -109,7 +109,7 @@ class SelectionRun {
     return this.candidate === null ? null : this.deciding;
   }
 
-  /** A preset that goes by the combiner has the combiner's; all others that of the posterior. */
+  /** The combiner's confidence if the preset uses the combiner, otherwise the posterior's. */
   confidence(): number {
     if (this.best === null) return 0;
     const { preset, calibration } = this.rule;
@@ -140,7 +140,7 @@ function idsOf(entries: readonly Entry[]): string[] {
   return entries.map(({ id }) => id);
 }
 
-/** The order of the first stage, then of those after it; the lowest id settles the rest. */
+/** Orders by the first stage, then by the stages after it; ties go to the lowest id. */
 function orderFrom(stages: readonly Stage[], pool: Pool): Compare {
   const compares = stages.map((stage) => compareBy(stage, pool));
   return (a, b) => {
@@ -152,7 +152,7 @@ function orderFrom(stages: readonly Stage[], pool: Pool): Compare {
   };
 }
 
-/** One candidate, or several that all made the same change. */
+/** True for one candidate, or several with the same patch. */
 function onePatch(entries: readonly Entry[]): boolean {
   const [first, ...others] = entries;
   if (first === undefined) return false;
@@ -160,7 +160,7 @@ function onePatch(entries: readonly Entry[]): boolean {
   return others.every((entry) => patchOf(entry) === patch);
 }
 
-/** Whether a verdict was there for the stages to use, on anybody who could have been returned. */
+/** Whether the stages could use a verdict on any eligible candidate. */
 function tookPart(pool: Pool, stages: readonly Stage[], ranking: readonly Entry[]): boolean {
   const compared = ranking.filter(isEligible);
   return measuresUsed(stages).some((by) =>
@@ -170,13 +170,13 @@ function tookPart(pool: Pool, stages: readonly Stage[], ranking: readonly Entry[
   );
 }
 
-/** Sources of the posterior that a verifier gave. */
+/** Sources of the posterior that come from a verifier. */
 function verdictsIn(pool: Pool, id: string): readonly string[] {
   const sources = Object.keys(pool.beliefs().logOdds.get(id) ?? {});
   return sources.filter((source) => !['prior', 'votes', 'submitted'].includes(source));
 }
 
-/** Facts of the patch and of the pool, known without any verifier. */
+/** Measures of the patch and of the pool, known without a verifier. */
 const FACTS: ReadonlySet<string> = new Set([
   'patch_size',
   'steps',
@@ -193,7 +193,7 @@ function measuresUsed(stages: readonly Stage[]): readonly StageMeasure[] {
   });
 }
 
-/** Chains further apart than this in a probability do not agree. */
+/** Largest spread of a probability at which Markov chains count as agreeing. */
 const AGREED = 0.1;
 
 function notesOn(pool: Pool): string[] {

@@ -3,18 +3,18 @@ import type { Condition, Stage, TopCount } from '../../src/core/run/preset.js';
 import { type Entry, patchOf } from './entry.js';
 import type { Pool } from './pool.js';
 
-/** Orders two candidates by one stage's own measure: negative when the first is better, 0 when tied. */
+/** Orders two candidates by a stage's measure: negative when the first is better, 0 when tied. */
 export type Compare = (a: Entry, b: Entry) => number;
 
 export interface StageOutcome {
   readonly kept: readonly Entry[];
-  /** Why everyone was kept; null when somebody was dropped. */
+  /** Why all candidates were kept; null when some were dropped. */
   readonly skipped: string | null;
 }
 
 /**
- * Applies one stage to those still in the running.
- * @param order the stage's own order, then those of the stages after it
+ * Applies one stage to the remaining candidates.
+ * @param order the order of this stage, then of the stages after it
  */
 export function runStage(stage: Stage, pool: Pool, entries: readonly Entry[], order: Compare): StageOutcome {
   if (stage.stage !== 'keep' && stage.stage !== 'above' && entries.length === 1) {
@@ -29,14 +29,14 @@ export function runStage(stage: Stage, pool: Pool, entries: readonly Entry[], or
   return { kept, skipped: null };
 }
 
-/** How many patches a `top` stage keeps of K different ones. */
+/** How many patches a `top` stage keeps of this many distinct ones. */
 export function topCount(n: TopCount, patches: number): number {
   if (n === 'deepswe') return Math.max(3, Math.floor(patches / 2));
   if (n === 'half') return Math.max(1, Math.floor(patches / 2));
   return n;
 }
 
-/** A stage's order of a pool's candidates. */
+/** The order of candidates that a stage defines. */
 export function compareBy(stage: Stage, pool: Pool): Compare {
   switch (stage.stage) {
     case 'keep':
@@ -57,7 +57,7 @@ export function compareBy(stage: Stage, pool: Pool): Compare {
 
 type Ranker = Extract<Stage, { stage: 'top' | 'max' | 'min' | 'weighted' }>;
 
-/** Higher is better; null where nobody's is known. */
+/** Higher is better; null if the value is unknown for all candidates. */
 function valueIn(stage: Ranker, pool: Pool, entry: Entry): number | null {
   if (stage.stage === 'weighted') return pool.weighted(entry, stage.of);
   const value = pool.value(entry, stage.by);
@@ -100,7 +100,7 @@ function keptBy(stage: Stage, pool: Pool, entries: readonly Entry[], order: Comp
   }
 }
 
-/** Copies of one patch take one place. */
+/** Keeps the candidates of the first n distinct patches; copies of a patch count once. */
 function firstPatches(sorted: readonly Entry[], n: number): readonly Entry[] {
   const patches = new Set([...new Set(sorted.map(patchOf))].slice(0, n));
   return sorted.filter((entry) => patches.has(patchOf(entry)));
@@ -135,7 +135,7 @@ function reasonAllKept(stage: Stage): string {
   }
 }
 
-/** Ids that are whole numbers come first and in numeric order, the others by code unit. */
+/** Whole-number ids first, in numeric order; then the others by code unit. */
 export function compareIds(a: Entry, b: Entry): number {
   const [x, y] = [wholeNumber(a.id), wholeNumber(b.id)];
   if (x !== null && y !== null && x !== y) return x - y;
@@ -155,7 +155,7 @@ function byValue(value: (entry: Entry) => number | null): Compare {
   };
 }
 
-/** Lowest first; a value is worked out once. */
+/** Lowest first; each value is computed once. */
 function byText(value: (entry: Entry) => string): Compare {
   const texts = new Map<Entry, string>();
   const text = (entry: Entry): string => {

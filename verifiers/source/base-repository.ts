@@ -4,10 +4,10 @@ import { type Sandbox, type SandboxSession, sandboxSpec } from '../../src/ports/
 const DEADLINE_S = 120;
 const READ_BYTES = 1024 * 1024;
 
-/** `g` is git that neither asks who owns the repository nor quotes paths. */
+/** `g` is git without the ownership check (safe.directory) and without quoted paths. */
 const GIT = `g() { git -c safe.directory='*' -c core.quotePath=false "$@"; }\n`;
 
-/** The repository as it is at base, in a container in which nothing of it is run: it is read by git and as files. */
+/** The repository at base, in a container that runs none of its code: it is read through git and as files. */
 export class BaseRepository implements AsyncDisposable {
   private readonly texts = new Map<string, Promise<string | null>>();
   private readonly answers = new Map<string, Promise<string | null>>();
@@ -17,7 +17,7 @@ export class BaseRepository implements AsyncDisposable {
     private readonly workdir: string,
   ) {}
 
-  /** @param purpose who reads, for the container's label @throws what the sandbox throws */
+  /** @param purpose the reader, for the container's label @throws what the sandbox throws */
   static async open(
     sandbox: Sandbox,
     { environment }: Pick<Issue, 'environment'>,
@@ -27,15 +27,14 @@ export class BaseRepository implements AsyncDisposable {
     return BaseRepository.over(await sandbox.open(sandboxSpec(environment, purpose), signal), environment.workdir);
   }
 
-  /** In a session that is open already. */
+  /** Uses a session that is already open. */
   static over(session: SandboxSession, workdir: string): BaseRepository {
     return new BaseRepository(session, workdir);
   }
 
   /**
-   * What a shell script prints in which `g` is git; asked again, what it printed before. Names go in by arguments and by
-   * lines of stdin, where they stay data.
-   * @returns null when it failed or took too long
+   * Stdout of a shell script, cached; `g` is git in it. Names are passed as arguments and stdin lines, where they stay data.
+   * @returns null when it fails or times out
    */
   ask(
     script: string,
@@ -54,7 +53,7 @@ export class BaseRepository implements AsyncDisposable {
     return answer;
   }
 
-  /** A file's text; null where there is none. Of a large file the beginning. */
+  /** A file's text, cut to the first MiB; null if it does not exist. */
   text(path: string, signal: AbortSignal): Promise<string | null> {
     const known = this.texts.get(path);
     if (known !== undefined) return known;

@@ -2,35 +2,35 @@ import { readPatch } from '../../src/core/patch/patch.js';
 import type { BaseRepository } from './base-repository.js';
 import { type Definition, definitionsOf, innermost } from './definitions.js';
 
-/** What is asked of a repository. */
+/** The operations needed on a repository. */
 export type SourceOfBase = Pick<BaseRepository, 'ask' | 'text'>;
 
-/** Lines of a definition that is shown whole, and around a changed line of a longer one. */
+/** Maximum lines of a definition shown whole; lines around a change in a longer one. */
 const WHOLE = 120;
 const AROUND = 25;
 const MOST_FILES = 8;
-/** Lines by which a patch may be off. */
+/** Maximum lines by which a patch may be offset. */
 const MOST_AWAY = 2_000;
-/** Lines of a file that say what it imports. */
+/** Maximum lines of imports shown per file. */
 const MOST_IMPORTS = 30;
 const IMPORT = /^(?:import\b|from\s+\S+\s+import\b|#include\b|use\s|using\s)|^(?:const|let|var)\s.*\brequire\(/;
 
-/** What a patch changes in one file of base. */
+/** The changes of a patch in one file at base. */
 export interface ChangedCode {
   readonly path: string;
-  /** The changed definitions as they are at base, long ones around the change. */
+  /** The changed definitions as they are at base; of long ones, the part around the change. */
   readonly text: string;
-  /** Lines of base, from 0, that the text shows. */
+  /** Lines at base, from 0, that the text shows. */
   readonly lines: ReadonlySet<number>;
-  /** Names of what is changed. */
+  /** Names of the changed definitions. */
   readonly names: readonly string[];
-  /** Names of what the patch defines. */
+  /** Names that the patch defines. */
   readonly added: readonly string[];
-  /** The changed definitions, with the lines that the patch adds. */
+  /** The changed definitions, plus the lines that the patch adds. */
   readonly code: string;
 }
 
-/** The source files of a patch that are there at base, in the patch's order. @throws what the repository throws */
+/** The patch's changes to source files that exist at base, in the patch's order. @throws what the repository throws */
 export async function changedCode(
   base: SourceOfBase,
   patch: string,
@@ -56,7 +56,7 @@ interface Hunk {
   readonly lines: readonly string[];
 }
 
-/** A patch made on a neighbouring commit applies at other lines than it names: those of the nearest equal text. */
+/** A patch made on a neighbouring commit applies at an offset: finds the nearest place where the old text matches. */
 function whereTheyStand(hunks: readonly Hunk[], base: readonly string[]): readonly Hunk[] {
   return hunks.map(({ oldStart, lines }) => {
     const old = lines.filter((line) => !/^[+\\]/.test(line)).map((line) => line.slice(1));
@@ -70,7 +70,7 @@ function whereTheyStand(hunks: readonly Hunk[], base: readonly string[]): readon
   });
 }
 
-/** Lines of base, from 0, that a patch removes or writes behind. */
+/** Lines at base, from 0, that a patch removes or inserts after. */
 function touchedLines(hunks: readonly Hunk[]): number[] {
   const touched = new Set<number>();
   for (const { oldStart, lines } of hunks) {
@@ -116,7 +116,7 @@ class FileAtBase {
     };
   }
 
-  /** The definition that holds a line where it is short enough to be shown whole, else the lines around it. */
+  /** The definition that contains a line if it is short enough to show whole, else the lines around it. */
   private rangeAround(line: number): Range {
     const definition = innermost(this.definitions, line);
     if (definition !== null && !definition.isType && definition.end - definition.start <= WHOLE) {
@@ -125,7 +125,7 @@ class FileAtBase {
     return [Math.max(0, line - AROUND), Math.min(this.lines.length, line + AROUND + 1)];
   }
 
-  /** Whether a name that the patch uses is known in the file cannot be told without them. */
+  /** The imports are shown because a reader must see whether a name that the patch uses is known in the file. */
   private imports(): readonly Range[] {
     const found: Range[] = [];
     for (let line = 0, left = MOST_IMPORTS; line < this.lines.length && left > 0; line += 1) {
@@ -140,13 +140,13 @@ class FileAtBase {
     return found;
   }
 
-  /** The lines that name what holds a line. */
+  /** The header lines of the definitions that contain a line. */
   private headers(line: number): readonly Range[] {
     const holders = this.definitions.filter(({ start, end }) => start <= line && line < end);
     return holders.map(({ start, header }) => [start, header + 1]);
   }
 
-  /** A constructor is called by its class. */
+  /** A constructor is called by the name of its class. */
   private nameToFollow({ name, start, end }: Definition): string {
     if (!/^(__\w+__|constructor|new|initialize)$/.test(name)) return name;
     const holder = this.definitions.filter((each) => each.isType && each.start <= start && end <= each.end).at(-1);

@@ -1,11 +1,11 @@
-/** A function, method or class of a file: lines `start` to before `end`, counted from 0, decorators included. */
+/** A function, method or class of a file: lines `start` up to but excluding `end`, from 0, decorators included. */
 export interface Definition {
   readonly name: string;
-  /** A class, struct, trait or the like: it holds other definitions. */
+  /** A class, struct, trait or similar, which contains other definitions. */
   readonly isType: boolean;
   readonly start: number;
   readonly end: number;
-  /** The line that names it. */
+  /** The line with its name. */
   readonly header: number;
 }
 
@@ -18,13 +18,13 @@ const TYPES = new Set(['class', 'impl', 'interface', 'struct', 'enum', 'trait', 
 /** `const name = (…) =>`, `name = function (…)` */
 const ASSIGNED =
   /^(?:export\s+)?(?:const|let|var)\s+([A-Za-z_$][\w$]*)\s*(?::[^=]*)?=\s*(?:async\s+)?(?:function\b|\([^)]*\)\s*(?::[^=]*)?=>|\w+\s*=>)/;
-/** A method as C, Java, JavaScript and their kin write it: a name, parentheses, an opening brace. */
+/** A method in C, Java, JavaScript and related languages: a name, parentheses, an opening brace. */
 const METHOD = /^(?:[\w<>[\],.&*?:]+\s+)*([A-Za-z_$#][\w$]*)\s*\(/;
 const STATEMENT = /^(?:if|for|while|switch|catch|with|return|else|do|try|using|lock|match|when|until|function)\b/;
 
 /**
- * The definitions of a source file of any common language, by its indentation: a block ends where a line stands no deeper
- * than the one that opened it. Of a file that is not laid out that way some are missed or too long.
+ * The definitions of a source file in any common language, found by indentation: a block ends at the next line indented no
+ * deeper than its first. In a file with unusual layout some are missed or too long.
  */
 export function definitionsOf(lines: readonly string[], path: string): readonly Definition[] {
   const python = path.endsWith('.py');
@@ -53,7 +53,7 @@ export function definitionsOf(lines: readonly string[], path: string): readonly 
   return found.sort((a, b) => a.start - b.start || b.end - a.end);
 }
 
-/** A longer line was not written by hand, and would take the patterns long. */
+/** Longer lines are generated code, and slow to match. */
 const LONGEST_LINE = 300;
 
 function nameIn(text: string, python: boolean): { name: string; isType: boolean } | null {
@@ -65,7 +65,7 @@ function nameIn(text: string, python: boolean): { name: string; isType: boolean 
   return method === undefined ? null : { name: method, isType: false };
 }
 
-/** Behind its parentheses stands nothing but the result's type. */
+/** Only a result type may come between its closing parenthesis and the brace. */
 function methodIn(text: string): string | undefined {
   const opens = !text.includes(';') && /\)[^=)]*\{$/.test(text);
   return opens ? METHOD.exec(text)?.[1] : undefined;
@@ -83,7 +83,7 @@ function firstDecorator(lines: readonly string[], header: number, indent: number
 
 const QUOTES = /"""|'''/g;
 
-/** Lines that begin inside a triple-quoted text. */
+/** Lines that begin inside a triple-quoted string. */
 export function linesInsideQuotes(lines: readonly string[]): ReadonlySet<number> {
   const inside = new Set<number>();
   let mark: string | null = null;
@@ -97,13 +97,13 @@ export function linesInsideQuotes(lines: readonly string[]): ReadonlySet<number>
   return inside;
 }
 
-/** The innermost definition that holds a line, or null. */
+/** The innermost definition that contains a line, or null. */
 export function innermost(definitions: readonly Definition[], line: number): Definition | null {
   return definitions.filter(({ start, end }) => start <= line && line < end).at(-1) ?? null;
 }
 
 const CALL = /(?<![\w$])([A-Za-z_$][\w$]*)\s*\(/g;
-/** What every file calls; a definition of that name in the repository is rarely the one that is meant. */
+/** Names called in every file; a definition with such a name in the repository is rarely the intended one. */
 const COMMON = new Set(
   (
     'if for while switch catch return function def class print len range str int float bool list dict set tuple type isinstance issubclass super ' +
@@ -113,7 +113,7 @@ const COMMON = new Set(
   ).split(' '),
 );
 
-/** Names that a piece of code calls, in order of their first appearance. */
+/** Names called in a piece of code, in order of first appearance. */
 export function calledIn(code: string): readonly string[] {
   const names = [...code.matchAll(CALL)].map(([, name = '']) => name);
   return [...new Set(names)].filter((name) => name.length > 2 && !COMMON.has(name) && !/^__\w+__$/.test(name));

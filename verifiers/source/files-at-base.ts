@@ -2,7 +2,7 @@ import type { SourceOfBase } from './changed-code.js';
 import { type Definition, definitionsOf } from './definitions.js';
 import { definitionOf, hitsIn, MATCHES, TEST_PATH, withoutLongTexts } from './read-sources.js';
 
-/** A file of base, by lines. */
+/** A file at base, split into lines. */
 export interface FileAtBase {
   readonly lines: readonly string[];
   readonly definitions: readonly Definition[];
@@ -18,20 +18,20 @@ export function isInside(inner: Definition, outer: Definition): boolean {
   return outer.start <= inner.start && inner.end <= outer.end;
 }
 
-/** What is shown of a definition. */
+/** The part of a definition that is shown. */
 export interface Excerpt {
   readonly lines: readonly string[];
-  /** Its members are in it. */
+  /** True if it includes the members. */
   readonly isWhole: boolean;
 }
 
-/** Lines of a definition that is shown whole, around a line of a longer one that holds a name, and of a class before its members. */
+/** Maximum lines of a definition shown whole; lines around a hit in a longer one; lines of a class before its members. */
 const WHOLE = 120;
 const AROUND = 12;
 const OWN = 20;
 const UNSHOWN = ' …';
 
-/** A function whole, a long one around what it is chosen for; of a class its own attributes and the lines that name its members. */
+/** A short definition whole, a long function around its hits, a long class as its attributes and the headers of its members. */
 export function excerptOf(
   { lines, definitions }: FileAtBase,
   { definition, hits }: { readonly definition: Definition; readonly hits: ReadonlySet<number> },
@@ -62,7 +62,7 @@ export function excerptOf(
   return { lines: [`[lines ${start + 1}-${end}, in parts]`, ...head, ...shown], isWhole: false };
 }
 
-/** In the file's order, nothing twice; members stand behind the line that names what holds them. */
+/** Excerpts in file order without duplicates; members follow the header line of what contains them. */
 export function textOf(parts: ReadonlyMap<number, Excerpt>, { lines, definitions }: FileAtBase): string {
   const told = new Set<number>();
   const inAnother = ({ start }: Definition, another: Definition): boolean =>
@@ -119,18 +119,18 @@ const HEAD = 4;
 /** Lines that hold a name which are looked at, of each name. */
 const MOST_USES = 150;
 
-/** `path:line:name` of what holds one of the names in the pattern, few of each; then `#` and how often each is there. */
+/** `path:line:name` for each use of a name in the pattern, limited per name; then `#` with the total count of each. */
 const USES = String.raw`pattern=$1 most=$2; shift 2
 g grep -n -o -w -I -E -e "$pattern" -- "$@" | awk -F: -v most="$most" '{ n[$3]++ } n[$3] <= most { print } END { for (k in n) print "#" n[k] ":" k }'`;
 
-/** A line that names something. */
+/** A line that contains a name. */
 export interface Use {
   readonly path: string;
   readonly line: number;
   readonly name: string;
 }
 
-/** Where names stand in the code of base, tests left out. */
+/** Finds uses and definitions of names in the code at base, without tests. */
 export class NamedPlaces {
   private readonly files = new Map<string, Promise<FileAtBase>>();
   private readonly lineages = new Map<string, Promise<readonly Place[]>>();

@@ -1,14 +1,14 @@
-/** What an issue says of code, and how much each word of it counts. */
+/** References to code in an issue, with the weight of each word. */
 export interface IssueNames {
-  /** Weight by name; a name is word characters alone. */
+  /** Weight by name; names contain word characters only. */
   readonly names: ReadonlyMap<string, number>;
-  /** Names that the issue puts behind another one, `Holder.name`: both were said. */
+  /** Pairs written as `Holder.name` in the issue. */
   readonly members: readonly (readonly [holder: string, name: string])[];
   /** Parts of paths and of dotted modules, as `pkg/mod`. */
   readonly places: readonly string[];
-  /** Plain words that a file may be named after. */
+  /** Plain words that may be the name of a file. */
   readonly words: ReadonlySet<string>;
-  /** Those of the title. */
+  /** The words of the title. */
   readonly titled: ReadonlySet<string>;
 }
 
@@ -16,14 +16,14 @@ const LONGEST_ISSUE = 60_000;
 const LONGEST_TITLE = 300;
 const MOST_NAMES = 40;
 const MOST_JOINED = 120;
-/** Shorter words are everywhere. */
+/** Shorter words are too common. */
 const SHORTEST_WORD = 5;
-/** A name in the title, one that only looks like a name, and plain words that together may be one. */
+/** Factor for names in the title; weights of a plain word that may be a name, and of neighbouring words joined into one. */
 const TITLE = 2;
 const PLAIN = 0.5;
 const JOINED = 0.6;
 
-/** Words that every project is full of. */
+/** Words that occur in every project. */
 const COMMON = new Set(
   (
     'self None True False import from return print class def python test tests error Error Exception Traceback line File ' +
@@ -31,7 +31,10 @@ const COMMON = new Set(
   ).split(' '),
 );
 
-/** Names of code that an issue mentions, those that look most like names first: dotted, then CamelCase and snake_case, then words in code and calls. */
+/**
+ * Names of code in an issue, most name-like first: CamelCase and snake_case, options, dotted parts, words in code, calls,
+ * keywords.
+ */
 export function issueTerms(issue: string): readonly string[] {
   const text = withoutAddresses(issue);
   const dotted = text.match(/\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\b/g) ?? [];
@@ -51,7 +54,7 @@ export function issueTerms(issue: string): readonly string[] {
   return [...new Set(terms)].slice(0, MOST_NAMES);
 }
 
-/** Everything that an issue says of code. Linear. */
+/** All references to code in an issue. Runs in linear time. */
 export function namesIn(issue: string): IssueNames {
   const text = withoutAddresses(issue);
   const title = (text.trimStart().split('\n', 1)[0] ?? '').slice(0, LONGEST_TITLE);
@@ -79,14 +82,14 @@ function lower(word: string): string {
 }
 
 function withoutAddresses(issue: string): string {
-  // Addresses are full of what looks like names, and what Trac says of an edit is the name of a Django decorator.
+  // URLs are full of name-like words, and Trac's note of an edit contains the name of a Django decorator.
   return issue
     .slice(0, LONGEST_ISSUE)
     .replace(/https?:\/\/\S+/g, ' ')
     .replace(/\(last modified by [^()\n]{0,80}\)/, ' ');
 }
 
-/** "non form errors" may be `non_form_errors`: neighbouring words as one name, those of the title first. */
+/** Joins neighbouring words into names, those of the title first: "non form errors" may be `non_form_errors`. */
 function joinedWords(text: string, title: string): readonly string[] {
   const joined = new Set<string>();
   for (const part of [title, ...text.slice(title.length).split(/[.,;:()\n]/)]) {

@@ -4,7 +4,7 @@ import { type Excerpt, excerptOf, type FileAtBase, isInside, NamedPlaces, textOf
 import type { IssueNames } from './issue-names.js';
 import { TEST_PATH } from './read-sources.js';
 
-/** A function that is known to run where the issue's own code does. */
+/** A function observed to run when the issue's example code runs. */
 interface Reached {
   readonly path: string;
   /** From 0. */
@@ -13,7 +13,7 @@ interface Reached {
   readonly raised: boolean;
 }
 
-/** Parts of a file of base, with the lines that they are. */
+/** Excerpts of a file at base, with their line numbers. */
 export interface ShownSource {
   readonly path: string;
   readonly text: string;
@@ -21,20 +21,20 @@ export interface ShownSource {
 
 interface SoughtSource {
   readonly names: IssueNames;
-  /** All files of the language, from the repository's root. */
+  /** All files of the language, relative to the repository root. */
   readonly files: readonly string[];
   readonly globs: readonly string[];
   readonly reached: readonly Reached[];
 }
 
-/** Characters of all that is shown, and of one file: about 12,000 tokens. */
+/** Maximum characters in all (about 12,000 tokens), and per file. */
 const ROOM = 44_000;
 const ROOM_OF_FILE = 24_000;
 const MOST_READ = 30;
-/** So many definitions may all be meant by the name of their file. */
+/** Number of definitions up to which a mention of the file counts fully for each. */
 const FEW = 15;
 
-/** What each kind of evidence adds to a definition's score; a name's weight and rarity multiply the first three. */
+/** Score that each kind of evidence adds to a definition; the first three are multiplied by a name's weight and rarity. */
 const SCORES = {
   named: 2,
   member: 4,
@@ -52,13 +52,13 @@ const SCORES = {
 const CALLS = { rounds: 2, share: 0.5, callers: 10, most: 4, names: 60, own: 0.9, depth: 3 } as const;
 /** What scores a smaller part of the best is there by chance. */
 const FAINT = 0.15;
-/** Files that say how the project is built or described rather than what it does. */
+/** Documentation, examples, build scripts and the like, rather than the project's core code. */
 const ASIDE = /(^|\/)(docs?|examples?|benchmarks?|migrations|locale|scripts|release|bin)\//;
 
 /**
- * The functions and classes of base that an issue is most likely about: those that it names, that hold the names it mentions
- * (rare names count more), that its own code reached, in files that it names, and what those call. Tests are left out, and
- * long texts. No model is asked.
+ * The functions and classes at base that an issue is most likely about: those it names, those that contain names it mentions
+ * (rare names count more), those its example code reached, those in files it names, and those called from them. Tests and long
+ * string literals are left out. No model is used.
  * @throws what the repository throws
  */
 export async function sourceOfIssue(
@@ -76,17 +76,17 @@ interface Scored {
   readonly path: string;
   readonly definition: Definition;
   score: number;
-  /** Lines that hold a name, for a definition that is too long to be shown whole. */
+  /** Lines that contain a name, for a definition too long to show whole. */
   readonly hits: Set<number>;
 }
 
-/** What is shown of a file, by the line at which each begins. */
+/** Excerpts shown of a file, by their first line. */
 interface Parts {
   size: number;
   readonly byStart: Map<number, Excerpt>;
 }
 
-/** Whether it is shown in the function around it, or in a class that is shown whole. */
+/** Whether it is already shown: within a function, or a class that is shown whole. */
 function isShownIn({ definitions }: FileAtBase, definition: Definition, { byStart }: Parts): boolean {
   const holders = definitions.filter((each) => each !== definition && isInside(definition, each));
   return holders.some(({ isType, start }) => (isType ? byStart.get(start)?.isWhole === true : byStart.has(start)));
@@ -117,7 +117,7 @@ class Search {
       const { definitions } = await this.places.file(path);
       const own = uses.filter((use) => use.path === path);
       for (const { line, name } of own) this.creditUse(path, definitions, line, worth(name));
-      // Of a large file it says little of which part is meant.
+      // In a large file, a mention of the file says little about which part is meant.
       const byFile = (ofFile.get(path) ?? 0) * Math.min(1, FEW / definitions.length);
       for (const definition of definitions) {
         const named = worth(definition.name) / Math.sqrt(definedTimes(defined, definition.name) || 1);
@@ -127,14 +127,14 @@ class Search {
     await this.creditReached();
   }
 
-  /** What the class that holds a definition adds, where the issue names it. */
+  /** Score for being a member of a class that the issue names. */
   private asMember(definitions: readonly Definition[], definition: Definition): number {
     if (!this.isHeldByNamed(definitions, definition)) return 0;
     const isSaid = this.sought.names.members.some(([, name]) => name === definition.name);
     return SCORES.memberOfNamed + (isSaid ? SCORES.member : 0);
   }
 
-  /** Where the issue's own code went: nearest to it first, and all that an exception came through. */
+  /** Credits functions that the issue's code ran through: more the nearer to it, most those an exception passed through. */
   private async creditReached(): Promise<void> {
     const isShipped = new Set(this.shipped);
     for (const { path, line, depth, raised } of this.sought.reached.slice(0, 120)) {
@@ -145,7 +145,7 @@ class Search {
     }
   }
 
-  /** What the first ones call is where their work is done, and what that calls. */
+  /** Credits functions called by the best-scored ones, and their callees in turn. */
   async followCalls(): Promise<void> {
     const followed = new Set<Scored>();
     for (let round = 0; round < CALLS.rounds; round += 1) {
@@ -211,7 +211,7 @@ class Search {
     if (definition !== null && more > 0) this.scoredOf(path, definition).score += asideOf(path) * more;
   }
 
-  /** Each further line that holds a name adds less. */
+  /** Each further line with a name adds less. */
   private creditUse(path: string, definitions: readonly Definition[], line: number, worth: number): void {
     const definition = innermost(definitions, line);
     if (definition === null) return;
@@ -239,7 +239,7 @@ class Search {
   }
 }
 
-/** Of a name: its weight, the less the more lines hold it. */
+/** Value of a name: its weight, reduced by the number of lines that contain it. */
 function worthOf(weights: ReadonlyMap<string, number>, counts: ReadonlyMap<string, number>): (name: string) => number {
   return (name) => (weights.get(name) ?? 0) / (1 + Math.log2(1 + (counts.get(name) ?? 0) / 4));
 }
@@ -274,7 +274,7 @@ function stemOf(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1).replace(/\.\w+$/, '');
 }
 
-/** By what the issue says of files: the words that they are named after, and where they lie. */
+/** Scores of files by what the issue says about them: words in their file names, and paths. */
 function fileScores({ words, titled, places }: IssueNames, shipped: readonly string[]): ReadonlyMap<string, number> {
   const scores = new Map<string, number>();
   const byStem = new Map<string, string[]>();
@@ -294,7 +294,7 @@ function fileScores({ words, titled, places }: IssueNames, shipped: readonly str
   return new Map([...scores].map(([path, score]) => [path, Math.min(score, SCORES.place)]));
 }
 
-/** What a path may end with that is meant by a place: all of it, and without what only stands around it. */
+/** Path endings that match a place: all of it, without its last part, or without leading parts. */
 function endsOf(place: string): readonly string[] {
   const parts = place.split('/');
   const ends = [parts, parts.slice(0, -1), ...parts.map((_, from) => parts.slice(from))];

@@ -8,10 +8,10 @@ import { BaseRepository } from './base-repository.js';
 import { type ChangedCode, changedCode, type SourceOfBase } from './changed-code.js';
 import { calledIn, definitionsOf, innermost, linesInsideQuotes } from './definitions.js';
 
-/** Raise this when other source is chosen: what is stored is then stale. */
+/** Raise this when the choice of source changes, to invalidate stored results. */
 const PROTOCOL = 3;
 
-/** Source around what each patch changes, by patch; nothing where there is no image to read it from. */
+/** Source around the changes of each patch, keyed by patch; empty without an image to read it from. */
 export type ReadSources = (
   issue: Issue,
   patches: readonly string[],
@@ -19,9 +19,8 @@ export type ReadSources = (
 ) => Promise<ReadonlyMap<string, string>>;
 
 /**
- * Reads what is not stored yet, all in one container. Without an engine or an image nothing is read: judging alone needs
- * neither.
- * @throws UnavailableError when the image is there and could not be read all the same
+ * Reads what is not stored yet, all in one container. Without an engine or an image it reads nothing: judging needs neither.
+ * @throws UnavailableError when the image exists but cannot be read
  */
 export function createSourceReader({ sandbox, results }: { sandbox: Sandbox; results: ResultStore }): ReadSources {
   return async (issue, patches, signal) => {
@@ -71,19 +70,19 @@ const ROOM = { changed: 14_000, callers: 6_000, helpers: 6_000 } as const;
 const MOST_NAMES = 10;
 const MOST_CALLERS = 10;
 const CALLERS_OF_ONE = 4;
-/** Lines around a caller. */
+/** Lines shown around a caller. */
 const AROUND = 3;
-/** Of a name that is used more often only what stands in the changed files is shown. */
+/** For names used more often, only uses in the changed files are shown. */
 const OFTEN = 100;
 const MOST_HELPERS = 8;
 const HELPER_LINES = 25;
-/** A name that is defined in more places than this is not followed: which one is meant cannot be told by its name. */
+/** A name defined in more places is not followed, since the name does not tell which one is meant. */
 const FEW = 3;
 
 /**
- * What a reader of a patch needs of the repository as it was: the definitions that it changes, lines that call or name
- * them, and definitions that the changed code calls. Depends on the repository and the patch alone.
- * @returns a text of pieces with headings; empty when the patch changes nothing that is there
+ * The source at base that a reader of a patch needs: the definitions it changes, lines that call or name them, and definitions
+ * that the changed code calls. Depends only on the repository and the patch.
+ * @returns pieces with headings; empty when the patch changes nothing that exists at base
  * @throws what the repository throws
  */
 export async function sourceAround(base: SourceOfBase, patch: string, signal: AbortSignal): Promise<string> {
@@ -101,7 +100,7 @@ export async function sourceAround(base: SourceOfBase, patch: string, signal: Ab
   return pieces.map(({ heading, text }) => `--- ${heading}\n${text}`).join('\n\n');
 }
 
-/** A piece of a file: its heading, and text as it stands there. */
+/** A piece of a file: its heading and its text. */
 interface Piece {
   readonly heading: string;
   readonly text: string;
@@ -111,7 +110,7 @@ function sizeOf({ heading, text }: Piece): number {
   return heading.length + text.length;
 }
 
-/** Those of a list, in its order, that together take no more characters than there is room for. */
+/** The pieces that fit into `room`, taken greedily in order. */
 export function fitting<T>(pieces: readonly T[], room: number, size: (piece: T) => number): readonly T[] {
   let left = room;
   return pieces.filter((piece) => {
@@ -121,25 +120,25 @@ export function fitting<T>(pieces: readonly T[], room: number, size: (piece: T) 
   });
 }
 
-/** A line of base that a search found; counted from 0. */
+/** A line at base that a search found; counted from 0. */
 interface Hit {
   readonly path: string;
   readonly line: number;
   readonly text: string;
 }
 
-/** For each line of stdin, a name: `#` and the lines that hold it as a word. */
+/** For each name on stdin: `#`, then the lines that contain it as a word. */
 const USES = `while IFS= read -r name; do printf '#\\n'; g grep -n -I -w -F -e "$name" -- "$@" | cut -c1-400 | head -n 400; done`;
 /** Every line that matches the pattern in the first argument. */
 export const MATCHES = `pattern=$1; shift; g grep -n -I -E -e "$pattern" -- "$@" | cut -c1-400 | head -n 2000`;
 
-/** @param names of word characters alone; one pattern for all, since git tries several one after the other */
+/** @param names of word characters only; joined into one pattern, since git tries several patterns one after the other */
 export function definitionOf(names: readonly string[]): string {
   const keywords = 'def|class|function|func|fn|struct|interface|trait|enum';
   return `(^|[[:space:]])(${keywords})[[:space:]]+([(][^)]*[)][[:space:]]*)?(${names.join('|')})([^[:alnum:]_]|$)`;
 }
 
-/** What stands in relation to changed code elsewhere in the repository. */
+/** Code elsewhere in the repository that relates to the changed code. */
 class Neighbours {
   private readonly shown: ReadonlySet<string>;
   private readonly homes: readonly string[];
@@ -155,7 +154,7 @@ class Neighbours {
     this.globs = [...new Set(this.homes.flatMap(globsOf))];
   }
 
-  /** Lines that name what the patch changes or defines, with those around them. */
+  /** Lines that name what the patch changes or defines, with context. */
   async callers(): Promise<readonly Piece[]> {
     const all = this.changes.flatMap(({ names, added }) => [...names, ...added]);
     const names = [...new Set(all)].slice(0, MOST_NAMES);
@@ -188,7 +187,10 @@ class Neighbours {
     return [`[lines ${from + 1}-${to}]`, ...head, ...lines.slice(from, to)].join('\n');
   }
 
-  /** Definitions that the changed code calls, and others of the names that the patch defines: siblings, and what it overrides. */
+  /**
+   * Definitions that the changed code calls, and other definitions with a name that the patch defines: siblings and overridden
+   * ones.
+   */
   async helpers(): Promise<readonly Piece[]> {
     const called = calledIn(this.changes.map(({ code }) => code).join('\n'));
     const meant = await this.classesBehind(called);
@@ -198,7 +200,7 @@ class Neighbours {
     const args = [definitionOf(asked), ...this.globs];
     const found = hitsIn((await this.base.ask(MATCHES, { args }, this.signal)) ?? '');
     const shipped = found.filter(({ path }) => !TEST_PATH.test(path));
-    // Two names may stand in one line.
+    // Two names may share a line.
     const chosen = [...new Set(asked.flatMap((name) => this.definitionAmong(shipped, name)))];
     const pieces = this.nearest(chosen)
       .slice(0, MOST_HELPERS)
@@ -206,7 +208,7 @@ class Neighbours {
     return (await Promise.all(pieces)).flat();
   }
 
-  /** What a name that is called stands for in the changed files, as in `error_class=ErrorList`. */
+  /** Classes assigned to a called name in the changed files, as in `error_class=ErrorList`. */
   private async classesBehind(called: readonly string[]): Promise<readonly string[]> {
     const texts = await Promise.all([...new Set(this.homes)].map((path) => this.linesOf(path)));
     const given = [
@@ -239,7 +241,7 @@ class Neighbours {
     return ((await this.base.text(path, this.signal)) ?? '').split('\n');
   }
 
-  /** The nearer a file is to a changed one the better; a test says less than the code that ships. */
+  /** Sorted by distance from the changed files; tests last. */
   private nearest(hits: readonly Hit[]): readonly Hit[] {
     const far = new Map<string, number>();
     for (const { path } of hits) if (!far.has(path)) far.set(path, distance(path, this.homes));
@@ -255,7 +257,7 @@ export function hitsIn(output: string): readonly Hit[] {
   });
 }
 
-/** Of hits that would show the same lines the first. */
+/** Drops hits whose context overlaps that of an earlier one. */
 function apart(hits: readonly Hit[]): readonly Hit[] {
   return hits.filter(
     ({ path, line }, index) =>
@@ -263,7 +265,7 @@ function apart(hits: readonly Hit[]): readonly Hit[] {
   );
 }
 
-/** Imports, exports, lists of them and comments name something without saying what becomes of it. */
+/** Imports, exports, lists of them, comments and definitions name something without using it. */
 function uses(text: string, name: string): boolean {
   const trimmed = text.trim();
   if (/^(#|\/\/|\*|__all__\b|from\s|import\s|export\s*\{)|^[\w\s,]+,$/.test(trimmed)) return false;
@@ -290,14 +292,14 @@ const FAMILIES = [
   ['.c', '.h', '.cc', '.cpp', '.hpp'],
 ];
 
-/** Files of the same language, as git reads them. */
+/** Git globs for files of the same language. */
 function globsOf(path: string): readonly string[] {
   const extension = /\.\w+$/.exec(path)?.[0];
   if (extension === undefined) return [];
   return (FAMILIES.find((family) => family.includes(extension)) ?? [extension]).map((each) => `*${each}`);
 }
 
-/** Of a triple-quoted text the first line: what it goes on to say is not code. */
+/** Cuts triple-quoted strings to their first line, since the rest is not code. */
 export function withoutLongTexts(lines: readonly string[]): readonly string[] {
   const inside = linesInsideQuotes(lines);
   return lines.flatMap((line, index) => {

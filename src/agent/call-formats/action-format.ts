@@ -1,36 +1,36 @@
 import type { Completion, Message } from '../../ports/llm-client.js';
 import type { WrittenCall } from './action.js';
 
-/** What a model's answer says, in our words. */
+/** A model's answer in bestk's terms. */
 export interface Turn {
   readonly thought: string;
-  /** Null when no call was found; `problem` then says what the model should do. */
+  /** Null when no call was found; `problem` then tells the model what to do. */
   readonly call: WrittenCall | null;
   readonly problem: string | null;
-  /** The call as trajectories write it: function tags, whatever the format. */
+  /** The call as written in trajectories: function tags, whatever the format. */
   readonly action: string;
-  /** More calls followed; only the first counts. */
+  /** Whether more calls followed; only the first counts. */
   readonly more: boolean;
 }
 
-/** How a model writes its calls and hears of their results. */
+/** How a model writes its calls and receives their results. */
 export interface ActionFormat {
   readonly name: string;
-  /** Prompt of the system message, below `prompts/`, of who resolves issues. */
+  /** Name of the solver's system prompt, below `prompts/`. */
   readonly prompt: string;
-  /** Whether tools are offered through the API; otherwise the prompt tells of them. */
+  /** Whether tools are passed through the API; otherwise the prompt describes them. */
   readonly offersTools: boolean;
   read(completion: Completion): Turn;
-  /** The assistant's turn as the history keeps it. */
+  /** The assistant's turn as kept in the history. */
   answered(completion: Completion): Message;
-  /** What the model sees next. */
+  /** The next message that the model sees. */
   observed(completion: Completion, observation: string): Message;
 }
 
-/** What an agent is there for: to resolve an issue, to judge a patch, or to write tests. */
+/** An agent's task: to resolve an issue, to judge a patch, or to write tests. */
 export type Role = 'solver' | 'judge' | 'author';
 
-/** The prompt of the system message, by what is to be done. */
+/** The system prompt for a role. */
 export function systemPrompt({ prompt }: Pick<ActionFormat, 'prompt'>, role: Role): string {
   return role === 'solver' ? prompt : `${prompt}-${role}`;
 }

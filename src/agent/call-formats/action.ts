@@ -1,12 +1,12 @@
 import { z } from 'zod';
 
-/** Absent and empty are the same to a model that fills in every parameter it knows. */
+/** A model that fills in every known parameter writes absent ones as empty. */
 const optionalText = z
   .string()
   .nullish()
   .transform((text) => (text === '' ? null : (text ?? null)));
 
-/** Text formats carry every value as text. */
+/** Text formats pass every value as text. */
 const Whole = z.union([
   z.int(),
   z
@@ -40,18 +40,18 @@ export const Action = z.discriminatedUnion('tool', [
   }),
   z.object({ tool: z.literal('finish'), result: optionalText }),
 ]);
-/** What the agent does in one step, whichever way its model writes calls. */
+/** One step of the agent, independent of its model's call format. */
 export type Action = z.infer<typeof Action>;
 export type ToolName = Action['tool'];
 export type FileEdit = Extract<Action, { tool: 'file_editor' }>;
 
-/** What a model wrote, before it is known to be a call of a tool. */
+/** A call as written by a model, before validation. */
 export interface WrittenCall {
   readonly name: string;
   readonly parameters: Readonly<Record<string, unknown>>;
 }
 
-/** Names that other releases of the same scaffolds gave to the same things. */
+/** Names of the same tools in other releases of these scaffolds. */
 const TOOL_ALIASES: Readonly<Record<string, ToolName>> = {
   bash: 'execute_bash',
   submit: 'finish',
@@ -59,19 +59,19 @@ const TOOL_ALIASES: Readonly<Record<string, ToolName>> = {
   str_replace_based_edit_tool: 'file_editor',
 };
 
-/** What a tool is called by us, whatever a model calls it; null for one that does not exist. */
+/** bestk's name of a tool; null for an unknown one. */
 export function knownTool(written: string): ToolName | null {
   const name = plainName(written);
   const tool = Object.hasOwn(TOOL_ALIASES, name) ? TOOL_ALIASES[name] : name;
   return isTool(tool) ? tool : null;
 }
 
-/** Models of OpenAI's open weights write `functions.NAME`, and now and then the name of a channel behind it. */
+/** OpenAI's open-weight models write `functions.NAME`, sometimes followed by the name of a channel. */
 function plainName(written: string): string {
   return written.replace(/^(?:functions?|tools?)\./, '').split('<|', 1)[0] ?? written;
 }
 
-/** The action a call stands for, or words that help the model to write a better one. */
+/** The action of a call, or an error message that helps the model to correct it. */
 export function readAction({ name: written, parameters }: WrittenCall): { action: Action } | { problem: string } {
   const name = plainName(written);
   const tool = knownTool(written);
@@ -108,7 +108,7 @@ function parseJson(value: unknown): unknown {
   }
 }
 
-/** Of DeepSeek, Qwen and most others, Seed, and Mistral. */
+/** Tags of DeepSeek, Qwen and most others, Seed, and Mistral. */
 const THOUGHTS = [
   ['<think>', '</think>'],
   ['<thinking>', '</thinking>'],
@@ -117,8 +117,8 @@ const THOUGHTS = [
 ] as const;
 
 /**
- * An answer without what a reasoning model thought aloud before it. Some servers leave the opening tag out, so that
- * everything up to the last closing tag is thought; a thought that is never closed is all there is.
+ * Splits off a reasoning model's thoughts. Some servers omit the opening tag, so everything up to the last closing tag is
+ * thought; after an opening tag without a closing one, all the rest is.
  */
 export function splitThought(text: string): { thought: string; answer: string } {
   const [open, close] = THOUGHTS.find((marks) => marks.some((mark) => text.includes(mark))) ?? THOUGHTS[0];

@@ -8,11 +8,11 @@ import { findCall, type FoundCall } from './written-calls.js';
 const BASH_NUDGE =
   'Your answer holds no complete code block, so nothing was done. Every answer must hold exactly one block that begins ' +
   'with ```bash and ends with ```. A block with the single word finish ends your work.';
-/** An opening fence on a line of its own, up to the next closing one. */
+/** An opening fence at the start of a line, and the next closing one. */
 const OPEN = /^```(?:bash|sh|shell|mswea_bash_command)[ \t]*\n/m;
 const CLOSE = /^```[ \t]*$/m;
 
-/** One fenced shell command an answer: for models without calls of their own. */
+/** One fenced shell command per answer, for models without a call format. */
 export const bashFormat: ActionFormat = {
   name: 'bash',
   prompt: 'agent/bash',
@@ -53,7 +53,7 @@ function firstBlock(text: string): { before: string; content: string; after: str
 const TOOLS_NUDGE =
   'Your answer calls no function, so nothing was done. Every answer must call exactly one; call finish when you are done.';
 
-/** Function calls of the API itself. */
+/** Function calls of the API. */
 export const toolsFormat: ActionFormat = {
   name: 'tools',
   prompt: 'agent/tools',
@@ -72,7 +72,7 @@ export const toolsFormat: ActionFormat = {
     return { thought: thoughts, call, problem: null, action: inTags(call), more: others.length > 0 };
   },
 
-  // A call that is not answered makes servers refuse the history: only the first is kept.
+  // Only the first call is kept, since servers reject a history with an unanswered call.
   answered: ({ text, reasoning, tool_calls: calls }) => ({
     role: 'assistant',
     content: splitThought(text).answer.trim(),
@@ -85,7 +85,7 @@ export const toolsFormat: ActionFormat = {
       : { role: 'tool', tool_call_id: first.id, content: observation },
 };
 
-/** A server without a tool parser leaves a call in the text. */
+/** A server without a tool parser leaves the call in the text. */
 function writtenOut(thoughts: readonly string[], answer: string): Turn {
   return asTurn(thoughts, answer, findCall(answer));
 }
@@ -101,7 +101,7 @@ function asCall({ name, arguments: text }: ToolCall): WrittenCall | null {
   return parameters === null ? null : { name, parameters };
 }
 
-/** Chat templates parse the arguments of earlier calls; text that is none would end the conversation there. */
+/** Chat templates parse the arguments of earlier calls; invalid JSON would end the conversation. */
 function sound(text: string): string {
   const value = parseObject(text);
   return value !== null && text.trimStart().startsWith('{') ? text : JSON.stringify(value ?? {});
@@ -111,7 +111,7 @@ const XML_NUDGE =
   'Your answer holds no complete function call, so nothing was done. Every answer must hold exactly one, like this:\n' +
   '<function=execute_bash>\n  <parameter=command>ls</parameter>\n</function>\nCall finish when you are done.';
 
-/** `<function=…><parameter=…>` in the text: how DeepSWE-Preview and most open models were trained. */
+/** `<function=…><parameter=…>` in the text, as DeepSWE-Preview and most open models were trained. */
 export const xmlFormat: ActionFormat = {
   name: 'xml',
   prompt: 'agent/xml',
@@ -126,7 +126,7 @@ export const xmlFormat: ActionFormat = {
     return { thought: thoughts, call, problem: null, action: written ?? inTags(call), more };
   },
 
-  // What a model thought aloud is not shown to it again: its chat template would drop it as well.
+  // Thoughts are not sent back to the model: its chat template would drop them too.
   answered: ({ text }) => ({ role: 'assistant', content: splitThought(text).answer.trim() }),
   observed: (_completion, observation) => ({ role: 'user', content: observation }),
 };

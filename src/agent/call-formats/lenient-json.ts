@@ -1,6 +1,6 @@
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** @returns null for what is no JSON object; one that was written as a JSON text once more is unpacked */
+/** @returns null if it is not a JSON object; an object encoded as a JSON string is unpacked */
 export function parseObject(text: string): JsonObject | null {
   const value = parse(text);
   return asObject(typeof value === 'string' ? parse(value) : value);
@@ -10,13 +10,13 @@ export function asObject(value: unknown): JsonObject | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
 }
 
-/** As models write it: line ends and tabs inside of texts, and commas behind the last member, are forgiven. */
+/** Parses JSON as models write it: tolerates raw line ends and tabs in strings, and trailing commas. */
 function parse(text: string): unknown {
   for (const written of [text, forgiven(text)]) {
     try {
       return JSON.parse(written) as unknown;
     } catch {
-      // The other way may do.
+      // Try the lenient form.
     }
   }
   return null;
@@ -38,11 +38,11 @@ function forgiven(text: string): string {
 interface Piece {
   readonly at: number;
   readonly to: number;
-  /** A text in quotes, which stand in it; what is never closed is one, too. */
+  /** Whether it is a string including its quotes; an unterminated one counts. */
   readonly quoted: boolean;
 }
 
-/** Texts in quotes, and what stands between them. */
+/** Splits a text into strings and what is between them. */
 function* piecesOf(text: string, from: number): Generator<Piece> {
   let at = from;
   while (at < text.length) {
@@ -57,7 +57,7 @@ function* piecesOf(text: string, from: number): Generator<Piece> {
   }
 }
 
-/** The object, or the first of a list of objects, that begins at `from`, and where it ends; null where there is none. */
+/** The object that begins at `from`, or the first of a list of objects, and its end; null if there is none. */
 export function jsonAt(text: string, from: number): { value: JsonObject; end: number; others: boolean } | null {
   const end = endOfValue(text, from);
   if (end === null) return null;

@@ -2,10 +2,10 @@ import type { WrittenCall } from './action.js';
 import { knownTool } from './action.js';
 import { asObject, jsonAt, type JsonObject, parseObject } from './lenient-json.js';
 
-/** A call as it was found in a text. */
+/** A call found in a text. */
 export interface Read {
   readonly call: WrittenCall;
-  /** The call as it was written when that was in function tags; null for every other way. */
+  /** The call as written if it was in function tags; null for every other format. */
   readonly written: string | null;
   readonly end: number;
   /** Whether it is the first of a list. */
@@ -13,7 +13,7 @@ export interface Read {
 }
 
 /**
- * What begins a call in the tokens of a model family, where its server has no parser for them, and holds its name: Kimi K2,
+ * Start of a call, including its name, in the special tokens of a model family whose server does not parse them: Kimi K2,
  * DeepSeek V3 and V3.1, Mistral from 2025 on, OpenAI's open weights.
  */
 const NAMED: readonly RegExp[] = [
@@ -23,15 +23,15 @@ const NAMED: readonly RegExp[] = [
   /<\|channel\|>[^<]{0,200}\bto=([\w.]{1,200})[^<]{0,200}(?:<\|constrain\|>\w{0,20})?\s*<\|message\|>\s*/y,
 ];
 
-/** What stands before a call whose name is in its JSON: Mistral, Llama 3, Granite, Phi, and what models make up. */
+/** Prefix of a call whose name is in its JSON: Mistral, Llama 3, Granite, Phi, and tags that models invent. */
 const UNNAMED =
   /(?:\[TOOL_CALLS\]|<\|python_tag\|>|<\|tool_call\|>|<(?:tool_calls|function_call|functioncall|tool_use)>)\s*/y;
 
-/** Where any of these may begin. */
+/** Start of any of these. */
 export const VENDOR_OPENING =
   /<\|tool_call_begin\|>|<｜tool▁call▁begin｜>|\[TOOL_CALLS\]|<\|channel\|>[^<]{0,200}\bto=|<\|python_tag\|>|<\|tool_call\|>|<(?:tool_calls|function_call|functioncall|tool_use)>/;
 
-/** The call that begins at `start`; null where it is not complete. */
+/** The call that begins at `start`; null if it is incomplete. */
 export function vendorCall(text: string, start: number): Read | null {
   for (const pattern of NAMED) {
     const [opening, name] = at(pattern, text, start);
@@ -52,7 +52,7 @@ function at(
   return found === null ? [null] : [found[0], found[1]];
 }
 
-/** `{"name": …, "arguments": {…}}`, or a list of them, in the words of several families. */
+/** `{"name": …, "arguments": {…}}`, or a list of these, with the member names of several families. */
 export function jsonCall(text: string, from: number): Read | null {
   const json = jsonAt(text, from);
   if (json === null) return null;
@@ -77,8 +77,8 @@ function made(name: string, parameters: JsonObject, end: number): Read {
 }
 
 /**
- * Without any mark: JSON that is a whole answer or a code block (Llama 3), a list of calls in Python's words (Llama 4), ReAct's lines, tags
- * named as tools (OpenHands, Cline). Only calls of tools that exist are seen in them.
+ * Calls without a mark: JSON as the whole answer or in a code block (Llama 3), a Python list of calls (Llama 4), ReAct's lines,
+ * tags named after tools (OpenHands, Cline). Only calls of existing tools count.
  */
 export function unmarkedCall(text: string): (Read & { readonly start: number }) | null {
   for (const [pattern, read] of UNMARKED) {
@@ -112,7 +112,7 @@ const UNMARKED: readonly (readonly [RegExp, (text: string, found: RegExpExecArra
 const PYTHON_VALUE =
   /\s*([a-z_]{1,40})\s*=\s*("""[^]*?"""|'''[^]*?'''|"(?:[^"\\]|\\[^])*"|'(?:[^'\\]|\\[^])*'|-?\d+|True|False|None|\[[\d,\s-]{0,40}\])\s*(,|\))/y;
 
-/** What stands between the brackets of a call in Python. */
+/** Parses the arguments of a Python call. */
 function pythonCall(text: string, from: number, name: string): Read | null {
   const parameters: Record<string, unknown> = {};
   for (let next = from; ;) {
@@ -140,7 +140,7 @@ const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '
 
 const CHILD = /\s*<([a-z_]{1,40})>([^]*?)<\/\1>/y;
 
-/** `<execute_bash>ls</execute_bash>`, or a tag for each parameter. */
+/** Parses `<execute_bash>ls</execute_bash>`, or a tag per parameter. */
 function tagged(text: string, { index, 0: opening, 1: name = '' }: RegExpExecArray): Read | null {
   const from = index + opening.length;
   const closing = `</${name}>`;
@@ -161,7 +161,7 @@ function tagged(text: string, { index, 0: opening, 1: name = '' }: RegExpExecArr
   }
 }
 
-/** What stands in a tag for commands without a tag of its own. */
+/** The content of a command tag without a parameter tag. */
 function commandIn(name: string, rest: string, from: number): JsonObject | null {
   return knownTool(name) === 'execute_bash' && from === 0 ? { command: rest } : null;
 }

@@ -3,7 +3,7 @@ import type { WrittenCall } from './action.js';
 import { jsonAt } from './lenient-json.js';
 import { jsonCall, type Read, unmarkedCall, VENDOR_OPENING, vendorCall } from './vendor-calls.js';
 
-/** Longer calls are refused: nothing an agent writes by hand is of this size. */
+/** Longer calls are rejected: no agent writes a call of this size. */
 const LONGEST_CALL = 1_000_000;
 const LONGEST_NAME = 200;
 const END_PARAMETER = '</parameter>';
@@ -18,24 +18,24 @@ const PARAMETER_NAMES = new Set(
 
 export interface FoundCall {
   readonly call: WrittenCall;
-  /** What stands before the call. */
+  /** The text before the call. */
   readonly before: string;
-  /** The call as it was written when that was in function tags; null for every other way. */
+  /** The call as written if it was in function tags; null for every other format. */
   readonly written: string | null;
   /** Whether another call follows. */
   readonly more: boolean;
 }
 
 /**
- * The first call of a text, in whichever way a model writes it, or null. Linear in its length.
+ * The first call in a text, in any format a model may write, or null. Linear in the length of the text.
  *
- * - function tags, in which DeepSWE-Preview was trained: `<function=NAME><parameter=KEY>VALUE</parameter>…</function>`
+ * - function tags, on which DeepSWE-Preview was trained: `<function=NAME><parameter=KEY>VALUE</parameter>…</function>`
  * - the same with `name="…"`, or as `<invoke name="…">` (Claude, MiniMax)
  * - JSON in tags: `<function=NAME>{…}</function>` (Llama)
  * - `<tool_call>` around JSON (Hermes, Qwen), around function tags (Qwen3-Coder), around `<arg_key>` and `<arg_value>` (GLM)
- * - the tokens of other families, and what has no mark at all (`vendor-calls.ts`)
+ * - special tokens of other families, and unmarked calls (`vendor-calls.ts`)
  *
- * A server with the fitting tool parser gives calls of the API in their place; many are started without.
+ * A server with a matching tool parser returns API calls instead, but many run without one.
  */
 export function findCall(given: string): FoundCall | null {
   const text = withoutPrefix(given);
@@ -48,7 +48,7 @@ export function findCall(given: string): FoundCall | null {
   return { call, written, before, more: others || OPENING.test(text.slice(end)) };
 }
 
-/** `<minimax:invoke …>` and the like are invocations. */
+/** Removes the prefix of `<minimax:invoke …>` and the like. */
 function withoutPrefix(text: string): string {
   const prefix = /<(\w{1,20}:)invoke name=/.exec(text)?.[1];
   return prefix === undefined ? text : text.replaceAll(`<${prefix}`, '<').replaceAll(`</${prefix}`, '</');
@@ -63,8 +63,8 @@ const TAG = /^<(?:function=|function name=|invoke name=)/;
 const OPENING = new RegExp(`<(?:function=|function name=|invoke name=|tool_call>)|${VENDOR_OPENING.source}`);
 
 /**
- * A closing tag counts only where the grammar goes on behind it, so that code which holds one stays whole; a call that the
- * end of the answer (or a stop sequence) cuts short counts when at least its last parameter was closed.
+ * A closing tag counts only where the grammar continues after it, so that code containing one stays whole. A call cut short by
+ * the end of the answer (or a stop sequence) counts if at least its last parameter was closed.
  */
 function inFunctionTags(text: string, start: number): Read | null {
   const opening = text.startsWith('<invoke', start) ? '<invoke' : '<function';
@@ -79,7 +79,7 @@ function inFunctionTags(text: string, start: number): Read | null {
   return withParameters(text, start, { ...header, closing });
 }
 
-/** @param header where the parameters begin, and what closes them */
+/** @param header the function's name, where its parameters begin, and the closing tag */
 function withParameters(
   text: string,
   start: number,
@@ -93,7 +93,7 @@ function withParameters(
   for (let at = from; ;) {
     const next = skipBlanks(text, at);
     if (text.startsWith(closing, next)) return done(next + closing.length);
-    // Left out before the end of what is around it.
+    // The closing function tag is missing before `</tool_call>`.
     if (text.startsWith(END_TOOL_CALL, next) && Object.keys(parameters).length > 0) return done(next);
     const parameter = headerAt(text, next, '<parameter');
     if (parameter === null) {
@@ -106,7 +106,7 @@ function withParameters(
   }
 }
 
-/** `<NAME=x>` and `<NAME name="x" …>`. */
+/** Parses `<NAME=x>` and `<NAME name="x" …>`. */
 function headerAt(text: string, at: number, opening: string): { name: string; end: number } | null {
   if (!text.startsWith(opening, at)) return null;
   const from = at + opening.length;
@@ -119,11 +119,11 @@ function headerAt(text: string, at: number, opening: string): { name: string; en
 
 interface Closing {
   readonly at: number;
-  /** Where to go on. */
+  /** Where parsing continues. */
   readonly next: number;
 }
 
-/** The first closing tag behind which the call ends, the text ends, or a parameter that exists begins. */
+/** The first closing tag that is followed by the end of the call or text, or by a known parameter. */
 function closingOf(text: string, from: number, closing: string): Closing | null {
   for (let at = text.indexOf(END_PARAMETER, from); at !== -1; at = text.indexOf(END_PARAMETER, at + 1)) {
     const end = at + END_PARAMETER.length;
@@ -134,7 +134,7 @@ function closingOf(text: string, from: number, closing: string): Closing | null 
   return null;
 }
 
-/** A value that was never closed ends where the next parameter begins on a line of its own, or with the call. */
+/** An unclosed value ends where the next parameter begins on a new line, or with the call. */
 function unclosed(text: string, from: number, closing: string): Closing | null {
   const end = text.indexOf(closing, from);
   if (end === -1) return null;
@@ -151,14 +151,14 @@ function knownParameterAt(text: string, at: number): boolean {
 
 const CDATA = /^\s*<!\[CDATA\[([^]*?)\]\]>\s*$/;
 
-/** Models put a value on lines of its own; these line ends are not the value's. A file keeps its last one. */
+/** Models put a value on separate lines; those line ends are not part of it. `file_text` keeps its last one. */
 function valueOf(name: string, written: string): string {
   const raw = CDATA.exec(written)?.[1] ?? written;
   if (!raw.startsWith('\n')) return raw;
   return name !== 'file_text' && raw.length > 1 && raw.endsWith('\n') ? raw.slice(1, -1) : raw.slice(1);
 }
 
-/** What stands between `<tool_call>` and its end. */
+/** Parses the content of `<tool_call>`. */
 function toolCall(text: string, from: number): Read | null {
   const at = skipBlanks(text, from);
   if (TAG.test(text.slice(at, at + LONGEST_NAME))) return inFunctionTags(text, at);
@@ -166,7 +166,7 @@ function toolCall(text: string, from: number): Read | null {
   return /[[{]/.test(text.charAt(at)) ? jsonCall(text, at) : withArguments(text, at, closing);
 }
 
-/** `NAME <arg_key>KEY</arg_key> <arg_value>VALUE</arg_value> …` */
+/** Parses `NAME <arg_key>KEY</arg_key> <arg_value>VALUE</arg_value> …`. */
 function withArguments(text: string, from: number, closing: string): Read | null {
   const end = text.indexOf(closing, from);
   const inner = text.slice(from, end === -1 ? text.length : end);

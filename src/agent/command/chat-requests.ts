@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { asSmallJson } from '../../core/json.js';
 import type { Completion, CompletionRequest, Message, ToolSpec } from '../../ports/llm-client.js';
 
-/** What a program is answered over HTTP. */
+/** An HTTP response to the program. */
 export interface RouteAnswer {
   readonly status: number;
   readonly type: string;
@@ -10,7 +10,7 @@ export interface RouteAnswer {
 }
 
 const TextPart = z.object({ type: z.enum(['text', 'input_text']), text: z.string() });
-/** Text, or parts of text; what else a part may be (an image) no agent here needs, and a model without eyes refuses. */
+/** Text, or text parts; other parts (images) are not needed by these agents, and a text-only model refuses them. */
 const Content = z
   .union([z.string(), z.array(TextPart).transform((parts) => parts.map(({ text }) => text).join('\n'))])
   .nullish()
@@ -38,7 +38,7 @@ const WireTool = z.object({
   }),
 });
 
-/** A request for a chat completion, as clients of OpenAI send it; what is not named here changes nothing. */
+/** A chat completion request as OpenAI clients send it; members not listed here are ignored. */
 const ChatRequest = z.object({
   messages: z.array(WireMessage).min(1),
   tools: z.array(WireTool).nullish(),
@@ -66,7 +66,7 @@ export function readChat(body: string): ChatRequest | RouteAnswer {
   return refusal(400, 'invalid_request_error', `${problem?.path.join('.') ?? ''}: ${problem?.message ?? 'is wrong'}`);
 }
 
-/** An error in the words of OpenAI. */
+/** An error in OpenAI's format. */
 export function refusal(status: number, code: string, message: string): RouteAnswer {
   return json({ error: { message, type: code, code, param: null } }, status);
 }
@@ -75,7 +75,7 @@ export function json(value: unknown, status = 200): RouteAnswer {
   return { status, type: 'application/json', text: JSON.stringify(value) };
 }
 
-/** What of it a model is asked, in our words. */
+/** The parts of a request that are passed to the model. */
 export function askedIn({
   messages,
   tools,
@@ -105,7 +105,7 @@ function toolOf({ function: { name, description, parameters } }: z.infer<typeof 
   return { name, description: description ?? '', parameters: parameters ?? { type: 'object', properties: {} } };
 }
 
-/** A completion as a client expects it: whole, or as a stream of one piece and its end. */
+/** A completion in the format a client expects: whole, or as a stream of one chunk and its end. */
 export function chatAnswer(request: ChatRequest, completion: Completion, id: string): RouteAnswer {
   const { text, reasoning, tool_calls: called, model } = completion;
   const calls = called.map(({ id: call, name, arguments: given }) => ({
@@ -120,7 +120,7 @@ export function chatAnswer(request: ChatRequest, completion: Completion, id: str
   };
   const finish_reason = calls.length > 0 ? 'tool_calls' : completion.finish_reason;
   const counts = countsOf(completion);
-  // No clock: what is answered from the store is answered alike.
+  // No timestamp, so that an answer from the store is identical.
   const about = { id: `chatcmpl-${id}`, created: 0, model };
   const withCalls = (list: readonly object[]): object =>
     list.length === 0 ? message : { ...message, tool_calls: list };
@@ -145,7 +145,7 @@ function countsOf({ usage }: Completion): object | null {
   );
 }
 
-/** All of a message at once, and the end. */
+/** The whole message in one chunk, and the end. */
 function pieces(about: object, delta: object, finish_reason: string): readonly object[] {
   const piece = (change: object, ended: string | null): object => ({
     ...about,

@@ -10,17 +10,17 @@ import { ContainerStuckError, type Workspace } from '../tools/workspace.js';
 import { FORWARDER } from './forwarder.js';
 import { type Ended, Lines, ModelRoute } from './model-route.js';
 
-/** Outside of the memory file systems, which engines write to in other ways, and open to the user of any image. */
+/** Outside memory file systems, where engines write files differently, and accessible to any image's user. */
 const FOLDER = '/var/tmp/bestk-agent';
 const LOG = '/tmp/bestk-agent.log';
-/** How much later than the program is ended inside, the command is ended from outside. */
+/** Seconds after the program's own time limit at which the command is stopped from outside. */
 const GRACE_S = 30;
 const LONGEST_TRAJECTORY = 16 * 1024 * 1024;
 
 /**
- * One try by a program of somebody else's in the container, whose only way out leads to the model. Its patch is taken as our own
- * agent's is. A try that was not finished begins again: what the model answered before is found by its content, as long as the program
- * asks the same.
+ * One rollout by an external program in the container, which can reach only the model. Its patch is extracted like that of
+ * bestk's own agent. An unfinished rollout starts again: earlier model answers are found by content, as long as the program
+ * sends the same requests.
  */
 export class CommandRun implements AsyncDisposable {
   private readonly container: ContainerOfRollout;
@@ -40,9 +40,9 @@ export class CommandRun implements AsyncDisposable {
   async toEnd(signal: AbortSignal): Promise<Rollout> {
     const { journal } = this.parts;
     const { result } = await this.container.use((workspace) => this.once(workspace, signal), signal);
-    // The model's clients have tried it again already: that is no trouble of the container's.
+    // The model clients have already retried; the container is not to blame.
     if ('failure' in result) throw result.failure;
-    // A budget is this run's: another with more of it goes on from here.
+    // A budget belongs to this run; one with a larger budget can continue from here.
     if (result.exit_reason !== 'budget_limit') await journal.finish(result);
     return result;
   }
@@ -61,7 +61,7 @@ export class CommandRun implements AsyncDisposable {
       if (route.failure === null) throw error;
       return null;
     });
-    // Nobody waits for an answer any more.
+    // The program has ended, so nothing waits for an answer.
     over.abort();
     await route.idle();
     if (outcome === null) return { failure: route.failure };
@@ -75,7 +75,7 @@ export class CommandRun implements AsyncDisposable {
     return this.rolloutOf({ ended, patch, file }, route);
   }
 
-  /** The program, to its end. @throws what keeps an answer from it, too */
+  /** Runs the program to its end. @throws also a failure to answer its model calls */
   private async run(
     { workspace, folder, route }: { workspace: Workspace; folder: string; route: ModelRoute },
     signal: AbortSignal,
@@ -148,18 +148,18 @@ export class CommandRun implements AsyncDisposable {
 
 const LOST = { patch: '', leftOut: [] };
 
-/** What a program left behind. */
+/** The results of a program. */
 interface Left {
   readonly ended: Ended;
   readonly patch: ExtractedPatch & { readonly problem: string | null };
-  /** Its trajectory; null where it wrote none. */
+  /** Its trajectory file; null if it wrote none. */
   readonly file: Uint8Array | null;
 }
 
-/** As a shell says that there is no such program. */
+/** Exit code of a shell for a missing program. */
 const NOT_FOUND = 127;
 
-/** Of a program that the forwarder could not say it of. @throws BadInputError where there is no forwarder */
+/** The end of a program that the forwarder did not report. @throws BadInputError if the forwarder cannot start */
 function endedEarly(outcome: ExecOutcome): Ended {
   if (outcome.kind === 'exited' && (outcome.exitCode === NOT_FOUND || outcome.exitCode === NOT_FOUND - 1)) {
     const next = 'Use an image with Python 3.5 or later, which a program needs to find its model.';
@@ -179,7 +179,7 @@ function lastStep(command: string, { code, tail }: Ended): RolloutStep {
   return { ...NO_COUNTS, thought: '', action: command, observation: tail, exit_code: code };
 }
 
-/** The program's own steps; what all calls came to stands at the last of them, for nobody knows which is whose. */
+/** The program's own steps; the last one holds the totals of all calls, which cannot be assigned to single steps. */
 function withCounts(told: readonly TrajectoryStep[], calls: readonly RolloutStep[]): readonly RolloutStep[] {
   const steps = told.map((step): RolloutStep => ({ ...NO_COUNTS, exit_code: null, ...step }));
   const sum = (key: keyof typeof NO_COUNTS): number => calls.reduce((total, step) => total + (step[key] ?? 0), 0);

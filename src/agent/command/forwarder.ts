@@ -1,9 +1,9 @@
 /**
- * Runs inside of the container, with nothing but Python's own library (3.5 or later): answers HTTP on 127.0.0.1, where the
- * program finds its model, and hands every request on as a line of JSON on stdout. The answer is a file that bestk puts into
- * the container; its first line is the length of what follows, so that one that is only half there is waited for. Neither needs
- * a network, nor more of an engine than it has for every other command. The program's own output goes into a file. It is ended when its
- * time is over, or when a file named `stop` appears; the last line says how it ended.
+ * Runs inside the container and needs only Python's standard library (3.5 or later). It serves HTTP on 127.0.0.1 as the
+ * program's model endpoint, and writes every request to stdout as a line of JSON. The answer is a file that bestk puts into the
+ * container; its first line is the length of the rest, so that a partly written file is not read. This needs no network, and
+ * only the engine features of any other command. The program's output goes to a file. The program is killed at its time limit,
+ * or when a file named `stop` appears; the last line reports how it ended.
  */
 export const FORWARDER = String.raw`
 import http.server, json, os, signal, socketserver, subprocess, sys, threading, time

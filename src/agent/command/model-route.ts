@@ -11,7 +11,10 @@ import { clipChars } from '../tools/tool-outcome.js';
 import type { Workspace } from '../tools/workspace.js';
 import { askedIn, type ChatRequest, chatAnswer, json, readChat, refusal, type RouteAnswer } from './chat-requests.js';
 
-/** Equal requests of one program are samples of their own; those of different tries stay apart. */
+/**
+ * Maximum repeats of a request per rollout: equal requests of a program are separate samples, as are those of different
+ * rollouts.
+ */
 const REPEATS = 1_000;
 const LONGEST_GIST = 300;
 /** Kept of what a step came to, in characters. */
@@ -28,12 +31,12 @@ export type Ended = Extract<z.infer<typeof Line>, { ended: string }>;
 
 interface RoutePlace {
   readonly workspace: Workspace;
-  /** Where answers are put. */
+  /** Folder for the answers. */
   readonly folder: string;
   readonly signal: AbortSignal;
 }
 
-/** The program's way to the model, and to nothing else: through the run's own clients, with its budget, its store and its recording. */
+/** The program's access to the model, and to nothing else, through the run's own clients with budget, store and recording. */
 export class ModelRoute {
   readonly steps: RolloutStep[] = [];
   ended: Ended | null = null;
@@ -41,7 +44,7 @@ export class ModelRoute {
   reason: ExitReason | null = null;
   private readonly seen = new Map<string, number>();
   private readonly underWay = new Set<Promise<void>>();
-  /** What kept the model from answering; null while nothing did. */
+  /** The error that prevented a model's answer; null if there is none. */
   failure: unknown = null;
   private asked = 0;
   private answeredAt: number | null = null;
@@ -51,7 +54,7 @@ export class ModelRoute {
     private readonly place: RoutePlace,
   ) {}
 
-  /** A line that came out of the container: anybody's in there. */
+  /** Handles a line from the container; untrusted, since any process in there may have written it. */
   async take(line: string): Promise<void> {
     const parsed = Line.safeParse(asSmallJson(line, MOST_OF_LINE));
     if (!parsed.success) return;
@@ -71,7 +74,7 @@ export class ModelRoute {
     await this.put('stop', reason);
   }
 
-  /** Waits for answers that nobody waits for any more. */
+  /** Waits for pending answers after the program has ended. */
   async idle(): Promise<void> {
     await Promise.allSettled(this.underWay);
   }
@@ -124,7 +127,7 @@ export class ModelRoute {
     }
   }
 
-  /** To the agent's own model, whatever model the program names. */
+  /** Always asks the agent's configured model, whatever model the program names. */
   private requestOf(request: ChatRequest): CompletionRequest {
     const { task, tools } = this.parts;
     const { model, temperature, topP, limits } = tools.settings;
@@ -142,7 +145,7 @@ export class ModelRoute {
     return { ...asked, sample: task.sample * REPEATS + nth, purpose: 'agent' };
   }
 
-  /** What the program says last is what its step before came to. */
+  /** The messages after the last answer are the observation of the previous step. */
   private observe({ messages }: CompletionRequest): void {
     const last = this.steps.at(-1);
     const from = messages.findLastIndex(({ role }) => role === 'assistant');
@@ -189,7 +192,7 @@ const LONGEST_LINE = 8 * 1024 * 1024;
 /** Behind so many nothing is read any more: no program asks as often. */
 const MOST_LINES = 20_000;
 
-/** Takes a stream of bytes apart into lines. */
+/** Splits a byte stream into lines. */
 export class Lines {
   private pieces: Buffer[] = [];
   private size = 0;

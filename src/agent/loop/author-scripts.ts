@@ -2,15 +2,18 @@ import type { ExecOutcome } from '../../ports/sandbox.js';
 import { told, type ToolOutcome } from '../tools/tool-outcome.js';
 import type { Workspace } from '../tools/workspace.js';
 
-/** Where an author of tests is told to put its scripts. */
+/** Folder in which a test author must put its scripts. */
 export const FOLDER = 'bestk_tests/';
-/** What a script ends with when the issue is not resolved, as on base. */
+/** Exit code of a script if the issue is not resolved, as on base. */
 const NOT_RESOLVED = 2;
-/** `timeout`'s own exit code. */
+/** Exit code of `timeout` on expiry. */
 const LATE = 124;
 const SECONDS = 20;
 
-/** Runs each script as it is run later: alone, from another place. Says `EXIT_CODE NAME` of each, `deeper NAME` of one in a folder; names stay data. */
+/**
+ * Runs each script as later: by itself, from another folder. Prints `EXIT_CODE NAME` for each, `deeper NAME` for one in a
+ * subfolder; names stay data.
+ */
 const TRY = String.raw`
 limit=
 if command -v timeout >/dev/null; then limit="timeout $1"; fi
@@ -27,7 +30,7 @@ done
 rm -rf "$alone"`;
 
 /**
- * What keeps an author's scripts from being tests, for it to mend; null when nothing is seen.
+ * Problems that keep an author's scripts from being valid tests, for it to fix; null if none is found.
  * @throws what the session throws
  */
 export async function scriptTrouble(workspace: Workspace, signal: AbortSignal): Promise<ToolOutcome | null> {

@@ -5,12 +5,12 @@ import { perform } from '../tools/perform.js';
 import { ContainerStuckError, Workspace, type WorkspaceOptions } from '../tools/workspace.js';
 
 /**
- * The container of one rollout, opened when it is first needed and rebuilt from the actions so far whenever it is gone:
- * after a restart of this process, after the engine lost it, after a command took it with it.
+ * The container of one rollout, opened on first use and rebuilt by repeating the actions so far when it is gone: after a
+ * restart of this process, an engine failure, or a command that destroyed it.
  */
 export class ContainerOfRollout implements AsyncDisposable {
   private workspace: Workspace | null = null;
-  /** The actions whose effects the container must show, in order. */
+  /** The actions whose effects the container must have, in order. */
   private readonly done: Action[] = [];
 
   constructor(
@@ -19,7 +19,7 @@ export class ContainerOfRollout implements AsyncDisposable {
     private readonly tries?: number,
   ) {}
 
-  /** Takes an action into account that was done, here or before a restart. */
+  /** Adds an action that was done, here or before a restart. */
   remember(action: Action): void {
     this.done.push(action);
   }
@@ -30,9 +30,9 @@ export class ContainerOfRollout implements AsyncDisposable {
   }
 
   /**
-   * Works in the container; again in a fresh one when it is lost meanwhile. When no command starts in it any more, the
-   * fresh one is without the last action: the one that did it.
-   * @returns what `work` gave, and how many actions were given up for it
+   * Works in the container, and again in a fresh one if it is lost. If no command can start in it any more, the fresh one omits
+   * the last action, which caused that.
+   * @returns the result of `work`, and how many actions were withdrawn
    * @throws EngineUnavailableError and other UnavailableErrors once they persist, and what `work` throws
    */
   async use<T>(

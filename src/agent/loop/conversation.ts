@@ -9,22 +9,22 @@ import { toolManual, toolSpecs } from '../tools/tool-specs.js';
 import type { AgentSettings, RolloutTask } from './rollout-task.js';
 
 const CONDENSED = '[This observation was taken out to save room.]';
-/** An answer longer than this is kept in part: it was not written to be read. */
+/** Longer answers are clipped: nothing that long was written to be read. */
 const LONGEST_ANSWER = 200_000;
-/** What an exchange costs beside its texts. */
+/** Tokens per message in addition to its text. */
 const TOKENS_OF_FRAME = 8;
 
 interface Exchange {
   readonly answered: Message;
   observed: Message;
-  /** Tokens of both, by our own count; null until somebody asks. */
+  /** Estimated tokens of both messages; null until needed. */
   tokens: number | null;
 }
 
-/** What the model sees: the prompt, then its answers and what they came to. */
+/** What the model sees: the prompt, then its answers, each with an observation. */
 export class Conversation {
   private readonly exchanges: Exchange[] = [];
-  /** Tokens of everything before the last exchange, as the server counted them. */
+  /** The server's count of tokens before the last exchange. */
   private counted: number | null = null;
 
   constructor(
@@ -33,7 +33,7 @@ export class Conversation {
     private readonly tokenizer: Tokenizer,
   ) {}
 
-  /** @param observation with the count of steps left */
+  /** @param observation including the count of remaining steps */
   add(completion: Completion, observation: string): void {
     const { format } = this;
     const answered = format.answered(completion);
@@ -42,7 +42,7 @@ export class Conversation {
       observed: format.observed(completion, observation),
       tokens: null,
     });
-    // Not the output: most of what the model thought is not shown to it again.
+    // Input tokens only: most of the model's reasoning is not sent back to it.
     this.counted = completion.usage?.input_tokens ?? null;
   }
 
@@ -50,7 +50,7 @@ export class Conversation {
     return [...this.prompt, ...this.exchanges.flatMap(({ answered, observed }) => [answered, observed])];
   }
 
-  /** Tokens of the next prompt: the server's last count, or an estimate where it gives none. */
+  /** Tokens of the next prompt: from the server's last count, else estimated. */
   async tokens(): Promise<number> {
     const last = this.exchanges.at(-1);
     if (this.counted !== null && last !== undefined) {
@@ -63,8 +63,8 @@ export class Conversation {
   }
 
   /**
-   * Replaces observations by a note, oldest first, the last one never, until about `limit` tokens are left: R2E-Gym's
-   * policy (arXiv 2504.07164, appendix).
+   * Replaces observations with a note, oldest first, never the last one, until about `limit` tokens are left: R2E-Gym's policy
+   * (arXiv 2504.07164, appendix).
    */
   async condense(limit: number): Promise<void> {
     let excess = (await this.tokens()) - limit;
@@ -74,7 +74,7 @@ export class Conversation {
       excess -= await this.tokenizer.count(exchange.observed.content);
       exchange.observed = { ...exchange.observed, content: CONDENSED };
       exchange.tokens = null;
-      // The server's count was for what has just been taken out.
+      // The server's count included the removed text.
       this.counted = null;
     }
   }
@@ -91,7 +91,7 @@ export class Conversation {
   }
 }
 
-/** The first messages of every try at an issue: equal for all, so that servers compute them once. */
+/** The first messages of every rollout for an issue: equal for all, so that servers can cache them. */
 export async function instancePrompt(
   prompts: PromptLibrary,
   format: ActionFormat,
@@ -121,7 +121,7 @@ export async function instancePrompt(
     const { attempts, fence } = earlier;
     return behind(messages, (await prompts.render('agent/refine', { ...told, attempts, fence })).messages);
   };
-  // A program has its own words.
+  // An external program has its own prompts.
   if (command !== undefined) return more([{ role: 'user', content: issue.problem_statement }]);
   if (prompt !== undefined) return more((await prompts.render(prompt, told)).messages);
   const role = roleOf({ inspection }, { asked });
@@ -137,7 +137,7 @@ export async function instancePrompt(
 const MOST_NAMED = 10;
 const LONGEST_COMMAND = 400;
 
-/** What is known of the repository, in sentences; what it says itself is shortened, and no mark of a prompt. */
+/** Facts about the repository in sentences; its own text is shortened and neutralised. */
 function factsIn(facts: BaseFacts | undefined): readonly string[] {
   if (facts === undefined) return [];
   const { interpreters, tests } = facts;
@@ -161,7 +161,7 @@ function testsBefore({ command, ran, failed }: NonNullable<BaseFacts['tests']>):
   return `Before any change, ${failed.length} of ${which} fail, with or without your work: ${named}${more}.`;
 }
 
-/** In the last message: what all tries begin with stays the same, and servers want no two messages of one speaker. */
+/** Appends to the last message: the common prefix stays the same, and servers reject two messages in a row with one role. */
 function behind(messages: readonly Message[], words: readonly Message[]): readonly Message[] {
   const last = messages.at(-1);
   if (last === undefined) return words;
@@ -183,15 +183,15 @@ const LAST_WORDS: Readonly<Record<Role, string>> = {
   author: 'the scripts are submitted as they are.',
 };
 
-/** What follows each observation. @param remaining steps left of those the model was told of */
+/** The line after each observation. @param remaining steps left of the number the model was told */
 export function stepsLeft(remaining: number, role: Role): string {
   if (remaining > 0) return `Steps Remaining: ${remaining}`;
   return `You have used all your steps. Finish NOW; ${LAST_WORDS[role]}`;
 }
 
 /**
- * What an action came to, for an agent that judges: data between marks that it cannot contain, as in the prompts of judges.
- * @param step from 1, by which the judge names it
+ * An observation for an agent that judges: fenced by marks that it cannot contain, as in the prompts of judges.
+ * @param step from 1; the judge cites steps by this number
  */
 export function fenced(observation: string, step: number): string {
   const safe = neutralise(observation);

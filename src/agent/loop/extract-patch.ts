@@ -3,14 +3,14 @@ import type { LeftOut } from '../../core/run/rollout.js';
 import type { Workspace } from '../tools/workspace.js';
 
 export interface ExtractedPatch {
-  /** A git diff against the base; empty when nothing that counts has changed. */
+  /** A git diff against the base; empty when no relevant file has changed. */
   readonly patch: string;
   readonly leftOut: readonly LeftOut[];
 }
 
 /**
- * What the agent changed: the difference between the recorded base and the work tree, files it added included, whatever
- * it did with commits, branches and the index. Files by rule no part of a fix are left out and named.
+ * The agent's change: the difference between the recorded base and the work tree, including added files, whatever the agent did
+ * with commits, branches and the index. Files that by rule are not part of a fix are left out and listed.
  * @throws PatchLostError, and what the session throws
  */
 export async function extractPatch(workspace: Workspace, signal: AbortSignal): Promise<ExtractedPatch> {
@@ -31,15 +31,15 @@ export async function extractPatch(workspace: Workspace, signal: AbortSignal): P
   return { patch, leftOut: [...added, ...unread] };
 }
 
-/** What git could not take: a repository without a commit, or a file that the user of the container may not read. */
+/** Paths that git could not read: a repository without a commit, or a file the container's user may not read. */
 function unreadPaths(list: string): LeftOut[] {
   const paths = new Set(list.split('\0').filter((path) => path !== ''));
   return [...paths].map((path) => ({ path, reason: path.endsWith('/') ? 'nested-repository' : 'unreadable' }));
 }
 
 /**
- * Attributes under which a file that is neither UTF-8 nor binary to git goes as a binary one, or its bytes would be lost
- * in a text. The files' parts of a difference come in the order of the list.
+ * Attributes that treat as binary each file that is neither UTF-8 nor binary to git, since its bytes would be lost in a text
+ * diff. The file sections of a diff are in the order of the list.
  */
 function asBinary({ list, difference }: GitOutput): string {
   const sections = difference?.toString('latin1').split(/^(?=diff --git )/m) ?? [];
@@ -75,7 +75,7 @@ function decode(bytes: Uint8Array | null): string | null {
 
 const CACHE =
   /(^|\/)(__pycache__|\.pytest_cache|\.mypy_cache|\.ruff_cache|\.hypothesis|\.eggs|[^/]+\.egg-info|\.coverage)(\/|$)|\.(pyc|pyo|orig|rej|swp)$|(^|\/)\.DS_Store$/;
-/** Why a file that the agent added is no part of its patch, or null. */
+/** Why a file that the agent added is not part of its patch, or null. */
 export function leftOutReason(path: string, mode: string): LeftOut['reason'] | null {
   if (mode === GITLINK) return 'nested-repository';
   if (CACHE.test(path)) return 'cache';
@@ -84,19 +84,19 @@ export function leftOutReason(path: string, mode: string): LeftOut['reason'] | n
 
 const GITLINK = '160000';
 
-/** The patch cannot be told: the agent destroyed the repository, or the difference is larger than any fix. */
+/** The patch cannot be extracted: the agent destroyed the repository, or the difference is larger than any fix. */
 export class PatchLostError extends Error {}
 
 export type GitTask = 'all' | 'without' | 'binary';
 
-/** No fix is larger. */
+/** Bytes; no fix is larger. */
 const LARGEST = 16 * 1024 * 1024;
 
 /**
- * Git without a word from the agent: of its repository the objects alone take part, through a repository of our own
- * beside them, so that no configuration, filter, hook, attribute outside the tree, index, ref or lock of its making can
- * forge the patch or lose it. `all` puts the work tree into our index; `without` takes the files named on stdin out of
- * it; `binary` puts attributes from stdin over it. Each prints the files that cannot be read, a NUL, the list of what
+ * Runs git without any influence by the agent: only the objects of its repository are used, through a separate repository next
+ * to them, so that no configuration, filter, hook, attribute outside the tree, index, ref or lock made by the agent can forge
+ * or lose the patch. `all` puts the work tree into that repository's index; `without` removes the files listed on stdin from
+ * it; `binary` overrides attributes with those on stdin. Each prints the files that cannot be read, a NUL, the list of what
  * differs from the base, a NUL, and the difference.
  */
 const SCRIPT = String.raw`
@@ -143,9 +143,9 @@ printf '\0' && g diff-index --cached --raw -z --no-renames "$base" && printf '\0
   --full-index --no-renames --no-ext-diff --no-textconv --unified=3 --src-prefix=a/ --dst-prefix=b/ "$base"`;
 
 export interface GitOutput {
-  /** Paths of which git could take no content, each with a NUL behind it. */
+  /** Paths whose content git could not read, each followed by a NUL. */
   readonly unread: string;
-  /** The list, as `git diff-index --raw -z` prints it. */
+  /** The list, as printed by `git diff-index --raw -z`. */
   readonly list: string;
   /** Null when it is larger than any fix. */
   readonly difference: Buffer | null;
@@ -177,7 +177,7 @@ export async function gitOutput(
   };
 }
 
-/** Where the NUL stands that ends a part whose entries have each one behind them. */
+/** Position of the NUL that ends a part in which each entry is followed by a NUL. */
 function partEnd(bytes: Buffer, start: number): number {
   return bytes[start] === 0 ? start : bytes.indexOf('\0\0', start) + 1;
 }

@@ -4,19 +4,19 @@ import { Rollout } from '../../core/run/rollout.js';
 import { Completion } from '../../ports/llm-client.js';
 import type { ResultStore } from '../../ports/result-store.js';
 
-/** A finished step, and what is needed to go on behind it. */
+/** A finished step, with what is needed to continue after it. */
 export const StepRecord = z.object({
   /** Without log-probabilities. */
   completion: Completion,
-  /** As the model saw it, without the count of steps left. */
+  /** As shown to the model, without the count of remaining steps. */
   observation: z.string(),
   exit_code: z.int().nullable(),
-  /** Whether the action is done again to rebuild the container. */
+  /** Whether the action is repeated to rebuild the container. */
   repeat: z.boolean(),
   malformed: z.boolean(),
-  /** Whether the agent wanted to end, and was told what is wrong with its work instead. */
+  /** Whether the agent tried to finish and was told what is wrong with its work instead. */
   refused: z.boolean().default(false),
-  /** How many actions before this one are not done again: after them no command started any more. */
+  /** Number of preceding actions that are not repeated, because no command could start after them. */
   withdrawn: z.int().min(0).default(0),
   llm_s: z.number(),
   env_s: z.number(),
@@ -24,8 +24,8 @@ export const StepRecord = z.object({
 export type StepRecord = z.infer<typeof StepRecord>;
 
 /**
- * The steps of one rollout by the hash of everything it depends on. A step is stored the moment it is done, so that a
- * killed rollout goes on behind its last one without asking the model again.
+ * Stored steps of one rollout, keyed by the hash of everything it depends on. Each step is stored as soon as it is done, so
+ * that a killed rollout continues after its last step without repeating a model call.
  */
 export class RolloutJournal {
   private constructor(

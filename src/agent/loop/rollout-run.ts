@@ -46,7 +46,7 @@ export class RolloutRun implements AsyncDisposable {
     }
     const patch = refusal === null ? await this.patch(signal) : { ...NO_PATCH, problem: refusal };
     const rollout = asRollout(this.parts, this.steps, { reason, ...patch });
-    // A budget is this run's: another with more of it goes on from here.
+    // A budget belongs to this run; one with a larger budget can continue from here.
     if (reason !== 'budget_limit') await journal.finish(rollout);
     return rollout;
   }
@@ -55,7 +55,7 @@ export class RolloutRun implements AsyncDisposable {
     await this.container[Symbol.asyncDispose]();
   }
 
-  /** Why git does not apply the patch to look at; null when it does. */
+  /** Why git refuses the patch to inspect; null if it applies. */
   private async refusal(signal: AbortSignal): Promise<string | null> {
     try {
       await this.container.use(() => Promise.resolve(), signal);
@@ -66,7 +66,7 @@ export class RolloutRun implements AsyncDisposable {
     }
   }
 
-  /** One step, or why none can follow. */
+  /** Does one step. @returns the reason to stop, or null */
   private async step(signal: AbortSignal): Promise<ExitReason | null> {
     const { tools, task, format, journal, begun } = this.parts;
     const { limits } = tools.settings;
@@ -92,7 +92,7 @@ export class RolloutRun implements AsyncDisposable {
     return tool === 'finish' ? null : this.hopeless(signal);
   }
 
-  /** Looks at checkpoints whether going on makes sense; what cannot be judged goes on. */
+  /** Checks at intervals whether the rollout can still succeed; one that cannot be judged continues. */
   private async hopeless(signal: AbortSignal): Promise<ExitReason | null> {
     const { tools, task, format } = this.parts;
     const { progress } = tools;
@@ -175,7 +175,7 @@ export class RolloutRun implements AsyncDisposable {
     };
   }
 
-  /** To a judge, all but our own words is data. */
+  /** A judge is shown everything but bestk's own text as fenced data. */
   private shown(action: Action, outcome: ToolOutcome): string {
     const described = describeOutcome(action, outcome);
     return this.inspects && outcome.refused !== true ? fenced(described, this.steps.length + 1) : described;
@@ -186,7 +186,7 @@ export class RolloutRun implements AsyncDisposable {
     return (ends ? await this.trouble(said, workspace, signal) : null) ?? perform(action, workspace, signal);
   }
 
-  /** Who ends its work is told once what is wrong with it, while there are steps to mend that: an author's scripts, a judge's verdict. */
+  /** When an agent finishes with steps left, it is told once what is wrong: with an author's scripts, or a judge's verdict. */
   private async trouble(said: string, workspace: Workspace, signal: AbortSignal): Promise<ToolOutcome | null> {
     const { asked, lacking, limits } = this.parts.tools.settings;
     if (asked !== undefined && this.remaining() > 1) return scriptTrouble(workspace, signal);
@@ -194,7 +194,7 @@ export class RolloutRun implements AsyncDisposable {
     return typeof lack === 'string' ? { ...told(lack), refused: true } : null;
   }
 
-  /** Takes a done step into account, whoever did it. */
+  /** Adds a finished step, done by any process. */
   private remember(step: StepRecord): void {
     this.steps.push(step);
     const action = this.actionOf(step);
@@ -212,7 +212,7 @@ export class RolloutRun implements AsyncDisposable {
   }
 
   private actionOf(step: StepRecord): Action | null {
-    // What was told to be no call stays none, also to a later release that reads more.
+    // A step recorded as no call stays one, even if a later release could read it.
     if (step.malformed || step.refused) return null;
     const { call } = this.parts.format.read(step.completion);
     const read = call === null ? null : readAction(call);
@@ -223,7 +223,7 @@ export class RolloutRun implements AsyncDisposable {
     return this.parts.tools.settings.limits.max_steps - this.steps.length;
   }
 
-  /** Why the rollout is over, or null while it is not. Submitting comes first, then limits in R2E-Gym's order. */
+  /** Why the rollout is over, or null. Submission is checked first, then the limits in R2E-Gym's order. */
   private exitReason(): ExitReason | null {
     const { limits } = this.parts.tools.settings;
     const last = this.steps.at(-1);
@@ -233,7 +233,7 @@ export class RolloutRun implements AsyncDisposable {
     return spent >= limits.trajectory_s ? 'traj_time_limit' : null;
   }
 
-  /** What a limit leaves is kept as well. */
+  /** A rollout that hit a limit also keeps its patch. */
   private async patch(signal: AbortSignal): Promise<ExtractedPatch & { problem: string | null }> {
     const acted = this.steps.some(({ repeat, exit_code }) => repeat || exit_code !== null);
     if (!acted || this.inspects) return NO_PATCH;
@@ -247,7 +247,7 @@ export class RolloutRun implements AsyncDisposable {
   }
 }
 
-/** In the text and in the call; not what a server keeps apart as thoughts. */
+/** The text and the call's parameters, without thoughts that the server separates. */
 function saidAloud({ text }: Completion, call: WrittenCall | null): string {
   return [text, ...Object.values(call?.parameters ?? {})].join('\n');
 }
@@ -285,7 +285,7 @@ export function asRollout(
   };
 }
 
-/** What a rollout is called in its run, and whom it was told of. */
+/** The names of a rollout in its run, and the candidates it was shown. */
 export function namesOf({
   issue,
   candidateId,

@@ -18,70 +18,70 @@ export interface AgentTools {
   readonly prompts: PromptLibrary;
   readonly tokenizer: Tokenizer;
   readonly settings: AgentSettings;
-  /** How often a container that is lost under one piece of work is replaced in all; absent = three times. */
+  /** Maximum attempts at one piece of work whose container gets lost; absent = three. */
   readonly tries?: number | undefined;
-  /** Looks at a rollout now and then and stops it when it is hopeless; null = never. */
+  /** Regularly judges a running rollout and stops a hopeless one; null = never. */
   readonly progress: ProgressCheck | null;
-  /** Tells what is known of the unchanged repository; absent = nobody looks. */
+  /** Collects facts about the unchanged repository; absent = none. */
   readonly look?: LookAtBase | undefined;
-  /** Reads a program's trajectory, whatever its format; null for what is none. Absent = nobody does. */
+  /** Reads a program's trajectory in any format; null if it is not one. Absent = it is not read. */
   readonly readTrajectory?: ((text: string) => readonly TrajectoryStep[] | null) | undefined;
 }
 
 export interface ProgressCheck {
-  /** Steps between two looks. */
+  /** Steps between two checks. */
   readonly every: number;
-  /** Chance to succeed, 0..1, below which the rollout ends. */
+  /** P(success), 0..1, below which the rollout ends. */
   readonly below: number;
-  /** Who judges, as part of what the rollout depends on. */
+  /** The judging model, as part of what the rollout depends on. */
   readonly judge: string;
-  /** Null when it cannot be told. */
+  /** Null when it cannot be judged. */
   readonly score: (issue: string, steps: readonly TrajectoryStep[], signal: AbortSignal) => Promise<number | null>;
 }
 
 export interface AgentSettings {
   readonly model: string;
-  /** Who answers: equal calls to another endpoint are other calls. */
+  /** Source of the answers: equal calls to another endpoint are different calls. */
   readonly endpoint: string;
   readonly format: FormatName;
   readonly temperature: number;
-  /** Absent = the server's. */
+  /** Absent = the server's default. */
   readonly topP?: number | undefined;
-  /** Said behind the task; absent = nothing. */
+  /** Appended to the task; absent = nothing. */
   readonly instructions?: string | undefined;
-  /** A program in the container that is the agent, as a shell command; absent = our own agent. */
+  /** Shell command of a program in the container that acts as the agent; absent = bestk's own agent. */
   readonly command?: string | undefined;
-  /** Where that program writes its trajectory, in a format that `import` reads; absent = its model calls stand for it. */
+  /** Path of that program's trajectory, in a format that `import` reads; absent = its model calls are used. */
   readonly trajectory?: string | undefined;
   readonly limits: AgentLimits;
-  /** System and instance in the words of R2E-Gym's scaffold, for models that were trained in it; absent = ours. */
+  /** R2E-Gym's system and instance prompts, for models trained in its scaffold; absent = bestk's. */
   readonly prompt?: 'agent/r2e' | undefined;
-  /** What the agent is asked for; the default is a solution of the issue. */
+  /** The agent's task; by default, to resolve the issue. */
   readonly asked?: { readonly prompt: 'agent/test-author'; readonly count: number };
-  /** What the last words of a judge lack, in words for it; null = nothing. It is told once. */
+  /** What a judge's final answer lacks, as a reply to it; null = nothing. Sent once. */
   readonly lacking?: (said: string) => string | null;
 }
 
 export interface RolloutTask {
   readonly issue: Issue;
   readonly candidateId: string;
-  /** Which of the run's agents is to make it; absent and null = its only one. */
+  /** Which of the run's agents makes it; absent or null = the only one. */
   readonly agent?: string | null | undefined;
-  /** A patch to look at, in place of an issue to resolve. */
+  /** A patch to inspect, instead of an issue to resolve. */
   readonly inspection?: Inspection;
-  /** What became of earlier tries, for an agent that tries again; absent = it knows of none. */
+  /** Reports on earlier rollouts, for an agent that tries again; absent = none. */
   readonly earlier?: EarlierTries | undefined;
-  /** Goes on from an earlier rollout's first steps; absent = begins with the unchanged repository. */
+  /** Continues after the first steps of an earlier rollout; absent = starts with the unchanged repository. */
   readonly branch?: Branch | undefined;
-  /** Which of the equal tries this is; another number is another independent sample. */
+  /** Index among equal rollouts; each index is an independent sample. */
   readonly sample: number;
-  /** Shared by rollouts of one prompt. */
+  /** Shared by rollouts with the same prompt. */
   readonly warm: WarmStart;
-  /** When it aborts, the rollout ends with what it has. */
+  /** On abort, the rollout ends with its current state. */
   readonly stopAt: AbortSignal | null;
-  /** Told of each step that is done now, not of those done earlier. */
+  /** Called for each step done now, not for steps done earlier. */
   readonly onStep: (step: StepTold) => Promise<void>;
-  /** Told, before anything else, what the steps that were done earlier came to. */
+  /** Called first, with the cost of the steps done earlier. */
   readonly onKnown: (model: string, spent: TokenCounts) => Promise<void>;
 }
 
@@ -90,28 +90,29 @@ export interface StepTold {
   /** From 1. */
   readonly step: number;
   readonly tool: string | null;
-  /** What the tool was given, on a line and shortened: for who looks on. */
+  /** The tool's input on one line, shortened for display. */
   readonly gist: string;
   readonly exit_code: number | null;
   readonly llm_s: number;
   readonly env_s: number;
 }
 
-/** Everything a rollout's loop works with. */
+/** Everything the loop of a rollout works with. */
 export interface RolloutParts {
   readonly tools: AgentTools;
   readonly task: RolloutTask;
   readonly format: ActionFormat;
   readonly prompt: readonly Message[];
   readonly journal: RolloutJournal;
-  /** Steps of an earlier rollout that it goes on from. */
+  /** Steps of an earlier rollout to continue from. */
   readonly begun: readonly StepRecord[];
   readonly spec: SandboxSpec;
 }
 
 /**
- * How a trajectory ended, in R2E-Gym's words (`run/edit.py`): `agent` submitted before the step limit it was told,
- * `max_step_limit` at it, `agent_max_step_limit` after it; the others did not submit. `budget_limit`, `stopped_early` and `command_failed` are ours.
+ * How a trajectory ended, in R2E-Gym's terms (`run/edit.py`): `agent` submitted before the step limit it was told,
+ * `max_step_limit` at it, `agent_max_step_limit` after it; the others did not submit. bestk adds `budget_limit`,
+ * `stopped_early` and `command_failed`.
  */
 export type ExitReason =
   | 'agent'
@@ -126,7 +127,7 @@ export type ExitReason =
   | 'command_failed'
   | typeof DOES_NOT_APPLY;
 
-/** @param remaining steps left of those the model was told of, after this one */
+/** @param remaining steps left after this one, of the number the model was told */
 export function submittedWith(remaining: number): ExitReason {
   if (remaining > 0) return 'agent';
   return remaining === 0 ? 'max_step_limit' : 'agent_max_step_limit';

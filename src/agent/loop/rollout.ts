@@ -11,13 +11,13 @@ import { namesOf, RolloutRun } from './rollout-run.js';
 import type { AgentSettings, AgentTools, RolloutTask } from './rollout-task.js';
 import { WarmStart } from '../../core/async/concurrency.js';
 
-/** Raised when what the agent says or does comes to mean something else, so that stored steps are not taken up. */
+/** Increase this when an agent's words or actions get another meaning, so that stored steps are not reused. */
 const PROTOCOL = 1;
 
 /**
- * One try of the agent at an issue, from the first prompt to the patch. What was done before, by whichever process, is
- * not done or paid again: the journal is read, the container rebuilt, and the rollout goes on with its next step.
- * @throws ModelUnavailableError, sandbox errors and StoreUnavailableError when the try could not be made; the signal's
+ * One rollout of the agent on an issue, from the first prompt to the patch. Work done earlier, by any process, is neither
+ * repeated nor paid again: the journal is read, the container rebuilt, and the rollout continues with its next step.
+ * @throws ModelUnavailableError, sandbox errors and StoreUnavailableError when the rollout was not possible; the signal's
  * reason. None of these is a fact about the agent.
  */
 export async function rollout(tools: AgentTools, task: RolloutTask, signal: AbortSignal): Promise<Rollout> {
@@ -34,7 +34,7 @@ export async function rollout(tools: AgentTools, task: RolloutTask, signal: Abor
   const journal = RolloutJournal.of(results, identity);
   const known = await journal.finished();
   if (known !== null) await task.onKnown(settings.model, tokensOf(known.steps));
-  // The names of a candidate and of its agent are this run's, the try may be an earlier one's.
+  // Candidate and agent names belong to this run; the rollout may be from an earlier one.
   if (known !== null) return { ...known, ...namesOf(task) };
   const spec: SandboxSpec = {
     ...sandboxSpec(environment, task.inspection === undefined ? 'agent' : 'judge'),
@@ -47,7 +47,7 @@ export async function rollout(tools: AgentTools, task: RolloutTask, signal: Abor
 }
 
 /**
- * The steps that a branch goes on from, as their rollout stored them; what they took is that one's.
+ * The steps that a branch continues from, as stored by their rollout, which also accounts for their cost.
  * @throws StoreUnavailableError when they are not stored
  */
 async function stepsBefore(
@@ -92,15 +92,15 @@ function identityOf(
 
 export type SampleTask = Omit<RolloutTask, 'warm'>;
 
-/** Makes tries of one run at one issue. */
+/** Makes the rollouts of one run for an issue. */
 export interface Sampler {
   /** @throws as `rollout` */
   sample(task: SampleTask, signal: AbortSignal): Promise<Rollout>;
-  /** What all of them need is made and stored, so that no other process makes it again; absent = there is nothing. */
+  /** Computes and stores what all rollouts need, so that no other process repeats it; absent = nothing is needed. */
   prepare?(issue: Issue, signal: AbortSignal): Promise<void>;
 }
 
-/** One for each run: what its rollouts share is the prompt that the server is to have in its cache. */
+/** Create one per run: its rollouts share the prompt that should be in the server's cache. */
 export function createSampler(tools: AgentTools, warm = new WarmStart()): Sampler {
   return {
     sample: (task, signal) => rollout(tools, { ...task, warm }, signal),
@@ -110,13 +110,13 @@ export function createSampler(tools: AgentTools, warm = new WarmStart()): Sample
   };
 }
 
-/** Further steps in which an agent that was told to end may still say its verdict. */
+/** Extra steps in which an agent told to finish may still state its verdict. */
 export const GRACE = 3;
 
 /**
  * The agent as a judge.
- * @param settingsOf a model; the steps are those of each inspection
- * @param told what steps that were done earlier came to
+ * @param settingsOf settings for a model; the step limits come from each inspection
+ * @param told receives the cost of steps done earlier
  */
 export function createInspector(
   tools: Omit<AgentTools, 'progress' | 'settings'>,

@@ -9,10 +9,10 @@ import { WarmStart } from '../../core/async/concurrency.js';
 const LONGEST = 50_000;
 
 /**
- * The sampling agent as a test author (DeepSWE's execution-based verifier): with the same tools, in a container of its
- * own, it writes scripts, runs them on base and mends them. Its tests are the new files that it leaves in one folder; what
- * else it changed is nobody's. Each session is an author of its own; what a lost one would have written is missing, unless all are.
- * @param tools with the test author's settings; `settings.prompt` is its prompt
+ * The sampling agent as a test author (DeepSWE's execution-based verifier): with the same tools, in a separate container, it
+ * writes scripts, runs them on base and fixes them. Its tests are the new files in one folder; its other changes are ignored.
+ * Each session is a separate author; a lost session only means fewer tests, unless all are lost.
+ * @param tools with the test author's settings; `settings.asked` names its prompt
  * @param samples independent sessions
  */
 export function createAgentTestWriter(tools: AgentTools, samples: number): Pick<TestWriter, 'write'> {
@@ -35,7 +35,7 @@ export function createAgentTestWriter(tools: AgentTools, samples: number): Pick<
   };
 }
 
-/** The scripts that a patch adds to the folder, by name; of any session but the first, with its number before them. */
+/** The scripts that a patch adds to the folder, by name, prefixed with the session number except in the first session. */
 export function writtenIn(patch: string, instance_id: string, sample = 0): readonly GeneratedTest[] {
   const author = sample === 0 ? 'agent' : `agent-${sample + 1}`;
   const parsed = readPatch(patch);

@@ -4,10 +4,10 @@ import type { Workspace } from './workspace.js';
 
 /** Lines shown around a change. */
 const CONTEXT = 4;
-/** Writes through links and keeps the mode of the file. */
+/** Follows links, and keeps the mode of the file. */
 const WRITE = 'cat >"$1"';
 const EXISTS = 17;
-/** Makes parents; a dangling link counts as a file that is there. */
+/** Creates parent folders; a dangling link counts as an existing file. */
 const CREATE = `[ -e "$1" ] || [ -L "$1" ] && exit ${EXISTS}; d=\${1%/*}; [ -d "\${d:-/}" ] || mkdir -p -- "$d" && cat >"$1"`;
 
 /** @throws what the session throws */
@@ -35,7 +35,7 @@ export async function replaceInFile(
   signal: AbortSignal,
 ): Promise<ToolOutcome> {
   return change(path, workspace, signal, ({ text, endings }) => {
-    // A model writes line ends as it reads them: without the carriage returns of the file.
+    // A model writes line ends as it is shown them: without the file's carriage returns.
     const asInFile = endings === 'crlf' && !old.includes('\r') ? withCarriageReturns : (part: string): string => part;
     return replaceOnce(text, asInFile(old), asInFile(replacement));
   });
@@ -126,11 +126,11 @@ function withCarriageReturns(text: string): string {
   return text.replaceAll('\n', '\r\n');
 }
 
-/** A changed text, the line, from 1, where the change begins, and how many lines it has; or why there is none. */
+/** The changed text, the first changed line (from 1) and the number of changed lines; or why the edit is impossible. */
 export type Edit =
   { readonly text: string; readonly line: number; readonly lines: number } | { readonly problem: string };
 
-/** Replaces the only occurrence of `old`. Blanks count. */
+/** Replaces the only occurrence of `old`. Whitespace counts. */
 export function replaceOnce(text: string, old: string, replacement: string): Edit {
   if (old === '') return { problem: 'old_str is empty. To add text, use insert.' };
   if (old === replacement) return { problem: 'old_str and new_str are the same.' };
@@ -146,10 +146,10 @@ export function replaceOnce(text: string, old: string, replacement: string): Edi
   return { text: changed, line: lineAt(text, at), lines: replacement.split('\n').length };
 }
 
-/** Puts `added` behind line `after` (0 = before the first). */
+/** Inserts `added` after line `after` (0 = before the first). */
 export function insertLines(text: string, added: string, after: number): Edit {
   const lines = text === '' ? [] : text.split('\n');
-  // The text behind the last line end is no line.
+  // A trailing line end does not start another line.
   const count = lines.at(-1) === '' ? lines.length - 1 : lines.length;
   if (after < 0 || after > count) return { problem: `insert_line must be 0 to ${count}, the number of lines.` };
   const head = lines

@@ -3,10 +3,10 @@ import type { ExecOutcome } from '../../ports/sandbox.js';
 import { clipOutput, told, type ToolOutcome } from './tool-outcome.js';
 import type { Workspace } from './workspace.js';
 
-/** Bash where the image has it, or what it calls `sh`; the command is an argument, never part of this script. */
+/** Uses bash if the image has it, else `sh`; the command is an argument, never part of this script. */
 const SHELL = 'b=$(command -v bash) || b=/bin/sh; exec "$b" -c "$1"';
 
-/** Runs a command of the agent's. Its exit code and its limits are results. @throws what the session throws */
+/** Runs a command of the agent. Its exit code and the limits it hits are results. @throws what the session throws */
 export async function executeBash(command: string, workspace: Workspace, signal: AbortSignal): Promise<ToolOutcome> {
   if (command.includes('\0')) return told('The command holds a NUL byte and was not run.');
   if (Buffer.byteLength(command) >= LONGEST_COMMAND) {
@@ -31,10 +31,10 @@ export async function executeBash(command: string, workspace: Workspace, signal:
   }
 }
 
-/** Bytes that Linux takes as one argument (MAX_ARG_STRLEN). */
+/** Maximum bytes of one argument on Linux (MAX_ARG_STRLEN). */
 const LONGEST_COMMAND = 128 * 1024;
 
-/** What `timeout` exits with. */
+/** Exit code of `timeout` on expiry. */
 const TIMED_OUT = 124;
 
 function lost(what: string, output: string): ToolOutcome {
@@ -48,7 +48,7 @@ interface Shown {
   readonly signal: AbortSignal;
 }
 
-/** What was printed, long parts with the name of a file that holds all of it. */
+/** The output as shown to the model; for clipped parts with the name of a file that holds the whole. */
 async function shown({ stdout, stderr, ...outcome }: ExecOutcome, tail: OutputTail, where: Shown): Promise<string> {
   const whole = outcome.truncated ? tail.behind(stdout) : stdout;
   const { allParts } = where.workspace;
@@ -64,12 +64,12 @@ async function shown({ stdout, stderr, ...outcome }: ExecOutcome, tail: OutputTa
   return parts.flat().join('\n\n') || 'It printed nothing.';
 }
 
-/** Outside of the repository; by the command, so that the file is there again in a container that is rebuilt. */
+/** Outside the repository; named by the command's hash, so that the file reappears in a rebuilt container. */
 const KEEP = 'mkdir -p "${1%/*}" && cat >"$1"';
 const FOLDER = '/tmp/bestk-output';
 const NAME_DIGITS = 8;
 
-/** @returns the file that holds it; null where there is none */
+/** @returns the file with the whole text; null if it could not be written */
 async function keep(
   text: string,
   part: 'STDOUT' | 'STDERR',
@@ -83,7 +83,7 @@ async function keep(
 /** Bytes kept from the end of an output. */
 const KEPT = 32 * 1024;
 
-/** The end of an output of any length: what a test runner says last matters most, and a sandbox keeps the beginning. */
+/** The end of an output of any length: test runners print what matters last, but a sandbox keeps the beginning. */
 export class OutputTail {
   private pieces: Uint8Array[] = [];
   private size = 0;
@@ -94,11 +94,11 @@ export class OutputTail {
     if (this.pieces.length > 64) this.pieces = [this.end()];
   };
 
-  /** A beginning that was kept, and the end behind a line that tells the gap. */
+  /** The kept beginning and end, separated by a note of the gap. */
   behind(beginning: string): string {
     const missing = this.size - Buffer.byteLength(beginning) - KEPT;
     if (missing <= 0) return beginning;
-    // The first line is rarely whole.
+    // The first line is usually incomplete.
     const end = this.end()
       .toString('utf8')
       .replace(/^[^\n]*\n/, '');

@@ -2,17 +2,17 @@ import type { FileEdit } from '../call-formats/action.js';
 import { clipChars, counted, told, type ToolOutcome } from './tool-outcome.js';
 import type { Workspace } from './workspace.js';
 
-/** Larger files are looked at with commands. */
+/** Larger files must be viewed with commands. */
 const LARGEST = 4 * 1024 * 1024;
 
-/** A file that can be edited, where it really lies, or why it cannot; `directory` and `missing` are for the caller. */
+/** An editable file with its resolved path, or why it cannot be edited; the caller handles `directory` and `missing`. */
 export type Loaded =
   | { readonly kind: 'text'; readonly path: string; readonly bytes: Uint8Array; readonly file: TextFile }
   | { readonly kind: 'directory' }
   | { readonly kind: 'missing' }
   | { readonly kind: 'unfit'; readonly problem: string };
 
-/** Reads a file; links are followed. @throws what the session throws */
+/** Reads a file, following links. @throws what the session throws */
 export async function loadFile(path: string, workspace: Workspace, signal: AbortSignal): Promise<Loaded> {
   let real = path;
   let bytes = path.endsWith('/') ? null : await workspace.read(path, LARGEST + 1, signal);
@@ -33,7 +33,7 @@ export async function loadFile(path: string, workspace: Workspace, signal: Abort
 
 export type PathKind = 'file' | 'directory' | 'other' | 'missing';
 
-/** Prints what a path is, and where it leads when links are followed. */
+/** Prints the kind of a path, and its target with links resolved. */
 const SCRIPT = String.raw`
 p=$1
 if [ -d "$p" ]; then kind=directory
@@ -60,14 +60,14 @@ function isKind(word: string): word is PathKind {
   return ['file', 'directory', 'other', 'missing'].includes(word);
 }
 
-/** A file as an editor sees it, and what is needed to write it back byte by byte. */
+/** A file as text, with what is needed to write it back byte for byte. */
 export interface TextFile {
   readonly text: string;
   readonly encoding: 'utf-8' | 'latin1';
   readonly endings: 'lf' | 'crlf';
 }
 
-/** @returns null for what is no text: it holds a NUL byte */
+/** @returns null for a file that is not text: it contains a NUL byte */
 export function decodeFile(bytes: Uint8Array): TextFile | null {
   if (bytes.includes(0)) return null;
   const utf8 = decodeUtf8(bytes);
@@ -77,7 +77,7 @@ export function decodeFile(bytes: Uint8Array): TextFile | null {
   return { text, encoding: utf8 === null ? 'latin1' : 'utf-8', endings };
 }
 
-/** @returns null when the file's encoding has no room for a character of `text` */
+/** @returns null when the encoding cannot represent a character of `text` */
 export function encodeFile(text: string, encoding: TextFile['encoding']): Uint8Array | null {
   if (encoding === 'utf-8') return new TextEncoder().encode(text);
   return /[^\0-\xff]/.test(text) ? null : Buffer.from(text, 'latin1');
@@ -93,13 +93,13 @@ function decodeUtf8(bytes: Uint8Array): string | null {
 
 const LONGEST = 24_000;
 
-/** Lines `first` to `last` of a text, from 1, with their numbers as `cat -n` writes them. */
+/** Lines `first` to `last` of a text, from 1, numbered in the format of `cat -n`. */
 export function numbered(text: string, first: number, last: number): string {
   const lines = linesOf(text).slice(first - 1, last);
   return clipChars(lines.map((line, index) => `${String(first + index).padStart(6)}\t${line}`).join('\n'), LONGEST);
 }
 
-/** How many lines a text has: what stands behind the last line end counts when it is not empty. */
+/** Number of lines of a text; a last line without a line end counts unless it is empty. */
 export function countLines(text: string): number {
   return linesOf(text).length;
 }
@@ -110,7 +110,7 @@ function linesOf(text: string): string[] {
   return lines.map((line) => (line.endsWith('\r') ? line.slice(0, -1) : line));
 }
 
-/** Lines of a Python text that open a class or a function, and their decorators, with their numbers. */
+/** Lines of a Python text that start a class or a function, and their decorators, with line numbers. */
 export function outline(text: string): string {
   const lines = linesOf(text).flatMap((line, index) =>
     /^\s*(class\b|def\b|async def\b|@)/.test(line) ? [`${String(index + 1).padStart(6)}\t${line}`] : [],
@@ -118,7 +118,7 @@ export function outline(text: string): string {
   return clipChars(lines.join('\n'), LONGEST);
 }
 
-/** Two levels, by globbing alone; names stay data. */
+/** Lists two levels by globbing only; names stay data. */
 const LIST = String.raw`
 cd "$1" || exit 1
 for e in *; do

@@ -6,7 +6,7 @@ import { told, type ToolOutcome } from './tool-outcome.js';
 import { view } from './load-file.js';
 import type { Workspace } from './workspace.js';
 
-/** Carries out an action in the agent's container. @throws what the session throws */
+/** Performs an action in the agent's container. @throws what the session throws */
 export function perform(action: Action, workspace: Workspace, signal: AbortSignal): Promise<ToolOutcome> {
   switch (action.tool) {
     case 'execute_bash':
@@ -20,20 +20,20 @@ export function perform(action: Action, workspace: Workspace, signal: AbortSigna
   }
 }
 
-/** The outcome in the form on which DeepSWE's model was trained. */
+/** The outcome in the format DeepSWE's model was trained on. */
 export function describeOutcome(action: Action, { text, exitCode }: ToolOutcome): string {
   const code = exitCode === undefined ? '' : `Exit code: ${exitCode}\n`;
   return `${code}Execution output of [${action.tool}]:\n${text}`;
 }
 
-/** Says that `count` actions before this one no longer count, or nothing. */
+/** A note that the last `count` actions were withdrawn, or an empty text. */
 export function describeWithdrawn(count: number): string {
   if (count === 0) return '';
   const which = count === 1 ? 'the action before this one that changed it' : `the ${count} actions before this one`;
   return `\nBefore, no command could be started in the container any more. It was rebuilt without ${which}.`;
 }
 
-/** The `file_editor` tool. Everything happens on our side: the image needs no editor. @throws what the session throws */
+/** The `file_editor` tool. Edits are computed in bestk, so the image needs no editor. @throws what the session throws */
 export async function fileEditor(edit: FileEdit, workspace: Workspace, signal: AbortSignal): Promise<ToolOutcome> {
   const path = workspace.resolve(edit.path);
   const problem = pathProblem(path);
@@ -63,7 +63,7 @@ async function change(path: string, edit: FileEdit, workspace: Workspace, signal
   return insertIntoFile(path, { line, added: replacement }, workspace, signal);
 }
 
-/** What no kernel takes as a path; as an argument it would keep the command from starting. */
+/** Linux accepts no longer path; as an argument it would keep the command from starting. */
 const LONGEST_PATH = 4096;
 
 function pathProblem(path: string): string | null {

@@ -6,8 +6,8 @@ const MANY_FILES = 100;
 const LONGEST = 4_000;
 
 /**
- * `git grep` needs nothing but git. Of a directory the Python files count (of one without, all files), hidden ones left
- * out; of a file the lines. Exit 0 found, 1 nothing found, 3 no such path.
+ * Needs only `git grep`. In a directory it counts matches per Python file (per file of any kind if no Python file matches),
+ * without hidden files; in a file it prints the matching lines. Exit 0 found, 1 nothing found, 3 no such path.
  */
 const SCRIPT = String.raw`
 term=$1 path=$2
@@ -51,7 +51,7 @@ export function describeMatches(term: string, where: string, stdout: string): st
 
 const COUNT = /^(.+):(\d+)$/s;
 
-/** Lines of a file begin with their number. */
+/** Matching lines of a file begin with their line number, counts with a file name. */
 function isCounts(lines: readonly string[]): boolean {
   return lines.every((line) => COUNT.test(line) && !/^\d+:/.test(line));
 }

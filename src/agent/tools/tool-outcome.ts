@@ -1,30 +1,30 @@
-/** What an action came to. */
+/** The result of an action. */
 export interface ToolOutcome {
-  /** In words for the model, without the header that names the tool. */
+  /** Text for the model, without the header that names the tool. */
   readonly text: string;
   readonly exitCode?: number;
-  /** Whether doing it again rebuilds what it did to the container. */
+  /** Whether to repeat the action when the container is rebuilt. */
   readonly repeat: boolean;
-  /** The command took the container with it; it must be rebuilt from the actions before. */
+  /** The command destroyed the container, which must be rebuilt from earlier actions. */
   readonly lost?: true;
-  /** It was not done: what was to end the work is answered with what is wrong with it. */
+  /** The action was not performed: an attempt to finish is answered with what is wrong. */
   readonly refused?: true;
 }
 
-/** An outcome that changed nothing. */
+/** A result without any effect on the container. */
 export function told(text: string): ToolOutcome {
   return { text, repeat: false };
 }
 
-/** Lines kept at either end, as R2E-Gym's scaffold does; what agents are told of it (`SHOWN`) says so, too. */
+/** Lines kept at either end, as in R2E-Gym's scaffold; also stated in `SHOWN`. */
 const KEPT_LINES = 40;
-/** A line may be megabytes long, so that lines alone bound nothing. */
+/** Characters kept at either end, since a single line may be megabytes long. */
 const KEPT_CHARS = 8_000;
 
-/** What an agent is told, once, of how much it sees. */
+/** Tells agents in the tool description how output is clipped. */
 export const SHOWN = `Of long output the first and last ${KEPT_LINES} lines are shown, and a file is named that holds all of it.`;
 
-/** An output as the model sees it: head and tail, with what is left out between them named. */
+/** An output as the model sees it: head and tail, with a note of what is left out between them. */
 export function clipOutput(output: string): string {
   const lines = output.split('\n');
   const cut = lines.length - 2 * KEPT_LINES;
@@ -39,12 +39,12 @@ export function clipOutput(output: string): string {
   return clipChars(kept, 2 * KEPT_CHARS);
 }
 
-/** Such as `1 line` and `2 lines`. */
+/** E.g. `1 line`, `2 lines`. */
 export function counted(count: number, what: string, several = `${what}s`): string {
   return `${count} ${count === 1 ? what : several}`;
 }
 
-/** At most about `limit` characters, from both ends. */
+/** Keeps about `limit` characters, from both ends. */
 export function clipChars(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const half = Math.floor(limit / 2);
@@ -52,7 +52,7 @@ export function clipChars(text: string, limit: number): string {
   return `${withoutHalf(head)}\n[… ${text.length - 2 * half} characters left out …]\n${withoutHalf(tail)}`;
 }
 
-/** Cutting between the two units of one character leaves a half that is no text. */
+/** Removes half a surrogate pair left by cutting. */
 function withoutHalf(text: string): string {
   return text.replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g, '');
 }

@@ -57,7 +57,7 @@ const COMMON: readonly ToolSpec[] = [
   ),
 ];
 
-/** How the work ends, in the words of who does it: a judge leaves nothing behind but its verdict. */
+/** The finish tool by role; a judge's only result is its verdict. */
 const FINISH: Readonly<Record<Role, readonly [what: string, result: string]>> = {
   solver: ['Ends the work and submits the repository as it is.', 'One or two sentences on what was done.'],
   author: ['Ends the work and submits the scripts as they are.', 'One or two sentences on what they tell apart.'],
@@ -87,14 +87,14 @@ const SPECS = {
 } as const;
 
 /**
- * The four tools, by the names and parameters of R2E-Gym's scaffold, on which DeepSWE-Preview was trained
- * (arXiv 2504.07164; field names only, the words are ours).
+ * The four tools, with the names and parameters of R2E-Gym's scaffold, on which DeepSWE-Preview was trained (arXiv 2504.07164;
+ * the descriptions are bestk's).
  */
 export function toolSpecs(role: Role): readonly ToolSpec[] {
   return SPECS[role];
 }
 
-/** Tools in words, for models that read of them in the prompt. */
+/** The tools as text, for models that get them in the prompt. */
 export function toolManual(specs: readonly ToolSpec[]): string {
   return specs
     .map(({ name, description, parameters }) => {

@@ -10,38 +10,35 @@ import type {
   SandboxSpec,
 } from '../../ports/sandbox.js';
 
-/** After an exec of ours, which is short, the container is in trouble rather than busy. */
+/** bestk's own commands are short: one that takes longer means a broken container, not a busy one. */
 const OWN_DEADLINE_S = 60;
 
-/** No command starts in the container any more: an earlier one filled it with processes, or broke its shell. */
+/** No command can start in the container any more: an earlier one filled it with processes, or broke its shell. */
 export class ContainerStuckError extends Error {
   constructor() {
     super('no command starts in the container any more');
   }
 }
 
-/** Git did not apply the patch that the container was to show. */
+/** Git could not apply the patch to inspect. */
 export class PatchRefusedError extends Error {}
 
 export interface WorkspaceOptions {
   readonly spec: SandboxSpec;
-  /** Seconds of one command. */
+  /** Seconds per command. */
   readonly actionS: number;
-  /** Put on base, uncommitted, before anything runs; absent = base itself. */
+  /** Applied to base, uncommitted, before anything runs; absent = base itself. */
   readonly patch?: string | undefined;
-  /** Whether empty parts of an output are shown, too, as to models that were trained on them; absent = they are not. */
+  /** Whether to show empty parts of an output, as models trained on them expect; absent = no. */
   readonly allParts?: boolean;
 }
 
-/**
- * The agent's container, opened at the first use. What its commands printed is not evidence of anything: patches are
- * verified elsewhere, in fresh containers.
- */
+/** The agent's container. The output of its commands is never evidence: patches are verified elsewhere, in fresh containers. */
 export class Workspace implements AsyncDisposable {
   readonly workdir: string;
   readonly actionS: number;
   readonly allParts: boolean;
-  /** Contents before each change of the file editor, newest last, by path; null = there was no file. */
+  /** Contents before each change by the file editor, newest last, by path; null = the file did not exist. */
   readonly undo = new Map<string, (Uint8Array | null)[]>();
   private constructor(
     private readonly session: SandboxSession,
@@ -70,18 +67,18 @@ export class Workspace implements AsyncDisposable {
     if (ended.exitCode !== 0) throw new PatchRefusedError(ended.stderr.trim().slice(0, 1_000));
   }
 
-  /** The commit that the patch is a difference to. */
+  /** The commit that the patch is computed against. */
   get base(): string {
     return this.session.baseCommit;
   }
 
-  /** A command of the agent's; one that takes too long is stopped, and the container stays if that was possible. */
+  /** A command of the agent; at its time limit it is stopped, and the container is kept if possible. */
   exec(argv: readonly string[], signal: AbortSignal, onStdout?: (piece: Uint8Array) => void): Promise<ExecOutcome> {
     const request = { argv, deadlineS: this.actionS, survivesTimeout: true };
     return this.started(this.session.exec(onStdout === undefined ? request : { ...request, onStdout }, signal));
   }
 
-  /** A command of ours in the agent's container. */
+  /** A command of bestk in the agent's container. */
   run(
     argv: readonly string[],
     options: { stdin?: string | Uint8Array; onStdout?: (piece: Uint8Array) => void },
@@ -90,12 +87,12 @@ export class Workspace implements AsyncDisposable {
     return this.started(this.session.exec({ argv, ...options, deadlineS: OWN_DEADLINE_S }, signal));
   }
 
-  /** A program that runs for as long as it likes, within its deadline; also its files. */
+  /** A long-running program, limited only by its own deadline; its files are kept. */
   program(request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
     return this.started(this.session.exec({ ...request, survivesTimeout: true }, signal));
   }
 
-  /** Files of ours, outside of the repository. */
+  /** Writes bestk's own files, outside the repository. */
   write(files: readonly SandboxFile[], signal: AbortSignal): Promise<void> {
     return this.session.writeFiles(files, signal);
   }
@@ -106,18 +103,18 @@ export class Workspace implements AsyncDisposable {
     return outcome;
   }
 
-  /** First bytes of a regular file; null for anything else, a path that cannot be one, and a file that may not be read. */
+  /** First bytes of a regular file; null for anything else, an invalid path, and an unreadable file. */
   async read(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | null> {
     try {
       return await this.session.readFile(path, maxBytes, signal);
     } catch (error) {
-      // The path is the model's: a wrong one is its mistake and no end of the run.
+      // The path comes from the model: an invalid one is its mistake and must not end the run.
       if (error instanceof BadInputError) return null;
       throw error;
     }
   }
 
-  /** A path of the model's, without `.` and double slashes; relative ones start at the working directory. */
+  /** Normalises a model's path: without `.` and double slashes; relative paths start at the working directory. */
   resolve(path: string): string {
     const parts = path.split('/').filter((part) => part !== '' && part !== '.');
     return `${path.startsWith('/') ? '' : this.workdir}/${parts.join('/')}`.replace(/(?<=.)\/$/, '');

@@ -4,7 +4,7 @@ import { answerOf } from '../../jobs/job-threads.js';
 import { openStore } from '../../store/open-store.js';
 import type { BenchmarkReportJob } from './threaded-reports.js';
 
-// A thread of the service: makes the report of one benchmark, with connections of its own.
+// Thread of the service: makes the report of one benchmark, with its own connections.
 const { place, asked } = workerData as BenchmarkReportJob;
 parentPort?.postMessage(await answerOf(make));
 

@@ -4,7 +4,7 @@ import { openStore } from '../../store/open-store.js';
 import { answerOf } from '../../jobs/job-threads.js';
 import type { IntakeJob, IntakeMade, IntakeSettings } from './threaded-intake.js';
 
-// A thread of the service: reads what was sent in, and writes runs with a connection of its own.
+// Thread of the service: reads what was sent in, and writes runs with its own connection.
 const { job, settings } = workerData as { readonly job: IntakeJob; readonly settings: IntakeSettings };
 parentPort?.postMessage(await answerOf(made));
 
@@ -13,7 +13,7 @@ async function made(): Promise<IntakeMade> {
   const store = await openStore(place);
   try {
     const accept = acceptInto(store.runs, checks, setup);
-    // What reads them is loaded where it is needed: a thread does one job.
+    // Readers are loaded on demand, since a thread does one job.
     if ('upload' in job) {
       const { takeUpload } = await import('./uploaded-runs.js');
       return { taken: await takeUpload(job.upload, accept, checks) };

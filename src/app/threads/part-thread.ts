@@ -6,7 +6,7 @@ import { openStore } from '../../store/open-store.js';
 import type { StorePlace } from '../../store/store.js';
 import { answerOf } from '../../jobs/job-threads.js';
 
-// A thread of the service: reads a part of a large run with a connection of its own.
+// Thread of the service: reads a part of a large run with its own connection.
 const { place, job } = workerData as { readonly place: StorePlace; readonly job: PartJob };
 const answer = await answerOf(read);
 parentPort?.postMessage(answer, 'made' in answer ? [answer.made.buffer] : []);
@@ -17,7 +17,7 @@ async function read(): Promise<Uint8Array<ArrayBuffer>> {
     const run = await store.runs.get(job.id);
     if (run === null) throw RunNotFoundError.forRun(job.id);
     const part = partOf(openRun(run), job);
-    // Encoded into memory of its own, which can be handed over as it is.
+    // Encoded into a separate buffer, which can be transferred without a copy.
     return new TextEncoder().encode(typeof part === 'string' ? part : JSON.stringify(part));
   } finally {
     await store.close();

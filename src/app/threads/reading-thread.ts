@@ -4,7 +4,7 @@ import { parseLog } from '../../grading/runner-logs.js';
 import { answerOf } from '../../jobs/job-threads.js';
 import type { LogToRead, RecordToRead } from './threaded-readers.js';
 
-// A thread that reads one record of a regression run, or one log of hidden tests, and is ended when that takes too long.
+// Thread that reads one record of a regression run, or one log of hidden tests; terminated if that takes too long.
 const given = workerData as RecordToRead | LogToRead;
 parentPort?.postMessage(
   await answerOf(() => ('log' in given ? parseLog(given.log).statuses : readRecord(given.record))),

@@ -9,7 +9,7 @@ import { RunNotFoundError } from '../../core/errors/errors.js';
 import type { ReportMade } from '../../runs/run-intake.js';
 import type { Run } from '../../ports/run-store.js';
 
-// A thread of the service: makes one report, with connections of its own, and says what came of it.
+// Thread of the service: makes one report with its own connections, and posts the result.
 const { place, file, wish } = workerData as ReportJob & { readonly place: StorePlace };
 parentPort?.postMessage(await answerOf(make));
 

@@ -17,13 +17,13 @@ const RESAMPLES = 2_000;
 const DRAWS = 100;
 const ID_LENGTH = 32;
 
-/** The viewer's pages. */
+/** Links to the viewer's pages. */
 const VIEWER: Place = {
   back: { href: '/#/reports', text: 'Reports' },
   run: (id) => `/#/runs/${encodeURIComponent(id)}`,
 };
 
-/** Reports of the runs in the store. What draws and computes them is loaded when the first one is asked for. */
+/** Reports on runs in the store. The code that computes and draws them is loaded with the first report. */
 export class StoredRunReports extends ReportMaker {
   constructor(
     private readonly runs: Pick<RunService, 'get'>,
@@ -36,7 +36,7 @@ export class StoredRunReports extends ReportMaker {
     return this.makeOf(await reportLines(upload), wish);
   }
 
-  /** @throws as `make` does, of lines that were read */
+  /** `make`, for lines that have been read. @throws as `make` */
   async makeOf(lines: ReportLines, { title, presets }: ReportWish): Promise<ReportMade> {
     const here = await this.benchmarked([...lines.runs], lines.labels, title);
     const other =
@@ -81,7 +81,7 @@ async function reportOf(
   });
 }
 
-/** A stored run as its `run.json` and `verdicts.jsonl` would tell it. @throws RunConflictError unless it is done */
+/** A stored run in the form of its `run.json` and `verdicts.jsonl`. @throws RunConflictError unless it is done */
 function reported(run: Run): ReportedRun {
   if (run.result === null)
     throw new RunConflictError(`Run "${run.id}" is ${run.status}.`, 'Report on runs that are done.');

@@ -17,7 +17,7 @@ import { JobThreads } from '../../jobs/job-threads.js';
 import type { BenchmarkJob, TakenBenchmark } from './uploaded-benchmarks.js';
 import type { UploadJob } from './uploaded-runs.js';
 
-/** A body that takes no more than some hundredths of a second, whatever is in it. */
+/** Largest body handled without a thread: it takes at most some hundredths of a second, whatever its content. */
 const IN_PASSING_BYTES = 32 * 1024;
 const LONGEST_REQUEST_MS = 60_000;
 const LONGEST_UPLOAD_MS = 600_000;
@@ -48,14 +48,14 @@ interface IntakeTools {
 
 type IntakeThreads = JobThreads<{ job: IntakeJob; settings: IntakeSettings }, IntakeMade>;
 
-/** Has all that is sent in, but for small requests, read and written by threads: one for requests, one for uploads. */
+/** Reads and writes everything sent in by threads, except small requests: one thread for requests, one for uploads. */
 export class ThreadedIntake extends RunIntake {
   private readonly here: RunIntake;
   private readonly requests: IntakeThreads;
   private readonly uploads: IntakeThreads;
   private turns: Promise<void> = Promise.resolve();
 
-  /** @param thread the module that is run */
+  /** @param thread module that each thread runs */
   constructor(
     thread: URL,
     private readonly tools: IntakeTools,
@@ -71,7 +71,7 @@ export class ThreadedIntake extends RunIntake {
 
   override async submit(body: Uint8Array | null, how: Submission): Promise<AcceptedRun> {
     if (body !== null && body.length > IN_PASSING_BYTES) return this.accepted({ body, how });
-    // Of hundreds that come at the same moment one a turn: others are answered between them.
+    // Of hundreds that arrive together, one per event-loop turn, so that other requests are answered in between.
     await (this.turns = this.turns.then(() => nextTurn()));
     return this.here.submit(body, how);
   }

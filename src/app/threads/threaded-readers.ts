@@ -10,11 +10,11 @@ export interface LogToRead {
   readonly log: PrintedLog;
 }
 
-/** A record that takes no more than some hundredths of a second, whatever is in it. */
+/** Largest record read without a thread: it takes at most some hundredths of a second, whatever its content. */
 const RECORD_IN_PASSING_BYTES = 256 * 1024;
 const LONGEST_RECORD_MS = 30_000;
 
-/** Reads what regression runs leave behind, large records in threads: other runs are worked on meanwhile. */
+/** Reads records of regression runs, large ones in threads, so that other runs continue meanwhile. */
 export class ThreadedRecords {
   private readonly threads: JobThreads<RecordToRead, RecordedTests>;
 
@@ -26,16 +26,16 @@ export class ThreadedRecords {
     const { notes, junit, stdout } = record;
     const bytes = notes.length + (junit?.length ?? 0) + stdout.length;
     if (bytes <= RECORD_IN_PASSING_BYTES) return readRecord(record);
-    // A record that nobody can read has no passes.
+    // An unreadable record counts as no passes.
     return this.threads.runOr({ record }, NOTHING_RECORDED, signal);
   };
 }
 
-/** A log that takes no more than some hundredths of a second, whatever is in it. */
+/** Largest log read without a thread: it takes at most some hundredths of a second, whatever its content. */
 const LOG_IN_PASSING_BYTES = 64 * 1024;
 const LONGEST_LOG_MS = 120_000;
 
-/** Reads what hidden tests printed, large logs in threads: others are answered meanwhile. */
+/** Reads logs of hidden tests, large ones in threads, so that the service answers other requests meanwhile. */
 export class ThreadedLogs {
   private readonly threads: JobThreads<LogToRead, TestStatuses>;
 
@@ -45,7 +45,7 @@ export class ThreadedLogs {
 
   readonly read: LogReader = async (log, signal) => {
     if (log.bytes.length <= LOG_IN_PASSING_BYTES) return parseLog(log);
-    // What nobody can read says of no test that it passed.
+    // An unreadable log shows no passed test.
     const statuses = await this.threads.runOr({ log }, null, signal);
     return statuses === null ? null : new TestLog(statuses);
   };

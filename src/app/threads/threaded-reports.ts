@@ -14,23 +14,23 @@ import type { BenchmarkReports } from '../../runs/benchmark-service.js';
 import type { StorePlace } from '../../store/store.js';
 import { LargeRuns, type PartJob } from '../../http/runs/judge-prompt-view.js';
 
-/** What a thread is started with. */
+/** Input of a report thread. */
 export interface ReportJob {
-  /** What was sent in. */
+  /** The uploaded file. */
   readonly file: string;
   readonly wish: ReportWish;
-  /** Where the store is. */
+  /** Location of the store. */
   readonly place: unknown;
 }
 
 const LONGEST_MS = 600_000;
 const LARGEST_UPLOAD = 1024 ** 3;
 
-/** Has each report made by a thread: it reads hundreds of runs and a million labels, and computes for seconds. */
+/** Makes each report in a thread: it reads hundreds of runs and a million labels, and computes for seconds. */
 export class ThreadedReports extends ReportMaker {
   private readonly threads: JobThreads<ReportJob, ReportMade>;
 
-  /** @param thread the module that is run @param place what it is told of where the store is */
+  /** @param thread module that each thread runs @param place location of the store, passed to the thread */
   constructor(
     thread: URL,
     private readonly place: unknown,
@@ -56,7 +56,7 @@ const MOST_RUNS = 10_000;
 const MOST_LABELS = 1_000_000;
 const MOST_LINES = 2_000_000;
 
-/** What a run or a label says is short. */
+/** Lines for runs and labels are short. */
 const BOUNDS = { ...UPLOAD_BOUNDS, values: 100_000 };
 
 const Id = z.string().max(512);
@@ -66,14 +66,14 @@ const Line = z.union([
   z.object({ instance_id: Id, candidate_id: Id, resolved: z.boolean().nullable() }),
 ]);
 
-/** What a report was asked for: runs, runs to compare with, labels by instance and candidate id. */
+/** Input of a report: runs, runs to compare with, and labels by instance and candidate id. */
 export interface ReportLines {
   readonly runs: ReadonlySet<string>;
   readonly against: ReadonlySet<string>;
   readonly labels: ReadonlyMap<string, ReadonlyMap<string, boolean>>;
 }
 
-/** Reads the lines of an upload as they come. @throws BadInputError naming the line */
+/** Reads the lines of an upload as a stream. @throws BadInputError naming the line */
 export async function reportLines(upload: AsyncIterable<Uint8Array>): Promise<ReportLines> {
   const [runs, against] = [new Set<string>(), new Set<string>()];
   const labels = new Map<string, Map<string, boolean>>();
@@ -118,21 +118,21 @@ function parsed(saved: SavedLine): z.infer<typeof Line> {
 
 type Asked = Parameters<BenchmarkReports['make']>;
 
-/** What a thread is started with. */
+/** Input of a benchmark report thread. */
 export interface BenchmarkReportJob {
   readonly place: StorePlace;
   readonly asked: Asked;
 }
 
-/** Issues of all arms together whose report is made sooner than a thread has started. */
+/** Up to this many issues over all arms, a report is made faster than a thread starts. */
 const FEW = 200;
 const LONGEST_BENCHMARK_MS = 600_000;
 
-/** Has reports of large benchmarks made by threads: thousands of lines take seconds. */
+/** Makes reports of large benchmarks in threads: thousands of lines take seconds. */
 export class ThreadedBenchmarkReports extends StoredBenchmarkReports {
   private readonly threads: JobThreads<BenchmarkReportJob, string>;
 
-  /** @param thread the module that is run @param place where it finds the store */
+  /** @param thread module that each thread runs @param place location of the store */
   constructor(
     thread: URL,
     private readonly place: StorePlace,
@@ -155,11 +155,11 @@ export class ThreadedBenchmarkReports extends StoredBenchmarkReports {
 
 const LONGEST_PART_MS = 60_000;
 
-/** Has parts of large runs read by threads: reading and checking tens of megabytes takes seconds. */
+/** Reads parts of large runs in threads: reading and checking tens of megabytes takes seconds. */
 export class ThreadedParts extends LargeRuns {
   private readonly threads: JobThreads<{ place: StorePlace; job: PartJob }, Uint8Array>;
 
-  /** @param thread the module that is run */
+  /** @param thread module that each thread runs */
   constructor(
     thread: URL,
     private readonly place: StorePlace,

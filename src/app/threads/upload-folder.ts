@@ -10,28 +10,28 @@ import { isRunning } from '../../core/is-running.js';
 
 const OF_ANY_MACHINE = 'bestk-upload-';
 const OF_THIS_MACHINE = `${OF_ANY_MACHINE}${hostname()}-`;
-/** No upload takes that long. */
+/** Longer than any upload takes. */
 const DAY_MS = 86_400_000;
 
 const LOOK_EVERY_MS = 1_000;
-/** Uploads of one second may fill what was free at its beginning. */
+/** Reported on ENOSPC: uploads may fill the disk between two checks. */
 const FULL: Level = { resource: 'uploads', place: tmpdir(), freeBytes: 0, floorBytes: 0 };
 const BODY = { field: 'body' };
 
-/** A body that is being sent in. */
+/** A request body that is being received. */
 export interface Received {
   readonly upload: AsyncIterable<Uint8Array>;
-  /** Of the file that it is written to. */
+  /** Name of the file it is written to. */
   readonly name: string;
-  /** Bytes. */
+  /** Maximum size in bytes. */
   readonly largest: number;
   readonly room: HostResources;
 }
 
 /**
- * Writes an upload to a file, and does some work with it, in a folder that is gone afterwards. The work is told to stop when there
- * is no room any more, or its client has left.
- * @throws what the work does, MachineLowError, the reason of `left`, BadInputError for an upload that is too large
+ * Writes an upload to a file in a temporary folder, and processes it there; the folder is removed afterwards. The `stop` signal
+ * aborts when the machine runs out of space, or the client has disconnected.
+ * @throws what the work throws, MachineLowError, the reason of `left`, BadInputError for an upload that is too large
  */
 export async function withUpload<Made>(
   received: Received,
@@ -72,31 +72,31 @@ async function* limited({ upload, largest }: Received, full: AbortSignal): Async
   }
 }
 
-/** A folder for one upload, whose name says which process it belongs to. */
+/** Creates a folder for one upload; its name contains the machine and process that own it. */
 export function makeUploadFolder(): Promise<string> {
   return mkdtemp(join(tmpdir(), `${OF_THIS_MACHINE}${process.pid}-`));
 }
 
 /**
- * Removes what killed processes left, gigabytes perhaps: of this machine at once, of others, containers that are gone, after
- * a day. To be called before the first upload of this process.
+ * Removes folders, possibly gigabytes, of killed processes: those of this machine at once, those of other machines (removed
+ * containers) after a day. Call before the first upload of this process.
  */
 export async function removeLeftUploads(): Promise<void> {
   const names = (await readdir(tmpdir())).filter((name) => name.startsWith(OF_ANY_MACHINE));
-  // One that belongs to another user is left to its owner.
+  // A folder of another user cannot be removed; that is ignored.
   await Promise.allSettled(names.map((name) => removeLeft(name)));
 }
 
 async function removeLeft(name: string): Promise<void> {
   const path = join(tmpdir(), name);
   const owner = ownerOf(name);
-  // In a container, a service that is started again has the number that it had.
+  // In a container, a restarted service has the same process id as before.
   const isLeft =
     owner === null ? Date.now() - (await stat(path)).mtimeMs > DAY_MS : owner === process.pid || !isRunning(owner);
   if (isLeft) await rm(path, { recursive: true });
 }
 
-/** Null: a process of another machine. */
+/** The owner's process id; null = a process of another machine. */
 function ownerOf(name: string): number | null {
   if (!name.startsWith(OF_THIS_MACHINE)) return null;
   const [, pid] = /^(\d+)-\w+$/.exec(name.slice(OF_THIS_MACHINE.length)) ?? [];

@@ -35,47 +35,47 @@ import { withUpload } from './upload-folder.js';
 
 const MOST_RUNS = 100_000;
 const MOST_SEALED = 256 * 1024 ** 2;
-/** Each has files of its own. */
+/** Each set has its own files. */
 const MOST_SETS = 256;
 const WRITE_AT_ONCE = 65_536;
 const NAMED = 20;
 const LONGEST_REASON = 1_000;
 const BODY = { field: 'body' };
 
-/** A line that belongs to arms: a candidate in any form that import reads, or a saved test. */
+/** A line that belongs to arms: a candidate in any format that import reads, or a saved test. */
 const ArmLine = z.union([
   z.strictObject({ arms: z.array(z.string()).min(1), candidate: z.record(z.string(), z.unknown()) }),
   z.strictObject({ arms: z.array(z.string()).min(1), test: z.record(z.string(), z.unknown()) }),
 ]);
 
-/** Everything of an upload, as files of a folder. */
+/** The parts of an upload, sorted into files of a folder. */
 interface Sorted {
   readonly bench: SentBench;
   readonly hash: string;
-  /** Rows of the data set. */
+  /** File with the rows of the data set. */
   readonly rows: string;
   readonly candidates: ReadonlyMap<string, string>;
   readonly tests: ReadonlyMap<string, string>;
 }
 
-/** A file of anybody's, a folder for what is made of it, and how it was sent. */
+/** An untrusted file, a folder for what is extracted from it, and how it was sent. */
 export interface BenchmarkJob {
   readonly file: string;
   readonly folder: string;
   readonly wish: Pick<BenchmarkWish, 'key' | 'submitter'>;
 }
 
-/** What became of an upload. */
+/** The result of taking in an upload. */
 export interface TakenBenchmark {
   readonly id: string;
-  /** Whether its runs were made now, so that they wait for the first of them to be begun. */
+  /** Whether the runs were created now, and wait to be started. */
   readonly isNew: boolean;
   readonly rejected: BenchmarkAccepted['rejected'];
 }
 
-/** Benchmarks that are sent in: their runs are made at once, and wait until their turn has come. */
+/** Takes in benchmarks: creates all runs at once, which then wait for their turn. */
 export class UploadedBenchmarks extends BenchmarkIntake {
-  /** @param taker does {@link takeBenchmark}, where it does not keep the service from answering others */
+  /** @param taker calls {@link takeBenchmark} in a place where it does not block the service */
   constructor(
     private readonly taker: (job: BenchmarkJob, stop: AbortSignal) => Promise<TakenBenchmark>,
     private readonly service: BenchmarkService,
@@ -128,7 +128,7 @@ export async function takeBenchmark(
 
 type Inputs = (arm: SentArm, instance: string) => Promise<SavedInput>;
 
-/** Makes the runs, issue by issue. @returns what nothing could be asked of */
+/** Creates the runs, instance by instance. @returns those for which no valid request could be made */
 async function enlist(
   { bench }: Sorted,
   instances: readonly DataSetInstance[],
@@ -150,7 +150,7 @@ async function enlist(
   return skipped;
 }
 
-/** What arms have of an instance. */
+/** Candidates and tests of the arms, per instance. */
 async function inputsOf(
   { bench, candidates, tests }: Sorted,
   instances: readonly DataSetInstance[],
@@ -191,7 +191,7 @@ async function readRows({ bench, rows }: Sorted) {
   for await (const read of readDataSet(rows, { images: imageTemplates(bench.image) })) {
     if ('problem' in read) {
       rejected.count += 1;
-      // The file is ours; what was sent in has one line before the rows.
+      // Replaces the temporary file's name; in the upload, one line precedes the rows.
       const said = read.problem.message.replace(rows, 'row').slice(0, LONGEST_REASON);
       if (rejected.first.length < NAMED) rejected.first.push(said);
     } else all.push(read);
@@ -262,7 +262,7 @@ async function* readable(file: string): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** To which file a line goes, and what of it. */
+/** The file that a line goes to, and the text to write. */
 function placeOf(bench: SentBench, { text, value, line: at }: UploadLine): [string, string] {
   const line = ArmLine.safeParse(value);
   if (!line.success) return [ROWS, text];
@@ -287,7 +287,7 @@ function requireArms({ arms }: SentBench, line: z.infer<typeof ArmLine>, at: num
   }
 }
 
-/** A file that grows by lines. It is open only while it is written to: whoever refuses the upload removes its folder at once. */
+/** A file written in batches of lines. Open only during a write, since a refused upload has its folder removed at once. */
 class Part {
   private unwritten = '';
 

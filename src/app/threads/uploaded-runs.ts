@@ -13,9 +13,9 @@ import { writeImport } from '../../reports/write-import.js';
 import { rescoreRequest } from '../../commands/rescore.js';
 import { withUpload } from './upload-folder.js';
 
-/** Bytes of one instance; a run that is asked for in JSON is no larger. */
+/** Maximum bytes per instance; a run requested in JSON is no larger. */
 const LARGEST_RUN = 64 * 1024 ** 2;
-/** Of one instance; 200 tries of 500 steps. */
+/** Maximum steps per instance: 200 rollouts of 500 steps. */
 const MOST_STEPS = 100_000;
 const MOST_INSTANCES = 10_000;
 const NAMED = 20;
@@ -23,7 +23,7 @@ const LONGEST_REASON = 1_000;
 
 const BODY = { field: 'body' };
 
-/** A file of anybody's, the folder that it is imported into, and how its runs are to be scored. */
+/** An untrusted file, the folder it is imported into, and how its runs are scored. */
 export interface UploadJob {
   readonly file: string;
   readonly folder: string;
@@ -74,9 +74,9 @@ async function submitted(
   return { runs, skipped };
 }
 
-/** Uploads go through a folder that is gone when their runs are submitted; the labels in them go with it. */
+/** Uploads are kept in a folder that is removed, with the labels in it, once their runs are submitted. */
 export class UploadedRuns extends RescoreIntake {
-  /** @param taker does {@link takeUpload}, where it does not keep the service from answering others */
+  /** @param taker calls {@link takeUpload} in a place where it does not block the service */
   constructor(
     private readonly taker: (job: UploadJob, stop: AbortSignal) => Promise<TakenIn>,
     private readonly room: HostResources = BOUNDLESS,
@@ -93,7 +93,7 @@ export class UploadedRuns extends RescoreIntake {
   }
 }
 
-/** @throws BadInputError for more than a service can take at once */
+/** @throws BadInputError for an instance that is too large for one run */
 function requireOneRun({ instance_id, bytes, steps }: ImportedInstance): void {
   const excess = bytes > LARGEST_RUN ? '64 MB' : steps > MOST_STEPS ? `${MOST_STEPS} steps` : null;
   if (excess === null) return;

@@ -15,7 +15,7 @@ import { gradeSet } from '../grade.js';
 import { answersOf, chosenInstances } from './bench-options.js';
 import { armFolder, type BenchPlan, type BenchState } from './bench-plan.js';
 
-/** How many candidates of an arm have a label. */
+/** Number of candidates of an arm with and without a label. */
 export interface GradedArm {
   readonly arm: string;
   graded: number;
@@ -91,15 +91,15 @@ async function gradableOf(
   return (await Promise.all(all)).flat();
 }
 
-/** What is wrong with an instance of a data set. */
+/** A problem with an instance of a data set. */
 interface Wrong {
   readonly instance_id: string;
   readonly reason: string;
 }
 
 /**
- * Grades the gold patches, before money is spent: the images are there, the hidden tests run, and the authors' patch resolves
- * its issue. @returns what is wrong by instance; empty when all is as it should be
+ * Grades the gold patches before money is spent: checks that images exist, hidden tests run, and the gold patch resolves its
+ * issue. @returns the problems found; empty if there are none
  */
 export async function checkGold(
   plan: BenchPlan,
@@ -135,7 +135,7 @@ function wrongWithGold({ instance_id, graded }: GradedInstance): readonly Wrong[
   ].map(({ reason }) => ({ instance_id, reason }));
 }
 
-/** What the arms left so far, as a report. @throws BadInputError naming a damaged file */
+/** Outcomes and report of the arms so far. @throws BadInputError naming a damaged file */
 export async function readBench(
   out: string,
   state: BenchState,
@@ -143,7 +143,7 @@ export async function readBench(
   return read(out, state, false);
 }
 
-/** Writes the report of all arms into `report/`, and one of each arm into a folder of its name there. */
+/** Writes the report of all arms into `report/`, and one per arm into a subfolder of that name. */
 export async function reportBench(out: string, state: BenchState): Promise<ArmsReport> {
   const { report } = await read(out, state, true);
   await writeArmsReport(join(out, 'report'), report);

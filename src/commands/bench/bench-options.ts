@@ -14,7 +14,7 @@ import { printProgress } from '../output.js';
 import { givenTests, imageOption, readRule, type RuleOptions, withRuleOptions } from '../run-options.js';
 import type { Arm, BenchPlan } from './bench-plan.js';
 
-/** What the commands that take a bench file were told. */
+/** Options of the commands that take a bench file. */
 export interface BenchOptions extends RuleOptions {
   readonly out?: string;
   readonly json?: true;
@@ -63,7 +63,7 @@ of each arm). Ctrl-C lets running instances finish and starts no new ones; a sec
 Exit: 0 done, 2 bad input or nothing done, 3 Docker or a model was not available for some instance, 130 interrupted (the
 same command, or resume, continues).`;
 
-/** Adds the options that say what a bench file says. */
+/** Adds the options that can replace a bench file. */
 export function withPlanOptions(command: Command): Command {
   return withRuleOptions(command)
     .argument('[file]', 'bench.yaml')
@@ -117,7 +117,7 @@ const ARM_OPTIONS = [
   'minConfidence',
 ];
 
-/** What a bench file and options say together. @throws BadInputError naming the option or the field of the file */
+/** Merges a bench file with options. @throws BadInputError naming the option or the field of the file */
 export async function planOf(file: string | undefined, options: BenchOptions, command: Command): Promise<BenchPlan> {
   if (file === undefined && options.dataset === undefined) {
     throw new BadInputError('is missing: name a bench file, or a data set with --dataset.', { field: '--dataset' });
@@ -173,12 +173,12 @@ function orAbsent(values: Record<string, unknown>): Record<string, unknown> | un
   return Object.keys(values).length === 0 ? undefined : values;
 }
 
-/** An instance of the benchmark, and the row that it was read from. */
+/** An instance of the benchmark, with the row it was read from. */
 export interface ChosenInstance extends DataSetInstance {
   readonly row: DataRow;
 }
 
-/** The instances that are meant; rows that cannot be used are told. @throws BadInputError when none is left */
+/** The instances that pass the filter; unusable rows are reported. @throws BadInputError when none is left */
 export async function chosenInstances({
   dataset,
   split,
@@ -208,7 +208,7 @@ export function ruleOf({ preset, combiner, calibration, min_confidence }: Arm): 
   return readRule({ ...files, ...fitted, ...(min_confidence === undefined ? {} : { minConfidence: min_confidence }) });
 }
 
-/** What an arm has of each instance. @throws BadInputError for one without candidates in an arm of saved ones */
+/** Saved candidates and tests of an arm, per instance. @throws BadInputError if an arm of saved candidates has none for it */
 export async function savedInputs(
   arm: Arm,
   ids: readonly string[],
@@ -228,7 +228,7 @@ async function imported(paths: readonly string[], folder: string): Promise<Impor
   return ImportedFolder.open(folder);
 }
 
-/** What tells the answers: the data set's own, or what a file says. */
+/** The answers: the data set's own, or those of the `hidden_tests` file. */
 export async function answersOf(plan: BenchPlan, instances: readonly DataSetInstance[]): Promise<SealedRows> {
   const file = plan.grade === false ? undefined : plan.grade.hidden_tests;
   if (file === undefined) return new Map(instances.map(({ issue, sealed }) => [issue.instance_id, sealed.open()]));

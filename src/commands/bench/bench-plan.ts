@@ -22,21 +22,21 @@ const Paths = z
 /** One way to solve the issues. */
 const Arm = z.strictObject({
   ...ArmBasics,
-  /** The agent's model, instead of BESTK_AGENT_MODEL, or an agent. */
+  /** The agent, or only its model, instead of BESTK_AGENT_MODEL. */
   agent: z.union([ModelName, FileAgent]).optional(),
-  /** Several that share the trajectories: a list, or a file of them. */
+  /** Several agents that share the trajectories: a list, or a file with one. */
   agents: z.union([z.string().min(1), FileAgents]).optional(),
   /** File of saved generated tests. */
   tests: z.string().min(1).optional(),
-  /** A name, or a file (.yaml, .yml, .json). */
+  /** A preset name, or a file (.yaml, .yml, .json). */
   preset: z.string().min(1).optional(),
-  /** Files, as `--combiner` and `--calibration` take them. */
+  /** Files for `--combiner` and `--calibration`. */
   combiner: z.string().min(1).optional(),
   calibration: z.string().min(1).optional(),
   min_confidence: z.number().min(0).max(1).optional(),
   /** Saved candidates in any format that import reads, instead of sampling. */
   candidates: Paths,
-  /** Settings by their environment names, for this arm alone. */
+  /** Settings by their environment names, for this arm only. */
   settings: z
     .record(
       z.string().regex(/^(BESTK_[A-Z0-9_]+|OPENAI_BASE_URL)$/, 'must be a setting such as BESTK_AGENT_FORMAT'),
@@ -46,7 +46,7 @@ const Arm = z.strictObject({
 });
 export type Arm = z.infer<typeof Arm>;
 
-/** What an arm's agents are, for requests, and where they are, for settings. @throws BadInputError naming the field */
+/** The agents of an arm as the request needs them, and their endpoints as settings. @throws BadInputError naming the field */
 export function agentsOf({ name, agent, agents }: Pick<Arm, 'name' | 'agent' | 'agents'>) {
   if (typeof agents === 'string') throw new Error(`The agents of arm ${name} were not read.`);
   const one = typeof agent === 'object' ? placedAgents([agent]) : null;
@@ -59,29 +59,29 @@ export function agentsOf({ name, agent, agents }: Pick<Arm, 'name' | 'agent' | '
 }
 
 const FileGrading = Grading.extend({
-  /** Of any data set; absent = the data set's own. */
+  /** Rows of any data set; absent = the data set's own. */
   hidden_tests: z.string().min(1).optional(),
   run_scripts: z.string().min(1).optional(),
 });
 
-/** `bench.yaml`: a data set, and the ways to solve it. */
+/** `bench.yaml`: a data set, and the arms that solve it. */
 export const BenchPlan = z.strictObject({
   ...BenchBasics,
-  /** `-` (standard input) is read once: such a benchmark is not resumed. */
+  /** `-` (standard input) can be read only once: such a benchmark cannot be resumed. */
   dataset: z.string().min(1),
   split: z.string().min(1).optional(),
   arms: armsOf(Arm),
-  /** Whether and how to grade; absent = where hidden tests are there. */
+  /** Whether and how to grade; absent = grade if there are hidden tests. */
   grade: z.union([z.literal(false), FileGrading]).default(FileGrading.parse({})),
 });
 export type BenchPlan = z.infer<typeof BenchPlan>;
 
-/** Members that options narrow: what they do not say stays as the file has it. */
+/** Members merged with the options; members that the options leave out come from the file. */
 const NARROWED = ['filter', 'budget', 'grade'] as const;
 
 /**
- * What the command line says is put over the file, in which paths are relative to its folder.
- * @throws BadInputError naming the option where it came from one, else file and field
+ * Overrides the file with the command line. Paths in the file are relative to its folder.
+ * @throws BadInputError naming the option that is wrong, else file and field
  */
 export async function readPlan(file: string | undefined, said: Readonly<Record<string, unknown>>): Promise<BenchPlan> {
   const given = file === undefined ? {} : await readYaml(file);
@@ -128,7 +128,7 @@ function parsedPlan(file: string | undefined, given: object, said: Members): Ben
   throw new BadInputError(message, { file, field: path.join('.') }, next);
 }
 
-/** Options that are not called as the member they say. */
+/** Options whose name differs from the member they set. */
 const OPTIONS: Readonly<Record<string, string>> = {
   concurrency: '--parallel',
   'budget.tokens': '--budget-tokens',
@@ -137,14 +137,14 @@ const OPTIONS: Readonly<Record<string, string>> = {
   'arms.0.judges': '--verifiers',
 };
 
-/** Such as --max-failures of `max_failures`, and --shard of `filter.shard`. */
+/** E.g. --max-failures for `max_failures`, and --shard for `filter.shard`. */
 function optionOf(path: readonly PropertyKey[]): string {
   const names = path.slice(0, path[0] === 'arms' ? 3 : 2).map(String);
   const own = names.filter((name) => !/^(filter|grade|arms|\d+)$/.test(name));
   return OPTIONS[names.join('.')] ?? `--${own.join('-').replaceAll('_', '-')}`;
 }
 
-/** Its agents stand in it: a file that changes makes another arm. */
+/** Inlines the agents, so that a changed file makes a different arm. */
 async function withAgents(arm: Arm): Promise<Arm> {
   return typeof arm.agents === 'string' ? { ...arm, agents: await readAgents(arm.agents) } : arm;
 }
@@ -174,18 +174,18 @@ function placedGrading(
   };
 }
 
-/** `bench.json` of a benchmark's folder: what it is, so that it can be taken up again. */
+/** `bench.json` in a benchmark's folder, from which it can be resumed. */
 export const BenchState = z.object({
   kind: z.literal('bestk-bench'),
   id: z.string(),
   plan: BenchPlan,
   instances: z.array(z.string()),
-  /** Hash of all that an arm's runs depend on, by its name. */
+  /** Hash of everything an arm's runs depend on, by arm. */
   keys: z.record(z.string(), z.string()),
 });
 export type BenchState = z.infer<typeof BenchState>;
 
-/** `bench.json` of one that a service does. */
+/** `bench.json` of a benchmark executed by a service. */
 const ServedState = z.object({ kind: z.literal('bestk-bench-served'), server: z.url(), id: z.string() });
 export type ServedState = z.infer<typeof ServedState>;
 
@@ -193,7 +193,7 @@ export function newState(): Pick<BenchState, 'kind' | 'id' | 'keys'> {
   return { kind: 'bestk-bench', id: randomUUID(), keys: {} };
 }
 
-/** Null where no benchmark was begun. @throws BadInputError for one that cannot be read */
+/** Null if no benchmark was started here. @throws BadInputError for an unreadable file */
 export async function readState(out: string): Promise<BenchState | ServedState | null> {
   const file = join(out, 'bench.json');
   if (!existsSync(file)) return null;
@@ -204,7 +204,7 @@ export async function readState(out: string): Promise<BenchState | ServedState |
   }
 }
 
-/** One that is done here; null where none was begun. @throws BadInputError also for one that a service does */
+/** A benchmark of this machine; null if none was started here. @throws BadInputError also for one at a service */
 export async function readOwnState(out: string): Promise<BenchState | null> {
   const state = await readState(out);
   if (state === null || state.kind === 'bestk-bench') return state;
@@ -212,7 +212,7 @@ export async function readOwnState(out: string): Promise<BenchState | null> {
   throw new BadInputError(`holds a benchmark of ${state.server}.`, { file: out }, next);
 }
 
-/** @throws BadInputError where no benchmark was begun */
+/** @throws BadInputError if no benchmark was started here */
 export async function requireState(out: string): Promise<BenchState | ServedState> {
   const state = await readState(out);
   if (state !== null) return state;
@@ -223,7 +223,7 @@ export async function writeState(out: string, state: BenchState | ServedState): 
   await writeWhole(join(out, 'bench.json'), `${JSON.stringify(state, null, 2)}\n`);
 }
 
-/** Where an arm's runs lie. */
+/** Folder of an arm's runs. */
 export function armFolder(out: string, arm: string): string {
   return join(out, 'arms', arm);
 }

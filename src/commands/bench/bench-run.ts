@@ -28,19 +28,19 @@ import {
   writeState,
 } from './bench-plan.js';
 
-/** What became of an arm. */
+/** The outcome of an arm. */
 export type ArmTold = SetTold & GradedArm;
 
-/** Where a benchmark is done, and what of it. */
+/** The folder of a benchmark, and the part to run. */
 export interface BenchPlace {
   readonly out: string;
-  /** What failed is done again, and nothing begun. */
+  /** Retry failed instances only, and start no new ones. */
   readonly failedOnly: boolean;
 }
 
 /**
- * Runs every arm over the instances, then grades what was selected and the other candidates, then reports. What was done
- * already in this folder is taken as it is. @returns what became of the arms, and the exit code
+ * Runs every arm over the instances, then grades all candidates, then writes the report. Results already in this folder are
+ * reused. @returns the outcome of each arm, and the exit code
  * @throws BadInputError, InterruptedError
  */
 export async function runBench(
@@ -48,7 +48,7 @@ export async function runBench(
   { out, failedOnly }: BenchPlace,
   openApp: OpenApp,
 ): Promise<{ readonly told: readonly ArmTold[]; readonly report: ArmsReport; readonly code: number }> {
-  // A wrong rule is told before anything is run.
+  // Reports a wrong rule before anything runs.
   for (const arm of plan.arms) await ruleOf(arm);
   const instances = await chosenInstances(plan);
   await prepareFolder(out);
@@ -61,7 +61,7 @@ export async function runBench(
     const set = await runArm({ plan, out, instances, state, before: told, wanted }, arm, openApp);
     told.push({ ...set, arm: arm.name, graded: 0, ungraded: 0 });
   }
-  // Not before the selections of all arms are stored: no label exists while anything may still be selected.
+  // Grading waits until the selections of all arms are stored: no label exists while anything may still be selected.
   await gradeArms(plan, out, { instances, told }, openApp);
   const report = await reportBench(out, state);
   const codes = told.map((each) => (each.ungraded > 0 ? EXIT.unavailable : exitOfSet(each)));
@@ -73,13 +73,13 @@ interface Bench {
   readonly out: string;
   readonly instances: readonly DataSetInstance[];
   readonly state: BenchState;
-  /** Arms that ran before. */
+  /** Arms that have already run. */
   readonly before: readonly ArmTold[];
-  /** Of each arm; null = all. */
+  /** Ids of the instances to run, by arm; null = all. */
   readonly wanted: ReadonlyMap<string, ReadonlySet<string>> | null;
 }
 
-/** Instances that were begun, by arm. */
+/** Instances that were started, by arm. */
 async function begunIn(out: string, state: BenchState): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const { arms } = await readBench(out, state);
   const begun = (outcomes: (typeof arms)[number]['outcomes']): Set<string> =>
@@ -105,7 +105,7 @@ async function runArm(bench: Bench, arm: Arm, openApp: OpenApp): Promise<SetTold
   return runSet(app, meant, { ...set, labels, stop, ...(arm.allocate === 'greedy' ? { prepare } : {}) });
 }
 
-/** The same instances, with as many rollouts each as pay; those are sampled then, and stored. */
+/** The same instances, with rollouts distributed by expected gain; the rollouts are sampled here, and stored. */
 async function allocated(
   { plan, arm, app, command, before }: Pick<Bench, 'plan' | 'before'> & AllocatedArm,
   items: readonly SetItem[],
@@ -125,7 +125,7 @@ async function allocated(
       try {
         return (await runOne(app, one, signal)).result;
       } catch (error) {
-        // It is told of when the instance is done.
+        // The failure is reported when the instance itself runs.
         if (error instanceof BestkError && !(error instanceof InterruptedError)) return null;
         throw error;
       }
@@ -147,7 +147,7 @@ interface AllocatedArm {
   readonly command: string;
 }
 
-/** What is asked, and the hash of the settings it is asked under; what was made under others is removed. */
+/** The items of an arm and the hash of its settings; results made under other settings are removed. */
 async function preparedArm({ plan, out, instances, state }: Bench, arm: Arm, app: App) {
   const folder = armFolder(out, arm.name);
   const setup = await app.setup();
@@ -170,7 +170,7 @@ function settingsOf(arm: Arm): Readonly<Record<string, string>> {
   return model === undefined ? placed : { ...placed, BESTK_AGENT_MODEL: model };
 }
 
-/** What is asked for each instance; one without candidates in an arm of saved ones is told, and skipped. */
+/** The requests of an arm; with saved candidates, that of an instance without any throws, so that it is skipped and reported. */
 async function itemsOf(
   plan: BenchPlan,
   arm: Arm,
@@ -204,7 +204,7 @@ interface ArmEstimate extends Estimate {
   readonly instances: number;
 }
 
-/** What each arm can come to; what nothing can be asked of is left out. @throws BadInputError */
+/** Cost estimate of each arm; instances without a valid request are left out. @throws BadInputError */
 export async function estimateBench(plan: BenchPlan, openApp: OpenApp): Promise<readonly ArmEstimate[]> {
   const instances = await chosenInstances(plan);
   const folder = await mkdtemp(join(tmpdir(), 'bestk-estimate-'));

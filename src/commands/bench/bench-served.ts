@@ -28,7 +28,7 @@ import {
 } from './bench-plan.js';
 
 const LOOK_EVERY_MS = 2_000;
-/** A service that is started anew answers again by then. */
+/** Time allowed for a service to restart. */
 const PATIENCE_MS = 300_000;
 
 class ServiceUnavailableError extends UnavailableError {
@@ -36,9 +36,9 @@ class ServiceUnavailableError extends UnavailableError {
   readonly retryable = true;
 }
 
-/** A service of bestk, as far as benchmarks go. */
+/** Client for the benchmarks of a bestk service. */
 export class BenchService {
-  /** @param key its API key; null = it wants none */
+  /** @param key its API key; null = none is needed */
   constructor(
     readonly server: string,
     private readonly key: string | null,
@@ -71,7 +71,7 @@ export class BenchService {
   private async ask(path: string, init: RequestInit = {}): Promise<Response> {
     const headers = new Headers(init.headers);
     if (this.key !== null) headers.set('authorization', `Bearer ${this.key}`);
-    // Another place than the one that was named gets neither key nor hidden tests.
+    // A redirect is refused, since another server must get neither the key nor hidden tests.
     const asked = fetch(`${this.server}/v1/benchmarks${path}`, { ...init, headers, redirect: 'error' });
     const answer = await asked.catch((error: unknown) => {
       const { cause, message } = error as Error;
@@ -89,7 +89,7 @@ export class BenchService {
 
 const Said = z.object({ detail: z.string(), code: z.string().optional(), next: z.string().optional() });
 
-/** Sends a benchmark to a service, or takes up the same one there. @throws BadInputError, UnavailableError */
+/** Sends a benchmark to a service, or continues the same one there. @throws BadInputError, UnavailableError */
 export async function startServed(plan: BenchPlan, out: string, service: BenchService): Promise<ServedState> {
   const known = await readState(out);
   if (known?.kind === 'bestk-bench') {
@@ -117,7 +117,7 @@ export async function startServed(plan: BenchPlan, out: string, service: BenchSe
   }
 }
 
-/** The bench file without what stands on this machine. @throws BadInputError for what a service cannot be told */
+/** The bench file without parts that exist only on this machine. @throws BadInputError for a part that cannot be sent */
 async function sentBench({
   arms,
   title,
@@ -165,7 +165,7 @@ async function* hashed(lines: AsyncIterable<unknown>, hash: ReturnType<typeof cr
   }
 }
 
-/** Bench file, rows, and what arms have of their own; arms of the same files share their lines. */
+/** Bench file, rows, and the inputs of each arm; arms with the same files share their lines. */
 async function* uploadOf(
   plan: BenchPlan,
   bench: z.input<typeof SentBench>,
@@ -189,7 +189,7 @@ async function* linesOf(arm: Arm, ids: readonly string[], folder: string): Async
   const inputOf = await savedInputs(arm, ids, folder);
   for (const id of ids) {
     const { candidates, tests } = await inputOf(id).catch((error: unknown) => {
-      // The service tells who has none.
+      // The service reports candidates that are missing.
       if (error instanceof BadInputError) return { candidates: [], tests: [] };
       throw error;
     });
@@ -198,7 +198,7 @@ async function* linesOf(arm: Arm, ids: readonly string[], folder: string): Async
   }
 }
 
-/** The rows as they are, with hidden tests that stand in a file of their own. @throws BadInputError */
+/** The rows of the data set, joined with hidden tests from a separate file. @throws BadInputError */
 async function* sentRows({ grade }: BenchPlan, instances: readonly ChosenInstance[]): AsyncGenerator<DataRow['value']> {
   const file = grade === false ? undefined : grade.hidden_tests;
   const wanted = new Set(instances.map(({ issue }) => issue.instance_id));
@@ -223,8 +223,8 @@ function joined(row: DataRow['value'], hidden: DataRow['value'], file: string | 
 }
 
 /**
- * Follows a benchmark to its end, takes up what failed or was stopped before, and writes its report. Interrupted, it leaves it
- * to the service. @returns the exit code @throws InterruptedError
+ * Follows a benchmark to its end, resumes it if it failed or was stopped before, and writes its report. When interrupted, it
+ * leaves the benchmark running at the service. @returns the exit code @throws InterruptedError
  */
 export async function followServed({ id }: ServedState, out: string, service: BenchService): Promise<number> {
   const before = await service.get(id);
@@ -298,7 +298,7 @@ export async function fetchReport({ id, arms }: BenchmarkView, out: string, serv
   await writeWhole(join(folder, 'report.json'), await service.report(id, 'application/json'));
   await writeWhole(join(folder, 'issues.csv'), await service.report(id, 'text/csv'));
   const page = await service.report(id, 'text/html');
-  // Its links lead to the service from here, too.
+  // Makes its relative links lead to the service.
   await writeWhole(join(folder, 'report.html'), page.replaceAll('href="/#/', `href="${service.server}/#/`));
 }
 

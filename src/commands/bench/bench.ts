@@ -9,7 +9,7 @@ import { type BenchOptions, planOf, withPlanOptions } from './bench-options.js';
 import type { BenchPlan as Plan, ServedState } from './bench-plan.js';
 import type { BenchPlace } from './bench-run.js';
 
-/** `bestk bench`: a data set in, a report out. */
+/** `bestk bench`: runs a data set and writes a report. */
 export function registerBench(program: Command, openApp: OpenApp): void {
   const bench = program
     .command('bench')
@@ -39,7 +39,7 @@ export function registerBench(program: Command, openApp: OpenApp): void {
   registerGold(bench, openApp);
 }
 
-/** Of a command about the folder of a benchmark. */
+/** Options of the commands on a benchmark's folder. */
 interface FolderOptions {
   readonly json?: true;
   readonly apiKey?: string;
@@ -79,7 +79,7 @@ function registerGold(bench: Command, openApp: OpenApp): void {
     });
 }
 
-/** Does the work; a part of the filter that no instance follows is blamed on the option or the file that said it. */
+/** Runs `work`; a filter that matches no instance is reported with the option or the file it came from. */
 async function blamed<T>(file: string | undefined, command: Command, work: () => Promise<T>): Promise<T> {
   const { FilterError } = await import('../../io/datasets/filter.js');
   try {
@@ -124,7 +124,7 @@ async function run(plan: Plan, place: BenchPlace, json: boolean, openApp: OpenAp
   return code;
 }
 
-/** To its end at its service. */
+/** Follows a benchmark at its service to the end. */
 async function follow(
   state: ServedState,
   out: string,

@@ -9,7 +9,7 @@ import { printProgress } from '../output.js';
 import { untilTold } from '../stopping.js';
 import { AgentRuns, createTools } from './tools.js';
 
-/** Serves the tools on stdin and stdout, or on a port of loopback, until the client leaves or a signal. Closes the application. */
+/** Serves the tools over stdio or a loopback port, until the client disconnects or a signal arrives. Closes the application. */
 export async function serveTools(app: App, version: string, port: number | null): Promise<void> {
   const runs = new AgentRuns(app);
   try {
@@ -55,7 +55,7 @@ function closed(server: Server): Promise<void> {
   });
 }
 
-/** Each call stands alone: what goes on between calls are runs, which have ids. */
+/** Stateless: calls share nothing but the runs, which have ids. */
 async function handle(
   request: IncomingMessage,
   response: ServerResponse,
@@ -68,14 +68,14 @@ async function handle(
     return;
   }
   const tools = createTools(runs, version);
-  // Stateless: without a generator of session ids.
+  // No generator of session ids: stateless.
   const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });
   response.once('close', () => void tools.close());
   await tools.connect(transport);
   await transport.handleRequest(request, response, bodyOf(await text(request)));
 }
 
-/** What is no JSON is answered as the protocol says, like any other call that is none. */
+/** Invalid JSON becomes null, which the transport answers like any other invalid call. */
 function bodyOf(sent: string): unknown {
   try {
     return JSON.parse(sent);
@@ -87,7 +87,7 @@ function bodyOf(sent: string): unknown {
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/;
 
-/** Of what a page of another site may have sent, which reaches loopback through a name of its own. */
+/** Guards against pages of other sites, which can reach loopback through a host name of their own (DNS rebinding). */
 function refusalOf({ method, url, headers }: IncomingMessage): number | null {
   if (url !== '/mcp') return 404;
   if (method !== 'POST') return 405;

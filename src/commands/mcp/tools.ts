@@ -13,7 +13,7 @@ import { contentKey } from '../../core/identifier.js';
 import { pause } from '../../core/async/time.js';
 import type { App } from '../command.js';
 
-/** Below the minute after which clients give a call up. */
+/** Below one minute, after which clients abandon a call. */
 const WAIT_S = 45;
 
 const WAIT = z
@@ -40,7 +40,7 @@ const HOW = {
 
 const ANNOTATIONS = { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false };
 
-/** The tools of an agent that has candidate patches. */
+/** Tools for an agent that has candidate patches. */
 export function createTools(runs: AgentRuns, version: string): McpServer {
   const server = new McpServer({ name: 'bestk', version });
   server.registerTool(
@@ -94,7 +94,7 @@ export function createTools(runs: AgentRuns, version: string): McpServer {
   return server;
 }
 
-/** One JSON document. What was asked wrongly, or is away, is an error that the agent reads, with what to do. */
+/** Returns one JSON document. Bad input or an unavailable service becomes an error that tells the agent what to do. */
 async function answer(work: () => Promise<object>): Promise<CallToolResult> {
   try {
     const document = await work();
@@ -151,14 +151,14 @@ function verdictOf(verdict: RunResult['verdicts'][number]): object {
   return { measure: verdict.measure, score: verdict.score, out_of: verdict.out_of };
 }
 
-/** The runs that agents ask for. They are worked on in this process, and go on when a call has answered. */
+/** The runs that agents request. They are executed in this process, and continue after a call has returned. */
 export class AgentRuns {
   private readonly closing = new AbortController();
   private readonly working = new Map<string, Promise<void>>();
 
   constructor(private readonly app: App) {}
 
-  /** The run of a request: the one there was, unless it came to nothing. @throws BadInputError for what cannot be done */
+  /** The run of a request: the existing one, unless it failed. @throws BadInputError for an impossible request */
   async start(request: RunRequest): Promise<string> {
     for (let time = 1; ; time += 1) {
       const run = await this.app.runs.accept(`mcp:${contentKey(request)}#${time}`, request, { alone: true });
@@ -168,7 +168,7 @@ export class AgentRuns {
     }
   }
 
-  /** The run as it is when it has ended, or after `seconds`. @throws RunNotFoundError */
+  /** The run once it has ended, or after `seconds`. @throws RunNotFoundError */
   async after(id: string, seconds: number): Promise<Run> {
     const over = new AbortController();
     await Promise.race([this.working.get(id), pause(seconds * 1_000, over.signal).catch(() => undefined)]);
@@ -176,7 +176,7 @@ export class AgentRuns {
     return this.app.runs.get(id);
   }
 
-  /** Cancels what is under way, and its containers are gone. */
+  /** Cancels the running runs and waits until their containers are removed. */
   async close(): Promise<void> {
     this.closing.abort();
     await Promise.all(this.working.values());
@@ -196,7 +196,7 @@ export class AgentRuns {
   }
 }
 
-/** Whether everybody in a run that has ended got an outcome. */
+/** Whether every candidate of an ended run has an outcome. */
 function isGood(run: Run): boolean {
   try {
     outcomesIn(run);

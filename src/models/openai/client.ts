@@ -15,17 +15,17 @@ import { connect, DEFAULT_BASE_URL, type OpenAiEndpoint } from './connection.js'
 import { cutReply, readReply, readUsage, UnreadableReplyError, Usage } from './reply.js';
 
 export interface OpenAiOptions extends OpenAiEndpoint {
-  /** Calls under way at once; one that waits before a retry does not count. */
+  /** Maximum concurrent calls; one waiting for a retry does not count. */
   readonly concurrency: number;
-  /** Limit of one attempt, from sending to the last byte of the answer. */
+  /** Time limit of one attempt, from sending to the last byte of the answer. */
   readonly timeoutS: number;
-  /** Further attempts after a failure that may pass. */
+  /** Retries after a failure that may be temporary. */
   readonly maxRetries: number;
-  /** How long a server that has answered before is waited for when it is away; 0 = no longer than the attempts take. */
+  /** How long to wait for an unavailable server that has answered before; 0 = only as long as the retries take. */
   readonly patienceMs?: number;
-  /** Resolves when a call may be sent: asked when its turn has come. */
+  /** Resolves when a call may be sent; awaited once the call has a slot. */
   readonly mayAsk?: (signal: AbortSignal) => Promise<void>;
-  /** Told of each further attempt, with what went wrong in the one before. */
+  /** Called before each retry, with the kind of the previous failure. */
   readonly onRetry?: (reason: Failure['kind']) => void;
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly random?: () => number;
@@ -33,12 +33,12 @@ export interface OpenAiOptions extends OpenAiEndpoint {
 
 type Outcome = { readonly completion: Completion } | { readonly failure: Failure };
 
-/** Any server that speaks Chat Completions: OpenAI, vLLM, SGLang, llama.cpp. */
+/** Client for any server with Chat Completions: OpenAI, vLLM, SGLang, llama.cpp. */
 export class OpenAiLlmClient extends LlmClient {
   readonly #options: OpenAiOptions;
   readonly #slots: FairSemaphore;
   readonly #secrets: readonly string[];
-  /** Parameters that a model was asked with once and refused, by model. */
+  /** Parameters that each model has refused. */
   readonly #refused = new Map<string, ReadonlySet<Refusable>>();
   #connection: Promise<OpenAI> | undefined;
   #answered = false;
@@ -66,7 +66,7 @@ export class OpenAiLlmClient extends LlmClient {
     }
   }
 
-  /** A call that was given up holds its place until it has ended. */
+  /** An aborted call keeps its slot until it has ended. */
   async #inTurn(request: CompletionRequest, signal: AbortSignal): Promise<Outcome> {
     const release = await this.#slots.take(signal);
     return abortable(this.#attempt(request, signal).finally(release), signal);
@@ -107,7 +107,7 @@ export class OpenAiLlmClient extends LlmClient {
     return readHead(raw, request.model);
   }
 
-  /** A wrong address is told soon; a server that restarts is worth waiting for. */
+  /** A wrong address should fail soon; a server that restarts is worth waiting for. */
   #comesBack({ away }: Failure, waitedMs: number): boolean {
     return away && this.#answered && waitedMs < (this.#options.patienceMs ?? 0);
   }
@@ -129,10 +129,10 @@ function secretsOf({ apiKey, baseUrl }: OpenAiEndpoint): readonly string[] {
   return [apiKey ?? '', password].filter((secret) => secret !== '');
 }
 
-/** A call of a model's head. */
+/** A call to a model's classification head. */
 type HeadRequest = CompletionRequest & { readonly head: HeadRoute };
 
-/** Where a head is asked, and with what. @param baseUrl of Chat Completions, whose version vLLM's own routes do not have */
+/** URL and body for a head. @param baseUrl of Chat Completions; vLLM's own routes come without its version */
 function headCall(request: HeadRequest, baseUrl: string): { readonly url: string; readonly body: object } {
   const { model, head, messages } = request;
   const [first = '', second = ''] = messages.map(({ content }) => content);
@@ -144,7 +144,7 @@ function headCall(request: HeadRequest, baseUrl: string): { readonly url: string
     case 'sglang':
       return { url: `${base}/classify`, body: { model, input: first } };
     case 'pooling':
-      // The activation differs from version to version: it is applied here.
+      // Requested raw and applied in bestk, since the activation differs between versions.
       return { url: `${root}/pooling`, body: { model, input: first, task: 'classify', use_activation: false } };
     case 'score':
       return { url: `${root}/score`, body: { model, text_1: first, text_2: second } };
@@ -164,7 +164,7 @@ const Reply = z.object({
   usage: Usage,
 });
 
-/** @throws UnreadableReplyError with the beginning of what came instead */
+/** @throws UnreadableReplyError with the beginning of the reply */
 function readHead(raw: unknown, requestedModel: string): Completion {
   const parsed = Reply.safeParse(raw);
   if (!parsed.success) {
@@ -179,18 +179,18 @@ function readHead(raw: unknown, requestedModel: string): Completion {
 
 type Body = OpenAI.ChatCompletionCreateParamsNonStreaming;
 
-/** What reasoning models of some services refuse, each named as the services name it. */
+/** Parameters that reasoning models of some services refuse, by the services' names. */
 const REFUSABLE = ['max_tokens', 'temperature', 'top_p', 'logprobs', 'stop'] as const;
 type Refusable = (typeof REFUSABLE)[number];
 const REFUSAL = /unsupported|not support|not allowed|not permitted/i;
 
-/** The parameter that a refusal is about, where the model can be asked without it; null for any other failure. */
+/** The parameter that was refused, if the request can be made without it; null for any other failure. */
 function refusedParameter({ detail, kind, tooLong }: Failure): Refusable | null {
   if (kind !== 'refused' || tooLong || !REFUSAL.test(detail)) return null;
   return REFUSABLE.find((name) => new RegExp(`\\b(?:top_)?${name}\\b`).test(detail)) ?? null;
 }
 
-/** A request in the words of Chat Completions, and, for a turn to be continued, of vLLM and SGLang. */
+/** A request in the format of Chat Completions, with the members of vLLM and SGLang for continuing a turn. */
 function onTheWire(request: CompletionRequest, refused: ReadonlySet<Refusable> = new Set()): Body {
   const { maxTokens, topLogprobs, stop } = request;
   return {
@@ -208,7 +208,7 @@ function onTheWire(request: CompletionRequest, refused: ReadonlySet<Refusable> =
   };
 }
 
-/** How tokens are drawn. */
+/** Sampling parameters. */
 function draws({ temperature, topP }: CompletionRequest, refused: ReadonlySet<Refusable>): Partial<Body> {
   return {
     ...(refused.has('temperature') ? {} : { temperature }),
@@ -245,31 +245,31 @@ function wireMessage({
 /** Why one attempt gave no completion. */
 export interface Failure {
   readonly detail: string;
-  /** What went wrong, for counting. */
+  /** The category used in metrics. */
   readonly kind: 'rate-limited' | 'server-error' | 'refused' | 'no-answer';
   readonly retryable: boolean;
-  /** Nobody was there to answer, or a proxy's server was not. */
+  /** The server, or the one behind a proxy, was unreachable. */
   readonly away: boolean;
-  /** What the server asked us to wait; null when it did not say. */
+  /** The delay that the server requested; null when it gave none. */
   readonly retryAfterMs: number | null;
-  /** The prompt and the answer asked for do not fit into the model's context. */
+  /** Prompt and requested answer exceed the model's context. */
   readonly tooLong: boolean;
-  /** The model used up its answer's tokens on thoughts, which OpenAI tells as an error. */
+  /** The model spent all its answer tokens on reasoning, which OpenAI reports as an error. */
   readonly cutWithinThoughts: boolean;
 }
 
 const RETRYABLE_STATUS = new Set([408, 409, 429]);
 const AWAY_STATUS = new Set([502, 503, 504]);
-/** How OpenAI, vLLM, SGLang, TGI and llama.cpp say it; there is no common code. */
+/** Messages of OpenAI, vLLM, SGLang, TGI and llama.cpp; there is no common code. */
 const TOO_LONG =
   /context_length_exceeded|(maximum|max) (context|model) length|exceeds? the (available|maximum|model'?s) (allowed |context )|longer than the model'?s context|must (be <=|have less than) .{0,40}(tokens|max_)/i;
 const CUT = /could not finish the message because max_(completion_)?tokens/i;
 const MAX_DETAIL = 500;
 
 /**
- * The only place that tells failures apart. A status is the server's own word: 408, 409, 429 and 5xx pass, the other
- * 4xx do not. Everything without one (refused or reset connections, time-outs, torn JSON, a gateway's HTML page) is
- * the transport's and may pass.
+ * The only place that classifies failures. A status comes from the server: 408, 409, 429 and 5xx are temporary, other 4xx are
+ * not. Failures without one (refused or reset connections, time-outs, truncated JSON, a gateway's HTML page) belong to the
+ * transport and may be temporary.
  */
 export function describeFailure(error: unknown, secrets: readonly string[], now: number): Failure {
   const { status, headers } = statusOf(error);
@@ -291,7 +291,7 @@ function kindOf(status: number | undefined): Failure['kind'] {
   return status >= 500 ? 'server-error' : 'refused';
 }
 
-// Read by shape, not by class: the SDK is loaded late, and its errors wrap those of fetch and of the socket.
+// Matched by shape, not by class: the SDK is loaded late, and its errors wrap those of fetch and of the socket.
 const StatusError = z.object({ status: z.number(), headers: z.custom<Headers>().optional() });
 const Thrown = z.object({
   name: z.string(),
@@ -300,7 +300,7 @@ const Thrown = z.object({
   cause: z.unknown().optional(),
 });
 
-/** Something came back, or did not come in time: somebody was there. */
+/** Whether the server was reachable: it sent something unreadable, or did not answer in time. */
 function isAnswer(error: unknown): boolean {
   if (error instanceof DeadlineError || error instanceof UnreadableReplyError) return true;
   return causes(error)[0]?.name === 'SyntaxError';
@@ -318,7 +318,7 @@ function describe(error: unknown): string {
   return words.length === 0 ? String(error) : words.join(': ');
 }
 
-/** The error and what it says caused it: the socket's own words are two or three levels down. */
+/** The error and its chain of causes: the socket's own message is two or three levels down. */
 function causes(error: unknown): readonly z.infer<typeof Thrown>[] {
   const chain: z.infer<typeof Thrown>[] = [];
   let at = Thrown.safeParse(error);

@@ -3,20 +3,20 @@ import { ModelUnavailableError } from '../../core/errors/unavailable.js';
 import { UnreadableReplyError } from './reply.js';
 import { ModelProbe } from '../../ports/llm-client.js';
 
-/** A reply larger than this is not an answer to anything we ask. */
+/** A larger reply cannot be a valid answer to any request. */
 const MAX_REPLY_BYTES = 64 * 1024 * 1024;
 export const DEFAULT_BASE_URL = 'https://api.openai.com/v1';
 
 export interface OpenAiEndpoint {
   /** Up to and including the version, e.g. `http://localhost:8000/v1`. */
   readonly baseUrl?: string | undefined;
-  /** Absent = no Authorization header is sent. */
+  /** Absent = send no Authorization header. */
   readonly apiKey?: string | undefined;
 }
 
 /**
- * The SDK with its own retries, logs and environment look-ups turned off, on undici's fetch without header and body
- * time-outs: the adapter owns time. Loaded on first use, so that commands that call no model do not pay for it.
+ * The SDK without its own retries, logs and environment look-ups, on undici's fetch without header and body time-outs, since
+ * the adapter controls timing. Loaded on first use, so that commands without model calls do not pay for it.
  */
 export async function connect({ baseUrl, apiKey }: OpenAiEndpoint, timeoutMs: number): Promise<OpenAI> {
   const [sdk, undici] = await Promise.all([import('openai'), import('undici')]);
@@ -24,7 +24,7 @@ export async function connect({ baseUrl, apiKey }: OpenAiEndpoint, timeoutMs: nu
   const fetch = async (url: string, init: RequestInit): Promise<Response> => {
     const { status, ok, headers, body } = await undici.fetch(url, {
       ...init,
-      // Only the server that was named gets the prompts.
+      // Only the configured server may get the prompts.
       redirect: 'manual',
       dispatcher,
     } as import('undici').RequestInit);
@@ -39,21 +39,21 @@ export async function connect({ baseUrl, apiKey }: OpenAiEndpoint, timeoutMs: nu
   };
   return new sdk.OpenAI({
     baseURL: baseUrl ?? DEFAULT_BASE_URL,
-    // The SDK insists on a key; the null header keeps it from being sent.
+    // The SDK requires a key; the null header keeps it from being sent.
     apiKey: apiKey ?? 'none',
     ...(apiKey === undefined ? { defaultHeaders: { authorization: null } } : {}),
     adminAPIKey: null,
     organization: null,
     project: null,
     maxRetries: 0,
-    // The SDK's limit ends with the headers; ours also covers the body and must come first.
+    // The SDK's limit covers only the headers; the adapter's limit also covers the body and must fire first.
     timeout: timeoutMs + 60_000,
     logLevel: 'off',
     fetch: (url, init) => fetch(url instanceof Request ? url.url : String(url), init as RequestInit),
   });
 }
 
-/** Counts what comes out of a packed answer, which may be a thousand times what came over the wire. */
+/** Limits the decompressed size, which may be a thousand times the transferred size. */
 function upTo(most: number): TransformStream<Uint8Array, Uint8Array> {
   let size = 0;
   return new TransformStream({
@@ -69,7 +69,7 @@ function errorReply(status: number, headers: Iterable<[string, string]>, message
   return new Response(JSON.stringify({ error: { message } }), { status, headers: [...headers] });
 }
 
-/** SGLang and FastAPI say what is wrong outside of `error`, the only member the SDK reads. */
+/** SGLang and FastAPI report errors outside of `error`, the only member the SDK reads. */
 async function withErrorMember(response: Response): Promise<Response> {
   const { status, headers } = response;
   const text = await response.text();
@@ -90,12 +90,12 @@ const FIRST_SERVER_ERROR = 500;
 const REFUSED = new Set([401, 403]);
 
 export interface ProbedServers {
-  /** Base URLs, up to and including the version; those of configured models alone. */
+  /** Base URLs up to and including the version, only those of configured models. */
   readonly baseUrls: readonly string[];
   readonly apiKey: string | undefined;
 }
 
-/** Asks each server for its list of models. One that has no such list answers all the same. */
+/** Requests the model list of each server. A server without one also counts as available. */
 export class HttpModelProbe extends ModelProbe {
   readonly #servers: ProbedServers;
 

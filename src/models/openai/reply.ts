@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { Completion, TokenLogprob } from '../../ports/llm-client.js';
 
-/** The server answered 200 with something that is no chat completion. */
+/** The server answered 200 with something that is not a chat completion. */
 export class UnreadableReplyError extends Error {}
 
-/** What vLLM reports for a token without a probability; JSON has no -Infinity. */
+/** What vLLM reports for a token without a probability, since JSON has no -Infinity. */
 const NO_LOGPROB = -9999;
 
 const Position = z.object({
@@ -18,7 +18,7 @@ const Call = z.object({ id: z.string().nullish(), function: z.object({ name: z.s
 const Choice = z.object({
   message: z.object({
     content: z.string().nullish(),
-    // The same thing by two names.
+    // Servers use either name.
     reasoning_content: z.string().nullish().catch(null),
     reasoning: z.string().nullish().catch(null),
     tool_calls: z.array(Call).nullish(),
@@ -44,7 +44,7 @@ export const Usage = z
 
 const Reply = z.object({ model: z.string().nullish(), choices: z.tuple([Choice], z.unknown()), usage: Usage });
 
-/** @throws UnreadableReplyError with the beginning of what came instead */
+/** @throws UnreadableReplyError with the beginning of the reply */
 export function readReply(raw: unknown, requestedModel: string): Completion {
   const parsed = Reply.safeParse(raw);
   if (!parsed.success) throw new UnreadableReplyError(describeReply(raw));
@@ -59,13 +59,13 @@ export function readReply(raw: unknown, requestedModel: string): Completion {
   };
 }
 
-/** Some servers list no token where they have no log-probabilities. */
+/** Some servers send an empty token list if they have no log-probabilities. */
 function readLogprobs({ logprobs, message }: z.infer<typeof Choice>): Completion['logprobs'] {
   const positions = logprobs?.content ?? null;
   return positions?.length === 0 && message.content ? null : (positions?.map(readPosition) ?? null);
 }
 
-/** An answer that ended before it began. */
+/** An answer whose tokens ran out before it began. */
 export function cutReply(model: string): Completion {
   return { text: '', reasoning: '', tool_calls: [], logprobs: null, finish_reason: 'length', usage: null, model };
 }
@@ -90,7 +90,10 @@ export function readUsage(usage: z.infer<typeof Usage>): Completion['usage'] {
   };
 }
 
-/** A generated token is kept whatever its number is: the text must stay whole. Alternatives without one are dropped. */
+/**
+ * Every generated token is kept, whatever its log-probability, so that the text stays whole. Unreadable alternatives are
+ * dropped.
+ */
 function readPosition({ token, logprob, top_logprobs: top }: z.infer<typeof Position>): TokenLogprob {
   return {
     token,

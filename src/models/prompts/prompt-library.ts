@@ -25,8 +25,8 @@ interface Prompt {
 }
 
 /**
- * `<name>.system.md` and `<name>.user.md` as Liquid templates with strict variables and filters, the user's files before
- * the shipped ones. Data is put in as it is: never parsed as template, never escaped.
+ * `<name>.system.md` and `<name>.user.md` as Liquid templates with strict variables and filters; user files override bundled
+ * ones. Data is inserted verbatim: never parsed as template, never escaped.
  */
 export class MarkdownPromptLibrary extends PromptLibrary {
   readonly #shipped: string;
@@ -37,8 +37,8 @@ export class MarkdownPromptLibrary extends PromptLibrary {
   #listed: Promise<readonly PromptDescription[]> | undefined;
 
   /**
-   * @param own the user's folder: replaces shipped prompts and criteria by their ids, file by file, and adds criteria
-   * @param shipped folder URL with a slash at its end
+   * @param own the user's folder: replaces bundled prompts and criteria by id, file by file, and adds criteria
+   * @param shipped folder URL with a trailing slash
    */
   constructor(own?: string, shipped: URL = new URL('../../../prompts/', import.meta.url)) {
     super();
@@ -52,7 +52,7 @@ export class MarkdownPromptLibrary extends PromptLibrary {
 
   async render(name: string, variables: Readonly<Record<string, unknown>>): Promise<RenderedPrompt> {
     const [engine, prompt] = await Promise.all([this.#liquid(), this.#load(name)]);
-    // A user's message may show the system's again, as some verifiers were trained.
+    // The user message may repeat the system message, as some verifiers were trained that way.
     let system = '';
     const messages = prompt.messages.map(({ role, template }) => {
       const content = String(engine.renderSync(template, { ...variables, system }));
@@ -62,7 +62,7 @@ export class MarkdownPromptLibrary extends PromptLibrary {
     return { messages, templateHash: prompt.hash };
   }
 
-  /** Read once: every run tells the hashes. */
+  /** Read once, since every run reports the hashes. */
   list(): Promise<readonly PromptDescription[]> {
     this.#listed ??= this.#readAll();
     return this.#listed;
@@ -81,7 +81,7 @@ export class MarkdownPromptLibrary extends PromptLibrary {
     return [...(await Promise.all(prompts)), ...criteria].sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 
-  /** A misspelt name would be a change that changes nothing. */
+  /** Rejects unknown names: a file with a misspelt name would have no effect. */
   async #refuseStrangers(known: ReadonlySet<string>): Promise<void> {
     const folder = this.#own;
     const stranger = folder === undefined ? undefined : (await namesIn(folder)).find((name) => !known.has(name));
@@ -150,7 +150,7 @@ async function namesIn(folder: string): Promise<readonly string[]> {
   return [...new Set(files.flatMap((file) => FILE_NAME.exec(file.replaceAll('\\', '/'))?.[1] ?? []))].sort();
 }
 
-/** @throws BadInputError for a template that cannot be parsed, or names what this prompt is not given */
+/** @throws BadInputError for a template that cannot be parsed, or uses a variable this prompt does not get */
 function parsed(engine: Liquid, { path, template, own }: PromptFile, given: ReadonlySet<string>): Template[] {
   if (!own) return engine.parse(template);
   try {
@@ -170,17 +170,17 @@ const FrontMatter = z.strictObject({
   role: z.enum(['system', 'user']),
 });
 
-/** One message of a prompt: Markdown behind YAML front matter. */
+/** One message of a prompt: Markdown after YAML front matter. */
 interface PromptFile {
   readonly path: string;
   readonly own: boolean;
-  /** The file as it is, front matter included; what is hashed. */
+  /** The unmodified file including front matter, which is hashed. */
   readonly raw: string;
   readonly role: 'system' | 'user';
   readonly template: string;
 }
 
-/** @throws BadInputError when the file's front matter is missing or not that of `id` and `role` */
+/** @throws BadInputError when the file's front matter is missing or does not match `id` and `role` */
 async function readPromptFile(
   folder: string,
   { id, role, own }: Pick<PromptFile, 'role' | 'own'> & { readonly id: string },
@@ -221,7 +221,7 @@ const CriterionFrontMatter = z.strictObject({
   id: z.string(),
   version: z.int().positive(),
   title: z.string().min(1),
-  /** `trajectory`: not asked about a patch that comes without one. */
+  /** `trajectory`: skipped for a patch without one. */
   needs: z.literal('trajectory').optional(),
 });
 
@@ -232,8 +232,8 @@ interface CriterionFile extends Criterion {
 }
 
 /**
- * The criteria of a folder by their ids: each `<id>.md` is Markdown behind YAML front matter `{id, version, title, needs?}`;
- * null for an empty file, which takes that criterion away.
+ * The criteria of a folder by id: each `<id>.md` is Markdown after YAML front matter `{id, version, title, needs?}`; null for
+ * an empty file, which removes that criterion.
  * @throws BadInputError naming file and field
  */
 async function readCriteria(folder: string, own: boolean): Promise<readonly [string, CriterionFile | null][]> {

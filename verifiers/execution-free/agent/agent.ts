@@ -13,28 +13,28 @@ import { statedJudgement } from '../ask.js';
 import { excerpt, fitAttempt } from '../render/render-attempt.js';
 
 const PROMPT = 'verifier/agent';
-/** Looks at each distinct patch, at most. */
+/** Maximum number of looks at each distinct patch. */
 export const LOOKS = 3;
-/** Of its context the patch and the issue may take this share; the rest is for what it looks at. */
+/** Share of the context for patch and issue; the rest is for what the agent reads. */
 const QUESTION_SHARE = 0.5;
 const LONGEST_REASONS = 2_000;
 const LONGEST_COMMAND = 500;
 const MOST_COMMANDS = 10;
 
-/** An agent that looks at patches, and how much it may do. */
+/** An agent that inspects patches, and its limits. */
 export interface JudgeAgent {
   readonly inspect: Inspect;
-  /** Prompt that says who it is and how it calls functions. */
+  /** Name of the system prompt: its role and how it calls functions. */
   readonly system: string;
-  /** Steps of one look. */
+  /** Maximum steps of one look. */
   readonly steps: number;
-  /** Seconds of one command. */
+  /** Seconds per command. */
   readonly actionS: number;
-  /** Whether scripts that it wrote may become tests, so that it works before them. */
+  /** Whether scripts it writes may become tests, so that it must run before them. */
   readonly harvested: boolean;
 }
 
-/** One look: its vote, or why it is none. */
+/** One look: its vote, or the reason for none. */
 type Look = { readonly evidence: LookEvidence } & (
   | { readonly kind: 'vote'; readonly yes: boolean }
   | { readonly kind: 'failed'; readonly reason: AbstainReason; readonly detail: string }
@@ -42,9 +42,9 @@ type Look = { readonly evidence: LookEvidence } & (
 type LookEvidence = Readonly<Record<string, string | number | null | { [key: string]: string | number | null }[]>>;
 
 /**
- * P(YES), 0..1, by votes of an agent that looks for itself: in a container with the patch applied it reads, runs and
- * writes scratch checks, then says its verdict. Looks end as soon as the majority cannot turn. The score is the mean of
- * Beta(yes + 1, no + 1). Equal source changes are looked at once.
+ * P(YES), 0..1, by votes of an agent that inspects the patch: in a container with the patch applied it reads, runs and writes
+ * scratch checks, then states its verdict. Looks end as soon as the majority is settled. The score is the mean of Beta(yes + 1,
+ * no + 1). Equal source changes are inspected once.
  */
 export function createAgentVerifier(options: JudgeOptions, agent: JudgeAgent): Verifier {
   return {
@@ -83,7 +83,7 @@ async function verify(
   }
 }
 
-/** What is put on base, as for tests: the candidate's own tests and configuration of runners stay out. */
+/** The part applied to base, as for tests: without the candidate's own tests and test-runner configuration. */
 function sourceOf({ patch }: Candidate, statement: string): string | Judged {
   const parsed = readPatch(patch, statement);
   if (parsed.kind === 'empty') return abstained('no-source-change', 'the patch is empty');
@@ -128,7 +128,7 @@ interface Asked {
   readonly question: string;
 }
 
-/** As many looks at once as the majority still needs, until it stands. */
+/** Starts as many looks at once as the majority still needs, until it is settled. */
 async function votes(looking: Looking, asked: Asked): Promise<readonly Look[]> {
   const { samples: most = LOOKS } = looking.options;
   const majority = Math.floor(most / 2) + 1;
@@ -137,7 +137,7 @@ async function votes(looking: Looking, asked: Asked): Promise<readonly Look[]> {
     const yes = looks.filter((each) => each.kind === 'vote' && each.yes).length;
     const no = looks.filter((each) => each.kind === 'vote' && !each.yes).length;
     const more = Math.min(majority - Math.max(yes, no), most - looks.length);
-    // What git refuses, and what nobody answers or pays for, is the same the next time.
+    // A refusal by git, a model outage or a spent budget would recur on the next look.
     if (more <= 0 || looks.some((each) => each.kind === 'failed' && each.reason !== 'unreadable-answer')) return looks;
     const from = looks.length;
     looks.push(...(await Promise.all(Array.from({ length: more }, (_, index) => look(looking, asked, from + index)))));
@@ -152,7 +152,7 @@ async function look({ options, agent, task, signal }: Looking, asked: Asked, sam
     task.found?.(`judge-${sample + 1}-of-${id}`, rollout.steps);
     return readLook(rollout);
   } catch (error) {
-    // By its code: it may have happened in another process.
+    // By its code, not its class: the error may come from another process.
     const code = error instanceof UnavailableError ? error.code : '';
     const reason = code === 'sandbox-lost' ? 'infrastructure' : code === 'model-unavailable' ? code : null;
     if (reason === null) throw error;
@@ -166,7 +166,7 @@ const FAILED: Readonly<Record<string, AbstainReason>> = {
   llm_query_error: 'model-unavailable',
 };
 
-/** The verdict is what the agent said when it called finish; what it considered on the way is none. */
+/** The verdict is what the agent said when it called finish; earlier statements do not count. */
 function readLook({ steps, exit_reason: reason, patch_problem: problem }: Rollout): Look {
   const failed = FAILED[reason];
   if (failed !== undefined) {
@@ -191,7 +191,7 @@ function readLook({ steps, exit_reason: reason, patch_problem: problem }: Rollou
   return { kind: 'vote', yes: word === 'YES', evidence };
 }
 
-/** What a judge is told that ends its look without a verdict; null = it has one. */
+/** Reply to a judge that ends its look without a verdict; null = it stated one. */
 export function lackOfVerdict(said: string): string | null {
   if (statedJudgement(said) !== null) return null;
   return (
@@ -200,7 +200,7 @@ export function lackOfVerdict(said: string): string | null {
   );
 }
 
-/** The commands of the steps that a verdict names, with what they really came to. */
+/** The commands of the steps that a verdict cites, with their actual exit codes. */
 function commandsOf(steps: Rollout['steps'], said: string) {
   const named = /<steps>([\d,\s]*)<\/steps>/.exec(said)?.[1]?.match(/\d+/g) ?? [];
   return [...new Set(named.map(Number))].slice(0, MOST_COMMANDS).flatMap((step) => {

@@ -24,8 +24,9 @@ const MEANING =
   'whether the problem that the patch solves, told by a model that did not see the issue, is the issue’s, 0 to 1: P(same) + P(partial) / 2';
 
 /**
- * Without the issue, which problem does this patch solve? Then: is that the issue's problem (RETRACE, arXiv 2608.08950)?
- * The record of the agent's work, its tests and its scratch scripts, which speak of the issue, are shown to neither question.
+ * Asks which problem the patch solves, without showing the issue; then whether that is the issue's problem (RETRACE, arXiv
+ * 2608.08950). Neither question shows the record of the agent's work, its tests or its scratch scripts, which mention the
+ * issue.
  */
 export function createBackwardVerifier(given: JudgeOptions): Verifier {
   const show = given.show.filter((section) => section === 'source');
@@ -41,7 +42,7 @@ export function createBackwardVerifier(given: JudgeOptions): Verifier {
   return { ...pointwise, verify: (task, signal) => pointwise.verify(blind(task), signal) };
 }
 
-/** Without tests and scratch scripts, which tell the issue's example. */
+/** Without tests and scratch scripts, which repeat the issue's example. */
 function changeAlone(patch: string): string {
   const parsed = readPatch(patch);
   if (parsed.kind !== 'ok') return patch;
@@ -58,7 +59,7 @@ async function judge(
 ): Promise<Judged> {
   const { prompts, model, think, samples = 1 } = options;
   const { issue, issue_fence, source, source_fence, patch } = rendered;
-  // Its own mark: that of the attempt is a hash of the issue too, and would tell patches of two issues apart.
+  // Uses a separate fence: the attempt's fence is also a hash of the issue, and would distinguish equal patches of two issues.
   const told = await prompts.render(DESCRIBE, { source, source_fence, patch, fence: contentKey([patch]).slice(0, 16) });
   const question = { messages: told.messages, atLeast: DESCRIPTION_TOKENS, sample: 0 };
   const described = await inTurn(() => ask({ ...options, think: false, prefill: false }, question, signal));
@@ -92,7 +93,7 @@ async function judge(
   return { kind: 'scored', score, evidence: { ...evidence, match: WORDS[match ?? 'C'] } };
 }
 
-/** The letters' probabilities; without log-probabilities the letter that was said; null when there is none. */
+/** Probabilities of the letters; without log-probabilities, 1 for the stated letter; null when there is none. */
 function sharesOf(
   options: JudgeOptions,
   completion: Parameters<typeof tokensOf>[0],
@@ -115,7 +116,7 @@ function readLetter(text: string): Letter | null {
   return letter === 'A' || letter === 'B' || letter === 'C' ? letter : null;
 }
 
-/** What stands behind the last thought; nothing where one never ended. */
+/** The text after the last thought; empty if a thought never ended. */
 function withoutThoughts(text: string): string {
   const answer = text.slice(text.lastIndexOf('</think>') + 1).replace(/^\/think>/, '');
   return answer.includes('<think>') ? '' : answer.trim();

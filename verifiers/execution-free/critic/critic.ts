@@ -9,7 +9,7 @@ import { abstained, type Judged, verdictOf } from '../pointwise/pointwise.js';
 
 const PROMPT = 'verifier/critic';
 
-/** What the 27 outputs of OpenHands' critics say, in their order and by their names (software-agent-sdk, `critic/impl/api`). */
+/** Names of the 27 outputs of OpenHands' critics, in their order (software-agent-sdk, `critic/impl/api`). */
 export const LABELS = [
   'success',
   ...['sentiment_positive', 'sentiment_neutral', 'sentiment_negative'],
@@ -20,21 +20,21 @@ export const LABELS = [
   ...['clarification_or_restatement', 'correction', 'direction_change', 'vcs_update_requests'],
   ...['progress_or_scope_concern', 'frustration_or_complaint', 'removal_or_reversion_request', 'other_user_issue'],
 ] as const;
-/** From this probability on a label is told (the same SDK). */
+/** A label is reported from this probability on (the same SDK). */
 const TOLD_FROM = 0.2;
-/** Probabilities of several labels that add up to one, of either probe, are those of a softmax. */
+/** If the probabilities of several labels sum to 1 within this, for both probes, they come from a softmax. */
 const NEAR_ONE = 1e-3;
-/** Of the text of a score the issue may take this share. */
+/** Share of the text pair for `score` that the issue may take. */
 const ISSUE_SHARE = 0.25;
 export const PROBES = ['Is this text long enough to be classified?', 'def add(a, b):\n    return a + b\n'] as const;
 
-/** What a probe learned: how many outputs the head has, or why nobody can be judged. */
+/** Result of a probe: the number of outputs of the head, or why no candidate can be judged. */
 type Probed = { readonly labels: number } | Extract<Judged, { kind: 'abstained' }>;
 
 /**
- * P(success), 0..1, by the head of a critic or a reward model. Its text is the record of the work as the model's chat template
- * writes it (ChatML of Qwen3), cut from the left as in training; without a record, and for `score`, the patch is the answer.
- * Whether the server applies the activation that the head was trained with is asked once, by a probe.
+ * P(success), 0..1, by the head of a critic or a reward model. Its input is the record of the work in the model's chat template
+ * (ChatML of Qwen3), cut from the left as in training; without a record, and for `score`, the patch is the answer. A probe
+ * checks once whether the server applies the activation that the head was trained with.
  * @throws BadInputError when it does not
  */
 export function createCriticVerifier(options: JudgeOptions): Verifier {
@@ -52,7 +52,7 @@ export function createCriticVerifier(options: JudgeOptions): Verifier {
 
 async function probe(options: JudgeOptions, signal: AbortSignal): Promise<Probed> {
   try {
-    // Labels that exclude nothing may add up to one by chance, but not for two texts.
+    // Independent labels may sum to 1 by chance for one text, but not for two.
     for (const text of PROBES) {
       const messages = options.head === 'score' ? [said(text), said(text)] : [said(text)];
       const { outputs = [] } = await options.llm.complete(requestOf(options, messages), signal);
@@ -97,8 +97,8 @@ async function judge(options: JudgeOptions, { probed, issue, candidate }: Asked,
 }
 
 /**
- * What the head is shown, and how many characters of it were cut. No marks but ours: those of a trajectory are rewritten.
- * @param critic one of OpenHands': its client hands over the words of each step and what came of it, never the call
+ * The input of the head, and how many characters of it were cut. Chat markers inside a trajectory are neutralised.
+ * @param critic whether it is one of OpenHands': its client sends the words and the result of each step, never the call
  */
 async function textsOf(
   { prompts, tokenizer, promptTokens, head }: JudgeOptions,
@@ -122,7 +122,7 @@ async function textsOf(
   return { messages: [said(text)], hash, cut: whole.length - text.length };
 }
 
-/** Of a pair of texts, too, the ends: of the issue in a quarter of the room, of the patch in what that leaves. */
+/** Keeps the end of both texts: of the issue in a quarter of the room, of the patch in the rest. */
 async function pairOf(
   issue: string,
   patch: string,
@@ -153,14 +153,14 @@ function requestOf({ model, head }: JudgeOptions, messages: readonly Message[]):
   return { model, head, messages, temperature: 0, maxTokens: 1, sample: 0, purpose: 'judge' };
 }
 
-/** The conversation as Qwen3's chat template writes it. */
+/** The conversation in Qwen3's chat template. */
 function chatMl(messages: readonly Message[]): string {
   return messages.map(({ role, content }) => `<|im_start|>${role}\n${content}<|im_end|>\n`).join('');
 }
 
 const ROUNDS = 8;
 
-/** The end of a text in at most `most` tokens: critics were trained with what comes first cut off. */
+/** The end of a text, in at most `most` tokens: critics were trained on texts cut from the left. */
 async function keepEnd(text: string, tokenizer: Tokenizer, most: number): Promise<string> {
   let end = text;
   for (let round = 0; round < ROUNDS && end.length > most; round += 1) {
@@ -171,7 +171,7 @@ async function keepEnd(text: string, tokenizer: Tokenizer, most: number): Promis
   return end.length > most ? end.slice(-most) : end;
 }
 
-/** Probabilities of a head's outputs: one, a pair (no, yes), or OpenHands' labels. @throws BadInputError */
+/** Probabilities from a head's outputs: one, a pair (no, yes), or OpenHands' labels. @throws BadInputError */
 function readOutputs(options: JudgeOptions, outputs: readonly number[]): readonly number[] {
   const count = outputs.length;
   if (![1, 2, LABELS.length].includes(count)) {

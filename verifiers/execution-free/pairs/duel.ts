@@ -21,17 +21,17 @@ import { ATTEMPT, renderQuestion } from '../render/question.js';
 const PROMPT = 'verifier/pairwise';
 const TAG = '<better>';
 
-/** A candidate as the judge of two sees it. */
+/** A candidate as shown to the judge that compares two. */
 export interface Contestant {
   readonly id: string;
   readonly shown: RenderedAttempt;
-  /** In place of the record of its work; null when there is none or it could not be had; absent = nobody asked for one. */
+  /** Replaces the record of its work; null when there is none or it could not be obtained; absent = not requested. */
   readonly summary?: Summary | null;
 }
 
 /**
- * Those that can be compared, in an order by content: neither the order in which they were given nor their names decide.
- * All see the same source, so that all prompts begin alike.
+ * The comparable candidates, ordered by content, so that neither their given order nor their names matter. All are shown the
+ * same source, so that all prompts share a prefix.
  */
 export async function contestants(
   options: JudgeOptions,
@@ -71,7 +71,7 @@ async function contestant(
   return { id, shown: { ...shown, steps, fence: contentKey([shown.fence, steps]).slice(0, 16) }, summary };
 }
 
-/** What is read around all patches, closest to the changes first. */
+/** The source around all patches, closest to the changes first. */
 function commonSource(attempts: readonly Attempt[]): string {
   const pieces = attempts.map(({ source = '' }) => piecesOf(source));
   const most = Math.max(0, ...pieces.map(({ length }) => length));
@@ -79,9 +79,9 @@ function commonSource(attempts: readonly Attempt[]): string {
   return [...new Set(byRank.flat())].join('\n\n');
 }
 
-/** Asks for pairs and remembers what all answers depended on, and the last failure. */
+/** Asks about pairs and keeps the prompt hash of all answers and the last failure. */
 export class Duel {
-  /** Empty while nobody was asked. */
+  /** Empty until the first question. */
   hash = '';
   failure: Extract<Asked, { kind: 'failed' }> | null = null;
   private readonly asked = new Map<string, Promise<number | null>>();
@@ -103,7 +103,7 @@ export class Duel {
     return forth === null || back === null ? null : [forth, 1 - back];
   }
 
-  /** Mean over both orders, so that a liking for the first place cancels; null when either cannot be read. */
+  /** Mean over both orders, which cancels a preference for the first position; null when either cannot be read. */
   async compare(a: string, b: string): Promise<number | null> {
     const both = await this.both(a, b);
     return both === null ? null : mean(both);
@@ -132,7 +132,7 @@ export class Duel {
     return shares.length === 0 ? null : mean(shares);
   }
 
-  /** The first question of all goes alone, then the first about each attempt that is shown first. */
+  /** The very first question runs alone, then the first one for each attempt shown first. */
   private turnOf({ fence, issue, source, steps }: RenderedAttempt): InTurn {
     if (issue.length + source.length + steps.length < WORTH_WAITING) return (ask) => ask();
     const own = this.byFirst.get(fence) ?? new WarmStart();
@@ -154,13 +154,13 @@ export class Duel {
   }
 }
 
-/** A or B, alone or before what closes the tag. */
+/** A or B, optionally followed by the closing tag. */
 function readSide(text: string): 'A' | 'B' | null {
   const side = /^([AB])(?![\p{L}\p{N}_])/u.exec(text)?.[1];
   return side === 'A' || side === 'B' ? side : null;
 }
 
-/** 1 when the text says A, 0 for B, null for anything else. */
+/** 1 if the text states A, 0 for B, null otherwise. */
 function statedSide(text: string): number | null {
   const answer = text.slice(text.lastIndexOf('</think>') + 1);
   if (answer.includes('<think>')) return null;
@@ -182,7 +182,7 @@ const Summary = z.strictObject({
   outcome: z.string(),
   files: z.array(z.string()),
 });
-/** What an attempt came to, in words (fields as in arXiv 2604.16529 and its implementations). */
+/** An attempt in words (fields as in arXiv 2604.16529 and its implementations). */
 export type Summary = z.infer<typeof Summary>;
 
 const SCHEMA = {
@@ -199,12 +199,12 @@ const SCHEMA = {
 };
 
 /**
- * One call: the record of an attempt in short, each field cut to a length that a judge of two has room for.
- * @returns null without a record, or when none could be had: the patch then speaks alone
+ * Summarises the record of an attempt in one call, each field cut to a length that fits a comparison.
+ * @returns null without a record or if the call fails: the patch is then shown without one
  */
 export async function summaryOf(options: JudgeOptions, attempt: Attempt, signal: AbortSignal): Promise<Summary | null> {
   if (attempt.steps.length === 0) return null;
-  // The patch stands in the comparison anyway; the source is of no use to one who retells.
+  // The comparison shows the patch anyway, and a summary needs no source.
   const rendered = await fitAttempt({ ...attempt, source: '', tests: '' }, options.tokenizer, options.promptTokens);
   if (rendered === null) return null;
   const { messages } = await renderQuestion(options, SUMMARY_PROMPT, rendered);
@@ -218,11 +218,11 @@ export async function summaryOf(options: JudgeOptions, attempt: Attempt, signal:
   return { ...data, ...short, files };
 }
 
-/** Characters of a patch that an agent is shown of another's. */
+/** Maximum characters of another attempt's patch shown to an agent. */
 const PATCH_SHOWN = 6_000;
 
 /**
- * Retells attempts for agents that try again: in words, '' when no summary could be had, and the patch, excerpted.
+ * Describes earlier attempts to agents that try again: a summary ('' if unavailable) and the patch, excerpted.
  * @throws the signal's reason, StoreUnavailableError
  */
 export function createRetelling(options: JudgeOptions): Retell {
@@ -235,15 +235,15 @@ export function createRetelling(options: JudgeOptions): Retell {
   };
 }
 
-/** Hash of what summaries are asked for with. */
+/** Hash of the prompts that ask for summaries. */
 export async function summaryHash({ prompts }: Pick<JudgeOptions, 'prompts'>): Promise<string> {
   const hashes = await prompts.hashes();
   return contentKey([SUMMARY_PROMPT, ATTEMPT].map((name) => hashes[name]));
 }
 
-/** As the judge reads it; the words are a model's about data of others, and no more to be trusted than those. */
+/** As shown to the judge; neutralised, since a model wrote it about untrusted data. */
 export function summaryText(summary: Summary): string {
-  // Left empty, a reader cannot tell nothing from not said.
+  // An empty field would be ambiguous: nothing, or not stated.
   const lines = FIELDS.map((name) => `${name}: ${summary[name].trim() === '' ? 'nothing' : summary[name]}`);
   return neutralise([...lines, `files: ${summary.files.join(', ')}`].join('\n'));
 }

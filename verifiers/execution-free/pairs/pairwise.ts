@@ -5,9 +5,9 @@ import { abstained, type Judged, phaseOf, shownIn, verdictOf, mean } from '../po
 import { type Contestant, contestants, Duel } from './duel.js';
 
 export const PIVOTS = 2;
-/** Patches of which every pair is compared; of more, a tournament finds these first. */
+/** Up to this many patches, every pair is compared; with more, a tournament selects this many first. */
 export const FINALISTS = 8;
-/** Between neighbours in the order, so that no two candidates have one score; far below what a judge can tell. */
+/** Score difference between neighbours in the ranking, so that no two scores are equal; far below a judge's resolution. */
 const APART = 1e-9;
 /** More candidates than a run can have. */
 const MOST = 2_000;
@@ -15,8 +15,8 @@ const MOST = 2_000;
 type Compete = (able: readonly Contestant[], duel: Duel) => Promise<ReadonlyMap<string, Judged>>;
 
 /**
- * Compares the candidates two by two in a pivot tournament, each pair in both orders, and scores each by its mean
- * probability to be the better one, 0..1. Scores say who is better, not how likely a patch is right.
+ * Compares the candidates in a pivot tournament, each pair in both orders, and scores each by its mean probability of being the
+ * better one, 0..1. Scores rank the candidates; they are not P(right).
  */
 export function createPairwiseVerifier(options: JudgeOptions): Verifier {
   return tournament(options, async (able, duel) => {
@@ -29,9 +29,9 @@ export function createPairwiseVerifier(options: JudgeOptions): Verifier {
 }
 
 /**
- * Compares every pair of distinct patches in both orders and scores each by Copeland's rule, 0..1: the share of wins, a tie
- * where the orders disagree. Of more than eight patches the eight that lead a pivot tournament are compared so, in the
- * upper half of the scores.
+ * Compares every pair of distinct patches in both orders and scores each by Copeland's rule, 0..1: the share of wins, with a
+ * tie if the orders disagree. Of more than eight patches, only the eight leaders of a pivot tournament are compared in this
+ * way, and get the upper half of the scores.
  */
 export function createPairsVerifier(options: JudgeOptions): Verifier {
   return tournament(options, async (able, duel) => {
@@ -87,7 +87,7 @@ function withShown(judged: Judged, contestant: Contestant | undefined): Judged {
   if (contestant === undefined) return judged;
   const { shown, summary } = contestant;
   const told = summary === undefined ? {} : { summary };
-  // A summary stands where the record would.
+  // A summary replaces the record.
   const had = shownIn(shown).map((name) => (name === 'trajectory' && summary !== undefined ? 'summary' : name));
   const evidence = { ...judged.evidence, condensed: shown.condensed, shown: had, ...told };
   return { ...judged, evidence };
@@ -112,20 +112,20 @@ function idsOf(all: readonly { readonly id: string }[]): readonly string[] {
 /** Wins of one candidate over those it was compared with. */
 export interface Standing {
   readonly id: string;
-  /** Mean probability to be the better one, 0..1; null when no comparison could be read. */
+  /** Mean probability of being the better one, 0..1; null when no comparison could be read. */
   readonly share: number | null;
   readonly comparisons: number;
 }
 
-/** P(a is better than b), 0..1, or null when it could not be told. */
+/** P(a is better than b), 0..1; null when it could not be read. */
 export type Compare = (a: string, b: string) => Promise<number | null>;
 
 /**
  * The probabilistic pivot tournament (LLM-as-a-Verifier, arXiv 2607.05391): each candidate against its neighbour in a ring,
- * then each against the `pivots` that lead: at most N + k(N − k) + k(k − 1)/2 comparisons instead of N(N − 1)/2, no pair
- * twice. Ours is the end: the two in the lead meet until they have met, at most N more, for two that were never beaten may
- * never have been compared; so that a judge without error finds the best.
- * @param ids in an order that says nothing about them; it decides between equals
+ * then each against the `pivots` leaders: at most N + k(N − k) + k(k − 1)/2 comparisons instead of N(N − 1)/2, no pair twice.
+ * bestk adds a final: the current top two are compared until they have met, at most N more comparisons, because two unbeaten
+ * candidates may never have been compared. A judge without error then finds the best.
+ * @param ids in an order unrelated to their quality; it breaks ties
  * @returns standings, best first
  */
 export async function pivotTournament(ids: readonly string[], pivots: number, compare: Compare): Promise<Standing[]> {
@@ -176,7 +176,7 @@ class Table {
     return this.played.has(pairOf(a, b));
   }
 
-  /** Those without a readable comparison come last; equals stay in the given order. */
+  /** Candidates without a readable comparison come last; ties keep the given order. */
   standings(): Standing[] {
     const rows = this.ids.map((id) => {
       const wins = this.wins.get(id) ?? [];
@@ -191,24 +191,24 @@ function pairOf(a: string, b: string): string {
   return JSON.stringify(a < b ? [a, b] : [b, a]);
 }
 
-/** Standing among all pairs: what counts are comparisons in which both orders agreed. */
+/** Standing over all pairs; wins and losses need both orders to agree. */
 export interface CopelandStanding extends Standing {
   readonly wins: number;
-  /** Whom it won against. */
+  /** Ids of the candidates it won against. */
   readonly beats: readonly string[];
   readonly losses: number;
-  /** Comparisons in which the orders disagreed, or nothing was preferred. */
+  /** Comparisons in which the orders disagreed, or neither was preferred. */
   readonly ties: number;
   /** (wins + ties / 2) / comparisons, 0..1; null when no comparison could be read. */
   readonly copeland: number | null;
 }
 
-/** P(a is better than b) with a shown first, and with b shown first; null when either could not be told. */
+/** P(a is better than b) with a shown first, and with b shown first; null when either could not be read. */
 export type CompareBoth = (a: string, b: string) => Promise<readonly [number, number] | null>;
 
 /**
- * Every pair once, in both orders: a win counts when both orders agree, else it is a tie (arXiv 2605.14163); the share of wins
- * orders the candidates (Copeland), then their mean probability to be the better one, then the given order.
+ * Every pair once, in both orders: a win if both orders agree, else a tie (arXiv 2605.14163). Candidates are ordered by share
+ * of wins (Copeland), then by their mean probability of being the better one, then as given.
  * @returns standings, best first
  */
 export async function allPairs(ids: readonly string[], compare: CompareBoth): Promise<CopelandStanding[]> {

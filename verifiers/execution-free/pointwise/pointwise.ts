@@ -9,7 +9,7 @@ import { type Attempt, fitAttempt, type RenderedAttempt } from '../render/render
 import { flagsSection, testsSection, renderQuestion } from '../render/question.js';
 import { ask, jsonOf } from '../ask.js';
 
-/** What a judge makes of one candidate, before it is a verdict. */
+/** A judge's result for one candidate, before it becomes a verdict. */
 export type Judged =
   | { readonly kind: 'scored'; readonly score: number; readonly evidence: Verdict['evidence'] }
   | {
@@ -32,14 +32,14 @@ export function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** One question at a time where many begin alike, until the first of them was answered. */
+/** Runs a question: those with a common prefix wait until the first of them is answered. */
 export type InTurn = <T>(ask: () => Promise<T>) => Promise<T>;
 type Judge = (rendered: RenderedAttempt, signal: AbortSignal, inTurn: InTurn) => Promise<Judged>;
 
-/** Scores without and with the agent's thoughts that are further apart than this disagree. */
+/** Scores with and without the agent's thoughts that differ by more than this disagree. */
 const DISAGREEMENT = 0.25;
 
-/** A verifier that judges each candidate by itself; with a second opinion, once more without the agent's thoughts. */
+/** A verifier that judges each candidate separately; with a second opinion, again without the agent's thoughts. */
 export function pointwiseVerifier(options: JudgeOptions, judge: Judge): Verifier {
   return {
     name: 'execution-free',
@@ -60,20 +60,20 @@ export function pointwiseVerifier(options: JudgeOptions, judge: Judge): Verifier
   };
 }
 
-/** A judge that is shown what tests said comes after them. */
+/** A judge that is shown test results runs after the tests. */
 export function phaseOf({ show }: Pick<JudgeOptions, 'show'>): Pick<Verifier, 'phase'> {
   return show.includes('tests') ? { phase: 'after-tests' } : {};
 }
 
 /**
- * Starts the work on each item when the one before has sent its first call: the prompts of a thousand candidates are not
- * all made before the first is asked about. How many calls are under way is the model adapter's business.
+ * Starts work on each item once the previous one has sent its first call, so that the prompts of a thousand candidates are not
+ * all rendered before the first question. The model adapter limits the calls in flight.
  */
 async function oneByOne<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<readonly R[]> {
   const started: Promise<R>[] = [];
   for (const item of items) {
     const result = work(item);
-    // Told below, with the others; a failure meanwhile is no unhandled one.
+    // Rejections surface in Promise.all below; until then they must not count as unhandled.
     result.catch(() => undefined);
     started.push(result);
     await new Promise((resolve) => setTimeout(resolve, 0));
@@ -81,10 +81,10 @@ async function oneByOne<T, R>(items: readonly T[], work: (item: T) => Promise<R>
   return Promise.all(started);
 }
 
-/** Characters of issue and source from which on it pays that the server has them in its cache. */
+/** Characters of issue and source above which waiting for the server's prompt cache pays off. */
 export const WORTH_WAITING = 4_000;
 
-/** Questions with a long beginning in common wait until one of them was answered. */
+/** Questions with a long common prefix wait until one of them is answered. */
 class Turns {
   private readonly byPrefix = new Map<string, WarmStart>();
 
@@ -97,7 +97,7 @@ class Turns {
   }
 }
 
-/** All that a judge may see of each candidate, with the sections that it is to be shown. */
+/** Everything a judge may see of each candidate, with the requested sections. */
 export async function attemptsOf(
   { show, sources, patchAlone }: Pick<JudgeOptions, 'show' | 'sources' | 'patchAlone'>,
   task: VerificationTask,
@@ -147,10 +147,10 @@ async function judgeCandidate(
   return { ...first, evidence: { ...first.evidence, without_thoughts: second.score, disagrees } };
 }
 
-/** How much shorter an attempt is made when the server's context turns out to be shorter than was thought. */
+/** Factor by which an attempt is shortened if the server's context is smaller than assumed. */
 const SHORTER = 0.6;
 
-/** Judges an attempt at its full length and, when the server says that the prompt is too long, once more at a shorter one. */
+/** Judges an attempt at full length; if the server reports that the prompt is too long, once more at a shorter one. */
 async function judgeFitting(
   { promptTokens, tokenizer }: JudgeOptions,
   attempt: Attempt,
@@ -172,7 +172,7 @@ export function doesNotFit({ patch }: Pick<Attempt, 'patch'>): Judged {
   return abstained('refused-patch', `a patch of ${patch.length} characters does not fit into the prompt`);
 }
 
-/** What the judge had before it beside issue and patch. */
+/** What the judge was shown in addition to issue and patch. */
 export function shownIn({ source, steps, tests, flags }: RenderedAttempt): string[] {
   return Object.entries({ source, trajectory: steps, tests, flags }).flatMap(([name, text]) =>
     text === '' ? [] : [name],

@@ -10,9 +10,9 @@ import { numericGrade, abstained, type InTurn, type Judged, mean, pointwiseVerif
 const PROMPT = 'verifier/rubric';
 
 /**
- * Mean over C criteria and R repeats of the expected score letter A..T, 0..1 (LLM-as-a-Verifier, arXiv 2607.05391):
- * score = (1 / CR) Σ_c Σ_r Σ_letter p(letter) φ(letter). Without log-probabilities the letters that were said count; without
- * any letter, a numeric grade. The criterion stands at the end of the prompt, behind all that its questions have in common.
+ * Mean over C criteria and R repeats of the expected score letter A..T, 0..1 (LLM-as-a-Verifier, arXiv 2607.05391): score = (1
+ * / CR) Σ_c Σ_r Σ_letter p(letter) φ(letter). Without log-probabilities the stated letters count; without any letter, a numeric
+ * grade. The criterion comes at the end of the prompt, after the prefix common to all questions.
  */
 export function createRubricVerifier(options: JudgeOptions): Verifier {
   return pointwiseVerifier(options, (rendered, signal, inTurn) => judge(options, rendered, signal, inTurn));
@@ -68,7 +68,7 @@ function scoreOf({ id }: Criterion, asked: readonly Asked[], options: JudgeOptio
   return { id, score: stated.length === 0 ? null : mean(stated), byLogprobs: false };
 }
 
-/** A criterion that could not be read is left out of the mean and named; null when the server gave nothing to read. */
+/** An unreadable criterion is left out of the mean and reported as null; null when the server gave nothing to read. */
 function verdict(
   scores: readonly CriterionScore[],
   asked: readonly Asked[],
@@ -89,7 +89,7 @@ export const SCORE_TAG = '<score>';
 /** A is the best of twenty. */
 const LETTERS = 'ABCDEFGHIJKLMNOPQRST';
 
-/** What one answer says about one criterion, 0..1. */
+/** One answer to one criterion, 0..1. */
 export type LetterScore =
   | { readonly kind: 'read'; readonly score: number; readonly mass: number }
   | { readonly kind: 'unreadable'; readonly detail: string };
@@ -105,7 +105,7 @@ export function readLetterScore(logprobs: readonly TokenLogprob[] | null): Lette
   return { kind: 'read', score: Math.min(1, score), mass: read.mass };
 }
 
-/** The score that the text of an answer states, 0..1, or null. */
+/** The score stated in the text of an answer, 0..1, or null. */
 export function statedLetterScore(text: string): number | null {
   const answer = text.slice(text.lastIndexOf('</think>') + 1);
   if (answer.includes('<think>')) return null;
@@ -114,7 +114,7 @@ export function statedLetterScore(text: string): number | null {
   return letter === undefined ? null : valueOf(letter);
 }
 
-/** One capital letter of the scale, alone or before what closes the tag. */
+/** One capital letter of the scale, optionally followed by the closing tag. */
 function readLetter(text: string): string | null {
   return /^([A-T])(?![\p{L}\p{N}_])/u.exec(text)?.[1] ?? null;
 }

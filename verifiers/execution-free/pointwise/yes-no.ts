@@ -17,15 +17,15 @@ import { renderYesNo } from '../render/question.js';
 import { fitAttempt, type RenderedAttempt } from '../render/render-attempt.js';
 import { numericGrade, abstained, type InTurn, type Judged, mean, pointwiseVerifier } from './pointwise.js';
 
-/** Answers that count as votes where the server gives no log-probabilities. */
+/** Number of votes if the server gives no log-probabilities. */
 export const VOTES = 8;
 
 /**
  * P(YES) that the patch resolves the issue, 0..1: from the log-probabilities of the verdict (SWE-Gym, R2E-Gym, DeepSWE);
- * without any, from sampled votes; without readable votes, from a numeric grade. `evidence.method` says which.
+ * without any, from sampled votes; without readable votes, from a numeric grade. `evidence.method` names the method.
  */
 export function createYesNoVerifier(given: JudgeOptions): Verifier {
-  // A trained layout has no place for sections, nor for reasons before the verdict, and needs the record.
+  // A trained layout needs the record, and has no room for sections or for reasons before the verdict.
   const trained = { show: [], think: false, patchAlone: false } as const;
   const options = given.prompt === 'verifier/yes-no' ? given : { ...given, ...trained };
   return pointwiseVerifier(options, (rendered, signal, inTurn) => judge(options, rendered, signal, inTurn));
@@ -50,7 +50,7 @@ async function judge(
   return votes ?? numericGrade(options, rendered, signal);
 }
 
-/** Mean P(YES) of the answers with enough mass; those that cannot be read are left out. */
+/** Mean P(YES) of the answers with enough mass; unreadable ones are left out. */
 function byLogprobs(asked: readonly Asked[], options: JudgeOptions, common: Judged['evidence']): Judged {
   const answers = asked.flatMap((each) => (each.kind === 'answered' ? [each.completion] : []));
   const read = answers.map((completion) => readJudgement(tokensOf(completion, prefilled(options, JUDGEMENT_TAG))));
@@ -66,7 +66,7 @@ function byLogprobs(asked: readonly Asked[], options: JudgeOptions, common: Judg
   return unanswered(asked, read, evidence);
 }
 
-/** The most telling of the reasons: an answer that cannot be read, then no answer at all. */
+/** The most informative reason: an unreadable answer, then no answer at all. */
 function unanswered(asked: readonly Asked[], read: readonly Judgement[], evidence: Judged['evidence']): Judged {
   const answers = asked.flatMap((each) => (each.kind === 'answered' ? [each.completion.text] : []));
   for (const [index, each] of read.entries()) {
@@ -101,8 +101,8 @@ export interface BetaVotes {
 }
 
 /**
- * P(YES) from sampled votes under a uniform prior: Beta(yes + 1, no + 1). Its distribution function at x, for whole
- * parameters, is the chance of at least yes + 1 heads in votes + 1 throws of a coin with P = x.
+ * P(YES) from sampled votes under a uniform prior: Beta(yes + 1, no + 1). Its distribution function at x, for integer
+ * parameters, is the probability of at least yes + 1 heads in votes + 1 tosses of a coin with P = x.
  * @param votes at least 1, `yes` of them for YES
  */
 export function betaOfVotes(yes: number, votes: number): BetaVotes {
@@ -131,14 +131,14 @@ function atLeast(k: number, n: number, x: number): number {
 
 const PROGRESS = 'verifier/progress';
 
-/** P(YES), 0..1, that a trajectory that is still running may get there; null when the judge cannot be read. */
+/** P(YES), 0..1, that a running trajectory may succeed; null when the judge cannot be read. */
 export type JudgeProgress = (
   issue: string,
   steps: readonly TrajectoryStep[],
   signal: AbortSignal,
 ) => Promise<number | null>;
 
-/** For stopping hopeless rollouts early. What it cannot judge goes on: it throws only what ends the run. */
+/** For stopping hopeless rollouts early; one that cannot be judged continues. It throws only errors that end the run. */
 export function createProgressJudge(options: JudgeOptions): JudgeProgress {
   return async (issue, steps, signal) => {
     const rendered = await fitAttempt({ issue, steps, patch: '' }, options.tokenizer, options.promptTokens);

@@ -3,27 +3,27 @@ import { neutralise } from '../../../src/core/hostile-text.js';
 import type { TrajectoryStep } from '../../../src/core/run/candidate.js';
 import type { Tokenizer } from '../../../src/ports/llm-client.js';
 
-/** All that a judge is shown of a candidate. Rewards, hidden tests and ids have no place here, by type. */
+/** Everything a judge is shown of a candidate. The type has no field for rewards, hidden tests or ids. */
 export interface Attempt {
   readonly issue: string;
   /** Empty when only the patch is known. */
   readonly steps: readonly TrajectoryStep[];
   readonly patch: string;
-  /** The repository at base around what the patch changes, in pieces that begin with `--- `; empty when nobody read it. */
+  /** The repository at base around the changed code, in pieces that begin with `--- `; empty if it was not read. */
   readonly source?: string;
-  /** What was seen when tests were run on the patch; empty when none were. */
+  /** What was observed when tests ran on the patch; empty when none ran. */
   readonly tests?: string;
-  /** What the record of the work gives reason to be told of. */
+  /** Warnings derived from the record of the work. */
   readonly flags?: string;
 }
 
-/** Variables of the prompts; empty texts where there is nothing to show. */
+/** Variables of the prompts; empty strings for missing parts. */
 export interface RenderedAttempt {
   /** 16 hex digits: hash of all data, so no data can contain its own. */
   readonly fence: string;
-  /** 16 hex digits: hash of the issue alone, so that prompts about one issue begin alike. */
+  /** 16 hex digits: hash of the issue only, so that prompts about one issue share a prefix. */
   readonly issue_fence: string;
-  /** 16 hex digits: hash of the source alone, so that patches of one function begin alike. */
+  /** 16 hex digits: hash of the source only, so that prompts about patches of one function share a prefix. */
   readonly source_fence: string;
   readonly issue: string;
   readonly source: string;
@@ -42,13 +42,13 @@ const TESTS_SHARE = 0.1;
 const SPARE = 1.2;
 
 /**
- * The attempt as the judge reads it, in at most `budget` characters. The patch is never shortened: a judge of half a
- * patch judges something else.
+ * The attempt as shown to the judge, in at most `budget` characters. The patch is never shortened: judging half a patch would
+ * be judging a different patch.
  * @returns null when the patch leaves no room for issue and steps
  */
 export function renderAttempt(attempt: Attempt, budget: number): RenderedAttempt | null {
   const { issue: statement, steps: given, patch: diff, source: around = '', tests: seen = '', flags = '' } = attempt;
-  // No text becomes shorter than half of it: line ends of two characters become one.
+  // Neutralising at most halves a text (CRLF becomes LF), so a longer patch cannot fit.
   if (diff.trimEnd().length > 2 * budget) return null;
   const patch = neutralise(diff).trimEnd();
   const whole = neutralise(statement).trim();
@@ -56,7 +56,7 @@ export function renderAttempt(attempt: Attempt, budget: number): RenderedAttempt
   const source = firstPieces(neutralise(around), Math.min(budget * SOURCE_SHARE, budget - patch.length - issue.length));
   const tests = excerpt(neutralise(seen), Math.floor(budget * TESTS_SHARE));
   const room = budget - [patch, issue, source, tests, flags].join('').length;
-  // What would be cut anyway need not be searched for marks; a little more than fits is left for what gets shorter.
+  // Cut roughly first, so that only what may fit is neutralised; the spare allows for text that gets shorter.
   const rough = condense(given, SPARE * Math.max(room, 0));
   const short = condense(rough.steps.map(neutraliseStep), room);
   const steps = renderSteps({ ...short, dropped: rough.dropped + short.dropped });
@@ -76,7 +76,7 @@ export function renderAttempt(attempt: Attempt, budget: number): RenderedAttempt
   };
 }
 
-/** What comes first is closest to the change. */
+/** Earlier pieces are closer to the change. */
 function firstPieces(source: string, room: number): string {
   if (source.length <= room) return source;
   const pieces = piecesOf(source);
@@ -106,22 +106,22 @@ function renderSteps({ steps, dropped }: Condensed): string {
   return [...note, ...steps.map((step, index) => renderStep(step, dropped + index))].join('\n\n');
 }
 
-/** As R2E-Gym's and DeepSWE's verifiers were trained to read a step. */
+/** The step format that R2E-Gym's and DeepSWE's verifiers were trained on. */
 function renderStep({ thought, action, observation }: TrajectoryStep, index: number): string {
   const said = [thought, action].filter((part) => part !== '').join('\n\n');
   return `[STEP]\n${index}\n[/STEP]\n\n[ASSISTANT]\n${said}\n[/ASSISTANT]\n\n[USER]\n${observation}\n[/USER]`;
 }
 
-/** Characters a token has in agents' trajectories, about; where the search for the right length starts. */
+/** Approximate characters per token in agents' trajectories; start of the search for the right length. */
 const CHARS_PER_TOKEN = 3.5;
-/** Our own words around the data, and what a chat template adds. */
+/** bestk's own text around the data, and what a chat template adds. */
 const OVERHEAD_TOKENS = 1_500;
 const ROUNDS = 6;
 
 /**
- * The attempt as a judge reads it, in at most `maxTokens` tokens together with our own words. Deterministic. Short
- * attempts are not counted: a text has no more tokens than bytes.
- * @returns null when the patch alone leaves no room
+ * The attempt as shown to a judge, in at most `maxTokens` tokens including bestk's own text. Deterministic. Short attempts are
+ * not counted: a text has at most as many tokens as bytes.
+ * @returns null when the patch leaves no room
  */
 export async function fitAttempt(
   attempt: Attempt,
@@ -138,25 +138,25 @@ export async function fitAttempt(
     if (text.length * 3 <= room) return rendered;
     const tokens = await tokenizer.count(text);
     if (tokens <= room) return rendered;
-    // A little less than in proportion, so that it ends soon.
+    // Slightly below proportional, so that the search converges quickly.
     budget = Math.floor(Math.min(budget, text.length) * (room / tokens) * 0.97);
   }
   return null;
 }
 
-/** Steps at the end that are touched last: the final edits and test runs. */
+/** Number of final steps that are shortened last: the final edits and test runs. */
 const LAST_STEPS = 3;
 const KEPT_OBSERVATION = 900;
 const KEPT_ACTION = 600;
 const KEPT_LAST_FIELD = 3000;
-/** One field of the last steps must not crowd out all the others. */
+/** Keeps one field of the last steps from crowding out all others. */
 const LAST_FIELD_SHARE = 1 / 12;
-/** Tags and line ends around one step. */
+/** Characters of tags and line ends around one step. */
 export const STEP_OVERHEAD = 94;
 
 export interface Condensed {
   readonly steps: readonly TrajectoryStep[];
-  /** Oldest steps left out altogether. */
+  /** Number of oldest steps left out entirely. */
   readonly dropped: number;
   readonly condensed: boolean;
 }
@@ -168,10 +168,9 @@ interface Cut {
 }
 
 /**
- * Makes the steps fit into `budget` characters, or as small as it goes: boundless fields of the last steps, then long
- * observations from the middle outwards, then thoughts and actions from the oldest on, then whole steps from the oldest
- * on, then the last steps' fields again.
- * Depends on the steps and the budget alone.
+ * Shortens the steps to `budget` characters, or as far as possible, in this order: oversized fields of the last steps; long
+ * observations from the middle outwards; thoughts, then actions, oldest first; whole steps, oldest first; the fields of the
+ * last steps again. Depends only on the steps and the budget.
  */
 export function condense(steps: readonly TrajectoryStep[], budget: number): Condensed {
   const kept = steps.map((step) => ({ ...step }));
@@ -219,8 +218,8 @@ function sizeOf(step: TrajectoryStep | undefined): number {
 }
 
 /**
- * Head and tail of a text with a note of what was cut between them; the text itself when that would save less than a note
- * takes. What a note in the cut part says was cut before is counted in.
+ * Head and tail of a text with a note of what was cut between them; the text itself if that would save less than the length of
+ * the note. Counts in earlier notes within the cut part are added.
  * @param keep characters to keep in all, a third of them at the head: how a run ended matters most
  */
 export function excerpt(text: string, keep: number): string {
@@ -237,7 +236,7 @@ export function excerpt(text: string, keep: number): string {
 
 const NOTE = /\[\.\.\. (\d{1,9}) characters cut \.\.\.\]/g;
 
-/** Without half a character at its ends. */
+/** Removes half a surrogate pair at either end. */
 function wholeCharacters(text: string): string {
   return text.replace(/^[\uDC00-\uDFFF]|[\uD800-\uDBFF]$/g, '');
 }
