@@ -112,10 +112,7 @@ export function roleOfNew(path: string): FileRole {
   return OTHERS_MODULES.has(module) || /^pytest_\w/.test(module) ? 'runner-config' : roleOf(path);
 }
 
-/**
- * Files that Python runs at every start, that make a package register pytest plugins, or that Node resolves before an
- * installed package.
- */
+/** Run by Python at every start, loaded by pytest as a plugin, or resolved by Node before a real package. */
 function isStartUp(part: string): boolean {
   return /^(site|user)customize(\.|$)|\.(egg|dist)-info$|^node_modules$/.test(part);
 }

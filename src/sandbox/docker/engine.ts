@@ -52,10 +52,7 @@ export function imageAt(docker: Docker, name: string): Docker.Image {
   return docker.getImage(name.split('/').map(encodeURIComponent).join('/'));
 }
 
-/**
- * Makes one call to the engine with a deadline and converts its errors. The deadline also covers calls of dockerode
- * that ignore the signal.
- */
+/** One call to the engine, with its errors converted. The deadline also ends calls that ignore the signal. */
 export async function engineCall<T>(subject: Subject, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();
   let timer: NodeJS.Timeout | undefined;
@@ -250,10 +247,7 @@ function reasonIn(said: unknown): string {
 
 const ASK_AGAIN_MS = 10_000;
 
-/**
- * Returns a function that asks a local engine for its data directory; null if the engine is remote, or while it does
- * not answer.
- */
+/** Finds the data directory of a local engine; null if the engine is remote, or while it does not answer. */
 export function dockerRoot(dockerHost: string | undefined): () => Promise<string | null> {
   const isLocal = dockerHost === undefined || dockerHost.startsWith('unix:');
   if (!isLocal) return () => Promise.resolve(null);
@@ -272,10 +266,7 @@ export function dockerRoot(dockerHost: string | undefined): () => Promise<string
   };
 }
 
-/**
- * Whether the engine recorded a kill for lack of memory in this container in the last `ms`, even if the container has
- * ended.
- */
+/** Whether the engine recorded an out-of-memory kill in this container, running or not, in the last `ms`. */
 export async function hasOomEvent(docker: Docker, id: string, ms: number): Promise<boolean> {
   return engineCall({ container: id }, async (abortSignal) => {
     // Uses the engine's clock: it would wait until an `until` in its future has passed.

@@ -46,10 +46,7 @@ export function containerOptions({ spec, user, limits, ttlS }: ContainerPlan): D
   };
 }
 
-/**
- * The engine's default list, which setting one replaces, plus the host's files that the engine binds into every
- * container.
- */
+/** The engine's default list, which this replaces, plus the host's files that it binds into every container. */
 const READ_ONLY = [
   ...['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'],
   ...['/etc/hosts', '/etc/hostname', '/etc/resolv.conf'],
@@ -136,10 +133,7 @@ const ALLOWED = `
 
 /** AF_UNIX, AF_INET, AF_INET6, and AF_NETLINK, which lists interfaces. */
 const SOCKET_FAMILIES = [1, 2, 10, 16];
-/**
- * PER_LINUX, ADDR_NO_RANDOMIZE (debuggers), PER_LINUX32 (32-bit names in `uname`), UNAME26, and the query of the
- * current one.
- */
+/** PER_LINUX, ADDR_NO_RANDOMIZE (debuggers), PER_LINUX32 (32-bit `uname`), UNAME26, and the query. */
 const PERSONALITIES = [0, 0x40000, 8, 0x20000, 0xffffffff];
 /** The CLONE_NEW* flags of all namespaces. */
 const NEW_NAMESPACE = 0x7e020000;

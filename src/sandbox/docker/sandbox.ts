@@ -35,10 +35,7 @@ const NO_PULLS: ImageOptions = {
   say: () => undefined,
 };
 
-/**
- * Sandboxes on a Docker engine: no network, no capabilities except those that separating users requires, no access to
- * the host, every resource limited.
- */
+/** Sandboxes on a Docker engine: no network, no access to the host, minimal capabilities, every resource limited. */
 export class DockerSandbox extends ContainerSandbox {
   protected override readonly becomesRoot = true;
   readonly #docker: Docker;
@@ -92,9 +89,7 @@ export class DockerSandbox extends ContainerSandbox {
     return this.#patience.wait(once, signal);
   }
 
-  /**
-   * Chooses the container's name itself, so that it can be removed even if the engine's answer to its creation is lost.
-   */
+  /** The name is chosen here, so that a container can be removed even if the engine's answer was lost. */
   async #startOnce(spec: SandboxSpec, signal: AbortSignal): Promise<Started> {
     const { id, user } = await this.#look(spec.image, signal);
     const { prepared } = this.#images;

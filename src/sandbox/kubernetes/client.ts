@@ -127,10 +127,7 @@ export class KubernetesClient {
     }
   }
 
-  /**
-   * Like `call`, but throws the original error. The signal passed to `work` aborts when its result is no longer
-   * awaited.
-   */
+  /** Like `call`, but throws the original error. `work`'s signal aborts once its result is not awaited any more. */
   async attempts<T>(
     work: (to: Connection, givenUp: AbortSignal) => Promise<T>,
     signal: AbortSignal,

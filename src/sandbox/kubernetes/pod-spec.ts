@@ -80,9 +80,7 @@ export type NetworkPolicy = Plain<V1NetworkPolicy> & { readonly metadata: { read
 /** Name of a pod's only container. */
 export const CONTAINER = 'sandbox';
 
-/**
- * Margin with which the cluster's deadline ends the pod before its first process exits, so that the reason is recorded.
- */
+/** Lets the cluster's deadline end the pod first, which records the reason. */
 const SLEEP_LONGER_S = 60;
 /** No server listens there, so names are not resolved through the cluster's DNS. */
 const NO_NAME_SERVER = '127.0.0.1';

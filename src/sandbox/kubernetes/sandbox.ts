@@ -29,10 +29,7 @@ export interface KubernetesSandboxOptions extends ContainerSandboxOptions {
 
 type Wanted = Pick<PodPlan, 'image' | 'purpose' | 'preparation'> & Pick<SandboxSpec, 'separatesUsers'>;
 
-/**
- * Sandboxes as pods of a Kubernetes cluster, one each: no token, no capabilities except those that separating users
- * requires, no network if policies are enforced.
- */
+/** Sandboxes as pods of a Kubernetes cluster: no token, minimal capabilities, no network if policies are enforced. */
 export class KubernetesSandbox extends ContainerSandbox {
   readonly #client: KubernetesClient;
   readonly #watch: PodWatch;
@@ -113,10 +110,7 @@ export class KubernetesSandbox extends ContainerSandbox {
     return { image, purpose, preparation, separatesUsers, limits: this.limits, ttlS: this.#options.ttlS };
   }
 
-  /**
-   * Denies network access, and checks once whether that is effective. Errors are ignored here: the first command meets
-   * them again.
-   */
+  /** Denies network access, and checks once whether it worked. The first command will meet any error again. */
   async #examine(container: KubernetesContainer, node: string | undefined): Promise<readonly string[]> {
     try {
       const isClosed = await this.#client.ensureNetworkPolicy(DENY_ALL);
@@ -208,10 +202,7 @@ interface PodGround {
   readonly remove: () => Promise<void>;
 }
 
-/**
- * The container of a running pod. Files are transferred by programs of the image, since the cluster offers no other
- * way.
- */
+/** The container of a running pod. The image's programs transfer files, since the cluster offers no other way. */
 class KubernetesContainer implements Container {
   constructor(
     private readonly ground: PodGround,
@@ -221,8 +212,7 @@ class KubernetesContainer implements Container {
   async start(plan: ExecPlan): Promise<RunningExec> {
     const { client, limits, watch } = this.ground;
     const target = { pod: this.pod, maxFileBytes: limits.diskMb * MIB };
-    // A node gives the same answer for an ended container as for one it cannot reach at present: only the latter is
-    // retried.
+    // A node answers alike for an ended container and one it cannot reach now: only the latter is retried.
     const over = new AbortController();
     const settled = new AbortController();
     const isOver = watch.until(this.pod, (pod) => overOf(stateOf(pod)), settled.signal);
