@@ -50,9 +50,7 @@ export function readApiKey(entry: string, index: number): ApiKey | null {
   return { name: `key-${index + 1}`, scopes: new Set(SCOPES), digest: digestOf(entry) };
 }
 
-/**
- * The matching key, if any; the time taken reveals neither which key matched nor how much of the offered one was right.
- */
+/** The matching key, if any; the time taken reveals neither the key nor how much of the offered one was right. */
 export function findApiKey(offered: string, keys: readonly ApiKey[]): ApiKey | undefined {
   const digest = digestOf(offered);
   return keys.filter((key) => timingSafeEqual(key.digest, digest))[0];

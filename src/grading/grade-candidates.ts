@@ -172,10 +172,7 @@ export function gradePatch(
   });
 }
 
-/**
- * Runs work in a fresh container; after an infrastructure failure it is repeated in another one, at most three times in
- * all.
- */
+/** Runs work in a fresh container; infrastructure failures repeat it in another one, at most three times in all. */
 export async function inFreshContainer<R>(
   { sandbox, imageId, issue, pause }: GradingContext,
   signal: AbortSignal,
@@ -212,10 +209,7 @@ export function judge({ tests, timeLimitS }: Pick<GradingContext, 'tests' | 'tim
   };
 }
 
-/**
- * Why the log of a run is not credible, or null. The log alone is not enough, because the candidate's code can write
- * it.
- */
+/** Why a run's log is not credible, or null: the candidate's code can write to it, so the exit code must agree. */
 export function disagreement({ ended, log, isCut }: TestRun): string | null {
   if (isCut) return 'the tests printed more than is read';
   if (ended.kind !== 'exited') return `the tests ended as ${ended.kind}`;

@@ -112,10 +112,7 @@ function mavenResult(line: string): ReturnType<ReadLine> {
   return failed === undefined ? null : [failed, 'failed'];
 }
 
-/**
- * The class is at the end of the line. It is searched separately because a single expression would search for it again
- * from every count.
- */
+/** The class ends the line. Searched separately: one expression would search for it again from every count. */
 function mavenClass(line: string): ReturnType<ReadLine> {
   const counts = MAVEN_COUNTS.exec(line);
   const at = line.lastIndexOf(MAVEN_CLASS);

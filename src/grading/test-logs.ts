@@ -4,9 +4,7 @@ export type TestStatus = 'passed' | 'failed' | 'skipped' | 'error' | 'missing';
 /** Results that a log can report. */
 export type LoggedStatus = Exclude<TestStatus, 'missing'>;
 
-/**
- * From best to worst: if a log reports a test twice the worse result holds, regardless of what printed the better one.
- */
+/** From best to worst: of two results for one test the worse holds, whatever printed the better one. */
 const WORSE: readonly LoggedStatus[] = ['passed', 'skipped', 'failed', 'error'];
 
 /** Results by the test's own id, and by alternative spellings of it. */
@@ -198,8 +196,7 @@ class DjangoScan {
 
   private ended(said: string, status: LoggedStatus): void {
     this.waiting = null;
-    // Before Python 3.11, a test with failed subtests ends its line without a result, and the next test follows on that
-    // line.
+    // Before Python 3.11, a test with failed subtests ends its line without a result, and the next one follows on it.
     const name = normal(said.slice(said.lastIndexOf(' ... ') + 1).replace(/^\.\.\. /, ''));
     const method = normal(this.previous.trim());
     const own = name === normal(said) ? [] : [said];
@@ -246,10 +243,7 @@ const TEST = /^(test_\w+)(?: |$)/;
 const LETTER = /(?:^|\s)(ok|f|F|T|E|s|w)(?: *\[(?:OK|FAIL)\])?$/;
 const SYMPY_FAILURE = /^_+ (\S+\.py):(test_\w+) _+$/;
 
-/**
- * Parses the output of sympy's `bin/test --verbose`. Lists contain only function names; the file distinguishes equal
- * ones.
- */
+/** Parses sympy's `bin/test --verbose`. Lists contain only function names; the file distinguishes equal ones. */
 export function parseSympyLog(log: string): TestLog {
   const scan = new SympyScan();
   for (const line of logLines(log)) scan.line(line);

@@ -113,9 +113,7 @@ export function notNowMs(error: unknown): number | null {
   return error instanceof StoreUnavailableError && error.retryable ? STORE_BACK_MS : null;
 }
 
-/**
- * Does a job unless its result is stored, and stores the result. @throws BadInputError for a payload of another schema
- */
+/** Does a job and stores its result, unless stored already. @throws BadInputError for an invalid payload */
 export async function perform(
   handler: JobHandler,
   { kind, key, payload }: Pick<Job, 'kind' | 'key' | 'payload'>,

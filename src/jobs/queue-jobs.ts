@@ -41,9 +41,7 @@ export class QueueJobs extends Jobs {
   private readonly waiting = new Map<string, Waiting>();
   private readonly closing = new AbortController();
   private readonly beating = new AbortController();
-  /**
-   * Removals under way of jobs cancelled here, by key: while the old job is queued, another of its key cannot be added.
-   */
+  /** Removals under way of cancelled jobs, by key: until they end, a job of the same key cannot be added. */
   private readonly leaving = new Map<string, Promise<void>>();
   private readonly pace: Pace;
   private workers: readonly QueueWorker[] = [];
@@ -79,10 +77,7 @@ export class QueueJobs extends Jobs {
     if (!isHere) await gone;
   }
 
-  /**
-   * Removes a job. An active job is locked: in this process until it has stopped, in another for longer than this
-   * waits. Never rejects.
-   */
+  /** An active job is locked: here until it has stopped, elsewhere for longer than this waits. Never rejects. */
   private async remove(kind: string, key: string, withinMs: number): Promise<void> {
     const { queue } = this.of(kind);
     const until = performance.now() + withinMs;

@@ -38,9 +38,7 @@ export interface Pace {
   readonly restMs: number;
   /** Before the first retry; doubles with each further one. */
   readonly backOffMs: number;
-  /**
-   * After the server was unreachable or its clock jumped: other processes may have been unable to renew their locks.
-   */
+  /** After the server was unreachable or its clock jumped: others may have been unable to renew their locks. */
   readonly quietMs: number;
 }
 
@@ -51,9 +49,7 @@ export function queueName(kind: string, setup: string): string {
   return `bestk.${kind}.${setup}`;
 }
 
-/**
- * Key of a note between the process that requested a job and the one that does it: it failed, or is no longer wanted.
- */
+/** Key of a note between a job's caller and its worker: the job failed, or is no longer wanted. */
 export function noteKey(note: 'failed' | 'cancelled', key: string, asked: string): string {
   return contentKey([note, key, asked]);
 }
@@ -101,10 +97,7 @@ export class QueueWorker {
     });
   }
 
-  /**
-   * Renews the locks of active jobs and requeues stalled ones of other processes. @param takesOver whether to requeue:
-   * false while other processes may have been unable to renew
-   */
+  /** Renews the locks of active jobs; requeues stalled jobs of others unless those may have been unable to renew. */
   async beat(takesOver: boolean): Promise<void> {
     const [ids, tokens] = [[...this.active.keys()], [...this.active.values()].map(({ token }) => token)];
     const lost = ids.length === 0 ? [] : await this.worker.extendJobLocks(ids, tokens, this.pace.lockMs);
@@ -171,10 +164,7 @@ export class QueueWorker {
     }
   }
 
-  /**
-   * Returns a stopped job to the queue if this worker is closing; otherwise it was cancelled, or another process has
-   * it.
-   */
+  /** When closing, returns a stopped job to the queue; otherwise it was cancelled, or another process has it. */
   private async giveBack(delivery: Delivery, token: string): Promise<never> {
     if (!this.isClosing) throw new UnrecoverableError('It was stopped.');
     await delivery.moveToWait(token);

@@ -109,10 +109,7 @@ export class WorkerProcess {
   }
 }
 
-/**
- * Lowers the child's priority, so that requests are served first when CPU is scarce. Its threads start later and
- * inherit the priority.
- */
+/** Gives requests priority when CPU is scarce. The child's threads start later and inherit its priority. */
 function comeSecond({ pid }: ChildProcess): void {
   const { PRIORITY_BELOW_NORMAL, PRIORITY_LOW } = constants.priority;
   try {

@@ -124,13 +124,9 @@ export interface BenchmarkRunListing {
   readonly limit?: number | undefined;
 }
 
-/**
- * Benchmarks; their runs are in the RunStore under the benchmark's id. Every method may throw StoreUnavailableError.
- */
+/** Benchmarks; the RunStore has their runs under the same id. Every method may throw StoreUnavailableError. */
 export abstract class BenchmarkStore {
-  /**
-   * Creates one, or returns the one that has this key. @throws BadInputError if the key belongs to another benchmark
-   */
+  /** Creates one, or returns the one with this key. @throws BadInputError if the key belongs to another one */
   abstract create(key: string, benchmark: NewBenchmark): Promise<Benchmark>;
   /** Marks the upload as read and its runs as created. @param sealed hidden tests and gold patches by instance */
   abstract begin(id: string, plan: unknown, sealed: unknown): Promise<void>;

@@ -7,10 +7,7 @@ export type ToolCall = z.infer<typeof ToolCall>;
 export const Message = z.object({
   role: z.enum(['system', 'user', 'assistant', 'tool']),
   content: z.string(),
-  /**
-   * An assistant's reasoning before its calls, which models that reason between calls expect back. Not sent to other
-   * models.
-   */
+  /** An assistant's reasoning before its calls: reasoning models expect it back. Not sent to other models. */
   reasoning: z.string().optional(),
   /** Calls of an assistant message. */
   tool_calls: z.array(ToolCall).optional(),
@@ -57,9 +54,7 @@ export const CompletionRequest = z.object({
   continueFinal: z.boolean().exactOptional(),
   /** Requests numbers from the model's head instead of an answer. */
   head: HeadRoute.exactOptional(),
-  /**
-   * Index among independent samples of otherwise equal requests, from 0; separates their recordings and stored answers.
-   */
+  /** Index among samples of otherwise equal requests, from 0; separates their recordings and stored answers. */
   sample: z.int(),
   /** For accounting: `judge`, `test-writer`, `agent`, `agent-judge`. */
   purpose: z.string(),

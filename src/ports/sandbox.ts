@@ -112,10 +112,7 @@ export type ExecOutcome =
       readonly kind: 'exited';
       /** Not 0 if the command never started. */
       readonly exitCode: number;
-      /**
-       * An earlier command used up all processes or memory, or broke the shell: nothing can run in this container any
-       * more.
-       */
+      /** An earlier command used up all processes or memory, or broke the shell: nothing can run here any more. */
       readonly neverStarted?: true;
     })
   | (Output & {
@@ -128,9 +125,7 @@ export type ExecOutcome =
 
 /** One container. Closing it removes the container with all its processes; closing twice is harmless. */
 export interface SandboxSession extends AsyncDisposable {
-  /**
-   * Id of the single commit that holds the base; code in the container may move every ref, but cannot change this id.
-   */
+  /** Id of the single commit that holds the base; code in the container may move refs, but not change this id. */
   readonly baseCommit: string;
   /**
    * The user for patches and tests, if users are separated: it has no access to root's files, processes and pipes, and

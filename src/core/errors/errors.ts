@@ -102,9 +102,7 @@ const EXIT_BY_CODE: Readonly<Record<string, number>> = {
 export const Failure = z.object({ code: z.string(), message: z.string(), next: z.string() });
 export type Failure = z.infer<typeof Failure>;
 
-/**
- * The details of an internal error go to the log only. @param what the failed operation, as the beginning of a sentence
- */
+/** Details of an internal error go only to the log. @param what the failed operation, to begin a sentence */
 export function failureOf(error: unknown, what: string): Failure {
   if (error instanceof BestkError) return { code: error.code, message: error.message, next: error.next };
   const next = 'Look into the log for it, and report what it says.';

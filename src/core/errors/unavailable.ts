@@ -157,10 +157,7 @@ const WHAT: Readonly<Record<Resource, string>> = {
   uploads: 'disk for uploads',
 };
 
-/**
- * The machine is below a floor that keeps it usable. Work waits until that passes; callers that cannot wait get this
- * error.
- */
+/** The machine is below a floor that keeps it usable. Work waits for it; callers that cannot wait get this error. */
 export class MachineLowError extends UnavailableError {
   readonly code: 'disk-low' | 'memory-low';
   /** The thrower has already waited. */

@@ -113,10 +113,7 @@ function installsByPip([program, verb, ...rest]: readonly string[]): boolean {
   return verb === 'download' || (verb === 'install' && !has(rest, /^(-e|-r|\.)$/));
 }
 
-/**
- * Positions in a shell command after which a program name follows: a word inside an argument, as of `grep`, is not a
- * program.
- */
+/** Where a program name may begin in a shell command: a word inside an argument, as of `grep`, is none. */
 const BETWEEN_COMMANDS = /[;&|(<>\n`]|-c\s["']/;
 
 /** The words of every command, starting with the program, without its directory, variable assignments and `sudo`. */

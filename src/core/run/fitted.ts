@@ -95,9 +95,7 @@ export const Likelihoods = z.strictObject({
   existing_tests: Rates,
   /** Passing an informative test, by the test's author; `*` covers all others. */
   generated_tests: z.record(z.string(), Rates),
-  /**
-   * Correlation, 0..1, of one author's tests on one patch: m tests weigh as much as m / (1 + (m − 1) × correlation).
-   */
+  /** Correlation of one author's tests on one patch, 0..1: m tests weigh as much as m / (1 + (m − 1) × this). */
   test_correlation: Share,
   /** The agent submitted on its own. */
   submitted: Rates,

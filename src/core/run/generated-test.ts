@@ -81,9 +81,7 @@ export type GeneratedTest = z.infer<typeof GeneratedTest>;
 /** Author of tests written to tell two patches apart, with both patches in the prompt. */
 export const SEPARATING = 'separating';
 
-/**
- * Kind of a test that passes on base. In pools also the author of all such tests, which are treated like existing ones.
- */
+/** Kind of a test that passes on base; in pools, author of all such tests, which are treated like existing ones. */
 export const HOLDING = 'pass-to-pass';
 
 /** Author of observing tests; saw candidates in later rounds. */
@@ -202,10 +200,7 @@ export interface TestWriter {
   exclude(issue: Issue, tests: readonly string[], signal: AbortSignal): Promise<readonly string[]>;
 }
 
-/**
- * The outcome of one execution. From `crashed` on, outcomes say nothing about whether the patch is right; reports show
- * them separately.
- */
+/** Outcome of one execution. Those from `crashed` on say nothing about the patch; reports show them separately. */
 export const CellOutcome = z.enum([
   'solved',
   'not-solved',
@@ -253,10 +248,7 @@ export const Cell = z.object({
   trust: Trust.exactOptional(),
   exit_code: z.int().nullable(),
   duration_ms: z.number().min(0),
-  /**
-   * Regression only: how many of the tests that pass on base in every run passed here, their total, and those that did
-   * not.
-   */
+  /** Regression only: tests that passed here, of those that pass on base in every run, and those lost. */
   passed: z.int().nullable(),
   total: z.int().nullable(),
   lost: z.array(z.string()),

@@ -78,10 +78,7 @@ export const Environment = z.strictObject({
     .max(100_000)
     .nullish()
     .transform((patch) => patch ?? null),
-  /**
-   * Files and directories of the image that hold hidden tests or answers: removed before anything runs, except for
-   * grading.
-   */
+  /** Paths in the image that hold hidden tests or answers: removed before anything runs, except for grading. */
   hidden_paths: z.array(path().refine(isBelowRoot, 'must be a path below a root')).max(MOST_FILES).default([]),
 });
 export type Environment = z.infer<typeof Environment>;

@@ -61,12 +61,9 @@ const GivenRequest = z.strictObject({
   candidates: optional(z.array(GivenCandidate).min(1).max(MAX_CANDIDATES)),
   /** Sample this many first, then more until enough agree or `k` is reached; null = all `k` at once. */
   k0: optional(z.int().min(1).max(MAX_SAMPLES)),
-  /**
-   * Number of further rollouts after the first are verified and one of them is promising, with the best ones described
-   * in the prompt.
-   */
+  /** Further rollouts with the best of the first in the prompt, made if one of the verified first is promising. */
   refine: z.int().min(0).max(MAX_REFINED).default(0),
-  /** Number of further rollouts that then continue from a step of the most promising of the first. */
+  /** Further rollouts after those, continuing from a step of the most promising of the first. */
   branch: z.int().min(0).max(MAX_REFINED).default(0),
   /** P(right) that the best of the first must reach for either. */
   refine_from: z.number().min(0).max(1).default(0.3),

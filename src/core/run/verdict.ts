@@ -155,10 +155,7 @@ export function observationsIn(verdicts: readonly Pick<Verdict, 'evidence'>[]): 
   return Observations.safeParse(found?.evidence.observations).data ?? null;
 }
 
-/**
- * Candidates with the same observations in all observing tests, and what they recorded in those that split the
- * candidates.
- */
+/** Candidates with equal observations in all observing tests, and the observations that split the candidates. */
 interface ToldClass {
   readonly class: number;
   readonly candidate_ids: readonly string[];

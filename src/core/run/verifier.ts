@@ -30,9 +30,7 @@ export interface VerificationTask {
   readonly exclude?: Exclude | undefined;
   /** Candidates whose prompts described others; absent = none. */
   readonly told?: ReadonlySet<string> | undefined;
-  /**
-   * Receives the steps of a verifier that ran before the tests; its checks may become tests. Absent = they are ignored.
-   */
+  /** Receives the steps of a verifier of the phase before tests; its checks may become tests. Absent = ignored. */
   readonly found?: Found | undefined;
 }
 
@@ -54,10 +52,7 @@ export interface Verifier {
   readonly name: string;
   /** The measures that it gives, declared only here. */
   readonly measures: readonly Measure[];
-  /**
-   * `after-tests`: needs the tests' results (`observed`); `before-tests`: its findings may become tests; absent = runs
-   * concurrently with the tests.
-   */
+  /** `after-tests` needs `observed`; findings of `before-tests` may become tests; absent = runs alongside the tests. */
   readonly phase?: 'before-tests' | 'after-tests';
   verify(task: VerificationTask, signal: AbortSignal): Promise<readonly Verdict[]>;
 }

@@ -148,8 +148,7 @@ export const r2eGymSet: SetReader = {
   sealed: (row) => {
     const { repo_name: repo, expected_output_json: expected } = fields(R2eAnswer, row);
     if (expected === null || expected === undefined) return { tests: null, gold: null };
-    // R2E-Gym's reward compares the outcome of every test. Tests that fail for the authors too demand nothing of a
-    // patch, so they are left out.
+    // Its reward compares all outcomes. Tests that fail for the authors too demand nothing of a patch: left out.
     const failToPass = Object.entries(expected).flatMap(([name, status]) => (status === 'PASSED' ? [name] : []));
     const command = 'ln -sfn /r2e_tests r2e_tests && bash run_tests.sh';
     const tests = { repo, version: null, testPatch: null, failToPass, passToPass: [], command, log: 'pytest' } as const;
@@ -244,8 +243,7 @@ export const multiSweBench: SetReader = {
   },
   sealed: (row) => {
     const { org, repo, lang, fix_patch, test_patch, p2p_tests, ...turned } = fields(MultiAnswer, row);
-    // When rows are converted to columns, every row names the tests of all rows, with null outcomes for those of the
-    // others.
+    // When rows are saved as columns, every row names the tests of all rows, with null for those of others.
     const names = (tests: Record<string, unknown> | null | undefined): string[] =>
       Object.entries(tests ?? {}).flatMap(([name, outcomes]) => (outcomes === null ? [] : [name]));
     const failToPass = [turned.f2p_tests, turned.s2p_tests, turned.n2p_tests].flatMap(names);
@@ -283,9 +281,7 @@ const ENDINGS: Readonly<Record<string, string>> = {
   ...{ c: 'ctest', h: 'ctest', cc: 'ctest', cpp: 'ctest', hpp: 'ctest', cxx: 'ctest' },
 };
 
-/**
- * The published rows do not state their language, only their folders do: the runner of most files that a patch changes.
- */
+/** The published rows do not state their language, their folders do: the runner of most files in a patch. */
 function runnerFor(patch: string): string {
   const counts = new Map<string, number>();
   for (const [, ending = ''] of patch.matchAll(/^\+\+\+ b\/.*\.(\w+)\s*$/gm)) {

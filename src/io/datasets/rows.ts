@@ -174,8 +174,7 @@ async function* parquetRows(path: string): AsyncGenerator<Value> {
 function requireReadable({ total_byte_size, num_rows, columns }: RowGroup): void {
   if (total_byte_size > LARGEST_GROUP.bytes) throw new Error('a row group of it is larger than 4 GiB');
   if (num_rows < 0 || num_rows > LARGEST_GROUP.rows) throw new Error(`a row group of it has ${num_rows} rows`);
-  // Given two columns of one name, hyparquet awaits only one; an unhandled rejection of the other would end the
-  // process.
+  // Of two columns with one name hyparquet awaits one; an unhandled rejection of the other would end the process.
   const names = columns.map(({ meta_data }) => JSON.stringify(meta_data?.path_in_schema));
   if (new Set(names).size < names.length) throw new Error('a row group of it has two columns of one name');
 }

@@ -262,10 +262,7 @@ export function parseError(text: string): string {
   return 'problem' in parsed ? parsed.problem : 'it ends too early';
 }
 
-/**
- * Finds by bisection the first line at which the document so far is no longer a prefix of valid JSON; otherwise the
- * last line.
- */
+/** The first line at which the text stops being a prefix of valid JSON, by bisection; or the last line. */
 export function flawOf(lines: readonly Line[]): { problem: string; line: number | undefined } {
   const [first, second] = lines;
   const isStream = first?.text.startsWith('{') === true && second !== undefined && tryParse(second.text) !== undefined;

@@ -66,9 +66,7 @@ export const atif: RunReader = {
   },
 };
 
-/**
- * A task may change between releases of a benchmark without changing its name; the checksum distinguishes the versions.
- */
+/** Tasks change between releases of a benchmark but keep their names; the checksum distinguishes the versions. */
 function taskOf({ task_name: name, task_checksum: checksum }: z.infer<typeof Trial>, candidateId: string): string {
   if (name === null) return idOf(candidateId.replace(/__[^_]*$/, ''));
   return idOf(checksum === null ? name : `${name}@${checksum.slice(0, 8)}`);

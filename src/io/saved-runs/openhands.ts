@@ -250,10 +250,7 @@ const Event = z.object({
 });
 type Event = z.infer<typeof Event>;
 
-/**
- * Reads an event from before the SDK: `action` or `observation` is a word, `cause` the id of the action that is
- * answered.
- */
+/** An event from before the SDK: `action` or `observation` is a word, `cause` the id of the answered action. */
 export function legacyEvent(row: Row): Told {
   const event = Event.parse(row);
   if (event.observation !== null) return { seen: event.content || event.message, of: idsOf(event.cause) };

@@ -20,10 +20,7 @@ export async function* savedFiles(paths: readonly string[]): AsyncGenerator<stri
   for (const path of paths) yield* walk(path, seen, true);
 }
 
-/**
- * Files that a set of runs leaves next to the runs' folders: copies of the same data, and the import they were made
- * from.
- */
+/** What a set of runs leaves next to their folders: copies of their data, and the import they were made from. */
 const SET_FILES = new Set([
   ...['selections.jsonl', 'predictions.jsonl', 'candidates.jsonl', 'scores.jsonl', 'skipped.jsonl', 'imported'],
 ]);

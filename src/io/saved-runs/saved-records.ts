@@ -216,10 +216,7 @@ export class SavedLine {
     return this.text?.trim() === '';
   }
 
-  /**
-   * Whether it is not JSON by itself, for a reason other than size or depth. A line that ends like a record is a
-   * damaged record.
-   */
+  /** Whether it is not JSON, but neither too large nor too deep. A line that ends like a record is a damaged one. */
   get mayBeginDocument(): boolean {
     return this.parsed === null && 'problem' in this.read() && !/[}\]]\s*$/.test(this.text ?? '');
   }

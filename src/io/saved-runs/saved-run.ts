@@ -39,9 +39,7 @@ export interface SavedRun {
 export const SealedKind = z.enum(['instance', 'test-log', 'reward', 'report']);
 export type SealedKind = z.infer<typeof SealedKind>;
 
-/**
- * Data that reveals, or may reveal, whether a candidate is right. Kept apart from everything that verifies or selects.
- */
+/** Data that may reveal whether a candidate is right. Kept apart from everything that verifies or selects. */
 export interface Sealed {
   readonly instance_id: string;
   /** Null: of the candidate in the same folder. */

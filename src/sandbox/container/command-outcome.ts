@@ -31,8 +31,7 @@ export function endingOf(exitCode: number, prologue: Prologue, { deadlineMs, ask
     return { kind: 'exited', exitCode: exitCode === 0 ? CANNOT_RUN : exitCode, neverStarted: true };
   }
   const now = performance.now();
-  // A busy host may notice the start late, but never the end early: with an exit code of `timeout`, the request counts
-  // too.
+  // A busy host may notice the start late but not the end early: with `timeout`'s codes, time counts from the request.
   const isLate = now - prologue.startedAt >= deadlineMs || (BY_TIMEOUT.has(exitCode) && now - askedAt >= deadlineMs);
   if (isLate) return { kind: 'timed-out', survived: true };
   return { kind: 'exited', exitCode };

@@ -44,9 +44,7 @@ export interface ContainerSandboxOptions {
 export interface Started {
   readonly container: Container;
   readonly imageId: string;
-  /**
-   * Set if `preparation` started together with the container: a command that waits for it and ends with its exit code.
-   */
+  /** Set if `preparation` started with the container: a command that waits for it and ends as it did. */
   readonly prepared?: readonly string[];
   /** Set if the image already contains a prepared repository: its commit, and a function that rejects the image. */
   readonly ready?: { readonly commit: string; readonly reject: () => void } | undefined;
@@ -187,10 +185,7 @@ export abstract class ContainerSandbox extends Sandbox {
 /** CHOWN, KILL, SETGID and SETUID, as bits of the kernel's capability set. */
 const RIGHTS = 0xe1n;
 
-/**
- * Whether root can switch to the tests' user: engines grant root no capabilities in a container that belongs to another
- * user.
- */
+/** Whether root can become the tests' user: engines grant root nothing in a container of another user. */
 async function hasRights(container: Container, signal: AbortSignal): Promise<boolean> {
   const argv = ['grep', 'CapEff', '/proc/self/status'];
   const { stdout } = await runPlain(container, { argv, user: ROOT, signal });

@@ -99,10 +99,7 @@ export interface Listening {
   readonly lastByteAt: () => number;
 }
 
-/**
- * Waits for the streams of an ended command, but not for long: a grandchild that inherited stdout may keep it open, and
- * its output does not count.
- */
+/** Waits briefly for the streams' end: a grandchild may hold stdout open, and its output does not count. */
 export async function drained(listening: Listening): Promise<void> {
   const from = performance.now();
   while (!listening.isEnded() && performance.now() - from < DRAIN_MS) {

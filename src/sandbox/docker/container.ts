@@ -18,10 +18,10 @@ import {
 } from '../container/container.js';
 import { absolutePath, readInside, tarOf, writeInside } from '../container/own-commands.js';
 
-/** Directories that are memory file systems in the container, so that the engine's archive calls do not see them. */
+/** Directories that are memory file systems in the container, and thus invisible to the engine's archive calls. */
 export const MEMORY_MOUNTS = ['/tmp', '/dev/shm'] as const;
 
-/** Written to see whether the engine has room for it: more than a full disk has when a container or two were removed. */
+/** Written to test whether the engine has space: larger than what removing a container or two frees on a full disk. */
 const ROOM = { path: '/.bestk-room', content: '.'.repeat(1_048_576) };
 
 /** A running container of a Docker engine. */
@@ -31,7 +31,7 @@ export class DockerContainer implements Container {
   constructor(
     private readonly docker: Docker,
     readonly container: Docker.Container,
-    /** Who commands run as that name nobody; null = the container's own user. */
+    /** User of commands that name none; null = the container's own user. */
     private readonly user: string | null,
     readonly remove: () => Promise<void>,
   ) {}
@@ -78,11 +78,11 @@ export class DockerContainer implements Container {
   }
 }
 
-/** Between two looks at the writable layer; what is written in between is the overshoot. */
+/** Interval between checks of the writable layer; bounds the overshoot. */
 const DISK_POLL_MS = 500;
-/** An ext4 file system has one inode for every 16 KiB (mke2fs.conf, `inode_ratio`), so an entry uses up that much room. */
+/** An ext4 file system has one inode per 16 KiB (mke2fs.conf, `inode_ratio`), so an entry uses up that much space. */
 const BYTES_PER_ENTRY = 16_384;
-/** Sizes that take longer than this to add up come from very many files, maybe empty ones. */
+/** A size that takes longer to compute indicates very many files, which may be empty. */
 const SLOW_MS = 250;
 const KIND = '"Kind":';
 
@@ -91,13 +91,13 @@ async function layerBytes(container: Docker.Container): Promise<number> {
   const info = await engineCall({ container: container.id }, (abortSignal) =>
     container.inspect({ size: true, abortSignal } as Docker.ContainerInspectOptions),
   );
-  // The client's types know neither the option nor its answer.
+  // The client's types lack both the option and this field.
   return (info as { SizeRw?: number }).SizeRw ?? 0;
 }
 
 /**
- * True once the writable layer is over `bound` bytes, false when told to stop or when the engine does not answer. The
- * engine has no quota on the layer for most file systems, so its size is looked at; RLIMIT_FSIZE bounds a single file.
+ * True once the writable layer exceeds `bound` bytes, false when stopped or when the engine does not answer. The engine
+ * has no quota on the layer for most file systems, so its size is polled; RLIMIT_FSIZE bounds a single file.
  */
 async function outgrows(container: Docker.Container, bound: number, stop: AbortSignal): Promise<boolean> {
   try {
@@ -106,12 +106,12 @@ async function outgrows(container: Docker.Container, bound: number, stop: AbortS
       if (await isLayerOver(container, bound)) return !stop.aborted;
     }
   } catch {
-    // Whoever waits for the command meets the same trouble and reports it.
+    // The caller that waits for the command meets the same failure and reports it.
     return false;
   }
 }
 
-/** Whether the writable layer holds more than `bound` bytes, or as many entries as would fill that much of a disk. */
+/** Whether the writable layer exceeds `bound` bytes, or has as many entries as would fill that much of a disk. */
 async function isLayerOver(container: Docker.Container, bound: number): Promise<boolean> {
   const asked = performance.now();
   if ((await layerBytes(container)) > bound) return true;
@@ -120,14 +120,14 @@ async function isLayerOver(container: Docker.Container, bound: number): Promise<
   return (await countEntries(container, entries)) > entries;
 }
 
-/** Changed entries of the layer, counted no further than just past `bound`; the list is never held, it may be huge. */
+/** Counts the layer's changed entries until they exceed `bound`; the list may be huge, so it is streamed. */
 async function countEntries(container: Docker.Container, bound: number): Promise<number> {
   return engineCall({ container: container.id }, async (abortSignal) => {
     const stream = await dialChanges(container, abortSignal);
     let count = 0;
     let rest = '';
     for await (const chunk of stream as AsyncIterable<Buffer>) {
-      // A quote inside a path is escaped, so that no path can look like a key.
+      // Quotes in paths are escaped, so no path can look like a key.
       const parts = (rest + chunk.toString('latin1')).split(KIND);
       count += parts.length - 1;
       if (count > bound) break;
@@ -137,7 +137,7 @@ async function countEntries(container: Docker.Container, bound: number): Promise
   });
 }
 
-/** `container.changes()` would collect the whole answer in memory. */
+/** Streams the answer; `container.changes()` would buffer it. */
 async function dialChanges(container: Docker.Container, abortSignal: AbortSignal): Promise<Readable> {
   const modem = container.modem as {
     dial: (options: object, done: (error: unknown, stream: Readable) => void) => void;
@@ -153,15 +153,18 @@ async function dialChanges(container: Docker.Container, abortSignal: AbortSignal
 }
 
 /**
- * The engine's archive calls work on the container's layers from outside: they need no program of the image and cannot be
- * lied to by what runs inside, but do not see memory mounts. Paths below those go through `tar` and `head` in the container
- * (sandbox-files.ts), so evidence that must not be forged belongs anywhere but below them.
+ * The engine's archive calls access the container's layers from outside: they need no program of the image and cannot
+ * be deceived by code inside, but do not see memory mounts. Paths below those use `tar` and `head` in the container
+ * (own-commands.ts), so evidence that must not be forged belongs elsewhere.
  */
 function isInMemory(path: string): boolean {
   return MEMORY_MOUNTS.some((mount) => path === mount || path.startsWith(`${mount}/`));
 }
 
-/** Unpacks a tar at the root; makes parents, replaces what is in the way. @throws BadInputError when a parent is a file. */
+/**
+ * Extracts a tar at the root; creates parents, replaces existing entries. @throws BadInputError when a parent is a
+ * file.
+ */
 async function putTar(container: Docker.Container, tar: Buffer): Promise<void> {
   try {
     await engineCall({ container: container.id }, (abortSignal) =>
@@ -213,7 +216,7 @@ async function firstFile(stream: Readable, maxBytes: number): Promise<Uint8Array
   }
 }
 
-/** The engine's complaint about the path itself, as the container's files happen to be; the container is well. */
+/** An error of the engine about the path, caused by files in the container; the container itself is fine. */
 function isPathTrouble(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
   return /could not find the file|not a directory|is a directory|too many (levels|links)|file name too long/i.test(
@@ -221,17 +224,18 @@ function isPathTrouble(error: unknown): error is Error {
   );
 }
 
-/** How often a running command is looked at; its stream's end is noticed at once. */
+/** How often a running command is polled; the end of its stream is noticed at once. */
 const POLL_MS = 500;
-/** How long the engine may take to say the exit code of a command whose streams have ended. */
+/** How long the engine may take to report the exit code of a command whose streams have ended. */
 const CODE_MS = 10_000;
 
 type Kept = Pick<RunningExec, 'stdout' | 'stderr'>;
 
 /**
- * Starts a command in a running container. The engine can neither kill it nor, when the connection breaks, tell a broken
- * stream from a finished one: only the exec's own state counts as an end, and whoever needs it dead removes the container.
- * @param usual who commands run as that name nobody; null = the container's own user
+ * Starts a command in a running container. The engine cannot kill it, nor, after a lost connection, tell a broken
+ * stream from a finished one: only the exec's own state counts as an end, and to kill it the caller removes the
+ * container.
+ * @param usual user of commands that name none; null = the container's own user
  * @throws SandboxLostError, EngineUnavailableError, EngineDiskFullError
  */
 export async function startExec(
@@ -280,7 +284,7 @@ function listen(stream: Duplex, { outputBytes, onStdout, tapStderr }: ExecPlan):
     lastByteAt = performance.now();
     frames.push(chunk);
   });
-  // An error here (a command that closes stdin early, a broken connection) is no end: the exec's state decides.
+  // An error here (a command that closes stdin early, a broken connection) is not an end: the exec's state decides.
   stream.on('error', () => undefined);
   const ended = Promise.race([once(stream, 'end'), once(stream, 'close')]).catch(() => undefined);
   const isEnded = (): boolean => stream.readableEnded || stream.destroyed;
@@ -297,7 +301,7 @@ async function waitForExit(exec: Docker.Exec, listening: Listening, subject: { c
       await drained(listening);
       return ExitCode;
     }
-    // A command may close its streams and go on; a finished one without a code is waited for only so long.
+    // A command may close its streams and continue; a finished one without an exit code is awaited for a limited time.
     if (!Running) endedMs += pause;
     if (isEnded) pause = Math.min(pause * 2 + 1, POLL_MS);
   }
@@ -308,8 +312,8 @@ const HEADER_BYTES = 8;
 const STDERR = 2;
 
 /**
- * The engine's multiplexed stream taken apart: frames of one byte stream (1 stdout, 2 stderr), three zero bytes, four
- * bytes big-endian length, payload (Docker Engine API, "Stream format"). Frames and chunks do not align.
+ * Demultiplexes the engine's stream: frames of one stream byte (1 stdout, 2 stderr), three zero bytes, a four-byte
+ * big-endian length, and the payload (Docker Engine API, "Stream format"). Frames and chunks do not align.
  */
 export class FrameReader {
   readonly #header = Buffer.alloc(HEADER_BYTES);

@@ -14,12 +14,12 @@ import {
 } from '../../core/errors/unavailable.js';
 import { requireImageReference } from '../../core/run/issue.js';
 
-/** Longest wait for the engine's answer to one call; streams of a running command are not calls. */
+/** Time limit of one call to the engine; streams of a running command are not calls. */
 const CALL_TIMEOUT_MS = 60_000;
 
 /**
  * A client for `unix:///path`, `npipe:////./pipe/name`, `tcp://host:port` or `http(s)://host:port`; undefined means the
- * default socket. dockerode itself would read DOCKER_HOST behind our back, so that both ways are always spelled out.
+ * default socket. Always passes an explicit address, because dockerode would otherwise read DOCKER_HOST itself.
  * @throws BadInputError for any other scheme.
  */
 export function connectDocker(dockerHost?: string): Docker {
@@ -42,17 +42,17 @@ function overSocket(socketPath: string): Docker {
 }
 
 function withOwnRequests(options: Modem.ConstructorOptions): Docker {
-  // The client's types do not know that it takes its modem from outside.
+  // The client's types do not declare that it accepts a modem.
   return new Docker({ modem: engineModem(options) } as Docker.DockerOptions);
 }
 
-/** An image by a name from outside, which becomes a part of the engine's address. @throws BadInputError */
+/** Gets an image by an untrusted name, which becomes part of the request's path. @throws BadInputError */
 export function imageAt(docker: Docker, name: string): Docker.Image {
   requireImageReference(name);
   return docker.getImage(name.split('/').map(encodeURIComponent).join('/'));
 }
 
-/** One call to the engine with a deadline, its errors in our words. Not every call of dockerode heeds the signal. */
+/** One call to the engine, with its errors converted. The deadline also ends calls that ignore the signal. */
 export async function engineCall<T>(subject: Subject, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();
   let timer: NodeJS.Timeout | undefined;
@@ -73,23 +73,23 @@ export async function engineCall<T>(subject: Subject, call: (signal: AbortSignal
 }
 
 /*
- * The one place that tells "the machinery failed" from "the command failed".
+ * The only place that distinguishes failed infrastructure from a failed command.
  *
- * A verdict about a patch may only come from a command that demonstrably ran to its end in a living container. All that
- * reaches this file is something else: an HTTP error of the engine, or no answer at all. Nothing here may become an exit
- * code, because a missing exit code read as 0 is a pass nobody earned, and read as 1 a failure nobody caused.
+ * A verdict about a patch may only come from a command that demonstrably ran to its end in a living container.
+ * Everything that reaches this file is something else: an HTTP error of the engine, or no answer at all. None of it may
+ * become an exit code, because a missing code read as 0 would be a false pass, and read as 1 a false failure.
  *
  *   the socket is absent, refused, reset, or silent      the engine is down       EngineUnavailableError, retry later
- *   "no space left on device" in an engine message       the engine's own disk    EngineDiskFullError, a person must act
- *       (a command that meets ENOSPC prints it on its own stderr and never comes by here)
- *   404 while we ask for an image                        nobody pulled it         ImageMissingError
- *   404, 409 or "is not running" about our container     removed, expired, died   SandboxLostError, fresh container
+ *   "no space left on device" in an engine message       the engine's own disk    EngineDiskFullError, needs a person
+ *       (a command that meets ENOSPC prints it on its own stderr, which does not reach this file)
+ *   404 on a request for an image                        it was not pulled        ImageMissingError
+ *   404, 409 or "is not running" about a container       removed, expired, died   SandboxLostError, fresh container
  *   the image cannot run `sh`                            wrong image              BadInputError
- *   any other HTTP error                                 the engine is confused   EngineUnavailableError
- *   anything without a status or a socket code           a bug of ours            handed on unchanged
+ *   any other HTTP error                                 an engine fault          EngineUnavailableError
+ *   anything without a status or a socket code           a bug in bestk           rethrown unchanged
  */
 
-/** What the failed call was about. */
+/** The object of the failed call. */
 type Subject = { readonly image: string } | { readonly container: string };
 
 const SOCKET_CODES = new Set([
@@ -112,7 +112,7 @@ interface EngineError {
   readonly name?: unknown;
 }
 
-/** Turns whatever dockerode threw into one of our errors. */
+/** Converts any error of dockerode into a BestkError; errors that indicate a bug are returned unchanged. */
 export function dockerFailure(error: unknown, subject: Subject): Error {
   if (!(error instanceof Error)) return new EngineUnavailableError(String(error));
   if (error instanceof BestkError) return error;
@@ -143,29 +143,29 @@ function statusFailure(statusCode: number, error: Error, subject: Subject): Erro
   return new EngineUnavailableError(message, options);
 }
 
-/** True when the engine says that the thing to remove is gone, or is being removed by somebody else. */
+/** True if the engine reports that the object to remove is gone or is already being removed. */
 export function isAlreadyGone(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { statusCode } = error as EngineError;
   return statusCode === 404 || (statusCode === 409 && /already in progress/i.test(error.message));
 }
 
-/** Of an answer that is held whole; what may be larger is asked for as a stream. */
+/** Limit of a buffered answer; larger ones are requested as a stream. */
 const LARGEST_ANSWER = 32 * 1024 * 1024;
 
-/** Of what is called here, no body is a stream. */
+/** No request in this adapter has a stream as its body. */
 type Data = string | Buffer | undefined;
 type Done = (error: unknown, answer: unknown) => void;
 
-/** What docker-modem's types keep private: how a request that `dial` described is sent. */
+/** A method that docker-modem's types hide: it sends the request that `dial` has described. */
 interface Sending {
   readonly protocol: string;
   buildRequest(options: RequestOptions, call: Modem.DialOptions, data: Data, done: Done): void;
 }
 
 /**
- * docker-modem that sends its requests itself. The original follows redirects to any host over connections whose errors
- * nobody hears, which ends the process, and holds answers of any size.
+ * A docker-modem with its own way of sending requests. The original follows redirects to any host over connections
+ * without error listeners, which would end the process, and buffers answers of any size.
  */
 function engineModem(options: Modem.ConstructorOptions): Modem {
   const modem = new Modem(options);
@@ -183,7 +183,7 @@ function engineModem(options: Modem.ConstructorOptions): Modem {
   return modem;
 }
 
-/** @returns a connection that was handed over, a stream, or all that the engine said: JSON where it is, else text */
+/** @returns a hijacked connection, a stream, or the whole answer: as JSON if possible, else text */
 async function answerTo(
   { request: ask }: Pick<typeof http, 'request'>,
   asked: RequestOptions,
@@ -191,7 +191,7 @@ async function answerTo(
   data: Data,
 ): Promise<unknown> {
   const request = ask(asked);
-  // For good, also when nobody waits any more.
+  // Stays attached, since errors may also occur when no caller waits any more.
   request.on('error', () => undefined);
   const answered = Promise.race([responseTo(request), ...(call.hijack === true ? [handedOver(request)] : [])]);
   if (data !== undefined) request.write(data);
@@ -202,7 +202,7 @@ async function answerTo(
   return contentOf(answer, call);
 }
 
-/** @throws an error with the status that the call does not expect, as docker-modem words it */
+/** @throws an error with the unexpected status, worded as by docker-modem */
 async function contentOf(answer: IncomingMessage, { isStream, statusCodes }: Modem.DialOptions): Promise<unknown> {
   const { statusCode = 0 } = answer;
   const meaning = statusCodes?.[statusCode] ?? 'unexpected';
@@ -247,7 +247,7 @@ function reasonIn(said: unknown): string {
 
 const ASK_AGAIN_MS = 10_000;
 
-/** Asks where an engine on this machine keeps its data; null for one elsewhere, or while it does not answer. */
+/** Finds the data directory of a local engine; null if the engine is remote, or while it does not answer. */
 export function dockerRoot(dockerHost: string | undefined): () => Promise<string | null> {
   const isLocal = dockerHost === undefined || dockerHost.startsWith('unix:');
   if (!isLocal) return () => Promise.resolve(null);
@@ -266,13 +266,13 @@ export function dockerRoot(dockerHost: string | undefined): () => Promise<string
   };
 }
 
-/** Whether the engine saw a kill for lack of memory in this container in the last `ms`, also after its end. */
+/** Whether the engine recorded an out-of-memory kill in this container, running or not, in the last `ms`. */
 export async function hasOomEvent(docker: Docker, id: string, ms: number): Promise<boolean> {
   return engineCall({ container: id }, async (abortSignal) => {
-    // By its clock, not by ours: it would wait for an `until` that it has yet to come to.
+    // Uses the engine's clock: it would wait until an `until` in its future has passed.
     const { SystemTime } = (await docker.info()) as { SystemTime: string };
     const now = Math.floor(Date.parse(SystemTime) / 1000);
-    // The engine keeps its last few hundred events; `until` a little ahead leaves room for one that is still under way.
+    // The engine keeps its last few hundred events; `until` is slightly ahead to include an event still being recorded.
     const stream = await docker.getEvents({
       since: now - Math.ceil(ms / 1000) - 1,
       until: now + 1,
@@ -287,16 +287,16 @@ export async function hasOomEvent(docker: Docker, id: string, ms: number): Promi
 const PAUSE_MS = 1_000;
 
 /**
- * Waits for an engine that was there before and restarts, or has no room for the moment; one that never answered is told at once, for then Docker was
- * not started, or DOCKER_HOST is wrong.
+ * Waits for an engine that answered before and is restarting or out of space. One that never answered fails at once,
+ * since Docker was probably not started, or DOCKER_HOST is wrong.
  */
 export class RetryUntilAvailable {
   private wasThere = false;
 
-  /** @param patienceMs how long an engine that went away is waited for */
+  /** @param patienceMs how long to wait for an engine that has become unavailable */
   constructor(private readonly patienceMs: number) {}
 
-  /** @param look may be done again @throws what `look` throws, and the signal's reason */
+  /** @param look must be repeatable @throws what `look` throws, and the signal's reason */
   async wait<T>(look: () => Promise<T>, signal: AbortSignal): Promise<T> {
     for (const start = performance.now(); ;) {
       signal.throwIfAborted();

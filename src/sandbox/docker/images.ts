@@ -8,28 +8,28 @@ import { OWNER, isDeadOwner, LABEL } from '../container/sandbox-owner.js';
 import { engineCall, imageAt } from './engine.js';
 import { pullImage, type PullOptions } from './pull.js';
 
-/** Uses that are nearer than this are told to the engine once; well below what other processes count as in use. */
+/** Interval between updates of an image's last use; well below the time for which other processes honour it. */
 const MARK_EVERY_MS = 60_000;
 
 export interface ImageOptions extends PullOptions {
   readonly pull: 'never' | 'missing';
-  /** Of all images that bestk pulled; undefined = no bound but the disk's floor. */
+  /** Limit of all images that bestk pulled; undefined = limited only by the disk's floor. */
   readonly cacheBytes: number | undefined;
   readonly room: HostResources;
 }
 
 export interface LocalImage {
   readonly id: string;
-  /** Who its commands run as, as the engine is told it; null = root. */
+  /** User of its commands, in the engine's format; null = root. */
   readonly user: string | null;
 }
 
-/** The images of an engine: those that were there, which are never touched, and those that we pull and remove again. */
+/** The images of an engine: existing ones, which are never removed, and those that bestk pulls and evicts. */
 export class DockerImages {
   readonly prepared: PreparedImages;
   readonly #pulls = new SingleFlight<void>();
   readonly #evictions = new SingleFlight<void>();
-  /** Marks of images that work under way needs, and by how much of it. */
+  /** Images needed by work under way: number of uses by mark. */
   readonly #needed = new Map<string, number>();
   readonly #marked = new Map<string, number>();
 
@@ -58,14 +58,14 @@ export class DockerImages {
     return { id: Id, user: /^(root|0)?(:|$)/.test(user) ? null : user };
   }
 
-  /** Pulls an image that is not there, however many ask for it once. @throws ImagePullError and what stands in its way */
+  /** Pulls a missing image, once for all concurrent callers. @throws ImagePullError and errors from making room */
   async pull(image: string, signal: AbortSignal): Promise<void> {
-    // An id names content, and no registry.
+    // An id identifies content but no registry.
     if (/^(sha256:)?[0-9a-f]{64}$/.test(image)) throw new ImageMissingError(image);
     await this.#pulls.join(familiarName(image), signal, (both) => this.keeping(image, () => this.#pull(image, both)));
   }
 
-  /** Does work during which the image is not removed. */
+  /** Protects the image from removal while `work` runs. */
   async keeping<T>(image: string, work: () => Promise<T>): Promise<T> {
     const name = markOf(image);
     this.#needed.set(name, (this.#needed.get(name) ?? 0) + 1);
@@ -80,7 +80,7 @@ export class DockerImages {
     }
   }
 
-  /** Removes images of ours, used longest ago first, while there are too many or the disk is low. */
+  /** Evicts pulled images, least recently used first, while they exceed the limit or the disk is low. */
   makeRoom(): Promise<void> {
     return this.#evictions.join('', new AbortController().signal, () => this.#evict());
   }
@@ -91,7 +91,7 @@ export class DockerImages {
     const before = await engineCall({ image }, () => this.docker.listImages());
     await pullImage(this.docker, name, this.options, signal);
     const { Id } = await engineCall({ image }, () => imageAt(this.docker, name).inspect());
-    // The same content under another name is somebody else's.
+    // If the content existed under another name before, it is not bestk's to remove.
     if (before.every((each) => each.Id !== Id)) await mark(this.docker, name);
     await this.makeRoom();
   }
@@ -109,7 +109,7 @@ export class DockerImages {
   async #evict(): Promise<void> {
     let tooMany = await this.#excess();
     if (tooMany === 0 && !(await this.#isLow())) return;
-    // What was made of an image would keep its content.
+    // Prepared images would keep the content of their image on disk.
     await this.prepared.removeIdle();
     for (const image of await this.#removable()) {
       if (tooMany <= 0 && !(await this.#isLow())) return;
@@ -117,7 +117,7 @@ export class DockerImages {
     }
   }
 
-  /** Bytes over the bound; an image counts whole, also what it shares with others. */
+  /** Bytes over the limit; each image counts in full, including layers shared with others. */
   async #excess(): Promise<number> {
     const { cacheBytes } = this.options;
     if (cacheBytes === undefined) return 0;
@@ -136,7 +136,7 @@ export class DockerImages {
     return images.filter(({ id, name, usedByOthers }) => !inUse.has(id) && !usedByOthers && !this.#needed.has(name));
   }
 
-  /** @returns false when the engine kept it, for a container that was made meanwhile for instance */
+  /** @returns false if the engine kept it, e.g. for a container made meanwhile */
   async #remove({ id, tags, bytes }: Pulled): Promise<boolean> {
     try {
       for (const tag of tags) await untag(this.docker, tag);
@@ -150,27 +150,28 @@ export class DockerImages {
 }
 
 /*
- * What bestk pulled is known by tags of ours on the engine itself, `bestk-pulled/<hash of the name>:<seconds>.<process>`:
- * they outlive every store, are seen by all processes on the engine, and tell when an image was last used.
+ * Images pulled by bestk are marked by tags on the engine itself, `bestk-pulled/<hash of the
+ * name>:<seconds>.<process>`: they are independent of any store, visible to all processes on the engine, and record the
+ * last use.
  */
 
 const REPOSITORY = 'bestk-pulled/';
 const PROCESS = hash(OWNER).slice(0, 8);
-/** How long what another process used is taken for in use. */
+/** How long an image used by another process counts as in use. */
 const OTHERS_USE_S = 600;
 
 export interface Pulled {
   readonly id: string;
   readonly bytes: number;
-  /** Hash of the name it was pulled by. */
+  /** Hash of the name under which it was pulled. */
   readonly name: string;
-  /** Every tag that goes with it, those of ours last. */
+  /** All tags to remove, bestk's last. */
   readonly tags: readonly string[];
   readonly usedAt: number;
   readonly usedByOthers: boolean;
 }
 
-/** An image's name as the engine lists it. */
+/** An image's name in the engine's listing format. */
 export function familiarName(image: string): string {
   const short = image.replace(/^docker\.io\//, '').replace(/^library\//, '');
   return short.includes('@') || short.lastIndexOf(':') > short.lastIndexOf('/') ? short : `${short}:latest`;
@@ -180,7 +181,7 @@ export function markOf(image: string): string {
   return hash(familiarName(image));
 }
 
-/** Notes that we pulled or used an image. */
+/** Records that bestk pulled or used an image. */
 export async function mark(docker: Docker, image: string): Promise<void> {
   const repo = `${REPOSITORY}${markOf(image)}`;
   const now = `${String(nowS())}.${PROCESS}`;
@@ -190,7 +191,7 @@ export async function mark(docker: Docker, image: string): Promise<void> {
   for (const tag of tags) if (tag !== `${repo}:${now}` && isStale(tag)) await untag(docker, tag);
 }
 
-/** Images that we pulled and nobody else has named, the one used longest ago first. */
+/** Images that bestk pulled and that have no other names, least recently used first. */
 export async function pulledImages(docker: Docker): Promise<readonly Pulled[]> {
   const images = await engineCall({ image: 'images' }, () => docker.listImages());
   const pulled = images.flatMap(({ Id, Size, RepoTags }) => {
@@ -205,7 +206,7 @@ export async function pulledImages(docker: Docker): Promise<readonly Pulled[]> {
   return pulled.sort((a, b) => a.usedAt - b.usedAt);
 }
 
-/** Takes tags away; with the last one the engine removes the image, unless a container has it. */
+/** Removes a tag; with the last one the engine removes the image, unless a container uses it. */
 export async function untag(docker: Docker, tag: string): Promise<void> {
   await engineCall({ image: tag }, () => imageAt(docker, tag).remove());
 }
@@ -222,7 +223,7 @@ function timeOf(tag: string): number {
   return Number.parseInt(tag.slice(tag.lastIndexOf(':') + 1), 10);
 }
 
-/** Ours of this process, which knows what it needs, or older than others' use counts. */
+/** A tag of this process, which tracks its own needs, or one older than others' uses count. */
 function isStale(tag: string): boolean {
   return tag.endsWith(`.${PROCESS}`) || timeOf(tag) + OTHERS_USE_S < nowS();
 }
@@ -231,28 +232,29 @@ function nowS(): number {
   return Math.floor(Date.now() / 1000);
 }
 
-/** The repository of every image of ours that holds one made ready. */
+/** The repository name of all prepared images. */
 const PREPARED = 'bestk-prepared';
-/** Marks them; what a person commits of a container of ours lacks it. */
+/** Label of prepared images, by which they differ from images that a person commits from a sandbox. */
 const MARK = 'bestk.prepared';
-/** Images kept at the same time; each takes as much disk as the repository's present state, packed. */
+/** Maximum number of images kept; each takes the disk space of the packed repository. */
 const MOST = 16;
 
 export interface PreparedImage {
   readonly name: string;
-  /** The one commit of its repository. */
+  /** The single commit of its repository. */
   readonly commit: string;
 }
 
 /**
- * Images made of containers whose repository was just made ready, before anything else ran in them. Packing a repository with
- * a history into one commit takes seconds, and is the same for every container of an image: later ones begin where the first
- * one stood. They are gone with the process; those of a killed one are removed by the next sweep.
+ * Images committed from containers whose repository was just prepared, before anything else ran in them. Packing a
+ * repository's history into one commit takes seconds and gives the same result for every container of an image, so
+ * later containers start from the prepared one. They are removed with the process; those of a killed process by the
+ * next sweep.
  */
 export class PreparedImages {
-  /** By what is prepared, used longest ago first. */
+  /** By content key, least recently used first. */
   readonly #images = new Map<string, PreparedImage>();
-  /** What was found to hold something else, as where the repository lies on a volume. */
+  /** Content keys whose image turned out to hold something else, e.g. because the repository is on a volume. */
   readonly #wrong = new Set<string>();
   readonly #making = new Set<string>();
 
@@ -266,14 +268,14 @@ export class PreparedImages {
     return found;
   }
 
-  /** Keeps what the container holds now. An engine that cannot do so costs later containers the time, and nothing else. */
+  /** Commits the container's present state. If the engine cannot, later containers are only slower to open. */
   async keep(content: string, container: Docker.Container, commit: string): Promise<void> {
     if ([this.#images, this.#making, this.#wrong].some((known) => known.has(content))) return;
     this.#making.add(content);
     const tag = randomUUID();
     try {
       await engineCall({ container: container.id }, (abortSignal) =>
-        // Nothing runs in it that would have to stand still.
+        // Pausing is not needed, since nothing is running in it.
         container.commit({ repo: PREPARED, tag, pause: false, changes: `LABEL ${MARK}=1`, abortSignal }),
       );
       this.#images.set(content, { name: `${PREPARED}:${tag}`, commit });
@@ -285,17 +287,17 @@ export class PreparedImages {
     }
   }
 
-  /** It is gone; the next container makes its repository ready again, and it may be kept. */
+  /** The image is gone; the next container prepares its repository again and may be kept. */
   forget(content: string): void {
     this.#images.delete(content);
   }
 
-  /** It does not hold what was made ready: it is neither taken nor kept again. */
+  /** The image does not hold the prepared repository: it is neither used nor kept again. */
   reject(content: string): void {
     this.#wrong.add(content);
   }
 
-  /** Removes those that no container has; the images that they were made of stay. */
+  /** Removes prepared images without a container; their base images stay. */
   async removeIdle(): Promise<void> {
     await this.#shrink(0);
   }
@@ -308,7 +310,7 @@ export class PreparedImages {
   }
 }
 
-/** Removes what killed processes left. @throws EngineUnavailableError */
+/** Removes prepared images left by killed processes. @throws EngineUnavailableError */
 export async function sweepPreparedImages(docker: Docker): Promise<void> {
   const images = await engineCall({ image: PREPARED }, () => docker.listImages({ filters: { label: [`${MARK}=1`] } }));
   for (const { Id, Labels } of images) {
@@ -317,10 +319,10 @@ export async function sweepPreparedImages(docker: Docker): Promise<void> {
   }
 }
 
-/** @returns false when the engine kept it, for a container that has it for instance */
+/** @returns false if the engine kept it, e.g. for a container that uses it */
 async function removeImage(docker: Docker, name: string): Promise<boolean> {
   try {
-    // Its parents are images of the user's, who may have no name for them.
+    // `noprune` keeps its parents, which are the user's images and may be untagged.
     await engineCall({ image: name }, (abortSignal) => imageAt(docker, name).remove({ noprune: true, abortSignal }));
     return true;
   } catch (error) {

@@ -8,28 +8,28 @@ const MIB = 1024 * 1024;
 const GIB = 1024 * MIB;
 
 /**
- * Process 1. It must outlive `kill -9 -1`, or a patch could turn its own failure into a lost sandbox: the kernel shields
- * process 1 from its own container, but not the child an init such as tini waits for. So the shell itself waits, reaping
- * orphans meanwhile; when somebody kills its sleep it becomes the sleep, without needing a free process slot.
+ * Process 1. It must survive `kill -9 -1`, or a patch could turn its own failure into a lost sandbox: the kernel
+ * protects process 1 from its own container, but not the child that an init such as tini waits for. So the shell itself
+ * waits, reaping orphans meanwhile; if its sleep is killed it execs a sleep, which needs no free process slot.
  */
 const KEEP_ALIVE = 'sleep "$1" && exit 0; exec sleep "$1"';
 
 interface ContainerPlan {
   readonly spec: SandboxSpec;
-  /** The image's own; null = root. */
+  /** The image's own user; null = root. */
   readonly user: string | null;
   readonly limits: SandboxLimits;
   readonly ttlS: number;
 }
 
-/** Options of a container that holds nothing of the host's, reaches nobody, and ends by itself after `ttlS` seconds. */
+/** Options of a container that has nothing of the host's, no network, and ends by itself after `ttlS` seconds. */
 export function containerOptions({ spec, user, limits, ttlS }: ContainerPlan): Docker.ContainerCreateOptions {
   const { image, purpose } = spec;
   const expires = Math.ceil(Date.now() / 1000) + ttlS;
   return {
     name: `bestk-${randomUUID()}`,
     Image: image,
-    // Root has rights in a container of its own alone; the image's user is named with each command.
+    // Root has capabilities only in a container that runs as root; the image's user is then set for each command.
     ...(user !== null && spec.separatesUsers === true && { User: '0:0' }),
     Entrypoint: ['/bin/sh', '-c', KEEP_ALIVE, 'bestk', String(ttlS)],
     Cmd: [],
@@ -46,7 +46,7 @@ export function containerOptions({ spec, user, limits, ttlS }: ContainerPlan): D
   };
 }
 
-/** The engine's own choice, which a list replaces, and the host's files that the engine binds into every container. */
+/** The engine's default list, which this replaces, plus the host's files that it binds into every container. */
 const READ_ONLY = [
   ...['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'],
   ...['/etc/hosts', '/etc/hostname', '/etc/resolv.conf'],
@@ -67,8 +67,8 @@ function isolation({ separatesUsers }: SandboxSpec): Docker.HostConfig {
 }
 
 /**
- * Swap is as large as memory, i.e. none. Memory file systems are charged to the container's memory and are not freed by
- * killing anybody, so that together they stay below half of it: filling them is "no space left", not out of memory.
+ * No swap: its limit equals that of memory. Memory file systems are charged to the container's memory and not freed by
+ * killing processes, so together they stay below half of it: filling them means "no space left", not out of memory.
  */
 function quotas(limits: SandboxLimits): Docker.HostConfig {
   const memory = limits.memoryMb * MIB;
@@ -89,10 +89,10 @@ function quotas(limits: SandboxLimits): Docker.HostConfig {
 }
 
 /*
- * System calls that a sandbox may make: what programs, compilers and test runners need, on 64-bit machines. Everything else
- * answers "not permitted". Left out on purpose: namespaces and mounts, bpf, perf events, io_uring, userfaultfd, the kernel's
- * keyrings, handles of other processes' files, and all families of sockets but these four (no AF_VSOCK, which reaches
- * the machine that a virtual machine runs on, and none of the rarer ones).
+ * System calls allowed in a sandbox: those that programs, compilers and test runners need on 64-bit machines. All
+ * others return "not permitted". Deliberately omitted: namespaces and mounts, bpf, perf events, io_uring, userfaultfd,
+ * the kernel's keyrings, handles of other processes' files, and all socket families but four (no AF_VSOCK, which
+ * reaches the host of a virtual machine, and none of the rarer ones).
  */
 const ALLOWED = `
   open openat openat2 creat close close_range read write pread64 pwrite64 readv writev preadv pwritev preadv2 pwritev2 lseek
@@ -133,16 +133,16 @@ const ALLOWED = `
 
 /** AF_UNIX, AF_INET, AF_INET6, and AF_NETLINK, which lists interfaces. */
 const SOCKET_FAMILIES = [1, 2, 10, 16];
-/** Linux as ever, without randomised addresses (debuggers), 32-bit names in `uname`, and the question what it is. */
+/** PER_LINUX, ADDR_NO_RANDOMIZE (debuggers), PER_LINUX32 (32-bit `uname`), UNAME26, and the query. */
 const PERSONALITIES = [0, 0x40000, 8, 0x20000, 0xffffffff];
-/** CLONE_NEW* of every namespace. */
+/** The CLONE_NEW* flags of all namespaces. */
 const NEW_NAMESPACE = 0x7e020000;
 const ENOSYS = 38;
 
 const ALLOW = 'SCMP_ACT_ALLOW';
 const firstArgument = (op: string, value: number, more = {}) => [{ index: 0, value, op: `SCMP_CMP_${op}`, ...more }];
 
-/** The profile as Docker's engine and, as a file, a Kubernetes node reads it (deploy/kubernetes/seccomp.json). */
+/** The profile for Docker's engine and, as a file, for a Kubernetes node (deploy/kubernetes/seccomp.json). */
 export const SECCOMP_PROFILE = {
   defaultAction: 'SCMP_ACT_ERRNO',
   defaultErrnoRet: 1,
@@ -151,7 +151,7 @@ export const SECCOMP_PROFILE = {
     ...SOCKET_FAMILIES.map((family) => ({ names: ['socket'], action: ALLOW, args: firstArgument('EQ', family) })),
     ...PERSONALITIES.map((kind) => ({ names: ['personality'], action: ALLOW, args: firstArgument('EQ', kind) })),
     { names: ['clone'], action: ALLOW, args: firstArgument('MASKED_EQ', NEW_NAMESPACE, { valueTwo: 0 }) },
-    // Its flags lie in memory, where no filter sees them; told that it is not there, libraries take `clone`.
+    // Its flags are in memory, where a filter cannot see them; on ENOSYS, libraries fall back to `clone`.
     { names: ['clone3'], action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS },
   ],
 } as const;

@@ -6,7 +6,7 @@ import { abortable, backOffMs, pause, TRIES } from '../../core/async/time.js';
 import { EngineDiskFullError, EngineUnavailableError, ImagePullError } from '../../core/errors/unavailable.js';
 import { dockerFailure } from './engine.js';
 
-/** A layer of gigabytes tells its progress all the time. */
+/** Even a layer of gigabytes reports progress continuously. */
 const SILENCE_MS = 300_000;
 const TELL_EVERY_MS = 10_000;
 const LONGEST_LINE = 1024 * 1024;
@@ -26,7 +26,7 @@ interface Progress {
   readonly progressDetail?: { readonly current?: number; readonly total?: number };
 }
 
-/** Pulls an image, again after a failure that may pass. @throws ImagePullError, EngineDiskFullError, EngineUnavailableError */
+/** Pulls an image, retrying transient failures. @throws ImagePullError, EngineDiskFullError, EngineUnavailableError */
 export async function pullImage(
   docker: Docker,
   image: string,
@@ -68,7 +68,7 @@ async function pullOnce(docker: Docker, image: string, options: PullOptions, sig
   }
 }
 
-/** Reads the engine's progress to its end. @throws Error with what it says went wrong */
+/** Reads the engine's progress stream to its end. @throws Error with the failure it reports */
 async function followed(stream: AsyncIterable<Buffer>, onProgress: (progress: Progress) => void): Promise<void> {
   let rest = '';
   for await (const chunk of stream) {
@@ -105,7 +105,7 @@ function teller(image: string, say: (text: string) => void, silence: NodeJS.Time
   };
 }
 
-/** @returns what went wrong in our words, and whether the registry or the way to it may be better later: nobody else tries it again */
+/** @returns the failure as a BestkError, and whether the registry may recover: retries happen only here */
 function pullFailure(error: unknown, image: string): { readonly failure: Error; readonly again: boolean } {
   if (error instanceof EngineUnavailableError) return { failure: error, again: false };
   const message = error instanceof Error ? error.message.trim() : String(error);
@@ -126,7 +126,7 @@ const DockerConfig = z.object({
     .default({}),
 });
 
-/** What `docker login` left for a registry in `config.json`; helpers that keep passwords elsewhere are not asked. */
+/** Credentials that `docker login` stored in `config.json`; credential helpers are not supported. */
 export async function credentialsFor(image: string, configFolder: string): Promise<object | undefined> {
   const registry = registryOf(image);
   const auths = await storedLogins(join(configFolder, 'config.json'));
@@ -141,7 +141,7 @@ async function storedLogins(file: string): Promise<z.infer<typeof DockerConfig>[
   try {
     return DockerConfig.parse(JSON.parse(await readFile(file, 'utf8'))).auths;
   } catch {
-    // Without a file, or with one that Docker could not read either, the registry says whether it needs a login.
+    // If the file is missing or invalid, the registry reports whether it needs a login.
     return {};
   }
 }

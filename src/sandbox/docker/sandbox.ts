@@ -13,15 +13,15 @@ import { DockerContainer } from './container.js';
 import { DockerImages, type ImageOptions, type LocalImage, sweepPreparedImages } from './images.js';
 import { containerOptions } from './limits.js';
 
-/** How long work waits for an engine that restarts or is full. */
+/** How long to wait for an engine that restarts or is full. */
 const PATIENCE_MS = 60_000;
-/** When it is tried again to remove a container. */
+/** Delay before removing a container is retried. */
 const LATER_MS = 3_000;
 
 export interface DockerSandboxOptions extends ContainerSandboxOptions {
-  /** As in DOCKER_HOST; the default socket when absent. */
+  /** See DOCKER_HOST; the default socket when absent. */
   readonly dockerHost?: string;
-  /** How long an engine that answered before is waited for. */
+  /** How long to wait for an engine that answered before. */
   readonly patienceMs?: number;
   /** Absent = images are never pulled. */
   readonly images?: DockerImages;
@@ -35,16 +35,16 @@ const NO_PULLS: ImageOptions = {
   say: () => undefined,
 };
 
-/** Sandboxes on a Docker engine: no network, no capabilities, nothing of the host's, every resource bounded. */
+/** Sandboxes on a Docker engine: no network, no access to the host, minimal capabilities, every resource limited. */
 export class DockerSandbox extends ContainerSandbox {
   protected override readonly becomesRoot = true;
   readonly #docker: Docker;
   readonly #ttlS: number;
   readonly #images: DockerImages;
   readonly #patience: RetryUntilAvailable;
-  /** What could not be removed when its time had come, because the engine was away. */
+  /** Containers that could not be removed because the engine was unavailable. */
   readonly #left = new Set<Docker.Container>();
-  /** Tries to remove them again. */
+  /** Timer of the next attempt to remove them. */
   #later: NodeJS.Timeout | null = null;
 
   constructor({ dockerHost, patienceMs = PATIENCE_MS, ttlS, images, ...options }: DockerSandboxOptions) {
@@ -89,7 +89,7 @@ export class DockerSandbox extends ContainerSandbox {
     return this.#patience.wait(once, signal);
   }
 
-  /** The name is ours, so that a container the engine made without our hearing of it can be removed all the same. */
+  /** The name is chosen here, so that a container can be removed even if the engine's answer was lost. */
   async #startOnce(spec: SandboxSpec, signal: AbortSignal): Promise<Started> {
     const { id, user } = await this.#look(spec.image, signal);
     const { prepared } = this.#images;
@@ -116,7 +116,7 @@ export class DockerSandbox extends ContainerSandbox {
     }
   }
 
-  /** Pulls it where that is wanted. */
+  /** Pulls the image if configured. */
   async #look(image: string, signal: AbortSignal): Promise<LocalImage> {
     signal.throwIfAborted();
     try {
@@ -144,7 +144,7 @@ export class DockerSandbox extends ContainerSandbox {
   }
 }
 
-/** Removes a container and all that runs in it; one that is gone already is fine. @throws EngineUnavailableError */
+/** Removes a container with all its processes; harmless if it is gone already. @throws EngineUnavailableError */
 export async function removeContainer(container: Docker.Container): Promise<void> {
   await engineCall({ container: container.id }, (abortSignal) =>
     container.remove({ force: true, v: true, abortSignal }).catch((error: unknown) => {
@@ -153,7 +153,9 @@ export async function removeContainer(container: Docker.Container): Promise<void
   );
 }
 
-/** Removes containers of ours that expired or whose process is dead, and returns how many. @throws EngineUnavailableError */
+/**
+ * Removes bestk's containers that expired or whose process is dead. @returns how many @throws EngineUnavailableError
+ */
 export async function sweepContainers(docker: Docker): Promise<number> {
   const ours = await engineCall({ container: LABEL.mark }, (abortSignal) =>
     docker.listContainers({ all: true, filters: { label: [`${LABEL.mark}=1`] }, abortSignal }),
@@ -164,8 +166,8 @@ export async function sweepContainers(docker: Docker): Promise<number> {
 }
 
 /**
- * Nobody's any more. One that runs ends by itself when its time is over; by the date on it a living one would be taken
- * for old whenever somebody's clock jumps.
+ * Whether the container can be removed. A running one ends by itself when it expires, so its expiry date is ignored:
+ * after a clock jump, a container in use could look expired.
  */
 function isStale({ Labels, State }: Pick<Docker.ContainerInfo, 'Labels' | 'State'>): boolean {
   if (isDeadOwner(Labels[LABEL.owner] ?? '')) return true;

@@ -6,7 +6,7 @@ import { BadInputError } from '../../core/errors/errors.js';
 import { askedMs, clusterFailure, isPassing, statusOf } from './failure.js';
 import type { ClusterOptions, NetworkPolicy, Pod } from './pod-spec.js';
 
-/** How long a cluster that does not answer, or has too much to do, is asked again. */
+/** How long calls to an unresponsive or overloaded cluster are retried. */
 const PATIENCE_MS = 120_000;
 const CALL_TIMEOUT_MS = 60_000;
 const NEVER = new AbortController().signal;
@@ -14,13 +14,13 @@ const NEVER = new AbortController().signal;
 export interface PodList {
   readonly pods: readonly Pod[];
   readonly version: string;
-  /** When the server answered by its own clock, in ms since 1970; NaN where it does not say. */
+  /** Time of the answer by the server's clock, in ms since 1970; NaN if not given. */
   readonly clusterMs: number;
 }
 
-/** Every call that bestk makes to a cluster; each is counted, and repeated while the trouble may pass. */
+/** All calls of bestk to a cluster; each is counted, and retried on transient failures. */
 export class KubernetesClient {
-  /** Requests made, repeated ones too. */
+  /** Requests made, including retries. */
   calls = 0;
   #connection: Promise<Connection> | null = null;
 
@@ -36,7 +36,7 @@ export class KubernetesClient {
     return gitVersion;
   }
 
-  /** One that is there already was made by a try whose answer was lost: names are ours alone. */
+  /** A conflict means that an earlier attempt created the pod and its answer was lost: names are unique. */
   async createPod(pod: Pod, signal: AbortSignal): Promise<void> {
     const create = async ({ core, namespace }: Connection, givenUp: AbortSignal): Promise<void> => {
       await core.createNamespacedPod({ namespace, body: pod });
@@ -49,7 +49,7 @@ export class KubernetesClient {
     }
   }
 
-  /** Takes it from the cluster at once; the node ends its processes within two seconds. */
+  /** Removes it from the cluster at once; the node ends its processes within two seconds. */
   async deletePod(name: string): Promise<void> {
     await this.call(
       ({ core, namespace }) =>
@@ -70,8 +70,8 @@ export class KubernetesClient {
   }
 
   /**
-   * Tells of every change until the server ends the watch. @throws what broke it off; its status is 410 when the server
-   * does not remember the version any more
+   * Reports every change until the server ends the watch. @throws the error that interrupted it; its status is 410 when
+   * the server no longer has the version
    */
   async watchPods(
     query: Readonly<Record<string, string | number | boolean>>,
@@ -102,7 +102,7 @@ export class KubernetesClient {
     });
   }
 
-  /** True when there is one of that name now, false when the account may not look or make one. */
+  /** True if the policy exists now, false if the account lacks the rights to read or create it. */
   async ensureNetworkPolicy(body: NetworkPolicy): Promise<boolean> {
     const { name } = body.metadata;
     const made = await this.call(async ({ networking, namespace }) => {
@@ -127,7 +127,7 @@ export class KubernetesClient {
     }
   }
 
-  /** As `call`, with the error as it came. The signal of `work` aborts when nobody waits for its end any more. */
+  /** Like `call`, but throws the original error. `work`'s signal aborts once its result is not awaited any more. */
   async attempts<T>(
     work: (to: Connection, givenUp: AbortSignal) => Promise<T>,
     signal: AbortSignal,
@@ -159,7 +159,7 @@ function unless(status: number): (error: unknown) => undefined {
 
 const ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 
-/** The SDK's doors to one cluster. */
+/** The SDK's clients for one cluster. */
 export interface Connection {
   readonly namespace: string;
   readonly core: CoreV1Api;
@@ -169,7 +169,7 @@ export interface Connection {
   readonly sockets: Exec['handler'];
 }
 
-/** Loads the SDK, which takes a while and much memory and is not needed with Docker. @throws BadInputError */
+/** Loads the SDK on demand, since it takes time and memory and is not needed with Docker. @throws BadInputError */
 export async function connectCluster(options: ClusterOptions): Promise<Connection> {
   const { CoreV1Api, Exec, KubeConfig, NetworkingV1Api, VersionApi, Watch } = await import('@kubernetes/client-node');
   const config = new KubeConfig();
@@ -189,7 +189,7 @@ interface AgentMaker {
   createAgent(cluster: unknown, options: object): unknown;
 }
 
-/** The SDK makes an agent for every call, and with it a TLS handshake; one for each set of credentials is enough. */
+/** Reuses one agent per set of credentials; the SDK would create one for every call, each with a TLS handshake. */
 function keepAgents(config: AgentMaker): void {
   const make = config.createAgent.bind(config);
   const agents = new Map<string, unknown>();
@@ -200,7 +200,7 @@ function keepAgents(config: AgentMaker): void {
   };
 }
 
-/** A server that closes a stream would close this process's own: those are the ones the SDK has in mind by default. */
+/** Replaces the SDK's default streams, which are this process's own: a server that closes a stream would close them. */
 function sockets({ handler }: Exec): Exec['handler'] {
   const nobodys = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() };
   return Object.assign(handler, { streams: nobodys });

@@ -6,15 +6,15 @@ import { type ExecPlan, type RunningExec, CappedBytes, drained, type Listening }
 import type { Connection } from './client.js';
 import { CONTAINER } from './pod-spec.js';
 
-/** Channels of the protocol `v4.channel.k8s.io` and `v5.channel.k8s.io`: the first byte of every message. */
+/** Channels of the protocols `v4.channel.k8s.io` and `v5.channel.k8s.io`: the first byte of every message. */
 const CHANNEL = { stdin: 0, stdout: 1, stderr: 2, status: 3 } as const;
 const PIECE = 512 * 1024;
-/** As a shell says "found, but could not be run". */
+/** Exit status of shells for "found, but could not be run". */
 const CANNOT_RUN = 126;
 const NOT_STARTED =
   /resource temporarily unavailable|cannot allocate memory|OOM-killed|fork\/exec|executable file not found|no such file|permission denied|exec format/i;
 
-/** What we use of the web socket. */
+/** The members of the web socket used here. */
 interface Socket {
   send(data: Uint8Array): void;
   terminate(): void;
@@ -23,13 +23,13 @@ interface Socket {
 
 export interface ExecTarget {
   readonly pod: string;
-  /** No single file may grow larger. */
+  /** Size limit of a single file. */
   readonly maxFileBytes: number;
 }
 
 /**
- * Starts a command over the exec channel of a pod; one that opens after `signal` has aborted is closed again.
- * @throws what kept the connection from opening: nothing ran then
+ * Starts a command over a pod's exec channel; a connection that opens after `signal` has aborted is closed again.
+ * @throws the error that prevented the connection: then nothing ran
  */
 export async function startExec(
   to: Connection,
@@ -51,7 +51,7 @@ export async function startExec(
   return { stdout: streams.stdout, stderr: streams.stderr, exit: exitOf(streams), stop };
 }
 
-/** The web socket rejects with an event, which holds the error. */
+/** The web socket rejects with an event that contains the error. */
 function rethrowEvent(event: unknown): never {
   throw (event as { error?: unknown }).error ?? event;
 }
@@ -63,14 +63,14 @@ function path(namespace: string, pod: string, argv: readonly string[], { stdin }
   return `/api/v1/namespaces/${namespace}/pods/${pod}/exec?${query.toString()}`;
 }
 
-/** The stream is never ended: under v4 that would close the connection, and the exit code would be lost. */
+/** Does not end the stream: under v4 that would close the connection and lose the exit code. */
 function sendAll(socket: Socket, stdin: Uint8Array): void {
   for (let at = 0; at < stdin.length; at += PIECE) {
     socket.send(Buffer.concat([Buffer.from([CHANNEL.stdin]), stdin.subarray(at, at + PIECE)]));
   }
 }
 
-/** One of the two streams of output: what the command wrote, and the notice of its end. */
+/** One of the two output streams: the command's output, and the notice of its end. */
 class Output {
   readonly #notice: ExitNotice;
 
@@ -89,7 +89,7 @@ class Output {
     this.#keepAny(this.#notice.take(bytes));
   }
 
-  /** Nothing more will come. */
+  /** Ends the stream. */
   end(): void {
     this.#keepAny(this.#notice.rest());
   }
@@ -99,14 +99,14 @@ class Output {
   }
 }
 
-/** What comes over the connection, taken apart. */
+/** Demultiplexes the connection's messages. */
 class ExecStreams implements Listening {
   readonly stdout: CappedBytes;
   readonly stderr: CappedBytes;
   readonly ended: Promise<void>;
-  /** What the cluster says of the end; null until it does, and for ever when the connection breaks. */
+  /** The cluster's status of the end; null until it arrives, and forever if the connection breaks. */
   status: V1Status | null = null;
-  /** Settles when the command itself has ended, or the connection. */
+  /** Settles when the command or the connection has ended. */
   readonly commandEnded: Promise<void>;
   readonly #outputs: Readonly<Record<number, Output>>;
   #isEnded = false;
@@ -133,13 +133,13 @@ class ExecStreams implements Listening {
   isEnded = (): boolean => this.#isEnded;
   lastByteAt = (): number => this.#lastByteAt;
 
-  /** Exit code of the command, once all that it wrote is here; null before. */
+  /** Exit code of the command, available once all of its output has arrived; null before. */
   get code(): number | null {
     const codes = Object.values(this.#outputs).map((output) => output.code);
     return codes.includes(null) ? null : (codes[0] ?? null);
   }
 
-  /** One message; false closes the connection. */
+  /** Handles one message; returning false closes the connection. */
   receive = (channel: number, bytes: Buffer): boolean => {
     this.#lastByteAt = performance.now();
     this.#outputs[channel]?.take(bytes);
@@ -172,21 +172,21 @@ async function exitOf(streams: ExecStreams): Promise<number> {
   const exitCode = status.details?.causes?.find(({ reason }) => reason === 'ExitCode')?.message;
   if (exitCode !== undefined) return Number(exitCode);
   const said = status.message ?? 'no reason given';
-  // No process or memory was left to start it with, or no shell; whoever waits sees that it never began.
+  // There was no process, memory or shell to start it; the caller sees that it never began.
   if (NOT_STARTED.test(said)) return CANNOT_RUN;
   throw new SandboxLostError(said);
 }
 
 /*
- * What the exec channel of a cluster lacks, done by a shell around the command:
+ * Provides what a cluster's exec channel lacks, by a shell around the command:
  *
- *   environment   the call has none; names the cluster itself adds are taken away
- *   user          the call knows the container's own alone; a number here is both user and group
- *   limits        no core files, no single file above the disk limit (as ulimits of a container of Docker)
+ *   environment   the call has none; variables that the cluster itself adds are removed
+ *   user          the call supports only the container's own user; a number here is both user and group
+ *   limits        no core files, no single file above the disk limit (like the ulimits of a Docker container)
  *   end of stdin  under protocol v4 a client cannot end stdin without losing the exit code, so `head` counts the bytes
- *   exit notice   the true exit code comes only after every process that inherited the streams has let them go, which a
- *                 daemon never does; so the shell says when the command itself has ended, and with what code: on both
- *                 streams, as each comes at its own pace and what precedes the notice is all that the command wrote there
+ *   exit notice   the real exit code arrives only once every process that inherited the streams has closed them, which a
+ *                 daemon never does; so the shell reports the command's end and exit code itself, on both streams: each
+ *                 has its own pace, and what precedes the notice is the command's complete output on that stream
  *
  * The notice carries a nonce, because the command writes to the same streams. A command that reads the nonce from its
  * parent's arguments gains nothing: it may exit with any code anyway.
@@ -223,21 +223,21 @@ printf '\036bestk-exit %s %s\036' "$mark" "$code" >&2
 exit "$code"
 `;
 
-/** Bytes of a block of ulimit -f, by POSIX. */
+/** Bytes per block of ulimit -f, by POSIX. */
 const BLOCK = 512;
 const NAME = /^[A-Za-z_]\w*$/;
 const END = 0x1e;
-/** Digits of an exit code. What is longer is the command's own, and not held back. */
+/** Digits of an exit code. A longer number is output of the command and not held back. */
 const LONGEST_CODE = 3;
 
 /** A command wrapped for the exec channel. */
 export interface Wrapped {
   readonly argv: readonly string[];
-  /** What the notice of its end is known by. */
+  /** Identifies the notice of its end. */
   readonly mark: string;
 }
 
-/** @throws BadInputError for a variable whose name no shell can set */
+/** @throws BadInputError for a variable name that no shell can set */
 export function wrapped({ argv, user, env = {}, stdin }: ExecPlan, maxFileBytes: number): Wrapped {
   const wrong = Object.keys(env).find((name) => !NAME.test(name));
   if (wrong !== undefined) throw new BadInputError(`"${wrong}" is not the name of a variable`);
@@ -251,7 +251,7 @@ export function wrapped({ argv, user, env = {}, stdin }: ExecPlan, maxFileBytes:
   };
 }
 
-/** Finds the notice in a stream, however it is cut into pieces, and takes it out. */
+/** Finds the notice in a stream, across chunks, and removes it. */
 export class ExitNotice {
   readonly #start: Buffer;
   #held = Buffer.alloc(0);
@@ -261,12 +261,12 @@ export class ExitNotice {
     this.#start = Buffer.from(`\x1ebestk-exit ${mark} `);
   }
 
-  /** Exit code of the command, null until it has ended. */
+  /** Exit code of the command; null until it has ended. */
   get code(): number | null {
     return this.#code;
   }
 
-  /** What of `chunk`, and of what was held back before, belongs to the command. */
+  /** The part of `chunk`, and of bytes held back earlier, that belongs to the command. */
   take(chunk: Buffer): Buffer {
     if (this.#code !== null) return chunk;
     const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
@@ -285,7 +285,7 @@ export class ExitNotice {
     return this.#keepBack(bytes, bytes.length - this.#beginningAtEnd(bytes));
   }
 
-  /** What was held back and turned out to be the command's. */
+  /** Bytes that were held back but belong to the command. */
   rest(): Buffer {
     return this.#keepBack(this.#held, this.#held.length);
   }
@@ -295,7 +295,7 @@ export class ExitNotice {
     return bytes.subarray(0, from);
   }
 
-  /** Length of the longest end of `bytes` that the notice may begin with. */
+  /** Length of the longest suffix of `bytes` that is a prefix of the notice. */
   #beginningAtEnd(bytes: Buffer): number {
     const most = Math.min(bytes.length, this.#start.length - 1);
     for (let length = most; length > 0; length -= 1) {

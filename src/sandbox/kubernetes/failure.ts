@@ -25,15 +25,15 @@ interface ApiError {
 /** HTTP status of a failed call; null when there was no answer. */
 export function statusOf(error: unknown): number | null {
   const { code, statusCode } = (error ?? {}) as ApiError;
-  // An abort has a number of its own, below those of HTTP.
+  // Node's abort errors have small numeric codes, below those of HTTP.
   if (typeof code === 'number' && code >= 100) return code;
   if (typeof statusCode === 'number') return statusCode;
-  // The web socket's client has it only in its words.
+  // The web socket's client gives the status only in its message.
   const said = /Unexpected server response: (\d{3})/.exec(error instanceof Error ? error.message : '');
   return said === null ? null : Number(said[1]);
 }
 
-/** What the API server said, or what became of the connection. */
+/** The API server's message, or the error of the connection. */
 export function messageOf(error: unknown): string {
   const { body } = (error ?? {}) as ApiError;
   const status = typeof body === 'string' ? parsed(body) : body;
@@ -50,7 +50,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Whether the same call may do better later: no answer, too many requests, or trouble of the server's own. */
+/** Whether a retry may succeed: no answer, too many requests, or a server error. */
 export function isPassing(error: unknown): boolean {
   const status = statusOf(error);
   if (status !== null) return status === 429 || status >= 500;
@@ -58,30 +58,30 @@ export function isPassing(error: unknown): boolean {
   return typeof code === 'string' && /^(E[A-Z_]+|UND_ERR_\w+)$/.test(code);
 }
 
-/** How long the server asked to be left alone. */
+/** The delay that the server asked for. */
 export function askedMs(error: unknown): number | null {
   const seconds = Number((error as ApiError).headers?.['retry-after']);
   return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : null;
 }
 
-/** The quota of the namespace has no room for another pod; there will be some when one ends. */
+/** The namespace's quota has no room for another pod until one ends. */
 export function isOverQuota(error: unknown): boolean {
   return statusOf(error) === 403 && /exceeded quota/.test(messageOf(error));
 }
 
-/** Whatever a call to the cluster threw, as an error of ours. */
+/** Converts any error of a cluster call into a BestkError. */
 export function clusterFailure(error: unknown): Error {
   if (error instanceof BestkError) return error;
   return new EngineUnavailableError(messageOf(error), { cause: error, next: NEXT });
 }
 
 const LOOK_MS = 1_000;
-/** How long the kubelet may go on trying to pull from a registry that has trouble of its own. */
+/** How long the kubelet may retry pulling from a registry with transient failures. */
 const PULL_MS = 60_000;
 
 /**
- * How long a pod may take to start. While pods of ours run, the cluster is not stuck but full, and the wait is as long as
- * theirs; an image that cannot be pulled waits for nobody.
+ * How long a pod may take to start. While other pods of bestk run, the cluster is full rather than stuck, so the limit
+ * counts only time without any; an image that cannot be pulled fails independently of that.
  */
 export class StartPatience {
   readonly signal: AbortSignal;
@@ -112,7 +112,7 @@ export class StartPatience {
     if (!error.retryable) this.fail(error);
   }
 
-  /** Nothing more to wait for. */
+  /** Gives up waiting. */
   fail(error: BestkError): void {
     this.#over.abort(error);
   }
@@ -131,13 +131,13 @@ export class StartPatience {
 }
 
 /*
- * What a pod's status means to us, as a pure function: the one place that knows the cluster's reasons by name.
+ * The meaning of a pod's status, as a pure function: the only place that knows the cluster's reasons by name.
  *
  *   PodScheduled False, Unschedulable            waiting     until a node has room, or SandboxUnschedulableError
  *   ErrImagePull, ImagePullBackOff               waiting     ImagePullError once the kubelet has tried for a while
  *   ErrImageNeverPull, InvalidImageName          over        ImagePullError
  *   Create…Error, RunContainerError, StartError  over        BadInputError: the image, not the cluster
- *   OutOfcpu, OutOfpods, NodeAffinity, …         rejected    the node had changed since it was chosen: another pod
+ *   OutOfcpu, OutOfpods, NodeAffinity, …         rejected    the node changed after it was chosen: create another pod
  *   OOMKilled                                    over        out of memory
  *   Evicted for its own disk                     over        out of disk
  *   Evicted otherwise, NodeLost, deleted         over        SandboxEvictedError
@@ -158,7 +158,7 @@ const NEVER_PULLED = /^(ErrImageNeverPull|InvalidImageName|ImageInspectError)$/;
 const NEVER_STARTED = /^(CreateContainer\w*Error|RunContainerError)$/;
 const NOT_THERE = /: not found|does not exist|manifest unknown|access denied|unauthorized|authorization failed/i;
 
-/** State of a pod, or of one that is no more (null). */
+/** State of a pod; null = the pod no longer exists. */
 export function stateOf(pod: Pod | null): PodState {
   if (pod === null) return over(new SandboxEvictedError('its pod was deleted'));
   if (pod.metadata?.deletionTimestamp !== undefined) return over(new SandboxEvictedError('its pod is being deleted'));
@@ -172,13 +172,15 @@ function containerOf({ status }: Pod): ContainerStatus | undefined {
   return status?.containerStatuses?.[0];
 }
 
-/** What the container waits for. */
+/** Why the container is not running yet. */
 function waitingFor(pod: Pod): { readonly reason: string; readonly message: string } {
   const { reason = '', message = reason } = containerOf(pod)?.state?.waiting ?? {};
   return { reason, message };
 }
 
-/** Content id of the image a pod runs, and the name by which any node can get that very content; null before it is known. */
+/**
+ * Content id of a pod's image, and the name by which any node can pull exactly that content; null before it is known.
+ */
 export function imageOf(pod: Pod): { readonly id: string; readonly name: string } | null {
   const name = (containerOf(pod)?.imageID ?? '').replace(/^[a-z-]+:\/\//, '');
   const id = /sha256:[0-9a-f]{64}$/.exec(name)?.[0];

@@ -9,8 +9,8 @@ import { isDeadOwner, isNeighbour, LABEL, OWNER } from '../container/sandbox-own
 const Quantity = z.union([z.string(), z.number().transform(String)]);
 
 /**
- * What a user adds to every sandbox's pod, in the field names of a PodSpec; pull policy and requests are the container's.
- * Everything else of the pod is bestk's: a field that could weaken it is refused.
+ * The user's additions to every sandbox's pod, in the field names of a PodSpec; pull policy and requests are the
+ * container's. bestk sets everything else: fields that could weaken isolation are refused.
  */
 export const PodTemplate = z.strictObject({
   runtimeClassName: z.string().min(1).exactOptional(),
@@ -27,7 +27,7 @@ export const PodTemplate = z.strictObject({
     .exactOptional(),
   imagePullSecrets: z.array(z.strictObject({ name: z.string().min(1) })).exactOptional(),
   imagePullPolicy: z.enum(['IfNotPresent', 'Always', 'Never']).default('IfNotPresent'),
-  /** What the scheduler sets aside for a pod; absent: its limit. */
+  /** Resources that the scheduler reserves for a pod; absent: its limits. */
   resources: z
     .strictObject({ requests: z.strictObject({ cpu: Quantity.exactOptional(), memory: Quantity.exactOptional() }) })
     .exactOptional(),
@@ -43,26 +43,26 @@ export const PodTemplate = z.strictObject({
 });
 export type PodTemplate = z.infer<typeof PodTemplate>;
 
-/** The pod that this process runs in; its sandboxes are its own, and the cluster removes them with it. */
+/** The pod that this process runs in. It owns its sandboxes' pods, so the cluster removes them with it. */
 export interface WorkerPod {
   readonly name: string;
   readonly uid: string;
 }
 
-/** Which cluster, and what every sandbox's pod is like there. */
+/** The cluster, and settings of every sandbox's pod. */
 export interface ClusterOptions {
-  /** Path of a kubeconfig; undefined: the account of the pod this runs in, or else `~/.kube/config`. */
+  /** Path of a kubeconfig; undefined: the account of the pod that this process runs in, or else `~/.kube/config`. */
   readonly kubeconfig?: string | undefined;
   readonly context?: string | undefined;
   /** Undefined: that of the context or of the account. */
   readonly namespace?: string | undefined;
   readonly pod: PodTemplate;
-  /** Longest wait for a node or an image while no pod of ours runs; 600 by default. */
+  /** Longest wait for a node or an image while no pod of bestk runs; 600 by default. */
   readonly startS?: number;
   readonly worker?: WorkerPod | undefined;
 }
 
-/** What the SDK has as classes, as the plain data it is on the wire. */
+/** The plain wire data of a type that the SDK declares as a class. */
 type Plain<T> = T extends Date
   ? T
   : T extends readonly (infer Entry)[]
@@ -77,12 +77,12 @@ export type ObjectMeta = Plain<V1ObjectMeta>;
 export type ContainerStatus = Plain<V1ContainerStatus>;
 export type NetworkPolicy = Plain<V1NetworkPolicy> & { readonly metadata: { readonly name: string } };
 
-/** Name of the one container of a pod. */
+/** Name of a pod's only container. */
 export const CONTAINER = 'sandbox';
 
-/** The cluster ends the pod first, and says why. */
+/** Lets the cluster's deadline end the pod first, which records the reason. */
 const SLEEP_LONGER_S = 60;
-/** Nobody answers there, so that no name is looked up through the cluster's own resolver. */
+/** No server listens there, so names are not resolved through the cluster's DNS. */
 const NO_NAME_SERVER = '127.0.0.1';
 
 export interface PodPlan {
@@ -92,13 +92,13 @@ export interface PodPlan {
   readonly separatesUsers: boolean;
   readonly limits: SandboxLimits;
   readonly ttlS: number;
-  /** Command that begins with the pod; may be empty. */
+  /** Command that starts with the pod; may be empty. */
   readonly preparation: readonly string[];
 }
 
 /**
- * A pod that has no token, no privilege and no name to ask for, and that the cluster ends after `ttlS` seconds.
- * @throws BadInputError for an image of no such name
+ * A pod without a token, privileges or DNS, which the cluster ends after `ttlS` seconds.
+ * @throws BadInputError for an invalid image name
  */
 export function podOf(plan: PodPlan, options: ClusterOptions): Pod {
   const { name, image, purpose, limits, ttlS, preparation } = plan;
@@ -127,7 +127,7 @@ export function podOf(plan: PodPlan, options: ClusterOptions): Pod {
           securityContext: {
             allowPrivilegeEscalation: false,
             privileged: false,
-            // An image whose user is not root gains nothing by these.
+            // These have no effect if the image's user is not root.
             capabilities: {
               drop: ['ALL'],
               ...(plan.separatesUsers &&
@@ -142,7 +142,7 @@ export function podOf(plan: PodPlan, options: ClusterOptions): Pod {
   };
 }
 
-/** As large as in a container of Docker: it is charged to the memory. */
+/** As large as in a Docker container: it is charged to memory. */
 function tmpMb({ diskMb, memoryMb }: SandboxLimits): number {
   return Math.floor(Math.min(diskMb, memoryMb / 4));
 }
@@ -163,18 +163,21 @@ function ownedBy({ worker }: ClusterOptions): object {
 
 const WORKER = 'bestk.worker';
 
-/** Selects every pod of ours, whoever made it. */
+/** Selects all pods of bestk, from any process. */
 export const OURS = `${LABEL.mark}=1`;
 
-/** How long a pod whose time is over still says why to the process that waits for it. */
+/** How long an expired pod is kept, so that the process waiting for it can read its status. */
 const SAID_MS = 60_000;
 
-/** A label's value holds few characters, so it is a hash; the owner itself stands in the annotation of the same name. */
+/**
+ * Hashes the owner, since label values are limited in length and characters; the annotation of the same name has it in
+ * full.
+ */
 function hashed(owner: string): string {
   return createHash('sha256').update(owner).digest('hex').slice(0, 32);
 }
 
-/** Selects the pods of one process; of this one by default. */
+/** Selects the pods of one process; by default of this one. */
 export function podsOf(owner: string = OWNER): string {
   return `${OURS},${LABEL.owner}=${hashed(owner)}`;
 }
@@ -192,9 +195,8 @@ export function podLabels(purpose: string, worker: WorkerPod | undefined): Objec
 }
 
 /**
- * Whether nobody wants this pod any more: it expired by the cluster's clock, its process is dead, or it was made in the
- * same worker pod by a container before this one. A process beside us in this container, such as a command that somebody
- * started there, lives.
+ * Whether the pod can be removed: it expired by the cluster's clock, its process is dead, or an earlier container of
+ * the same worker pod made it. Other processes in this container, such as a command started by a person, are alive.
  */
 export function isStale(pod: Pod, worker: WorkerPod | undefined, clusterMs: number): boolean {
   if (isExpired(pod, clusterMs)) return true;
@@ -203,7 +205,7 @@ export function isStale(pod: Pod, worker: WorkerPod | undefined, clusterMs: numb
   return (worker !== undefined && labels[WORKER] === worker.uid && !isNeighbour(owner)) || isDeadOwner(owner);
 }
 
-/** By the cluster's clock alone: this machine's may jump, and a living pod would be taken for old. */
+/** Uses only the cluster's clock: if this machine's jumped, a pod in use would look expired. */
 function isExpired({ metadata, spec, status }: Pod, clusterMs: number): boolean {
   const since = status?.startTime ?? metadata?.creationTimestamp;
   const lifeS = spec?.activeDeadlineSeconds;
@@ -211,23 +213,23 @@ function isExpired({ metadata, spec, status }: Pod, clusterMs: number): boolean 
   return clusterMs > since.getTime() + lifeS * 1000 + SAID_MS;
 }
 
-/** An ext4 file system has one inode for every 16 KiB (mke2fs.conf, `inode_ratio`), so an entry uses up that much room. */
+/** An ext4 file system has one inode per 16 KiB (mke2fs.conf, `inode_ratio`), so an entry uses up that much space. */
 const ENTRIES_PER_MIB = 64;
 
-/** Exit status of the first process when too many files were made. */
+/** Exit status of the first process after too many files were made. */
 export const TOO_MANY_FILES = 97;
 
-/** Where the first process leaves how the preparation ended. */
+/** Directory in which the first process leaves the result of the preparation. */
 const RESULT = '/dev/shm/.bestk';
 
 /*
- * The preparation begins at once: the node takes up to a second to tell that a container runs, which is about as long as it
- * takes. Its exit code goes into a pipe, so that whoever asks for it waits.
+ * The preparation starts at once: the node takes up to a second to report that a container runs, about as long as the
+ * preparation itself. Its exit code goes through a pipe, so that a reader waits for it.
  *
- * The shell waits and reaps, and becomes the sleep when somebody kills its own (docker/sandbox.ts says why). A
- * child beside it counts files: the cluster's limit on disk counts bytes, and an empty file has none. It looks at the free
- * inodes of the node, which is cheap, and counts those of the container only when enough of them are gone. Whoever kills
- * that child has only the node's own protection to meet (eviction at `nodefs.inodesFree`).
+ * The shell waits and reaps, and execs a sleep if its own is killed (see docker/limits.ts). A child process counts
+ * files, since the cluster's disk limit counts bytes and an empty file has none. It polls the node's free inodes, which
+ * is cheap, and counts the container's files only when enough inodes are gone. Code that kills this child is still
+ * subject to the node's own protection (eviction at `nodefs.inodesFree`).
  */
 const SCRIPT = String.raw`
 result=${RESULT} since=${RESULT}-since life=$1 most=$2
@@ -260,12 +262,12 @@ cat "$1/err" >&2
 rm -rf "$1"
 exit "$code"`;
 
-/** What ends, once, as the preparation did and says what it said. */
+/** A command that waits for the preparation and repeats its output and exit code; can be run once. */
 export const PREPARED = ['/bin/sh', '-c', COLLECT, 'sh', RESULT];
 
 /**
- * Process 1 of a pod that lives for `lifeS` seconds and may hold as many new files as fit on `diskMb`; the preparation may
- * be empty.
+ * Process 1 of a pod that lives for `lifeS` seconds and may hold as many new files as fit on `diskMb`; the preparation
+ * may be empty.
  */
 export function firstProcess(lifeS: number, diskMb: number, preparation: readonly string[]): string[] {
   return ['/bin/sh', '-c', SCRIPT, 'bestk', String(lifeS), String(diskMb * ENTRIES_PER_MIB), ...preparation];

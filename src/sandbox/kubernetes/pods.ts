@@ -7,24 +7,24 @@ import { clusterFailure, isOverQuota, messageOf, StartPatience, stateOf, statusO
 import { FairSemaphore } from '../../core/async/concurrency.js';
 import { withDeadline, unlimitedListeners, backOffMs, pause } from '../../core/async/time.js';
 
-/** Pods that may wait for a node at once, which is what an autoscaler sees; more sandboxes wait here instead. */
+/** Pods that may wait for a node at once, which is what an autoscaler sees; further sandboxes queue in this process. */
 const PENDING = 64;
 const START_S = 600;
-/** Pods that nodes may turn away, one after the other, because they had changed since they were chosen. */
+/** Maximum number of successive pods that nodes reject because they changed after they were chosen. */
 const REJECTIONS = 5;
-/** Between two tries to make a pod while the quota is used up and none of ours ends. */
+/** Delay between attempts to create a pod while the quota is used up and no pod of bestk ends. */
 const QUOTA_MS = { least: 1_000, spread: 4_000 };
-/** The cluster counts a pod that ended a moment later. */
+/** The cluster updates its quota a moment after a pod has ended. */
 const RECOUNT_MS = 200;
 
-/** What of a pod that is starting is enough; undefined while it is not. */
+/** Returns what the caller needs from a starting pod; undefined while it is not available. */
 export type Enough<T> = (pod: Pod) => T | undefined;
 
 type Seen<T> = { readonly value: T; readonly rejected?: never } | { readonly rejected: string };
 
 /**
- * Makes and removes pods, no more than the cluster can take: only so many may wait for a node at once, and while the
- * quota is used up one after the other asks again.
+ * Creates and removes pods within the cluster's capacity: a limited number may wait for a node at once, and while the
+ * quota is used up, creations are retried one at a time.
  */
 export class Pods {
   readonly #pending: FairSemaphore;
@@ -40,7 +40,7 @@ export class Pods {
   }
 
   /**
-   * A new pod, once `enough` finds in it what it looks for. Leaves none behind when it throws.
+   * Creates a pod and waits until `enough` returns a value. Removes the pod when it throws.
    * @throws SandboxUnschedulableError, ImagePullError, BadInputError, SandboxLostError, EngineUnavailableError
    */
   async raise<T>(
@@ -66,7 +66,7 @@ export class Pods {
     }
   }
 
-  /** Removes a pod that was raised. */
+  /** Removes a pod created by `raise`. */
   async remove(name: string): Promise<void> {
     try {
       await this.client.deletePod(name);
@@ -120,7 +120,7 @@ export class Pods {
     }
   }
 
-  /** One of our pods is gone, or some time has passed: others' pods end, too. */
+  /** Waits until a pod of this process is gone, or for some time, since pods of others end too. */
   async #somethingEnds(signal: AbortSignal): Promise<void> {
     const over = new AbortController();
     const before = this.#running;
@@ -154,17 +154,17 @@ function failure(error: unknown, signal: AbortSignal): unknown {
   return signal.aborted || error instanceof SandboxLostError ? error : clusterFailure(error);
 }
 
-/** The server ends a watch after this long, so that a dead connection is noticed at last. */
+/** The server ends a watch after this long, so that a dead connection is detected eventually. */
 const WATCH_S = 300;
 const SILENT_MS = (WATCH_S + 30) * 1000;
 const GONE = 410;
 
-/** Looks at a pod, or at null once it was deleted; anything but undefined is what was waited for. */
+/** Inspects a pod, or null once it is deleted; any value but undefined ends the wait. */
 export type Look<T> = (pod: Pod | null) => T | undefined;
 
 /**
- * What the pods of one selector are like now, by one watch for all of them. It begins with the first question and goes on
- * until it is stopped; what happened while it was broken off is caught up with by a list.
+ * Tracks the pods of one selector with a single watch. It starts with the first call of `until` and continues until it
+ * is stopped; changes missed during an interruption are recovered by a list.
  */
 export class PodWatch {
   readonly #pods = new Map<string, Pod | null>();
@@ -177,12 +177,12 @@ export class PodWatch {
     private readonly selector: string,
   ) {}
 
-  /** Follows a pod that will be made, until it is forgotten; of others nothing is kept. */
+  /** Tracks a pod that will be created, until it is forgotten; other pods are ignored. */
   expect(name: string): void {
     this.#expected.add(name);
   }
 
-  /** The first thing `look` finds; a pod that nobody follows is taken for deleted. @throws the signal's reason */
+  /** Waits until `look` returns a value; a pod that is not tracked counts as deleted. @throws the signal's reason */
   async until<T>(name: string, look: Look<T>, signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();
     if (this.#expected.has(name)) this.#start();
@@ -218,7 +218,7 @@ export class PodWatch {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Nobody will ask for this pod again. */
+  /** Stops tracking a pod. */
   forget(name: string): void {
     this.#expected.delete(name);
     this.#pods.delete(name);
@@ -249,7 +249,7 @@ export class PodWatch {
         version = await this.#watch(version, stop);
         failures = 0;
       } catch (error) {
-        // A cluster that is away for long fails those who wait for it, not this.
+        // A long outage of the cluster fails the waiting callers, not this loop.
         version = statusOf(error) === GONE ? null : version;
         await pause(backOffMs(failures++, null, Math.random), stop);
       }
@@ -264,7 +264,7 @@ export class PodWatch {
     return version;
   }
 
-  /** Follows from `version` until the server ends the watch; returns the version to go on from. */
+  /** Watches from `version` until the server ends the watch. @returns the version to continue from */
   async #watch(version: string, stop: AbortSignal): Promise<string> {
     let at: string = version;
     const query = {

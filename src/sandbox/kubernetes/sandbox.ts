@@ -23,19 +23,19 @@ import { Pods, PodWatch } from './pods.js';
 
 export interface KubernetesSandboxOptions extends ContainerSandboxOptions {
   readonly cluster: ClusterOptions;
-  /** Tells the user of something about the cluster that makes sandboxes less safe; once each. */
+  /** Receives each security concern about the cluster once. */
   readonly warn?: (text: string) => void;
 }
 
 type Wanted = Pick<PodPlan, 'image' | 'purpose' | 'preparation'> & Pick<SandboxSpec, 'separatesUsers'>;
 
-/** Sandboxes as pods of a Kubernetes cluster, one each: no token, no capabilities, no network where policies are enforced. */
+/** Sandboxes as pods of a Kubernetes cluster: no token, minimal capabilities, no network if policies are enforced. */
 export class KubernetesSandbox extends ContainerSandbox {
   readonly #client: KubernetesClient;
   readonly #watch: PodWatch;
   readonly #pods: Pods;
   readonly #options: KubernetesSandboxOptions;
-  /** How any node gets the image of an id: a bare id names only what a node already has. */
+  /** Name by which any node can pull the image of an id: a bare id works only on nodes that have the image. */
   readonly #imageNames = new Map<string, string>();
   #concerns: Promise<readonly string[]> | null = null;
 
@@ -47,12 +47,12 @@ export class KubernetesSandbox extends ContainerSandbox {
     this.#pods = new Pods(this.#client, this.#watch, options.cluster);
   }
 
-  /** Requests made to the API server until now. */
+  /** Requests made to the API server so far. */
   get apiCalls(): number {
     return this.#client.calls;
   }
 
-  /** Only a node knows an image's content, so that a pod is started on one. */
+  /** Starts a pod, because only a node knows an image's content. */
   async describeImage(image: string, signal: AbortSignal): Promise<ImageDescription> {
     signal.throwIfAborted();
     if (this.#imageNames.has(image)) return { id: image };
@@ -110,7 +110,7 @@ export class KubernetesSandbox extends ContainerSandbox {
     return { image, purpose, preparation, separatesUsers, limits: this.limits, ttlS: this.#options.ttlS };
   }
 
-  /** Closes the network, and looks once whether it is closed. Trouble meanwhile is met again by the first command. */
+  /** Denies network access, and checks once whether it worked. The first command will meet any error again. */
   async #examine(container: KubernetesContainer, node: string | undefined): Promise<readonly string[]> {
     try {
       const isClosed = await this.#client.ensureNetworkPolicy(DENY_ALL);
@@ -125,18 +125,18 @@ export class KubernetesSandbox extends ContainerSandbox {
   }
 }
 
-/** Nothing goes in or out of any sandbox of the namespace. */
+/** Denies all traffic to and from the namespace's sandboxes. */
 const DENY_ALL: NetworkPolicy = {
   metadata: { name: 'bestk-sandboxes', labels: { [LABEL.mark]: '1' } },
   spec: { podSelector: { matchLabels: { [LABEL.mark]: '1' } }, policyTypes: ['Ingress', 'Egress'] },
 };
 
-/** Every node's kubelet listens there; also a refusal is an answer that no sandbox should get. */
+/** Every node's kubelet listens there; even a refused connection proves that it can be reached. */
 const KUBELET_PORT = '10250';
 const PROBE_MS = 10_000;
 
 /**
- * Prints `reached ADDRESS`, `blocked`, or `unknown` when the image has nothing to ask with. Asked are the node and, where
+ * Prints `reached ADDRESS`, `blocked`, or `unknown` when the image has no tool to test with. Tests the node and, if
  * there is Python, the other end of each of the pod's routes.
  */
 const PROBE = String.raw`
@@ -161,7 +161,7 @@ elif command -v bash >/dev/null && command -v timeout >/dev/null; then
 else echo unknown
 fi`;
 
-/** Why a user should not trust the network of sandboxes; null when it is as closed as it should be. */
+/** Why the sandboxes' network is not trustworthy; null when it is closed as required. */
 async function networkConcern(container: Container, node: string | undefined): Promise<string | null> {
   if (node === undefined) return null;
   const argv = ['/bin/sh', '-c', PROBE, 'sh', node, KUBELET_PORT];
@@ -178,23 +178,23 @@ async function networkConcern(container: Container, node: string | undefined): P
   );
 }
 
-/** The account may neither see nor make the policy. */
+/** The account may neither read nor create the policy. */
 const POLICY_FORBIDDEN =
   `NetworkPolicy "${DENY_ALL.metadata.name}" is not there, and this account may not make it: sandboxes may have a network. ` +
   'Apply deploy/kubernetes/network-policy.yaml.';
 
 const MIB = 1024 * 1024;
-/** How long a node that does not answer is asked again before a command. */
+/** How long connecting to an unresponsive node is retried before a command. */
 const CONNECT_MS = 60_000;
-/** How much later than the end of a command the cluster may say that the whole pod ended. */
+/** How long after the end of a command the cluster may report that the whole pod has ended. */
 const NEWS_MS = 3_000;
-/** Longest wait for a command that says only that it ran. */
+/** Time limit of a command that only shows that the container is alive. */
 const ANSWER_MS = 10_000;
 const NEVER = new AbortController().signal;
 
 type Over = Extract<PodState, { kind: 'over' }>;
 
-/** What a container needs of the cluster. */
+/** A container's access to the cluster. */
 interface PodGround {
   readonly client: KubernetesClient;
   readonly watch: PodWatch;
@@ -202,7 +202,7 @@ interface PodGround {
   readonly remove: () => Promise<void>;
 }
 
-/** The container of a running pod. Files go through programs of the image, as the cluster has no other way. */
+/** The container of a running pod. The image's programs transfer files, since the cluster offers no other way. */
 class KubernetesContainer implements Container {
   constructor(
     private readonly ground: PodGround,
@@ -212,7 +212,7 @@ class KubernetesContainer implements Container {
   async start(plan: ExecPlan): Promise<RunningExec> {
     const { client, limits, watch } = this.ground;
     const target = { pod: this.pod, maxFileBytes: limits.diskMb * MIB };
-    // A node answers for a container that ended as for one that it cannot reach just now: only the latter is asked again.
+    // A node answers alike for an ended container and one it cannot reach now: only the latter is retried.
     const over = new AbortController();
     const settled = new AbortController();
     const isOver = watch.until(this.pod, (pod) => overOf(stateOf(pod)), settled.signal);
@@ -243,12 +243,12 @@ class KubernetesContainer implements Container {
     return readInside(this, absolutePath(path), maxBytes, signal);
   }
 
-  /** The cluster's own limit counts from the start of the pod. */
+  /** Not needed: the cluster's limit counts only data written since the pod started. */
   async setDiskBaseline(): Promise<void> {
     await Promise.resolve();
   }
 
-  /** The node evicts a pod that is over its limit; it looks every ten seconds or so. */
+  /** The node evicts a pod that exceeds its limit; it checks about every ten seconds. */
   async fillsDisk(_: number, stop: AbortSignal): Promise<boolean> {
     return this.ground.watch
       .until(this.pod, (pod) => (overOf(stateOf(pod))?.fate === 'out-of-disk' ? true : undefined), stop)
@@ -259,7 +259,7 @@ class KubernetesContainer implements Container {
     return (await this.#over())?.fate ?? null;
   }
 
-  /** A node that is gone does not answer, and a container that is gone starts nothing; a slow one is alive. */
+  /** A lost node does not answer, and an ended container starts nothing; a slow one counts as alive. */
   async assertAlive(): Promise<void> {
     const asked = await this.start({ argv: ['/bin/sh', '-c', ':'], outputBytes: 0 });
     const answered = new AbortController();
@@ -273,7 +273,7 @@ class KubernetesContainer implements Container {
     }
   }
 
-  /** The kubelet evicts pods before the node's disk is full, and an evicted pod is lost. */
+  /** Not needed: the kubelet evicts pods before the node's disk is full, and an evicted pod is reported as lost. */
   assertRoom(): Promise<void> {
     return Promise.resolve();
   }
@@ -282,7 +282,7 @@ class KubernetesContainer implements Container {
     return this.ground.remove();
   }
 
-  /** A node that is lost takes its connections with it without a word, so that the end of the pod ends its commands too. */
+  /** A lost node drops its connections silently, so the end of the pod also ends its commands. */
   #watched(running: RunningExec): RunningExec {
     const settled = new AbortController();
     const stop = (): void => {
@@ -302,7 +302,7 @@ class KubernetesContainer implements Container {
     };
   }
 
-  /** Rejects a moment after the pod has ended; never settles when told to stop. */
+  /** Rejects shortly after the pod has ended; never settles when stopped. */
   async #podEnd(stop: AbortSignal): Promise<never> {
     try {
       const { error } = await this.ground.watch.until(this.pod, (pod) => overOf(stateOf(pod)), stop);
@@ -314,13 +314,13 @@ class KubernetesContainer implements Container {
     }
   }
 
-  /** How the pod ended, null when it goes on. */
+  /** How the pod ended; null while it is running. */
   async #over(): Promise<Over | null> {
     const { watch } = this.ground;
     return watch.until(this.pod, (pod) => overOf(stateOf(pod)), AbortSignal.timeout(NEWS_MS)).catch(() => null);
   }
 
-  /** What ended the pod says more than what became of its connections. */
+  /** The reason why the pod ended is more informative than a connection error. */
   async #rethrow(error: unknown): Promise<never> {
     if (error instanceof BestkError && !(error instanceof SandboxLostError)) throw error;
     throw (await this.#over())?.error ?? clusterFailure(error);
