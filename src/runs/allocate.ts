@@ -12,14 +12,14 @@ import type { RunService } from './run-service.js';
 
 const RUNS_A_PAGE = 100;
 
-/** What the rollouts of all issues together may come to; null = no limit. */
+/** Limits on the rollouts of all issues together; null = no limit. */
 export interface AllocationBudget {
   readonly rollouts: number | null;
   readonly tokens: number | null;
   readonly usd: number | null;
 }
 
-/** What an issue's rollouts came to so far. `usd` is null where a price is not known. */
+/** Results of an issue's rollouts so far. `usd` is null if a price is unknown. */
 export interface Tried {
   readonly standing: Standing;
   readonly tokens: number;
@@ -30,17 +30,17 @@ interface IssueState {
   readonly most: number;
   readonly first: number;
   readonly step: number;
-  /** Rollouts that it was given. */
+  /** Number of rollouts granted so far. */
   given: number;
-  /** Null = nothing is known yet, or nothing more can be made of it. */
+  /** Null = no results yet, or sampling failed. */
   tried: Tried | null;
   isOver: boolean;
 }
 
 /**
- * Which issue gets the next rollouts: the one whose expected gain per dollar is highest (per token, where a price is not known),
- * after each had its first. Decisions depend on nothing but what was learned so far, in rounds of `atOnce` issues: whoever
- * does it again from stored results decides the same.
+ * Decides which issues get the next rollouts: after each has its first ones, those with the highest expected gain per dollar
+ * (per token if a price is unknown). Works in rounds of `atOnce` issues and depends only on what was learned so far, so that
+ * repeating it from stored results gives the same decisions.
  */
 export class Allocation {
   private readonly issues: readonly IssueState[];
@@ -53,7 +53,7 @@ export class Allocation {
     this.issues = sizes.map((size) => ({ ...size, given: 0, tried: null, isOver: false }));
   }
 
-  /** Rollouts of each issue. */
+  /** Number of rollouts of each issue. */
   get given(): readonly number[] {
     return this.issues.map(({ given, first }) => Math.max(given, first));
   }
@@ -64,7 +64,7 @@ export class Allocation {
     return { tokens: sum(({ tokens }) => tokens), usd: sum(({ usd }) => usd ?? 0) };
   }
 
-  /** The issues of the next round, by their positions, and how many rollouts each has then; none = it is over. */
+  /** The issues of the next round by position, each with its new total number of rollouts; empty = allocation is finished. */
   next(): readonly { readonly index: number; readonly rollouts: number }[] {
     const { rollouts: most } = this.budget;
     const costOf = this.costs();
@@ -83,7 +83,7 @@ export class Allocation {
     });
   }
 
-  /** @param tried null = no more can be made of it */
+  /** @param tried null = sampling failed and the issue gets no more */
   learn(index: number, rollouts: number, tried: Tried | null): void {
     const issue = this.issues[index];
     if (issue === undefined) throw new Error(`There is no issue ${index}.`);
@@ -98,7 +98,7 @@ export class Allocation {
     return (tokens !== null && spent.tokens >= tokens) || (usd !== null && spent.usd >= usd);
   }
 
-  /** One unit for all: money where it is known of everything, else tokens, else rollouts. */
+  /** One unit for all issues: dollars if known for all, otherwise tokens, otherwise rollouts. */
   private costs(): (tried: Tried) => number {
     const known = this.issues.flatMap(({ tried }) => tried ?? []);
     if (known.every(({ usd }) => (usd ?? 0) > 0)) return ({ usd }) => usd ?? 0;
@@ -106,7 +106,7 @@ export class Allocation {
   }
 }
 
-/** Expected gain of another rollout for what one came to on average; of an issue that had none yet without bounds. */
+/** Expected gain of another rollout divided by the mean cost of one; infinite for an issue without rollouts yet. */
 function worthOf({ given, tried, isOver }: IssueState, costOf: (tried: Tried) => number): number {
   if (isOver) return 0;
   if (tried === null) return Infinity;
@@ -119,15 +119,19 @@ function worthOf({ given, tried, isOver }: IssueState, costOf: (tried: Tried) =>
 export interface AllocateOptions {
   readonly atOnce: number;
   readonly budget: AllocationBudget;
-  /** Does a run that samples and verifies nothing; null = it failed. */
+  /** Executes a run that only samples; null = it failed. */
   readonly sample: (request: RunRequest) => Promise<RunResult | null>;
-  /** Whether nothing more is to be begun. @param spent by the issues' rollouts so far */
+  /**
+   * Whether to start nothing more.
+   * @param spent by the issues' rollouts so far
+   */
   readonly stop: (spent: Allocation['spent']) => boolean;
 }
 
 /**
- * Samples where it pays. @param requests of the issues, each with the most rollouts that it may get as `k`
- * @returns what is to be asked of each then: to verify and select of as many rollouts as it got, which are stored
+ * Samples where the expected gain is highest.
+ * @param requests of the issues; `k` is the most rollouts that each may get
+ * @returns the final requests: verify and select among as many rollouts as the issue got, which are stored
  */
 export async function allocate(requests: readonly RunRequest[], options: AllocateOptions): Promise<RunRequest[]> {
   const allocation = new Allocation(requests.map(sizeOf), options.atOnce, options.budget);
@@ -135,7 +139,7 @@ export async function allocate(requests: readonly RunRequest[], options: Allocat
     const round = options.stop(allocation.spent) ? [] : allocation.next();
     if (round.length === 0) break;
     const tried = await Promise.all(
-      // No more at once than a round has; how many of them are done at once is the jobs' business.
+      // Bounded by the size of a round; the job queue limits how many run at once.
       round.map(async ({ index, rollouts }) => {
         const request = requests[index];
         if (request === undefined) throw new Error(`There is no issue ${index}.`);
@@ -149,17 +153,17 @@ export async function allocate(requests: readonly RunRequest[], options: Allocat
   return requests.map((request, index) => ({ ...request, k: given[index] ?? request.k, k0: null }));
 }
 
-/** Rollouts of an issue: at most, at first and then at once. */
+/** Rollouts of an issue: in total at most, at first, and per further round. */
 export function sizeOf({ k, k0, agents }: RunRequest): Pick<IssueState, 'most' | 'first' | 'step'> {
   return { most: k, first: Math.min(k, Math.max(k0 ?? 1, agents?.length ?? 1)), step: k0 ?? 1 };
 }
 
-/** Of the same rollouts as the whole request: samples of an issue do not depend on how many are asked for. */
+/** Samples the same rollouts as the whole request: they do not depend on how many are requested. */
 function samplingOf(request: RunRequest, k: number): RunRequest {
   return { ...request, k, k0: null, refine: 0, branch: 0, verifiers: [] };
 }
 
-/** By votes alone: nothing is verified yet. */
+/** From votes only, as nothing is verified yet. */
 function triedIn({ issue, agents, k }: RunRequest, { rollouts, usage }: RunResult, given: number): Tried {
   const submissions = rollouts.filter(({ exit_reason }) => submitted(exit_reason)).map(candidateOf);
   const described = describeCandidates(submissions, [], issue.problem_statement, { rollouts });
@@ -170,12 +174,12 @@ function triedIn({ issue, agents, k }: RunRequest, { rollouts, usage }: RunResul
   return { standing: standingOf(entries, next), tokens: tokensOfRun(usage), usd: usage.cost_usd };
 }
 
-/** Of the runs that sample the issues of a benchmark. */
+/** Tag of the runs that sample issues of a benchmark. */
 export function allocationTag(benchmark: string): string {
   return `allocation:${benchmark}`;
 }
 
-/** Those runs, whether or not they have ended. */
+/** These runs, including those that have ended. */
 export async function samplingRunsOf(
   benchmark: string,
   runs: Pick<RunService, 'list'>,

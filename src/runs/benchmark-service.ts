@@ -19,7 +19,7 @@ import { jobOfBenchmark } from './parts.js';
 import { RunService } from './run-service.js';
 import { RunSettings } from './run-worker.js';
 
-/** How many runs of an arm stand how, and what they came to. */
+/** Number of an arm's runs by state, and their totals. */
 const BenchmarkArm = z.object({
   arm: z.string(),
   waiting: z.int().describe('Nobody works on them yet.'),
@@ -38,10 +38,10 @@ const BenchmarkArm = z.object({
 });
 type BenchmarkArm = z.infer<typeof BenchmarkArm>;
 
-/** A benchmark as it stands. */
+/** A benchmark's current state. */
 export const BenchmarkView = BenchmarkSummary.extend({
   issues: z.int(),
-  /** The user's own first. Empty until everything that was sent in is read. */
+  /** The user's own first. Empty until the upload is read completely. */
   arms: z.array(BenchmarkArm),
   eta_s: z
     .object({ low: z.number(), likely: z.number(), high: z.number() })
@@ -52,7 +52,7 @@ export type BenchmarkView = z.infer<typeof BenchmarkView>;
 
 const Share = z.object({ value: z.number(), low: z.number(), high: z.number() });
 
-/** What an arm comes to over its graded issues, with intervals of 95 % (Wilson). */
+/** Results of an arm over its graded issues, with 95 % intervals (Wilson). */
 export const BenchmarkCurve = z.object({
   arm: z.string(),
   issues: z.int().describe('With a graded candidate.'),
@@ -75,7 +75,7 @@ export type BenchmarkCurve = z.infer<typeof BenchmarkCurve>;
 export const BenchmarkCurves = z.object({ arms: z.array(BenchmarkCurve) });
 export type BenchmarkCurves = z.infer<typeof BenchmarkCurves>;
 
-/** The plots of a benchmark's report, in the order they are read, for pages that show it otherwise. */
+/** The plots of a benchmark's report, in reading order, for display on other pages. */
 export const BenchmarkPlots = z.object({
   plots: z.array(
     z.object({
@@ -90,7 +90,7 @@ export const BenchmarkPlots = z.object({
 });
 export type BenchmarkPlots = z.infer<typeof BenchmarkPlots>;
 
-/** Whether the candidates of a run are right, by hidden tests: known only once nothing of its issue can be selected any more. */
+/** Labels of a run's candidates, from hidden tests; available once no selection for its issue can still be made. */
 export const RunLabels = z.object({
   graded: z.boolean().describe('False = nothing is known (yet), and there is no label.'),
   labels: z.array(
@@ -104,7 +104,7 @@ export const RunLabels = z.object({
 });
 export type RunLabels = z.infer<typeof RunLabels>;
 
-/** What of a plan says how large it is. */
+/** The parts of a plan that determine its size. */
 const PlanHead = z.object({
   arms: z.array(z.object({ name: z.string() })),
   instances: z.array(z.string()),
@@ -112,14 +112,14 @@ const PlanHead = z.object({
 });
 
 const NO_PLAN = { arms: [], instances: [], skipped: [] };
-/** Names of a candidate's failed tests that are told. */
+/** Most names of failed tests returned for a candidate. */
 const FAILED_TESTS = 20;
-/** Whose pace counts. */
+/** Number of latest endings that the time estimate is based on. */
 const ENDINGS = 60;
 const LOOK_EVERY_MS = 1_000;
 const OPEN: readonly BenchmarkStatus[] = ['accepting', 'running', 'paused'];
 
-/** Everything that can be asked of benchmarks. Every method may throw StoreUnavailableError. */
+/** Operations on benchmarks. Every method may throw StoreUnavailableError. */
 @Injectable()
 export class BenchmarkService {
   constructor(
@@ -167,12 +167,14 @@ export class BenchmarkService {
     return { graded: true, labels: [...labels, ...without] };
   }
 
-  /** Begins nothing more; what is under way ends. @throws RunNotFoundError, RunConflictError unless it runs */
+  /** Starts nothing more; work in progress continues. @throws RunNotFoundError, RunConflictError unless it is running */
   async pause(id: string): Promise<BenchmarkStatus> {
     return this.change(id, 'paused', ['running', 'paused']);
   }
 
-  /** Goes on, and does again what failed or was cancelled. @throws RunNotFoundError, RunConflictError before it has begun */
+  /**
+   * Continues, and repeats failed or cancelled runs. @throws RunNotFoundError, RunConflictError while it is being accepted
+   */
   async resume(id: string): Promise<BenchmarkStatus> {
     const benchmark = await this.store.get(id);
     if (benchmark === null) throw notFound(id);
@@ -182,7 +184,7 @@ export class BenchmarkService {
       for (const run of await this.store.runs(id)) {
         if ((run.ungraded ?? 0) > 0) await this.store.grade(run.id, null);
         if (run.status !== 'failed' && run.status !== 'cancelled') continue;
-        // Before it is open: it has to wait for its turn.
+        // Handed back before it is reopened, so that it waits for its turn.
         await this.store.hand(run.id, false);
         await this.runs.retry(run.id);
       }
@@ -192,7 +194,7 @@ export class BenchmarkService {
     return 'running';
   }
 
-  /** Stops its runs wherever they are. @throws RunNotFoundError, RunConflictError when it is over */
+  /** Stops its runs in all processes. @throws RunNotFoundError, RunConflictError if it has ended */
   async cancel(id: string): Promise<BenchmarkStatus> {
     const status = await this.change(id, 'cancelled', [...OPEN, 'cancelled']);
     await this.jobs.cancel('benchmark', id);
@@ -203,7 +205,7 @@ export class BenchmarkService {
     return status;
   }
 
-  /** With its runs. @throws RunNotFoundError, RunConflictError unless it has ended */
+  /** Deletes it with its runs. @throws RunNotFoundError, RunConflictError unless it has ended */
   async delete(id: string): Promise<void> {
     const status = await this.statusOf(id);
     if (OPEN.includes(status)) throw conflict(id, status, 'Cancel it first.');
@@ -213,14 +215,14 @@ export class BenchmarkService {
     for (const { id: run } of await samplingRunsOf(id, this.runs)) await this.runs.delete(run).catch(unlessConflict);
   }
 
-  /** Whether it has ended and stood so at that time. @throws RunNotFoundError */
+  /** Whether it has ended and not changed since that time. @throws RunNotFoundError */
   async isOver(id: string, at: number): Promise<boolean> {
     const benchmark = await this.store.get(id);
     if (benchmark === null) throw notFound(id);
     return !OPEN.includes(benchmark.status) && Date.parse(benchmark.updated_at) < at;
   }
 
-  /** How it stands, now and whenever that changes, until it has ended; `seq` is a time in ms. */
+  /** Yields its state now and at each change, until it has ended; `seq` is a time in ms. */
   async *follow(id: string, signal: AbortSignal): AsyncGenerator<RunEvent, void> {
     let last = '';
     while (!signal.aborted) {
@@ -229,7 +231,7 @@ export class BenchmarkService {
         throw error;
       });
       if (view === null) return;
-      // How long it takes changes all the time.
+      // The time estimate changes constantly and is ignored.
       const now = JSON.stringify({ ...view, eta_s: null });
       if (now !== last) {
         last = now;
@@ -282,7 +284,7 @@ function armOf(
   };
 }
 
-/** It ended in this moment. */
+/** The run has just ended. */
 function unlessConflict(error: unknown): void {
   if (!(error instanceof RunConflictError)) throw error;
 }
@@ -295,17 +297,17 @@ function conflict(id: string, status: BenchmarkStatus, next: string): RunConflic
   return new RunConflictError(`Benchmark "${id}" is ${status}.`, next);
 }
 
-/** How a benchmark is sent in. */
+/** The parameters of an upload. */
 export interface BenchmarkWish {
-  /** What makes asking twice one benchmark. */
+  /** Idempotency key: repeated uploads with the same key give one benchmark. */
   readonly key: string;
-  /** The upload is packed. */
+  /** Whether the upload is compressed. */
   readonly gzip: boolean;
   /** See `RunStore.create`. */
   readonly submitter: string;
 }
 
-/** What became of what was sent in. */
+/** The answer to an upload. */
 export const BenchmarkAccepted = BenchmarkSummary.pick({ id: true, status: true }).extend({
   issues: z.int(),
   runs: z.int(),
@@ -316,31 +318,31 @@ export const BenchmarkAccepted = BenchmarkSummary.pick({ id: true, status: true 
 });
 export type BenchmarkAccepted = z.infer<typeof BenchmarkAccepted>;
 
-/** Takes a data set and the ways to solve it. Bound in the composition root. */
+/** Accepts a data set and the arms to solve it with. Bound in the composition root. */
 export abstract class BenchmarkIntake {
   /**
-   * @param upload JSON lines, read once, never held whole: the bench file, rows of any known data set, and
-   *   `{"arms": [names], "candidate" or "test": {…}}` of arms that have their own
-   * @param left aborts when nobody waits for the answer any more
+   * @param upload JSON lines, read once as a stream: the bench file, rows of any known data set, and `{"arms": [names],
+   * "candidate" or "test": {…}}` for arms with supplied ones
+   * @param left aborts when the client no longer waits for the answer
    * @throws BadInputError naming the line, MachineLowError
    */
   abstract take(upload: AsyncIterable<Uint8Array>, wish: BenchmarkWish, left: AbortSignal): Promise<BenchmarkAccepted>;
 }
 
-/** What a report is sent as; `plots` = BenchmarkPlots. */
+/** Formats of a report; `plots` = BenchmarkPlots. */
 export type ReportFormat = 'json' | 'html' | 'csv' | 'text' | 'plots';
 
-/** Makes the report of a benchmark as it stands. Bound in the composition root. */
+/** Makes the report of a benchmark's current state. Bound in the composition root. */
 export abstract class BenchmarkReports {
   /** @throws RunNotFoundError */
   abstract make(id: string, format: ReportFormat): Promise<string>;
-  /** BenchmarkPlots as JSON; drawn once for what is known. @throws RunNotFoundError */
+  /** BenchmarkPlots as JSON; drawn once per state. @throws RunNotFoundError */
   abstract plots(id: string): Promise<string>;
-  /** From what is graded so far. @throws RunNotFoundError */
+  /** From the issues graded so far. @throws RunNotFoundError */
   abstract curves(id: string): Promise<BenchmarkCurves>;
   /**
-   * The selected patch of each run of an arm that has ended, as lines for SWE-bench's harness.
-   * @param arm its name; absent = the user's own @throws RunNotFoundError, BadInputError for an arm that is not there
+   * The selected patch of each finished run of an arm, as lines for the SWE-bench harness.
+   * @param arm its name; absent = the user's own @throws RunNotFoundError, BadInputError for an unknown arm
    */
   abstract predictions(id: string, arm: string | undefined): Promise<AsyncIterable<string>>;
 }

@@ -5,14 +5,14 @@ import type { RunRequest } from '../core/run/run-request.js';
 import { judgeNamed, VERIFIER_NAMES, type VerifierName } from '../core/run/verifier.js';
 import type { RunDependenciesFactory } from './run-dependencies.js';
 
-/** What of the settings says which requests can be done. Plain data. */
+/** The settings that determine which requests can be executed. Plain data. */
 export type RunChecks = Pick<
   RunDependenciesFactory,
   'defaults' | 'ownVerifiers' | 'verifierModel' | 'agent' | 'testModel' | 'prices'
 >;
 
 /**
- * Refuses what could never be done with these settings.
+ * Refuses requests that cannot be executed with these settings.
  * @returns the verifiers to use
  * @throws BadInputError naming the field and the setting
  */
@@ -46,7 +46,7 @@ export function checkRequest(request: RunRequest, dependencies: RunChecks): read
   return names;
 }
 
-/** A limit in money says nothing about calls whose price nobody knows. */
+/** A limit in dollars cannot be enforced for models without a known price. */
 function checkPrices(request: RunRequest, names: readonly VerifierName[], dependencies: RunChecks): void {
   if ((request.budget?.usd ?? null) === null) return;
   const unpriced = modelsOf(dependencies, request, names).find((model) => priceOf(model, dependencies.prices) === null);
@@ -58,7 +58,10 @@ function checkPrices(request: RunRequest, names: readonly VerifierName[], depend
   );
 }
 
-/** The models that judge, each once. @param verifierModel of those that name none */
+/**
+ * The distinct models of the judges.
+ * @param verifierModel model of judges that name none
+ */
 export function judgesIn(names: readonly VerifierName[], verifierModel: string | null): readonly string[] {
   const models = names.map(judgeNamed).map((judge) => (judge === null ? null : (judge.model ?? verifierModel)));
   return [...new Set(models)].filter((model) => model !== null);
@@ -76,7 +79,7 @@ export function modelsOf(
   return [...judge, ...new Set(samplers), ...writer].filter((model) => model !== null);
 }
 
-/** The model of each agent; null where none is named anywhere. */
+/** The model of each agent; null if neither request nor settings name one. */
 function samplersOf(
   { agent, agents }: Pick<RunRequest, 'agent' | 'agents'>,
   { agent: configured }: Pick<RunChecks, 'agent'>,

@@ -15,13 +15,13 @@ import type { Emit } from './run-dependencies.js';
 export interface SamplingPlan {
   readonly issue: Issue;
   readonly k: number;
-  /** Size of the first wave and of each further one; null = all at once. */
+  /** Size of the first and of each further wave; null = all at once. */
   readonly k0: number | null;
   readonly seed: number;
-  /** Who shares the rollouts; null = one agent without a name. */
+  /** The agents that share the rollouts; null = one agent without a name. */
   readonly agents: RunRequest['agents'];
   readonly ledger: BudgetLedger;
-  /** When it aborts, rollouts end with what they have and no further ones are started. */
+  /** When it aborts, running rollouts end with what they have and no more are started. */
   readonly stopAt: AbortSignal | null;
 }
 
@@ -30,13 +30,13 @@ export interface Collected {
   readonly sampling: Sampling;
 }
 
-/** Samples of one seed stay apart from those of the next. */
+/** Keeps the sample numbers of different seeds apart. */
 const SAMPLES_PER_SEED = 1_000;
 
 /**
- * Samples up to K rollouts, in waves when `k0` is given: no more once the best is likely enough to be right or can no longer
- * change (`settled`), or the budget would not cover another. Adaptive K: field notes in `docs/sampling.md`.
- * @throws the first failure when no rollout could be made at all, and the signal's reason
+ * Samples up to K rollouts, in waves if `k0` is given. Stops early once the best patch is likely enough to be right or can no
+ * longer change (`settled`), or if the budget does not cover another rollout. Adaptive K: field notes in `docs/sampling.md`.
+ * @throws the first failure if no rollout succeeded at all, and the signal's reason
  */
 export async function collect(
   sampler: Sampler,
@@ -55,7 +55,7 @@ export async function collect(
     failures.push(...settled.failures);
     started += wave;
     const [first] = failures;
-    // What is wrong for a whole wave (a missing image, a refused key) would be wrong for the next.
+    // A cause that fails a whole wave (a missing image, a refused key) would also fail the next.
     if (rollouts.length === 0 && first !== undefined) throw first.error;
     const stop = await stopReason(rollouts, { ...plan, started });
     if (stop === null) continue;
@@ -72,15 +72,15 @@ export interface Wave {
   readonly emit: Emit;
 }
 
-/** One rollout of a wave. */
+/** A rollout to sample. */
 export interface Try {
   readonly candidateId: string;
   /** Null = the run's only agent. */
   readonly agent: string | null;
   readonly sample: number;
-  /** What its agent is told of earlier tries; absent = nothing. */
+  /** Earlier attempts described in its agent's prompt; absent = none. */
   readonly earlier?: EarlierTries | undefined;
-  /** What it goes on from; absent = nothing. */
+  /** The rollout and step that it continues from; absent = it starts afresh. */
   readonly branch?: Branch | undefined;
 }
 
@@ -89,7 +89,7 @@ interface WaveEnd {
   readonly failures: readonly { readonly candidate_id: string; readonly error: UnavailableError }[];
 }
 
-/** @param numbers of the tries in their run, from 1 */
+/** @param numbers of the rollouts in their run, from 1 */
 export function triesOf(
   { agents, seed }: Pick<SamplingPlan, 'agents' | 'seed'>,
   numbers: readonly number[],
@@ -103,12 +103,12 @@ export function triesOf(
   });
 }
 
-/** @param nth from 1, of the agent's rollouts */
+/** @param nth number among the agent's rollouts, from 1 */
 export function sampleOf(seed: number, nth: number): number {
   return seed * SAMPLES_PER_SEED + nth - 1;
 }
 
-/** @throws what is no failure of a single try, and the signal's reason */
+/** @throws errors that are not failures of a single rollout, and the signal's reason */
 export async function sampleWave(work: Wave, wanted: readonly Try[], signal: AbortSignal): Promise<WaveEnd> {
   const stop = new AbortController();
   const both = AbortSignal.any([signal, stop.signal]);
@@ -116,7 +116,7 @@ export async function sampleWave(work: Wave, wanted: readonly Try[], signal: Abo
     try {
       return await sampleOne(work, one, both);
     } catch (error) {
-      // A model that refuses one conversation, or an engine that loses one container, says nothing about the others.
+      // If a model refuses one conversation, or the engine loses one container, other rollouts are not affected.
       if (!(error instanceof UnavailableError)) stop.abort(error);
       throw error;
     }
@@ -164,13 +164,13 @@ export interface SamplingState {
   readonly k: number;
   readonly k0: number | null;
   readonly agents: RunRequest['agents'];
-  /** Rollouts asked for so far, those that could not be made included. */
+  /** Rollouts requested so far, including failed ones. */
   readonly started: number;
   readonly ledger: BudgetLedger;
   readonly stopAt: AbortSignal | null;
 }
 
-/** Why no more rollouts are sampled, or null. Agreement counts only where waves were asked for. */
+/** Why no more rollouts are sampled, or null. Agreement counts only if sampling is in waves. */
 export async function stopReason(
   rollouts: readonly Rollout[],
   { issue, k, k0, agents, started, ledger, stopAt }: SamplingState,
@@ -186,12 +186,12 @@ export async function stopReason(
   return { stopped: 'budget', detail: `the budget does not cover another rollout of ${typical.tokens} tokens` };
 }
 
-/** P(right) of the best patch, by votes alone, from which on no more are sampled: three of three that are equal reach it. */
+/** P(right) of the best patch, by votes only, at which sampling stops; three equal patches out of three reach it. */
 export const SURE = 0.95;
 
 /**
- * Why the best patch is settled by the posterior, or null: it is likely enough to be right, or would stay the best if all that
- * are left to sample were another's copies. Nothing is verified yet, so that the votes of submitted patches decide.
+ * Why the best patch is settled by the posterior, or null: it is likely enough to be right, or it would stay the best even if
+ * all remaining samples were copies of another. Nothing is verified yet, so the votes of submitted patches decide.
  */
 function settled(issue: Issue, rollouts: readonly Rollout[], left: readonly Turn[]): string | null {
   const submissions = rollouts.filter(({ exit_reason }) => submitted(exit_reason)).map(candidateOf);
@@ -219,7 +219,7 @@ export function failedTries(failures: WaveEnd['failures']): Sampling['failed'] {
   return failures.map(({ candidate_id, error: { code, message } }) => ({ candidate_id, code, message }));
 }
 
-/** What the dearest rollout so far came to: another may be as dear. */
+/** Usage of the most expensive rollout so far; another may use as much. */
 export function dearest(rollouts: readonly Rollout[], ledger: BudgetLedger): Spent {
   return rollouts.reduce<Spent>(
     (most, { model, steps }) => {

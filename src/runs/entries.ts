@@ -20,20 +20,20 @@ import type { PoolInput } from '../../verifiers/hybrid/pool.js';
 import { type GeneratedTest, HOLDING } from '../core/run/generated-test.js';
 import { notExecuted } from './score.js';
 
-/** One candidate as the hybrid sees it, with what a reader should know about it. */
+/** A candidate as seen by the hybrid verifier, with flags for the reader. */
 export interface Described {
   readonly entry: Entry;
   readonly flags: readonly string[];
 }
 
-/** The rollouts that made the candidates, none when they were given; the measures that the verifiers declared. */
+/** The candidates' rollouts, none if candidates were supplied, and the measures declared by the verifiers. */
 interface Origin {
   readonly rollouts?: readonly Rollout[];
   readonly measures?: readonly Measure[];
 }
 
 /**
- * Facts of the patches joined with the verdicts, by candidate id; order of the candidates is kept.
+ * Joins patch facts with verdicts by candidate id; keeps the order of the candidates.
  * @param statement of the issue
  */
 export function describeCandidates(
@@ -75,7 +75,7 @@ export function describeCandidates(
   });
 }
 
-/** Whose an entry is; of a run's only agent nothing is said. */
+/** The agent field of an entry; omitted for a run's only agent. */
 export function madeBy(agent: string | null): Pick<Entry, 'agent'> {
   return agent === null ? {} : { agent };
 }
@@ -101,7 +101,7 @@ function executionFlags(own: readonly Verdict[]): readonly string[] {
   ];
 }
 
-/** What a finished run was decided from: the same pool, whoever decides it again. */
+/** The pool that a finished run was decided from; the same for every later decision. */
 export function poolOfRun(request: RunRequest, { rollouts, verdicts, tests, measures }: RunResult): RunPool {
   const { instance_id, problem_statement } = request.issue;
   const described = describeCandidates(request.candidates ?? rollouts.map(candidateOf), verdicts, problem_statement, {
@@ -146,17 +146,17 @@ function entryOf(
   };
 }
 
-/** As the execution-based verifier told it with its verdicts. */
+/** As reported by the execution-based verifier with its verdicts. */
 function syntaxIn(verdicts: readonly Verdict[]): string | null {
   return verdicts.flatMap(({ evidence }) => (typeof evidence.syntax === 'string' ? [evidence.syntax] : []))[0] ?? null;
 }
 
-/** Nobody would want these, whatever a judge says of them. */
+/** Reasons for which a patch is never returned, whatever judges say. */
 const NEVER_RETURNED = ['does-not-apply', 'forged'] as const;
-/** Not while there is another patch that nothing casts a doubt on. */
+/** Not returned while there is another patch without doubts. */
 const DOUBTED = 'control-solved';
 
-/** Whether its controls speak for a candidate. */
+/** Whether the control tests clear a candidate. */
 function hasCleared({ kind, measure, evidence }: Verdict): boolean {
   const { control } = evidence;
   return kind === 'scored' && measure === REPRODUCTION.name && (control === 'failed' || control === 'unfit');
@@ -227,7 +227,7 @@ type Scored = Extract<Verdict, { kind: 'scored' }>;
 
 const WELL_KNOWN: ReadonlySet<string> = new Set([EXECUTION_FREE, REGRESSION, REPRODUCTION].map(({ name }) => name));
 
-/** A probability is 0..1 whatever it was counted in. */
+/** A probability is normalised to 0..1. */
 function inUnit(verdict: Scored | undefined, declared: readonly Measure[] = []): number | null {
   if (verdict === undefined) return null;
   return measureNamed(verdict.measure, declared).unit === 'probability'
@@ -235,7 +235,7 @@ function inUnit(verdict: Scored | undefined, declared: readonly Measure[] = []):
     : verdict.score;
 }
 
-/** Where several judges spoke and none for all, their mean stands in the column that presets go by. */
+/** If several judges gave verdicts and there is none for all, their mean is the value that presets use. */
 function judged(scored: ReadonlyMap<string, Scored>): number | null {
   const one = scored.get(EXECUTION_FREE.name);
   if (one !== undefined) return one.score;
@@ -244,8 +244,8 @@ function judged(scored: ReadonlyMap<string, Scored>): number | null {
 }
 
 /**
- * Which generated tests it solved, and what it told those that observe; `behaviour` is equal for candidates that solved exactly the
- * same, and told the same.
+ * The generated tests that the candidate solved, and its values in observing tests. `behaviour` is equal for candidates that
+ * solved the same tests and showed the same values.
  */
 function behaviourOf(
   verdicts: readonly Verdict[],
@@ -259,13 +259,13 @@ function behaviourOf(
 
 const Outcomes = z.object({ solved: z.array(z.string()), failed: z.array(z.string()).nullish() });
 
-/** Whom a judge that compares pairs says that it beats, both times that it was asked. */
+/** Candidates that this one beats according to a pairwise judge, in both orders. */
 function beatsOf(verdicts: readonly Verdict[]): string[] | null {
   const lists = verdicts.flatMap(({ evidence }) => z.array(z.string()).safeParse(evidence.beats).data ?? []);
   return verdicts.some(({ evidence }) => evidence.beats !== undefined) ? lists : null;
 }
 
-/** An executed patch applied; one nobody executed is unknown. */
+/** True if the patch was executed, which means it applied; unknown otherwise. */
 function appliedOf(verdicts: readonly Verdict[]): boolean | null {
   const ran = ({ kind, measure, evidence }: Verdict): boolean =>
     (kind === 'scored' && measureNamed(measure).kind.endsWith('tests')) || evidence.observations !== undefined;
@@ -277,7 +277,7 @@ function finishedOf({ trajectory }: Candidate): boolean | null {
   return reason === null ? null : submitted(reason);
 }
 
-/** Abstentions that are a gap in coverage rather than a fact about the patch. */
+/** Whether an abstention is a gap in coverage rather than a fact about the patch. */
 function isGap(verdict: Verdict): verdict is Extract<Verdict, { kind: 'abstained' }> {
   return (
     verdict.kind === 'abstained' &&

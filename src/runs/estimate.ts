@@ -8,11 +8,11 @@ import { checkRequest } from './check-request.js';
 import { TOLD_OF } from './refine.js';
 import type { Asking, RunDependenciesFactory } from './run-dependencies.js';
 
-/** What model calls come to. All that are asked count, also those that the store then answers, as in budgets. */
+/** Cost of model calls. Counts all requested calls, including those answered from the store, as budgets do. */
 export const Cost = z.object({
   model_calls: z.int(),
   tokens: z.int(),
-  /** Null when the table has no price for a model that is called. */
+  /** Null if a called model has no price. */
   usd: z.number().nullable(),
 });
 export type Cost = z.infer<typeof Cost>;
@@ -32,20 +32,20 @@ export const Estimate = Between.extend({
 });
 export type Estimate = z.infer<typeof Estimate>;
 
-/** A greedy arm: rollouts that an issue gets at first, and that all get together at most. */
+/** A greedy arm: first rollouts per issue, and the maximum for all issues together. */
 export interface EstimatedAllocation {
   readonly firstOf: (request: RunRequest) => number;
   readonly most: number | null;
 }
 
 /**
- * Steps of a rollout that is neither short nor long, and tokens of its first prompt, of what each step adds to it, and of an answer:
- * medians of the runs that docs/sampling.md names.
+ * A typical rollout: number of steps, and tokens of its first prompt, added per step, and per answer: medians of the runs
+ * named in docs/sampling.md.
  */
 const LIKELY = { steps: 27, first: 2_100, more: 730, answer: 320 } as const;
-/** No text has more of them in a token. */
+/** No text has more characters per token. */
 const CHARACTERS = 8;
-/** Of an issue that much is in every prompt. */
+/** Characters of an issue that are included in every prompt. */
 const SURELY_SHOWN = 2_000;
 
 type Ends = Readonly<Record<keyof Range, Cost>>;
@@ -56,7 +56,10 @@ const NONE: Cost = { model_calls: 0, tokens: 0, usd: 0 };
 const NOTHING: Ends = { low: NONE, likely: NONE, high: NONE };
 const ONCE = rangeOf(1);
 
-/** Of all requests together. @throws BadInputError as checkRequest */
+/**
+ * Estimate for all requests together.
+ * @throws BadInputError like checkRequest
+ */
 export async function estimateAll(
   requests: readonly RunRequest[],
   dependencies: RunDependenciesFactory,
@@ -75,7 +78,7 @@ export async function estimateAll(
   return { ...between({ ...sum, high }), parts: parts.map(([part, ends]) => ({ part, ...between(ends) })) };
 }
 
-/** Of several that are made one after another. */
+/** Sum of estimates for runs made one after another. */
 export function sumOfEstimates(estimates: readonly Estimate[]): Estimate {
   const parts = PARTS.map((part) => {
     const own = estimates.flatMap((each) => each.parts.filter((one) => one.part === part));
@@ -101,7 +104,7 @@ function partsOf(one: Estimated, allocation: EstimatedAllocation | null): Parts 
   const [told, branched] = samples ? [request.refine, request.branch] : [0, 0];
   const later = told + branched;
   const all = sumOf([first, rangeOf(0, later)]);
-  // Both waves are verified together once more; whether there is a second one shows only then.
+  // Both waves are verified again together; whether there is a second wave is only known later.
   const pools = later === 0 ? [poolOf(request, first)] : [poolOf(request, first), poolOf(request, all)];
   const retold = told === 0 ? rangeOf(0) : rangeOf(0, Math.min(TOLD_OF, first.likely), TOLD_OF);
   const teller = dependencies.verifierModel ?? dependencies.agentsOf(request)[0]?.model ?? null;
@@ -115,14 +118,14 @@ function partsOf(one: Estimated, allocation: EstimatedAllocation | null): Parts 
   };
 }
 
-/** Nobody knows how soon they agree, or where the next rollout pays: the middle is as likely as anything. */
+/** How soon rollouts agree, or which issue gets the next, is unknown; the midpoint is used as likely. */
 function firstWave(request: RunRequest, allocation: EstimatedAllocation | null): Range {
   const { k, k0 } = request;
   const least = allocation?.firstOf(request) ?? k0 ?? k;
   return rangeOf(least, Math.round((least + k) / 2), k);
 }
 
-/** Of all issues of a greedy arm, were every rollout one of the agent that takes most. */
+/** For all issues of a greedy arm, as if every rollout were by the most expensive agent. */
 function sharedBy(
   requests: readonly RunRequest[],
   settings: Settings,
@@ -140,7 +143,7 @@ function sharedBy(
   return { rollouts: dearest('rollouts'), progress: dearest('progress') };
 }
 
-/** @param branched rollouts that go on from one of another's steps, by the agent that takes most at most */
+/** @param branched rollouts that continue from a step of another; at most by the most expensive agent */
 function sampled(one: Estimated, count: Range, branched: number): Sampled {
   const { dependencies, request } = one;
   const each = dependencies.agentsOf(request).map((agent) => {
@@ -155,7 +158,7 @@ function sampled(one: Estimated, count: Range, branched: number): Sampled {
       .agentsOf(request)
       .map((agent) => ofAgent(one, agent, rangeOf(0, rollouts))[part])
       .reduce(ofEach(greater), NOTHING);
-  // Where to begin is told by the looks at one more rollout, most of which the store has.
+  // The step to branch from is found by scoring one more rollout, most of whose scores are stored.
   const looked = branched === 0 ? 0 : branched + 1;
   return {
     rollouts: total([...each.map(({ rollouts }) => rollouts), dearest('rollouts', branched)]),
@@ -183,7 +186,7 @@ function ofAgent(one: Estimated, { model, limits, format }: AgentDescription, co
 
 function poolOf({ candidates }: RunRequest, rollouts: Range): JudgedPool {
   if (candidates === null) {
-    // Any of them may have changed nothing; those that did, nobody knows how alike.
+    // Any of them may be empty, and how many are equal is unknown.
     const patches = { ...rollouts, low: 0 };
     return { patches, distinct: patches, records: true };
   }
@@ -209,7 +212,7 @@ function tested(one: Estimated, verifications: Range): Ends {
   return total([priced(one, testModel, writing, ONCE), priced(one, testModel, further, verifications)]);
 }
 
-/** @param count how often all of it is asked */
+/** @param count how often all of the calls are made */
 function priced(
   { request, dependencies }: Estimated,
   model: string | null,
@@ -243,7 +246,7 @@ function perhaps(ends: Ends): Ends {
   return { ...ends, low: NONE };
 }
 
-/** A budget ends what goes beyond it, however early. */
+/** A budget cuts off everything beyond it, at any point. */
 function within(budget: Budget | null, ends: Ends): Ends {
   if (budget === null || Object.values(budget).every((limit) => limit === null)) return ends;
   const { tokens, usd } = budget;

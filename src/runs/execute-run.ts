@@ -29,13 +29,13 @@ export interface PipelineTools {
   readonly sandbox: Sandbox;
   readonly prompts: PromptLibrary;
   readonly version: string;
-  /** Absent = nobody watches. */
+  /** Absent = no telemetry. */
   readonly watch?: StageTelemetry;
-  /** Has parts of runs done by other processes; absent = everything is done here. */
+  /** Distributes parts of runs to other processes; absent = everything is done here. */
   readonly spread?: SpreadTools;
 }
 
-/** The candidates of a run and where they come from; `seconds` is wall time by stage. */
+/** The candidates of a run and their origin; `seconds` is wall time by stage. */
 interface Given {
   readonly candidates: readonly Candidate[];
   readonly rollouts: readonly Rollout[];
@@ -43,7 +43,7 @@ interface Given {
   readonly seconds: Readonly<{ agent?: number }>;
 }
 
-/** What all stages of one run work with. */
+/** Shared by all stages of one run. */
 interface Work {
   readonly request: RunRequest;
   readonly names: readonly VerifierName[];
@@ -57,7 +57,7 @@ interface Work {
 
 interface Verified extends Awaited<ReturnType<typeof score>> {
   readonly described: readonly Described[];
-  /** Those of a model and of the candidates' agents; none when the request gave tests. */
+  /** Tests written by a model or by the candidates' agents; none if the request supplied tests. */
   readonly written: readonly GeneratedTest[];
   readonly input: PoolInput;
   readonly pool: Pool;
@@ -76,9 +76,9 @@ export class PipelineExecutor extends RunExecutor {
     return this.tools.dependencies.setup();
   }
 
-  /** @throws BadInputError for an unknown preset, or a model or price that the request needs and the settings lack */
+  /** @throws BadInputError for an unknown preset, or for a model or price that the request needs and the settings lack */
   override check(request: Run['request']): void {
-    // Read where it came in: reading it once more would be a third of what accepting a run costs.
+    // Already parsed at intake; parsing again would take a third of the time of accepting a run.
     checkRequest(request as RunRequest, this.tools.dependencies);
   }
 
@@ -149,7 +149,7 @@ export class PipelineExecutor extends RunExecutor {
     };
   }
 
-  /** Those of the request, or sampled ones. */
+  /** The request's candidates, or sampled ones. */
   private async candidates(work: Work, signal: AbortSignal): Promise<Given> {
     const { issue, k, k0, seed, candidates } = work.request;
     if (candidates !== null) return { candidates, rollouts: [], sampling: null, seconds: {} };
@@ -160,7 +160,7 @@ export class PipelineExecutor extends RunExecutor {
     return { candidates: rollouts.map(candidateOf), rollouts, sampling, seconds: { agent: since(start) } };
   }
 
-  /** Both waves, the first as it is where no second one is made. */
+  /** Both waves, or only the first if no second one is made. */
   private async secondWave(work: Work, first: Given, pool: Pool, signal: AbortSignal): Promise<Given> {
     const { sampling, rollouts, seconds } = first;
     if (sampling === null) return first;
@@ -185,7 +185,7 @@ export class PipelineExecutor extends RunExecutor {
     return { sampler: watched, emit, plan: { issue, seed, agents, ledger, stopAt: time.samplingOver } };
   }
 
-  /** Those of the request, or written for it. */
+  /** The request's tests, or tests written for it. */
   private async tests(
     { request, names, deps, emit }: Work,
     candidates: readonly Candidate[],
@@ -198,7 +198,7 @@ export class PipelineExecutor extends RunExecutor {
     return this.watch.stage('test-writing', writing);
   }
 
-  /** Asks every verifier about all candidates; what was found of some of them before is stored. */
+  /** Runs every verifier on all candidates; earlier results for some of them are reused from the store. */
   private async verify(
     { request, names, deps, verifiers, rule, record, emit, time }: Work,
     { candidates, rollouts }: Given,
@@ -250,14 +250,14 @@ export class PipelineExecutor extends RunExecutor {
   }
 }
 
-/** What verifiers report while they work: kept for the result, and told without the logs. */
+/** Collects what verifiers report while they work, for the result, and emits it without logs. */
 class Record implements Observe, Disposable {
   readonly cells: Cell[] = [];
   admissions: readonly Admission[] = [];
 
   private readonly calls;
 
-  /** Forgets what was reported so far: all of it comes again. */
+  /** Discards earlier reports, since verification reports everything again. */
   begin(): void {
     this.cells.length = 0;
     this.admissions = [];
@@ -317,7 +317,7 @@ function statistics(
   };
 }
 
-/** What the posterior expects of the candidates; null without any. */
+/** Expected rates by the posterior; null without candidates. */
 function expected(pool: Pool): Pick<RunResult['statistics'], 'expected_pass_at_1' | 'expected_pass_at_k'> {
   const { right, any } = pool.beliefs();
   return { expected_pass_at_1: mean([...right.values()]), expected_pass_at_k: right.size === 0 ? null : any };
@@ -327,7 +327,7 @@ function mean(values: readonly number[]): number | null {
   return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** The same of each agent's candidates; none for a run of one agent. */
+/** The same for each agent's candidates; empty for a run with one agent. */
 function byAgent(pool: Pool): RunResult['statistics']['agents'] {
   const named = pool.entries.filter(({ agent }) => agent !== undefined);
   const { right } = pool.beliefs();

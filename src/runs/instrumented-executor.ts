@@ -5,7 +5,7 @@ import { type Meter, UNMETERED, type Tracer, UNTRACED } from '../ports/telemetry
 import type { Run } from '../ports/run-store.js';
 import { type Emit, RunExecutor } from './run-dependencies.js';
 
-/** Says one thing that happened, with facts beside it. */
+/** Logs an event with structured facts. */
 export type Say = (facts: Readonly<Record<string, unknown>>, message: string) => void;
 
 interface RunTelemetry {
@@ -14,7 +14,7 @@ interface RunTelemetry {
   readonly say: Say;
 }
 
-/** Executes runs, each of them timed, traced, and told in the log when it begins and ends. */
+/** Executes runs with metrics, traces and a log entry at start and end. */
 export class InstrumentedExecutor extends RunExecutor {
   readonly #inner: RunExecutor;
   readonly #watch: RunTelemetry;
@@ -62,14 +62,14 @@ export class InstrumentedExecutor extends RunExecutor {
   }
 }
 
-/** Who watches the stages of runs: each is a span and a duration. */
+/** Telemetry for the stages of runs: each gets a span and a duration. */
 export class StageTelemetry {
   constructor(
     private readonly tracer: Tracer = UNTRACED,
     private readonly meter: Meter = UNMETERED,
   ) {}
 
-  /** @param name one of few */
+  /** @param name from a small fixed set */
   async stage<T>(name: string, work: () => Promise<T>): Promise<T> {
     const start = performance.now();
     const tell = (outcome: string): void => {
@@ -87,7 +87,7 @@ export class StageTelemetry {
     });
   }
 
-  /** The same verifier, as a stage; its verdicts are counted. */
+  /** The same verifier, recorded as a stage, with its verdicts counted. */
   verifier(verifier: Verifier): Verifier {
     const { name } = verifier;
     return {
@@ -96,7 +96,7 @@ export class StageTelemetry {
         const verdicts = await this.stage(name, () => verifier.verify(task, signal));
         for (const verdict of verdicts) {
           const outcome = verdict.kind === 'scored' ? 'scored' : verdict.reason;
-          // Names of models are no labels of a metric.
+          // Model names are not used as metric labels.
           const [measure = ''] = verdict.measure.split(':');
           this.meter.add('bestk_verdicts_total', { measure, outcome });
         }
@@ -105,7 +105,10 @@ export class StageTelemetry {
     };
   }
 
-  /** The same sampler, each try a trajectory. @param modelOf who makes it */
+  /**
+   * The same sampler, recording each rollout as a trajectory.
+   * @param modelOf the model that makes the rollout
+   */
   sampler(sampler: Sampler, modelOf: (task: SampleTask) => string | null): Sampler {
     return {
       sample: (task, signal) => {

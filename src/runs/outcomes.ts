@@ -6,7 +6,7 @@ import type { AbstainReason } from '../core/run/verdict.js';
 import { hasEnded, type Run } from '../ports/run-store.js';
 import type { RunService } from './run-service.js';
 
-/** What is known of one patch once it was verified. */
+/** The result of verifying one patch. */
 export const Outcome = RankedCandidate.pick({ candidate_id: true, log_odds: true, flags: true }).extend({
   run_id: z.string(),
   instance_id: Selection.shape.instance_id,
@@ -17,19 +17,19 @@ export const Outcome = RankedCandidate.pick({ candidate_id: true, log_odds: true
 });
 export type Outcome = z.infer<typeof Outcome>;
 
-/** Who asks, and how long. */
+/** The requester, and how long it waits. */
 export interface Asker {
-  /** Name of the API key, '' without. */
+  /** Name of the API key, '' without one. */
   readonly submitter: string;
-  /** Aborted when nobody waits any more; the run goes on. */
+  /** Aborts when the requester stops waiting; the run continues. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Verifies the candidates of a request and gives the outcome of each, in their order. The same key and request is the
- * same run, however often it is asked for; where that run gave no outcome for everybody, asking again is a further one,
- * which starts from stored results.
- * @throws ToldError, OutcomePendingError when `signal` aborts before the end, NoOutcomeError
+ * Verifies the candidates of a request and returns their outcomes, in order. The same key and request give the same run,
+ * however often it is requested; if that run ended without an outcome for every candidate, a new request starts another run,
+ * which reuses stored results.
+ * @throws ToldError, OutcomePendingError if `signal` aborts before the end, NoOutcomeError
  */
 export async function outcomesOf(
   runs: RunService,
@@ -40,7 +40,7 @@ export async function outcomesOf(
   for (let time = 1; ; time += 1) {
     const { id, status } = await runs.submit(`${key}#${time}`, request, submitter);
     const isOld = hasEnded(status);
-    // Nothing of the journal is wanted but its end.
+    // Waits for the end of the journal and skips its events.
     const journal = runs.follow(id, Number.MAX_SAFE_INTEGER, signal);
     while ((await journal.next()).done !== true) continue;
     try {
@@ -57,12 +57,15 @@ export async function outcomesOf(
   }
 }
 
-/** Abstentions that say nothing of the patch. */
+/** Abstentions that say nothing about the patch. */
 const SURROUNDINGS: ReadonlySet<AbstainReason> = new Set(['infrastructure', 'model-unavailable', 'budget-spent']);
-/** Sources of P(right) that every patch has. */
+/** Sources of P(right) that exist for every patch, without a verdict. */
 const WITHOUT_VERDICT: ReadonlySet<string> = new Set(['prior', 'votes', 'submitted']);
 
-/** The outcomes of a run, by candidate. @throws ToldError, OutcomePendingError, NoOutcomeError when one could not be judged for a reason not its own */
+/**
+ * The outcomes of a run, by candidate.
+ * @throws ToldError, OutcomePendingError, NoOutcomeError if a candidate could not be judged for an external reason
+ */
 export function outcomesIn({ id, status, failure, result }: Run): ReadonlyMap<string, Outcome> {
   if (!hasEnded(status)) throw new OutcomePendingError(id);
   if (failure !== null) throw new ToldError(failure);
@@ -85,7 +88,7 @@ function basisOf(sources: readonly string[]): Outcome['basis'] {
   return sources.some((source) => !WITHOUT_VERDICT.has(source)) ? 'hybrid' : 'fallback';
 }
 
-/** The run takes longer than somebody waits for it. */
+/** The run takes longer than the requester waits. */
 export class OutcomePendingError extends UnavailableError {
   readonly code = 'outcome-pending';
   readonly retryable = true;
@@ -95,7 +98,7 @@ export class OutcomePendingError extends UnavailableError {
   }
 }
 
-/** A candidate could not be judged, for a reason that is not its own: there is no reward at all, and never 0. */
+/** A candidate could not be judged for an external reason: there is no reward, and never 0. */
 export class NoOutcomeError extends UnavailableError {
   readonly code = 'no-outcome';
   readonly retryable = true;

@@ -15,25 +15,25 @@ import { ImageMissingError } from '../core/errors/unavailable.js';
 import { Completion, CompletionRequest } from '../ports/llm-client.js';
 import type { Sandbox } from '../ports/sandbox.js';
 
-/** Of one API key; the runs of others may take hours, so that there are as many places again. */
+/** Concurrent runs of one API key. A process has twice as many slots, because one key's runs may take hours. */
 const RUNS_AT_ONCE = 4;
 
 const RunPayload = z.object({ run_id: z.string() });
 type RunPayload = z.infer<typeof RunPayload>;
 
-/** A benchmark as a job: whoever does it hands its runs over in turn. */
+/** A benchmark as a job; the process that takes it hands over the benchmark's runs in order. */
 export function jobOfBenchmark(benchmark_id: string, submitter: string): Job {
   return { kind: 'benchmark', key: benchmark_id, payload: { benchmark_id }, turn: { line: submitter, of: 1 } };
 }
 
-/** A run as a job. Keys take turns. */
+/** A run as a job; API keys take turns. */
 export function jobOfRun(run_id: string, submitter: string): Job {
   return { kind: 'run', key: run_id, payload: { run_id }, turn: { line: submitter, of: 1 } };
 }
 
 /**
- * Works on the runs of a service. One that there is no room for waits, and may be taken by another process.
- * @param ended rings when a run here is no longer worked on
+ * Handles a service's runs. If the machine lacks room, a run waits and may be taken by another process.
+ * @param ended rings when this process stops working on a run
  */
 export function runHandler(
   worker: RunWorker,
@@ -63,11 +63,11 @@ export interface RecoveryTools {
   readonly executor: RunExecutor;
   readonly jobs: Jobs;
   readonly settings: RunSettings;
-  /** Absent = there are none. */
+  /** Absent = there are no benchmarks. */
   readonly benchmarks?: Pick<BenchmarkStore, 'running'>;
 }
 
-/** Hands over, now and then, the runs and benchmarks that have not ended: whatever became of a job, nothing is stuck. */
+/** Periodically resubmits open runs and benchmarks, so that none is stuck if its job is lost. */
 export class RunRecovery {
   private timer: NodeJS.Timeout | null = null;
 
@@ -95,7 +95,10 @@ export class RunRecovery {
     }
   }
 
-  /** Those of the same settings, and those whose processes are gone: their results are found, and what differs is made anew. */
+  /**
+   * Runs with the same settings, and runs whose settings no live process has: stored results are reused, the rest is
+   * recomputed.
+   */
   private async isOurs({ id, setup: theirs }: OpenRun, setup: string): Promise<boolean> {
     if (theirs === setup) return true;
     const { store, jobs, settings } = this.tools;
@@ -110,17 +113,15 @@ export class RunRecovery {
   }
 }
 
-/*
- * Parts of a run that any process with the same settings may do, as jobs. What they come to is stored under content keys,
- * where the run's own process finds it.
- */
+/* Parts of a run that any process with the same settings can do, as jobs. Results are stored under content keys, where the
+   run's own process finds them. */
 
 const OfRun = {
   run_id: z.string(),
-  /** For people who follow the run. */
+  /** Description shown to users who follow the run. */
   label: z.string(),
 };
-/** The image as the run's process has it: results of another would be another's. */
+/** The image id in the run's process: results from another image would be wrong. */
 const InImage = { image_id: z.string() };
 
 export const RolloutPart = z.object({
@@ -128,11 +129,11 @@ export const RolloutPart = z.object({
   ...InImage,
   candidate_id: z.string(),
   sample: z.int(),
-  /** Which of the run's agents is to make it; null = its only one. */
+  /** The agent of the run that makes it; null = its only one. */
   agent: z.string().nullable().default(null),
   earlier: EarlierTries.optional(),
   branch: Branch.optional(),
-  /** A judge's look at a patch, in place of a try at the issue. */
+  /** A judge's inspection of a patch, instead of a rollout. */
   inspection: Inspection.optional(),
 });
 export const CallPart = z.object({ ...OfRun, request: CompletionRequest });
@@ -143,23 +144,26 @@ export interface PartTools {
   readonly sandbox: Sandbox;
   readonly dependencies: RunDependenciesFactory;
   readonly settings: RunSettings;
-  /** How many of a kind this process does at once. */
+  /** How many parts of each kind this process does at once. */
   readonly atOnce: Readonly<Record<'rollout' | 'call' | 'cells', number>>;
 }
 
 const none = (): Promise<void> => Promise.resolve();
 const NOTHING = { cell: none, admission: none, existing: none };
-/** How long a part is left to others that have its image. */
+/** How long a part without its image here is left to processes that have it, in ms. */
 const NOT_HERE_MS = 2_000;
 const MOST_KEPT = 32;
 
-/** What the parts of one run share in a process: what the image's code was compiled to, and the prompt in the server's cache. */
+/**
+ * State shared by the parts of one run in this process: compiled code of the image, and warmed prompt caches of the model
+ * server.
+ */
 interface Shared {
   readonly cells: RunDependencies['cells'];
   readonly warm: WarmStarts;
 }
 
-/** Does parts of any run with what the settings of this process give. */
+/** Executes parts of any run with this process's settings. */
 export class PartHandlers {
   private readonly shared = new Map<string, Shared>();
 
@@ -168,7 +172,7 @@ export class PartHandlers {
   all(): readonly JobHandler[] {
     const { atOnce, settings } = this.tools;
     const canCompute = async (): Promise<boolean> => (await settings.room.shortage()) === null;
-    // No container is needed for it.
+    // Needs no container.
     const canAsk = async (): Promise<boolean> => (await settings.room.shortage(['store'])) === null;
     return [
       {
@@ -210,7 +214,7 @@ export class PartHandlers {
     ] as readonly JobHandler[];
   }
 
-  /** In the name of the run, whoever asked for it. */
+  /** Executes a part on behalf of its run. */
   private within<T>(
     kind: PartKind,
     { run_id, label }: { readonly run_id: string; readonly label: string },
@@ -224,7 +228,7 @@ export class PartHandlers {
       const done = await work();
       const seconds = Math.round(performance.now() - start) / 1000;
       const told = { kind, label, worker: settings.process, attempts: attempt, seconds };
-      // Who asked may have ended meanwhile.
+      // The run may have ended meanwhile.
       await runs.append(run_id, 'part', told).catch(() => undefined);
       return done;
     });
@@ -268,7 +272,7 @@ export class PartHandlers {
       cells: this.tools.dependencies.create(NOTHING, none).cells,
       warm: new WarmStarts(),
     };
-    // The one used last is the last to be forgotten.
+    // Least recently used first.
     this.shared.delete(runId);
     this.shared.set(runId, shared);
     const [oldest] = this.shared.keys();
@@ -276,7 +280,7 @@ export class PartHandlers {
     return shared;
   }
 
-  /** @throws NotNowError where the image is missing, or another has its name: others may have it */
+  /** @throws NotNowError if the image is missing or its name refers to another: other processes may have it */
   private async inImage<T>(
     { image_id }: { readonly image_id: string },
     image: string,

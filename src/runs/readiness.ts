@@ -9,11 +9,11 @@ import { RunStatus, RunStore } from '../ports/run-store.js';
 import { RunService } from './run-service.js';
 import { RunSettings } from './run-worker.js';
 
-/** What can be missing while the service goes on answering. */
+/** What can be missing while the service still answers. */
 export const PARTS = ['engine', 'models', 'machine'] as const;
 export type ReadyPart = (typeof PARTS)[number];
 
-/** Anybody may ask, so that nothing is told but a code and what to do; `bestk doctor` says more. */
+/** Public, so only a code and a next step are given; `bestk doctor` gives details. */
 export const PartState = z.union([
   z.object({ ok: z.literal(true) }),
   z.object({ ok: z.literal(false), code: z.string(), next: z.string() }),
@@ -46,11 +46,13 @@ interface Seen {
 }
 
 const ANSWER_WITHIN_MS = 3_000;
-/** Anybody may ask as often as they like: what is told is this old at most, and looked up once. */
+/** Anyone may poll: results are cached for this long, and looked up once. */
 const FRESH_MS = 2_000;
 const STALLED_AFTER_S = 60;
 
-/** Tells dead from busy: whether the service accepts runs, what of its surroundings is missing, and what waits. */
+/**
+ * Distinguishes a dead service from a busy one: whether it accepts runs, what is unavailable around it, and what is queued.
+ */
 @Injectable()
 export class Readiness {
   @Inject(RunSettings) private readonly settings!: RunSettings;
@@ -65,7 +67,7 @@ export class Readiness {
 
   /**
    * @param required parts without which the service is not ready
-   * @throws StoreUnavailableError, InterruptedError while it shuts down, and what a required part is missing
+   * @throws StoreUnavailableError, InterruptedError during shutdown, and the error of a missing required part
    */
   async report(required: readonly ReadyPart[]): Promise<ReadyReport> {
     await this.runs.checkReady();
@@ -128,7 +130,7 @@ function stateOfWork(queued: number, running: number, oldest: number): ReadyRepo
   return queued + running > 0 ? 'working' : 'idle';
 }
 
-/** What is looked up when somebody asks for the metrics: runs of all processes in the store, and the room of this machine. */
+/** Gauges computed when metrics are requested: runs of all processes in the store, and free resources of this machine. */
 @Injectable()
 export class QueueGauges {
   private looking: Promise<void> | null = null;
@@ -139,7 +141,7 @@ export class QueueGauges {
     private readonly settings: RunSettings,
   ) {}
 
-  /** A store that does not answer is told as such: the other metrics matter most then. */
+  /** If the store does not respond, that is reported as a metric: the others matter most in that case. */
   measure(): Promise<void> {
     this.looking ??= this.look().finally(() => {
       this.looking = null;
@@ -171,7 +173,7 @@ export class QueueGauges {
   }
 }
 
-/** @returns 0 when there is no such time; never less, whatever the clocks of two machines say */
+/** @returns 0 without a time; never negative, even if the clocks of two machines differ */
 export function ageInSeconds(since: string | null): number {
   return since === null ? 0 : Math.max(0, (Date.now() - Date.parse(since)) / 1000);
 }

@@ -9,14 +9,14 @@ import type { Branched, Refined, Sampling } from '../core/run/run-result.js';
 import { dearest, failedTries, sampleOf, sampleWave, SURE, triesOf, type Try, type Wave } from './collect.js';
 import type { RunDependencies } from './run-dependencies.js';
 
-/** Patches of the first wave that the second is told of (arXiv 2604.16529, "top-4 summaries"). */
+/** Number of patches of the first wave described to the second (arXiv 2604.16529, "top-4 summaries"). */
 export const TOLD_OF = 4;
-/** Branches are counted from here, so that they are the same whatever else a run samples. */
+/** Branches are numbered from here, so that their samples do not depend on a run's other rollouts. */
 const FIRST_BRANCH = 501;
-/** An edit of a file that is there, as steps have it; what is created first is mostly a script to reproduce the problem. */
+/** An edit of an existing file, as in steps; files created first are mostly scripts that reproduce the problem. */
 const EDIT = /<function=file_editor>[^]*<parameter=command>\s*(?:str_replace|insert)\s*</;
 
-/** What the first wave came to. */
+/** Results of the first wave. */
 export interface FirstWave {
   readonly rollouts: readonly Rollout[];
   readonly candidates: readonly Candidate[];
@@ -26,19 +26,19 @@ export interface FirstWave {
 
 export interface SecondWave {
   readonly rollouts: readonly Rollout[];
-  /** Of both waves. */
+  /** For both waves. */
   readonly sampling: Sampling;
 }
 
-/** What a second wave is asked for with. */
+/** Inputs of a second wave. */
 export type Refinement = Pick<RunRequest, 'refine' | 'refine_from' | 'branch' | 'issue'> &
   Pick<RunDependencies, 'retell' | 'ledger' | 'progress'>;
 
 /**
- * Samples once more: by agents that are told of the most promising patches of the first wave (`refine`), and from a step of its most
- * promising rollout (`branch`). Nothing of it depends on labels. Made only where something can be learned from the first: its best is
- * promising, and not as good as certain.
- * @throws what is no failure of a single try, and the signal's reason
+ * Samples a second wave: agents that are told about the most promising patches of the first (`refine`), and rollouts that
+ * continue from a step of its most promising rollout (`branch`). Does not depend on labels. Only sampled if the best patch of
+ * the first wave is promising but not nearly certain.
+ * @throws errors that are not failures of a single rollout, and the signal's reason
  */
 export async function secondWave(
   wave: Wave,
@@ -65,7 +65,7 @@ interface Given {
   readonly first: FirstWave;
 }
 
-/** By agents that are told of the best. */
+/** Rollouts whose agents are told about the best patches. */
 async function toldTries(
   plan: Wave['plan'],
   best: readonly Entry[],
@@ -78,7 +78,7 @@ async function toldTries(
   return triesOf(plan, numbers, await earlierTries(best, refinement, first, signal));
 }
 
-/** From a step of the rollout whose patch is likeliest to be right; none where nobody has steps to go on from. */
+/** Rollouts from a step of the rollout whose patch is most likely right; none if no rollout has steps to continue from. */
 async function branchTries(
   plan: Wave['plan'],
   { refinement: { branch: count, progress }, first }: Given,
@@ -100,7 +100,7 @@ interface Made extends Pick<SecondWave, 'rollouts'> {
   readonly isMeant: boolean;
 }
 
-/** What became of what was asked for. */
+/** Emits and returns a summary of what was requested and sampled. */
 async function tell(
   emit: Wave['emit'],
   { refine, branch }: Pick<Refinement, 'refine' | 'branch'>,
@@ -129,7 +129,7 @@ function branchedBy(asked: number, { rollouts, tries, why, isMeant }: Made): Bra
   return { asked, sampled, from: null, detail };
 }
 
-/** @param right of the best of the first wave */
+/** @param right P(right) of the best patch of the first wave */
 async function whyNone(
   right: number | null,
   { refine_from: from, ledger }: Pick<Refinement, 'refine_from' | 'ledger'>,
@@ -146,7 +146,7 @@ async function whyNone(
   return `the budget does not cover another rollout of ${typical.tokens} tokens`;
 }
 
-/** The likeliest patches that can be returned, a candidate each. */
+/** The eligible patches most likely to be right, one candidate each. */
 function bestOf(pool: Pool): readonly Entry[] {
   const { right } = pool.beliefs();
   const ranked = pool.entries.filter(isEligible).toSorted((a, b) => (right.get(b.id) ?? 0) - (right.get(a.id) ?? 0));
@@ -174,8 +174,8 @@ async function earlierTries(
 }
 
 /**
- * First steps of the rollout whose patch is likeliest to be right. Programs have none that could be repeated.
- * @returns a try that goes on from them; null where nobody has any
+ * The first steps of the rollout whose patch is most likely right. Rollouts by programs have no steps that can be repeated.
+ * @returns a rollout that continues from them; null if there is none
  */
 async function branchFrom(
   plan: Wave['plan'],
@@ -195,7 +195,7 @@ async function branchFrom(
   return { ...made, branch: { candidate_id, sample: made.sample, steps } };
 }
 
-/** The step at which the judge saw most promise, by looks that were mostly stored while it was made; null without any. */
+/** The step with the highest progress score, mostly stored since the rollout was made; null without scores. */
 async function mostPromising(
   issue: string,
   { steps }: Rollout,
@@ -204,7 +204,7 @@ async function mostPromising(
 ): Promise<number | null> {
   if (progress === null) return null;
   const { every, score } = progress;
-  // Not the last one, behind which there is nothing to do otherwise.
+  // Not the last step: nothing after it could be done differently.
   const points = Array.from({ length: Math.floor((steps.length - 1) / every) }, (_, index) => (index + 1) * every);
   const scores = await Promise.all(points.map((point) => score(issue, steps.slice(0, point), signal)));
   const known = points
@@ -213,7 +213,7 @@ async function mostPromising(
   return known.toSorted((a, b) => b.score - a.score || a.point - b.point)[0]?.point ?? null;
 }
 
-/** So that what was read is kept, and what was made of it is not; without an edit the middle. */
+/** Keeps what was read but not what was changed: the steps before the first edit; without an edit, half of them. */
 function beforeEdit({ steps }: Rollout): number {
   const edit = steps.findIndex(({ action }) => EDIT.test(action));
   return edit > 0 ? edit : Math.max(1, Math.floor(steps.length / 2));

@@ -10,13 +10,13 @@ import { candidateOf } from '../core/run/rollout.js';
 import { RunResult } from '../core/run/run-result.js';
 import { VerifierName } from '../core/run/verifier.js';
 
-/** Of a thousand candidates with a hundred steps each. */
+/** Enough for a thousand candidates with a hundred steps each. */
 const MAX_VALUES = 500_000;
-/** In a request of more values not every problem is named: a note of each would cost megabytes and seconds. */
+/** For larger requests only the first problem is reported: recording all would cost megabytes and seconds. */
 const MOST_NAMED = 100_000;
 const AT_THE_FIRST: z.core.ParseContextInternal<z.core.$ZodIssue> = { abortEarly: true };
 
-/** Why a request is none. */
+/** Why a request is refused. */
 export interface Refusal {
   readonly status: 400 | 413 | 422;
   readonly message: string;
@@ -29,36 +29,36 @@ export class RefusedRequestError extends Error {
   }
 }
 
-/** Whose request it is, and under which key; see `RunStore.create`. */
+/** Submitter and key of a request; see `RunStore.create`. */
 export interface Submission {
   readonly key: string;
   readonly submitter: string;
 }
 
-/** A run that was asked for. */
+/** A submitted run. */
 export interface AcceptedRun {
   readonly id: string;
   readonly status: RunStatus;
 }
 
 /**
- * Takes requests for runs as they come: a body of megabytes is read, checked, hashed and written for seconds, in which the service
- * has to answer others. Bound in the composition root.
+ * Accepts requests for runs as raw bodies: reading, checking, hashing and writing megabytes takes seconds, during which the
+ * service must answer other requests. Bound in the composition root.
  */
 export abstract class RunIntake {
   /**
-   * @param body JSON; null = none came
-   * @throws RefusedRequestError, BadInputError for what cannot be done or a key of another request
+   * @param body JSON; null = there was none
+   * @throws RefusedRequestError, BadInputError for a request that cannot be executed or a key of another request
    */
   abstract submit(body: Uint8Array | null, how: Submission): Promise<AcceptedRun>;
-  /** A run over the candidates and tests of another. @throws as `submit`, RunNotFoundError, RunConflictError */
+  /** Starts a run over the candidates and tests of another. @throws like `submit`, RunNotFoundError, RunConflictError */
   abstract again(id: string, change: RescoreRun, how: Submission): Promise<AcceptedRun>;
 }
 
-/** Accepts runs for the settings of a service. */
+/** Accepts runs under a service's settings. */
 export type Accept = (key: string, request: RunRequest, how: Omit<Acceptance, 'setup'>) => Promise<AcceptedRun>;
 
-/** Writes accepted runs into the store; whoever has the jobs hands them on. */
+/** Writes accepted runs into the store; submitting their jobs is left to the caller. */
 export function acceptInto(store: Pick<RunStore, 'create'>, checks: RunChecks, setup: string): Accept {
   return async (key, request, how) => {
     checkRequest(request, checks);
@@ -67,7 +67,7 @@ export function acceptInto(store: Pick<RunStore, 'create'>, checks: RunChecks, s
   };
 }
 
-/** Reads requests where it is called. */
+/** Reads requests in the calling thread. */
 export class PlainRunIntake extends RunIntake {
   constructor(
     private readonly accept: Accept,
@@ -89,7 +89,7 @@ export class PlainRunIntake extends RunIntake {
   }
 }
 
-/** @throws RefusedRequestError, also for invalid UTF-8: a patch must not be changed in silence */
+/** @throws RefusedRequestError, also for invalid UTF-8: a patch must not be altered silently */
 function jsonOf(body: Uint8Array): unknown {
   const refuse = (status: Refusal['status'], message: string): never => {
     throw new RefusedRequestError({ status, message, issues: [] });
@@ -127,20 +127,20 @@ function holdsMoreThan(most: number, value: unknown): boolean {
   return false;
 }
 
-/** How saved runs that were sent in are to be scored. */
+/** How uploaded runs are to be scored. */
 export interface RescoreWish {
   /** Null = what settings and image allow. */
   readonly verifiers: string | null;
   readonly rule: GivenRule;
-  /** Container image; `{instance_id}` is replaced. Null = none is known. */
+  /** Container image; `{instance_id}` is replaced. Null = unknown. */
   readonly image: string | null;
-  /** The upload is packed. */
+  /** Whether the upload is compressed. */
   readonly gzip: boolean;
   /** See `RunStore.create`. */
   readonly submitter: string;
 }
 
-/** What became of an upload: a run for each instance, and what no run was made of. */
+/** Result of an upload: a run per instance, and what was skipped or rejected. */
 export const TakenIn = z.object({
   candidates: z.int(),
   runs: z.array(z.object({ instance_id: z.string(), id: z.string() })),
@@ -151,20 +151,20 @@ export const TakenIn = z.object({
 });
 export type TakenIn = z.infer<typeof TakenIn>;
 
-/** Takes saved runs of any known format and starts a run for each instance. Bound in the composition root. */
+/** Accepts saved runs in any known format and starts a run for each instance. Bound in the composition root. */
 export abstract class RescoreIntake {
   /**
-   * @param upload JSON lines; read once, never held whole
-   * @param left aborts when nobody waits for the answer any more
-   * @throws BadInputError when nothing of it could be read, or it is larger than an upload may be; MachineLowError
+   * @param upload JSON lines, read once as a stream
+   * @param left aborts when the client no longer waits for the answer
+   * @throws BadInputError if nothing could be read or the upload is too large, MachineLowError
    */
   abstract take(upload: AsyncIterable<Uint8Array>, wish: RescoreWish, left: AbortSignal): Promise<TakenIn>;
 }
 
-/** What a report is made with beside its runs and labels. */
+/** Parameters of a report besides its runs and labels. */
 export interface ReportWish {
   readonly title: string;
-  /** Names by comma, or `all`; null = every preset that there are scores for. */
+  /** Names separated by commas, or `all`; null = every preset with scores. */
   readonly presets: string | null;
 }
 
@@ -179,14 +179,14 @@ export type ReportMade = z.infer<typeof ReportMade>;
 export abstract class ReportMaker {
   /**
    * @param upload JSON lines, read once: `{"run_id"}`, `{"against"}` (the id of a run to compare with), and labels
-   *   `{"instance_id", "candidate_id", "resolved"}`
-   * @param left aborts when nobody waits for the answer any more
+   * `{"instance_id", "candidate_id", "resolved"}`
+   * @param left aborts when the client no longer waits for the answer
    * @throws BadInputError naming the line, RunNotFoundError, RunConflictError for a run that is not done
    */
   abstract make(upload: AsyncIterable<Uint8Array>, wish: ReportWish, left: AbortSignal): Promise<ReportMade>;
 }
 
-/** What another run of the same candidates and tests does differently; what is not said stays as it was. */
+/** Changes for another run over the same candidates and tests; absent fields keep their values. */
 export const RescoreRun = z.strictObject({
   ...GivenRule.partial().shape,
   verifiers: z.array(VerifierName).min(1).optional(),
@@ -194,9 +194,9 @@ export const RescoreRun = z.strictObject({
 export type RescoreRun = z.infer<typeof RescoreRun>;
 
 /**
- * A request that verifies and selects among the candidates of a run again, with the tests it had; what was executed
- * before is found in the store. Budgets are not taken over.
- * @throws RunConflictError when the run has no candidates (yet)
+ * A request that verifies and selects again among the candidates of a run, with its tests; earlier executions are reused from
+ * the store. Budgets are not taken over.
+ * @throws RunConflictError if the run has no candidates (yet)
  */
 export function rescoreRun(run: Run, change: RescoreRun): Run['request'] {
   const { issue, preset, stages, combiner, calibration, min_confidence, verifiers, ...request } = RunRequest.parse(
@@ -215,12 +215,12 @@ export function rescoreRun(run: Run, change: RescoreRun): Run['request'] {
   return z.json().parse({ issue, candidates, tests, ...rule, verifiers, ...change });
 }
 
-/** Null when there are none: they are then asked for again. */
+/** Null if there are none, so that tests are written again. */
 function writtenFor(result: RunResult | null): RunResult['tests'] | null {
   return result === null || result.tests.length === 0 ? null : result.tests;
 }
 
-/** Names of the selection rules that need nothing but verdicts; `learned` needs a combiner beside it. */
+/** Names of selection rules that need only verdicts; `learned` also needs a combiner. */
 export function presetsForRuns(): readonly string[] {
   return PRESET_NAMES.filter((name) => name !== 'learned');
 }

@@ -18,7 +18,7 @@ import { RunExecutor } from './run-dependencies.js';
 import { jobOfRun } from './parts.js';
 import { RunSettings } from './run-worker.js';
 
-/** Everything that can be asked of runs. Every method may throw StoreUnavailableError. */
+/** Operations on runs. Every method may throw StoreUnavailableError. */
 @Injectable()
 export class RunService {
   private readonly followers: RunFollowers;
@@ -34,9 +34,9 @@ export class RunService {
   }
 
   /**
-   * Accepts a request; the run is worked on as soon as there is room. The same key and request give the same run.
-   * @throws BadInputError for what cannot be done or a key of another request, InterruptedError while shutting down,
-   * MachineLowError
+   * Accepts a request; the run starts as soon as there is room. The same key and request give the same run.
+   * @throws BadInputError for a request that cannot be executed or a key of another request, InterruptedError during
+   * shutdown, MachineLowError
    */
   async submit(key: string, request: Run['request'], submitter = ''): Promise<Run> {
     await this.requireRoom();
@@ -45,20 +45,26 @@ export class RunService {
     return run;
   }
 
-  /** Whether the store has room for more runs: those that it has need some, too. @throws MachineLowError */
+  /**
+   * Checks that the store has room for more runs; those it already has need some, too.
+   * @throws MachineLowError
+   */
   async requireRoom(): Promise<void> {
     const low = await this.settings.room.shortage(['store']);
     if (low !== null) throw low;
   }
 
-  /** As `submit`, of a command that works on the run itself. */
+  /** Like `submit`, for a command that executes the run itself. */
   async accept(key: string, request: Run['request'], how: Acceptance): Promise<Run> {
     if (this.isClosing) throw new InterruptedError('The service is shutting down.');
     this.executor.check?.(request);
     return (await this.store.create(key, request, how)).run;
   }
 
-  /** Opens a run again that failed or was cancelled. @throws RunNotFoundError, RunConflictError */
+  /**
+   * Reopens a run that failed or was cancelled.
+   * @throws RunNotFoundError, RunConflictError
+   */
   async retry(id: string): Promise<void> {
     await this.change(id, { status: 'queued', failure: null }, ['failed', 'cancelled']);
   }
@@ -70,39 +76,54 @@ export class RunService {
     return run;
   }
 
-  /** Bytes of what was asked and answered. @throws RunNotFoundError */
+  /**
+   * Bytes of request and result.
+   * @throws RunNotFoundError
+   */
   async size(id: string): Promise<number> {
     const size = await this.store.size(id);
     if (size === null) throw RunNotFoundError.forRun(id);
     return size;
   }
 
-  /** Newest first, or as `listing` says. @throws BadInputError for a `before` that no page gave */
+  /**
+   * Newest first, or as specified by `listing`.
+   * @throws BadInputError for a `before` that is not from a previous page
+   */
   list(limit: number, before: string | null, listing?: RunListing): Promise<RunPage> {
     return this.store.list(limit, before, listing);
   }
 
-  /** How far it is and what it came to, without its documents. @throws RunNotFoundError */
+  /**
+   * Progress and summary of the result, without the documents.
+   * @throws RunNotFoundError
+   */
   async overview(id: string): Promise<RunOverview> {
     const overview = await this.store.overview(id);
     if (overview === null) throw RunNotFoundError.forRun(id);
     return overview;
   }
 
-  /** Whether the run has ended and nothing comes after `seq`. @throws RunNotFoundError */
+  /**
+   * Whether the run has ended and no event follows `seq`.
+   * @throws RunNotFoundError
+   */
   async isOver(id: string, seq: number): Promise<boolean> {
     return hasEnded(await this.statusOf(id)) && (await this.store.events(id, seq, 1)).length === 0;
   }
 
   /**
-   * The journal after `afterSeq`, then what is added to it, each event once and in order, whichever process works on
-   * the run. Ends when the run has ended or is gone, when `signal` aborts, or when the service shuts down.
+   * The journal after `afterSeq`, then new events as they are added, each once and in order, whichever process works on the
+   * run. Ends when the run has ended or was deleted, when `signal` aborts, or when the service shuts down.
    */
   follow(id: string, afterSeq: number, signal: AbortSignal): AsyncGenerator<RunEvent, void> {
     return this.followers.follow(id, afterSeq, signal);
   }
 
-  /** Stops a run wherever it is; its work is told at once. @throws RunNotFoundError, RunConflictError when it is over */
+  /**
+   * Stops a run in any process; its worker is notified at once.
+   * @throws RunNotFoundError, RunConflictError if it has ended
+   */
   async cancel(id: string): Promise<void> {
     if ((await this.statusOf(id)) === 'cancelled') return;
     await this.change(id, { status: 'cancelled' }, ['queued', 'running']);
@@ -116,22 +137,22 @@ export class RunService {
     await this.store.delete(id);
   }
 
-  /** Whether the store answers and runs are accepted. @throws StoreUnavailableError, InterruptedError */
+  /**
+   * Checks that the store answers and runs are accepted.
+   * @throws StoreUnavailableError, InterruptedError
+   */
   async checkReady(): Promise<void> {
     if (this.isClosing) throw new InterruptedError('The service is shutting down.');
     await this.store.list(1, null);
   }
 
-  /** Accepts no more runs, and ends what follows them. */
+  /** Accepts no more runs, and ends all followers. */
   close(): void {
     this.isClosing = true;
     this.followers.close();
   }
 
-  /**
-   * Has a run worked on that is in the store. A queue that is away is no reason to refuse a run: it is handed over again by
-   * who takes up runs.
-   */
+  /** Submits the job of a stored run. If the queue is unavailable the run is not refused: run recovery submits it later. */
   handOn({ id, status }: Pick<Run, 'id' | 'status'>, submitter: string): void {
     if (hasEnded(status)) return;
     this.jobs.submit(jobOfRun(id, submitter)).catch((error: unknown) => {
@@ -156,19 +177,21 @@ export class RunService {
   }
 }
 
-/** A journal can be longer than memory is large. */
+/** Journals can exceed memory, so events are read in batches. */
 const EVENTS_AT_ONCE = 500;
 
 interface Followed {
   followers: number;
-  /** As it was last seen. */
+  /** As last seen. */
   head: RunHead | undefined;
-  /** Resolves when somebody should look again; there is another then. */
+  /** Resolves when followers should look again; it is then replaced. */
   moved: Promise<void>;
   wake: () => void;
 }
 
-/** Those who follow runs, whichever process works on them: the store is asked once for all runs, however many follow them. */
+/**
+ * Followers of runs, whichever process works on them: one query polls all followed runs, however many followers they have.
+ */
 class RunFollowers {
   private readonly followed = new Map<string, Followed>();
   private isLooking = false;
@@ -185,7 +208,7 @@ class RunFollowers {
     const entry = this.begin(id);
     try {
       while (!signal.aborted && !this.isClosed) {
-        // Before it is looked at, so that what happens meanwhile is not slept through.
+        // Read before the store is queried, so that changes in between are not missed.
         const { moved } = entry;
         const status = await this.store.statusOf(id);
         const events = await this.store.events(id, seq, EVENTS_AT_ONCE);
@@ -203,7 +226,7 @@ class RunFollowers {
     }
   }
 
-  /** Ends all that follow, when they have read what there is. */
+  /** Ends all followers once they have read the present events. */
   close(): void {
     this.isClosed = true;
     for (const id of this.followed.keys()) this.wake(id);
@@ -229,7 +252,7 @@ class RunFollowers {
     while (this.followed.size > 0) {
       await new Promise((resolve) => setTimeout(resolve, this.settings.pollMs));
       const ids = [...this.followed.keys()];
-      // Where the store cannot be asked, everybody looks and hears why.
+      // If the store cannot be queried, every follower looks and gets the error.
       const heads = await this.store.heads(ids).catch(() => null);
       for (const id of ids) if (heads === null || this.hasMoved(id, heads.get(id))) this.wake(id);
     }

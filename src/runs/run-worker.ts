@@ -16,25 +16,25 @@ interface RunWorkerTools {
   readonly store: RunStore;
   readonly executor: RunExecutor;
   readonly settings: RunSettings;
-  /** Names this process as an owner of runs. */
+  /** Identifies this process as an owner of runs. */
   readonly owner: string;
-  /** Whether another owner is a process that runs on this machine. */
+  /** Whether another owner is a live process on this machine. */
   readonly isAlive: (owner: string) => boolean;
 }
 
-/** Works on runs, and writes down how they end. A run that another process takes meanwhile is left to it. */
+/** Works on runs and records how they end. A run that another process takes over is left to it. */
 export class RunWorker {
-  /** Runs under way, by the name under which this process holds them: no other ever has it. */
+  /** Runs in progress, by the unique owner name under which this process holds them. */
   private readonly held = new Map<string, string>();
 
   constructor(private readonly tools: RunWorkerTools) {}
 
   /**
-   * Does nothing when the run has ended or is not what `only` says. Told to stop, it gives the run back.
-   * @param told of each event that is journalled here
-   * @param mostLost how many processes may have been lost over the run, one after another, before it fails
-   * @returns the owner with whom the run is left, else null
-   * @throws StoreUnavailableError that may pass
+   * Does nothing if the run has ended or `only` does not admit it. If told to stop, it releases the run.
+   * @param told called for each event journalled here
+   * @param mostLost how many processes in a row may be lost while working on the run before it fails
+   * @returns the owner that keeps the run, else null
+   * @throws StoreUnavailableError if it is transient
    */
   async work(
     id: string,
@@ -58,9 +58,9 @@ export class RunWorker {
   }
 
   /**
-   * Works on a run of a command. Where another process of this machine does so already, it waits for that to end.
-   * @param waiting told once, whom it waits for
-   * @throws as `work`
+   * Works on a command's run. If another process on this machine already does, it waits for that to end.
+   * @param waiting called once, with the owner it waits for
+   * @throws like `work`
    */
   async workAlone(
     id: string,
@@ -76,7 +76,7 @@ export class RunWorker {
     }
   }
 
-  /** Gives back what is still being worked on, however long it takes to stop. */
+  /** Releases all runs in progress, however long they take to stop. */
   async releaseAll(): Promise<void> {
     await Promise.allSettled([...this.held].map(([owner, id]) => this.tools.store.release(id, owner)));
   }
@@ -100,7 +100,7 @@ export class RunWorker {
     };
     const ending = await this.perform(run, emit, both, mostLost)
       .catch(async (error: unknown) => {
-        // Or this process would be counted among the lost when the run is begun again.
+        // Otherwise this process would be counted as lost when the run is started again.
         await store.release(run.id, owner).catch(() => undefined);
         throw error;
       })
@@ -108,18 +108,18 @@ export class RunWorker {
         clearInterval(timer);
       });
     if (ending === null) await store.release(run.id, owner);
-    // Changes nothing when the run was cancelled or another process took it in the meantime.
+    // No effect if the run was cancelled or taken over meanwhile.
     else await store.update(run.id, ending, { owner, statuses: ['running'] });
   }
 
-  /** @returns how the run ended, or null when it was told to stop before */
+  /** @returns how the run ended, or null if it was stopped before */
   private async perform(run: Run, emit: Emit, signal: AbortSignal, mostLost: number): Promise<Ending | null> {
     try {
       if (lostOver(await this.tools.store.events(run.id, 0)) > mostLost) throw new JobFailedError(LOST);
       return { status: 'done', result: await this.tools.executor.execute(run, emit, signal) };
     } catch (error) {
       if (signal.aborted || error instanceof InterruptedError) return null;
-      // Work that could not be kept is no failure of the run: whoever has the store goes on.
+      // A failure to store results is not a failure of the run: a process with access to the store continues it.
       if (error instanceof StoreUnavailableError && error.retryable) throw error;
       const failure = failureOf(error, `Run ${run.id}`);
       if (failure.code === 'internal')
@@ -129,25 +129,25 @@ export class RunWorker {
   }
 }
 
-/** How often, before this time, the run was begun and neither ended nor given back, since it last was. */
+/** Number of consecutive earlier starts that neither ended nor released the run. */
 function lostOver(journal: readonly RunEvent[]): number {
   const statuses = journal.filter(({ type }) => type === STATUS_EVENT);
   return statuses.length - 2 - statuses.findLastIndex(({ data }) => !isRunning(data));
 }
 
-/** How runs are worked on; the class is the injection token. */
+/** Settings for working on runs; the class is the injection token. */
 export class RunSettings {
-  /** How often followers look for what was journalled. */
+  /** How often followers poll for new journal events, in ms. */
   readonly pollMs: number;
-  /** How often whoever works on a run looks whether it is still to. */
+  /** How often a worker checks that it still owns its run, in ms. */
   readonly watchMs: number;
-  /** How often open runs are looked for that nobody has taken up. */
+  /** How often open runs without an owner are looked for, in ms. */
   readonly recoverMs: number;
-  /** How long a shutdown lets work under way finish before it tells it to stop. */
+  /** How long a shutdown lets work in progress finish before stopping it, in ms. */
   readonly drainMs: number;
-  /** Names this process in the events of runs. */
+  /** Name of this process in the events of runs. */
   readonly process: string;
-  /** Work is begun while there is room. */
+  /** Work is only started while there is room. */
   readonly room: HostResources;
 
   constructor(

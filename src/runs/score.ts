@@ -8,22 +8,22 @@ import { isJudge, type VerificationTask, type Verifier, type VerifierName } from
 
 export interface ScoreOptions {
   readonly emit: (verdict: Verdict) => Promise<void>;
-  /** When it aborts, a verifier that has not ended abstains; null = it may take as long as it likes. */
+  /** When it aborts, unfinished verifiers abstain; null = no time limit. */
   readonly outOfTime: AbortSignal | null;
-  /** Tests that a verifier's own checks make; absent = none are taken. */
+  /** Extracts tests from a verifier's own checks; absent = none. */
   readonly harvest?: Harvest | undefined;
 }
 
 export type Harvest = (author: string, steps: readonly TrajectoryStep[]) => readonly GeneratedTest[];
 
-/** Verifiers of one phase run at once; those that need what tests said come after them. */
+/** Verifiers of one phase run concurrently; those that need test results run after the tests. */
 const PHASES = ['before-tests', undefined, 'after-tests'] as const;
 
 /**
- * Runs the verifiers, phase by phase, and hands on each one's verdicts when it has ended. When one fails the others are stopped:
- * nothing goes on in the background of a failed run.
+ * Runs the verifiers phase by phase and emits each one's verdicts when it ends. If one fails, the others are stopped, so that
+ * nothing of a failed run continues in the background.
  * @returns verdicts of all verifiers, and each verifier's wall seconds by name
- * @throws what a verifier throws; ModelUnavailableError when the model answered for no candidate at all
+ * @throws errors of a verifier; ModelUnavailableError if a judge's model answered for no candidate at all
  */
 export async function score(
   verifiers: readonly Verifier[],
@@ -38,7 +38,7 @@ export async function score(
     const start = performance.now();
     const verdicts = await inTime(verifier, given, outOfTime, both);
     const took = Math.round(performance.now() - start) / 1000;
-    // Judges work at the same time.
+    // Judges run concurrently.
     seconds[verifier.name] = Math.max(seconds[verifier.name] ?? 0, took);
     for (const verdict of verdicts) await emit(verdict);
     return verdicts;
@@ -89,10 +89,10 @@ async function inTime(
   }
 }
 
-/** Abstentions that the patch itself is the reason of. */
+/** Abstentions caused by the patch itself. */
 const OF_THE_PATCH: ReadonlySet<string> = new Set(['no-source-change', 'refused-patch', 'does-not-apply']);
 
-/** What a verdict says of having been executed. */
+/** The parts of a verdict that show whether tests were executed. */
 interface Executed {
   readonly kind: Verdict['kind'];
   readonly measure: string;
@@ -101,7 +101,7 @@ interface Executed {
   readonly evidence?: Verdict['evidence'] | undefined;
 }
 
-/** Why no test was executed on any candidate, though there were some to execute tests on; null otherwise. */
+/** Why no test was executed on any candidate, although some had a patch to test; null otherwise. */
 export function notExecuted(verdicts: readonly Executed[]): string | null {
   const reasons = new Set<string>();
   for (const { kind, measure, reason, detail, evidence } of verdicts) {
@@ -120,7 +120,9 @@ function hasObserved(evidence: Executed['evidence']): boolean {
 const GIVE_TESTS =
   'give tests (--tests, or BESTK_TEST_MODEL to have them written) or environment.regression_command, or ask a judge (--verifiers ef,eb)';
 
-/** Where nothing was executed the selection says so; without a judge nothing speaks for any patch, and none is returned. */
+/**
+ * If nothing was executed, the selection notes it; without a judge there is no evidence for any patch, so none is returned.
+ */
 export function withGap(selection: Selection, verdicts: readonly Verdict[], names: readonly VerifierName[]): Selection {
   const gap = notExecuted(verdicts);
   if (gap === null) return selection;
@@ -129,7 +131,7 @@ export function withGap(selection: Selection, verdicts: readonly Verdict[], name
   return { ...selection, candidate_id: null, basis: 'none', deciding_stage: null, why_none };
 }
 
-/** One candidate that a model did not answer for is a gap; all of them are a model that is down. */
+/** A model that fails for one candidate leaves a gap; one that fails for all of them is down. */
 function refuseSilence(verdicts: readonly Verdict[]): void {
   const asked = verdicts.filter(
     ({ measure, ...verdict }) =>
@@ -146,7 +148,7 @@ function refuseSilence(verdicts: readonly Verdict[]): void {
   }
 }
 
-/** What a reader should know of how a candidate came about, by candidate id: `leak:…`, `patch-lost`, `left-out:…`. */
+/** Flags on how candidates came about, by candidate id: `leak:…`, `patch-lost`, `left-out:…`. */
 export function originFlags(
   candidates: readonly Candidate[],
   rollouts: readonly Rollout[],

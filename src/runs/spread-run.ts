@@ -25,7 +25,7 @@ export interface SpreadTools {
 export interface DependencyTools {
   readonly dependencies: RunDependenciesFactory;
   readonly sandbox: Sandbox;
-  /** Absent = everything is done by calls in this process. */
+  /** Absent = everything is done in this process. */
   readonly spread?: SpreadTools;
 }
 
@@ -34,7 +34,7 @@ interface SpreadOne {
   readonly request: RunRequest;
 }
 
-/** What a run works with; its parts are done by whichever process has room for them, while there are others. */
+/** The dependencies of a run; while other processes exist, its parts go to whichever has room. */
 export function dependenciesOf(tools: DependencyTools, run: SpreadOne, observe: Observe): RunDependencies {
   const { dependencies, sandbox, spread } = tools;
   const { budget, agent, agents, verifiers } = run.request;
@@ -45,7 +45,7 @@ export function dependenciesOf(tools: DependencyTools, run: SpreadOne, observe: 
   return { ...deps, sampler: deps.sampler === null ? null : parts.sampler(deps.sampler, deps) };
 }
 
-/** How long the number of runs that share a turn is believed. */
+/** How long the number of runs that share a turn is cached, in ms. */
 const SIBLINGS_MS = 2_000;
 
 class SpreadRun {
@@ -57,7 +57,7 @@ class SpreadRun {
     private readonly run: SpreadOne,
   ) {}
 
-  /** Has the cells of a job executed. */
+  /** Has a job's cells executed by any process. */
   readonly cells: RemoteExecutor = async (job, signal) => {
     if (await this.isAlone()) return;
     const image_id = await this.imageId(signal);
@@ -68,14 +68,14 @@ class SpreadRun {
     await this.have({ kind: 'cells', key, payload: part }, z.object({}), signal);
   };
 
-  /** Has a model called. */
+  /** Has a model called by any process. */
   readonly call: RemoteCall = async (key, request, signal) => {
     if (await this.isAlone()) return null;
     const part: z.infer<typeof CallPart> = { run_id: this.run.id, label: request.purpose, request };
     return this.have({ kind: 'call', key, payload: part }, Completion, signal);
   };
 
-  /** Has an agent look at a patch. */
+  /** Has an agent judge inspect a patch in any process. */
   readonly inspect: Elsewhere['inspect'] = async (inspection, signal) => {
     if (await this.isAlone()) return null;
     const image_id = await this.imageId(signal);
@@ -86,7 +86,7 @@ class SpreadRun {
     return this.have({ kind: 'rollout', key, payload: part }, Accounted, signal);
   };
 
-  /** Has trajectories made; what they came to is counted to the run. */
+  /** Has rollouts made by any process; their usage is charged to the run. */
   sampler(here: Sampler, { absorb, ledger }: Pick<RunDependencies, 'absorb' | 'ledger'>): Sampler {
     return {
       sample: async (task, signal) => {
@@ -113,7 +113,7 @@ class SpreadRun {
           absorb(await this.have({ kind: 'rollout', key, payload: part }, Accounted, stop));
         } catch (error) {
           if (stopAt?.aborted !== true) throw error;
-          // Its time is over, and it ends here with the steps that are stored.
+          // Time is over: the rollout ends here with the steps that are stored.
           onKnown = (model, spent) => {
             ledger.add(ledger.worth(model, spent));
             return Promise.resolve();
@@ -133,7 +133,7 @@ class SpreadRun {
     return (await this.tools.jobs.others()) === 0;
   }
 
-  /** Of how many runs of its API key this is one: they share the turns of one key. */
+  /** Number of runs of this run's API key, which share the key's turns. */
   private async sharing(): Promise<number> {
     if (performance.now() - this.siblings.at > SIBLINGS_MS) {
       this.siblings = { of: Math.max(1, await this.tools.runs.siblings(this.run.id)), at: performance.now() };
@@ -146,13 +146,15 @@ class SpreadRun {
   }
 }
 
-/** An answer of the store comes sooner, and is not told. */
+/** Answers from the store arrive sooner than this and are not reported. */
 const EVERY_MS = 500;
 
-/** Whom the agent asks is told step by step. */
+/** Calls of the agent are reported step by step instead. */
 const TOLD_OTHERWISE = 'agent';
 
-/** Tells, at most twice a second, which model calls of a run are under way: those of a judge take long, and end all at once. */
+/**
+ * Reports, at most twice a second, which model calls of a run are in progress: a judge's calls take long and all end at once.
+ */
 export class CallsUnderWay implements Disposable {
   private readonly open = new Map<symbol, ModelCall & { readonly since: number }>();
   private timer: NodeJS.Timeout | null = null;
@@ -164,7 +166,7 @@ export class CallsUnderWay implements Disposable {
     private readonly everyMs = EVERY_MS,
   ) {}
 
-  /** @returns to be called when it has ended */
+  /** @returns function to call when the call has ended */
   begin(call: ModelCall): () => void {
     if (call.purpose === TOLD_OTHERWISE) return () => undefined;
     const id = Symbol(call.purpose);
@@ -198,7 +200,7 @@ export class CallsUnderWay implements Disposable {
       const known = groups.get(key) ?? { purpose, model, calls: 0, since: new Date(since).toISOString() };
       groups.set(key, { ...known, calls: known.calls + 1 });
     }
-    // Who works on the run learns by other ways that it is to stop.
+    // The run's worker learns by other means that it has to stop.
     this.emit('calls', { under_way: [...groups.values()] }).catch(() => undefined);
   }
 }

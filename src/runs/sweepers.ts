@@ -7,7 +7,7 @@ const CONTAINERS_EVERY_MS = 60_000;
 const CONSEQUENCE =
   'runs that sample or execute tests fail until it answers; judging given candidates and saved runs does not need it';
 
-/** Removes what dead processes left, at once and then every minute, and says when the engine goes and comes back. */
+/** Removes containers of dead processes, at start and then every minute, and logs when the engine disappears and returns. */
 export class ContainerSweeper {
   private timer: NodeJS.Timeout | null = null;
   private isThere = true;
@@ -42,11 +42,11 @@ export class ContainerSweeper {
 const STORE_EVERY_MS = 600_000;
 const DAY_MS = 24 * 3_600_000;
 
-/** Deletes from the store what is older than it is to be kept, now and then; nothing where no age is set. */
+/** Periodically deletes data older than the retention period from the store; does nothing without one. */
 export class StoreSweeper {
   private timer: NodeJS.Timeout | null = null;
 
-  /** @param days undefined = everything is kept */
+  /** @param days undefined = keep everything */
   constructor(
     private readonly retention: Retention,
     private readonly days: number | undefined,

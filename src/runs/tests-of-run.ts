@@ -7,7 +7,10 @@ import type { Admission, Exclude, Inputs, Mend, Separate } from '../core/run/ver
 import type { Emit, RunDependencies } from './run-dependencies.js';
 import type { Harvest } from './score.js';
 
-/** Tests written for this run and taken from the trajectories, none when nobody does. @throws as TestWriter.write */
+/**
+ * Tests written for this run and taken from trajectories; none if there is no source of tests.
+ * @throws like TestWriter.write
+ */
 export async function writtenTests(
   { testWriter, harvest }: RunDependencies,
   { issue, candidates }: { readonly issue: Issue; readonly candidates: readonly Candidate[] },
@@ -22,7 +25,7 @@ export async function writtenTests(
   return [...tests, ...harvested];
 }
 
-/** What a run asks for, and takes, while it is scored; tests that come of it are kept with the others in `tests`. */
+/** What a run requests from the test writer during scoring; resulting tests are added to `tests`. */
 export function testsMeanwhile(deps: RunDependencies, issue: Issue, tests: GeneratedTest[], emit: Emit): Meanwhile {
   return {
     mend: mending(deps, issue, tests, emit),
@@ -41,7 +44,7 @@ interface Meanwhile {
   readonly harvest?: Harvest;
 }
 
-/** Takes the checks that a judge wrote, and keeps them with the other tests in `tests`. */
+/** Adds the checks that a judge wrote to `tests`. */
 function harvesting({ harvest }: RunDependencies, { instance_id }: Issue, tests: GeneratedTest[]): Harvest {
   return (candidate_id, steps) => {
     const trajectory = { steps: [...steps], exit_reason: null };
@@ -51,7 +54,7 @@ function harvesting({ harvest }: RunDependencies, { instance_id }: Issue, tests:
   };
 }
 
-/** Asks the test writer for tests in the place of refused ones, and keeps them with the others in `tests`. */
+/** Asks the test writer for replacements of refused tests, and adds them to `tests`. */
 function mending({ testWriter }: RunDependencies, issue: Issue, tests: GeneratedTest[], emit: Emit): Mend | undefined {
   if (testWriter === null) return undefined;
   return async (refused, signal) => {
@@ -62,7 +65,7 @@ function mending({ testWriter }: RunDependencies, issue: Issue, tests: Generated
   };
 }
 
-/** Asks the test writer for tests that separate two patches, and keeps them with the others in `tests`. */
+/** Asks the test writer for tests that separate two patches, and adds them to `tests`. */
 function separating(
   { testWriter }: RunDependencies,
   issue: Issue,
@@ -78,7 +81,7 @@ function separating(
   };
 }
 
-/** Asks the test writer for tests that observe, round by round, and keeps them with the others in `tests`. */
+/** Asks the test writer for observing tests, round by round, and adds them to `tests`. */
 function observing(
   { testWriter }: RunDependencies,
   issue: Issue,
@@ -104,14 +107,14 @@ function excluding({ testWriter }: RunDependencies, issue: Issue, emit: Emit): E
   };
 }
 
-/** The worth of every admitted test, in their order; none when they ran on nobody. */
+/** The quality of every admitted test, in order; empty if the tests ran on no patch. */
 export function testQuality(pool: Pool, admissions: readonly Admission[]): TestQuality[] {
   const ran = pool.entries.filter((entry) => isEligible(entry) && (entry.solved ?? null) !== null);
   const patches = [...new Map(ran.map((entry) => [patchOf(entry), entry])).values()];
   if (patches.length === 0) return [];
   const { right, kinds } = pool.testBeliefs();
   return admissions.flatMap(({ test_id, admitted }) => {
-    // Nobody solves what only observes.
+    // Observing tests cannot be solved.
     if (!admitted || patches.some(({ observed }) => observed?.[test_id] !== undefined)) return [];
     const solvers = patches.filter(({ solved }) => solved?.includes(test_id));
     const others = patches.filter(({ solved }) => solved?.includes(test_id) !== true);
@@ -131,7 +134,7 @@ export function testQuality(pool: Pool, admissions: readonly Admission[]): TestQ
   });
 }
 
-/** Of a coin, in bits. */
+/** Entropy of a coin, in bits. */
 function entropy(p: number): number {
   return p === 0 || p === 1 ? 0 : rounded(-p * Math.log2(p) - (1 - p) * Math.log2(1 - p));
 }
@@ -140,14 +143,14 @@ function rounded(value: number): number {
   return Math.round(value * 10_000) / 10_000;
 }
 
-/** Part of a run's time that sampling may use; the rest is for verifying what was sampled. */
+/** Share of a run's time that sampling may use; the rest is for verification. */
 const SAMPLING_SHARE = 0.7;
 
-/** The wall seconds of one execution of a run; null = as long as it takes. */
+/** Wall-clock limit of one execution of a run, in seconds; null = none. */
 export class TimeBudget {
-  /** Aborts when sampling is to end with what it has; null without a limit. */
+  /** Aborts when sampling has to end with what it has; null without a limit. */
   readonly samplingOver: AbortSignal | null;
-  /** Aborts when the run is to end with what it has; null without a limit. */
+  /** Aborts when the run has to end with what it has; null without a limit. */
   readonly over: AbortSignal | null;
   private readonly timers: readonly NodeJS.Timeout[];
 

@@ -25,7 +25,7 @@ export const MAX_SMALL_BODY_BYTES = 8 * MIB;
 /** Limits on raw JSON bodies held in memory at once; parsing needs at least as much again. */
 const MOST_HELD = { byAll: 256 * MIB, byOne: 192 * MIB };
 /**
- * Time for the rest of a body to arrive after its answer: a client whose connection is cut while it sends does not read it.
+ * How long the rest of a body may keep arriving after the answer: a client that is cut off while sending does not read it.
  */
 const LINGER_MS = 5_000;
 /** A client that sends nothing for this long is considered gone. */
