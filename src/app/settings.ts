@@ -150,7 +150,9 @@ export const Settings = z.object({
   BESTK_AGENT_CHECK_EVERY: Positive.optional().describe(
     'Every so many steps, ask the judge whether the rollout can still succeed. By default never.',
   ),
-  BESTK_AGENT_SESSIONS: Positive.max(4096).default(64).describe('Maximum number of agents that hold a container at once.'),
+  BESTK_AGENT_SESSIONS: Positive.max(4096)
+    .default(64)
+    .describe('Maximum number of agents that hold a container at once.'),
   BESTK_PROMPTS: z
     .string()
     .min(1)
@@ -214,9 +216,7 @@ export const Settings = z.object({
     .describe("Test scripts taken from each candidate's own trajectory."),
   BESTK_REGRESSION_S: Positive.max(86_400)
     .default(120)
-    .describe(
-      'Time budget on base, in seconds, for the existing tests that bestk chooses if the issue names none.',
-    ),
+    .describe('Time budget on base, in seconds, for the existing tests that bestk chooses if the issue names none.'),
   BESTK_VERIFIERS: List.default([]).describe(
     'Modules with verifiers of your own, comma-separated, e.g. `examples/verifier/public-api.mjs`; see [judging](judging.md#a-verifier-of-your-own).',
   ),
