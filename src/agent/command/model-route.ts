@@ -21,6 +21,8 @@ const LONGEST_GIST = 300;
 const LONGEST_OBSERVATION = 100_000;
 /** Requests of one program that are answered at the same time: each is held whole. */
 const MOST_AT_ONCE = 32;
+/** With more on their way, refusals included, none is read. */
+const MOST_OPEN = 128;
 
 const Line = z.union([
   z.object({ id: z.int(), method: z.string(), path: z.string(), body: z.string() }),
@@ -62,6 +64,8 @@ export class ModelRoute {
       this.ended ??= parsed.data;
       return;
     }
+    // Of so many none is honest: each answer is a call of the engine's.
+    if (this.underWay.size >= MOST_OPEN) return;
     const asked = parsed.data;
     const work = this.answer(asked).then((answer) => this.put(String(asked.id), JSON.stringify(answer)));
     this.underWay.add(work);

@@ -249,6 +249,18 @@ it('a program that asks too much at once is told to wait', async () => {
   expect(most).toBeGreaterThan(50);
 });
 
+it('of a flood of requests most are passed over', async () => {
+  let written = 0;
+  const { run } = world(async (ask, session) => {
+    for (let at = 0; at < 400; at += 1) void ask(chat(user(String(at)))).catch(() => undefined);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    written = session.files.size;
+    return 0;
+  });
+  await run();
+  expect(written).toBeLessThan(200);
+});
+
 it('no more lines are read than a program can have asked for', async () => {
   const lines: string[] = [];
   const reader = new Lines((line) => lines.push(line));
