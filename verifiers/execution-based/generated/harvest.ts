@@ -119,8 +119,9 @@ export async function besideWitnesses(
   const asked = witnesses.filter(({ runs }) => runs.get(donor.test_id)?.outcome === 'solved').slice(0, MOST_WITNESSES);
   const outcomes = await Promise.all(
     asked.map(async ({ patch }) => {
-      const { runs } = await runTests(context, { tree: patch.source, repeat: 0 }, [twin], signal);
-      return runs.get(TWIN)?.outcome;
+      const { runs, control: own } = await runTests(context, { tree: patch.source, repeat: 0 }, [twin], signal);
+      // One that forges where it is asked alone is no witness.
+      return own.end === 'forged' || own.end === 'solved' ? undefined : runs.get(TWIN)?.outcome;
     }),
   );
   if (!outcomes.includes('not-solved')) return outcomes.includes('solved') ? { ...control, end: 'unfit' } : control;

@@ -111,7 +111,12 @@ class Seen {
     const runs = new Map<DistinctPatch, TestRuns>();
     if (tests.length === 0) return runs;
     await forEach(this.patches, REPRODUCTION.name, async (patch) => {
-      runs.set(patch, await runTests(this.context, { tree: patch.source, repeat: 0 }, tests, signal));
+      const first = await runTests(this.context, { tree: patch.source, repeat: 0 }, tests, signal);
+      const silent = tests.filter(({ test_id }) => valuesOf(first.runs.get(test_id)) === null);
+      // What the machine kept from telling tells in a fresh container.
+      const again =
+        silent.length === 0 ? first : await runTests(this.context, { tree: patch.source, repeat: 1 }, silent, signal);
+      runs.set(patch, { ...first, runs: new Map([...first.runs, ...again.runs]) });
       return [];
     });
     return runs;
@@ -120,11 +125,13 @@ class Seen {
   private grouped(test: GeneratedTest, base: TestRun | undefined, runs: ReadonlyMap<DistinctPatch, TestRuns>): Told {
     const kinds: { readonly values: Json[]; readonly text: string; readonly patches: DistinctPatch[] }[] = [];
     const kindOf = (run: TestRun | undefined) => {
-      const values = valuesOf(run);
-      if (values === null) return null;
+      if (run === undefined) return null;
+      // Base told something, so to tell nothing is what the patch does: else a wrong one would do that.
+      const told = valuesOf(run);
+      const values = told ?? [{ nothing: run.outcome }];
       const known = kinds.find((kind) => same(kind.values, values));
       if (known !== undefined) return known;
-      kinds.push({ values, text: run?.observed ?? '', patches: [] });
+      kinds.push({ values, text: told === null ? `nothing: ${run.outcome}` : (run.observed ?? ''), patches: [] });
       return kinds.at(-1) ?? null;
     };
     const asBase = kindOf(base);
@@ -166,7 +173,7 @@ class Seen {
     );
   }
 
-  /** Patches by all that they told; those that told nothing at all are left out. */
+  /** Patches by all that they told; those whose containers were lost are left out. */
   classes(): ReadonlyMap<string, readonly DistinctPatch[]> {
     const known = this.patches.filter((patch) => this.told.some(({ groupOf }) => groupOf.has(patch)));
     const keyOf = (patch: DistinctPatch): string => this.told.map(({ groupOf }) => groupOf.get(patch) ?? '?').join();

@@ -94,8 +94,15 @@ describe('tests that observe', () => {
       true,
       true,
       false,
-      undefined,
+      false,
     ]);
+  });
+
+  it('put those that tell nothing, in a second container neither, into a class of their own', async () => {
+    const told = { sum: ['-1\n', '5\n', '', '', '5\n'], other: ['-1\n', '5\n', '5\n', '', '5\n'] };
+    const { verdicts } = await verify({ told, tests: inputs('sum', 'other') });
+    expect(classesIn(verdicts)).toEqual(['ad', 'b', 'c']);
+    expect(of(verdicts, 'b')?.values['sum']).toEqual({ group: 2, value: 'nothing: crashed' });
   });
 
   it('are asked for until a round splits nothing, from the second on with patches that behave alike', async () => {
