@@ -123,4 +123,19 @@ describe('tests that observe', () => {
       { test_id: 'two', value: '3', as_base: false },
     ]);
   });
+
+  it('are asked for about those that do what base does after all others', async () => {
+    const told = {
+      one: ['0\n', '0\n', '0\n', '1\n', '1\n'],
+      two: ['0\n', '0\n', '0\n', '1\n', '2\n'],
+      three: ['0\n', '0\n', '1\n', '0\n', '0\n'],
+    };
+    const shown: string[] = [];
+    const asked = ({ round, alike }: ObservedBefore): readonly GeneratedTest[] => {
+      shown.push(alike.map((patch) => 'abcd'[PATCHES.indexOf(patch)]).join(''));
+      return inputs(['one', 'two', 'three'][round] ?? '').slice(0, round < 3 ? 1 : 0);
+    };
+    expect(classesIn((await verify({ told, tests: [], asked })).verdicts)).toEqual(['a', 'b', 'c', 'd']);
+    expect(shown).toEqual(['', 'cd', 'ab']);
+  });
 });
