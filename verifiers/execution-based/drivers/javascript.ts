@@ -1,5 +1,5 @@
 /**
- * The driver of generated tests in JavaScript; speaks as python-suite-driver.ts does: `node DRIVER FOLDER ROOT SECONDS COUNT
+ * The driver of generated tests in JavaScript; speaks as python-suite-driver.ts does: `node DRIVER FOLDER ROOT SECONDS WALL COUNT
  * USER EXTENSION…`, nonces on stdin, one JSON line a test. Each test is a process of its own in ROOT, started as USER with
  * `javascript-preload.ts`, and says what it has to say over a fourth pipe.
  */
@@ -8,12 +8,61 @@ export const JAVASCRIPT_SUITE_DRIVER = String.raw`
 const { spawn } = require('node:child_process');
 const fs = require('node:fs');
 const { constants } = require('node:os');
-const [folder, root, seconds, count, user, ...extensions] = process.argv.slice(2);
+const [folder, root, seconds, wall, count, user, ...extensions] = process.argv.slice(2);
 const [uid, gid] = user === '-' ? [] : user.split(':').map(Number);
 const nonces = fs.readFileSync(0, 'utf8').split('\n');
 const LOG = 2000;
 const SAID = 65536;
 const NO_PROCESS_LEFT = 75;
+/** Of each process that the test is made of; the second limit is for one that does not heed the first. */
+const LIMITED = 'ulimit -S -t "$0"; ulimit -H -t "$(($0 + 2))"; exec "$@"';
+const LOOK_MS = 100;
+
+/** Seconds of the CPU that the container used; null where nobody tells. */
+function cpuUsed() {
+  for (const [path, whole] of [['/sys/fs/cgroup/cpu.stat', 1e6], ['/sys/fs/cgroup/cpuacct/cpuacct.usage', 1e9]]) {
+    try {
+      return Number.parseInt(fs.readFileSync(path, 'utf8').replace(/^usage_usec /, '')) / whole;
+    } catch {}
+  }
+  return null;
+}
+
+/** State and session of a process; nothing where it has ended. */
+function statOf(pid) {
+  try {
+    const stat = fs.readFileSync('/proc/' + pid + '/stat', 'utf8');
+    const [state, , , session] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return { state, session };
+  } catch {
+    return {};
+  }
+}
+
+/** Whether a process of the session computes, or waits for a CPU. */
+function computes(session) {
+  if (statOf(session).state === 'R') return true;
+  return fs.readdirSync('/proc').some((pid) => {
+    if (!/^\d+$/.test(pid)) return false;
+    const { state, session: own } = statOf(pid);
+    return state === 'R' && own === String(session);
+  });
+}
+
+/** To be asked every LOOK_MS: whether a test had its seconds, computing or without need of a CPU, and whether others had them instead. */
+function limitOf(session) {
+  const [start, before] = [Date.now(), cpuUsed()];
+  let [looked, idle] = [start, 0];
+  return () => {
+    const now = Date.now();
+    if (!computes(session)) idle += (now - looked) / 1000;
+    looked = now;
+    const took = (now - start) / 1000;
+    if (took <= seconds) return { over: false, starved: false };
+    const spent = Math.max(before === null ? 0 : cpuUsed() - before, idle) >= seconds;
+    return { over: spent || took > wall, starved: before !== null && took > wall && !spent };
+  };
+}
 
 function run(i) {
   const script = folder + '/' + i + extensions[i];
@@ -26,9 +75,18 @@ function run(i) {
     const env = { ...process.env, BESTK_TEST: '1' };
     const as = uid === undefined ? {} : { uid, gid };
     const options = { cwd: root, env, detached: true, stdio: ['pipe', 'pipe', 'pipe', 'pipe'], ...as };
-    const child = spawn(process.execPath, ['--require', folder + '/preload.cjs', script], options);
+    const command = [process.execPath, '--require', folder + '/preload.cjs', script];
+    const child = spawn('/bin/sh', ['-c', LIMITED, String(Math.ceil(seconds)), ...command], options);
     const kill = () => { try { process.kill(-child.pid, 'SIGKILL'); } catch {} };
-    const timer = setTimeout(() => { timedOut = true; kill(); }, Number(seconds) * 1000);
+    const limit = limitOf(child.pid);
+    let starved = false;
+    const timer = setInterval(() => {
+      const now = limit();
+      if (!now.over) return;
+      [timedOut, starved] = [true, now.starved];
+      clearInterval(timer);
+      kill();
+    }, LOOK_MS);
     const take = (piece) => { log = (log + piece).slice(-LOG); };
     child.stdout.on('data', take);
     child.stderr.on('data', take);
@@ -37,13 +95,14 @@ function run(i) {
     for (const stream of child.stdio) stream.on('error', () => {});
     child.stdin.end([nonces[i], script, root].join('\n'));
     child.on('exit', (code, signal) => {
-      clearTimeout(timer);
+      clearInterval(timer);
       kill();
       const allEnded = endAll();
       setTimeout(() => {
         fs.chmodSync(script, 0o600);
         const status = code === null ? -(constants.signals[signal] || 1) : code;
-        const report = { i, status, said, timed_out: timedOut, out_of_memory: false, ms: Date.now() - start, log };
+        timedOut ||= signal === 'SIGXCPU';
+        const report = { i, status, said, timed_out: timedOut, starved, out_of_memory: false, ms: Date.now() - start, log };
         fs.writeSync(1, JSON.stringify(report) + '\n');
         if (!allEnded) process.exit(NO_PROCESS_LEFT);
         done(!timedOut);

@@ -1,11 +1,12 @@
 /**
  * Runs generated tests inside the sandbox, one after another, and proves for each that the test itself reached its end.
  *
- * `python3 DRIVER FOLDER ROOT SECONDS COUNT USER`, nonces of 48 characters on stdin, one a line. Test i is FOLDER/i.py, which
+ * `python3 DRIVER FOLDER ROOT SECONDS WALL COUNT USER`, nonces of 48 characters on stdin, one a line. Test i is FOLDER/i.py, which
  * root alone can read before and after its turn. Each runs in a process of its own, forked before anything of the
  * repository was loaded, as USER (`uid:gid`, or `-` for the driver's own), as `__main__` with ROOT first on `sys.path`,
- * and has SECONDS to end; then every process of USER is ended. For each the driver prints one JSON line:
- * `{"i", "status", "said", "timed_out", "out_of_memory", "ms", "log"}`; a negative status is the signal that ended it.
+ * and has SECONDS of the CPU to end, as many in which it does not want to compute, and WALL in all, whatever others do meanwhile;
+ * then every process of USER is ended. For each the driver prints one JSON line: `{"i", "status", "said", "timed_out", "starved",
+ * "out_of_memory", "ms", "log"}`; a negative status is the signal that ended it, and one that is starved computed and did not get its seconds.
  *
  * `said` is what came over a pipe that belongs to the test's process alone. A script that falls off its end, or ends by a
  * `SystemExit` that no code of the repository raised, says `<nonce> <status>` there and leaves with that status at once, so
@@ -14,7 +15,7 @@
  * and is restored in the tests' processes. It stops after a test that exceeded its time, whose files may be half written.
  */
 export const PYTHON_SUITE_DRIVER = String.raw`
-import builtins, json, os, re, select, signal, sys, time, traceback, types
+import builtins, json, math, os, re, resource, select, signal, sys, time, traceback, types
 
 LOG = 2000
 NONCE = 48
@@ -130,8 +131,17 @@ def become(user):
         os.setresgid(gid, gid, gid)
         os.setresuid(uid, uid, uid)
 
-def begin(output, said, user, work):
+def limit_cpu(seconds):
+    """Of each process that the test is made of; the second limit is for one that does not heed the first."""
+    most = math.ceil(seconds)
+    try:
+        resource.setrlimit(resource.RLIMIT_CPU, (most, most + 2))
+    except (OSError, ValueError):
+        pass
+
+def begin(output, said, user, seconds, work):
     os.setsid()
+    limit_cpu(seconds)
     nothing = os.open(os.devnull, os.O_RDONLY)
     said = os.dup(said)
     for source, target in ((nothing, 0), (output, 1), (output, 2)):
@@ -194,22 +204,73 @@ class Heard:
         else:
             self.bytes += chunk[:self.most - len(self.bytes)]
 
-def watch(pid, heard, deadline, user):
-    status, timed_out, quiet_until, all_ended = None, False, None, True
+def told(*places):
+    """A number that the container's cgroup tells, in the first of these places that is there; None where none is."""
+    for path, before, whole in places:
+        try:
+            with open('/sys/fs/cgroup/' + path) as file:
+                return int(('\n' + file.read()).split(before)[1].split()[0]) / whole
+        except (OSError, ValueError, IndexError):
+            pass
+    return None
+
+def cpu_used():
+    return told(('cpu.stat', 'usage_usec ', 1e6), ('cpuacct/cpuacct.usage', '\n', 1e9))
+
+def memory_kills():
+    return told(('memory.events', 'oom_kill ', 1), ('memory/memory.oom_control', 'oom_kill ', 1)) or 0
+
+def computes(session):
+    """Whether a process of the session computes, or waits for a CPU."""
+    for pid in [str(session)] + os.listdir('/proc'):
+        if pid.isdigit():
+            try:
+                with open('/proc/' + pid + '/stat') as file:
+                    state, _, _, own = file.read().rpartition(')')[2].split()[:4]
+            except OSError:
+                continue
+            if state == 'R' and own == str(session):
+                return True
+    return False
+
+class Limit:
+    def __init__(self, seconds, wall):
+        self.seconds, self.wall, self.used = seconds, wall, cpu_used()
+        self.start = self.looked = time.monotonic()
+        self.idle, self.starved = 0, False
+
+    def is_over(self, now, session):
+        """Whether a test had its seconds: computing, or without need of a CPU."""
+        if now - self.looked < 0.1:
+            return False
+        if not computes(session):
+            self.idle += now - self.looked
+        self.looked, took = now, now - self.start
+        if took <= self.seconds:
+            return False
+        used = None if self.used is None else cpu_used() - self.used
+        is_spent = max(used or 0, self.idle) >= self.seconds
+        self.starved = used is not None and took > self.wall and not is_spent
+        return is_spent or took > self.wall
+
+def watch(pid, heard, limit, user):
+    status, timed_out, end_by, quiet_until, all_ended = None, False, None, None, True
     while True:
         now = time.monotonic()
         if status is None:
-            done, value = os.waitpid(pid, os.WNOHANG)
+            done, value, usage = os.wait4(pid, os.WNOHANG)
             if done:
+                # Where a process that it started was ended for its time, it may not say so.
+                spent = usage.ru_utime + usage.ru_stime >= limit.seconds
+                timed_out = timed_out or spent or exit_code(value) == -signal.SIGXCPU
                 # What it started goes with it; a stray holder of a pipe is not waited for.
                 status, quiet_until = value, now + 0.1
                 end_group(pid, signal.SIGKILL)
                 all_ended = end_all(user)
-            elif now > deadline + 2:
-                end_group(pid, signal.SIGKILL)
-            elif now > deadline:
-                timed_out = True
-                end_group(pid, signal.SIGTERM)
+            elif timed_out:
+                end_group(pid, signal.SIGKILL if now > end_by else signal.SIGTERM)
+            elif limit.is_over(now, pid):
+                timed_out, end_by = True, now + 2
         elif now > quiet_until:
             break
         waiting = {each.handle: each for each in heard if each.handle is not None}
@@ -224,17 +285,6 @@ def watch(pid, heard, deadline, user):
         if each.handle is not None:
             os.close(each.handle)
     return status, timed_out, all_ended
-
-def memory_kills():
-    for path in ('/sys/fs/cgroup/memory.events', '/sys/fs/cgroup/memory/memory.oom_control'):
-        try:
-            with open(path) as file:
-                for line in file:
-                    if line.startswith('oom_kill '):
-                        return int(line.split()[1])
-        except (OSError, ValueError):
-            pass
-    return 0
 
 def exit_code(status):
     return os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
@@ -259,7 +309,7 @@ def pipe(user):
         os.seteuid(0)
 
 def main():
-    folder, root, seconds, count, name = sys.argv[1:6]
+    folder, root, seconds, wall, count, name = sys.argv[1:7]
     root = os.path.realpath(root)
     user = None if name == '-' else tuple(int(part) for part in name.split(':'))
     for i in range(int(count)):
@@ -269,22 +319,22 @@ def main():
             source = file.read()
         os.chmod(script, 0o644)
         (reading, output), (listening, said) = pipe(user), pipe(user)
-        start, kills = time.monotonic(), memory_kills()
+        limit, kills = Limit(float(seconds), float(wall)), memory_kills()
         pid = fork()
         if pid == 0:
             os.close(reading)
             os.close(listening)
-            begin(output, said, user, (script, source, root, nonce))
+            begin(output, said, user, limit.seconds, (script, source, root, nonce))
         os.close(output)
         os.close(said)
         log, told = Heard(reading, LOG, True), Heard(listening, SAID, False)
-        status, timed_out, all_ended = watch(pid, (log, told), start + float(seconds), user)
+        status, timed_out, all_ended = watch(pid, (log, told), limit, user)
         os.chmod(script, 0o600)
         code = exit_code(status)
         print(json.dumps({'i': i, 'status': code, 'said': told.bytes.decode('utf-8', 'replace'),
-                          'timed_out': timed_out,
+                          'timed_out': timed_out, 'starved': limit.starved,
                           'out_of_memory': code == -9 and not timed_out and memory_kills() > kills,
-                          'ms': round((time.monotonic() - start) * 1000),
+                          'ms': round((time.monotonic() - limit.start) * 1000),
                           'log': log.bytes.decode('utf-8', 'replace')}), flush=True)
         if timed_out:
             return

@@ -6,6 +6,9 @@ import { JAVASCRIPT_PRELOAD, JAVASCRIPT_SUITE_DRIVER } from './javascript.js';
 import { PYTHON_SUITE_DRIVER } from './python-suite-driver.js';
 import { BYTECODE_FOLDER } from '../execution-context.js';
 
+/** Limits are seconds of the CPU, whatever else the machine does; by the wall's clock they are this much longer. */
+export const WALL = 4;
+
 export type TestLanguage = 'python' | 'javascript';
 
 /** How generated tests of one language are written, run and read by the protocol of exit codes and nonces. */
@@ -26,7 +29,7 @@ export interface DrivenDialect {
 export interface DriverCall {
   readonly folder: string;
   readonly workdir: string;
-  /** Of each test. */
+  /** Of each test, of the CPU. */
   readonly seconds: number;
   readonly tests: readonly GeneratedTest[];
   /** Whose processes they are; null = the driver's own user's. */
@@ -51,7 +54,7 @@ const PYTHON: DrivenDialect = {
   shell: 'export BESTK_PYTHONPATH="$PYTHONPATH" PYTHONDONTWRITEBYTECODE=1; unset PYTHONPATH PYTHONSTARTUP; exec "$@"',
   driver: ({ folder, workdir, seconds, tests, user }) => [
     ...['python3', '-W', 'ignore', `${folder}/driver.py`],
-    ...[folder, workdir, String(seconds), String(tests.length), nameOf(user)],
+    ...[folder, workdir, String(seconds), String(WALL * seconds), String(tests.length), nameOf(user)],
   ],
 };
 
@@ -62,7 +65,8 @@ const JAVASCRIPT: DrivenDialect = {
   hash: sha256(JAVASCRIPT_SUITE_DRIVER + JAVASCRIPT_PRELOAD),
   shell: 'unset NODE_OPTIONS NODE_PATH; exec "$@"',
   driver: ({ folder, workdir, seconds, tests, user }) => [
-    ...['node', `${folder}/driver.cjs`, folder, workdir, String(seconds), String(tests.length), nameOf(user)],
+    ...['node', `${folder}/driver.cjs`, folder, workdir, String(seconds), String(WALL * seconds)],
+    ...[String(tests.length), nameOf(user)],
     ...tests.map(({ path }) => extensionOf(path)),
   ],
 };

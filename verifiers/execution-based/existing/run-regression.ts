@@ -1,6 +1,6 @@
 import { type Environment, withTestFiles } from '../../../src/core/run/issue.js';
 import type { ExecRequest, SandboxFile, SandboxSession } from '../../../src/ports/sandbox.js';
-import { logTail, inInstanceEnvironment } from '../drivers/test-dialect.js';
+import { logTail, inInstanceEnvironment, WALL } from '../drivers/test-dialect.js';
 import { PYTHON_SITE_CUSTOMIZE, PYTHON_TEST_PROBE } from '../drivers/python-test-probe.js';
 import {
   LARGEST_RECORD,
@@ -26,8 +26,6 @@ export interface RegressionRun extends RecordedTests {
 }
 
 const CLEAR_S = 30;
-/** Limits are seconds of the CPU, whatever else the machine does; by the wall's clock they are this much longer. */
-export const WALL = 4;
 /** As a shell tells that SIGXCPU ended a command. */
 export const OUT_OF_CPU = 152;
 

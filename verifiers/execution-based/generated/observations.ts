@@ -27,7 +27,7 @@ interface Observing {
 /**
  * What patches do, told by tests without any expectation: candidates that tell the same on all of them are one behaviour class. A
  * test takes part if it tells the same twice on base. While somebody has more inputs, rounds go on until one splits no class
- * any more; from the second on they are about the largest class of different patches.
+ * any more; from the second on they are about the class of most candidates that does not do what base does, if its patches differ.
  * @returns by candidate id; nothing for those that no test told anything of
  */
 export async function observed(
@@ -183,17 +183,26 @@ class Seen {
   /** What an author is told of what was observed so far; in the first round nothing. */
   before(round: number): ObservedBefore {
     if (round === 0) return { round, alike: [], earlier: [] };
-    const { syntax } = this.applicable;
-    const different = [...this.classes().values()].map((patches) => [
-      ...new Map(patches.map((patch) => [syntax.get(patch.representative) ?? patch.source, patch])).values(),
-    ]);
-    const [largest = []] = different.sort((a, b) => b.length - a.length);
+    const different = this.differentByClass();
+    const largest = different.find((patches) => patches.length > 1) ?? [];
     const [any] = largest;
     const earlier = this.told.map(({ test, values, groupOf }) => {
       return { test, values: values.map(cut), alike: any === undefined ? null : (groupOf.get(any) ?? null) };
     });
-    const alike = largest.length < 2 ? [] : largest.slice(0, MOST_ALIKE).map(({ source }) => source);
+    const alike = largest.slice(0, MOST_ALIKE).map(({ source }) => source);
     return { round, alike, earlier };
+  }
+
+  /** Of each class one patch of each syntax; that of most candidates first, and last the one that does what base does. */
+  private differentByClass(): readonly (readonly DistinctPatch[])[] {
+    const { syntax } = this.applicable;
+    const isAsBase = ([patch]: readonly DistinctPatch[]): boolean =>
+      patch !== undefined && this.told.every(({ groupOf }) => (groupOf.get(patch) ?? 0) === 0);
+    return [...this.classes().values()]
+      .sort((a, b) => Number(isAsBase(a)) - Number(isAsBase(b)) || candidates(b) - candidates(a))
+      .map((patches) => [
+        ...new Map(patches.map((patch) => [syntax.get(patch.representative) ?? patch.source, patch])).values(),
+      ]);
   }
 
   ofCandidates(): ReadonlyMap<string, Observations> {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { SandboxLostError } from '../../../src/core/errors/unavailable.js';
 import { CellOutcome, type GeneratedTest } from '../../../src/core/run/generated-test.js';
 import type { ExecOutcome, ExecRequest, Ids, SandboxSession } from '../../../src/ports/sandbox.js';
 import {
@@ -7,6 +8,7 @@ import {
   extensionOf,
   type DrivenDialect,
   type TestDialect,
+  WALL,
 } from '../drivers/test-dialect.js';
 import { NO_PROCESS_LEFT } from '../drivers/python-suite-driver.js';
 import { type ExecutionContext, scratchDirectory } from '../execution-context.js';
@@ -48,7 +50,7 @@ const PER_TEST_SLACK_S = 5;
  * Runs generated tests in one session, by the exit-code-and-nonce protocol (exit 0 solved, 2 not solved, anything else broken):
  * solved and not solved both need the proof that the script's own end was reached. At least the first test gets a run; those
  * without one need a fresh session.
- * @throws whatever the session or `keep` throws: infrastructure, never a verdict
+ * @throws SandboxLostError when a test was kept from the CPU, and whatever the session or `keep` throws: infrastructure, never a verdict
  */
 export async function runBatch(
   session: SandboxSession,
@@ -69,7 +71,8 @@ export async function runBatch(
   };
   const reports = new DriverReports(tests.length, (report) => {
     const test = tests[report.i];
-    if (test !== undefined) take(report.i, { ...runOf(report, test, nonces[report.i] ?? ''), isolated });
+    if (test !== undefined && !report.starved)
+      take(report.i, { ...runOf(report, test, nonces[report.i] ?? ''), isolated });
   });
   const longest = Math.max(...tests.map(({ content }) => Buffer.byteLength(content)));
   await session.writeFiles(
@@ -97,6 +100,7 @@ export async function runBatch(
   const { count, stopped } = reports;
   if (count < tests.length && !stopped && !isInnocent(ended, count)) take(count, { ...culprit(ended), isolated });
   await Promise.all(kept);
+  if (reports.starved) throw new SandboxLostError('the machine was busy: a test did not have its seconds of the CPU');
 }
 
 function driverCall({ context, dialect, tests }: DrivenBatch, folder: string, user: Ids | null): ExecRequest {
@@ -106,8 +110,8 @@ function driverCall({ context, dialect, tests }: DrivenBatch, folder: string, us
     argv: ['sh', '-c', dialect.shell, 'sh', ...dialect.driver({ folder, workdir, seconds, tests, user })],
     cwd: workdir,
     // No test that has the driver wait in vain costs more than its own time.
-    silenceS: seconds + SLACK_S,
-    deadlineS: tests.length * (seconds + PER_TEST_SLACK_S) + SLACK_S,
+    silenceS: WALL * seconds + SLACK_S,
+    deadlineS: tests.length * (WALL * seconds + PER_TEST_SLACK_S) + SLACK_S,
   });
 }
 
@@ -161,6 +165,8 @@ export const DriverReport = z.object({
   /** What came over the test's own pipe: its proof, or what it observed. */
   said: z.string(),
   timed_out: z.boolean(),
+  /** It did, but others had the CPU in its time: nobody knows what it would have come to. */
+  starved: z.boolean().default(false),
   out_of_memory: z.boolean(),
   ms: z.number().min(0),
   log: z.string(),
@@ -179,6 +185,8 @@ export class DriverReports {
   count = 0;
   /** The last test that was reported exceeded its time, after which the driver stops by itself. */
   stopped = false;
+  /** It did so because the machine was busy. */
+  starved = false;
   private readonly decoder = new TextDecoder();
   private rest = '';
 
@@ -198,6 +206,7 @@ export class DriverReports {
     if (report?.i !== this.count || this.count >= this.expected) return;
     this.count += 1;
     this.stopped = report.timed_out;
+    this.starved = report.starved;
     this.onReport(report);
   }
 }

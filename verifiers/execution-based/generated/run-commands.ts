@@ -8,9 +8,9 @@ import {
   strayPath,
   type TestCommand,
 } from '../drivers/command.js';
-import { inInstanceEnvironment, logTail } from '../drivers/test-dialect.js';
+import { inInstanceEnvironment, logTail, WALL } from '../drivers/test-dialect.js';
 import type { ExecutionContext } from '../execution-context.js';
-import { OUT_OF_CPU, Printed, WALL } from '../existing/run-regression.js';
+import { OUT_OF_CPU, Printed } from '../existing/run-regression.js';
 import { asTests, endTests } from '../tree/tree-sessions.js';
 import type { Batch, Keep, TestRun } from './run-batch.js';
 

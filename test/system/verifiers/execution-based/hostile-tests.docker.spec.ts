@@ -59,31 +59,40 @@ const TESTS = [
   },
 ];
 
+/** Three seconds of the CPU, of the eight that a test has; of the clock's a multiple where the machine is busy. */
+const COMPUTES = onceFixed('computes', 'while time.process_time() < 3: pass', 'sys.exit(0)');
+
 describe('generated tests that misbehave', () => {
   const limits = { cpus: 1, memoryMb: 256, diskMb: 128, pids: 64, outputBytes: 65_536 };
   const sandbox = new DockerSandbox({ concurrency: 2, limits, ttlS: 600 });
-  const observed = new Observing();
+  // As a busy machine: a fifth of a CPU is had, and the rest of the time waited for.
+  const busy = new DockerSandbox({ concurrency: 1, limits: { ...limits, cpus: 0.2 }, ttlS: 600 });
+  const [observed, observedBusy] = [new Observing(), new Observing()];
   let verdicts: readonly Verdict[] = [];
 
   beforeAll(async () => {
-    const verifier = createExecutionBasedVerifier({
-      sandbox,
-      results: new MemoryResultStore(),
-      observe: observed,
-      nonce: () => randomBytes(24).toString('hex'),
-      pause: async () => undefined,
-    });
-    const open = { regression_command: null, regression_files: [] };
-    const environment = { ...calculatorIssue.environment, ...open, test_timeout_s: 8 };
-    const task = {
-      issue: { ...calculatorIssue, environment },
-      candidates: [candidate('right', RIGHT), candidate('wrong', WRONG)],
-      tests: TESTS,
+    const verify = (on: DockerSandbox, observe: Observing, tests: typeof TESTS, ids: readonly string[]) => {
+      const verifier = createExecutionBasedVerifier({
+        sandbox: on,
+        results: new MemoryResultStore(),
+        observe,
+        nonce: () => randomBytes(24).toString('hex'),
+        pause: async () => undefined,
+      });
+      const open = { regression_command: null, regression_files: [] };
+      const environment = { ...calculatorIssue.environment, ...open, test_timeout_s: 8 };
+      const candidates = [candidate('right', RIGHT), candidate('wrong', WRONG)];
+      const asked = candidates.filter(({ candidate_id }) => ids.includes(candidate_id));
+      const task = { issue: { ...calculatorIssue, environment }, candidates: asked, tests };
+      return verifier.verify(task, new AbortController().signal);
     };
-    verdicts = await verifier.verify(task, new AbortController().signal);
+    [verdicts] = await Promise.all([
+      verify(sandbox, observed, TESTS, ['right', 'wrong']),
+      verify(busy, observedBusy, [COMPUTES], ['right']),
+    ]);
   }, 240_000);
 
-  afterAll(() => sandbox.closeAll());
+  afterAll(() => Promise.all([sandbox.closeAll(), busy.closeAll()]));
 
   it.each([
     ['exits 0 at once', /says "solved" on base/],
@@ -117,6 +126,12 @@ describe('generated tests that misbehave', () => {
     ['last', 'solved'],
   ])('has a clear outcome when it %s: %s', (id, outcome) => {
     expect(observed.outcome('right', id)).toBe(outcome);
+  });
+
+  it('has its seconds of the CPU, also where it waits for them longer than that', () => {
+    const cell = observedBusy.cells.find((each) => each.candidate_id === 'right' && each.test_id === 'computes');
+    expect(cell?.outcome).toBe('solved');
+    expect(cell?.duration_ms).toBeGreaterThan(8_000);
   });
 
   it('shows what the code does to who asks for nothing else', () => {

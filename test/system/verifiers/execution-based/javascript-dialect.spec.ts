@@ -198,6 +198,13 @@ exports.hide = (f) => { Object.defineProperty(Error, 'stackTraceLimit', { value:
     expect(reports[1]?.log).toContain('SyntaxError');
   });
 
+  it('have their seconds of the CPU, whatever the clock says', () => {
+    const limits = 'console.log(require("fs").readFileSync("/proc/self/limits", "utf8").match(/^Max cpu.*/m)[0]);';
+    const reports = drive(RIGHT, { 'asks.cjs': limits, 'spins.cjs': 'while (true);' }, 1);
+    expect(reports.map(({ timed_out }) => timed_out)).toEqual([false, true]);
+    expect(reports[0]?.log).toMatch(/^Max cpu time +1 +3 /);
+  });
+
   it.each([
     ['new TypeError("no")', '{"raises":"TypeError"}'],
     ['new (class Odd extends TypeError {})("no")', '{"raises":"Odd"}'],

@@ -33,8 +33,13 @@ async function verify({ told, tests, asked }: World) {
     runs[place] = (runs[place] ?? 0) + 1;
     return (told[name]?.[index] ?? '').replace('RUN', String(runs[place]));
   };
+  const play = playSuite({ says: tell });
+  const sent: string[] = [];
   const verifier = createExecutionBasedVerifier({
-    sandbox: new FakeSandbox(playSuite({ says: tell })),
+    sandbox: new FakeSandbox((request, session) => {
+      sent.push(JSON.stringify(request), ...[...session.files.values()].map((file) => new TextDecoder().decode(file)));
+      return play(request, session);
+    }),
     results: new MemoryResultStore(),
     observe: observed,
     nonce: () => 'n'.repeat(48),
@@ -48,7 +53,7 @@ async function verify({ told, tests, asked }: World) {
     ...(asked === undefined ? {} : { inputs: (before: ObservedBefore) => Promise.resolve(asked(before)) }),
   };
   const verdicts = await verifier.verify(task, go);
-  return { verdicts, observed };
+  return { verdicts, observed, sent: sent.join('\n') };
 }
 
 function of(verdicts: readonly Verdict[], id: string): Observations | null {
@@ -87,9 +92,12 @@ describe('tests that observe', () => {
     expect(of(verdicts, 'a')).toBeNull();
   });
 
-  it('are compared with what their author expects', async () => {
-    const told = { sum: ['-1\n', '5\n', '5\n', '6\n', ''] };
-    const { verdicts } = await verify({ told, tests: inputs('sum').map((test) => ({ ...test, expect: [5] })) });
+  it('are compared with what their author expects, outside the sandbox', async () => {
+    const told = { sum: ['"no"\n', '"WANTED"\n', '"WANTED"\n', '"NO"\n', ''] };
+    const tests = inputs('sum').map((test) => ({ ...test, expect: ['WANTED'] }));
+    const { verdicts, sent } = await verify({ told, tests });
+    expect(sent).toContain("observe('sum')");
+    expect(sent).not.toContain('WANTED');
     expect(['a', 'b', 'c', 'd'].map((id) => of(verdicts, id)?.values['sum']?.expected)).toEqual([
       true,
       true,
@@ -129,5 +137,20 @@ describe('tests that observe', () => {
       { test_id: 'one', value: '1', as_base: false },
       { test_id: 'two', value: '3', as_base: false },
     ]);
+  });
+
+  it('are asked for about those that do what base does after all others', async () => {
+    const told = {
+      one: ['0\n', '0\n', '0\n', '1\n', '1\n'],
+      two: ['0\n', '0\n', '0\n', '1\n', '2\n'],
+      three: ['0\n', '0\n', '1\n', '0\n', '0\n'],
+    };
+    const shown: string[] = [];
+    const asked = ({ round, alike }: ObservedBefore): readonly GeneratedTest[] => {
+      shown.push(alike.map((patch) => 'abcd'[PATCHES.indexOf(patch)]).join(''));
+      return inputs(['one', 'two', 'three'][round] ?? '').slice(0, round < 3 ? 1 : 0);
+    };
+    expect(classesIn((await verify({ told, tests: [], asked })).verdicts)).toEqual(['a', 'b', 'c', 'd']);
+    expect(shown).toEqual(['', 'cd', 'ab']);
   });
 });

@@ -1,6 +1,7 @@
 import type { GeneratedTest } from '../../../../src/core/run/generated-test.js';
+import { TestRun } from '../../../../verifiers/execution-based/generated/run-batch.js';
 import { createCellWorker } from '../../../../verifiers/execution-based/execution-based.js';
-import { FakeSandbox, type FakeSessionView } from '../../../fakes/fake-sandbox.js';
+import { exited, FakeSandbox, type FakeSessionView } from '../../../fakes/fake-sandbox.js';
 import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
 import { playSuite } from '../../../fakes/suite-player.js';
 import { calcTest, calculatorIssue, RIGHT } from '../../../fixtures/calculator.js';
@@ -17,15 +18,23 @@ async function driversByContainer(tests: readonly GeneratedTest[]): Promise<read
     if (driver !== undefined) drivers.set(session, `${drivers.get(session) ?? ''}${driver}`);
     return play(request, session);
   });
-  const work = createCellWorker({
-    sandbox,
-    results: new MemoryResultStore(),
-    nonce: () => 'n'.repeat(48),
-    pause: () => Promise.resolve(),
-  });
-  const { instance_id, environment } = calculatorIssue;
-  await work({ instance_id, environment, tree: RIGHT, repeat: 0, tests: [...tests] }, go);
+  await run(sandbox, tests, RIGHT);
   return [...drivers.values()];
+}
+
+async function run(sandbox: FakeSandbox, tests: readonly GeneratedTest[], tree: string | null): Promise<TestRun[]> {
+  const runs: TestRun[] = [];
+  const results = new (class extends MemoryResultStore {
+    override async put(key: string, kind: string, value: unknown): Promise<void> {
+      if (kind === 'test') runs.push(TestRun.parse(value));
+      await super.put(key, kind, value);
+    }
+  })();
+  const nonce = (): string => 'n'.repeat(48);
+  const work = createCellWorker({ sandbox, results, nonce, pause: () => Promise.resolve() });
+  const { instance_id, environment } = calculatorIssue;
+  await work({ instance_id, environment, tree, repeat: 0, tests: [...tests] }, go);
+  return runs;
 }
 
 it('gives either half of the tests of each language a container in which no other has run', async () => {
@@ -37,4 +46,21 @@ it('gives the scripts of each candidate a container in which no other has run', 
   const authors = ['a', 'b', 'a'];
   const tests = authors.map((author, index) => ({ ...calcTest(`${author}-own-${index}`, `True or ${index}`), author }));
   expect(await driversByContainer(tests)).toEqual(['py', 'py']);
+});
+
+it('runs a test again, in a fresh container, that others kept from the CPU, and keeps what was said before', async () => {
+  const play = playSuite({});
+  const sessions: FakeSessionView[] = [];
+  const sandbox = new FakeSandbox(async (request, session) => {
+    if (!request.argv.some((word) => word.endsWith('/driver.py'))) return play(request, session);
+    sessions.push(session);
+    const outcome = await play(request, session);
+    if (sessions.length > 1) return outcome;
+    const [first = '', second = ''] = outcome.stdout.split('\n');
+    const starved = { ...(JSON.parse(second) as object), said: '', timed_out: true, starved: true };
+    return exited(0, `${first}\n${JSON.stringify(starved)}\n`);
+  });
+  const runs = await run(sandbox, [calcTest('one', 'True'), calcTest('two', 'true')], null);
+  expect(runs.map(({ outcome }) => outcome)).toEqual(['not-solved', 'not-solved']);
+  expect(new Set(sessions).size).toBe(2);
 });
