@@ -167,7 +167,7 @@ describe('a run whose every text is hostile', () => {
     await page.getByRole('region', { name: 'Arms side by side' }).waitFor();
     await expectText(page, 'title');
     await page.goto(`${world.url}/#/runs/${graded.run}`);
-    await page.getByText('1 required test that did not pass').click();
+    await page.getByText('1 required test not passed').click();
     await expectText(page, 'one fails', 'the test');
   });
 

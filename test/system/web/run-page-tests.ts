@@ -37,7 +37,7 @@ export function runPageTests(setting: Setting): void {
     await page.getByRole('button', { name: 'As written' }).click();
     expect(await issue.innerText()).toContain(statement);
     expect(await page.locator('.why').innerText()).toBe(
-      'It has 0.90 from the judge, solves 4 of 9 generated tests; what puts it before rollout-2 is Judge (+1.00) and Tests (+0.25) in log-odds.',
+      'It scores 0.90 with the judge, solves 4 of 9 generated tests; it leads rollout-2 by Judge (+1.00) and Tests (+0.25) in log-odds.',
     );
     const odds = page.getByRole('region', { name: 'Log-odds by source' });
     expect(await odds.locator('thead th').allInnerTexts()).toEqual([
@@ -88,7 +88,7 @@ export function runPageTests(setting: Setting): void {
     await page.getByRole('columnheader', { name: 'Right', exact: true }).waitFor();
     expect(await rows.locator('td:nth-child(3)').allInnerTexts()).toEqual(['✕ wrong', '✓ right', 'not graded']);
     expect(await page.locator('.decision').innerText()).toMatch(/Hidden tests\s+✕ wrong 1 of 3 candidates right/);
-    await page.getByText('1 required test that did not pass').click();
+    await page.getByText('1 required test not passed').click();
     expect(await page.locator('.label-in-words').innerText()).toMatch(/1 of 2 required tests fails\.[^]*<b>t<\/b>$/);
   });
 
