@@ -25,7 +25,7 @@ export function curvesTable(report: CurvesReport): string {
     ...report.axes.flatMap((axis) => [axisRows(axis), '']),
     `Coverage: ${counted(coverage.issues, 'issue')} of ${counted(coverage.repos, 'repository', 'repositories')}, ${counted(coverage.candidates, 'candidate')}; ` +
       `${counted(coverage.issues_without_candidates, 'issue')} without candidates, ${coverage.issues_below_largest_k} with fewer than ` +
-      `${settings.ks.at(-1) ?? 1}, ${counted(coverage.ungraded_candidates, 'candidate')} without a label (left out)`,
+      `${settings.ks.at(-1) ?? 1}, ${counted(coverage.ungraded_candidates, 'candidate')} without a label (excluded)`,
     `Selector-sensitive issues: ${report.selector_sensitive.issues} (${percent(report.selector_sensitive.share)} %)`,
     settings.interval === 'bootstrap'
       ? `Intervals: 95 %, ${settings.resamples} bootstrap resamples of issues, seed ${settings.seed}`
@@ -54,7 +54,7 @@ function spread(ks: readonly number[]): readonly number[] {
 
 function presetRows({ presets }: CurvesReport): string {
   return table([
-    ['preset', 'method', 'returned right', 'recovered head-room', 'where it matters', 'no data for'],
+    ['preset', 'method', 'returned right', 'recovered head-room', 'selector-sensitive', 'no data for'],
     ...presets.map((each) => [
       visibleLine(each.preset),
       each.monte_carlo_error === null ? each.method : `${each.method} (±${percent(each.monte_carlo_error)})`,
@@ -141,10 +141,10 @@ export function reliabilityTable(
   return [
     table([['fitted on', 'right', 'wrong'], ...behind]),
     '',
-    `Returned patches on repositories that were left out (${counted(card.issues, 'issue')}, ${counted(card.folds, 'part')}):`,
+    `Returned patches on held-out repositories (${counted(card.issues, 'issue')}, ${counted(card.folds, 'fold')}):`,
     table([['confidence', 'patches', 'mean', 'right (95 %)'], ...bins]),
     '',
-    `Right: ${share(card.picked_right)}, said: ${share(card.mean_confidence)}. ECE ${share(card.ece)}, Brier ${share(card.brier)}, AUC ${share(card.auc)}`,
+    `Right: ${share(card.picked_right)}, mean confidence: ${share(card.mean_confidence)}. ECE ${share(card.ece)}, Brier ${share(card.brier)}, AUC ${share(card.auc)}`,
     `Calibration: ${out}`,
   ].join('\n');
 }

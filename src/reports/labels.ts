@@ -47,7 +47,7 @@ export async function readAllLabels(file: string): Promise<LabelsByInstance> {
  */
 export function labelsOf(all: LabelsByInstance, instanceId: string, file: string): Labels {
   const labels = all.get(instanceId);
-  if (labels === undefined) throw new BadInputError(`holds no label of instance "${instanceId}".`, { file });
+  if (labels === undefined) throw new BadInputError(`has no label for instance "${instanceId}".`, { file });
   return labels;
 }
 
@@ -55,7 +55,7 @@ function contradiction(candidateId: string, record: Located): BadInputError {
   return new BadInputError(
     `of "${candidateId}" contradicts an earlier line.`,
     placeOf(record, 'resolved'),
-    'Keep one label of every candidate.',
+    'Keep one label per candidate.',
   );
 }
 
@@ -107,11 +107,11 @@ export class ImportLabels {
 
   private candidateOf({ instance_id, candidate_id }: Sealed, file: string): string | { reason: string } {
     const known = this.files.get(instance_id);
-    if (known === undefined) return { reason: `a label of "${instance_id}", of which no candidate was read` };
+    if (known === undefined) return { reason: `a label of "${instance_id}", which has no candidates in the input` };
     if (candidate_id !== null) {
       return known.has(candidate_id)
         ? candidate_id
-        : { reason: `a label of candidate "${candidate_id}", which was not read` };
+        : { reason: `a label of candidate "${candidate_id}", which is not in the input` };
     }
     if (known.size === 1) return [...known.keys()][0] ?? '';
     const returned = this.returned.get(instance_id);
@@ -119,7 +119,7 @@ export class ImportLabels {
     const near = [...known].filter(([, other]) => isBeside(other, file)).map(([id]) => id);
     return near.length === 1
       ? (near[0] ?? '')
-      : { reason: `a label of "${instance_id}" that ${near.length} candidates may have` };
+      : { reason: `a label of "${instance_id}" that could belong to ${near.length} candidates` };
   }
 }
 
@@ -232,7 +232,9 @@ export function gradeSummary(set: readonly GradedInstance[], out: string): strin
   const notes = set.flatMap(({ instance_id, graded: { ungraded, leftOut } }) => {
     const of = others.length === 0 ? '' : `${instance_id}, `;
     return [
-      ...leftOut.map(({ name, on_base }) => `Not asked for, since it does not pass on base (${on_base}): ${of}${name}`),
+      ...leftOut.map(
+        ({ name, on_base }) => `Not required, because it does not pass on base (${on_base}): ${of}${name}`,
+      ),
       ...ungraded.map(({ candidate_id, reason }) => `${of}${candidate_id} has no label: ${reason}`),
     ];
   });

@@ -67,7 +67,7 @@ export function selectSummary(result: RunResult, labels: Labels | null, folder: 
   const confidence = selection.confidence === null ? '' : `, confidence ${selection.confidence.toFixed(3)}`;
   const chosen =
     selection.candidate_id === null
-      ? `Selected: none; ${visibleLine(selection.why_none ?? 'no candidate is worth returning')}.`
+      ? `Selected: none; ${visibleLine(selection.why_none ?? 'no candidate qualifies')}.`
       : `Selected: ${visibleLine(selection.candidate_id)} (basis: ${selection.basis}, decided by: ${selection.deciding_stage ?? 'nothing to decide'}${confidence})`;
   return [
     selectionTable(result, labels),
@@ -91,7 +91,7 @@ export function selectSummary(result: RunResult, labels: Labels | null, folder: 
 }
 
 function qualityLine({ test_id, solved_by, of, information, toxicity }: TestQuality): string {
-  const told = information === 0 ? 'tells nobody apart' : `${information.toFixed(2)} bit`;
+  const told = information === 0 ? 'uninformative' : `${information.toFixed(2)} bit`;
   return `Test ${visibleLine(test_id)}: solved by ${solved_by} of ${of} patches, ${told}, P(toxic) ${toxicity.toFixed(2)}`;
 }
 
@@ -103,7 +103,7 @@ function classLines({ verdicts }: RunResult): readonly string[] {
     `Class ${number} (${candidate_ids.length}): ${visibleLine(candidate_ids.join(', '))}`,
     ...told.map(({ test_id, value, as_base }) => {
       const values = visibleLine(value.split('\n').join(', '));
-      return `  ${visibleLine(test_id)}: ${values}${as_base ? ' (as without a patch)' : ''}`;
+      return `  ${visibleLine(test_id)}: ${values}${as_base ? ' (as base)' : ''}`;
     }),
   ]);
 }
@@ -112,7 +112,7 @@ function classLines({ verdicts }: RunResult): readonly string[] {
 function samplingLines({ sampling }: RunResult): readonly string[] {
   if (sampling === null || sampling.failed.length === 0) return [];
   const names = sampling.failed.map(({ candidate_id, message }) => `${candidate_id} (${visibleLine(message)})`);
-  return [`${sampling.failed.length} of ${sampling.asked} tries could not be made: ${names.join(', ')}`];
+  return [`${sampling.failed.length} of ${sampling.asked} rollouts could not be sampled: ${names.join(', ')}`];
 }
 
 /** Expected rates by the posterior, without labels; empty for runs of older versions. */

@@ -164,7 +164,7 @@ class ImportWriter {
     this.counts.rejected += 1;
     if (this.counts.rejected > this.mostRejects) {
       const { line, reason } = damage;
-      throw new BadInputError(`holds more than ${this.mostRejects} records that cannot be read; the last: ${reason}`, {
+      throw new BadInputError(`has more than ${this.mostRejects} unreadable records; the last: ${reason}`, {
         ...(line === null ? {} : { line }),
       });
     }
@@ -198,9 +198,9 @@ export function importSummary(summary: ImportSummary, folder: string): string {
       .join('  ')
       .trimEnd();
   const notes = [
-    duplicates === 0 ? '' : `${duplicates} read twice and kept once`,
-    renamed === 0 ? '' : `${renamed} renamed, since another try had their id`,
-    rejected === 0 ? '' : `${rejected} records rejected: ${folder}/rejected.jsonl says where and why`,
+    duplicates === 0 ? '' : `${duplicates} duplicates skipped`,
+    renamed === 0 ? '' : `${renamed} renamed because of duplicate ids`,
+    rejected === 0 ? '' : `${rejected} records rejected: see ${folder}/rejected.jsonl`,
   ].filter((note) => note !== '');
   return [
     line(header),

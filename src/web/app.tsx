@@ -109,7 +109,7 @@ function BenchmarksOrOne({ rest: [id], query }: { readonly rest: readonly string
 function NoPage() {
   return (
     <div class="panel">
-      <h1>There is no such page</h1>
+      <h1>Page not found</h1>
       <p>
         <a href={linkTo(['runs'])}>All runs</a>
       </p>

@@ -78,7 +78,7 @@ export function KeyForm({ onKey }: { readonly onKey: () => void }) {
       <h1>API key</h1>
       <p>
         {currentKey() === null
-          ? 'This service asks for an API key. It is kept in this tab until the tab is closed, and sent to this service alone.'
+          ? 'This service requires an API key. The key is kept until you close this tab and sent only to this service.'
           : 'The service did not accept that key.'}
       </p>
       <label>

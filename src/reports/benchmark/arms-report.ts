@@ -134,24 +134,22 @@ export function armSentences({ arms, comparisons }: ArmsReport): readonly string
   const selected = `${own.arm} selected a patch for ${own.selected} of ${counted(own.issues, 'issue')}`;
   const known = `${right?.resolved ?? 0} of the ${right?.issues ?? 0} with a known outcome ${right?.resolved === 1 ? 'is' : 'are'} right, ${withInterval(right && { ...right, value: right.rate })}`;
   const adjusted = (p: number): string =>
-    comparisons.length < 2 ? '' : `; ${pValue(p)} after Holm’s adjustment for ${comparisons.length} comparisons`;
-  const pass = `a random candidate is right in ${percent(own.pass_at_1)}, some candidate in ${percent(own.pass_at_all)} of the graded issues`;
+    comparisons.length < 2 ? '' : `; ${pValue(p)} Holm-adjusted for ${comparisons.length} comparisons`;
+  const pass = `On graded issues, a random candidate is right in ${percent(own.pass_at_1)}, at least one in ${percent(own.pass_at_all)}`;
   return [
-    right === null
-      ? `${selected}; nothing is graded, so nothing is known of right and wrong.`
-      : `${selected}; ${known}. There ${pass}.`,
+    right === null ? `${selected}; nothing has been graded.` : `${selected}; ${known}. ${pass}.`,
     ...comparisons.map(
       ({ arm, difference, issues_in_both, only_first, only_other, p, p_holm }) =>
-        `Against ${arm}: ${points(difference)} on ${counted(issues_in_both, 'issue')} (${only_first} right here alone, ${only_other} there alone; McNemar ${pValue(p)}${adjusted(p_holm)}).`,
+        `Against ${arm}: ${points(difference)} on ${counted(issues_in_both, 'issue')} (${only_first} right only here, ${only_other} only there; McNemar ${pValue(p)}${adjusted(p_holm)}).`,
     ),
     ...arms
       .filter(({ executions, selected: some }) => executions === 0 && some > 0)
-      .map(({ arm }) => `In ${arm} no test was executed: its selections rest on judges and on the patches alone.`),
+      .map(({ arm }) => `In ${arm} no test was executed: its selections are based only on judges and the patches.`),
     ...arms
       .filter(({ right: given, ungraded_candidates }) => given !== null && ungraded_candidates > 0)
       .map(
         ({ arm, ungraded_candidates }) =>
-          `${counted(ungraded_candidates, 'candidate')} of ${arm} ${ungraded_candidates === 1 ? 'has no label and is' : 'have no label and are'} in no rate.`,
+          `${counted(ungraded_candidates, 'candidate')} of ${arm} ${ungraded_candidates === 1 ? 'has no label and is' : 'have no label and are'} excluded from all rates.`,
       ),
   ];
 }
@@ -192,8 +190,8 @@ function sectionsOf(report: ArmsReport, place: Place | null): readonly Section[]
     {
       title: 'Arms',
       text: [
-        'Right: of the issues whose selected patch was graded, or that returned none.',
-        ...(place === null ? ['Each arm has a report of its own beside this one, in the folder of its name.'] : []),
+        'Right: among issues with a graded selection, or with no patch returned.',
+        ...(place === null ? ['Each arm also has its own report, in the folder of that name next to this file.'] : []),
       ],
       plots: ['arms-curves', 'arms-best', 'risk', 'arms-cost'],
       tables: [
@@ -204,8 +202,8 @@ function sectionsOf(report: ArmsReport, place: Place | null): readonly Section[]
             'against',
             '#issues in both',
             '#difference',
-            '#right here alone',
-            '#right there alone',
+            '#right only here',
+            '#right only there',
             '#p',
             '#p (Holm)',
           ),
@@ -223,7 +221,7 @@ function sectionsOf(report: ArmsReport, place: Place | null): readonly Section[]
       plots: [],
       tables: [
         {
-          caption: 'What each arm selected',
+          caption: 'Selections by arm',
           columns: issueColumns(place),
           rows: values.map((row) => row.map((cell) => (typeof cell === 'number' ? amount(cell) : (cell ?? '–')))),
           values,
@@ -236,13 +234,13 @@ function sectionsOf(report: ArmsReport, place: Place | null): readonly Section[]
 
 function failureSection(failures: ArmsReport['failures']): Section {
   return {
-    title: 'What failed',
-    text: ['These issues have no selection and are in no rate. The same command does them again.'],
+    title: 'Failures',
+    text: ['These issues have no selection and are excluded from all rates. Repeat the command to retry them.'],
     plots: [],
     tables: [
       {
         caption: 'By reason',
-        columns: columns('arm', 'code', '#issues', 'for example'),
+        columns: columns('arm', 'code', '#issues', 'example'),
         rows: failures.map(({ arm, code, issues, example }) => [arm, code, amount(issues), example]),
       },
     ],

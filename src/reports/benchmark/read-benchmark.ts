@@ -65,7 +65,7 @@ function sorted(runs: readonly ReportedRun[]): readonly ReportedRun[] {
     const { instance_id } = run.request.issue;
     const twin = byInstance.get(instance_id);
     if (twin !== undefined) {
-      const next = 'Report on one of them; --against compares two runs of the same issues.';
+      const next = 'Report on one of them, or compare two runs of the same issues with --against.';
       throw new BadInputError(`is of "${instance_id}", and so is ${twin.folder}.`, { file: run.folder }, next);
     }
     byInstance.set(instance_id, run);

@@ -78,7 +78,7 @@ export function readReportedRun(folder: string): ReportedRun {
 }
 
 function parsed<T>(schema: z.ZodType<T>, content: string, place: { readonly file: string; readonly line?: number }): T {
-  const again = 'Run the command that made it again: stored results make that quick.';
+  const again = 'Repeat the command that made it; stored results make this fast.';
   let value: unknown;
   try {
     value = JSON.parse(content);

@@ -8,7 +8,7 @@ export function sentences(report: BenchmarkReport): readonly string[] {
   const { winner, runner_up, over_random } = headline;
   if (winner === null) {
     return [
-      'No labels were given, so nothing is known of right and wrong: this report tells what was selected, on what evidence, and what it took.',
+      'No labels were given, so this report cannot tell right from wrong. It shows what was selected, the evidence and the cost.',
       ...(returned === null
         ? []
         : [`${returned.runs - returned.without_patch} of ${counted(returned.runs, 'run')} returned a patch.`]),
@@ -28,21 +28,20 @@ export function sentences(report: BenchmarkReport): readonly string[] {
 
 function withoutLabels(issues: number): string {
   return issues === 1
-    ? '1 issue has no label and is in no rate.'
-    : `${issues} issues have no label and are in no rate.`;
+    ? '1 issue has no label and is excluded from all rates.'
+    : `${issues} issues have no label and are excluded from all rates.`;
 }
 
 function unfinishedSentence({ unfinished }: BenchmarkReport): readonly string[] {
   if (unfinished.length === 0) return [];
-  const which =
-    unfinished.length === 1 ? '1 run that had not ended is' : `${unfinished.length} runs that had not ended are`;
-  return [`${which} left out: ${listed(unfinished)}.`];
+  const which = unfinished.length === 1 ? '1 unfinished run is' : `${unfinished.length} unfinished runs are`;
+  return [`${which} excluded: ${listed(unfinished)}.`];
 }
 
 function leadSentences(over_random: Lead | null, runner_up: Lead | null): readonly string[] {
   return [
     ...(over_random === null ? [] : [leadSentence(over_random, RANDOM)]),
-    ...(runner_up === null ? [] : [leadSentence(runner_up, `the next best, ${runner_up.preset}`)]),
+    ...(runner_up === null ? [] : [leadSentence(runner_up, `the runner-up, ${runner_up.preset}`)]),
   ];
 }
 
@@ -66,8 +65,8 @@ function ownSentences(own: Own, { headline, curves, returned }: BenchmarkReport)
 /** @param own the user's own rule, if it is not the winner */
 function winnerSentence({ headline, curves }: BenchmarkReport, own: Own | null): string {
   const { winner, best_at_k } = headline;
-  if (own === null || own.best_at_k === null) return `${winner ?? ''} selects best: ${shareOf(headline, curves)}.`;
-  return `Of all ${curves?.presets.length ?? 0} rules, ${winner ?? ''} selects best: ${percent(best_at_k?.value)}.`;
+  if (own === null || own.best_at_k === null) return `The best rule is ${winner ?? ''}: ${shareOf(headline, curves)}.`;
+  return `The best of all ${curves?.presets.length ?? 0} rules is ${winner ?? ''}: ${percent(best_at_k?.value)}.`;
 }
 
 type Share = Pick<BenchmarkReport['headline'], 'best_at_k' | 'k' | 'recovered_headroom' | 'pass_at_1' | 'pass_at_k'>;
@@ -76,38 +75,37 @@ function shareOf(
   { best_at_k, k, recovered_headroom, pass_at_1, pass_at_k }: Share,
   curves: BenchmarkReport['curves'],
 ): string {
-  const [one, all] = [`Pass@1 (${percent(pass_at_1)})`, `Pass@${k ?? 1} (${percent(pass_at_k)}), a perfect selector's`];
+  const [one, all] = [`Pass@1 (${percent(pass_at_1)})`, `Pass@${k ?? 1} (${percent(pass_at_k)}, a perfect selector)`];
   const value = `${percent(best_at_k?.value)} of ${counted(curves?.issues ?? 0, 'issue')} at K = ${k ?? 1}`;
   if (recovered_headroom === null) return value;
-  if (recovered_headroom < 0) return `${value}, less than ${one}, where ${all}, is possible`;
+  if (recovered_headroom < 0) return `${value}, less than ${one}; the maximum is ${all}`;
   return `${value}, ${percent(recovered_headroom, 0)} of the way from ${one} to ${all}`;
 }
 
-const RANDOM = 'a random pick among the patches that change source';
+const RANDOM = 'a random pick among the patches that change source code';
 
 function leadSentence(lead: Lead, over: string): string {
   const { difference, p, p_holm, comparisons, may_be_chance, minimum_detectable } = lead;
-  if (difference === 0) return `It is level with ${over}.`;
+  if (difference === 0) return `It is equal to ${over}.`;
   const detectable = (100 * minimum_detectable).toFixed(1);
   // If all issues differ by the same amount, the deviation is 0 and implies no detectable difference.
   const from =
-    detectable === '0.0' ? '' : `; with so many issues a true difference shows from about ${detectable} points`;
-  const verdict = may_be_chance ? `may be chance${from}` : 'is more than chance';
+    detectable === '0.0' ? '' : `; this many issues can detect a true difference of about ${detectable} points`;
+  const verdict = may_be_chance ? `may be due to chance${from}` : 'is significant';
   const lies =
     difference < 0
       ? `It is ${points(-difference).slice(1)} behind ${over}, which`
       : `Its lead over ${over}, ${points(difference)},`;
-  const adjusted =
-    comparisons === 1 ? '' : `; ${pValue(p_holm)} after Holm’s adjustment for ${comparisons} comparisons`;
+  const adjusted = comparisons === 1 ? '' : `; ${pValue(p_holm)} Holm-adjusted for ${comparisons} comparisons`;
   return `${lies} ${verdict} (McNemar ${pValue(p)}${adjusted}).`;
 }
 
 function costSentence({ usd_per_issue, tokens_per_issue }: BenchmarkReport['headline']): readonly string[] {
-  if (usd_per_issue !== null) return [`An issue cost ${dollars(usd_per_issue)} on average.`];
+  if (usd_per_issue !== null) return [`Mean cost per issue: ${dollars(usd_per_issue)}.`];
   if (tokens_per_issue === null) return [];
   return [
     tokens_per_issue === 0
-      ? 'Every model answer came from the store, so these runs paid for no tokens.'
-      : `An issue took ${amount(Math.round(tokens_per_issue))} tokens on average.`,
+      ? 'All model answers came from the store, so these runs used no paid tokens.'
+      : `Mean tokens per issue: ${amount(Math.round(tokens_per_issue))}.`,
   ];
 }

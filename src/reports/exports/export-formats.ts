@@ -50,9 +50,10 @@ export async function* exportSource(folder: string): AsyncGenerator<ExportedInst
   } else {
     const at = { file: folder, field: '--run' };
     const arms = join(folder, 'arms');
-    if (!existsSync(arms)) throw new BadInputError('is no folder of bestk’s.', at, 'Give the --out of a run.');
+    if (!existsSync(arms))
+      throw new BadInputError('is not a bestk output folder.', at, 'Name the --out folder of a run.');
     const names = readdirSync(arms).map((name) => join(arms, name));
-    throw new BadInputError('holds the arms of a benchmark.', at, `Name one of them: ${names.sort().join(', ')}`);
+    throw new BadInputError('contains the arms of a benchmark.', at, `Name one of them: ${names.sort().join(', ')}`);
   }
 }
 
@@ -99,7 +100,7 @@ function parsed<T>(file: string, line: number | undefined, content: string, sche
   try {
     return schema.parse(JSON.parse(content));
   } catch {
-    throw new BadInputError('is damaged or of another version.', { file, line }, 'Run the command that made it again.');
+    throw new BadInputError('is damaged or of another version.', { file, line }, 'Repeat the command that made it.');
   }
 }
 

@@ -118,6 +118,6 @@ function needed(labels: ExportOptions['labels'], format: string): NonNullable<Ex
   throw new BadInputError(
     `needs labels for the format ${format}.`,
     { field: '--labels' },
-    'Give --labels labels.jsonl.',
+    'Add --labels labels.jsonl.',
   );
 }

@@ -122,7 +122,7 @@ export function PlotFigure({ plot: { title, note, table }, svg }: DrawnPlot) {
         dangerouslySetInnerHTML={{ __html: svg }}
       />
       <details>
-        <summary>Numbers behind it</summary>
+        <summary>Numbers</summary>
         <div class="scroll" tabIndex={0} role="region" aria-label={`Numbers: ${visible(title)}`}>
           <table>
             <thead>
@@ -178,7 +178,7 @@ function selectionFigures({ headline, curves }: BenchmarkReport): readonly Figur
     { name: `Best@${k}`, value: percent(best_at_k?.value), note: withInterval(best_at_k).replace(/^[^(]*/, '') },
     { name: 'Pass@1', value: percent(pass_at_1), note: 'a random candidate' },
     { name: `Pass@${k}`, value: percent(pass_at_k), note: 'a perfect selector' },
-    { name: 'Head-room', value: percent(recovered_headroom, 0), note: 'recovered of what lies between' },
+    { name: 'Head-room', value: percent(recovered_headroom, 0), note: 'share of the gap recovered' },
   ];
 }
 
@@ -188,6 +188,6 @@ function ruleFigure(winner: string, shown: string, rules: number): Figure {
 }
 
 function costFigure({ usd_per_issue, tokens_per_issue }: BenchmarkReport['headline']): Figure {
-  if (usd_per_issue !== null) return { name: 'Cost', value: dollars(usd_per_issue), note: 'an issue' };
-  return { name: 'Cost', value: amount(Math.round(tokens_per_issue ?? 0)), note: 'tokens an issue' };
+  if (usd_per_issue !== null) return { name: 'Cost', value: dollars(usd_per_issue), note: 'per issue' };
+  return { name: 'Cost', value: amount(Math.round(tokens_per_issue ?? 0)), note: 'tokens per issue' };
 }

@@ -39,8 +39,8 @@ function passPlot(report: ArmsReport): Plot | null {
   const names = report.arms.map(({ arm }) => arm).slice(0, MOST_LINES);
   return {
     name: 'arms-curves',
-    title: 'Pass@K, and what was selected',
-    note: 'Lines: the chance that some of K random candidates is right, over graded issues. At their ends: the share of selected patches that are right, with Wilson’s 95 % interval.',
+    title: 'Pass@K, and the selected patches',
+    note: 'Lines: probability that at least one of K random candidates is right, over graded issues. Marks at the ends: share of selected patches that are right, with Wilson’s 95 % interval.',
     spec: passSpec(
       points.filter(({ arm }) => names.includes(arm)),
       selected.filter(({ arm }) => names.includes(arm)).map(({ arm, k, right }) => ({ arm, k, ...right })),
@@ -153,7 +153,7 @@ export function bestPlot(curves: readonly BenchmarkCurve[]): Plot | null {
   return {
     name: 'arms-best',
     title: 'Best@K: what each arm selects from K of its candidates',
-    note: `The chance that the arm’s rule returns a right one of K random candidates, ties averaged, over graded issues. Bands: Wilson’s 95 % intervals${banded}.`,
+    note: `Probability that the arm’s rule returns a right patch from K random candidates, ties averaged, over graded issues. Bands: Wilson’s 95 % intervals${banded}.`,
     spec: bestSpec(drawn),
     table: {
       columns: ['arm', 'k', 'Best@K', 'low', 'high'],
@@ -205,7 +205,7 @@ interface Spent {
 /** Share right of what each arm selected against its cost per issue; null with one arm, or if nothing was paid for. */
 export function spentPlot({ arms }: ArmsReport): Plot | null {
   const inDollars = arms.every(({ usd, right }) => right === null || (usd ?? 0) > 0);
-  const unit = inDollars ? 'US dollars an issue' : 'tokens an issue';
+  const unit = inDollars ? 'US dollars per issue' : 'tokens per issue';
   const values = arms.flatMap(({ arm, right, usd, tokens, selected, without_patch }): Spent[] => {
     const spent = inDollars ? (usd ?? 0) : tokens;
     const ended = selected + without_patch;
@@ -215,8 +215,8 @@ export function spentPlot({ arms }: ArmsReport): Plot | null {
   if (values.length < 2) return null;
   return {
     name: 'arms-cost',
-    title: 'What was selected against what it costs',
-    note: 'The share of selected patches that are right, with Wilson’s 95 % interval, over what an issue that has ended cost. Stored answers cost nothing again and are not counted.',
+    title: 'Selected patches that are right, against cost',
+    note: 'Share of selected patches that are right, with Wilson’s 95 % interval, over the cost per finished issue. Stored answers cost nothing and are not counted.',
     spec: spentSpec(values.slice(0, MOST_LINES), unit),
     table: {
       columns: ['arm', unit, 'right', 'low', 'high'],

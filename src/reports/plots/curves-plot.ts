@@ -44,13 +44,13 @@ export function curvesPlot(curves: CurvesReport, own: string | null): Plot {
   );
   const banded = [PASS, ...[...best.slice(0, 1), ...random].map(({ series }) => series)].slice(0, MOST_BANDS);
   const folded = ranked.some(({ alike }) => alike.length > 0)
-    ? ' “+1” stands for another rule that comes out the same; the table of rules names it.'
+    ? ' “+1” means that one more rule has the same results; the table of rules names it.'
     : '';
   const how = interval === 'bootstrap' ? 'bootstrap' : 'normal';
   return {
     name: 'curves',
     title: 'Pass@K and Best@K',
-    note: `The top line is what a perfect selector would return. Bands are ${how} 95 % intervals over issues, of ${listed(banded)}.${folded}`,
+    note: `The top line is a perfect selector. Bands are ${how} 95 % intervals over issues, of ${listed(banded)}.${folded}`,
     spec: specOf(
       all.filter(({ series }) => drawn.includes(series)),
       { drawn, banded },

@@ -85,7 +85,7 @@ export function costPlot(curves: CurvesReport, { usd, tokens }: Spending, own: s
   const { ks } = curves.settings;
   const growth = usd ?? tokens;
   if (growth.per_candidate === 0) return null;
-  const unit = usd === null ? 'tokens an issue' : 'US dollars an issue';
+  const unit = usd === null ? 'tokens per issue' : 'US dollars per issue';
   const drawn = linesByBest(curves, own).slice(0, MOST_LINES);
   const values = drawn.flatMap(({ best_at_k, ...line }) =>
     ks.map((k) => ({
@@ -98,8 +98,8 @@ export function costPlot(curves: CurvesReport, { usd, tokens }: Spending, own: s
   );
   return {
     name: 'cost',
-    title: 'Best@K against what it costs',
-    note: 'Every point is a K: sampling and judging grow with K, writing tests does not. Stored answers cost nothing again and are not counted.',
+    title: 'Best@K against cost',
+    note: 'One point per K: the cost of sampling and judging grows with K, that of writing tests does not. Stored answers cost nothing and are not counted.',
     spec: costSpec(values, unit),
     table: {
       columns: ['rule', 'k', unit, 'Best@K'],
@@ -123,7 +123,7 @@ function costSpec(values: Point[], unit: string): Plot['spec'] {
     type: 'quantitative',
     title: unit,
     scale,
-    axis: { format: unit === 'tokens an issue' ? '~s' : '$.2~f' },
+    axis: { format: unit === 'tokens per issue' ? '~s' : '$.2~f' },
   } as const;
   const y = shareAxis('value', 'Best@K', domain);
   return {
@@ -165,7 +165,7 @@ export function repositoryPlot(rows: readonly RepositoryRow[], preset: string | 
   return {
     name: 'repositories',
     title: `By repository: Pass@1 (triangle), returned by ${preset} (dot), Pass@all (bar)`,
-    note: `Number of issues in brackets; Wilson 95 % intervals of what was returned${cut}.`,
+    note: `Number of issues in brackets; Wilson 95 % intervals of the returned patches${cut}.`,
     spec: repositorySpec(values.slice(0, MOST_ROWS)),
     table: {
       columns: ['repository (issues)', 'Pass@1', `returned by ${preset}`, 'low', 'high', 'Pass@all'],

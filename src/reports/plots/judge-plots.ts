@@ -15,11 +15,11 @@ export function reliabilityPlot({ verifiers }: CurvesReport): Plot | null {
   if (values.length === 0) return null;
   return {
     name: 'reliability',
-    title: 'Calibration: said against found',
-    note: 'Ten bins of equal width with Wilson 95 % intervals; a larger mark stands for more candidates, and on the dashed line a probability means what it says.',
+    title: 'Calibration: predicted and observed',
+    note: 'Ten bins of equal width with Wilson 95 % intervals; larger marks have more candidates. On the dashed line, probabilities are perfectly calibrated.',
     spec: specOf(values),
     table: {
-      columns: ['verifier', 'bin', 'candidates', 'said', 'found', 'low', 'high'],
+      columns: ['verifier', 'bin', 'candidates', 'predicted', 'observed', 'low', 'high'],
       rows: values.map((bin) => [
         bin.verifier,
         `${bin.from}–${bin.to}`,
@@ -36,7 +36,7 @@ export function reliabilityPlot({ verifiers }: CurvesReport): Plot | null {
 function specOf(values: Bin[]): Plot['spec'] {
   const names = [...new Set(values.map(({ verifier }) => verifier))];
   const { color, shape } = encodeSeries('verifier', names, {}, 'bottom');
-  const x = shareAxis('mean_score', 'said probability (mean of the bin)');
+  const x = shareAxis('mean_score', 'predicted probability (mean of the bin)');
   const size = {
     field: 'candidates',
     type: 'quantitative',
@@ -53,7 +53,7 @@ function specOf(values: Bin[]): Plot['spec'] {
         mark: { type: 'rule' },
         encoding: {
           x,
-          y: shareAxis('low', 'found right'),
+          y: shareAxis('low', 'observed share right'),
           y2: { field: 'high' },
           color,
         },
@@ -94,8 +94,8 @@ export function rocPlot({ verifiers }: CurvesReport): Plot | null {
   );
   return {
     name: 'roc',
-    title: 'Verifiers: right candidates kept against wrong ones let through',
-    note: 'All candidates together; nearer to the upper left corner is better, the dashed line is guessing.',
+    title: 'Verifiers: right candidates accepted against wrong ones',
+    note: 'All candidates together; closer to the upper left corner is better, the dashed line is guessing.',
     spec: {
       width: 300,
       height: 300,
@@ -105,8 +105,8 @@ export function rocPlot({ verifiers }: CurvesReport): Plot | null {
           data: { values },
           mark: { type: 'line', strokeWidth: 2 },
           encoding: {
-            x: shareAxis('false_positive_rate', 'wrong candidates let through'),
-            y: shareAxis('true_positive_rate', 'right candidates kept'),
+            x: shareAxis('false_positive_rate', 'wrong candidates accepted'),
+            y: shareAxis('true_positive_rate', 'right candidates accepted'),
             order: { field: 'order', type: 'quantitative' },
             color,
             strokeDash,
@@ -115,7 +115,7 @@ export function rocPlot({ verifiers }: CurvesReport): Plot | null {
       ],
     },
     table: {
-      columns: ['verifier', 'score at least', 'wrong let through', 'right kept'],
+      columns: ['verifier', 'score at least', 'wrong accepted', 'right accepted'],
       rows: values.map((each) => [each.verifier, each.score, each.false_positive_rate, each.true_positive_rate]),
     },
   };
@@ -182,14 +182,14 @@ export function riskPlot(
   const ends = drawn
     .flatMap((line) => line.slice(-1))
     .map(({ series, risk }) => ({ series, x: 1, value: risk, text: series }));
-  const x = shareAxis('coverage', 'share of the selections, surest first');
-  const y = shareAxis('risk', 'wrong among them');
+  const x = shareAxis('coverage', 'share of the selections, highest confidence first');
+  const y = shareAxis('risk', 'share wrong');
   const { color, strokeDash } = encoded;
   const point = drawn.every((line) => line.length <= MOST_POINTS) && { size: 25, filled: true };
   return {
     name: 'risk',
     title: 'Risk against coverage',
-    note: 'If only selections of at least some confidence were taken: how many these are, and how many of them are wrong. A confidence that knows something rises to the right.',
+    note: 'If only selections above a confidence are used: the share that remains, and the share of these that is wrong. If confidence is informative, the line rises to the right.',
     spec: {
       width: 440,
       height: HEIGHT,
@@ -203,7 +203,7 @@ export function riskPlot(
       ],
     },
     table: {
-      columns: [of, 'confidence at least', 'share of the selections', 'wrong among them'],
+      columns: [of, 'confidence at least', 'share of the selections', 'share wrong'],
       rows: lines.flat().map(({ series, confidence, coverage, risk }) => [series, confidence, coverage, risk]),
     },
   };

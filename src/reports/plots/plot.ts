@@ -96,7 +96,7 @@ export function kAxis(ks: readonly number[]) {
     field: 'k',
     type: QUANTITATIVE,
     scale: { type: 'log' as const, base: 2, nice: false },
-    axis: { values: [...ks], title: 'K, candidates an issue', format: 'd' },
+    axis: { values: [...ks], title: 'K, candidates per issue', format: 'd' },
   };
 }
 

@@ -19,10 +19,10 @@ export function costSection({ spending, curves }: BenchmarkReport): Section | nu
   return {
     title: 'What it costs',
     text: [
-      `${counted(runs, 'run')}${cost_usd === null ? '; no prices were known' : `, ${dollars(cost_usd)} for the ${runs_with_cost} with known prices`}. An issue took ${amount(Math.round(tokens.once))} tokens once and ${amount(Math.round(tokens.per_candidate))} for each candidate. Stored answers are not paid again and count apart.`,
+      `${counted(runs, 'run')}${cost_usd === null ? '; prices unknown' : `, ${dollars(cost_usd)} for the ${runs_with_cost} with known prices`}. Tokens: ${amount(Math.round(tokens.once))} per issue plus ${amount(Math.round(tokens.per_candidate))} per candidate. Stored answers cost nothing and are counted separately.`,
       ...(equal === null
         ? []
-        : [`The Best@K that ${equal.reached_by} reaches with every candidate is reached ${byK(equal.presets)}.`]),
+        : [`The Best@K of ${equal.reached_by} with all candidates is reached ${byK(equal.presets)}.`]),
     ],
     plots: ['cost'],
     tables: [
@@ -34,7 +34,7 @@ export function costSection({ spending, curves }: BenchmarkReport): Section | nu
           '#calls',
           '#stored answers',
           '#input tokens',
-          '#of them cached',
+          '#cached',
           '#output tokens',
           '#seconds',
         ),
@@ -51,7 +51,7 @@ export function costSection({ spending, curves }: BenchmarkReport): Section | nu
       },
       {
         caption: 'Wall time by stage',
-        columns: columns('stage', '#seconds', '#seconds an issue'),
+        columns: columns('stage', '#seconds', '#seconds per issue'),
         rows: stages.map(({ stage, seconds }) => [stage, amount(Math.round(seconds)), (seconds / runs).toFixed(1)]),
       },
     ],
@@ -78,12 +78,12 @@ export function gapsSection({ gaps, returned, curves }: BenchmarkReport): Sectio
       ...(coverage === null
         ? []
         : [
-            `${counted(coverage.candidates, 'candidate')} of ${counted(coverage.issues, 'issue')} in ${counted(coverage.repos, 'repository', 'repositories')}. Issues without candidates: ${coverage.issues_without_candidates}; with fewer than the largest K, where K means all they have: ${coverage.issues_below_largest_k}. Candidates without a label, which are left out: ${coverage.ungraded_candidates}; without a patch to return: ${coverage.without_patch}.`,
+            `${counted(coverage.candidates, 'candidate')} of ${counted(coverage.issues, 'issue')} in ${counted(coverage.repos, 'repository', 'repositories')}. Issues without candidates: ${coverage.issues_without_candidates}; with fewer candidates than the largest K, for which all are used: ${coverage.issues_below_largest_k}. Candidates without a label, which are excluded: ${coverage.ungraded_candidates}; without a patch to return: ${coverage.without_patch}.`,
           ]),
       ...(gaps === null
         ? []
         : [
-            `Generated tests: ${gaps.tests.given}, of which ${gaps.tests.admitted} were admitted; ${gaps.tests_without_information} of these told no candidates apart.`,
+            `Generated tests: ${gaps.tests.given}, of which ${gaps.tests.admitted} were admitted; ${gaps.tests_without_information} of these did not distinguish any candidates.`,
             ...(gaps.not_executed === 0
               ? []
               : [`Not executed: ${counted(gaps.not_executed, 'run')} had neither generated nor existing tests.`]),
@@ -98,8 +98,8 @@ export function gapsSection({ gaps, returned, curves }: BenchmarkReport): Sectio
         ? []
         : [
             measures(gaps),
-            ...counts('Tests refused', 'because', gaps.tests.refused),
-            ...counts('Tries that could not be sampled', 'failure', gaps.not_sampled),
+            ...counts('Rejected tests', 'reason', gaps.tests.refused),
+            ...counts('Rollouts that could not be sampled', 'failure', gaps.not_sampled),
           ]),
       ...(returned === null
         ? []
@@ -144,7 +144,7 @@ export function originsSection({ origins, curves }: BenchmarkReport, place: Plac
     settings === undefined
       ? []
       : [
-          `Statistics: K = ${settings.ks.join(', ')}; ${settings.resamples} resamples, seed ${settings.seed}; ${settings.draws} random subsets where there is no closed form.`,
+          `Statistics: K = ${settings.ks.join(', ')}; ${settings.resamples} resamples, seed ${settings.seed}; ${settings.draws} random subsets if there is no closed form.`,
         ];
   const from = origins?.from == null ? [] : [`Runs made from ${origins.from} to ${origins.to ?? ''}.`];
   const row = ({ what, values }: { what: string; values: readonly { value: string; runs: number }[] }): string[] => [
@@ -152,15 +152,15 @@ export function originsSection({ origins, curves }: BenchmarkReport, place: Plac
     values.map(({ value, runs }) => (values.length === 1 ? value : `${value} (${runs})`)).join('; '),
   ];
   return {
-    title: 'How to make it again',
-    text: ['The same files give the same report, byte for byte.', ...how, ...from],
+    title: 'How to reproduce it',
+    text: ['The same files give a byte-identical report.', ...how, ...from],
     plots: [],
     tables:
       origins === null
         ? []
         : [
             {
-              caption: 'Settings (number of runs where they differ)',
+              caption: 'Settings (with the number of runs if they differ)',
               columns: columns('setting', 'value'),
               rows: origins.settings.map(row),
             },
@@ -187,7 +187,7 @@ export function verifiersSection({ curves }: BenchmarkReport): Section | null {
   return {
     title: 'What the verifiers know',
     text: [
-      'AUC within an issue is the chance that a right candidate scores above a wrong one of the same issue, which is what selection needs; over all candidates together it also rewards knowing which issues are easy. Brier and ECE (ten bins) are for probabilities alone.',
+      'AUC within an issue is the probability that a right candidate scores above a wrong one of the same issue, which is what selection needs. AUC over all candidates also rewards knowing which issues are easy. Brier and ECE (ten bins) apply only to probabilities.',
     ],
     plots: ['roc', 'reliability'],
     tables: [
@@ -197,9 +197,9 @@ export function verifiersSection({ curves }: BenchmarkReport): Section | null {
           'verifier',
           '#scored',
           '#abstained',
-          '#AUC in an issue',
+          '#AUC within an issue',
           '#issues',
-          '#AUC over all',
+          '#AUC overall',
           '#Brier',
           '#ECE',
         ),

@@ -38,9 +38,14 @@ export function againstSection({ against, title }: BenchmarkReport): Section | n
   if (against === null) return null;
   const { paired } = against;
   if (paired === null) {
-    return { title: `Against ${against.title}`, text: ['No labelled issue is in both.'], plots: [], tables: [] };
+    return {
+      title: `Against ${against.title}`,
+      text: ['The two have no labelled issue in common.'],
+      plots: [],
+      tables: [],
+    };
   }
-  const apart = `Issues only in ${title}: ${paired.only_in_this}; only in the other one: ${paired.only_in_other}; they are left out.`;
+  const apart = `Excluded issues: ${paired.only_in_this} only in ${title}, ${paired.only_in_other} only in ${against.title}.`;
   return {
     title: `Against ${against.title}`,
     text: [
@@ -97,7 +102,7 @@ export function repositoriesSection({ repositories, headline }: BenchmarkReport)
 function agentsSection({ agents }: BenchmarkReport): Section | null {
   if (agents.length === 0) return null;
   const ks = [...new Set(agents.flatMap(({ pass_at_k }) => Object.keys(pass_at_k)))].sort((a, b) => +a - +b);
-  const text = 'Of each agent’s labelled candidates alone; an issue with fewer of them than K counts with all it has.';
+  const text = 'Computed from each agent’s labelled candidates. If an issue has fewer than K, all of them are used.';
   return {
     title: 'By agent',
     text: [text],
@@ -126,15 +131,15 @@ export function rulesSection({ curves, returned, headline }: BenchmarkReport): S
   return {
     title: 'Which selector wins',
     text: [
-      `Best@${k} is the chance that the patch returned from ${k} random candidates of an issue is right, ties averaged; the upper limit is Pass@${k} = ${withInterval(curves.pass_at_k[k] ?? null)}. Issues with right and wrong candidates: ${selector_sensitive.issues} of ${issues} (${percent(selector_sensitive.share)}); the others come out the same whatever selects.`,
-      `Intervals are 95 %, ${settings.interval === 'bootstrap' ? `${settings.resamples} bootstrap resamples of issues, seed ${settings.seed}` : 'by normal approximation'}; where all or none are right, Wilson’s. p is McNemar’s exact test on the returned patches, p (Holm) the same adjusted for ${counted(comparisons.length, 'comparison')}.`,
+      `Best@${k} is the probability that the patch returned from ${k} random candidates of an issue is right, ties averaged; the upper limit is Pass@${k} = ${withInterval(curves.pass_at_k[k] ?? null)}. Issues with right and wrong candidates: ${selector_sensitive.issues} of ${issues} (${percent(selector_sensitive.share)}); on the others every rule gives the same result.`,
+      `Intervals are 95 %, ${settings.interval === 'bootstrap' ? `${settings.resamples} bootstrap resamples of issues, seed ${settings.seed}` : 'by normal approximation'}; Wilson’s if all or none are right. p is McNemar’s exact test on the returned patches; p (Holm) is adjusted for ${counted(comparisons.length, 'comparison')}.`,
       ...(lines.every(({ alike }) => alike.length === 0)
         ? []
-        : ['Rules that come out the same on every issue at every K share a line.']),
+        : ['Rules with the same results on every issue at every K share a line.']),
       ...(returned?.right == null
         ? []
         : [
-            `The runs themselves, by the presets they were made with, returned a right patch for ${returned.right.resolved} of ${counted(returned.right.issues, 'issue')}: ${withInterval({ value: returned.right.rate, ...returned.right })}.`,
+            `The runs themselves, with their own presets, returned a right patch for ${returned.right.resolved} of ${counted(returned.right.issues, 'issue')}: ${withInterval({ value: returned.right.rate, ...returned.right })}.`,
           ]),
     ],
     plots: ['curves', 'headroom', 'risk'],
@@ -149,7 +154,7 @@ export function rulesSection({ curves, returned, headline }: BenchmarkReport): S
           '#p (Holm)',
           '#head-room recovered',
           '#returned right',
-          '#where it matters',
+          '#selector-sensitive',
           'computed',
           'no data for',
         ),

@@ -50,7 +50,7 @@ export const OUTCOMES: Readonly<Record<string, (runs: readonly BenchmarkRun[]) =
   right: (runs) => runs.some(isRight),
   wrong: (runs) => runs.some(isWrong),
   'not graded': (runs) => runs.some(({ status, right }) => status === 'done' && right === null),
-  'a right candidate, not selected': (runs) => runs.some((run) => isWrong(run) && (run.right_candidates ?? 0) > 0),
+  'right candidate not selected': (runs) => runs.some((run) => isWrong(run) && (run.right_candidates ?? 0) > 0),
   'no right candidate': (runs) => runs.some(({ graded, right_candidates: right }) => (graded ?? 0) > 0 && right === 0),
   'arms disagree': (runs) => runs.some(isRight) && runs.some(isWrong),
 };
@@ -64,7 +64,7 @@ const highest = (runs: readonly BenchmarkRun[], of: (run: BenchmarkRun) => numbe
 const ORDERS: Readonly<Record<string, (runs: readonly BenchmarkRun[]) => number>> = {
   'longest time': (runs) => highest(runs, ({ seconds }) => seconds),
   'highest cost': (runs) => highest(runs, ({ cost_usd, tokens }) => cost_usd ?? tokens),
-  'least confidence': (runs) => highest(runs, ({ confidence }) => (confidence === null ? null : -confidence)),
+  'lowest confidence': (runs) => highest(runs, ({ confidence }) => (confidence === null ? null : -confidence)),
 };
 export const ORDER_NAMES = Object.keys(ORDERS);
 

@@ -35,7 +35,7 @@ export function BenchmarkPage({ id, query }: { readonly id: string; readonly que
             {standingText(known)}
           </p>
           <ArmsTable arms={known.arms} />
-          <Awaited answer={curves} what="what is right so far">
+          <Awaited answer={curves} what="the results so far">
             {({ arms }) => <Standings arms={arms} />}
           </Awaited>
           <Charts charts={charts} isExpected={known.arms.some(({ graded }) => graded > 0)} />
@@ -134,11 +134,13 @@ function ArmsTable({ arms }: Pick<BenchmarkStanding, 'arms'>) {
         <thead>
           <tr>
             <th scope="col">Arm</th>
-            {['Waiting', 'Under way', 'Selected', 'None', 'Failed', 'Graded', 'Right', 'Wrong', 'Cost'].map((name) => (
-              <th scope="col" class="number" key={name}>
-                {name}
-              </th>
-            ))}
+            {['Waiting', 'In progress', 'Selected', 'None', 'Failed', 'Graded', 'Right', 'Wrong', 'Cost'].map(
+              (name) => (
+                <th scope="col" class="number" key={name}>
+                  {name}
+                </th>
+              ),
+            )}
           </tr>
         </thead>
         <tbody>

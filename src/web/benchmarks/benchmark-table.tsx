@@ -190,7 +190,7 @@ export function BenchmarksPage() {
           <>
             {benchmarks.length === 0 && (
               <Notice>
-                There is no benchmark yet. <code>POST /v1/benchmarks</code> takes one; docs/bench.md says how.
+                There are no benchmarks yet. Start one with <code>POST /v1/benchmarks</code>; see docs/bench.md.
               </Notice>
             )}
             {benchmarks.length > 0 && <BenchmarksTable benchmarks={benchmarks} />}

@@ -13,7 +13,7 @@ type CurveOfArm = CurvesOfArms['arms'][number];
 /** Best@K of each arm between a random candidate and a perfect selector, over the issues graded so far. */
 export function Standings({ arms }: CurvesOfArms) {
   const graded = arms.filter(({ selected }) => selected !== null);
-  if (graded.length === 0) return <p class="quiet">Nothing is graded yet: nothing is known of right and wrong.</p>;
+  if (graded.length === 0) return <p class="quiet">Nothing has been graded yet.</p>;
   return (
     <section>
       <h2>Right so far</h2>
@@ -25,7 +25,7 @@ export function Standings({ arms }: CurvesOfArms) {
               <th scope="col" class="number" title="a random candidate">
                 Pass@1
               </th>
-              <th scope="col" class="number" title="what was selected, with Wilson's interval of 95 %">
+              <th scope="col" class="number" title="the selected patches, with Wilson's 95 % interval">
                 Best@K
               </th>
               <th scope="col" class="number" title="a perfect selector">
@@ -120,8 +120,8 @@ export function IssuesOfBenchmark({ id, arms, runs, query }: Props) {
         choices={[
           choice('repository', 'Repository', repositories),
           choice('state', 'State', Object.keys(STATES)),
-          choice('outcome', 'Outcome in some arm', Object.keys(OUTCOMES)),
-          { ...choice('order', 'Sort', ORDER_NAMES), none: 'as sent in' },
+          choice('outcome', 'Outcome in any arm', Object.keys(OUTCOMES)),
+          { ...choice('order', 'Sort', ORDER_NAMES), none: 'original order' },
         ]}
         onChange={change}
       >
@@ -129,7 +129,7 @@ export function IssuesOfBenchmark({ id, arms, runs, query }: Props) {
           {count(shown.length)} of {count(rows.length)} issues
         </span>
       </FilterForm>
-      {shown.length === 0 && rows.length > 0 && <Notice>No issue fits. Take a filter away.</Notice>}
+      {shown.length === 0 && rows.length > 0 && <Notice>No issues match. Remove a filter.</Notice>}
       <BenchmarkTable key={query.toString()} id={id} arms={arms} rows={shown} />
     </>
   );

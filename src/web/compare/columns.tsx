@@ -104,11 +104,11 @@ interface Props {
 export function CompareBar({ what, chosen, link }: Props) {
   return (
     <p class="compare-bar" role="status">
-      {chosen.length === 0 && <span class="quiet">Tick {what}s to compare them.</span>}
-      {chosen.length === 1 && `One ${what} ticked; tick another to compare them.`}
+      {chosen.length === 0 && <span class="quiet">Select {what}s to compare them.</span>}
+      {chosen.length === 1 && `One ${what} selected; select another to compare them.`}
       {chosen.length > 1 && (
         <a class="button primary" href={link}>
-          Compare the {chosen.length} ticked {what}s
+          Compare the {chosen.length} selected {what}s
         </a>
       )}
     </p>

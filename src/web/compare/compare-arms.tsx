@@ -38,7 +38,7 @@ export function CompareArms({ id, named }: { readonly id: string; readonly named
               <a href={linkTo(['benchmarks', id])}>← {known.title}</a> · <a href={linkToBenchmarkReport(id)}>Report</a>
             </p>
             <ArmChoice id={id} all={known.arms.map(({ arm }) => arm)} chosen={chosenOf(known, named)} />
-            <Awaited answer={curves} what="what is right so far">
+            <Awaited answer={curves} what="the results so far">
               {(shares) => (
                 <Awaited answer={runs} what="its runs">
                   {(all) => (
@@ -105,13 +105,13 @@ function Compared({ id, standing, curves, runs, names }: ComparedProps) {
   const arms = armsOf(names, standing, curves, runs);
   const rows = useMemo(() => rowsOf(runs, names), [runs, names.join('\n')]);
   const apart = useMemo(() => disagreed(rows), [rows]);
-  if (names.length < 2) return <Notice>The benchmark has one arm: there is nothing to compare it with.</Notice>;
+  if (names.length < 2) return <Notice>The benchmark has only one arm, so there is nothing to compare.</Notice>;
   return (
     <>
       <section aria-labelledby="arms-title">
-        <h2 id="arms-title">What they came to</h2>
-        <p class="figures">Intervals are Wilson’s, of 95 %.</p>
-        <CompareTable label="Arms beside each other" heads={names}>
+        <h2 id="arms-title">Results</h2>
+        <p class="figures">Intervals are Wilson’s 95 % intervals.</p>
+        <CompareTable label="Arms side by side" heads={names}>
           {ARM_FACTS.map(([name, read]) => (
             <tr key={name}>
               <th scope="row">{name}</th>
@@ -123,7 +123,7 @@ function Compared({ id, standing, curves, runs, names }: ComparedProps) {
         </CompareTable>
       </section>
       <Wins names={names} rows={rows} />
-      <h2>Where they disagree</h2>
+      <h2>Disagreements</h2>
       <p role="status">
         {counted(apart.length, 'issue')} right in one of these arms and wrong in another;{' '}
         {counted(gradedInAll(rows), 'issue')} graded in all of them.
@@ -140,7 +140,8 @@ function Wins({ names, rows }: { readonly names: readonly string[]; readonly row
     <section aria-labelledby="wins-title">
       <h2 id="wins-title">Right where another is wrong</h2>
       <p class="figures">
-        Issues that are right in the arm of the line and wrong in that of the column. The report has p.
+        Number of issues that are right in the arm of the row and wrong in the arm of the column. The report has
+        p-values.
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label="Table of arms against each other">
         <table class="list wins">
@@ -216,14 +217,14 @@ function timeOf(runs: readonly BenchmarkRun[]): string {
   const known = runs.flatMap(({ seconds: spent }) => spent ?? []);
   const middle = median(known);
   if (middle === null) return '–';
-  return `${seconds(middle)} (${seconds(known.reduce((sum, each) => sum + each, 0))} in all)`;
+  return `${seconds(middle)} (${seconds(known.reduce((sum, each) => sum + each, 0))} in total)`;
 }
 
 function costOf({ standing: { cost_usd, tokens, selected, none } }: ArmKnown): string {
   const ended = selected + none;
   if (ended === 0) return '–';
-  if (cost_usd === null) return `${short(Math.round(tokens / ended))} tokens (${short(tokens)} in all)`;
-  return `${money(cost_usd / ended)} (${money(cost_usd)} in all)`;
+  if (cost_usd === null) return `${short(Math.round(tokens / ended))} tokens (${short(tokens)} in total)`;
+  return `${money(cost_usd / ended)} (${money(cost_usd)} in total)`;
 }
 
 /** The rows of the table: a label and each arm's value. */
@@ -232,15 +233,15 @@ export const ARM_FACTS: readonly (readonly [string, (arm: ArmKnown) => string])[
   ['Pass@1: a random candidate', ({ curve }) => withInterval(curve?.points[0]?.pass_at_k)],
   ['Pass@K: a perfect selector', ({ curve }) => withInterval(curve?.points.at(-1)?.pass_at_k)],
   ['Largest K', ({ curve }) => String(curve?.points.at(-1)?.k ?? '–')],
-  ['Cost an issue', costOf],
-  ['Time an issue, median', ({ done }) => timeOf(done)],
+  ['Cost per issue', costOf],
+  ['Time per issue, median', ({ done }) => timeOf(done)],
   ['Graded', ({ standing }) => count(standing.graded)],
   ['Right', ({ standing }) => count(standing.right)],
   ['Wrong', ({ standing }) => count(standing.wrong)],
   ['Selected', ({ standing }) => count(standing.selected)],
-  ['No patch worth returning', ({ standing }) => count(standing.none)],
+  ['No patch returned', ({ standing }) => count(standing.none)],
   ['Failed', ({ standing: { failed, cancelled, skipped } }) => count(failed + cancelled + skipped)],
-  ['Under way', ({ standing: { queued, running } }) => count(queued + running)],
+  ['In progress', ({ standing: { queued, running } }) => count(queued + running)],
   ['Waiting', ({ standing }) => count(standing.waiting)],
 ];
 

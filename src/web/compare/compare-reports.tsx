@@ -46,7 +46,7 @@ function headsOf({ ids, reports }: Props) {
 function Rules({ ids, reports }: Props) {
   const ks = ksOf(reports);
   const [k, setK] = useState(() => commonK(reports));
-  if (ks.length === 0) return <Notice>None of them has labels: nothing is known of right and wrong.</Notice>;
+  if (ks.length === 0) return <Notice>None of these reports has labels, so rules cannot be compared.</Notice>;
   return (
     <section aria-labelledby="rules-title">
       <h2 id="rules-title">Best@{k} of each rule</h2>
@@ -107,7 +107,7 @@ function apart(difference: number): string {
 function Settings({ ids, reports }: Props) {
   return (
     <section aria-labelledby="settings-title">
-      <h2 id="settings-title">What they were made of</h2>
+      <h2 id="settings-title">Data and settings</h2>
       <CompareTable label="Settings of each report" heads={headsOf({ ids, reports })}>
         <Fact name="Runs" values={reports.map(({ origins }) => count(origins?.runs.length ?? 0))} />
         <Fact name="Issues with labels" values={reports.map(({ curves }) => count(curves?.issues ?? 0))} />
@@ -188,16 +188,19 @@ export function estimateText(estimate: Estimate | undefined): string {
 export function instancesText(reports: readonly ComparedReport[], letterOf: (index: number) => string): string {
   const sets = reports.map(({ origins }) => new Set(origins?.runs.map(({ instance_id }) => instance_id)));
   const unknown = sets.flatMap((set, index) => (set.size === 0 ? [letterOf(index)] : []));
-  if (unknown.length > 0) return `${unknown.join(', ')} names no instances: whether they are the same is not known.`;
+  if (unknown.length > 0)
+    return `${unknown.join(', ')} lists no instances, so it is unknown whether the reports cover the same ones.`;
   const [first, ...others] = sets;
   if (first === undefined) return '';
   const apart = others.flatMap((set, index) => {
     const both = [...set].filter((id) => first.has(id)).length;
     if (both === set.size && both === first.size) return [];
-    return [`${letterOf(index + 1)}: ${both} in both, ${set.size - both} here alone, ${first.size - both} in A alone`];
+    return [
+      `${letterOf(index + 1)}: ${both} in both, ${set.size - both} only in ${letterOf(index + 1)}, ${first.size - both} only in A`,
+    ];
   });
-  if (apart.length === 0) return `The same ${first.size} instances in all of them.`;
-  return `Not the same instances, so that their rates need not be comparable. Against the ${first.size} of A: ${apart.join('; ')}.`;
+  if (apart.length === 0) return `All reports cover the same ${first.size} instances.`;
+  return `The reports cover different instances, so their rates may not be comparable. Compared with the ${first.size} of A: ${apart.join('; ')}.`;
 }
 
 /** Settings named in any report, in order of first appearance, with each report's values. */

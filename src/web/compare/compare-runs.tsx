@@ -162,7 +162,7 @@ function byId({ candidates }: EvidenceView): ReadonlyMap<string, CandidateEviden
 }
 
 function rankOf(candidate: CandidateEvidence | undefined, { selection }: EvidenceView): string {
-  if (candidate === undefined) return 'not there';
+  if (candidate === undefined) return 'absent';
   const mark = candidate.candidate_id === selection?.candidate_id ? '★ ' : '';
   return `${mark}${candidate.rank ?? '–'}`;
 }
@@ -195,8 +195,8 @@ function CompareTests({ all }: All) {
 
 function wordOn({ admissions, test_quality }: EvidenceView, id: string): string {
   const admission = admissions.find(({ test_id }) => test_id === id);
-  if (admission === undefined) return 'not there';
-  if (!admission.admitted) return `✕ it ${admission.reason ?? 'was refused'}`;
+  if (admission === undefined) return 'absent';
+  if (!admission.admitted) return `✕ it ${admission.reason ?? 'was rejected'}`;
   const quality = test_quality.find(({ test_id }) => test_id === id);
   return quality === undefined ? '✓ admitted' : `✓ solved by ${quality.solved_by} of ${quality.of}`;
 }

@@ -69,7 +69,7 @@ function Trajectories({ evidence, candidate, query, go }: TrajectoriesProps) {
     <>
       {others.length > 0 && (
         <label>
-          Beside it{' '}
+          Compare with{' '}
           <select
             value={beside?.candidate_id ?? ''}
             onChange={(event) => {

@@ -21,7 +21,7 @@ export function CandidatesTable({ evidence, labels, open }: Props) {
   return (
     <section aria-labelledby="candidates-title">
       <h2 id="candidates-title">Candidates</h2>
-      {candidates.length === 0 && <p class="quiet">There are none.</p>}
+      {candidates.length === 0 && <p class="quiet">There are no candidates.</p>}
       {candidates.length > 0 && (
         <div class="scroll" tabIndex={0} role="region" aria-label="Table of candidates">
           <table class="list candidates">
@@ -57,15 +57,11 @@ function Head({ measures, isGraded }: Pick<EvidenceView, 'measures'> & { readonl
         </th>
         <th scope="col">Candidate</th>
         {isGraded && (
-          <th scope="col" title="by hidden tests, which nothing that sampled, judged or selected has seen">
+          <th scope="col" title="according to hidden tests, which sampling, judging and selection never see">
             Right
           </th>
         )}
-        <th
-          scope="col"
-          class="number"
-          title="probability that the patch is right, by everything that is known of the run"
-        >
+        <th scope="col" class="number" title="probability that the patch is right, given all evidence of the run">
           P(right)
         </th>
         {measures.map(({ name, title, meaning }) => (
@@ -73,7 +69,7 @@ function Head({ measures, isGraded }: Pick<EvidenceView, 'measures'> & { readonl
             {title}
           </th>
         ))}
-        <th scope="col" title="candidates of one letter solved exactly the same generated tests">
+        <th scope="col" title="candidates with the same letter solved exactly the same generated tests">
           Class
         </th>
         <th scope="col" class="number">
@@ -185,7 +181,7 @@ function Scored({ known: { used, own, outOf }, unit }: { readonly known: UsedSco
       {measured(unit === 'count' ? rounded(used) : used, outOf, unit)}
       <span class="bar" aria-hidden="true" style={{ width: `${Math.max(0, Math.min(1, used / outOf)) * 100}%` }} />
       {own !== used && (
-        <span class="own quiet" title="equal patches are one patch: the mean of their scores is what counts">
+        <span class="own quiet" title="equal patches count as one patch, with the mean of their scores">
           mean; own {measured(own, outOf, unit)}
         </span>
       )}

@@ -37,7 +37,7 @@ export function CellPanel({ runId, cell: { suite, testId, candidateId }, onClose
       </button>
       {data === null && problem === null && <Loading what="the log" />}
       {problem !== null && <Problem problem={problem} retry={reload} />}
-      {data?.cells.length === 0 && <p class="quiet">The log is there once the run is done.</p>}
+      {data?.cells.length === 0 && <p class="quiet">The log is available once the run is done.</p>}
       {data?.cells.map((each, index) => (
         <Execution key={index} cell={each} />
       ))}
@@ -50,18 +50,18 @@ function Execution({ cell }: { readonly cell: Cell }) {
   const { trust, exit_code, duration_ms, same_as, passed, total, lost, log_tail } = cell;
   const parts = [
     wordOf(cell),
-    trust === 'command' && 'as its command reports, which runs the patch, too',
+    trust === 'command' && 'as reported by its command, which also runs the patch',
     exit_code !== null && `exit ${exit_code}`,
     seconds(duration_ms / 1_000),
-    passed !== null && total !== null && `${passed} of ${total} hold`,
-    same_as !== null && `run once, for ${same_as}`,
+    passed !== null && total !== null && `${passed} of ${total} pass`,
+    same_as !== null && `run once, on ${same_as}`,
   ];
   return (
     <>
       <p class="figures">{parts.filter(Boolean).join(' · ')}</p>
       {lost.length > 0 && (
         <details>
-          <summary>{lost.length} lost</summary>
+          <summary>{lost.length} now failing</summary>
           <ul class="names">
             {lost.map((name) => (
               <li key={name}>{name}</li>
@@ -70,7 +70,7 @@ function Execution({ cell }: { readonly cell: Cell }) {
         </details>
       )}
       {cell.observed !== undefined && (
-        <pre class="text" tabIndex={0} aria-label="What it observed">
+        <pre class="text" tabIndex={0} aria-label="Observations">
           {cell.observed.preview}
         </pre>
       )}
@@ -88,7 +88,7 @@ function TestText({ runId, testId }: { readonly runId: string; readonly testId: 
     <details>
       <summary>
         The test: {data.path}
-        {data.kind === 'pass-to-pass' && ', which holds on base'}
+        {data.kind === 'pass-to-pass' && ', which passes on base'}
         {data.author !== null && `, by ${data.author}`}
       </summary>
       <pre class="text" tabIndex={0} aria-label="The test">
@@ -183,14 +183,14 @@ export function faceOf(cell: CellView | null): { readonly sign: string; readonly
   if (cell === null) return { sign: '', word: 'not run', tone: 'none' };
   const { sign } = OUTCOMES[cell.outcome];
   const plain = wordOf(cell);
-  const word = cell.trust === 'command' ? `${plain}, as its command reports` : plain;
+  const word = cell.trust === 'command' ? `${plain}, as reported by its command` : plain;
   const shown = kindOf(cell);
   if (shown !== null) return shown;
   if (cell.suite === 'reproduction' || cell.total === null || cell.passed === null) {
     return { sign, word, tone: cell.outcome };
   }
   const lost = cell.total - cell.passed;
-  const held = `${cell.passed} of ${cell.total} hold`;
+  const held = `${cell.passed} of ${cell.total} pass`;
   return lost === 0
     ? { sign: String(cell.passed), word: held, tone: 'solved' }
     : { sign: `−${lost}`, word: `−${lost}, ${held}`, tone: 'not-solved' };

@@ -181,8 +181,8 @@ function Code({ line: { sign, text }, file, span }: Pick<SideProps, 'file' | 'sp
   );
 }
 
-/** What an action does to files: an editor call changes them, a shell command may. */
-export type Edit = 'edit' | 'command that may edit';
+/** What an action does to files: an editor changes them, a command of these may. */
+export type Edit = 'edit' | 'possible edit';
 
 const EDITOR =
   /<parameter=command>\s*(create|str_replace|insert|undo_edit)\s*<|"command"\s*:\s*"(create|str_replace|insert|undo_edit)"/;
@@ -198,7 +198,7 @@ export function editOf(action: string): Edit | null {
   const commands = commandsIn(action);
   const writes = commands.some(([name, ...words]) => KNOWN[name]?.(words) ?? false);
   const isPython = commands.some(([name]) => /^python[\d.]*$/.test(name));
-  return writes || (isPython && WRITES_IN_PYTHON.test(action)) ? 'command that may edit' : null;
+  return writes || (isPython && WRITES_IN_PYTHON.test(action)) ? 'possible edit' : null;
 }
 
 /** The first line of the call, for a collapsed step. */

@@ -13,13 +13,13 @@ export function LiveProgress({ live, k }: { readonly live: Live; readonly k: num
     <section class="live panel" aria-labelledby="live-title">
       <h2 id="live-title">In progress</h2>
       <p role="status">
-        {tries.size > 0 && `${ended} of ${counted(k, 'try', 'tries')} ended · `}
+        {tries.size > 0 && `${ended} of ${counted(k, 'rollout')} ended · `}
         {counted(cells.length, 'test outcome')} · {scored} of {k} candidates with a verdict
       </p>
       {calls.length > 0 && <Calls calls={calls} now={now} />}
       {tries.size > 0 && <Tries tries={tries} now={now} />}
       <details>
-        <summary>Last events</summary>
+        <summary>Latest events</summary>
         <ol class="events">
           {live.recent.toReversed().map(({ seq, at, type, data }) => (
             <li key={seq}>
@@ -35,17 +35,17 @@ export function LiveProgress({ live, k }: { readonly live: Live; readonly k: num
 const ASKED_BY: Readonly<Record<string, string>> = {
   judge: 'Judge',
   'agent-judge': 'Judge with tools',
-  'test-writer': 'Writer of tests',
+  'test-writer': 'Test writer',
 };
 
 /** Model calls that judges and test writers are waiting for. */
 function Calls({ calls, now }: { readonly calls: readonly LiveCalls[]; readonly now: number }) {
   return (
-    <ul class="calls" aria-label="Model calls under way">
+    <ul class="calls" aria-label="Model calls in progress">
       {calls.map(({ purpose, model, calls: open, since }) => (
         <li key={`${purpose} ${model}`}>
           <strong>{ASKED_BY[purpose] ?? purpose}</strong> <code>{model}</code>{' '}
-          {`${counted(open, 'call')} under way, ${open === 1 ? '' : 'the first '}for ${seconds(Math.max(0, now - Date.parse(since)) / 1_000)}`}
+          {`${counted(open, 'call')} in progress, ${open === 1 ? '' : 'the oldest '}for ${seconds(Math.max(0, now - Date.parse(since)) / 1_000)}`}
         </li>
       ))}
     </ul>
@@ -89,7 +89,7 @@ function Now({ live: { ended, log }, now }: { readonly live: LiveTry; readonly n
   const waiting = Math.max(0, (now - Date.parse(last.at)) / 1_000);
   return (
     <span class="quiet">
-      {last.tool} <code>{last.gist}</code> · next step under way for {seconds(waiting)}
+      {last.tool} <code>{last.gist}</code> · waiting for the next step for {seconds(waiting)}
     </span>
   );
 }
@@ -170,7 +170,7 @@ export function LabelInWords({ label }: { readonly label: Label | undefined }) {
       <LabelMark label={label} /> {label.reason}
       {label.failed_tests.length > 0 && (
         <details>
-          <summary>{counted(label.failed_tests.length, 'required test')} that did not pass</summary>
+          <summary>{counted(label.failed_tests.length, 'required test')} not passed</summary>
           <ul>
             {label.failed_tests.map((test) => (
               <li key={test}>

@@ -14,10 +14,10 @@ export function LogOdds({ evidence: { candidates, measures, selection } }: { rea
   const shown = isWhole ? judged : judged.slice(0, SHOWN);
   return (
     <section aria-labelledby="odds-title">
-      <h2 id="odds-title">What speaks for each</h2>
+      <h2 id="odds-title">Evidence by source</h2>
       <p class="figures">
-        Each source adds to the log-odds of being right: bars to the right speak for a candidate, to the left against
-        it.
+        Contribution of each source to the log-odds of being right: bars to the right favour the candidate, bars to the
+        left count against it.
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label="Log-odds by source">
         <table class="list odds">
@@ -91,15 +91,17 @@ export function whyOf({ selection, candidates, measures }: EvidenceView): string
   const selected = candidates.find(({ candidate_id }) => candidate_id === selection?.candidate_id);
   if (selection === null || selected === undefined) return null;
   const facts = measures.flatMap((measure) => factOf(selected, measure) ?? []);
-  const found = facts.length === 0 ? 'Nothing could be measured of it' : `It ${facts.join(', ')}`;
+  const found = facts.length === 0 ? 'It has no measurements' : `It ${facts.join(', ')}`;
   const rival = candidates.find((each) => each !== selected && each.rank !== null && each.p_right !== selected.p_right);
-  if (selection.basis === 'fallback') return `${found}; no verdict told the candidates apart, ${decided(selection)}.`;
+  if (selection.basis === 'fallback')
+    return `${found}; no verdict distinguished the candidates, ${decided(selection)}.`;
   if (candidates.length === 1) return `${found}.`;
-  if (rival === undefined) return `${found}; every other candidate is as likely to be right, ${decided(selection)}.`;
+  if (rival === undefined)
+    return `${found}; every other candidate is equally likely to be right, ${decided(selection)}.`;
   const ahead = leads(selected, rival, measures);
   return ahead.length === 0
     ? `${found}; ${decided(selection)}.`
-    : `${found}; what puts it before ${rival.candidate_id} is ${ahead.join(' and ')} in log-odds.`;
+    : `${found}; it leads ${rival.candidate_id} by ${ahead.join(' and ')} in log-odds.`;
 }
 
 function decided({ deciding_stage: stage }: NonNullable<EvidenceView['selection']>): string {
@@ -114,10 +116,10 @@ function factOf(candidate: CandidateEvidence, measure: Measure): string | null {
   const score = rounded(used);
   if (outOf === null) return null;
   if (kind === 'generated-tests') return `solves ${score} of ${outOf} generated tests`;
-  if (kind === 'existing-tests') return `keeps ${score} of ${outOf} existing tests`;
+  if (kind === 'existing-tests') return `passes ${score} of ${outOf} existing tests`;
   if (kind !== 'judge' || unit !== 'probability') return null;
   const mean = own === used ? '' : ', the mean of equal patches';
-  return `has ${used.toFixed(2)} from ${judge(title)}${mean}`;
+  return `scores ${used.toFixed(2)} with ${judge(title)}${mean}`;
 }
 
 /** The score used for a decision: equal patches count as one patch, with the mean of their scores. */

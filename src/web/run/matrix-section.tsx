@@ -31,7 +31,7 @@ export function MatrixSection({ evidence }: { readonly evidence: EvidenceView })
       <h2 id="matrix-title">Tests × candidates</h2>
       <p class="figures">
         {counted(matrix.rows.length, 'row')} × {counted(matrix.columns.length - 1, 'candidate')} and base
-        {refused > 0 && ` · ${counted(refused, 'test')} refused`}
+        {refused > 0 && ` · ${counted(refused, 'test')} rejected`}
         {letters.size > 0 && ` · ${counted(evidence.behaviours.length, 'class', 'classes')} of equal behaviour`}
         <span class="quiet"> · arrow keys move, Enter opens a cell</span>
       </p>
@@ -72,13 +72,13 @@ function Legend() {
         <span class="cell tone-observed" aria-hidden="true">
           1
         </span>{' '}
-        observed: which others did the same; = as base
+        observed: equal numbers behave alike; = as base
       </li>
       <li>
         <span class="cell tone-not-solved" aria-hidden="true">
           −3
         </span>{' '}
-        existing tests lost
+        existing tests now failing
       </li>
       <li>
         <span class="cell tone-solved same" aria-hidden="true">
@@ -96,7 +96,7 @@ function Classes({ behaviours, letters }: Pick<EvidenceView, 'behaviours'> & Pic
   if (told.length < 2) return null;
   return (
     <details class="refused">
-      <summary>What tells {counted(told.length, 'class', 'classes')} apart</summary>
+      <summary>What distinguishes {counted(told.length, 'class', 'classes')}</summary>
       <dl class="facts">
         {told.map(({ candidate_ids: ids, told: values }) => [
           <dt key={ids[0]}>
@@ -123,11 +123,11 @@ function Refused({ evidence: { admissions } }: { readonly evidence: EvidenceView
   if (refused.length === 0) return null;
   return (
     <details class="refused">
-      <summary>Why {counted(refused.length, 'test was', 'tests were')} refused</summary>
+      <summary>Why {counted(refused.length, 'test was', 'tests were')} rejected</summary>
       <dl class="facts">
         {refused.map(({ test_id, reason }) => [
           <dt key={test_id}>{test_id}</dt>,
-          <dd key={`${test_id} reason`}>it {reason ?? 'was refused'}</dd>,
+          <dd key={`${test_id} reason`}>it {reason ?? 'was rejected'}</dd>,
         ])}
       </dl>
     </details>
@@ -228,13 +228,13 @@ function Row({ row, index, columns }: RowProps) {
 }
 
 function noteOf({ admitted, quality }: MatrixRow): string {
-  if (admitted === false) return '✕ refused';
+  if (admitted === false) return '✕ rejected';
   if (quality === null) return '';
-  return quality.information === 0 ? 'tells nobody apart' : `${quality.information.toFixed(2)} bit`;
+  return quality.information === 0 ? 'uninformative' : `${quality.information.toFixed(2)} bit`;
 }
 
 function titleOf({ testId, admitted, reason, quality }: MatrixRow): string {
-  if (admitted === false) return `${testId} was refused: it ${reason ?? 'was refused'}`;
+  if (admitted === false) return `${testId} was rejected: it ${reason ?? 'was rejected'}`;
   if (quality === null) return testId;
   return `${testId}: solved by ${quality.solved_by} of ${quality.of} patches, P(toxic) ${quality.toxicity.toFixed(2)}`;
 }

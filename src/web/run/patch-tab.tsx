@@ -19,7 +19,7 @@ interface Props {
 export function PatchTab({ runId, candidate }: Props) {
   // A running rollout is known only from its events, and has no patch to request yet.
   if (candidate.patch.characters === 0) {
-    return <Notice>The patch is empty: this try changed nothing, or has not ended yet.</Notice>;
+    return <Notice>The patch is empty: the rollout changed nothing or is still running.</Notice>;
   }
   return <Patch runId={runId} candidate={candidate} />;
 }
@@ -63,7 +63,7 @@ function PatchText({ text, candidate: { patch }, isWide }: TextProps) {
   const files = useMemo(() => readDiff(text), [text]);
   return (
     <>
-      {patch.problem !== null && <Notice>It is not applied: {patch.problem}.</Notice>}
+      {patch.problem !== null && <Notice>The patch is not applied: {patch.problem}.</Notice>}
       {text.length < patch.characters && (
         <Notice>
           The patch is long: the first {bytes(text.length)} of {bytes(patch.characters)} are shown. Download it to see
@@ -71,7 +71,7 @@ function PatchText({ text, candidate: { patch }, isWide }: TextProps) {
         </Notice>
       )}
       {text.trim() !== '' && files.length === 0 && (
-        <pre class="text" tabIndex={0} aria-label="The patch as it is">
+        <pre class="text" tabIndex={0} aria-label="The patch as plain text">
           {text.slice(0, 20_000)}
         </pre>
       )}

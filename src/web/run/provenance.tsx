@@ -91,7 +91,7 @@ function Usage({ models }: { readonly models: NonNullable<EvidenceView['usage']>
   );
 }
 
-const COLUMNS = ['Process', 'Rollouts', 'Verdicts', 'Test suites', 'Time, summed'];
+const COLUMNS = ['Process', 'Rollouts', 'Verdicts', 'Test suites', 'Total time'];
 
 /** The work done by each process, for a run that has ended. */
 export function Workers({ id }: { readonly id: string }) {
@@ -99,8 +99,8 @@ export function Workers({ id }: { readonly id: string }) {
   if (workers.length === 0) return null;
   return (
     <>
-      <h3>Who did what</h3>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Who did what">
+      <h3>Work by process</h3>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Work by process">
         <table class="list">
           <thead>
             <tr>
@@ -141,8 +141,8 @@ export function Stages({ stages, deciding }: { readonly stages: readonly Stage[]
           <li key={index} class={stage.name === deciding ? 'deciding' : undefined}>
             <strong>{stage.name}</strong>
             {stage.name === deciding && <span class="tag">decided</span>}
-            {stage.skipped !== null && <span class="quiet"> let all pass: {stage.skipped}</span>}
-            <span class="kept"> {stage.kept.length} stayed</span>
+            {stage.skipped !== null && <span class="quiet"> skipped: {stage.skipped}</span>}
+            <span class="kept"> {stage.kept.length} kept</span>
             {stage.dropped.length > 0 && <Dropped ids={stage.dropped} />}
           </li>
         ))}
@@ -154,7 +154,7 @@ export function Stages({ stages, deciding }: { readonly stages: readonly Stage[]
 function Dropped({ ids }: { readonly ids: readonly string[] }) {
   return (
     <span class="quiet">
-      , out:{' '}
+      , dropped:{' '}
       {ids.map((id) => (
         <code key={id}>{id} </code>
       ))}

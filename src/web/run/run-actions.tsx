@@ -24,16 +24,16 @@ export function RunActions({ evidence, status, reload }: Props) {
   const patch = async (): Promise<string> => (await request(runPath(run.id, 'patch'))).text();
   const copy = act(async () => {
     await navigator.clipboard.writeText(await patch());
-    return 'The patch is in the clipboard.';
+    return 'Patch copied to the clipboard.';
   });
   const download = act(async () => {
     saveAs(new Blob([await patch()], { type: 'text/x-diff' }), `${asked.issue.instance_id}.diff`);
-    return 'The patch was handed to the downloads.';
+    return 'Patch downloaded.';
   });
   const cancel = act(async () => {
     await postJson(runPath(run.id, 'cancel'));
     reload();
-    return 'It is cancelled.';
+    return 'Run cancelled.';
   });
   const hasPatch = status === 'done' && typeof selection?.candidate_id === 'string';
   const moves = status === 'queued' || status === 'running';
@@ -103,18 +103,18 @@ function RescoreForm({ evidence: { run, request } }: { readonly evidence: Eviden
         label="Verifiers"
         value={verifiers}
         options={[
-          ['', 'as before'],
-          ['eb', 'execution-based alone'],
-          ...judges.map((name): [string, string] => [name, `${name} alone`]),
+          ['', 'unchanged'],
+          ['eb', 'execution-based only'],
+          ...judges.map((name): [string, string] => [name, `${name} only`]),
           ...judges.map((name): [string, string] => [`${name}+eb`, `${name} and execution-based`]),
         ]}
         onChange={setVerifiers}
       />
       <button type="submit" class="primary">
-        Start the new run
+        Start new run
       </button>
       <p class="quiet">
-        The candidates and the tests stay; trajectories are not sampled again, and budgets are not taken over. A judge
+        The new run uses the same candidates and tests; nothing is sampled again, and budgets are not copied. A judge
         needs a model in the service's settings.
       </p>
       {problem !== null && <Problem problem={problem} />}
@@ -171,22 +171,22 @@ function failuresOf({ run, selection }: EvidenceView): readonly VNode[] {
   if (run.failure !== null) {
     const { message, next, code } = run.failure;
     found.push(
-      <Wrong key="failed" what={<span role="alert">It failed: {message}</span>} code={code}>
+      <Wrong key="failed" what={<span role="alert">The run failed: {message}</span>} code={code}>
         {next}
       </Wrong>,
     );
   }
   if (run.status === 'cancelled') {
     found.push(
-      <Wrong key="cancelled" what="It was cancelled.">
-        What was finished is stored and not paid for again.
+      <Wrong key="cancelled" what="The run was cancelled.">
+        Finished work is stored and will not be paid for again.
       </Wrong>,
     );
   }
   if (selection?.why_none != null) {
     found.push(
       <Wrong key="none" what={`No patch is returned: ${selection.why_none}.`}>
-        Look at the candidates below; more of them, or tests of your own, give a decision more to go by.
+        Check the candidates below. More candidates, or your own tests, give the selection more evidence.
       </Wrong>,
     );
   }
@@ -196,8 +196,8 @@ function failuresOf({ run, selection }: EvidenceView): readonly VNode[] {
 function failedTries({ sampling }: EvidenceView): readonly VNode[] {
   const failed = sampling?.failed ?? [];
   return groups(failed, ({ code, message }) => `${code} ${message}`).map(([{ code, message, candidate_id }, all]) => (
-    <Wrong key={candidate_id} code={code} what={`${counted(all.length, 'try', 'tries')} could not be made: ${message}`}>
-      That says nothing about the agent. See whether the model and the engine answer, then start the run again.
+    <Wrong key={candidate_id} code={code} what={`${counted(all.length, 'rollout')} could not be sampled: ${message}`}>
+      This does not count against the agent. Check that the model and the engine respond, then start the run again.
     </Wrong>
   ));
 }
@@ -231,7 +231,7 @@ function gapsOf(evidence: EvidenceView): readonly VNode[] {
     return groups(abstained, ({ reason, detail }) => `${reason} ${detail}`).map(([{ reason, detail }, all]) => {
       const of = all.length === candidates.length ? 'any candidate' : counted(all.length, 'candidate');
       return (
-        <Wrong key={`${name} ${reason} ${detail}`} code={reason} what={`${title}: no score of ${of}.`}>
+        <Wrong key={`${name} ${reason} ${detail}`} code={reason} what={`${title}: no score for ${of}.`}>
           {detail}
         </Wrong>
       );
@@ -239,7 +239,7 @@ function gapsOf(evidence: EvidenceView): readonly VNode[] {
   });
   const blind = (
     <Wrong key="blind" what="Every verifier abstained on every candidate:">
-      no score stands behind this order.
+      the ranking is not based on any score.
     </Wrong>
   );
   return isBlind(evidence) ? [blind, ...gaps] : gaps;

@@ -63,7 +63,7 @@ function Known({ evidence, live, labels, candidate, query, reload }: KnownProps)
       <Problems evidence={evidence} />
       <Issue issue={request.issue} />
       {moves && <LiveProgress live={live} k={request.k} />}
-      {!moves && shown.candidates.length === 0 && <Notice>It ended before there were candidates to look at.</Notice>}
+      {!moves && shown.candidates.length === 0 && <Notice>The run ended before it had candidates.</Notice>}
       {shown.candidates.length > 0 && <Evidence evidence={shown} {...{ labels, candidate, query }} />}
       {provenance !== null && <Provenance evidence={evidence} />}
     </>
@@ -119,7 +119,7 @@ function Issue({ issue }: { readonly issue: EvidenceView['request']['issue'] }) 
         </button>
       </p>
       <div class="issue-text panel" tabIndex={0} role="region" aria-label="Problem statement">
-        {text.trim() === '' && <p class="quiet">It has no text.</p>}
+        {text.trim() === '' && <p class="quiet">The issue has no text.</p>}
         {isRaw ? <pre class="text">{text}</pre> : <Markdown text={text} />}
       </div>
       <Environment issue={issue} />
@@ -131,7 +131,7 @@ function Environment({ issue: { environment } }: { readonly issue: EvidenceView[
   const { regression_files: files } = environment;
   return (
     <details>
-      <summary>Its environment</summary>
+      <summary>Environment</summary>
       <dl class="facts">
         <dt>Image</dt>
         <dd>{environment.image}</dd>
@@ -140,7 +140,7 @@ function Environment({ issue: { environment } }: { readonly issue: EvidenceView[
         <dt>Regression command</dt>
         <dd>{environment.regression_command ?? 'none'}</dd>
         <dt>Regression files</dt>
-        <dd>{files.length === 0 ? 'those near the patches' : files.join(' ')}</dd>
+        <dd>{files.length === 0 ? 'chosen near the patches' : files.join(' ')}</dd>
       </dl>
     </details>
   );
@@ -174,7 +174,7 @@ export function RunHeader({ evidence, labels, status, benchmark, reload }: Heade
 
 const BASES = {
   hybrid: 'verdicts decided',
-  fallback: 'no verdict took part: only tie-breaks decided',
+  fallback: 'no verdict was used: tie-breaks decided',
   none: 'nothing to return',
 } as const;
 
@@ -188,11 +188,7 @@ function Decision({ selection, evidence, labels }: DecisionProps) {
     <>
       <dl class="decision">
         <Fact name="Selected">
-          {selection.candidate_id === null ? (
-            'none: no patch was worth returning'
-          ) : (
-            <code>★ {selection.candidate_id}</code>
-          )}
+          {selection.candidate_id === null ? 'none: no patch is returned' : <code>★ {selection.candidate_id}</code>}
         </Fact>
         {labels.size > 0 && (
           <Fact name="Hidden tests">
@@ -215,7 +211,7 @@ function Decision({ selection, evidence, labels }: DecisionProps) {
       {selection.notes.map((note) => (
         <Notice key={note}>{note}.</Notice>
       ))}
-      {evidence.candidates.length === 1 && <Notice>There was one candidate: nothing to choose from.</Notice>}
+      {evidence.candidates.length === 1 && <Notice>There was only one candidate, so there was no choice.</Notice>}
     </>
   );
 }
@@ -243,7 +239,7 @@ function costsOf({ models, cost_usd, stages }: NonNullable<EvidenceView['usage']
   const tokens = models.reduce((sum, { input_tokens, output_tokens }) => sum + input_tokens + output_tokens, 0);
   return [
     `${short(tokens)} tokens`,
-    cost_usd === null ? 'cost not known' : money(cost_usd),
+    cost_usd === null ? 'cost unknown' : money(cost_usd),
     ...Object.entries(stages).map(([name, value]) => `${name} ${seconds(value)}`),
   ];
 }

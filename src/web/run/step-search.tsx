@@ -63,20 +63,20 @@ export function StepSearch({ path, name, total, flags, onMove }: Props) {
 }
 
 function Found({ found, onMove }: { readonly found: readonly Place[] | null; readonly onMove: Props['onMove'] }) {
-  if (found === null) return <span role="status">Looking …</span>;
-  if (found.length === 0) return <span role="status">No step found.</span>;
+  if (found === null) return <span role="status">Searching …</span>;
+  if (found.length === 0) return <span role="status">No steps found.</span>;
   const shown = found.slice(0, MOST);
   const jumps = (kind: Edit | null) =>
     shown
       .filter((each) => each.kind === kind)
       .map(({ step }) => <Jump key={step} step={step} text={String(step + 1)} onMove={onMove} />);
-  const commands = jumps('command that may edit');
+  const commands = jumps('possible edit');
   return (
     <span class="places" role="status">
       {counted(found.length, 'step')}
       {found.length > MOST && `, the first ${MOST}`}: {jumps(null)}
       {jumps('edit')}
-      {commands.length > 0 && <> commands that may edit: {commands}</>}
+      {commands.length > 0 && <> possible edits: {commands}</>}
     </span>
   );
 }

@@ -25,7 +25,7 @@ export function TrajectoryTab({ runId, candidate, first, onMove }: Props) {
   const [folding, setFolding] = useState<Folding>({ isFolded: false, round: 0 });
   const path = runPath(runId, 'candidates', id, 'steps');
   const answer = useAnswer<StepsView>(total === 0 ? null : `${path}${queryOf({ from, limit: WINDOW })}`);
-  if (total === 0) return <Notice>No trajectory came with this candidate, or it is not there yet.</Notice>;
+  if (total === 0) return <Notice>This candidate has no trajectory, or it is not stored yet.</Notice>;
   const moves = total > WINDOW && <StepPager from={from} total={total} onMove={onMove} />;
   const go = (step: number): void => {
     onMove(step);
@@ -62,7 +62,9 @@ export function TrajectoryTab({ runId, candidate, first, onMove }: Props) {
           </>
         )}
       </Awaited>
-      {from + WINDOW >= total && exit_reason !== null && <p class="quiet">It ended by {exit_reason}.</p>}
+      {from + WINDOW >= total && exit_reason !== null && (
+        <p class="quiet">{exit_reason === 'agent' ? 'Submitted by the agent.' : `Ended by ${exit_reason}.`}</p>
+      )}
     </>
   );
 }
@@ -174,7 +176,7 @@ export function StepItem({ step, path, folding, isAimed, flags }: StepProps) {
         <Text part="observation" text={shown.observation.text} />
         {cut > 0 && (
           <button type="button" onClick={() => void readWhole()}>
-            {count(cut)} characters are left out; show them
+            Show {count(cut)} omitted characters
           </button>
         )}
       </details>

@@ -11,7 +11,7 @@ export function VerdictsTab({ evidence, candidate }: { evidence: EvidenceView; c
   const { verdicts } = candidate;
   return (
     <>
-      {verdicts.length === 0 && <p class="quiet">No verifier has spoken yet.</p>}
+      {verdicts.length === 0 && <p class="quiet">There are no verdicts yet.</p>}
       {verdicts.map((verdict) => (
         <section key={verdict.measure} class="verdict" aria-label={verdict.measure}>
           <h3>
@@ -123,8 +123,8 @@ function JudgeView({ verdict, evidence, candidate }: JudgeOfOne) {
         {sectionsIn(shown).map((words) => (
           <li key={words}>{words}</li>
         ))}
-        {condensed === true && <li>Condensed: old observations were shortened or left out, so that it fits.</li>}
-        {condensed === false && <li>Whole: nothing was left out.</li>}
+        {condensed === true && <li>Condensed: old observations were shortened or omitted to fit the prompt limit.</li>}
+        {condensed === false && <li>Complete: nothing was omitted.</li>}
         {disagrees === true && (
           <li>
             ⚠ Without the agent's thoughts it said {typeof blind === 'number' ? blind.toFixed(3) : 'something else'}: it
@@ -134,8 +134,8 @@ function JudgeView({ verdict, evidence, candidate }: JudgeOfOne) {
       </ul>
       <SummaryText summary={summary} />
       <Notice>
-        Its template is <code>{typeof hash === 'string' ? hash.slice(0, 16) : 'not known'}</code>, asked of the model{' '}
-        {typeof model === 'string' ? model : (evidence.provenance?.verifier_model ?? 'that is not known')}.
+        Template <code>{typeof hash === 'string' ? hash.slice(0, 16) : 'unknown'}</code>, model{' '}
+        {typeof model === 'string' ? model : (evidence.provenance?.verifier_model ?? 'unknown')}.
       </Notice>
     </>
   );
@@ -147,23 +147,23 @@ function shownOf(
   { steps }: CandidateEvidence,
 ): string {
   if (looks !== undefined) {
-    return 'The issue, the patch, and the repository with the patch applied, in a container of its own.';
+    return 'The issue, the patch, and the repository with the patch applied, in a separate container.';
   }
   if (problem !== undefined)
-    return 'The patch without the issue, then the issue beside its own description of the problem.';
+    return 'The patch without the issue, then the issue together with its own description of the problem.';
   if (typeof method === 'string' && method.startsWith('critic-')) {
     const traced = steps > 0 && method !== 'critic-score';
     return traced ? `The issue and ${counted(steps, 'step')}, without the patch.` : 'The issue and the patch.';
   }
   const work = summary == null ? counted(steps, 'step') : 'a summary of the work';
-  const beside = beats === undefined ? '' : ' So was another candidate beside it, in both orders.';
-  return `The issue, ${work} and the patch, each between marks of its own.${beside}`;
+  const beside = beats === undefined ? '' : ' It also saw the same of a second candidate, in both orders.';
+  return `The issue, ${work} and the patch, each fenced by a separate mark.${beside}`;
 }
 
 const SECTIONS: Readonly<Record<string, string>> = {
   source: 'The repository’s source around the change.',
-  tests: 'What tests said of the patch.',
-  flags: 'That the agent looked for the answer elsewhere.',
+  tests: 'Test results of the patch.',
+  flags: 'A note that the agent looked for the answer elsewhere.',
 };
 
 function sectionsIn(shown: unknown): readonly string[] {
@@ -211,12 +211,12 @@ export function JudgePromptText({ run, candidate, measure }: PromptOf) {
         setOpen(event.currentTarget.open);
       }}
     >
-      <summary>The prompt</summary>
+      <summary>Prompt</summary>
       {open && (
         <Awaited answer={answer} what="the prompt">
           {({ messages, questions, compared_with: other, same_template, left_out }) => (
             <>
-              {other !== null && <Notice>Beside it: {other}.</Notice>}
+              {other !== null && <Notice>Compared with {other}.</Notice>}
               {questions > 1 && (
                 <p>
                   Question {question + 1} of {questions}.{' '}
@@ -226,16 +226,16 @@ export function JudgePromptText({ run, candidate, measure }: PromptOf) {
                       setQuestion((question + 1) % questions);
                     }}
                   >
-                    {question + 1 < questions ? 'The next one' : 'The first one'}
+                    {question + 1 < questions ? 'Next' : 'First'}
                   </button>
                 </p>
               )}
               {left_out.length > 0 && (
-                <Notice>The judge also had {left_out.join(' and ')} before it, which this leaves out.</Notice>
+                <Notice>The judge also saw sections that are omitted here: {left_out.join(', ')}.</Notice>
               )}
               {same_template === false && (
                 <Notice>
-                  The template or its settings have changed since: this is not word for word what was asked.
+                  The template or its settings have changed since, so this is not exactly the prompt that was sent.
                 </Notice>
               )}
               {messages.map(({ role, content }, index) => (

@@ -67,7 +67,7 @@ function askedIn(query: URLSearchParams): Asked {
 }
 
 function NoRuns({ isFiltered }: { readonly isFiltered: boolean }) {
-  if (isFiltered) return <Notice>No run fits. Take a filter away.</Notice>;
+  if (isFiltered) return <Notice>No runs match. Remove a filter.</Notice>;
   return (
     <Notice>
       There are no runs yet. <code>bestk select</code>, <code>bestk solve</code> and <code>POST /v1/runs</code> make
@@ -90,7 +90,7 @@ function useWatching({ data, problem, reload }: Answer<RunPageView>): void {
   }, [wait, reload]);
 }
 
-const STATUSES = [['queued,running', 'not ended'], 'queued', 'running', 'done', 'failed', 'cancelled'] as const;
+const STATUSES = [['queued,running', 'not finished'], 'queued', 'running', 'done', 'failed', 'cancelled'] as const;
 
 type Row = RunPageView['runs'][number];
 
@@ -171,7 +171,7 @@ function RunRow({ run, isChosen, onChoose }: { run: Row; isChosen: boolean; onCh
 
 function Outcome({ run: { status, candidate_id } }: { readonly run: Row }) {
   if (candidate_id !== null) return <code>{candidate_id}</code>;
-  return <span>{status === 'done' ? 'none worth returning' : '–'}</span>;
+  return <span>{status === 'done' ? 'no patch returned' : '–'}</span>;
 }
 
 interface HeaderProps extends Pick<Props, 'sort' | 'onSort'> {

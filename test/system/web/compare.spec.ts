@@ -57,7 +57,7 @@ describe('arms of a benchmark', () => {
     const { page } = watched;
     await page.goto(`${world.url}/#/benchmarks/${id}`);
     await page.getByRole('link', { name: 'Compare arms' }).click();
-    const table = page.getByRole('region', { name: 'Arms beside each other' });
+    const table = page.getByRole('region', { name: 'Arms side by side' });
     const row = (name: string) => table.locator('tbody tr', { hasText: name }).locator('td');
     await row('Best@K').nth(2).waitFor();
     expect(await row('Best@K').allInnerTexts()).toEqual([
@@ -66,7 +66,7 @@ describe('arms of a benchmark', () => {
       expect.stringMatching(/^0\.0% \(0\.0 to /),
     ]);
     expect(await row('Failed').allInnerTexts()).toEqual(['0', '0', '1']);
-    expect(await row('Cost an issue').first().innerText()).toBe('$0.5000 ($1.50 in all)');
+    expect(await row('Cost per issue').first().innerText()).toBe('$0.5000 ($1.50 in total)');
     const wins = page.getByRole('region', { name: 'Table of arms against each other' }).locator('tbody tr').first();
     expect(await wins.locator('td').allInnerTexts()).toEqual(['', '1', '2']);
 
@@ -88,7 +88,7 @@ describe('arms of a benchmark', () => {
     const id = await gradedBenchmark(world.store, { title: 'One', arms: { mine: { 'o__r-1': true } } });
     const { page } = watched;
     await page.goto(`${world.url}/#/compare/arms/${id}`);
-    await page.getByText('there is nothing to compare it with').waitFor();
+    await page.getByText('there is nothing to compare').waitFor();
     await page.goto(`${world.url}/#/compare/arms/nothing`);
     await page.getByText('There is no').first().waitFor();
   });
@@ -99,8 +99,8 @@ describe('reports', () => {
     const { page } = watched;
     await page.goto(`${world.url}/#/reports`);
     for (const name of [/^Compare Nightly/, /^Compare Hostile/]) await page.getByRole('checkbox', { name }).check();
-    await page.getByRole('link', { name: 'Compare the 2 ticked reports' }).click();
-    await page.getByText('Against the 2 of A: B: 1 in both, 1 here alone, 1 in A alone.').waitFor();
+    await page.getByRole('link', { name: 'Compare the 2 selected reports' }).click();
+    await page.getByText('Compared with the 2 of A: B: 1 in both, 1 only in B, 1 only in A.').waitFor();
     const rules = page.getByRole('region', { name: 'Rules of each report' });
     const values = (rule: string) => rules.locator('tbody tr').filter({ hasText: rule }).first().locator('td');
     await values('ef-only').nth(1).waitFor();

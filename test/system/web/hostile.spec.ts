@@ -75,8 +75,8 @@ describe('a run whose every text is hostile', () => {
     const { page } = watched;
     await page.goto(`${world.url}/#/runs/${id}`);
     await page.locator('.diff').first().waitFor();
-    await page.locator('summary', { hasText: 'Its environment' }).click();
-    await page.locator('summary', { hasText: 'Why 1 test was refused' }).click();
+    await page.locator('summary', { hasText: 'Environment' }).click();
+    await page.locator('summary', { hasText: 'Why 1 test was rejected' }).click();
     await expectText(page, 'demo__issue-1', 'rollout-1', 'rollout-3', 'leak:git-history:step-4', 'src/calculator.py');
     await expectText(page, 'return a + b', 'It breaks.', 'says "solved" on base', 't2', 'max execution_free');
   });
@@ -88,7 +88,7 @@ describe('a run whose every text is hostile', () => {
     await page.locator('.step').first().waitFor();
     await expectText(page, 'Thought 1 of try 2.', 'agent-model', 'agent');
     await page.getByRole('tab', { name: 'Verdicts and judge' }).click();
-    await page.locator('summary', { hasText: 'The prompt' }).click();
+    await page.locator('summary', { hasText: 'Prompt' }).click();
     await page.locator('section[aria-label=user] pre').waitFor();
     await expectText(page, 'judge', 'the issue names no regression_command', 'It breaks.', 'beaten', 'loop');
     await page.getByRole('gridcell', { name: /^t2 .* on rollout-1/ }).click();
@@ -126,7 +126,7 @@ describe('a run whose every text is hostile', () => {
       throw new BadInputError(hostile('it cannot be read'), {}, hostile('mend it'));
     });
     await page.goto(`${world.url}/#/runs/${broken}`);
-    await page.locator('summary', { hasText: 'Last events' }).click();
+    await page.locator('summary', { hasText: 'Latest events' }).click();
     await page.locator('.tries > li').waitFor();
     await expectText(page, 'live-1', 'tool', 'gist');
     fail();
@@ -164,10 +164,10 @@ describe('a run whose every text is hostile', () => {
     await page.locator('.plot summary').first().click();
     await expectText(page, 'title', 'a note', 'graded__r-1', 'code', 'no model', 'rollout-1', 'max execution_free');
     await page.goto(`${world.url}/#/compare/arms/${benchmark}`);
-    await page.getByRole('region', { name: 'Arms beside each other' }).waitFor();
+    await page.getByRole('region', { name: 'Arms side by side' }).waitFor();
     await expectText(page, 'title');
     await page.goto(`${world.url}/#/runs/${graded.run}`);
-    await page.getByText('1 required test that did not pass').click();
+    await page.getByText('1 required test not passed').click();
     await expectText(page, 'one fails', 'the test');
   });
 

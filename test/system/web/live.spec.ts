@@ -49,13 +49,13 @@ describe('a run that is worked on', () => {
     const { page, context } = watched;
     await page.goto(`${world.url}/#/runs/${id}`);
     await page.locator('.tries summary', { hasText: '7 steps' }).click();
-    await page.locator('.tries summary', { hasText: 'cat src/add.py · next step under way for' }).waitFor();
+    await page.locator('.tries summary', { hasText: 'cat src/add.py · waiting for the next step for' }).waitFor();
     expect(await page.locator('.live-steps li').allInnerTexts()).toEqual([
       expect.stringMatching(/^execute_bash cat src\/add\.py\s+model 2\.0 s · action 0\.5 s$/),
       expect.stringMatching(/^execute_bash pytest -q exit 1 model 2\.0 s · action 0\.5 s$/),
     ]);
-    const calls = page.getByRole('list', { name: 'Model calls under way' });
-    expect(await calls.innerText()).toMatch(/^Judge m<1> 2 calls under way, the first for \d\d+ s$/);
+    const calls = page.getByRole('list', { name: 'Model calls in progress' });
+    expect(await calls.innerText()).toMatch(/^Judge m<1> 2 calls in progress, the oldest for \d\d+ s$/);
     await context.setOffline(true);
     await context.setOffline(false);
     tests.open();
@@ -79,7 +79,7 @@ describe('a run that is worked on', () => {
     });
     await watched.page.goto(`${world.url}/#/runs/${id}`);
     await watched.page.getByRole('button', { name: 'Cancel run' }).click();
-    await watched.page.getByText('It was cancelled.').waitFor();
+    await watched.page.getByText('The run was cancelled.').waitFor();
     await watched.page.getByRole('button', { name: 'Cancel run' }).waitFor({ state: 'detached' });
   });
 });

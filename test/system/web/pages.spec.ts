@@ -51,7 +51,7 @@ describe('the runs page', () => {
     await page.locator('tbody th a', { hasText: 'gamma__3' }).waitFor();
     expect(await names()).toEqual(['gamma__3']);
     await page.getByLabel('Search').fill('nothing of that name');
-    await page.getByText('No run fits').waitFor();
+    await page.getByText('No runs match').waitFor();
   });
 
   it('takes runs to their comparison, however many', async () => {
@@ -64,7 +64,7 @@ describe('the runs page', () => {
     await page.goto(`${world.url}/#/runs?q=compared__1`);
     const boxes = page.getByRole('checkbox', { name: /compared__1/ });
     for (const nth of [0, 1, 2]) await boxes.nth(nth).check();
-    await page.getByRole('link', { name: 'Compare the 3 ticked runs' }).click();
+    await page.getByRole('link', { name: 'Compare the 3 selected runs' }).click();
     const preset = page.locator('tr', { hasText: 'Preset' });
     await preset.waitFor();
     expect(await preset.getAttribute('class')).toBe('differs');
@@ -99,7 +99,7 @@ describe('the page of a run', () => {
     expect(await page.locator('.diff .added').first().innerText()).toBeTruthy();
     const cell = page.getByRole('gridcell', { name: 't2 on rollout-1: solved' });
     expect(await cell.innerText()).toBe('✓');
-    expect(await page.getByRole('rowheader', { name: /t1/ }).innerText()).toContain('refused');
+    expect(await page.getByRole('rowheader', { name: /t1/ }).innerText()).toContain('rejected');
     expect(await page.locator('.matrix thead .letter').allInnerTexts()).toEqual(['', 'A', 'B', 'A', 'B']);
     await cell.click();
     await page.getByText('Traceback (most recent call last)').waitFor();
@@ -119,7 +119,7 @@ describe('the page of a run', () => {
     const { page } = watched;
     await page.goto(`${world.url}/#/runs/${id}`);
     await page.getByText('Provenance and usage').click();
-    const rows = page.getByRole('region', { name: 'Who did what' }).locator('tbody tr');
+    const rows = page.getByRole('region', { name: 'Work by process' }).locator('tbody tr');
     await rows.first().waitFor();
     expect((await rows.allInnerTexts()).map((text) => text.split(/\s+/).slice(0, 4))).toEqual([
       ['left:1:aa', '1', '1', '0'],
@@ -147,14 +147,14 @@ describe('the page of a run', () => {
     await page.goto(`${world.url}/#/runs/${id}`);
     await page.getByRole('button', { name: 'Rescore …' }).click();
     await page.getByLabel('Preset').selectOption('ef-only');
-    await page.getByRole('button', { name: 'Start the new run' }).click();
+    await page.getByRole('button', { name: 'Start new run' }).click();
     await page.waitForFunction((old) => !location.hash.includes(old), id);
     await page.getByText('K = 4 given · preset ef-only').waitFor();
     await page.route('**/rescore', (route) =>
       route.fulfill({ status: 422, json: { detail: 'no model is set', next: 'Set one.' } }),
     );
     await page.getByRole('button', { name: 'Rescore …' }).click();
-    await page.getByRole('button', { name: 'Start the new run' }).click();
+    await page.getByRole('button', { name: 'Start new run' }).click();
     await page.getByText('no model is set').waitFor();
   });
 
@@ -187,7 +187,7 @@ describe('the page of a run', () => {
     await page.getByText('A binary file').waitFor();
     await page.goto(`${world.url}/#/runs/${id}/candidates/c2`);
     await page.getByText('The patch is empty').waitFor();
-    await page.getByText('none: no patch was worth returning').waitFor();
+    await page.getByText('none: no patch is returned').waitFor();
   });
 
   it('says so when there was one candidate, and when everybody abstained', async () => {
@@ -198,7 +198,7 @@ describe('the page of a run', () => {
     }));
     const id = await world.ended({ request: one.request, result: { ...one.result, verdicts } });
     await watched.page.goto(`${world.url}/#/runs/${id}`);
-    await watched.page.getByText('There was one candidate').waitFor();
+    await watched.page.getByText('There was only one candidate').waitFor();
     await watched.page.getByText('Every verifier abstained').waitFor();
   });
 });
@@ -227,18 +227,18 @@ describe('a candidate that several judges saw', () => {
     await page.goto(`${world.url}/#/runs/${id}/candidates/rollout-1?tab=verdicts`);
     const yesNo = page.getByRole('region', { name: 'What ef:yes-no@a saw' });
     const backward = page.getByRole('region', { name: 'What ef:backward@b saw' });
-    await yesNo.getByText('asked of the model a').waitFor();
+    await yesNo.getByText('model a').waitFor();
     await yesNo.getByText('source around the change').waitFor();
-    await backward.getByText('asked of the model b').waitFor();
+    await backward.getByText('model b').waitFor();
     await backward.getByText('The patch without the issue').waitFor();
     const region = (name: string) => page.getByRole('region', { name, exact: true });
-    await region('What ef:pairs@c saw').getByText('another candidate beside it, in both orders').waitFor();
+    await region('What ef:pairs@c saw').getByText('a second candidate, in both orders').waitFor();
     await region('ef:pairs@c').getByText('rollout-2').waitFor();
     await region('What ef:critic@d saw').getByText('The issue and 3 steps, without the patch.').waitFor();
     await region('ef:critic@d').getByText('insufficient_testing 0.4').waitFor();
-    expect(await page.locator('summary', { hasText: 'The prompt' }).count()).toBe(5);
+    expect(await page.locator('summary', { hasText: 'Prompt' }).count()).toBe(5);
     const asked = page.waitForRequest(/judge-prompt/);
-    await region('What ef:yes-no@e saw').locator('summary', { hasText: 'The prompt' }).click();
+    await region('What ef:yes-no@e saw').locator('summary', { hasText: 'Prompt' }).click();
     expect((await asked).url()).toMatch(/judge-prompt\?measure=ef%3Ayes-no%40e$/);
     await region('What ef:yes-no@e saw').locator('section[aria-label=user] pre').waitFor();
   });
@@ -294,7 +294,7 @@ describe('the benchmark page', () => {
     const [first, second] = await world.store.benchmarks.runs(id);
     const counts = { graded: 2, right_candidates: 1, ungraded: 0 };
     const grades = { ...counts, best: [0.5, 0.75], document: { grades: [], ungraded: [] } };
-    await page.getByText('Nothing is graded yet').waitFor();
+    await page.getByText('Nothing has been graded yet').waitFor();
     await world.store.benchmarks.grade(first?.id ?? '', { ...grades, right: true });
     const best = page.locator('.plot', { hasText: 'Best@K: what each arm selects' });
     await best.getByRole('img').first().waitFor();
@@ -312,10 +312,10 @@ describe('the benchmark page', () => {
     await page.reload();
     await issues.locator('.outcome-right').waitFor();
     await issues.locator('.outcome-wrong').waitFor();
-    const outcome = page.getByRole('combobox', { name: 'Outcome in some arm' });
+    const outcome = page.getByRole('combobox', { name: 'Outcome in any arm' });
     for (const [name, left] of [
       ['not graded', ids.slice(1)],
-      ['a right candidate, not selected', ids.slice(0, 1)],
+      ['right candidate not selected', ids.slice(0, 1)],
       ['arms disagree', ids.slice(0, 1)],
       ['no right candidate', []],
       ['right', ids.slice(0, 1)],

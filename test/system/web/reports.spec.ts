@@ -103,7 +103,7 @@ describe('a report', () => {
     await page.goto(`${world.url}/#/benchmarks/${id}`);
     await page.locator('header .status-done').waitFor();
     await page.getByRole('link', { name: 'Report', exact: true }).click();
-    const table = frameOf(page).getByRole('region', { name: 'What each arm selected' });
+    const table = frameOf(page).getByRole('region', { name: 'Selections by arm' });
     const order = async (): Promise<string[]> => {
       const found = await table
         .locator('tbody tr')

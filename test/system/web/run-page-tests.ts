@@ -37,7 +37,7 @@ export function runPageTests(setting: Setting): void {
     await page.getByRole('button', { name: 'As written' }).click();
     expect(await issue.innerText()).toContain(statement);
     expect(await page.locator('.why').innerText()).toBe(
-      'It has 0.90 from the judge, solves 4 of 9 generated tests; what puts it before rollout-2 is Judge (+1.00) and Tests (+0.25) in log-odds.',
+      'It scores 0.90 with the judge, solves 4 of 9 generated tests; it leads rollout-2 by Judge (+1.00) and Tests (+0.25) in log-odds.',
     );
     const odds = page.getByRole('region', { name: 'Log-odds by source' });
     expect(await odds.locator('thead th').allInnerTexts()).toEqual([
@@ -71,7 +71,7 @@ export function runPageTests(setting: Setting): void {
     expect(await page.locator('.candidates thead th').allInnerTexts()).not.toContain('Right');
     expect(await rows.first().locator('.score').first().innerText()).toMatch(/^0\.715\s+mean; own 0\.900$/);
     expect(await rows.nth(1).locator('.score').first().innerText()).toBe('0.890');
-    expect(await page.locator('.why').innerText()).toMatch(/^It has 0\.71 from the judge, the mean of equal patches,/);
+    expect(await page.locator('.why').innerText()).toMatch(/^It scores 0\.71 with the judge, the mean of equal patches,/);
     const grade = {
       resolved: false,
       reason: '1 of 2 required tests fails.',
@@ -88,7 +88,7 @@ export function runPageTests(setting: Setting): void {
     await page.getByRole('columnheader', { name: 'Right', exact: true }).waitFor();
     expect(await rows.locator('td:nth-child(3)').allInnerTexts()).toEqual(['✕ wrong', '✓ right', 'not graded']);
     expect(await page.locator('.decision').innerText()).toMatch(/Hidden tests\s+✕ wrong 1 of 3 candidates right/);
-    await page.getByText('1 required test that did not pass').click();
+    await page.getByText('1 required test not passed').click();
     expect(await page.locator('.label-in-words').innerText()).toMatch(/1 of 2 required tests fails\.[^]*<b>t<\/b>$/);
   });
 
@@ -115,11 +115,11 @@ export function runPageTests(setting: Setting): void {
     await page.locator('.step').first().waitFor();
     expect(await page.locator('.step', { hasText: 'leak:git-history:step-4' }).textContent()).toContain('Step 4');
     await page.getByRole('button', { name: 'Edits' }).click();
-    await page.locator('.places', { hasText: /^2 steps: 71\s+commands that may edit: 81$/ }).waitFor();
+    await page.locator('.places', { hasText: /^2 steps: 71\s+possible edits: 81$/ }).waitFor();
     const fold = page.locator('.step summary', { hasText: 'Step 71' });
     await page.getByRole('button', { name: 'Fold all steps' }).click();
     await page.locator('.places').getByRole('button').last().click();
-    await page.locator('.step.aimed', { hasText: 'Step 81' }).getByText('command that may edit').waitFor();
+    await page.locator('.step.aimed', { hasText: 'Step 81' }).getByText('possible edit').waitFor();
     await page.locator('.step details[open]').waitFor();
     expect(await page.locator('.step details').count()).toBe(50);
     await fold.focus();
@@ -135,7 +135,7 @@ export function runPageTests(setting: Setting): void {
     await page.getByRole('button', { name: 'Find' }).click();
     await page.locator('.places').getByRole('button', { name: '99', exact: true }).click();
     await page.locator('.step.aimed', { hasText: 'Thought 99 of try 2.' }).waitFor();
-    await page.getByLabel('Beside it').selectOption('rollout-1');
+    await page.getByLabel('Compare with').selectOption('rollout-1');
     await page.locator('.beside').getByText('Thought 1 of try 1.').waitFor();
     await page.locator('.beside').getByText('Thought 99 of try 2.').waitFor();
   });
@@ -159,8 +159,8 @@ export function runPageTests(setting: Setting): void {
     const problems = page.getByRole('region', { name: 'Problems and next steps' });
     await problems.waitFor();
     expect(await problems.getByRole('listitem').allInnerTexts()).toEqual([
-      expect.stringMatching(/^2 tries could not be made: The model did not answer\. .* start the run again\./),
-      'Regression: no score of any candidate. the issue names no regression_command no-tests',
+      expect.stringMatching(/^2 rollouts could not be sampled: The model did not answer\. .* start the run again\./),
+      'Regression: no score for any candidate. the issue names no regression_command no-tests',
     ]);
     const broken = await setting().world.start(named('broken__1', 1).request, () =>
       Promise.reject(new BadInputError('It has no image.', {}, 'Name one.')),

@@ -23,7 +23,7 @@ async function read(lines: string): Promise<unknown> {
 
 describe('an upload', () => {
   it('is given up where too many of its records cannot be read', async () => {
-    await expect(read('{}\n'.repeat(30_000))).rejects.toThrow('more than 10000 records that cannot be read');
+    await expect(read('{}\n'.repeat(30_000))).rejects.toThrow('more than 10000 unreadable records');
     expect(await readdir(join(folder, 'imported'))).toEqual([]);
   });
 

@@ -176,7 +176,7 @@ describe('a benchmark over HTTP', () => {
     const csv = await (await fetch(report, { headers: { accept: 'text/csv' } })).text();
     expect(csv.trim().split('\r\n')).toHaveLength(1 + 6);
     const text = await (await fetch(report, { headers: { accept: 'text/plain' } })).text();
-    expect(text).toMatch(/^mine selected a patch for 2 of 3 issues; nothing is graded/);
+    expect(text).toMatch(/^mine selected a patch for 2 of 3 issues; nothing has been graded/);
 
     const predictions = `${server.url}/v1/benchmarks/${packed}/predictions`;
     const predicted = async (query: string): Promise<unknown[]> => {

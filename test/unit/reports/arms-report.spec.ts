@@ -22,11 +22,11 @@ describe('the report of several arms', () => {
   it("has the user's own first in words and tables, and the others against it, however they did", async () => {
     expect(armSentences(report).slice(0, 2)).toEqual([
       expect.stringMatching(/^16 selected a patch for 2 of 2 issues; 0 of the 2 /),
-      expect.stringMatching(/^Against 8: −50\.0 points on 2 issues \(0 right here alone, 1 there alone; /),
+      expect.stringMatching(/^Against 8: −50\.0 points on 2 issues \(0 right only here, 1 only there; /),
     ]);
     const one = armSentences(armsReport('t', [arm('a', true), arm('b', false)], ['o__r-0'])).join('\n');
     expect(one).toContain('for 1 of 1 issue; 1 of the 1 with a known outcome is right');
-    expect(one).toContain('+100.0 points on 1 issue (1 right here alone, 0 there alone; McNemar p = 1).');
+    expect(one).toContain('+100.0 points on 1 issue (1 right only here, 0 only there; McNemar p = 1).');
     const arms = armsCsv(report)
       .split('\r\n')
       .slice(1, -1)

@@ -42,7 +42,7 @@ describe('a benchmark report', () => {
     expect(report.headline.usd_per_issue).toBeCloseTo(0.5, 12);
     expect(report.headline.over_random?.difference).toBeCloseTo(0.75, 12);
     expect(sentences({ ...report, headline: { ...report.headline, own: null } })[0]).toBe(
-      "ef-only selects best: 100.0 % of 6 issues at K = 4, 100 % of the way from Pass@1 (25.0 %) to Pass@4 (100.0 %), a perfect selector's.",
+      'The best rule is ef-only: 100.0 % of 6 issues at K = 4, 100 % of the way from Pass@1 (25.0 %) to Pass@4 (100.0 %, a perfect selector).',
     );
   });
 
@@ -50,9 +50,11 @@ describe('a benchmark report', () => {
     const report = await (await world()).report();
     expect(report.headline.own).toMatchObject({ preset: 'deepswe', best_at_k: { value: 0 }, over_winner: null });
     expect(sentences(report).slice(0, 3)).toEqual([
-      "deepswe selects a right patch for 0.0 % of 6 issues at K = 4, less than Pass@1 (25.0 %), where Pass@4 (100.0 %), a perfect selector's, is possible.",
-      expect.stringMatching(/^It is 25\.0 points behind a random pick .*, which may be chance \(McNemar/) as string,
-      'Of all 14 rules, ef-only selects best: 100.0 %.',
+      'deepswe selects a right patch for 0.0 % of 6 issues at K = 4, less than Pass@1 (25.0 %); the maximum is Pass@4 (100.0 %, a perfect selector).',
+      expect.stringMatching(
+        /^It is 25\.0 points behind a random pick .*, which may be due to chance \(McNemar/,
+      ) as string,
+      'The best of all 14 rules is ef-only: 100.0 %.',
     ]);
     const [first, second] = sectionsOf(report)[0]?.tables[0]?.rows ?? [];
     expect([first?.[0], second?.[0]]).toEqual([expect.stringMatching(/^deepswe( = |$)/), 'ef-only']);
@@ -117,7 +119,7 @@ describe('a benchmark report', () => {
     const { over_random } = report.headline;
     expect(over_random?.p_holm).toBeGreaterThan(over_random?.p ?? NaN);
     expect(sentences({ ...report, headline: { ...report.headline, own: null } })[1]).toMatch(
-      /\(McNemar p (= 0\.\d+|< 0\.001); p = 0\.\d+ after Holm’s adjustment for 13 comparisons\)\.$/,
+      /\(McNemar p (= 0\.\d+|< 0\.001); p = 0\.\d+ Holm-adjusted for 13 comparisons\)\.$/,
     );
   });
 
@@ -236,7 +238,7 @@ describe('a benchmark report', () => {
     rmSync(join(made.folder('org__r0-2'), 'verdicts.jsonl'));
     const report = await made.report();
     expect(report).toMatchObject({ returned: { runs: 2 }, unfinished: ['org__r0_2'] });
-    expect(sentences(report)).toContain('1 run that had not ended is left out: org__r0_2.');
+    expect(sentences(report)).toContain('1 unfinished run is excluded: org__r0_2.');
     for (const id of ['org__r0-0', 'org__r1-1']) rmSync(join(made.folder(id), 'verdicts.jsonl'));
     await expect(made.report()).rejects.toThrow(/verdicts\.jsonl/);
   });

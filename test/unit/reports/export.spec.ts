@@ -123,7 +123,7 @@ describe('predictions of the selected patches', () => {
     folder.write('candidates.jsonl', '{"instance_id": "i", "candidate_id": "c", "patch": "x"}\n');
     const { folder: from } = await imported(folder.path);
     await expect(exported(from, 'swe-bench')).rejects.toThrow(/holds no selection/);
-    await expect(exported('/nowhere', 'swe-bench')).rejects.toThrow(/no folder of bestk/);
+    await expect(exported('/nowhere', 'swe-bench')).rejects.toThrow(/not a bestk output folder/);
   });
 });
 

@@ -42,7 +42,7 @@ describe('labels of an instance', () => {
   });
 
   it('refuses a file without a label of the instance', async () => {
-    await expect(labels(['x', true, 'b'])).rejects.toThrow(/holds no label of instance "a"/);
+    await expect(labels(['x', true, 'b'])).rejects.toThrow(/has no label for instance "a"/);
   });
 });
 

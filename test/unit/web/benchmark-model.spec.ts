@@ -24,7 +24,7 @@ describe('the issues of a benchmark', () => {
     ['', '1234'],
     ['longest time', '3124'],
     ['highest cost', '1324'],
-    ['least confidence', '3124'],
+    ['lowest confidence', '3124'],
     ['no such order', '1234'],
   ])('stand %j as %s: by the arm that goes furthest, the unknown last', (order, expected) => {
     const found = filtered(rows, { ...ANY, order });

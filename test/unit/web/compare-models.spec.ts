@@ -64,8 +64,8 @@ describe('arms beside each other', () => {
     expect(said).toMatchObject({
       'Best@K: selected right': ['not graded', '75.0% (30.0 to 95.0)'],
       'Pass@1: a random candidate': ['not graded', '75.0% (30.0 to 95.0)'],
-      'Cost an issue': ['–', '$0.5000 ($2.00 in all)'],
-      'Time an issue, median': ['–', '3.0 s (12 s in all)'],
+      'Cost per issue': ['–', '$0.5000 ($2.00 in total)'],
+      'Time per issue, median': ['–', '3.0 s (12 s in total)'],
       Failed: ['4', '4'],
     });
   });
@@ -110,11 +110,11 @@ describe('reports beside each other', () => {
   });
 
   it('say whether they are of the same instances', () => {
-    expect(instancesText([one, report(['j', 'i'], null)], letter)).toBe('The same 2 instances in all of them.');
+    expect(instancesText([one, report(['j', 'i'], null)], letter)).toBe('All reports cover the same 2 instances.');
     expect(instancesText([one, other], letter)).toMatch(
-      /^Not the same .*of A: B: 2 in both, 1 here alone, 0 in A alone\.$/,
+      /^The reports cover different .*of A: B: 2 in both, 1 only in B, 0 only in A\.$/,
     );
-    expect(instancesText([one, unlabelled], letter)).toMatch(/^B names no instances/);
+    expect(instancesText([one, unlabelled], letter)).toMatch(/^B lists no instances/);
     expect(settingsOf([one, unlabelled])).toEqual([['preset', ['i | j', '–']]]);
   });
 });

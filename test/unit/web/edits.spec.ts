@@ -27,7 +27,7 @@ describe('what an action does to files', () => {
     bash("python - <<'EOF'\nfrom pathlib import Path\nPath('a.py').write_text('x')\nEOF"),
     String.raw`{"name": "bash", "arguments": {"command": "cd /repo\nsed -i s/a/b/ a.py"}}`,
   ])('is thought possible of a command: %j', (action) => {
-    expect(editOf(action)).toBe('command that may edit');
+    expect(editOf(action)).toBe('possible edit');
   });
 
   it.each([
