@@ -71,7 +71,9 @@ export function runPageTests(setting: Setting): void {
     expect(await page.locator('.candidates thead th').allInnerTexts()).not.toContain('Right');
     expect(await rows.first().locator('.score').first().innerText()).toMatch(/^0\.715\s+mean; own 0\.900$/);
     expect(await rows.nth(1).locator('.score').first().innerText()).toBe('0.890');
-    expect(await page.locator('.why').innerText()).toMatch(/^It scores 0\.71 with the judge, the mean of equal patches,/);
+    expect(await page.locator('.why').innerText()).toMatch(
+      /^It scores 0\.71 with the judge, the mean of equal patches,/,
+    );
     const grade = {
       resolved: false,
       reason: '1 of 2 required tests fails.',
