@@ -1,10 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { z } from 'zod';
+import { Shared } from '../core/async/concurrency.js';
 import { pause } from '../core/async/time.js';
 import { RunConflictError, RunNotFoundError } from '../core/errors/errors.js';
 import { etaOf } from '../core/eta.js';
 import { Jobs } from '../jobs/jobs.js';
 import {
+  type Benchmark,
   type BenchmarkCount,
   type BenchmarkPage,
   BenchmarkRun,
@@ -122,6 +124,9 @@ const OPEN: readonly BenchmarkStatus[] = ['accepting', 'running', 'paused'];
 /** Operations on benchmarks. Every method may throw StoreUnavailableError. */
 @Injectable()
 export class BenchmarkService {
+  /** Counting thousands of runs takes milliseconds: those who follow one benchmark share a look at it. */
+  private readonly looks = new Shared<{ readonly at: number; readonly view: BenchmarkView }>(LOOK_EVERY_MS / 2);
+
   constructor(
     private readonly store: BenchmarkStore,
     private readonly runs: RunService,
@@ -131,8 +136,7 @@ export class BenchmarkService {
 
   /** @throws RunNotFoundError */
   async get(id: string): Promise<BenchmarkView> {
-    const benchmark = await this.store.get(id);
-    if (benchmark === null) throw notFound(id);
+    const benchmark = await this.stored(id);
     const { plan } = benchmark;
     const summary = BenchmarkSummary.parse(benchmark);
     const { arms, instances, skipped } = plan === null ? NO_PLAN : PlanHead.parse(plan);
@@ -176,9 +180,7 @@ export class BenchmarkService {
    * Continues, and repeats failed or cancelled runs. @throws RunNotFoundError, RunConflictError while it is being accepted
    */
   async resume(id: string): Promise<BenchmarkStatus> {
-    const benchmark = await this.store.get(id);
-    if (benchmark === null) throw notFound(id);
-    const { status, submitter } = benchmark;
+    const { status, submitter } = await this.stored(id);
     if (status === 'accepting') throw conflict(id, status, 'Send it in again with the same Idempotency-Key.');
     if (status !== 'running') {
       for (const run of await this.store.runs(id)) {
@@ -217,25 +219,22 @@ export class BenchmarkService {
 
   /** Whether it has ended and not changed since that time. @throws RunNotFoundError */
   async isOver(id: string, at: number): Promise<boolean> {
-    const benchmark = await this.store.get(id);
-    if (benchmark === null) throw notFound(id);
-    return !OPEN.includes(benchmark.status) && Date.parse(benchmark.updated_at) < at;
+    const { status, updated_at } = await this.stored(id);
+    return !OPEN.includes(status) && Date.parse(updated_at) < at;
   }
 
   /** Yields its state now and at each change, until it has ended; `seq` is a time in ms. */
   async *follow(id: string, signal: AbortSignal): AsyncGenerator<RunEvent, void> {
     let last = '';
     while (!signal.aborted) {
-      const view = await this.get(id).catch((error: unknown) => {
-        if (error instanceof RunNotFoundError) return null;
-        throw error;
-      });
+      const look = this.looks.of(id, async () => ({ at: Date.now(), view: await this.get(id) }));
+      const { at, view } = await look.catch(unlessNotFound);
       if (view === null) return;
       // The time estimate changes constantly and is ignored.
       const now = JSON.stringify({ ...view, eta_s: null });
       if (now !== last) {
         last = now;
-        const seq = Math.max(Date.now(), Date.parse(view.updated_at) + 1);
+        const seq = Math.max(at, Date.parse(view.updated_at) + 1);
         yield { seq, at: new Date(seq).toISOString(), type: 'progress', data: view };
       }
       if (!OPEN.includes(view.status)) return;
@@ -249,9 +248,13 @@ export class BenchmarkService {
   }
 
   private async statusOf(id: string): Promise<BenchmarkStatus> {
+    return (await this.stored(id)).status;
+  }
+
+  private async stored(id: string): Promise<Benchmark> {
     const benchmark = await this.store.get(id);
-    if (benchmark === null) throw notFound(id);
-    return benchmark.status;
+    if (benchmark !== null) return benchmark;
+    throw new RunNotFoundError(`There is no benchmark "${id}".`, 'List the benchmarks to see which exist.');
   }
 }
 
@@ -289,8 +292,9 @@ function unlessConflict(error: unknown): void {
   if (!(error instanceof RunConflictError)) throw error;
 }
 
-function notFound(id: string): RunNotFoundError {
-  return new RunNotFoundError(`There is no benchmark "${id}".`, 'List the benchmarks to see which exist.');
+function unlessNotFound(error: unknown): { readonly at: number; readonly view: null } {
+  if (error instanceof RunNotFoundError) return { at: 0, view: null };
+  throw error;
 }
 
 function conflict(id: string, status: BenchmarkStatus, next: string): RunConflictError {

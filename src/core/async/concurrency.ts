@@ -165,3 +165,19 @@ export class WarmStarts {
     return start;
   }
 }
+
+/** Work that is shared by all who ask for the same within a moment. */
+export class Shared<Made> {
+  private readonly made = new Map<string, Promise<Made>>();
+
+  constructor(private readonly ms: number) {}
+
+  of(key: string, make: () => Promise<Made>): Promise<Made> {
+    const known = this.made.get(key);
+    if (known !== undefined) return known;
+    const made = make();
+    this.made.set(key, made);
+    setTimeout(() => this.made.delete(key), this.ms).unref();
+    return made;
+  }
+}

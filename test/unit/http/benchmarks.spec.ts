@@ -270,14 +270,23 @@ describe('a benchmark over HTTP', () => {
     expect((await store.runs.list(100, null)).runs.some(({ benchmark }) => benchmark === id)).toBe(false);
   });
 
-  it('is followed by so many at most, like a run', async () => {
+  it('is followed by so many at most, like a run, and looked at once for all of them', async () => {
     const id = await accepted({ 'idempotency-key': 'followed' });
+    const counts = store.benchmarks.counts.bind(store.benchmarks);
+    let looks = 0;
+    store.benchmarks.counts = (of) => {
+      looks += 1;
+      return counts(of);
+    };
     const leave = new AbortController();
     const follow = (path: string): Promise<Response> => fetch(`${server.url}${path}/events`, { signal: leave.signal });
     const { runs } = await server.client.listBenchmarkRuns(id);
     const run = runs[0]?.id ?? '';
     const all = await Promise.all(Array.from({ length: 128 }, () => follow(`/v1/benchmarks/${id}`)));
     expect(new Set(all.map(({ status }) => status))).toEqual(new Set([200]));
+    await all.at(-1)?.body?.getReader().read();
+    expect(looks).toBeLessThan(64);
+    store.benchmarks.counts = counts;
     expect((await follow(`/v1/benchmarks/${id}`)).status).toBe(503);
     expect((await follow(`/v1/runs/${run}`)).status).toBe(503);
     leave.abort();
