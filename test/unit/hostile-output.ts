@@ -18,7 +18,7 @@ import { saysNoRoom } from '../../src/sandbox/container/host-resources.js';
 import { ExitNotice } from '../../src/sandbox/kubernetes/exec.js';
 import { logTail } from '../../verifiers/execution-based/drivers/test-dialect.js';
 import { mapped } from '../../verifiers/execution-based/existing/reach-notes.js';
-import { kindOnBase, kindOnPatch, raisedBy } from '../../verifiers/execution-based/generated/cell-kinds.js';
+import { isAnsweredFor, kindOnBase, raisedBy } from '../../verifiers/execution-based/generated/cell-kinds.js';
 import { readCalls } from '../../verifiers/execution-based/generated/traced-example.js';
 import { compare, DriverReports } from '../../verifiers/execution-based/generated/run-batch.js';
 import { readRecord } from '../../verifiers/execution-based/readers/run-record.js';
@@ -167,7 +167,7 @@ export const OUTPUT: readonly LinearCase[] = [
       return [
         kindOnBase(run, text),
         kindOnBase({ ...run, outcome: 'not-solved' }, text),
-        kindOnPatch(run, text),
+        isAnsweredFor(run, text, text),
         raisedBy(text, text),
       ];
     },

@@ -51,7 +51,7 @@ export const Entry = z.object({
   failed: z.array(z.string()).nullish(),
   /**
    * Per observing test: the group of patches with the same observation (0 = same as base), and whether that observation is
-   * right, if the test's author stated it. A missing test yielded nothing.
+   * right, if the test's author stated it. A missing test was lost with its sandbox.
    */
   observed: z.record(z.string(), z.object({ group: z.int().min(0), expected: z.boolean().exactOptional() })).nullish(),
   /** Ids of the candidates it beat in pairwise comparison, in both orders; null when none were compared. */

@@ -37,7 +37,7 @@ const RUNNER_CONFIG = [
   /^setup-?(jest|vitest|tests?)\.[cm]?[jt]s$/i,
   /^\.babelrc(\..*)?$/,
   /^\.mocharc(\..*)?$/,
-  /^(vite|ava)\.config\.[cm]?[jt]s$/,
+  /^ava\.config\.[cm]?js$/,
   // `.rspec` may say `--dry-run`, by which every example passes; PHPUnit's names what is loaded first.
   /^(\.rspec|\.taprc|phpunit(\.dist)?\.xml(\.dist)?|CTestCustom\.cmake)$/,
   /^\.git(attributes|modules|ignore)$/,
@@ -79,8 +79,7 @@ export function roleOf(path: string): FileRole {
     RUNNER_CONFIG.some((pattern) => pattern.test(name)) ||
     isContinuousIntegration(path) ||
     parts.some(isStartUp) ||
-    // Cargo runs tests by the program that its configuration names.
-    /^bin\/(doc)?test$|(^|\/)\.cargo\/config(\.toml)?$/.test(path) ||
+    /^bin\/(doc)?test$/.test(path) ||
     standsForRunner(parts)
   ) {
     return 'runner-config';

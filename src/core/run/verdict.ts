@@ -144,7 +144,7 @@ export const Observations = z.object({
   /** Its behaviour class, numbered from 1 (the largest), and the number of classes. */
   class: z.int().positive(),
   classes: z.int().positive(),
-  /** By test; tests that observed nothing for this candidate are absent. */
+  /** By test; tests whose sandbox was lost are absent. */
   values: z.record(z.string(), ObservedValue),
 });
 export type Observations = z.infer<typeof Observations>;

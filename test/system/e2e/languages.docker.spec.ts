@@ -46,6 +46,14 @@ describe('tests in languages without a driver', () => {
     expect(asked.toSorted()).toEqual([...LANGUAGES].sort());
   });
 
+  it.each(LANGUAGES)('do not believe a patch in %s that also reports a test as passed that has to fail', (language) => {
+    const verdicts = cli.readLines(`out/${idOf(language)}/verdicts.jsonl`);
+    expect(verdicts.filter(({ candidate_id }) => candidate_id === 'forger')).toMatchObject([
+      { kind: 'abstained', reason: 'forged' },
+      { kind: 'abstained', reason: 'forged' },
+    ]);
+  });
+
   it.each(LANGUAGES)('pick the right patch in %s, by the word of a command', (language) => {
     const out = `out/${idOf(language)}`;
     expect(cli.readJson(`${out}/selection.json`)).toMatchObject({ candidate_id: 'right' });
@@ -60,7 +68,7 @@ describe('tests in languages without a driver', () => {
       expect.objectContaining({
         candidate_id: 'right',
         score: 2,
-        evidence: expect.objectContaining({ trust: 'command', control: 'none', isolated: true }) as unknown,
+        evidence: expect.objectContaining({ trust: 'command', control: 'failed', isolated: true }) as unknown,
       }),
     );
   });

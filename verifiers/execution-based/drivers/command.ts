@@ -15,6 +15,8 @@ interface CommandLanguage {
   readonly report: TestReportKind;
   /** Where its runner finds a test that stands at a path elsewhere. */
   readonly place?: (path: string, content: string) => string;
+  /** A test with a failure added that no code under test can keep from being reported; null where it may leave before. */
+  readonly failing: (content: string, name: string) => string | null;
 }
 
 const GO = `[ -d "$(go env GOCACHE)" ] || export GOCACHE="$BESTK_TMP/go-build"
@@ -95,6 +97,7 @@ const LANGUAGES = {
     command: GO,
     report: 'go-test-json',
     place: (path) => (path.endsWith('_test.go') ? path : path.replace(/\.go$/, '_test.go')),
+    failing: (content, name) => `${content}\nfunc Test${name}(t *testing.T) { t.Fatal("${name}") }\n`,
   },
   rust: {
     extensions: ['.rs'],
@@ -104,13 +107,26 @@ const LANGUAGES = {
       const [folder, name] = splitPath(path);
       return /(?:^|\/)tests\/$/.test(folder) ? path : `${folder}tests/${name}`;
     },
+    failing: (content, name) =>
+      /process::exit/.test(content) ? null : `${content}\n#[test]\nfn t${name}() {\n    panic!("${name}");\n}\n`,
   },
-  java: { extensions: ['.java'], command: JAVA, report: 'junit', place: placeOfClass },
-  c: { extensions: ['.c'], command: ctest('C'), report: 'junit' },
-  'c++': { extensions: ['.cc', '.cpp', '.cxx'], command: ctest('C CXX'), report: 'junit' },
-  rspec: { extensions: ['_spec.rb'], command: RSPEC, report: 'rspec-json' },
-  ruby: { extensions: ['.rb'], command: 'ruby -Ilib {files}', report: 'exit-code' },
-  shell: { extensions: ['.sh'], command: 'sh {files}', report: 'exit-code' },
+  java: { extensions: ['.java'], command: JAVA, report: 'junit', place: placeOfClass, failing: failingJava },
+  c: { extensions: ['.c'], command: ctest('C'), report: 'junit', failing: failingC },
+  'c++': { extensions: ['.cc', '.cpp', '.cxx'], command: ctest('C CXX'), report: 'junit', failing: failingC },
+  rspec: {
+    extensions: ['_spec.rb'],
+    command: RSPEC,
+    report: 'rspec-json',
+    failing: (content, name) =>
+      failingRuby(`${content}\nRSpec.describe('${name}') { it('${name}') { expect('${name}').to be_nil } }\n`),
+  },
+  ruby: { extensions: ['.rb'], command: 'ruby -Ilib {files}', report: 'exit-code', failing: failingRuby },
+  shell: {
+    extensions: ['.sh'],
+    command: 'sh {files}',
+    report: 'exit-code',
+    failing: (content) => (/\b(?:trap|exec)\b/.test(content) ? null : `trap 'exit 2' EXIT\n${content}`),
+  },
 } as const satisfies Readonly<Record<string, CommandLanguage>>;
 
 /** The folder with its slash, empty for the root; and the name. */
@@ -127,6 +143,35 @@ function placeOfClass(path: string, content: string): string {
   if (folder !== '') return `${folder}${name}`;
   const packaged = /\bpackage ([\w.]+);/.exec(content)?.[1];
   return `src/test/java/${packaged === undefined ? '' : `${packaged.replaceAll('.', '/')}/`}${name}`;
+}
+
+function failingJava(content: string, name: string): string | null {
+  const end = content.lastIndexOf('}');
+  const test = content.includes('org.junit.jupiter') ? 'org.junit.jupiter.api.Test' : 'org.junit.Test';
+  if (end === -1 || /\.(?:exit|halt)\s*\(/.test(content)) return null;
+  return `${content.slice(0, end)}\n@${test} public void t${name}() { throw new AssertionError("${name}"); }\n}\n`;
+}
+
+/** Its own `main` is called by one that fails, so that the code under test is linked and runs. */
+function failingC(content: string, name: string): string | null {
+  const [, given] = /\bint\s+main\s*\(([^)]*)\)/.exec(content) ?? [];
+  if (given === undefined || /exit\s*\(/i.test(content)) return null;
+  const [wanted, passed] = /^\s*(?:void\s*)?$/.test(given) ? ['void', ''] : ['int n, char **v', 'n, v'];
+  return `#define main t${name}\n${content}\n#undef main\nint main(${wanted}) { t${name}(${passed}); return 2; }\n`;
+}
+
+/** What is to be done at exit first is done last. */
+function failingRuby(content: string): string | null {
+  return /\bexit!|\bexec\b/.test(content) ? null : `at_exit { STDOUT.flush; exit!(2) }\n${content}`;
+}
+
+/**
+ * A test that fails whatever the code under test does; null where none can be made for certain. One with a command of its own
+ * has none: who knows what that makes of a failure.
+ * @param name of what is added, made of letters and digits, another one every time
+ */
+export function failingTwin({ path, content, command }: RunnableTest, name: string): string | null {
+  return command === undefined ? (languageOf(path)?.failing(content, name) ?? null) : null;
 }
 
 export interface TestCommand {

@@ -151,6 +151,18 @@ export function kindOnPatch(run: Ended, issue: string): CellKind {
   return run.outcome === 'crashed' ? (ownErrorOf(run, issue) ?? 'wrong-answer') : LIMITS[run.outcome].kind;
 }
 
+/**
+ * Whether a patch on which a test that can be solved ends like this has to answer for it. Not where the name that is missing
+ * is one that the patch takes away, as it may rename what nobody else has to know of.
+ */
+export function isAnsweredFor(run: Ended, issue: string, patch: string): boolean {
+  const kind = kindOnPatch(run, issue);
+  const name = kind === 'missing-name' ? missingIn(run.log_tail)?.split(/[.:]+/).at(-1) : undefined;
+  if (name === undefined) return kind !== 'resolved';
+  const word = new RegExp(`^-.*(?<!\\w)${name}(?!\\w)`, 'm');
+  return !word.test(patch);
+}
+
 /** Where a frame of the script itself raised, the driver's word for the error tells. */
 function ownErrorOf({ raises, log_tail }: Ended, issue: string): CellKind | null {
   const kind = OWN_ERRORS.get(raises ?? '');

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { contentKey } from '../../../src/core/identifier.js';
 import { type GeneratedTest, isHarvested } from '../../../src/core/run/generated-test.js';
+import { failingTwin } from '../drivers/command.js';
 import { dialectOf } from '../drivers/test-dialect.js';
 import { contextKey, type ExecutionContext, type TreeRun, randomFrom } from '../execution-context.js';
 import type { TestRun } from './run-batch.js';
@@ -59,6 +60,9 @@ export class Controls {
   private readonly planted = new Map<GeneratedTest, Planted>();
   /** and how it ended there. */
   private readonly ended = new Map<GeneratedTest, TestRun['outcome']>();
+  /** Of tests that a command reports: the one that has to fail in each container, and its own test. */
+  private readonly failing = new Map<GeneratedTest, GeneratedTest>();
+  private readonly reported = new Map<GeneratedTest, TestRun['outcome']>();
   private readonly scripts: readonly Script[];
   /** Of a single test: whether its control comes first, since a patch may know the second container from the first. */
   private readonly isFirst: boolean;
@@ -91,12 +95,29 @@ export class Controls {
     tests: readonly GeneratedTest[],
     like: GeneratedTest,
   ): { tests: readonly GeneratedTest[]; control: GeneratedTest | null } {
+    if (dialectOf(like)?.name === 'command') return this.amongReported(tests, like);
     const donor = this.donorFor(tests, like);
     const content = donor === undefined ? null : this.contentOf(donor);
     if (donor === undefined || content === null) return { tests, control: null };
     const control = { ...donor.test, test_id: this.nonce(), content };
     this.planted.set(control, { donor, among: tests });
     return { tests: this.placed(tests, donor.test, control), control };
+  }
+
+  /** What is added fails in any honest run; a patch that knows its looks spares it. */
+  private amongReported(
+    tests: readonly GeneratedTest[],
+    like: GeneratedTest,
+  ): { tests: readonly GeneratedTest[]; control: GeneratedTest | null } {
+    const twins = tests.flatMap((test) => {
+      const name = `X${this.nonce().slice(0, 8)}`;
+      const content = isHarvested(like) ? null : failingTwin(test, name);
+      return content === null ? [] : [{ test, control: { ...test, test_id: name, content } }];
+    });
+    const twin = twins[this.random(Math.max(1, twins.length))];
+    if (twin === undefined) return { tests, control: null };
+    this.failing.set(twin.control, twin.test);
+    return { tests: tests.toSpliced(this.random(tests.length + 1), 0, twin.control), control: twin.control };
   }
 
   /**
@@ -132,13 +153,21 @@ export class Controls {
   }
 
   take(control: GeneratedTest, { outcome }: TestRun): void {
-    this.ended.set(control, outcome);
+    if (!this.failing.has(control)) this.ended.set(control, outcome);
+    // One that breaks, as where it does not compile, says nothing.
+    else if (outcome === 'solved' || outcome === 'not-solved') this.reported.set(control, outcome);
   }
 
   /** @param runs of the patch on its tests */
   async verdict(runs: ReadonlyMap<string, TestRun>, aside: RunAside): Promise<Control> {
     const broke = [...this.ended.values()].some((outcome) => outcome !== 'solved' && outcome !== 'not-solved');
-    let worst: Control = { end: this.ended.size === 0 ? 'none' : 'failed', solved: null, donor: null, broke };
+    const [forged] = [...this.reported].find(([, outcome]) => outcome === 'solved') ?? [];
+    const donor = forged === undefined ? undefined : this.failing.get(forged);
+    if (forged !== undefined && donor !== undefined) {
+      return { end: 'forged', solved: forged.content, donor: donor.content, broke };
+    }
+    const count = this.ended.size + this.reported.size;
+    let worst: Control = { end: count === 0 ? 'none' : 'failed', solved: null, donor: null, broke };
     for (const [control, outcome] of this.ended) {
       const planted = outcome === 'solved' ? this.planted.get(control) : undefined;
       if (planted === undefined || worst.end === 'forged') continue;
@@ -244,5 +273,7 @@ export function controlKey(
   tests: readonly GeneratedTest[],
 ): string {
   const contents = tests.map((test) => `${isHarvested(test) ? 'theirs' : 'ours'} ${test.path} ${test.content}`).sort();
-  return contentKey({ kind: 'control', ...contextKey(context), tree, repeat, contents, protocol: 5 });
+  // Those that a command reports had none before.
+  const protocol = tests.some((test) => dialectOf(test)?.name === 'command') ? 6 : 5;
+  return contentKey({ kind: 'control', ...contextKey(context), tree, repeat, contents, protocol });
 }

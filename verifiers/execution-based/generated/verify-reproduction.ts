@@ -9,7 +9,7 @@ import {
 import type { Mend, Observe, Separate } from '../../../src/core/run/verifier.js';
 import type { Verdict } from '../../../src/core/run/verdict.js';
 import { type AdmittedTests, admittedTests, isCopy, tellCells, testCells } from './admitted-tests.js';
-import { kindOnPatch } from './cell-kinds.js';
+import { isAnsweredFor, kindOnPatch } from './cell-kinds.js';
 import { type Control, worseOf } from './controls.js';
 import { type ExecutionContext, abstained, forEach, type DistinctPatch } from '../execution-context.js';
 import type { Applicable } from '../tree/applicability.js';
@@ -168,7 +168,10 @@ class Matrix {
   /** The two patches, most candidates first, that solve most tests; null when one alone does. */
   tiedLeaders(): { readonly patches: readonly [DistinctPatch, DistinctPatch]; readonly tied: TiedPatches } | null {
     const tests = this.counted();
-    const solved = [...this.runs].map(([patch, runs]) => ({ patch, count: countOf({ runs, tests }).score }));
+    const { problem_statement: issue } = this.context.issue;
+    const solved = [...this.runs].map(([patch, runs]) => {
+      return { patch, count: countOf({ runs, tests, issue, patch: patch.source }).score };
+    });
     const most = Math.max(...solved.map(({ count }) => count));
     const [a, b] = solved
       .filter(({ count }) => count === most)
@@ -207,7 +210,16 @@ class Matrix {
         const { end } = this.controls.get(patch) ?? { end: 'none' };
         const equal = this.equals.get(patch)?.representative;
         const issue = this.context.issue.problem_statement;
-        return scored(id, { runs, tests, issue, solvable, control: end, verified_as: patch.representative, equal });
+        return scored(id, {
+          runs,
+          tests,
+          issue,
+          patch: patch.source,
+          solvable,
+          control: end,
+          verified_as: patch.representative,
+          equal,
+        });
       }),
     );
     return [...this.lost, ...scores];
@@ -255,6 +267,9 @@ function uncounted(
 interface Matrixed {
   readonly runs: ReadonlyMap<string, TestRun>;
   readonly tests: readonly GeneratedTest[];
+  /** The issue's text. */
+  readonly issue: string;
+  readonly patch: string;
 }
 
 interface Count {
@@ -273,12 +288,15 @@ function isSolvedIn(runs: ReadonlyMap<string, TestRun>, { test_id }: GeneratedTe
  * Of the tests that say "not solved" on base those that are solved, each lost one of those that hold there taken away; where
  * all admitted ones hold there, those that go on.
  */
-function countOf({ runs, tests }: Matrixed): Count {
+function countOf({ runs, tests, issue, patch }: Matrixed): Count {
   const isSolved = (test: GeneratedTest): boolean => isSolvedIn(runs, test);
   const holding = tests.filter(({ kind }) => kind === HOLDING);
   const failing = tests.filter(({ kind }) => kind !== HOLDING);
   // They were solved on base, so whatever else ends them is the patch's doing.
-  const lost = holding.filter((test) => runs.has(test.test_id) && !isSolved(test)).map(({ test_id }) => test_id);
+  const lost = holding.flatMap(({ test_id }) => {
+    const run = runs.get(test_id);
+    return run !== undefined && isAnsweredFor(run, issue, patch) ? [test_id] : [];
+  });
   const held = holding.filter(isSolved).length;
   if (failing.length === 0) return { score: held, out_of: holding.length, lost, held };
   const score = Math.max(0, failing.filter(isSolved).length - lost.length);
@@ -286,8 +304,6 @@ function countOf({ runs, tests }: Matrixed): Count {
 }
 
 interface Outcomes extends Matrixed {
-  /** The issue's text. */
-  readonly issue: string;
   /** Tests that base or any patch solves. */
   readonly solvable: ReadonlySet<string>;
   readonly control: Control['end'];
@@ -297,19 +313,20 @@ interface Outcomes extends Matrixed {
 }
 
 function scored(candidate_id: string, outcomes: Outcomes): Verdict {
-  const { runs, tests, issue, solvable, control, verified_as, equal } = outcomes;
+  const { runs, tests, issue, patch, solvable, control, verified_as, equal } = outcomes;
   const having = (wanted: (outcome: string) => boolean): string[] =>
     tests.filter(({ test_id }) => wanted(runs.get(test_id)?.outcome ?? 'missing')).map(({ test_id }) => test_id);
   const solved = having((outcome) => outcome === 'solved');
-  const kinds = tests.flatMap(({ test_id }): [string, CellKind][] => {
-    const run = runs.get(test_id);
-    return run === undefined ? [] : [[test_id, kindOnPatch(run, issue)]];
+  const ended = tests.flatMap(({ test_id: id }) => {
+    const run = runs.get(id);
+    return run === undefined ? [] : [{ id, kind: kindOnPatch(run, issue), isOwn: isAnsweredFor(run, issue, patch) }];
   });
   const { score, out_of, lost, held } = countOf(outcomes);
-  const unresolved = kinds.filter(([, kind]) => kind !== 'resolved');
+  const unresolved = ended.filter(({ kind }) => kind !== 'resolved');
   // An end by a limit, or for a name that is missing, says nothing of the patch, unless somebody shows that there is another.
-  const isAgainst = ([id, kind]: (typeof kinds)[number]): boolean => kind === 'wrong-answer' || solvable.has(id);
-  const silent = unresolved.filter((each) => !isAgainst(each));
+  const isAgainst = ({ id, kind, isOwn }: (typeof ended)[number]): boolean =>
+    kind === 'wrong-answer' || (isOwn && solvable.has(id));
+  const silent = unresolved.filter((each) => !isAgainst(each)).map(({ id, kind }) => [id, kind] as const);
   return {
     kind: 'scored',
     candidate_id,
@@ -319,7 +336,7 @@ function scored(candidate_id: string, outcomes: Outcomes): Verdict {
     evidence: {
       solved,
       unsolved: having((outcome) => outcome === 'not-solved'),
-      failed: unresolved.filter(isAgainst).map(([id]) => id),
+      failed: unresolved.filter(isAgainst).map(({ id }) => id),
       broken: having((outcome) => outcome !== 'solved' && outcome !== 'not-solved'),
       ...(tests.some(({ kind }) => kind === HOLDING) ? { held, lost: [...lost] } : {}),
       ...(silent.length === 0 ? {} : { silent: Object.fromEntries(silent) }),

@@ -1,6 +1,6 @@
 import type { GeneratedTest } from '../../../../src/core/run/generated-test.js';
 import type { ExecOutcome, ExecRequest } from '../../../../src/ports/sandbox.js';
-import { commandOf } from '../../../../verifiers/execution-based/drivers/command.js';
+import { commandOf, failingTwin } from '../../../../verifiers/execution-based/drivers/command.js';
 import { createExecutionBasedVerifier } from '../../../../verifiers/execution-based/execution-based.js';
 import { ended, exited, FakeSandbox, type FakeSessionView } from '../../../fakes/fake-sandbox.js';
 import { MemoryResultStore } from '../../../fakes/memory-result-store.js';
@@ -23,7 +23,8 @@ class World {
   commands = 0;
   #nonces = 0;
 
-  constructor(play: Play, files: Readonly<Record<string, string>> = {}) {
+  /** @param control what a test comes to that has to fail */
+  constructor(play: Play, files: Readonly<Record<string, string>> = {}, control = exited(2)) {
     const suite = playSuite({});
     const trees = new WeakMap<FakeSessionView, string | null>();
     const seen = (request: ExecRequest, session: FakeSessionView): void => {
@@ -40,6 +41,8 @@ class World {
     this.sandbox = new FakeSandbox((request, session) => {
       seen(request, session);
       if (request.env?.['BESTK_TMP'] === undefined) return suite(request, session);
+      const texts = [...session.files.values()].map((bytes) => new TextDecoder().decode(bytes));
+      if (texts.some((text) => text.startsWith('trap'))) return control;
       this.commands += 1;
       return play(request, session, trees.get(session) ?? null);
     });
@@ -121,6 +124,32 @@ describe('a test in a language without a driver', () => {
     });
     const tests = [given('one'), given('two', { path: 'spec/two.sh', content: 'exit 2 # two\n' })];
     expect(await world.verify(tests)).toEqual({ right: 2, wrong: 0 });
+  });
+
+  it('has one beside it that has to fail: a patch by which that passes, too, forges', async () => {
+    expect(await new World(byTree, {}, exited(0)).verify([given('one')])).toEqual({ right: 'forged', wrong: 'forged' });
+    // Nobody knows what a command of its own makes of a failure, or a script that leaves in a way of its own.
+    const unsure = [given('one', { command: 'sh {files}' }), given('two', { content: 'exec false # two\n' })];
+    expect(await new World(byTree, {}, exited(0)).verify(unsure)).toEqual({ right: 2, wrong: 0 });
+  });
+
+  it.each([
+    ['x_test.go', 'package x\n', 'package x\n\nfunc TestX1(t *testing.T) { t.Fatal("X1") }\n'],
+    ['x.rs', 'use x;\n', 'use x;\n\n#[test]\nfn tX1() {\n    panic!("X1");\n}\n'],
+    ['x.rs', 'fn main() { std::process::exit(0) }', null],
+    ['x.java', 'class X {}\n', 'class X {\n@org.junit.Test public void tX1() { throw new AssertionError("X1"); }\n}\n'],
+    ['x.c', 'int main(void) { return f(); }', '#undef main\nint main(void) { tX1(); return 2; }\n'],
+    ['x.cc', 'int main(int c, char **v) {}', '#undef main\nint main(int n, char **v) { tX1(n, v); return 2; }\n'],
+    ['x.c', 'int main(void) { exit(f()); }', null],
+    ['x.rb', 'exit f\n', 'at_exit { STDOUT.flush; exit!(2) }\nexit f\n'],
+    ['x.rb', 'exit! f\n', null],
+    ['x_spec.rb', '', "RSpec.describe('X1') { it('X1') { expect('X1').to be_nil } }\n"],
+    ['x.sh', 'f\n', "trap 'exit 2' EXIT\nf\n"],
+    ['x.sh', 'exec f\n', null],
+    ['x.py', 'f()\n', null],
+  ])('of %s with %j it ends with %j, or is none', (path, content, end) => {
+    const twin = failingTwin({ path, content }, 'X1');
+    expect(twin?.slice(-(end ?? '').length) ?? null).toBe(end);
   });
 
   it('leaves the others to a fresh container where it meets a limit', async () => {

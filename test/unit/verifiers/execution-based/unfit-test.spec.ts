@@ -1,6 +1,11 @@
 import type { GeneratedTest } from '../../../../src/core/run/generated-test.js';
 import { admit, unfitTests } from '../../../../verifiers/execution-based/generated/admitted-tests.js';
-import { kindOnBase, kindOnPatch, raisedBy } from '../../../../verifiers/execution-based/generated/cell-kinds.js';
+import {
+  isAnsweredFor,
+  kindOnBase,
+  kindOnPatch,
+  raisedBy,
+} from '../../../../verifiers/execution-based/generated/cell-kinds.js';
 import type { TestRun } from '../../../../verifiers/execution-based/generated/run-batch.js';
 import { script } from '../../../fixtures/calculator.js';
 import { expectLinear, LINEAR_MS } from '../../../fixtures/linear-time.js';
@@ -127,6 +132,18 @@ describe('an end without an answer', () => {
     ['none', '', 'wrong-answer'],
   ])('by %s speaks of a patch unless a name of the script itself is missing: %s', (raises, log_tail, kind) => {
     expect(kindOnPatch({ outcome: 'crashed', log_tail, raises }, '`add` is wrong')).toBe(kind);
+  });
+
+  it.each([
+    ['-def _help(a):\n', false],
+    ['-def _helper(a):\n', true],
+    ['+def _help(a):\n', true],
+  ])('for a missing name is left to a patch with the line %j to answer for: %s', (patch, isAnswered) => {
+    const log_tail = TRACE(OWN, "ImportError: cannot import name '_help' from 'calc'");
+    const run = { outcome: 'crashed', log_tail, raises: 'ImportError' } as const;
+    expect(isAnsweredFor(run, 'calc is wrong', patch)).toBe(isAnswered);
+    expect(isAnsweredFor({ outcome: 'timed-out', log_tail: '' }, 'calc is wrong', patch)).toBe(true);
+    expect(isAnsweredFor({ outcome: 'solved', log_tail: '' }, 'calc is wrong', patch)).toBe(false);
   });
 
   it(
