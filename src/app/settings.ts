@@ -194,7 +194,7 @@ export const Settings = z.object({
     .int()
     .min(0)
     .max(64)
-    .default(1)
+    .default(0)
     .describe('Answers sampled for tests of existing behaviour that must keep working.'),
   BESTK_TEST_AUTHOR: z
     .enum(['single', 'agent'])

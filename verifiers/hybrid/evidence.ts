@@ -220,7 +220,7 @@ export function testColumns(
 
 /** Results of observing tests: one column per test that splits the patches or has an expectation. */
 export interface Observations {
-  /** Tests whose author stated the right result. */
+  /** Tests whose author stated the right result, and whether a patch differs from base on any input, if some do and some do not. */
   readonly expected: readonly TestColumn[];
   readonly split: readonly ObservedColumn[];
 }
@@ -241,12 +241,23 @@ export function observationsOf(
   }
   const count = expected.length + split.length;
   const common = { weight: 1 / (1 + (count - 1) * correlation), rates: rates['*'] ?? UNKNOWN_AUTHOR };
+  const changing = told.map((each) => {
+    const groups = Object.values(each).map(({ group }) => group);
+    return groups.length === 0 ? null : groups.some((group) => group !== AS_BASE);
+  });
+  // A patch that changes nothing passes every input on which base is right, although the issue requires a change.
+  const isTelling = changing.includes(true) && changing.includes(false);
   return {
-    expected: expected.map((outcomes) => ({ outcomes, ...common })),
+    expected: [
+      ...expected.map((outcomes) => ({ outcomes, ...common })),
+      ...(isTelling ? [{ outcomes: changing, ...common, weight: 1 }] : []),
+    ],
     split: split.map((classes) => ({ classes, ...common })),
   };
 }
 
+/** Group of the results that equal those of base. */
+const AS_BASE = 0;
 const UNKNOWN_AUTHOR: Rates = { right: [9, 1], wrong: [1, 2] };
 
 /** Whether generated tests ran on it. */

@@ -180,10 +180,10 @@ it('writing tests counts with what their writer is asked at each verification; g
     const tests = parts.find(({ part }) => part === 'tests');
     return [tests?.at_least, tests?.at_most].map((cost) => cost?.model_calls ?? -1);
   };
-  expect(await calls({}, writer)).toEqual([6, 6 + 3]);
-  expect(await calls({ refine: 1 }, writer)).toEqual([6, 6 + 2 * 3]);
-  expect(await calls({}, { ...writer, BESTK_TEST_HOLDING: '0' })).toEqual([5, 5 + 3]);
-  expect(await calls({}, { ...writer, BESTK_TEST_OBSERVE: '4' })).toEqual([6, 6 + 3 + 4]);
+  expect(await calls({}, writer)).toEqual([5, 5 + 3]);
+  expect(await calls({ refine: 1 }, writer)).toEqual([5, 5 + 2 * 3]);
+  expect(await calls({}, { ...writer, BESTK_TEST_HOLDING: '1' })).toEqual([6, 6 + 3]);
+  expect(await calls({}, { ...writer, BESTK_TEST_OBSERVE: '4' })).toEqual([5, 5 + 3 + 4]);
   expect(await calls({}, { ...writer, BESTK_TEST_AUTHOR: 'agent' })).toEqual([5, 5 * 8 + 3]);
   expect(await calls({ tests: [] }, writer)).toEqual([0, 0]);
   expect(await calls({}, {})).toEqual([0, 0]);

@@ -59,14 +59,14 @@ const TESTS = [
   },
 ];
 
-/** Three seconds of the CPU, of the eight that a test has; of the clock's a multiple where the machine is busy. */
-const COMPUTES = onceFixed('computes', 'while time.process_time() < 3: pass', 'sys.exit(0)');
+/** 1.2 seconds of the CPU, of the eight that a test has; of the clock’s more than eight where a tenth of a CPU is had. */
+const COMPUTES = onceFixed('computes', 'while time.process_time() < 1.2: pass', 'sys.exit(0)');
 
 describe('generated tests that misbehave', () => {
   const limits = { cpus: 1, memoryMb: 256, diskMb: 128, pids: 64, outputBytes: 65_536 };
   const sandbox = new DockerSandbox({ concurrency: 2, limits, ttlS: 600 });
-  // As a busy machine: a fifth of a CPU is had, and the rest of the time waited for.
-  const busy = new DockerSandbox({ concurrency: 1, limits: { ...limits, cpus: 0.2 }, ttlS: 600 });
+  // As a busy machine: a tenth of a CPU is had, and the rest of the time waited for.
+  const busy = new DockerSandbox({ concurrency: 1, limits: { ...limits, cpus: 0.1 }, ttlS: 600 });
   const [observed, observedBusy] = [new Observing(), new Observing()];
   let verdicts: readonly Verdict[] = [];
 

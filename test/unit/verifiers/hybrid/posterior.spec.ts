@@ -46,6 +46,16 @@ describe('P(right) without labels', () => {
     expect(held('a')).toBeGreaterThan(held('c'));
   });
 
+  it('of patches that do on all inputs what base does is lower than where they do something else, though more do it', () => {
+    const inputs = ['example', 'stays', 'stays too'];
+    const doing = (id: string, ...groups: readonly number[]): Entry => {
+      const told = inputs.map((name, at) => [name, { group: groups[at] ?? 0, ...(at > 0 ? { expected: true } : {}) }]);
+      return entryOf(id, { fingerprint: id, observed: Object.fromEntries(told) as Entry['observed'] });
+    };
+    const right = rightOf([doing('a', 1), doing('b', 1), doing('c'), doing('d'), doing('e')]);
+    expect(right('a')).toBeGreaterThan(right('c') + 0.1);
+  });
+
   it('is lower where judge and tests point at different patches, and says so', () => {
     const agreed = [solving('a', TESTS, { execution_free: 0.95 }), solving('b', ['t0'], { execution_free: 0.1 })];
     const split = [solving('a', TESTS, { execution_free: 0.1 }), solving('b', ['t0'], { execution_free: 0.95 })];
