@@ -147,7 +147,7 @@ export const TakenIn = z.object({
   skipped: z.array(z.object({ instance_id: z.string(), reason: z.string() })),
   rejected: z
     .object({ count: z.int(), first: z.array(z.object({ line: z.int().nullable(), reason: z.string() })) })
-    .describe('Records that could not be read, the first of them with line and reason.'),
+    .describe('Unreadable records; the first ones with line and reason.'),
 });
 export type TakenIn = z.infer<typeof TakenIn>;
 
